@@ -1,0 +1,186 @@
+/* base.h - L0: what every other room stands on
+ *
+ * errors (error.c), logging (log.c), checked sizes and units (units.c),
+ * element types (dtype.c), reductions (reduce.c), strided boxes (box.c),
+ * time and patience (wait.c).
+ */
+#ifndef DTN_BASE_H
+#define DTN_BASE_H
+
+#include "dtensor.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#define DTN_CACHE_LINE 64
+#define DTN_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define DTN_COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* ------------------------------------------------------------- error.c --- */
+
+/* Fill *err (NULL: do nothing) and return `code`, so that a failing function
+ * is one statement: return dtn_fail(err, DTENSOR_EINVAL, "mesh: ...", ...).
+ * The text is `what: fact with values (what to do)`.  errno is preserved.
+ */
+int dtn_fail(struct dtensor_error *err, int code, const char *fmt, ...)
+    DTN_PRINTF(3, 4);
+
+/* The same for a failed system call: ESYS (ENOMEM for errno ENOMEM), and %m in
+ * `fmt` prints the words for `sys_errno`.
+ */
+int dtn_fail_sys(struct dtensor_error *err, int sys_errno, const char *fmt, ...)
+    DTN_PRINTF(3, 4);
+
+/* The same with a culprit. */
+int dtn_fail_rank(struct dtensor_error *err, int code, int rank,
+                  const char *fmt, ...) DTN_PRINTF(4, 5);
+
+/* "out of memory" for `what`, `size` bytes. */
+int dtn_fail_nomem(struct dtensor_error *err, const char *what, size_t size);
+
+/* --------------------------------------------------------------- log.c --- */
+
+enum dtn_log_level { DTN_LOG_OFF, DTN_LOG_WARN, DTN_LOG_INFO, DTN_LOG_DEBUG };
+
+/* Where a context's log goes.  `rank` is -1 until it is known. */
+struct dtn_log {
+    enum dtn_log_level level;
+    int rank;
+    FILE *stream;
+};
+
+/* Level from DTN_LOG, stream stderr. */
+void dtn_log_init(struct dtn_log *log);
+
+/* One line "dtensor[rank 3] room: text".  Choices and degradations only,
+ * never an error that is also returned.
+ */
+void dtn_log(const struct dtn_log *log, enum dtn_log_level level,
+             const char *fmt, ...) DTN_PRINTF(3, 4);
+
+/* ------------------------------------------------------------- units.c --- */
+
+/* a*b and a+b into *out; false, leaving it alone, when that overflows. */
+bool dtn_mul_size(size_t a, size_t b, size_t *out);
+bool dtn_add_size(size_t a, size_t b, size_t *out);
+
+/* Whole decimal number (0x too if `hex`), all of the text, at most `max`. */
+bool dtn_parse_u64(const char *text, bool hex, uint64_t max, uint64_t *out);
+
+/* "512K" is 524288: K M G T are powers of 1024. */
+bool dtn_parse_size(const char *text, uint64_t *bytes);
+
+/* "30s" is 30e9: a unit is required, us ms s or min. */
+bool dtn_parse_time(const char *text, int64_t *ns);
+
+/* "512.0 KiB", "1.5 s": for people.  Return `buf`. */
+char *dtn_format_size(uint64_t bytes, char *buf, size_t size);
+char *dtn_format_time(int64_t ns, char *buf, size_t size);
+
+/* Ranks as people write them: {0,1,2,5} is "0-2,5"; cut with "..." . */
+char *dtn_format_ranks(const int ranks[], int n, char *buf, size_t size);
+
+/* The one of `words` (NULL-terminated) nearest to `word`, if it is near
+ * enough to be meant; else NULL.  For "did you mean".
+ */
+const char *dtn_nearest(const char *word, const char *const words[]);
+
+/* ------------------------------------------------------------- dtype.c --- */
+
+bool dtn_dtype_ok(enum dtensor_dtype dtype);
+bool dtn_dtype_is_float(enum dtensor_dtype dtype);
+
+/* Does this reduction exist for this type?  Bit operations need integers. */
+bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype);
+
+/* Element `i` of an array, read and written as double (integers rounded
+ * toward zero and clamped).  For slow paths: fills, checks, printing.
+ */
+double dtn_load(enum dtensor_dtype dtype, const void *array, size_t i);
+void dtn_store(enum dtensor_dtype dtype, void *array, size_t i, double value);
+
+/* The 16-bit floats, round to nearest even. */
+float dtn_f16_to_f32(uint16_t bits);
+uint16_t dtn_f32_to_f16(float value);
+float dtn_bf16_to_f32(uint16_t bits);
+uint16_t dtn_f32_to_bf16(float value);
+
+/* ------------------------------------------------------------ reduce.c --- */
+
+/* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the
+ * left in that order, nsrc >= 1.  dst may be the same as any src, else does
+ * not overlap.  AVG folds as SUM: divide once at the end with dtn_scale().
+ * The 16-bit floats are folded in f32 and rounded once.  Dispatches to the
+ * widest vectors of the CPU at run time; every width gives the same bits.
+ */
+void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
+                const void *const src[], int nsrc, size_t count);
+
+/* Its naive twin: one element at a time, for tests. */
+void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
+                      void *dst, const void *const src[], int nsrc,
+                      size_t count);
+
+/* array[i] /= n; integers round toward zero. */
+void dtn_scale(enum dtensor_dtype dtype, void *array, size_t count, int n);
+
+/* array[i] = the neutral element of op: 0, 1, +inf or type maximum, ... */
+void dtn_fill_neutral(enum dtensor_dtype dtype, enum dtensor_redop op,
+                      void *array, size_t count);
+
+/* --------------------------------------------------------------- box.c --- */
+
+/* An n-dimensional box of elements seen from two arrays.  Strides in elements
+ * between neighbours along each dimension; a row of the last dimension with
+ * stride 1 on both sides is one memcpy.  ndim 0 is one element; any size 0 is
+ * none.
+ */
+struct dtn_box {
+    int ndim;
+    int64_t size[DTENSOR_MAX_DIMS];
+    int64_t dst_stride[DTENSOR_MAX_DIMS];
+    int64_t src_stride[DTENSOR_MAX_DIMS];
+};
+
+/* Merge dimensions that lie flat on both sides and drop those of size 1: the
+ * fewest, longest runs.  The elements stay the same.
+ */
+void dtn_box_coalesce(struct dtn_box *box);
+
+int64_t dtn_box_count(const struct dtn_box *box);
+
+/* Copy the box of `elem_bytes`-byte elements; dst and src point at its first. */
+void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
+                  const void *src);
+
+/* dst = dst op src over the box. */
+void dtn_box_reduce(const struct dtn_box *box, enum dtensor_dtype dtype,
+                    enum dtensor_redop op, void *dst, const void *src);
+
+/* -------------------------------------------------------------- wait.c --- */
+
+int64_t dtn_now_ns(void);                   /* CLOCK_MONOTONIC               */
+
+/* Patience of one wait: first spin (pause), then yield, then sleep a little.
+ * With `crowded` (more ranks than CPUs) it yields from the start.
+ */
+struct dtn_wait {
+    int64_t deadline_ns;                    /* on dtn_now_ns()'s clock       */
+    int64_t next_look_ns;                   /* used by dtn_wait_pause()      */
+    uint32_t turns;
+    bool looked;                            /* one look has passed           */
+    bool sleeping;                          /* two have: sleep between polls */
+    bool crowded;
+};
+
+void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded);
+
+/* What the waiter should do after this pause. */
+enum dtn_turn {
+    DTN_TURN_POLL,                          /* look at the awaited line only */
+    DTN_TURN_LOOK,                          /* also at peers' health         */
+    DTN_TURN_EXPIRED                        /* the deadline has passed       */
+};
+enum dtn_turn dtn_wait_pause(struct dtn_wait *wait);
+
+#endif

@@ -1,0 +1,81 @@
+/* error.c - one way to fail
+ *
+ * The first function that knows the cause words it, with the values in it and
+ * what to do, into the caller's struct dtensor_error; everyone above passes
+ * the code on.  A text that does not fit its 500 bytes ends in "...".
+ */
+#include "base/base.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void error_set(struct dtensor_error *err, int code, int rank,
+                      int sys_errno, const char *fmt, va_list ap)
+{
+    int saved = errno;
+    int n;
+
+    if (!err)
+        return;
+    err->code = code;
+    err->rank = rank;
+    err->sys_errno = sys_errno;
+    errno = sys_errno;
+    n = vsnprintf(err->text, sizeof err->text, fmt, ap);
+    if (n >= (int)sizeof err->text)
+        memcpy(err->text + sizeof err->text - 4, "...", 4);
+    errno = saved;
+}
+
+int dtn_fail(struct dtensor_error *err, int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    error_set(err, code, -1, 0, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int dtn_fail_sys(struct dtensor_error *err, int sys_errno, const char *fmt, ...)
+{
+    int code = sys_errno == ENOMEM ? DTENSOR_ENOMEM : DTENSOR_ESYS;
+    va_list ap;
+
+    va_start(ap, fmt);
+    error_set(err, code, -1, sys_errno, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int dtn_fail_rank(struct dtensor_error *err, int code, int rank,
+                  const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    error_set(err, code, rank, 0, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int dtn_fail_nomem(struct dtensor_error *err, const char *what, size_t size)
+{
+    char buf[32];
+
+    return dtn_fail(err, DTENSOR_ENOMEM, "%s: out of memory: %s wanted "
+                    "(see ulimit -v and free -h)", what,
+                    dtn_format_size(size, buf, sizeof buf));
+}
+
+const char *dtensor_errname(int code)
+{
+    static const char *const names[] = {
+        "0", "EINVAL", "ENOMEM", "ESYS", "ECONF", "ENODEV", "EPEER",
+        "ETIME", "EAGAIN", "EMISMATCH", "EABORT"
+    };
+
+    if (code > 0 || -code >= (int)DTN_COUNT(names))
+        return "unknown error";
+    return names[-code];
+}

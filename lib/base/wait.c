@@ -1,0 +1,84 @@
+/* wait.c - patience
+ *
+ * A peer on the same chip answers in a tenth of a microsecond, a peer that
+ * was descheduled in milliseconds, a dead one never.  So a wait first spins,
+ * about 20 us, then yields the CPU, and after 2 ms sleeps 50 us at a time;
+ * every millisecond it tells the waiter to look whether the peer still lives.
+ * When ranks outnumber CPUs, spinning only keeps the peer from running: then
+ * it yields from the first turn on.
+ */
+#include "base/base.h"
+
+#include <sched.h>
+#include <time.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define cpu_relax() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define cpu_relax() __asm__ volatile("yield")
+#else
+#define cpu_relax() ((void)0)
+#endif
+
+enum {
+    SPIN_TURNS = 1000,             /* x 20-40 ns pause                       */
+    CLOCK_TURNS = 64,              /* turns between looks at the clock       */
+    LOOK_NS = 1000000,             /* between looks at peers' health         */
+    SLEEP_NS = 50000
+};
+
+int64_t dtn_now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded)
+{
+    wait->deadline_ns = timeout_ns;         /* made absolute at first look   */
+    wait->next_look_ns = 0;
+    wait->turns = 0;
+    wait->looked = false;
+    wait->sleeping = false;
+    wait->crowded = crowded;
+}
+
+/* The clock was read: is it time to look around, or too late? */
+static enum dtn_turn wait_look(struct dtn_wait *wait, int64_t now)
+{
+    if (wait->next_look_ns == 0) {
+        wait->deadline_ns = wait->deadline_ns > INT64_MAX - now
+                          ? INT64_MAX : wait->deadline_ns + now;
+        wait->next_look_ns = now + LOOK_NS;
+        return DTN_TURN_POLL;
+    }
+    if (now > wait->deadline_ns)
+        return DTN_TURN_EXPIRED;
+    if (now < wait->next_look_ns)
+        return DTN_TURN_POLL;
+    wait->sleeping = wait->looked;
+    wait->looked = true;
+    wait->next_look_ns = now + LOOK_NS;
+    return DTN_TURN_LOOK;
+}
+
+enum dtn_turn dtn_wait_pause(struct dtn_wait *wait)
+{
+    static const struct timespec nap = { 0, SLEEP_NS };
+    enum dtn_turn turn = DTN_TURN_POLL;
+
+    wait->turns++;
+    if (!wait->crowded && wait->turns < SPIN_TURNS) {
+        cpu_relax();
+        return DTN_TURN_POLL;
+    }
+    if (wait->sleeping)
+        nanosleep(&nap, NULL);
+    else
+        sched_yield();
+    if (wait->sleeping || wait->turns % CLOCK_TURNS == 0)
+        turn = wait_look(wait, dtn_now_ns());
+    return turn;
+}

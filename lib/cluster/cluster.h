@@ -1,0 +1,198 @@
+/* cluster.h - L0: the cluster file, and who this process is in it
+ *
+ * reader.c  lines from a file, counted and checked, for libinih
+ * file.c    sections and keys: form first, then values (dtensor_cluster_read)
+ * value.c   the value grammars: numbers, sizes, times, lists, hca, tuning
+ * hostlist.c  "node[001-064]" and Slurm's "2(x3),1"
+ * builtin.c   the clusters made without a file
+ * canonical.c the parsed meaning as text, and its digest
+ * show.c    dtensor_cluster_show()
+ * whoami.c  rank, world size and host of this process
+ */
+#ifndef DTN_CLUSTER_H
+#define DTN_CLUSTER_H
+
+#include "base/base.h"
+
+#define DTN_HOST_MAX 256          /* bytes of a host name or address, with NUL */
+#define DTN_MAX_HOSTS 65536
+#define DTN_MAX_LOCAL 1024        /* ranks on one host                         */
+
+/* One host.  Rank order is file order: section, then list, then local rank. */
+struct dtn_host {
+    char *name;
+    char *address;                /* name or IP for the bootstrap              */
+    int first_rank;
+    int nranks;
+    int nodes;                    /* index of its [nodes] section              */
+};
+
+/* What a [nodes "N"] section says of each of its hosts. */
+struct dtn_nodes {
+    char name[DTENSOR_NAME_MAX + 1];
+    int nranks;
+    int *gpus;                    /* [nranks], or NULL for none                */
+    char **hca;                   /* [nranks] "mlx5_0:1", or NULL for none     */
+    int gid_index;                /* -1: not given                             */
+    char **cpus;                  /* [nranks] "0-15", or NULL                  */
+    bool cpus_numa;               /* cpus = numa                               */
+};
+
+enum dtn_wire { DTN_WIRE_SHM, DTN_WIRE_TCP, DTN_WIRE_RC };
+
+/* [transport] */
+struct dtn_transport_conf {
+    enum dtn_wire intra_node;     /* shm, tcp or rc; default shm               */
+    enum dtn_wire inter_node;     /* rc or tcp; default tcp                    */
+    int port;                     /* default 17800                             */
+    int mtu;                      /* verbs attributes; -1: not given           */
+    int traffic_class;
+    int service_level;
+    int qp_per_peer;
+    int retry_count;
+    int rnr_retry;
+    int timeout;
+    uint64_t eager_limit_bytes;   /* default 8K                                */
+    uint64_t chunk_bytes;         /* default 512K                              */
+    int64_t connect_timeout_ns;   /* default 60s                               */
+    int64_t op_timeout_ns;        /* default 10min: one collective's wait      */
+    int64_t heartbeat_ns;         /* default 1s                                */
+    int64_t dead_after_ns;        /* default 10s                               */
+};
+
+/* [mesh "M"] */
+struct dtn_mesh_def {
+    char name[DTENSOR_NAME_MAX + 1];
+    int ndim;
+    char dim_name[DTENSOR_MAX_DIMS][DTENSOR_NAME_MAX + 1];
+    int size[DTENSOR_MAX_DIMS];
+    int nranks;
+    int *ranks;                   /* [nranks] world ranks, row-major           */
+};
+
+/* [seed] */
+struct dtn_seed_conf {
+    bool given;
+    uint64_t base;
+    uint64_t stride;              /* default 1                                 */
+    int mesh;                     /* index of the mesh, -1: none               */
+    int ndistinct;
+    int distinct[DTENSOR_MAX_DIMS];   /* dimensions of that mesh              */
+};
+
+/* [tuning]: for messages of `from`.. up to the next entry, use `algorithm`. */
+enum dtn_tuned { DTN_TUNED_ALLREDUCE, DTN_TUNED_ALLGATHER,
+                 DTN_TUNED_REDUCE_SCATTER, DTN_TUNED_ALL_TO_ALL,
+                 DTN_TUNED_BROADCAST, DTN_TUNED_REDUCE, DTN_NTUNED };
+enum dtn_algorithm { DTN_ALG_AUTO, DTN_ALG_DIRECT, DTN_ALG_RING, DTN_ALG_TREE };
+struct dtn_tuning {
+    int n;                        /* 0: built in                               */
+    struct { uint64_t from_bytes; enum dtn_algorithm algorithm; } entry[16];
+};
+
+/* [redistribute] */
+struct dtn_redistribute_conf {
+    uint64_t max_scratch_bytes;   /* default 256M                              */
+    uint64_t pipeline_bytes;      /* default 4M                                */
+};
+
+/* [plan "P"]: which placement each parameter pattern gets. */
+enum dtn_style { DTN_STYLE_COLUMN, DTN_STYLE_ROW, DTN_STYLE_REPLICATE,
+                 DTN_STYLE_SHARD };
+struct dtn_plan_conf {
+    char name[DTENSOR_NAME_MAX + 1];
+    int mesh;
+    int dim;
+    int nrules;
+    struct { char *pattern; enum dtn_style style; int shard_dim; } *rule;
+};
+
+struct dtensor_cluster {
+    char *path;                   /* for messages; "built-in" without a file   */
+    char name[DTENSOR_NAME_MAX + 1];
+    bool auth_munge;
+    int world_size;
+    int nhosts;
+    struct dtn_host *hosts;
+    int nnodes;
+    struct dtn_nodes *nodes;
+    struct dtn_transport_conf transport;
+    int nmeshes;                  /* at least one, "world" among them          */
+    struct dtn_mesh_def *meshes;
+    struct dtn_seed_conf seed;
+    struct dtn_tuning tuning[DTN_NTUNED];
+    struct dtn_redistribute_conf redistribute;
+    int nplans;
+    struct dtn_plan_conf *plans;
+};
+
+/* ------------------------------------------------------------ builtin.c --- */
+
+/* The cluster of `nranks` ranks on this host, named `host`. */
+int dtn_cluster_local(const char *host, int nranks,
+                      struct dtensor_cluster **clusterp,
+                      struct dtensor_error *err);
+
+/* The cluster of the Slurm step this process is in, from SLURM_STEP_NODELIST
+ * and SLURM_STEP_TASKS_PER_NODE.
+ */
+int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
+                           struct dtensor_error *err);
+
+/* Defaults of a [transport] section. */
+void dtn_transport_defaults(struct dtn_transport_conf *conf);
+
+/* ---------------------------------------------------------- canonical.c --- */
+
+/* The parsed meaning, one "[section] key = value\n" line for each key, keys
+ * that were not given at their defaults; hosts, addresses and so on expanded.
+ * Two files that mean the same give the same text.  The caller frees it.
+ */
+int dtn_cluster_canonical(const struct dtensor_cluster *cluster, char **textp,
+                          struct dtensor_error *err);
+
+/* xxh64 of that text. */
+uint64_t dtn_digest(const char *text);
+
+/* Word the first line in which two canonical texts differ, such as
+ * `[transport] chunk is 512K there, 1M here`, into buf.  "there" is `other`.
+ */
+char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
+                         size_t size);
+
+/* ----------------------------------------------------------- hostlist.c --- */
+
+/* Expand "n[01-03,7]-ib,x" strictly: see dtensor-cluster(5).  On failure *why
+ * is the end of a sentence: `range "2-1" in "n[2-1]" runs backwards; expected
+ * 1-2`.  Owns: *namesp is the caller's, for dtn_hostlist_free().
+ */
+int dtn_hostlist_expand(const char *text, char ***namesp, int *np, char *why,
+                        size_t why_size);
+void dtn_hostlist_free(char **names, int n);
+
+/* Expand "2(x3),1" to 2 2 2 1; *countsp is the caller's, for free(). */
+int dtn_counts_expand(const char *text, int **countsp, int *np, char *why,
+                      size_t why_size);
+
+/* ------------------------------------------------------------- whoami.c --- */
+
+/* This process in its job. */
+struct dtn_self {
+    int rank;
+    int world_size;
+    int local_rank;
+    char host[DTN_HOST_MAX];      /* as the cluster names it                   */
+    char job[80];                 /* tells this job from others on the host    */
+    char launcher[80];            /* how it was found, for people              */
+};
+
+/* Find the cluster and this process in it.  `path` as in dtensor_init().  The
+ * methods are a table, tried in order: dtensor-run, Slurm step, the hosts in
+ * the file, single; each passes with a note, logged at debug level, and all
+ * notes are in the error when none applies.
+ */
+int dtn_whoami(const char *path, const struct dtn_log *log,
+               struct dtensor_cluster **clusterp, struct dtn_self *self,
+               struct dtensor_error *err);
+
+#endif

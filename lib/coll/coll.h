@@ -1,0 +1,278 @@
+/* coll.h - L3: collectives as data
+ *
+ * sched.c     the schedule: an array of steps; building and printing it
+ * check.c     the checker: proves a set of schedules, one per rank, right
+ * ring.c tree.c direct.c exchange.c   emitters: pure functions from a
+ *             description of the call to one rank's schedule
+ * choose.c    which emitter for which call
+ * exec.c      the executor: runs a schedule over the transports
+ * plans.c     schedules already made, by call
+ * coll.c      dtensor_allreduce() and its kin
+ *
+ * To add a collective or an algorithm: write an emitter, list it in choose.c,
+ * and it is proven by test_check, run by test_coll and shown by dtensor-bench.
+ */
+#ifndef DTN_COLL_H
+#define DTN_COLL_H
+
+#include "net/net.h"
+
+/* ------------------------------------------------------------- schedule --- */
+
+/* Every rank's memory, as a schedule sees it.  TMP is scratch that belongs to
+ * the schedule.
+ */
+enum dtn_space { DTN_IN, DTN_OUT, DTN_TMP, DTN_NSPACES };
+
+/* Bytes from `offset` on in a space of the rank at a position of the group. */
+struct dtn_span {
+    int rank;
+    enum dtn_space space;
+    size_t offset;
+};
+
+/* What a signal says. */
+enum dtn_tag {
+    DTN_TAG_READY,                /* my buffers are in place: here they are    */
+    DTN_TAG_DATA,                 /* what I put, or let you read, is complete  */
+    DTN_TAG_CARRY,                /* the payload is the data                   */
+    DTN_TAG_DONE,                 /* I have read what I needed of yours        */
+    DTN_NTAGS
+};
+
+/* One step of one rank.  Steps run in order; only `put` may still be reading
+ * its source when the next step starts.
+ *
+ *   op      peer        dst           src            meaning
+ *   PUT     receiver    on the peer   own            write bytes to the peer
+ *   FLUSH   receiver                                 sources of puts are free
+ *   SIGNAL  receiver                  own, if CARRY  append a signal
+ *   WAIT    sender      own, if CARRY                take its next signal
+ *   COPY                own           any rank's     dst = src
+ *   REDUCE              own           any rank's     dst = dst op src
+ *   FOLD                own           rank ignored   dst = src of rank 0 op src
+ *                                                    of rank 1 op ...
+ *   SCALE               own                          dst /= n (finishes AVG)
+ *   NEUTRAL             own                          dst = neutral element
+ *
+ * COPY, REDUCE and FOLD with a `src` on another rank load through a mapped
+ * pointer: only where transports map.  They need the owner's READY before and
+ * must be followed by a signal to the owner, after which it may reuse or
+ * return the memory; a PUT needs the receiver's READY before.
+ */
+enum dtn_op {
+    DTN_OP_PUT, DTN_OP_FLUSH, DTN_OP_SIGNAL, DTN_OP_WAIT, DTN_OP_COPY,
+    DTN_OP_REDUCE, DTN_OP_FOLD, DTN_OP_SCALE, DTN_OP_NEUTRAL, DTN_NOPS
+};
+
+struct dtn_step {
+    enum dtn_op op;
+    enum dtn_tag tag;             /* SIGNAL, WAIT                              */
+    int peer;                     /* position in the group                     */
+    int box;                      /* COPY, REDUCE: index of a box, or -1       */
+    struct dtn_span dst;
+    struct dtn_span src;
+    size_t bytes;                 /* moved, when box is -1                     */
+};
+
+struct dtn_sched {
+    int n;                        /* ranks in the group                        */
+    int me;
+    enum dtensor_dtype dtype;
+    enum dtensor_redop redop;
+    const char *name;             /* "allreduce ring": static                  */
+    size_t bytes[DTN_NSPACES];    /* size of each space on this rank           */
+    bool exposed[DTN_NSPACES];    /* peers read or write it on this rank       */
+    bool needs_map;               /* some step loads from a peer               */
+    int nsteps, steps_capacity;
+    struct dtn_step *steps;
+    int nboxes, boxes_capacity;
+    struct dtn_box *boxes;        /* strides in elements of dtype              */
+};
+
+void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
+                    enum dtensor_dtype dtype, enum dtensor_redop redop);
+void dtn_sched_fini(struct dtn_sched *sched);
+
+/* Append; running out of memory is remembered and reported by _finish, so
+ * that emitters read as algorithms.  Zero bytes append nothing (except
+ * signals and waits).
+ */
+void dtn_sched_put(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                   struct dtn_span src, size_t bytes);
+void dtn_sched_flush(struct dtn_sched *sched, int peer);
+void dtn_sched_signal(struct dtn_sched *sched, int peer, enum dtn_tag tag);
+void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag);
+void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
+                     size_t bytes);                /* bytes <= DTN_PAYLOAD_MAX */
+void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                     size_t bytes);                /* the matching wait        */
+void dtn_sched_copy(struct dtn_sched *sched, struct dtn_span dst,
+                    struct dtn_span src, size_t bytes);
+void dtn_sched_reduce(struct dtn_sched *sched, struct dtn_span dst,
+                      struct dtn_span src, size_t bytes);
+void dtn_sched_copy_box(struct dtn_sched *sched, struct dtn_span dst,
+                        struct dtn_span src, const struct dtn_box *box);
+void dtn_sched_reduce_box(struct dtn_sched *sched, struct dtn_span dst,
+                          struct dtn_span src, const struct dtn_box *box);
+void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
+                    enum dtn_space space, size_t offset, size_t bytes);
+void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
+                     size_t bytes);
+void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
+                       size_t bytes);
+
+/* 0, or ENOMEM if any append failed. */
+int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err);
+
+/* One step a line, for people and golden tests. */
+void dtn_sched_print(const struct dtn_sched *sched, FILE *stream);
+
+/* -------------------------------------------------------------- checker --- */
+
+/* Run the schedules of all n ranks on symbolic elements, `rounds` times in a
+ * row, in every order the signals allow, without any transport.  Proves: no
+ * deadlock with queues of DTN_QUEUE_DEPTH; no read of a byte before the
+ * signal that orders it after its write, no unordered pair of accesses; no
+ * access outside a space, or to a space not exposed, or before READY; put
+ * sources untouched until flushed; no peer touches a rank's memory after its
+ * last step; tags match.  Then calls `expect` for every OUT element.
+ *
+ * Symbolic element: how often input element `index` of each rank's IN is in
+ * it, as a bit set of ranks (no rank twice), or undefined.
+ */
+struct dtn_cell {
+    bool defined;
+    uint32_t ranks[8];            /* bit r: rank r contributed (n <= 256)      */
+    int64_t index;                /* element of IN it came from                */
+    bool scaled;
+};
+typedef bool dtn_expect_f(int rank, size_t elem, const struct dtn_cell *cell,
+                          const void *arg);
+
+/* 0, or EINVAL with the first violation in words: which rank, step, bytes. */
+int dtn_check(const struct dtn_sched scheds[], int n, int rounds,
+              dtn_expect_f *expect, const void *arg, struct dtensor_error *err);
+
+/* ------------------------------------------------------------- emitters --- */
+
+enum dtn_coll {
+    DTN_COLL_ALLREDUCE, DTN_COLL_REDUCE, DTN_COLL_BROADCAST,
+    DTN_COLL_ALLGATHER, DTN_COLL_REDUCE_SCATTER, DTN_COLL_ALL_TO_ALL,
+    DTN_COLL_BARRIER, DTN_COLL_EXCHANGE, DTN_NCOLLS
+};
+
+/* A call, the same on every rank but for `me`.  Elements, not bytes. */
+struct dtn_call {
+    enum dtn_coll coll;
+    int n;
+    int me;
+    int root;
+    enum dtensor_dtype dtype;
+    enum dtensor_redop redop;
+    size_t count;                 /* as in dtensor.h                           */
+    const size_t *counts;         /* NULL: all blocks are `count`.             */
+                                  /* ALLGATHER, REDUCE_SCATTER: [n] of block r */
+                                  /* ALL_TO_ALL: [n*n], from i to j at i*n+j   */
+                                  /* Blocks lie one after another              */
+};
+
+/* Emit the schedule of rank call->me into *sched (initialised here). */
+typedef int dtn_emit_f(const struct dtn_call *call, struct dtn_sched *sched,
+                       struct dtensor_error *err);
+
+/* An emitter for a collective. */
+struct dtn_emitter {
+    enum dtn_coll coll;
+    enum dtn_algorithm algorithm;
+    bool needs_map;               /* only where every pair of ranks maps       */
+    dtn_emit_f *emit;
+};
+extern const struct dtn_emitter dtn_emitters[];    /* choose.c; emit NULL ends */
+
+const char *dtn_coll_name(enum dtn_coll coll);
+const char *dtn_algorithm_name(enum dtn_algorithm algorithm);
+
+/* The emitter for this call: what [tuning] says for its size if that can run
+ * here, else the built-in choice.  `mapped`: every pair of ranks maps.
+ */
+const struct dtn_emitter *dtn_choose(const struct dtn_call *call, bool mapped,
+                                     const struct dtn_tuning tuning[]);
+
+/* ------------------------------------------------------------- exchange --- */
+
+/* A box of elements that goes from one rank's IN to another's OUT. */
+struct dtn_piece {
+    int source;                   /* positions in the group                    */
+    int receiver;
+    size_t src_offset;            /* of its first element, in elements         */
+    size_t dst_offset;
+    bool accumulate;              /* dst op= src; else dst = src               */
+    struct dtn_box box;
+};
+
+/* All of one rank's part in an exchange: the pieces it receives and those it
+ * sends, each in the order they are to be applied.  Every rank derives both
+ * lists from the same description, so they agree pair by pair.
+ */
+struct dtn_exchange {
+    const char *name;             /* static                                    */
+    int n;
+    int me;
+    enum dtensor_dtype dtype;
+    enum dtensor_redop redop;     /* of accumulating pieces                    */
+    size_t in_count;              /* elements of own IN and OUT                */
+    size_t out_count;
+    bool neutral;                 /* OUT starts as the neutral element         */
+    int scale;                    /* > 1: OUT is divided by it at the end      */
+    int nreceived;
+    const struct dtn_piece *received;
+    int nsent;
+    const struct dtn_piece *sent;
+};
+
+/* Emit it: from ranks that map (mapped[source]) each piece is loaded straight
+ * from the source's IN into OUT; from others it is packed by the source, put
+ * into TMP, and unpacked.  Mapping is symmetric.
+ */
+int dtn_emit_exchange(const struct dtn_exchange *exchange, const bool mapped[],
+                      struct dtn_sched *sched, struct dtensor_error *err);
+
+/* ------------------------------------------------------------- executor --- */
+
+/* A schedule made ready to run again and again over a group: connected to
+ * every peer it names, TMP allocated, nothing left to allocate.
+ */
+struct dtn_plan;
+
+/* Make it.  Takes over *sched (zeroed) on success.
+ * Collective: yes, the ranks the schedule names.   Blocks: until connected.
+ */
+int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
+                    struct dtn_plan **planp, struct dtensor_error *err);
+void dtn_plan_destroy(struct dtn_plan *plan);
+const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan);
+
+/* Run it once.  `fingerprint` is compared with every peer's before its data
+ * is taken; see dtn_fingerprint().  Memory that peers must reach and cannot
+ * is staged through the context's bounce buffers.
+ */
+int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
+                 uint32_t fingerprint, struct dtensor_error *err);
+
+/* What a rank is doing, in 32 bits: collective, dtype and reduction readable
+ * (so that both sides of a mismatch can be worded), the rest hashed.
+ */
+uint32_t dtn_fingerprint(int coll, enum dtensor_dtype dtype,
+                         enum dtensor_redop redop, uint32_t hash);
+char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size);
+
+/* Can every pair of ranks of the group load from each other? mapped[] (NULL:
+ * not wanted) gets it for each position against the own one.
+ */
+bool dtn_group_mapped(const struct dtn_group *group, bool mapped[]);
+
+/* Free the context's plans. */
+void dtn_plans_destroy(struct dtn_plans *plans);
+
+#endif

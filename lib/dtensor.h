@@ -1,0 +1,501 @@
+/* dtensor.h - distributed tensors on a fixed cluster, in C
+ *
+ * A program starts on every rank of a cluster, calls dtensor_init(), and then
+ * works on tensors that are spread over a mesh of ranks.  Nothing else runs:
+ * no MPI, no NCCL, no daemon.  Link with `pkg-config --libs dtensor`.
+ *
+ * Words.  A *rank* is one process, 0..world_size-1.  A *mesh* lays ranks out
+ * on an n-dimensional grid.  A *placement* says, for one mesh dimension, what
+ * its ranks hold: S(d) a shard of tensor dimension d, R a replica, P(op) a
+ * term of a sum (or other reduction) not yet carried out.  A *spec* is a mesh,
+ * one placement for each of its dimensions, and the global shape and dtype.
+ *
+ * Rules that hold everywhere
+ *   - A function that can fail returns 0 or a negative enum dtensor_errcode.
+ *     Its last parameter explains: NULL if the code alone is enough.  Out
+ *     parameters are written on success only.
+ *   - *Collective* calls must be made by every rank named, in the same order.
+ *     A rank that differs is caught (EMISMATCH) before any data is written.
+ *   - A call that *Blocks* waits for peers, at most [transport] op_timeout.
+ *   - After EPEER, ETIME, EMISMATCH or EABORT the context is poisoned: every
+ *     collective call on it fails the same way; only destroying is legal.
+ *   - A context and what belongs to it is used by one thread at a time.
+ *     Meshes and specs never change once made and may be shared.
+ *   - The library does not print, exit, or install signal handlers.  With
+ *     DTN_LOG=warn|info|debug in the environment it explains itself on stderr.
+ */
+#ifndef DTENSOR_H
+#define DTENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DTENSOR_MAX_DIMS 8     /* of a tensor, and of a mesh                */
+#define DTENSOR_NAME_MAX 32    /* longest name of a mesh or mesh dimension  */
+
+/* ------------------------------------------------------------- errors --- */
+
+enum dtensor_errcode {
+    DTENSOR_EINVAL    = -1,    /* an argument is outside its documented range */
+    DTENSOR_ENOMEM    = -2,    /* memory exhausted                            */
+    DTENSOR_ESYS      = -3,    /* a system call failed: see sys_errno         */
+    DTENSOR_ECONF     = -4,    /* the cluster file or environment is wrong    */
+    DTENSOR_ENODEV    = -5,    /* a device or transport is not to be had      */
+    DTENSOR_EPEER     = -6,    /* a peer died: `rank` says which              */
+    DTENSOR_ETIME     = -7,    /* a deadline passed: `rank` says waiting for  */
+    DTENSOR_EAGAIN    = -8,    /* not yet; ask again                          */
+    DTENSOR_EMISMATCH = -9,    /* ranks disagree: `rank` is the odd one       */
+    DTENSOR_EABORT    = -10    /* another rank failed: `rank` says which      */
+};
+
+/* The explanation of an error.  Owned by the caller, normally on its stack;
+ * written on failure only.
+ */
+struct dtensor_error {
+    int code;                  /* enum dtensor_errcode                        */
+    int sys_errno;             /* errno of the failing call, or 0             */
+    int rank;                  /* culprit, or -1                              */
+    char text[500];            /* one line, no newline, ends "..." if cut     */
+};
+
+/* The name of an error code, such as "EPEER"; "0" for 0.  Static storage. */
+const char *dtensor_errname(int code);
+
+/* "MAJOR.MINOR.PATCH" of the library in use.  Static storage. */
+const char *dtensor_version(void);
+
+/* What this build can do, one line: "verbs yes, cuda no".  Static storage. */
+const char *dtensor_build(void);
+
+/* ------------------------------------------------- dtypes, reductions --- */
+
+enum dtensor_dtype {
+    DTENSOR_F32,               /* IEEE binary32                               */
+    DTENSOR_F64,               /* IEEE binary64                               */
+    DTENSOR_F16,               /* IEEE binary16                               */
+    DTENSOR_BF16,              /* upper half of a binary32                    */
+    DTENSOR_I8,
+    DTENSOR_U8,
+    DTENSOR_I32,
+    DTENSOR_I64,
+    DTENSOR_NDTYPES
+};
+
+enum dtensor_redop {
+    DTENSOR_SUM,
+    DTENSOR_AVG,               /* sum, then divided by the number of ranks;   */
+                               /* integers round toward zero                  */
+    DTENSOR_PROD,
+    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch     */
+    DTENSOR_MAX,
+    DTENSOR_BAND,              /* bit operations: integer dtypes only         */
+    DTENSOR_BOR,
+    DTENSOR_BXOR,
+    DTENSOR_NREDOPS
+};
+
+size_t dtensor_dtype_size(enum dtensor_dtype dtype);          /* in bytes     */
+const char *dtensor_dtype_name(enum dtensor_dtype dtype);     /* "f32", ...   */
+const char *dtensor_redop_name(enum dtensor_redop op);        /* "sum", ...   */
+
+/* The dtype or reduction of that name.   Errors: EINVAL  no such name */
+int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
+                        struct dtensor_error *err);
+int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
+                        struct dtensor_error *err);
+
+/* ------------------------------------------------------------ context --- */
+
+/* One rank's membership of one job. */
+struct dtensor_ctx;
+
+/* Join the job.  `path` names the cluster file; NULL means the file named by
+ * DTN_CLUSTER, or with none a built-in cluster: the ranks dtensor-run or the
+ * Slurm step started, or this process alone.  See dtensor(7).
+ *
+ * Collective: yes - every rank of the world.   Blocks: until all have joined,
+ *         at most [transport] connect_timeout (60 s).
+ * Owns:   *ctxp is the caller's, for dtensor_fini().
+ * Errors: ECONF      the file, or the environment: says which and what to do
+ *         ETIME      ranks are missing: says which
+ *         EMISMATCH  a rank has another file, world or version: names the key
+ *         EPEER      a rank died while joining
+ *         ENODEV     no transport reaches some peer
+ *         ENOMEM, ESYS
+ */
+int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err);
+
+/* Leave the job and free everything that belongs to the context: its meshes,
+ * and memory from dtensor_alloc().  Tensors must have been destroyed.
+ * Peers may still be at work: nothing of theirs is touched.  NULL is a no-op.
+ *
+ * Collective: no.   Blocks: no.
+ */
+void dtensor_fini(struct dtensor_ctx *ctx);
+
+int dtensor_rank(const struct dtensor_ctx *ctx);          /* 0..world_size-1 */
+int dtensor_world_size(const struct dtensor_ctx *ctx);    /* 1 or more       */
+int dtensor_local_rank(const struct dtensor_ctx *ctx);    /* on this host    */
+int dtensor_local_size(const struct dtensor_ctx *ctx);    /* on this host    */
+
+/* This rank's host as the cluster names it; the cluster's name, or "local";
+ * how the rank was found, such as "dtensor-run" or "Slurm step 12.0".
+ * Valid until dtensor_fini().
+ */
+const char *dtensor_host(const struct dtensor_ctx *ctx);
+const char *dtensor_cluster_name(const struct dtensor_ctx *ctx);
+const char *dtensor_launcher(const struct dtensor_ctx *ctx);
+
+/* What the last collective or redistribute did, such as
+ * "allreduce direct shm 2 ranks".  Valid until the next one; "" before any.
+ */
+const char *dtensor_last_plan(const struct dtensor_ctx *ctx);
+
+/* Take `size` bytes of zeroed memory, 64-byte aligned, that peers reach
+ * without a copy.  Collectives work on any memory; on this they are faster.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *memp is the caller's, for dtensor_free() before dtensor_fini().
+ * Errors: ENOMEM
+ */
+int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
+                  struct dtensor_error *err);
+void dtensor_free(struct dtensor_ctx *ctx, void *mem);   /* NULL is a no-op */
+
+/* ------------------------------------------------------------- meshes --- */
+
+/* Ranks on an n-dimensional grid, last dimension fastest: with sizes (2, 4)
+ * over ranks 0..7, rank 6 is at (1, 2).  Meshes belong to their context and
+ * live as long; asking twice for the same one gives the same pointer.
+ * Semantics: torch.distributed.device_mesh.DeviceMesh.
+ */
+struct dtensor_mesh;
+
+/* The mesh [mesh "NAME"] of the cluster file.  "world" always exists: without
+ * such a section it is one dimension named "world" over all ranks.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  no such mesh: lists those there are
+ */
+int dtensor_mesh_find(struct dtensor_ctx *ctx, const char *name,
+                      const struct dtensor_mesh **meshp,
+                      struct dtensor_error *err);
+
+/* Lay ranks out on a grid of `ndim` (1..8) sizes.  `names` are the names of
+ * the dimensions, "dp,tp", or NULL.  `ranks` lists the product of the sizes
+ * many distinct ranks, row-major; NULL means 0, 1, 2, ...
+ *
+ * Collective: no, but every member must make the same call before using it.
+ * Errors: EINVAL  sizes, names or ranks do not fit: says which
+ *         ENOMEM
+ */
+int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
+                        const char *names, const int ranks[],
+                        const struct dtensor_mesh **meshp,
+                        struct dtensor_error *err);
+
+/* The sub-mesh of the named dimensions, "tp" or "dp,tp", that contains the
+ * calling rank; the order must be the mesh's own.  On a rank outside the mesh
+ * it is the one containing the mesh's first rank.
+ * Semantics: DeviceMesh.__getitem__.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  unknown, repeated or misordered name, or a mesh without names
+ *         ENOMEM
+ */
+int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
+                       const struct dtensor_mesh **meshp,
+                       struct dtensor_error *err);
+
+int dtensor_mesh_ndim(const struct dtensor_mesh *mesh);
+int dtensor_mesh_size(const struct dtensor_mesh *mesh);          /* in ranks */
+int dtensor_mesh_dim_size(const struct dtensor_mesh *mesh, int dim);
+const char *dtensor_mesh_dim_name(const struct dtensor_mesh *mesh, int dim);
+                                               /* "" when it has no name     */
+
+/* World rank of the mesh's i-th position, row-major. */
+int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i);
+
+/* Position of a world rank in the mesh, row-major, or -1 when outside. */
+int dtensor_mesh_index(const struct dtensor_mesh *mesh, int rank);
+
+/* Write the coordinate of world rank `rank` to coord[0..ndim-1] and return 1;
+ * return 0, writing nothing, when it is outside the mesh.
+ */
+int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[]);
+
+/* --------------------------------------------------------- collectives --- */
+
+/* The arguments are those of MPI and NCCL.  All ranks of `mesh`, whatever its
+ * dimensions, form the group, in row-major order; a rank outside must not
+ * call.  `in` and `out` are the same pointer (in place) or do not overlap.
+ * Memory from dtensor_alloc() is used where it stands; other memory is copied
+ * through a buffer of the context that grows to the largest size used.
+ * Every element of a result is reduced in one fixed order that does not
+ * depend on timing: the same call on the same ranks gives the same bits, and
+ * all ranks get the same bits.
+ *
+ * Collective: yes - every rank of the mesh, same order.
+ * Blocks: until this rank's part is done and its buffers are its own again.
+ * Owns:   nothing is kept.  On failure `out` may be partly written, except
+ *         that EINVAL and EMISMATCH leave it untouched.
+ * Errors: EINVAL     rank outside the mesh, bad dtype, op, root or overlap
+ *         EMISMATCH  a peer called something else: says what
+ *         EPEER, ETIME, EABORT, ENOMEM
+ */
+
+/* out[i] = op over the group of in[i], 0 <= i < count, on every rank. */
+int dtensor_allreduce(const struct dtensor_mesh *mesh, const void *in,
+                      void *out, size_t count, enum dtensor_dtype dtype,
+                      enum dtensor_redop op, struct dtensor_error *err);
+
+/* As allreduce, but only the root (a position in the group) gets `out`; it
+ * may be NULL elsewhere.
+ */
+int dtensor_reduce(const struct dtensor_mesh *mesh, int root, const void *in,
+                   void *out, size_t count, enum dtensor_dtype dtype,
+                   enum dtensor_redop op, struct dtensor_error *err);
+
+/* The root's `count` elements of `buf` appear in everyone's `buf`. */
+int dtensor_broadcast(const struct dtensor_mesh *mesh, int root, void *buf,
+                      size_t count, enum dtensor_dtype dtype,
+                      struct dtensor_error *err);
+
+/* `in`: count elements; `out`: group size x count, block r from position r.
+ * In place: in == out + own position x count.
+ */
+int dtensor_allgather(const struct dtensor_mesh *mesh, const void *in,
+                      void *out, size_t count, enum dtensor_dtype dtype,
+                      struct dtensor_error *err);
+
+/* `in`: group size x count; `out`: count elements, the reduction of block r on
+ * position r.  In place: out == in + own position x count.
+ */
+int dtensor_reduce_scatter(const struct dtensor_mesh *mesh, const void *in,
+                           void *out, size_t count, enum dtensor_dtype dtype,
+                           enum dtensor_redop op, struct dtensor_error *err);
+
+/* `in` and `out`: group size x count; block r of `out` comes from block
+ * (own position) of position r's `in`.  Not in place.
+ */
+int dtensor_all_to_all(const struct dtensor_mesh *mesh, const void *in,
+                       void *out, size_t count, enum dtensor_dtype dtype,
+                       struct dtensor_error *err);
+
+/* Return when every rank of the mesh has called. */
+int dtensor_barrier(const struct dtensor_mesh *mesh, struct dtensor_error *err);
+
+/* -------------------------------------------------- placements, specs --- */
+
+enum dtensor_placement_kind { DTENSOR_REPLICATE, DTENSOR_SHARD, DTENSOR_PARTIAL };
+
+/* What the ranks along one mesh dimension hold.  Shards follow torch.chunk:
+ * N elements over n ranks are cut every ceil(N/n), so trailing shards may be
+ * short or empty: 5 over 4 is 2, 2, 1, 0.  Placements apply left to right: a
+ * dimension sharded twice is a chunk of a chunk.
+ */
+struct dtensor_placement {
+    enum dtensor_placement_kind kind;
+    int dim;                   /* SHARD: tensor dimension, 0-based            */
+    enum dtensor_redop op;     /* PARTIAL: the reduction still to be done     */
+};
+
+/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields. */
+struct dtensor_spec {
+    const struct dtensor_mesh *mesh;
+    enum dtensor_dtype dtype;
+    int ndim;                                  /* 0..8                        */
+    int64_t shape[DTENSOR_MAX_DIMS];           /* global, row-major           */
+    struct dtensor_placement placement[DTENSOR_MAX_DIMS]; /* per mesh dim     */
+};
+
+/* Read placements such as "S(0),R,P(sum)" - one for each of `n` mesh
+ * dimensions; S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).
+ *
+ * Errors: EINVAL  says which word, and what was expected
+ */
+int dtensor_placements_parse(const char *text, int n, int ndim,
+                             struct dtensor_placement placement[],
+                             struct dtensor_error *err);
+
+/* Write them back, "S(0),R,P(sum)", cut to `size` bytes with a final NUL;
+ * return the length it would have had, as snprintf does.
+ */
+int dtensor_placements_format(const struct dtensor_placement placement[], int n,
+                              char *text, size_t size);
+
+/* Fill *spec: `mesh` is a name for dtensor_mesh_find(), the rest as above.
+ *
+ * Errors: EINVAL  mesh, placements, dtype or shape: says which
+ */
+int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
+                      const char *mesh, const char *placements,
+                      enum dtensor_dtype dtype, int ndim,
+                      const int64_t shape[], struct dtensor_error *err);
+
+/* Is every field in its range?   Errors: EINVAL  says which is not */
+int dtensor_spec_check(const struct dtensor_spec *spec,
+                       struct dtensor_error *err);
+
+/* The box of the global tensor that world rank `rank` holds: its shape and
+ * the global index of its first element, ndim of each.  An empty shard has
+ * size 0 and offset shape[d].  A rank outside the mesh holds nothing: all
+ * sizes 0.  Semantics: compute_local_shape_and_global_offset.
+ */
+void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
+                        int64_t local_shape[], int64_t offset[]);
+
+/* Draw which ranks hold what, 1-D and 2-D as a grid of boxes, more dimensions
+ * as a list.  Needs no communication: any rank can draw any spec.
+ */
+void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream);
+
+/* ------------------------------------------------------------- tensors --- */
+
+/* A tensor spread over a mesh.  The local part is row-major and contiguous,
+ * in memory peers reach.  Ranks outside the mesh hold an empty part and may
+ * make every call below; it returns 0 at once.
+ * Semantics: torch.distributed.tensor.DTensor.
+ */
+struct dtensor;
+
+/* Make a tensor: zeroed; every element `value` (of a Partial tensor, the
+ * value its reduction gives); or element i, row-major, equal to i.
+ * arange refuses Partial placements.
+ *
+ * Collective: no - but all ranks of the mesh must make the same ones.
+ * Owns:   *tp is the caller's, for dtensor_destroy().
+ * Errors: EINVAL  the spec; ENOMEM
+ */
+int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err);
+int dtensor_full(const struct dtensor_spec *spec, double value,
+                 struct dtensor **tp, struct dtensor_error *err);
+int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
+                   struct dtensor_error *err);
+
+/* Make a tensor of the row-major global array `full` that position `root` of
+ * the mesh holds (NULL elsewhere); root -1: every rank holds it, and no
+ * message is sent.  A Partial tensor holds terms that reduce to `full`.
+ * Semantics: distribute_tensor(src_data_rank=root).
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
+ * Owns:   *tp is the caller's; `full` is not kept.
+ * Errors: EINVAL, ENOMEM, and those of the collectives
+ */
+int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
+                       int root, struct dtensor **tp,
+                       struct dtensor_error *err);
+
+/* Make a tensor whose local part is a copy of `local`, `size` bytes, which
+ * must be exactly what dtensor_spec_local() says this rank holds.
+ * Semantics: DTensor.from_local with shape given, and checked.
+ *
+ * Collective: no.   Errors: EINVAL  wrong size: says what it should be; ENOMEM
+ */
+int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
+                       size_t size, struct dtensor **tp,
+                       struct dtensor_error *err);
+
+/* The local part: borrowed, valid until dtensor_destroy(); yours to read and
+ * write between collective calls.  Its size in bytes may be 0.
+ * Semantics: DTensor.to_local.
+ */
+void *dtensor_to_local(const struct dtensor *t);
+size_t dtensor_local_bytes(const struct dtensor *t);
+
+/* Its spec: borrowed, valid until dtensor_destroy(). */
+const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
+
+/* Write the whole tensor, reduced if Partial, row-major, to `full` on every
+ * rank of the mesh; `size` is its size in bytes.
+ * Semantics: DTensor.full_tensor.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until done.
+ * Errors: EINVAL  wrong size; and those of the collectives
+ */
+int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
+                        struct dtensor_error *err);
+
+/* Make a tensor with the same elements and other placements on the same mesh:
+ * by text, or by a whole spec that differs in its placements only.  Any
+ * placement may become any other.  R -> P(sum) and R -> P(avg) follow PyTorch
+ * for floating types (x/n, and x); for integers, and for other reductions,
+ * position 0 keeps the value and the rest hold the neutral element.
+ * Semantics: DTensor.redistribute, without padding.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
+ *         and no peer needs `t` any more.
+ * Owns:   *tp is the caller's; `t` is unchanged.
+ * Errors: EINVAL, ENOMEM, and those of the collectives
+ */
+int dtensor_redistribute(const struct dtensor *t, const char *placements,
+                         struct dtensor **tp, struct dtensor_error *err);
+int dtensor_redistribute_to(const struct dtensor *t,
+                            const struct dtensor_spec *spec,
+                            struct dtensor **tp, struct dtensor_error *err);
+
+/* The same into a tensor that exists: `dst` gets the elements of `src` in its
+ * own placements.  After the first call for a pair of specs nothing is
+ * allocated.   Errors: EINVAL  meshes, shapes or dtypes differ
+ */
+int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
+                              struct dtensor_error *err);
+
+/* dtensor_spec_draw() of its spec, by the mesh's first rank; nothing on others. */
+void dtensor_draw(const struct dtensor *t, FILE *stream);
+
+void dtensor_destroy(struct dtensor *t);                 /* NULL is a no-op */
+
+/* ------------------------------------------------------- cluster files --- */
+
+/* A checked cluster file, for tools: nothing is started. */
+struct dtensor_cluster;
+
+/* Called once for each finding, `text` a full line without newline such as
+ * "pair.ini:6: error: unknown key ...".
+ */
+typedef void dtensor_report_f(const char *text, void *arg);
+
+/* Read and check a cluster file.  Every finding goes to `report` (may be
+ * NULL); the first is also in *err.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *clusterp is the caller's, for dtensor_cluster_destroy().
+ * Errors: ECONF  the file is wrong;  ESYS  it cannot be read;  ENOMEM
+ */
+int dtensor_cluster_read(const char *path, dtensor_report_f *report, void *arg,
+                         struct dtensor_cluster **clusterp,
+                         struct dtensor_error *err);
+
+/* What to show of a cluster. */
+enum dtensor_show {
+    DTENSOR_SHOW_SUMMARY,      /* one line: ranks, nodes, meshes              */
+    DTENSOR_SHOW_RANKS,        /* rank, host, local rank, gpu, hca            */
+    DTENSOR_SHOW_HOSTS,        /* host, address, ranks                        */
+    DTENSOR_SHOW_MESH,         /* every mesh: dimensions, rank -> coordinate  */
+    DTENSOR_SHOW_SEEDS,        /* rank -> seed                                */
+    DTENSOR_SHOW_DIGEST,       /* canonical text and digest ranks compare     */
+    DTENSOR_NSHOWS
+};
+
+/* Write that view to `stream`; with rank >= 0 only that rank's part.
+ *
+ * Errors: EINVAL  no such rank, or nothing to show: says why
+ */
+int dtensor_cluster_show(const struct dtensor_cluster *cluster,
+                         enum dtensor_show what, int rank, FILE *stream,
+                         struct dtensor_error *err);
+
+void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,146 @@
+/* net.h - L2: how the ranks of a job find each other, and the context
+ *
+ * frame.c   length-prefixed frames on a stream socket
+ * boot.c    the bootstrap: an allgather of blobs over a tree of sockets
+ * ctx.c     the context: cluster, arena, transports, peers
+ * wait.c    waiting for a peer without hanging; poisoning
+ */
+#ifndef DTN_NET_H
+#define DTN_NET_H
+
+#include "transport/transport.h"
+
+/* ----------------------------------------------------------- bootstrap --- */
+
+/* The ranks of a host connect to its first rank (its leader) by AF_UNIX, and
+ * leaders to each other in a binary tree by TCP: an allgather takes
+ * 2 (1 + log2 hosts) rounds.  Everyone says who it is before anything else;
+ * whatever is wrong, every rank gets the same words, naming the odd rank.
+ */
+struct dtn_boot;
+
+struct dtn_boot_args {
+    const struct dtensor_cluster *cluster;
+    const struct dtn_self *self;
+    const char *identity;         /* "[section] key = value\n" lines that all  */
+                                  /* ranks must agree on: canonical text, and  */
+                                  /* version, world size, auth                 */
+    const struct dtn_log *log;
+};
+
+/* Connect, compare identities, agree that everyone is there.
+ *
+ * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
+ * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept.
+ * Errors: ETIME      names the missing ranks and their hosts
+ *         EMISMATCH  names the odd rank and the key
+ *         EPEER      a rank closed its connection
+ *         ESYS       an address or port cannot be had: says which
+ */
+int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
+                  struct dtensor_error *err);
+
+/* all[r] = *mine of rank r.  File descriptors in all[] (of ranks on this host;
+ * -1 elsewhere and for the own entry) are the caller's to close.
+ *
+ * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
+ * Errors: as dtn_boot_open
+ */
+int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
+                       struct dtn_blob all[], struct dtensor_error *err);
+
+/* Never blocks; NULL is a no-op. */
+void dtn_boot_close(struct dtn_boot *boot);
+
+/* ------------------------------------------------------------- context --- */
+
+#define DTN_MAX_TRANSPORTS 3
+
+struct dtn_peer {
+    struct dtn_transport *tp;     /* NULL for this rank itself                 */
+    struct dtn_blob address;      /* fd owned by the context                   */
+    bool connected;
+};
+
+struct dtensor_ctx {
+    struct dtensor_cluster *cluster;
+    struct dtn_self self;
+    struct dtn_log log;
+    struct dtn_boot *boot;
+    struct dtn_arena arena;
+    int ntransports;
+    struct dtn_transport *transports[DTN_MAX_TRANSPORTS];
+    struct dtn_peer *peers;       /* [world_size]                              */
+    bool crowded;                 /* more ranks here than CPUs they may use    */
+    struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
+    uint64_t calls;               /* collective calls made, for messages       */
+    char plan_text[160];          /* dtensor_last_plan()                       */
+    struct dtn_bounce {           /* staging of memory peers cannot reach      */
+        void *mem;
+        size_t size;
+    } bounce[2];                  /* of IN, of OUT                             */
+    struct dtn_plans *plans;      /* coll: schedules by call                   */
+    struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
+    struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
+};
+
+/* Find the cluster, bootstrap, open the transports, exchange addresses.  The
+ * upper rooms' parts (plans, meshes, redists) are NULL; they are freed by
+ * their rooms before dtn_ctx_close().
+ */
+int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err);
+void dtn_ctx_close(struct dtensor_ctx *ctx);
+
+/* Be connected to `peer`.  Both sides must call.   Blocks: until connected.
+ * Errors: EPEER, ETIME, ESYS
+ */
+int dtn_ctx_connect(struct dtensor_ctx *ctx, int peer,
+                    struct dtensor_error *err);
+
+/* A staging buffer of at least `size` bytes in the arena, `which` 0 or 1;
+ * NULL when memory is exhausted.  Valid until the next call for `which`.
+ */
+void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
+
+/* "rank 3 on n1": for messages. */
+char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
+                        size_t size);
+
+/* ------------------------------------------------ waiting and poisoning --- */
+
+/* Data-plane calls that wait: 0 or a code, and then the context is poisoned
+ * with the words in ctx->failure.  No allocation.
+ */
+int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
+            const void *src, size_t size);
+int dtn_flush(struct dtensor_ctx *ctx, int peer);
+int dtn_signal(struct dtensor_ctx *ctx, int peer,
+               const struct dtn_signal *signal);
+
+/* The next signal from peer; consume it with dtn_consume(). */
+int dtn_await(struct dtensor_ctx *ctx, int peer,
+              const struct dtn_signal **signalp);
+void dtn_consume(struct dtensor_ctx *ctx, int peer);
+
+/* Record the first failure, tell the peers, return `code`.  Later calls keep
+ * the first words.
+ */
+int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
+               const char *fmt, ...) DTN_PRINTF(4, 5);
+
+/* 0, or the code of the recorded failure with its words in *err. */
+int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* --------------------------------------------------------------- groups --- */
+
+/* The ranks of one collective, in order. */
+struct dtn_group {
+    struct dtensor_ctx *ctx;
+    int n;
+    int me;                       /* own position, -1: outside                 */
+    const int *ranks;             /* [n] world ranks                           */
+    uint32_t hash;                /* of n and ranks                            */
+};
+
+#endif

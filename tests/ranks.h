@@ -1,0 +1,100 @@
+/* ranks.h - run a function as n real processes, one rank each
+ *
+ * Each child gets the variables dtensor-run would set.  A claim inside a rank
+ * is `need(condition, ...)`: when it fails the rank says so as a TAP comment
+ * and exits with 1.
+ */
+#ifndef RANKS_H
+#define RANKS_H
+
+#include "tests/tap.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef void rank_main_f(int rank, int nranks, void *arg);
+
+#define need(condition, ...)                                                  \
+    do {                                                                      \
+        if (!(condition)) {                                                   \
+            printf("# rank %s, %s:%d: ", getenv("DTN_RANK"), __FILE__,        \
+                   __LINE__);                                                 \
+            printf(__VA_ARGS__);                                              \
+            printf("\n");                                                     \
+            fflush(stdout);                                                   \
+            _exit(1);                                                         \
+        }                                                                     \
+    } while (0)
+
+static inline void ranks_setenv(const char *name, int value)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", value);
+    setenv(name, text, 1);
+}
+
+static inline pid_t rank_fork(int rank, int n, const char *job,
+                              rank_main_f *fn, void *arg)
+{
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setenv("DTN_JOB", job, 1);
+    ranks_setenv("DTN_RANK", rank);
+    ranks_setenv("DTN_WORLD_SIZE", n);
+    ranks_setenv("DTN_LOCAL_RANK", rank);
+    ranks_setenv("DTN_LOCAL_SIZE", n);
+    fn(rank, n, arg);
+    fflush(stdout);
+    _exit(0);
+}
+
+/* Fork n ranks; wait status of each in status[] (may be NULL).  Returns how
+ * many did not exit with 0.  After `timeout_s` the rest are killed.
+ */
+static inline int ranks_run(int n, int timeout_s, rank_main_f *fn, void *arg,
+                            int status[])
+{
+    static int runs;
+    char job[64];
+    pid_t pids[1024];
+    int left = n, bad = 0, st;
+    time_t end = time(NULL) + timeout_s;
+    const struct timespec tick = { 0, 1000000 };
+
+    snprintf(job, sizeof job, "test-%d-%d", (int)getpid(), ++runs);
+    for (int r = 0; r < n; r++)
+        pids[r] = rank_fork(r, n, job, fn, arg);
+    while (left > 0) {
+        for (int r = 0; r < n; r++) {
+            if (pids[r] <= 0 || waitpid(pids[r], &st, WNOHANG) != pids[r])
+                continue;
+            pids[r] = 0;
+            left--;
+            bad += st != 0;
+            if (status)
+                status[r] = st;
+        }
+        if (left > 0 && time(NULL) > end) {
+            for (int r = 0; r < n; r++)
+                if (pids[r] > 0)
+                    kill(pids[r], SIGKILL);
+            note("%d of %d ranks were still running after %d s: killed",
+                 left, n, timeout_s);
+            end = time(NULL) + 3600;
+        }
+        nanosleep(&tick, NULL);
+    }
+    return bad;
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* transport.h - L1: the narrow waist through which all bytes pass
+ *
+ * A transport moves bytes between the memories of two ranks, one-sided, and
+ * tells the other side by a *signal*.  It knows nothing of tensors or
+ * collectives; what differs between shared memory, TCP and verbs is behind
+ * the one table below, every entry of which is mandatory.
+ *
+ * Memory that peers may touch lives in the rank's *arena* (arena.c) or is
+ * registered; a `struct dtn_remote` names a place in it to a peer.
+ *
+ * Signals are 64-byte lines in a bounded first-in-first-out queue for each
+ * directed pair of ranks.  A signal becomes visible only after the bytes of
+ * all earlier puts to the same peer.
+ */
+#ifndef DTN_TRANSPORT_H
+#define DTN_TRANSPORT_H
+
+#include "cluster/cluster.h"
+
+#include <stdatomic.h>
+
+#define DTN_PAYLOAD_MAX 48        /* bytes of payload in a signal              */
+#define DTN_QUEUE_DEPTH 16        /* signals a peer may be behind              */
+#define DTN_BLOB_MAX 1024         /* bytes of an address                       */
+
+/* A place in a peer's memory.  What the two words mean is the transport's
+ * business: for shm an arena offset; for tcp an address and a region number;
+ * for verbs an address and an rkey.  {0, 0} is nowhere.
+ */
+struct dtn_remote {
+    uint64_t addr;
+    uint64_t key;
+};
+
+/* One signal: exactly one cache line. */
+struct dtn_signal {
+    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t seq;  /* set by the transport   */
+    uint32_t fingerprint;         /* of the call it belongs to                 */
+    uint16_t tag;                 /* what it says: enum dtn_tag of coll.h      */
+    uint16_t len;                 /* bytes of payload                          */
+    unsigned char payload[DTN_PAYLOAD_MAX];
+};
+
+/* A transport's address, sent to every peer at start: bytes, and a file
+ * descriptor or -1.  The descriptor reaches ranks of the same host only.
+ */
+struct dtn_blob {
+    size_t size;
+    int fd;
+    unsigned char bytes[DTN_BLOB_MAX];
+};
+
+/* -------------------------------------------------------------- arena.c --- */
+
+/* One range of memory for each rank, in which all memory that peers reach is
+ * allocated: address space for half the RAM of the host shared by its ranks,
+ * pages only where touched.  A sealed memfd that peers map (no name anywhere,
+ * gone with the last process), or anonymous memory when no peer is to map it.
+ */
+struct dtn_arena {
+    int fd;                       /* -1: anonymous                             */
+    unsigned char *base;
+    size_t size;
+    struct dtn_extent *extents;   /* sorted by offset, covering everything     */
+    int nextents;
+    int capacity;
+    size_t used_bytes;
+};
+
+/* `shared`: make it a memfd.  Errors: ESYS, ENOMEM, with the remedy. */
+int dtn_arena_init(struct dtn_arena *arena, size_t size, bool shared,
+                   struct dtensor_error *err);
+void dtn_arena_fini(struct dtn_arena *arena);
+
+/* The size of the arena each of `nlocal` ranks should have on this host. */
+size_t dtn_arena_default_size(int nlocal);
+
+/* `size` bytes, 64-byte aligned (page-aligned from 64 KiB on), content
+ * unspecified; NULL when full.  free(NULL) is a no-op.  Blocks of 32 MiB and
+ * more give their pages back when freed.
+ */
+void *dtn_arena_alloc(struct dtn_arena *arena, size_t size);
+void dtn_arena_free(struct dtn_arena *arena, void *mem);
+
+/* Does [mem, mem+size) lie in the arena? */
+bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
+                        size_t size);
+
+/* ------------------------------------------------------------ the table --- */
+
+/* Where a rank is, as far as transports care. */
+struct dtn_place {
+    int rank;
+    int host;                     /* index in the cluster                      */
+    const char *address;          /* of its host, for the network              */
+};
+
+/* What a transport is opened with; everything is borrowed until close. */
+struct dtn_open_args {
+    int nranks;
+    int rank;
+    const struct dtn_place *places;           /* [nranks]                      */
+    const bool *reached;                      /* [nranks] peers it is to serve */
+    struct dtn_arena *arena;
+    const struct dtn_transport_conf *conf;
+    const struct dtn_log *log;
+};
+
+/* An open transport: each implementation's own struct begins with this. */
+struct dtn_transport {
+    const struct dtn_transport_ops *ops;
+};
+
+/* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after
+ * progress), EPEER (see health), or another code, after which the transport
+ * is of no more use.  No entry blocks, unless it says so.
+ */
+struct dtn_transport_ops {
+    const char *name;
+
+    /* Can it carry bytes between these two different ranks?  From static
+     * facts only, so that both sides get the same answer.
+     */
+    bool (*reaches)(const struct dtn_place *a, const struct dtn_place *b);
+
+    /* Make it ready to be connected to.  On failure *tpp is untouched and
+     * nothing is left behind.   Errors: ESYS, ENOMEM, ENODEV
+     */
+    int (*open)(const struct dtn_open_args *args, struct dtn_transport **tpp,
+                struct dtensor_error *err);
+
+    /* Free everything.  Legal at any time, peers dead or alive; never blocks. */
+    void (*close)(struct dtn_transport *tp);
+
+    /* Write the address that peers connect to.  blob->fd stays the
+     * transport's (or the arena's).
+     */
+    void (*address)(const struct dtn_transport *tp, struct dtn_blob *blob);
+
+    /* Work toward a connection to `peer`, whose address is `blob` (its fd, if
+     * any, stays the caller's).  0: connected; EAGAIN: call again - both
+     * sides must keep calling.  Needed once before anything below names the
+     * peer.   Errors: EPEER, ESYS, ENOMEM
+     */
+    int (*connect)(struct dtn_transport *tp, int peer,
+                   const struct dtn_blob *blob, struct dtensor_error *err);
+
+    /* Let peers reach [mem, mem+size): *remote is what they need.  EINVAL:
+     * this transport cannot reach that memory where it is (no text: the
+     * caller stages it).  Must be cheap for memory in the arena.
+     */
+    int (*reg)(struct dtn_transport *tp, void *mem, size_t size,
+               struct dtn_remote *remote);
+    void (*unreg)(struct dtn_transport *tp, struct dtn_remote remote);
+
+    /* A pointer through which loads and stores reach the peer's memory, valid
+     * until close, or NULL when they cannot.
+     */
+    void *(*map)(struct dtn_transport *tp, int peer, struct dtn_remote remote);
+
+    /* Write `size` bytes into the peer's memory.  After 0 the source must
+     * stay as it is until flush(peer) has returned 0; EAGAIN: nothing was
+     * taken, progress and ask again.  May move fewer bytes than asked: *done
+     * says how many (all of them on most transports).
+     */
+    int (*put)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+               const void *src, size_t size, size_t *done);
+
+    /* 0: the sources of all earlier puts to this peer may be reused. */
+    int (*flush)(struct dtn_transport *tp, int peer);
+
+    /* Append a signal (seq is filled in here) to the peer's queue, after the
+     * bytes of earlier puts.  EAGAIN: its queue is full.
+     */
+    int (*signal)(struct dtn_transport *tp, int peer,
+                  const struct dtn_signal *signal);
+
+    /* The oldest signal from this peer that was not consumed, or NULL.  Valid
+     * until consume().  The bytes put before it may be read once it is seen.
+     */
+    const struct dtn_signal *(*peek)(struct dtn_transport *tp, int peer);
+    void (*consume)(struct dtn_transport *tp, int peer);
+
+    /* Move whatever can be moved.  A no-op where the hardware does it. */
+    int (*progress)(struct dtn_transport *tp);
+
+    /* 0: as far as can be told the peer lives and its context is good.
+     * EPEER: it died.  EABORT: it gave up; *culprit is the rank it blames,
+     * *code why.  May take a system call: for slow paths.
+     */
+    int (*health)(struct dtn_transport *tp, int peer, int *culprit, int *code);
+
+    /* Tell every connected peer that this rank gives up on account of
+     * `culprit` for reason `code`.  Best effort, never blocks.
+     */
+    void (*abort)(struct dtn_transport *tp, int culprit, int code);
+};
+
+/* ---------------------------------------------------------- transport.c --- */
+
+/* The transports of this build, preferred first, NULL-terminated. */
+extern const struct dtn_transport_ops *const dtn_transports[];
+
+extern const struct dtn_transport_ops dtn_shm_ops;         /* shm.c          */
+extern const struct dtn_transport_ops dtn_tcp_ops;         /* tcp.c          */
+
+/* The transport of that name, or NULL. */
+const struct dtn_transport_ops *dtn_transport_find(const char *name);
+
+/* -------------------------------------------------------------- fault.c --- */
+
+/* What the fault transport does to the one it wraps.  Counts are of calls on
+ * it, from 1; 0 never.
+ */
+struct dtn_fault_plan {
+    unsigned long fail_put;       /* this put fails with `code`                */
+    unsigned long fail_signal;
+    unsigned long fail_connect;
+    unsigned long drop_put;       /* this put says done and moves nothing      */
+    unsigned long drop_signal;
+    unsigned long kill_signal;    /* raise SIGKILL in this process instead     */
+    unsigned long again_every;    /* each n-th put and signal gives EAGAIN     */
+    unsigned delay_us;            /* sleep before each put and signal          */
+    int code;
+};
+
+/* Wrap an open transport: the result closes it.  Plan text such as
+ * "kill_signal=3,delay_us=10" is also taken from DTN_FAULT by the context.
+ */
+int dtn_fault_wrap(struct dtn_transport *inner,
+                   const struct dtn_fault_plan *plan,
+                   struct dtn_transport **tpp, struct dtensor_error *err);
+int dtn_fault_parse(const char *text, struct dtn_fault_plan *plan,
+                    struct dtensor_error *err);
+
+#endif
