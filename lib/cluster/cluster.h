@@ -162,7 +162,7 @@ char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
 
 /* ----------------------------------------------------------- hostlist.c --- */
 
-/* Expand "n[01-03,7]-ib,x" strictly: see dtensor-cluster(5).  On failure *why
+/* Expand "n[01-03,07]-ib,x" strictly: see dtensor-cluster(5).  On failure *why
  * is the end of a sentence: `range "2-1" in "n[2-1]" runs backwards; expected
  * 1-2`.  Owns: *namesp is the caller's, for dtn_hostlist_free().
  */

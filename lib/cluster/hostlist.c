@@ -28,11 +28,11 @@ struct hostlist {
     size_t why_size;
 };
 
-/* "7" is {7, 7, 1, 1, false}; "08-10" is {8, 10, 2, 2, true}. */
+/* "7" is {7, 7, 1, 1, 0}; "08-10" is {8, 10, 2, 2, 2}. */
 struct range {
     int low, high;
     int low_digits, high_digits;
-    bool zero;                    /* a number begins with a zero to keep      */
+    int zero_digits;              /* of a number that begins with a zero, or 0 */
 };
 
 static int why_bad(char *why, size_t size, const char *fmt, ...)
@@ -68,29 +68,34 @@ static bool is_name_char(char c)
 
 /* ------------------------------------------------------------- reading --- */
 
-/* Step over the digits of a number; 0 when there are none. */
-static int digits_read(const char **textp, int *value, bool *zero)
+/* Step over the digits of a number and return how many there are. */
+static int digits_read(const char **textp, int *value, int *zero_digits)
 {
     const char *start = *textp, *p = start;
+    int digits;
 
     for (*value = 0; is_digit(*p); p++)
         if (p - start < MAX_DIGITS)
             *value = *value * 10 + (*p - '0');
-    *zero = *zero || (*start == '0' && p - start > 1);
+    digits = (int)(p - start);
+    if (*start == '0' && digits > 1 && digits > *zero_digits)
+        *zero_digits = digits;
     *textp = p;
-    return (int)(p - start);
+    return digits;
 }
 
 /* Step over "7" or "08-10"; false when that is not what stands there. */
 static bool range_read(const char **textp, struct range *range)
 {
-    range->zero = false;
-    range->low_digits = digits_read(textp, &range->low, &range->zero);
+    range->zero_digits = 0;
+    range->low_digits = digits_read(textp, &range->low,
+                                    &range->zero_digits);
     range->high = range->low;
     range->high_digits = range->low_digits;
     if (**textp == '-') {
         ++*textp;
-        range->high_digits = digits_read(textp, &range->high, &range->zero);
+        range->high_digits = digits_read(textp, &range->high,
+                                         &range->zero_digits);
     }
     return range->low_digits && range->high_digits &&
            (**textp == ',' || **textp == ']');
@@ -120,32 +125,34 @@ static int range_check(const struct hostlist *list, const char *text)
     return 0;
 }
 
-/* Check the bracket whose inside begins at `text`: every range, and that
- * numbers with leading zeros do not mix with others, which would make n1 and
- * n01 two hosts by a slip of the finger.
+/* Check the bracket whose inside begins at `text`: every range, and that no
+ * number has fewer digits than one with leading zeros, since in [01-03,7] the
+ * 7 may be meant as n7 or n07.  More digits are plain: [98-99,100], [08-100].
  */
 static int bracket_check(const struct hostlist *list, const char *text)
 {
     struct range range;
-    bool zero = false, uneven = false;
-    int digits = 0, rc;
+    int fewest = MAX_DIGITS, zero_digits = 0, rc;
 
     for (const char *p = text;; p++) {
         rc = range_check(list, p);
         if (rc)
             return rc;
         range_read(&p, &range);
-        digits = digits ? digits : range.low_digits;
-        zero = zero || range.zero;
-        uneven = uneven || range.low_digits != digits ||
-                 range.high_digits != digits;
+        if (range.low_digits < fewest)
+            fewest = range.low_digits;
+        if (range.high_digits < fewest)
+            fewest = range.high_digits;
+        if (range.zero_digits > zero_digits)
+            zero_digits = range.zero_digits;
         if (*p == ']')
             break;
     }
-    if (zero && uneven)
+    if (fewest < zero_digits)
         return why_bad(list->why, list->why_size, "\"%.*s\" mixes numbers of "
-                       "different widths; expected leading zeros in all or "
-                       "none, such as 01-10", list->entry_len, list->entry);
+                       "%d and of %d digits; expected leading zeros in all or "
+                       "none, such as 01-10", list->entry_len, list->entry,
+                       fewest, zero_digits);
     return 0;
 }
 
@@ -350,21 +357,6 @@ static bool name_follows(const char *name, const char *next)
     return strcmp(wanted, next) == 0;
 }
 
-/* The last of the names from `first` on that one range can stand for.  It
- * ends where the number of a zero-padded name would need one more digit.
- */
-static int run_last(char *const names[], int n, int first)
-{
-    int digits = number_length(names[first]), last = first;
-    size_t len = strlen(names[first]);
-    bool padded = digits > 1 && names[first][len - (size_t)digits] == '0';
-
-    while (last + 1 < n && name_follows(names[last], names[last + 1]) &&
-           !(padded && strlen(names[last + 1]) > len))
-        last++;
-    return last;
-}
-
 char *dtn_hostlist_format(char *const names[], int n, char *buf, size_t size)
 {
     size_t used = 0;
@@ -372,7 +364,9 @@ char *dtn_hostlist_format(char *const names[], int n, char *buf, size_t size)
 
     buf[0] = '\0';
     for (int first = 0; first < n; first = last + 1) {
-        last = run_last(names, n, first);
+        for (last = first; last + 1 < n &&
+             name_follows(names[last], names[last + 1]);)
+            last++;
         stem = (int)strlen(names[first]) - number_length(names[first]);
         if (first == last)
             len = snprintf(buf + used, size - used, "%s%s", first ? "," : "",
@@ -395,21 +389,21 @@ char *dtn_hostlist_format(char *const names[], int n, char *buf, size_t size)
 /* Step over "2" or "2(x3)": `value` 2, `times` 3. */
 static bool count_read(const char **textp, int *value, int *times)
 {
-    bool zero = false;
-    int digits;
+    int digits, zero_digits = 0;
 
     *times = 1;
-    digits = digits_read(textp, value, &zero);
+    digits = digits_read(textp, value, &zero_digits);
     if (digits < 1 || digits > MAX_DIGITS)
         return false;
     if (strncmp(*textp, "(x", 2) == 0) {
         *textp += 2;
-        digits = digits_read(textp, times, &zero);
+        digits = digits_read(textp, times, &zero_digits);
         if (digits < 1 || digits > MAX_DIGITS || **textp != ')')
             return false;
         ++*textp;
     }
-    return (**textp == ',' || **textp == '\0') && !zero;
+    return (**textp == ',' || **textp == '\0') &&
+           zero_digits == 0;
 }
 
 int dtn_counts_expand(const char *text, int **countsp, int *np, char *why,
