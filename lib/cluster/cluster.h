@@ -7,7 +7,7 @@
  * builtin.c   the clusters made without a file
  * canonical.c the parsed meaning as text, and its digest
  * show.c    dtensor_cluster_show()
- * whoami.c  rank, world size and host of this process
+ * whoami.c, whoami_slurm.c  rank, world size and host of this process
  */
 #ifndef DTN_CLUSTER_H
 #define DTN_CLUSTER_H
