@@ -5,6 +5,7 @@
  * layout.c      which box of the global tensor a rank holds
  * pieces.c      which boxes go from whom to whom between two specs
  * redist.c      redistribute plans: phases, made once per pair of specs, run
+ * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  * init.c        dtensor_init(), dtensor_fini()
  */
