@@ -218,8 +218,6 @@ int dtn_numbers_parse(const char *text, const char *what, int max, int **valuesp
 /* Write them back, "0-3,8,10". */
 void dtn_numbers_print(const int values[], int n, FILE *stream);
 
-void dtn_strings_free(char **strings, int n);
-
 /* "mlx5_[0-1]:1, mlx5_4" for `nranks` ranks: one string for each rank. */
 int dtn_hca_parse(const char *text, int nranks, char ***hcap,
                   char why[DTN_WHY_SIZE]);
