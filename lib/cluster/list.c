@@ -34,6 +34,19 @@ bool dtn_list_next(const char **cursor, char separator,
     return true;
 }
 
+bool dtn_list_assignment(char item[DTN_ITEM_SIZE], char **valuep)
+{
+    char *equals = strchr(item, '='), *end = equals;
+
+    if (!equals)
+        return false;
+    while (end > item && strchr(" \t", end[-1]))
+        end--;
+    *end = '\0';
+    *valuep = equals + 1 + strspn(equals + 1, " \t");
+    return dtn_name_ok(item);
+}
+
 /* ------------------------------------------------------------- numbers --- */
 
 struct range {

@@ -1,10 +1,9 @@
 /* meshes.c - [mesh "M"]: ranks on a grid
  *
- * A mesh is `dims` over ranks in order, the rightmost dim fastest, or the part
- * of another mesh that `select` leaves.  With dims = dp=2, tp=4 over ranks 0-7
- * in mesh "world", parent = world and select = dp=1 is the mesh of one dim tp=4
- * over ranks 4-7.  Without a [mesh "world"] there is one all the same: one dim
- * named "world" over all ranks.
+ * A mesh is `dims` over ranks in order, the rightmost dim fastest: with
+ * dims = dp=2, tp=4 over ranks 0-7, rank 6 is at dp=1, tp=2.  (Or it is part of
+ * another mesh: submesh.c.)  Without a [mesh "world"] there is one all the same:
+ * one dim named "world" over all ranks.
  */
 #include "cluster/file.h"
 
@@ -89,20 +88,6 @@ int dtn_check_dim_name(struct dtn_check *check, const struct dtn_entry *entry,
 
 /* ------------------------------------------------------------------ dims --- */
 
-/* Cut "tp=4" in two at the "=", blanks removed. */
-static bool dim_split(char *item, char **valuep)
-{
-    char *equals = strchr(item, '='), *end = equals;
-
-    if (!equals)
-        return false;
-    while (end > item && strchr(" \t", end[-1]))
-        end--;
-    *end = '\0';
-    *valuep = equals + 1 + strspn(equals + 1, " \t");
-    return dtn_name_ok(item);
-}
-
 /* Add the dim "tp=4"; false after a finding. */
 static bool dims_add(struct dtn_check *check, const struct dtn_entry *entry,
                      const char *text, struct dtn_mesh_def *mesh)
@@ -112,7 +97,7 @@ static bool dims_add(struct dtn_check *check, const struct dtn_entry *entry,
     uint64_t size = 0;
 
     strcpy(item, text);
-    if (!dim_split(item, &value) ||
+    if (!dtn_list_assignment(item, &value) ||
         !dtn_parse_u64(value, false, UINT64_MAX, &size))
         dtn_finding(findings, entry->line, "dims: bad entry \"%s\"; expected "
                     "name=number, such as dp=2, tp=4", text);
@@ -273,128 +258,6 @@ static int mesh_grid(struct dtn_check *check, const struct dtn_section *section,
     return 0;
 }
 
-/* ---------------------------------------------------------------- select --- */
-
-/* Read "pp=0" into index[], where -1 is a dim that stays. */
-static bool select_add(struct dtn_check *check, const struct dtn_entry *entry,
-                       const struct dtn_mesh_def *parent, const char *text,
-                       int index[])
-{
-    char item[DTN_ITEM_SIZE], *value = NULL;
-    uint64_t i = 0;
-    int d;
-
-    strcpy(item, text);
-    if (!dim_split(item, &value) ||
-        !dtn_parse_u64(value, false, UINT64_MAX, &i)) {
-        dtn_finding(check->findings, entry->line, "select: bad entry \"%s\"; "
-                    "expected dim=index, such as pp=0", text);
-        return false;
-    }
-    d = dtn_check_dim_name(check, entry, parent, item);
-    if (d < 0)
-        return false;
-    if (index[d] >= 0)
-        dtn_finding(check->findings, entry->line, "select: dim \"%s\" is "
-                    "listed twice", item);
-    else if (i >= (uint64_t)parent->size[d])
-        dtn_finding(check->findings, entry->line, "select: %s=%" PRIu64 " does "
-                    "not exist; expected 0 to %d", item, i,
-                    parent->size[d] - 1);
-    else
-        index[d] = (int)i;
-    return index[d] == (int)i;
-}
-
-static bool select_parse(struct dtn_check *check, const struct dtn_entry *entry,
-                         const struct dtn_mesh_def *parent, int index[])
-{
-    char item[DTN_ITEM_SIZE];
-    int selected = 0;
-
-    for (int d = 0; d < DTENSOR_MAX_DIMS; d++)
-        index[d] = -1;
-    for (const char *cursor = entry->value;
-         dtn_list_next(&cursor, ',', item); selected++)
-        if (!select_add(check, entry, parent, item, index))
-            return false;
-    if (selected < parent->ndim)
-        return true;
-    dtn_finding(check->findings, entry->line, "select: leaves no dim of mesh "
-                "\"%s\"; expected one at least to stay", parent->name);
-    return false;
-}
-
-/* Copy the ranks of `parent` whose coordinates are those selected. */
-static void select_ranks(const struct dtn_mesh_def *parent, const int index[],
-                         struct dtn_mesh_def *mesh)
-{
-    for (int i = 0; i < parent->nranks; i++) {
-        bool inside = true;
-
-        for (int d = parent->ndim - 1, rest = i; d >= 0;
-             rest /= parent->size[d--])
-            if (index[d] >= 0 && rest % parent->size[d] != index[d])
-                inside = false;
-        if (inside)
-            mesh->ranks[mesh->nranks++] = parent->ranks[i];
-    }
-}
-
-static int mesh_part(struct dtn_check *check, const struct dtn_mesh_def *parent,
-                     const int index[], struct dtn_mesh_def *mesh)
-{
-    size_t n = 1;
-
-    for (int d = 0; d < parent->ndim; d++) {
-        if (index[d] >= 0)
-            continue;
-        strcpy(mesh->dim_name[mesh->ndim], parent->dim_name[d]);
-        mesh->size[mesh->ndim++] = parent->size[d];
-        n *= (size_t)parent->size[d];
-    }
-    if (!parent->ranks || check->findings->nerrors > 0)
-        return 0;
-    mesh->ranks = malloc(n * sizeof *mesh->ranks);
-    if (!mesh->ranks)
-        return dtn_fail_nomem(check->err, "mesh", n * sizeof *mesh->ranks);
-    select_ranks(parent, index, mesh);
-    return 0;
-}
-
-/* A mesh that is part of another. */
-static int mesh_select(struct dtn_check *check,
-                       const struct dtn_section *section,
-                       const struct dtn_entry *parent,
-                       struct dtn_mesh_def *mesh)
-{
-    static const char *const others[] = { "dims", "ranks" };
-    const struct dtn_entry *select, *other;
-    int index[DTENSOR_MAX_DIMS], i;
-
-    for (size_t k = 0; k < DTN_COUNT(others); k++) {
-        other = dtn_section_get(check->doc, section, others[k]);
-        if (!other)
-            continue;
-        dtn_finding(check->findings, other->line, "\"%s\" beside \"parent\"; "
-                    "expected one or the other", others[k]);
-        return 0;
-    }
-    i = dtn_check_mesh_name(check, parent);
-    if (i < 0 || check->cluster->meshes[i].ndim == 0)
-        return 0;
-    select = dtn_section_get(check->doc, section, "select");
-    if (!select) {
-        dtn_finding(check->findings, section->line, "[mesh \"%s\"] has no "
-                    "\"select\"; expected select = %s=0", mesh->name,
-                    check->cluster->meshes[i].dim_name[0]);
-        return 0;
-    }
-    if (!select_parse(check, select, &check->cluster->meshes[i], index))
-        return 0;
-    return mesh_part(check, &check->cluster->meshes[i], index, mesh);
-}
-
 /* --------------------------------------------------------------- section --- */
 
 static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
@@ -410,7 +273,7 @@ static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
         return 0;
     }
     if (parent)
-        return mesh_select(check, section, parent, mesh);
+        return dtn_check_submesh(check, section, parent, mesh);
     if (select) {
         dtn_finding(check->findings, select->line, "\"select\" without "
                     "\"parent\"; expected parent = the name of a mesh");
