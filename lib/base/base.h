@@ -1,6 +1,7 @@
 /* base.h - L0: what every other room stands on
  *
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
+ * the version (version.c),
  * element types (dtype.c), reductions (reduce.c), strided boxes (box.c),
  * time and patience (wait.c).
  */
@@ -165,7 +166,8 @@ int64_t dtn_now_ns(void);                   /* CLOCK_MONOTONIC               */
  * With `crowded` (more ranks than CPUs) it yields from the start.
  */
 struct dtn_wait {
-    int64_t deadline_ns;                    /* on dtn_now_ns()'s clock       */
+    int64_t timeout_ns;
+    int64_t start_ns;                       /* of the first look, 0 before   */
     int64_t next_look_ns;                   /* used by dtn_wait_pause()      */
     uint32_t turns;
     bool looked;                            /* one look has passed           */
