@@ -8,7 +8,7 @@
  * list.c      list values: numbers, devices, CPU sets, ranges of sizes
  * file.c      document to cluster, section by section
  * nodes.c     [nodes "N"]: hosts and what they have
- * meshes.c    [mesh "M"]
+ * meshes.c    [mesh "M"]; submesh.c: with a parent
  * plan.c      [seed], [tuning], [plan "P"]
  *
  * Two phases.  Reading finds what is wrong with the form, and unknown and
@@ -207,7 +207,12 @@ bool dtn_name_ok(const char *name);
 bool dtn_list_next(const char **cursor, char separator,
                    char item[DTN_ITEM_SIZE]);
 
-/* The list functions return 0, ECONF with the words in `why`, or ENOMEM. */
+/* Cut the item "tp = 4" in two at the "=", blanks around it removed; false when
+ * there is none, or no name before it.
+ */
+bool dtn_list_assignment(char item[DTN_ITEM_SIZE], char **valuep);
+
+/* The functions below return 0, ECONF with the words in `why`, or ENOMEM. */
 
 /* "0-3,8-14:2" is 0 1 2 3 8 10 12 14.  No number above `max`, at most
  * DTN_MAX_WORLD numbers.  `what` names one, "rank".
@@ -217,8 +222,6 @@ int dtn_numbers_parse(const char *text, const char *what, int max, int **valuesp
 
 /* Write them back, "0-3,8,10". */
 void dtn_numbers_print(const int values[], int n, FILE *stream);
-
-void dtn_strings_free(char **strings, int n);
 
 /* "mlx5_[0-1]:1, mlx5_4" for `nranks` ranks: one string for each rank. */
 int dtn_hca_parse(const char *text, int nranks, char ***hcap,
@@ -253,6 +256,12 @@ int dtn_check_meshes(struct dtn_check *check);
 int dtn_check_seed(struct dtn_check *check);
 int dtn_check_tuning(struct dtn_check *check);
 int dtn_check_plans(struct dtn_check *check);
+
+/* The mesh that `parent` and "select" make; without dims after a finding. */
+int dtn_check_submesh(struct dtn_check *check,
+                      const struct dtn_section *section,
+                      const struct dtn_entry *parent,
+                      struct dtn_mesh_def *mesh);
 
 /* The next section of that kind after `section` (NULL: the first), or NULL. */
 const struct dtn_section *dtn_section_next(const struct dtn_document *doc,

@@ -34,6 +34,19 @@ bool dtn_list_next(const char **cursor, char separator,
     return true;
 }
 
+bool dtn_list_assignment(char item[DTN_ITEM_SIZE], char **valuep)
+{
+    char *equals = strchr(item, '='), *end = equals;
+
+    if (!equals)
+        return false;
+    while (end > item && strchr(" \t", end[-1]))
+        end--;
+    *end = '\0';
+    *valuep = equals + 1 + strspn(equals + 1, " \t");
+    return dtn_name_ok(item);
+}
+
 /* ------------------------------------------------------------- numbers --- */
 
 struct range {
@@ -131,13 +144,6 @@ struct strings {
     int n;
 };
 
-void dtn_strings_free(char **strings, int n)
-{
-    for (int i = 0; strings && i < n; i++)
-        free(strings[i]);
-    free(strings);
-}
-
 static int strings_add(struct strings *list, const char *text)
 {
     char **more = realloc(list->text, (size_t)(list->n + 1) * sizeof *more);
@@ -210,9 +216,9 @@ int dtn_hca_parse(const char *text, int nranks, char ***hcap,
         rc = hca_entry(&devices, item, why);
     if (rc == 0)
         rc = hca_spread(&devices, nranks, &list, why);
-    dtn_strings_free(devices.text, devices.n);
+    dtn_hostlist_free(devices.text, devices.n);
     if (rc < 0) {
-        dtn_strings_free(list.text, list.n);
+        dtn_hostlist_free(list.text, list.n);
         return rc;
     }
     *hcap = list.text;
@@ -274,7 +280,7 @@ int dtn_cpus_parse(const char *text, int nranks, char ***cpusp,
         rc = WHY("%d CPU sets for %d ranks on each node; expected none, numa, "
                  "or one set for each rank, separated by \"|\"", list.n, nranks);
     if (rc < 0) {
-        dtn_strings_free(list.text, list.n);
+        dtn_hostlist_free(list.text, list.n);
         return rc;
     }
     *cpusp = list.text;

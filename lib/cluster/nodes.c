@@ -19,8 +19,8 @@ struct listing {
 
 static void listing_fini(struct listing *list)
 {
-    dtn_strings_free(list->names, list->n);
-    dtn_strings_free(list->addresses, list->n);
+    dtn_hostlist_free(list->names, list->n);
+    dtn_hostlist_free(list->addresses, list->n);
     free(list->counts);
 }
 
@@ -68,7 +68,7 @@ static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
     return list->n ? 0 : dtn_fail_nomem(check->err, "hosts", sizeof *list);
 }
 
-/* Copies, since how a host list allocates is its own business. */
+/* The names are a block each, which becomes the host's own. */
 static int listing_expand(struct dtn_check *check,
                           const struct dtn_entry *entry, char ***namesp,
                           int *np)
@@ -97,7 +97,7 @@ static int listing_addresses(struct dtn_check *check,
     dtn_finding(check->findings, entry->line, "addresses: %d address%s for %d "
                 "host%s; expected one address for each host", n,
                 n == 1 ? "" : "es", list->n, list->n == 1 ? "" : "s");
-    dtn_strings_free(addresses, n);
+    dtn_hostlist_free(addresses, n);
     return 0;
 }
 
