@@ -142,10 +142,11 @@ is "rank 0 reads our input, the others nothing" \
     "0 2
 1 0
 2 0"
-is "a rank has no descriptor but 0, 1 and 2" "$(exec 3>&- 4>&- 5>&- 6>&- 7>&-
-    "$run" -l -n 2 sh -c 'echo /proc/$$/fd/*' | sed 's,/proc/[0-9]*/fd/,,g' | sort)" \
-    "[0] 0 1 2
-[1] 0 1 2"
+fds='cd /proc/$$/fd && echo *'
+is "a rank has the descriptors it would have without dtensor-run" \
+    "$("$run" -l -n 2 sh -c "$fds" | sort)" \
+    "[0] $(sh -c "$fds")
+[1] $(sh -c "$fds")"
 
 # ----------------------------------------------------------------- output ---
 is "-l labels whole lines, and the last without newline" \
