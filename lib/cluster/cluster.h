@@ -1,12 +1,13 @@
 /* cluster.h - L0: the cluster file, and who this process is in it
  *
  * reader.c  lines from a file, counted and checked, for libinih
- * file.c    sections and keys: form first, then values (dtensor_cluster_read)
- * value.c   the value grammars: numbers, sizes, times, lists, hca, tuning
+ * file.c    sections and keys: form first, then values (dtensor_cluster_read);
+ *           file.h lists what it is made of
  * hostlist.c  "node[001-064]" and Slurm's "2(x3),1"
  * builtin.c   the clusters made without a file
  * canonical.c the parsed meaning as text, and its digest
  * show.c    dtensor_cluster_show()
+ * destroy.c dtensor_cluster_destroy()
  * whoami.c, whoami_slurm.c  rank, world size and host of this process
  */
 #ifndef DTN_CLUSTER_H
@@ -141,6 +142,14 @@ int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
 
 /* Defaults of a [transport] section. */
 void dtn_transport_defaults(struct dtn_transport_conf *conf);
+
+/* -------------------------------------------------------------- plan.c --- */
+
+/* The seed of a rank: base + stride * index modulo 2^64, where index numbers
+ * its coordinates in the distinct dims, the first listed fastest.  Outside the
+ * mesh it is base.  Meaningful when cluster->seed.given.
+ */
+uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank);
 
 /* ---------------------------------------------------------- canonical.c --- */
 

@@ -288,8 +288,10 @@ static int run_move(struct exec_run *run, const struct dtn_step *step)
     terms[1] = src = run_at(run, &step->src);
     if (step->op == DTN_OP_COPY && step->box >= 0)
         dtn_box_copy(&sched->boxes[step->box], elem, dst, src);
+    else if (step->op == DTN_OP_COPY && dst != src)
+        memcpy(dst, src, step->bytes);
     else if (step->op == DTN_OP_COPY)
-        memmove(dst, src, step->bytes);
+        return 0;                 /* in place: peers may be reading            */
     else if (step->box >= 0)
         dtn_box_reduce(&sched->boxes[step->box], sched->dtype, sched->redop,
                        dst, src);
@@ -299,15 +301,20 @@ static int run_move(struct exec_run *run, const struct dtn_step *step)
     return 0;
 }
 
+/* The terms are the same bytes of every rank, or n slots of the own memory. */
 static int run_fold(struct exec_run *run, const struct dtn_step *step)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     struct dtn_span span = step->src;
 
-    for (span.rank = 0; span.rank < sched->n; span.rank++) {
+    for (int p = 0; p < sched->n; p++) {
+        if (step->src.rank < 0)
+            span.rank = p;
         if (!run_mapped(run, &span))
             return run_unmapped(run, span.rank);
-        run->plan->terms[span.rank] = run_at(run, &span);
+        run->plan->terms[p] = run_at(run, &span);
+        if (step->src.rank >= 0)
+            span.offset += step->bytes;
     }
     dtn_reduce(sched->dtype, sched->redop, run_at(run, &step->dst),
                run->plan->terms, sched->n,
@@ -338,7 +345,8 @@ static int run_step(struct exec_run *run, const struct dtn_step *step)
     case DTN_OP_NEUTRAL:
         count = step->bytes / dtensor_dtype_size(sched->dtype);
         if (step->op == DTN_OP_SCALE)
-            dtn_scale(sched->dtype, run_at(run, &step->dst), count, sched->n);
+            dtn_scale(sched->dtype, run_at(run, &step->dst), count,
+                      sched->divisor);
         else
             dtn_fill_neutral(sched->dtype, sched->redop,
                              run_at(run, &step->dst), count);

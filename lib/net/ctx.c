@@ -45,7 +45,7 @@ static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
     struct dtn_boot_args args = {
         .cluster = ctx->cluster, .self = &ctx->self, .log = &ctx->log
     };
-    char *identity;
+    char *identity = NULL;
     int rc = ctx_identity(ctx, &identity, err);
 
     if (rc != 0)
