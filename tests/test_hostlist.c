@@ -176,7 +176,7 @@ static void test_limits(void)
            "one of %zu is refused", len);
     }
     memset(text, 'x', sizeof text);
-    strcpy(text + 240, "[1-2][1-2][1-2][1-2]");
+    strcpy(text + 245, "[1-2][1-2][1-2][1-2]");
     ok(dtn_hostlist_expand(text, &names, &n, why, sizeof why) ==
        DTENSOR_ECONF && strstr(why, "is too long"),
        "one that brackets make too long is refused");
@@ -286,14 +286,16 @@ static int random_below(int n)
     return (int)((random_state >> 8) % (unsigned)n);
 }
 
-/* A list that both parsers understand: no suffixes, one width to a bracket. */
+/* A list that both parsers understand: no suffixes, and two brackets at most,
+ * since Slurm 22.05 makes the second of three the slowest.
+ */
 static void random_list(char *p)
 {
     int entries = 1 + random_below(3);
 
     for (int e = 0; e < entries; e++) {
         p += sprintf(p, "%s%c", e ? "," : "", 'a' + e);
-        for (int b = random_below(3); b >= 0; b--) {
+        for (int b = random_below(2); b >= 0; b--) {
             int low = random_below(120), width = 1 + random_below(4);
 
             p += sprintf(p, "[%0*d-%0*d,%0*d]", width, low, width,
