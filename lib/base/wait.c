@@ -22,7 +22,8 @@
 
 enum {
     SPIN_TURNS = 1000,             /* x 20-40 ns pause                       */
-    CLOCK_TURNS = 64,              /* turns between looks at the clock       */
+    CLOCK_TURNS = 16,              /* yields between looks at the clock: one */
+                                   /* yield may cost a time slice, 4 ms      */
     LOOK_NS = 1000000,             /* between looks at peers' health         */
     SLEEP_NS = 50000
 };

@@ -2,7 +2,7 @@
  *
  * sched.c     the schedule: an array of steps; building and printing it
  * check.c     the checker: proves a set of schedules, one per rank, right;
- *             check_cells.c is its memory, check.h what the two share
+ *             check_steps.c and check_cells.c are its steps and memory
  * carry.c direct.c ring.c tree.c exchange.c   emitters: pure functions from
  *             a description of the call to one rank's schedule; emit.c and
  *             emit.h cut buffers into blocks for them

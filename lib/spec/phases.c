@@ -66,23 +66,29 @@ static struct dtensor_spec phases_plain(struct dtensor_spec spec)
 
 /* --------------------------------------------------------------- phases --- */
 
+/* AVG travels as SUM, so that integers are divided once, at the end. */
+static enum dtensor_redop phases_fold(int op)
+{
+    return op < 0 || op == DTENSOR_AVG ? DTENSOR_SUM : (enum dtensor_redop)op;
+}
+
 static struct dtn_phase phases_reduce(const struct dtensor_spec *src,
                                       const struct dtensor_spec *dst,
                                       unsigned dims)
 {
     return (struct dtn_phase){
         .kind = DTN_PHASE_REDUCE, .src = *src, .dst = *dst, .dims = dims,
-        .redop = (enum dtensor_redop)dtn_spec_partial(src),
-        .divide = 1, .multiply = 1
+        .redop = phases_fold(dtn_spec_partial(src)), .divide = 1,
+        .multiply = 1
     };
 }
 
 /* How a value becomes terms: x/n each; x each; or x and neutral elements. */
-static void phases_split(struct dtn_phase *phase, unsigned split)
+static void phases_split(struct dtn_phase *phase, int op, unsigned split)
 {
     const struct dtensor_spec *dst = &phase->dst;
 
-    switch (phase->redop) {
+    switch (op) {
     case DTENSOR_AVG: case DTENSOR_MIN: case DTENSOR_MAX:
     case DTENSOR_BAND: case DTENSOR_BOR:
         return;
@@ -98,19 +104,18 @@ static void phases_split(struct dtn_phase *phase, unsigned split)
     phase->neutral = phase->neutral || split;
 }
 
-static struct dtn_phase phases_exchange(const struct dtensor_spec *src,
-                                        const struct dtensor_spec *dst)
+struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
+                                    const struct dtensor_spec *dst)
 {
     int from = dtn_spec_partial(src), to = dtn_spec_partial(dst);
     unsigned placed = phases_dims(src, DTENSOR_SHARD, dst, DTENSOR_PARTIAL);
     struct dtn_phase phase = {
         .kind = DTN_PHASE_EXCHANGE, .src = *src, .dst = *dst,
+        .redop = phases_fold(from >= 0 ? from : to),
         .neutral = placed != 0, .divide = 1, .multiply = 1
     };
 
-    phase.redop = from >= 0 ? (enum dtensor_redop)from
-                : to >= 0 ? (enum dtensor_redop)to : DTENSOR_SUM;
-    phases_split(&phase,
+    phases_split(&phase, to,
                  phases_dims(src, DTENSOR_REPLICATE, dst, DTENSOR_PARTIAL));
     if (to == DTENSOR_AVG)
         phase.multiply = phases_extent(dst->mesh, placed);
@@ -130,18 +135,18 @@ static int phases_direct(const struct dtensor_spec *src,
     if (dtn_spec_equal(src, dst))
         return 0;
     if (all == 0) {
-        phase[n++] = phases_exchange(src, dst);
+        phase[n++] = dtn_phase_exchange(src, dst);
     } else if (dtn_local_numel(src, 0) <= dtn_local_numel(dst, 0)) {
         mid = phases_reduced(*src, all);
         phase[n++] = phases_reduce(src, &mid, all);
         if (!dtn_spec_equal(&mid, dst))
-            phase[n++] = phases_exchange(&mid, dst);
+            phase[n++] = dtn_phase_exchange(&mid, dst);
     } else {
         mid = *dst;
         for (int m = 0; m < mid.mesh->ndim; m++)
             if (all >> m & 1)
                 mid.placement[m] = src->placement[m];
-        phase[n++] = phases_exchange(src, &mid);
+        phase[n++] = dtn_phase_exchange(src, &mid);
         phase[n++] = phases_reduce(&mid, dst, all);
     }
     if (dtn_spec_partial(src) == DTENSOR_AVG)
@@ -172,17 +177,17 @@ int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
     struct dtensor_spec mid;
     int n;
 
-    if (a < 0 || b < 0 || a == b) {
-        n = phases_direct(&from, &to, phase);
-    } else {
-        mid = phases_middle(&from, &to);
-        n = phases_direct(&from, &mid, phase);
-        n += phases_direct(&mid, &to, phase + n);
-    }
-    for (int i = 0; i < n; i++)
-        if (phase[i].redop == DTENSOR_AVG)
-            phase[i].redop = DTENSOR_SUM;
-    return n;
+    if (a < 0 || b < 0 || a == b)
+        return phases_direct(&from, &to, phase);
+    mid = phases_middle(&from, &to);
+    n = phases_direct(&from, &mid, phase);
+    return n + phases_direct(&mid, &to, phase + n);
+}
+
+bool dtn_phase_folds(const struct dtn_phase *phase)
+{
+    return phases_dims(&phase->src, DTENSOR_PARTIAL, &phase->dst,
+                       DTENSOR_SHARD) != 0;
 }
 
 bool dtn_phase_idle(const struct dtn_phase *phase, int index)

@@ -9,9 +9,6 @@
  */
 #include "spec/spec.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* How one mesh dimension is crossed. */
 enum piece_rule {
     PIECE_OWN,                         /* from the own coordinate             */
@@ -87,85 +84,4 @@ bool dtn_piece_between(const struct dtensor_spec *src,
         return false;
     *piece = made;
     return true;
-}
-
-/* Append, doubling the array when it is full: it holds a power of two. */
-static int piece_append(struct dtn_piece **piecesp, int *np,
-                        const struct dtn_piece *piece,
-                        struct dtensor_error *err)
-{
-    int n = *np;
-    struct dtn_piece *grown;
-    size_t size;
-
-    if ((n & (n - 1)) == 0) {
-        size = (n ? 2 * (size_t)n : 1) * sizeof *grown;
-        grown = realloc(*piecesp, size);
-        if (!grown)
-            return dtn_fail_nomem(err, "redistribute", size);
-        *piecesp = grown;
-    }
-    (*piecesp)[(*np)++] = *piece;
-    return 0;
-}
-
-/* Walk the coordinates the rules allow, row-major, as positions. */
-struct piece_walk {
-    int ndim;
-    int first[DTENSOR_MAX_DIMS], end[DTENSOR_MAX_DIMS];
-    int stride[DTENSOR_MAX_DIMS];
-    int at[DTENSOR_MAX_DIMS];
-    int index;
-};
-
-static void piece_walk_init(struct piece_walk *walk,
-                            const struct dtensor_spec *src,
-                            const struct dtensor_spec *dst, int receiver)
-{
-    int own[DTENSOR_MAX_DIMS];
-    int stride = 1;
-
-    dtn_mesh_coord_of(src->mesh, receiver, own);
-    walk->ndim = src->mesh->ndim;
-    walk->index = 0;
-    for (int m = walk->ndim - 1; m >= 0; m--) {
-        bool all = piece_rule(src, dst, m) != PIECE_OWN;
-
-        walk->first[m] = all ? 0 : own[m];
-        walk->end[m] = all ? src->mesh->size[m] : own[m] + 1;
-        walk->at[m] = walk->first[m];
-        walk->stride[m] = stride;
-        walk->index += walk->at[m] * stride;
-        stride *= src->mesh->size[m];
-    }
-}
-
-/* To the next one; false after the last. */
-static bool piece_walk_next(struct piece_walk *walk)
-{
-    for (int m = walk->ndim - 1; m >= 0; m--) {
-        walk->at[m]++;
-        walk->index += walk->stride[m];
-        if (walk->at[m] < walk->end[m])
-            return true;
-        walk->index -= (walk->at[m] - walk->first[m]) * walk->stride[m];
-        walk->at[m] = walk->first[m];
-    }
-    return false;
-}
-
-int dtn_pieces(const struct dtensor_spec *src, const struct dtensor_spec *dst,
-               int receiver, struct dtn_piece **piecesp, int *np,
-               struct dtensor_error *err)
-{
-    struct piece_walk walk;
-    struct dtn_piece piece;
-    int rc = 0;
-
-    piece_walk_init(&walk, src, dst, receiver);
-    do {
-        if (dtn_piece_between(src, dst, walk.index, receiver, &piece))
-            rc = piece_append(piecesp, np, &piece, err);
-    } while (rc == 0 && piece_walk_next(&walk));
-    return rc;
 }

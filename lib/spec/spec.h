@@ -5,7 +5,7 @@
  * layout.c      which box of the global tensor a rank holds
  * pieces.c      which boxes go from whom to whom between two specs
  * phases.c      which collectives lead from one spec to another
- * redist.c      redistribute plans: made once per pair of specs, run
+ * redist*.c     redistribute plans: made once per pair of specs, run
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  * init.c        dtensor_init(), dtensor_fini()
@@ -86,17 +86,14 @@ bool dtn_spec_equal(const struct dtensor_spec *a,
  *   src is S              all whose box meets the receiver's
  *   src is P, dst not     all, reduced in coordinate order
  *
- * dtn_piece_between() writes the one piece that goes from `source` to
- * `receiver`, if there is one.  It accumulates unless it is the first term.
- * dtn_pieces() appends all a receiver needs to *piecesp, a growing array the
- * caller frees, row-major by source: in the order of application.
+ * Write the one piece that goes from position `source` to `receiver`; false
+ * when none does.  It accumulates unless it is the first term.  Applied with
+ * ascending source, terms are reduced in coordinate order; without terms any
+ * order will do.
  */
 bool dtn_piece_between(const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int source,
                        int receiver, struct dtn_piece *piece);
-int dtn_pieces(const struct dtensor_spec *src, const struct dtensor_spec *dst,
-               int receiver, struct dtn_piece **piecesp, int *np,
-               struct dtensor_error *err);
 
 /* ----------------------------------------------------------- phases.c --- */
 
@@ -122,11 +119,20 @@ struct dtn_phase {
 };
 #define DTN_MAX_PHASES 3
 
+/* The phase that is one exchange from src to dst, which have no two different
+ * reductions between them.
+ */
+struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
+                                    const struct dtensor_spec *dst);
+
 /* The phases from src to dst, congruent and checked; returns how many: 0 when
  * every rank's part stays as it is.
  */
 int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
                struct dtn_phase phase[DTN_MAX_PHASES]);
+
+/* Are terms folded in this exchange? */
+bool dtn_phase_folds(const struct dtn_phase *phase);
 
 /* Does this position get nothing in the exchange but neutral elements? */
 bool dtn_phase_idle(const struct dtn_phase *phase, int index);
