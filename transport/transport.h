@@ -124,12 +124,15 @@ struct dtn_transport_ops {
     bool (*reaches)(const struct dtn_place *a, const struct dtn_place *b);
 
     /* Make it ready to be connected to.  On failure *tpp is untouched and
-     * nothing is left behind.   Errors: ESYS, ENOMEM, ENODEV
+     * nothing is left behind.   Blocks: while a host name is looked up.
+     * Errors: ESYS, ENOMEM, ENODEV
      */
     int (*open)(const struct dtn_open_args *args, struct dtn_transport **tpp,
                 struct dtensor_error *err);
 
-    /* Free everything.  Legal at any time, peers dead or alive; never blocks. */
+    /* Free everything.  Legal at any time, peers dead or alive.   Blocks: at
+     * most a second, while a living peer has not taken what was sent to it.
+     */
     void (*close)(struct dtn_transport *tp);
 
     /* Write the address that peers connect to.  blob->fd stays the
@@ -186,7 +189,8 @@ struct dtn_transport_ops {
 
     /* 0: as far as can be told the peer lives and its context is good.
      * EPEER: it died.  EABORT: it gave up; *culprit is the rank it blames,
-     * *code why.  May take a system call: for slow paths.
+     * *code why.  May take a system call: for slow paths.  What the peer
+     * signalled before can still be peeked: look again before giving up.
      */
     int (*health)(struct dtn_transport *tp, int peer, int *culprit, int *code);
 

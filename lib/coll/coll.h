@@ -9,7 +9,8 @@
  * choose.c    which emitter for which call
  * exec.c      the executor: runs a schedule over the transports
  * plans.c     schedules already made, by call
- * coll.c      dtensor_allreduce() and its kin
+ * coll.c      one call: checks, plan, run
+ * fingerprint.c  what a rank is doing, in 32 bits
  *
  * To add a collective or an algorithm: write an emitter, list it in choose.c,
  * and it is proven by test_check, run by test_coll and shown by dtensor-bench.
@@ -308,6 +309,16 @@ char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size);
  * not wanted) gets it for each position against the own one.
  */
 bool dtn_group_mapped(const struct dtn_group *group, bool mapped[]);
+
+/* The name of the wire it uses: "shm", "tcp", ..., or "shm+net" for both. */
+const char *dtn_group_wire(const struct dtn_group *group);
+
+/* Check the arguments and carry out the call; n and me are filled in here.
+ * The group's ranks array identifies it: it must live as long as the context.
+ * Collective, blocks, errors: as the public function of that name.
+ */
+int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
+                 const void *in, void *out, struct dtensor_error *err);
 
 /* Free the context's plans. */
 void dtn_plans_destroy(struct dtn_plans *plans);

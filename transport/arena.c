@@ -1,0 +1,318 @@
+/* arena.c - the memory that peers may reach
+ *
+ * Each rank has one range of address space and allocates in it whatever
+ * peers are to read or write.  A peer maps the range once, so that reaching
+ * a new tensor later costs nothing: no registration, no file descriptor, no
+ * system call, only an offset.  The range is a file without a name (memfd)
+ * with holes: 4 ranks on a host of 64 GiB get 8 GiB of addresses each, and
+ * not one page of memory until they write.  Seals forbid ever changing its
+ * size, so nobody who maps it can be killed by a truncation (SIGBUS), and a
+ * file without a name is gone with the last process, however it ended.
+ *
+ * The books are kept outside of the range, where no peer can spoil them: a
+ * sorted array of extents, used or free, that covers it without a gap.  Two
+ * free extents never touch.  1000 live blocks make at most 2001 extents, and
+ * the one being freed is found in 11 halvings.
+ */
+#include "transport/transport.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+#define ARENA_PAGED_BYTES ((size_t)64 << 10)    /* page-aligned from here     */
+#define ARENA_PUNCH_BYTES ((size_t)32 << 20)    /* pages given back from here */
+#define ARENA_STEP_BYTES ((size_t)2 << 20)      /* a huge page                */
+#define ARENA_MIN_BYTES ((size_t)64 << 20)      /* default size, at least     */
+
+#define REMEDY_SHM "set [transport] intra_node = tcp"
+
+struct dtn_extent {
+    size_t offset;
+    size_t size;
+    bool used;
+};
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* ----------------------------------------------------------- its memory --- */
+
+/* Since Linux 6.3 a system may insist that a memfd never be executable; an
+ * older kernel does not know the flag.
+ */
+static int arena_memfd(void)
+{
+    int fd = memfd_create("dtensor", MFD_CLOEXEC | MFD_ALLOW_SEALING |
+                                     MFD_NOEXEC_SEAL);
+
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("dtensor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return fd;
+}
+
+/* The size a file may have: more would be a fatal signal, not an error. */
+static size_t arena_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY
+        || limit.rlim_cur > SIZE_MAX)
+        return SIZE_MAX;
+    return (size_t)limit.rlim_cur / page_size() * page_size();
+}
+
+static int arena_size_file(int fd, size_t size, struct dtensor_error *err)
+{
+    char buf[32];
+
+    if (ftruncate(fd, (off_t)size) < 0)
+        return dtn_fail_sys(err, errno, "shm: cannot size an arena of %s: %m "
+                            "(" REMEDY_SHM ")",
+                            dtn_format_size(size, buf, sizeof buf));
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return dtn_fail_sys(err, errno, "shm: cannot seal the arena: %m "
+                            "(" REMEDY_SHM ")");
+    return 0;
+}
+
+static int arena_map(struct dtn_arena *arena, int flags,
+                     struct dtensor_error *err)
+{
+    char buf[32];
+    void *base = mmap(NULL, arena->size, PROT_READ | PROT_WRITE,
+                      flags | MAP_NORESERVE, arena->fd, 0);
+
+    if (base == MAP_FAILED)
+        return dtn_fail_sys(err, errno, "arena: cannot map %s of address "
+                            "space: %m (see ulimit -v)",
+                            dtn_format_size(arena->size, buf, sizeof buf));
+    arena->base = base;
+    return 0;
+}
+
+static int arena_map_shared(struct dtn_arena *arena, struct dtensor_error *err)
+{
+    size_t limit = arena_file_limit();
+    int rc;
+
+    if (arena->size > limit)
+        arena->size = limit;
+    if (arena->size == 0)
+        return dtn_fail(err, DTENSOR_ESYS, "shm: files may not grow at all "
+                        "here (see ulimit -f, or " REMEDY_SHM ")");
+    arena->fd = arena_memfd();
+    if (arena->fd < 0)
+        return dtn_fail_sys(err, errno, "shm: memfd_create: %m "
+                            "(" REMEDY_SHM ")");
+    rc = arena_size_file(arena->fd, arena->size, err);
+    if (rc == 0)
+        rc = arena_map(arena, MAP_SHARED, err);
+    if (rc < 0)
+        close(arena->fd);
+    return rc;
+}
+
+int dtn_arena_init(struct dtn_arena *arena, size_t size, bool shared,
+                   struct dtensor_error *err)
+{
+    struct dtn_arena made = { .fd = -1, .capacity = 64 };
+    int rc;
+
+    if (size == 0 || size > SIZE_MAX / 4)
+        return dtn_fail(err, DTENSOR_EINVAL, "arena: size %zu is out of range",
+                        size);
+    made.size = round_up(size, page_size());
+    made.extents = calloc((size_t)made.capacity, sizeof *made.extents);
+    if (!made.extents)
+        return dtn_fail_nomem(err, "arena", sizeof *made.extents * 64);
+    rc = shared ? arena_map_shared(&made, err)
+                : arena_map(&made, MAP_PRIVATE | MAP_ANONYMOUS, err);
+    if (rc < 0) {
+        free(made.extents);
+        return rc;
+    }
+    made.extents[0] = (struct dtn_extent){ .size = made.size };
+    made.nextents = 1;
+    *arena = made;
+    return 0;
+}
+
+void dtn_arena_fini(struct dtn_arena *arena)
+{
+    if (!arena->base)
+        return;
+    munmap(arena->base, arena->size);
+    if (arena->fd >= 0)
+        close(arena->fd);
+    free(arena->extents);
+    *arena = (struct dtn_arena){ .fd = -1 };
+}
+
+size_t dtn_arena_default_size(int nlocal)
+{
+    size_t half = ARENA_MIN_BYTES, each;
+    struct sysinfo info;
+
+    if (sysinfo(&info) == 0)
+        half = (size_t)info.totalram / 2 * info.mem_unit;
+    each = half / (size_t)(nlocal > 0 ? nlocal : 1);
+    each = each / ARENA_STEP_BYTES * ARENA_STEP_BYTES;
+    return each > ARENA_MIN_BYTES ? each : ARENA_MIN_BYTES;
+}
+
+/* ------------------------------------------------------------ its books --- */
+
+/* Make room for two more extents: what one allocation can add. */
+static bool arena_reserve(struct dtn_arena *arena)
+{
+    struct dtn_extent *grown;
+    int capacity = arena->capacity * 2;
+
+    if (arena->nextents + 2 <= arena->capacity)
+        return true;
+    grown = realloc(arena->extents, (size_t)capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    arena->extents = grown;
+    arena->capacity = capacity;
+    return true;
+}
+
+static void arena_insert(struct dtn_arena *arena, int at,
+                         struct dtn_extent extent)
+{
+    memmove(&arena->extents[at + 1], &arena->extents[at],
+            (size_t)(arena->nextents - at) * sizeof extent);
+    arena->extents[at] = extent;
+    arena->nextents++;
+}
+
+/* Merge extent at+1 into its left neighbour. */
+static void arena_merge(struct dtn_arena *arena, int at)
+{
+    struct dtn_extent *e = &arena->extents[at];
+
+    e[0].size += e[1].size;
+    memmove(&e[1], &e[2],
+            (size_t)(arena->nextents - at - 2) * sizeof *e);
+    arena->nextents--;
+}
+
+/* Take [offset, offset+size) out of the free extent `at`; what is left of it
+ * on either side stays free.
+ */
+static void arena_carve(struct dtn_arena *arena, int at, size_t offset,
+                        size_t size)
+{
+    struct dtn_extent whole = arena->extents[at];
+    size_t before = offset - whole.offset;
+    size_t after = whole.size - before - size;
+
+    arena->extents[at] = (struct dtn_extent){ offset, size, true };
+    if (after > 0)
+        arena_insert(arena, at + 1,
+                     (struct dtn_extent){ offset + size, after, false });
+    if (before > 0)
+        arena_insert(arena, at,
+                     (struct dtn_extent){ whole.offset, before, false });
+    arena->used_bytes += size;
+}
+
+void *dtn_arena_alloc(struct dtn_arena *arena, size_t size)
+{
+    size_t align = size >= ARENA_PAGED_BYTES ? page_size() : DTN_CACHE_LINE;
+
+    if (size > arena->size || !arena_reserve(arena))
+        return NULL;
+    size = round_up(size > 0 ? size : 1, align);
+    for (int i = 0; i < arena->nextents; i++) {
+        const struct dtn_extent *e = &arena->extents[i];
+        size_t offset = round_up(e->offset, align);
+        size_t skip = offset - e->offset;
+
+        if (e->used || skip > e->size || size > e->size - skip)
+            continue;
+        arena_carve(arena, i, offset, size);
+        return arena->base + offset;
+    }
+    return NULL;
+}
+
+/* The index of the extent that begins at `offset`. */
+static int arena_find(const struct dtn_arena *arena, size_t offset)
+{
+    int low = 0, high = arena->nextents - 1;
+
+    while (low < high) {
+        int middle = low + (high - low + 1) / 2;
+
+        if (arena->extents[middle].offset <= offset)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Give the pages of a freed block back to the system.  Best effort. */
+static void arena_punch(struct dtn_arena *arena, size_t offset, size_t size)
+{
+    int saved = errno;
+
+    if (arena->fd < 0)
+        madvise(arena->base + offset, size, MADV_DONTNEED);
+    else
+        fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)offset, (off_t)size);
+    errno = saved;
+}
+
+void dtn_arena_free(struct dtn_arena *arena, void *mem)
+{
+    struct dtn_extent *e;
+    size_t offset;
+    int at;
+
+    if (!mem)
+        return;
+    offset = (size_t)((unsigned char *)mem - arena->base);
+    at = arena_find(arena, offset);
+    e = &arena->extents[at];
+    assert(e->used && e->offset == offset);
+    if (e->size >= ARENA_PUNCH_BYTES)
+        arena_punch(arena, offset, e->size);
+    e->used = false;
+    arena->used_bytes -= e->size;
+    if (at + 1 < arena->nextents && !arena->extents[at + 1].used)
+        arena_merge(arena, at);
+    if (at > 0 && !arena->extents[at - 1].used)
+        arena_merge(arena, at - 1);
+}
+
+bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
+                        size_t size)
+{
+    uintptr_t at = (uintptr_t)mem, base = (uintptr_t)arena->base;
+
+    return arena->base && at >= base && at - base <= arena->size &&
+           size <= arena->size - (at - base);
+}

@@ -1,0 +1,321 @@
+/* fault.c - a transport that misbehaves on order
+ *
+ * It wraps an open transport and passes every call on, except those that its
+ * plan singles out: "fail_put=3,code=EPEER" makes the third put fail and
+ * leaves the rest alone.  What is above must then end as if the network had
+ * done it.
+ */
+#include "transport/transport.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct fault {
+    struct dtn_transport base;
+    struct dtn_transport *inner;
+    struct dtn_fault_plan plan;
+    unsigned long puts, signals, connects, calls;
+};
+
+static const struct dtn_transport_ops fault_ops;
+
+static struct fault *fault_of(const struct dtn_transport *tp)
+{
+    return (struct fault *)(uintptr_t)tp;
+}
+
+/* ----------------------------------------------------------------- plan --- */
+
+static const struct { const char *key; size_t offset; } fault_counts[] = {
+    { "fail_put", offsetof(struct dtn_fault_plan, fail_put) },
+    { "fail_signal", offsetof(struct dtn_fault_plan, fail_signal) },
+    { "fail_connect", offsetof(struct dtn_fault_plan, fail_connect) },
+    { "drop_put", offsetof(struct dtn_fault_plan, drop_put) },
+    { "drop_signal", offsetof(struct dtn_fault_plan, drop_signal) },
+    { "kill_signal", offsetof(struct dtn_fault_plan, kill_signal) },
+    { "again_every", offsetof(struct dtn_fault_plan, again_every) },
+};
+
+static const char *const fault_keys[] = {
+    "fail_put", "fail_signal", "fail_connect", "drop_put", "drop_signal",
+    "kill_signal", "again_every", "delay_us", "code", NULL
+};
+
+/* The error code of that name, or 0. */
+static int fault_code(const char *name)
+{
+    for (int code = -1; code >= DTENSOR_EABORT; code--)
+        if (strcmp(dtensor_errname(code), name) == 0)
+            return code;
+    return 0;
+}
+
+static bool fault_set(struct dtn_fault_plan *plan, const char *key,
+                      const char *value)
+{
+    uint64_t number = 0;
+
+    if (strcmp(key, "code") == 0)
+        return (plan->code = fault_code(value)) != 0;
+    if (!dtn_parse_u64(value, false, 1000000000, &number))
+        return false;
+    if (strcmp(key, "delay_us") == 0)
+        plan->delay_us = (unsigned)number;
+    for (size_t i = 0; i < DTN_COUNT(fault_counts); i++)
+        if (strcmp(key, fault_counts[i].key) == 0)
+            *(unsigned long *)((char *)plan + fault_counts[i].offset) = number;
+    return true;
+}
+
+static bool fault_has_key(const char *key)
+{
+    for (size_t i = 0; fault_keys[i]; i++)
+        if (strcmp(fault_keys[i], key) == 0)
+            return true;
+    return false;
+}
+
+/* One "key=value", which is taken apart. */
+static int fault_parse_one(char *item, struct dtn_fault_plan *plan,
+                           struct dtensor_error *err)
+{
+    char *equals = strchr(item, '=');
+    const char *meant;
+
+    if (!equals)
+        return dtn_fail(err, DTENSOR_ECONF, "fault: \"%s\" has no value "
+                        "(write key=value,key=value)", item);
+    *equals = '\0';
+    if (!fault_has_key(item)) {
+        meant = dtn_nearest(item, fault_keys);
+        return dtn_fail(err, DTENSOR_ECONF, "fault: there is no \"%s\" "
+                        "(%s%s)", item, meant ? "did you mean " :
+                        "see transport.h", meant ? meant : "");
+    }
+    if (!fault_set(plan, item, equals + 1))
+        return dtn_fail(err, DTENSOR_ECONF, "fault: %s cannot be \"%s\" "
+                        "(%s)", item, equals + 1,
+                        strcmp(item, "code") == 0
+                        ? "write the name of an error, such as EPEER"
+                        : "write a number up to 1000000000");
+    return 0;
+}
+
+int dtn_fault_parse(const char *text, struct dtn_fault_plan *plan,
+                    struct dtensor_error *err)
+{
+    struct dtn_fault_plan parsed = { .code = DTENSOR_ESYS };
+    char *copy = strdup(text), *item, *rest = NULL;
+    int rc = 0;
+
+    if (!copy)
+        return dtn_fail_nomem(err, "fault", strlen(text));
+    for (item = strtok_r(copy, ",", &rest); item && rc == 0;
+         item = strtok_r(NULL, ",", &rest))
+        rc = fault_parse_one(item, &parsed, err);
+    free(copy);
+    if (rc == 0)
+        *plan = parsed;
+    return rc;
+}
+
+int dtn_fault_wrap(struct dtn_transport *inner,
+                   const struct dtn_fault_plan *plan,
+                   struct dtn_transport **tpp, struct dtensor_error *err)
+{
+    struct fault *fault = calloc(1, sizeof *fault);
+
+    if (!fault)
+        return dtn_fail_nomem(err, "fault", sizeof *fault);
+    fault->base.ops = &fault_ops;
+    fault->inner = inner;
+    fault->plan = *plan;
+    if (fault->plan.code == 0)
+        fault->plan.code = DTENSOR_ESYS;
+    *tpp = &fault->base;
+    return 0;
+}
+
+/* ------------------------------------------------------ what misbehaves --- */
+
+/* Before each put and signal: dawdle, and say whether to put it off. */
+static bool fault_again(struct fault *fault)
+{
+    const struct timespec delay = {
+        fault->plan.delay_us / 1000000, fault->plan.delay_us % 1000000 * 1000
+    };
+
+    if (fault->plan.delay_us > 0)
+        nanosleep(&delay, NULL);
+    fault->calls++;
+    return fault->plan.again_every > 0 &&
+           fault->calls % fault->plan.again_every == 0;
+}
+
+static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+                     const void *src, size_t size, size_t *done)
+{
+    struct fault *fault = fault_of(tp);
+    bool again = fault_again(fault);
+
+    fault->puts++;
+    if (fault->puts == fault->plan.fail_put)
+        return fault->plan.code;
+    if (fault->puts == fault->plan.drop_put) {
+        *done = size;
+        return 0;
+    }
+    if (again)
+        return DTENSOR_EAGAIN;
+    return fault->inner->ops->put(fault->inner, peer, dst, src, size, done);
+}
+
+static int fault_signal(struct dtn_transport *tp, int peer,
+                        const struct dtn_signal *signal)
+{
+    struct fault *fault = fault_of(tp);
+    bool again = fault_again(fault);
+
+    fault->signals++;
+    if (fault->signals == fault->plan.kill_signal)
+        raise(SIGKILL);
+    if (fault->signals == fault->plan.fail_signal)
+        return fault->plan.code;
+    if (fault->signals == fault->plan.drop_signal)
+        return 0;
+    if (again)
+        return DTENSOR_EAGAIN;
+    return fault->inner->ops->signal(fault->inner, peer, signal);
+}
+
+static int fault_connect(struct dtn_transport *tp, int peer,
+                         const struct dtn_blob *blob,
+                         struct dtensor_error *err)
+{
+    struct fault *fault = fault_of(tp);
+
+    if (++fault->connects == fault->plan.fail_connect)
+        return dtn_fail_rank(err, fault->plan.code, peer, "fault: connection "
+                             "to rank %d fails as planned (see DTN_FAULT)",
+                             peer);
+    return fault->inner->ops->connect(fault->inner, peer, blob, err);
+}
+
+/* ---------------------------------------------------- what is passed on --- */
+
+static bool fault_reaches(const struct dtn_place *a, const struct dtn_place *b)
+{
+    return false;
+}
+
+static int fault_open(const struct dtn_open_args *args,
+                      struct dtn_transport **tpp, struct dtensor_error *err)
+{
+    return dtn_fail(err, DTENSOR_EINVAL, "fault: wraps an open transport and "
+                    "cannot be opened (call dtn_fault_wrap)");
+}
+
+static void fault_close(struct dtn_transport *tp)
+{
+    struct fault *fault = fault_of(tp);
+
+    fault->inner->ops->close(fault->inner);
+    free(fault);
+}
+
+static void fault_address(const struct dtn_transport *tp,
+                          struct dtn_blob *blob)
+{
+    const struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->address(inner, blob);
+}
+
+static int fault_reg(struct dtn_transport *tp, void *mem, size_t size,
+                     struct dtn_remote *remote)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->reg(inner, mem, size, remote);
+}
+
+static void fault_unreg(struct dtn_transport *tp, struct dtn_remote remote)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->unreg(inner, remote);
+}
+
+static void *fault_map(struct dtn_transport *tp, int peer,
+                       struct dtn_remote remote)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->map(inner, peer, remote);
+}
+
+static int fault_flush(struct dtn_transport *tp, int peer)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->flush(inner, peer);
+}
+
+static const struct dtn_signal *fault_peek(struct dtn_transport *tp, int peer)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->peek(inner, peer);
+}
+
+static void fault_consume(struct dtn_transport *tp, int peer)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->consume(inner, peer);
+}
+
+static int fault_progress(struct dtn_transport *tp)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->progress(inner);
+}
+
+static int fault_health(struct dtn_transport *tp, int peer, int *culprit,
+                        int *code)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->health(inner, peer, culprit, code);
+}
+
+static void fault_abort(struct dtn_transport *tp, int culprit, int code)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->abort(inner, culprit, code);
+}
+
+static const struct dtn_transport_ops fault_ops = {
+    .name = "fault",
+    .reaches = fault_reaches,
+    .open = fault_open,
+    .close = fault_close,
+    .address = fault_address,
+    .connect = fault_connect,
+    .reg = fault_reg,
+    .unreg = fault_unreg,
+    .map = fault_map,
+    .put = fault_put,
+    .flush = fault_flush,
+    .signal = fault_signal,
+    .peek = fault_peek,
+    .consume = fault_consume,
+    .progress = fault_progress,
+    .health = fault_health,
+    .abort = fault_abort,
+};

@@ -1,0 +1,522 @@
+/* shm.c - ranks of one host, by loads and stores
+ *
+ * A rank maps the arenas of its peers, so that a put is a memcpy and a peer's
+ * memory has an address.  What remains is to say "the bytes are there".  Each
+ * rank keeps, in its own arena, one lane for each other rank of the host: 16
+ * lines of 64 bytes that only this peer writes, and a counter that only the
+ * owner writes.
+ *
+ *      sender   fills line n % 16, then stores seq = n with release order
+ *      receiver loads seq with acquire order until it is n, reads the line
+ *               and all that was put before it, then stores consumed = n
+ *
+ * Sequence numbers start at 1 and never fall back, so a line needs no
+ * clearing: line 3 shows 3, then 19, then 35.  The sender reads `consumed`
+ * only when its last look at it says that the lane is full, once in 16
+ * signals or less.  A signal thus moves one cache line from core to core,
+ * 60 ns when they share a cache, with no lock and no system call.
+ *
+ * A dead peer leaves its memory behind, valid and silent: health() asks the
+ * kernel, through a pidfd, whether the process still is.
+ */
+#include "transport/transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SHM_MAGIC UINT64_C(0x6474656e73686d31)   /* "dtenshm1" */
+#define SHM_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+#define SHM_KEY 1                /* of every remote: {0, 0} is nowhere */
+#define SHM_ABORT_SET (UINT64_C(1) << 63)
+
+/* What one peer says to the owner, and what the owner answers.  Processors
+ * fetch lines in pairs, so a line apart keeps the two sides out of each
+ * other's way.
+ */
+struct shm_lane {
+    struct dtn_signal line[DTN_QUEUE_DEPTH];
+    unsigned char apart[DTN_CACHE_LINE];
+    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t consumed;
+    unsigned char apart_too[DTN_CACHE_LINE];
+};
+
+/* What a rank shows to the others, in its arena. */
+struct shm_control {
+    _Alignas(DTN_CACHE_LINE) uint64_t magic;
+    uint64_t nlanes;
+    _Atomic uint64_t aborted;     /* SHM_ABORT_SET | code << 32 | culprit     */
+    struct shm_lane lane[];       /* [nlanes], by position on the host        */
+};
+
+/* A process, surely enough: a number alone may be used again. */
+struct shm_process {
+    int64_t pid;
+    uint64_t start;               /* time, since boot; 0: unknown             */
+    uint64_t pid_space;           /* inode of its pid namespace; 0: unknown   */
+};
+
+/* The address: where to find the control block in the arena sent along. */
+struct shm_address {
+    uint64_t magic;
+    uint64_t size;                /* of the arena                             */
+    uint64_t control;             /* its offset                               */
+    uint64_t nlanes;
+    struct shm_process process;
+};
+
+struct shm_peer {
+    struct dtn_signal *out;       /* its lines for us to write                */
+    const _Atomic uint64_t *acked;    /* what it has consumed of them         */
+    uint64_t sent;
+    uint64_t acked_seen;
+    struct shm_lane *in;          /* our lane for it                          */
+    uint64_t consumed;
+    unsigned char *base;          /* its arena, NULL until connected          */
+    size_t size;
+    struct shm_control *control;
+    struct shm_process process;
+    bool watched;                 /* its process is one we can see            */
+    int pidfd;                    /* or -1                                    */
+};
+
+struct shm {
+    struct dtn_transport base;
+    struct dtn_arena *arena;
+    int rank;
+    int first, span;              /* local ranks lie in first..first+span-1   */
+    struct shm_control *control;
+    struct shm_process self;
+    struct shm_peer peers[];      /* [span], by rank - first                  */
+};
+
+static struct shm *shm_of(const struct dtn_transport *tp)
+{
+    return (struct shm *)tp;
+}
+
+static struct shm_peer *shm_peer(const struct dtn_transport *tp, int peer)
+{
+    struct shm *shm = shm_of(tp);
+
+    return &shm->peers[peer - shm->first];
+}
+
+/* ------------------------------------------------------------ processes --- */
+
+/* Read state and start time of process `pid` ("self") from /proc; returns the
+ * pid it has there, or -1.
+ */
+static int64_t process_stat(const char *pid, char *state, uint64_t *start)
+{
+    char path[64], text[1024];
+    const char *after;
+    unsigned long long begun;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%s/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    after = strrchr(text, ')');   /* the name before it may hold anything */
+    if (!after || sscanf(after, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+                         "%*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                         state, &begun) != 2)
+        return -1;
+    *start = begun;
+    return strtoll(text, NULL, 10);
+}
+
+static struct shm_process process_self(void)
+{
+    struct shm_process self = { .pid = getpid() };
+    struct stat space;
+    char state;
+
+    /* A /proc of another namespace tells of other processes: no use. */
+    if (process_stat("self", &state, &self.start) != self.pid ||
+        stat("/proc/self/ns/pid", &space) < 0)
+        self.start = 0;
+    else
+        self.pid_space = space.st_ino;
+    return self;
+}
+
+/* Has it died?  True only when that is certain. */
+static bool process_is_dead(const struct shm_process *process)
+{
+    uint64_t start;
+    char pid[24], state;
+
+    snprintf(pid, sizeof pid, "%lld", (long long)process->pid);
+    if (process_stat(pid, &state, &start) < 0)
+        return kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
+    return state == 'Z' || state == 'X' || start != process->start;
+}
+
+static bool pidfd_is_dead(int pidfd)
+{
+    struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
+
+    return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN);
+}
+
+/* Hold on to the peer's process.  In another pid namespace its number means
+ * somebody else here: then there is no watching it, and deadlines must do.
+ */
+static bool shm_watch(const struct shm *shm, struct shm_peer *p)
+{
+    const struct shm_process *self = &shm->self;
+
+    p->watched = self->start != 0 && p->process.start != 0 &&
+                 self->pid_space == p->process.pid_space;
+    if (!p->watched)
+        return true;
+    /* First hold, then compare, so that it cannot be replaced in between. */
+    p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)p->process.pid, 0);
+    return !process_is_dead(&p->process);
+}
+
+/* ------------------------------------------------------ open and close --- */
+
+static bool shm_reaches(const struct dtn_place *a, const struct dtn_place *b)
+{
+    return a->host == b->host;
+}
+
+/* Which ranks are on the host of `rank`: they lie in first..last. */
+static void shm_neighbours(const struct dtn_open_args *args, int *first,
+                           int *last, int *n)
+{
+    const struct dtn_place *here = &args->places[args->rank];
+
+    *first = *last = args->rank;
+    *n = 0;
+    for (int r = 0; r < args->nranks; r++) {
+        if (args->places[r].host != here->host)
+            continue;
+        *first = r < *first ? r : *first;
+        *last = r;
+        ++*n;
+    }
+}
+
+static struct shm_control *shm_control_create(struct dtn_arena *arena, int n)
+{
+    size_t size = sizeof(struct shm_control) +
+                  (size_t)n * sizeof(struct shm_lane);
+    struct shm_control *control = dtn_arena_alloc(arena, size);
+
+    if (!control)
+        return NULL;
+    memset(control, 0, size);
+    control->magic = SHM_MAGIC;
+    control->nlanes = (uint64_t)n;
+    return control;
+}
+
+static int shm_create(const struct dtn_open_args *args,
+                      struct dtn_transport **tpp, struct dtensor_error *err)
+{
+    struct shm *shm;
+    int first, last, n;
+
+    if (args->arena->fd < 0)
+        return dtn_fail(err, DTENSOR_ENODEV, "shm: the arena of rank %d cannot "
+                        "be mapped by others (set [transport] intra_node = "
+                        "tcp)", args->rank);
+    shm_neighbours(args, &first, &last, &n);
+    shm = calloc(1, sizeof *shm +
+                 (size_t)(last - first + 1) * sizeof shm->peers[0]);
+    if (!shm)
+        return dtn_fail_nomem(err, "shm", sizeof *shm);
+    shm->control = shm_control_create(args->arena, n);
+    if (!shm->control) {
+        free(shm);
+        return dtn_fail_nomem(err, "shm: arena",
+                              (size_t)n * sizeof(struct shm_lane));
+    }
+    shm->base.ops = &dtn_shm_ops;
+    shm->arena = args->arena;
+    shm->rank = args->rank;
+    shm->first = first;
+    shm->span = last - first + 1;
+    shm->self = process_self();
+    for (int r = first, index = 0; r <= last; r++) {
+        shm->peers[r - first].pidfd = -1;
+        if (args->places[r].host == args->places[args->rank].host)
+            shm->peers[r - first].in = &shm->control->lane[index++];
+    }
+    *tpp = &shm->base;
+    return 0;
+}
+
+static void shm_disconnect(struct shm_peer *p)
+{
+    if (p->base)
+        munmap(p->base, p->size);
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    p->base = NULL;
+    p->pidfd = -1;
+}
+
+static void shm_close(struct dtn_transport *tp)
+{
+    struct shm *shm = shm_of(tp);
+
+    for (int i = 0; i < shm->span; i++)
+        shm_disconnect(&shm->peers[i]);
+    dtn_arena_free(shm->arena, shm->control);
+    free(shm);
+}
+
+static void shm_address(const struct dtn_transport *tp, struct dtn_blob *blob)
+{
+    const struct shm *shm = shm_of(tp);
+    const struct shm_address address = {
+        .magic = SHM_MAGIC,
+        .size = shm->arena->size,
+        .control = (uint64_t)((unsigned char *)shm->control -
+                              shm->arena->base),
+        .nlanes = shm->control->nlanes,
+        .process = shm->self,
+    };
+
+    memcpy(blob->bytes, &address, sizeof address);
+    blob->size = sizeof address;
+    blob->fd = shm->arena->fd;
+}
+
+/* -------------------------------------------------------------- connect --- */
+
+/* Is this file what the address says, and will it stay so?  Mapping one that
+ * can shrink would let anybody kill this process.
+ */
+static bool shm_file_ok(int fd, const struct shm_address *address)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals >= 0 && (seals & SHM_SEALS) == SHM_SEALS &&
+           fstat(fd, &st) == 0 && (uint64_t)st.st_size == address->size;
+}
+
+static bool shm_address_ok(const struct shm *shm, const struct dtn_blob *blob,
+                           const struct shm_address *address)
+{
+    uint64_t need = sizeof(struct shm_control) +
+                    shm->control->nlanes * sizeof(struct shm_lane);
+
+    return blob->size == sizeof *address && address->magic == SHM_MAGIC &&
+           address->nlanes == shm->control->nlanes &&
+           address->control % DTN_CACHE_LINE == 0 &&
+           need <= address->size &&
+           address->control <= address->size - need &&
+           shm_file_ok(blob->fd, address);
+}
+
+/* Map the peer's arena and find our lane in it. */
+static int shm_map_peer(struct shm *shm, int peer, struct shm_peer *p,
+                        const struct dtn_blob *blob,
+                        const struct shm_address *address,
+                        struct dtensor_error *err)
+{
+    const struct shm_lane *mine = shm->peers[shm->rank - shm->first].in;
+    struct shm_lane *lane;
+    void *base = mmap(NULL, address->size, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, blob->fd, 0);
+
+    if (base == MAP_FAILED)
+        return dtn_fail_sys(err, errno, "shm: cannot map the arena of rank %d:"
+                            " %m (see ulimit -v)", peer);
+    p->base = base;
+    p->size = address->size;
+    p->control = (struct shm_control *)(p->base + address->control);
+    /* We are at the same position of the host for everyone on it. */
+    lane = &p->control->lane[mine - shm->control->lane];
+    p->out = lane->line;
+    p->acked = &lane->consumed;
+    return 0;
+}
+
+static int shm_connect(struct dtn_transport *tp, int peer,
+                       const struct dtn_blob *blob, struct dtensor_error *err)
+{
+    struct shm *shm = shm_of(tp);
+    struct shm_peer *p = shm_peer(tp, peer);
+    struct shm_address address = { 0 };
+    int rc;
+
+    if (p->base)
+        return 0;
+    if (blob->size <= sizeof address)
+        memcpy(&address, blob->bytes, blob->size);
+    if (!shm_address_ok(shm, blob, &address))
+        return dtn_fail_rank(err, DTENSOR_ESYS, peer, "shm: the address of "
+                             "rank %d is not that of a sealed arena (is it "
+                             "of the same version?)", peer);
+    rc = shm_map_peer(shm, peer, p, blob, &address, err);
+    if (rc < 0)
+        return rc;
+    p->process = address.process;
+    if (p->control->magic != SHM_MAGIC || !shm_watch(shm, p)) {
+        shm_disconnect(p);
+        return dtn_fail_rank(err, DTENSOR_EPEER, peer, "shm: rank %d (pid "
+                             "%lld) died before it was connected", peer,
+                             (long long)address.process.pid);
+    }
+    return 0;
+}
+
+/* --------------------------------------------------------------- memory --- */
+
+static int shm_reg(struct dtn_transport *tp, void *mem, size_t size,
+                   struct dtn_remote *remote)
+{
+    const struct dtn_arena *arena = shm_of(tp)->arena;
+
+    if (!dtn_arena_contains(arena, mem, size))
+        return DTENSOR_EINVAL;
+    remote->addr = (uint64_t)((unsigned char *)mem - arena->base);
+    remote->key = SHM_KEY;
+    return 0;
+}
+
+static void shm_unreg(struct dtn_transport *tp, struct dtn_remote remote)
+{
+}
+
+static void *shm_map(struct dtn_transport *tp, int peer,
+                     struct dtn_remote remote)
+{
+    const struct shm_peer *p = shm_peer(tp, peer);
+
+    if (remote.key != SHM_KEY || remote.addr > p->size)
+        return NULL;
+    return p->base + remote.addr;
+}
+
+static int shm_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+                   const void *src, size_t size, size_t *done)
+{
+    const struct shm_peer *p = shm_peer(tp, peer);
+
+    if (dst.key != SHM_KEY || dst.addr > p->size || size > p->size - dst.addr)
+        return DTENSOR_EINVAL;
+    memcpy(p->base + dst.addr, src, size);
+    *done = size;
+    return 0;
+}
+
+static int shm_flush(struct dtn_transport *tp, int peer)
+{
+    return 0;
+}
+
+/* -------------------------------------------------------------- signals --- */
+
+/* The part of a signal that is not its number: the rest of the line. */
+#define SIGNAL_BODY offsetof(struct dtn_signal, fingerprint)
+
+static int shm_signal(struct dtn_transport *tp, int peer,
+                      const struct dtn_signal *signal)
+{
+    struct shm_peer *p = shm_peer(tp, peer);
+    struct dtn_signal *line = &p->out[p->sent % DTN_QUEUE_DEPTH];
+
+    if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH) {
+        /* Acquire: the peer has read the line that is to be written over. */
+        p->acked_seen = atomic_load_explicit(p->acked, memory_order_acquire);
+        if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH)
+            return DTENSOR_EAGAIN;
+    }
+    memcpy((char *)line + SIGNAL_BODY, (const char *)signal + SIGNAL_BODY,
+           sizeof *signal - SIGNAL_BODY);
+    atomic_store_explicit(&line->seq, ++p->sent, memory_order_release);
+    return 0;
+}
+
+static const struct dtn_signal *shm_peek(struct dtn_transport *tp, int peer)
+{
+    struct shm_peer *p = shm_peer(tp, peer);
+    struct dtn_signal *line = &p->in->line[p->consumed % DTN_QUEUE_DEPTH];
+
+    if (atomic_load_explicit(&line->seq, memory_order_acquire) !=
+        p->consumed + 1)
+        return NULL;
+    return line;
+}
+
+static void shm_consume(struct dtn_transport *tp, int peer)
+{
+    struct shm_peer *p = shm_peer(tp, peer);
+
+    atomic_store_explicit(&p->in->consumed, ++p->consumed,
+                          memory_order_release);
+}
+
+static int shm_progress(struct dtn_transport *tp)
+{
+    return 0;
+}
+
+/* ------------------------------------------------------ death and abort --- */
+
+static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
+                      int *code)
+{
+    struct shm_peer *p = shm_peer(tp, peer);
+    bool dead = p->watched && (p->pidfd >= 0 ? pidfd_is_dead(p->pidfd)
+                                             : process_is_dead(&p->process));
+    /* Last, so that what it said before it died is heard. */
+    uint64_t word = atomic_load_explicit(&p->control->aborted,
+                                         memory_order_acquire);
+
+    if (word & SHM_ABORT_SET) {
+        *culprit = (int)(uint32_t)word;
+        *code = -(int)(word >> 32 & 0xff);
+        return DTENSOR_EABORT;
+    }
+    return dead ? DTENSOR_EPEER : 0;
+}
+
+static void shm_abort(struct dtn_transport *tp, int culprit, int code)
+{
+    uint64_t word = SHM_ABORT_SET | (uint64_t)(-code & 0xff) << 32 |
+                    (uint32_t)culprit;
+
+    atomic_store_explicit(&shm_of(tp)->control->aborted, word,
+                          memory_order_release);
+}
+
+const struct dtn_transport_ops dtn_shm_ops = {
+    .name = "shm",
+    .reaches = shm_reaches,
+    .open = shm_create,
+    .close = shm_close,
+    .address = shm_address,
+    .connect = shm_connect,
+    .reg = shm_reg,
+    .unreg = shm_unreg,
+    .map = shm_map,
+    .put = shm_put,
+    .flush = shm_flush,
+    .signal = shm_signal,
+    .peek = shm_peek,
+    .consume = shm_consume,
+    .progress = shm_progress,
+    .health = shm_health,
+    .abort = shm_abort,
+};

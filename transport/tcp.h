@@ -1,0 +1,142 @@
+/* tcp.h - what tcp.c (connections) and tcp_stream.c (frames) share */
+#ifndef DTN_TCP_H
+#define DTN_TCP_H
+
+#include "transport/transport.h"
+
+#include <sys/socket.h>
+
+#define TCP_PUT_MAX ((size_t)64 << 10)     /* bytes of one PUT frame          */
+#define TCP_STAGE_BYTES ((size_t)8 << 10)  /* read ahead at once              */
+#define TCP_COOKIE_BYTES 16
+
+/* Every frame begins with this, in the byte order of the host: hello's magic
+ * tells when that of the peer differs.
+ */
+enum tcp_kind { TCP_PUT = 1, TCP_SIGNAL, TCP_CREDIT, TCP_ABORT };
+struct tcp_frame {
+    uint32_t kind;
+    uint32_t size;                /* bytes that follow                        */
+    uint64_t consumed;            /* signals the sender has consumed, ever    */
+    uint64_t addr;                /* PUT: where to.  ABORT: the culprit       */
+    uint64_t key;                 /* PUT: region.  ABORT: -code               */
+};
+
+#define TCP_SIGNAL_BODY offsetof(struct dtn_signal, fingerprint)
+#define TCP_SIGNAL_BYTES (sizeof(struct dtn_signal) - TCP_SIGNAL_BODY)
+
+/* What may be waiting to be sent: the rest of one PUT; and behind it, since
+ * no second PUT begins before, signals, which are bounded by the peer's
+ * queue, two CREDITs (one may be half sent) and an ABORT.
+ */
+#define TCP_OUT_BYTES (sizeof(struct tcp_frame) + TCP_PUT_MAX +               \
+                       DTN_QUEUE_DEPTH * (sizeof(struct tcp_frame) +          \
+                                          TCP_SIGNAL_BYTES) +                 \
+                       3 * sizeof(struct tcp_frame))
+
+enum tcp_state {
+    TCP_NEW,                      /* nothing yet, or a guest waits in fd      */
+    TCP_CONNECTING,
+    TCP_GREETED,                  /* hello sent, reply awaited                */
+    TCP_UP,
+    TCP_DEAD
+};
+
+struct tcp_peer {
+    int rank;
+    int fd;                       /* -1: none                                 */
+    enum tcp_state state;
+    bool send_failed;             /* nothing more goes out; reading goes on   */
+    bool wants_write;             /* epoll tells when it can be written       */
+
+    /* Sending. */
+    uint64_t sent;                /* signals                                  */
+    uint64_t acked;               /* of them, consumed by the peer            */
+    uint64_t credited;            /* of its signals, what we last told it     */
+    size_t out_begin, out_end;    /* unsent bytes of out[]                    */
+    unsigned char out[TCP_OUT_BYTES];
+
+    /* Receiving. */
+    struct dtn_signal queue[DTN_QUEUE_DEPTH];
+    uint64_t received;            /* signals                                  */
+    uint64_t consumed;
+    uint64_t put_key;             /* the PUT being received                   */
+    unsigned char *put_to;
+    size_t put_left;
+    size_t stage_begin, stage_end;    /* bytes read ahead, not yet looked at  */
+    unsigned char stage[TCP_STAGE_BYTES];
+
+    bool abort_sent;
+    bool aborted;
+    int abort_culprit;
+    int abort_code;
+    struct tcp_peer *next_owed;   /* in tcp->owed                             */
+    bool owed;
+};
+
+/* Memory that peers may write.  A remote's key is the index, and above it the
+ * number of times the slot was used, so that an old key reaches nothing.
+ */
+struct tcp_region {
+    unsigned char *mem;
+    size_t size;
+    uint32_t uses;                /* odd: registered                          */
+    int next_free;
+};
+
+/* Somebody who connected and has not yet said who it is. */
+struct tcp_guest {
+    int fd;
+    int64_t since_ns;
+};
+#define TCP_GUESTS 64
+
+struct tcp {
+    struct dtn_transport base;
+    const struct dtn_log *log;
+    int nranks;
+    int rank;
+    int listener;
+    int epoll;
+    struct sockaddr_storage address;
+    socklen_t address_size;
+    unsigned char cookie[TCP_COOKIE_BYTES];
+    int nguests;
+    struct tcp_guest guests[TCP_GUESTS];
+    int nregions, first_free;
+    struct tcp_region *regions;
+    struct tcp_peer *owed;        /* peers that do not know what we consumed  */
+    int idle_turns;
+    int keep_idle_s, keep_count;
+    struct tcp_peer *peers[];     /* [nranks], NULL until connect()           */
+};
+
+/* -------------------------------------------------------- tcp_stream.c --- */
+
+/* The peer is up: watch its socket.  0 or ESYS. */
+int tcp_stream_start(struct tcp *tcp, struct tcp_peer *p);
+
+/* Close the socket; what was received stays to be read. */
+void tcp_stream_kill(struct tcp *tcp, struct tcp_peer *p);
+
+/* Read and carry out what has come. */
+void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p);
+
+/* Send what waits in out[]: 0, EAGAIN or EPEER. */
+int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p);
+
+/* Best effort. */
+void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
+                      int code);
+
+/* The entries of the table that are about streams. */
+int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+            const void *src, size_t size, size_t *done);
+int tcp_flush(struct dtn_transport *tp, int peer);
+int tcp_signal(struct dtn_transport *tp, int peer,
+               const struct dtn_signal *signal);
+const struct dtn_signal *tcp_peek(struct dtn_transport *tp, int peer);
+void tcp_consume(struct dtn_transport *tp, int peer);
+int tcp_progress(struct dtn_transport *tp);
+
+#endif

@@ -1,0 +1,513 @@
+/* tcp_stream.c - puts and signals as frames on a stream
+ *
+ * A stream keeps order, so a signal sent after a put is seen after it.  A
+ * frame is 32 bytes of header and at most 64 KiB that follow; 1 MiB is 16
+ * PUTs.  Nobody ever waits in a send: what the socket does not take of a
+ * frame is copied aside, and as long as something lies there, put() says
+ * EAGAIN.  Bytes that arrive are read straight into the memory they are for,
+ * whatever this rank is trying to send at the time, so two ranks that put a
+ * gigabyte at each other both get on.
+ *
+ * The queue of signals is bounded by credit: every frame says how many
+ * signals its sender has consumed so far, and a sender never has more than
+ * 16 beyond that in flight.  When nothing else goes that way a CREDIT frame
+ * carries it, once 8 are owed or when this rank idles.
+ */
+#include "transport/tcp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CREDIT_OWED (DTN_QUEUE_DEPTH / 2)
+#define CREDIT_IDLE_TURNS 64      /* turns of progress() with nothing to do   */
+#define RECEIVE_TURNS 16          /* reads from one peer before the next      */
+#define EVENTS 64
+
+static struct tcp *tcp_of(struct dtn_transport *tp)
+{
+    return (struct tcp *)tp;
+}
+
+/* ---------------------------------------------------------------- state --- */
+
+/* Ask epoll for readable, and for writable only while something waits. */
+static int stream_watch(struct tcp *tcp, struct tcp_peer *p, int op)
+{
+    struct epoll_event event = {
+        .events = EPOLLIN | (p->wants_write ? (uint32_t)EPOLLOUT : 0),
+        .data.ptr = p,
+    };
+
+    return epoll_ctl(tcp->epoll, op, p->fd, &event);
+}
+
+int tcp_stream_start(struct tcp *tcp, struct tcp_peer *p)
+{
+    if (stream_watch(tcp, p, EPOLL_CTL_ADD) < 0)
+        return DTENSOR_ESYS;
+    p->state = TCP_UP;
+    return 0;
+}
+
+void tcp_stream_kill(struct tcp *tcp, struct tcp_peer *p)
+{
+    if (p->fd >= 0) {
+        epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+        close(p->fd);
+    }
+    p->fd = -1;
+    p->state = TCP_DEAD;
+}
+
+/* Can anything be sent to it? */
+static bool stream_is_open(const struct tcp_peer *p)
+{
+    return p->state == TCP_UP && !p->send_failed;
+}
+
+static void stream_want_write(struct tcp *tcp, struct tcp_peer *p, bool want)
+{
+    if (want == p->wants_write)
+        return;
+    p->wants_write = want;
+    if (stream_watch(tcp, p, EPOLL_CTL_MOD) < 0)
+        tcp_stream_kill(tcp, p);
+}
+
+/* -------------------------------------------------------------- sending --- */
+
+/* The connection broke under a send.  It may still hold what the peer said
+ * before it went, why it gave up for one: read that first.
+ */
+static int stream_send_failed(struct tcp *tcp, struct tcp_peer *p)
+{
+    p->send_failed = true;
+    p->out_begin = p->out_end = 0;
+    tcp_stream_receive(tcp, p);
+    return DTENSOR_EPEER;
+}
+
+/* Send from iov what the socket takes: bytes, or EAGAIN or EPEER. */
+static ssize_t stream_send(struct tcp *tcp, struct tcp_peer *p,
+                           struct iovec *iov, size_t niov, int flags)
+{
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = niov };
+    ssize_t n;
+
+    do
+        n = sendmsg(p->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ||
+        errno == ENOMEM)
+        return DTENSOR_EAGAIN;
+    return stream_send_failed(tcp, p);
+}
+
+int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p)
+{
+    struct iovec iov;
+    ssize_t n;
+
+    while (p->out_begin < p->out_end) {
+        iov.iov_base = p->out + p->out_begin;
+        iov.iov_len = p->out_end - p->out_begin;
+        n = stream_send(tcp, p, &iov, 1, 0);
+        if (n == DTENSOR_EAGAIN)
+            stream_want_write(tcp, p, true);
+        if (n < 0)
+            return (int)n;
+        p->out_begin += (size_t)n;
+    }
+    p->out_begin = p->out_end = 0;
+    stream_want_write(tcp, p, false);
+    return p->state == TCP_UP ? 0 : DTENSOR_EPEER;
+}
+
+/* Lay `size` bytes aside to be sent later.  There is room: see tcp.h. */
+static void stream_keep(struct tcp_peer *p, const void *bytes, size_t size)
+{
+    if (p->out_end + size > TCP_OUT_BYTES) {
+        memmove(p->out, p->out + p->out_begin, p->out_end - p->out_begin);
+        p->out_end -= p->out_begin;
+        p->out_begin = 0;
+    }
+    memcpy(p->out + p->out_end, bytes, size);
+    p->out_end += size;
+}
+
+static struct tcp_frame stream_frame(const struct tcp_peer *p,
+                                     enum tcp_kind kind, size_t size)
+{
+    return (struct tcp_frame){
+        .kind = kind, .size = (uint32_t)size, .consumed = p->consumed
+    };
+}
+
+/* Send a frame as far as the socket takes it and keep the rest, behind what
+ * is kept already.  0: taken, now or later.  A PUT that the socket takes
+ * nothing of is not kept: EAGAIN.
+ */
+static int stream_send_frame(struct tcp *tcp, struct tcp_peer *p,
+                             const struct tcp_frame *frame, const void *body)
+{
+    struct iovec iov[2] = {
+        { (void *)(uintptr_t)frame, sizeof *frame },
+        { (void *)(uintptr_t)body, frame->size },
+    };
+    bool is_put = frame->kind == TCP_PUT;
+    ssize_t n = 0;
+    size_t skip;
+
+    if (p->out_begin == p->out_end) {
+        /* MSG_MORE: the signal that makes it known comes soon. */
+        n = stream_send(tcp, p, iov, 2, is_put ? MSG_MORE : 0);
+        if (n == DTENSOR_EPEER || (n == DTENSOR_EAGAIN && is_put))
+            return (int)n;
+        n = n < 0 ? 0 : n;
+    }
+    p->credited = frame->consumed;
+    for (int i = 0; i < 2; i++) {
+        skip = (size_t)n < iov[i].iov_len ? (size_t)n : iov[i].iov_len;
+        n -= (ssize_t)skip;
+        if (skip < iov[i].iov_len)
+            stream_keep(p, (char *)iov[i].iov_base + skip,
+                        iov[i].iov_len - skip);
+    }
+    if (p->out_begin < p->out_end)
+        stream_want_write(tcp, p, true);
+    return 0;
+}
+
+int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+            const void *src, size_t size, size_t *done)
+{
+    struct tcp *tcp = tcp_of(tp);
+    struct tcp_peer *p = tcp->peers[peer];
+    struct tcp_frame frame;
+    size_t moved = 0, n;
+    int rc = 0;
+
+    if (!stream_is_open(p))
+        return DTENSOR_EPEER;
+    if (dst.key == 0)
+        return DTENSOR_EINVAL;
+    while (moved < size) {
+        if (p->out_begin < p->out_end && (rc = tcp_stream_push(tcp, p)) < 0)
+            break;
+        n = size - moved < TCP_PUT_MAX ? size - moved : TCP_PUT_MAX;
+        frame = stream_frame(p, TCP_PUT, n);
+        frame.addr = dst.addr + moved;
+        frame.key = dst.key;
+        rc = stream_send_frame(tcp, p, &frame, (const char *)src + moved);
+        if (rc < 0)
+            break;
+        moved += n;
+    }
+    if (rc == DTENSOR_EPEER || (rc < 0 && moved == 0))
+        return rc;
+    *done = moved;
+    return 0;
+}
+
+int tcp_flush(struct dtn_transport *tp, int peer)
+{
+    struct tcp *tcp = tcp_of(tp);
+    struct tcp_peer *p = tcp->peers[peer];
+
+    if (!stream_is_open(p))
+        return DTENSOR_EPEER;
+    return p->out_begin < p->out_end ? tcp_stream_push(tcp, p) : 0;
+}
+
+int tcp_signal(struct dtn_transport *tp, int peer,
+               const struct dtn_signal *signal)
+{
+    struct tcp *tcp = tcp_of(tp);
+    struct tcp_peer *p = tcp->peers[peer];
+    struct tcp_frame frame;
+    int rc;
+
+    if (!stream_is_open(p))
+        return DTENSOR_EPEER;
+    if (p->sent - p->acked >= DTN_QUEUE_DEPTH)
+        return DTENSOR_EAGAIN;
+    frame = stream_frame(p, TCP_SIGNAL, TCP_SIGNAL_BYTES);
+    rc = stream_send_frame(tcp, p, &frame,
+                           (const char *)signal + TCP_SIGNAL_BODY);
+    if (rc == 0)
+        p->sent++;
+    return rc;
+}
+
+void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
+                      int code)
+{
+    struct tcp_frame frame;
+
+    if (!stream_is_open(p) || p->abort_sent)
+        return;
+    p->abort_sent = true;
+    frame = stream_frame(p, TCP_ABORT, 0);
+    frame.addr = (uint64_t)(int64_t)culprit;
+    frame.key = (uint64_t)-code;
+    stream_send_frame(tcp, p, &frame, NULL);
+}
+
+/* ------------------------------------------------------------ receiving --- */
+
+/* The region of that key, if it is registered. */
+static const struct tcp_region *stream_region(const struct tcp *tcp,
+                                              uint64_t key)
+{
+    uint64_t index = key & UINT32_MAX;
+    const struct tcp_region *region;
+
+    if (index >= (uint64_t)tcp->nregions)
+        return NULL;
+    region = &tcp->regions[index];
+    return region->uses == key >> 32 && region->uses % 2 == 1 ? region : NULL;
+}
+
+static bool frame_put(struct tcp *tcp, struct tcp_peer *p,
+                      const struct tcp_frame *frame)
+{
+    const struct tcp_region *region = stream_region(tcp, frame->key);
+    uint64_t offset;
+
+    if (!region)
+        return false;
+    offset = frame->addr - (uintptr_t)region->mem;
+    if (frame->addr < (uintptr_t)region->mem || offset > region->size ||
+        frame->size > region->size - offset)
+        return false;
+    p->put_key = frame->key;
+    p->put_to = region->mem + offset;
+    p->put_left = frame->size;
+    return true;
+}
+
+static bool frame_signal(struct tcp_peer *p, const struct tcp_frame *frame,
+                         const unsigned char *body)
+{
+    struct dtn_signal *line = &p->queue[p->received % DTN_QUEUE_DEPTH];
+
+    if (frame->size != TCP_SIGNAL_BYTES ||
+        p->received - p->consumed >= DTN_QUEUE_DEPTH)
+        return false;
+    memcpy((char *)line + TCP_SIGNAL_BODY, body, TCP_SIGNAL_BYTES);
+    if (line->len > DTN_PAYLOAD_MAX)
+        return false;
+    atomic_store_explicit(&line->seq, ++p->received, memory_order_relaxed);
+    return true;
+}
+
+static bool frame_abort(const struct tcp *tcp, struct tcp_peer *p,
+                        const struct tcp_frame *frame)
+{
+    int64_t culprit = (int64_t)frame->addr;
+
+    if (frame->size != 0 || frame->key > 0xff || culprit < -1 ||
+        culprit >= tcp->nranks)
+        return false;
+    p->aborted = true;
+    p->abort_culprit = (int)culprit;
+    p->abort_code = -(int)frame->key;
+    return true;
+}
+
+/* Carry out the frame at the front of what was read ahead: the bytes it
+ * takes there, 0 if it is not all there, -1 if it makes no sense.
+ */
+static int stream_take_frame(struct tcp *tcp, struct tcp_peer *p)
+{
+    const unsigned char *at = p->stage + p->stage_begin;
+    size_t have = p->stage_end - p->stage_begin;
+    size_t need = sizeof(struct tcp_frame);
+    struct tcp_frame frame;
+    bool good;
+
+    if (have < need)
+        return 0;
+    memcpy(&frame, at, sizeof frame);
+    if (frame.kind == TCP_SIGNAL)
+        need += TCP_SIGNAL_BYTES;
+    if (have < need)
+        return 0;
+    if (frame.consumed < p->acked || frame.consumed > p->sent)
+        return -1;
+    p->acked = frame.consumed;
+    switch (frame.kind) {
+    case TCP_PUT:    good = frame_put(tcp, p, &frame); break;
+    case TCP_SIGNAL: good = frame_signal(p, &frame, at + sizeof frame); break;
+    case TCP_CREDIT: good = frame.size == 0; break;
+    case TCP_ABORT:  good = frame_abort(tcp, p, &frame); break;
+    default:         good = false;
+    }
+    return good ? (int)need : -1;
+}
+
+/* Go through what was read ahead; false: the peer talks nonsense. */
+static bool stream_take(struct tcp *tcp, struct tcp_peer *p)
+{
+    size_t n;
+    int taken;
+
+    for (;;) {
+        n = p->stage_end - p->stage_begin;
+        if (p->put_left > 0) {
+            n = n < p->put_left ? n : p->put_left;
+            memcpy(p->put_to, p->stage + p->stage_begin, n);
+            p->put_to += n;
+            p->put_left -= n;
+            taken = (int)n;
+        } else {
+            taken = stream_take_frame(tcp, p);
+        }
+        if (taken <= 0)
+            break;
+        p->stage_begin += (size_t)taken;
+    }
+    memmove(p->stage, p->stage + p->stage_begin,
+            p->stage_end - p->stage_begin);
+    p->stage_end -= p->stage_begin;
+    p->stage_begin = 0;
+    return taken == 0;
+}
+
+/* One read: the rest of a PUT to where it belongs, and ahead what follows.
+ * Bytes, 0 at the end of the stream, -1 with errno; *fullp: there may be more.
+ */
+static ssize_t stream_read(struct tcp_peer *p, bool *fullp)
+{
+    struct iovec iov[2] = {
+        { p->put_to, p->put_left },
+        { p->stage + p->stage_end, TCP_STAGE_BYTES - p->stage_end },
+    };
+    int first = p->put_left == 0;
+    ssize_t n;
+    size_t to_put;
+
+    do
+        n = readv(p->fd, iov + first, 2 - first);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return n;
+    *fullp = (size_t)n == p->put_left + iov[1].iov_len;
+    to_put = (size_t)n < p->put_left ? (size_t)n : p->put_left;
+    p->put_to += to_put;
+    p->put_left -= to_put;
+    p->stage_end += (size_t)n - to_put;
+    return n;
+}
+
+/* Read once and carry it out; true: there may be more. */
+static bool stream_receive(struct tcp *tcp, struct tcp_peer *p)
+{
+    bool full = false;
+    ssize_t n;
+
+    /* Memory that was unregistered under a put is not ours to write. */
+    if (p->put_left > 0 && !stream_region(tcp, p->put_key)) {
+        tcp_stream_kill(tcp, p);
+        return false;
+    }
+    n = stream_read(p, &full);
+    if (n > 0 && stream_take(tcp, p))
+        return full;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return false;
+    if (n > 0)
+        dtn_log(tcp->log, DTN_LOG_WARN, "tcp: rank %d sent nonsense, or a put "
+                "outside of registered memory: disconnected", p->rank);
+    tcp_stream_kill(tcp, p);
+    return false;
+}
+
+void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p)
+{
+    for (int turn = 0; turn < RECEIVE_TURNS || p->send_failed; turn++)
+        if (!stream_receive(tcp, p))
+            break;
+    if (p->send_failed)
+        tcp_stream_kill(tcp, p);
+}
+
+const struct dtn_signal *tcp_peek(struct dtn_transport *tp, int peer)
+{
+    const struct tcp_peer *p = tcp_of(tp)->peers[peer];
+
+    return p->consumed < p->received ? &p->queue[p->consumed % DTN_QUEUE_DEPTH]
+                                     : NULL;
+}
+
+/* --------------------------------------------------------------- credit --- */
+
+static void stream_credit(struct tcp *tcp, struct tcp_peer *p)
+{
+    struct tcp_frame frame;
+
+    if (p->credited == p->consumed || !stream_is_open(p) ||
+        p->out_begin < p->out_end)
+        return;
+    frame = stream_frame(p, TCP_CREDIT, 0);
+    stream_send_frame(tcp, p, &frame, NULL);
+}
+
+void tcp_consume(struct dtn_transport *tp, int peer)
+{
+    struct tcp *tcp = tcp_of(tp);
+    struct tcp_peer *p = tcp->peers[peer];
+
+    p->consumed++;
+    if (p->consumed - p->credited >= CREDIT_OWED)
+        stream_credit(tcp, p);
+    if (p->credited == p->consumed || p->owed)
+        return;
+    p->owed = true;
+    p->next_owed = tcp->owed;
+    tcp->owed = p;
+}
+
+/* Tell everyone what it may not know yet; who cannot be told stays listed. */
+static void stream_credit_all(struct tcp *tcp)
+{
+    struct tcp_peer *p = tcp->owed, *next;
+
+    tcp->owed = NULL;
+    for (; p; p = next) {
+        next = p->next_owed;
+        stream_credit(tcp, p);
+        p->owed = p->state == TCP_UP && p->credited != p->consumed;
+        if (p->owed) {
+            p->next_owed = tcp->owed;
+            tcp->owed = p;
+        }
+    }
+}
+
+int tcp_progress(struct dtn_transport *tp)
+{
+    struct tcp *tcp = tcp_of(tp);
+    struct epoll_event events[EVENTS];
+    int n = epoll_wait(tcp->epoll, events, EVENTS, 0);
+
+    for (int i = 0; i < n; i++) {
+        struct tcp_peer *p = events[i].data.ptr;
+
+        if (p->state == TCP_UP && (events[i].events & EPOLLOUT))
+            tcp_stream_push(tcp, p);
+        if (p->state == TCP_UP && (events[i].events & ~(uint32_t)EPOLLOUT))
+            tcp_stream_receive(tcp, p);
+    }
+    tcp->idle_turns = n > 0 ? 0 : tcp->idle_turns + 1;
+    if (tcp->owed && tcp->idle_turns >= CREDIT_IDLE_TURNS) {
+        tcp->idle_turns = 0;
+        stream_credit_all(tcp);
+    }
+    return n < 0 && errno != EINTR ? DTENSOR_ESYS : 0;
+}

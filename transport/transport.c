@@ -1,0 +1,23 @@
+/* transport.c - the transports of this build
+ *
+ * Preferred first: the first one that reaches a pair of ranks and that the
+ * cluster file allows carries its bytes.  Two ranks of one host meet a signal
+ * in about 0.1 us through shm and in about 10 us through tcp.
+ */
+#include "transport/transport.h"
+
+#include <string.h>
+
+const struct dtn_transport_ops *const dtn_transports[] = {
+    &dtn_shm_ops,
+    &dtn_tcp_ops,
+    NULL
+};
+
+const struct dtn_transport_ops *dtn_transport_find(const char *name)
+{
+    for (size_t i = 0; dtn_transports[i]; i++)
+        if (strcmp(dtn_transports[i]->name, name) == 0)
+            return dtn_transports[i];
+    return NULL;
+}
