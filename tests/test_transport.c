@@ -5,10 +5,16 @@
  */
 #include "tests/wire.h"
 
+#include "config.h"
+
 #include <sched.h>
 
 #define WINDOW ((size_t)1 << 20)
 #define MARGIN 64
+
+#ifdef HAVE_VERBS
+#include <infiniband/verbs.h>
+#endif
 
 static const struct dtn_fault_plan nagging = { .again_every = 3 };
 static const struct dtn_fault_plan nagging_tcp = { .again_every = 2,
@@ -18,7 +24,36 @@ static const struct wire_kind kinds[] = {
     { "tcp", &dtn_tcp_ops, NULL },
     { "shm that nags", &dtn_shm_ops, &nagging },
     { "tcp that nags", &dtn_tcp_ops, &nagging_tcp },
+#ifdef HAVE_VERBS
+    { "rc", &dtn_verbs_ops, NULL },
+    { "rc that nags", &dtn_verbs_ops, &nagging_tcp },
+#endif
 };
+
+/* Why this transport cannot run here, or NULL. */
+static const char *kind_absent(const struct wire_kind *kind)
+{
+    const char *why = NULL;
+#ifdef HAVE_VERBS
+    struct ibv_device **list;
+    int n = 0;
+
+    if (kind->ops != &dtn_verbs_ops)
+        return NULL;
+    list = ibv_get_device_list(&n);
+    if (!list || n == 0)
+        why = "no RDMA device here: see make check-rdma";
+    if (list)
+        ibv_free_device_list(list);
+#endif
+    return why;
+}
+
+/* Can a peer reach only the arena, or any memory? */
+static bool kind_needs_arena(const struct wire_kind *kind)
+{
+    return kind->ops != &dtn_tcp_ops;
+}
 
 /* ------------------------------------------------------------- patterns --- */
 
@@ -324,16 +359,16 @@ static void play_map(struct wire *w)
 static void play_outside(struct wire *w)
 {
     static unsigned char elsewhere[100];
-    bool shm = strncmp(w->kind->label, "shm", 3) == 0;
+    bool arena = kind_needs_arena(w->kind);
     struct dtn_remote remote = { 7, 7 };
     int rc = w->tp->ops->reg(w->tp, elsewhere, sizeof elsewhere, &remote);
 
-    need(rc == (shm ? DTENSOR_EINVAL : 0), "reg: %s", dtensor_errname(rc));
-    need(!shm || (remote.addr == 7 && remote.key == 7),
+    need(rc == (arena ? DTENSOR_EINVAL : 0), "reg: %s", dtensor_errname(rc));
+    need(!arena || (remote.addr == 7 && remote.key == 7),
          "output touched on failure");
     rc = w->tp->ops->reg(w->tp, w->arena.base + w->arena.size - 10, 11,
                          &remote);
-    need(rc == (shm ? DTENSOR_EINVAL : 0), "half outside: %s",
+    need(rc == (arena ? DTENSOR_EINVAL : 0), "half outside: %s",
          dtensor_errname(rc));
     need(w->tp->ops->reg(w->tp, w->arena.base, w->arena.size, &remote) == 0,
          "the whole arena cannot be registered");
@@ -526,9 +561,13 @@ static void rank_latency(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-int main(void)
+/* Arguments: only transports whose label begins so; at most so many ranks. */
+int main(int argc, char **argv)
 {
     static const int sizes[] = { 1, 2, 3, 4, 7 };
+    const char *only = argc > 1 ? argv[1] : "";
+    int most = argc > 2 ? atoi(argv[2]) : WIRE_MAX;
+    int64_t start;
 
     ok(dtn_transport_find("shm") == &dtn_shm_ops &&
        dtn_transport_find("tcp") == &dtn_tcp_ops &&
@@ -536,19 +575,32 @@ int main(void)
     for (size_t k = 0; k < DTN_COUNT(kinds); k++) {
         for (size_t s = 0; s < DTN_COUNT(scenarios); s++) {
             struct play play = { &kinds[k], &scenarios[s] };
+            const char *absent = kind_absent(&kinds[k]);
             int bad = 0;
 
+            if (strncmp(kinds[k].label, only, strlen(only)) != 0)
+                break;
+            start = dtn_now_ns();
+            if (absent) {
+                skip(kinds[k].label, absent);
+                break;
+            }
+
             for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
-                if (sizes[i] < scenarios[s].least)
+                if (sizes[i] < scenarios[s].least || sizes[i] > most)
                     continue;
                 wire_prepare();
                 bad += ranks_run(sizes[i], 60, rank_play, &play, NULL);
                 wire_cleanup();
             }
-            ok(bad == 0, "%s: %s", kinds[k].label, scenarios[s].claim);
+            ok(bad == 0, "%s: %s (%.1f s)", kinds[k].label,
+               scenarios[s].claim, (double)(dtn_now_ns() - start) / 1e9);
         }
     }
-    for (int k = 0; k < 2; k++) {
+    for (size_t k = 0; k < DTN_COUNT(kinds); k++) {
+        if (kinds[k].plan || kind_absent(&kinds[k])
+            || strncmp(kinds[k].label, only, strlen(only)) != 0)
+            continue;
         wire_prepare();
         ranks_run(2, 60, rank_latency, (void *)(uintptr_t)&kinds[k], NULL);
         wire_cleanup();

@@ -174,6 +174,8 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
     w->n = n;
     w->rank = rank;
     w->log = (struct dtn_log){ DTN_LOG_OFF, rank, stdout };
+    w->conf.mtu = w->conf.traffic_class = w->conf.service_level = -1;
+    w->conf.timeout = w->conf.retry_count = w->conf.rnr_retry = -1;
     w->conf.heartbeat_ns = 1000000000;
     w->conf.dead_after_ns = 10000000000;
     for (int r = 0; r < n; r++) {
@@ -181,7 +183,8 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
         w->reached[r] = r != rank;
     }
     w->args = (struct dtn_open_args){ n, rank, w->places, w->reached,
-                                      &w->arena, &w->conf, &w->log };
+                                      &w->arena, &w->conf, &w->log, NULL,
+                                      -1 };
     wire_page->pid[rank] = getpid();
     need(dtn_arena_init(&w->arena, WIRE_ARENA, shared, &err) == 0, "%s",
          err.text);

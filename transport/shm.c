@@ -433,9 +433,6 @@ static int shm_flush(struct dtn_transport *tp, int peer)
 
 /* -------------------------------------------------------------- signals --- */
 
-/* The part of a signal that is not its number: the rest of the line. */
-#define SIGNAL_BODY offsetof(struct dtn_signal, fingerprint)
-
 static int shm_signal(struct dtn_transport *tp, int peer,
                       const struct dtn_signal *signal)
 {
@@ -448,8 +445,7 @@ static int shm_signal(struct dtn_transport *tp, int peer,
         if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH)
             return DTENSOR_EAGAIN;
     }
-    memcpy((char *)line + SIGNAL_BODY, (const char *)signal + SIGNAL_BODY,
-           sizeof *signal - SIGNAL_BODY);
+    memcpy(line, signal, DTN_SIGNAL_BODY);
     atomic_store_explicit(&line->seq, ++p->sent, memory_order_release);
     return 0;
 }
@@ -507,6 +503,13 @@ static void shm_abort(struct dtn_transport *tp, int culprit, int code)
                           memory_order_release);
 }
 
+static void shm_why(const struct dtn_transport *tp, int peer, char *buf,
+                    size_t size)
+{
+    snprintf(buf, size, "pid %lld is gone",
+             (long long)shm_peer(tp, peer)->process.pid);
+}
+
 const struct dtn_transport_ops dtn_shm_ops = {
     .name = "shm",
     .reaches = shm_reaches,
@@ -525,4 +528,5 @@ const struct dtn_transport_ops dtn_shm_ops = {
     .progress = shm_progress,
     .health = shm_health,
     .abort = shm_abort,
+    .why = shm_why,
 };

@@ -548,6 +548,12 @@ static void tcp_abort(struct dtn_transport *tp, int culprit, int code)
             tcp_stream_abort(tcp, tcp->peers[r], culprit, code);
 }
 
+static void tcp_why(const struct dtn_transport *tp, int peer, char *buf,
+                    size_t size)
+{
+    snprintf(buf, size, "its connection closed");
+}
+
 const struct dtn_transport_ops dtn_tcp_ops = {
     .name = "tcp",
     .reaches = tcp_reaches,
@@ -566,4 +572,5 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .progress = tcp_progress,
     .health = tcp_health,
     .abort = tcp_abort,
+    .why = tcp_why,
 };

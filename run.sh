@@ -1,0 +1,1 @@
+timeout 100 build/tests/test_transport rc 2 2>&1
