@@ -29,7 +29,7 @@ is "no text line of the library's pages is longer than 80 columns" "$(
     done)" ""
 
 # ----------------------------------------------------------- completeness ---
-# Prototypes of the header, one a line, blanks squeezed; then those of the pages.
+# Prototypes of the header, one a line, blanks squeezed; then of the pages.
 awk '
     { gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "") }
     /\/\*/ { comment = 1 }
@@ -83,11 +83,11 @@ is "an alias leads to a page that tells of it" "$(
         sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "man/$target" |
             grep -qw "$(basename "$page" .3)" || echo "$page"
     done)" ""
+sections="NAME,SYNOPSIS,DESCRIPTION,RETURN VALUE,ERRORS,EXAMPLES,SEE ALSO"
 is "every page of section 3 has its sections in order" "$(
     for page in $(grep -L '^\.so ' man/*.3); do
         sed -n 's/^\.SH //p' "$page" | grep -v '^NOTES$' | paste -sd, |
-            grep -qxF 'NAME,SYNOPSIS,DESCRIPTION,RETURN VALUE,ERRORS,EXAMPLES,SEE ALSO' ||
-            echo "$page"
+            grep -qxF "$sections" || echo "$page"
     done)" ""
 is "pages that are referred to exist" "$(
     sed -nE 's/^\.BR (dtensor[a-z_\\-]*) \(([1-9])\).*/\1.\2/p' $pages |

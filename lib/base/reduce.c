@@ -92,7 +92,8 @@ static inline double f64_one_nan(double value)
 
 #define F16_LANES 16
 #define F16_WIDEN(dst, src)                                                   \
-    _mm512_storeu_ps(dst, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(src))))
+    _mm512_storeu_ps(dst, _mm512_cvtph_ps(                                    \
+                              _mm256_loadu_si256((const void *)(src))))
 #define F16_NARROW(dst, src)                                                  \
     _mm256_storeu_si256((void *)(dst), _mm512_cvtps_ph(_mm512_loadu_ps(src), 0))
 #define LOOPS_TARGET                                                          \
