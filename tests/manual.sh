@@ -62,7 +62,8 @@ for page in $pages; do
             text = text " " out
         }
         END { if (text) print text }' "$page"
-done | grep 'dtensor_.*(' | tr -s ' ' | sed 's/^ //; s/ $//' | sort >"$tmp/pages"
+done | grep 'dtensor_.*(' | tr -s ' ' | sed 's/^ //; s/ $//' |
+    sort >"$tmp/pages"
 is "the header has functions" "$(awk 'END { print (NR > 40) }' "$tmp/header")" 1
 is "the prototypes of the manual are those of the header" \
     "$(diff "$tmp/header" "$tmp/pages")" ""
