@@ -44,7 +44,7 @@ static char *canonical(const struct dtensor_cluster *cluster)
     return text;
 }
 
-/* ------------------------------------------------------------- examples --- */
+/* ------------------------------------------------------------ examples --- */
 
 static void test_two_nodes(void)
 {
@@ -103,9 +103,10 @@ static void test_big(void)
     dtensor_cluster_destroy(c);
 }
 
-/* -------------------------------------------------------------- defaults --- */
+/* ------------------------------------------------------------ defaults --- */
 
-#define LEAST "[cluster]\nversion = 1\n[nodes \"a\"]\nhosts = n[1-2]\nranks = 4\n"
+#define LEAST "[cluster]\nversion = 1\n" \
+              "[nodes \"a\"]\nhosts = n[1-2]\nranks = 4\n"
 
 static void test_defaults(void)
 {
@@ -134,7 +135,7 @@ static void test_defaults(void)
     dtensor_cluster_destroy(laptop);
 }
 
-/* --------------------------------------------------------------- meshes --- */
+/* -------------------------------------------------------------- meshes --- */
 
 static bool ranks_are(const struct dtn_mesh_def *mesh, const int ranks[], int n)
 {
@@ -188,7 +189,7 @@ static void test_seeds(void)
     dtensor_cluster_destroy(wrap);
 }
 
-/* ------------------------------------------------------------- the step --- */
+/* ------------------------------------------------------------ the step --- */
 
 static void test_step(void)
 {
@@ -280,14 +281,17 @@ static const struct {
     { "dims = dp=2, tp=2", "dims = dp=2, tp=2\nranks = 3,1,2,0",
       "[mesh \"row\"] ranks is 2,0 there, 2-3 here" },
     { "base = 16", "base = 17", "[seed] base is 17 there, 16 here" },
-    { "distinct = dp", "distinct = tp", "[seed] distinct is tp there, dp here" },
+    { "distinct = dp", "distinct = tp",
+      "[seed] distinct is tp there, dp here" },
     { "0-1K:tree, 1K-inf:ring", "0-inf:ring",
       "[tuning] allreduce is 0-inf:ring there, 0-1K:tree,1K-inf:ring here" },
     { "up.* = column\ndown.* = row", "down.* = row\nup.* = column",
-      "[plan \"p\"] down.* is row there, not given here" },
+      "[plan \"p\"] down.* stands before [plan \"p\"] up.* there, after it "
+      "here" },
     { "down.* = row", "down.* = shard(1)",
       "[plan \"p\"] down.* is shard(1) there, row here" },
-    { "down.* = row\n", "", "[plan \"p\"] down.* is not given there, row here" },
+    { "down.* = row\n", "",
+      "[plan \"p\"] down.* is not given there, row here" },
     { "dim = tp\n", "dim = tp\nmid.* = row\n",
       "[plan \"p\"] mid.* is row there, not given here" },
     { "name = c", "name = d", "[cluster] name is d there, c here" },
@@ -332,7 +336,7 @@ static void test_digest(void)
        "the digest is XXH64 with seed 0");
 }
 
-/* ---------------------------------------------------------------- views --- */
+/* --------------------------------------------------------------- views --- */
 
 static void test_show(void)
 {
