@@ -1,0 +1,330 @@
+/* test_boot_fail.c - every way a bootstrap fails: who says what, and when */
+#include "tests/boot_job.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#define MISSING_MS 600            /* timeout of jobs that lack a rank          */
+
+/* ---------------------------------------------------------------- missing --- */
+
+static const struct missing {
+    const char *what;
+    int nhosts, each;
+    int ranks[6], n;
+    const char *words;
+} missings[] = {
+    { "a leaf", 1, 4, { 2 }, 1,
+      "boot: rank 2 on n0 did not join within 600.0 ms (is it started?)" },
+    { "two leaves on two hosts", 2, 3, { 2, 4 }, 2,
+      "boot: ranks 2 on n0, 4 on n1 did not join within 600.0 ms (are they "
+      "started?)" },
+    { "rank 0 of one host", 1, 3, { 0 }, 1,
+      "boot: rank 0 on n0 did not join within 600.0 ms (is it started?)" },
+    { "rank 0 of two hosts", 2, 2, { 0 }, 1,
+      "boot: rank 0 on n0 did not join within 600.0 ms (is it started? is n0 "
+      "reachable on port " },
+    { "the last host", 2, 2, { 2, 3 }, 2,
+      "boot: ranks 2-3 on n1 did not join within 600.0 ms (are they started? "
+      "is n1 reachable on port " },
+    { "a leader, though its ranks are there", 2, 3, { 3 }, 1,
+      "boot: rank 3 on n1 did not join within 600.0 ms (is it started? is n1 "
+      "reachable on port " },
+    { "a host in the middle, though those behind it are there", 8, 1, { 1 }, 1,
+      "boot: rank 1 on n1 did not join within 600.0 ms (is it started? is n1 "
+      "reachable on port " },
+    { "two hosts, one behind the other", 8, 1, { 1, 3 }, 2,
+      "boot: ranks 1 on n1, 3 on n3 did not join within 600.0 ms (are they "
+      "started? are n1, n3 reachable on port " },
+};
+
+static void test_missing(void)
+{
+    for (size_t i = 0; i < DTN_COUNT(missings); i++) {
+        const struct missing *m = &missings[i];
+        struct job job = job_even(m->nhosts, m->each);
+
+        job.timeout_ms = MISSING_MS;
+        for (int k = 0; k < m->n; k++)
+            job_drop(&job, m->ranks[k]);
+        job_run(&job, NULL);
+        ok(job_failed(&job, DTENSOR_ETIME, m->ranks[0], m->words,
+                      MISSING_MS + 1000), "%s missing: all others say so in "
+           "the same words (%lld ms)", m->what, (long long)job_slowest_ms(&job));
+        if (i == 0 || i == 4)
+            note("%s", said[0].err.text);
+    }
+}
+
+/* Whoever began first gives up first; nobody exceeds its own limit. */
+static void test_missing_staggered(void)
+{
+    struct job job = job_even(2, 2);
+    bool good = true;
+
+    job.timeout_ms = MISSING_MS;
+    job_drop(&job, 3);
+    job.actor[0].delay_ms = 400;
+    job_run(&job, NULL);
+    for (int i = 0; i < job.nactors; i++)
+        good = good && said[i].rc == DTENSOR_ETIME && said[i].err.rank == 3 &&
+               said[i].total_ns < (MISSING_MS + 1000) * INT64_C(1000000);
+    ok(good && said[0].total_ns < 400 * INT64_C(1000000), "the deadline of the "
+       "rank that began first counts, and rank 0 tells what it knows");
+    if (!good)
+        job_show(&job);
+}
+
+/* -------------------------------------------------------------- different --- */
+
+static const struct {
+    const char *what;
+    int nhosts, each;
+    int odd;                      /* has another chunk                         */
+    const char *words;
+} odds[] = {
+    { "a leaf", 2, 2, 3, "boot: rank 3 on n1 was started with something else "
+      "than the others: [transport] chunk is 1024K there, 512K here (give "
+      "every rank the same cluster file)" },
+    { "a leader", 3, 2, 2, "boot: rank 2 on n1 was started with something else "
+      "than the others: [transport] chunk is 1024K there, 512K here" },
+    { "rank 0", 3, 1, 0, "boot: rank 0 on n0 was started with something else "
+      "than the others: [transport] chunk is 1024K there, 512K here" },
+    { "a leaf far away", 5, 2, 9, "boot: rank 9 on n4 was started with "
+      "something else than the others: [transport] chunk is 1024K there, "
+      "512K here" },
+    { "one of two", 1, 2, 1, "boot: rank 1 on n0 was started with something "
+      "else than the others: [transport] chunk is 1024K there, 512K here" },
+};
+
+static void test_different(void)
+{
+    struct job job;
+
+    for (size_t i = 0; i < DTN_COUNT(odds); i++) {
+        job = job_even(odds[i].nhosts, odds[i].each);
+        job.actor[odds[i].odd].chunk = 1024;
+        job_run(&job, NULL);
+        ok(job_failed(&job, DTENSOR_EMISMATCH, odds[i].odd, odds[i].words, 500),
+           "%s with another file: all say which, and the line (%lld ms)",
+           odds[i].what, (long long)job_slowest_ms(&job));
+    }
+    job = job_even(3, 2);
+    job.actor[2].chunk = job.actor[3].chunk = 1024;
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 2, "boot: ranks 2-3 on n1 were "
+                  "started with something else", 500), "a host with another "
+       "file: all its ranks are named");
+    job = job_even(2, 2);
+    job.actor[1].chunk = 1024;
+    job_drop(&job, 3);
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, "rank 1 on n0", 2500),
+       "a different rank is told without waiting for a missing one");
+}
+
+/* ------------------------------------------------- ranks that cannot be --- */
+
+static void test_twice(void)
+{
+    static const int ranks[] = { 0, 1, 2, 3 };
+    char words[200], pids[64];
+
+    for (size_t i = 0; i < DTN_COUNT(ranks); i++) {
+        struct job job = job_even(2, 2);
+        int r = ranks[i], a, b;
+
+        job.actor[4].rank = r;
+        job.actor[4].delay_ms = 100;
+        job.nactors = 5;
+        job.actor[r == 3 ? 1 : 3].delay_ms = 300;    /* keeps the others     */
+        job_run(&job, NULL);
+        a = (int)said[r].pid;
+        b = (int)said[4].pid;
+        snprintf(pids, sizeof pids, "%d and %d", a < b ? a : b, a < b ? b : a);
+        snprintf(words, sizeof words, "boot: rank %d on n%d was started twice, "
+                 "as processes %s", r, r / 2, pids);
+        ok(job_failed(&job, DTENSOR_EMISMATCH, r, words, 2000),
+           "rank %d started twice: all name it and both processes", r);
+    }
+}
+
+static void test_outside(void)
+{
+    struct job job = job_even(2, 2);
+    bool good = true;
+
+    job.timeout_ms = 1500;
+    job.actor[4] = (struct actor){ .rank = 4, .more_hosts = 1 };
+    job.nactors = 5;
+    job.actor[3].delay_ms = 200;
+    job_run(&job, NULL);
+    for (int i = 0; i < 5; i++)
+        good = good && said[i].rc == DTENSOR_EMISMATCH &&
+               strstr(said[i].err.text, "boot: rank 4 on n2 was started for a "
+                      "world of 5 ranks, rank 0 on n0 for one of 4");
+    ok(good, "a rank outside of the world is named to all, itself too");
+    if (!good)
+        job_show(&job);
+    job = job_even(1, 2);
+    job.actor[1].rank = 7;
+    job.timeout_ms = 300;
+    job_run(&job, NULL);
+    ok(said[1].rc == DTENSOR_EINVAL, "a rank outside of its own cluster is "
+       "refused on the spot: %s", said[1].err.text);
+}
+
+/* ------------------------------------------------------------- resources --- */
+
+/* Something else listens on the job's port. */
+static int take_port(const char *address)
+{
+    struct sockaddr_in addr = { .sin_family = AF_INET };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+
+    addr.sin_port = htons((uint16_t)job_port);
+    inet_pton(AF_INET, address, &addr.sin_addr);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
+        listen(fd, 1) != 0)
+        note("cannot take the port");
+    return fd;
+}
+
+static void test_port_in_use(void)
+{
+    struct job job = job_even(1, 3);
+    int fd = take_port("127.0.0.2");
+    char words[100];
+    bool good = true;
+
+    job_run(&job, NULL);
+    ok(job_good(&job), "a job of one host needs no port");
+    job = job_even(2, 3);
+    for (int r = 3; r < 6; r++)
+        job_drop(&job, r);           /* nobody could tell them               */
+    snprintf(words, sizeof words, "boot: port %d on 127.0.0.2 is in use "
+             "(another job? set [transport] port)", job_port);
+    job_run(&job, NULL);
+    for (int i = 0; i < job.nactors; i++)
+        good = good && said[i].err.sys_errno == EADDRINUSE;
+    ok(good && job_failed(&job, DTENSOR_ESYS, 0, words, 1500),
+       "a port in use: the ranks of that host say so");
+    close(fd);
+}
+
+/* The failure of a leader that is not rank 0 goes up before it comes down. */
+static void test_port_in_use_below(void)
+{
+    struct job job = job_even(4, 2);
+    int fd = take_port("127.0.0.3");
+
+    job_drop(&job, 6);               /* host 3 is behind host 1              */
+    job_drop(&job, 7);
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_ESYS, 2, "on 127.0.0.3 is in use", 1500),
+       "a port in use on another host: all say so");
+    close(fd);
+}
+
+static void test_fd_limit(void)
+{
+    struct job job = job_even(1, 8);
+
+    job.actor[0].fds_left = 5;
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_ESYS, 0, "boot: rank 0 on n0 has no file "
+                  "descriptor left: the limit is ", 2500),
+       "no descriptors left for connections: all say where");
+    note("%s", said[1].err.text);
+    job = job_even(1, 8);
+    job.actor[3].fds_left = 6;
+    job.rounds = 2;                  /* the others hear of it in the next    */
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_ESYS, 3, "boot: rank 3 on n0 has no file "
+                  "descriptor left", 2500),
+       "no descriptors left for those of peers: all say where");
+}
+
+/* ----------------------------------------------------------------- deaths --- */
+
+static void test_killed(void)
+{
+    static const int victims[] = { 0, 1, 2, 3, 6 };
+    char words[64];
+
+    for (size_t i = 0; i < DTN_COUNT(victims); i++) {
+        struct job job = job_even(4, 2);
+        int v = victims[i];
+
+        job.actor[v].die_ms = 150;
+        job_drop(&job, 5);           /* so that nobody gets through          */
+        snprintf(words, sizeof words, "boot: rank %d on n%d closed its "
+                 "connection", v, v / 2);
+        job_run(&job, NULL);
+        ok(job_failed(&job, DTENSOR_EPEER, v, words, 1700), "rank %d killed "
+           "while opening: EPEER at once, naming it (%lld ms)", v,
+           (long long)job_slowest_ms(&job));
+    }
+}
+
+static void test_gone(void)
+{
+    struct job job = job_even(3, 2);
+    bool good = true;
+
+    job.actor[3].skip_allgather = -1;
+    job_run(&job, NULL);
+    for (int i = 0; i < job.nactors; i++)
+        good = good && (i == 3 || (said[i].rc == DTENSOR_EPEER &&
+                                   said[i].err.rank == 3 &&
+                                   said[i].leaked_fds == 0));
+    ok(good && job_slowest_ms(&job) < 1000, "a rank that leaves before an "
+       "allgather: EPEER at once everywhere");
+    if (!good)
+        job_show(&job);
+}
+
+static void test_stuck(void)
+{
+    static const int stuck[] = { 0, 2, 3 };
+
+    for (size_t i = 0; i < DTN_COUNT(stuck); i++) {
+        struct job job = job_even(4, 2);
+        bool good = true;
+
+        job.timeout_ms = MISSING_MS;
+        job.actor[stuck[i]].skip_allgather = MISSING_MS + 1500;
+        job_run(&job, NULL);
+        for (int r = 0; r < job.nactors; r++)
+            good = good && (r == stuck[i] ||
+                            (said[r].rc == DTENSOR_ETIME &&
+                             said[r].err.rank == stuck[i] &&
+                             said[r].leaked_fds == 0 &&
+                             said[r].total_ns < (MISSING_MS + 1000) *
+                                                INT64_C(1000000)));
+        ok(good, "rank %d stuck before an allgather: ETIME names it "
+           "everywhere", stuck[i]);
+        if (!good)
+            job_show(&job);
+        else
+            note("%s", said[stuck[i] == 0].err.text);
+    }
+}
+
+int main(void)
+{
+    static void (*const tests[])(void) = {
+        test_missing, test_missing_staggered, test_different, test_twice,
+        test_outside, test_port_in_use, test_port_in_use_below, test_fd_limit,
+        test_killed, test_gone, test_stuck
+    };
+
+    job_init();
+    for (size_t i = 0; i < DTN_COUNT(tests); i++){
+	    int64_t t=dtn_now_ns();
+        tests[i]();
+	note("%d: %d ms", (int)i, (int)((dtn_now_ns()-t)/1000000));}
+    return done();
+}
