@@ -9,12 +9,15 @@
 #include "net/boot.h"
 #include "tests/ranks.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 
 #define JOB_HOSTS 16
 #define JOB_ACTORS 64
@@ -46,6 +49,7 @@ struct job {
     int timeout_ms;
     int rounds;                   /* allgathers after open                     */
     int cycles;                   /* opens and closes; 0: one                  */
+    bool foreign;                 /* host 0 has no address of this machine     */
     int nactors;
     struct actor actor[JOB_ACTORS];
 };
@@ -110,6 +114,8 @@ static inline void job_cluster(const struct job *job, const struct actor *a,
         host->address = text[h][1];
         snprintf(host->name, 32, "n%d", h);
         snprintf(host->address, 32, "127.0.0.%d", 2 + h);
+        if (h == 0 && job->foreign)
+            strcpy(host->address, "203.0.113.1");
         host->first_rank = c->world_size;
         host->nranks = h < job->nhosts ? job->nranks[h] : 1;
         c->world_size += host->nranks;
@@ -345,6 +351,58 @@ static inline bool job_failed(const struct job *job, int code, int culprit,
     if (!good)
         job_show(job);
     return good;
+}
+
+/* ------------------------------------------------------ from outside --- */
+
+static inline int knock_tcp(void)
+{
+    struct sockaddr_in addr = { .sin_family = AF_INET };
+    int fd = -1;
+
+    addr.sin_port = htons((uint16_t)job_port);
+    inet_pton(AF_INET, "127.0.0.2", &addr.sin_addr);
+    for (int i = 0; i < 1000; i++) {
+        fd = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
+            return fd;
+        close(fd);
+        usleep(1000);
+    }
+    return -1;
+}
+
+/* The abstract name of host n0 in jobs of this process. */
+static inline socklen_t local_addr(struct sockaddr_un *addr)
+{
+    struct dtn_host host = { .name = (char[]){ "n0" } };
+    const struct dtn_host *hosts[] = { &host };
+    struct dtn_boot boot = { .hosts = hosts };
+    char job[80];
+
+    snprintf(job, sizeof job, "test-%d", (int)getpid());
+    boot_socket_name(&boot, job);
+    memset(addr, 0, sizeof *addr);
+    addr->sun_family = AF_UNIX;
+    memcpy(addr->sun_path + 1, boot.name, strlen(boot.name));
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       strlen(boot.name));
+}
+
+static inline int knock_local(void)
+{
+    struct sockaddr_un addr;
+    socklen_t len = local_addr(&addr);
+
+    for (int i = 0; i < 1000; i++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        if (connect(fd, (struct sockaddr *)&addr, len) == 0)
+            return fd;
+        close(fd);
+        usleep(1000);
+    }
+    return -1;
 }
 
 #endif

@@ -1,10 +1,6 @@
 /* test_boot.c - the bootstrap when all goes well, and among strangers */
 #include "tests/boot_job.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
 static void test_local(void)
 {
     static const int sizes[] = { 1, 2, 3, 4, 7, 16 };
@@ -98,56 +94,6 @@ static void test_cycles(void)
 }
 
 /* ------------------------------------------------------------- strangers --- */
-
-static int knock_tcp(void)
-{
-    struct sockaddr_in addr = { .sin_family = AF_INET };
-    int fd = -1;
-
-    addr.sin_port = htons((uint16_t)job_port);
-    inet_pton(AF_INET, "127.0.0.2", &addr.sin_addr);
-    for (int i = 0; i < 1000; i++) {
-        fd = socket(AF_INET, SOCK_STREAM, 0);
-        if (connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
-            return fd;
-        close(fd);
-        usleep(1000);
-    }
-    return -1;
-}
-
-/* The abstract name of host n0 in jobs of this process. */
-static socklen_t local_addr(struct sockaddr_un *addr)
-{
-    struct dtn_host host = { .name = (char[]){ "n0" } };
-    const struct dtn_host *hosts[] = { &host };
-    struct dtn_boot boot = { .hosts = hosts };
-    char job[80];
-
-    snprintf(job, sizeof job, "test-%d", (int)getpid());
-    boot_socket_name(&boot, job);
-    memset(addr, 0, sizeof *addr);
-    addr->sun_family = AF_UNIX;
-    memcpy(addr->sun_path + 1, boot.name, strlen(boot.name));
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-                       strlen(boot.name));
-}
-
-static int knock_local(void)
-{
-    struct sockaddr_un addr;
-    socklen_t len = local_addr(&addr);
-
-    for (int i = 0; i < 1000; i++) {
-        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-        if (connect(fd, (struct sockaddr *)&addr, len) == 0)
-            return fd;
-        close(fd);
-        usleep(1000);
-    }
-    return -1;
-}
 
 static void say(int fd, const void *words, size_t n)
 {

@@ -4,9 +4,6 @@
  */
 #include "tests/boot_job.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
 /* -------------------------------------------------------------- different --- */
 
 static const struct {
@@ -106,7 +103,77 @@ static void test_outside(void)
        "refused on the spot: %s", said[1].err.text);
 }
 
+/* A process that says HELLO as rank 1 in a version of the protocol, and what it
+ * hears.
+ */
+static unsigned hello_version;
+static bool hello_then_noise;
+static struct dtensor_error hello_heard;
+
+static void hello_comes(void)
+{
+    unsigned char body[FRAME_HELLO_BYTES + 2] = { 1, 0, 0, 0, 3, 0, 0, 0, 77 };
+    unsigned char wire[FRAME_HEAD_BYTES] = "DTNB";
+    struct frame_stream s;
+    struct frame in;
+
+    memcpy(body + FRAME_HELLO_BYTES, "n0", 2);
+    frame_put32(wire + 4, hello_version | (uint32_t)FRAME_HELLO << 16);
+    frame_put32(wire + 16, sizeof body);
+    frame_init(&s, knock_local(), true);
+    s.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
+    send(s.fd, wire, sizeof wire, MSG_NOSIGNAL);
+    send(s.fd, body, sizeof body, MSG_NOSIGNAL);
+    for (int i = 0; i < 2000; i++) {
+        if (frame_recv(&s, &in) != FRAME_READY) {
+            usleep(1000);
+        } else if (in.type == FRAME_WELCOME && hello_then_noise) {
+            send(s.fd, "this is not the protocol", 24, MSG_NOSIGNAL);
+            break;
+        } else if (in.type == FRAME_FAIL) {
+            boot_fail_parse(&in, &hello_heard);
+            break;
+        }
+    }
+    frame_close(&s);
+}
+
+static void test_hello(void)
+{
+    struct job job = job_even(1, 3);
+    static const char words[] = "boot: rank 1 on n0 speaks version 9 of the "
+        "bootstrap, rank 0 on n0 version 1 (install the same libdtensor";
+
+    job_drop(&job, 1);
+    hello_version = 9;
+    job_run(&job, hello_comes);
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, words, 1500),
+       "another version of the protocol: all name the rank");
+    ok(hello_heard.code == DTENSOR_EMISMATCH && hello_heard.rank == 1 &&
+       strstr(hello_heard.text, words), "... and it hears so as well");
+    hello_version = FRAME_VERSION;
+    hello_then_noise = true;
+    job_run(&job, hello_comes);
+    ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent what no rank "
+                  "of this job would send", 1500),
+       "a rank that sends noise is named to all");
+}
+
 /* ------------------------------------------------------------- resources --- */
+
+static void test_foreign_address(void)
+{
+    struct job job = job_even(2, 2);
+
+    job.foreign = true;
+    job_drop(&job, 3);
+    job_drop(&job, 2);
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_ESYS, 0, "boot: 203.0.113.1, the address of "
+                  "host n0, is not an address of the machine that rank 0 runs "
+                  "on", 1500), "an address of another machine: all ranks "
+       "of the host say so");
+}
 
 /* Something else listens on the job's port. */
 static int take_port(const char *address)
@@ -224,6 +291,8 @@ int main(void)
     test_different();
     test_twice();
     test_outside();
+    test_hello();
+    test_foreign_address();
     test_port_in_use();
     test_port_in_use_below();
     test_fd_limit();
