@@ -423,6 +423,40 @@ static void mutate(void (*fn)(struct dtn_sched *, struct tally *),
         ok(tally.survived < tally.tried, "%s: often refused", claim);
 }
 
+/* The ways taken only by large messages: pulled, folded together, chunks. */
+static void mutate_large(void)
+{
+    static const struct { enum dtn_coll coll; enum dtn_algorithm algorithm;
+                          int n; size_t count; } larges[] = {
+        { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, 3, 8200 },
+        { DTN_COLL_REDUCE, DTN_ALG_DIRECT, 3, 4100 },
+        { DTN_COLL_REDUCE, DTN_ALG_RING, 3, 33000 },
+        { DTN_COLL_BROADCAST, DTN_ALG_RING, 3, 33000 },
+        { DTN_COLL_ALLGATHER, DTN_ALG_RING, 2, 33000 },
+    };
+    struct tally tally = { 0, 0 };
+    struct dtensor_error err;
+
+    for (size_t i = 0; i < DTN_COUNT(larges); i++) {
+        now.call = (struct dtn_call){ .coll = larges[i].coll,
+            .n = larges[i].n, .count = larges[i].count,
+            .dtype = DTENSOR_F64, .redop = DTENSOR_SUM };
+        now.emitter = dtn_emitters;
+        while (now.emitter->coll != larges[i].coll
+               || now.emitter->algorithm != larges[i].algorithm
+               || now.emitter->max_bytes == DTN_PAYLOAD_MAX)
+            now.emitter++;
+        if (case_emit(&now, &err) == 0) {
+            cut_steps(&now.scheds[1], &tally);
+            for (int r = 0; r < now.call.n; r++)
+                cut_pairs(&now.scheds[r], &tally);
+        }
+        case_fini(&now);
+    }
+    ok(tally.tried > 50 && tally.survived == 0, "any of %d steps left out of "
+       "schedules for large messages: refused", tally.tried);
+}
+
 int main(void)
 {
     test_puts();
@@ -434,6 +468,7 @@ int main(void)
     mutate(cut_steps, "any step left out of any schedule", 0);
     mutate(cut_pairs, "any signal left out together with its wait", 0);
     mutate(shift_spans, "any span moved by one element", 0);
+    mutate_large();
     mutate(swap_steps, "any two neighbouring steps swapped", -1);
     return done();
 }
