@@ -145,7 +145,9 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
                      (struct dtn_range){ out_offset, mine.bytes });
 }
 
-/* Everyone's own block of OUT goes around. */
+/* Everyone's own block of OUT goes around.  What arrives in the last step is
+ * not passed on, so one DATA for all its chunks will do.
+ */
 static void ring_allgather(const struct ring *ring)
 {
     struct dtn_sched *sched = ring->sched;
@@ -161,12 +163,13 @@ static void ring_allgather(const struct ring *ring)
             dtn_sched_put(sched, ring->right,
                           dtn_at(ring->right, DTN_OUT, chunk.offset),
                           dtn_at(me, DTN_OUT, chunk.offset), chunk.bytes);
-            dtn_sched_signal(sched, ring->right, DTN_TAG_DATA);
+            if (s < n - 2 || c == ring->chunks - 1)
+                dtn_sched_signal(sched, ring->right, DTN_TAG_DATA);
         }
-    for (int c = 0; n > 1 && c < ring->chunks; c++)
+    if (n > 1) {
         dtn_sched_wait(sched, ring->left, DTN_TAG_DATA);
-    if (n > 1)
         dtn_sched_flush(sched, ring->right);
+    }
 }
 
 int dtn_emit_allreduce_ring(const struct dtn_call *call,
@@ -213,7 +216,8 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
 /* ------------------------------------------------------------------ chains */
 
 /* The root's successor is one further around, and so on to the one before
- * the root, which ends the chain.
+ * the root, which ends the chain: it passes nothing on, and needs one DATA
+ * for all chunks.
  */
 int dtn_emit_broadcast_ring(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
@@ -221,6 +225,7 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
     int me = call->me, before = dtn_around(call, -1);
     int after = dtn_around(call, 1);
     bool first = me == call->root, last = after == call->root;
+    bool to_last = dtn_around(call, 2) == call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
     int chunks = chunk_count(bytes, CHAIN_CHUNK_BYTES, CHAIN_CHUNKS_MAX);
 
@@ -233,14 +238,15 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
     for (int c = 0; c < chunks; c++) {
         struct dtn_range chunk = dtn_cut(bytes, chunks, c);
 
-        if (!first)
+        if (!first && (!last || c == chunks - 1))
             dtn_sched_wait(sched, before, DTN_TAG_DATA);
         if (last)
             continue;
         dtn_sched_put(sched, after, dtn_at(after, DTN_OUT, chunk.offset),
                       dtn_at(me, first ? DTN_IN : DTN_OUT, chunk.offset),
                       chunk.bytes);
-        dtn_sched_signal(sched, after, DTN_TAG_DATA);
+        if (!to_last || c == chunks - 1)
+            dtn_sched_signal(sched, after, DTN_TAG_DATA);
     }
     if (first)
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
