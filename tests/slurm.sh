@@ -111,7 +111,7 @@ not set)" head -1 batch.out
 3 4 1 n1 Slurm step #" grep 'Slurm step' batch.out
 }
 
-big() {
+many() {
     srun -N128 --ntasks-per-node=8 "$who" 2>&1 | sort -n >big.out
     is "1024 tasks on 128 nodes: everyone is somebody else" \
         "$(awk '$1 == NR - 1 && $2 == 1024 && $3 == $1 % 8 &&
@@ -134,6 +134,7 @@ for program in munged slurmctld slurmd srun; do
         skip_all "no $program here: install munge, slurmctld, slurmd, slurm-client"
 done
 PATH=$PATH:/usr/sbin:/sbin
+big=${DTN_TEST_BIG-}
 unset "${!SLURM@}" "${!DTN_@}"
 ns=
 [ "$(id -u)" != 0 ] || ! "$tests/in-ns" true 2>/dev/null || ns=$tests/in-ns
@@ -157,6 +158,6 @@ with_slurm() {
 }
 
 with_slurm 4 steps files shells
-[ -z "${DTN_TEST_BIG-}" ] || with_slurm 128 big
+[ -z "$big" ] || with_slurm 128 many
 is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
 done_testing
