@@ -91,8 +91,8 @@ shells() {
 set but SLURM_PROCID, SLURM_STEP_NUM_TASKS and SLURMD_NODENAME are not: start \
 it with srun, or unset SLURM_JOB_ID" salloc -Q -N2 "$who"
     printf '%s\n' '#!/bin/bash' "$who" "$top_builddir/dtensor-run -n 2 $who" \
-        "exec bash $top_srcdir/conf/dtensor.sbatch $who pair.ini" >batch
-    job=$(sbatch --parsable -N2 -w n0,n1 --ntasks-per-node=2 -o batch.out batch)
+        "exec bash $top_srcdir/conf/dtensor.sbatch $who pair.ini" >job.sh
+    job=$(sbatch --parsable -N2 -w n0,n1 --ntasks-per-node=2 -o batch.out job.sh)
     for ((i = 0; i < 200; i++)); do
         [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || break
         sleep .05
