@@ -1,6 +1,8 @@
 /* net.h - L2: how the ranks of a job find each other, and the context
  *
- * boot*.c   the bootstrap: an allgather of blobs over a tree of sockets
+ * frame.c   length-prefixed frames on a stream socket
+ * boot.c    the bootstrap: an allgather of blobs over a tree of sockets; its
+ *           parts are listed in boot.h
  * ctx.c     the context: cluster, arena, transports, peers
  * wire.c    opening the transports and connecting to peers
  * await.c   waiting for a peer without hanging; poisoning
@@ -33,7 +35,8 @@ struct dtn_boot_args {
 /* Connect, compare identities, agree that everyone is there.
  *
  * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
- * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept.
+ * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept, but
+ *         its cluster and log must last until then.
  * Errors: ETIME      names the missing ranks and their hosts
  *         EMISMATCH  names the odd rank and the key
  *         EPEER      a rank closed its connection
