@@ -175,13 +175,14 @@ matches "-l: when the reader leaves, writers get SIGPIPE" \
 # ---------------------------------------------------------------- signals ---
 # start ARGS...: in the background, as from a terminal; pid in $guard
 start() {
+    : >"$dir/out"
     set -m
     "$run" "$@" >"$dir/out" 2>"$dir/err" &
     guard=$!
     set +m
 }
 for signal in INT TERM HUP QUIT USR1; do
-    start -n 3 bash -c "trap 'echo got $signal; exit 0' $signal
+    start -n 3 --grace 300ms bash -c "trap 'echo got $signal; exit 0' $signal
         echo ready; sleep 60 & wait"
     lines "$dir/out" 3
     kill -$signal $guard
