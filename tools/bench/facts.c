@@ -91,7 +91,7 @@ static void facts_hosts(struct facts *facts, const struct home *home)
             continue;
         strcpy(facts->host[facts->nhosts++], home[r].host);
         ranks = facts_crowd(home, facts->nranks, r, &cpus);
-        if (ranks > cpus && !facts->warning[0])
+        if (cpus > 0 && ranks > cpus && !facts->warning[0])
             snprintf(facts->warning, sizeof facts->warning,
                      "%d ranks on %d CPUs of %s: they take turns, and times "
                      "include waiting for a turn", ranks, cpus, home[r].host);

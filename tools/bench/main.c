@@ -18,13 +18,14 @@ struct run {
     int nmoving;                  /* rows whose busbw counts in the average   */
 };
 
-/* Print what went wrong, unless another rank is known to have said it. */
+/* Print what went wrong, unless another rank does: one that told us so, or
+ * rank 0 what is wrong with options that all ranks have.
+ */
 static void run_complain(const struct run *run, const struct dtensor_error *err)
 {
-    bool everyone = session_exit_code(err->code) == BENCH_USAGE &&
-                    err->rank < 0 && run->b.ctx;
+    bool usage = session_exit_code(err->code) == BENCH_USAGE;
 
-    if (err->text[0] && !(everyone && run->b.rank != 0))
+    if (!run->b.told && !(usage && run->b.rank != 0))
         fprintf(stderr, "dtensor-bench: %s\n", err->text);
 }
 
