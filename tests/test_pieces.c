@@ -224,6 +224,31 @@ static int64_t exchange_need(const struct dtn_phase *phase, int r,
     return need;
 }
 
+/* Do the pieces of a receiver have ranges of TMP of their own, with no more
+ * than its box for each term?
+ */
+static bool slots_fit(const struct dtn_phase *phase, int r)
+{
+    size_t room = (size_t)dtn_local_numel(&phase->dst, r);
+    bool taken[MAX_RANKS * MAX_ELEMS] = { false };
+    struct dtn_piece piece;
+
+    if (dtn_phase_folds(phase))
+        room *= (size_t)term_count(&phase->src);
+    for (int s = 0; s < phase->src.mesh->group.n; s++) {
+        if (!dtn_piece_between(&phase->src, &phase->dst, s, r, &piece))
+            continue;
+        for (int64_t i = 0; i < dtn_box_count(&piece.box); i++) {
+            size_t at = piece.slot + (size_t)i;
+
+            if (at >= room || taken[at])
+                return false;
+            taken[at] = true;
+        }
+    }
+    return true;
+}
+
 static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
 {
     int n = phase->src.mesh->group.n;
@@ -241,7 +266,7 @@ static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
             got += s != r ? dtn_box_count(&piece.box) : 0;
         }
         received_elems += got;
-        if (got > exchange_need(phase, r, numel))
+        if (got > exchange_need(phase, r, numel) || !slots_fit(phase, r))
             return false;
     }
     return true;
@@ -313,7 +338,7 @@ static void one_case(const struct dtensor_spec *src,
         whole[g] = 840.0 * (1 + draw(1000));
     lay_out(src, numel);
     if (!run_case(src, dst, numel))
-        complain(src, dst, "a rank gets more than it needs");
+        complain(src, dst, "a rank gets more than it needs, or slots collide");
     else if (!laid_out(dst, numel))
         complain(src, dst, "a rank holds the wrong elements");
 }

@@ -109,19 +109,25 @@ static void draw_axis_init(struct draw_axis *axis,
     }
 }
 
-/* "Row 0-2047", "Col 7", or "" for the one of no dimension. */
+/* "Row 0-2047", "Col 7" */
+static char *draw_range(const char *label, int64_t start, int64_t count,
+                        char *buf, size_t size)
+{
+    long long first = start, last = start + count - 1;
+
+    if (first == last)
+        snprintf(buf, size, "%s%lld", label, first);
+    else
+        snprintf(buf, size, "%s%lld-%lld", label, first, last);
+    return buf;
+}
+
 static char *draw_label(const struct draw_axis *axis, int i, char *buf,
                         size_t size)
 {
-    long long first = axis->start[i], last = first + axis->size[i] - 1;
-
-    if (axis->dim < 0)
-        buf[0] = '\0';
-    else if (first == last)
-        snprintf(buf, size, "%s%lld", axis->label, first);
-    else
-        snprintf(buf, size, "%s%lld-%lld", axis->label, first, last);
-    return buf;
+    buf[0] = '\0';
+    return axis->dim < 0 ? buf : draw_range(axis->label, axis->start[i],
+                                            axis->size[i], buf, size);
 }
 
 static int draw_sum(const int chars[], int n)
@@ -333,12 +339,9 @@ static void draw_table(const struct draw *draw)
         fprintf(draw->stream, "rank %-5d", spec->mesh->ranks[i]);
         dtn_layout(spec, i, shape, offset);
         for (int d = 0; d < spec->ndim; d++) {
-            if (shape[d] == 0)
-                snprintf(text, sizeof text, "none");
-            else
-                snprintf(text, sizeof text, "%lld-%lld", (long long)offset[d],
-                         (long long)(offset[d] + shape[d] - 1));
-            fprintf(draw->stream, d + 1 < spec->ndim ? " %-11s" : " %s", text);
+            draw_range("", offset[d], shape[d], text, sizeof text);
+            fprintf(draw->stream, d + 1 < spec->ndim ? " %-11s" : " %s",
+                    shape[d] > 0 ? text : "none");
         }
         fputc('\n', draw->stream);
     }
