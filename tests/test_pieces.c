@@ -230,11 +230,12 @@ static int64_t exchange_need(const struct dtn_phase *phase, int r,
 static bool slots_fit(const struct dtn_phase *phase, int r)
 {
     size_t room = (size_t)dtn_local_numel(&phase->dst, r);
-    bool taken[MAX_RANKS * MAX_ELEMS] = { false };
+    static bool taken[MAX_RANKS * MAX_ELEMS];
     struct dtn_piece piece;
 
     if (dtn_phase_folds(phase))
         room *= (size_t)term_count(&phase->src);
+    memset(taken, 0, room * sizeof taken[0]);
     for (int s = 0; s < phase->src.mesh->group.n; s++) {
         if (!dtn_piece_between(&phase->src, &phase->dst, s, r, &piece))
             continue;
@@ -257,7 +258,7 @@ static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
     for (int r = 0; r < n; r++) {
         int64_t got = 0;
 
-        for (int i = 0; i < MAX_ELEMS; i++)
+        for (int64_t i = 0; i < numel; i++)
             next.part[r][i] = phase->neutral ? neutral(phase->redop) : -1e200;
         for (int s = 0; s < n && !dtn_phase_idle(phase, r); s++) {
             if (!dtn_piece_between(&phase->src, &phase->dst, s, r, &piece))
@@ -272,7 +273,7 @@ static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
     return true;
 }
 
-static void run_reduce(const struct dtn_phase *phase)
+static void run_reduce(const struct dtn_phase *phase, int64_t numel)
 {
     const struct dtensor_mesh *mesh = phase->src.mesh;
     int a[DTENSOR_MAX_DIMS], b[DTENSOR_MAX_DIMS];
@@ -289,7 +290,7 @@ static void run_reduce(const struct dtn_phase *phase)
                 member &= a[m] == b[m] || phase->dims >> m & 1;
             if (!member)
                 continue;
-            for (int i = 0; i < MAX_ELEMS; i++)
+            for (int64_t i = 0; i < numel; i++)
                 next.part[r][i] = first ? now.part[s][i]
                                         : fold(phase->redop, next.part[r][i],
                                                now.part[s][i]);
@@ -315,11 +316,11 @@ static bool run_case(const struct dtensor_spec *src,
 
     for (int i = 0; i < n; i++) {
         if (phase[i].kind == DTN_PHASE_REDUCE)
-            run_reduce(&phase[i]);
+            run_reduce(&phase[i], numel);
         else if (!run_exchange(&phase[i], numel))
             return false;
         for (int r = 0; r < src->mesh->group.n; r++)
-            for (int e = 0; e < MAX_ELEMS; e++)
+            for (int64_t e = 0; e < numel; e++)
                 now.part[r][e] = divided(&phase[i], next.part[r][e]) *
                                  phase[i].multiply;
     }
