@@ -205,11 +205,12 @@ static void run_finding(const char *text, void *arg)
 
 static bool run_file_is_fine(const struct bench_options *opt)
 {
+    const char *path = opt->cluster ? opt->cluster : getenv("DTN_CLUSTER");
     struct dtensor_cluster *cluster = NULL;
 
-    if (!opt->cluster)
+    if (!path || !path[0])
         return true;
-    if (dtensor_cluster_read(opt->cluster, run_finding, NULL, &cluster, NULL))
+    if (dtensor_cluster_read(path, run_finding, NULL, &cluster, NULL))
         return false;
     dtensor_cluster_destroy(cluster);
     return true;
