@@ -71,22 +71,6 @@ const struct dtn_emitter dtn_emitters[] = {
     { .emit = NULL }
 };
 
-const char *dtn_coll_name(enum dtn_coll coll)
-{
-    static const char *const names[DTN_NCOLLS] = {
-        [DTN_COLL_ALLREDUCE] = "allreduce",
-        [DTN_COLL_REDUCE] = "reduce",
-        [DTN_COLL_BROADCAST] = "broadcast",
-        [DTN_COLL_ALLGATHER] = "allgather",
-        [DTN_COLL_REDUCE_SCATTER] = "reduce_scatter",
-        [DTN_COLL_ALL_TO_ALL] = "all_to_all",
-        [DTN_COLL_BARRIER] = "barrier",
-        [DTN_COLL_EXCHANGE] = "exchange",
-    };
-
-    return (unsigned)coll < DTN_NCOLLS ? names[coll] : "?";
-}
-
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm)
 {
     static const char *const names[] = {
