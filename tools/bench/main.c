@@ -128,14 +128,14 @@ static int run_case(struct run *run, const struct bench_case *c,
 static int run_startup(struct run *run, int64_t start_ns,
                        struct dtensor_error *err)
 {
-    int64_t launch_ns = launch_time_ns(start_ns);
-    int rc = soak_startup(&run->b, launch_ns, &run->summary.startup_ms, err);
+    bool launched = launch_time_ns(&start_ns);
+    int rc = soak_startup(&run->b, start_ns, &run->summary.startup_ms, err);
 
     if (rc == 0)
         report_note(&run->report, "start-up: %d ranks, %.1f ms from %s to "
                     "first allreduce done (slowest rank)", run->b.nranks,
                     run->summary.startup_ms,
-                    launch_ns < start_ns ? "launch" : "main()");
+                    launched ? "launch" : "main()");
     return rc;
 }
 

@@ -51,7 +51,7 @@ static const struct option_row option_rows[] = {
     { 'o', "op", "OP", "sum", OPTION_REDOP, AT(redop), 0, 0,
       "sum avg prod min max band bor bxor, or all" },
     { 'r', "root", "N", "0", OPTION_NUMBER, AT(root), 0, INT32_MAX,
-      "root of broadcast and reduce: a position in the mesh" },
+      "root of broadcast and reduce, a mesh position" },
     { 'R', "registered", "0|1", "1", OPTION_NUMBER, AT(registered), 0, 1,
       "buffers: 1 from dtensor_alloc, 0 from malloc" },
     { 'C', "cluster", "FILE", NULL, OPTION_TEXT, AT(cluster), 0, 0,
@@ -378,7 +378,7 @@ void options_help(FILE *stream)
     option_test_names(names, sizeof names);
     fprintf(stream, "Usage: dtensor-bench [OPTION]... TEST...\n"
             "Time collectives and redistributions, and check every result.\n\n"
-            "TEST: %s\n      or all\n\n", names);
+            "TEST is one of\n  %s\nor all.\n\n", names);
     for (size_t i = 0; i < NOPTIONS; i++) {
         const struct option_row *row = &option_rows[i];
 
