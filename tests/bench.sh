@@ -223,4 +223,19 @@ else
     note=$(head -1 "$tmp/err")
     skip_test "lost puts and ranks" "no tcp between ranks here: $note"
 fi
+
+"$bench" --local 3 allreduce --loop 1000000000 >"$tmp/out" 2>"$tmp/err" &
+parent=$!
+until [ "$(pgrep -P $parent | wc -l)" = 3 ]; do sleep 0.1; done
+sleep 0.5
+victim=$(pgrep -P $parent | sed -n 2p)
+start=$SECONDS
+kill -9 "$victim"
+wait $parent
+is "killing rank 1 of 3 is exit 3, and said" \
+    "$? $(grep -c 'rank 1 was killed by signal 9' "$tmp/err")" "3 1"
+is "... its peers name it too" \
+    "$(grep -v 'was killed by' "$tmp/err" | grep -vc 'rank 1')" 0
+ok $((SECONDS - start > 15)) "... within 15 s"
+is "... and no rank is left" "$(pgrep -P $parent)" ""
 done_testing

@@ -29,8 +29,9 @@ enum {
 };
 #define BOOT_HANDSHAKE_NS (2000 * (int64_t)BOOT_MS)  /* to say HELLO, or SYN   */
 #define BOOT_SETTLE_NS (500 * (int64_t)BOOT_MS)  /* after the first difference */
-#define BOOT_VERDICT_NS (500 * (int64_t)BOOT_MS) /* for it to come, when late  */
-#define BOOT_PART_NS (200 * (int64_t)BOOT_MS)    /* to pass it on, when late   */
+#define BOOT_VERDICT_NS (400 * (int64_t)BOOT_MS) /* for it to come, when late, */
+#define BOOT_STEP_NS (20 * (int64_t)BOOT_MS)     /* and more the deeper        */
+#define BOOT_PART_NS (150 * (int64_t)BOOT_MS)    /* to pass it on, when late   */
 #define BOOT_EARLY_NS (1000 * (int64_t)BOOT_MS)  /* for both, before that      */
 
 enum link_state { LINK_IDLE, LINK_CONNECTING, LINK_GREETING, LINK_JOINED };
@@ -101,6 +102,7 @@ struct dtn_boot {
     int nhosts;
     int host;                     /* own index                                 */
     int rank;
+    int depth;                    /* in the tree; rank 0 is at 0               */
     bool root;                    /* rank 0                                    */
     char name[108];               /* AF_UNIX, abstract: without the NUL byte   */
 
@@ -240,6 +242,9 @@ bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error);
 void boot_fail_expire(struct dtn_boot *boot, int64_t now);
 
 void boot_fail_alone(struct dtn_boot *boot);
+
+/* How long after the deadline a verdict is waited for. */
+int64_t boot_fail_patience(const struct dtn_boot *boot);
 
 /* The words. */
 void boot_fail_closed(struct dtn_boot *boot, int rank);

@@ -347,7 +347,8 @@ void boot_gather_done(struct dtn_boot *boot)
         }
     }
     boot->state = BOOT_PARTING;
-    boot->until_ns = boot->deadline_ns + BOOT_VERDICT_NS + BOOT_PART_NS;
+    boot->until_ns = boot->deadline_ns + boot_fail_patience(boot) +
+                     BOOT_PART_NS;
 }
 
 /* Hand everything to the caller; `gathered` is known to be complete. */
