@@ -130,7 +130,9 @@ struct dtn_transport_ops {
     int (*open)(const struct dtn_open_args *args, struct dtn_transport **tpp,
                 struct dtensor_error *err);
 
-    /* Free everything.  Legal at any time, peers dead or alive; never blocks. */
+    /* Free everything.  Legal at any time, peers dead or alive.   Blocks: at
+     * most a second, while a living peer has not taken what was sent to it.
+     */
     void (*close)(struct dtn_transport *tp);
 
     /* Write the address that peers connect to.  blob->fd stays the

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -------------------------------------------------------------- helpers --- */
+/* ------------------------------------------------------------- helpers --- */
 
 int dtn_array_grow(void *arrayp, int n, size_t size, struct dtensor_error *err)
 {
@@ -50,7 +50,7 @@ bool dtn_check_scalars(struct dtn_check *check,
     return check->findings->nerrors == before;
 }
 
-/* ---------------------------------------------- sections of scalars only --- */
+/* -------------------------------------------- sections of scalars only --- */
 
 static const struct dtn_entry *check_entry(struct dtn_check *check,
                                            enum dtn_kind_id kind,
@@ -62,6 +62,18 @@ static const struct dtn_entry *check_entry(struct dtn_check *check,
     return section ? dtn_section_get(check->doc, section, key) : NULL;
 }
 
+/* The two sections no file can do without. */
+static int check_required(struct dtn_check *check)
+{
+    if (!dtn_section_next(check->doc, DTN_KIND_CLUSTER, NULL))
+        dtn_finding(check->findings, 0, "no [cluster] section; expected "
+                    "[cluster] with \"version = 1\"");
+    if (!dtn_section_next(check->doc, DTN_KIND_NODES, NULL))
+        dtn_finding(check->findings, 0, "no [nodes \"name\"] section; expected "
+                    "at least one");
+    return 0;
+}
+
 static int check_cluster(struct dtn_check *check)
 {
     struct dtn_cluster_section scalars = { 1, "cluster", 0, 0 };
@@ -70,11 +82,8 @@ static int check_cluster(struct dtn_check *check)
     const struct dtn_entry *entry;
 
     section = dtn_section_next(check->doc, DTN_KIND_CLUSTER, NULL);
-    if (!section) {
-        dtn_finding(check->findings, 0, "no [cluster] section; expected "
-                    "[cluster] with \"version = 1\"");
+    if (!section)
         return 0;
-    }
     dtn_check_scalars(check, section, &scalars);
     strcpy(cluster->name, scalars.name);
     cluster->auth_munge = scalars.auth_munge != 0;
@@ -167,12 +176,13 @@ static int check_redistribute(struct dtn_check *check)
     return 0;
 }
 
-/* ------------------------------------------------------------- the phases --- */
+/* ---------------------------------------------------------- the phases --- */
 
 /* Nodes first: the others are checked against their ranks. */
 static int (*const checks[])(struct dtn_check *) = {
-    dtn_check_nodes, check_cluster, check_transport, dtn_check_meshes,
-    dtn_check_seed, dtn_check_tuning, check_redistribute, dtn_check_plans
+    check_required, dtn_check_nodes, check_cluster, check_transport,
+    dtn_check_meshes, dtn_check_seed, dtn_check_tuning, check_redistribute,
+    dtn_check_plans
 };
 
 static int file_check(const struct dtn_document *doc,

@@ -1,7 +1,8 @@
 /* net.h - L2: how the ranks of a job find each other, and the context
  *
  * frame.c   length-prefixed frames on a stream socket
- * boot*.c   the bootstrap: an allgather of blobs over a tree of sockets
+ * boot.c    the bootstrap: an allgather of blobs over a tree of sockets; its
+ *           parts are listed in boot.h
  * ctx.c     the context: cluster, arena, transports, peers
  * wire.c    opening the transports and connecting to peers
  * await.c   waiting for a peer without hanging; poisoning

@@ -191,8 +191,8 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     char name[320];
     int waiting = -1, rc;
 
-    dtn_wait_init(&wait, ctx->cluster->transport.connect_timeout_ns,
-                  ctx->crowded);
+    /* The peer joins when it makes the same call, however long it computes. */
+    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
     while ((rc = wire_connect_round(ctx, ranks, n, &waiting, err)) > 0) {
         rc = dtn_turn(ctx, waiting, &wait);
         if (rc != 0) {

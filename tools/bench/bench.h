@@ -80,10 +80,10 @@ int options_shape(const char *text, int64_t shape[DTENSOR_MAX_DIMS]);
  */
 int launch_local(int n, int *codep);
 
-/* CLOCK_MONOTONIC at which the launcher started this rank, as it says in
- * DTN_LAUNCH_NS; without that variable, `otherwise`.
+/* CLOCK_MONOTONIC at which the launcher began to start ranks, as it says in
+ * DTN_LAUNCH_NS; false, leaving *nsp alone, when it says nothing of use.
  */
-int64_t launch_time_ns(int64_t otherwise);
+bool launch_time_ns(int64_t *nsp);
 
 /* ----------------------------------------------------------- session.c --- */
 
@@ -97,9 +97,11 @@ struct bench {
     int rank, nranks;                  /* in the world                        */
     int group;                         /* ranks of `mesh`                     */
     int position;                      /* of this rank in it, -1: outside     */
+    bool told;                         /* another rank says what went wrong   */
     volatile uint64_t sink;            /* where buffers are read to           */
 };
 
+/* Call session_close() whether it succeeds or not. */
 int session_open(struct bench *b, const struct bench_options *opt,
                  struct dtensor_error *err);
 void session_close(struct bench *b);
@@ -117,7 +119,7 @@ int session_alloc(struct bench *b, size_t size, void **memp,
                   struct dtensor_error *err);
 void session_free(struct bench *b, void *mem);
 
-/* Read every byte. */
+/* Read it all, in words of 8 bytes. */
 void session_touch(struct bench *b, const void *mem, size_t size);
 
 int64_t session_now_ns(void);                          /* CLOCK_MONOTONIC    */
@@ -172,7 +174,7 @@ size_t pattern_check(const struct patterns *p, int source, int64_t iter,
 double pattern_value(const struct patterns *p, int source, int64_t iter,
                      uint64_t index);
 
-/* -------------------------------------------------------------- jobs --- */
+/* ---------------------------------------------------------------- jobs --- */
 
 /* One row of the table to be. */
 struct bench_case {

@@ -91,7 +91,7 @@ static void facts_hosts(struct facts *facts, const struct home *home)
             continue;
         strcpy(facts->host[facts->nhosts++], home[r].host);
         ranks = facts_crowd(home, facts->nranks, r, &cpus);
-        if (ranks > cpus && !facts->warning[0])
+        if (cpus > 0 && ranks > cpus && !facts->warning[0])
             snprintf(facts->warning, sizeof facts->warning,
                      "%d ranks on %d CPUs of %s: they take turns, and times "
                      "include waiting for a turn", ranks, cpus, home[r].host);
@@ -131,7 +131,8 @@ int facts_init(struct facts *facts, struct bench *b,
     memset(facts, 0, sizeof *facts);
     facts->version = dtensor_version();
     facts->build = dtensor_build();
-    facts->launcher = dtensor_launcher(b->ctx);
+    facts->launcher = b->opt->local ? "itself (--local)"
+                                    : dtensor_launcher(b->ctx);
     facts->cluster = dtensor_cluster_name(b->ctx);
     facts->memory = b->opt->registered ? "registered (dtensor_alloc)"
                                        : "private (malloc)";

@@ -18,13 +18,14 @@ struct run {
     int nmoving;                  /* rows whose busbw counts in the average   */
 };
 
-/* Print what went wrong, unless another rank is known to have said it. */
+/* Print what went wrong, unless another rank does: one that told us so, or
+ * rank 0 what is wrong with options that all ranks have.
+ */
 static void run_complain(const struct run *run, const struct dtensor_error *err)
 {
-    bool everyone = session_exit_code(err->code) == BENCH_USAGE &&
-                    err->rank < 0 && run->b.ctx;
+    bool usage = session_exit_code(err->code) == BENCH_USAGE;
 
-    if (err->text[0] && !(everyone && run->b.rank != 0))
+    if (!run->b.told && !(usage && run->b.rank != 0))
         fprintf(stderr, "dtensor-bench: %s\n", err->text);
 }
 
@@ -127,14 +128,14 @@ static int run_case(struct run *run, const struct bench_case *c,
 static int run_startup(struct run *run, int64_t start_ns,
                        struct dtensor_error *err)
 {
-    int64_t launch_ns = launch_time_ns(start_ns);
-    int rc = soak_startup(&run->b, launch_ns, &run->summary.startup_ms, err);
+    bool launched = launch_time_ns(&start_ns);
+    int rc = soak_startup(&run->b, start_ns, &run->summary.startup_ms, err);
 
     if (rc == 0)
         report_note(&run->report, "start-up: %d ranks, %.1f ms from %s to "
                     "first allreduce done (slowest rank)", run->b.nranks,
                     run->summary.startup_ms,
-                    launch_ns < start_ns ? "launch" : "main()");
+                    launched ? "launch" : "main()");
     return rc;
 }
 
@@ -204,11 +205,12 @@ static void run_finding(const char *text, void *arg)
 
 static bool run_file_is_fine(const struct bench_options *opt)
 {
+    const char *path = opt->cluster ? opt->cluster : getenv("DTN_CLUSTER");
     struct dtensor_cluster *cluster = NULL;
 
-    if (!opt->cluster)
+    if (!path || !path[0])
         return true;
-    if (dtensor_cluster_read(opt->cluster, run_finding, NULL, &cluster, NULL))
+    if (dtensor_cluster_read(path, run_finding, NULL, &cluster, NULL))
         return false;
     dtensor_cluster_destroy(cluster);
     return true;

@@ -114,10 +114,7 @@ int session_open(struct bench *b, const struct bench_options *opt,
         return rc;
     b->rank = dtensor_rank(b->ctx);
     b->nranks = dtensor_world_size(b->ctx);
-    rc = session_meshes(b, err);
-    if (rc)
-        session_close(b);
-    return rc;
+    return session_meshes(b, err);
 }
 
 void session_close(struct bench *b)
@@ -150,6 +147,7 @@ int session_agree(struct bench *b, int rc, struct dtensor_error *err)
 
     if (rc || lost)
         return rc ? rc : lost;
+    b->told = worst != 0;
     if (worst)
         return session_fail(err, -worst, "another rank failed with %s (it "
                             "says why)", dtensor_errname(-worst));
