@@ -140,7 +140,7 @@ static void bytes_rounds(struct wire *w, int rounds, bool busy)
 
 static void play_bytes(struct wire *w)
 {
-    bytes_rounds(w, w->n <= 2 ? 2000 : 300, false);
+    bytes_rounds(w, w->kind->plan ? 128 : w->n <= 2 ? 2000 : 200, false);
 }
 
 static void play_churn(struct wire *w)
