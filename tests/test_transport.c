@@ -140,7 +140,7 @@ static void bytes_rounds(struct wire *w, int rounds, bool busy)
 
 static void play_bytes(struct wire *w)
 {
-    bytes_rounds(w, w->n <= 2 ? 2000 : 300, false);
+    bytes_rounds(w, w->kind->plan ? 128 : w->n <= 2 ? 1000 : 150, false);
 }
 
 static void play_churn(struct wire *w)
@@ -263,10 +263,10 @@ static void play_one_place(struct wire *w)
 
 /* -------------------------------------------------------------- big puts --- */
 
-/* Both sides of every neighbouring pair push 8 MiB before either reads. */
+/* Both sides of every neighbouring pair push 4 MiB before either reads. */
 static void play_large(struct wire *w)
 {
-    size_t size = (size_t)8 << 20, bad;
+    size_t size = (size_t)4 << 20, bad;
     struct windows win = { 0 };
     int right = (w->rank + 1) % w->n, left = (w->rank + w->n - 1) % w->n;
 
@@ -528,7 +528,7 @@ static void rank_latency(int rank, int n, void *arg)
 
 int main(void)
 {
-    static const int sizes[] = { 1, 2, 3, 4, 7 };
+    static const int sizes[] = { 1, 2, 3, 4, 7 };    /* nagged: odd ones */
 
     ok(dtn_transport_find("shm") == &dtn_shm_ops &&
        dtn_transport_find("tcp") == &dtn_tcp_ops &&
@@ -539,7 +539,8 @@ int main(void)
             int bad = 0;
 
             for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
-                if (sizes[i] < scenarios[s].least)
+                if (sizes[i] < scenarios[s].least ||
+                    (kinds[k].plan && sizes[i] % 2 == 0))
                     continue;
                 wire_prepare();
                 bad += ranks_run(sizes[i], 60, rank_play, &play, NULL);
