@@ -34,7 +34,7 @@ static void run_complain(const struct run *run, const struct dtensor_error *err)
 static void run_draw_one(struct run *run, const char *when,
                          const struct dtensor_spec *spec)
 {
-    char text[64 + 8 * DTENSOR_MAX_DIMS], *picture = NULL, *line, *rest;
+    char *picture = NULL, *line, *rest;
     size_t size;
     FILE *stream = open_memstream(&picture, &size);
 
@@ -42,9 +42,7 @@ static void run_draw_one(struct run *run, const char *when,
         return;
     dtensor_spec_draw(spec, stream);
     fclose(stream);
-    dtensor_placements_format(spec->placement, dtensor_mesh_ndim(spec->mesh),
-                              text, sizeof text);
-    report_note(&run->report, "%s: %s", when, text);
+    report_note(&run->report, "%s", when);
     for (rest = picture; (line = strsep(&rest, "\n")) && rest;)
         report_note(&run->report, "  %s", line);
     free(picture);
