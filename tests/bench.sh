@@ -127,8 +127,9 @@ is "--min-time goes on longer than -n" "$code" 0
 run --local 4 redistribute --mesh 2x2 --shape 10x7 --from 'S(0),S(1)' \
     --to 'S(1),R' --draw -n 2
 is "redistribute on a 2x2 mesh is right, and drawn" \
-    "$code $(grep -c '^# before: S(0),S(1)' "$tmp/out") $(
-        grep -c '^# after: S(1),R' "$tmp/out")" "0 1 1"
+    "$code $(grep '^#   f32' "$tmp/out" | tr -s ' ')" \
+    "0 # f32[10,7] S(0),S(1) on mesh(2,2)
+# f32[10,7] S(1),R on mesh(2,2)"
 # Columns 0-3 (4 of 7) for the first two ranks, 4-6 for the others; they hold
 # 5 x 4 or 5 x 3 of the old.  40 - 20, 40 - 0, 30 - 0 and 30 - 15 elements.
 is "... and says how many bytes must cross ranks" \
@@ -149,6 +150,34 @@ is "a partial sum along one dimension, shards along the other" "$code" 0
 run -q --local 4 all --mesh 3 -n 2 -e 64
 is "ranks outside the mesh wait: 3 of 4" \
     "$code $(awk '{ print $14 }' "$tmp/out" | sort -u)" "0 0"
+
+cat >"$tmp/grid.ini" <<'INI'
+[cluster]
+version = 1
+name = grid
+[nodes "here"]
+hosts = localhost
+ranks = 4
+[mesh "grid"]
+dims = dp=2, tp=2
+INI
+run --local 4 -C "$tmp/grid.ini" -m grid -D tp all -n 2 -e 64
+is "-m and -D: all slices along tp at once, 2 ranks each" \
+    "$code $(results | awk '{ print $2, $14 }' | sort -u)" "0 tp 0"
+is "... so that allgather has 2 blocks" \
+    "$(results | awk '$1 == "allgather" { print $3 / $4; exit }')" 8
+run --local 4 -C "$tmp/grid.ini" -m gird allreduce
+is "an unknown mesh is refused once, exit 2" \
+    "$code $(grep -c '"gird"' "$tmp/err") $(wc -l <"$tmp/err")" "2 1 1"
+run --local 4 -C "$tmp/grid.ini" redistribute -m grid -n 2 -e 4K
+is "redistribute has default placements on any mesh" \
+    "$code $(results | awk '{ print $2, $14 }' | sort -u)" "0 grid 0"
+if [ -x "$top_builddir/dtensor-run" ]; then
+    timeout 60 "$top_builddir/dtensor-run" -n 2 "$bench" allreduce -n 2 \
+        >"$tmp/out" 2>"$tmp/err"
+    is "under dtensor-run rank 0 alone writes" \
+        "$? $(grep -c '^# cluster ' "$tmp/out") $(cat "$tmp/err")" "0 1 "
+fi
 
 # -------------------------------------------------------- files for others ---
 run --local 2 allreduce redistribute --startup -b 8 -e 128 -n 2 \
@@ -223,4 +252,19 @@ else
     note=$(head -1 "$tmp/err")
     skip_test "lost puts and ranks" "no tcp between ranks here: $note"
 fi
+
+"$bench" --local 3 allreduce --loop 1000000000 >"$tmp/out" 2>"$tmp/err" &
+parent=$!
+until [ "$(pgrep -P $parent | wc -l)" = 3 ]; do sleep 0.1; done
+sleep 0.5
+victim=$(pgrep -P $parent | sed -n 2p)
+start=$SECONDS
+kill -9 "$victim"
+wait $parent
+is "killing rank 1 of 3 is exit 3, and said" \
+    "$? $(grep -c 'rank 1 was killed by signal 9' "$tmp/err")" "3 1"
+is "... its peers name it too" \
+    "$(grep -v 'was killed by' "$tmp/err" | grep -vc 'rank 1')" 0
+ok $((SECONDS - start > 15)) "... within 15 s"
+is "... and no rank is left" "$(pgrep -P $parent)" ""
 done_testing

@@ -29,7 +29,7 @@ ${CC:-cc} -std=c11 -Wall -Wextra -Werror $SANITIZER_CFLAGS -I"$top_srcdir/lib" \
     >"$tmp/cc.log" 2>&1
 ok $? "it compiles without a warning"
 sed 's/^/# /' "$tmp/cc.log"
-LD_LIBRARY_PATH=$top_builddir/.libs timeout 60 "$top_builddir/dtensor-run" -n 4 \
+LC_ALL=C.UTF-8 LD_LIBRARY_PATH=$top_builddir/.libs timeout 60 "$top_builddir/dtensor-run" -n 4 \
     "$tmp/turn" >"$tmp/got" 2>"$tmp/err"
 is "it runs on four ranks" "$? $(cat "$tmp/err")" "0 "
 is "it prints what the README shows" "$(cat "$tmp/got")" \

@@ -23,10 +23,11 @@ alive() {
     [ -n "$state" ] && [ "$state" != Z ]
 }
 
-# gone PID...: all of them, within two seconds
+# gone PID...: they and those in $dir/out have ended, within two seconds
 gone() {
-    local pid i
-    for pid in "$@"; do
+    local pids pid i
+    mapfile -t pids <"$dir/out"
+    for pid in "$@" "${pids[@]}"; do
         for ((i = 0; i < 200; i++)); do
             alive "$pid" || continue 2
             sleep .01
@@ -34,7 +35,7 @@ gone() {
         kill -9 "$pid"
         return 1
     done
-    [ $# -gt 0 ]
+    [ ${#pids[@]} -gt 0 ]
 }
 
 # lines FILE N: wait until it has that many, five seconds at most
@@ -174,13 +175,14 @@ matches "-l: when the reader leaves, writers get SIGPIPE" \
 # ---------------------------------------------------------------- signals ---
 # start ARGS...: in the background, as from a terminal; pid in $guard
 start() {
+    : >"$dir/out"
     set -m
     "$run" "$@" >"$dir/out" 2>"$dir/err" &
     guard=$!
     set +m
 }
 for signal in INT TERM HUP QUIT USR1; do
-    start -n 3 bash -c "trap 'echo got $signal; exit 0' $signal
+    start -n 3 --grace 300ms bash -c "trap 'echo got $signal; exit 0' $signal
         echo ready; sleep 60 & wait"
     lines "$dir/out" 3
     kill -$signal $guard
@@ -200,6 +202,20 @@ lines "$dir/out" 2
 kill -TERM $guard
 wait $guard
 is "ranks that ignore the signal are killed after the grace" $? 137
+mkfifo "$dir/fifo"
+sleep 20 <"$dir/fifo" &
+reader=$!
+set -m
+"$run" -l -n 2 --grace 200ms yes >"$dir/fifo" 2>/dev/null &
+guard=$!
+set +m
+sleep .5
+SECONDS=0
+kill -INT $guard
+wait $guard
+is "ranks whose output nobody reads end too" "$? $((SECONDS > 5))" "130 0"
+kill $reader
+wait $reader 2>/dev/null
 (trap '' HUP; exec "$run" -n 1 sleep .5) &
 guard=$!
 sleep .2
@@ -226,12 +242,12 @@ wait $guard
 family='sleep 60 & echo $!; setsid sleep 60 & echo $!; echo $$; '
 "$run" -n 2 --grace 200ms bash -c "$family exit 0" >"$dir/out"
 is "ranks that leave processes behind still end with 0" $? 0
-gone $(cat "$dir/out")
+gone
 ok $? "and what they left is gone"
 "$run" -n 2 --grace 200ms bash -c "$family"' [ $DTN_RANK = 0 ] && exit 4
     sleep 60' >"$dir/out" 2>/dev/null
 is "a failure with processes left behind keeps its code" $? 4
-gone $(cat "$dir/out")
+gone
 ok $? "and nothing is left"
 
 start -n 2 bash -c "$family wait"
@@ -239,7 +255,7 @@ lines "$dir/out" 6
 supervisor=$(pgrep -P $guard)
 kill -KILL $guard
 wait $guard 2>/dev/null
-gone $supervisor $(cat "$dir/out")
+gone "$supervisor"
 ok $? "SIGKILL to dtensor-run itself: not one process is left"
 
 start -n 2 bash -c "$family wait"
@@ -248,7 +264,7 @@ supervisor=$(pgrep -P $guard)
 kill -KILL $supervisor
 wait $guard
 is "SIGKILL to its supervisor: exit 137" $? 137
-gone $(cat "$dir/out")
+gone
 ok $? "and not one process is left"
 matches "and one line says so" "$(cat "$dir/err")" \
     'dtensor-run: supervisor \(pid [0-9]+\) killed by signal 9 \(Killed\): killing what is left'

@@ -111,13 +111,14 @@ static void reduce_slowly(const struct dtn_box *box, enum dtensor_dtype dtype,
                           enum dtensor_redop op)
 {
     const int64_t size = (int64_t)dtensor_dtype_size(dtype);
+    const void *both[2];
     int64_t to, from;
 
     for (int64_t i = 0; i < dtn_box_count(box); i++) {
         locate(box, i, &to, &from);
-        dtn_reduce_naive(dtype, op, want + to * size,
-                         (const void *[]){ want + to * size, src + from * size },
-                         2, 1);
+        both[0] = want + to * size;
+        both[1] = src + from * size;
+        dtn_reduce_naive(dtype, op, want + to * size, both, 2, 1);
     }
 }
 

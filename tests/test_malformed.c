@@ -41,10 +41,11 @@ static const char *const good[] = {
 
 #define NOT_SIZE "is not a size; expected a number of bytes with an optional " \
                  "K, M, G or T (powers of 1024)"
-#define NOT_TIME "is not a time; expected a number with its unit us, ms, s or " \
-                 "min, such as 30s"
+#define NOT_TIME "is not a time; expected a number with its unit us, ms, s " \
+                 "or min, such as 30s"
 #define NO_HASH "expected \";\" to start a comment after a value"
-#define A_NAME "expected a letter, then at most 31 letters, digits, \"-\" or \"_\""
+#define A_NAME "expected a letter, then at most 31 letters, digits, \"-\" " \
+               "or \"_\""
 #define A_LIST "expected a list such as node[001-064]"
 #define FIFTY "12345678901234567890123456789012345678901234567890"
 
@@ -171,7 +172,8 @@ static const struct row {
     { "a host twice", "=5 hosts = n1,n1",
       "F:5: error: hosts: \"n1\" is listed twice" },
     { "a host in two sections",
-      "+9 [nodes \"b\"]\n+9 hosts = n[2-4]\n+9 ranks = 4\n=16 dims = dp=5, tp=4",
+      "+9 [nodes \"b\"]\n+9 hosts = n[2-4]\n+9 ranks = 4\n"
+      "=16 dims = dp=5, tp=4",
       "F:10: error: hosts: \"n2\" is also in [nodes \"a\"]; expected each host "
       "once" },
     { "localhost among others", "=5 hosts = n1,localhost",

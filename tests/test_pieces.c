@@ -224,6 +224,32 @@ static int64_t exchange_need(const struct dtn_phase *phase, int r,
     return need;
 }
 
+/* Do the pieces of a receiver have ranges of TMP of their own, with no more
+ * than its box for each term?
+ */
+static bool slots_fit(const struct dtn_phase *phase, int r)
+{
+    size_t room = (size_t)dtn_local_numel(&phase->dst, r);
+    static bool taken[MAX_RANKS * MAX_ELEMS];
+    struct dtn_piece piece;
+
+    if (dtn_phase_folds(phase))
+        room *= (size_t)term_count(&phase->src);
+    memset(taken, 0, room * sizeof taken[0]);
+    for (int s = 0; s < phase->src.mesh->group.n; s++) {
+        if (!dtn_piece_between(&phase->src, &phase->dst, s, r, &piece))
+            continue;
+        for (int64_t i = 0; i < dtn_box_count(&piece.box); i++) {
+            size_t at = piece.slot + (size_t)i;
+
+            if (at >= room || taken[at])
+                return false;
+            taken[at] = true;
+        }
+    }
+    return true;
+}
+
 static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
 {
     int n = phase->src.mesh->group.n;
@@ -232,7 +258,7 @@ static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
     for (int r = 0; r < n; r++) {
         int64_t got = 0;
 
-        for (int i = 0; i < MAX_ELEMS; i++)
+        for (int64_t i = 0; i < numel; i++)
             next.part[r][i] = phase->neutral ? neutral(phase->redop) : -1e200;
         for (int s = 0; s < n && !dtn_phase_idle(phase, r); s++) {
             if (!dtn_piece_between(&phase->src, &phase->dst, s, r, &piece))
@@ -241,13 +267,13 @@ static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
             got += s != r ? dtn_box_count(&piece.box) : 0;
         }
         received_elems += got;
-        if (got > exchange_need(phase, r, numel))
+        if (got > exchange_need(phase, r, numel) || !slots_fit(phase, r))
             return false;
     }
     return true;
 }
 
-static void run_reduce(const struct dtn_phase *phase)
+static void run_reduce(const struct dtn_phase *phase, int64_t numel)
 {
     const struct dtensor_mesh *mesh = phase->src.mesh;
     int a[DTENSOR_MAX_DIMS], b[DTENSOR_MAX_DIMS];
@@ -264,7 +290,7 @@ static void run_reduce(const struct dtn_phase *phase)
                 member &= a[m] == b[m] || phase->dims >> m & 1;
             if (!member)
                 continue;
-            for (int i = 0; i < MAX_ELEMS; i++)
+            for (int64_t i = 0; i < numel; i++)
                 next.part[r][i] = first ? now.part[s][i]
                                         : fold(phase->redop, next.part[r][i],
                                                now.part[s][i]);
@@ -290,11 +316,11 @@ static bool run_case(const struct dtensor_spec *src,
 
     for (int i = 0; i < n; i++) {
         if (phase[i].kind == DTN_PHASE_REDUCE)
-            run_reduce(&phase[i]);
+            run_reduce(&phase[i], numel);
         else if (!run_exchange(&phase[i], numel))
             return false;
         for (int r = 0; r < src->mesh->group.n; r++)
-            for (int e = 0; e < MAX_ELEMS; e++)
+            for (int64_t e = 0; e < numel; e++)
                 now.part[r][e] = divided(&phase[i], next.part[r][e]) *
                                  phase[i].multiply;
     }
@@ -313,7 +339,7 @@ static void one_case(const struct dtensor_spec *src,
         whole[g] = 840.0 * (1 + draw(1000));
     lay_out(src, numel);
     if (!run_case(src, dst, numel))
-        complain(src, dst, "a rank gets more than it needs");
+        complain(src, dst, "a rank gets more than it needs, or slots collide");
     else if (!laid_out(dst, numel))
         complain(src, dst, "a rank holds the wrong elements");
 }

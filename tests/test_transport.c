@@ -175,7 +175,7 @@ static void bytes_rounds(struct wire *w, int rounds, bool busy)
 
 static void play_bytes(struct wire *w)
 {
-    bytes_rounds(w, w->n <= 2 ? 2000 : 300, false);
+    bytes_rounds(w, w->kind->plan ? 128 : w->n <= 2 ? 1000 : 150, false);
 }
 
 static void play_churn(struct wire *w)
@@ -298,10 +298,10 @@ static void play_one_place(struct wire *w)
 
 /* -------------------------------------------------------------- big puts --- */
 
-/* Both sides of every neighbouring pair push 8 MiB before either reads. */
+/* Both sides of every neighbouring pair push 4 MiB before either reads. */
 static void play_large(struct wire *w)
 {
-    size_t size = (size_t)8 << 20, bad;
+    size_t size = (size_t)4 << 20, bad;
     struct windows win = { 0 };
     int right = (w->rank + 1) % w->n, left = (w->rank + w->n - 1) % w->n;
 
@@ -564,10 +564,9 @@ static void rank_latency(int rank, int n, void *arg)
 /* Arguments: only transports whose label begins so; at most so many ranks. */
 int main(int argc, char **argv)
 {
-    static const int sizes[] = { 1, 2, 3, 4, 7 };
+    static const int sizes[] = { 1, 2, 3, 4, 7 };    /* nagged: odd ones */
     const char *only = argc > 1 ? argv[1] : "";
     int most = argc > 2 ? atoi(argv[2]) : WIRE_MAX;
-    int64_t start;
 
     ok(dtn_transport_find("shm") == &dtn_shm_ops &&
        dtn_transport_find("tcp") == &dtn_tcp_ops &&
@@ -580,21 +579,20 @@ int main(int argc, char **argv)
 
             if (strncmp(kinds[k].label, only, strlen(only)) != 0)
                 break;
-            start = dtn_now_ns();
             if (absent) {
                 skip(kinds[k].label, absent);
                 break;
             }
 
             for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
-                if (sizes[i] < scenarios[s].least || sizes[i] > most)
+                if (sizes[i] < scenarios[s].least || sizes[i] > most ||
+                    (kinds[k].plan && sizes[i] % 2 == 0))
                     continue;
                 wire_prepare();
                 bad += ranks_run(sizes[i], 60, rank_play, &play, NULL);
                 wire_cleanup();
             }
-            ok(bad == 0, "%s: %s (%.1f s)", kinds[k].label,
-               scenarios[s].claim, (double)(dtn_now_ns() - start) / 1e9);
+            ok(bad == 0, "%s: %s", kinds[k].label, scenarios[s].claim);
         }
     }
     for (size_t k = 0; k < DTN_COUNT(kinds); k++) {

@@ -356,6 +356,13 @@ static int shm_map_peer(struct shm *shm, int peer, struct shm_peer *p,
     return 0;
 }
 
+static int shm_refuse(int peer, struct dtensor_error *err)
+{
+    return dtn_fail_rank(err, DTENSOR_ESYS, peer, "shm: the address of rank "
+                         "%d is not that of a sealed arena (is it of the same "
+                         "version?)", peer);
+}
+
 static int shm_connect(struct dtn_transport *tp, int peer,
                        const struct dtn_blob *blob, struct dtensor_error *err)
 {
@@ -366,21 +373,17 @@ static int shm_connect(struct dtn_transport *tp, int peer,
 
     if (p->base)
         return 0;
-    if (blob->size <= sizeof address)
-        memcpy(&address, blob->bytes, blob->size);
+    if (blob->size == sizeof address)
+        memcpy(&address, blob->bytes, sizeof address);
     if (!shm_address_ok(shm, blob, &address))
-        return dtn_fail_rank(err, DTENSOR_ESYS, peer, "shm: the address of "
-                             "rank %d is not that of a sealed arena (is it "
-                             "of the same version?)", peer);
+        return shm_refuse(peer, err);
     rc = shm_map_peer(shm, peer, p, blob, &address, err);
     if (rc < 0)
         return rc;
     p->process = address.process;
     if (p->control->magic != SHM_MAGIC) {
         shm_disconnect(p);
-        return dtn_fail_rank(err, DTENSOR_EPEER, peer, "shm: the arena of "
-                             "rank %d (pid %lld) is damaged", peer,
-                             (long long)address.process.pid);
+        return shm_refuse(peer, err);
     }
     shm_watch(shm, p);
     return 0;

@@ -154,8 +154,9 @@ static bool tcp_unsent(struct tcp *tcp, struct tcp_peer *p)
         return false;
     if (tcp_stream_push(tcp, p) == DTENSOR_EAGAIN)
         return true;
-    return p->state == TCP_UP && ioctl(p->fd, SIOCOUTQ, &left) == 0 &&
-           left > 0;
+    /* The end of the stream makes the peer close, and so acknowledge now. */
+    return p->state == TCP_UP && shutdown(p->fd, SHUT_WR) == 0 &&
+           ioctl(p->fd, SIOCOUTQ, &left) == 0 && left > 0;
 }
 
 /* See the last words off.  A closed socket answers whatever still comes from

@@ -162,7 +162,7 @@ void dtn_box_coalesce(struct dtn_box *box);
 
 int64_t dtn_box_count(const struct dtn_box *box);
 
-/* Copy the box of `elem_bytes`-byte elements; dst and src point at its first. */
+/* Copy the box of `elem_bytes`-byte elements; dst and src are its first. */
 void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
                   const void *src);
 

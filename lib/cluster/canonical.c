@@ -106,10 +106,11 @@ static void canonical_seed(FILE *out, const struct dtensor_cluster *cluster)
 
 static void canonical_tuning(FILE *out, const struct dtn_tuning tuning[])
 {
+    const struct dtn_key *keys = dtn_kinds[DTN_KIND_TUNING].keys;
     char from[32], to[32];
 
     for (int i = 0; i < DTN_NTUNED; i++) {
-        fprintf(out, "[tuning] %s = %s", dtn_kinds[DTN_KIND_TUNING].keys[i].name,
+        fprintf(out, "[tuning] %s = %s", keys[i].name,
                 tuning[i].n ? "" : "default");
         for (int k = 0; k < tuning[i].n; k++) {
             strcpy(to, "inf");
@@ -287,6 +288,10 @@ char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
         snprintf(buf, size, "%.*s is %.*s%s there, %.*s%s here", (int)kmine,
                  mine, there.n, there.text, there.dots, here.n, here.text,
                  here.dots);
+    else if (nmine > 0 && nother > 0 && text_has_key(other, mine, kmine) &&
+             text_has_key(mine, other, kother))
+        snprintf(buf, size, "%.*s stands before %.*s there, after it here",
+                 (int)kother, other, (int)kmine, mine);
     else if (nmine == 0 || text_has_key(other, mine, kmine))
         snprintf(buf, size, "%.*s is %.*s%s there, not given here",
                  (int)kother, other, there.n, there.text, there.dots);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -------------------------------------------------------------- helpers --- */
+/* ------------------------------------------------------------- helpers --- */
 
 int dtn_array_grow(void *arrayp, int n, size_t size, struct dtensor_error *err)
 {
@@ -50,7 +50,7 @@ bool dtn_check_scalars(struct dtn_check *check,
     return check->findings->nerrors == before;
 }
 
-/* ---------------------------------------------- sections of scalars only --- */
+/* -------------------------------------------- sections of scalars only --- */
 
 static const struct dtn_entry *check_entry(struct dtn_check *check,
                                            enum dtn_kind_id kind,
@@ -176,7 +176,7 @@ static int check_redistribute(struct dtn_check *check)
     return 0;
 }
 
-/* ------------------------------------------------------------- the phases --- */
+/* ---------------------------------------------------------- the phases --- */
 
 /* Nodes first: the others are checked against their ranks. */
 static int (*const checks[])(struct dtn_check *) = {

@@ -217,8 +217,8 @@ bool dtn_list_assignment(char item[DTN_ITEM_SIZE], char **valuep);
 /* "0-3,8-14:2" is 0 1 2 3 8 10 12 14.  No number above `max`, at most
  * DTN_MAX_WORLD numbers.  `what` names one, "rank".
  */
-int dtn_numbers_parse(const char *text, const char *what, int max, int **valuesp,
-                      int *np, char why[DTN_WHY_SIZE]);
+int dtn_numbers_parse(const char *text, const char *what, int max,
+                      int **valuesp, int *np, char why[DTN_WHY_SIZE]);
 
 /* Write them back, "0-3,8,10". */
 void dtn_numbers_print(const int values[], int n, FILE *stream);

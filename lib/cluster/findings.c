@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Warnings leave half of the room to errors, so that the first is never lost. */
+/* Warnings leave half of the room, so that the first error is never lost. */
 static void findings_add(struct dtn_findings *findings, int line, bool warning,
                          const char *fmt, va_list ap)
 {

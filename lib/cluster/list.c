@@ -2,7 +2,7 @@
  *
  * "0-3,8-14:2" is the numbers 0 1 2 3 8 10 12 14; "mlx5_[0-1]:1" for four
  * ranks is the devices mlx5_0:1 mlx5_0:1 mlx5_1:1 mlx5_1:1, for local rank i of
- * n gets entry i*2/n; "0-7,16-23 | 8-15" is a set of CPUs for each of two ranks.
+ * n gets entry i*2/n; "0-7,16-23 | 8-15" is a CPU set for each of two ranks.
  */
 #include "cluster/file.h"
 
@@ -88,8 +88,8 @@ static int range_check(const char *item, const char *what, int max,
     return 0;
 }
 
-int dtn_numbers_parse(const char *text, const char *what, int max, int **valuesp,
-                      int *np, char why[DTN_WHY_SIZE])
+int dtn_numbers_parse(const char *text, const char *what, int max,
+                      int **valuesp, int *np, char why[DTN_WHY_SIZE])
 {
     char item[DTN_ITEM_SIZE];
     struct range range;
@@ -227,7 +227,7 @@ int dtn_hca_parse(const char *text, int nranks, char ***hcap,
 
 /* ---------------------------------------------------------------- cpus --- */
 
-#define CPUS_MAX 8192                  /* as the kernel's largest CONFIG_NR_CPUS */
+#define CPUS_MAX 8192              /* the most that Linux can be built for    */
 
 /* Print numbers[], kept ascending and without repeats, as one more string. */
 static int cpus_add(struct strings *list, const int numbers[], int n)
@@ -278,7 +278,8 @@ int dtn_cpus_parse(const char *text, int nranks, char ***cpusp,
         rc = cpus_set(&list, item, why);
     if (rc == 0 && list.n != nranks)
         rc = WHY("%d CPU sets for %d ranks on each node; expected none, numa, "
-                 "or one set for each rank, separated by \"|\"", list.n, nranks);
+                 "or one set for each rank, separated by \"|\"", list.n,
+                 nranks);
     if (rc < 0) {
         dtn_hostlist_free(list.text, list.n);
         return rc;

@@ -2,8 +2,8 @@
  *
  * A mesh is `dims` over ranks in order, the rightmost dim fastest: with
  * dims = dp=2, tp=4 over ranks 0-7, rank 6 is at dp=1, tp=2.  (Or it is part of
- * another mesh: submesh.c.)  Without a [mesh "world"] there is one all the same:
- * one dim named "world" over all ranks.
+ * another mesh: submesh.c.)  Without a [mesh "world"] there is one all the
+ * same: one dim named "world" over all ranks.
  */
 #include "cluster/file.h"
 
@@ -27,7 +27,7 @@ int dtn_mesh_dim(const struct dtn_mesh_def *mesh, const char *name)
     return -1;
 }
 
-/* ------------------------------------------------------------ references --- */
+/* ---------------------------------------------------------- references --- */
 
 static const struct dtn_section *mesh_section(struct dtn_check *check,
                                               const char *name)
@@ -86,7 +86,7 @@ int dtn_check_dim_name(struct dtn_check *check, const struct dtn_entry *entry,
     return -1;
 }
 
-/* ------------------------------------------------------------------ dims --- */
+/* ---------------------------------------------------------------- dims --- */
 
 /* Add the dim "tp=4"; false after a finding. */
 static bool dims_add(struct dtn_check *check, const struct dtn_entry *entry,
@@ -159,7 +159,7 @@ static bool mesh_product(struct dtn_check *check, const struct dtn_entry *entry,
     return false;
 }
 
-/* ----------------------------------------------------------------- ranks --- */
+/* --------------------------------------------------------------- ranks --- */
 
 /* Is every rank listed once? */
 static int ranks_distinct(struct dtn_check *check,
@@ -194,7 +194,7 @@ static int mesh_ranks_list(struct dtn_check *check,
     rc = dtn_numbers_parse(entry->value, "rank",
                            check->cluster->world_size - 1, &ranks, &n, why);
     if (rc == DTENSOR_ENOMEM)
-        return dtn_fail_nomem(check->err, "mesh", DTN_MAX_WORLD * sizeof *ranks);
+        return dtn_fail_nomem(check->err, "mesh", sizeof *ranks);
     if (rc < 0) {
         dtn_finding(check->findings, entry->line, "ranks: %s", why);
         return 0;
@@ -258,7 +258,7 @@ static int mesh_grid(struct dtn_check *check, const struct dtn_section *section,
     return 0;
 }
 
-/* --------------------------------------------------------------- section --- */
+/* ------------------------------------------------------------- section --- */
 
 static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
                      struct dtn_mesh_def *mesh)

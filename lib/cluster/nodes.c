@@ -35,7 +35,7 @@ static int nodes_result(struct dtn_check *check, const struct dtn_entry *entry,
     return 0;
 }
 
-/* ----------------------------------------------------------- host names --- */
+/* ---------------------------------------------------------- host names --- */
 
 /* hosts = @step: names and ranks as Slurm started them. */
 static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
@@ -119,7 +119,8 @@ static int nodes_gpus(struct dtn_check *check, const struct dtn_entry *entry,
     }
     dtn_finding(check->findings, entry->line, "gpus: %d GPU%s for %d rank%s on "
                 "each node; expected one GPU for each rank", n,
-                n == 1 ? "" : "s", nodes->nranks, nodes->nranks == 1 ? "" : "s");
+                n == 1 ? "" : "s", nodes->nranks,
+                nodes->nranks == 1 ? "" : "s");
     free(gpus);
     return 0;
 }
@@ -280,7 +281,7 @@ static int nodes_section(struct dtn_check *check,
     return rc;
 }
 
-/* -------------------------------------------------------------- the sum --- */
+/* ------------------------------------------------------------- the sum --- */
 
 static int host_by_name(const void *a, const void *b)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ seed --- */
+/* ---------------------------------------------------------------- seed --- */
 
 static void seed_distinct(struct dtn_check *check,
                           const struct dtn_entry *entry,
@@ -22,7 +22,8 @@ static void seed_distinct(struct dtn_check *check,
     char item[DTN_ITEM_SIZE];
     int dim;
 
-    for (const char *cursor = entry->value; dtn_list_next(&cursor, ',', item);) {
+    for (const char *cursor = entry->value;
+         dtn_list_next(&cursor, ',', item);) {
         dim = dtn_check_dim_name(check, entry, mesh, item);
         if (dim < 0)
             return;
@@ -102,7 +103,7 @@ uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank)
     return seed->base + seed->stride * index;             /* modulo 2^64      */
 }
 
-/* ---------------------------------------------------------------- tuning --- */
+/* -------------------------------------------------------------- tuning --- */
 
 #define TUNING_INF UINT64_MAX
 
@@ -232,7 +233,7 @@ int dtn_check_tuning(struct dtn_check *check)
     return 0;
 }
 
-/* ------------------------------------------------------------------ plan --- */
+/* ---------------------------------------------------------------- plan --- */
 
 /* A dotted name whose components may have wildcards: "layers.*.up". */
 static bool plan_pattern_ok(const char *text)

@@ -44,7 +44,7 @@ const struct dtn_word dtn_style_words[] = {
     { "replicate", DTN_STYLE_REPLICATE }, { NULL, 0 }
 };
 
-/* Rows: INT, SIZE and TIME with a range; OTHER is read by the section's code. */
+/* Parts of rows; OTHER is read by the section's code. */
 #define INT(s, f, lo, hi) .type = DTN_VALUE_INT, .offset = offsetof(s, f), \
                           .min = (lo), .max = (hi)
 #define SIZE(s, f, lo, hi) .type = DTN_VALUE_SIZE_BYTES, \

@@ -14,9 +14,9 @@
  * of the message.  A block's terms are added in an order fixed by its number,
  * and one rank's result is everyone's.
  *
- * Partial sums arrive in two slots of TMP, used in turn.  Each READY to the
- * left means: one of my slots is free.  Two are given at the start, and one
- * whenever a slot's content has been passed on and flushed.
+ * Partial sums arrive in two slots of TMP, used in turn.  The first READY to
+ * the left says that both are free, each later one that another is: what was
+ * in it has been passed on and flushed.
  *
  * Blocks travel in up to 4 chunks, so that adding one chunk overlaps with
  * moving the next.  Broadcast and reduce use the ring as a chain, with more.
@@ -86,7 +86,8 @@ static void ring_reduce_step(const struct ring *ring, int s)
     struct dtn_sched *sched = ring->sched;
     int b = (ring->me - 1 - s + 2 * ring->n) % ring->n;
 
-    dtn_sched_wait(sched, ring->right, DTN_TAG_READY);
+    if (s != 1)
+        dtn_sched_wait(sched, ring->right, DTN_TAG_READY);
     for (int c = 0; c < ring->chunks; c++) {
         struct dtn_range chunk = ring_chunk(ring, b, c);
         struct dtn_span own = dtn_at(ring->me, DTN_IN, chunk.offset);
@@ -109,8 +110,9 @@ static void ring_reduce_step(const struct ring *ring, int s)
 }
 
 /* Leave the reduction of the own block at `out_offset` of OUT.  `gather`: an
- * all-gather in OUT follows; in place that is IN, so it may begin only when
- * nothing is put from IN any more.
+ * all-gather in OUT follows.  In place that is IN, and the left rank begins by
+ * putting where step 0 put from: it must hear after the flush.  With four and
+ * more ranks the READY of step 1 tells it, else one more is needed.
  */
 static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
                                 bool gather)
@@ -121,15 +123,15 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
 
     sched->bytes[DTN_TMP] = n > 1 ? 2 * ring->slot_bytes : 0;
     sched->exposed[DTN_TMP] = true;
-    for (int i = 0; i < 2 && i < n - 1; i++)
+    if (n > 1)
         dtn_sched_signal(sched, ring->left, DTN_TAG_READY);
     dtn_sched_copy(sched, dtn_at(me, DTN_OUT, out_offset),
                    dtn_at(me, DTN_IN, mine.offset), mine.bytes);
     for (int s = 0; s < n - 1; s++)
         ring_reduce_step(ring, s);
-    if (n > 1)
+    if (n > 1 && (!gather || n < 4))
         dtn_sched_flush(sched, ring->right);
-    if (gather && n > 1)
+    if (n > 1 && gather && n < 4)
         dtn_sched_signal(sched, ring->left, DTN_TAG_READY);
     for (int c = 0; n > 1 && c < ring->chunks; c++) {
         struct dtn_range chunk = ring_chunk(ring, me, c);
@@ -143,15 +145,15 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
                      (struct dtn_range){ out_offset, mine.bytes });
 }
 
-/* Everyone's own block of OUT goes around, after the right one's READY. */
+/* Everyone's own block of OUT goes around.  What arrives in the last step is
+ * not passed on, so one DATA for all its chunks will do.
+ */
 static void ring_allgather(const struct ring *ring)
 {
     struct dtn_sched *sched = ring->sched;
     int me = ring->me, n = ring->n;
 
     sched->exposed[DTN_OUT] = true;
-    if (n > 1)
-        dtn_sched_wait(sched, ring->right, DTN_TAG_READY);
     for (int s = 0; s < n - 1; s++)
         for (int c = 0; c < ring->chunks; c++) {
             struct dtn_range chunk = ring_chunk(ring, (me - s + n) % n, c);
@@ -161,12 +163,13 @@ static void ring_allgather(const struct ring *ring)
             dtn_sched_put(sched, ring->right,
                           dtn_at(ring->right, DTN_OUT, chunk.offset),
                           dtn_at(me, DTN_OUT, chunk.offset), chunk.bytes);
-            dtn_sched_signal(sched, ring->right, DTN_TAG_DATA);
+            if (s < n - 2 || c == ring->chunks - 1)
+                dtn_sched_signal(sched, ring->right, DTN_TAG_DATA);
         }
-    for (int c = 0; n > 1 && c < ring->chunks; c++)
+    if (n > 1) {
         dtn_sched_wait(sched, ring->left, DTN_TAG_DATA);
-    if (n > 1)
         dtn_sched_flush(sched, ring->right);
+    }
 }
 
 int dtn_emit_allreduce_ring(const struct dtn_call *call,
@@ -176,6 +179,8 @@ int dtn_emit_allreduce_ring(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "allreduce ring", call);
     ring_reduce_scatter(&ring, dtn_block(call, call->me).offset, true);
+    if (call->n > 1 && call->n < 4)
+        dtn_sched_wait(sched, ring.right, DTN_TAG_READY);
     ring_allgather(&ring);
     return dtn_emit_end(sched, err);
 }
@@ -202,6 +207,8 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
         dtn_sched_signal(sched, ring.left, DTN_TAG_READY);
     dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, mine.offset),
                    dtn_at(call->me, DTN_IN, 0), mine.bytes);
+    if (call->n > 1)
+        dtn_sched_wait(sched, ring.right, DTN_TAG_READY);
     ring_allgather(&ring);
     return dtn_emit_end(sched, err);
 }
@@ -209,7 +216,8 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
 /* ------------------------------------------------------------------ chains */
 
 /* The root's successor is one further around, and so on to the one before
- * the root, which ends the chain.
+ * the root, which ends the chain: it passes nothing on, and needs one DATA
+ * for all chunks.
  */
 int dtn_emit_broadcast_ring(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
@@ -217,6 +225,7 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
     int me = call->me, before = dtn_around(call, -1);
     int after = dtn_around(call, 1);
     bool first = me == call->root, last = after == call->root;
+    bool to_last = dtn_around(call, 2) == call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
     int chunks = chunk_count(bytes, CHAIN_CHUNK_BYTES, CHAIN_CHUNKS_MAX);
 
@@ -229,14 +238,15 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
     for (int c = 0; c < chunks; c++) {
         struct dtn_range chunk = dtn_cut(bytes, chunks, c);
 
-        if (!first)
+        if (!first && (!last || c == chunks - 1))
             dtn_sched_wait(sched, before, DTN_TAG_DATA);
         if (last)
             continue;
         dtn_sched_put(sched, after, dtn_at(after, DTN_OUT, chunk.offset),
                       dtn_at(me, first ? DTN_IN : DTN_OUT, chunk.offset),
                       chunk.bytes);
-        dtn_sched_signal(sched, after, DTN_TAG_DATA);
+        if (!to_last || c == chunks - 1)
+            dtn_sched_signal(sched, after, DTN_TAG_DATA);
     }
     if (first)
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
@@ -272,7 +282,8 @@ static void chain_reduce(struct dtn_sched *sched, const struct link *link,
             dtn_sched_reduce(sched, sum, own, chunk.bytes);
     }
     if (link->to >= 0) {
-        dtn_sched_wait(sched, link->to, DTN_TAG_READY);
+        if (c != 1)
+            dtn_sched_wait(sched, link->to, DTN_TAG_READY);
         dtn_sched_put(sched, link->to, dtn_at(link->to, DTN_TMP, slot), sum,
                       chunk.bytes);
         dtn_sched_signal(sched, link->to, DTN_TAG_DATA);
@@ -301,7 +312,7 @@ int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
         sched->bytes[DTN_TMP] = 2 * link.slot_bytes;
         sched->exposed[DTN_TMP] = true;
     }
-    for (int i = 0; link.from >= 0 && i < 2 && i < link.chunks; i++)
+    if (link.from >= 0)
         dtn_sched_signal(sched, link.from, DTN_TAG_READY);
     if (link.to < 0)
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),

@@ -7,8 +7,9 @@
  *
  * Time works the same way.  The rank whose deadline passes first says so
  * upward; rank 0, which knows best who is missing, answers with a verdict.
- * With connect_timeout = 60s: asked at 60.0 s, answered some ms later,
- * waited for until 60.5 s, passed on and everything closed by 60.7 s.
+ * With connect_timeout = 60s: asked at 60.0 s, answered some ms later, waited
+ * for until 60.4 s, 20 ms more for each level of the tree (18 at most), and
+ * passed on for 0.15 s: everything is closed by 60.91 s.
  */
 #include "net/boot.h"
 
@@ -18,6 +19,14 @@
 #include <sys/resource.h>
 
 /* ------------------------------------------------- the way of a failure --- */
+
+/* The deeper the longer: whoever is next to the one that does not answer gives
+ * up first, and all below it hear its words.
+ */
+int64_t boot_fail_patience(const struct dtn_boot *boot)
+{
+    return BOOT_VERDICT_NS + boot->depth * BOOT_STEP_NS;
+}
 
 static int64_t fail_earlier(int64_t a, int64_t b)
 {
@@ -77,7 +86,7 @@ void boot_fail_final(struct dtn_boot *boot, const struct dtensor_error *error)
     boot->state = BOOT_PARTING;
     boot->until_ns = fail_earlier(
         now + (boot->expired ? BOOT_PART_NS : BOOT_EARLY_NS),
-        boot->deadline_ns + BOOT_VERDICT_NS + BOOT_PART_NS);
+        boot->deadline_ns + boot_fail_patience(boot) + BOOT_PART_NS);
     for (int i = 0; i < boot->nchildren; i++)
         if (boot->children[i].known)
             boot_fail_send(boot, &boot->children[i]);
@@ -90,8 +99,9 @@ void boot_fail_condemn(struct dtn_boot *boot, const struct dtensor_error *error)
     if (boot->failure.code == 0) {
         boot->failure = *error;
         boot->state = BOOT_CONDEMNED;
-        boot->until_ns = fail_earlier(dtn_now_ns() + BOOT_EARLY_NS,
-                                      boot->deadline_ns + BOOT_VERDICT_NS);
+        boot->until_ns = fail_earlier(
+            dtn_now_ns() + BOOT_EARLY_NS,
+            boot->deadline_ns + boot_fail_patience(boot));
         if (boot->up.link.state == LINK_JOINED)
             boot_fail_send(boot, &boot->up.link);
         if (boot->aside.link.state == LINK_JOINED)
@@ -106,7 +116,7 @@ void boot_fail_expire(struct dtn_boot *boot, int64_t now)
     if (boot->expired || boot->state != BOOT_GATHERING)
         return;
     boot->expired = true;
-    boot->until_ns = now + BOOT_VERDICT_NS;
+    boot->until_ns = now + boot_fail_patience(boot);
     boot_route_post(boot, FRAME_EXPIRED, NULL, 0);
 }
 
@@ -149,7 +159,7 @@ void boot_fail_alone(struct dtn_boot *boot)
     boot_fail_final(boot, &boot->failure);
 }
 
-/* ------------------------------------------------------------- the words --- */
+/* ------------------------------------------------------------ the words --- */
 
 char *boot_fail_rank_name(const struct dtn_boot *boot, int rank, char *buf,
                           size_t size)

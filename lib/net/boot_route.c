@@ -183,25 +183,26 @@ static void route_frame(struct dtn_boot *boot, struct boot_route *route,
     }
 }
 
-/* The connection is no good any more. */
+/* The parent is lost.  When that is not its doing it is told why. */
 static void route_lost(struct dtn_boot *boot, struct boot_route *route,
                        enum frame_got got)
 {
     int rank = route->target;
 
-    if (route->link.state != LINK_JOINED || route == &boot->aside) {
-        route_again(boot, route);
+    if (got == FRAME_CLOSED) {
+        boot_route_close(route);
+        boot_fail_closed(boot, rank);
         return;
     }
-    boot_route_close(route);
-    if (got == FRAME_CLOSED)
-        boot_fail_closed(boot, rank);
-    else if (got == FRAME_NOMEM)
+    if (got == FRAME_NOMEM)
         boot_fail_nomem(boot);
     else if (got == FRAME_NOFDS)
         boot_fail_nofds(boot);
     else
         boot_fail_garbage(boot, rank);
+    frame_flush(&route->link.io);
+    boot_route_close(route);
+    boot_fail_final(boot, &boot->failure);
 }
 
 static void route_read(struct dtn_boot *boot, struct boot_route *route)
@@ -214,7 +215,10 @@ static void route_read(struct dtn_boot *boot, struct boot_route *route)
         if (got == FRAME_MORE)
             return;
         if (got != FRAME_READY) {
-            route_lost(boot, route, got);
+            if (route->link.state == LINK_JOINED && route == &boot->up)
+                route_lost(boot, route, got);
+            else
+                route_again(boot, route);
             return;
         }
         route_frame(boot, route, &frame);

@@ -25,6 +25,8 @@ int boot_tree_init(struct dtn_boot *boot, struct dtensor_error *err)
         if (cluster->hosts[h].nranks > 0)
             boot->hosts[boot->nhosts++] = &cluster->hosts[h];
     boot->host = boot_tree_host(boot, boot->rank);
+    for (int r = boot->rank; r > 0; r = boot_tree_parent(boot, r))
+        boot->depth++;
     return 0;
 }
 

@@ -80,10 +80,10 @@ int options_shape(const char *text, int64_t shape[DTENSOR_MAX_DIMS]);
  */
 int launch_local(int n, int *codep);
 
-/* CLOCK_MONOTONIC at which the launcher started this rank, as it says in
- * DTN_LAUNCH_NS; without that variable, `otherwise`.
+/* CLOCK_MONOTONIC at which the launcher began to start ranks, as it says in
+ * DTN_LAUNCH_NS; false, leaving *nsp alone, when it says nothing of use.
  */
-int64_t launch_time_ns(int64_t otherwise);
+bool launch_time_ns(int64_t *nsp);
 
 /* ----------------------------------------------------------- session.c --- */
 

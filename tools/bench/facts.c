@@ -131,7 +131,8 @@ int facts_init(struct facts *facts, struct bench *b,
     memset(facts, 0, sizeof *facts);
     facts->version = dtensor_version();
     facts->build = dtensor_build();
-    facts->launcher = dtensor_launcher(b->ctx);
+    facts->launcher = b->opt->local ? "itself (--local)"
+                                    : dtensor_launcher(b->ctx);
     facts->cluster = dtensor_cluster_name(b->ctx);
     facts->memory = b->opt->registered ? "registered (dtensor_alloc)"
                                        : "private (malloc)";

@@ -141,10 +141,13 @@ int launch_local(int n, int *codep)
     return -1;
 }
 
-int64_t launch_time_ns(int64_t otherwise)
+bool launch_time_ns(int64_t *nsp)
 {
     const char *text = getenv("DTN_LAUNCH_NS");
     long long ns = text ? strtoll(text, NULL, 10) : 0;
 
-    return ns > 0 && ns <= otherwise ? ns : otherwise;
+    if (ns <= 0 || ns > session_now_ns())
+        return false;
+    *nsp = ns;
+    return true;
 }

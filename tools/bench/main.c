@@ -34,7 +34,7 @@ static void run_complain(const struct run *run, const struct dtensor_error *err)
 static void run_draw_one(struct run *run, const char *when,
                          const struct dtensor_spec *spec)
 {
-    char text[64 + 8 * DTENSOR_MAX_DIMS], *picture = NULL, *line, *rest;
+    char *picture = NULL, *line, *rest;
     size_t size;
     FILE *stream = open_memstream(&picture, &size);
 
@@ -42,9 +42,7 @@ static void run_draw_one(struct run *run, const char *when,
         return;
     dtensor_spec_draw(spec, stream);
     fclose(stream);
-    dtensor_placements_format(spec->placement, dtensor_mesh_ndim(spec->mesh),
-                              text, sizeof text);
-    report_note(&run->report, "%s: %s", when, text);
+    report_note(&run->report, "%s", when);
     for (rest = picture; (line = strsep(&rest, "\n")) && rest;)
         report_note(&run->report, "  %s", line);
     free(picture);
@@ -128,14 +126,14 @@ static int run_case(struct run *run, const struct bench_case *c,
 static int run_startup(struct run *run, int64_t start_ns,
                        struct dtensor_error *err)
 {
-    int64_t launch_ns = launch_time_ns(start_ns);
-    int rc = soak_startup(&run->b, launch_ns, &run->summary.startup_ms, err);
+    bool launched = launch_time_ns(&start_ns);
+    int rc = soak_startup(&run->b, start_ns, &run->summary.startup_ms, err);
 
     if (rc == 0)
         report_note(&run->report, "start-up: %d ranks, %.1f ms from %s to "
                     "first allreduce done (slowest rank)", run->b.nranks,
                     run->summary.startup_ms,
-                    launch_ns < start_ns ? "launch" : "main()");
+                    launched ? "launch" : "main()");
     return rc;
 }
 
@@ -205,11 +203,12 @@ static void run_finding(const char *text, void *arg)
 
 static bool run_file_is_fine(const struct bench_options *opt)
 {
+    const char *path = opt->cluster ? opt->cluster : getenv("DTN_CLUSTER");
     struct dtensor_cluster *cluster = NULL;
 
-    if (!opt->cluster)
+    if (!path || !path[0])
         return true;
-    if (dtensor_cluster_read(opt->cluster, run_finding, NULL, &cluster, NULL))
+    if (dtensor_cluster_read(path, run_finding, NULL, &cluster, NULL))
         return false;
     dtensor_cluster_destroy(cluster);
     return true;

@@ -51,7 +51,7 @@ static const struct option_row option_rows[] = {
     { 'o', "op", "OP", "sum", OPTION_REDOP, AT(redop), 0, 0,
       "sum avg prod min max band bor bxor, or all" },
     { 'r', "root", "N", "0", OPTION_NUMBER, AT(root), 0, INT32_MAX,
-      "root of broadcast and reduce: a position in the mesh" },
+      "root of broadcast and reduce, a mesh position" },
     { 'R', "registered", "0|1", "1", OPTION_NUMBER, AT(registered), 0, 1,
       "buffers: 1 from dtensor_alloc, 0 from malloc" },
     { 'C', "cluster", "FILE", NULL, OPTION_TEXT, AT(cluster), 0, 0,
@@ -288,8 +288,8 @@ static void option_test_names(char *text, size_t size)
 
     text[0] = '\0';
     for (int i = 0; i < bench_ntests && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s ",
-                                 bench_tests[i].name);
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i ? " " : "", bench_tests[i].name);
 }
 
 static bool option_add_test(struct bench_options *opt, const char *name,
@@ -301,7 +301,7 @@ static bool option_add_test(struct bench_options *opt, const char *name,
 
     if (!test && !all) {
         option_test_names(names, sizeof names);
-        snprintf(why, why_size, "no test \"%s\": expected %sor all", name,
+        snprintf(why, why_size, "no test \"%s\": expected %s or all", name,
                  names);
         return false;
     }
@@ -373,12 +373,14 @@ bool options_parse(struct bench_options *opt, int argc, char *argv[],
 
 void options_help(FILE *stream)
 {
-    char names[200], left[40];
+    char left[40];
 
-    option_test_names(names, sizeof names);
-    fprintf(stream, "Usage: dtensor-bench [OPTION]... TEST...\n"
-            "Time collectives and redistributions, and check every result.\n\n"
-            "TEST: %s\n      or all\n\n", names);
+    fputs("Usage: dtensor-bench [OPTION]... TEST...\n"
+          "Time collectives and redistributions, and check every result.\n\n"
+          "TEST, or all:", stream);
+    for (int i = 0; i < bench_ntests; i++)
+        fprintf(stream, "%s%s", i % 4 ? " " : "\n  ", bench_tests[i].name);
+    fputs("\n\n", stream);
     for (size_t i = 0; i < NOPTIONS; i++) {
         const struct option_row *row = &option_rows[i];
 

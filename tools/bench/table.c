@@ -63,7 +63,7 @@ static void table_header(const struct table *t, const struct facts *facts)
     table_line(t, "memory", facts->memory);
     table_line(t, "options", facts->options);
     if (facts->warning[0])
-        table_line(t, "warning:", facts->warning);
+        fprintf(t->stream, "# warning: %s\n", facts->warning);
     table_meaning(t);
 }
 
@@ -84,27 +84,25 @@ static void *table_open(FILE *stream, const struct facts *facts,
     return t;
 }
 
-/* "allreduce direct shm 2 ranks" of an allreduce is "direct/shm": what the
- * other columns do not say, without blanks.
+/* "allreduce direct shm 2 ranks" is "direct/shm", and "redistribute S(0) ->
+ * S(1): exchange shm 2 ranks, 1.0 MiB" is "exchange/shm": what other columns do
+ * not say, without blanks.
  */
-static void table_plan(const struct bench_result *result, char *text,
+static void table_plan(const char *plan, const char *test, char *text,
                        size_t size)
 {
-    size_t skip = strlen(result->c->test->name), used = 0;
-    const char *plan = result->plan, *ranks;
+    const char *colon = strstr(plan, ": ");
+    size_t end;
 
-    if (strncmp(plan, result->c->test->name, skip) == 0)
-        plan += skip;
-    plan += strspn(plan, ": ");
-    snprintf(text, size, "%s", *plan ? plan : "-");
-    ranks = strstr(text, " ranks");
-    if (ranks && !ranks[6]) {
-        used = (size_t)(ranks - text);
-        while (used > 0 && text[used - 1] != ' ')
-            used--;
-        if (used > 0)
-            text[used - 1] = '\0';
-    }
+    if (colon)
+        plan = colon + 2;
+    else if (strncmp(plan, test, strlen(test)) == 0)
+        plan += strlen(test);
+    plan += strspn(plan, " ");
+    end = strcspn(plan, ",0123456789");
+    while (end > 0 && plan[end - 1] == ' ')
+        end--;
+    snprintf(text, size, "%.*s", end ? (int)end : 1, end ? plan : "-");
     for (char *p = text; *p; p++)
         if (*p == ' ')
             *p = '/';
@@ -116,7 +114,7 @@ static void table_row(void *state, const struct bench_result *result)
     const struct bench_case *c = result->c;
     char plan[64];
 
-    table_plan(result, plan, sizeof plan);
+    table_plan(result->plan, c->test->name, plan, sizeof plan);
     fprintf(t->stream, "%-14s %-8s %11llu %11llu %5s %5s %9.2f %9.2f %9.2f "
             "%9.2f %7.2f %7.2f %7.2f %6llu %s\n", c->test->name, result->dim,
             (unsigned long long)c->bytes, (unsigned long long)c->count,

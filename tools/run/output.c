@@ -46,7 +46,8 @@ static void stream_close(struct run_stream *stream)
 }
 
 /* Write everything, a piece at a time that a pipe takes whole, and see to
- * signals when the reader is slow.  False: nobody reads any more.
+ * signals when the reader is slow.  False: nobody reads any more, or the user
+ * has ended the job and the grace is over.
  */
 static bool write_all(struct run *run, int fd, const char *data, size_t size)
 {
@@ -55,6 +56,8 @@ static bool write_all(struct run *run, int fd, const char *data, size_t size)
 
     while (size > 0) {
         run_wait(run, polls, 2);
+        if (polls[1].revents == 0 && run->told && run->killing)
+            return false;
         if (polls[1].revents == 0)
             continue;
         n = write(fd, data, size < PIPE_BUF ? size : PIPE_BUF);
