@@ -20,7 +20,7 @@ static void pause_ms(int ms)
     nanosleep(&nap, NULL);
 }
 
-/* ------------------------------------------------------------------ death --- */
+/* ---------------------------------------------------------------- death --- */
 
 /* The last rank is killed while all are idle. */
 static void rank_killed(int rank, int n, void *arg)
@@ -129,7 +129,7 @@ static void rank_killed_early(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* ------------------------------------------------------------------ pause --- */
+/* ---------------------------------------------------------------- pause --- */
 
 static void rank_stopped(int rank, int n, void *arg)
 {
@@ -184,7 +184,7 @@ static void rank_abort_and_die(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* ------------------------------------------------------------- leftovers --- */
+/* ------------------------------------------------------------ leftovers --- */
 
 /* Is it in the file system or the abstract namespace, where it would stay? */
 static bool has_name(int fd)
@@ -230,7 +230,7 @@ static void rank_leftovers(int rank, int n, void *arg)
     raise(SIGKILL);
 }
 
-/* ------------------------------------------------------------- strangers --- */
+/* ------------------------------------------------------------ strangers --- */
 
 /* Dial rank 0 and say something silly; it must not disturb the others. */
 static void stranger(const struct dtn_blob *blob, const void *words,
@@ -309,7 +309,7 @@ static void rank_liars(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* -------------------------------------------------------------- the suite --- */
+/* ------------------------------------------------------------ the suite --- */
 
 static const struct {
     const char *claim;
