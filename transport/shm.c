@@ -173,19 +173,24 @@ static bool pidfd_is_dead(int pidfd)
 }
 
 /* Hold on to the peer's process.  In another pid namespace its number means
- * somebody else here: then there is no watching it, and deadlines must do.
+ * somebody else here: then there is no watching it, and deadlines must do.  A
+ * process that is dead already is watched by number: its last words, in the
+ * memory it left, are still to be read.
  */
-static bool shm_watch(const struct shm *shm, struct shm_peer *p)
+static void shm_watch(const struct shm *shm, struct shm_peer *p)
 {
     const struct shm_process *self = &shm->self;
 
     p->watched = self->start != 0 && p->process.start != 0 &&
                  self->pid_space == p->process.pid_space;
     if (!p->watched)
-        return true;
+        return;
     /* First hold, then compare, so that it cannot be replaced in between. */
     p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)p->process.pid, 0);
-    return !process_is_dead(&p->process);
+    if (p->pidfd >= 0 && process_is_dead(&p->process)) {
+        close(p->pidfd);
+        p->pidfd = -1;
+    }
 }
 
 /* ------------------------------------------------------ open and close --- */
@@ -376,15 +381,12 @@ static int shm_connect(struct dtn_transport *tp, int peer,
     if (rc < 0)
         return rc;
     p->process = address.process;
-    if (p->control->magic != SHM_MAGIC)
-        rc = shm_refuse(peer, err);
-    else if (!shm_watch(shm, p))
-        rc = dtn_fail_rank(err, DTENSOR_EPEER, peer, "shm: rank %d (pid %lld) "
-                           "died before it was connected", peer,
-                           (long long)address.process.pid);
-    if (rc < 0)
+    if (p->control->magic != SHM_MAGIC) {
         shm_disconnect(p);
-    return rc;
+        return shm_refuse(peer, err);
+    }
+    shm_watch(shm, p);
+    return 0;
 }
 
 /* --------------------------------------------------------------- memory --- */

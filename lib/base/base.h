@@ -1,6 +1,7 @@
 /* base.h - L0: what every other room stands on
  *
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
+ * the version (version.c),
  * element types (dtype.c), reductions (reduce.c), strided boxes (box.c),
  * time and patience (wait.c).
  */
@@ -110,11 +111,21 @@ uint16_t dtn_f32_to_bf16(float value);
 /* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the
  * left in that order, nsrc >= 1.  dst may be the same as any src, else does
  * not overlap.  AVG folds as SUM: divide once at the end with dtn_scale().
- * The 16-bit floats are folded in f32 and rounded once.  Dispatches to the
+ * The 16-bit floats are folded in f32 and rounded once.  MIN and MAX keep the
+ * left of two equal ones, such as -0 and +0; a NaN that comes out of two or
+ * more sources is always the same positive quiet one.  Dispatches to the
  * widest vectors of the CPU at run time; every width gives the same bits.
  */
 void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
                 const void *const src[], int nsrc, size_t count);
+
+/* One of the widths by number, narrowest first, and its name; NULL when this
+ * CPU has no more.  For tests and measurements.
+ */
+void dtn_reduce_width(int width, enum dtensor_dtype dtype,
+                      enum dtensor_redop op, void *dst,
+                      const void *const src[], int nsrc, size_t count);
+const char *dtn_reduce_width_name(int width);
 
 /* Its naive twin: one element at a time, for tests. */
 void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
@@ -124,7 +135,9 @@ void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
 /* array[i] /= n; integers round toward zero. */
 void dtn_scale(enum dtensor_dtype dtype, void *array, size_t count, int n);
 
-/* array[i] = the neutral element of op: 0, 1, +inf or type maximum, ... */
+/* array[i] = the neutral element of op: 0 (of floats -0, which changes no
+ * zero's sign), 1, +inf or type maximum, ...
+ */
 void dtn_fill_neutral(enum dtensor_dtype dtype, enum dtensor_redop op,
                       void *array, size_t count);
 
@@ -149,7 +162,7 @@ void dtn_box_coalesce(struct dtn_box *box);
 
 int64_t dtn_box_count(const struct dtn_box *box);
 
-/* Copy the box of `elem_bytes`-byte elements; dst and src point at its first. */
+/* Copy the box of `elem_bytes`-byte elements; dst and src are its first. */
 void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
                   const void *src);
 
@@ -165,7 +178,8 @@ int64_t dtn_now_ns(void);                   /* CLOCK_MONOTONIC               */
  * With `crowded` (more ranks than CPUs) it yields from the start.
  */
 struct dtn_wait {
-    int64_t deadline_ns;                    /* on dtn_now_ns()'s clock       */
+    int64_t timeout_ns;
+    int64_t start_ns;                       /* of the first look, 0 before   */
     int64_t next_look_ns;                   /* used by dtn_wait_pause()      */
     uint32_t turns;
     bool looked;                            /* one look has passed           */

@@ -1,12 +1,12 @@
 /* dtype.c - element types and reductions, by table
  *
  * A type is a row: name, size, whether it is a floating type.  f16 and bf16
- * are stored as 16 bits and computed as f32: bf16 is the upper half of an
- * f32, so 1.0f = 0x3f800000 is 0x3f80.
+ * are stored as 16 bits and computed as f32 (half.h): bf16 is the upper half of
+ * an f32, so 1.0f = 0x3f800000 is 0x3f80.
  */
 #include "base/base.h"
+#include "base/half.h"
 
-#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -86,64 +86,24 @@ int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
                     "sum, avg, prod, min, max, band, bor or bxor", name);
 }
 
-static uint32_t f32_bits(float value)
+float dtn_f16_to_f32(uint16_t bits)
 {
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float f32_from_bits(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-float dtn_bf16_to_f32(uint16_t bits)
-{
-    return f32_from_bits((uint32_t)bits << 16);
-}
-
-uint16_t dtn_f32_to_bf16(float value)
-{
-    uint32_t bits = f32_bits(value);
-
-    if (value != value)
-        return (uint16_t)(bits >> 16 | 0x40);        /* a quiet NaN          */
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float dtn_f16_to_f32(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t exponent = half >> 10 & 0x1f;
-    uint32_t fraction = half & 0x3ff;
-
-    if (exponent == 0x1f)
-        return f32_from_bits(sign | 0x7f800000 | fraction << 13);
-    if (exponent == 0)                               /* zero or subnormal    */
-        return f32_from_bits(sign | f32_bits((float)fraction * 0x1p-24f));
-    return f32_from_bits(sign | (exponent + 112) << 23 | fraction << 13);
+    return half_from_f16(bits);
 }
 
 uint16_t dtn_f32_to_f16(float value)
 {
-    uint32_t bits = f32_bits(value);
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-    uint32_t magnitude = bits & 0x7fffffff;
-    uint32_t rounded;
+    return half_to_f16(value);
+}
 
-    if (magnitude > 0x7f800000)
-        return sign | 0x7e00;                        /* NaN                  */
-    if (magnitude >= 0x477ff000)
-        return sign | 0x7c00;                        /* rounds to infinity   */
-    if (magnitude < 0x38800000)                      /* below 2^-14          */
-        return sign | (uint16_t)lrintf(f32_from_bits(magnitude) * 0x1p24f);
-    rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-    return sign | (uint16_t)((rounded - (112u << 23)) >> 13);
+float dtn_bf16_to_f32(uint16_t bits)
+{
+    return half_from_bf16(bits);
+}
+
+uint16_t dtn_f32_to_bf16(float value)
+{
+    return half_to_bf16(value);
 }
 
 double dtn_load(enum dtensor_dtype dtype, const void *array, size_t i)

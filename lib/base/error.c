@@ -12,6 +12,7 @@
 static void error_set(struct dtensor_error *err, int code, int rank,
                       int sys_errno, const char *fmt, va_list ap)
 {
+    char text[sizeof err->text];            /* err->text may be in `ap`      */
     int saved = errno;
     int n;
 
@@ -21,9 +22,13 @@ static void error_set(struct dtensor_error *err, int code, int rank,
     err->rank = rank;
     err->sys_errno = sys_errno;
     errno = sys_errno;
-    n = vsnprintf(err->text, sizeof err->text, fmt, ap);
-    if (n >= (int)sizeof err->text)
-        memcpy(err->text + sizeof err->text - 4, "...", 4);
+    n = vsnprintf(text, sizeof text, fmt, ap);
+    if (n >= (int)sizeof text)
+        memcpy(text + sizeof text - 4, "...", 4);
+    for (char *p = text; *p; p++)           /* a file may hold any name      */
+        if (*p == '\n' || *p == '\r')
+            *p = ' ';
+    memcpy(err->text, text, sizeof err->text);
     errno = saved;
 }
 
@@ -75,7 +80,7 @@ const char *dtensor_errname(int code)
         "ETIME", "EAGAIN", "EMISMATCH", "EABORT"
     };
 
-    if (code > 0 || -code >= (int)DTN_COUNT(names))
+    if (code > 0 || code <= -(int)DTN_COUNT(names))
         return "unknown error";
     return names[-code];
 }

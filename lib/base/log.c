@@ -5,6 +5,7 @@
  */
 #include "base/base.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ void dtn_log(const struct dtn_log *log, enum dtn_log_level level,
              const char *fmt, ...)
 {
     char text[1024];
+    int saved = errno;
     va_list ap;
 
     if (level > log->level)
@@ -36,4 +38,5 @@ void dtn_log(const struct dtn_log *log, enum dtn_log_level level,
         fprintf(log->stream, "dtensor: %s\n", text);
     else
         fprintf(log->stream, "dtensor[rank %d] %s\n", log->rank, text);
+    errno = saved;
 }

@@ -110,15 +110,16 @@ bool dtn_parse_time(const char *text, int64_t *ns)
 
 char *dtn_format_size(uint64_t bytes, char *buf, size_t size)
 {
-    static const char *const names[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+    static const char *const names[] = { "KiB", "MiB", "GiB", "TiB", "PiB",
+                                        "EiB" };
     double value = (double)bytes / 1024;
     size_t i = 0;
 
     if (bytes < 1024) {
-        snprintf(buf, size, "%d bytes", (int)bytes);
+        snprintf(buf, size, "%d byte%s", (int)bytes, bytes == 1 ? "" : "s");
         return buf;
     }
-    for (; value >= 1024 && i + 1 < DTN_COUNT(names); i++)
+    for (; value >= 1023.95 && i + 1 < DTN_COUNT(names); i++)
         value /= 1024;
     snprintf(buf, size, "%.1f %s", value, names[i]);
     return buf;
@@ -191,7 +192,7 @@ const char *dtn_nearest(const char *word, const char *const words[])
     for (size_t i = 0; words[i]; i++) {
         int distance = edit_distance(word, words[i]);
 
-        if (distance <= limit) {
+        if (distance <= limit && distance < (int)strlen(words[i])) {
             best = words[i];
             limit = distance - 1;
         }

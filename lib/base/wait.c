@@ -22,7 +22,8 @@
 
 enum {
     SPIN_TURNS = 1000,             /* x 20-40 ns pause                       */
-    CLOCK_TURNS = 64,              /* turns between looks at the clock       */
+    CLOCK_TURNS = 16,              /* yields between looks at the clock: one */
+                                   /* yield may cost a time slice, 4 ms      */
     LOOK_NS = 1000000,             /* between looks at peers' health         */
     SLEEP_NS = 50000
 };
@@ -37,7 +38,8 @@ int64_t dtn_now_ns(void)
 
 void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded)
 {
-    wait->deadline_ns = timeout_ns;         /* made absolute at first look   */
+    wait->timeout_ns = timeout_ns;
+    wait->start_ns = 0;
     wait->next_look_ns = 0;
     wait->turns = 0;
     wait->looked = false;
@@ -48,13 +50,12 @@ void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded)
 /* The clock was read: is it time to look around, or too late? */
 static enum dtn_turn wait_look(struct dtn_wait *wait, int64_t now)
 {
-    if (wait->next_look_ns == 0) {
-        wait->deadline_ns = wait->deadline_ns > INT64_MAX - now
-                          ? INT64_MAX : wait->deadline_ns + now;
+    if (wait->start_ns == 0) {
+        wait->start_ns = now;
         wait->next_look_ns = now + LOOK_NS;
         return DTN_TURN_POLL;
     }
-    if (now > wait->deadline_ns)
+    if (now - wait->start_ns > wait->timeout_ns)
         return DTN_TURN_EXPIRED;
     if (now < wait->next_look_ns)
         return DTN_TURN_POLL;

@@ -1,13 +1,14 @@
 /* cluster.h - L0: the cluster file, and who this process is in it
  *
  * reader.c  lines from a file, counted and checked, for libinih
- * file.c    sections and keys: form first, then values (dtensor_cluster_read)
- * value.c   the value grammars: numbers, sizes, times, lists, hca, tuning
+ * file.c    sections and keys: form first, then values (dtensor_cluster_read);
+ *           file.h lists what it is made of
  * hostlist.c  "node[001-064]" and Slurm's "2(x3),1"
  * builtin.c   the clusters made without a file
  * canonical.c the parsed meaning as text, and its digest
  * show.c    dtensor_cluster_show()
- * whoami.c  rank, world size and host of this process
+ * destroy.c dtensor_cluster_destroy()
+ * whoami.c, whoami_slurm.c  rank, world size and host of this process
  */
 #ifndef DTN_CLUSTER_H
 #define DTN_CLUSTER_H
@@ -142,6 +143,14 @@ int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
 /* Defaults of a [transport] section. */
 void dtn_transport_defaults(struct dtn_transport_conf *conf);
 
+/* -------------------------------------------------------------- plan.c --- */
+
+/* The seed of a rank: base + stride * index modulo 2^64, where index numbers
+ * its coordinates in the distinct dims, the first listed fastest.  Outside the
+ * mesh it is base.  Meaningful when cluster->seed.given.
+ */
+uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank);
+
 /* ---------------------------------------------------------- canonical.c --- */
 
 /* The parsed meaning, one "[section] key = value\n" line for each key, keys
@@ -162,13 +171,18 @@ char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
 
 /* ----------------------------------------------------------- hostlist.c --- */
 
-/* Expand "n[01-03,7]-ib,x" strictly: see dtensor-cluster(5).  On failure *why
+/* Expand "n[01-03,07]-ib,x" strictly: see dtensor-cluster(5).  On failure *why
  * is the end of a sentence: `range "2-1" in "n[2-1]" runs backwards; expected
  * 1-2`.  Owns: *namesp is the caller's, for dtn_hostlist_free().
  */
 int dtn_hostlist_expand(const char *text, char ***namesp, int *np, char *why,
                         size_t why_size);
 void dtn_hostlist_free(char **names, int n);
+
+/* The other way, for messages: {n1,n2,n3,x} is "n[1-3],x"; cut with "..." .
+ * Returns `buf`, which has room for at least 4 bytes.
+ */
+char *dtn_hostlist_format(char *const names[], int n, char *buf, size_t size);
 
 /* Expand "2(x3),1" to 2 2 2 1; *countsp is the caller's, for free(). */
 int dtn_counts_expand(const char *text, int **countsp, int *np, char *why,

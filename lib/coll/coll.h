@@ -1,13 +1,16 @@
 /* coll.h - L3: collectives as data
  *
  * sched.c     the schedule: an array of steps; building and printing it
- * check.c     the checker: proves a set of schedules, one per rank, right
- * ring.c tree.c direct.c exchange.c   emitters: pure functions from a
- *             description of the call to one rank's schedule
+ * check.c     the checker: proves a set of schedules, one per rank, right;
+ *             check_steps.c and check_cells.c are its steps and memory
+ * carry.c direct.c ring.c tree.c exchange.c   emitters: pure functions from
+ *             a description of the call to one rank's schedule; emit.c and
+ *             emit.h cut buffers into blocks for them
  * choose.c    which emitter for which call
  * exec.c      the executor: runs a schedule over the transports
  * plans.c     schedules already made, by call
- * coll.c      dtensor_allreduce() and its kin
+ * coll.c      one call: checks, plan, run
+ * fingerprint.c  what a rank is doing, in 32 bits
  *
  * To add a collective or an algorithm: write an emitter, list it in choose.c,
  * and it is proven by test_check, run by test_coll and shown by dtensor-bench.
@@ -50,15 +53,20 @@ enum dtn_tag {
  *   WAIT    sender      own, if CARRY                take its next signal
  *   COPY                own           any rank's     dst = src
  *   REDUCE              own           any rank's     dst = dst op src
- *   FOLD                own           rank ignored   dst = src of rank 0 op src
+ *   FOLD                own           rank -1        dst = src of rank 0 op src
  *                                                    of rank 1 op ...
- *   SCALE               own                          dst /= n (finishes AVG)
+ *   FOLD                own           own            dst = slot 0 op slot 1 op
+ *                                                    ...: n slots of `bytes`
+ *                                                    one after another
+ *   SCALE               own                          dst /= divisor (ends AVG)
  *   NEUTRAL             own                          dst = neutral element
  *
  * COPY, REDUCE and FOLD with a `src` on another rank load through a mapped
  * pointer: only where transports map.  They need the owner's READY before and
  * must be followed by a signal to the owner, after which it may reuse or
- * return the memory; a PUT needs the receiver's READY before.
+ * return the memory; a PUT needs the receiver's READY before.  Source and
+ * destination do not overlap, or they are the very same bytes (a call in
+ * place): such a COPY does nothing at all, so that peers may be reading.
  */
 enum dtn_op {
     DTN_OP_PUT, DTN_OP_FLUSH, DTN_OP_SIGNAL, DTN_OP_WAIT, DTN_OP_COPY,
@@ -78,12 +86,14 @@ struct dtn_step {
 struct dtn_sched {
     int n;                        /* ranks in the group                        */
     int me;
+    int divisor;                  /* of SCALE: n unless an emitter says else   */
     enum dtensor_dtype dtype;
     enum dtensor_redop redop;
     const char *name;             /* "allreduce ring": static                  */
     size_t bytes[DTN_NSPACES];    /* size of each space on this rank           */
     bool exposed[DTN_NSPACES];    /* peers read or write it on this rank       */
-    bool needs_map;               /* some step loads from a peer               */
+    bool needs_map;               /* some step loads from a peer: set by the   */
+                                  /* functions that append it                  */
     int nsteps, steps_capacity;
     struct dtn_step *steps;
     int nboxes, boxes_capacity;
@@ -116,7 +126,7 @@ void dtn_sched_copy_box(struct dtn_sched *sched, struct dtn_span dst,
 void dtn_sched_reduce_box(struct dtn_sched *sched, struct dtn_span dst,
                           struct dtn_span src, const struct dtn_box *box);
 void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
-                    enum dtn_space space, size_t offset, size_t bytes);
+                    struct dtn_span src, size_t bytes);    /* of each source   */
 void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
                      size_t bytes);
 void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
@@ -128,31 +138,42 @@ int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err);
 /* One step a line, for people and golden tests. */
 void dtn_sched_print(const struct dtn_sched *sched, FILE *stream);
 
+/* One step, without its number: "put     -> 1  OUT+64 <- OUT+0  64 bytes". */
+char *dtn_step_text(const struct dtn_sched *sched, const struct dtn_step *step,
+                    char *buf, size_t size);
+
 /* -------------------------------------------------------------- checker --- */
 
 /* Run the schedules of all n ranks on symbolic elements, `rounds` times in a
- * row, in every order the signals allow, without any transport.  Proves: no
+ * row, for every order the signals allow, without any transport.  Proves: no
  * deadlock with queues of DTN_QUEUE_DEPTH; no read of a byte before the
  * signal that orders it after its write, no unordered pair of accesses; no
  * access outside a space, or to a space not exposed, or before READY; put
  * sources untouched until flushed; no peer touches a rank's memory after its
  * last step; tags match.  Then calls `expect` for every OUT element.
  *
- * Symbolic element: how often input element `index` of each rank's IN is in
- * it, as a bit set of ranks (no rank twice), or undefined.
+ * Symbolic element: which ranks' element `index` of IN is in it, as a bit set
+ * (reducing the same rank in twice is refused), or undefined.  `tree` is a
+ * hash of the order in which they were put together: equal trees, equal bits.
  */
+#define DTN_CHECK_RANKS_MAX 256
 struct dtn_cell {
     bool defined;
-    uint32_t ranks[8];            /* bit r: rank r contributed (n <= 256)      */
-    int64_t index;                /* element of IN it came from                */
     bool scaled;
+    uint32_t ranks[DTN_CHECK_RANKS_MAX / 32];  /* bit r: rank r contributed    */
+    int64_t index;                /* of IN; -1: neutral, no rank is in it      */
+    uint64_t tree;
 };
 typedef bool dtn_expect_f(int rank, size_t elem, const struct dtn_cell *cell,
                           const void *arg);
 
-/* 0, or EINVAL with the first violation in words: which rank, step, bytes. */
+/* 0, or EINVAL with the first violation in words: which rank, step, bytes.
+ * alias NULL: IN and OUT are apart; else in place: OUT begins alias[r] bytes
+ * after IN on rank r (0 for allreduce; less than 0 for allgather).
+ */
 int dtn_check(const struct dtn_sched scheds[], int n, int rounds,
-              dtn_expect_f *expect, const void *arg, struct dtensor_error *err);
+              const int64_t alias[], dtn_expect_f *expect, const void *arg,
+              struct dtensor_error *err);
 
 /* ------------------------------------------------------------- emitters --- */
 
@@ -186,9 +207,16 @@ struct dtn_emitter {
     enum dtn_coll coll;
     enum dtn_algorithm algorithm;
     bool needs_map;               /* only where every pair of ranks maps       */
+    size_t max_bytes;             /* of dtn_call_edge_bytes()                  */
     dtn_emit_f *emit;
 };
 extern const struct dtn_emitter dtn_emitters[];    /* choose.c; emit NULL ends */
+
+/* The most that goes from one rank to another: `count`, or the largest block. */
+size_t dtn_call_edge_bytes(const struct dtn_call *call);
+
+/* The size of the call as [tuning] means it: of the largest buffer of a rank. */
+size_t dtn_call_bytes(const struct dtn_call *call);
 
 const char *dtn_coll_name(enum dtn_coll coll);
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm);
@@ -207,6 +235,9 @@ struct dtn_piece {
     int receiver;
     size_t src_offset;            /* of its first element, in elements         */
     size_t dst_offset;
+    size_t slot;                  /* where its elements, flat, are put in the  */
+                                  /* receiver's TMP: apart from the slots of   */
+                                  /* all that the receiver gets from anyone    */
     bool accumulate;              /* dst op= src; else dst = src               */
     struct dtn_box box;
 };
@@ -232,8 +263,10 @@ struct dtn_exchange {
 };
 
 /* Emit it: from ranks that map (mapped[source]) each piece is loaded straight
- * from the source's IN into OUT; from others it is packed by the source, put
- * into TMP, and unpacked.  Mapping is symmetric.
+ * from the source's IN into OUT; from others it is put by the source, packed
+ * if it does not lie flat, straight into OUT if it lies flat there and does
+ * not accumulate, else into TMP and unpacked.  Mapping is symmetric; what
+ * does not accumulate does not overlap.
  */
 int dtn_emit_exchange(const struct dtn_exchange *exchange, const bool mapped[],
                       struct dtn_sched *sched, struct dtensor_error *err);
@@ -271,6 +304,16 @@ char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size);
  * not wanted) gets it for each position against the own one.
  */
 bool dtn_group_mapped(const struct dtn_group *group, bool mapped[]);
+
+/* The name of the wire it uses: "shm", "tcp", ..., or "shm+net" for both. */
+const char *dtn_group_wire(const struct dtn_group *group);
+
+/* Check the arguments and carry out the call; n and me are filled in here.
+ * The group's ranks array identifies it: it must live as long as the context.
+ * Collective, blocks, errors: as the public function of that name.
+ */
+int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
+                 const void *in, void *out, struct dtensor_error *err);
 
 /* Free the context's plans. */
 void dtn_plans_destroy(struct dtn_plans *plans);

@@ -1,9 +1,13 @@
 /* net.h - L2: how the ranks of a job find each other, and the context
  *
  * frame.c   length-prefixed frames on a stream socket
- * boot.c    the bootstrap: an allgather of blobs over a tree of sockets
+ * boot.c    the bootstrap: an allgather of blobs over a tree of sockets; its
+ *           parts are listed in boot.h
  * ctx.c     the context: cluster, arena, transports, peers
- * wait.c    waiting for a peer without hanging; poisoning
+ * wire.c    opening the transports and connecting to peers
+ * await.c   waiting for a peer without hanging; poisoning
+ * memory.c  dtensor_alloc() and staging
+ * query.c   dtensor_rank() and its kin
  */
 #ifndef DTN_NET_H
 #define DTN_NET_H
@@ -31,7 +35,8 @@ struct dtn_boot_args {
 /* Connect, compare identities, agree that everyone is there.
  *
  * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
- * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept.
+ * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept, but
+ *         its cluster and log must last until then.
  * Errors: ETIME      names the missing ranks and their hosts
  *         EMISMATCH  names the odd rank and the key
  *         EPEER      a rank closed its connection
@@ -92,16 +97,20 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
 void dtn_ctx_close(struct dtensor_ctx *ctx);
 
-/* Be connected to `peer`.  Both sides must call.   Blocks: until connected.
+/* Be connected to all of these world ranks (itself among them is fine).  Both
+ * sides of every pair must call.   Blocks: until connected.
  * Errors: EPEER, ETIME, ESYS
  */
-int dtn_ctx_connect(struct dtensor_ctx *ctx, int peer,
+int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                     struct dtensor_error *err);
 
 /* A staging buffer of at least `size` bytes in the arena, `which` 0 or 1;
  * NULL when memory is exhausted.  Valid until the next call for `which`.
  */
 void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
+
+/* Index in cluster->hosts of the host of a world rank. */
+int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank);
 
 /* "rank 3 on n1": for messages. */
 char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
@@ -117,6 +126,11 @@ int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
 int dtn_flush(struct dtensor_ctx *ctx, int peer);
 int dtn_signal(struct dtensor_ctx *ctx, int peer,
                const struct dtn_signal *signal);
+
+/* One turn of waiting for `peer`: let the transports move, pause, look around
+ * when it is time.  0: go on waiting.
+ */
+int dtn_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 
 /* The next signal from peer; consume it with dtn_consume(). */
 int dtn_await(struct dtensor_ctx *ctx, int peer,

@@ -4,7 +4,9 @@
  * placement.c   S(0), R, P(sum): text and checks
  * layout.c      which box of the global tensor a rank holds
  * pieces.c      which boxes go from whom to whom between two specs
- * redist.c      redistribute plans: phases, made once per pair of specs, run
+ * phases.c      which collectives lead from one spec to another
+ * redist*.c     redistribute plans: made once per pair of specs, run
+ * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  * init.c        dtensor_init(), dtensor_fini()
  */
@@ -31,6 +33,23 @@ void dtn_meshes_destroy(struct dtn_meshes *meshes);
 /* The coordinate of position `index` (0..size-1) of the mesh. */
 void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[]);
 
+/* The sub-mesh of the dimensions in the bit set `dims` that contains this
+ * rank, or outside the mesh its first rank.   Errors: ENOMEM
+ */
+int dtn_mesh_sub(const struct dtensor_mesh *mesh, unsigned dims,
+                 const struct dtensor_mesh **meshp, struct dtensor_error *err);
+
+/* "world(dp=2,tp=4)": for people.  Returns `buf`. */
+char *dtn_mesh_format(const struct dtensor_mesh *mesh, char *buf, size_t size);
+
+/* ------------------------------------------------------ placement.c --- */
+
+/* The reduction its Partial placements wait for, or -1 when it has none. */
+int dtn_spec_partial(const struct dtensor_spec *spec);
+
+/* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
+char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
+
 /* ----------------------------------------------------------- layout.c --- */
 
 /* The chunk rule: rank `r` of `n` holds [*start, *start + *size) of N. */
@@ -46,6 +65,13 @@ void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
 int64_t dtn_numel(int ndim, const int64_t shape[]);
 int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);
 
+/* Row-major strides of a shape, in elements. */
+void dtn_strides(int ndim, const int64_t shape[], int64_t stride[]);
+
+/* Fields that mean nothing for a kind do not count. */
+bool dtn_placement_equal(const struct dtensor_placement *a,
+                         const struct dtensor_placement *b);
+
 /* Same mesh, dtype, shape (placements may differ). */
 bool dtn_spec_congruent(const struct dtensor_spec *a,
                         const struct dtensor_spec *b);
@@ -54,29 +80,85 @@ bool dtn_spec_equal(const struct dtensor_spec *a,
 
 /* ----------------------------------------------------------- pieces.c --- */
 
-/* The pieces position `receiver` needs to turn its part of `src` into its
- * part of `dst`, in the order of application; appended to *piecesp, a growing
- * array the caller frees.  For each mesh dimension, which coordinates to take
- * from:
+/* Which coordinates a receiver takes from along each mesh dimension:
  *   dst is P              only the own one (a term stays where it is)
  *   src is R              only the own one (it is there already)
  *   src is S              all whose box meets the receiver's
  *   src is P, dst not     all, reduced in coordinate order
+ *
+ * Write the one piece that goes from position `source` to `receiver`; false
+ * when none does.  It accumulates unless it is the first term.  Applied with
+ * ascending source, terms are reduced in coordinate order; without terms any
+ * order will do.
  */
-int dtn_pieces(const struct dtensor_spec *src, const struct dtensor_spec *dst,
-               int receiver, struct dtn_piece **piecesp, int *np,
-               struct dtensor_error *err);
+bool dtn_piece_between(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int source,
+                       int receiver, struct dtn_piece *piece);
+
+/* ----------------------------------------------------------- phases.c --- */
+
+/* One collective on the way from a spec to another. */
+enum dtn_phase_kind {
+    DTN_PHASE_EXCHANGE,           /* the pieces from src to dst                */
+    DTN_PHASE_REDUCE,             /* allreduce of the flat local part: src P,  */
+                                  /* dst R, along the mesh dimensions `dims`   */
+    DTN_PHASE_BROADCAST           /* of the flat local part, from coordinate 0 */
+                                  /* of `dims`; in place                       */
+};
+
+struct dtn_phase {
+    enum dtn_phase_kind kind;
+    struct dtensor_spec src;
+    struct dtensor_spec dst;
+    unsigned dims;                /* bit set of mesh dimensions                */
+    enum dtensor_redop redop;     /* folds terms and makes neutral elements;   */
+                                  /* AVG travels as SUM and is divided last    */
+    bool neutral;                 /* EXCHANGE: `dst` starts neutral            */
+    unsigned keepers;             /* EXCHANGE: along the dimensions in this    */
+                                  /* set only coordinate 0 gets anything       */
+    int divide;                   /* then the result is divided by this, and   */
+    int multiply;                 /* multiplied by this; 1: not                */
+};
+#define DTN_MAX_PHASES 3
+
+/* The phase that is one exchange from src to dst, which have no two different
+ * reductions between them.
+ */
+struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
+                                    const struct dtensor_spec *dst);
+
+/* The phases from src to dst, congruent and checked; returns how many: 0 when
+ * every rank's part stays as it is.
+ */
+int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
+               struct dtn_phase phase[DTN_MAX_PHASES]);
+
+/* The phases that bring a whole array from one position to dst; `src` of the
+ * exchange is all R.  `apart`: not every pair of ranks maps, so that the array
+ * should leave its rank once, not once for each replica.
+ */
+int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
+                       struct dtn_phase phase[DTN_MAX_PHASES]);
+
+/* Are terms folded in this exchange? */
+bool dtn_phase_folds(const struct dtn_phase *phase);
+
+/* Does this position get nothing in the exchange, except neutral elements? */
+bool dtn_phase_idle(const struct dtn_phase *phase, int index);
 
 /* ----------------------------------------------------------- redist.c --- */
 
 /* Bring `in`, this rank's part of `src`, to `out`, its part of `dst`.  Plans
- * are made at the first use of a pair of specs and kept.
+ * are made at the first use of a pair of specs and kept.  Ranks outside the
+ * mesh do nothing.
  */
 int dtn_redistribute(const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, const void *in, void *out,
                      struct dtensor_error *err);
 
-/* Bring `full`, a whole row-major array on position `root`, to `out`. */
+/* Bring `full`, a whole row-major array on position `root`, to `out`; root -1:
+ * on every rank.
+ */
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
 

@@ -15,8 +15,19 @@ struct dtensor {
     void *local;                  /* in the arena, or NULL when bytes is 0     */
 };
 
-/* A tensor whose local part has unspecified content. */
+/* A tensor whose local part has unspecified content.
+ * Errors: EINVAL  the spec; ENOMEM
+ */
 int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
                       struct dtensor_error *err);
+
+/* The same as a part of a collective call: the peers of a rank that has no
+ * memory are told, for they will wait for it.
+ */
+int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
+                          struct dtensor_error *err);
+
+/* Elements of the local part. */
+size_t dtn_tensor_count(const struct dtensor *t);
 
 #endif

@@ -1,0 +1,393 @@
+/* box.c - boxes of elements, from one array to another
+ *
+ * A box of 4 rows of 1024 f32 out of an array with rows of 4096 is 4 memcpy of
+ * 4 KiB; the same box when both arrays have rows of 1024 is one of 16 KiB:
+ * first dimensions that lie flat are merged.  What remains is walked by an
+ * odometer over the outer dimensions, with a loop over the two innermost ones
+ * inside: the *plane*.  Its unit is a run of bytes that are neighbours on both
+ * sides; runs of 1 to 64 bytes, powers of two, have a loop of their own, so
+ * that 2 f32 are moved as one load and one store.  A plane that transposes
+ * goes tile by tile, so that the lines of both sides stay in the first cache.
+ */
+#include "base/base.h"
+
+#include <string.h>
+
+enum {
+    TILE_BYTES = 64,               /* side of a tile: a line of 64 bytes ...  */
+    TILE_LEAST = 8,                /* ... but at least 8 runs                 */
+    PIECE_BYTES = 4096,            /* of a box reduced through packed buffers */
+    ROW_LEAST_BYTES = 128          /* of a row worth a dtn_reduce() of its own*/
+};
+
+/* ----------------------------------------------------------- coalesce --- */
+
+static void box_drop(struct dtn_box *box, int d)
+{
+    box->ndim--;
+    for (; d < box->ndim; d++) {
+        box->size[d] = box->size[d + 1];
+        box->dst_stride[d] = box->dst_stride[d + 1];
+        box->src_stride[d] = box->src_stride[d + 1];
+    }
+}
+
+static void box_swap(struct dtn_box *box, int a, int b)
+{
+    const int64_t size = box->size[a];
+    const int64_t dst_stride = box->dst_stride[a];
+    const int64_t src_stride = box->src_stride[a];
+
+    box->size[a] = box->size[b];
+    box->dst_stride[a] = box->dst_stride[b];
+    box->src_stride[a] = box->src_stride[b];
+    box->size[b] = size;
+    box->dst_stride[b] = dst_stride;
+    box->src_stride[b] = src_stride;
+}
+
+/* Is dimension d + 1 followed, on both sides, by the next step of d? */
+static bool box_flat(const struct dtn_box *box, int d)
+{
+    const int64_t n = box->size[d + 1];
+
+    return box->dst_stride[d] == n * box->dst_stride[d + 1] &&
+           box->src_stride[d] == n * box->src_stride[d + 1];
+}
+
+static bool box_empty(const struct dtn_box *box)
+{
+    for (int d = 0; d < box->ndim; d++)
+        if (box->size[d] == 0)
+            return true;
+    return false;
+}
+
+void dtn_box_coalesce(struct dtn_box *box)
+{
+    if (box_empty(box)) {
+        *box = (struct dtn_box){ .ndim = 1, .dst_stride = { 1 },
+                                 .src_stride = { 1 } };
+        return;
+    }
+    for (int d = box->ndim - 1; d >= 0; d--)
+        if (box->size[d] == 1)
+            box_drop(box, d);
+    for (int d = 1; d < box->ndim; d++)          /* dst's strides descending */
+        for (int e = d; e > 0 && box->dst_stride[e] > box->dst_stride[e - 1];
+             e--)
+            box_swap(box, e, e - 1);
+    for (int d = box->ndim - 2; d >= 0; d--) {
+        if (!box_flat(box, d))
+            continue;
+        box->size[d + 1] *= box->size[d];
+        box_drop(box, d);
+    }
+}
+
+int64_t dtn_box_count(const struct dtn_box *box)
+{
+    int64_t count = 1;
+
+    for (int d = 0; d < box->ndim; d++)
+        count *= box->size[d];
+    return count;
+}
+
+/* --------------------------------------------------------------- copy --- */
+
+/* The two innermost dimensions: strides in bytes, runs of `bytes`. */
+struct plane {
+    int64_t rows, cols;
+    int64_t dst_row, dst_col;
+    int64_t src_row, src_col;
+    size_t bytes;
+    int64_t tile;
+};
+
+typedef void plane_f(const struct plane *p, char *dst, const char *src);
+
+/* One tile of a plane, `bytes` a constant in all callers but one. */
+static inline void plane_tile(const struct plane *p, size_t bytes, char *dst,
+                              const char *src, int64_t rows, int64_t cols)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        char *to = dst + r * p->dst_row;
+        const char *from = src + r * p->src_row;
+
+        for (int64_t c = 0; c < cols; c++) {
+            memcpy(to, from, bytes);
+            to += p->dst_col;
+            from += p->src_col;
+        }
+    }
+}
+
+static inline void plane_tiles(const struct plane *p, size_t bytes, char *dst,
+                               const char *src)
+{
+    const int64_t t = p->tile;
+
+    for (int64_t r = 0; r < p->rows; r += t)
+        for (int64_t c = 0; c < p->cols; c += t)
+            plane_tile(p, bytes, dst + r * p->dst_row + c * p->dst_col,
+                       src + r * p->src_row + c * p->src_col,
+                       p->rows - r < t ? p->rows - r : t,
+                       p->cols - c < t ? p->cols - c : t);
+}
+
+static inline void plane_copy(const struct plane *p, size_t bytes, char *dst,
+                              const char *src)
+{
+    if (p->tile > 0)
+        plane_tiles(p, bytes, dst, src);
+    else
+        plane_tile(p, bytes, dst, src, p->rows, p->cols);
+}
+
+#define PLANE(bytes)                                                          \
+    static void plane_##bytes(const struct plane *p, char *dst,               \
+                              const char *src)                                \
+    {                                                                         \
+        plane_copy(p, bytes, dst, src);                                       \
+    }
+
+PLANE(1)
+PLANE(2)
+PLANE(4)
+PLANE(8)
+PLANE(16)
+PLANE(32)
+PLANE(64)
+
+static void plane_any(const struct plane *p, char *dst, const char *src)
+{
+    plane_copy(p, p->bytes, dst, src);
+}
+
+static plane_f *plane_find(size_t bytes)
+{
+    static const struct { size_t bytes; plane_f *copy; } planes[] = {
+        { 1, plane_1 }, { 2, plane_2 }, { 4, plane_4 }, { 8, plane_8 },
+        { 16, plane_16 }, { 32, plane_32 }, { 64, plane_64 }
+    };
+
+    for (size_t i = 0; i < DTN_COUNT(planes); i++)
+        if (planes[i].bytes == bytes)
+            return planes[i].copy;
+    return plane_any;
+}
+
+static void box_to_bytes(struct dtn_box *box, size_t elem_bytes)
+{
+    for (int d = 0; d < box->ndim; d++) {
+        box->dst_stride[d] *= (int64_t)elem_bytes;
+        box->src_stride[d] *= (int64_t)elem_bytes;
+    }
+}
+
+/* Elements along the last dimension, taken off the box, if they are neighbours
+ * on both sides; else 1.
+ */
+static size_t box_take_run(struct dtn_box *box)
+{
+    const int last = box->ndim - 1;
+
+    if (last < 0 || box->dst_stride[last] != 1 || box->src_stride[last] != 1)
+        return 1;
+    box->ndim--;
+    return (size_t)box->size[last];
+}
+
+/* The last dimension steps least in dst.  Where another steps least in src,
+ * bring it next to the last: those two make the plane that transposes.
+ */
+static bool box_choose_plane(struct dtn_box *box)
+{
+    const int last = box->ndim - 1;
+    int least = last;
+
+    for (int d = 0; d < last; d++)
+        if (box->src_stride[d] < box->src_stride[least])
+            least = d;
+    if (least == last)
+        return false;
+    for (; least < last - 1; least++)
+        box_swap(box, least, least + 1);
+    return true;
+}
+
+/* Take the plane off the end of the box. */
+static struct plane box_take_plane(struct dtn_box *box, size_t bytes)
+{
+    struct plane p = { .rows = 1, .cols = 1, .bytes = bytes };
+    int64_t tile = TILE_BYTES / (int64_t)bytes;
+    int d;
+
+    if (box->ndim >= 2 && box_choose_plane(box))
+        p.tile = tile < TILE_LEAST ? TILE_LEAST : tile;
+    if (box->ndim >= 1) {
+        d = --box->ndim;
+        p.cols = box->size[d];
+        p.dst_col = box->dst_stride[d];
+        p.src_col = box->src_stride[d];
+    }
+    if (box->ndim >= 1) {
+        d = --box->ndim;
+        p.rows = box->size[d];
+        p.dst_row = box->dst_stride[d];
+        p.src_row = box->src_stride[d];
+    }
+    return p;
+}
+
+/* An odometer over a box whose strides are in bytes. */
+struct walk {
+    const struct dtn_box *box;
+    int64_t index[DTENSOR_MAX_DIMS];
+    char *dst;
+    const char *src;
+};
+
+/* To the next element; false when that was the last. */
+static bool walk_next(struct walk *w)
+{
+    const struct dtn_box *box = w->box;
+
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        w->dst += box->dst_stride[d];
+        w->src += box->src_stride[d];
+        if (++w->index[d] < box->size[d])
+            return true;
+        w->dst -= box->size[d] * box->dst_stride[d];
+        w->src -= box->size[d] * box->src_stride[d];
+        w->index[d] = 0;
+    }
+    return false;
+}
+
+void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
+                  const void *src)
+{
+    struct dtn_box outer = *box;
+    struct walk walk = { .box = &outer, .dst = dst, .src = src };
+    struct plane plane;
+    plane_f *copy;
+    size_t bytes;
+
+    if (box_empty(box))
+        return;
+    dtn_box_coalesce(&outer);
+    bytes = elem_bytes * box_take_run(&outer);
+    box_to_bytes(&outer, elem_bytes);
+    plane = box_take_plane(&outer, bytes);
+    copy = plane_find(bytes);
+    do
+        copy(&plane, walk.dst, walk.src);
+    while (walk_next(&walk));
+}
+
+/* ------------------------------------------------------------- reduce --- */
+
+static void reduce_row(enum dtensor_dtype dtype, enum dtensor_redop op,
+                       void *dst, const void *src, size_t count)
+{
+    const void *both[] = { dst, src };
+
+    dtn_reduce(dtype, op, dst, both, 2, count);
+}
+
+/* A box of at most PIECE_BYTES: pack both sides, reduce, put back. */
+static void reduce_piece(const struct dtn_box *box, enum dtensor_dtype dtype,
+                         enum dtensor_redop op, char *dst, const char *src)
+{
+    _Alignas(DTN_CACHE_LINE) char left[PIECE_BYTES], right[PIECE_BYTES];
+    const size_t size = dtensor_dtype_size(dtype);
+    struct dtn_box from_dst = *box, from_src = *box, to_dst = *box;
+    int64_t packed = 1;
+
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        from_src.dst_stride[d] = packed;
+        from_dst.dst_stride[d] = packed;
+        from_dst.src_stride[d] = box->dst_stride[d];
+        to_dst.src_stride[d] = packed;
+        packed *= box->size[d];
+    }
+    dtn_box_copy(&from_dst, size, left, dst);
+    dtn_box_copy(&from_src, size, right, src);
+    reduce_row(dtype, op, left, right, (size_t)packed);
+    dtn_box_copy(&to_dst, size, dst, left);
+}
+
+/* Cut dimension d of the piece into parts that fit the buffers. */
+static void reduce_parts(struct dtn_box *piece, enum dtensor_dtype dtype,
+                         enum dtensor_redop op, char *dst, const char *src)
+{
+    const int64_t size = (int64_t)dtensor_dtype_size(dtype);
+    const int64_t whole = piece->size[0];
+    const int64_t inner = dtn_box_count(piece) / whole;
+    const int64_t most = PIECE_BYTES / size / inner;
+
+    for (int64_t i = 0; i < whole; i += most) {
+        piece->size[0] = whole - i < most ? whole - i : most;
+        reduce_piece(piece, dtype, op, dst + i * piece->dst_stride[0] * size,
+                     src + i * piece->src_stride[0] * size);
+    }
+    piece->size[0] = whole;
+}
+
+/* Split off the inner dimensions of the box that together fit the buffers,
+ * and one more that will be cut; strides of `outer` become bytes.
+ */
+static void box_split(struct dtn_box *outer, size_t elem_bytes,
+                      struct dtn_box *inner)
+{
+    int64_t bytes = (int64_t)elem_bytes;
+    int d = outer->ndim - 1;
+
+    for (; d > 0 && bytes * outer->size[d] <= PIECE_BYTES; d--)
+        bytes *= outer->size[d];
+    *inner = (struct dtn_box){ .ndim = outer->ndim - d };
+    for (int e = 0; e < inner->ndim; e++) {
+        inner->size[e] = outer->size[d + e];
+        inner->dst_stride[e] = outer->dst_stride[d + e];
+        inner->src_stride[e] = outer->src_stride[d + e];
+    }
+    outer->ndim = d;
+    box_to_bytes(outer, elem_bytes);
+}
+
+static bool box_has_rows(const struct dtn_box *box, size_t elem_bytes)
+{
+    const int last = box->ndim - 1;
+
+    return last < 0 ||
+           (box->dst_stride[last] == 1 && box->src_stride[last] == 1 &&
+            (last == 0 ||
+             box->size[last] * (int64_t)elem_bytes >= ROW_LEAST_BYTES));
+}
+
+void dtn_box_reduce(const struct dtn_box *box, enum dtensor_dtype dtype,
+                    enum dtensor_redop op, void *dst, const void *src)
+{
+    const size_t size = dtensor_dtype_size(dtype);
+    struct dtn_box outer = *box, inner;
+    struct walk walk = { .box = &outer, .dst = dst, .src = src };
+    size_t run;
+
+    if (box_empty(box))
+        return;
+    dtn_box_coalesce(&outer);
+    if (box_has_rows(&outer, size)) {
+        run = box_take_run(&outer);
+        box_to_bytes(&outer, size);
+        do
+            reduce_row(dtype, op, walk.dst, walk.src, run);
+        while (walk_next(&walk));
+        return;
+    }
+    box_split(&outer, size, &inner);
+    do
+        reduce_parts(&inner, dtype, op, walk.dst, walk.src);
+    while (walk_next(&walk));
+}

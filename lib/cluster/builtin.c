@@ -1,0 +1,175 @@
+/* builtin.c - the clusters that need no file
+ *
+ * Where the launcher has said how many ranks there are and where, there is
+ * nothing left to write into a file: the hosts follow, the transport has its
+ * defaults, and one mesh "world" of one dimension "world" covers all ranks.  A
+ * Slurm step with SLURM_STEP_NODELIST=n[0-2], SLURM_STEP_TASKS_PER_NODE=2(x2),1
+ * is ranks 0-1 on n0, 2-3 on n1 and 4 on n2: two [nodes] sections, one for the
+ * hosts with two ranks and one for those with one.
+ */
+#include "cluster/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void dtn_transport_defaults(struct dtn_transport_conf *conf)
+{
+    *conf = (struct dtn_transport_conf){
+        .intra_node = DTN_WIRE_SHM,
+        .inter_node = DTN_WIRE_TCP,
+        .port = 17800,
+        .mtu = -1,
+        .traffic_class = -1,
+        .service_level = -1,
+        .qp_per_peer = -1,
+        .retry_count = 6,
+        .rnr_retry = -1,
+        .timeout = -1,
+        .eager_limit_bytes = 8 << 10,
+        .chunk_bytes = 512 << 10,
+        .connect_timeout_ns = 60 * INT64_C(1000000000),
+        .op_timeout_ns = 10 * 60 * INT64_C(1000000000),
+        .heartbeat_ns = 1 * INT64_C(1000000000),
+        .dead_after_ns = 10 * INT64_C(1000000000),
+    };
+}
+
+/* ------------------------------------------------------------ building --- */
+
+/* The [nodes] section of hosts with `nranks` ranks, made when it is new.  There
+ * is room: one for each host.
+ */
+static int builtin_nodes(struct dtensor_cluster *c, int nranks)
+{
+    int i;
+
+    for (i = 0; i < c->nnodes; i++)
+        if (c->nodes[i].nranks == nranks)
+            return i;
+    c->nodes[i].nranks = nranks;
+    c->nodes[i].gid_index = -1;
+    snprintf(c->nodes[i].name, sizeof c->nodes[i].name, "ranks-%d", nranks);
+    c->nnodes++;
+    return i;
+}
+
+/* A cluster with room for `nhosts` hosts and none in it; NULL: no memory. */
+static struct dtensor_cluster *builtin_create(const char *name, int nhosts)
+{
+    struct dtensor_cluster *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    snprintf(c->name, sizeof c->name, "%s", name);
+    c->path = strdup("built-in");
+    c->hosts = calloc((size_t)nhosts, sizeof *c->hosts);
+    c->nodes = calloc((size_t)nhosts, sizeof *c->nodes);
+    c->meshes = calloc(1, sizeof *c->meshes);
+    dtn_transport_defaults(&c->transport);
+    c->seed.stride = 1;
+    c->seed.mesh = -1;
+    c->redistribute.max_scratch_bytes = 256 << 20;
+    c->redistribute.pipeline_bytes = 4 << 20;
+    if (c->path && c->hosts && c->nodes && c->meshes)
+        return c;
+    dtensor_cluster_destroy(c);
+    return NULL;
+}
+
+static bool builtin_add(struct dtensor_cluster *c, const char *name,
+                        const char *address, int nranks)
+{
+    struct dtn_host *host = &c->hosts[c->nhosts++];
+
+    host->name = strdup(name);
+    host->address = strdup(address);
+    host->first_rank = c->world_size;
+    host->nranks = nranks;
+    host->nodes = builtin_nodes(c, nranks);
+    c->world_size += nranks;
+    return host->name && host->address;
+}
+
+static bool builtin_mesh(struct dtensor_cluster *c)
+{
+    struct dtn_mesh_def *mesh = &c->meshes[0];
+
+    c->nmeshes = 1;
+    strcpy(mesh->name, "world");
+    strcpy(mesh->dim_name[0], "world");
+    mesh->ndim = 1;
+    mesh->size[0] = c->world_size;
+    mesh->nranks = c->world_size;
+    mesh->ranks = malloc((size_t)c->world_size * sizeof *mesh->ranks);
+    for (int r = 0; mesh->ranks && r < c->world_size; r++)
+        mesh->ranks[r] = r;
+    return mesh->ranks != NULL;
+}
+
+/* ------------------------------------------------------------- clusters --- */
+
+int dtn_cluster_local(const char *host, int nranks,
+                      struct dtensor_cluster **clusterp,
+                      struct dtensor_error *err)
+{
+    struct dtensor_cluster *c;
+
+    if (nranks < 1 || nranks > DTN_MAX_LOCAL)
+        return dtn_fail(err, DTENSOR_EINVAL, "cluster: %d ranks on one host, "
+                        "expected 1 to %d", nranks, DTN_MAX_LOCAL);
+    c = builtin_create("local", 1);
+    if (!c || !builtin_add(c, host, "127.0.0.1", nranks) || !builtin_mesh(c)) {
+        dtensor_cluster_destroy(c);
+        return dtn_fail_nomem(err, "cluster", sizeof *c);
+    }
+    *clusterp = c;
+    return 0;
+}
+
+static int builtin_step(char **names, const int counts[], int nhosts,
+                        struct dtensor_cluster **clusterp,
+                        struct dtensor_error *err)
+{
+    struct dtensor_cluster *c = builtin_create("slurm", nhosts);
+    bool good = c != NULL;
+
+    for (int i = 0; i < nhosts && good; i++)
+        good = builtin_add(c, names[i], names[i], counts[i]);
+    if (!good || !builtin_mesh(c)) {
+        dtensor_cluster_destroy(c);
+        return dtn_fail_nomem(err, "cluster", (size_t)nhosts * sizeof *c->hosts);
+    }
+    *clusterp = c;
+    return 0;
+}
+
+int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
+                           struct dtensor_error *err)
+{
+    const char *list = getenv("SLURM_STEP_NODELIST");
+    const char *tasks = getenv("SLURM_STEP_TASKS_PER_NODE");
+    char **names = NULL, why[300];
+    int *counts = NULL, nnames = 0, ncounts = 0, rc;
+
+    if (!list || !tasks)
+        return dtn_fail(err, DTENSOR_ECONF, "%s is not set: start the program "
+                        "with srun, or name a cluster file in DTN_CLUSTER",
+                        list ? "SLURM_STEP_TASKS_PER_NODE"
+                             : "SLURM_STEP_NODELIST");
+    rc = dtn_hostlist_expand(list, &names, &nnames, why, sizeof why);
+    if (rc)
+        return dtn_fail(err, rc, "SLURM_STEP_NODELIST: %s", why);
+    rc = dtn_counts_expand(tasks, &counts, &ncounts, why, sizeof why);
+    if (rc)
+        rc = dtn_fail(err, rc, "SLURM_STEP_TASKS_PER_NODE: %s", why);
+    else if (ncounts != nnames)
+        rc = dtn_fail(err, DTENSOR_ECONF, "SLURM_STEP_TASKS_PER_NODE is \"%s\", "
+                      "for %d nodes, but SLURM_STEP_NODELIST is \"%.200s\", %d "
+                      "nodes: start the program with srun", tasks, ncounts,
+                      list, nnames);
+    else
+        rc = builtin_step(names, counts, nnames, clusterp, err);
+    free(counts);
+    dtn_hostlist_free(names, nnames);
+    return rc;
+}

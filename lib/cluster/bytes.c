@@ -1,0 +1,156 @@
+/* bytes.c - a cluster file as bytes, taken with care
+ *
+ * What a path names may be a directory (which inih reads as an empty file), a
+ * FIFO that never answers, or 40 GB.  So: open without waiting, look at what
+ * was opened rather than at its name, and read at most 1 MiB + 1 byte.
+ * Symbolic links are followed, for `current.ini -> gpu-2026.ini` is ordinary;
+ * what counts is who may write to the file at their end.
+ */
+#include "cluster/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A system call failed: report it, and it is the error. */
+static int bytes_fail_sys(struct dtn_findings *findings, const char *what,
+                          struct dtensor_error *err)
+{
+    int saved = errno;
+
+    dtn_finding(findings, 0, "cannot %s: %m", what);
+    dtn_findings_flush(findings, NULL);
+    return dtn_fail_sys(err, saved, "%s: error: cannot %s: %m", findings->path,
+                        what);
+}
+
+/* Is it a file a cluster may be described in?  Strangers who can write to it
+ * can send this job's bytes elsewhere: worth a warning, but shared project
+ * files and file systems without owners are ordinary, so not a refusal.
+ */
+static bool bytes_trusted(int fd, struct dtn_findings *findings)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0) {
+        dtn_finding(findings, 0, "cannot look at it: %m");
+        return false;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        dtn_finding(findings, 0, "is %s; expected a regular file",
+                    S_ISDIR(st.st_mode) ? "a directory" :
+                    S_ISFIFO(st.st_mode) ? "a FIFO" : "a device or socket");
+        return false;
+    }
+    if (st.st_uid != 0 && st.st_uid != geteuid())
+        dtn_finding_warn(findings, 0, "belongs to user %u; expected you or "
+                         "root", (unsigned)st.st_uid);
+    if (st.st_mode & S_IWOTH)
+        dtn_finding_warn(findings, 0, "everybody may write to it; expected "
+                         "chmod o-w");
+    return true;
+}
+
+/* Read up to `max` bytes, fewer only at the end of the file; -1: errno. */
+static ssize_t bytes_load(int fd, char *bytes, size_t max)
+{
+    size_t used = 0;
+    ssize_t n;
+
+    while (used < max) {
+        n = read(fd, bytes + used, max - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        used += (size_t)n;
+    }
+    return (ssize_t)used;
+}
+
+static int bytes_take(int fd, struct dtn_findings *findings, char **bytesp,
+                      size_t *np, struct dtensor_error *err)
+{
+    char *bytes;
+    ssize_t n;
+
+    if (!bytes_trusted(fd, findings))
+        return dtn_findings_flush(findings, err);
+    bytes = malloc(DTN_FILE_MAX + 1);
+    if (!bytes)
+        return dtn_fail_nomem(err, findings->path, DTN_FILE_MAX + 1);
+    n = bytes_load(fd, bytes, DTN_FILE_MAX + 1);
+    if (n < 0) {
+        free(bytes);
+        return bytes_fail_sys(findings, "read", err);
+    }
+    if (n > DTN_FILE_MAX) {
+        free(bytes);
+        dtn_finding(findings, 0, "has more than %d bytes; expected a cluster "
+                    "file", DTN_FILE_MAX);
+        return dtn_findings_flush(findings, err);
+    }
+    bytes[n] = '\0';
+    *bytesp = bytes;
+    *np = (size_t)n;
+    return 0;
+}
+
+int dtn_bytes_read(struct dtn_findings *findings, char **bytesp, size_t *np,
+                   struct dtensor_error *err)
+{
+    int fd = open(findings->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int rc;
+
+    if (fd < 0)
+        return bytes_fail_sys(findings, "open", err);
+    rc = bytes_take(fd, findings, bytesp, np, err);
+    close(fd);
+    return rc;
+}
+
+/* Length of the UTF-8 sequence at text[0..n-1], 0 when it is none or is an
+ * ASCII control character other than a tab.
+ */
+static size_t bytes_char(const unsigned char *text, size_t n)
+{
+    static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {
+        { 0xE0, 0xC0, 0x80 }, { 0xF0, 0xE0, 0x800 }, { 0xF8, 0xF0, 0x10000 }
+    };
+    uint32_t code;
+
+    if (text[0] < 0x80)
+        return text[0] == '\t' || (text[0] >= 0x20 && text[0] != 0x7F);
+    for (size_t i = 0; i < DTN_COUNT(forms); i++) {
+        if ((text[0] & forms[i].mask) != forms[i].lead)
+            continue;
+        if (n < i + 2)
+            return 0;
+        code = text[0] & (unsigned char)~forms[i].mask;
+        for (size_t k = 1; k < i + 2; k++) {
+            if ((text[k] & 0xC0) != 0x80)
+                return 0;
+            code = code << 6 | (text[k] & 0x3F);
+        }
+        return code >= forms[i].min && code <= 0x10FFFF &&
+               (code < 0xD800 || code > 0xDFFF) ? i + 2 : 0;
+    }
+    return 0;
+}
+
+int dtn_bytes_bad(const char *text, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t length;
+
+    for (size_t i = 0; i < n; i += length) {
+        length = bytes_char(p + i, n - i);
+        if (length == 0)
+            return p[i];
+    }
+    return -1;
+}

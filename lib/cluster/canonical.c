@@ -1,0 +1,302 @@
+/* canonical.c - what a cluster means, as text that can be compared
+ *
+ * Comments, blanks, the order of keys and the way a list is written do not
+ * matter: `chunk = 512K` and `chunk=524288` are both the line
+ * `[transport] chunk = 512K`, and n[1-2] is the two lines `[hosts] 0 = n1` and
+ * `[hosts] 1 = n2`.  So two files mean the same exactly when their texts are
+ * equal, 64 bits of hash tell ranks that they are, and the first line that
+ * differs tells people why they are not.
+ */
+#include "cluster/file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* The scalars of a section: its table says how. */
+static void canonical_scalars(FILE *out, enum dtn_kind_id kind,
+                              const char *title, const void *base)
+{
+    for (const struct dtn_key *key = dtn_kinds[kind].keys; key->name; key++) {
+        if (key->type == DTN_VALUE_OTHER)
+            continue;
+        fprintf(out, "[%s] %s = ", title, key->name);
+        dtn_value_print(key, base, out);
+        fputc('\n', out);
+    }
+}
+
+static void canonical_strings(FILE *out, const char *host, const char *key,
+                              char *const strings[], int n,
+                              const char *separator)
+{
+    fprintf(out, "[host %s] %s = ", host, key);
+    for (int i = 0; strings && i < n; i++)
+        fprintf(out, "%s%s", i ? separator : "", strings[i]);
+    fprintf(out, "%s\n", strings ? "" : "none");
+}
+
+/* By host and not by [nodes] section: how hosts are grouped has no meaning. */
+static void canonical_host(FILE *out, const struct dtensor_cluster *cluster,
+                           const struct dtn_host *host)
+{
+    const struct dtn_nodes *nodes = &cluster->nodes[host->nodes];
+    const char *name = host->name;
+
+    fprintf(out, "[host %s] address = %s\n", name, host->address);
+    fprintf(out, "[host %s] ranks = %d-%d\n", name, host->first_rank,
+            host->first_rank + host->nranks - 1);
+    fprintf(out, "[host %s] gpus = ", name);
+    if (nodes->gpus)
+        dtn_numbers_print(nodes->gpus, host->nranks, out);
+    fprintf(out, "%s\n", nodes->gpus ? "" : "none");
+    canonical_strings(out, name, "hca", nodes->hca, host->nranks, ",");
+    fprintf(out, "[host %s] gid_index = ", name);
+    if (nodes->gid_index >= 0)
+        fprintf(out, "%d\n", nodes->gid_index);
+    else
+        fputs("default\n", out);
+    if (nodes->cpus_numa)
+        fprintf(out, "[host %s] cpus = numa\n", name);
+    else
+        canonical_strings(out, name, "cpus", nodes->cpus, host->nranks, "|");
+}
+
+static int mesh_by_name(const void *a, const void *b)
+{
+    const struct dtn_mesh_def *const *x = a, *const *y = b;
+
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static int plan_by_name(const void *a, const void *b)
+{
+    const struct dtn_plan_conf *const *x = a, *const *y = b;
+
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static void canonical_mesh(FILE *out, const struct dtn_mesh_def *mesh)
+{
+    fprintf(out, "[mesh \"%s\"] dims = ", mesh->name);
+    for (int d = 0; d < mesh->ndim; d++)
+        fprintf(out, "%s%s=%d", d ? "," : "", mesh->dim_name[d],
+                mesh->size[d]);
+    fprintf(out, "\n[mesh \"%s\"] ranks = ", mesh->name);
+    dtn_numbers_print(mesh->ranks, mesh->nranks, out);
+    fputc('\n', out);
+}
+
+static void canonical_seed(FILE *out, const struct dtensor_cluster *cluster)
+{
+    const struct dtn_seed_conf *seed = &cluster->seed;
+
+    if (!seed->given)
+        return;
+    canonical_scalars(out, DTN_KIND_SEED, "seed", seed);
+    fprintf(out, "[seed] mesh = %s\n[seed] distinct = ",
+            seed->mesh < 0 ? "none" : cluster->meshes[seed->mesh].name);
+    for (int i = 0; i < seed->ndistinct; i++)
+        fprintf(out, "%s%s", i ? "," : "",
+                cluster->meshes[seed->mesh].dim_name[seed->distinct[i]]);
+    fprintf(out, "%s\n", seed->ndistinct ? "" : "none");
+}
+
+static void canonical_tuning(FILE *out, const struct dtn_tuning tuning[])
+{
+    const struct dtn_key *keys = dtn_kinds[DTN_KIND_TUNING].keys;
+    char from[32], to[32];
+
+    for (int i = 0; i < DTN_NTUNED; i++) {
+        fprintf(out, "[tuning] %s = %s", keys[i].name,
+                tuning[i].n ? "" : "default");
+        for (int k = 0; k < tuning[i].n; k++) {
+            strcpy(to, "inf");
+            if (k + 1 < tuning[i].n)
+                dtn_exact_size(tuning[i].entry[k + 1].from_bytes, to,
+                               sizeof to);
+            fprintf(out, "%s%s-%s:%s", k ? "," : "",
+                    dtn_exact_size(tuning[i].entry[k].from_bytes, from,
+                                   sizeof from), to,
+                    dtn_word_text(dtn_algorithm_words,
+                                  (int)tuning[i].entry[k].algorithm));
+        }
+        fputc('\n', out);
+    }
+}
+
+/* The order of rules has a meaning, since the first match wins. */
+static void canonical_plan(FILE *out, const struct dtensor_cluster *cluster,
+                           const struct dtn_plan_conf *plan)
+{
+    const struct dtn_mesh_def *mesh = &cluster->meshes[plan->mesh];
+    const char *style;
+
+    fprintf(out, "[plan \"%s\"] mesh = %s\n[plan \"%s\"] dim = %s\n",
+            plan->name, mesh->name, plan->name, mesh->dim_name[plan->dim]);
+    for (int i = 0; i < plan->nrules; i++) {
+        style = dtn_word_text(dtn_style_words, (int)plan->rule[i].style);
+        fprintf(out, "[plan \"%s\"] %s = ", plan->name, plan->rule[i].pattern);
+        if (style)
+            fprintf(out, "%s\n", style);
+        else
+            fprintf(out, "shard(%d)\n", plan->rule[i].shard_dim);
+    }
+}
+
+static void canonical_cluster(FILE *out, const struct dtensor_cluster *cluster)
+{
+    struct dtn_cluster_section scalars = {
+        1, "", cluster->world_size, cluster->auth_munge
+    };
+
+    strcpy(scalars.name, cluster->name);
+    canonical_scalars(out, DTN_KIND_CLUSTER, "cluster", &scalars);
+    for (int i = 0; i < cluster->nhosts; i++)
+        fprintf(out, "[hosts] %d = %s\n", i, cluster->hosts[i].name);
+    for (int i = 0; i < cluster->nhosts; i++)
+        canonical_host(out, cluster, &cluster->hosts[i]);
+    canonical_scalars(out, DTN_KIND_TRANSPORT, "transport",
+                      &cluster->transport);
+}
+
+/* Meshes and plans in the order of their names: they are known by these. */
+static bool canonical_sorted(FILE *out, const struct dtensor_cluster *cluster)
+{
+    size_t nmeshes = (size_t)cluster->nmeshes, nplans = (size_t)cluster->nplans;
+    const struct dtn_mesh_def **mesh = calloc(nmeshes + 1, sizeof *mesh);
+    const struct dtn_plan_conf **plan = calloc(nplans + 1, sizeof *plan);
+    bool good = mesh && plan;
+
+    for (size_t i = 0; i < nmeshes && good; i++)
+        mesh[i] = &cluster->meshes[i];
+    for (size_t i = 0; i < nplans && good; i++)
+        plan[i] = &cluster->plans[i];
+    if (good) {
+        qsort(mesh, nmeshes, sizeof *mesh, mesh_by_name);
+        qsort(plan, nplans, sizeof *plan, plan_by_name);
+        for (size_t i = 0; i < nmeshes; i++)
+            canonical_mesh(out, mesh[i]);
+        canonical_seed(out, cluster);
+        canonical_tuning(out, cluster->tuning);
+        canonical_scalars(out, DTN_KIND_REDISTRIBUTE, "redistribute",
+                          &cluster->redistribute);
+        for (size_t i = 0; i < nplans; i++)
+            canonical_plan(out, cluster, plan[i]);
+    }
+    free(mesh);
+    free(plan);
+    return good;
+}
+
+int dtn_cluster_canonical(const struct dtensor_cluster *cluster, char **textp,
+                          struct dtensor_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool good;
+
+    if (!out)
+        return dtn_fail_nomem(err, "cluster", 1);
+    canonical_cluster(out, cluster);
+    good = canonical_sorted(out, cluster) && !ferror(out);
+    if (fclose(out) != 0 || !good) {
+        free(text);
+        return dtn_fail_nomem(err, "cluster", size);
+    }
+    *textp = text;
+    return 0;
+}
+
+uint64_t dtn_digest(const char *text)
+{
+    return XXH64(text, strlen(text), 0);
+}
+
+/* ---------------------------------------------------------- differences --- */
+
+/* Of the line at `text`: the length of "[section] key", and of all of it. */
+static size_t line_key(const char *text, size_t *length)
+{
+    const char *equals;
+
+    *length = strcspn(text, "\n");
+    equals = memmem(text, *length, " = ", 3);
+    return equals ? (size_t)(equals - text) : *length;
+}
+
+/* Has `text` a line that begins with these bytes? */
+static bool text_has_key(const char *text, const char *key, size_t n)
+{
+    for (const char *p = text; *p; p++) {
+        if (strncmp(p, key, n) == 0 && strncmp(p + n, " = ", 3) == 0)
+            return true;
+        p += strcspn(p, "\n");
+        if (!*p)
+            break;
+    }
+    return false;
+}
+
+/* A value for people: at most a third of `size`, with "..." when cut. */
+struct shown {
+    int n;
+    const char *text, *dots;
+};
+
+static struct shown line_value(const char *line, size_t nkey, size_t nline,
+                               size_t size)
+{
+    struct shown shown = { 0, "", "" };
+    size_t most = size / 3;
+
+    if (nline < nkey + 3)
+        return shown;
+    shown.text = line + nkey + 3;
+    shown.n = (int)(nline - nkey - 3);
+    if (nline - nkey - 3 > most) {
+        shown.n = (int)most;
+        shown.dots = "...";
+    }
+    return shown;
+}
+
+char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
+                         size_t size)
+{
+    size_t nmine, nother, kmine, kother, at = 0;
+    struct shown here, there;
+
+    while (mine[at] && mine[at] == other[at])
+        at++;
+    if (mine[at] == other[at]) {
+        snprintf(buf, size, "nothing differs");
+        return buf;
+    }
+    while (at > 0 && mine[at - 1] != '\n')
+        at--;
+    mine += at;
+    other += at;
+    kmine = line_key(mine, &nmine);
+    kother = line_key(other, &nother);
+    here = line_value(mine, kmine, nmine, size);
+    there = line_value(other, kother, nother, size);
+    if (kmine == kother && strncmp(mine, other, kmine) == 0)
+        snprintf(buf, size, "%.*s is %.*s%s there, %.*s%s here", (int)kmine,
+                 mine, there.n, there.text, there.dots, here.n, here.text,
+                 here.dots);
+    else if (nmine > 0 && nother > 0 && text_has_key(other, mine, kmine) &&
+             text_has_key(mine, other, kother))
+        snprintf(buf, size, "%.*s stands before %.*s there, after it here",
+                 (int)kother, other, (int)kmine, mine);
+    else if (nmine == 0 || text_has_key(other, mine, kmine))
+        snprintf(buf, size, "%.*s is %.*s%s there, not given here",
+                 (int)kother, other, there.n, there.text, there.dots);
+    else
+        snprintf(buf, size, "%.*s is not given there, %.*s%s here", (int)kmine,
+                 mine, here.n, here.text, here.dots);
+    return buf;
+}

@@ -1,0 +1,44 @@
+/* destroy.c - the end of a cluster, however far its making got
+ *
+ * Every list is counted as it grows, so a cluster that failed half way has
+ * counts that are true: two hosts with a third array still NULL are two hosts.
+ */
+#include "cluster/cluster.h"
+
+#include <stdlib.h>
+
+static void nodes_free(struct dtn_nodes *nodes)
+{
+    free(nodes->gpus);
+    dtn_hostlist_free(nodes->hca, nodes->nranks);
+    dtn_hostlist_free(nodes->cpus, nodes->nranks);
+}
+
+static void plan_free(struct dtn_plan_conf *plan)
+{
+    for (int i = 0; i < plan->nrules; i++)
+        free(plan->rule[i].pattern);
+    free(plan->rule);
+}
+
+void dtensor_cluster_destroy(struct dtensor_cluster *cluster)
+{
+    if (!cluster)
+        return;
+    for (int i = 0; i < cluster->nhosts; i++) {
+        free(cluster->hosts[i].name);
+        free(cluster->hosts[i].address);
+    }
+    for (int i = 0; i < cluster->nnodes; i++)
+        nodes_free(&cluster->nodes[i]);
+    for (int i = 0; i < cluster->nmeshes; i++)
+        free(cluster->meshes[i].ranks);
+    for (int i = 0; i < cluster->nplans; i++)
+        plan_free(&cluster->plans[i]);
+    free(cluster->hosts);
+    free(cluster->nodes);
+    free(cluster->meshes);
+    free(cluster->plans);
+    free(cluster->path);
+    free(cluster);
+}

@@ -1,0 +1,236 @@
+/* file.c - a cluster file, read and checked
+ *
+ * dtensor_cluster_read() is two phases, each of which ends when anything was
+ * found: reading (reader.c) makes a document of sections and keys; checking
+ * goes through the kinds of section in the order in which they build on each
+ * other - hosts make ranks, ranks fill meshes, seeds and plans name meshes -
+ * and makes the cluster.  Eight ranks and `dims = dp=2, tp=2` is found in the
+ * second phase, `dmis = ...` in the first.
+ */
+#include "cluster/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------- helpers --- */
+
+int dtn_array_grow(void *arrayp, int n, size_t size, struct dtensor_error *err)
+{
+    size_t count = (size_t)n, room = count ? 2 * count : 1;
+    char *array, *bigger;
+
+    memcpy(&array, arrayp, sizeof array);
+    if ((count & (count - 1)) == 0) {              /* full: 0, 1, 2, 4, ...   */
+        bigger = realloc(array, room * size);
+        if (!bigger)
+            return dtn_fail_nomem(err, "cluster", room * size);
+        array = bigger;
+        memcpy(arrayp, &array, sizeof array);
+    }
+    memset(array + count * size, 0, size);
+    return 0;
+}
+
+bool dtn_check_scalars(struct dtn_check *check,
+                       const struct dtn_section *section, void *base)
+{
+    int before = check->findings->nerrors;
+    char why[DTN_WHY_SIZE], title[DTN_TITLE_SIZE];
+    const struct dtn_entry *entry;
+
+    for (const struct dtn_key *key = section->kind->keys; key->name; key++) {
+        entry = dtn_section_get(check->doc, section, key->name);
+        if (!entry && key->required)
+            dtn_finding(check->findings, section->line, "%s has no \"%s\"; "
+                        "expected %s", dtn_section_title(section, title),
+                        key->name, key->required);
+        else if (entry && !dtn_value_parse(key, entry->value, base, why))
+            dtn_finding(check->findings, entry->line, "%s: %s", key->name, why);
+    }
+    return check->findings->nerrors == before;
+}
+
+/* -------------------------------------------- sections of scalars only --- */
+
+static const struct dtn_entry *check_entry(struct dtn_check *check,
+                                           enum dtn_kind_id kind,
+                                           const char *key)
+{
+    const struct dtn_section *section = dtn_section_next(check->doc, kind,
+                                                         NULL);
+
+    return section ? dtn_section_get(check->doc, section, key) : NULL;
+}
+
+/* The two sections no file can do without. */
+static int check_required(struct dtn_check *check)
+{
+    if (!dtn_section_next(check->doc, DTN_KIND_CLUSTER, NULL))
+        dtn_finding(check->findings, 0, "no [cluster] section; expected "
+                    "[cluster] with \"version = 1\"");
+    if (!dtn_section_next(check->doc, DTN_KIND_NODES, NULL))
+        dtn_finding(check->findings, 0, "no [nodes \"name\"] section; expected "
+                    "at least one");
+    return 0;
+}
+
+static int check_cluster(struct dtn_check *check)
+{
+    struct dtn_cluster_section scalars = { 1, "cluster", 0, 0 };
+    struct dtensor_cluster *cluster = check->cluster;
+    const struct dtn_section *section;
+    const struct dtn_entry *entry;
+
+    section = dtn_section_next(check->doc, DTN_KIND_CLUSTER, NULL);
+    if (!section)
+        return 0;
+    dtn_check_scalars(check, section, &scalars);
+    strcpy(cluster->name, scalars.name);
+    cluster->auth_munge = scalars.auth_munge != 0;
+    entry = dtn_section_get(check->doc, section, "version");
+    if (entry && scalars.version != 1)
+        dtn_finding(check->findings, entry->line, "version: this is format %d; "
+                    "expected 1, the only one this release reads",
+                    scalars.version);
+    entry = dtn_section_get(check->doc, section, "world_size");
+    if (entry && check->world_known && scalars.world_size > 0 &&
+        scalars.world_size != cluster->world_size)
+        dtn_finding(check->findings, entry->line, "world_size: %d, but the "
+                    "[nodes] sections add up to %d ranks", scalars.world_size,
+                    cluster->world_size);
+    return 0;
+}
+
+/* Rank r of a host listens on port + r. */
+static void transport_ports(struct dtn_check *check)
+{
+    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
+                                                "port");
+    int most = 1, port = check->cluster->transport.port;
+
+    for (int i = 0; i < check->cluster->nhosts; i++)
+        if (check->cluster->hosts[i].nranks > most)
+            most = check->cluster->hosts[i].nranks;
+    if (entry && port + most - 1 > 65535)
+        dtn_finding(check->findings, entry->line, "port: %d and one more for "
+                    "each of %d ranks on a host; expected at most %d", port,
+                    most, 65536 - most);
+}
+
+/* A late heartbeat is no death. */
+static void transport_heartbeat(struct dtn_check *check,
+                                const struct dtn_section *section)
+{
+    const struct dtn_transport_conf *conf = &check->cluster->transport;
+    const struct dtn_entry *entry;
+    char beat[32], dead[32], least[32];
+
+    if (conf->dead_after_ns / 2 >= conf->heartbeat_ns)
+        return;
+    entry = check_entry(check, DTN_KIND_TRANSPORT, "dead_after");
+    if (!entry)
+        entry = check_entry(check, DTN_KIND_TRANSPORT, "heartbeat");
+    dtn_finding(check->findings, entry ? entry->line : section->line,
+                "dead_after: %s with a heartbeat of %s; expected %s or more",
+                dtn_exact_time(conf->dead_after_ns, dead, sizeof dead),
+                dtn_exact_time(conf->heartbeat_ns, beat, sizeof beat),
+                dtn_exact_time(2 * conf->heartbeat_ns, least, sizeof least));
+}
+
+/* The NIC's own time-out is the fast way to learn that a peer is gone. */
+static void transport_retry(struct dtn_check *check)
+{
+    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
+                                                "retry_count");
+
+    if (entry && check->cluster->transport.retry_count == 7)
+        dtn_finding_warn(check->findings, entry->line, "retry_count: 7 is for "
+                         "ever on soft-RoCE; expected at most 6");
+}
+
+static int check_transport(struct dtn_check *check)
+{
+    struct dtn_transport_conf *conf = &check->cluster->transport;
+    const struct dtn_section *section;
+
+    dtn_transport_defaults(conf);
+    section = dtn_section_next(check->doc, DTN_KIND_TRANSPORT, NULL);
+    if (section && dtn_check_scalars(check, section, conf)) {
+        transport_ports(check);
+        transport_heartbeat(check, section);
+        transport_retry(check);
+    }
+    return 0;
+}
+
+static int check_redistribute(struct dtn_check *check)
+{
+    struct dtn_redistribute_conf *conf = &check->cluster->redistribute;
+    const struct dtn_section *section;
+
+    conf->max_scratch_bytes = 256 << 20;
+    conf->pipeline_bytes = 4 << 20;
+    section = dtn_section_next(check->doc, DTN_KIND_REDISTRIBUTE, NULL);
+    if (section)
+        dtn_check_scalars(check, section, conf);
+    return 0;
+}
+
+/* ---------------------------------------------------------- the phases --- */
+
+/* Nodes first: the others are checked against their ranks. */
+static int (*const checks[])(struct dtn_check *) = {
+    check_required, dtn_check_nodes, check_cluster, check_transport,
+    dtn_check_meshes, dtn_check_seed, dtn_check_tuning, check_redistribute,
+    dtn_check_plans
+};
+
+static int file_check(const struct dtn_document *doc,
+                      struct dtn_findings *findings,
+                      struct dtensor_cluster *cluster,
+                      struct dtensor_error *err)
+{
+    struct dtn_check check = { doc, findings, err, cluster, false };
+    int rc = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(checks) && rc == 0; i++)
+        rc = checks[i](&check);
+    return rc < 0 ? rc : dtn_findings_flush(findings, err);
+}
+
+static int file_read(struct dtn_document *doc, struct dtn_findings *findings,
+                     struct dtensor_cluster *cluster, struct dtensor_error *err)
+{
+    int rc = dtn_document_read(doc, findings, err);
+
+    if (rc == 0 && findings->nerrors > 0)
+        rc = dtn_findings_flush(findings, err);
+    if (rc == 0)
+        rc = file_check(doc, findings, cluster, err);
+    return rc;
+}
+
+int dtensor_cluster_read(const char *path, dtensor_report_f *report, void *arg,
+                         struct dtensor_cluster **clusterp,
+                         struct dtensor_error *err)
+{
+    struct dtn_findings findings = { .path = path, .report = report,
+                                     .arg = arg };
+    struct dtn_document doc = { .nsections = 0 };
+    struct dtensor_cluster *cluster;
+    int rc;
+
+    cluster = calloc(1, sizeof *cluster);
+    if (!cluster)
+        return dtn_fail_nomem(err, path, sizeof *cluster);
+    cluster->path = strdup(path);
+    rc = cluster->path ? file_read(&doc, &findings, cluster, err)
+                       : dtn_fail_nomem(err, path, strlen(path));
+    dtn_document_fini(&doc);
+    if (rc < 0) {
+        dtensor_cluster_destroy(cluster);
+        return rc;
+    }
+    *clusterp = cluster;
+    return 0;
+}

@@ -1,0 +1,289 @@
+/* list.c - values that are lists
+ *
+ * "0-3,8-14:2" is the numbers 0 1 2 3 8 10 12 14; "mlx5_[0-1]:1" for four
+ * ranks is the devices mlx5_0:1 mlx5_0:1 mlx5_1:1 mlx5_1:1, for local rank i of
+ * n gets entry i*2/n; "0-7,16-23 | 8-15" is a CPU set for each of two ranks.
+ */
+#include "cluster/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WHY(...) (snprintf(why, DTN_WHY_SIZE, __VA_ARGS__), DTENSOR_ECONF)
+
+bool dtn_list_next(const char **cursor, char separator,
+                   char item[DTN_ITEM_SIZE])
+{
+    const char *start = *cursor, *p = start;
+    int depth = 0;
+    size_t n;
+
+    if (!start)
+        return false;
+    for (; *p && (*p != separator || depth > 0); p++)
+        depth += (*p == '[') - (*p == ']' && depth > 0);
+    *cursor = *p ? p + 1 : NULL;
+    start += strspn(start, " \t");
+    n = p > start ? (size_t)(p - start) : 0;
+    while (n > 0 && strchr(" \t", start[n - 1]))
+        n--;
+    if (n >= DTN_ITEM_SIZE)
+        n = DTN_ITEM_SIZE - 1;
+    memcpy(item, start, n);
+    item[n] = '\0';
+    return true;
+}
+
+bool dtn_list_assignment(char item[DTN_ITEM_SIZE], char **valuep)
+{
+    char *equals = strchr(item, '='), *end = equals;
+
+    if (!equals)
+        return false;
+    while (end > item && strchr(" \t", end[-1]))
+        end--;
+    *end = '\0';
+    *valuep = equals + 1 + strspn(equals + 1, " \t");
+    return dtn_name_ok(item);
+}
+
+/* ------------------------------------------------------------- numbers --- */
+
+struct range {
+    uint64_t first, last, step;
+};
+
+/* "A", "A-B" or "A-B:STEP". */
+static bool range_parse(const char *item, struct range *range)
+{
+    char text[DTN_ITEM_SIZE], *dash, *colon;
+
+    strcpy(text, item);
+    dash = strchr(text, '-');
+    colon = dash ? strchr(dash, ':') : NULL;
+    if (colon)
+        *colon = '\0';
+    if (dash)
+        *dash = '\0';
+    range->step = 1;
+    return dtn_parse_u64(text, false, INT32_MAX, &range->first) &&
+           dtn_parse_u64(dash ? dash + 1 : text, false, INT32_MAX,
+                         &range->last) &&
+           (!colon || dtn_parse_u64(colon + 1, false, INT32_MAX, &range->step));
+}
+
+static int range_check(const char *item, const char *what, int max,
+                       struct range *range, char why[DTN_WHY_SIZE])
+{
+    if (!range_parse(item, range) || range->step == 0)
+        return WHY("\"%s\" is not a %s or a range of them; expected a list "
+                   "such as 0-3,8", item, what);
+    if (range->first > range->last)
+        return WHY("range \"%s\" runs backwards; expected %d-%d", item,
+                   (int)range->last, (int)range->first);
+    if (range->last > (uint64_t)max)
+        return WHY("%s %d does not exist; expected 0 to %d", what,
+                   range->first > (uint64_t)max ? (int)range->first : max + 1,
+                   max);
+    return 0;
+}
+
+int dtn_numbers_parse(const char *text, const char *what, int max,
+                      int **valuesp, int *np, char why[DTN_WHY_SIZE])
+{
+    char item[DTN_ITEM_SIZE];
+    struct range range;
+    uint64_t count, n = 0;
+    int *values = NULL, *more, rc = 0;
+
+    for (const char *cursor = text; dtn_list_next(&cursor, ',', item);) {
+        rc = range_check(item, what, max, &range, why);
+        if (rc < 0)
+            break;
+        count = (range.last - range.first) / range.step + 1;
+        if (n + count > DTN_MAX_WORLD) {
+            rc = WHY("more than %d numbers", DTN_MAX_WORLD);
+            break;
+        }
+        more = realloc(values, (size_t)(n + count) * sizeof *values);
+        if (!more) {
+            rc = DTENSOR_ENOMEM;
+            break;
+        }
+        values = more;
+        for (uint64_t i = 0; i < count; i++)
+            values[n++] = (int)(range.first + i * range.step);
+    }
+    if (rc < 0) {
+        free(values);
+        return rc;
+    }
+    *valuesp = values;
+    *np = (int)n;
+    return 0;
+}
+
+void dtn_numbers_print(const int values[], int n, FILE *stream)
+{
+    int first, last;
+
+    for (first = 0; first < n; first = last + 1) {
+        for (last = first; last + 1 < n &&
+                           values[last + 1] == values[last] + 1;)
+            last++;
+        fprintf(stream, first == last ? "%s%d" : "%s%d-%d", first ? "," : "",
+                values[first], values[last]);
+    }
+}
+
+/* ------------------------------------------------------------- strings --- */
+
+/* A growing list of strings, each its own block. */
+struct strings {
+    char **text;
+    int n;
+};
+
+static int strings_add(struct strings *list, const char *text)
+{
+    char **more = realloc(list->text, (size_t)(list->n + 1) * sizeof *more);
+
+    if (!more)
+        return DTENSOR_ENOMEM;
+    list->text = more;
+    more[list->n] = strdup(text);
+    if (!more[list->n])
+        return DTENSOR_ENOMEM;
+    list->n++;
+    return 0;
+}
+
+/* ----------------------------------------------------------------- hca --- */
+
+/* Add the devices of "mlx5_[0-1]:1", port 1 unless given. */
+static int hca_entry(struct strings *list, const char *item,
+                     char why[DTN_WHY_SIZE])
+{
+    char device[DTN_ITEM_SIZE], full[DTN_HOST_MAX + 8], *colon, **names;
+    char reason[DTN_WHY_SIZE / 2];
+    uint64_t port = 1;
+    int n, rc;
+
+    strcpy(device, item);
+    colon = strrchr(device, ':');
+    if (colon) {
+        *colon = '\0';
+        if (!dtn_parse_u64(colon + 1, false, 254, &port) || port == 0)
+            return WHY("bad port \"%s\" in \"%s\"; expected 1 to 254",
+                       colon + 1, item);
+    }
+    rc = dtn_hostlist_expand(device, &names, &n, reason, sizeof reason);
+    if (rc == DTENSOR_ENOMEM)
+        return rc;
+    if (rc < 0)
+        return WHY("%s", reason);
+    for (int i = 0; i < n && rc == 0; i++) {
+        snprintf(full, sizeof full, "%s:%d", names[i], (int)port);
+        rc = strings_add(list, full);
+    }
+    dtn_hostlist_free(names, n);
+    return rc;
+}
+
+/* Give each rank its own device: rank i of nranks the entry i*n/nranks. */
+static int hca_spread(const struct strings *devices, int nranks,
+                      struct strings *list, char why[DTN_WHY_SIZE])
+{
+    int rc = 0;
+
+    if (nranks % devices->n != 0)
+        return WHY("%d devices for %d ranks on each node; expected a number of "
+                   "devices that divides %d", devices->n, nranks, nranks);
+    for (int i = 0; i < nranks && rc == 0; i++)
+        rc = strings_add(list, devices->text[(int64_t)i * devices->n / nranks]);
+    return rc;
+}
+
+int dtn_hca_parse(const char *text, int nranks, char ***hcap,
+                  char why[DTN_WHY_SIZE])
+{
+    struct strings devices = { NULL, 0 }, list = { NULL, 0 };
+    char item[DTN_ITEM_SIZE];
+    int rc = 0;
+
+    for (const char *cursor = text;
+         rc == 0 && dtn_list_next(&cursor, ',', item);)
+        rc = hca_entry(&devices, item, why);
+    if (rc == 0)
+        rc = hca_spread(&devices, nranks, &list, why);
+    dtn_hostlist_free(devices.text, devices.n);
+    if (rc < 0) {
+        dtn_hostlist_free(list.text, list.n);
+        return rc;
+    }
+    *hcap = list.text;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- cpus --- */
+
+#define CPUS_MAX 8192              /* the most that Linux can be built for    */
+
+/* Print numbers[], kept ascending and without repeats, as one more string. */
+static int cpus_add(struct strings *list, const int numbers[], int n)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    int rc = DTENSOR_ENOMEM;
+
+    if (!stream)
+        return rc;
+    dtn_numbers_print(numbers, n, stream);
+    if (fclose(stream) == 0)
+        rc = strings_add(list, text);
+    free(text);
+    return rc;
+}
+
+/* One set, in one form: "3,0-1,2" is "0-3". */
+static int cpus_set(struct strings *list, const char *item,
+                    char why[DTN_WHY_SIZE])
+{
+    bool in_set[CPUS_MAX] = { false };
+    int *numbers, n, kept = 0, rc;
+
+    rc = dtn_numbers_parse(item, "CPU", CPUS_MAX - 1, &numbers, &n, why);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < n; i++)
+        in_set[numbers[i]] = true;
+    for (int cpu = 0; cpu < CPUS_MAX; cpu++)
+        if (in_set[cpu])
+            numbers[kept++] = cpu;
+    rc = cpus_add(list, numbers, kept);
+    free(numbers);
+    return rc;
+}
+
+int dtn_cpus_parse(const char *text, int nranks, char ***cpusp,
+                   char why[DTN_WHY_SIZE])
+{
+    struct strings list = { NULL, 0 };
+    char item[DTN_ITEM_SIZE];
+    int rc = 0;
+
+    for (const char *cursor = text;
+         rc == 0 && dtn_list_next(&cursor, '|', item);)
+        rc = cpus_set(&list, item, why);
+    if (rc == 0 && list.n != nranks)
+        rc = WHY("%d CPU sets for %d ranks on each node; expected none, numa, "
+                 "or one set for each rank, separated by \"|\"", list.n,
+                 nranks);
+    if (rc < 0) {
+        dtn_hostlist_free(list.text, list.n);
+        return rc;
+    }
+    *cpusp = list.text;
+    return 0;
+}

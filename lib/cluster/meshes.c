@@ -1,0 +1,340 @@
+/* meshes.c - [mesh "M"]: ranks on a grid
+ *
+ * A mesh is `dims` over ranks in order, the rightmost dim fastest: with
+ * dims = dp=2, tp=4 over ranks 0-7, rank 6 is at dp=1, tp=2.  (Or it is part of
+ * another mesh: submesh.c.)  Without a [mesh "world"] there is one all the
+ * same: one dim named "world" over all ranks.
+ */
+#include "cluster/file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int dtn_mesh_lookup(const struct dtensor_cluster *cluster, const char *name)
+{
+    for (int i = 0; i < cluster->nmeshes; i++)
+        if (strcmp(cluster->meshes[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int dtn_mesh_dim(const struct dtn_mesh_def *mesh, const char *name)
+{
+    for (int d = 0; d < mesh->ndim; d++)
+        if (strcmp(mesh->dim_name[d], name) == 0)
+            return d;
+    return -1;
+}
+
+/* ---------------------------------------------------------- references --- */
+
+static const struct dtn_section *mesh_section(struct dtn_check *check,
+                                              const char *name)
+{
+    const struct dtn_section *section = NULL;
+
+    while ((section = dtn_section_next(check->doc, DTN_KIND_MESH, section)))
+        if (strcmp(section->name, name) == 0)
+            break;
+    return section;
+}
+
+int dtn_check_mesh_name(struct dtn_check *check, const struct dtn_entry *entry)
+{
+    const struct dtensor_cluster *cluster = check->cluster;
+    const char *known[DTN_MAX_MESHES + 1] = { NULL };
+    const struct dtn_section *below = mesh_section(check, entry->value);
+    char advice[DTN_WHY_SIZE / 2];
+    int mesh = dtn_mesh_lookup(cluster, entry->value);
+
+    if (mesh >= 0)
+        return mesh;
+    if (below) {
+        dtn_finding(check->findings, entry->line, "%s: mesh \"%s\" stands "
+                    "below, on line %d; expected it above", entry->key,
+                    entry->value, below->line);
+        return -1;
+    }
+    for (int i = 0; i < cluster->nmeshes && i < DTN_MAX_MESHES; i++)
+        known[i] = cluster->meshes[i].name;
+    dtn_finding(check->findings, entry->line, "%s: no mesh \"%s\"; %s",
+                entry->key, entry->value,
+                dtn_advise(entry->value, known, "the name of a mesh, such as "
+                           "world", advice, sizeof advice));
+    return -1;
+}
+
+int dtn_check_dim_name(struct dtn_check *check, const struct dtn_entry *entry,
+                       const struct dtn_mesh_def *mesh, const char *name)
+{
+    const char *known[DTENSOR_MAX_DIMS + 1] = { NULL };
+    char list[DTENSOR_MAX_DIMS * (DTENSOR_NAME_MAX + 2) + 16] = "one of ";
+    char advice[DTN_WHY_SIZE / 2];
+    int dim = dtn_mesh_dim(mesh, name);
+
+    if (dim >= 0 || mesh->ndim == 0)       /* a mesh that is itself wrong     */
+        return dim;
+    for (int d = 0; d < mesh->ndim; d++) {
+        known[d] = mesh->dim_name[d];
+        strcat(strcat(list, d ? ", " : ""), known[d]);
+    }
+    dtn_finding(check->findings, entry->line, "%s: mesh \"%s\" has no dim "
+                "\"%s\"; %s", entry->key, mesh->name, name,
+                dtn_advise(name, known, mesh->ndim > 1 ? list : known[0],
+                           advice, sizeof advice));
+    return -1;
+}
+
+/* ---------------------------------------------------------------- dims --- */
+
+/* Add the dim "tp=4"; false after a finding. */
+static bool dims_add(struct dtn_check *check, const struct dtn_entry *entry,
+                     const char *text, struct dtn_mesh_def *mesh)
+{
+    struct dtn_findings *findings = check->findings;
+    char item[DTN_ITEM_SIZE], *value = NULL;
+    uint64_t size = 0;
+
+    strcpy(item, text);
+    if (!dtn_list_assignment(item, &value) ||
+        !dtn_parse_u64(value, false, UINT64_MAX, &size))
+        dtn_finding(findings, entry->line, "dims: bad entry \"%s\"; expected "
+                    "name=number, such as dp=2, tp=4", text);
+    else if (dtn_mesh_dim(mesh, item) >= 0)
+        dtn_finding(findings, entry->line, "dims: dim \"%s\" is listed twice",
+                    item);
+    else if (size == 0)
+        dtn_finding(findings, entry->line, "dims: dim \"%s\" has size 0; "
+                    "expected 1 or more", item);
+    else if (size > DTN_MAX_WORLD)
+        dtn_finding(findings, entry->line, "dims: dim \"%s\" has size "
+                    "%" PRIu64 "; expected at most %d", item, size,
+                    DTN_MAX_WORLD);
+    else if (mesh->ndim == DTENSOR_MAX_DIMS)
+        dtn_finding(findings, entry->line, "dims: dim \"%s\" is one too many; "
+                    "expected at most %d", item, DTENSOR_MAX_DIMS);
+    else {
+        strcpy(mesh->dim_name[mesh->ndim], item);
+        mesh->size[mesh->ndim++] = (int)size;
+        return true;
+    }
+    return false;
+}
+
+/* Read `dims`; after a finding the mesh has none. */
+static void mesh_dims(struct dtn_check *check, const struct dtn_entry *entry,
+                      struct dtn_mesh_def *mesh)
+{
+    char item[DTN_ITEM_SIZE];
+
+    for (const char *cursor = entry->value; dtn_list_next(&cursor, ',', item);)
+        if (!dims_add(check, entry, item, mesh)) {
+            mesh->ndim = 0;
+            return;
+        }
+}
+
+/* Do the sizes make the number of ranks? */
+static bool mesh_product(struct dtn_check *check, const struct dtn_entry *entry,
+                         const struct dtn_mesh_def *mesh, int nranks)
+{
+    char text[DTENSOR_MAX_DIMS * (DTENSOR_NAME_MAX + 16)] = "";
+    size_t used = 0;
+    uint64_t product = 1;
+
+    for (int d = 0; d < mesh->ndim; d++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%d",
+                                 d ? " x " : "", mesh->dim_name[d],
+                                 mesh->size[d]);
+        if (product <= DTN_MAX_WORLD)              /* else it is too large    */
+            product *= (uint64_t)mesh->size[d];
+    }
+    if (product == (uint64_t)nranks)
+        return true;
+    dtn_finding(check->findings, entry->line, "dims: %s is %" PRIu64 "%s rank%s"
+                ", but mesh \"%s\" has %d", text, product,
+                product > DTN_MAX_WORLD ? " or more" : "",
+                product == 1 ? "" : "s", mesh->name, nranks);
+    return false;
+}
+
+/* --------------------------------------------------------------- ranks --- */
+
+/* Is every rank listed once? */
+static int ranks_distinct(struct dtn_check *check,
+                          const struct dtn_entry *entry, const int ranks[],
+                          int n, bool *distinct)
+{
+    bool *seen = calloc((size_t)check->cluster->world_size, sizeof *seen);
+
+    if (!seen)
+        return dtn_fail_nomem(check->err, "mesh", (size_t)n);
+    *distinct = true;
+    for (int i = 0; i < n && *distinct; i++) {
+        if (seen[ranks[i]]) {
+            dtn_finding(check->findings, entry->line, "ranks: rank %d is "
+                        "listed twice", ranks[i]);
+            *distinct = false;
+        }
+        seen[ranks[i]] = true;
+    }
+    free(seen);
+    return 0;
+}
+
+/* Read `ranks`; NULL in *ranksp after a finding. */
+static int mesh_ranks_list(struct dtn_check *check,
+                           const struct dtn_entry *entry, int **ranksp, int *np)
+{
+    char why[DTN_WHY_SIZE];
+    int *ranks, n, rc;
+    bool distinct;
+
+    rc = dtn_numbers_parse(entry->value, "rank",
+                           check->cluster->world_size - 1, &ranks, &n, why);
+    if (rc == DTENSOR_ENOMEM)
+        return dtn_fail_nomem(check->err, "mesh", sizeof *ranks);
+    if (rc < 0) {
+        dtn_finding(check->findings, entry->line, "ranks: %s", why);
+        return 0;
+    }
+    rc = ranks_distinct(check, entry, ranks, n, &distinct);
+    if (rc < 0 || !distinct) {
+        free(ranks);
+        return rc;
+    }
+    *ranksp = ranks;
+    *np = n;
+    return 0;
+}
+
+static int mesh_ranks_all(struct dtn_check *check, int **ranksp, int *np)
+{
+    int n = check->cluster->world_size;
+    int *ranks = malloc((size_t)n * sizeof *ranks);
+
+    if (!ranks)
+        return dtn_fail_nomem(check->err, "mesh", (size_t)n * sizeof *ranks);
+    for (int r = 0; r < n; r++)
+        ranks[r] = r;
+    *ranksp = ranks;
+    *np = n;
+    return 0;
+}
+
+/* A mesh of `dims`, over `ranks` or all. */
+static int mesh_grid(struct dtn_check *check, const struct dtn_section *section,
+                     struct dtn_mesh_def *mesh)
+{
+    const struct dtn_entry *dims, *list;
+    int *ranks = NULL, n = 0, rc;
+
+    dims = dtn_section_get(check->doc, section, "dims");
+    list = dtn_section_get(check->doc, section, "ranks");
+    if (!dims) {
+        dtn_finding(check->findings, section->line, "[mesh \"%s\"] has no "
+                    "\"dims\"; expected dims = name=number, such as dp=2, "
+                    "tp=4, or a parent and what to select", mesh->name);
+        return 0;
+    }
+    mesh_dims(check, dims, mesh);
+    if (!check->world_known)
+        return 0;
+    if (list && strcmp(list->value, "all") != 0)
+        rc = mesh_ranks_list(check, list, &ranks, &n);
+    else
+        rc = mesh_ranks_all(check, &ranks, &n);
+    if (!ranks)
+        return rc;
+    mesh->ranks = ranks;
+    mesh->nranks = n;
+    if (strcmp(mesh->name, "world") == 0 && n != check->cluster->world_size)
+        dtn_finding(check->findings, list->line, "ranks: mesh \"world\" has %d "
+                    "of %d ranks; expected all of them", n,
+                    check->cluster->world_size);
+    else if (mesh->ndim > 0)
+        mesh_product(check, dims, mesh, n);
+    return 0;
+}
+
+/* ------------------------------------------------------------- section --- */
+
+static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
+                     struct dtn_mesh_def *mesh)
+{
+    const struct dtn_entry *parent, *select;
+
+    parent = dtn_section_get(check->doc, section, "parent");
+    select = dtn_section_get(check->doc, section, "select");
+    if (parent && strcmp(section->name, "world") == 0) {
+        dtn_finding(check->findings, parent->line, "parent: mesh \"world\" is "
+                    "all ranks; expected \"dims\"");
+        return 0;
+    }
+    if (parent)
+        return dtn_check_submesh(check, section, parent, mesh);
+    if (select) {
+        dtn_finding(check->findings, select->line, "\"select\" without "
+                    "\"parent\"; expected parent = the name of a mesh");
+        return 0;
+    }
+    return mesh_grid(check, section, mesh);
+}
+
+/* Make room for one more mesh, and enter it when it has been read: so that a
+ * mesh cannot be its own parent.
+ */
+static int mesh_add(struct dtn_check *check, const struct dtn_section *section)
+{
+    struct dtensor_cluster *cluster = check->cluster;
+    struct dtn_mesh_def mesh = { .ndim = 0 };
+    int rc;
+
+    rc = dtn_array_grow(&cluster->meshes, cluster->nmeshes,
+                        sizeof *cluster->meshes, check->err);
+    if (rc < 0)
+        return rc;
+    strcpy(mesh.name, section->name);
+    rc = mesh_read(check, section, &mesh);
+    cluster->meshes[cluster->nmeshes++] = mesh;
+    return rc;
+}
+
+/* The "world" nobody wrote. */
+static int mesh_world(struct dtn_check *check)
+{
+    struct dtensor_cluster *cluster = check->cluster;
+    struct dtn_mesh_def *mesh;
+    int rc;
+
+    rc = dtn_array_grow(&cluster->meshes, 0, sizeof *cluster->meshes,
+                        check->err);
+    if (rc < 0)
+        return rc;
+    cluster->nmeshes = 1;
+    mesh = &cluster->meshes[0];
+    strcpy(mesh->name, "world");
+    strcpy(mesh->dim_name[0], "world");
+    mesh->ndim = 1;
+    mesh->size[0] = cluster->world_size;
+    return check->world_known ? mesh_ranks_all(check, &mesh->ranks,
+                                               &mesh->nranks) : 0;
+}
+
+int dtn_check_meshes(struct dtn_check *check)
+{
+    const struct dtn_section *section = NULL;
+    int rc = mesh_section(check, "world") ? 0 : mesh_world(check);
+
+    while (rc == 0 && (section = dtn_section_next(check->doc, DTN_KIND_MESH,
+                                                  section)) != NULL) {
+        if (check->cluster->nmeshes == DTN_MAX_MESHES) {
+            dtn_finding(check->findings, section->line, "one mesh too many; "
+                        "expected at most %d", DTN_MAX_MESHES);
+            break;
+        }
+        rc = mesh_add(check, section);
+    }
+    return rc;
+}

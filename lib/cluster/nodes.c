@@ -1,0 +1,381 @@
+/* nodes.c - [nodes "N"]: the hosts, and what each of their ranks has
+ *
+ * Ranks are numbered in the order of the file: sections, then the hosts of a
+ * section's list, then local ranks.  `hosts = n[1-2]` with `ranks = 4`, first
+ * in the file, makes n1 the host of ranks 0-3 and n2 of ranks 4-7.
+ */
+#include "cluster/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What one section lists, before it becomes hosts. */
+struct listing {
+    char **names;
+    char **addresses;              /* NULL: the names                         */
+    int *counts;                   /* ranks of each host; NULL: `ranks`       */
+    int n;
+};
+
+static void listing_fini(struct listing *list)
+{
+    dtn_hostlist_free(list->names, list->n);
+    dtn_hostlist_free(list->addresses, list->n);
+    free(list->counts);
+}
+
+/* A wrong value is a finding; only ENOMEM is a failure. */
+static int nodes_result(struct dtn_check *check, const struct dtn_entry *entry,
+                        int rc, const char *why)
+{
+    if (rc == DTENSOR_ENOMEM)
+        return dtn_fail_nomem(check->err, entry->key, strlen(entry->value));
+    if (rc < 0)
+        dtn_finding(check->findings, entry->line, "%s: %s", entry->key, why);
+    return 0;
+}
+
+/* ---------------------------------------------------------- host names --- */
+
+/* hosts = @step: names and ranks as Slurm started them. */
+static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
+                        struct listing *list)
+{
+    struct dtensor_cluster *step;
+    struct dtensor_error why;
+    int rc;
+
+    if (!getenv("SLURM_STEP_NODELIST")) {
+        dtn_finding(check->findings, entry->line, "hosts: @step, but "
+                    "SLURM_STEP_NODELIST is not set; expected to run under "
+                    "srun");
+        return 0;
+    }
+    rc = dtn_cluster_slurm_step(&step, &why);
+    if (rc < 0)
+        return nodes_result(check, entry, rc, why.text);
+    list->names = calloc((size_t)step->nhosts, sizeof *list->names);
+    list->counts = calloc((size_t)step->nhosts, sizeof *list->counts);
+    if (list->names && list->counts) {
+        list->n = step->nhosts;
+        for (int i = 0; i < list->n; i++) {
+            list->names[i] = step->hosts[i].name;
+            list->counts[i] = step->hosts[i].nranks;
+            step->hosts[i].name = NULL;          /* ours now                  */
+        }
+    }
+    dtensor_cluster_destroy(step);
+    return list->n ? 0 : dtn_fail_nomem(check->err, "hosts", sizeof *list);
+}
+
+/* The names are a block each, which becomes the host's own. */
+static int listing_expand(struct dtn_check *check,
+                          const struct dtn_entry *entry, char ***namesp,
+                          int *np)
+{
+    char why[DTN_WHY_SIZE];
+
+    *np = 0;
+    return nodes_result(check, entry,
+                        dtn_hostlist_expand(entry->value, namesp, np, why,
+                                            sizeof why), why);
+}
+
+static int listing_addresses(struct dtn_check *check,
+                             const struct dtn_entry *entry,
+                             struct listing *list)
+{
+    char **addresses = NULL;
+    int n, rc = listing_expand(check, entry, &addresses, &n);
+
+    if (rc < 0 || !addresses)
+        return rc;
+    if (n == list->n) {
+        list->addresses = addresses;
+        return 0;
+    }
+    dtn_finding(check->findings, entry->line, "addresses: %d address%s for %d "
+                "host%s; expected one address for each host", n,
+                n == 1 ? "" : "es", list->n, list->n == 1 ? "" : "s");
+    dtn_hostlist_free(addresses, n);
+    return 0;
+}
+
+/* ------------------------------------------------------------ per rank --- */
+
+static int nodes_gpus(struct dtn_check *check, const struct dtn_entry *entry,
+                      struct dtn_nodes *nodes)
+{
+    char why[DTN_WHY_SIZE];
+    int *gpus = NULL, n = 0;
+    int rc = dtn_numbers_parse(entry->value, "GPU", 65535, &gpus, &n, why);
+
+    rc = nodes_result(check, entry, rc, why);
+    if (!gpus)
+        return rc;
+    if (n == nodes->nranks) {
+        nodes->gpus = gpus;
+        return 0;
+    }
+    dtn_finding(check->findings, entry->line, "gpus: %d GPU%s for %d rank%s on "
+                "each node; expected one GPU for each rank", n,
+                n == 1 ? "" : "s", nodes->nranks,
+                nodes->nranks == 1 ? "" : "s");
+    free(gpus);
+    return 0;
+}
+
+static int nodes_hca(struct dtn_check *check, const struct dtn_entry *entry,
+                     struct dtn_nodes *nodes)
+{
+    char why[DTN_WHY_SIZE];
+    int rc = dtn_hca_parse(entry->value, nodes->nranks, &nodes->hca, why);
+
+    return nodes_result(check, entry, rc, why);
+}
+
+static int nodes_cpus(struct dtn_check *check, const struct dtn_entry *entry,
+                      struct dtn_nodes *nodes)
+{
+    char why[DTN_WHY_SIZE];
+    int rc;
+
+    nodes->cpus_numa = strcmp(entry->value, "numa") == 0;
+    if (nodes->cpus_numa)
+        return 0;
+    rc = dtn_cpus_parse(entry->value, nodes->nranks, &nodes->cpus, why);
+    return nodes_result(check, entry, rc, why);
+}
+
+/* The keys that give each rank something; "none" is their default. */
+static int nodes_ranks(struct dtn_check *check,
+                       const struct dtn_section *section,
+                       struct dtn_nodes *nodes)
+{
+    static const struct {
+        const char *key;
+        int (*read)(struct dtn_check *, const struct dtn_entry *,
+                    struct dtn_nodes *);
+    } keys[] = {
+        { "gpus", nodes_gpus }, { "hca", nodes_hca }, { "cpus", nodes_cpus }
+    };
+    const struct dtn_entry *entry;
+    int rc = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(keys) && rc == 0; i++) {
+        entry = dtn_section_get(check->doc, section, keys[i].key);
+        if (entry && strcmp(entry->value, "none") != 0)
+            rc = keys[i].read(check, entry, nodes);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------- section --- */
+
+/* `ranks`, or with @step the most that Slurm started on a host. */
+static bool nodes_count(struct dtn_check *check,
+                        const struct dtn_section *section,
+                        const struct listing *list, struct dtn_nodes *nodes)
+{
+    const struct dtn_entry *given = dtn_section_get(check->doc, section,
+                                                    "ranks");
+    char title[DTN_TITLE_SIZE];
+    int most = 0;
+
+    if (!list->counts && !given) {
+        dtn_finding(check->findings, section->line, "%s has no \"ranks\"; "
+                    "expected ranks = 1 to %d",
+                    dtn_section_title(section, title), DTN_MAX_LOCAL);
+        return false;
+    }
+    for (int i = 0; list->counts && i < list->n; i++) {
+        if (list->counts[i] > most)
+            most = list->counts[i];
+        if (!given || list->counts[i] == nodes->nranks)
+            continue;
+        dtn_finding(check->findings, given->line, "ranks: %d, but the Slurm "
+                    "step has %d on %s; expected no \"ranks\", or srun "
+                    "--ntasks-per-node=%d", nodes->nranks, list->counts[i],
+                    list->names[i], nodes->nranks);
+        return false;
+    }
+    if (list->counts)
+        nodes->nranks = most;
+    return true;
+}
+
+/* Append the hosts of a section to the cluster. */
+static int nodes_hosts(struct dtn_check *check, struct listing *list,
+                       int index)
+{
+    struct dtensor_cluster *cluster = check->cluster;
+    struct dtn_host *host;
+    int rc;
+
+    for (int i = 0; i < list->n; i++) {
+        rc = dtn_array_grow(&cluster->hosts, cluster->nhosts,
+                            sizeof *cluster->hosts, check->err);
+        if (rc < 0)
+            return rc;
+        host = &cluster->hosts[cluster->nhosts++];
+        host->nodes = index;
+        host->nranks = list->counts ? list->counts[i]
+                                    : cluster->nodes[index].nranks;
+        host->name = list->names[i];
+        list->names[i] = NULL;
+        if (list->addresses) {
+            host->address = list->addresses[i];
+            list->addresses[i] = NULL;
+        } else {
+            host->address = strdup(host->name);
+        }
+        if (!host->address)
+            return dtn_fail_nomem(check->err, "addresses", DTN_HOST_MAX);
+    }
+    return 0;
+}
+
+static int nodes_list(struct dtn_check *check,
+                      const struct dtn_section *section, struct listing *list)
+{
+    const struct dtn_entry *hosts, *addresses;
+    int rc;
+
+    hosts = dtn_section_get(check->doc, section, "hosts");
+    if (!hosts)
+        return 0;
+    if (strcmp(hosts->value, "@step") == 0)
+        rc = listing_step(check, hosts, list);
+    else
+        rc = listing_expand(check, hosts, &list->names, &list->n);
+    addresses = dtn_section_get(check->doc, section, "addresses");
+    if (rc == 0 && addresses && list->n > 0)
+        rc = listing_addresses(check, addresses, list);
+    return rc;
+}
+
+static int nodes_section(struct dtn_check *check,
+                         const struct dtn_section *section,
+                         struct listing *list)
+{
+    struct dtensor_cluster *cluster = check->cluster;
+    struct dtn_nodes *nodes;
+    bool good;
+    int rc;
+
+    rc = dtn_array_grow(&cluster->nodes, cluster->nnodes,
+                        sizeof *cluster->nodes, check->err);
+    if (rc < 0)
+        return rc;
+    nodes = &cluster->nodes[cluster->nnodes++];
+    strcpy(nodes->name, section->name);
+    nodes->gid_index = -1;
+    good = dtn_check_scalars(check, section, nodes);
+    rc = nodes_list(check, section, list);
+    if (rc == 0 && good && nodes_count(check, section, list, nodes)) {
+        rc = nodes_ranks(check, section, nodes);
+        if (rc == 0 && list->n > 0)
+            return nodes_hosts(check, list, cluster->nnodes - 1);
+    }
+    check->world_known = false;
+    return rc;
+}
+
+/* ------------------------------------------------------------- the sum --- */
+
+static int host_by_name(const void *a, const void *b)
+{
+    const struct dtn_host *const *x = a, *const *y = b;
+    int order = strcmp((*x)->name, (*y)->name);
+
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+static const struct dtn_entry *nodes_entry(struct dtn_check *check, int index,
+                                           const char *key)
+{
+    const struct dtn_section *section = NULL;
+
+    for (int i = 0; i <= index; i++)
+        section = dtn_section_next(check->doc, DTN_KIND_NODES, section);
+    return dtn_section_get(check->doc, section, key);
+}
+
+/* A host in two sections; the lists themselves have no repeats. */
+static int nodes_repeats(struct dtn_check *check)
+{
+    const struct dtensor_cluster *cluster = check->cluster;
+    size_t n = (size_t)cluster->nhosts;
+    struct dtn_host **order = calloc(n, sizeof *order);
+    int reported = -1;
+
+    if (!order)
+        return dtn_fail_nomem(check->err, "hosts", n * sizeof *order);
+    for (size_t i = 0; i < n; i++)
+        order[i] = &cluster->hosts[i];
+    qsort(order, n, sizeof *order, host_by_name);
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(order[i - 1]->name, order[i]->name) != 0 ||
+            order[i]->nodes == reported)
+            continue;
+        reported = order[i]->nodes;
+        dtn_finding(check->findings,
+                    nodes_entry(check, reported, "hosts")->line, "hosts: "
+                    "\"%s\" is also in [nodes \"%s\"]; expected each host once",
+                    order[i]->name, cluster->nodes[order[i - 1]->nodes].name);
+    }
+    free(order);
+    return 0;
+}
+
+/* "localhost" is another machine on every machine. */
+static void nodes_localhost(struct dtn_check *check)
+{
+    const struct dtensor_cluster *cluster = check->cluster;
+
+    for (int i = 0; i < cluster->nhosts && cluster->nhosts > 1; i++)
+        if (strcmp(cluster->hosts[i].name, "localhost") == 0)
+            dtn_finding(check->findings,
+                        nodes_entry(check, cluster->hosts[i].nodes,
+                                    "hosts")->line, "hosts: \"localhost\" "
+                        "stands for one machine, this one; expected it as the "
+                        "only host");
+}
+
+/* Number the ranks. */
+static int nodes_sum(struct dtn_check *check)
+{
+    struct dtensor_cluster *cluster = check->cluster;
+    int64_t sum = 0;
+
+    for (int i = 0; i < cluster->nhosts; i++) {
+        cluster->hosts[i].first_rank = (int)sum;
+        sum += cluster->hosts[i].nranks;
+    }
+    if (sum > DTN_MAX_WORLD || cluster->nhosts > DTN_MAX_HOSTS) {
+        dtn_finding(check->findings, 0, "%lld ranks on %d hosts; expected at "
+                    "most %d ranks on %d hosts", (long long)sum,
+                    cluster->nhosts, DTN_MAX_WORLD, DTN_MAX_HOSTS);
+        check->world_known = false;
+        return 0;
+    }
+    cluster->world_size = (int)sum;
+    nodes_localhost(check);
+    return nodes_repeats(check);
+}
+
+int dtn_check_nodes(struct dtn_check *check)
+{
+    const struct dtn_section *section = NULL;
+    struct listing list;
+    int rc = 0;
+
+    check->world_known = dtn_section_next(check->doc, DTN_KIND_NODES, NULL);
+    while (rc == 0 && (section = dtn_section_next(check->doc, DTN_KIND_NODES,
+                                                  section)) != NULL) {
+        list = (struct listing){ NULL, NULL, NULL, 0 };
+        rc = nodes_section(check, section, &list);
+        listing_fini(&list);
+    }
+    return rc == 0 && check->world_known ? nodes_sum(check) : rc;
+}

@@ -1,0 +1,189 @@
+/* sections.c - the sections and keys of a cluster file, as tables
+ *
+ * A row says all there is to a scalar: its name, its type and range, and where
+ * in the section's struct it goes.  Reading, the list of known keys in a
+ * message and the canonical text are loops over these rows; a new key such as
+ * `[transport] mtu` is one new row.
+ */
+#include "cluster/file.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define KIB ((int64_t)1 << 10)
+#define GIB ((int64_t)1 << 30)
+#define TIB ((int64_t)1 << 40)
+#define MS INT64_C(1000000)
+#define WEEK (7 * 24 * 60 * 60 * 1000 * MS)
+
+static const struct dtn_word auth_words[] = {
+    { "none", 0 }, { "munge", 1 }, { NULL, 0 }
+};
+
+static const struct dtn_word intra_words[] = {
+    { "shm", DTN_WIRE_SHM }, { "tcp", DTN_WIRE_TCP }, { "rc", DTN_WIRE_RC },
+    { NULL, 0 }
+};
+
+static const struct dtn_word inter_words[] = {
+    { "rc", DTN_WIRE_RC }, { "tcp", DTN_WIRE_TCP }, { NULL, 0 }
+};
+
+static const struct dtn_word mtu_words[] = {
+    { "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 },
+    { "4096", 4096 }, { NULL, 0 }
+};
+
+const struct dtn_word dtn_algorithm_words[] = {
+    { "direct", DTN_ALG_DIRECT }, { "ring", DTN_ALG_RING },
+    { "tree", DTN_ALG_TREE }, { NULL, 0 }
+};
+
+const struct dtn_word dtn_style_words[] = {
+    { "column", DTN_STYLE_COLUMN }, { "row", DTN_STYLE_ROW },
+    { "replicate", DTN_STYLE_REPLICATE }, { NULL, 0 }
+};
+
+/* Parts of rows; OTHER is read by the section's code. */
+#define INT(s, f, lo, hi) .type = DTN_VALUE_INT, .offset = offsetof(s, f), \
+                          .min = (lo), .max = (hi)
+#define SIZE(s, f, lo, hi) .type = DTN_VALUE_SIZE_BYTES, \
+                           .offset = offsetof(s, f), .min = (lo), .max = (hi)
+#define TIME(s, f, lo, hi) .type = DTN_VALUE_TIME_NS, \
+                           .offset = offsetof(s, f), .min = (lo), .max = (hi)
+#define WORD(s, f, w, e) .type = DTN_VALUE_WORD, .offset = offsetof(s, f), \
+                         .words = (w), .expected = (e)
+#define U64(s, f) .type = DTN_VALUE_U64, .offset = offsetof(s, f)
+#define NAME(s, f) .type = DTN_VALUE_NAME, .offset = offsetof(s, f)
+#define OTHER .type = DTN_VALUE_OTHER
+
+#define S struct dtn_cluster_section
+static const struct dtn_key cluster_keys[] = {
+    { "version", INT(S, version, 0, INT_MAX), .required = "version = 1" },
+    { "name", NAME(S, name) },
+    { "world_size", INT(S, world_size, 1, DTN_MAX_WORLD) },
+    { "auth", WORD(S, auth_munge, auth_words, "none or munge") },
+    { .name = NULL }
+};
+#undef S
+
+#define S struct dtn_nodes
+static const struct dtn_key nodes_keys[] = {
+    { "hosts", OTHER,
+      .required = "hosts = a list such as node[001-064]" },
+    { "addresses", OTHER },
+    { "ranks", INT(S, nranks, 1, DTN_MAX_LOCAL) },
+    { "gpus", OTHER },
+    { "hca", OTHER },
+    { "gid_index", INT(S, gid_index, 0, 255) },
+    { "cpus", OTHER },
+    { .name = NULL }
+};
+#undef S
+
+#define S struct dtn_transport_conf
+static const struct dtn_key transport_keys[] = {
+    { "intra_node", WORD(S, intra_node, intra_words, "shm, tcp or rc") },
+    { "inter_node", WORD(S, inter_node, inter_words, "rc or tcp") },
+    { "port", INT(S, port, 1024, 65535) },
+    { "mtu", WORD(S, mtu, mtu_words, "one of 256, 512, 1024, 2048, 4096") },
+    { "traffic_class", INT(S, traffic_class, 0, 255) },
+    { "service_level", INT(S, service_level, 0, 15) },
+    { "qp_per_peer", INT(S, qp_per_peer, 1, 64) },
+    { "retry_count", INT(S, retry_count, 0, 7) },
+    { "rnr_retry", INT(S, rnr_retry, 0, 7) },
+    { "timeout", INT(S, timeout, 0, 31) },
+    { "eager_limit", SIZE(S, eager_limit_bytes, 0, GIB) },
+    { "chunk", SIZE(S, chunk_bytes, 4 * KIB, GIB) },
+    { "connect_timeout", TIME(S, connect_timeout_ns, MS, WEEK) },
+    { "op_timeout", TIME(S, op_timeout_ns, MS, WEEK) },
+    { "heartbeat", TIME(S, heartbeat_ns, MS, WEEK) },
+    { "dead_after", TIME(S, dead_after_ns, MS, WEEK) },
+    { .name = NULL }
+};
+#undef S
+
+static const struct dtn_key mesh_keys[] = {
+    { "dims", OTHER }, { "ranks", OTHER }, { "parent", OTHER },
+    { "select", OTHER }, { .name = NULL }
+};
+
+#define S struct dtn_seed_conf
+static const struct dtn_key seed_keys[] = {
+    { "base", U64(S, base), .required = "base = a whole number" },
+    { "mesh", OTHER },
+    { "distinct", OTHER },
+    { "stride", U64(S, stride) },
+    { .name = NULL }
+};
+#undef S
+
+/* In the order of enum dtn_tuned. */
+static const struct dtn_key tuning_keys[] = {
+    { "allreduce", OTHER }, { "allgather", OTHER }, { "reduce_scatter", OTHER },
+    { "all_to_all", OTHER }, { "broadcast", OTHER }, { "reduce", OTHER },
+    { .name = NULL }
+};
+
+#define S struct dtn_redistribute_conf
+static const struct dtn_key redistribute_keys[] = {
+    { "max_scratch", SIZE(S, max_scratch_bytes, 0, TIB) },
+    { "pipeline", SIZE(S, pipeline_bytes, 4 * KIB, TIB) },
+    { .name = NULL }
+};
+#undef S
+
+static const struct dtn_key plan_keys[] = {
+    { "mesh", OTHER, .required = "mesh = the name of a mesh" },
+    { "dim", OTHER, .required = "dim = a dim of that mesh" },
+    { .name = NULL }
+};
+
+const struct dtn_kind dtn_kinds[DTN_NKINDS] = {
+    [DTN_KIND_CLUSTER] = { "cluster", .keys = cluster_keys },
+    [DTN_KIND_NODES] = { "nodes", .named = true, .keys = nodes_keys },
+    [DTN_KIND_TRANSPORT] = { "transport", .keys = transport_keys },
+    [DTN_KIND_MESH] = { "mesh", .named = true, .keys = mesh_keys },
+    [DTN_KIND_SEED] = { "seed", .keys = seed_keys },
+    [DTN_KIND_TUNING] = { "tuning", .keys = tuning_keys },
+    [DTN_KIND_REDISTRIBUTE] = { "redistribute", .keys = redistribute_keys },
+    [DTN_KIND_PLAN] = { "plan", .named = true, .patterns = true,
+                        .keys = plan_keys }
+};
+
+const struct dtn_kind *dtn_kind_find(const char *name)
+{
+    for (size_t i = 0; i < DTN_COUNT(dtn_kinds); i++)
+        if (strcmp(dtn_kinds[i].name, name) == 0)
+            return &dtn_kinds[i];
+    return NULL;
+}
+
+const struct dtn_key *dtn_key_find(const struct dtn_kind *kind,
+                                   const char *name)
+{
+    for (const struct dtn_key *key = kind->keys; key->name; key++)
+        if (strcmp(key->name, name) == 0)
+            return key;
+    return NULL;
+}
+
+const char *dtn_word_text(const struct dtn_word words[], int number)
+{
+    for (; words->text; words++)
+        if (words->number == number)
+            return words->text;
+    return NULL;
+}
+
+char *dtn_advise(const char *word, const char *const known[],
+                 const char *expected, char *buf, size_t size)
+{
+    const char *near = dtn_nearest(word, known);
+
+    if (near)
+        snprintf(buf, size, "did you mean \"%s\"?", near);
+    else
+        snprintf(buf, size, "expected %s", expected);
+    return buf;
+}

@@ -1,0 +1,220 @@
+/* show.c - a cluster, explained to people
+ *
+ * Each view is a loop over ranks, hosts or mesh positions that prints the
+ * lines of one rank, or with rank -1 of all: of the two-node example,
+ * `rank 5` is host gpu02, local rank 1, GPU 1, device mlx5_0:1.
+ */
+#include "cluster/file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct dtn_host *show_host(const struct dtensor_cluster *cluster,
+                                        int rank)
+{
+    const struct dtn_host *host = cluster->hosts;
+
+    while (rank >= host->first_rank + host->nranks)
+        host++;
+    return host;
+}
+
+static void show_dims(const struct dtn_mesh_def *mesh, FILE *out)
+{
+    fprintf(out, "%s(", mesh->name);
+    for (int d = 0; d < mesh->ndim; d++)
+        fprintf(out, "%s%s=%d", d ? "," : "", mesh->dim_name[d],
+                mesh->size[d]);
+    fputc(')', out);
+}
+
+/* "dp=1,tp=2" of row-major position i. */
+static void show_coord(const struct dtn_mesh_def *mesh, int i,
+                       const char *separator, FILE *out)
+{
+    int stride = mesh->nranks;
+
+    for (int d = 0; d < mesh->ndim; d++) {
+        stride /= mesh->size[d];
+        fprintf(out, "%s%s=%d", d ? separator : "", mesh->dim_name[d],
+                i / stride % mesh->size[d]);
+    }
+}
+
+static void show_rank_summary(const struct dtensor_cluster *cluster, int rank,
+                              FILE *out)
+{
+    const struct dtn_host *host = show_host(cluster, rank);
+    const struct dtn_mesh_def *mesh = cluster->meshes;
+
+    fprintf(out, "rank %d is local rank %d of %d on %s; meshes", rank,
+            rank - host->first_rank, host->nranks, host->name);
+    for (int m = 0, n = 0; m < cluster->nmeshes; m++, mesh++) {
+        for (int i = 0; i < mesh->nranks; i++) {
+            if (mesh->ranks[i] != rank)
+                continue;
+            fprintf(out, "%s %s(", n++ ? "," : "", mesh->name);
+            show_coord(mesh, i, ",", out);
+            fputc(')', out);
+        }
+    }
+    fputc('\n', out);
+}
+
+static int show_summary(const struct dtensor_cluster *cluster, int rank,
+                        FILE *out, struct dtensor_error *err)
+{
+    if (rank >= 0) {
+        show_rank_summary(cluster, rank, out);
+        return 0;
+    }
+    fprintf(out, "%d rank%s on %d node%s; meshes", cluster->world_size,
+            cluster->world_size == 1 ? "" : "s", cluster->nhosts,
+            cluster->nhosts == 1 ? "" : "s");
+    for (int m = 0; m < cluster->nmeshes; m++) {
+        fputs(m ? ", " : " ", out);
+        show_dims(&cluster->meshes[m], out);
+    }
+    fputc('\n', out);
+    return 0;
+}
+
+/* The widest host name or address, for a column. */
+static int show_width(const struct dtensor_cluster *cluster, bool address,
+                      int least)
+{
+    const struct dtn_host *host = cluster->hosts;
+    int width = least;
+
+    for (int i = 0; i < cluster->nhosts; i++, host++) {
+        int n = (int)strlen(address ? host->address : host->name);
+
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
+static int show_ranks(const struct dtensor_cluster *cluster, int rank,
+                      FILE *out, struct dtensor_error *err)
+{
+    const struct dtn_nodes *nodes;
+    int width = show_width(cluster, false, 4);
+    char gpu[16];
+
+    fprintf(out, "%7s  %-*s  %5s  %4s  %-10s  %s\n", "rank", width, "host",
+            "local", "gpu", "hca", "cpus");
+    for (int i = 0; i < cluster->nhosts; i++) {
+        const struct dtn_host *host = &cluster->hosts[i];
+
+        nodes = &cluster->nodes[host->nodes];
+        for (int local = 0; local < host->nranks; local++) {
+            if (rank >= 0 && rank != host->first_rank + local)
+                continue;
+            snprintf(gpu, sizeof gpu, nodes->gpus ? "%d" : "-",
+                     nodes->gpus ? nodes->gpus[local] : 0);
+            fprintf(out, "%7d  %-*s  %5d  %4s  %-10s  %s\n",
+                    host->first_rank + local, width, host->name, local, gpu,
+                    nodes->hca ? nodes->hca[local] : "-",
+                    nodes->cpus ? nodes->cpus[local] :
+                    nodes->cpus_numa ? "numa" : "-");
+        }
+    }
+    return 0;
+}
+
+static int show_hosts(const struct dtensor_cluster *cluster, int rank,
+                      FILE *out, struct dtensor_error *err)
+{
+    int name = show_width(cluster, false, 4);
+    int address = show_width(cluster, true, 7);
+
+    fprintf(out, "%-*s  %-*s  ranks\n", name, "host", address, "address");
+    for (int i = 0; i < cluster->nhosts; i++) {
+        const struct dtn_host *host = &cluster->hosts[i];
+        int last = host->first_rank + host->nranks - 1;
+
+        if (rank >= 0 && (rank < host->first_rank || rank > last))
+            continue;
+        fprintf(out, "%-*s  %-*s  %d", name, host->name, address,
+                host->address, host->first_rank);
+        if (last > host->first_rank)
+            fprintf(out, "-%d", last);
+        fputc('\n', out);
+    }
+    return 0;
+}
+
+static int show_mesh(const struct dtensor_cluster *cluster, int rank,
+                     FILE *out, struct dtensor_error *err)
+{
+    const struct dtn_mesh_def *mesh = cluster->meshes;
+
+    for (int m = 0; m < cluster->nmeshes; m++, mesh++) {
+        fputs("mesh ", out);
+        show_dims(mesh, out);
+        fputc('\n', out);
+        for (int i = 0; i < mesh->nranks; i++) {
+            if (rank >= 0 && rank != mesh->ranks[i])
+                continue;
+            fprintf(out, "%7d  ", mesh->ranks[i]);
+            show_coord(mesh, i, " ", out);
+            fputc('\n', out);
+        }
+    }
+    return 0;
+}
+
+static int show_seeds(const struct dtensor_cluster *cluster, int rank,
+                      FILE *out, struct dtensor_error *err)
+{
+    if (!cluster->seed.given)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: no seeds to show: it has no "
+                        "[seed] section (write one with base = a whole "
+                        "number)", cluster->path);
+    fprintf(out, "%7s  seed\n", "rank");
+    for (int r = 0; r < cluster->world_size; r++)
+        if (rank < 0 || r == rank)
+            fprintf(out, "%7d  %" PRIu64 "\n", r, dtn_seed_of(cluster, r));
+    return 0;
+}
+
+static int show_digest(const struct dtensor_cluster *cluster, int rank,
+                       FILE *out, struct dtensor_error *err)
+{
+    char *text;
+    int rc;
+
+    if (rank >= 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: the digest is the same for "
+                        "every rank (leave the rank out)", cluster->path);
+    rc = dtn_cluster_canonical(cluster, &text, err);
+    if (rc < 0)
+        return rc;
+    fprintf(out, "%sdigest %016" PRIx64 "\n", text, dtn_digest(text));
+    free(text);
+    return 0;
+}
+
+int dtensor_cluster_show(const struct dtensor_cluster *cluster,
+                         enum dtensor_show what, int rank, FILE *stream,
+                         struct dtensor_error *err)
+{
+    static int (*const views[])(const struct dtensor_cluster *, int, FILE *,
+                                struct dtensor_error *) = {
+        [DTENSOR_SHOW_SUMMARY] = show_summary,
+        [DTENSOR_SHOW_RANKS] = show_ranks,
+        [DTENSOR_SHOW_HOSTS] = show_hosts,
+        [DTENSOR_SHOW_MESH] = show_mesh,
+        [DTENSOR_SHOW_SEEDS] = show_seeds,
+        [DTENSOR_SHOW_DIGEST] = show_digest
+    };
+
+    if ((unsigned)what >= DTENSOR_NSHOWS)
+        return dtn_fail(err, DTENSOR_EINVAL, "dtensor_cluster_show: no view "
+                        "%d (see enum dtensor_show)", (int)what);
+    if (rank >= cluster->world_size)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: no rank %d (there are 0 to "
+                        "%d)", cluster->path, rank, cluster->world_size - 1);
+    return views[what](cluster, rank, stream, err);
+}

@@ -1,0 +1,49 @@
+/* whoami.h - what the methods of whoami.c share; for this room only
+ *
+ * whoami.c        the table, dtensor-run, hosts in the file, single
+ * whoami_slurm.c  the Slurm step
+ */
+#ifndef DTN_WHOAMI_H
+#define DTN_WHOAMI_H
+
+#include "cluster/cluster.h"
+
+#define DTN_MAX_RANKS (DTN_MAX_HOSTS * DTN_MAX_LOCAL)
+
+/* One search for this process's place. */
+struct dtn_search {
+    const char *path;             /* of the cluster file; NULL: none           */
+    struct dtensor_cluster *cluster;  /* the file's; without one NULL until    */
+                                  /* the method that applies has made it       */
+    char here[DTN_HOST_MAX];      /* this host: DTN_HOST, or gethostname()     */
+    bool here_given;              /* by DTN_HOST                               */
+    char note[160];               /* why the last method did not apply         */
+};
+
+/* A method's answer, beside a negative enum dtensor_errcode: this launcher
+ * started the process, but wrongly, and no other method may guess on.
+ */
+enum dtn_found { DTN_FOUND_NOT, DTN_FOUND };
+
+/* Does it apply?  FOUND: self->rank, world_size, job and launcher are filled
+ * in and search->cluster is there; FOUND_NOT: search->note says why.
+ */
+typedef int dtn_method_f(struct dtn_search *search, struct dtn_self *self,
+                         struct dtensor_error *err);
+
+dtn_method_f dtn_whoami_slurm;
+
+/* The number in a variable that is set, min..max, into *out; or ECONF:
+ * `DTN_RANK is "x", expected 0 to 7`.
+ */
+int dtn_env_number(const char *variable, int min, int max, int *out,
+                   struct dtensor_error *err);
+
+/* Are they one host: the same, or one with its domain and one without? */
+bool dtn_same_host(const char *a, const char *b);
+
+/* The host that the cluster puts a rank on. */
+const struct dtn_host *dtn_host_of(const struct dtensor_cluster *cluster,
+                                   int rank);
+
+#endif

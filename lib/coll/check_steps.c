@@ -1,0 +1,425 @@
+/* check_steps.c - what each step means to the checker
+ *
+ * One function for each operation, in a table.  A step is first looked at by
+ * itself (whole elements, own memory where it must be own), then against the
+ * state: a peer's memory needs its READY in this round.  Example: rank 2's
+ * "copy OUT+8 <- 1:IN+0  8 bytes" of f32 reads two cells of rank 1 and writes
+ * two of its own, and fails with "no READY from rank 1 before" if it never
+ * waited for one.
+ */
+#include "coll/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first element of a span. */
+static struct dtn_spot check_spot(const struct dtn_checker *check,
+                                  struct dtn_span span)
+{
+    return (struct dtn_spot){ span.rank, span.space,
+        (int64_t)(span.offset / check->cells.elem_bytes) };
+}
+
+/* ------------------------------------------------------------ plain sense */
+
+static bool span_whole(const struct dtn_checker *check, struct dtn_span span)
+{
+    return (unsigned)span.space < DTN_NSPACES && span.rank >= -1
+        && span.rank < check->n
+        && span.offset % check->cells.elem_bytes == 0;
+}
+
+/* Is a step well formed, whatever the state? */
+static int check_form(struct dtn_checker *check, int me,
+                      const struct dtn_step *step)
+{
+    bool to_peer = step->op == DTN_OP_PUT || step->op == DTN_OP_FLUSH
+                || step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT;
+    int writes = step->op == DTN_OP_PUT ? step->peer : me;
+
+    if (to_peer && (step->peer < 0 || step->peer >= check->n
+                    || step->peer == me))
+        return dtn_check_fail(check, me, "not a peer");
+    if (step->bytes % check->cells.elem_bytes != 0
+        || !span_whole(check, step->dst) || !span_whole(check, step->src))
+        return dtn_check_fail(check, me,
+                              "not whole elements of a rank's space");
+    if (step->op == DTN_OP_FLUSH || (to_peer && step->bytes == 0))
+        return 0;
+    if (step->op != DTN_OP_SIGNAL && step->dst.rank != writes)
+        return dtn_check_fail(check, me, "writes to rank %d", step->dst.rank);
+    if ((step->op == DTN_OP_PUT || step->op == DTN_OP_SIGNAL)
+        && step->src.rank != me)
+        return dtn_check_fail(check, me, "sends from rank %d", step->src.rank);
+    if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
+        && step->src.rank < 0)
+        return dtn_check_fail(check, me, "has no source rank");
+    if (to_peer && step->op != DTN_OP_PUT && step->bytes > DTN_PAYLOAD_MAX)
+        return dtn_check_fail(check, me, "more than %d bytes in a signal",
+                          DTN_PAYLOAD_MAX);
+    return 0;
+}
+
+/* May `me` touch the owner's memory: between its READY and its last step? */
+static int check_remote(struct dtn_checker *check, int me, int owner)
+{
+    int round = check->ranks[me].round;
+
+    if (owner == me)
+        return 0;
+    if (dtn_check_pair(check, owner, me)->ready_round != round)
+        return dtn_check_fail(check, me, "no READY from rank %d before", owner);
+    if (check->ranks[owner].round != round)
+        return dtn_check_fail(check, me, "rank %d may have returned already",
+                          owner);
+    return 0;
+}
+
+static int check_cells_said(struct dtn_checker *check, int me, bool good)
+{
+    return good ? 0 : dtn_check_fail(check, me, "%s", check->cells.why);
+}
+
+/* ------------------------------------------------------------ local steps */
+
+/* A box as two lists of element offsets, row-major. */
+struct walk {
+    const struct dtn_box *box;
+    int64_t at[DTENSOR_MAX_DIMS];
+    int64_t left;
+    int64_t dst;
+    int64_t src;
+};
+
+static void walk_next(struct walk *walk)
+{
+    const struct dtn_box *box = walk->box;
+
+    walk->left--;
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        walk->dst += box->dst_stride[d];
+        walk->src += box->src_stride[d];
+        if (++walk->at[d] < box->size[d])
+            return;
+        walk->dst -= box->size[d] * box->dst_stride[d];
+        walk->src -= box->size[d] * box->src_stride[d];
+        walk->at[d] = 0;
+    }
+}
+
+static int64_t box_count(const struct dtn_box *box)
+{
+    int64_t count = 1;
+
+    for (int d = 0; d < box->ndim; d++)
+        count *= box->size[d];
+    return count;
+}
+
+/* The same bytes (*same), apart, or overlapping, which is refused. */
+static int check_overlap(struct dtn_checker *check, int me, struct dtn_spot dst,
+                         struct dtn_spot src, int64_t count, bool *same)
+{
+    int64_t distance;
+
+    *same = false;
+    if (src.rank != me)
+        return 0;
+    distance = dtn_cells_distance(&check->cells, src, dst);
+    *same = distance == 0;
+    if (distance != 0 && distance < count && -distance < count)
+        return dtn_check_fail(check, me, "source and destination overlap");
+    return 0;
+}
+
+/* One element of COPY and REDUCE. */
+static bool check_move_one(struct dtn_checker *check, int me, bool reduce,
+                           struct dtn_spot dst, struct dtn_spot src)
+{
+    struct dtn_cells *cells = &check->cells;
+    struct dtn_actor actor = dtn_check_actor(check, me);
+    struct dtn_cell term, acc;
+
+    if (!dtn_cells_read(cells, actor, src, &term))
+        return false;
+    if (!reduce)
+        return dtn_cells_write(cells, actor, dst, &term);
+    return dtn_cells_read(cells, actor, dst, &acc)
+        && dtn_cell_reduce(cells, &acc, &term, false)
+        && dtn_cells_write(cells, actor, dst, &acc);
+}
+
+static int step_move(struct dtn_checker *check, int me,
+                     const struct dtn_step *step)
+{
+    int64_t count = dtn_check_count(check, step->bytes);
+    struct dtn_box line = { 1, { count }, { 1 }, { 1 } };
+    const struct dtn_box *box = step->box < 0
+                              ? &line : &check->scheds[me].boxes[step->box];
+    struct walk walk = { .box = box, .left = box_count(box) };
+    struct dtn_spot dst = check_spot(check, step->dst), to = dst;
+    struct dtn_spot src = check_spot(check, step->src), from = src;
+    bool reduce = step->op == DTN_OP_REDUCE, same = false;
+    int rc = check_remote(check, me, src.rank);
+
+    if (rc == 0 && step->box < 0)
+        rc = check_overlap(check, me, dst, src, count, &same);
+    if (rc != 0 || (same && !reduce))
+        return rc;
+    for (; walk.left > 0; walk_next(&walk)) {
+        to.index = dst.index + walk.dst;
+        from.index = src.index + walk.src;
+        if (!check_move_one(check, me, reduce, to, from))
+            return check_cells_said(check, me, false);
+    }
+    return 0;
+}
+
+/* Source q of FOLD: the same place on rank q, or own slot q. */
+static struct dtn_spot fold_source(const struct dtn_checker *check, int me,
+                                   const struct dtn_step *step, int q)
+{
+    struct dtn_spot spot = check_spot(check, step->src);
+
+    if (spot.rank < 0) {
+        spot.rank = q;
+        return spot;
+    }
+    spot.rank = me;
+    spot.index += q * dtn_check_count(check, step->bytes);
+    return spot;
+}
+
+/* Element `i` of FOLD. */
+static bool check_fold_one(struct dtn_checker *check, int me,
+                           const struct dtn_step *step, int64_t i)
+{
+    struct dtn_cells *cells = &check->cells;
+    struct dtn_actor actor = dtn_check_actor(check, me);
+    struct dtn_spot dst = check_spot(check, step->dst);
+    struct dtn_cell acc, term;
+
+    for (int q = 0; q < check->n; q++) {
+        struct dtn_spot src = fold_source(check, me, step, q);
+
+        src.index += i;
+        if (!dtn_cells_read(cells, actor, src, q == 0 ? &acc : &term)
+            || (q > 0 && !dtn_cell_reduce(cells, &acc, &term, true)))
+            return false;
+    }
+    dst.index += i;
+    return dtn_cells_write(cells, actor, dst, &acc);
+}
+
+static int step_fold(struct dtn_checker *check, int me,
+                     const struct dtn_step *step)
+{
+    struct dtn_spot dst = check_spot(check, step->dst);
+    int64_t count = dtn_check_count(check, step->bytes);
+    bool same;
+
+    for (int q = 0; q < check->n; q++) {
+        struct dtn_spot src = fold_source(check, me, step, q);
+        int rc = check_remote(check, me, src.rank);
+
+        if (rc == 0)
+            rc = check_overlap(check, me, dst, src, count, &same);
+        if (rc != 0)
+            return rc;
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (!check_fold_one(check, me, step, i))
+            return check_cells_said(check, me, false);
+    return 0;
+}
+
+/* SCALE and NEUTRAL. */
+static int step_fill(struct dtn_checker *check, int me,
+                     const struct dtn_step *step)
+{
+    struct dtn_cells *cells = &check->cells;
+    struct dtn_actor actor = dtn_check_actor(check, me);
+    struct dtn_spot dst = check_spot(check, step->dst);
+    struct dtn_cell value = dtn_cell_neutral();
+    int64_t left = dtn_check_count(check, step->bytes);
+
+    for (; left > 0; left--, dst.index++) {
+        if (step->op == DTN_OP_SCALE
+            && (!dtn_cells_read(cells, actor, dst, &value)
+                || !dtn_cell_scale(cells, &value)))
+            return check_cells_said(check, me, false);
+        if (!dtn_cells_write(cells, actor, dst, &value))
+            return check_cells_said(check, me, false);
+    }
+    return 0;
+}
+
+/* --------------------------------------------------------- steps to peers */
+
+/* Remember a put until it has landed and its source is free. */
+static int pair_push(struct dtn_checker *check, struct dtn_check_pair *pair,
+                     const struct dtn_check_put *put)
+{
+    int more = pair->capacity ? 2 * pair->capacity : 8;
+    struct dtn_check_put *puts = pair->puts;
+
+    if (pair->nputs == pair->capacity) {
+        puts = realloc(puts, (size_t)more * sizeof *puts);
+        if (!puts)
+            return dtn_fail_nomem(check->err, "check",
+                                  (size_t)more * sizeof *puts);
+        pair->puts = puts;
+        pair->capacity = more;
+    }
+    puts[pair->nputs++] = *put;
+    return 0;
+}
+
+static int step_put(struct dtn_checker *check, int me,
+                    const struct dtn_step *step)
+{
+    struct dtn_check_put put = { check_spot(check, step->dst),
+                                 check_spot(check, step->src),
+                                 dtn_check_count(check, step->bytes) };
+    struct dtn_actor actor = dtn_check_actor(check, me);
+    int rc = check_remote(check, me, step->peer);
+
+    if (rc == 0)
+        rc = pair_push(check, dtn_check_pair(check, me, step->peer), &put);
+    for (int64_t i = 0; rc == 0 && i < put.count; i++) {
+        if (!dtn_cells_launch(&check->cells, actor, put.dst, put.src))
+            rc = check_cells_said(check, me, false);
+        put.dst.index++;
+        put.src.index++;
+    }
+    return rc;
+}
+
+static int step_flush(struct dtn_checker *check, int me,
+                      const struct dtn_step *step)
+{
+    struct dtn_check_pair *pair = dtn_check_pair(check, me, step->peer);
+
+    for (; pair->nflushed < pair->nputs; pair->nflushed++) {
+        struct dtn_check_put put = pair->puts[pair->nflushed];
+
+        for (int64_t i = 0; i < put.count; i++, put.src.index++)
+            dtn_cells_free(&check->cells, dtn_check_actor(check, me), put.src);
+    }
+    return 0;
+}
+
+static struct dtn_check_signal *
+signal_create(const struct dtn_checker *check, int me,
+              const struct dtn_step *step)
+{
+    size_t clock_bytes = (size_t)check->n * sizeof(uint32_t);
+    size_t count = (size_t)dtn_check_count(check, step->bytes);
+    struct dtn_check_signal *sig = calloc(1, sizeof *sig + clock_bytes);
+
+    if (!sig)
+        return NULL;
+    sig->tag = step->tag;
+    sig->bytes = step->bytes;
+    memcpy(sig->clock, check->ranks[me].clock, clock_bytes);
+    if (count > 0)
+        sig->payload = calloc(count, sizeof *sig->payload);
+    if (count > 0 && !sig->payload) {
+        free(sig);
+        return NULL;
+    }
+    return sig;
+}
+
+void dtn_check_signal_destroy(struct dtn_check_signal *sig)
+{
+    free(sig->payload);
+    free(sig);
+}
+
+static int step_signal(struct dtn_checker *check, int me,
+                       const struct dtn_step *step)
+{
+    struct dtn_check_pair *pair = dtn_check_pair(check, me, step->peer);
+    int64_t count = dtn_check_count(check, step->bytes);
+    struct dtn_spot src = check_spot(check, step->src);
+    struct dtn_check_signal *sig;
+
+    if (pair->len == DTN_QUEUE_DEPTH)
+        return DTENSOR_EAGAIN;
+    sig = signal_create(check, me, step);
+    if (!sig)
+        return dtn_fail_nomem(check->err, "check", sizeof *sig);
+    sig->nputs = pair->nputs;
+    pair->queue[(pair->head + pair->len++) % DTN_QUEUE_DEPTH] = sig;
+    for (int64_t i = 0; i < count; i++, src.index++)
+        if (!dtn_cells_read(&check->cells, dtn_check_actor(check, me), src,
+                            &sig->payload[i]))
+            return check_cells_said(check, me, false);
+    check->ranks[me].clock[me]++;
+    return 0;
+}
+
+/* What the waiter learns from a signal: the past of others, and that the puts
+ * before it have landed.
+ */
+static void signal_learn(struct dtn_checker *check, int me,
+                         struct dtn_check_pair *pair,
+                         const struct dtn_check_signal *sig)
+{
+    uint32_t *clock = check->ranks[me].clock;
+
+    for (int q = 0; q < check->n; q++)
+        if (sig->clock[q] > clock[q])
+            clock[q] = sig->clock[q];
+    for (; pair->nlanded < sig->nputs; pair->nlanded++) {
+        struct dtn_check_put put = pair->puts[pair->nlanded];
+
+        for (int64_t i = 0; i < put.count; i++, put.dst.index++)
+            dtn_cells_land(&check->cells, dtn_check_actor(check, me), put.dst);
+    }
+}
+
+static int step_wait(struct dtn_checker *check, int me,
+                     const struct dtn_step *step)
+{
+    struct dtn_check_pair *pair = dtn_check_pair(check, step->peer, me);
+    struct dtn_check_signal *sig = pair->queue[pair->head];
+    int64_t count = dtn_check_count(check, step->bytes);
+    struct dtn_spot dst = check_spot(check, step->dst);
+    bool good = true;
+    int rc;
+
+    if (pair->len == 0)
+        return DTENSOR_EAGAIN;
+    if (sig->tag != step->tag || sig->bytes != step->bytes)
+        return dtn_check_fail(check, me, "the next signal is tag %d, %zu "
+                              "bytes", (int)sig->tag, sig->bytes);
+    pair->head = (pair->head + 1) % DTN_QUEUE_DEPTH;
+    pair->len--;
+    signal_learn(check, me, pair, sig);
+    if (sig->tag == DTN_TAG_READY)
+        pair->ready_round = check->ranks[me].round;
+    for (int64_t i = 0; good && i < count; i++, dst.index++)
+        good = dtn_cells_write(&check->cells, dtn_check_actor(check, me), dst,
+                               &sig->payload[i]);
+    rc = check_cells_said(check, me, good);
+    dtn_check_signal_destroy(sig);
+    return rc;
+}
+
+int dtn_check_step(struct dtn_checker *check, int me,
+                   const struct dtn_step *step)
+{
+    static int (*const takes[DTN_NOPS])(struct dtn_checker *, int,
+                                        const struct dtn_step *) = {
+        [DTN_OP_PUT] = step_put,       [DTN_OP_FLUSH] = step_flush,
+        [DTN_OP_SIGNAL] = step_signal, [DTN_OP_WAIT] = step_wait,
+        [DTN_OP_COPY] = step_move,     [DTN_OP_REDUCE] = step_move,
+        [DTN_OP_FOLD] = step_fold,     [DTN_OP_SCALE] = step_fill,
+        [DTN_OP_NEUTRAL] = step_fill,
+    };
+    int rc = check_form(check, me, step);
+
+    return rc != 0 ? rc : takes[step->op](check, me, step);
+}

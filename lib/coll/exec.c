@@ -1,0 +1,397 @@
+/* exec.c - runs a schedule over the transports
+ *
+ * A plan is a schedule with everything it needs at hand: connections, scratch
+ * memory, room for what the peers say of their buffers.  Running it walks the
+ * steps in order.  READY tells a peer where this rank's IN, OUT and TMP are:
+ * three 16-byte names, which fill the 48 bytes of a signal; the peer puts into
+ * them or, where its transport maps, loads from them.  Nothing is allocated,
+ * and no data moves before the peer's fingerprint was found to be ours.
+ */
+#include "coll/coll.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(DTN_NSPACES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
+               "READY carries the names of all spaces");
+
+/* What is known of a peer during one run. */
+struct exec_peer {
+    struct dtn_transport *tp;     /* NULL: this rank itself                    */
+    int rank;                     /* in the world                              */
+    struct dtn_remote remote[DTN_NSPACES];
+    unsigned char *mapped[DTN_NSPACES];
+};
+
+struct dtn_plan {
+    struct dtn_group group;
+    struct dtn_sched sched;
+    unsigned char *tmp;
+    const void **terms;           /* [n] sources of a FOLD                     */
+    struct exec_peer *peers;      /* [n]                                       */
+};
+
+/* One run. */
+struct exec_run {
+    struct dtn_plan *plan;
+    struct dtensor_ctx *ctx;
+    unsigned char *base[DTN_NSPACES];
+    struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_NSPACES];
+    uint32_t fingerprint;
+};
+
+/* ----------------------------------------------------------------- plans --- */
+
+/* Connect to every peer that some step names. */
+static int plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    const struct dtn_sched *sched = &plan->sched;
+    int *ranks = calloc((size_t)sched->n, sizeof *ranks);
+    int n = 0, rc;
+
+    if (!ranks)
+        return dtn_fail_nomem(err, sched->name, (size_t)sched->n * sizeof(int));
+    for (int p = 0; p < sched->n; p++)
+        for (int s = 0; s < sched->nsteps; s++)
+            if (sched->steps[s].op == DTN_OP_SIGNAL
+                || sched->steps[s].op == DTN_OP_WAIT
+                || sched->steps[s].op == DTN_OP_PUT)
+                if (sched->steps[s].peer == p) {
+                    ranks[n++] = plan->group.ranks[p];
+                    break;
+                }
+    rc = dtn_ctx_connect(plan->group.ctx, ranks, n, err);
+    free(ranks);
+    return rc;
+}
+
+static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = plan->group.ctx;
+    size_t n = (size_t)plan->sched.n, tmp = plan->sched.bytes[DTN_TMP];
+
+    plan->peers = calloc(n, sizeof *plan->peers);
+    plan->terms = calloc(n, sizeof *plan->terms);
+    if (!plan->peers || !plan->terms)
+        return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
+    for (size_t p = 0; p < n; p++) {
+        plan->peers[p].rank = plan->group.ranks[p];
+        plan->peers[p].tp = ctx->peers[plan->peers[p].rank].tp;
+    }
+    if (tmp > 0) {
+        plan->tmp = dtn_arena_alloc(&ctx->arena, tmp);
+        if (!plan->tmp)
+            return dtn_fail_nomem(err, plan->sched.name, tmp);
+    }
+    return plan_connect(plan, err);
+}
+
+int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
+                    struct dtn_plan **planp, struct dtensor_error *err)
+{
+    struct dtn_plan *plan = calloc(1, sizeof *plan);
+    int rc;
+
+    if (!plan)
+        return dtn_fail_nomem(err, sched->name, sizeof *plan);
+    plan->group = *group;
+    plan->sched = *sched;
+    rc = plan_fill(plan, err);
+    if (rc != 0) {
+        memset(&plan->sched, 0, sizeof plan->sched);
+        dtn_plan_destroy(plan);
+        return rc;
+    }
+    memset(sched, 0, sizeof *sched);
+    *planp = plan;
+    return 0;
+}
+
+void dtn_plan_destroy(struct dtn_plan *plan)
+{
+    if (!plan)
+        return;
+    dtn_arena_free(&plan->group.ctx->arena, plan->tmp);
+    dtn_sched_fini(&plan->sched);
+    free(plan->peers);
+    free(plan->terms);
+    free(plan);
+}
+
+const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan)
+{
+    return &plan->sched;
+}
+
+/* ------------------------------------------------------------- exposing --- */
+
+/* Name one space to the peers of every transport; EINVAL if one cannot. */
+static int run_register(struct exec_run *run, enum dtn_space space)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    size_t bytes = run->plan->sched.bytes[space];
+    int rc = 0;
+
+    for (int t = 0; t < ctx->ntransports && rc == 0; t++)
+        rc = ctx->transports[t]->ops->reg(ctx->transports[t], run->base[space],
+                                          bytes, &run->name[t][space]);
+    return rc;
+}
+
+static void run_unregister(struct exec_run *run)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        for (int s = 0; s < DTN_NSPACES; s++)
+            if (run->name[t][s].addr || run->name[t][s].key)
+                ctx->transports[t]->ops->unreg(ctx->transports[t],
+                                               run->name[t][s]);
+}
+
+/* Make the space reachable for peers, where it stands or in a bounce buffer. */
+static int run_expose(struct exec_run *run, enum dtn_space space)
+{
+    size_t bytes = run->plan->sched.bytes[space];
+    unsigned char *bounce;
+
+    if (!run->plan->sched.exposed[space] || bytes == 0)
+        return 0;
+    if (run_register(run, space) == 0)
+        return 0;
+    bounce = dtn_ctx_bounce(run->ctx, space, bytes);
+    if (!bounce)
+        return DTENSOR_ENOMEM;
+    if (space == DTN_IN)
+        memcpy(bounce, run->base[space], bytes);
+    run->base[space] = bounce;
+    return run_register(run, space);
+}
+
+/* ---------------------------------------------------------------- steps --- */
+
+static unsigned char *run_at(const struct exec_run *run,
+                             const struct dtn_span *span)
+{
+    unsigned char *base = span->rank == run->plan->sched.me
+                        ? run->base[span->space]
+                        : run->plan->peers[span->rank].mapped[span->space];
+
+    return base + span->offset;
+}
+
+static int run_mismatch(struct exec_run *run, int rank, uint32_t theirs)
+{
+    char name[320], mine_words[64], their_words[64];
+    char *mine = dtn_fingerprint_words(run->fingerprint, mine_words,
+                                       sizeof mine_words);
+    char *other = dtn_fingerprint_words(theirs, their_words,
+                                        sizeof their_words);
+
+    dtn_ctx_rank_name(run->ctx, rank, name, sizeof name);
+    if (strcmp(mine, other) == 0)
+        return dtn_poison(run->ctx, DTENSOR_EMISMATCH, rank, "%s called %s "
+                          "too, but with another count, root, shape or mesh "
+                          "(all ranks must make the same call)", name, mine);
+    return dtn_poison(run->ctx, DTENSOR_EMISMATCH, rank, "%s called %s, this "
+                      "rank %s (all ranks must make the same calls in the "
+                      "same order)", name, other, mine);
+}
+
+static int run_signal(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct exec_peer *peer = &run->plan->peers[step->peer];
+    struct dtn_signal signal;
+    int t = 0;
+
+    signal.fingerprint = run->fingerprint;
+    signal.tag = (uint16_t)step->tag;
+    signal.len = 0;
+    if (step->tag == DTN_TAG_READY) {
+        while (run->ctx->transports[t] != peer->tp)
+            t++;
+        signal.len = sizeof run->name[t];
+        memcpy(signal.payload, run->name[t], sizeof run->name[t]);
+    } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
+        signal.len = (uint16_t)step->bytes;
+        memcpy(signal.payload, run_at(run, &step->src), step->bytes);
+    }
+    return dtn_signal(run->ctx, peer->rank, &signal);
+}
+
+/* The peer said where its spaces are. */
+static void run_take_ready(struct exec_peer *peer,
+                           const struct dtn_signal *signal)
+{
+    memcpy(peer->remote, signal->payload, sizeof peer->remote);
+    for (int s = 0; s < DTN_NSPACES; s++)
+        peer->mapped[s] = peer->remote[s].addr || peer->remote[s].key
+            ? peer->tp->ops->map(peer->tp, peer->rank, peer->remote[s]) : NULL;
+}
+
+static int run_wait(struct exec_run *run, const struct dtn_step *step)
+{
+    struct exec_peer *peer = &run->plan->peers[step->peer];
+    const struct dtn_signal *signal;
+    int rc = dtn_await(run->ctx, peer->rank, &signal);
+
+    if (rc != 0)
+        return rc;
+    if (signal->fingerprint != run->fingerprint || signal->tag != step->tag)
+        return run_mismatch(run, peer->rank, signal->fingerprint);
+    if (step->tag == DTN_TAG_READY)
+        run_take_ready(peer, signal);
+    else if (step->tag == DTN_TAG_CARRY && step->bytes > 0)
+        memcpy(run_at(run, &step->dst), signal->payload, step->bytes);
+    dtn_consume(run->ctx, peer->rank);
+    return 0;
+}
+
+static int run_put(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct exec_peer *peer = &run->plan->peers[step->peer];
+    struct dtn_remote dst = peer->remote[step->dst.space];
+
+    dst.addr += step->dst.offset;
+    return dtn_put(run->ctx, peer->rank, dst, run_at(run, &step->src),
+                   step->bytes);
+}
+
+/* A peer named memory that its transport cannot map. */
+static int run_unmapped(struct exec_run *run, int position)
+{
+    int rank = run->plan->peers[position].rank;
+    char name[320];
+
+    return dtn_poison(run->ctx, DTENSOR_EPEER, rank, "%s named memory outside "
+                      "its arena (its context is damaged)",
+                      dtn_ctx_rank_name(run->ctx, rank, name, sizeof name));
+}
+
+static bool run_mapped(const struct exec_run *run, const struct dtn_span *span)
+{
+    return span->rank == run->plan->sched.me
+        || run->plan->peers[span->rank].mapped[span->space];
+}
+
+static int run_move(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    size_t elem = dtensor_dtype_size(sched->dtype);
+    const void *terms[2];
+    unsigned char *dst;
+    const unsigned char *src;
+
+    if (!run_mapped(run, &step->src))
+        return run_unmapped(run, step->src.rank);
+    terms[0] = dst = run_at(run, &step->dst);
+    terms[1] = src = run_at(run, &step->src);
+    if (step->op == DTN_OP_COPY && step->box >= 0)
+        dtn_box_copy(&sched->boxes[step->box], elem, dst, src);
+    else if (step->op == DTN_OP_COPY && dst != src)
+        memcpy(dst, src, step->bytes);
+    else if (step->op == DTN_OP_COPY)
+        return 0;                 /* in place: peers may be reading            */
+    else if (step->box >= 0)
+        dtn_box_reduce(&sched->boxes[step->box], sched->dtype, sched->redop,
+                       dst, src);
+    else
+        dtn_reduce(sched->dtype, sched->redop, dst, terms, 2,
+                   step->bytes / elem);
+    return 0;
+}
+
+/* The terms are the same bytes of every rank, or n slots of the own memory. */
+static int run_fold(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    struct dtn_span span = step->src;
+
+    for (int p = 0; p < sched->n; p++) {
+        if (step->src.rank < 0)
+            span.rank = p;
+        if (!run_mapped(run, &span))
+            return run_unmapped(run, span.rank);
+        run->plan->terms[p] = run_at(run, &span);
+        if (step->src.rank >= 0)
+            span.offset += step->bytes;
+    }
+    dtn_reduce(sched->dtype, sched->redop, run_at(run, &step->dst),
+               run->plan->terms, sched->n,
+               step->bytes / dtensor_dtype_size(sched->dtype));
+    return 0;
+}
+
+static int run_step(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    size_t count;
+
+    switch (step->op) {
+    case DTN_OP_PUT:
+        return run_put(run, step);
+    case DTN_OP_FLUSH:
+        return dtn_flush(run->ctx, run->plan->peers[step->peer].rank);
+    case DTN_OP_SIGNAL:
+        return run_signal(run, step);
+    case DTN_OP_WAIT:
+        return run_wait(run, step);
+    case DTN_OP_COPY:
+    case DTN_OP_REDUCE:
+        return run_move(run, step);
+    case DTN_OP_FOLD:
+        return run_fold(run, step);
+    case DTN_OP_SCALE:
+    case DTN_OP_NEUTRAL:
+        count = step->bytes / dtensor_dtype_size(sched->dtype);
+        if (step->op == DTN_OP_SCALE)
+            dtn_scale(sched->dtype, run_at(run, &step->dst), count,
+                      sched->divisor);
+        else
+            dtn_fill_neutral(sched->dtype, sched->redop,
+                             run_at(run, &step->dst), count);
+        return 0;
+    case DTN_NOPS:
+        break;
+    }
+    return DTENSOR_EINVAL;
+}
+
+static int run_steps(struct exec_run *run)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    int rc = 0;
+
+    for (int s = 0; s < sched->nsteps && rc == 0; s++)
+        rc = run_step(run, &sched->steps[s]);
+    return rc;
+}
+
+int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
+                 uint32_t fingerprint, struct dtensor_error *err)
+{
+    struct exec_run run = { .plan = plan, .ctx = plan->group.ctx,
+                            .fingerprint = fingerprint };
+    int rc = dtn_ctx_check(run.ctx, err);
+
+    if (rc != 0)
+        return rc;
+    run.ctx->calls++;
+    run.base[DTN_IN] = (unsigned char *)(uintptr_t)in;
+    run.base[DTN_OUT] = out;
+    run.base[DTN_TMP] = plan->tmp;
+    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
+        rc = run_expose(&run, (enum dtn_space)s);
+    if (rc != 0)
+        rc = dtn_poison(run.ctx, rc, run.ctx->self.rank, "no room to stage "
+                        "%zu bytes of memory that peers cannot reach (use "
+                        "dtensor_alloc)", plan->sched.bytes[DTN_OUT]);
+    else
+        rc = run_steps(&run);
+    run_unregister(&run);
+    if (rc != 0)
+        return dtn_ctx_check(run.ctx, err);
+    if (run.base[DTN_OUT] != out)
+        memcpy(out, run.base[DTN_OUT], plan->sched.bytes[DTN_OUT]);
+    return 0;
+}

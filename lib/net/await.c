@@ -1,0 +1,198 @@
+/* await.c - waiting for a peer without hanging, and poisoning
+ *
+ * A wait polls its line, and once a millisecond asks whether the peer still
+ * lives and whether the deadline has passed.  The first thing that goes wrong
+ * poisons the context: its words are kept, the peers are told, and a rank
+ * that waits for us then blames the same culprit.  With rank 2 of four dead,
+ * rank 1, waiting for it, gets EPEER; ranks 0 and 3, waiting for rank 1, find
+ * its abort and get EPEER for rank 2 within a few looks.
+ */
+#include "net/net.h"
+
+#include <string.h>
+
+int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
+               const char *fmt, ...)
+{
+    char what[400], me[320];
+    va_list ap;
+
+    if (ctx->failure.code != 0)
+        return ctx->failure.code;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    dtn_fail_rank(&ctx->failure, code, culprit, "%s: %s%scall %llu: %s",
+                  dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me),
+                  ctx->plan_text, *ctx->plan_text ? ", " : "",
+                  (unsigned long long)ctx->calls, what);
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
+    return code;
+}
+
+int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    if (ctx->failure.code != 0 && err)
+        *err = ctx->failure;
+    return ctx->failure.code;
+}
+
+/* The peer is not well: say so. */
+static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
+                       int culprit, int code)
+{
+    char name[320], blamed[320];
+
+    dtn_ctx_rank_name(ctx, peer, name, sizeof name);
+    if (health == DTENSOR_EPEER)
+        return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
+                          "this rank waited for it (see its output)", name);
+    if (health != DTENSOR_EABORT || culprit < 0
+        || culprit >= ctx->self.world_size)
+        return dtn_poison(ctx, health, peer, "%s is out of reach: %s", name,
+                          dtensor_errname(health));
+    dtn_ctx_rank_name(ctx, culprit, blamed, sizeof blamed);
+    if (code == DTENSOR_EPEER)
+        return dtn_poison(ctx, DTENSOR_EPEER, culprit, "%s died or left, "
+                          "%s says (see its output)", blamed, name);
+    return dtn_poison(ctx, DTENSOR_EABORT, culprit, "%s gave up with %s on "
+                      "account of %s (see its message)", name,
+                      dtensor_errname(code), blamed);
+}
+
+/* A peer may send its last signal and leave: when `listening`, what it said
+ * before counts more than that it is gone.
+ */
+static int await_look(struct dtensor_ctx *ctx, int peer, bool listening)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    int culprit = peer, code = 0;
+    int health = tp->ops->health(tp, peer, &culprit, &code);
+
+    if (health == 0 || (listening && tp->ops->peek(tp, peer)))
+        return 0;
+    return await_blame(ctx, peer, health, culprit, code);
+}
+
+static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
+                      struct dtn_wait *wait)
+{
+    char name[320], time[32];
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    switch (dtn_wait_pause(wait)) {
+    case DTN_TURN_POLL:
+        return 0;
+    case DTN_TURN_LOOK:
+        return await_look(ctx, peer, listening);
+    case DTN_TURN_EXPIRED:
+        break;
+    }
+    return dtn_poison(ctx, DTENSOR_ETIME, peer, "waited %s for %s, which is "
+                      "alive (is it in another call, or stopped? see "
+                      "[transport] op_timeout)", dtn_format_time(dtn_now_ns()
+                      - wait->start_ns, time, sizeof time),
+                      dtn_ctx_rank_name(ctx, peer, name, sizeof name));
+}
+
+int dtn_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
+{
+    return await_turn(ctx, peer, false, wait);
+}
+
+/* After a call on a transport said `rc`: 0 try again, else give up. */
+static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
+                       struct dtn_wait *wait)
+{
+    int turned;
+
+    if (rc == DTENSOR_EAGAIN)
+        return dtn_turn(ctx, peer, wait);
+    turned = await_look(ctx, peer, false);
+    return turned != 0 ? turned : await_blame(ctx, peer, rc, peer, rc);
+}
+
+static void await_init(const struct dtensor_ctx *ctx, struct dtn_wait *wait)
+{
+    dtn_wait_init(wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
+}
+
+int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
+            const void *src, size_t size)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    const unsigned char *from = src;
+    struct dtn_wait wait;
+    size_t done;
+    int rc;
+
+    await_init(ctx, &wait);
+    while (size > 0) {
+        done = 0;
+        rc = tp->ops->put(tp, peer, dst, from, size, &done);
+        from += done;
+        dst.addr += done;
+        size -= done;
+        if (rc != 0 && (rc = await_again(ctx, peer, rc, &wait)) != 0)
+            return rc;
+        if (done > 0)
+            await_init(ctx, &wait);
+    }
+    return 0;
+}
+
+int dtn_flush(struct dtensor_ctx *ctx, int peer)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_wait wait;
+    int rc;
+
+    await_init(ctx, &wait);
+    while ((rc = tp->ops->flush(tp, peer)) != 0)
+        if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
+            return rc;
+    return 0;
+}
+
+int dtn_signal(struct dtensor_ctx *ctx, int peer,
+               const struct dtn_signal *signal)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_wait wait;
+    int rc = tp->ops->signal(tp, peer, signal);
+
+    if (rc == 0)
+        return 0;
+    await_init(ctx, &wait);
+    do {
+        if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
+            return rc;
+    } while ((rc = tp->ops->signal(tp, peer, signal)) != 0);
+    return 0;
+}
+
+int dtn_await(struct dtensor_ctx *ctx, int peer,
+              const struct dtn_signal **signalp)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_wait wait;
+    int rc;
+
+    if ((*signalp = tp->ops->peek(tp, peer)))
+        return 0;
+    await_init(ctx, &wait);
+    do {
+        if ((rc = await_turn(ctx, peer, true, &wait)) != 0)
+            return rc;
+    } while (!(*signalp = tp->ops->peek(tp, peer)));
+    return 0;
+}
+
+void dtn_consume(struct dtensor_ctx *ctx, int peer)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+
+    tp->ops->consume(tp, peer);
+}

@@ -1,0 +1,183 @@
+/* ctx.c - the context: one rank's membership of one job
+ *
+ * Opening goes upward through the rooms: who am I (cluster), are we all here
+ * and of one mind (bootstrap), memory that peers can reach (arena), ways to
+ * reach it (transports).  Four ranks of one host need two allgathers of blobs
+ * for it, a few hundred microseconds.  Everything hangs off the context;
+ * closing takes a half-opened one as well.
+ */
+#include "net/net.h"
+#include "net/wire.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What all ranks must agree on, as canonical lines. */
+static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
+                        struct dtensor_error *err)
+{
+    static const char form[] = "[library] version = %s\n"
+                               "[world] size = %d\n%s";
+    char *canonical, *text;
+    int rc, size;
+
+    rc = dtn_cluster_canonical(ctx->cluster, &canonical, err);
+    if (rc != 0)
+        return rc;
+    size = snprintf(NULL, 0, form, dtensor_version(), ctx->self.world_size,
+                    canonical) + 1;
+    text = malloc((size_t)size);
+    if (text)
+        snprintf(text, (size_t)size, form, dtensor_version(),
+                 ctx->self.world_size, canonical);
+    free(canonical);
+    if (!text)
+        return dtn_fail_nomem(err, "init", (size_t)size);
+    *textp = text;
+    return 0;
+}
+
+static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_boot_args args = {
+        .cluster = ctx->cluster, .self = &ctx->self, .log = &ctx->log
+    };
+    char *identity = NULL;
+    int rc = ctx_identity(ctx, &identity, err);
+
+    if (rc != 0)
+        return rc;
+    args.identity = identity;
+    rc = dtn_boot_open(&args, &ctx->boot, err);
+    free(identity);
+    return rc;
+}
+
+/* Do the ranks of this host outnumber the CPUs they may run on?  Each rank
+ * shows its affinity mask; the union counts.
+ */
+static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
+                          struct dtensor_error *err)
+{
+    const struct dtn_host *host = &ctx->cluster->hosts[
+        dtn_ctx_host(ctx, ctx->self.rank)];
+    struct dtn_blob mine = { .fd = -1 };
+    cpu_set_t mask, together;
+    int rc;
+
+    CPU_ZERO(&mask);
+    CPU_ZERO(&together);
+    sched_getaffinity(0, sizeof mask, &mask);
+    mine.size = sizeof mask;
+    memcpy(mine.bytes, &mask, sizeof mask);
+    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    if (rc != 0)
+        return rc;
+    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++) {
+        memcpy(&mask, all[r].bytes, sizeof mask);
+        CPU_OR(&together, &together, &mask);
+    }
+    ctx->crowded = host->nranks > CPU_COUNT(&together);
+    if (ctx->crowded)
+        dtn_log(&ctx->log, DTN_LOG_WARN, "init: %d ranks share %d CPUs of %s: "
+                "waiting yields", host->nranks, CPU_COUNT(&together),
+                host->name);
+    return 0;
+}
+
+static int ctx_open_all(struct dtensor_ctx *ctx, const char *path,
+                        struct dtensor_error *err)
+{
+    const struct dtn_host *host;
+    struct dtn_blob *all;
+    size_t world;
+    int rc;
+
+    rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, err);
+    if (rc != 0)
+        return rc;
+    ctx->log.rank = ctx->self.rank;
+    rc = ctx_boot(ctx, err);
+    if (rc != 0)
+        return rc;
+    host = &ctx->cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)];
+    rc = dtn_arena_init(&ctx->arena, dtn_arena_default_size(host->nranks),
+                        ctx->cluster->transport.intra_node == DTN_WIRE_SHM,
+                        err);
+    if (rc != 0)
+        return rc;
+    world = (size_t)ctx->self.world_size;
+    ctx->peers = calloc(world, sizeof *ctx->peers);
+    all = calloc(world, sizeof *all);
+    if (!ctx->peers || !all) {
+        free(all);
+        return dtn_fail_nomem(err, "init", world * sizeof *all);
+    }
+    for (size_t r = 0; r < world; r++)
+        ctx->peers[r].address.fd = -1;
+    rc = ctx_count_cpus(ctx, all, err);
+    if (rc == 0)
+        rc = dtn_wire_open(ctx, all, err);
+    free(all);
+    return rc;
+}
+
+int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = calloc(1, sizeof *ctx);
+    int rc;
+
+    if (!ctx)
+        return dtn_fail_nomem(err, "init", sizeof *ctx);
+    ctx->arena.fd = -1;
+    dtn_log_init(&ctx->log);
+    rc = ctx_open_all(ctx, path, err);
+    if (rc != 0) {
+        dtn_ctx_close(ctx);
+        return rc;
+    }
+    dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
+            ctx->self.rank, ctx->self.world_size, ctx->self.host,
+            ctx->self.launcher);
+    *ctxp = ctx;
+    return 0;
+}
+
+void dtn_ctx_close(struct dtensor_ctx *ctx)
+{
+    if (!ctx)
+        return;
+    dtn_wire_close(ctx);
+    free(ctx->peers);
+    dtn_arena_fini(&ctx->arena);
+    dtn_boot_close(ctx->boot);
+    dtensor_cluster_destroy(ctx->cluster);
+    free(ctx);
+}
+
+int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank)
+{
+    const struct dtn_host *hosts = ctx->cluster->hosts;
+    int low = 0, high = ctx->cluster->nhosts - 1, middle;
+
+    while (low < high) {
+        middle = (low + high + 1) / 2;
+        if (hosts[middle].first_rank <= rank)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
+                        size_t size)
+{
+    snprintf(buf, size, "rank %d on %s", rank,
+             ctx->cluster->hosts[dtn_ctx_host(ctx, rank)].name);
+    return buf;
+}

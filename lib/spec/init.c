@@ -1,0 +1,32 @@
+/* init.c - dtensor_init() and dtensor_fini(): the rooms in their order
+ *
+ * The context is opened by the net room; meshes, plans and redistributes are
+ * hung on it by the rooms above, and come off in the opposite order, since
+ * plans hold memory of the context's arena.
+ */
+#include "spec/spec.h"
+
+int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = NULL;
+    int rc = dtn_ctx_open(path, &ctx, err);
+
+    if (rc == 0)
+        rc = dtn_meshes_init(ctx, err);
+    if (rc != 0)
+        dtensor_fini(ctx);
+    else
+        *ctxp = ctx;
+    return rc;
+}
+
+void dtensor_fini(struct dtensor_ctx *ctx)
+{
+    if (!ctx)
+        return;
+    dtn_redists_destroy(ctx->redists);
+    dtn_plans_destroy(ctx->plans);
+    dtn_meshes_destroy(ctx->meshes);
+    dtn_ctx_close(ctx);
+}

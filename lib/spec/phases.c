@@ -1,0 +1,224 @@
+/* phases.c - which collectives lead from one spec to another
+ *
+ * One exchange can turn any placements into any others, but an allreduce by
+ * exchange would make each of n ranks read all n terms.  So P -> R is split
+ * off and left to a proper allreduce of the flat local part, run where that
+ * part is smaller.  On a 2 x 4 mesh [P, P] -> [R, S(0)] of 8 MiB is first an
+ * exchange to [P, S(0)], a reduce-scatter to 2 MiB, then an allreduce of 2 MiB
+ * among 2, where the other order would allreduce 8 MiB.
+ *
+ * Nothing here depends on the calling rank: all get the same phases.
+ */
+#include "spec/spec.h"
+
+/* ------------------------------------------------------- small questions --- */
+
+static bool phases_is(const struct dtensor_spec *spec, int m,
+                      enum dtensor_placement_kind kind)
+{
+    return spec->placement[m].kind == kind;
+}
+
+/* The dimensions of kind `from` in src and of kind `to` in dst. */
+static unsigned phases_dims(const struct dtensor_spec *src,
+                            enum dtensor_placement_kind from,
+                            const struct dtensor_spec *dst,
+                            enum dtensor_placement_kind to)
+{
+    unsigned dims = 0;
+
+    for (int m = 0; m < src->mesh->ndim; m++)
+        if (phases_is(src, m, from) && phases_is(dst, m, to))
+            dims |= 1u << m;
+    return dims;
+}
+
+static int phases_extent(const struct dtensor_mesh *mesh, unsigned dims)
+{
+    int n = 1;
+
+    for (int m = 0; m < mesh->ndim; m++)
+        if (dims >> m & 1)
+            n *= mesh->size[m];
+    return n;
+}
+
+/* `spec` with R on the dimensions in the set. */
+static struct dtensor_spec phases_reduced(struct dtensor_spec spec,
+                                          unsigned dims)
+{
+    for (int m = 0; m < spec.mesh->ndim; m++)
+        if (dims >> m & 1)
+            spec.placement[m].kind = DTENSOR_REPLICATE;
+    return spec;
+}
+
+/* On one rank every placement means the same: R stands for all of them. */
+static struct dtensor_spec phases_plain(struct dtensor_spec spec)
+{
+    unsigned dims = 0;
+
+    for (int m = 0; m < spec.mesh->ndim; m++)
+        if (spec.mesh->size[m] == 1)
+            dims |= 1u << m;
+    return phases_reduced(spec, dims);
+}
+
+/* --------------------------------------------------------------- phases --- */
+
+/* AVG travels as SUM, so that integers are divided once, at the end. */
+static enum dtensor_redop phases_fold(int op)
+{
+    return op < 0 || op == DTENSOR_AVG ? DTENSOR_SUM : (enum dtensor_redop)op;
+}
+
+static struct dtn_phase phases_reduce(const struct dtensor_spec *src,
+                                      const struct dtensor_spec *dst,
+                                      unsigned dims)
+{
+    return (struct dtn_phase){
+        .kind = DTN_PHASE_REDUCE, .src = *src, .dst = *dst, .dims = dims,
+        .redop = phases_fold(dtn_spec_partial(src)), .divide = 1,
+        .multiply = 1
+    };
+}
+
+/* How a value becomes terms: x/n each; x each; or x and neutral elements. */
+static void phases_split(struct dtn_phase *phase, int op, unsigned split)
+{
+    const struct dtensor_spec *dst = &phase->dst;
+
+    switch (op) {
+    case DTENSOR_AVG: case DTENSOR_MIN: case DTENSOR_MAX:
+    case DTENSOR_BAND: case DTENSOR_BOR:
+        return;
+    case DTENSOR_SUM:
+        if (!dtn_dtype_is_float(dst->dtype))
+            break;
+        phase->divide *= phases_extent(dst->mesh, split);
+        return;
+    default:
+        break;
+    }
+    phase->keepers = split;
+    phase->neutral = phase->neutral || split;
+}
+
+struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
+                                    const struct dtensor_spec *dst)
+{
+    int from = dtn_spec_partial(src), to = dtn_spec_partial(dst);
+    unsigned placed = phases_dims(src, DTENSOR_SHARD, dst, DTENSOR_PARTIAL);
+    struct dtn_phase phase = {
+        .kind = DTN_PHASE_EXCHANGE, .src = *src, .dst = *dst,
+        .redop = phases_fold(from >= 0 ? from : to),
+        .neutral = placed != 0, .divide = 1, .multiply = 1
+    };
+
+    phases_split(&phase, to,
+                 phases_dims(src, DTENSOR_REPLICATE, dst, DTENSOR_PARTIAL));
+    if (to == DTENSOR_AVG)
+        phase.multiply = phases_extent(dst->mesh, placed);
+    return phase;
+}
+
+/* src and dst have no two different reductions between them. */
+static int phases_direct(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtn_phase phase[])
+{
+    unsigned all = phases_dims(src, DTENSOR_PARTIAL, dst, DTENSOR_REPLICATE);
+    unsigned scattered = phases_dims(src, DTENSOR_PARTIAL, dst, DTENSOR_SHARD);
+    struct dtensor_spec mid;
+    int n = 0;
+
+    if (dtn_spec_equal(src, dst))
+        return 0;
+    if (all == 0) {
+        phase[n++] = dtn_phase_exchange(src, dst);
+    } else if (dtn_local_numel(src, 0) <= dtn_local_numel(dst, 0)) {
+        mid = phases_reduced(*src, all);
+        phase[n++] = phases_reduce(src, &mid, all);
+        if (!dtn_spec_equal(&mid, dst))
+            phase[n++] = dtn_phase_exchange(&mid, dst);
+    } else {
+        mid = *dst;
+        for (int m = 0; m < mid.mesh->ndim; m++)
+            if (all >> m & 1)
+                mid.placement[m] = src->placement[m];
+        phase[n++] = dtn_phase_exchange(src, &mid);
+        phase[n++] = phases_reduce(&mid, dst, all);
+    }
+    if (dtn_spec_partial(src) == DTENSOR_AVG)
+        phase[n - 1].divide *= phases_extent(src->mesh, all | scattered);
+    return n;
+}
+
+/* Between two reductions: everything reduced, and otherwise as small as both
+ * sides allow.
+ */
+static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
+                                         const struct dtensor_spec *dst)
+{
+    struct dtensor_spec mid = phases_reduced(
+        *src, phases_dims(src, DTENSOR_PARTIAL, src, DTENSOR_PARTIAL));
+
+    for (int m = 0; m < mid.mesh->ndim; m++)
+        if (phases_is(dst, m, DTENSOR_SHARD))
+            mid.placement[m] = dst->placement[m];
+    return mid;
+}
+
+int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
+               struct dtn_phase phase[DTN_MAX_PHASES])
+{
+    struct dtensor_spec from = phases_plain(*src), to = phases_plain(*dst);
+    int a = dtn_spec_partial(&from), b = dtn_spec_partial(&to);
+    struct dtensor_spec mid;
+    int n;
+
+    if (a < 0 || b < 0 || a == b)
+        return phases_direct(&from, &to, phase);
+    mid = phases_middle(&from, &to);
+    n = phases_direct(&from, &mid, phase);
+    return n + phases_direct(&mid, &to, phase + n);
+}
+
+int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
+                       struct dtn_phase phase[DTN_MAX_PHASES])
+{
+    unsigned every = (1u << dst->mesh->ndim) - 1, copies;
+    struct dtensor_spec src = phases_reduced(*dst, every);
+    int divide;
+
+    phase[0] = dtn_phase_exchange(&src, dst);
+    copies = every & ~phase[0].keepers &
+             ~phases_dims(dst, DTENSOR_SHARD, dst, DTENSOR_SHARD);
+    if (!apart || phases_extent(dst->mesh, copies) == 1)
+        return 1;
+    divide = phase[0].divide;
+    phase[0].divide = 1;
+    phase[0].keepers |= copies;
+    phase[1] = (struct dtn_phase){
+        .kind = DTN_PHASE_BROADCAST, .src = *dst, .dst = *dst, .dims = copies,
+        .redop = phase[0].redop, .divide = divide, .multiply = 1
+    };
+    return 2;
+}
+
+bool dtn_phase_folds(const struct dtn_phase *phase)
+{
+    return phases_dims(&phase->src, DTENSOR_PARTIAL, &phase->dst,
+                       DTENSOR_SHARD) != 0;
+}
+
+bool dtn_phase_idle(const struct dtn_phase *phase, int index)
+{
+    int coord[DTENSOR_MAX_DIMS];
+
+    dtn_mesh_coord_of(phase->src.mesh, index, coord);
+    for (int m = 0; m < phase->src.mesh->ndim; m++)
+        if (phase->keepers >> m & 1 && coord[m] != 0)
+            return true;
+    return false;
+}

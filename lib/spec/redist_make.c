@@ -1,0 +1,259 @@
+/* redist_make.c - from the phases between two specs to plans of this rank
+ *
+ * An exchange becomes the pieces this rank gets and gives, emitted as one
+ * schedule; an allreduce only needs its group.  Of f32[1024,1536] on 4 ranks
+ * from S(0) to S(1), each rank gets from each other one piece of 256 x 384:
+ * 1.1 MiB, which is also all that has to move.
+ */
+#include "spec/redist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --------------------------------------------------------------- pieces --- */
+
+struct redist_pieces {
+    struct dtn_piece *list;
+    int n, capacity;
+};
+
+static int redist_append(struct redist_pieces *pieces,
+                         const struct dtn_piece *piece,
+                         struct dtensor_error *err)
+{
+    int capacity = pieces->capacity ? 2 * pieces->capacity : 8;
+    struct dtn_piece *grown;
+
+    if (pieces->n == pieces->capacity) {
+        grown = realloc(pieces->list, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return dtn_fail_nomem(err, "redistribute",
+                                  (size_t)capacity * sizeof *grown);
+        pieces->list = grown;
+        pieces->capacity = capacity;
+    }
+    pieces->list[pieces->n++] = *piece;
+    return 0;
+}
+
+/* The piece from `source` to `receiver`.  In a scatter the source is replaced:
+ * its part is whole wherever it stands, so the receiver's own would do.
+ */
+static bool redist_piece(const struct dtn_phase *phase, int root, int source,
+                         int receiver, struct dtn_piece *piece)
+{
+    if (dtn_phase_idle(phase, receiver))
+        return false;
+    if (root == DTN_NO_ROOT)
+        return dtn_piece_between(&phase->src, &phase->dst, source, receiver,
+                                 piece);
+    if (source != root || !dtn_piece_between(&phase->src, &phase->dst,
+                                             receiver, receiver, piece))
+        return false;
+    piece->source = root;
+    return true;
+}
+
+/* List what this rank receives, its own pieces among it, and what it sends to
+ * others.  At step k position i gets from i-k and gives to i+k, so that no
+ * rank is read by all at once; terms are taken in coordinate order instead.
+ */
+static int redist_lists(const struct dtn_phase *phase, int root,
+                        struct redist_pieces *received,
+                        struct redist_pieces *sent, struct dtensor_error *err)
+{
+    const struct dtn_group *group = &phase->src.mesh->group;
+    bool folds = dtn_phase_folds(phase);
+    struct dtn_piece piece;
+    int rc = 0;
+
+    for (int k = 0; rc == 0 && k < group->n; k++) {
+        int source = folds ? k : (group->me - k + group->n) % group->n;
+        int receiver = (group->me + k) % group->n;
+
+        if (redist_piece(phase, root, source, group->me, &piece))
+            rc = redist_append(received, &piece, err);
+        if (rc == 0 && receiver != group->me &&
+            redist_piece(phase, root, group->me, receiver, &piece))
+            rc = redist_append(sent, &piece, err);
+    }
+    return rc;
+}
+
+/* --------------------------------------------------------------- making --- */
+
+static int redist_plan(struct dtn_redist_step *step,
+                       const struct dtn_exchange *exchange,
+                       struct dtensor_error *err)
+{
+    struct dtn_sched sched;
+    bool *mapped = calloc((size_t)exchange->n, sizeof *mapped);
+    int rc;
+
+    if (!mapped)
+        return dtn_fail_nomem(err, "redistribute", (size_t)exchange->n);
+    dtn_group_mapped(step->group, mapped);
+    rc = dtn_emit_exchange(exchange, mapped, &sched, err);
+    free(mapped);
+    if (rc != 0)
+        return rc;
+    rc = dtn_plan_create(step->group, &sched, &step->plan, err);
+    if (rc != 0)
+        dtn_sched_fini(&sched);
+    return rc;
+}
+
+/* Append to the text; what does not fit is cut. */
+static void redist_say(struct dtn_redist *r, const char *fmt, ...)
+    DTN_PRINTF(2, 3);
+
+static void redist_say(struct dtn_redist *r, const char *fmt, ...)
+{
+    size_t used = strlen(r->text);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(r->text + used, sizeof r->text - used, fmt, ap);
+    va_end(ap);
+}
+
+/* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what comes from others. */
+static void redist_say_exchange(struct dtn_redist *r,
+                                const struct dtn_group *group,
+                                const struct redist_pieces *received,
+                                const struct redist_pieces *sent)
+{
+    size_t elem = dtensor_dtype_size(r->dst.dtype), bytes = 0;
+    char moved[32];
+    int n = 0;
+
+    for (int i = 0; i < received->n; i++)
+        if (received->list[i].source != group->me) {
+            bytes += (size_t)dtn_box_count(&received->list[i].box) * elem;
+            n++;
+        }
+    if (n == 0 && sent->n == 0)
+        redist_say(r, "local");
+    else
+        redist_say(r, "exchange %s %d ranks, %s in %d pieces",
+                   dtn_group_wire(group), group->n,
+                   dtn_format_size(bytes, moved, sizeof moved), n);
+}
+
+static int redist_make_exchange(struct dtn_redist *r,
+                                struct dtn_redist_step *step,
+                                struct dtensor_error *err)
+{
+    const struct dtn_phase *phase = &step->phase;
+    const struct dtn_group *group = &phase->src.mesh->group;
+    struct redist_pieces received = { 0 }, sent = { 0 };
+    struct dtn_exchange exchange = {
+        .name = "redistribute", .n = group->n, .me = group->me,
+        .dtype = phase->dst.dtype, .redop = phase->redop,
+        .out_count = step->count, .neutral = phase->neutral, .scale = 1
+    };
+    int rc;
+
+    step->group = group;
+    if (r->root == DTN_NO_ROOT || r->root == group->me)
+        exchange.in_count = (size_t)dtn_local_numel(&phase->src, group->me);
+    rc = redist_lists(phase, r->root, &received, &sent, err);
+    if (rc == 0) {
+        redist_say_exchange(r, group, &received, &sent);
+        exchange.nreceived = received.n;
+        exchange.received = received.list;
+        exchange.nsent = sent.n;
+        exchange.sent = sent.list;
+        rc = redist_plan(step, &exchange, err);
+    }
+    free(received.list);
+    free(sent.list);
+    return rc;
+}
+
+/* The plan of an allreduce or broadcast is kept by the coll room. */
+static int redist_make_call(struct dtn_redist *r,
+                              struct dtn_redist_step *step,
+                              struct dtensor_error *err)
+{
+    const struct dtensor_mesh *sub;
+    char bytes[32];
+    int rc = dtn_mesh_sub(step->phase.src.mesh, step->phase.dims, &sub, err);
+
+    if (rc != 0)
+        return rc;
+    step->group = &sub->group;
+    redist_say(r, "%s %s %d ranks of %s",
+               step->phase.kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast",
+               dtn_group_wire(step->group), step->group->n,
+               dtn_format_size(step->count * dtensor_dtype_size(r->dst.dtype),
+                               bytes, sizeof bytes));
+    return 0;
+}
+
+static int redist_make_steps(struct dtn_redist *r, struct dtensor_error *err)
+{
+    int me = r->dst.mesh->group.me, rc = 0;
+
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        struct dtn_redist_step *step = &r->step[i];
+
+        redist_say(r, i ? ", then " : ": ");
+        step->count = (size_t)dtn_local_numel(&step->phase.dst, me);
+        rc = step->phase.kind == DTN_PHASE_EXCHANGE
+           ? redist_make_exchange(r, step, err)
+           : redist_make_call(r, step, err);
+    }
+    if (r->nsteps == 0)
+        redist_say(r, ": local");
+    return rc;
+}
+
+/* The head of the text: what is turned into what. */
+static void redist_title(struct dtn_redist *r)
+{
+    char from[DTENSOR_MAX_DIMS * 12], to[DTENSOR_MAX_DIMS * 12];
+    int ndim = r->dst.mesh->ndim;
+
+    dtensor_placements_format(r->src.placement, ndim, from, sizeof from);
+    dtensor_placements_format(r->dst.placement, ndim, to, sizeof to);
+    if (r->root == DTN_NO_ROOT)
+        redist_say(r, "redistribute %s -> %s", from, to);
+    else
+        redist_say(r, "distribute to %s", to);
+}
+
+int dtn_redist_create(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root, uint32_t hash,
+                      struct dtn_redist **rp, struct dtensor_error *err)
+{
+    struct dtn_redist *r = calloc(1, sizeof *r);
+    struct dtn_phase phase[DTN_MAX_PHASES];
+    int rc;
+
+    if (!r)
+        return dtn_fail_nomem(err, "redistribute", sizeof *r);
+    r->src = *src;
+    r->dst = *dst;
+    r->root = root;
+    r->hash = hash;
+    r->nsteps = root == DTN_NO_ROOT ? dtn_phases(src, dst, phase)
+              : dtn_scatter_phases(dst, !dtn_group_mapped(&dst->mesh->group,
+                                                          NULL), phase);
+    for (int i = 0; i < r->nsteps; i++)
+        r->step[i].phase = phase[i];
+    redist_title(r);
+    rc = redist_make_steps(r, err);
+    if (rc != 0)
+        dtn_redist_destroy(r);
+    else
+        *rp = r;
+    return rc;
+}
+
+void dtn_redist_destroy(struct dtn_redist *r)
+{
+    for (int i = 0; i < r->nsteps; i++)
+        dtn_plan_destroy(r->step[i].plan);
+    free(r);
+}

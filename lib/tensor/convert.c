@@ -1,0 +1,82 @@
+/* convert.c - the same elements in other placements
+ *
+ * All of it is dtn_redistribute(): into a new tensor, into one that exists, or
+ * to all R straight into the caller's array, which for f32[4096,4096] saves a
+ * copy of 64 MiB.
+ */
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+static int convert_check(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtensor_error *err)
+{
+    char from[400], to[400];
+
+    if (dtn_spec_congruent(src, dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "redistribute: %.200s cannot become "
+                    "%.200s (mesh, dtype and shape must be the same)",
+                    dtn_spec_format(src, from, sizeof from),
+                    dtn_spec_format(dst, to, sizeof to));
+}
+
+int dtensor_redistribute_to(const struct dtensor *t,
+                            const struct dtensor_spec *spec,
+                            struct dtensor **tp, struct dtensor_error *err)
+{
+    struct dtensor *made;
+    int rc = dtensor_spec_check(spec, err);
+
+    if (rc == 0)
+        rc = convert_check(&t->spec, spec, err);
+    if (rc == 0)
+        rc = dtn_tensor_create_all(spec, &made, err);
+    if (rc != 0)
+        return rc;
+    rc = dtn_redistribute(&t->spec, spec, t->local, made->local, err);
+    if (rc != 0)
+        dtensor_destroy(made);
+    else
+        *tp = made;
+    return rc;
+}
+
+int dtensor_redistribute(const struct dtensor *t, const char *placements,
+                         struct dtensor **tp, struct dtensor_error *err)
+{
+    struct dtensor_spec spec = t->spec;
+    int rc = dtensor_placements_parse(placements, spec.mesh->ndim, spec.ndim,
+                                      spec.placement, err);
+
+    return rc != 0 ? rc : dtensor_redistribute_to(t, &spec, tp, err);
+}
+
+int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
+                              struct dtensor_error *err)
+{
+    int rc = convert_check(&src->spec, &dst->spec, err);
+
+    if (rc != 0 || src == dst)
+        return rc;
+    return dtn_redistribute(&src->spec, &dst->spec, src->local, dst->local,
+                            err);
+}
+
+int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
+                        struct dtensor_error *err)
+{
+    struct dtensor_spec spec = t->spec;
+    size_t bytes = (size_t)dtn_numel(spec.ndim, spec.shape) *
+                   dtensor_dtype_size(spec.dtype);
+    char text[400];
+
+    if (size != bytes)
+        return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: %zu bytes, but the "
+                        "whole is %zu: %s", size, bytes,
+                        dtn_spec_format(&spec, text, sizeof text));
+    for (int m = 0; m < spec.mesh->ndim; m++)
+        spec.placement[m].kind = DTENSOR_REPLICATE;
+    return dtn_redistribute(&t->spec, &spec, t->local, full, err);
+}

@@ -1,0 +1,161 @@
+/* create.c - tensors from nothing, from a formula, from an array
+ *
+ * Every rank makes its own part; only dtensor_distribute() with a root moves
+ * data.  What belongs to element (i, j) of the whole is found from the box:
+ * element 0 of the part of rank 1 of f32[10,5] as S(0) on 4 ranks is row 3,
+ * so dtensor_arange() starts there with 15.
+ */
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    struct dtensor *t;
+    int rc = dtn_tensor_create(spec, &t, err);
+
+    if (rc != 0)
+        return rc;
+    if (t->bytes > 0)
+        memset(t->local, 0, t->bytes);
+    *tp = t;
+    return 0;
+}
+
+/* Repeat the first element, doubling what is there. */
+static void tensor_repeat(struct dtensor *t)
+{
+    size_t elem = dtensor_dtype_size(t->spec.dtype), step;
+    unsigned char *local = t->local;
+
+    for (size_t done = elem; done < t->bytes; done += step) {
+        step = t->bytes - done < done ? t->bytes - done : done;
+        memcpy(local + done, local, step);
+    }
+}
+
+int dtensor_full(const struct dtensor_spec *spec, double value,
+                 struct dtensor **tp, struct dtensor_error *err)
+{
+    struct dtensor_spec whole;
+    struct dtn_phase split;
+    struct dtensor *t;
+    int rc = dtn_tensor_create(spec, &t, err);
+
+    if (rc != 0)
+        return rc;
+    *tp = t;
+    if (t->bytes == 0)
+        return 0;
+    whole = t->spec;
+    for (int m = 0; m < whole.mesh->ndim; m++)
+        if (whole.placement[m].kind == DTENSOR_PARTIAL)
+            whole.placement[m].kind = DTENSOR_REPLICATE;
+    split = dtn_phase_exchange(&whole, &t->spec);
+    if (dtn_phase_idle(&split, whole.mesh->group.me))
+        dtn_fill_neutral(whole.dtype, split.redop, t->local, 1);
+    else
+        dtn_store(whole.dtype, t->local, 0, value);
+    if (split.divide > 1)
+        dtn_scale(whole.dtype, t->local, 1, split.divide);
+    tensor_repeat(t);
+    return 0;
+}
+
+static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
+                               int64_t index)
+{
+    if (dtype == DTENSOR_I64)                /* a double has only 53 bits    */
+        ((int64_t *)local)[i] = index;
+    else
+        dtn_store(dtype, local, i, (double)index);
+}
+
+int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
+                   struct dtensor_error *err)
+{
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+    int64_t stride[DTENSOR_MAX_DIMS], at[DTENSOR_MAX_DIMS] = { 0 };
+    struct dtensor *t;
+    int64_t index = 0;
+    int rc = dtn_tensor_create(spec, &t, err), d;
+
+    if (rc != 0)
+        return rc;
+    if (dtn_spec_partial(spec) >= 0) {
+        dtensor_destroy(t);
+        return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
+                        "Partial (make it of R and redistribute)");
+    }
+    dtensor_spec_local(spec, spec->mesh->ctx->self.rank, shape, offset);
+    dtn_strides(spec->ndim, spec->shape, stride);
+    for (d = 0; d < spec->ndim; d++)
+        index += offset[d] * stride[d];
+    for (size_t i = 0; i < dtn_tensor_count(t); i++) {
+        tensor_store_index(spec->dtype, t->local, i, index);
+        for (d = spec->ndim - 1; d >= 0; d--) {
+            index += stride[d];
+            if (++at[d] < shape[d])
+                break;
+            index -= at[d] * stride[d];
+            at[d] = 0;
+        }
+    }
+    *tp = t;
+    return 0;
+}
+
+int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
+                       int root, struct dtensor **tp,
+                       struct dtensor_error *err)
+{
+    struct dtensor *t;
+    int rc = dtensor_spec_check(spec, err);
+    int me, n;
+
+    if (rc != 0)
+        return rc;
+    me = spec->mesh->group.me;
+    n = spec->mesh->group.n;
+    if (root < -1 || root >= n)
+        return dtn_fail(err, DTENSOR_EINVAL, "distribute: root %d is no "
+                        "position of the mesh; expected 0 to %d, or -1", root,
+                        n - 1);
+    if (!full && me >= 0 && (root == me || root == -1) &&
+        dtn_numel(spec->ndim, spec->shape) > 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "distribute: full is NULL on "
+                        "position %d, but root is %d", me, root);
+    rc = dtn_tensor_create_all(spec, &t, err);
+    if (rc == 0) {
+        rc = dtn_scatter(spec, root, full, t->local, err);
+        if (rc != 0)
+            dtensor_destroy(t);
+        else
+            *tp = t;
+    }
+    return rc;
+}
+
+int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
+                       size_t size, struct dtensor **tp,
+                       struct dtensor_error *err)
+{
+    struct dtensor *t;
+    char text[400];
+    int rc = dtn_tensor_create(spec, &t, err);
+
+    if (rc != 0)
+        return rc;
+    if (size != t->bytes) {
+        rc = dtn_fail(err, DTENSOR_EINVAL, "from_local: %zu bytes, but rank %d "
+                      "holds %zu of %s", size, spec->mesh->ctx->self.rank,
+                      t->bytes, dtn_spec_format(spec, text, sizeof text));
+        dtensor_destroy(t);
+        return rc;
+    }
+    if (size > 0)
+        memcpy(t->local, local, size);
+    *tp = t;
+    return 0;
+}

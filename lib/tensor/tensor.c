@@ -1,0 +1,87 @@
+/* tensor.c - the object: a spec, and this rank's box of the elements
+ *
+ * The local part lies in the arena of the context, so that peers read it where
+ * it stands.  f32[10,5] as S(0) on 4 ranks is 3, 3, 3 and 1 rows: 60, 60, 60
+ * and 20 bytes.  A rank outside the mesh has a tensor too, of 0 bytes, so that
+ * programs need no case for it.
+ */
+#include "tensor/tensor.h"
+
+#include <stdlib.h>
+
+int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
+                      struct dtensor_error *err)
+{
+    struct dtensor *t;
+    int rc = dtensor_spec_check(spec, err);
+    int me;
+
+    if (rc != 0)
+        return rc;
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return dtn_fail_nomem(err, "tensor", sizeof *t);
+    t->spec = *spec;
+    me = spec->mesh->group.me;
+    if (me >= 0)
+        t->bytes = (size_t)dtn_local_numel(spec, me) *
+                   dtensor_dtype_size(spec->dtype);
+    if (t->bytes > 0) {
+        t->local = dtn_arena_alloc(&spec->mesh->ctx->arena, t->bytes);
+        if (!t->local) {
+            rc = dtn_fail_nomem(err, "tensor", t->bytes);
+            free(t);
+            return rc;
+        }
+    }
+    *tp = t;
+    return 0;
+}
+
+int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
+                          struct dtensor_error *err)
+{
+    struct dtensor_error why;
+    int rc = dtn_tensor_create(spec, tp, &why);
+
+    if (rc == DTENSOR_ENOMEM && spec->mesh->group.n > 1)
+        dtn_poison(spec->mesh->ctx, rc, spec->mesh->ctx->self.rank, "%s",
+                   why.text);
+    if (rc != 0 && err)
+        *err = why;
+    return rc;
+}
+
+void dtensor_destroy(struct dtensor *t)
+{
+    if (!t)
+        return;
+    dtn_arena_free(&t->spec.mesh->ctx->arena, t->local);
+    free(t);
+}
+
+size_t dtn_tensor_count(const struct dtensor *t)
+{
+    return t->bytes / dtensor_dtype_size(t->spec.dtype);
+}
+
+void *dtensor_to_local(const struct dtensor *t)
+{
+    return t->local;
+}
+
+size_t dtensor_local_bytes(const struct dtensor *t)
+{
+    return t->bytes;
+}
+
+const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t)
+{
+    return &t->spec;
+}
+
+void dtensor_draw(const struct dtensor *t, FILE *stream)
+{
+    if (t->spec.mesh->group.me == 0)
+        dtensor_spec_draw(&t->spec, stream);
+}

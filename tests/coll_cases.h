@@ -1,0 +1,177 @@
+/* coll_cases.h - collectives to check: a call, its schedules on all ranks, and
+ * what every element of every OUT must then be, said without the library's
+ * own arithmetic of blocks.
+ */
+#ifndef COLL_CASES_H
+#define COLL_CASES_H
+
+#include "coll/coll.h"
+
+#include <string.h>
+
+#define CASE_RANKS_MAX 17
+#define CASE_TREES 65536
+
+struct coll_case {
+    const struct dtn_emitter *emitter;
+    struct dtn_call call;         /* me is filled in                           */
+    struct dtn_sched scheds[CASE_RANKS_MAX];
+};
+
+/* The reduction tree of each element, as the first rank to finish has it. */
+static uint64_t case_trees[CASE_TREES];
+
+/* Block r, in elements; rows of counts for ALL_TO_ALL. */
+static inline size_t case_count(const struct dtn_call *call, int r)
+{
+    return call->counts ? call->counts[r] : call->count;
+}
+
+static inline size_t case_start(const struct dtn_call *call, int r)
+{
+    size_t start = 0;
+
+    for (int q = 0; q < r; q++)
+        start += case_count(call, q);
+    return start;
+}
+
+/* The element is `index` of IN of one rank. */
+static inline bool cell_is_from(const struct dtn_cell *cell, int rank,
+                                size_t index)
+{
+    bool good = cell->defined && !cell->scaled && cell->index == (int64_t)index;
+
+    for (int r = 0; r < DTN_CHECK_RANKS_MAX; r++)
+        good = good && (cell->ranks[r / 32] >> r % 32 & 1) == (r == rank);
+    return good;
+}
+
+/* The element is the reduction of `index` of all n INs. */
+static inline bool cell_is_sum(const struct dtn_cell *cell,
+                               const struct dtn_call *call, size_t index)
+{
+    bool good = cell->defined && cell->index == (int64_t)index
+             && cell->scaled == (call->redop == DTENSOR_AVG && call->n > 1);
+
+    for (int r = 0; r < DTN_CHECK_RANKS_MAX; r++)
+        good = good && (cell->ranks[r / 32] >> r % 32 & 1) == (r < call->n);
+    return good;
+}
+
+/* And put together in the same order on every rank. */
+static inline bool cell_is_same(const struct dtn_cell *cell, size_t elem)
+{
+    uint64_t *tree = &case_trees[elem % CASE_TREES];
+
+    if (elem >= CASE_TREES)
+        return true;
+    if (*tree == 0)
+        *tree = cell->tree;
+    return *tree == cell->tree;
+}
+
+static inline bool case_expect(int rank, size_t elem,
+                               const struct dtn_cell *cell, const void *arg)
+{
+    const struct dtn_call *call = arg;
+    size_t at = elem, start = 0;
+    int r = 0;
+
+    switch (call->coll) {
+    case DTN_COLL_ALLREDUCE:
+        return cell_is_sum(cell, call, elem) && cell_is_same(cell, elem);
+    case DTN_COLL_REDUCE:
+        return rank == call->root && cell_is_sum(cell, call, elem);
+    case DTN_COLL_BROADCAST:
+        return cell_is_from(cell, call->root, elem);
+    case DTN_COLL_REDUCE_SCATTER:
+        return cell_is_sum(cell, call, case_start(call, rank) + elem);
+    case DTN_COLL_ALLGATHER:
+        for (; at >= case_count(call, r); r++)
+            at -= case_count(call, r);
+        return cell_is_from(cell, r, at);
+    case DTN_COLL_ALL_TO_ALL:
+        for (; at >= case_count(call, r * call->n + rank); r++)
+            at -= case_count(call, r * call->n + rank);
+        for (int q = 0; q < rank; q++)
+            start += case_count(call, r * call->n + q);
+        return cell_is_from(cell, r, start + at);
+    default:
+        return false;
+    }
+}
+
+/* How many elements OUT of a rank must have. */
+static inline size_t case_out_count(const struct dtn_call *call, int rank)
+{
+    size_t total = 0;
+
+    switch (call->coll) {
+    case DTN_COLL_REDUCE:
+        return rank == call->root ? call->count : 0;
+    case DTN_COLL_ALLGATHER:
+        return case_start(call, call->n);
+    case DTN_COLL_REDUCE_SCATTER:
+        return case_count(call, rank);
+    case DTN_COLL_ALL_TO_ALL:
+        for (int r = 0; r < call->n; r++)
+            total += case_count(call, r * call->n + rank);
+        return total;
+    case DTN_COLL_BARRIER:
+        return 0;
+    default:
+        return call->count;
+    }
+}
+
+static inline int case_emit(struct coll_case *c, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    memset(c->scheds, 0, sizeof c->scheds);
+    for (int r = 0; rc == 0 && r < c->call.n; r++) {
+        c->call.me = r;
+        rc = c->emitter->emit(&c->call, &c->scheds[r], err);
+        if (rc == 0 && c->scheds[r].bytes[DTN_OUT]
+            != case_out_count(&c->call, r) * dtensor_dtype_size(c->call.dtype))
+            rc = dtn_fail(err, DTENSOR_EINVAL, "OUT of rank %d: %zu bytes", r,
+                          c->scheds[r].bytes[DTN_OUT]);
+        if (rc == 0 && c->scheds[r].needs_map && !c->emitter->needs_map)
+            rc = dtn_fail(err, DTENSOR_EINVAL, "needs a map after all");
+    }
+    return rc;
+}
+
+static inline void case_fini(struct coll_case *c)
+{
+    for (int r = 0; r < c->call.n; r++)
+        dtn_sched_fini(&c->scheds[r]);
+}
+
+static inline bool case_in_place_ok(enum dtn_coll coll)
+{
+    return coll != DTN_COLL_ALL_TO_ALL && coll != DTN_COLL_BARRIER;
+}
+
+/* dtn_check() of the schedules as they are. */
+static inline int case_check(const struct coll_case *c, int rounds,
+                             bool in_place, struct dtensor_error *err)
+{
+    int64_t elem_bytes = (int64_t)dtensor_dtype_size(c->call.dtype);
+    int64_t alias[CASE_RANKS_MAX] = { 0 };
+
+    for (int r = 0; r < c->call.n; r++) {
+        int64_t start = (int64_t)case_start(&c->call, r) * elem_bytes;
+
+        if (c->call.coll == DTN_COLL_ALLGATHER)
+            alias[r] = -start;
+        if (c->call.coll == DTN_COLL_REDUCE_SCATTER)
+            alias[r] = start;
+    }
+    memset(case_trees, 0, sizeof case_trees);
+    return dtn_check(c->scheds, c->call.n, rounds, in_place ? alias : NULL,
+                     case_expect, &c->call, err);
+}
+
+#endif

@@ -1,0 +1,166 @@
+#!/bin/bash
+# conf.sh - dtensor-conf: exit status, findings, views
+. "$top_srcdir/tests/tap.sh"
+conf=$top_builddir/dtensor-conf
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+cp "$top_srcdir"/conf/*.ini "$dir" && cd "$dir" || exit 99
+umask 077
+chmod 600 ./*.ini
+
+# run ARGUMENT...: sets out, err and status
+run() {
+    "$conf" "$@" >"$dir/out" 2>"$dir/err"
+    status=$?
+    out=$(<"$dir/out") err=$(<"$dir/err")
+}
+
+run laptop.ini two-nodes.ini 128-nodes.ini
+is "good files are summed up in a line each" "$status|$err|$out" \
+"0||laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)
+two-nodes.ini: ok: 8 ranks on 2 nodes; meshes world(dp=2,tp=4), replica0(tp=4)
+128-nodes.ini: ok: 1024 ranks on 128 nodes; meshes world(pp=16,dp=8,tp=8), first-stage(dp=8,tp=8), last-stage(dp=8,tp=8)"
+
+sed 's/^ranks .*/rank = 4/; s/^\[seed\]/[sead]/' two-nodes.ini >bad.ini
+run bad.ini laptop.ini
+is "a bad file is exit status 2, its findings on stderr; the next is checked" \
+    "$status|$err|$out" \
+'2|bad.ini:16: error: unknown key "rank" in [nodes]; did you mean "ranks"?
+bad.ini:47: error: unknown section "sead"; did you mean "seed"?|laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)'
+
+run none.ini
+is "no such file" "$status|$err|$out" \
+    "2|none.ini: error: cannot open: No such file or directory|"
+
+run --show ranks two-nodes.ini
+is "--show ranks" "$status|$out" "0|   rank  host   local   gpu  hca         cpus
+      0  gpu01      0     0  mlx5_0:1    0-15
+      1  gpu01      1     1  mlx5_0:1    16-31
+      2  gpu01      2     2  mlx5_1:1    32-47
+      3  gpu01      3     3  mlx5_1:1    48-63
+      4  gpu02      0     0  mlx5_0:1    0-15
+      5  gpu02      1     1  mlx5_0:1    16-31
+      6  gpu02      2     2  mlx5_1:1    32-47
+      7  gpu02      3     3  mlx5_1:1    48-63"
+
+run --show hosts two-nodes.ini
+is "--show hosts" "$status|$out" "0|host   address    ranks
+gpu01  10.12.0.1  0-3
+gpu02  10.12.0.2  4-7"
+
+run --show=mesh --rank 6 two-nodes.ini
+is "--show mesh --rank 6: outside replica0 it stands nowhere" "$status|$out" \
+"0|mesh world(dp=2,tp=4)
+      6  dp=1 tp=2
+mesh replica0(tp=4)"
+
+run -s mesh laptop.ini
+is "--show mesh" "$status|$out" "0|mesh world(dp=2,tp=2)
+      0  dp=0 tp=0
+      1  dp=0 tp=1
+      2  dp=1 tp=0
+      3  dp=1 tp=1"
+
+run -s seeds -r 700 128-nodes.ini
+is "--show seeds --rank 700: pipeline stage 10" "$status|$out" \
+    "0|   rank  seed
+    700  20262120"
+
+run --rank 1023 128-nodes.ini
+is "--rank 1023" "$status|$out" "0|rank 1023 is local rank 7 of 8 on node132; \
+meshes world(pp=15,dp=7,tp=7), last-stage(dp=7,tp=7)"
+
+run --show ranks 128-nodes.ini
+is "1024 ranks are 1024 rows and a heading" "$(wc -l <out)" 1025
+is "the last of them" "$(tail -n1 out)" \
+    "   1023  node132      7     7  mlx5_9:1    numa"
+
+run --show digest laptop.ini
+is "--show digest ends with the digest" \
+    "$status|$(grep -cE '^\[[^]]+\] [^ ]+ = ' out)|$(grep -cE '^digest [0-9a-f]{16}$' out)|$(wc -l <out)" \
+    "0|41|1|42"
+digest=$(tail -n1 out)
+sed 's/;.*//; s/ranks = 4/ranks=4/; /^$/d' laptop.ini >plain.ini
+run --show digest plain.ini
+is "which comments and blanks do not change" "$(tail -n1 out)" "$digest"
+sed 's/base = 1234/base = 1235/' laptop.ini >other.ini
+run --show digest other.ini
+[ "$(tail -n1 out)" != "$digest" ]
+ok $? "and a seed does"
+
+run --show seeds two-nodes.ini laptop.ini
+is "views of several files say which is which" \
+    "$(grep -n ':$' out | tr '\n' ' ')" "1:two-nodes.ini: 11:laptop.ini: "
+
+run --template
+cp out mine.ini && run mine.ini
+is "the template is a good file" "$status|$err|$out" \
+    "0||mine.ini: ok: 4 ranks on 1 node; meshes world(world=4)"
+sed 's/^;\([[a-z]\)/\1/; s/node\[001-064\]-ib0/localhost/' mine.ini >all.ini
+run all.ini
+is "also when nothing in it is a comment any more" "$status|$err|$out" \
+    "0||all.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)"
+
+run --rank 4 laptop.ini
+is "no such rank" "$status|$err|$out" \
+    "2|laptop.ini: no rank 4 (there are 0 to 3)|"
+run --rank -1 laptop.ini
+is "a rank is a number" "$status|$err|$out" \
+    "2|dtensor-conf: not a rank: -1
+Try 'dtensor-conf --help'|"
+run --show all laptop.ini
+is "no such view" "$status|$err|$out" "2|dtensor-conf: no such view: all
+Try 'dtensor-conf --help'|"
+run --frobnicate
+is "an unknown long option" "$status|$err|$out" \
+    "2|dtensor-conf: unknown option: --frobnicate
+Try 'dtensor-conf --help'|"
+run -xs ranks laptop.ini
+is "an unknown letter" "$status|$err|$out" "2|dtensor-conf: unknown option: -x
+Try 'dtensor-conf --help'|"
+run --rank
+is "a missing argument" "$status|$err|$out" \
+    "2|dtensor-conf: an argument is missing: --rank
+Try 'dtensor-conf --help'|"
+run
+is "no file" "$status|$err|$out" "2|dtensor-conf: no file to check
+Try 'dtensor-conf --help'|"
+
+run --help
+ok "$status" "--help is no error"
+is "and fits in 80 columns" "$(grep -cE '.{80}' out)" 0
+for word in $(grep -oE '^  -., --[a-z]+' out | sed 's/.*--//'); do
+    grep -q "Fl -$word" "$top_srcdir/man/dtensor-conf.1" ||
+        grep -qF "\\-$word" "$top_srcdir/man/dtensor-conf.1"
+    ok $? "--$word is in the manual"
+done
+run --version
+[[ $status = 0 && $out =~ ^dtensor-conf\ \(libdtensor\)\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+ok $? "--version"
+
+if [ -w /dev/full ]; then
+    "$conf" --show ranks laptop.ini >/dev/full 2>"$dir/err"
+    is "a full disk is an error" "$?|$(<"$dir/err")" \
+        "2|dtensor-conf: cannot write: No space left on device"
+else
+    skip_test "a full disk is an error" "no /dev/full"
+fi
+
+# The manual names every section and key, and its example is a good file.
+page=$top_srcdir/man/dtensor-cluster.5
+for key in $("$conf" --show digest two-nodes.ini |
+    sed -nE 's/^\[(cluster|transport|seed|tuning|redistribute)\] ([a-z_]+) =.*/\2/p'); do
+    grep -q "^\.It Cm $key\b" "$page" || echo "$key"
+done >missing
+is "every key is in dtensor-cluster(5)" "$(<missing)" ""
+sed -n '/^\.Bd -literal/,/^\.Ed/p' "$page" | sed '/^\./d; s/\\e/\\/g' >example.ini
+run example.ini
+is "the example of dtensor-cluster(5) is good" "$status|$err" "0|"
+if command -v mandoc >/dev/null; then
+    is "mandoc has nothing against the manual" \
+        "$(mandoc -T lint -W warning "$page" "$top_srcdir/man/dtensor-conf.1")" ""
+else
+    skip_test "mandoc" "not installed"
+fi
+
+done_testing

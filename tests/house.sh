@@ -1,0 +1,61 @@
+#!/bin/bash
+# house.sh - the house rules a script can check: layers, exports, sizes
+. "$top_srcdir/tests/tap.sh"
+cd "$top_srcdir" || exit 1
+library=$top_builddir/.libs/libdtensor.so
+
+# Rooms from the ground up; a file includes headers of its own room and below.
+rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/tensor"
+below=""
+for room in $rooms; do
+    name=${room#lib/}
+    below="$below $name"
+    allowed=$(printf '%s\n' $below | paste -sd'|')
+    upward=$(grep -nE '^#include "' "$room"/*.[ch] |
+        grep -vE "#include \"(($allowed)/[a-z_]+|dtensor|config)\.h\"")
+    is "$room includes nothing from above" "$upward" ""
+done
+is "tools include dtensor.h and their own headers only" \
+    "$(find tools -name '*.[ch]' -exec grep -nE '^#include "' {} + |
+        grep -vE '#include "(dtensor|tools/[a-z_/]+|config)\.h"')" ""
+
+declared=$(grep -oE '\bdtensor_[a-z0-9_]+ ?\(' lib/dtensor.h | tr -d ' (' |
+    grep -vE '^dtensor_(init|fini)$' | cat - <(echo dtensor_init; echo dtensor_fini) |
+    grep -vE '^dtensor_report_f$' | sort -u)
+if [ -r "$library" ]; then
+    exported=$(nm -D --defined-only "$library" | awk '$2 ~ /[TDBR]/ { print $3 }' | sort -u)
+    is "the library exports what dtensor.h declares, no more and no less" \
+        "$(diff <(echo "$declared") <(echo "$exported"))" ""
+else
+    skip_test "exports" "no shared library in $top_builddir"
+fi
+
+for name in $declared; do
+    [ -r "man/$name.3" ] || echo "$name"
+done >"$top_builddir/tests/house.missing"
+is "every exported function has its man page" \
+    "$(cat "$top_builddir/tests/house.missing")" ""
+rm -f "$top_builddir/tests/house.missing"
+
+long=$(find lib tools -name '*.[ch]' ! -name dtensor.h -exec wc -l {} + |
+    awk '$1 > 500 && $2 != "total"'
+    find transport tests -name '*.[ch]' -exec wc -l {} + |
+    awk '$1 > 600 && $2 != "total"')
+is "no file holds more than 500 lines, no transport or test more than 600" \
+    "$long" ""
+
+# A function body starts with "{" in the first column and ends with "}" there.
+long=$(awk '
+    FNR == 1 { start = 0 }
+    /^\{/ && previous ~ /\)$/ { start = FNR; name = previous }
+    /^\}/ && start { if (FNR - start > 70) print FILENAME ":" start; start = 0 }
+    { previous = $0 }' lib/*/*.c transport/*.c tools/*.c tools/*/*.c)
+is "no function is longer than 70 lines" "$long" ""
+
+is "nothing is left to be done in the sources' own words" \
+    "$(grep -rnE '\b(TODO|FIXME|XXX|not implemented|unimplemented)\b' lib transport tools)" ""
+
+is "the header is C++ too" "$(
+    printf '#include "dtensor.h"\nint main() { return dtensor_version() == 0; }\n' |
+    ${CXX:-g++} -Wall -Wextra -Werror -fsyntax-only -Ilib -x c++ - 2>&1)" ""
+done_testing

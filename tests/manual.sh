@@ -1,0 +1,164 @@
+#!/bin/bash
+# manual.sh - the manual is well formed, complete, and its programs run
+. "$top_srcdir/tests/tap.sh"
+cd "$top_srcdir" || exit 1
+library=$top_builddir/.libs/libdtensor.so
+launcher=$top_builddir/dtensor-run
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+unset DTN_CLUSTER DTN_FAULT DTN_LOG
+
+aliases=$(grep -l '^\.so ' man/*.3)
+pages=$(grep -L '^\.so ' man/*.[1-9])
+
+# ---------------------------------------------------------------- lint ---
+if command -v mandoc >/dev/null; then
+    for page in $pages; do
+        is "$page: mandoc has nothing to complain of" \
+            "$(mandoc -T lint -W warning "$page" 2>&1)" ""
+    done
+else
+    skip_test "mandoc has nothing to complain of" "mandoc is not installed"
+fi
+is "no text line of the library's pages is longer than 80 columns" "$(
+    for page in $(ls man/*.3 man/dtensor.7); do
+        awk -v page="$page" '
+            /^\.(EX|TS)/ { raw = 1 }
+            /^\.(EE|TE)/ { raw = 0 }
+            !raw && !/^\./ && length > 80 { print page ":" FNR }' "$page"
+    done)" ""
+
+# ----------------------------------------------------------- completeness ---
+# Prototypes of the header, one a line, blanks squeezed; then of the pages.
+awk '
+    { gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "") }
+    /\/\*/ { comment = 1 }
+    /\*\// { comment = 0; next }
+    comment || /^(#|typedef)/ { next }
+    !text && !/^[a-z].*dtensor_[a-z0-9_]+\(/ { next }
+    { text = text " " $0 }
+    /;/ { print text; text = "" }' lib/dtensor.h |
+    tr -s ' ' | sed 's/^ //; s/ $//' | sort >"$tmp/header"
+for page in $pages; do
+    awk '
+        /^\.SH/ { inside = $2 == "SYNOPSIS"; next }
+        inside && /^\.PP/ { if (text) print text; text = "" }
+        inside && /^\.BI? .*typedef/ { next }
+        inside && /^\.BI? [^#]/ {
+            line = $0
+            sub(/^\.BI? /, "", line)
+            out = ""
+            while (line != "") {
+                if (match(line, /^"[^"]*"/)) {
+                    out = out substr(line, 2, RLENGTH - 2)
+                    line = substr(line, RLENGTH + 1)
+                } else {
+                    match(line, /^[^ ]+/)
+                    out = out substr(line, 1, RLENGTH)
+                    line = substr(line, RLENGTH + 1)
+                }
+                sub(/^ /, "", line)
+            }
+            text = text " " out
+        }
+        END { if (text) print text }' "$page"
+done | grep 'dtensor_.*(' | tr -s ' ' | sed 's/^ //; s/ $//' |
+    sort >"$tmp/pages"
+is "the header has functions" "$(awk 'END { print (NR > 40) }' "$tmp/header")" 1
+is "the prototypes of the manual are those of the header" \
+    "$(diff "$tmp/header" "$tmp/pages")" ""
+
+functions=$(grep -oE 'dtensor_[a-z0-9_]+\(' "$tmp/header" | tr -d '(' | sort)
+is "every function has a page of its name" "$(
+    for name in $functions; do
+        [ -r "man/$name.3" ] || echo "$name"
+    done)" ""
+is "every page is named after a function" "$(
+    for page in man/*.3; do
+        name=$(basename "$page" .3)
+        grep -qx "$name" <<<"$functions" || echo "$name"
+    done)" ""
+is "an alias leads to a page that tells of it" "$(
+    for page in $aliases; do
+        target=$(sed -n 's|^\.so man3/||p' "$page")
+        sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "man/$target" |
+            grep -qw "$(basename "$page" .3)" || echo "$page"
+    done)" ""
+sections="NAME,SYNOPSIS,DESCRIPTION,RETURN VALUE,ERRORS,EXAMPLES,SEE ALSO"
+is "every page of section 3 has its sections in order" "$(
+    for page in $(grep -L '^\.so ' man/*.3); do
+        sed -n 's/^\.SH //p' "$page" | grep -v '^NOTES$' | paste -sd, |
+            grep -qxF "$sections" || echo "$page"
+    done)" ""
+is "pages that are referred to exist" "$(
+    sed -nE 's/^\.BR (dtensor[a-z_\\-]*) \(([1-9])\).*/\1.\2/p' $pages |
+        tr -d '\\' | sort -u | while read -r page; do
+            [ -r "man/$page" ] || echo "$page"
+        done)" ""
+is "every page is installed" "$(
+    for page in man/*.[1-9]; do
+        grep -qwF "$page" Makefile.am || echo "$page"
+    done)" ""
+is "dtensor(7) names every error code" "$(
+    sed -nE 's/^ +(DTENSOR_E[A-Z]+) +=.*/\1/p' lib/dtensor.h |
+        while read -r name; do
+            grep -qw "$name" man/dtensor.7 || echo "$name"
+        done)" ""
+is "dtensor(7) names every environment variable the library reads" "$(
+    grep -rhoE '"(DTN|SLURMD?)_[A-Z_]+"' lib transport | tr -d '"' | sort -u |
+        while read -r name; do
+            grep -qw "$name" man/dtensor.7 || echo "$name"
+        done)" ""
+
+# --------------------------------------------------------------- programs ---
+if [ ! -r "$library" ]; then
+    skip_test "programs of the manual" "no shared library in $top_builddir"
+    done_testing
+fi
+
+# program PAGE: its example that has a main(), as C.
+program() {
+    awk '
+        /^\.SH/ { inside = $2 == "EXAMPLES" }
+        inside && /^\.EX/ { text = ""; example = 1; next }
+        inside && /^\.EE/ { if (text ~ /int main\(/) printf "%s", text
+                            example = 0 }
+        example { text = text $0 "\n" }' "$1" |
+        sed "s/\\\\(aq/'/g; s/\\\\(ha/^/g; s/\\\\(ti/~/g; s/\\\\(ga/\`/g" |
+        sed 's/\\&//g; s/\\-/-/g; s/\\e/\\/g'
+}
+
+# runs CLAIM COMMAND...: it exits with 0 and says nothing on stderr
+runs() {
+    local claim=$1
+    shift
+    timeout -k 5 60 "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    is "$claim" "$? $(cat "$tmp/err")" "0 "
+}
+
+for page in $pages; do
+    name=$(basename "$page")
+    program "$page" >"$tmp/$name.c"
+    [ -s "$tmp/$name.c" ] || continue
+    # shellcheck disable=SC2086
+    ${CC:-cc} -std=c11 -Wall -Wextra -Werror $SANITIZER_CFLAGS -Ilib \
+        -o "$tmp/$name.bin" "$tmp/$name.c" "$library" \
+        -Wl,-rpath,"$top_builddir/.libs" >"$tmp/cc.log" 2>&1
+    is "$page: the program compiles" "$? $(cat "$tmp/cc.log")" "0 "
+    [ -x "$tmp/$name.bin" ] || continue
+    is "$page: the program fits 80 columns" \
+        "$(awk 'length > 80' "$tmp/$name.c")" ""
+    runs "$page: it runs as one rank" "$tmp/$name.bin"
+    if [ -x "$launcher" ]; then
+        for n in 2 3; do
+            runs "$page: it runs as $n ranks" "$launcher" -n $n "$tmp/$name.bin"
+        done
+    else
+        skip_test "$page: it runs as 2 ranks" "dtensor-run is not built"
+    fi
+done
+is "every page of section 3 has a program" "$(
+    for page in $(grep -L '^\.so ' man/*.3); do
+        [ -s "$tmp/$(basename "$page").c" ] || echo "$page"
+    done)" ""
+done_testing

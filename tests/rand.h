@@ -1,0 +1,42 @@
+/* rand.h - repeatable random numbers for tests (splitmix64)
+ *
+ * The seed is the environment's TEST_SEED, or the test's own; print it with
+ * every claim that depends on it.
+ */
+#ifndef RAND_H
+#define RAND_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+static inline uint64_t rand_seed(uint64_t otherwise)
+{
+    const char *text = getenv("TEST_SEED");
+
+    return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static inline uint64_t rand_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* 0 .. n-1 */
+static inline int rand_below(uint64_t *state, int n)
+{
+    return (int)(rand_next(state) >> 33) % n;
+}
+
+static inline void rand_bytes(uint64_t *state, void *mem, size_t size)
+{
+    unsigned char *p = mem;
+
+    for (size_t i = 0; i < size; i++)
+        p[i] = (unsigned char)(rand_next(state) >> 32);
+}
+
+#endif

@@ -1,0 +1,271 @@
+#!/bin/bash
+# run.sh - dtensor-run: codes, first failures, signals, output, no orphans
+. "$top_srcdir/tests/tap.sh"
+run=$top_builddir/dtensor-run
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+unset DTN_CLUSTER DTN_HOST
+
+# matches CLAIM TEXT PATTERN: a bash regular expression, all of TEXT
+matches() {
+    if [[ $2 =~ ^$3$ ]]; then
+        ok 0 "$1"
+    else
+        ok 1 "$1"
+        printf '# got:      %s\n# expected: %s\n' "$2" "$3"
+    fi
+}
+
+# alive PID: is it there, and not only a zombie nobody has waited for?
+alive() {
+    local state
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null)
+    [ -n "$state" ] && [ "$state" != Z ]
+}
+
+# gone PID...: they and those in $dir/out have ended, within two seconds
+gone() {
+    local pids pid i
+    mapfile -t pids <"$dir/out"
+    for pid in "$@" "${pids[@]}"; do
+        for ((i = 0; i < 200; i++)); do
+            alive "$pid" || continue 2
+            sleep .01
+        done
+        kill -9 "$pid"
+        return 1
+    done
+    [ ${#pids[@]} -gt 0 ]
+}
+
+# lines FILE N: wait until it has that many, five seconds at most
+lines() {
+    local i
+    for ((i = 0; i < 500; i++)); do
+        [ "$(wc -l <"$1" 2>/dev/null)" = "$2" ] && return
+        sleep .01
+    done
+}
+
+# ------------------------------------------------------------ exit codes ---
+"$run" -n 3 true
+is "all ranks exit with 0: so does dtensor-run" $? 0
+"$run" -n 3 sh -c 'exit $DTN_RANK' 2>/dev/null
+matches "a rank exits with 1 or 2: so does dtensor-run" $? '[12]'
+err=$("$run" -n 4 sh -c '[ $DTN_RANK != 2 ] || exit 3; sleep 60' 2>&1)
+is "rank 2 of four exits with 3: that is the code" $? 3
+matches "and one line says so" "$err" \
+    'dtensor-run: rank 2 \(pid [0-9]+\) exited with code 3; ending the other 3 ranks'
+err=$("$run" -n 4 sh -c '[ $DTN_RANK != 2 ] || kill -9 $$; sleep 60' 2>&1)
+is "rank 2 killed by signal 9: the code is 137" $? 137
+matches "and the line names the signal" "$err" \
+    'dtensor-run: rank 2 \(pid [0-9]+\) killed by signal 9 \(Killed\); ending the other 3 ranks'
+"$run" -n 2 sh -c 'trap "exit 9" TERM
+    [ $DTN_RANK = 0 ] && { sleep .2; exit 5; }
+    sleep 60 & wait' 2>/dev/null
+is "the code is that of the first failure, not of what it caused" $? 5
+err=$("$run" -n 1 false 2>&1)
+matches "a lone rank's failure mentions no others" "$err" \
+    'dtensor-run: rank 0 \(pid [0-9]+\) exited with code 1'
+
+SECONDS=0
+"$run" -n 2 --grace 300ms sh -c 'trap "" TERM
+    [ $DTN_RANK = 0 ] && exit 7
+    while :; do sleep 60; done' 2>/dev/null
+is "a rank that ignores SIGTERM keeps the first failure's code" $? 7
+ok $((SECONDS > 5)) "and is killed when the grace is over"
+"$run" -n 2 sh -c '[ $DTN_RANK = 0 ] && { sleep .2; exit 7; }
+    kill -STOP $$' 2>/dev/null
+is "a stopped rank is woken to end" $? 7
+
+# ------------------------------------------------------------ the program ---
+err=$("$run" -n 8 "$dir/nosuch" 2>&1)
+is "a program that is not there: exit 127" $? 127
+is "said once, not by each rank" "$err" \
+    "dtensor-run: cannot run $dir/nosuch: No such file or directory"
+err=$("$run" -n 8 "$top_srcdir/configure.ac" 2>&1)
+is "a program that cannot be run: exit 126" $? 126
+is "said once too" "$err" \
+    "dtensor-run: cannot run $top_srcdir/configure.ac: Permission denied"
+err=$(ulimit -n 16; "$run" -l -n 20 true 2>&1)
+is "too few descriptors for the ranks: exit 125" $? 125
+matches "which says at which rank" "$err" \
+    'dtensor-run: cannot start rank [0-9]+: Too many open files \(see ulimit .*\)'
+
+# ---------------------------------------------------------- command line ---
+usage() {
+    local claim=$1 first=$2 out
+    shift 2
+    out=$("$run" "$@" 2>&1)
+    is "$claim: exit 2" $? 2
+    is "$claim: words" "$out" "dtensor-run: $first
+Try 'dtensor-run --help' for more information."
+}
+usage "unknown long option" "unknown option --ranl" --ranl 3 true
+usage "unknown short option" "unknown option -z" -lz true
+usage "a value is missing" "option -n needs a value" -n
+usage "no program" "no program to run" -n 2
+usage "no ranks" '-n "0": expected a number of ranks from 1 to 1024' -n 0 true
+usage "too many ranks" \
+    '-n "1025": expected a number of ranks from 1 to 1024' -n1025 true
+usage "a number with a tail" \
+    '-n "4x": expected a number of ranks from 1 to 1024' --ranks=4x true
+usage "a time without unit" \
+    '--grace "2": expected a time with its unit us, ms, s or min, such as 2s' \
+    --grace 2 true
+is "options after the program are the program's" \
+    "$("$run" -n 1 echo -n 2 --help)" "2 --help"
+is "-- ends the options" "$("$run" -n 1 -- echo x)" x
+out=$("$run" --help)
+is "--help: exit 0" $? 0
+is "--help: no line beyond 80 columns" "$(awk 'length > 80' <<<"$out")" ""
+matches "--version" "$("$run" --version | head -1)" 'dtensor-run [0-9.]+ \(.*\)'
+is "default: as many ranks as usable CPUs" \
+    "$("$run" sh -c 'echo $DTN_WORLD_SIZE' | wc -l)" "$(nproc)"
+
+# ------------------------------------------------------------ environment ---
+is "each rank has its number" "$("$run" -n 3 sh -c \
+    'echo $DTN_RANK $DTN_WORLD_SIZE $DTN_LOCAL_RANK $DTN_LOCAL_SIZE' | sort)" \
+    "0 3 0 3
+1 3 1 3
+2 3 2 3"
+job=$("$run" -n 3 sh -c 'echo $DTN_JOB' | sort -u)
+matches "all have one job name of 32 random digits" "$job" '[0-9a-f]{32}'
+[ "$job" != "$("$run" -n 1 sh -c 'echo $DTN_JOB')" ]
+ok $? "the next job has another"
+is "Slurm's variables are not the ranks'" "$(
+    SLURM_PROCID=0 SLURMD_NODENAME=n0 SLURM_JOB_ID=1 SLURMX=kept \
+        "$run" -n 1 env | grep ^SLURM)" "SLURMX=kept"
+is "-C names the cluster file" \
+    "$("$run" -n 1 -C a.ini sh -c 'echo $DTN_CLUSTER')" a.ini
+is "rank 0 reads our input, the others nothing" \
+    "$(printf 'a\nb\n' | "$run" -n 3 sh -c 'echo $DTN_RANK $(wc -l)' | sort)" \
+    "0 2
+1 0
+2 0"
+fds='cd /proc/$$/fd && echo *'
+is "a rank has the descriptors it would have without dtensor-run" \
+    "$("$run" -l -n 2 sh -c "$fds" | sort)" \
+    "[0] $(sh -c "$fds")
+[1] $(sh -c "$fds")"
+
+# ----------------------------------------------------------------- output ---
+is "-l labels whole lines, and the last without newline" \
+    "$("$run" -l -n 2 printf 'a\n\nb' | sort)" \
+    "[0] 
+[0] a
+[0] b
+[1] 
+[1] a
+[1] b"
+is "-l keeps errors on stderr" \
+    "$("$run" -l -n 1 sh -c 'echo out; echo err >&2' 2>&1 >/dev/null)" "[0] err"
+"$run" -l -n 4 sh -c 'seq -f "$DTN_RANK %.0f" 20000' >"$dir/out"
+awk '{ r = substr($1, 2, 1); if (r != $2 || $3 != ++n[r]) exit 1 }
+    END { for (r = 0; r < 4; r++) if (n[r] != 20000) exit 1 }' "$dir/out"
+ok $? "-l: 80000 lines of four ranks are all there, whole and in order"
+"$run" -l -n 2 sh -c 'head -c 100000 /dev/zero | tr "\0" x' >"$dir/out"
+is "-l breaks a line of 100000 bytes and loses nothing" \
+    "$(tr -cd x <"$dir/out" | wc -c) $(cut -c1-4 "$dir/out" | sort | uniq -c | tr -s ' \n' ' ')" \
+    "200000  2 [0] 2 [1] "
+timeout 10 "$run" -l -n 2 yes 2>/dev/null | head -1 >"$dir/out"
+matches "-l: when the reader leaves, writers get SIGPIPE" \
+    "${PIPESTATUS[0]} $(cat "$dir/out")" '141 \[[01]\] y'
+
+# ---------------------------------------------------------------- signals ---
+# start ARGS...: in the background, as from a terminal; pid in $guard
+start() {
+    : >"$dir/out"
+    set -m
+    "$run" "$@" >"$dir/out" 2>"$dir/err" &
+    guard=$!
+    set +m
+}
+for signal in INT TERM HUP QUIT USR1; do
+    start -n 3 --grace 300ms bash -c "trap 'echo got $signal; exit 0' $signal
+        echo ready; sleep 60 & wait"
+    lines "$dir/out" 3
+    kill -$signal $guard
+    wait $guard
+    is "SIG$signal reaches every rank" "$? $(grep -c "got $signal" "$dir/out")" \
+        "0 3"
+done
+start -n 3 sleep 60
+sleep .2
+kill -TERM $guard
+wait $guard
+is "ranks that die of the signal: 143" $? 143
+is "and one line says what happened" "$(cat "$dir/err")" \
+    "dtensor-run: signal 15 (Terminated): ending 3 ranks"
+start -n 2 --grace 200ms bash -c 'trap "" TERM; echo $$; while :; do sleep 60; done'
+lines "$dir/out" 2
+kill -TERM $guard
+wait $guard
+is "ranks that ignore the signal are killed after the grace" $? 137
+mkfifo "$dir/fifo"
+sleep 20 <"$dir/fifo" &
+reader=$!
+set -m
+"$run" -l -n 2 --grace 200ms yes >"$dir/fifo" 2>/dev/null &
+guard=$!
+set +m
+sleep .5
+SECONDS=0
+kill -INT $guard
+wait $guard
+is "ranks whose output nobody reads end too" "$? $((SECONDS > 5))" "130 0"
+kill $reader
+wait $reader 2>/dev/null
+(trap '' HUP; exec "$run" -n 1 sleep .5) &
+guard=$!
+sleep .2
+kill -HUP $guard
+wait $guard
+is "under nohup SIGHUP stays ignored" $? 0
+start -n 2 bash -c 'echo $$; for ((;;)); do sleep .01; done'
+lines "$dir/out" 2
+kill -TSTP $guard
+sleep .3
+state=$(for pid in $guard $(cat "$dir/out"); do
+    sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | tr -d '\n')
+is "SIGTSTP stops dtensor-run and its ranks" "$state" TTT
+kill -CONT $guard
+sleep .3
+state=$(for pid in $guard $(cat "$dir/out"); do
+    sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | tr -d '\n')
+matches "SIGCONT starts them again" "$state" '[^T]{3}'
+kill -TERM $guard
+wait $guard
+
+# ---------------------------------------------------------------- orphans ---
+# Each rank starts two processes, one of which leaves its group and session.
+family='sleep 60 & echo $!; setsid sleep 60 & echo $!; echo $$; '
+"$run" -n 2 --grace 200ms bash -c "$family exit 0" >"$dir/out"
+is "ranks that leave processes behind still end with 0" $? 0
+gone
+ok $? "and what they left is gone"
+"$run" -n 2 --grace 200ms bash -c "$family"' [ $DTN_RANK = 0 ] && exit 4
+    sleep 60' >"$dir/out" 2>/dev/null
+is "a failure with processes left behind keeps its code" $? 4
+gone
+ok $? "and nothing is left"
+
+start -n 2 bash -c "$family wait"
+lines "$dir/out" 6
+supervisor=$(pgrep -P $guard)
+kill -KILL $guard
+wait $guard 2>/dev/null
+gone "$supervisor"
+ok $? "SIGKILL to dtensor-run itself: not one process is left"
+
+start -n 2 bash -c "$family wait"
+lines "$dir/out" 6
+supervisor=$(pgrep -P $guard)
+kill -KILL $supervisor
+wait $guard
+is "SIGKILL to its supervisor: exit 137" $? 137
+gone
+ok $? "and not one process is left"
+matches "and one line says so" "$(cat "$dir/err")" \
+    'dtensor-run: supervisor \(pid [0-9]+\) killed by signal 9 \(Killed\): killing what is left'
+done_testing

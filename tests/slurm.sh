@@ -1,0 +1,163 @@
+#!/bin/bash
+# slurm.sh - ranks find themselves under a real Slurm of four nodes
+#
+# Outside, this script starts Slurm with itself as the command; inside, it makes
+# the claims.  DTN_TEST_BIG=1 adds a job of 1024 ranks on 128 nodes (15 s).
+. "$top_srcdir/tests/tap.sh"
+tests=$top_srcdir/tests
+who=$top_builddir/tests/whoami_print
+
+# ranks CLAIM EXPECTED COMMAND...: its sorted lines, job and step numbers as #
+ranks() {
+    local claim=$1 expected=$2
+    shift 2
+    is "$claim" "$("$@" 2>&1 | sort -n | sed 's/step [0-9]*\.[0-9]*/step #/')" \
+        "$expected"
+}
+
+# refused CLAIM EXPECTED COMMAND...: one of the lines that COMMAND has to say
+refused() {
+    local claim=$1 expected=$2 out
+    shift 2
+    out=$("$@" 2>&1)
+    if grep -qxF "$expected" <<<"$out"; then
+        ok 0 "$claim"
+    else
+        is "$claim" "$out" "$expected"
+    fi
+}
+
+file() {
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "a"]' "hosts = $2" \
+        "ranks = $3" '[mesh "world"]' "dims = world=$4" >"$1"
+}
+
+steps() {
+    ranks "block order, two nodes of two" "0 4 0 n0 Slurm step #
+1 4 1 n0 Slurm step #
+2 4 0 n1 Slurm step #
+3 4 1 n1 Slurm step #" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 "$who"
+    ranks "three tasks here and one there" "0 4 0 n0 Slurm step #
+1 4 1 n0 Slurm step #
+2 4 2 n0 Slurm step #
+3 4 0 n1 Slurm step #" srun -Q -n4 -m arbitrary -w n0,n0,n0,n1 "$who"
+    ranks "cyclic order of one task on each node is block order" \
+        "0 3 0 n0 Slurm step #
+1 3 0 n1 Slurm step #
+2 3 0 n2 Slurm step #" srun -Q -N3 -w n0,n1,n2 --ntasks-per-node=1 -m cyclic "$who"
+    refused "cyclic order is refused" "whoami_print: rank 1 runs on n1 \
+(SLURMD_NODENAME), SLURM_STEP_NODELIST puts it on n0: use srun \
+--distribution=block" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 -m cyclic "$who"
+    ranks "a step on two of the job's three nodes" "0 2 0 n1 Slurm step #
+1 2 0 n2 Slurm step #" salloc -Q -N3 -n3 -w n0,n1,n2 \
+        srun -Q -N2 -n2 -w n1,n2 "$who"
+    ranks "srun -E, which keeps the job's SLURM_NTASKS" \
+        "0 1 0 n0 Slurm step #" salloc -Q -N1 -n4 -w n0 srun -Q -E -n1 "$who"
+    ranks "srun --export=NONE" "0 1 0 n0 Slurm step #" \
+        srun -Q -w n0 -n1 --export=NONE "$who"
+    ranks "a step of two unlike parts" "0 3 0 n0 Slurm step #
+1 3 0 n1 Slurm step #
+2 3 1 n1 Slurm step #" srun -Q -N1 -n1 -w n0 "$who" : -N1 -n2 -w n1 "$who"
+}
+
+files() {
+    file pair.ini 'n[0-1]' 2 4
+    file gpu.ini 'n[0-1]' 4 8
+    file back.ini 'n1,n0' 2 4
+    file far.ini 'n[2-3]' 2 4
+    ranks "a file that fits" "0 4 0 n0 Slurm step #
+1 4 1 n0 Slurm step #
+2 4 0 n1 Slurm step #
+3 4 1 n1 Slurm step #" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 "$who" pair.ini
+    refused "fewer tasks than the file's ranks" "whoami_print: Slurm started 6 \
+tasks (SLURM_STEP_NUM_TASKS), gpu.ini describes 8 ranks: use srun -N2 \
+--ntasks-per-node=4" srun -Q -N2 -w n0,n1 --ntasks-per-node=3 "$who" gpu.ini
+    refused "cyclic order against a file" "whoami_print: rank 1 runs on n1 \
+(SLURMD_NODENAME), pair.ini puts it on n0: use srun --distribution=block" \
+        srun -Q -N2 -w n0,n1 --ntasks-per-node=2 -m cyclic "$who" pair.ini
+    refused "hosts in another order than Slurm's" "whoami_print: rank 0 runs \
+on n0, back.ini puts it on n1: Slurm orders nodes by name; write \"hosts = \
+n[0-1]\"" srun -Q -N2 -w n1,n0 --ntasks-per-node=2 "$who" back.ini
+    refused "other nodes than the file's" "whoami_print: node n0 is not in \
+far.ini (hosts n[2-3])" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 "$who" far.ini
+    refused "three tasks on a node of two ranks" "whoami_print: local rank 2 \
+(SLURM_LOCALID), pair.ini has 2 ranks on n0: use srun -N2 \
+--ntasks-per-node=2" srun -Q -n4 -m arbitrary -w n0,n0,n0,n1 "$who" pair.ini
+}
+
+shells() {
+    local job i
+    refused "the shell of salloc is no rank" "whoami_print: SLURM_JOB_ID is \
+set but SLURM_PROCID, SLURM_STEP_NUM_TASKS and SLURMD_NODENAME are not: start \
+it with srun, or unset SLURM_JOB_ID" salloc -Q -N2 "$who"
+    printf '%s\n' '#!/bin/bash' "$who" "$top_builddir/dtensor-run -n 2 $who" \
+        "exec bash $top_srcdir/conf/dtensor.sbatch $who pair.ini" >job.sh
+    job=$(sbatch --parsable -N2 -w n0,n1 --ntasks-per-node=2 -o batch.out job.sh)
+    for ((i = 0; i < 200; i++)); do
+        [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || break
+        sleep .05
+    done
+    sed -i 's/step [0-9]*\.[0-9]*/step #/; s/ n[^ ]* dtensor/ HOST dtensor/
+        s/ '"$(hostname)"' / HOST /; s/\(Slurm job\) [0-9]*/\1 #/' batch.out
+    refused "nor is the shell of a batch script" "whoami_print: in Slurm job # \
+but not in a step: start it with \"srun whoami_print ...\" (SLURM_STEP_ID is \
+not set)" head -1 batch.out
+    ranks "but dtensor-run can start ranks in it" \
+        "0 2 0 HOST dtensor-run
+1 2 1 HOST dtensor-run" grep dtensor-run batch.out
+    ranks "and srun as in conf/dtensor.sbatch" "0 4 0 n0 Slurm step #
+1 4 1 n0 Slurm step #
+2 4 0 n1 Slurm step #
+3 4 1 n1 Slurm step #" grep 'Slurm step' batch.out
+}
+
+many() {
+    srun -N128 --ntasks-per-node=8 "$who" 2>&1 | sort -n >big.out
+    is "1024 tasks on 128 nodes: everyone is somebody else" \
+        "$(awk '$1 == NR - 1 && $2 == 1024 && $3 == $1 % 8 &&
+            $4 == "n" int($1 / 8)' big.out | wc -l)" 1024
+}
+
+if [ "${1-}" = inside ]; then
+    cd "$2" || exit 1
+    tap_count=$3
+    shift 3
+    for part in "$@"; do
+        "$part"
+    done
+    echo "$tap_count $tap_failed" >counts
+    exit 0
+fi
+
+for program in munged slurmctld slurmd srun; do
+    PATH=$PATH:/usr/sbin:/sbin command -v $program >/dev/null ||
+        skip_all "no $program here: install munge, slurmctld, slurmd, slurm-client"
+done
+PATH=$PATH:/usr/sbin:/sbin
+big=${DTN_TEST_BIG-}
+unset "${!SLURM@}" "${!DTN_@}"
+ns=
+[ "$(id -u)" != 0 ] || ! "$tests/in-ns" true 2>/dev/null || ns=$tests/in-ns
+# Not below TMPDIR or the build: munge wants every parent open to all.
+base=$(mktemp -d /tmp/dtn-slurm.XXXXXX) && chmod 755 "$base" || exit 99
+trap 'rm -rf "$base"' EXIT
+
+# with_slurm NODES PART...
+with_slurm() {
+    local nodes=$1 dir=$base/$1
+    shift
+    $ns "$tests/slurm-here" "$dir" "$nodes" 8 \
+        bash "$0" inside "$base" "$tap_count" "$@"
+    if [ -r "$base/counts" ]; then
+        read -r tap_count tap_failed <"$base/counts"
+        rm "$base/counts"
+    else
+        tail -n 3 "$dir"/log/* | sed 's/^/# /'
+        ok 1 "a Slurm of $nodes nodes comes up"
+    fi
+}
+
+with_slurm 4 steps files shells
+[ -z "$big" ] || with_slurm 128 many
+is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
+done_testing

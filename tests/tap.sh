@@ -1,0 +1,41 @@
+# tap.sh - the shell half of the test harness; source it.
+#   ok STATUS CLAIM...      is CLAIM GOT EXPECTED      done_testing
+tap_count=0 tap_failed=0
+
+ok() {
+    local status=$1
+    shift
+    tap_count=$((tap_count + 1))
+    if [ "$status" -eq 0 ]; then
+        echo "ok $tap_count - $*"
+    else
+        echo "not ok $tap_count - $*"
+        tap_failed=$((tap_failed + 1))
+    fi
+}
+
+is() {
+    local claim=$1
+    if [ "$2" = "$3" ]; then
+        ok 0 "$claim"
+    else
+        ok 1 "$claim"
+        printf '%s\n' "got:" "$2" "expected:" "$3" | sed 's/^/# /'
+    fi
+}
+
+skip_test() {
+    tap_count=$((tap_count + 1))
+    echo "ok $tap_count - $1 # SKIP $2"
+}
+
+skip_all() {
+    echo "1..0 # SKIP $*"
+    exit 0
+}
+
+done_testing() {
+    echo "1..$tap_count"
+    [ "$tap_failed" -eq 0 ]
+    exit
+}

@@ -1,0 +1,224 @@
+/* test_check.c - every emitter is proven right for many shapes
+ *
+ * Every row of dtn_emitters, 1 to 17 ranks, every root, even and uneven
+ * blocks with empty ones among them, apart and in place, two rounds over the
+ * same buffers (three for the last count).
+ */
+#include "tests/coll_cases.h"
+#include "tests/tap.h"
+
+#include <time.h>
+
+static struct coll_case now;
+static int ncases;
+
+static const char *row_name(const struct dtn_emitter *emitter)
+{
+    static char name[80];
+
+    snprintf(name, sizeof name, "%s %s%s%s", dtn_coll_name(emitter->coll),
+             dtn_algorithm_name(emitter->algorithm),
+             emitter->needs_map ? " mapped" : "",
+             emitter->max_bytes == DTN_PAYLOAD_MAX ? " carry" : "");
+    return name;
+}
+
+/* One call; the first that fails is shown. */
+static bool case_good(bool in_place, int rounds)
+{
+    struct dtensor_error err;
+    int rc;
+
+    if (dtn_call_edge_bytes(&now.call) > now.emitter->max_bytes)
+        return true;
+    ncases++;
+    rc = case_emit(&now, &err);
+    if (rc == 0)
+        rc = case_check(&now, rounds, in_place, &err);
+    if (rc != 0) {
+        note("%s: n %d, root %d, count %zu%s%s: %s", row_name(now.emitter),
+             now.call.n, now.call.root, now.call.count,
+             now.call.counts ? " uneven" : "", in_place ? " in place" : "",
+             err.text);
+        for (int r = 0; r < now.call.n && r < 4; r++)
+            dtn_sched_print(&now.scheds[r], stdout);
+    }
+    case_fini(&now);
+    return rc == 0;
+}
+
+static bool case_places(int rounds)
+{
+    return case_good(false, rounds)
+        && (!case_in_place_ok(now.call.coll) || case_good(true, rounds));
+}
+
+static bool rooted(enum dtn_coll coll)
+{
+    return coll == DTN_COLL_BROADCAST || coll == DTN_COLL_REDUCE;
+}
+
+static bool blocked(enum dtn_coll coll)
+{
+    return coll == DTN_COLL_ALLGATHER || coll == DTN_COLL_REDUCE_SCATTER
+        || coll == DTN_COLL_ALL_TO_ALL;
+}
+
+static bool even_good(int n)
+{
+    const size_t counts[] = { 0, 1, 2, (size_t)n - 1, (size_t)n,
+                              (size_t)n + 1, 37 };
+    int nroots = rooted(now.call.coll) ? n : 1;
+
+    now.call.counts = NULL;
+    for (size_t i = 0; i < DTN_COUNT(counts); i++)
+        for (now.call.root = 0; now.call.root < nroots; now.call.root++) {
+            now.call.count = counts[i];
+            if (!case_places(i + 1 < DTN_COUNT(counts) ? 2 : 3))
+                return false;
+        }
+    now.call.root = 0;
+    return true;
+}
+
+/* Patterns of uneven blocks, some empty: by pattern number. */
+static size_t uneven_count(int pattern, int r, int n)
+{
+    switch (pattern) {
+    case 0:  return (size_t)(r * 7 + 3) % 5;       /* 3 0 2 4 1 ...          */
+    case 1:  return r % n == n - 1 ? 40 : 0;       /* all in the last        */
+    case 2:  return r % 3 == 0 ? 0 : (size_t)r % 9;
+    default: return (size_t)(r * 31 + 11) % 29;
+    }
+}
+
+static bool uneven_good(int n)
+{
+    static size_t counts[CASE_RANKS_MAX * CASE_RANKS_MAX];
+    int total = now.call.coll == DTN_COLL_ALL_TO_ALL ? n * n : n;
+
+    now.call.counts = counts;
+    for (int pattern = 0; pattern < 4; pattern++) {
+        for (int r = 0; r < total; r++)
+            counts[r] = uneven_count(pattern, r, n);
+        if (!case_places(2))
+            return false;
+    }
+    now.call.counts = NULL;
+    return true;
+}
+
+/* Large enough for blocks to be pulled, folded together, and cut in chunks. */
+static bool large_good(void)
+{
+    static const size_t counts[] = { 10007, 100003 };
+    bool ring = now.emitter->algorithm == DTN_ALG_RING;
+
+    for (size_t i = 0; i < (ring ? 2 : 1); i++)
+        for (now.call.n = 2; now.call.n <= 3; now.call.n++) {
+            now.call.count = counts[i];
+            now.call.root = now.call.n - 1;
+            if (!case_good(case_in_place_ok(now.call.coll), 2))
+                return false;
+        }
+    return true;
+}
+
+static void test_row(const struct dtn_emitter *emitter)
+{
+    bool good = true;
+
+    now.emitter = emitter;
+    now.call = (struct dtn_call){ .coll = emitter->coll,
+                                  .dtype = DTENSOR_F64 };
+    for (int n = 1; good && n <= CASE_RANKS_MAX; n++) {
+        now.call.n = n;
+        now.call.redop = n % 3 == 0 ? DTENSOR_SUM : DTENSOR_AVG;
+        good = even_good(n) && (!blocked(emitter->coll) || uneven_good(n));
+    }
+    ok(good, "%s: right for 1 to %d ranks, every root, even and uneven%s, in "
+       "repeated rounds", row_name(emitter), CASE_RANKS_MAX,
+       case_in_place_ok(emitter->coll) ? ", apart and in place" : "");
+    if (emitter->max_bytes > DTN_PAYLOAD_MAX
+        && emitter->coll != DTN_COLL_BARRIER)
+        ok(large_good(), "%s: right when large", row_name(emitter));
+}
+
+/* Small elements: blocks of bytes that are not whole lines. */
+static void test_bytes(void)
+{
+    bool good = true;
+
+    for (now.emitter = dtn_emitters; good && now.emitter->emit; now.emitter++) {
+        now.call = (struct dtn_call){ .coll = now.emitter->coll, .n = 3,
+                                      .root = 1, .dtype = DTENSOR_I8,
+                                      .redop = DTENSOR_BOR };
+        for (now.call.count = 40; good && now.call.count < 200;
+             now.call.count += 13)
+            good = case_places(2);
+    }
+    ok(good, "all emitters: right for blocks of odd bytes");
+}
+
+/* --------------------------------------------------------------- choosing */
+
+static const struct dtn_emitter *chosen(enum dtn_coll coll, int n,
+                                        size_t count, bool mapped,
+                                        const struct dtn_tuning tuning[])
+{
+    struct dtn_call call = { .coll = coll, .n = n, .count = count,
+                             .dtype = DTENSOR_F32 };
+
+    return dtn_choose(&call, mapped, tuning);
+}
+
+static void test_choose(void)
+{
+    struct dtn_tuning tuning[DTN_NTUNED] = {
+        [DTN_TUNED_ALLREDUCE] = { .n = 3, .entry = {
+            { 0, DTN_ALG_TREE }, { 4096, DTN_ALG_DIRECT },
+            { 65536, DTN_ALG_RING } } } };
+    bool always = true;
+
+    for (int coll = 0; coll < DTN_COLL_EXCHANGE; coll++)
+        for (int n = 1; n < 40; n += 3)
+            for (size_t count = 0; count < 100000; count = 3 * count + 1)
+                always = always
+                    && chosen((enum dtn_coll)coll, n, count, true, NULL)
+                    && chosen((enum dtn_coll)coll, n, count, false, NULL)
+                    && !chosen((enum dtn_coll)coll, n, count, false,
+                               NULL)->needs_map;
+    ok(always, "there is an emitter for every call, and without maps one that "
+       "needs none");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, true, NULL)->max_bytes
+       == DTN_PAYLOAD_MAX, "8 bytes over 4 ranks go in the signal");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, true, NULL)->needs_map,
+       "8 KiB over 4 ranks that map go direct");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, false, NULL)->algorithm
+       == DTN_ALG_TREE, "8 KiB over 4 ranks that do not map take the tree");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 1 << 20, false, NULL)->algorithm
+       == DTN_ALG_RING, "4 MiB the ring");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, true, tuning)->algorithm
+       == DTN_ALG_TREE, "[tuning] is obeyed for the smallest sizes");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 16384, true, tuning)->algorithm
+       == DTN_ALG_RING, "[tuning] is obeyed from its last entry on");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 1024, false, tuning)->algorithm
+       == DTN_ALG_TREE, "[tuning] asking for what cannot run here gives the "
+       "built-in choice");
+    ok(strcmp(dtn_coll_name(DTN_COLL_REDUCE_SCATTER), "reduce_scatter") == 0
+       && strcmp(dtn_algorithm_name(DTN_ALG_RING), "ring") == 0,
+       "collectives and algorithms have names");
+}
+
+int main(void)
+{
+    clock_t begin = clock();
+
+    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++)
+        test_row(e);
+    test_bytes();
+    test_choose();
+    note("%d cases in %.1f s", ncases,
+         (double)(clock() - begin) / CLOCKS_PER_SEC);
+    return done();
+}

@@ -1,0 +1,384 @@
+/* test_layout.c - which box a rank holds, and placements as text */
+#include "spec/spec.h"
+#include "tests/tap.h"
+
+#include <string.h>
+
+static struct dtensor_ctx ctx;
+static struct dtensor_cluster cluster = { .world_size = 256 };
+
+static const struct dtensor_mesh *grid(int ndim, const int sizes[])
+{
+    const struct dtensor_mesh *mesh = NULL;
+
+    if (dtensor_mesh_create(&ctx, ndim, sizes, NULL, NULL, &mesh, NULL) != 0)
+        abort();
+    return mesh;
+}
+
+static void is(const char *got, const char *want, const char *claim)
+{
+    if (!ok(strcmp(got, want) == 0, "%s: %s", claim, want))
+        note("got %s", got);
+}
+
+/* ---------------------------------------------------------------- chunks --- */
+
+static void test_chunk_table(void)
+{
+    static const struct { int N, n; const char *want; } t[] = {
+        { 5, 2, "(3,0)(2,3)" },
+        { 5, 3, "(2,0)(2,2)(1,4)" },
+        { 5, 4, "(2,0)(2,2)(1,4)(0,5)" },
+        { 5, 8, "(1,0)(1,1)(1,2)(1,3)(1,4)(0,5)(0,5)(0,5)" },
+        { 10, 8, "(2,0)(2,2)(2,4)(2,6)(2,8)(0,10)(0,10)(0,10)" },
+        { 13, 4, "(4,0)(4,4)(4,8)(1,12)" },
+        { 11, 8, "(2,0)(2,2)(2,4)(2,6)(2,8)(1,10)(0,11)(0,11)" },
+        { 2, 4, "(1,0)(1,1)(0,2)(0,2)" },
+        { 4, 3, "(2,0)(2,2)(0,4)" },
+        { 0, 2, "(0,0)(0,0)" },
+        { 8, 4, "(2,0)(2,2)(2,4)(2,6)" },
+    };
+    char text[200], claim[40];
+    int64_t start, size;
+
+    for (size_t i = 0; i < DTN_COUNT(t); i++) {
+        size_t used = 0;
+
+        for (int r = 0; r < t[i].n; r++) {
+            dtn_chunk(t[i].N, t[i].n, r, &start, &size);
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     "(%d,%d)", (int)size, (int)start);
+        }
+        snprintf(claim, sizeof claim, "%d over %d", t[i].N, t[i].n);
+        is(text, t[i].want, claim);
+    }
+}
+
+/* By definition: cut every ceil(N/n), one element at a time. */
+static void test_chunk_brute(void)
+{
+    int64_t start, size;
+    bool good = true;
+
+    for (int N = 0; N <= 100; N++)
+        for (int n = 1; n <= 33; n++) {
+            int full = (N + n - 1) / n, next = 0;
+
+            for (int r = 0; r < n; r++) {
+                int held = 0;
+
+                dtn_chunk(N, n, r, &start, &size);
+                good = good && start == next;
+                while (held < full && next < N)
+                    held++, next++;
+                good = good && size == held;
+            }
+        }
+    ok(good, "0..100 over 1..33 agree with cutting one by one");
+    dtn_chunk(INT64_MAX, 3, 2, &start, &size);
+    ok(start + size == INT64_MAX && size == INT64_MAX / 3 - 1,
+       "2^63-1 over 3 does not overflow");
+    dtn_chunk(INT64_MAX - 1, 2147483647, 2147483646, &start, &size);
+    ok(start + size == INT64_MAX - 1 && size >= 0,
+       "nor does 2^63-2 over 2^31-1");
+}
+
+/* ---------------------------------------------------------- nested shards --- */
+
+/* "(3,0)(2,3).." of tensor dimension `dim` for every position. */
+static char *layout_text(const struct dtensor_spec *spec, int dim, char *text,
+                         size_t size)
+{
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < spec->mesh->group.n && used < size; i++) {
+        dtn_layout(spec, i, shape, offset);
+        used += (size_t)snprintf(text + used, size - used, "(%d,%d)",
+                                 (int)shape[dim], (int)offset[dim]);
+    }
+    return text;
+}
+
+static struct dtensor_spec spec_of(const struct dtensor_mesh *mesh,
+                                   const char *placements, int ndim,
+                                   const int64_t shape[])
+{
+    struct dtensor_spec spec = { .mesh = mesh, .ndim = ndim };
+
+    memcpy(spec.shape, shape, (size_t)ndim * sizeof shape[0]);
+    if (dtensor_placements_parse(placements, mesh->ndim, ndim, spec.placement,
+                                 NULL) != 0 ||
+        dtensor_spec_check(&spec, NULL) != 0)
+        abort();
+    return spec;
+}
+
+static void test_nested(void)
+{
+    static const struct {
+        int mesh[3];
+        int64_t shape[2];
+        const char *placements;
+        int dim;
+        const char *want;
+    } t[] = {
+        { { 2, 2 }, { 5, 3 }, "S(0),S(0)", 0, "(2,0)(1,2)(1,3)(1,4)" },
+        { { 4 }, { 5, 3 }, "S(0)", 0, "(2,0)(2,2)(1,4)(0,5)" },
+        { { 4, 2 }, { 18, 2 }, "S(0),S(0)", 0,
+          "(3,0)(2,3)(3,5)(2,8)(3,10)(2,13)(2,15)(1,17)" },
+        { { 4, 2 }, { 13, 2 }, "S(0),S(0)", 0,
+          "(2,0)(2,2)(2,4)(2,6)(2,8)(2,10)(1,12)(0,13)" },
+        { { 2, 2 }, { 8, 2 }, "S(0),S(0)", 0, "(2,0)(2,2)(2,4)(2,6)" },
+        { { 2, 4 }, { 4, 8 }, "S(1),S(0)", 0,
+          "(1,0)(1,1)(1,2)(1,3)(1,0)(1,1)(1,2)(1,3)" },
+        { { 2, 4 }, { 4, 8 }, "S(1),S(0)", 1,
+          "(4,0)(4,0)(4,0)(4,0)(4,4)(4,4)(4,4)(4,4)" },
+        { { 2, 2 }, { 3, 5 }, "P(max),S(-1)", 1, "(3,0)(2,3)(3,0)(2,3)" },
+        { { 2, 2, 2 }, { 8, 8 }, "S(0),S(1),S(0)", 0,
+          "(2,0)(2,2)(2,0)(2,2)(2,4)(2,6)(2,4)(2,6)" },
+        { { 4 }, { 2, 8 }, "S(0)", 0, "(1,0)(1,1)(0,2)(0,2)" },
+    };
+    char text[200], claim[80];
+
+    for (size_t i = 0; i < DTN_COUNT(t); i++) {
+        int ndim = t[i].mesh[2] ? 3 : t[i].mesh[1] ? 2 : 1;
+        struct dtensor_spec spec = spec_of(grid(ndim, t[i].mesh),
+                                           t[i].placements, 2, t[i].shape);
+
+        snprintf(claim, sizeof claim, "%d x %d as %s, dimension %d",
+                 (int)t[i].shape[0], (int)t[i].shape[1], t[i].placements,
+                 t[i].dim);
+        is(layout_text(&spec, t[i].dim, text, sizeof text), t[i].want, claim);
+    }
+}
+
+/* compute_local_shape_and_global_offset(), 1-D world 8, sizes 0..16; and for
+ * every 2-D case: the boxes of a Shard-only spec tile the tensor.
+ */
+static void test_tiling(void)
+{
+    static const char *const placements[] = { "S(0),S(0)", "S(0),S(1)",
+                                              "S(1),S(0)", "S(1),S(1)" };
+    int64_t shape[2], local[2], offset[2];
+    bool good = true;
+
+    for (size_t p = 0; p < DTN_COUNT(placements); p++)
+        for (int rows = 1; rows <= 8; rows++) {
+            struct dtensor_spec spec;
+            int covered[64] = { 0 };
+
+            shape[0] = rows;
+            shape[1] = 64 / rows;
+            spec = spec_of(grid(2, (const int[]){ 2, 4 }), placements[p], 2,
+                           shape);
+            for (int r = 0; r < 8; r++) {
+                dtensor_spec_local(&spec, r, local, offset);
+                for (int64_t i = 0; i < local[0]; i++)
+                    for (int64_t j = 0; j < local[1]; j++)
+                        covered[(offset[0] + i) * shape[1] + offset[1] + j]++;
+            }
+            for (int64_t i = 0; i < shape[0] * shape[1]; i++)
+                good = good && covered[i] == 1;
+        }
+    ok(good, "2 x 4, rows 1..8: every Shard pair tiles the tensor");
+}
+
+static void test_outside(void)
+{
+    const struct dtensor_mesh *mesh;
+    struct dtensor_spec spec;
+    int64_t local[2] = { 9, 9 }, offset[2];
+
+    dtensor_mesh_create(&ctx, 1, (const int[]){ 2 }, NULL,
+                        (const int[]){ 4, 5 }, &mesh, NULL);
+    spec = spec_of(mesh, "R", 2, (const int64_t[]){ 3, 4 });
+    dtensor_spec_local(&spec, 0, local, offset);
+    ok(local[0] == 0 && local[1] == 0, "a rank outside the mesh holds nothing");
+    dtensor_spec_local(&spec, 5, local, offset);
+    ok(local[0] == 3 && local[1] == 4 && offset[0] == 0,
+       "a replica holds everything");
+    ok(dtn_local_numel(&spec, 1) == 12, "which is 12 elements");
+}
+
+/* ---------------------------------------------------------- placements --- */
+
+static void test_text(void)
+{
+    static const struct { const char *text, *want; } t[] = {
+        { "S(0),R", "S(0),R" },
+        { " S(-1) , P ", "S(1),P(sum)" },
+        { "P(avg),P(avg)", "P(avg),P(avg)" },
+        { "S(-2),S(1)", "S(0),S(1)" },
+        { "P(bxor),R", "P(bxor),R" },
+    };
+    struct dtensor_placement p[2];
+    char text[40], tiny[6];
+
+    for (size_t i = 0; i < DTN_COUNT(t); i++) {
+        strcpy(text, "refused");
+        if (dtensor_placements_parse(t[i].text, 2, 2, p, NULL) == 0)
+            dtensor_placements_format(p, 2, text, sizeof text);
+        is(text, t[i].want, "read and written");
+    }
+    dtensor_placements_parse("S(0),P(sum)", 2, 2, p, NULL);
+    ok(dtensor_placements_format(p, 2, tiny, sizeof tiny) == 11 &&
+       strcmp(tiny, "S(0),") == 0 &&
+       dtensor_placements_format(p, 2, NULL, 0) == 11,
+       "cut as snprintf does, and the whole length returned");
+}
+
+static void test_bad_text(void)
+{
+    static const struct { const char *text, *want; } t[] = {
+        { "S(0)", "placements: \"S(0)\" has 1, but the mesh has 2 dimensions "
+          "(give one for each)" },
+        { "S(0),R,R", "placements: \"S(0),R,R\" has 3, but the mesh has 2 "
+          "dimensions (give one for each)" },
+        { "S(0),S(2)", "placements: word 2 of \"S(0),S(2)\" is \"S(2)\", but "
+          "the tensor has 2 dimensions" },
+        { "S(-3),R", "placements: word 1 of \"S(-3),R\" is \"S(-3)\", but the "
+          "tensor has 2 dimensions" },
+        { "S(x),R", "placements: word 1 of \"S(x),R\" is \"S(x)\"; expected "
+          "S(dimension), such as S(0)" },
+        { "S(99999999999),R", "placements: word 1 of \"S(99999999999),R\" is "
+          "\"S(99999999999)\"; expected S(dimension), such as S(0)" },
+        { "Shard(1),R", "placements: word 1 of \"Shard(1),R\" is \"Shard(1)\"; "
+          "expected R, S(dimension) or P(reduction) (did you mean S(1)?)" },
+        { "R,s0", "placements: word 2 of \"R,s0\" is \"s0\"; expected R, "
+          "S(dimension) or P(reduction) (did you mean S(0)?)" },
+        { "Replicate(),R", "placements: word 1 of \"Replicate(),R\" is "
+          "\"Replicate()\"; expected R, S(dimension) or P(reduction) (did you "
+          "mean R?)" },
+        { "R,Partial()", "placements: word 2 of \"R,Partial()\" is "
+          "\"Partial()\"; expected R, S(dimension) or P(reduction) (did you "
+          "mean P(sum)?)" },
+        { "P(sun),R", "placements: word 1 of \"P(sun),R\" has the unknown "
+          "reduction \"sun\" (did you mean P(sum)?)" },
+        { "P(median),R", "placements: word 1 of \"P(median),R\" has the "
+          "unknown reduction \"median\"; expected sum, avg, prod, min, max, "
+          "band, bor or bxor" },
+        { "R,", "placements: word 2 of \"R,\" is \"\"; expected R, "
+          "S(dimension) or P(reduction)" },
+        { "", "placements: word 1 of \"\" is \"\"; expected R, S(dimension) or "
+          "P(reduction)" },
+    };
+    struct dtensor_placement p[2];
+    struct dtensor_error err;
+
+    for (size_t i = 0; i < DTN_COUNT(t); i++) {
+        err.text[0] = '\0';
+        dtensor_placements_parse(t[i].text, 2, 2, p, &err);
+        is(err.text, t[i].want, "refused");
+    }
+}
+
+/* ---------------------------------------------------------------- specs --- */
+
+static void test_bad_specs(void)
+{
+    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 2 });
+    const struct dtensor_spec good = spec_of(mesh, "S(0),P(sum)", 2,
+                                             (const int64_t[]){ 4, 5 });
+    struct dtensor_spec spec = good;
+    struct dtensor_error err = { 0 };
+
+    ok(dtensor_spec_check(&good, NULL) == 0, "a good spec is good");
+    spec.placement[0] = (struct dtensor_placement){ DTENSOR_PARTIAL, 0,
+                                                    DTENSOR_MAX };
+    dtensor_spec_check(&spec, &err);
+    is(err.text, "spec: P(max) and P(sum) in one tensor (reduce one of them "
+       "first)", "two reductions");
+    spec = good;
+    spec.placement[1].op = DTENSOR_BOR;
+    dtensor_spec_check(&spec, &err);
+    is(err.text, "spec: placement 1 is P(bor), which f32 elements do not have",
+       "bits of floats");
+    spec = good;
+    spec.placement[0].dim = 2;
+    dtensor_spec_check(&spec, &err);
+    is(err.text, "spec: placement 0 is S(2), but the tensor has 2 dimensions",
+       "no such dimension");
+    spec = good;
+    spec.shape[1] = -1;
+    dtensor_spec_check(&spec, &err);
+    is(err.text, "spec: size -1 of tensor dimension 1; expected 0 or more",
+       "a negative size");
+    spec = good;
+    spec.shape[0] = 0;
+    spec.shape[1] = (int64_t)1 << 61;
+    dtensor_spec_check(&spec, &err);
+    is(err.text, "spec: the first 2 sizes make over 2^63 bytes of f32",
+       "bytes that overflow, even when there are none");
+    spec = good;
+    spec.dtype = DTENSOR_NDTYPES;
+    ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "no such dtype");
+    spec = good;
+    spec.ndim = 9;
+    ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "9 dimensions");
+    spec = good;
+    spec.placement[0].kind = (enum dtensor_placement_kind)3;
+    ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "no such kind");
+    spec = good;
+    spec.mesh = NULL;
+    ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "no mesh");
+}
+
+static void test_spec_init(void)
+{
+    struct dtensor_spec spec = { .ndim = 7 };
+    struct dtensor_error err;
+    char text[100];
+
+    ok(dtensor_spec_init(&spec, &ctx, "world", "R", DTENSOR_I8, 9, NULL, &err)
+       == DTENSOR_EINVAL && spec.ndim == 7,
+       "a spec of 9 dimensions is refused, the result untouched");
+    ok(dtensor_spec_init(&spec, &ctx, "world", "S(-1)", DTENSOR_BF16, 2,
+                         (const int64_t[]){ 10, 5 }, &err) == 0, "a spec is "
+       "filled from text");
+    is(dtn_spec_format(&spec, text, sizeof text),
+       "bf16[10,5]  S(1)  on world(world=256)", "and written");
+    ok(dtensor_spec_init(&spec, &ctx, "world", "R", DTENSOR_F64, 0, NULL, &err)
+       == 0 && dtn_local_numel(&spec, 3) == 1, "a scalar has one element");
+    dtensor_spec_init(&spec, &ctx, "world", "S(0)", DTENSOR_F64, 0, NULL, &err);
+    is(err.text, "placements: word 1 of \"S(0)\" is \"S(0)\", but the tensor "
+       "has 0 dimensions (a scalar cannot be sharded)", "a scalar shard");
+}
+
+static void test_equal(void)
+{
+    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 2 });
+    const int64_t shape[] = { 4, 5 };
+    struct dtensor_spec a = spec_of(mesh, "S(0),R", 2, shape), b = a;
+
+    b.shape[5] = 77;
+    b.placement[1].dim = 1;
+    b.placement[0].op = DTENSOR_MAX;
+    ok(dtn_spec_equal(&a, &b), "fields without meaning do not count");
+    b.placement[0].dim = 1;
+    ok(!dtn_spec_equal(&a, &b) && dtn_spec_congruent(&a, &b),
+       "other placements: congruent, not equal");
+    b.shape[0] = 5;
+    ok(!dtn_spec_congruent(&a, &b), "another shape: not congruent");
+}
+
+int main(void)
+{
+    ctx.cluster = &cluster;
+    if (dtn_meshes_init(&ctx, NULL) != 0)
+        return 1;
+    test_chunk_table();
+    test_chunk_brute();
+    test_nested();
+    test_tiling();
+    test_outside();
+    test_text();
+    test_bad_text();
+    test_bad_specs();
+    test_spec_init();
+    test_equal();
+    dtn_meshes_destroy(ctx.meshes);
+    return done();
+}

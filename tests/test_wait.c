@@ -1,0 +1,90 @@
+/* Patience: deadlines, looks, and what a wait costs. */
+#include "base/base.h"
+#include "tests/tap.h"
+
+#include <time.h>
+
+enum { MS = 1000000 };
+
+static int64_t cpu_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+struct outcome {
+    int64_t wall_ns, cpu_ns;
+    int looks;
+};
+
+/* Wait for nothing until the deadline, or at most `most_ns`. */
+static struct outcome wait_out(int64_t timeout_ns, bool crowded,
+                               int64_t most_ns)
+{
+    const int64_t start = dtn_now_ns(), start_cpu = cpu_ns();
+    struct outcome out = { 0 };
+    struct dtn_wait wait;
+    enum dtn_turn turn;
+
+    dtn_wait_init(&wait, timeout_ns, crowded);
+    do {
+        turn = dtn_wait_pause(&wait);
+        out.looks += turn == DTN_TURN_LOOK;
+    } while (turn != DTN_TURN_EXPIRED && dtn_now_ns() - start < most_ns);
+    out.wall_ns = dtn_now_ns() - start;
+    out.cpu_ns = cpu_ns() - start_cpu;
+    return out;
+}
+
+static void test_deadline(bool crowded)
+{
+    const char *mode = crowded ? "crowded" : "alone";
+    struct outcome out = wait_out(200 * MS, crowded, 10000 * (int64_t)MS);
+
+    ok(out.wall_ns >= 200 * MS && out.wall_ns < 2000 * (int64_t)MS,
+       "%s: 200 ms expire after 200 ms to 2 s (%.1f ms)", mode,
+       (double)out.wall_ns / MS);
+    ok(out.looks >= 5 && out.looks <= out.wall_ns / MS,
+       "%s: the waiter is told to look, at most each ms (%d times)", mode,
+       out.looks);
+    ok(out.cpu_ns < out.wall_ns / 2, "%s: a long wait sleeps (%.1f ms of CPU)",
+       mode, (double)out.cpu_ns / MS);
+    out = wait_out(0, crowded, 10000 * (int64_t)MS);
+    ok(out.wall_ns < 2000 * (int64_t)MS, "%s: no time at all expires (%.3f ms)",
+       mode, (double)out.wall_ns / MS);
+    out = wait_out(INT64_MAX, crowded, 20 * MS);
+    ok(out.wall_ns >= 20 * MS, "%s: for ever does not overflow", mode);
+}
+
+/* The first turns of a wait alone must not enter the kernel: they are the
+ * latency of an answer that comes at once.
+ */
+static void test_spin(void)
+{
+    struct dtn_wait wait;
+    int64_t best = INT64_MAX, start, took;
+    bool polled = true;
+
+    for (int i = 0; i < 200; i++) {
+        dtn_wait_init(&wait, 1000 * MS, false);
+        start = dtn_now_ns();
+        for (int t = 0; t < 10; t++)
+            polled &= dtn_wait_pause(&wait) == DTN_TURN_POLL;
+        took = dtn_now_ns() - start;
+        best = took < best ? took : best;
+    }
+    ok(polled && best < 10000, "ten first turns spin (%d ns)", (int)best);
+}
+
+int main(void)
+{
+    const int64_t before = dtn_now_ns();
+
+    ok(dtn_now_ns() >= before, "the clock does not go back");
+    test_deadline(false);
+    test_deadline(true);
+    test_spin();
+    return done();
+}

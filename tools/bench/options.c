@@ -1,0 +1,446 @@
+/* options.c - the one table of options
+ *
+ * A row says letter, long name, argument, default, range and meaning of an
+ * option; getopt_long, the defaults and --help are all made from it.  The
+ * default of -e is the text "4M", read by the same reader as the user's.
+ */
+#include "tools/bench/bench.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum option_kind {
+    OPTION_FLAG, OPTION_NUMBER, OPTION_SIZE, OPTION_TIME, OPTION_TEXT,
+    OPTION_DTYPE, OPTION_REDOP
+};
+
+struct option_row {
+    int letter;                   /* 0: long name only                        */
+    const char *name, *arg, *initial;
+    enum option_kind kind;
+    size_t at;                    /* in struct bench_options                  */
+    int64_t min, max;
+    const char *help;
+};
+
+#define AT(field) offsetof(struct bench_options, field)
+#define BIG (INT64_C(1) << 50)
+
+static const struct option_row option_rows[] = {
+    { 'b', "minbytes", "SIZE", "8", OPTION_SIZE, AT(min_bytes), 1, BIG,
+      "smallest message; K, M, G are powers of 1024" },
+    { 'e', "maxbytes", "SIZE", "4M", OPTION_SIZE, AT(max_bytes), 1, BIG,
+      "largest message" },
+    { 'f', "stepfactor", "N", "4", OPTION_NUMBER, AT(step_factor), 2, 1 << 20,
+      "each message N times the one before" },
+    { 'i', "stepbytes", "SIZE", NULL, OPTION_SIZE, AT(step_bytes), 1, BIG,
+      "instead of -f: each message SIZE bytes longer" },
+    { 'n', "iters", "N", "20", OPTION_NUMBER, AT(iters), 1, 10000000,
+      "timed iterations" },
+    { 'w', "warmup", "N", "3", OPTION_NUMBER, AT(warmup), 0, 10000000,
+      "iterations before them" },
+    { 0, "min-time", "TIME", NULL, OPTION_TIME, AT(min_time_ns), 0, BIG,
+      "go on until a row has run this long: 500ms, 2s" },
+    { 'c', "check", "N", "1", OPTION_NUMBER, AT(check), 0, 10000000,
+      "check every N-th result, all elements; 0 none" },
+    { 'd', "datatype", "TYPE", "f32", OPTION_DTYPE, AT(dtype), 0, 0,
+      "f32 f64 f16 bf16 i8 u8 i32 i64, or all" },
+    { 'o', "op", "OP", "sum", OPTION_REDOP, AT(redop), 0, 0,
+      "sum avg prod min max band bor bxor, or all" },
+    { 'r', "root", "N", "0", OPTION_NUMBER, AT(root), 0, INT32_MAX,
+      "root of broadcast and reduce, a mesh position" },
+    { 'R', "registered", "0|1", "1", OPTION_NUMBER, AT(registered), 0, 1,
+      "buffers: 1 from dtensor_alloc, 0 from malloc" },
+    { 'C', "cluster", "FILE", NULL, OPTION_TEXT, AT(cluster), 0, 0,
+      "cluster file; else the one DTN_CLUSTER names" },
+    { 'm', "mesh", "NAME|NxM", NULL, OPTION_TEXT, AT(mesh), 0, 0,
+      "mesh of the file, or of that shape; else all ranks" },
+    { 'D', "dim", "NAME", NULL, OPTION_TEXT, AT(dim), 0, 0,
+      "only along these dimensions of it, all slices at once" },
+    { 0, "local", "N", NULL, OPTION_NUMBER, AT(local), 1, 1024,
+      "start N ranks on this host" },
+    { 0, "shape", "NxM", NULL, OPTION_TEXT, AT(shape), 0, 0,
+      "redistribute: global shape; else squares of -b to -e" },
+    { 0, "from", "P", NULL, OPTION_TEXT, AT(from), 0, 0,
+      "redistribute: placements before, such as \"S(0),R\"" },
+    { 0, "to", "P", NULL, OPTION_TEXT, AT(to), 0, 0,
+      "redistribute: placements after" },
+    { 0, "draw", NULL, NULL, OPTION_FLAG, AT(draw), 0, 1,
+      "redistribute: draw who holds what, before and after" },
+    { 0, "json", "FILE", NULL, OPTION_TEXT, AT(json), 0, 0,
+      "write all results and facts there too" },
+    { 0, "csv", "FILE", NULL, OPTION_TEXT, AT(csv), 0, 0,
+      "write all results there too" },
+    { 0, "loop", "N", NULL, OPTION_NUMBER, AT(loop), 10, BIG,
+      "soak: N calls of each case, then growth of memory" },
+    { 0, "startup", NULL, NULL, OPTION_FLAG, AT(startup), 0, 1,
+      "print the time from launch to a first allreduce" },
+    { 'q', "quiet", NULL, NULL, OPTION_FLAG, AT(quiet), 0, 1,
+      "result lines only, no # lines" },
+    { 'h', "help", NULL, NULL, OPTION_FLAG, AT(help), 0, 1,
+      "print this" },
+    { 'V', "version", NULL, NULL, OPTION_FLAG, AT(version), 0, 1,
+      "print version and build" },
+};
+
+#define NOPTIONS BENCH_COUNT(option_rows)
+#define LONG_ONLY 256             /* getopt value of row i without a letter   */
+
+/* ------------------------------------------------------------- values --- */
+
+/* Digits; *restp is what follows.  false: none, or too many. */
+static bool option_digits(const char *text, int64_t *valuep,
+                          const char **restp)
+{
+    char *rest;
+    long long value;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    value = strtoll(text, &rest, 10);
+    if (errno || value > BIG)
+        return false;
+    *valuep = value;
+    *restp = rest;
+    return true;
+}
+
+struct option_unit {
+    const char *name;
+    int64_t factor;
+};
+static const struct option_unit option_none[] = { { "", 1 }, { NULL, 0 } };
+static const struct option_unit option_sizes[] = {
+    { "", 1 }, { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 },
+    { NULL, 0 }
+};
+static const struct option_unit option_times[] = {
+    { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
+    { "min", INT64_C(60000000000) }, { NULL, 0 }
+};
+
+static bool option_number(const char *text, const struct option_unit *units,
+                          int64_t *valuep)
+{
+    const char *rest;
+    int64_t value;
+
+    if (!option_digits(text, &value, &rest))
+        return false;
+    while (units->name && strcmp(units->name, rest) != 0)
+        units++;
+    if (!units->name || value > BIG / units->factor)
+        return false;
+    *valuep = value * units->factor;
+    return true;
+}
+
+static bool option_dtype(const char *text, int64_t *valuep)
+{
+    enum dtensor_dtype dtype = DTENSOR_NDTYPES;
+
+    if (strcmp(text, "all") != 0 &&
+        dtensor_dtype_parse(text, &dtype, NULL) != 0)
+        return false;
+    *valuep = dtype;
+    return true;
+}
+
+static bool option_redop(const char *text, int64_t *valuep)
+{
+    enum dtensor_redop op = DTENSOR_NREDOPS;
+
+    if (strcmp(text, "all") != 0 && dtensor_redop_parse(text, &op, NULL) != 0)
+        return false;
+    *valuep = op;
+    return true;
+}
+
+static bool option_value(const struct option_row *row, const char *text,
+                         int64_t *valuep)
+{
+    switch (row->kind) {
+    case OPTION_DTYPE:
+        return option_dtype(text, valuep);
+    case OPTION_REDOP:
+        return option_redop(text, valuep);
+    case OPTION_SIZE:
+        return option_number(text, option_sizes, valuep);
+    case OPTION_TIME:
+        return option_number(text, option_times, valuep);
+    default:
+        return option_number(text, option_none, valuep);
+    }
+}
+
+static bool option_is_word(const struct option_row *row)
+{
+    return row->kind == OPTION_DTYPE || row->kind == OPTION_REDOP;
+}
+
+/* Set the field of `row` from the text after it. */
+static bool option_set(const struct option_row *row, const char *text,
+                       struct bench_options *opt, char *why, size_t why_size)
+{
+    void *field = (char *)opt + row->at;
+    int64_t value = 1;
+
+    if (row->kind == OPTION_TEXT) {
+        *(const char **)field = text;
+        return true;
+    }
+    if (row->kind != OPTION_FLAG) {
+        if (!option_value(row, text, &value)) {
+            snprintf(why, why_size, "--%s \"%s\": expected %s (%s)",
+                     row->name, text, row->arg, row->help);
+            return false;
+        }
+        if (!option_is_word(row) && (value < row->min || value > row->max)) {
+            snprintf(why, why_size, "--%s %s: out of range %lld to %lld",
+                     row->name, text, (long long)row->min,
+                     (long long)row->max);
+            return false;
+        }
+    }
+    *(int64_t *)field = value;
+    return true;
+}
+
+/* -------------------------------------------------------- getopt_long --- */
+
+static void option_tables(struct option longs[NOPTIONS + 1],
+                          char letters[2 * NOPTIONS + 2])
+{
+    size_t used = 0;
+
+    letters[used++] = ':';        /* tell a missing argument from no option */
+    for (size_t i = 0; i < NOPTIONS; i++) {
+        const struct option_row *row = &option_rows[i];
+
+        longs[i] = (struct option){
+            row->name, row->arg ? required_argument : no_argument, NULL,
+            row->letter ? row->letter : LONG_ONLY + (int)i
+        };
+        if (row->letter)
+            letters[used++] = (char)row->letter;
+        if (row->letter && row->arg)
+            letters[used++] = ':';
+    }
+    letters[used] = '\0';
+    longs[NOPTIONS] = (struct option){ 0 };
+}
+
+static const struct option_row *option_by_value(int value)
+{
+    if (value >= LONG_ONLY)
+        return &option_rows[value - LONG_ONLY];
+    for (size_t i = 0; i < NOPTIONS; i++)
+        if (option_rows[i].letter == value)
+            return &option_rows[i];
+    return NULL;
+}
+
+static bool option_read(struct bench_options *opt, int argc, char *argv[],
+                        char *why, size_t why_size)
+{
+    struct option longs[NOPTIONS + 1];
+    char letters[2 * NOPTIONS + 2];
+    int value;
+
+    option_tables(longs, letters);
+    opterr = 0;
+    while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+        if (value == ':') {
+            snprintf(why, why_size, "%s: needs an argument", argv[optind - 1]);
+            return false;
+        }
+        if (value == '?') {
+            if (optopt && optopt < LONG_ONLY && !option_by_value(optopt))
+                snprintf(why, why_size, "-%c: no such option", optopt);
+            else
+                snprintf(why, why_size, "%s: no such option",
+                         argv[optind - 1]);
+            return false;
+        }
+        if (!option_set(option_by_value(value), optarg, opt, why, why_size))
+            return false;
+    }
+    return true;
+}
+
+static void option_defaults(struct bench_options *opt)
+{
+    memset(opt, 0, sizeof *opt);
+    for (size_t i = 0; i < NOPTIONS; i++)
+        if (option_rows[i].initial)
+            option_set(&option_rows[i], option_rows[i].initial, opt, NULL, 0);
+}
+
+/* -------------------------------------------------------------- tests --- */
+
+static void option_test_names(char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < bench_ntests && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i ? " " : "", bench_tests[i].name);
+}
+
+static bool option_add_test(struct bench_options *opt, const char *name,
+                            char *why, size_t why_size)
+{
+    const struct bench_test *test = test_find(name);
+    bool all = strcmp(name, "all") == 0;
+    char names[200];
+
+    if (!test && !all) {
+        option_test_names(names, sizeof names);
+        snprintf(why, why_size, "no test \"%s\": expected %s or all", name,
+                 names);
+        return false;
+    }
+    if (opt->ntests + (all ? bench_ntests : 1) > BENCH_MAX_TESTS) {
+        snprintf(why, why_size, "more than %d tests", BENCH_MAX_TESTS);
+        return false;
+    }
+    for (int i = 0; all && i < bench_ntests; i++)
+        opt->test[opt->ntests++] = &bench_tests[i];
+    if (test)
+        opt->test[opt->ntests++] = test;
+    return true;
+}
+
+/* ------------------------------------------------------ the whole line --- */
+
+static bool option_float(int64_t dtype)
+{
+    return dtype == DTENSOR_F32 || dtype == DTENSOR_F64 ||
+           dtype == DTENSOR_F16 || dtype == DTENSOR_BF16;
+}
+
+static bool option_bits(int64_t op)
+{
+    return op == DTENSOR_BAND || op == DTENSOR_BOR || op == DTENSOR_BXOR;
+}
+
+/* What no single option can know: do they fit each other? */
+static bool option_check(const struct bench_options *opt, char *why,
+                         size_t why_size)
+{
+    int64_t shape[DTENSOR_MAX_DIMS];
+
+    if (opt->ntests == 0 && !opt->startup)
+        snprintf(why, why_size, "which test?");
+    else if (opt->min_bytes > opt->max_bytes)
+        snprintf(why, why_size, "-b %lld is more than -e %lld",
+                 (long long)opt->min_bytes, (long long)opt->max_bytes);
+    else if (opt->shape && !options_shape(opt->shape, shape))
+        snprintf(why, why_size, "--shape \"%s\": expected 1 to %d numbers "
+                 "such as 4096x4096", opt->shape, DTENSOR_MAX_DIMS);
+    else if (!opt->from != !opt->to)
+        snprintf(why, why_size, "--from and --to go together");
+    else if (option_float(opt->dtype) && option_bits(opt->redop))
+        snprintf(why, why_size, "-o %s needs an integer type, not %s",
+                 dtensor_redop_name((enum dtensor_redop)opt->redop),
+                 dtensor_dtype_name((enum dtensor_dtype)opt->dtype));
+    else if (opt->json && !report_has_json())
+        snprintf(why, why_size, "--json: this dtensor-bench was built "
+                 "without libjansson (--csv works)");
+    else
+        return true;
+    return false;
+}
+
+bool options_parse(struct bench_options *opt, int argc, char *argv[],
+                   char *why, size_t why_size)
+{
+    option_defaults(opt);
+    if (!option_read(opt, argc, argv, why, why_size))
+        return false;
+    for (int i = optind; i < argc; i++)
+        if (!option_add_test(opt, argv[i], why, why_size))
+            return false;
+    return opt->help || opt->version || option_check(opt, why, why_size);
+}
+
+/* --------------------------------------------------------------- words --- */
+
+void options_help(FILE *stream)
+{
+    char left[40];
+
+    fputs("Usage: dtensor-bench [OPTION]... TEST...\n"
+          "Time collectives and redistributions, and check every result.\n\n"
+          "TEST, or all:", stream);
+    for (int i = 0; i < bench_ntests; i++)
+        fprintf(stream, "%s%s", i % 4 ? " " : "\n  ", bench_tests[i].name);
+    fputs("\n\n", stream);
+    for (size_t i = 0; i < NOPTIONS; i++) {
+        const struct option_row *row = &option_rows[i];
+
+        snprintf(left, sizeof left, row->letter ? "-%c, --%s%s%s"
+                 : "%c   --%s%s%s", row->letter ? row->letter : ' ',
+                 row->name, row->arg ? " " : "", row->arg ? row->arg : "");
+        fprintf(stream, "  %-22s %s%s%s%s\n", left, row->help,
+                row->initial ? " (" : "", row->initial ? row->initial : "",
+                row->initial ? ")" : "");
+    }
+    fprintf(stream, "\nExit status: 0 fine, 1 wrong result, 2 usage or "
+            "cluster file,\n3 a peer, a deadline or memory was lost.\n"
+            "Examples:\n"
+            "  dtensor-bench --local 4 allreduce -b 8 -e 1M\n"
+            "  srun dtensor-bench -C cluster.ini -m world all --json x.json\n");
+}
+
+static const char *option_word(const struct option_row *row, int64_t value)
+{
+    const char *word = row->kind == OPTION_DTYPE
+        ? dtensor_dtype_name((enum dtensor_dtype)value)
+        : dtensor_redop_name((enum dtensor_redop)value);
+    int64_t all = row->kind == OPTION_DTYPE ? (int64_t)DTENSOR_NDTYPES
+                                            : (int64_t)DTENSOR_NREDOPS;
+
+    return value == all ? "all" : word;
+}
+
+void options_format(const struct bench_options *opt, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < NOPTIONS && used < size; i++) {
+        const struct option_row *row = &option_rows[i];
+        int64_t value;
+
+        if (!row->letter || !row->initial)
+            continue;
+        value = *(const int64_t *)((const char *)opt + row->at);
+        if (option_is_word(row))
+            used += (size_t)snprintf(text + used, size - used, "%s-%c %s",
+                                     used ? " " : "", row->letter,
+                                     option_word(row, value));
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s-%c %lld",
+                                     used ? " " : "", row->letter,
+                                     (long long)value);
+    }
+}
+
+int options_shape(const char *text, int64_t shape[DTENSOR_MAX_DIMS])
+{
+    int ndim = 0;
+
+    for (;; text++) {
+        if (ndim == DTENSOR_MAX_DIMS ||
+            !option_digits(text, &shape[ndim++], &text))
+            return 0;
+        if (*text != 'x')
+            return *text ? 0 : ndim;
+    }
+}

@@ -1,0 +1,144 @@
+/* report.c - results to all the forms asked for
+ *
+ * A form is three functions: open, row, close.  Rank 0 has the table on
+ * stdout, and CSV and JSON in the files named; other ranks have no form at all,
+ * so that the same code runs everywhere and only rank 0 writes.
+ */
+#include "tools/bench/bench.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+static void report_add(struct report *r, const struct report_form *form,
+                       const char *path, FILE *stream)
+{
+    r->out[r->nout].form = form;
+    r->out[r->nout].path = path;
+    r->out[r->nout++].stream = stream;
+}
+
+/* Add a form that goes to a file; a NULL path was not asked for. */
+static int report_add_file(struct report *r, const struct report_form *form,
+                           const char *path, struct dtensor_error *err)
+{
+    FILE *stream;
+
+    if (!path)
+        return 0;
+    stream = fopen(path, "w");
+    if (!stream)
+        return session_fail(err, DTENSOR_EINVAL, "--%s %s: cannot write it: "
+                            "%s", form->name, path, strerror(errno));
+    report_add(r, form, path, stream);
+    return 0;
+}
+
+static int report_start(struct report *r, const struct facts *facts,
+                        const struct bench *b, struct dtensor_error *err)
+{
+    for (int i = 0; i < r->nout; i++) {
+        r->out[i].state = r->out[i].form->open(r->out[i].stream, facts, b);
+        if (!r->out[i].state)
+            return session_fail(err, DTENSOR_ENOMEM, "no memory for --%s",
+                                r->out[i].form->name);
+    }
+    return 0;
+}
+
+static void report_abandon(struct report *r)
+{
+    const struct summary none = { 0, 0, 0, -1, "not started" };
+
+    for (int i = 0; i < r->nout; i++) {
+        if (r->out[i].state)
+            r->out[i].form->close(r->out[i].state, &none);
+        if (r->out[i].path)
+            fclose(r->out[i].stream);
+    }
+    r->nout = 0;
+}
+
+int report_open(struct report *r, const struct facts *facts,
+                const struct bench *b, struct dtensor_error *err)
+{
+    int rc;
+
+    memset(r, 0, sizeof *r);
+    if (b->rank != 0)
+        return 0;
+    report_add(r, &report_table, NULL, stdout);
+    rc = report_add_file(r, &report_csv, b->opt->csv, err);
+    if (rc == 0)
+        rc = report_add_file(r, &report_json, b->opt->json, err);
+    if (rc == 0)
+        rc = report_start(r, facts, b, err);
+    if (rc)
+        report_abandon(r);
+    r->progress = isatty(STDERR_FILENO) && r->nout > 0;
+    r->comments = !b->opt->quiet;
+    return rc;
+}
+
+void report_progress(struct report *r, int i, int n,
+                     const struct bench_case *c)
+{
+    if (!r->progress)
+        return;
+    fprintf(stderr, "\r\033[K[%d/%d] %s %s %llu bytes\r", i + 1, n,
+            c->test->name, dtensor_dtype_name(c->dtype),
+            (unsigned long long)c->bytes);
+    fflush(stderr);
+}
+
+static void report_clear(const struct report *r)
+{
+    if (r->progress)
+        fputs("\r\033[K", stderr);
+}
+
+void report_row(struct report *r, const struct bench_result *result)
+{
+    report_clear(r);
+    for (int i = 0; i < r->nout; i++)
+        r->out[i].form->row(r->out[i].state, result);
+}
+
+void report_note(struct report *r, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!r->nout || !r->comments)
+        return;
+    report_clear(r);
+    printf("# ");
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf("\n");
+    fflush(stdout);
+}
+
+int report_close(struct report *r, const struct summary *summary,
+                 struct dtensor_error *err)
+{
+    int rc = 0, failed;
+
+    report_clear(r);
+    for (int i = 0; i < r->nout; i++) {
+        FILE *stream = r->out[i].stream;
+
+        failed = r->out[i].form->close(r->out[i].state, summary);
+        if (!failed && (ferror(stream) || fflush(stream) != 0))
+            failed = errno ? errno : EIO;
+        if (r->out[i].path && fclose(stream) != 0)
+            failed = errno;
+        if (failed && rc == 0)
+            rc = session_fail(err, DTENSOR_ESYS, "%s: cannot write it: %s",
+                              r->out[i].path ? r->out[i].path : "stdout",
+                              strerror(failed));
+    }
+    r->nout = 0;
+    return rc;
+}
