@@ -156,7 +156,7 @@ static void test_oracle(bool shared)
     dtn_arena_fini(&arena);
 }
 
-/* ------------------------------------------------------------------ pages --- */
+/* ---------------------------------------------------------------- pages --- */
 
 static blkcnt_t blocks_of(const struct dtn_arena *arena)
 {
@@ -220,7 +220,7 @@ static void test_seals(void)
     memfd_unknown = 0;
 }
 
-/* --------------------------------------------------------------- refusals --- */
+/* ------------------------------------------------------------- refusals --- */
 
 static void test_refused(void)
 {

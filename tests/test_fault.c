@@ -68,7 +68,7 @@ static int send_signal(struct dtn_transport *tp)
     return tp->ops->signal(tp, 0, &s);
 }
 
-/* ------------------------------------------------------------------ plans --- */
+/* ---------------------------------------------------------------- plans --- */
 
 static void test_parse(void)
 {

@@ -183,7 +183,7 @@ static void play_churn(struct wire *w)
     bytes_rounds(w, 128, true);
 }
 
-/* ---------------------------------------------------------------- signals --- */
+/* -------------------------------------------------------------- signals --- */
 
 /* Everybody sends as fast as the queues take it and reads when it likes. */
 static void play_order(struct wire *w)
@@ -296,7 +296,7 @@ static void play_one_place(struct wire *w)
         wire_await(w, from, 3, i);
 }
 
-/* -------------------------------------------------------------- big puts --- */
+/* ------------------------------------------------------------- big puts --- */
 
 /* Both sides of every neighbouring pair push 4 MiB before either reads. */
 static void play_large(struct wire *w)
@@ -327,7 +327,7 @@ static void play_large(struct wire *w)
     windows_close(w, &win);
 }
 
-/* ---------------------------------------------------------------- memory --- */
+/* --------------------------------------------------------------- memory --- */
 
 static void play_map(struct wire *w)
 {
@@ -411,7 +411,7 @@ static void play_stray(struct wire *w)
     windows_close(w, &win);
 }
 
-/* ----------------------------------------------------------- abort, close --- */
+/* --------------------------------------------------------- abort, close --- */
 
 static void play_abort(struct wire *w)
 {
@@ -479,7 +479,7 @@ static void play_close(struct wire *w)
     }
 }
 
-/* -------------------------------------------------------------- the suite --- */
+/* ------------------------------------------------------------ the suite --- */
 
 static const struct scenario {
     const char *claim;
@@ -519,7 +519,7 @@ static void rank_play(int rank, int n, void *arg)
          wire_count_fds() - fds);
 }
 
-/* ---------------------------------------------------------------- latency --- */
+/* -------------------------------------------------------------- latency --- */
 
 /* One signal there and back. */
 static void ping_pong(struct wire *w)

@@ -162,7 +162,7 @@ static inline void wire_swap(struct wire *w, const struct dtn_remote mine[],
     wire_barrier(w);
 }
 
-/* ------------------------------------------------------ open and connect --- */
+/* ----------------------------------------------------- open and connect --- */
 
 static inline void wire_open(struct wire *w, const struct wire_kind *kind,
                              int rank, int n)
@@ -248,7 +248,7 @@ static inline void wire_close(struct wire *w)
     dtn_arena_fini(&w->arena);
 }
 
-/* ---------------------------------------------------------- moving bytes --- */
+/* --------------------------------------------------------- moving bytes --- */
 
 static inline struct dtn_remote wire_reg(struct wire *w, void *mem,
                                          size_t size)
