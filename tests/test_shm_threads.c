@@ -135,7 +135,7 @@ static void open_both(void)
 
     for (int r = 0; r < 2; r++) {
         struct dtn_open_args args = { 2, r, places, reached[r], &arenas[r],
-                                      &conf, &quiet };
+                                      &conf, &quiet, NULL, -1 };
 
         bad += dtn_arena_init(&arenas[r], ARENA_BYTES, true, &err) != 0;
         bad += dtn_shm_ops.open(&args, &tps[r], &err) != 0;
