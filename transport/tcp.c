@@ -589,6 +589,7 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .put = tcp_put,
     .flush = tcp_flush,
     .signal = tcp_signal,
+    .room = tcp_room,
     .peek = tcp_peek,
     .consume = tcp_consume,
     .progress = tcp_progress,

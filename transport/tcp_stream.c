@@ -224,6 +224,13 @@ int tcp_flush(struct dtn_transport *tp, int peer)
     return p->out_begin < p->out_end ? tcp_stream_push(tcp, p) : 0;
 }
 
+bool tcp_room(struct dtn_transport *tp, int peer)
+{
+    const struct tcp_peer *p = tcp_of(tp)->peers[peer];
+
+    return p->sent - p->acked < DTN_QUEUE_DEPTH;
+}
+
 int tcp_signal(struct dtn_transport *tp, int peer,
                const struct dtn_signal *signal)
 {
@@ -237,8 +244,7 @@ int tcp_signal(struct dtn_transport *tp, int peer,
     if (p->sent - p->acked >= DTN_QUEUE_DEPTH)
         return DTENSOR_EAGAIN;
     frame = stream_frame(p, TCP_SIGNAL, TCP_SIGNAL_BYTES);
-    rc = stream_send_frame(tcp, p, &frame,
-                           signal);
+    rc = stream_send_frame(tcp, p, &frame, signal);
     if (rc == 0)
         p->sent++;
     return rc;
@@ -300,7 +306,7 @@ static bool frame_signal(struct tcp_peer *p, const struct tcp_frame *frame,
         p->received - p->consumed >= DTN_QUEUE_DEPTH)
         return false;
     memcpy(line, body, TCP_SIGNAL_BYTES);
-    if (line->len > DTN_PAYLOAD_MAX)
+    if (line->len > DTN_CARRY_MAX)
         return false;
     atomic_store_explicit(&line->seq, ++p->received, memory_order_relaxed);
     return true;

@@ -476,6 +476,11 @@ static bool signal_room(struct verbs_peer *p)
     return p->sent - p->acked < DTN_QUEUE_DEPTH;
 }
 
+static bool verbs_has_room(struct dtn_transport *tp, int peer)
+{
+    return signal_room(verbs_peer(tp, peer));
+}
+
 static int verbs_signal(struct dtn_transport *tp, int peer,
                         const struct dtn_signal *signal)
 {
@@ -646,6 +651,7 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .put = verbs_put,
     .flush = verbs_flush,
     .signal = verbs_signal,
+    .room = verbs_has_room,
     .peek = verbs_peek,
     .consume = verbs_consume,
     .progress = verbs_progress,

@@ -7,7 +7,7 @@
  * rank 1, waiting for it, gets EPEER; ranks 0 and 3, waiting for rank 1, find
  * its abort and get EPEER for rank 2 within a few looks.
  */
-#include "net/net.h"
+#include "net/wire.h"
 
 #include <string.h>
 
@@ -159,6 +159,22 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer)
     return 0;
 }
 
+int dtn_await_room(struct dtensor_ctx *ctx, int peer)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_wait wait;
+    int rc;
+
+    if (tp->ops->room(tp, peer))
+        return 0;
+    await_init(ctx, &wait);
+    do {
+        if ((rc = dtn_turn(ctx, peer, &wait)) != 0)
+            return rc;
+    } while (!tp->ops->room(tp, peer));
+    return 0;
+}
+
 int dtn_signal(struct dtensor_ctx *ctx, int peer,
                const struct dtn_signal *signal)
 {
@@ -166,13 +182,14 @@ int dtn_signal(struct dtensor_ctx *ctx, int peer,
     struct dtn_wait wait;
     int rc = tp->ops->signal(tp, peer, signal);
 
-    if (rc == 0)
-        return 0;
-    await_init(ctx, &wait);
-    do {
-        if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
-            return rc;
-    } while ((rc = tp->ops->signal(tp, peer, signal)) != 0);
+    if (rc != 0) {
+        await_init(ctx, &wait);
+        do {
+            if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
+                return rc;
+        } while ((rc = tp->ops->signal(tp, peer, signal)) != 0);
+    }
+    ctx->peers[peer].sent++;
     return 0;
 }
 
@@ -198,4 +215,5 @@ void dtn_consume(struct dtensor_ctx *ctx, int peer)
     struct dtn_transport *tp = ctx->peers[peer].tp;
 
     tp->ops->consume(tp, peer);
+    ctx->peers[peer].consumed++;
 }

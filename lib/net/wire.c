@@ -193,6 +193,8 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
             continue;
         rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address, err);
         if (rc == 0)
+            rc = dtn_carry_meet(ctx, ranks[i], err);
+        if (rc == 0)
             peer->connected = true;
         else if (rc != DTENSOR_EAGAIN || left++ == 0)
             *waiting = ranks[i];
