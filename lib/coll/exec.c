@@ -201,11 +201,10 @@ static int run_mismatch(struct exec_run *run, int rank, uint32_t theirs)
 static int run_signal(struct exec_run *run, const struct dtn_step *step)
 {
     const struct exec_peer *peer = &run->plan->peers[step->peer];
-    struct dtn_signal signal = { .len = 0 };
+    struct dtn_signal signal = { .fingerprint = run->fingerprint,
+                                 .tag = (uint16_t)step->tag };
     int t = 0;
 
-    signal.fingerprint = run->fingerprint;
-    signal.tag = (uint16_t)step->tag;
     if (step->tag == DTN_TAG_READY) {
         while (run->ctx->transports[t] != peer->tp)
             t++;
