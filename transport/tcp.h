@@ -141,7 +141,7 @@ void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p);
 /* Send what waits in out[]: 0, EAGAIN or EPEER. */
 int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p);
 
-/* Best effort. */
+/* Best effort.  To a peer that was greeted and has not answered as well. */
 void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
                       int code);
 

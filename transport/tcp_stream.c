@@ -255,7 +255,7 @@ void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
 {
     struct tcp_frame frame;
 
-    if (!stream_is_open(p) || p->abort_sent)
+    if (p->fd < 0 || p->send_failed || p->abort_sent)
         return;
     p->abort_sent = true;
     frame = stream_frame(p, TCP_ABORT, 0);

@@ -51,17 +51,20 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
                           "this rank waited for it: %s (see its output)", name,
                           why);
-    if (health != DTENSOR_EABORT || culprit < 0
-        || culprit >= ctx->self.world_size)
-        return dtn_poison(ctx, health, peer, "%s is out of reach: %s", name,
-                          dtensor_errname(health));
+    if (health != DTENSOR_EABORT)            /* this rank's own failure      */
+        return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: %s",
+                          name, dtensor_errname(health));
+    if (culprit < 0 || culprit >= ctx->self.world_size || culprit == peer)
+        return dtn_poison(ctx, DTENSOR_EABORT, peer, "%s failed with %s (see "
+                          "its message)", name, dtensor_errname(code));
     dtn_ctx_rank_name(ctx, culprit, blamed, sizeof blamed);
     if (code == DTENSOR_EPEER)
         return dtn_poison(ctx, DTENSOR_EPEER, culprit, "%s died or left, "
                           "%s says (see its output)", blamed, name);
     return dtn_poison(ctx, DTENSOR_EABORT, culprit, "%s gave up with %s on "
-                      "account of %s (see its message)", name,
-                      dtensor_errname(code), blamed);
+                      "account of %s (see the message of %s)", name,
+                      dtensor_errname(code), blamed,
+                      code == DTENSOR_EABORT ? blamed : name);
 }
 
 /* A peer may send its last signal and leave: when `listening`, what it said
