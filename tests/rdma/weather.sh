@@ -3,7 +3,7 @@
 # packets are lost, late, or overtake each other
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=4
-pair_cluster pair.ini 1 'op_timeout = 30s'
+pair_cluster pair.ini 1 'op_timeout = 30s' 'timeout = 15'
 counters=/sys/class/infiniband/rxe0/ports/1/hw_counters
 
 # weather NAME NETEM-ARGUMENT...
