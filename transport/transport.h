@@ -175,7 +175,9 @@ struct dtn_transport_ops {
     int (*put)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                const void *src, size_t size, size_t *done);
 
-    /* 0: the sources of all earlier puts to this peer may be reused. */
+    /* 0: the sources of all earlier puts to this peer may be reused; also
+     * when it has received them, finished and left since.
+     */
     int (*flush)(struct dtn_transport *tp, int peer);
 
     /* Append a signal (seq is filled in here) to the peer's queue, after the
