@@ -115,6 +115,7 @@ struct dtn_open_args {
 /* An open transport: each implementation's own struct begins with this. */
 struct dtn_transport {
     const struct dtn_transport_ops *ops;
+    uint64_t copied_bytes;        /* by this CPU on their way to a peer: staged*/
 };
 
 /* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after

@@ -266,7 +266,7 @@ static int verbs_put_staged(struct verbs *verbs, struct verbs_peer *peer,
                     size, verbs->stage_mr);
     if (rc != 0)
         return rc;
-    verbs->copied_bytes += size;
+    verbs->base.copied_bytes += size;
     verbs->stage_user = peer;
     peer->last_put = peer->posted;
     *done = size;

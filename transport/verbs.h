@@ -142,7 +142,6 @@ struct verbs {
     struct verbs_peer *stage_user;    /* whose put still reads it, or NULL     */
     unsigned turns;
     uint64_t cookie;
-    uint64_t copied_bytes;        /* by this CPU, into the stage               */
     struct verbs_peer peers[];    /* [nranks]                                  */
 };
 
