@@ -36,6 +36,7 @@
 #define SHM_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define SHM_KEY 1                /* of every remote: {0, 0} is nowhere */
 #define SHM_ABORT_SET (UINT64_C(1) << 63)
+#define SHM_LEFT (UINT64_C(1) << 62)
 
 /* What one peer says to the owner, and what the owner answers.  Processors
  * fetch lines in pairs, so a line apart keeps the two sides out of each
@@ -52,7 +53,8 @@ struct shm_lane {
 struct shm_control {
     _Alignas(DTN_CACHE_LINE) uint64_t magic;
     uint64_t nlanes;
-    _Atomic uint64_t aborted;     /* SHM_ABORT_SET | code << 32 | culprit     */
+    _Atomic uint64_t aborted;     /* SHM_ABORT_SET | code << 32 | culprit,    */
+                                  /* SHM_LEFT when its owner has closed it    */
     struct shm_lane lane[];       /* [nlanes], by position on the host        */
 };
 
@@ -281,6 +283,9 @@ static void shm_close(struct dtn_transport *tp)
 {
     struct shm *shm = shm_of(tp);
 
+    /* The process may live on; peers that map this memory see that. */
+    atomic_fetch_or_explicit(&shm->control->aborted, SHM_LEFT,
+                             memory_order_release);
     for (int i = 0; i < shm->span; i++)
         shm_disconnect(&shm->peers[i]);
     dtn_arena_free(shm->arena, shm->control);
@@ -494,7 +499,7 @@ static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
         *code = -(int)(word >> 32 & 0xff);
         return DTENSOR_EABORT;
     }
-    return dead ? DTENSOR_EPEER : 0;
+    return dead || word & SHM_LEFT ? DTENSOR_EPEER : 0;
 }
 
 static void shm_abort(struct dtn_transport *tp, int culprit, int code)
@@ -509,8 +514,12 @@ static void shm_abort(struct dtn_transport *tp, int culprit, int code)
 static void shm_why(const struct dtn_transport *tp, int peer, char *buf,
                     size_t size)
 {
-    snprintf(buf, size, "pid %lld is gone",
-             (long long)shm_peer(tp, peer)->process.pid);
+    const struct shm_peer *p = shm_peer(tp, peer);
+    bool left = atomic_load_explicit(&p->control->aborted,
+                                     memory_order_relaxed) & SHM_LEFT;
+
+    snprintf(buf, size, "pid %lld %s", (long long)p->process.pid,
+             left ? "has closed its context" : "is gone");
 }
 
 const struct dtn_transport_ops dtn_shm_ops = {
