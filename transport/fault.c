@@ -160,6 +160,7 @@ static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 {
     struct fault *fault = fault_of(tp);
     bool again = fault_again(fault);
+    int rc;
 
     fault->puts++;
     if (fault->puts == fault->plan.fail_put)
@@ -170,7 +171,9 @@ static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     }
     if (again)
         return DTENSOR_EAGAIN;
-    return fault->inner->ops->put(fault->inner, peer, dst, src, size, done);
+    rc = fault->inner->ops->put(fault->inner, peer, dst, src, size, done);
+    tp->copied_bytes = fault->inner->copied_bytes;
+    return rc;
 }
 
 static int fault_signal(struct dtn_transport *tp, int peer,

@@ -219,9 +219,10 @@ int tcp_flush(struct dtn_transport *tp, int peer)
     struct tcp *tcp = tcp_of(tp);
     struct tcp_peer *p = tcp->peers[peer];
 
-    if (!stream_is_open(p))
-        return DTENSOR_EPEER;
-    return p->out_begin < p->out_end ? tcp_stream_push(tcp, p) : 0;
+    /* A peer that has everything may have finished and left. */
+    if (p->out_begin == p->out_end)
+        return 0;
+    return stream_is_open(p) ? tcp_stream_push(tcp, p) : DTENSOR_EPEER;
 }
 
 bool tcp_room(struct dtn_transport *tp, int peer)

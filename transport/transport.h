@@ -116,6 +116,7 @@ struct dtn_open_args {
 /* An open transport: each implementation's own struct begins with this. */
 struct dtn_transport {
     const struct dtn_transport_ops *ops;
+    uint64_t copied_bytes;        /* by this CPU on their way to a peer: staged*/
 };
 
 /* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after
@@ -176,7 +177,9 @@ struct dtn_transport_ops {
     int (*put)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                const void *src, size_t size, size_t *done);
 
-    /* 0: the sources of all earlier puts to this peer may be reused. */
+    /* 0: the sources of all earlier puts to this peer may be reused; also
+     * when it has received them, finished and left since.
+     */
     int (*flush)(struct dtn_transport *tp, int peer);
 
     /* Append a signal (seq is filled in here) to the peer's queue, after the

@@ -307,7 +307,7 @@ static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
     rc = put_one(verbs, peer, 0, dst, verbs->stage, size, verbs->stage_mr);
     if (rc != 0)
         return rc;
-    verbs->copied_bytes += size;
+    verbs->base.copied_bytes += size;
     verbs->stage_user = peer;
     *done = size;
     return 0;

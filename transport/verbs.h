@@ -189,7 +189,6 @@ struct verbs {
     unsigned turns;
     int64_t next_ack_ns;
     uint64_t cookie;
-    uint64_t copied_bytes;        /* by this CPU, into the stage               */
     struct verbs_peer peers[];    /* [nranks]                                  */
 };
 

@@ -91,6 +91,7 @@ struct dtensor_ctx {
     bool crowded;                 /* more ranks here than CPUs they may use    */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     uint64_t calls;               /* collective calls made, for messages       */
+    uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */
     char plan_text[160];          /* dtensor_last_plan()                       */
     struct dtn_bounce {           /* staging of memory peers cannot reach      */
         void *mem;
