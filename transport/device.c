@@ -409,3 +409,16 @@ int dtn_device_choose(const struct dtn_devices *devices,
         *choice = made;
     return rc;
 }
+
+const struct dtn_port *dtn_device_meant(const struct dtn_devices *devices,
+                                        const struct dtn_device_want *want)
+{
+    char name[DTN_DEVICE_NAME] = "";
+    int number = want->device ? want_split(want->device, name) : 0;
+
+    for (int i = 0; i < devices->nports; i++)
+        if ((!want->device || strcmp(devices->port[i].device, name) == 0)
+            && (number == 0 || devices->port[i].port == number))
+            return &devices->port[i];
+    return NULL;
+}

@@ -88,6 +88,10 @@ int dtn_device_choose(const struct dtn_devices *devices,
                       struct dtn_device_choice *choice,
                       struct dtensor_error *err);
 
+/* The port that is meant, fit or not, for reports; NULL: none is. */
+const struct dtn_port *dtn_device_meant(const struct dtn_devices *devices,
+                                        const struct dtn_device_want *want);
+
 enum dtn_gid_worth dtn_gid_worth(const struct dtn_gid *gid, bool ethernet);
 const char *dtn_gid_type_name(int type);               /* "v2"                 */
 const char *dtn_port_state_name(int state);            /* "ACTIVE"             */

@@ -53,8 +53,8 @@ static int limits_memlock(const struct dtn_open_args *args,
                 "and tensors may take %s: large ones will fail (%s)",
                 have_text, arena_text, limits_memlock_remedy());
     else
-        dtn_log(args->log, DTN_LOG_DEBUG, "verbs: %s of memory may be locked, "
-                "%s to begin with", have_text, need_text);
+        dtn_log(args->log, DTN_LOG_DEBUG, "verbs: memory that may be locked: %s, "
+                "of which %s are needed to begin with", have_text, need_text);
     return 0;
 }
 
