@@ -121,8 +121,7 @@ static int verbs_open(const struct dtn_open_args *args,
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
     verbs->base.ops = &dtn_verbs_ops;
     verbs->args = *args;
-    rc = verbs_device_open(args->device, args->gid_index, args->log,
-                           &verbs->device, err);
+    rc = verbs_device_open(args, &verbs->device, err);
     if (rc == 0)
         rc = verbs_open_memory(verbs, err);
     if (rc == 0)

@@ -9,6 +9,9 @@
  * carry.c   bytes that go with a signal
  * memory.c  dtensor_alloc() and staging
  * query.c   dtensor_rank() and its kin
+ * devices.c dtensor_devices_show()
+ * fabric.c  dtensor_fabric_show(): what every rank sees of the RDMA fabric;
+ *           fabric.h lists its parts
  */
 #ifndef DTN_NET_H
 #define DTN_NET_H
@@ -101,6 +104,12 @@ struct dtensor_ctx {
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
 };
+
+/* Find the cluster and bootstrap, no more: blobs can be exchanged, bytes not.
+ * Errors: those of dtn_whoami() and dtn_boot_open()
+ */
+int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err);
 
 /* Find the cluster, bootstrap, open the transports, exchange addresses.  The
  * upper rooms' parts (plans, meshes, redists) are NULL; they are freed by
