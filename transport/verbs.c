@@ -595,6 +595,8 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     int64_t now = dtn_now_ns();
 
     verbs_poll(verbs);
+    if (verbs_events_poll(verbs) != 0)
+        return DTENSOR_ENODEV;
     word = atomic_load_explicit(&p->lane->aborted, memory_order_acquire);
     if (word & VERBS_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
@@ -635,6 +637,8 @@ static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
     *buf = '\0';
     if (verbs->peers[peer].error)
         verbs_words(verbs, peer, buf, size);
+    else
+        verbs_events_words(&verbs->device, buf, size);
 }
 
 const struct dtn_transport_ops dtn_verbs_ops = {
