@@ -157,6 +157,14 @@ const char *dtensor_launcher(const struct dtensor_ctx *ctx);
  */
 const char *dtensor_last_plan(const struct dtensor_ctx *ctx);
 
+/* Bytes that this rank's CPU has copied, ever, on their way from the caller's
+ * memory to a peer or from one: packed, unpacked, or staged where peers or the
+ * device reach.  0 is zero copy.  The transfer itself does not count (a load
+ * or store through shared memory, a write to a socket), nor does the part of a
+ * result that is the rank's own.
+ */
+uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx);
+
 /* Take `size` bytes of zeroed memory, 64-byte aligned, that peers reach
  * without a copy.  Collectives work on any memory; on this they are faster.
  *

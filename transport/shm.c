@@ -36,6 +36,7 @@
 #define SHM_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define SHM_KEY 1                /* of every remote: {0, 0} is nowhere */
 #define SHM_ABORT_SET (UINT64_C(1) << 63)
+#define SHM_LEFT (UINT64_C(1) << 62)
 
 /* What one peer says to the owner, and what the owner answers.  Processors
  * fetch lines in pairs, so a line apart keeps the two sides out of each
@@ -52,7 +53,8 @@ struct shm_lane {
 struct shm_control {
     _Alignas(DTN_CACHE_LINE) uint64_t magic;
     uint64_t nlanes;
-    _Atomic uint64_t aborted;     /* SHM_ABORT_SET | code << 32 | culprit     */
+    _Atomic uint64_t aborted;     /* SHM_ABORT_SET | code << 32 | culprit,    */
+                                  /* SHM_LEFT when its owner has closed it    */
     struct shm_lane lane[];       /* [nlanes], by position on the host        */
 };
 
@@ -281,6 +283,9 @@ static void shm_close(struct dtn_transport *tp)
 {
     struct shm *shm = shm_of(tp);
 
+    /* The process may live on; peers that map this memory see that. */
+    atomic_fetch_or_explicit(&shm->control->aborted, SHM_LEFT,
+                             memory_order_release);
     for (int i = 0; i < shm->span; i++)
         shm_disconnect(&shm->peers[i]);
     dtn_arena_free(shm->arena, shm->control);
@@ -436,18 +441,25 @@ static int shm_flush(struct dtn_transport *tp, int peer)
 
 /* -------------------------------------------------------------- signals --- */
 
+static bool shm_room(struct dtn_transport *tp, int peer)
+{
+    struct shm_peer *p = shm_peer(tp, peer);
+
+    if (p->sent - p->acked_seen < DTN_QUEUE_DEPTH)
+        return true;
+    /* Acquire: the peer has read the line that is to be written over. */
+    p->acked_seen = atomic_load_explicit(p->acked, memory_order_acquire);
+    return p->sent - p->acked_seen < DTN_QUEUE_DEPTH;
+}
+
 static int shm_signal(struct dtn_transport *tp, int peer,
                       const struct dtn_signal *signal)
 {
     struct shm_peer *p = shm_peer(tp, peer);
     struct dtn_signal *line = &p->out[p->sent % DTN_QUEUE_DEPTH];
 
-    if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH) {
-        /* Acquire: the peer has read the line that is to be written over. */
-        p->acked_seen = atomic_load_explicit(p->acked, memory_order_acquire);
-        if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH)
-            return DTENSOR_EAGAIN;
-    }
+    if (!shm_room(tp, peer))
+        return DTENSOR_EAGAIN;
     memcpy(line, signal, DTN_SIGNAL_BODY);
     atomic_store_explicit(&line->seq, ++p->sent, memory_order_release);
     return 0;
@@ -494,7 +506,7 @@ static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
         *code = -(int)(word >> 32 & 0xff);
         return DTENSOR_EABORT;
     }
-    return dead ? DTENSOR_EPEER : 0;
+    return dead || word & SHM_LEFT ? DTENSOR_EPEER : 0;
 }
 
 static void shm_abort(struct dtn_transport *tp, int culprit, int code)
@@ -509,8 +521,12 @@ static void shm_abort(struct dtn_transport *tp, int culprit, int code)
 static void shm_why(const struct dtn_transport *tp, int peer, char *buf,
                     size_t size)
 {
-    snprintf(buf, size, "pid %lld is gone",
-             (long long)shm_peer(tp, peer)->process.pid);
+    const struct shm_peer *p = shm_peer(tp, peer);
+    bool left = atomic_load_explicit(&p->control->aborted,
+                                     memory_order_relaxed) & SHM_LEFT;
+
+    snprintf(buf, size, "pid %lld %s", (long long)p->process.pid,
+             left ? "has closed its context" : "is gone");
 }
 
 const struct dtn_transport_ops dtn_shm_ops = {
@@ -526,6 +542,7 @@ const struct dtn_transport_ops dtn_shm_ops = {
     .put = shm_put,
     .flush = shm_flush,
     .signal = shm_signal,
+    .room = shm_room,
     .peek = shm_peek,
     .consume = shm_consume,
     .progress = shm_progress,

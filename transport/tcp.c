@@ -175,20 +175,30 @@ static void tcp_linger(struct tcp *tcp)
         }
 }
 
+/* Whoever knocks from now on is refused, and knows. */
+static void tcp_deafen(struct tcp *tcp)
+{
+    for (int i = 0; i < tcp->nguests; i++)
+        close(tcp->guests[i].fd);
+    tcp->nguests = 0;
+    if (tcp->listener >= 0)
+        close(tcp->listener);
+    tcp->listener = -1;
+}
+
 static void tcp_close(struct dtn_transport *tp)
 {
     struct tcp *tcp = tcp_of(tp);
 
     tcp_linger(tcp);
-    for (int i = 0; i < tcp->nguests; i++)
-        close(tcp->guests[i].fd);
+    tcp_deafen(tcp);
     for (int r = 0; r < tcp->nranks; r++) {
+        if (tcp->peers[r])
+            tcp_probe_close(tcp->peers[r]);
         if (tcp->peers[r] && tcp->peers[r]->fd >= 0)
             close(tcp->peers[r]->fd);
         free(tcp->peers[r]);
     }
-    if (tcp->listener >= 0)
-        close(tcp->listener);
     if (tcp->epoll >= 0)
         close(tcp->epoll);
     free(tcp->regions);
@@ -247,7 +257,7 @@ static struct tcp_peer *tcp_peer_get(struct tcp *tcp, int rank)
     p = calloc(1, sizeof *p);
     if (p) {
         p->rank = rank;
-        p->fd = -1;
+        p->fd = p->probe = -1;
         tcp->peers[rank] = p;
     }
     return p;
@@ -458,8 +468,12 @@ static int tcp_connect(struct dtn_transport *tp, int peer,
     if (p->state == TCP_DEAD)
         return dtn_fail_rank(err, DTENSOR_EPEER, peer, "tcp: rank %d closed "
                              "its connection", peer);
+    p->at = address.at;
+    p->at_size = address.size;
     while (rc == 0 && p->state != TCP_UP)
         rc = connect_step(tcp, p, &address, err);
+    if (rc == 0)
+        tcp_probe_close(p);
     return rc;
 }
 
@@ -532,6 +546,8 @@ static int tcp_health(struct dtn_transport *tp, int peer, int *culprit,
 
     if (p->state == TCP_UP)
         tcp_stream_receive(tcp, p);
+    else if (p->state == TCP_NEW && p->fd < 0 && tcp_probe_refused(p))
+        tcp_stream_kill(tcp, p);
     if (p->aborted) {
         *culprit = p->abort_culprit;
         *code = p->abort_code;
@@ -545,14 +561,21 @@ static void tcp_abort(struct dtn_transport *tp, int culprit, int code)
     struct tcp *tcp = tcp_of(tp);
 
     for (int r = 0; r < tcp->nranks; r++)
-        if (tcp->peers[r])
+        if (tcp->peers[r] && tcp->peers[r]->state < TCP_GREETED)
+            tcp_stream_kill(tcp, tcp->peers[r]);
+        else if (tcp->peers[r])
             tcp_stream_abort(tcp, tcp->peers[r], culprit, code);
+    tcp_deafen(tcp);
 }
 
 static void tcp_why(const struct dtn_transport *tp, int peer, char *buf,
                     size_t size)
 {
-    snprintf(buf, size, "its connection closed");
+    bool met = tcp_of(tp)->peers[peer]->sent > 0 ||
+               tcp_of(tp)->peers[peer]->received > 0;
+
+    snprintf(buf, size, met ? "its connection closed"
+                            : "it closed before it was connected");
 }
 
 const struct dtn_transport_ops dtn_tcp_ops = {
@@ -568,6 +591,7 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .put = tcp_put,
     .flush = tcp_flush,
     .signal = tcp_signal,
+    .room = tcp_room,
     .peek = tcp_peek,
     .consume = tcp_consume,
     .progress = tcp_progress,

@@ -1,4 +1,6 @@
-/* tcp.h - what tcp.c (connections) and tcp_stream.c (frames) share */
+/* tcp.h - what tcp.c (connections), tcp_probe.c (of which there is none yet)
+ * and tcp_stream.c (frames) share
+ */
 #ifndef DTN_TCP_H
 #define DTN_TCP_H
 
@@ -47,6 +49,13 @@ struct tcp_peer {
     enum tcp_state state;
     bool send_failed;             /* nothing more goes out; reading goes on   */
     bool wants_write;             /* epoll tells when it can be written       */
+
+    /* While it has not connected. */
+    struct sockaddr_storage at;   /* where it listens                         */
+    socklen_t at_size;            /* 0: not known yet                         */
+    int probe;                    /* -1: none is under way                    */
+    int64_t probe_next_ns;
+    int64_t probe_pause_ns;
 
     /* Sending. */
     uint64_t sent;                /* signals                                  */
@@ -110,6 +119,14 @@ struct tcp {
     struct tcp_peer *peers[];     /* [nranks], NULL until connect()           */
 };
 
+/* --------------------------------------------------------- tcp_probe.c --- */
+
+/* True when nobody listens any more where this peer, which has not connected
+ * yet, said that it would.  Knocks when it is time to.
+ */
+bool tcp_probe_refused(struct tcp_peer *p);
+void tcp_probe_close(struct tcp_peer *p);
+
 /* -------------------------------------------------------- tcp_stream.c --- */
 
 /* The peer is up: watch its socket.  0 or ESYS. */
@@ -124,7 +141,7 @@ void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p);
 /* Send what waits in out[]: 0, EAGAIN or EPEER. */
 int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p);
 
-/* Best effort. */
+/* Best effort.  To a peer that was greeted and has not answered as well. */
 void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
                       int code);
 
@@ -132,6 +149,7 @@ void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
 int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
             const void *src, size_t size, size_t *done);
 int tcp_flush(struct dtn_transport *tp, int peer);
+bool tcp_room(struct dtn_transport *tp, int peer);
 int tcp_signal(struct dtn_transport *tp, int peer,
                const struct dtn_signal *signal);
 const struct dtn_signal *tcp_peek(struct dtn_transport *tp, int peer);

@@ -1,14 +1,19 @@
 /* verbs.c - ranks of different hosts, by RDMA writes
  *
  * Everything is a one-sided write over a reliable connection: bytes into
- * registered arena memory, signals into the lane the receiver keeps for this
- * sender.  A lane is 16 lines of 64 bytes and a counter through which the
- * receiver's peer acknowledges, once in 8 signals, what it consumed of ours.
+ * registered arena memory, signals into the lane of 16 lines the receiver keeps
+ * for this sender.
  *
- * A signal is one inline write of 64 bytes whose last 8 are its number, where
- * the device promises that a write lands in order (ibv_query_qp_data_in_order);
- * elsewhere two, 56 bytes and then the number.  The processor of the receiver
- * is not involved until it looks.
+ * A signal is one inline write.  Where the device promises that a write lands
+ * in order (ibv_query_qp_data_in_order), its number comes last and says that
+ * the rest is there; elsewhere the number stands beside every four bytes, 128
+ * bytes instead of 72.  The processor of the receiver is not involved until
+ * it looks.  Every signal also tells how many of the other side's were read.
+ *
+ * With several queue pairs to a peer, puts of 64 KiB and more are cut over all
+ * of them.  Queues do not keep order among each other, so before the next
+ * signal each other queue writes a stripe number of its own behind its bytes,
+ * and the signal, on the first, counts only once all of them show.
  *
  * Writes to a stopped or dead process succeed or vanish; that a peer is gone
  * shows when one is not answered.  So while a rank waits it writes a beat, ten
@@ -25,7 +30,8 @@
 
 enum {
     ACK_EVERY = DTN_QUEUE_DEPTH / 2,
-    TURNS_PER_ACK = 64,
+    ACK_NS = 1000000,             /* while waiting: acknowledge all so often   */
+    TURNS_PER_LOOK = 64,
     BEAT_NS = 100000000,
     CLOSE_NS = 1000000000         /* for the last signals to leave             */
 };
@@ -133,7 +139,14 @@ static int verbs_open(const struct dtn_open_args *args,
     return 0;
 }
 
-/* Let what was posted leave, unless the peer is gone. */
+static bool queue_done(const struct verbs_queue *queue)
+{
+    return queue->completed == queue->posted;
+}
+
+/* Let what was posted leave, unless the peer is gone: an empty write that asks
+ * for a completion goes last.
+ */
 static void verbs_drain(struct verbs *verbs)
 {
     int64_t end = dtn_now_ns() + CLOSE_NS;
@@ -141,12 +154,18 @@ static void verbs_drain(struct verbs *verbs)
     for (int r = 0; r < verbs->args.nranks; r++) {
         struct verbs_peer *peer = &verbs->peers[r];
 
-        if (!peer->joined || peer->error || peer->completed == peer->posted)
-            continue;
-        verbs_post_mark(verbs, peer);
-        while (peer->completed != peer->posted && !peer->error
-               && dtn_now_ns() < end && verbs_poll(verbs) == 0)
-            ;
+        for (int q = 0; q < peer->nqueues && peer->joined; q++) {
+            struct verbs_queue *queue = &peer->queue[q];
+
+            if (!peer->error && !queue_done(queue)
+                && verbs_room(verbs, queue) > 0)
+                verbs_post(verbs, peer, q, peer->greeting.lane,
+                           peer->greeting.lane_key, verbs->stage, 0,
+                           verbs->stage_mr);
+            while (!queue_done(queue) && !peer->error && dtn_now_ns() < end)
+                if (verbs_poll(verbs) != 0)
+                    return;
+        }
     }
 }
 
@@ -157,8 +176,8 @@ static void verbs_close(struct dtn_transport *tp)
     if (verbs->cq)
         verbs_drain(verbs);
     for (int r = 0; r < verbs->args.nranks; r++)
-        if (verbs->peers[r].qp)
-            ibv_destroy_qp(verbs->peers[r].qp);
+        for (int q = 0; q < verbs->peers[r].nqueues; q++)
+            ibv_destroy_qp(verbs->peers[r].queue[q].qp);
     verbs_meet_close(verbs);
     if (verbs->cq)
         ibv_destroy_cq(verbs->cq);
@@ -246,30 +265,71 @@ static void *verbs_map(struct dtn_transport *tp, int peer,
     return NULL;
 }
 
-/* A source outside the arena leaves through the stage, when that is free. */
-static int verbs_put_staged(struct verbs *verbs, struct verbs_peer *peer,
-                            struct dtn_remote dst, const void *src,
-                            size_t size, size_t *done)
+/* Is the stage free?  Its last user's put must be done. */
+static bool verbs_stage_free(struct verbs *verbs)
+{
+    struct verbs_peer *user = verbs->stage_user;
+
+    if (!user || user->error
+        || user->queue[0].completed >= user->queue[0].last_put)
+        return true;
+    verbs_poll(verbs);
+    return user->error || user->queue[0].completed >= user->queue[0].last_put;
+}
+
+/* One write by one queue; the newest put is what flush() waits for. */
+static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
+                   struct dtn_remote dst, const void *src, size_t size,
+                   const struct ibv_mr *mr)
 {
     int rc;
 
-    if (verbs->stage_user) {
-        verbs_poll(verbs);
-        if (verbs->stage_user->completed < verbs->stage_user->last_put
-            && !verbs->stage_user->error)
-            return DTENSOR_EAGAIN;
-    }
+    if (verbs_room(verbs, &peer->queue[q]) < 2)
+        return DTENSOR_EAGAIN;
+    rc = verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, src, size, mr);
+    if (rc == 0 && mr)
+        peer->queue[q].last_put = peer->queue[q].posted;
+    return rc;
+}
+
+/* A source outside the arena leaves through the stage. */
+static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
+                      struct dtn_remote dst, const void *src, size_t size,
+                      size_t *done)
+{
+    int rc;
+
+    if (!verbs_stage_free(verbs))
+        return DTENSOR_EAGAIN;
     size = size < VERBS_STAGE_BYTES ? size : VERBS_STAGE_BYTES;
     memcpy(verbs->stage, src, size);
-    rc = verbs_post(verbs, peer, dst.addr, (uint32_t)dst.key, verbs->stage,
-                    size, verbs->stage_mr);
+    rc = put_one(verbs, peer, 0, dst, verbs->stage, size, verbs->stage_mr);
     if (rc != 0)
         return rc;
-    verbs->copied_bytes += size;
+    verbs->base.copied_bytes += size;
     verbs->stage_user = peer;
-    peer->last_put = peer->posted;
     *done = size;
     return 0;
+}
+
+/* Cut over all queues, in whole pages. */
+static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
+                       struct dtn_remote dst, const unsigned char *src,
+                       size_t size, const struct ibv_mr *mr, size_t *done)
+{
+    size_t share = (size / (size_t)peer->nqueues + 4095) / 4096 * 4096, part;
+    int rc = 0;
+
+    for (int q = 0; q < peer->nqueues && *done < size && rc == 0; q++) {
+        part = size - *done < share ? size - *done : share;
+        rc = put_one(verbs, peer, q, dst, src + *done, part, mr);
+        if (rc != 0)
+            break;
+        peer->striped |= q > 0;
+        dst.addr += part;
+        *done += part;
+    }
+    return *done > 0 ? 0 : rc;
 }
 
 static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
@@ -280,106 +340,222 @@ static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     const struct verbs_region *region = NULL;
     int rc;
 
+    *done = 0;
+    if (p->error)
+        return DTENSOR_EPEER;
     if (size > (size_t)verbs->device.max_inline) {
         region = verbs_memory_get(&verbs->memory, src, size);
         if (!region)
-            return verbs_put_staged(verbs, p, dst, src, size, done);
+            return put_staged(verbs, p, dst, src, size, done);
     }
+    if (p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
+        return put_striped(verbs, p, dst, src, size, region->mr, done);
     size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = verbs_post(verbs, p, dst.addr, (uint32_t)dst.key, src, size,
-                    region ? region->mr : NULL);
-    if (rc != 0)
-        return rc;
-    if (region)
-        p->last_put = p->posted;
-    *done = size;
-    return 0;
+    rc = put_one(verbs, p, 0, dst, src, size, region ? region->mr : NULL);
+    if (rc == 0)
+        *done = size;
+    return rc;
 }
 
 static int verbs_flush(struct dtn_transport *tp, int peer)
 {
     struct verbs_peer *p = verbs_peer(tp, peer);
 
-    if (p->completed >= p->last_put)
-        return 0;
-    verbs_poll(verbs_of(tp));
-    if (p->error)
-        return DTENSOR_EPEER;
-    return p->completed >= p->last_put ? 0 : DTENSOR_EAGAIN;
+    for (int q = 0; q < p->nqueues; q++) {
+        if (p->queue[q].completed >= p->queue[q].last_put)
+            continue;
+        verbs_poll(verbs_of(tp));
+        if (p->error)
+            return DTENSOR_EPEER;
+        if (p->queue[q].completed < p->queue[q].last_put)
+            return DTENSOR_EAGAIN;
+    }
+    return p->error ? DTENSOR_EPEER : 0;
 }
 
 /* --------------------------------------------------------------- signals --- */
 
-/* Where our lines begin in the peer's memory. */
-static uint64_t lane_at(const struct verbs_peer *peer, size_t offset)
-{
-    return peer->greeting.lane + offset;
-}
-
-static int lane_write(struct verbs *verbs, struct verbs_peer *peer,
+/* Write from our lane to the same peer's lane for us, if there is room. */
+static int lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
                       size_t offset, const void *from, size_t size)
 {
-    return verbs_post(verbs, peer, lane_at(peer, offset),
-                      peer->greeting.lane_key, from, size, NULL);
+    const struct ibv_mr *mr = size <= (size_t)verbs->device.max_inline ? NULL
+                            : verbs->lanes_mr;
+
+    if (peer->error)
+        return DTENSOR_EPEER;
+    if (verbs_room(verbs, &peer->queue[q]) < 1)
+        return DTENSOR_EAGAIN;
+    return verbs_post(verbs, peer, q, peer->greeting.lane + offset,
+                      peer->greeting.lane_key, from, size, mr);
+}
+
+static void line_fill(union verbs_line *line, const struct verbs_content *said,
+                      uint64_t seq, bool plain)
+{
+    uint32_t part[16];
+
+    if (plain) {
+        line->plain.content = *said;
+        atomic_store_explicit(&line->plain.seq, seq, memory_order_relaxed);
+        return;
+    }
+    memcpy(part, said, sizeof part);
+    for (int i = 0; i < 16; i++)
+        atomic_store_explicit(&line->word[i], (uint64_t)(uint32_t)seq << 32
+                              | part[i], memory_order_relaxed);
+}
+
+/* Take the content of line number `seq` if all of it is there. */
+static bool line_take(union verbs_line *line, uint64_t seq, bool plain,
+                      struct verbs_content *said)
+{
+    uint32_t part[16];
+    uint64_t word;
+
+    if (plain) {
+        if (atomic_load_explicit(&line->plain.seq, memory_order_acquire) != seq)
+            return false;
+        *said = line->plain.content;
+        return true;
+    }
+    for (int i = 15; i >= 0; i--) {
+        word = atomic_load_explicit(&line->word[i], memory_order_acquire);
+        if (word >> 32 != (uint32_t)seq)
+            return false;
+        part[i] = (uint32_t)word;
+    }
+    memcpy(said, part, sizeof part);
+    return true;
+}
+
+/* Behind the puts of every other queue goes the next stripe number. */
+static int signal_stripes(struct verbs *verbs, struct verbs_peer *p)
+{
+    int rc = 0;
+
+    for (int q = 1; q < p->nqueues; q++)
+        if (verbs_room(verbs, &p->queue[q]) < 1)
+            return DTENSOR_EAGAIN;
+    p->lane->out_stripes = ++p->stripes;
+    p->striped = false;
+    for (int q = 1; q < p->nqueues && rc == 0; q++)
+        rc = lane_write(verbs, p, q, offsetof(struct verbs_lane, stripes)
+                        + (size_t)q * sizeof p->lane->stripes[0],
+                        &p->lane->out_stripes, sizeof p->lane->out_stripes);
+    return rc;
+}
+
+/* A line told how many of our signals were read by then. */
+static void signal_acked(struct verbs_peer *p, uint32_t consumed)
+{
+    uint32_t more = consumed - (uint32_t)p->acked;
+
+    if (more <= DTN_QUEUE_DEPTH)
+        p->acked += more;
+}
+
+/* Has the peer room for one more?  When it looks as if not, every line that
+ * came, read or not, may tell otherwise.
+ */
+static bool signal_room(struct verbs_peer *p)
+{
+    struct verbs_content said;
+    uint64_t seq = p->consumed;
+
+    if (p->sent - p->acked < DTN_QUEUE_DEPTH)
+        return true;
+    signal_acked(p, (uint32_t)atomic_load_explicit(&p->lane->acked,
+                                                   memory_order_acquire));
+    while (line_take(&p->lane->line[seq % DTN_QUEUE_DEPTH], seq + 1, p->plain,
+                     &said)) {
+        signal_acked(p, said.consumed);
+        seq++;
+    }
+    return p->sent - p->acked < DTN_QUEUE_DEPTH;
+}
+
+static bool verbs_has_room(struct dtn_transport *tp, int peer)
+{
+    return signal_room(verbs_peer(tp, peer));
 }
 
 static int verbs_signal(struct dtn_transport *tp, int peer,
                         const struct dtn_signal *signal)
 {
-    const size_t body = DTN_SIGNAL_BODY;
     struct verbs *verbs = verbs_of(tp);
     struct verbs_peer *p = verbs_peer(tp, peer);
-    size_t line = p->sent % DTN_QUEUE_DEPTH * sizeof *signal;
-    struct dtn_signal copy;
-    uint64_t number = p->sent + 1;
-    int rc;
+    size_t at = p->sent % DTN_QUEUE_DEPTH;
+    union verbs_line *line = &p->lane->out_line[at];
+    struct verbs_content say;
+    int rc = 0;
 
-    if (p->sent - atomic_load_explicit(&p->lane->acked, memory_order_acquire)
-        >= DTN_QUEUE_DEPTH || p->posted + 2 - p->completed >= VERBS_DEPTH) {
-        verbs_poll(verbs);
-        if (p->sent - p->lane->acked >= DTN_QUEUE_DEPTH
-            || p->posted + 2 - p->completed >= VERBS_DEPTH)
-            return p->error ? DTENSOR_EPEER : DTENSOR_EAGAIN;
-    }
-    memcpy(&copy, signal, body);
-    atomic_store_explicit(&copy.seq, number, memory_order_relaxed);
-    if (p->in_order) {
-        rc = lane_write(verbs, p, line, &copy, sizeof copy);
-    } else {
-        rc = lane_write(verbs, p, line, &copy, body);
-        if (rc == 0)
-            rc = lane_write(verbs, p, line + body, &number, sizeof number);
-    }
-    if (rc == 0)
-        p->sent = number;
-    return rc;
+    if (p->error)
+        return DTENSOR_EPEER;
+    if (!signal_room(p) || verbs_room(verbs, &p->queue[0]) < 1)
+        return DTENSOR_EAGAIN;
+    if (p->striped)
+        rc = signal_stripes(verbs, p);
+    if (rc != 0)
+        return rc;
+    memcpy(say.body, signal, sizeof say.body);
+    say.consumed = (uint32_t)p->consumed;
+    say.stripes = p->stripes;
+    line_fill(line, &say, p->sent + 1, p->plain);
+    rc = lane_write(verbs, p, 0, offsetof(struct verbs_lane, line)
+                    + at * sizeof *line, line, p->plain ? sizeof line->plain
+                    : sizeof line->word);
+    if (rc != 0)
+        return rc;
+    p->sent++;
+    p->told = p->consumed;
+    return 0;
+}
+
+/* Do all other queues show what the signal asks for? */
+static bool stripes_shown(const struct verbs_peer *p, uint32_t stripes)
+{
+    for (int q = 1; q < p->nqueues; q++)
+        if ((int32_t)((uint32_t)atomic_load_explicit(
+                &p->lane->stripes[q], memory_order_acquire) - stripes) < 0)
+            return false;
+    return true;
 }
 
 static const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer)
 {
     struct verbs_peer *p = verbs_peer(tp, peer);
-    struct dtn_signal *line = &p->lane->line[p->consumed % DTN_QUEUE_DEPTH];
+    struct verbs_content said;
 
-    if (atomic_load_explicit(&line->seq, memory_order_acquire)
-        != p->consumed + 1)
+    if (p->arrived)
+        return &p->incoming;
+    if (!line_take(&p->lane->line[p->consumed % DTN_QUEUE_DEPTH],
+                   p->consumed + 1, p->plain, &said)
+        || !stripes_shown(p, said.stripes))
         return NULL;
-    return line;
+    memcpy(&p->incoming, said.body, sizeof said.body);
+    signal_acked(p, said.consumed);
+    p->arrived = true;
+    return &p->incoming;
 }
 
-/* Tell the peer how many of its signals were read, once that many are new. */
+/* Tell the peer how many of its signals were read, once `least` are new. */
 static void verbs_acknowledge(struct verbs *verbs, struct verbs_peer *p,
                               uint64_t least)
 {
-    if (p->consumed - p->acked_sent >= least
-        && lane_write(verbs, p, offsetof(struct verbs_lane, acked),
-                      &p->consumed, sizeof p->consumed) == 0)
-        p->acked_sent = p->consumed;
+    if (p->consumed - p->told < least)
+        return;
+    p->lane->out_acked = p->consumed;
+    if (lane_write(verbs, p, 0, offsetof(struct verbs_lane, acked),
+                   &p->lane->out_acked, sizeof p->lane->out_acked) == 0)
+        p->told = p->consumed;
 }
 
 static void verbs_consume(struct dtn_transport *tp, int peer)
 {
     struct verbs_peer *p = verbs_peer(tp, peer);
 
+    p->arrived = false;
     p->consumed++;
     verbs_acknowledge(verbs_of(tp), p, ACK_EVERY);
 }
@@ -390,16 +566,22 @@ static void verbs_consume(struct dtn_transport *tp, int peer)
 static int verbs_progress(struct dtn_transport *tp)
 {
     struct verbs *verbs = verbs_of(tp);
-    int rc = verbs_poll(verbs);
+    int64_t now;
+    int rc;
 
+    if (++verbs->turns % TURNS_PER_LOOK != 0)
+        return 0;
+    rc = verbs_poll(verbs);
     if (rc == 0)
         rc = verbs_meet_progress(verbs);
-    if (++verbs->turns % TURNS_PER_ACK != 0)
+    now = dtn_now_ns();
+    if (rc != 0 || now < verbs->next_ack_ns)
         return rc;
-    for (int r = 0; rc == 0 && r < verbs->args.nranks; r++)
+    verbs->next_ack_ns = now + ACK_NS;
+    for (int r = 0; r < verbs->args.nranks; r++)
         if (verbs->peers[r].joined)
             verbs_acknowledge(verbs, &verbs->peers[r], 1);
-    return rc;
+    return 0;
 }
 
 /* ------------------------------------------------------- death and abort --- */
@@ -409,10 +591,12 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
 {
     struct verbs *verbs = verbs_of(tp);
     struct verbs_peer *p = verbs_peer(tp, peer);
-    uint64_t word, beat = 1;
+    uint64_t word;
     int64_t now = dtn_now_ns();
 
     verbs_poll(verbs);
+    if (verbs_events_poll(verbs) != 0)
+        return DTENSOR_ENODEV;
     word = atomic_load_explicit(&p->lane->aborted, memory_order_acquire);
     if (word & VERBS_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
@@ -422,8 +606,8 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     if (p->error)
         return DTENSOR_EPEER;
     if (p->joined && now >= p->next_beat_ns) {
-        lane_write(verbs, p, offsetof(struct verbs_lane, beat), &beat,
-                   sizeof beat);
+        lane_write(verbs, p, 0, offsetof(struct verbs_lane, beat),
+                   &p->lane->out_beat, sizeof p->lane->out_beat);
         p->next_beat_ns = now + BEAT_NS;
     }
     return 0;
@@ -435,11 +619,14 @@ static void verbs_abort(struct dtn_transport *tp, int culprit, int code)
     uint64_t word = VERBS_ABORT_SET | (uint64_t)(-code & 0xff) << 32
                   | (uint32_t)culprit;
 
-    for (int r = 0; r < verbs->args.nranks; r++)
-        if (verbs->peers[r].joined)
-            lane_write(verbs, &verbs->peers[r],
-                       offsetof(struct verbs_lane, aborted), &word,
-                       sizeof word);
+    for (int r = 0; r < verbs->args.nranks; r++) {
+        struct verbs_peer *p = &verbs->peers[r];
+
+        p->lane->out_aborted = word;
+        if (p->joined)
+            lane_write(verbs, p, 0, offsetof(struct verbs_lane, aborted),
+                       &p->lane->out_aborted, sizeof word);
+    }
 }
 
 static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
@@ -450,6 +637,8 @@ static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
     *buf = '\0';
     if (verbs->peers[peer].error)
         verbs_words(verbs, peer, buf, size);
+    else
+        verbs_events_words(&verbs->device, buf, size);
 }
 
 const struct dtn_transport_ops dtn_verbs_ops = {
@@ -465,6 +654,7 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .put = verbs_put,
     .flush = verbs_flush,
     .signal = verbs_signal,
+    .room = verbs_has_room,
     .peek = verbs_peek,
     .consume = verbs_consume,
     .progress = verbs_progress,

@@ -98,13 +98,44 @@ void verbs_memory_fini(struct verbs_memory *memory);
 
 /* ------------------------------------------------------------ transport --- */
 
-/* What one peer writes into our memory. */
+enum {
+    VERBS_DEPTH = 128,            /* work requests of a queue pair             */
+    VERBS_QUEUES_MAX = 16,        /* queue pairs to one peer                   */
+    VERBS_SIGNALLED_EVERY = 16,
+    VERBS_STAGE_BYTES = 1 << 20,
+    VERBS_STRIPE_BYTES = 1 << 16, /* puts from here on use all queue pairs     */
+    VERBS_MESSAGE_MAX = 1 << 23
+};
+
+/* A signal on its way: 64 bytes, each four of them beside the low half of the
+ * signal's number.  A device writes eight bytes at once, so a reader that
+ * finds the number in all sixteen words has the whole line, whatever the order
+ * in which it came.  Where the device promises order, the plain form: 64 bytes
+ * and then the number.
+ */
+struct verbs_content {
+    unsigned char body[DTN_SIGNAL_BODY];
+    uint32_t consumed;            /* of the receiver's signals, by the sender  */
+    uint32_t stripes;             /* what every other queue must have shown    */
+};
+union verbs_line {
+    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t word[16];
+    struct {
+        struct verbs_content content;
+        _Atomic uint64_t seq;
+    } plain;
+};
+_Static_assert(sizeof(struct verbs_content) == 64, "sixteen times four bytes");
+
+/* What one peer writes into our memory, and what we write to it from. */
 struct verbs_lane {
-    struct dtn_signal line[DTN_QUEUE_DEPTH];
+    union verbs_line line[DTN_QUEUE_DEPTH];
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t acked;    /* of our signals     */
     _Atomic uint64_t aborted;     /* VERBS_ABORT_SET | code << 32 | culprit    */
     _Atomic uint64_t beat;        /* a sign that writes arrive; never read     */
-    unsigned char apart[DTN_CACHE_LINE];
+    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t stripes[VERBS_QUEUES_MAX];
+    union verbs_line out_line[DTN_QUEUE_DEPTH];
+    uint64_t out_acked, out_aborted, out_beat, out_stripes;
 };
 #define VERBS_ABORT_SET (UINT64_C(1) << 63)
 
@@ -126,29 +157,44 @@ struct verbs_greeting {
     uint64_t cookie;              /* of the receiver                           */
     uint64_t lane;                /* address of the receiver's lane here       */
     uint32_t lane_key;
-    uint32_t qpn;
-    uint32_t psn;
     int32_t rank;
-    uint32_t ready;               /* the sender's queue pair can receive       */
+    uint32_t ready;               /* the sender's queue pairs can receive      */
     uint32_t seen;                /* it knows that the receiver's can          */
+    uint32_t in_order;            /* its device promises order: plain lines    */
+    uint32_t nqueues;
+    uint32_t qpn[VERBS_QUEUES_MAX];
+    uint32_t psn[VERBS_QUEUES_MAX];
+};
+
+/* One connection.  Requests are numbered from 1. */
+struct verbs_queue {
+    struct ibv_qp *qp;
+    uint32_t psn;                 /* ours, random                              */
+    uint64_t posted, completed;
+    uint64_t last_put;            /* number of the newest put                  */
 };
 
 struct verbs_peer {
-    struct ibv_qp *qp;
+    int nqueues;                  /* 0: not made yet                           */
+    struct verbs_queue queue[VERBS_QUEUES_MAX];
     struct ibv_ah *way;           /* for datagrams                             */
     struct verbs_address address;
-    uint32_t psn;                 /* ours, random                              */
     bool called;                  /* connect() was called for it               */
     bool greeted;                 /* its greeting is in `greeting`             */
-    bool ready;                   /* our queue pair is up                      */
-    bool joined;                  /* and its is, too                           */
-    bool in_order;                /* the last byte of a write lands last       */
+    bool ready;                   /* our queue pairs are up                    */
+    bool joined;                  /* and its are, too                          */
+    bool plain;                   /* lines to it are plain                     */
     int64_t next_greeting_ns;
     struct verbs_greeting greeting;
     struct verbs_lane *lane;      /* ours, for it                              */
-    uint64_t sent, consumed, acked_sent;   /* signals                          */
-    uint64_t posted, completed;   /* work requests                             */
-    uint64_t last_put;            /* `posted` after the newest put             */
+    uint64_t sent;                /* signals                                   */
+    uint64_t acked;               /* of them, as far as we know                */
+    uint64_t consumed;            /* of its signals                            */
+    uint64_t told;                /* of them, what we last told it             */
+    bool arrived;                 /* the next one is in `incoming`             */
+    struct dtn_signal incoming;
+    bool striped;                 /* puts went by other queues since a signal  */
+    uint32_t stripes;             /* times that happened                       */
     int64_t next_beat_ns;
     enum ibv_wc_status error;     /* first bad completion; 0: none             */
     uint32_t vendor_error;
@@ -169,16 +215,9 @@ struct verbs {
     struct ibv_mr *stage_mr;
     struct verbs_peer *stage_user;    /* whose put still reads it, or NULL     */
     unsigned turns;
+    int64_t next_ack_ns;
     uint64_t cookie;
-    uint64_t copied_bytes;        /* by this CPU, into the stage               */
     struct verbs_peer peers[];    /* [nranks]                                  */
-};
-
-enum {
-    VERBS_DEPTH = 128,            /* work requests of a queue pair             */
-    VERBS_SIGNALLED_EVERY = 16,
-    VERBS_STAGE_BYTES = 1 << 20,
-    VERBS_MESSAGE_MAX = 1 << 23
 };
 
 /* Datagrams: set up, keep meeting `peer` until both sides are joined (0, or
@@ -189,20 +228,22 @@ void verbs_meet_close(struct verbs *verbs);
 int verbs_meet(struct verbs *verbs, int peer, struct dtensor_error *err);
 int verbs_meet_progress(struct verbs *verbs);
 
-/* Make our end of the queue pair for a peer; join it to what it greeted with. */
-int verbs_queue_create(struct verbs *verbs, int peer,
-                       struct dtensor_error *err);
-int verbs_queue_join(struct verbs *verbs, int peer, struct dtensor_error *err);
-
-/* Post one write; inline when mr is NULL.  EAGAIN: the queue is full. */
-int verbs_post(struct verbs *verbs, struct verbs_peer *peer, uint64_t to,
-               uint32_t key, const void *from, size_t size,
-               const struct ibv_mr *mr);
-
-/* Post an empty write that asks for a completion: all before it are done when
- * it is.
+/* Make our ends of the queue pairs for a peer; join them to what it greeted
+ * with.
  */
-int verbs_post_mark(struct verbs *verbs, struct verbs_peer *peer);
+int verbs_queues_create(struct verbs *verbs, int peer,
+                        struct dtensor_error *err);
+int verbs_queues_join(struct verbs *verbs, int peer, struct dtensor_error *err);
+
+/* Places left in a queue; takes completions when they get few. */
+int verbs_room(struct verbs *verbs, struct verbs_queue *queue);
+
+/* Post one write on queue `q` of a peer, inline where mr is NULL.  There must
+ * be room.   Errors: ESYS
+ */
+int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
+               uint64_t to, uint32_t key, const void *from, size_t size,
+               const struct ibv_mr *mr);
 
 /* Take completions. */
 int verbs_poll(struct verbs *verbs);

@@ -70,8 +70,9 @@ static bool event_is_of_queue(enum ibv_event_type type)
 static int event_rank(const struct verbs *verbs, const struct ibv_qp *qp)
 {
     for (int r = 0; r < verbs->args.nranks; r++)
-        if (verbs->peers[r].qp == qp)
-            return r;
+        for (int q = 0; q < verbs->peers[r].nqueues; q++)
+            if (verbs->peers[r].queue[q].qp == qp)
+                return r;
     return -1;
 }
 

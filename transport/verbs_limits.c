@@ -163,7 +163,7 @@ int verbs_fail_queue(const struct verbs *verbs, int rank, int sys_errno,
     int made = 0;
 
     for (int r = 0; r < verbs->args.nranks; r++)
-        made += verbs->peers[r].qp != NULL;
+        made += verbs->peers[r].nqueues;
     return dtn_fail_sys(err, sys_errno, "verbs: no queue pair for rank %d on "
                         "%s: %m; this rank has %d, the device %d for all its "
                         "users, and %s may be locked (fewer ranks a host, ring "

@@ -163,9 +163,13 @@ static int meet_greet(struct verbs *verbs, int rank)
     *greeting = (struct verbs_greeting){
         .magic = MEET_MAGIC, .cookie = peer->address.cookie,
         .lane = (uintptr_t)peer->lane, .lane_key = verbs->lanes_mr->rkey,
-        .qpn = peer->qp->qp_num, .psn = peer->psn, .rank = verbs->args.rank,
-        .ready = peer->ready, .seen = peer->joined
+        .rank = verbs->args.rank, .ready = peer->ready, .seen = peer->joined,
+        .in_order = peer->plain, .nqueues = (uint32_t)peer->nqueues
     };
+    for (int q = 0; q < peer->nqueues; q++) {
+        greeting->qpn[q] = peer->queue[q].qp->qp_num;
+        greeting->psn[q] = peer->queue[q].psn;
+    }
     if (ibv_post_send(verbs->datagram, &wr, &bad) != 0)
         return DTENSOR_ESYS;
     datagrams->sending = true;
@@ -186,10 +190,12 @@ static int meet_hear(struct verbs *verbs, const struct verbs_greeting *said)
         peer->greeting = *said;
         peer->greeted = true;
     }
-    if (said->qpn != peer->greeting.qpn)
+    if (said->qpn[0] != peer->greeting.qpn[0])
         return 0;                 /* of an earlier life                        */
-    if (peer->ready && said->ready)
+    if (peer->ready && said->ready) {
         peer->joined = true;
+        peer->plain = peer->plain && said->in_order;
+    }
     if (peer->ready && !said->seen)
         return meet_greet(verbs, said->rank);
     return 0;
@@ -221,8 +227,8 @@ int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
     struct verbs_peer *peer = &verbs->peers[rank];
     int rc;
 
-    if (!peer->qp) {
-        rc = verbs_queue_create(verbs, rank, err);
+    if (peer->nqueues == 0) {
+        rc = verbs_queues_create(verbs, rank, err);
         if (rc != 0)
             return rc;
     }
@@ -236,7 +242,7 @@ int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
         return dtn_fail(err, DTENSOR_ESYS, "verbs: the datagram queue of %s "
                         "failed", verbs->device.name);
     if (peer->greeted && !peer->ready) {
-        rc = verbs_queue_join(verbs, rank, err);
+        rc = verbs_queues_join(verbs, rank, err);
         if (rc != 0)
             return rc;
         peer->next_greeting_ns = 0;

@@ -24,18 +24,22 @@ static struct ibv_qp *queue_make(struct verbs *verbs)
         .qp_type = IBV_QPT_RC, .send_cq = verbs->cq, .recv_cq = verbs->cq,
         .cap = { .max_send_wr = VERBS_DEPTH, .max_send_sge = 1,
                  .max_recv_wr = 1, .max_recv_sge = 1,
-                 .max_inline_data = sizeof(struct dtn_signal) }
+                 .max_inline_data = sizeof(union verbs_line) }
     };
     struct ibv_qp *qp = ibv_create_qp(verbs->memory.pd, &init);
 
+    if (!qp) {
+        init.cap.max_inline_data = 0;    /* then lines are read from memory */
+        qp = ibv_create_qp(verbs->memory.pd, &init);
+    }
     if (qp)
         verbs->device.max_inline = (int)init.cap.max_inline_data;
     return qp;
 }
 
-int verbs_queue_create(struct verbs *verbs, int rank, struct dtensor_error *err)
+static int queue_create(struct verbs *verbs, int rank,
+                        struct verbs_queue *queue, struct dtensor_error *err)
 {
-    struct verbs_peer *peer = &verbs->peers[rank];
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE
@@ -43,19 +47,31 @@ int verbs_queue_create(struct verbs *verbs, int rank, struct dtensor_error *err)
     struct ibv_qp *qp = queue_make(verbs);
 
     if (!qp)
-        return dtn_fail_sys(err, errno, "verbs: no queue pair for rank %d on "
-                            "%s: %m (see ulimit -l, and max_qp in ibv_devinfo "
-                            "-v)", rank, verbs->device.name);
-    if (getrandom(&peer->psn, sizeof peer->psn, 0) < 0
+        return verbs_fail_queue(verbs, rank, errno, err);
+    if (getrandom(&queue->psn, sizeof queue->psn, 0) < 0
         || (errno = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX
                                   | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) != 0) {
         ibv_destroy_qp(qp);
         return dtn_fail_sys(err, errno, "verbs: queue pair for rank %d: %m",
                             rank);
     }
-    peer->psn &= 0xffffff;        /* random, so that it cannot be guessed      */
-    peer->qp = qp;
+    queue->psn &= 0xffffff;       /* random, so that it cannot be guessed      */
+    queue->qp = qp;
     return 0;
+}
+
+int verbs_queues_create(struct verbs *verbs, int rank,
+                        struct dtensor_error *err)
+{
+    struct verbs_peer *peer = &verbs->peers[rank];
+    int want = verbs->args.conf->qp_per_peer, rc = 0;
+
+    want = want < 1 ? 1 : want < VERBS_QUEUES_MAX ? want : VERBS_QUEUES_MAX;
+    while (peer->nqueues < want && rc == 0) {
+        rc = queue_create(verbs, rank, &peer->queue[peer->nqueues], err);
+        peer->nqueues += rc == 0;
+    }
+    return rc;
 }
 
 static void queue_path(const struct verbs *verbs, const struct verbs_peer *peer,
@@ -90,32 +106,47 @@ static enum ibv_mtu queue_mtu(const struct verbs *verbs,
     return want < mtu ? want : mtu;
 }
 
-int verbs_queue_join(struct verbs *verbs, int rank, struct dtensor_error *err)
+static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
 {
     const struct dtn_transport_conf *conf = verbs->args.conf;
-    struct verbs_peer *peer = &verbs->peers[rank];
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR, .path_mtu = queue_mtu(verbs, peer),
-        .dest_qp_num = peer->greeting.qpn, .rq_psn = peer->greeting.psn,
+        .dest_qp_num = peer->greeting.qpn[q], .rq_psn = peer->greeting.psn[q],
         .min_rnr_timer = 1
     };
-    char here[64], there[64];
     int rc;
 
     queue_path(verbs, peer, &attr.ah_attr);
-    rc = ibv_modify_qp(peer->qp, &attr, IBV_QP_STATE | IBV_QP_AV
+    rc = ibv_modify_qp(peer->queue[q].qp, &attr, IBV_QP_STATE | IBV_QP_AV
                        | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
                        | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS, .sq_psn = peer->psn,
+        .qp_state = IBV_QPS_RTS, .sq_psn = peer->queue[q].psn,
         .timeout = (uint8_t)conf_or(conf->timeout, 14),
         .retry_cnt = (uint8_t)conf_or(conf->retry_count, 6),
         .rnr_retry = (uint8_t)conf_or(conf->rnr_retry, 6)
     };
     if (rc == 0)
-        rc = ibv_modify_qp(peer->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT
-                           | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY
-                           | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+        rc = ibv_modify_qp(peer->queue[q].qp, &attr, IBV_QP_STATE
+                           | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                           | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN
+                           | IBV_QP_MAX_QP_RD_ATOMIC);
+    return rc;
+}
+
+int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
+{
+    struct verbs_peer *peer = &verbs->peers[rank];
+    char here[64], there[64];
+    int rc = 0;
+
+    if (peer->greeting.nqueues != (uint32_t)peer->nqueues)
+        return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "verbs: rank %d "
+                             "made %u queue pairs, this rank %d (is "
+                             "qp_per_peer the same?)", rank,
+                             peer->greeting.nqueues, peer->nqueues);
+    for (int q = 0; q < peer->nqueues && rc == 0; q++)
+        rc = queue_join(verbs, peer, q);
     if (rc != 0)
         return dtn_fail_sys(err, rc, "verbs: no path from %s (GID %s) to rank "
                             "%d's %s (GID %s): %m (are both on one fabric? "
@@ -125,58 +156,50 @@ int verbs_queue_join(struct verbs *verbs, int rank, struct dtensor_error *err)
                             peer->address.device,
                             verbs_gid_text(&peer->address.gid, there,
                                            sizeof there));
-    peer->in_order = ibv_query_qp_data_in_order(peer->qp, IBV_WR_RDMA_WRITE, 0);
+    peer->plain = ibv_query_qp_data_in_order(peer->queue[0].qp,
+                                             IBV_WR_RDMA_WRITE, 0) != 0;
     peer->ready = true;
     return 0;
 }
 
 /* --------------------------------------------------------------- posting --- */
 
-int verbs_post(struct verbs *verbs, struct verbs_peer *peer, uint64_t to,
-               uint32_t key, const void *from, size_t size,
+int verbs_room(struct verbs *verbs, struct verbs_queue *queue)
+{
+    if (queue->posted - queue->completed > VERBS_DEPTH / 2)
+        verbs_poll(verbs);
+    return VERBS_DEPTH - (int)(queue->posted - queue->completed);
+}
+
+/* A request's id says which queue it is of, and its number's low half. */
+static uint64_t queue_id(const struct verbs *verbs,
+                         const struct verbs_peer *peer, int q, uint64_t number)
+{
+    return number << 32 | (uint64_t)(peer - verbs->peers) << 8 | (uint64_t)q;
+}
+
+int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
+               uint64_t to, uint32_t key, const void *from, size_t size,
                const struct ibv_mr *mr)
 {
+    struct verbs_queue *queue = &peer->queue[q];
     struct ibv_sge sge = { .addr = (uintptr_t)from, .length = (uint32_t)size,
                            .lkey = mr ? mr->lkey : 0 };
     struct ibv_send_wr wr = {
-        .wr_id = (uint64_t)(peer - verbs->peers), .sg_list = &sge,
+        .wr_id = queue_id(verbs, peer, q, queue->posted + 1), .sg_list = &sge,
         .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
         .wr.rdma = { .remote_addr = to, .rkey = key }
     };
     struct ibv_send_wr *bad;
 
-    if (peer->error)
-        return DTENSOR_EPEER;
-    if (peer->posted - peer->completed >= VERBS_DEPTH - 1) {
-        verbs_poll(verbs);
-        if (peer->posted - peer->completed >= VERBS_DEPTH - 1)
-            return DTENSOR_EAGAIN;
-    }
     if (!mr)
         wr.send_flags |= IBV_SEND_INLINE;
-    if (mr || (peer->posted + 1) % VERBS_SIGNALLED_EVERY == 0)
+    if (mr || (queue->posted + 1) % VERBS_SIGNALLED_EVERY == 0)
         wr.send_flags |= IBV_SEND_SIGNALED;
-    if (wr.send_flags & IBV_SEND_SIGNALED)
-        wr.wr_id |= (peer->posted + 1) << 32;
-    if (ibv_post_send(peer->qp, &wr, &bad) != 0)
+    if (ibv_post_send(queue->qp, &wr, &bad) != 0)
         return DTENSOR_ESYS;
-    peer->posted++;
+    queue->posted++;
     return 0;
-}
-
-int verbs_post_mark(struct verbs *verbs, struct verbs_peer *peer)
-{
-    return verbs_post(verbs, peer, peer->greeting.lane,
-                      peer->greeting.lane_key, verbs->stage, 0,
-                      verbs->stage_mr);
-}
-
-/* The high half of a request's id is the low half of its number. */
-static void queue_completed(struct verbs_peer *peer, uint64_t id)
-{
-    uint32_t ahead = (uint32_t)(id >> 32) - (uint32_t)peer->completed;
-
-    peer->completed += ahead;
 }
 
 int verbs_poll(struct verbs *verbs)
@@ -185,10 +208,12 @@ int verbs_poll(struct verbs *verbs)
     int n = ibv_poll_cq(verbs->cq, DTN_COUNT(wc), wc);
 
     for (int i = 0; i < n; i++) {
-        struct verbs_peer *peer = &verbs->peers[(uint32_t)wc[i].wr_id];
+        struct verbs_peer *peer = &verbs->peers[wc[i].wr_id >> 8 & 0xffffff];
+        struct verbs_queue *queue = &peer->queue[wc[i].wr_id & 0xff];
 
         if (wc[i].status == IBV_WC_SUCCESS) {
-            queue_completed(peer, wc[i].wr_id);
+            queue->completed += (uint32_t)(wc[i].wr_id >> 32)
+                              - (uint32_t)queue->completed;
         } else if (!peer->error) {
             peer->error = wc[i].status;       /* the first: flushes follow     */
             peer->vendor_error = wc[i].vendor_err;

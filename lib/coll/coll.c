@@ -93,11 +93,27 @@ static int call_check(const struct dtn_group *group,
     return 0;
 }
 
+/* No plan could be made.  The others may have made theirs and wait: tell them.
+ */
+static int call_give_up(const struct dtn_group *group, int rc,
+                        const struct dtensor_error *why,
+                        struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = group->ctx;
+
+    if (ctx->failure.code == 0 && group->n > 1)
+        dtn_poison(ctx, rc, ctx->self.rank, "%s", why->text);
+    if (err)
+        *err = *why;
+    return rc;
+}
+
 int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
                  const void *in, void *out, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = group->ctx;
     const struct dtn_cached_plan *cached;
+    struct dtensor_error why;
     int rc;
 
     call->n = group->n;
@@ -105,10 +121,11 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
     rc = call_check(group, call, in, out, err);
     if (rc == 0)
         rc = dtn_ctx_check(ctx, err);
-    if (rc == 0)
-        rc = dtn_plans_get(group, call, &cached, err);
     if (rc != 0)
         return rc;
+    rc = dtn_plans_get(group, call, &cached, &why);
+    if (rc != 0)
+        return call_give_up(group, rc, &why, err);
     memcpy(ctx->plan_text, cached->text, sizeof cached->text);
     return dtn_plan_run(cached->plan, in, out, cached->fingerprint, err);
 }

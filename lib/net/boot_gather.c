@@ -241,8 +241,8 @@ void boot_gather_entries(struct dtn_boot *boot, struct boot_link *link,
 
 /* ---------------------------------------------------------------- down --- */
 
-/* Every rank exactly once? */
-static bool gather_complete(const struct dtn_boot *boot)
+/* Every rank exactly once?  Without memory there is no telling. */
+static bool gather_complete(struct dtn_boot *boot)
 {
     const unsigned char *p = boot->gathered.mem;
     size_t left = boot->gathered.size;
@@ -251,6 +251,8 @@ static bool gather_complete(const struct dtn_boot *boot)
     struct boot_entry entry;
     bool good = seen != NULL;
 
+    if (!seen)
+        boot_fail_nomem(boot);
     for (; good && left > 0; n++) {
         good = boot_entry_next(&p, &left, &entry) && entry.rank < world &&
                entry.size <= DTN_BLOB_MAX && !seen[entry.rank];

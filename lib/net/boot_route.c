@@ -183,7 +183,9 @@ static void route_frame(struct dtn_boot *boot, struct boot_route *route,
     }
 }
 
-/* The parent is lost.  When that is not its doing it is told why. */
+/* The parent is lost.  When that is not its doing it is told why; it has read
+ * HELLO by then, so it knows who speaks.
+ */
 static void route_lost(struct dtn_boot *boot, struct boot_route *route,
                        enum frame_got got)
 {
@@ -200,6 +202,8 @@ static void route_lost(struct dtn_boot *boot, struct boot_route *route,
         boot_fail_nofds(boot);
     else
         boot_fail_garbage(boot, rank);
+    if (route->link.state == LINK_GREETING)
+        boot_fail_send(boot, &route->link);
     frame_flush(&route->link.io);
     boot_route_close(route);
     boot_fail_final(boot, &boot->failure);
@@ -215,7 +219,8 @@ static void route_read(struct dtn_boot *boot, struct boot_route *route)
         if (got == FRAME_MORE)
             return;
         if (got != FRAME_READY) {
-            if (route->link.state == LINK_JOINED && route == &boot->up)
+            if (got == FRAME_NOMEM || got == FRAME_NOFDS ||
+                (route->link.state == LINK_JOINED && route == &boot->up))
                 route_lost(boot, route, got);
             else
                 route_again(boot, route);

@@ -105,12 +105,12 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
     world = (size_t)ctx->self.world_size;
     ctx->peers = calloc(world, sizeof *ctx->peers);
     all = calloc(world, sizeof *all);
+    for (size_t r = 0; ctx->peers && r < world; r++)
+        ctx->peers[r].address.fd = -1;
     if (!ctx->peers || !all) {
         free(all);
         return dtn_fail_nomem(err, "init", world * sizeof *all);
     }
-    for (size_t r = 0; r < world; r++)
-        ctx->peers[r].address.fd = -1;
     rc = ctx_count_cpus(ctx, all, err);
     if (rc == 0)
         rc = dtn_wire_open(ctx, all, err);

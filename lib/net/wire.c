@@ -177,7 +177,9 @@ void dtn_wire_close(struct dtensor_ctx *ctx)
             close(ctx->peers[r].address.fd);
 }
 
-/* One try at every peer not yet connected; how many are left, or an error. */
+/* One try at every peer not yet connected; how many are left, and *waiting is
+ * the first of them; or an error, and it is the one to blame.
+ */
 static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
                               int n, int *waiting, struct dtensor_error *err)
 {
@@ -191,11 +193,13 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
             continue;
         rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address, err);
         if (rc == 0)
+            rc = dtn_carry_meet(ctx, ranks[i], err);
+        if (rc == 0)
             peer->connected = true;
-        else if (rc != DTENSOR_EAGAIN)
-            return rc;
-        else if (left++ == 0)
+        else if (rc != DTENSOR_EAGAIN || left++ == 0)
             *waiting = ranks[i];
+        if (rc != 0 && rc != DTENSOR_EAGAIN)
+            return rc;
     }
     return left;
 }
@@ -203,22 +207,20 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
 int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                     struct dtensor_error *err)
 {
+    struct dtensor_error why = { 0 };
     struct dtn_wait wait;
     char name[320];
     int waiting = -1, rc;
 
     /* The peer joins when it makes the same call, however long it computes. */
     dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
-    while ((rc = wire_connect_round(ctx, ranks, n, &waiting, err)) > 0) {
-        rc = dtn_turn(ctx, waiting, &wait);
-        if (rc != 0) {
-            dtn_ctx_check(ctx, err);
-            return rc;
-        }
-    }
-    if (rc < 0)
-        return dtn_poison(ctx, rc, waiting, "cannot connect to %s: %s",
-                          waiting < 0 ? "a peer" : dtn_ctx_rank_name(ctx,
-                          waiting, name, sizeof name), err ? err->text : "");
-    return 0;
+    while ((rc = wire_connect_round(ctx, ranks, n, &waiting, &why)) > 0)
+        if ((rc = dtn_turn(ctx, waiting, &wait)) != 0)
+            return dtn_ctx_check(ctx, err);
+    if (rc == 0)
+        return 0;
+    dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
+               "cannot connect to %s: %s",
+               dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why.text);
+    return dtn_ctx_check(ctx, err);
 }

@@ -1,0 +1,519 @@
+/* test_memory.c - a whole life when the n-th allocation fails, for every n
+ *
+ * A life: join, lay out meshes, make tensors, move them, leave.  The linker
+ * sends malloc() and its kin and the allocations of the arena here (--wrap).
+ * Alone, a rank gets ENOMEM in words, nothing else has changed, and it can do
+ * the same step again and go on: at the end it holds as much memory as if
+ * nothing had happened.  Of two ranks the other is told who ran out.
+ */
+#include "tensor/tensor.h"
+#include "tests/ranks.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+/* ---------------------------------------------------------- allocations --- */
+
+static long countdown = -1;         /* allocations left; -1: no end          */
+static void *live[8192];            /* what was allocated, by hash           */
+static long nlive;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *mem, size_t size);
+char *__real_strdup(const char *text);
+void __real_free(void *mem);
+void *__real_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *mem, size_t size);
+char *__wrap_strdup(const char *text);
+void __wrap_free(void *mem);
+void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
+
+static bool fails(void)
+{
+    return countdown >= 0 && countdown-- == 0;
+}
+
+/* Where `mem` stands in live[], or the first hole after its hash.  Entries are
+ * never moved, so a search goes on until it has seen all.
+ */
+static void **live_find(const void *mem, const void *wanted)
+{
+    size_t at = (uintptr_t)mem / 16 % DTN_COUNT(live);
+
+    for (size_t i = 0; i < DTN_COUNT(live); i++)
+        if (live[(at + i) % DTN_COUNT(live)] == wanted)
+            return &live[(at + i) % DTN_COUNT(live)];
+    return NULL;
+}
+
+static void *live_add(void *mem)
+{
+    void **hole = mem ? live_find(mem, NULL) : NULL;
+
+    if (hole) {
+        *hole = mem;
+        nlive++;
+    }
+    return mem;
+}
+
+/* What the C library allocated by itself is not known here. */
+static void live_remove(void *mem)
+{
+    void **at = mem ? live_find(mem, mem) : NULL;
+
+    if (at) {
+        *at = NULL;
+        nlive--;
+    }
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : live_add(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : live_add(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *mem, size_t size)
+{
+    if (fails())
+        return NULL;
+    live_remove(mem);
+    return live_add(__real_realloc(mem, size));
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : live_add(__real_strdup(text));
+}
+
+void __wrap_free(void *mem)
+{
+    live_remove(mem);
+    __real_free(mem);
+}
+
+void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
+{
+    return fails() ? NULL : __real_dtn_arena_alloc(arena, size);
+}
+
+static int open_fds(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = -3;                     /* ".", ".." and the directory itself    */
+
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* --------------------------------------------------------------- a life --- */
+
+enum { COUNT = 5000, ROWS = 9, COLUMNS = 7 };
+
+enum name {
+    CTX, WORLD, GRID, SLICE, MEM, ROWWISE, COLUMNWISE, TERMS, WHOLE, GIVEN,
+    NAMES
+};
+
+static char untouched;
+
+struct life {
+    const char *path;               /* of the cluster file                   */
+    union made {
+        void *any;
+        struct dtensor_ctx *ctx;
+        const struct dtensor_mesh *mesh;
+        struct dtensor *tensor;
+    } made[NAMES];                  /* &untouched until it is                */
+    struct dtensor_spec spec;
+    float buffer[2][COUNT];
+};
+
+static int step_init(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_init(life->path, &life->made[CTX].ctx, err);
+}
+
+static int step_find(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_mesh_find(life->made[CTX].ctx, "world",
+                             &life->made[WORLD].mesh, err);
+}
+
+static int step_grid(struct life *life, struct dtensor_error *err)
+{
+    const int sizes[] = { 1, dtensor_world_size(life->made[CTX].ctx) };
+
+    return dtensor_mesh_create(life->made[CTX].ctx, 2, sizes, "dp,tp", NULL,
+                               &life->made[GRID].mesh, err);
+}
+
+static int step_slice(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_mesh_slice(life->made[GRID].mesh, "tp",
+                              &life->made[SLICE].mesh, err);
+}
+
+static int step_spec(struct life *life, struct dtensor_error *err)
+{
+    const int64_t shape[] = { ROWS, COLUMNS };
+
+    return dtensor_spec_init(&life->spec, life->made[CTX].ctx, "world", "S(0)",
+                             DTENSOR_F32, 2, shape, err);
+}
+
+static int step_alloc(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_alloc(life->made[CTX].ctx, 1000, &life->made[MEM].any, err);
+}
+
+static int step_arange(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_arange(&life->spec, &life->made[ROWWISE].tensor, err);
+}
+
+static int step_terms(struct life *life, struct dtensor_error *err)
+{
+    struct dtensor_spec spec = life->spec;
+
+    spec.placement[0] = (struct dtensor_placement){ DTENSOR_PARTIAL, 0,
+                                                    DTENSOR_SUM };
+    return dtensor_full(&spec, 8, &life->made[TERMS].tensor, err);
+}
+
+static int allreduce(struct life *life, size_t count,
+                     struct dtensor_error *err)
+{
+    return dtensor_allreduce(life->made[SLICE].mesh, life->buffer[0],
+                             life->buffer[1], count, DTENSOR_F32, DTENSOR_SUM,
+                             err);
+}
+
+static int step_few(struct life *life, struct dtensor_error *err)
+{
+    return allreduce(life, 3, err);
+}
+
+static int step_many(struct life *life, struct dtensor_error *err)
+{
+    return allreduce(life, COUNT, err);
+}
+
+static int step_turn(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_redistribute(life->made[ROWWISE].tensor, "S(1)",
+                                &life->made[COLUMNWISE].tensor, err);
+}
+
+static int step_reduce(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_redistribute(life->made[TERMS].tensor, "R",
+                                &life->made[WHOLE].tensor, err);
+}
+
+static int step_back(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_redistribute_into(life->made[COLUMNWISE].tensor,
+                                     life->made[ROWWISE].tensor, err);
+}
+
+static int step_distribute(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_distribute(&life->spec, life->buffer[0], 0,
+                              &life->made[GIVEN].tensor, err);
+}
+
+static int step_full(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_full_tensor(life->made[ROWWISE].tensor, life->buffer[0],
+                               sizeof(float) * ROWS * COLUMNS, err);
+}
+
+static int step_barrier(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_barrier(life->made[WORLD].mesh, err);
+}
+
+static const struct step {
+    const char *name;
+    int (*run)(struct life *life, struct dtensor_error *err);
+    bool collective;
+} steps[] = {
+    { "init", step_init, true },
+    { "mesh_find", step_find, false },
+    { "mesh_create", step_grid, false },
+    { "mesh_slice", step_slice, false },
+    { "spec_init", step_spec, false },
+    { "alloc", step_alloc, false },
+    { "arange", step_arange, false },
+    { "full", step_terms, false },
+    { "allreduce of 12 bytes", step_few, true },
+    { "allreduce of 20 kB", step_many, true },
+    { "redistribute S(0) to S(1)", step_turn, true },
+    { "redistribute P to R", step_reduce, true },
+    { "redistribute_into", step_back, true },
+    { "distribute", step_distribute, true },
+    { "full_tensor", step_full, true },
+    { "barrier", step_barrier, true },
+};
+enum { NSTEPS = sizeof steps / sizeof steps[0] };
+
+static void life_begin(struct life *life, const char *path)
+{
+    memset(life, 0, sizeof *life);
+    life->path = path;
+    for (int i = 0; i < NAMES; i++)
+        life->made[i].any = &untouched;
+}
+
+static void life_end(struct life *life)
+{
+    for (int i = ROWWISE; i < NAMES; i++)
+        if (life->made[i].any != &untouched)
+            dtensor_destroy(life->made[i].tensor);
+    if (life->made[MEM].any != &untouched)
+        dtensor_free(life->made[CTX].ctx, life->made[MEM].any);
+    if (life->made[CTX].any != &untouched)
+        dtensor_fini(life->made[CTX].ctx);
+}
+
+/* Run one step; on failure nothing may have been made, and it must say so. */
+static int life_step(struct life *life, const struct step *step,
+                     struct dtensor_error *err, const char **wrong)
+{
+    union made before[NAMES];
+    int rc;
+
+    memcpy(before, life->made, sizeof before);
+    memset(err, 0, sizeof *err);
+    err->rank = -1;
+    rc = step->run(life, err);
+    if (rc == 0)
+        return 0;
+    if (memcmp(before, life->made, sizeof before) != 0)
+        *wrong = "an output was written";
+    else if (err->code != rc || !*err->text || strchr(err->text, '\n'))
+        *wrong = "the error was not explained";
+    return rc;
+}
+
+static bool says_memory(const struct dtensor_error *err)
+{
+    return strstr(err->text, "out of memory") ||
+           strstr(err->text, "no room to stage");
+}
+
+/* ---------------------------------------------------------------- alone --- */
+
+struct held {
+    long blocks;
+    size_t arena_bytes;
+};
+
+/* The n-th allocation fails once, and the step is done again.  Returns true
+ * when there were fewer.
+ */
+static bool live_alone(long n, struct held *held, const char **wrong)
+{
+    static struct life life;
+    struct dtensor_error err;
+    bool unused;
+    int rc;
+
+    life_begin(&life, NULL);
+    countdown = n;
+    for (int s = 0; s < NSTEPS && !*wrong; s++) {
+        rc = life_step(&life, &steps[s], &err, wrong);
+        if (rc == 0)
+            continue;
+        if (rc != DTENSOR_ENOMEM || !says_memory(&err) || countdown >= 0)
+            *wrong = "another error";
+        else if (life_step(&life, &steps[s], &err, wrong) != 0)
+            *wrong = "the step cannot be done again";
+        if (*wrong)
+            note("allocation %ld, %s: %s", n, steps[s].name, err.text);
+    }
+    unused = countdown >= 0;
+    countdown = -1;
+    held->blocks = nlive;
+    if (!*wrong)
+        held->arena_bytes = life.made[CTX].ctx->arena.used_bytes;
+    life_end(&life);
+    return unused;
+}
+
+static void test_alone(void)
+{
+    struct held clean, held;
+    const char *wrong = NULL;
+    int fds = open_fds();
+    long n;
+
+    live_alone(1000000, &clean, &wrong);
+    ok(!wrong && nlive == 0 && open_fds() == fds,
+       "a life of one rank leaves no memory and no descriptor behind");
+    for (n = 0; !wrong && !live_alone(n, &held, &wrong); n++) {
+        if (nlive != 0 || open_fds() != fds)
+            wrong = "something is left behind";
+        else if (!wrong && (held.blocks != clean.blocks ||
+                            held.arena_bytes != clean.arena_bytes))
+            wrong = "memory is lost while the context lives";
+        if (wrong)
+            note("allocation %ld: %ld blocks left, %d fds more; %ld blocks "
+                 "and %zu bytes held at the end, otherwise %ld and %zu", n,
+                 nlive, open_fds() - fds, held.blocks, held.arena_bytes,
+                 clean.blocks, clean.arena_bytes);
+    }
+    ok(!wrong && n > 40, "each of %ld allocations may fail: ENOMEM in words, "
+       "nothing lost, and the step can be done again%s%s", n, wrong ? ", but "
+       : "", wrong ? wrong : "");
+}
+
+/* --------------------------------------------------------------- of two --- */
+
+enum { PATIENCE_MS = 1000, PARALLEL = 16, TRIES_MAX = 400 };
+#define SOON_NS INT64_C(2000000000)
+
+/* What two ranks find, in memory they share with the test. */
+struct trial {
+    struct report {
+        int rc, step;
+        struct dtensor_error err;
+        int64_t at_ns;
+        char wrong[64];
+    } report[2];
+    _Atomic bool survivor_done;
+    bool unused;                    /* fewer allocations than that           */
+    int bad;                        /* ranks that crashed or hung            */
+};
+
+struct attempt {
+    struct trial *trial;
+    const char *path;
+    long n;
+};
+
+/* Rank 1 runs out of memory.  Where others wait for it, it stays: that it is
+ * gone must not be all that they are told.
+ */
+static void rank_life(int rank, int nranks, void *arg)
+{
+    static struct life life;
+    const struct attempt *attempt = arg;
+    struct report *report = &attempt->trial->report[rank];
+    const struct timespec tick = { 0, 1000000 };
+    const char *wrong = NULL;
+    int fds = open_fds(), s = 0;
+
+    life_begin(&life, attempt->path);
+    countdown = rank == 1 ? attempt->n : -1;
+    while (s < NSTEPS && report->rc == 0)
+        report->rc = life_step(&life, &steps[s++], &report->err, &wrong);
+    report->step = s - 1;
+    report->at_ns = dtn_now_ns();
+    if (rank == 1) {
+        attempt->trial->unused = countdown >= 0;
+        countdown = -1;
+    } else {
+        atomic_store(&attempt->trial->survivor_done, true);
+    }
+    for (int i = 0; i < 5000 && rank == 1 && steps[s - 1].collective &&
+         report->rc != 0 && !atomic_load(&attempt->trial->survivor_done); i++)
+        nanosleep(&tick, NULL);
+    life_end(&life);
+    if (!wrong && (nlive != 0 || open_fds() != fds))
+        wrong = "something is left behind";
+    snprintf(report->wrong, sizeof report->wrong, "%s", wrong ? wrong : "");
+}
+
+static bool trial_good(const struct trial *t)
+{
+    const struct report *survivor = &t->report[0], *poor = &t->report[1];
+
+    if (t->bad || *survivor->wrong || *poor->wrong)
+        return false;
+    if (poor->rc == 0)              /* enough, or it found another way       */
+        return survivor->rc == 0;
+    return poor->rc == DTENSOR_ENOMEM && says_memory(&poor->err) &&
+           survivor->rc != 0 && survivor->err.rank == 1 &&
+           survivor->at_ns - poor->at_ns < SOON_NS;
+}
+
+static void trial_show(const struct trial *t, long n)
+{
+    note("allocation %ld: %d ranks crashed or hung", n, t->bad);
+    for (int r = 0; r < 2; r++)
+        note("rank %d, %s: %s %s%s%s, %lld ms after rank 1", r,
+             steps[t->report[r].step].name, dtensor_errname(t->report[r].rc),
+             t->report[r].err.text, *t->report[r].wrong ? "; " : "",
+             t->report[r].wrong, (long long)(t->report[r].at_ns -
+                                             t->report[1].at_ns) / 1000000);
+}
+
+/* Most of the time is waiting for a rank that never comes: many at once. */
+static void try_some(struct trial *trials, const char *path, long first)
+{
+    for (long n = first; n < TRIES_MAX; n += PARALLEL) {
+        struct attempt attempt = { &trials[n], path, n };
+
+        trials[n].bad = ranks_run(2, 20, rank_life, &attempt, NULL);
+        if (trials[n].unused || trials[n].bad)
+            return;
+    }
+}
+
+static void test_two(const char *wire)
+{
+    struct trial *trials = mmap(NULL, sizeof *trials * TRIES_MAX,
+                                PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char path[64];
+    long n = 0, bad = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "memory-%d.ini", (int)getpid());
+    file = fopen(path, "w");
+    if (!file || trials == MAP_FAILED)
+        exit(99);
+    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\nhosts = localhost"
+            "\nranks = 2\n[transport]\nintra_node = %s\nconnect_timeout = "
+            "%dms\n", wire, PATIENCE_MS);
+    fclose(file);
+    for (long i = 0; i < PARALLEL; i++) {
+        fflush(stdout);
+        if (fork() == 0) {
+            try_some(trials, path, i);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0)
+        ;
+    remove(path);
+    do {
+        if (!trial_good(&trials[n]) && bad++ < 5)
+            trial_show(&trials[n], n);
+    } while (!trials[n++].unused && n < TRIES_MAX);
+    ok(n > 60 && n < TRIES_MAX && bad == 0, "two ranks over %s: each of %ld "
+       "allocations of rank 1 may fail, and rank 0 is told", wire, n - 1);
+    munmap(trials, sizeof *trials * TRIES_MAX);
+}
+
+int main(void)
+{
+    test_alone();
+    test_two("shm");
+    test_two("tcp");
+    return done();
+}
