@@ -24,7 +24,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define VERBS_MAGIC UINT64_C(0x6474656e76723031)     /* "dtenvr01" */
 
@@ -53,20 +52,6 @@ static bool verbs_reaches(const struct dtn_place *a, const struct dtn_place *b)
     return true;
 }
 
-/* Registered memory is locked memory: better to know now than at a gigabyte. */
-static void verbs_check_memlock(const struct verbs *verbs)
-{
-    char have[32];
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0
-        && limit.rlim_cur != RLIM_INFINITY
-        && limit.rlim_cur < verbs->args.arena->size)
-        dtn_log(verbs->args.log, DTN_LOG_WARN, "verbs: only %s of memory may "
-                "be locked: larger tensors will fail (see ulimit -l)",
-                dtn_format_size(limit.rlim_cur, have, sizeof have));
-}
-
 static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
 {
     struct dtn_arena *arena = verbs->args.arena;
@@ -88,9 +73,8 @@ static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
     verbs->stage_mr = ibv_reg_mr(verbs->memory.pd, verbs->stage,
                                  VERBS_STAGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
     if (!verbs->lanes_mr || !verbs->stage_mr)
-        return dtn_fail_sys(err, errno, "verbs: cannot register %zu bytes on "
-                            "%s: %m (see ulimit -l)",
-                            lanes + VERBS_STAGE_BYTES, verbs->device.name);
+        return verbs_fail_register(&verbs->device, lanes + VERBS_STAGE_BYTES,
+                                   errno, err);
     arena->pinned = true;
     return 0;
 }
@@ -134,7 +118,6 @@ static int verbs_open(const struct dtn_open_args *args,
     }
     for (int r = 0; r < args->nranks; r++)
         verbs->peers[r].lane = &verbs->lanes[r];
-    verbs_check_memlock(verbs);
     *tpp = &verbs->base;
     return 0;
 }

@@ -42,6 +42,7 @@ static int queue_create(struct verbs *verbs, int rank,
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
+        .pkey_index = verbs->device.pkey_index,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE
     };
     struct ibv_qp *qp = queue_make(verbs);
