@@ -121,8 +121,7 @@ static int verbs_open(const struct dtn_open_args *args,
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
     verbs->base.ops = &dtn_verbs_ops;
     verbs->args = *args;
-    rc = verbs_device_open(args->device, args->gid_index, args->log,
-                           &verbs->device, err);
+    rc = verbs_device_open(args, &verbs->device, err);
     if (rc == 0)
         rc = verbs_open_memory(verbs, err);
     if (rc == 0)
@@ -307,7 +306,7 @@ static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
     rc = put_one(verbs, peer, 0, dst, verbs->stage, size, verbs->stage_mr);
     if (rc != 0)
         return rc;
-    verbs->copied_bytes += size;
+    verbs->base.copied_bytes += size;
     verbs->stage_user = peer;
     *done = size;
     return 0;
@@ -476,6 +475,11 @@ static bool signal_room(struct verbs_peer *p)
     return p->sent - p->acked < DTN_QUEUE_DEPTH;
 }
 
+static bool verbs_has_room(struct dtn_transport *tp, int peer)
+{
+    return signal_room(verbs_peer(tp, peer));
+}
+
 static int verbs_signal(struct dtn_transport *tp, int peer,
                         const struct dtn_signal *signal)
 {
@@ -591,6 +595,8 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     int64_t now = dtn_now_ns();
 
     verbs_poll(verbs);
+    if (verbs_events_poll(verbs) != 0)
+        return DTENSOR_ENODEV;
     word = atomic_load_explicit(&p->lane->aborted, memory_order_acquire);
     if (word & VERBS_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
@@ -631,6 +637,8 @@ static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
     *buf = '\0';
     if (verbs->peers[peer].error)
         verbs_words(verbs, peer, buf, size);
+    else
+        verbs_events_words(&verbs->device, buf, size);
 }
 
 const struct dtn_transport_ops dtn_verbs_ops = {
@@ -646,6 +654,7 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .put = verbs_put,
     .flush = verbs_flush,
     .signal = verbs_signal,
+    .room = verbs_has_room,
     .peek = verbs_peek,
     .consume = verbs_consume,
     .progress = verbs_progress,

@@ -313,6 +313,7 @@ struct bench_result {
     struct stats time_us;
     double algbw, busbw, bound;   /* GB/s                                     */
     uint64_t wrong;
+    uint64_t copied_bytes;        /* by all CPUs in all timed calls            */
     char plan[200];
 };
 
@@ -357,6 +358,7 @@ void facts_fini(struct facts *facts);
 /* What ends a report. */
 struct summary {
     uint64_t wrong;
+    uint64_t copied_bytes;
     double average_busbw;         /* GB/s, over the rows that move bytes      */
     double elapsed_s;
     double startup_ms;            /* below 0: not asked for                   */

@@ -82,6 +82,7 @@ static int run_measure(struct run *run, struct bench_job *job,
         return rc;
     report_row(&run->report, &result);
     run->summary.wrong += result.wrong;
+    run->summary.copied_bytes += result.copied_bytes;
     if (job->incoming_bytes > 0) {
         run->nmoving++;
         run->summary.average_busbw +=

@@ -49,7 +49,8 @@ static int report_start(struct report *r, const struct facts *facts,
 
 static void report_abandon(struct report *r)
 {
-    const struct summary none = { 0, 0, 0, -1, "not started" };
+    const struct summary none = { .startup_ms = -1,
+                                  .error = "not started" };
 
     for (int i = 0; i < r->nout; i++) {
         if (r->out[i].state)

@@ -136,6 +136,10 @@ static int table_close(void *state, const struct summary *summary)
         fprintf(t->stream, "# wrong results %llu   average busbw %.2f GB/s   "
                 "elapsed %.1f s\n", (unsigned long long)summary->wrong,
                 summary->average_busbw, summary->elapsed_s);
+    if (t->comments)
+        fprintf(t->stream, "# copied    %llu bytes by the CPUs of all ranks on "
+                "their way in the calls; 0 is zero copy\n",
+                (unsigned long long)summary->copied_bytes);
     free(t);
     return 0;
 }
