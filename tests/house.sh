@@ -55,7 +55,7 @@ is "nothing is left to be done in the sources' own words" \
 
 if command -v shellcheck >/dev/null; then
     is "shellcheck has nothing to say of our scripts" "$(
-        for script in bootstrap .ci/run conf/*.sbatch tests/*.sh tests/in-ns \
+        for script in bootstrap .ci/run conf/*.sbatch tests/*.sh tests/*/*.sh tests/in-ns \
             tests/slurm-here tests/tally; do
             [ ! -e "$script" ] || shellcheck -f gcc "$script"
         done)" ""
