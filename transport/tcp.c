@@ -544,6 +544,8 @@ static int tcp_health(struct dtn_transport *tp, int peer, int *culprit,
     struct tcp *tcp = tcp_of(tp);
     struct tcp_peer *p = tcp->peers[peer];
 
+    if (!p)
+        return 0;
     if (p->state == TCP_UP)
         tcp_stream_receive(tcp, p);
     else if (p->state == TCP_NEW && p->fd < 0 && tcp_probe_refused(p))
