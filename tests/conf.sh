@@ -168,7 +168,8 @@ Try 'dtensor-conf --help'|"
 run --help
 ok "$status" "--help is no error"
 is "and fits in 80 columns" "$(grep -cE '.{80}' out)" 0
-for word in $(grep -oE '^  -., --[a-z]+' out | sed 's/.*--//'); do
+words=$(grep -oE '^  -., --[a-z]+' out | sed 's/.*--//')
+for word in $words; do
     grep -q "Fl -$word" "$top_srcdir/man/dtensor-conf.1" ||
         grep -qF "\\-$word" "$top_srcdir/man/dtensor-conf.1"
     ok $? "--$word is in the manual"

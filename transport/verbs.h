@@ -8,6 +8,7 @@
  * verbs_meet.c    two ranks meet: queue pair numbers by datagram
  * verbs_queue.c   queue pairs, posting, completions
  * verbs_words.c   completion statuses as words
+ * verbs_signal.c  lines, their room, and what orders them behind puts
  * verbs.c         the table
  */
 #ifndef DTN_VERBS_H
@@ -220,6 +221,17 @@ struct verbs {
     struct verbs_peer peers[];    /* [nranks]                                  */
 };
 
+static inline struct verbs *verbs_of(const struct dtn_transport *tp)
+{
+    return (struct verbs *)tp;
+}
+
+static inline struct verbs_peer *verbs_peer(const struct dtn_transport *tp,
+                                            int peer)
+{
+    return &verbs_of(tp)->peers[peer];
+}
+
 /* Datagrams: set up, keep meeting `peer` until both sides are joined (0, or
  * EAGAIN), answer whoever greets.
  */
@@ -244,6 +256,21 @@ int verbs_room(struct verbs *verbs, struct verbs_queue *queue);
 int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                uint64_t to, uint32_t key, const void *from, size_t size,
                const struct ibv_mr *mr);
+
+/* Write from our lane to the same peer's lane for us.  EAGAIN: no room. */
+int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
+                     size_t offset, const void *from, size_t size);
+
+/* Entries of the table that deal with signals. */
+bool verbs_has_room(struct dtn_transport *tp, int peer);
+int verbs_signal(struct dtn_transport *tp, int peer,
+                 const struct dtn_signal *signal);
+const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer);
+void verbs_consume(struct dtn_transport *tp, int peer);
+
+/* Tell the peer how many of its signals were read, once `least` are new. */
+void verbs_acknowledge(struct verbs *verbs, struct verbs_peer *p,
+                       uint64_t least);
 
 /* Take completions. */
 int verbs_poll(struct verbs *verbs);

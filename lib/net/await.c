@@ -52,8 +52,9 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                           "this rank waited for it: %s (see its output)", name,
                           why);
     if (health != DTENSOR_EABORT)            /* this rank's own failure      */
-        return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: %s",
-                          name, dtensor_errname(health));
+        return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
+                          "%s%s%s", name, dtensor_errname(health),
+                          *why ? ": " : "", why);
     if (culprit < 0 || culprit >= ctx->self.world_size || culprit == peer)
         return dtn_poison(ctx, DTENSOR_EABORT, peer, "%s failed with %s (see "
                           "its message)", name, dtensor_errname(code));

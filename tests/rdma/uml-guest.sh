@@ -4,7 +4,7 @@
 # Guest N is rank N - 1 and host nodeN.  A job is one rank in each; its output
 # is NAME.N and its exit status NAME.rc.N, in $OUT, where both guests read what
 # both wrote.  Guest 1 makes the claims.
-# shellcheck disable=SC2154 # what env sets
+# shellcheck disable=SC1091 # made at run time
 . "$OUT/env"
 . "$top_srcdir/tests/tap.sh"
 me=$GUEST_ID other=$((3 - GUEST_ID))
