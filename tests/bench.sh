@@ -200,11 +200,22 @@ if [ -x "$top_builddir/dtensor-run" ]; then
     timeout 60 "$top_builddir/dtensor-run" -n 5 -C "$tmp/pairs.ini" sh -c '
         [ "$DTN_RANK" = 2 ] && export DTN_FAULT=delay_us=5000
         exec "$0" -q --check-fabric -n 3 -w 0' "$bench" >"$tmp/out" 2>"$tmp/err"
-    is "a rank that is late with all it sends is found, over tcp" \
-        "$? $(grep -cE '^ranks ([01]-2|2-[34]) \(localhost-localhost\): [0-9.]+ us, median ' "$tmp/out")" \
-        "0 4"
-    is "... and named" "$(grep -c '^rank 2 (localhost): in most of its pairs the latency is an outlier$' \
-        "$tmp/out")" 1
+    is "a rank that is 5 ms late with all it sends is so in all its pairs" \
+        "$? $(awk '$1 == 2 { for (i = 2; i < 7; i++) n += $i + 0 >= 5000; exit }
+            END { print n + 0 }' "$tmp/out")" "0 4"
+    # On a busy machine all are late.
+    late=$(awk '/^# bandwidth/ { exit } $1 ~ /^[0134]$/ && NF == 7 {
+        for (i = 2; i < 7; i++) n += i != 4 && $i + 0 >= 2000 }
+        END { print n + 0 }' "$tmp/out")
+    if [ "$late" -le 2 ]; then
+        is "... an outlier in each, over tcp" "$(grep -cE \
+            '^ranks ([01]-2|2-[34]) \(localhost-localhost\): [0-9.]+ us, median ' \
+            "$tmp/out")" 4
+        is "... and named" "$(grep -c '^rank 2 (localhost): in most of its pairs the latency is an outlier$' \
+            "$tmp/out")" 1
+    else
+        skip_test "... an outlier in each" "this machine is too busy"
+    fi
 fi
 
 # -------------------------------------------------------- files for others ---
