@@ -428,7 +428,8 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     if (rc != 0)
         rc = dtn_poison(run.ctx, rc, run.ctx->self.rank, "no room to stage "
                         "%zu bytes of memory that peers cannot reach (use "
-                        "dtensor_alloc)", plan->sched.bytes[DTN_OUT]);
+                        "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
+                        "warn says why)", plan->sched.bytes[DTN_OUT]);
     else
         rc = run_steps(&run);
     run_unregister(&run);
