@@ -7,7 +7,7 @@
 # and its median; the table has the median of each over TIMES runs.  On a busy
 # machine only the best ones mean something.
 . "$top_srcdir/tests/rdma/inside.sh"
-times=${1:-5}
+times=${1:-3}
 cluster two.ini 2
 
 # perftest SCALE BEST MEDIAN PROGRAM ARGUMENT...: columns of its one row
