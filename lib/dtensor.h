@@ -157,6 +157,14 @@ const char *dtensor_launcher(const struct dtensor_ctx *ctx);
  */
 const char *dtensor_last_plan(const struct dtensor_ctx *ctx);
 
+/* Bytes that this rank's CPU has copied, ever, on their way from the caller's
+ * memory to a peer or from one: packed, unpacked, or staged where peers or the
+ * device reach.  0 is zero copy.  The transfer itself does not count (a load
+ * or store through shared memory, a write to a socket), nor does the part of a
+ * result that is the rank's own.
+ */
+uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx);
+
 /* Take `size` bytes of zeroed memory, 64-byte aligned, that peers reach
  * without a copy.  Collectives work on any memory; on this they are faster.
  *
@@ -497,6 +505,29 @@ int dtensor_cluster_show(const struct dtensor_cluster *cluster,
                          struct dtensor_error *err);
 
 void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
+
+/* ------------------------------------------------------------- devices --- */
+
+/* Write the RDMA devices of this machine to `stream`: ports, state, rate, MTU,
+ * GIDs, and how much memory may be locked.  That there are none is written too,
+ * and no error.
+ *
+ * Collective: no.   Blocks: no.   Errors: ESYS, ENOMEM
+ */
+int dtensor_devices_show(FILE *stream, struct dtensor_error *err);
+
+/* The same of every rank of a job, and which device each would use and why:
+ * rank 0 writes one table to its `stream`, with marks where a rank is unfit
+ * for rc or differs from most, and a line for each mark.  Needs no RDMA to
+ * work: ranks meet as in dtensor_init(), whose `path` this is, and part again.
+ * *unfitp, the same on all ranks: how many cannot do the rc the file asks for;
+ * 0 when it asks for none.
+ *
+ * Collective: yes - every rank of the world.   Blocks: as dtensor_init().
+ * Errors: those of dtensor_init(), ENODEV excepted
+ */
+int dtensor_fabric_show(const char *path, FILE *stream, int *unfitp,
+                        struct dtensor_error *err);
 
 #ifdef __cplusplus
 }

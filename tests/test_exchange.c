@@ -26,6 +26,7 @@ static struct world {
     int n;
     bool neutral;
     int scale;
+    size_t row_bytes;
     bool mapped[RANKS][RANKS];
     struct want want[RANKS][ROWS * COLS];
     int nreceived[RANKS];
@@ -78,7 +79,8 @@ static int world_emit(size_t in_count, size_t out_count)
             .name = "exchange", .n = world.n, .me = r, .dtype = DTENSOR_I32,
             .redop = DTENSOR_SUM, .in_count = in_count,
             .out_count = out_count, .neutral = world.neutral,
-            .scale = world.scale, .nreceived = world.nreceived[r],
+            .scale = world.scale, .row_bytes = world.row_bytes,
+            .nreceived = world.nreceived[r],
             .received = world.received[r], .nsent = world.nsent[r],
             .sent = world.sent[r]
         };
@@ -160,6 +162,7 @@ static void world_random(uint64_t *rng)
     how = rand_below(rng, 4);
     world.neutral = rand_below(rng, 3) == 0;
     world.scale = rand_below(rng, 3) == 0 ? 2 + rand_below(rng, 4) : 0;
+    world.row_bytes = (size_t[]){ 0, 4, 8, 20 }[rand_below(rng, 4)];
     for (int r = 0; r < world.n; r++)
         for (int q = 0; q <= r; q++)
             world.mapped[r][q] = world.mapped[q][r] = r == q || how == 1
@@ -244,9 +247,10 @@ static void test_mutations(uint64_t seed)
 /* ----------------------------------------------------------------- golden */
 
 /* The example at the head of exchange.c: 4 x 4 from rows to columns. */
-static void rows_to_columns(bool mapped)
+static void rows_to_columns(bool mapped, size_t row_bytes)
 {
     world_clear(2);
+    world.row_bytes = row_bytes;
     for (int r = 0; r < 2; r++)
         for (int s = 0; s < 2; s++) {
             struct dtn_piece piece = {
@@ -280,7 +284,7 @@ static bool prints(const struct dtn_sched *sched, const char *golden)
 
 static void test_golden(void)
 {
-    rows_to_columns(true);
+    rows_to_columns(true, 8);
     ok(prints(&world.scheds[0],
        "exchange: rank 0 of 2, i32 sum, IN* 32 OUT 32 TMP 0\n"
        "  0 signal  -> 1  READY\n"
@@ -290,7 +294,18 @@ static void test_golden(void)
        "  4 signal  -> 1  DONE\n"
        "  5 wait    <- 1  DONE\n"), "rows to columns, mapped: each box is "
        "loaded straight into place");
-    rows_to_columns(false);
+    rows_to_columns(false, 8);
+    ok(prints(&world.scheds[0],
+       "exchange: rank 0 of 2, i32 sum, IN 32 OUT* 32 TMP 0\n"
+       "  0 signal  -> 1  READY\n"
+       "  1 wait    <- 1  READY\n"
+       "  2 put     -> 1  OUT+0 <- IN+8  box 2x2 (2,1) <- (4,1)\n"
+       "  3 signal  -> 1  DATA\n"
+       "  4 copy    OUT+0 <- IN+0  box 2x2 (2,1) <- (4,1)\n"
+       "  5 wait    <- 1  DATA\n"
+       "  6 flush   -> 1\n"), "not mapped: its rows are put straight into "
+       "place");
+    rows_to_columns(false, 12);
     ok(prints(&world.scheds[0],
        "exchange: rank 0 of 2, i32 sum, IN 32 OUT* 32 TMP 16\n"
        "  0 signal  -> 1  READY\n"
@@ -300,8 +315,8 @@ static void test_golden(void)
        "  4 signal  -> 1  DATA\n"
        "  5 copy    OUT+0 <- IN+0  box 2x2 (2,1) <- (4,1)\n"
        "  6 wait    <- 1  DATA\n"
-       "  7 flush   -> 1\n"), "not mapped: packed, and put straight into "
-       "place where it lies flat");
+       "  7 flush   -> 1\n"), "rows too short to be put by themselves are "
+       "packed, and put straight into place where that is flat");
 }
 
 /* Only rank 0 to rank 1. */

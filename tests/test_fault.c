@@ -37,7 +37,7 @@ static const struct dtn_transport_ops count_ops = {
     .name = "count", .put = count_put, .signal = count_signal,
     .connect = count_connect, .close = count_close
 };
-static struct dtn_transport counter = { &count_ops };
+static struct dtn_transport counter = { .ops = &count_ops };
 
 static struct dtn_transport *wrapped(const char *text)
 {

@@ -46,6 +46,7 @@ static void build(struct dtn_sched *sched)
     dtn_sched_fold(sched, at(1, DTN_OUT, 0), at(1, DTN_TMP, 0), 64);
     dtn_sched_neutral(sched, at(1, DTN_OUT, 32), 32);
     dtn_sched_scale(sched, at(1, DTN_OUT, 0), 64);
+    dtn_sched_put_box(sched, 0, at(0, DTN_OUT, 32), at(1, DTN_IN, 4), &box);
     dtn_sched_signal(sched, 2, DTN_TAG_DONE);
 }
 
@@ -66,7 +67,8 @@ static const char golden[] =
     " 12 fold    OUT+0 <- TMP+0  3 slots of 64 bytes\n"
     " 13 neutral OUT+32  32 bytes\n"
     " 14 scale   OUT+0  64 bytes\n"
-    " 15 signal  -> 2  DONE\n";
+    " 15 put     -> 0  OUT+32 <- IN+4  box 3x4 (8,1) <- (4,1)\n"
+    " 16 signal  -> 2  DONE\n";
 
 static void test_print(void)
 {
@@ -95,6 +97,7 @@ static void test_build(void)
     dtn_sched_put(&sched, 1, at(1, DTN_OUT, 0), at(0, DTN_IN, 0), 0);
     dtn_sched_copy(&sched, at(0, DTN_OUT, 0), at(1, DTN_IN, 0), 0);
     dtn_sched_copy_box(&sched, at(0, DTN_OUT, 0), at(1, DTN_IN, 0), &none);
+    dtn_sched_put_box(&sched, 1, at(1, DTN_OUT, 0), at(0, DTN_IN, 0), &none);
     dtn_sched_fold(&sched, at(0, DTN_OUT, 0), at(-1, DTN_IN, 0), 0);
     dtn_sched_scale(&sched, at(0, DTN_OUT, 0), 0);
     dtn_sched_neutral(&sched, at(0, DTN_OUT, 0), 0);

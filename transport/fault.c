@@ -160,6 +160,7 @@ static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 {
     struct fault *fault = fault_of(tp);
     bool again = fault_again(fault);
+    int rc;
 
     fault->puts++;
     if (fault->puts == fault->plan.fail_put)
@@ -170,7 +171,9 @@ static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     }
     if (again)
         return DTENSOR_EAGAIN;
-    return fault->inner->ops->put(fault->inner, peer, dst, src, size, done);
+    rc = fault->inner->ops->put(fault->inner, peer, dst, src, size, done);
+    tp->copied_bytes = fault->inner->copied_bytes;
+    return rc;
 }
 
 static int fault_signal(struct dtn_transport *tp, int peer,
@@ -264,6 +267,13 @@ static int fault_flush(struct dtn_transport *tp, int peer)
     return inner->ops->flush(inner, peer);
 }
 
+static bool fault_room(struct dtn_transport *tp, int peer)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->room(inner, peer);
+}
+
 static const struct dtn_signal *fault_peek(struct dtn_transport *tp, int peer)
 {
     struct dtn_transport *inner = fault_of(tp)->inner;
@@ -321,6 +331,7 @@ static const struct dtn_transport_ops fault_ops = {
     .put = fault_put,
     .flush = fault_flush,
     .signal = fault_signal,
+    .room = fault_room,
     .peek = fault_peek,
     .consume = fault_consume,
     .progress = fault_progress,

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #define DTN_PAYLOAD_MAX 48        /* bytes of payload in a signal              */
+#define DTN_CARRY_MAX 4096        /* bytes that may go beside one: see net.h   */
 #define DTN_QUEUE_DEPTH 16        /* signals a peer may be behind              */
 #define DTN_BLOB_MAX 1024         /* bytes of an address                       */
 
@@ -39,7 +40,7 @@ struct dtn_signal {
     _Alignas(DTN_CACHE_LINE) unsigned char payload[DTN_PAYLOAD_MAX];
     uint32_t fingerprint;         /* of the call it belongs to                 */
     uint16_t tag;                 /* what it says: enum dtn_tag of coll.h      */
-    uint16_t len;                 /* bytes of payload                          */
+    uint16_t len;                 /* bytes of payload, here or beside it       */
     _Atomic uint64_t seq;         /* set by the transport                      */
 };
 #define DTN_SIGNAL_BODY offsetof(struct dtn_signal, seq)   /* all before it   */
@@ -115,6 +116,7 @@ struct dtn_open_args {
 /* An open transport: each implementation's own struct begins with this. */
 struct dtn_transport {
     const struct dtn_transport_ops *ops;
+    uint64_t copied_bytes;        /* by this CPU on their way to a peer: staged*/
 };
 
 /* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after
@@ -175,7 +177,9 @@ struct dtn_transport_ops {
     int (*put)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                const void *src, size_t size, size_t *done);
 
-    /* 0: the sources of all earlier puts to this peer may be reused. */
+    /* 0: the sources of all earlier puts to this peer may be reused; also
+     * when it has received them, finished and left since.
+     */
     int (*flush)(struct dtn_transport *tp, int peer);
 
     /* Append a signal (seq is filled in here) to the peer's queue, after the
@@ -183,6 +187,11 @@ struct dtn_transport_ops {
      */
     int (*signal)(struct dtn_transport *tp, int peer,
                   const struct dtn_signal *signal);
+
+    /* Would signal() take one now?  Then the peer has consumed the one that was
+     * sent DTN_QUEUE_DEPTH before it, and what goes with it may be put.
+     */
+    bool (*room)(struct dtn_transport *tp, int peer);
 
     /* The oldest signal from this peer that was not consumed, or NULL.  Valid
      * until consume().  The bytes put before it may be read once it is seen.

@@ -162,6 +162,23 @@ void dtn_box_coalesce(struct dtn_box *box);
 
 int64_t dtn_box_count(const struct dtn_box *box);
 
+/* Take the last dimension off a coalesced box if its elements are neighbours
+ * on both sides, and return how many they are; else 1.  What is left are the
+ * places where these runs begin.
+ */
+size_t dtn_box_take_run(struct dtn_box *box);
+
+/* An odometer over a box, row-major, in the unit of its strides: begin with
+ * all 0.  next() is false when there was no further place.
+ */
+struct dtn_walk {
+    const struct dtn_box *box;
+    int64_t index[DTENSOR_MAX_DIMS];
+    int64_t dst;
+    int64_t src;
+};
+bool dtn_walk_next(struct dtn_walk *walk);
+
 /* Copy the box of `elem_bytes`-byte elements; dst and src are its first. */
 void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
                   const void *src);

@@ -186,10 +186,7 @@ static void box_to_bytes(struct dtn_box *box, size_t elem_bytes)
     }
 }
 
-/* Elements along the last dimension, taken off the box, if they are neighbours
- * on both sides; else 1.
- */
-static size_t box_take_run(struct dtn_box *box)
+size_t dtn_box_take_run(struct dtn_box *box)
 {
     const int last = box->ndim - 1;
 
@@ -241,27 +238,18 @@ static struct plane box_take_plane(struct dtn_box *box, size_t bytes)
     return p;
 }
 
-/* An odometer over a box whose strides are in bytes. */
-struct walk {
-    const struct dtn_box *box;
-    int64_t index[DTENSOR_MAX_DIMS];
-    char *dst;
-    const char *src;
-};
-
-/* To the next element; false when that was the last. */
-static bool walk_next(struct walk *w)
+bool dtn_walk_next(struct dtn_walk *walk)
 {
-    const struct dtn_box *box = w->box;
+    const struct dtn_box *box = walk->box;
 
     for (int d = box->ndim - 1; d >= 0; d--) {
-        w->dst += box->dst_stride[d];
-        w->src += box->src_stride[d];
-        if (++w->index[d] < box->size[d])
+        walk->dst += box->dst_stride[d];
+        walk->src += box->src_stride[d];
+        if (++walk->index[d] < box->size[d])
             return true;
-        w->dst -= box->size[d] * box->dst_stride[d];
-        w->src -= box->size[d] * box->src_stride[d];
-        w->index[d] = 0;
+        walk->dst -= box->size[d] * box->dst_stride[d];
+        walk->src -= box->size[d] * box->src_stride[d];
+        walk->index[d] = 0;
     }
     return false;
 }
@@ -270,7 +258,7 @@ void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
                   const void *src)
 {
     struct dtn_box outer = *box;
-    struct walk walk = { .box = &outer, .dst = dst, .src = src };
+    struct dtn_walk walk = { .box = &outer };
     struct plane plane;
     plane_f *copy;
     size_t bytes;
@@ -278,13 +266,13 @@ void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
     if (box_empty(box))
         return;
     dtn_box_coalesce(&outer);
-    bytes = elem_bytes * box_take_run(&outer);
+    bytes = elem_bytes * dtn_box_take_run(&outer);
     box_to_bytes(&outer, elem_bytes);
     plane = box_take_plane(&outer, bytes);
     copy = plane_find(bytes);
     do
-        copy(&plane, walk.dst, walk.src);
-    while (walk_next(&walk));
+        copy(&plane, (char *)dst + walk.dst, (const char *)src + walk.src);
+    while (dtn_walk_next(&walk));
 }
 
 /* ------------------------------------------------------------- reduce --- */
@@ -372,22 +360,24 @@ void dtn_box_reduce(const struct dtn_box *box, enum dtensor_dtype dtype,
 {
     const size_t size = dtensor_dtype_size(dtype);
     struct dtn_box outer = *box, inner;
-    struct walk walk = { .box = &outer, .dst = dst, .src = src };
+    struct dtn_walk walk = { .box = &outer };
+    char *to = dst;
+    const char *from = src;
     size_t run;
 
     if (box_empty(box))
         return;
     dtn_box_coalesce(&outer);
     if (box_has_rows(&outer, size)) {
-        run = box_take_run(&outer);
+        run = dtn_box_take_run(&outer);
         box_to_bytes(&outer, size);
         do
-            reduce_row(dtype, op, walk.dst, walk.src, run);
-        while (walk_next(&walk));
+            reduce_row(dtype, op, to + walk.dst, from + walk.src, run);
+        while (dtn_walk_next(&walk));
         return;
     }
     box_split(&outer, size, &inner);
     do
-        reduce_parts(&inner, dtype, op, walk.dst, walk.src);
-    while (walk_next(&walk));
+        reduce_parts(&inner, dtype, op, to + walk.dst, from + walk.src);
+    while (dtn_walk_next(&walk));
 }

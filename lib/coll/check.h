@@ -87,7 +87,7 @@ struct dtn_check_signal {
 struct dtn_check_put {
     struct dtn_spot dst;
     struct dtn_spot src;
-    int64_t count;
+    struct dtn_box box;
 };
 
 /* From one rank to another. */

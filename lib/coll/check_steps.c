@@ -44,7 +44,10 @@ static int check_form(struct dtn_checker *check, int me,
         || !span_whole(check, step->dst) || !span_whole(check, step->src))
         return dtn_check_fail(check, me,
                               "not whole elements of a rank's space");
-    if (step->op == DTN_OP_FLUSH || (to_peer && step->bytes == 0))
+    if (step->box >= check->scheds[me].nboxes)
+        return dtn_check_fail(check, me, "there is no box %d", step->box);
+    if (step->op == DTN_OP_FLUSH
+        || (to_peer && step->bytes == 0 && step->box < 0))
         return 0;
     if (step->op != DTN_OP_SIGNAL && step->dst.rank != writes)
         return dtn_check_fail(check, me, "writes to rank %d", step->dst.rank);
@@ -54,9 +57,9 @@ static int check_form(struct dtn_checker *check, int me,
     if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
         && step->src.rank < 0)
         return dtn_check_fail(check, me, "has no source rank");
-    if (to_peer && step->op != DTN_OP_PUT && step->bytes > DTN_PAYLOAD_MAX)
+    if (to_peer && step->op != DTN_OP_PUT && step->bytes > DTN_CARRY_MAX)
         return dtn_check_fail(check, me, "more than %d bytes in a signal",
-                          DTN_PAYLOAD_MAX);
+                          DTN_CARRY_MAX);
     return 0;
 }
 
@@ -82,38 +85,14 @@ static int check_cells_said(struct dtn_checker *check, int me, bool good)
 
 /* ------------------------------------------------------------ local steps */
 
-/* A box as two lists of element offsets, row-major. */
-struct walk {
-    const struct dtn_box *box;
-    int64_t at[DTENSOR_MAX_DIMS];
-    int64_t left;
-    int64_t dst;
-    int64_t src;
-};
-
-static void walk_next(struct walk *walk)
+/* What a step moves: its box, or a line of `bytes`. */
+static struct dtn_box step_box(const struct dtn_checker *check, int me,
+                               const struct dtn_step *step)
 {
-    const struct dtn_box *box = walk->box;
-
-    walk->left--;
-    for (int d = box->ndim - 1; d >= 0; d--) {
-        walk->dst += box->dst_stride[d];
-        walk->src += box->src_stride[d];
-        if (++walk->at[d] < box->size[d])
-            return;
-        walk->dst -= box->size[d] * box->dst_stride[d];
-        walk->src -= box->size[d] * box->src_stride[d];
-        walk->at[d] = 0;
-    }
-}
-
-static int64_t box_count(const struct dtn_box *box)
-{
-    int64_t count = 1;
-
-    for (int d = 0; d < box->ndim; d++)
-        count *= box->size[d];
-    return count;
+    if (step->box >= 0)
+        return check->scheds[me].boxes[step->box];
+    return (struct dtn_box){ 1, { dtn_check_count(check, step->bytes) },
+                             { 1 }, { 1 } };
 }
 
 /* The same bytes (*same), apart, or overlapping, which is refused. */
@@ -152,26 +131,23 @@ static bool check_move_one(struct dtn_checker *check, int me, bool reduce,
 static int step_move(struct dtn_checker *check, int me,
                      const struct dtn_step *step)
 {
-    int64_t count = dtn_check_count(check, step->bytes);
-    struct dtn_box line = { 1, { count }, { 1 }, { 1 } };
-    const struct dtn_box *box = step->box < 0
-                              ? &line : &check->scheds[me].boxes[step->box];
-    struct walk walk = { .box = box, .left = box_count(box) };
+    struct dtn_box box = step_box(check, me, step);
+    struct dtn_walk walk = { .box = &box };
     struct dtn_spot dst = check_spot(check, step->dst), to = dst;
     struct dtn_spot src = check_spot(check, step->src), from = src;
     bool reduce = step->op == DTN_OP_REDUCE, same = false;
     int rc = check_remote(check, me, src.rank);
 
     if (rc == 0 && step->box < 0)
-        rc = check_overlap(check, me, dst, src, count, &same);
-    if (rc != 0 || (same && !reduce))
+        rc = check_overlap(check, me, dst, src, box.size[0], &same);
+    if (rc != 0 || (same && !reduce) || dtn_box_count(&box) == 0)
         return rc;
-    for (; walk.left > 0; walk_next(&walk)) {
+    do {
         to.index = dst.index + walk.dst;
         from.index = src.index + walk.src;
         if (!check_move_one(check, me, reduce, to, from))
             return check_cells_said(check, me, false);
-    }
+    } while (dtn_walk_next(&walk));
     return 0;
 }
 
@@ -275,36 +251,55 @@ static int pair_push(struct dtn_checker *check, struct dtn_check_pair *pair,
     return 0;
 }
 
+/* Both ends of a put, element by element. */
+static void put_at(const struct dtn_check_put *put, const struct dtn_walk *walk,
+                   struct dtn_spot *dst, struct dtn_spot *src)
+{
+    *dst = put->dst;
+    *src = put->src;
+    dst->index += walk->dst;
+    src->index += walk->src;
+}
+
 static int step_put(struct dtn_checker *check, int me,
                     const struct dtn_step *step)
 {
     struct dtn_check_put put = { check_spot(check, step->dst),
                                  check_spot(check, step->src),
-                                 dtn_check_count(check, step->bytes) };
+                                 step_box(check, me, step) };
+    struct dtn_walk walk = { .box = &put.box };
     struct dtn_actor actor = dtn_check_actor(check, me);
+    struct dtn_spot dst, src;
     int rc = check_remote(check, me, step->peer);
 
+    if (rc == 0 && dtn_box_count(&put.box) == 0)
+        return 0;
     if (rc == 0)
         rc = pair_push(check, dtn_check_pair(check, me, step->peer), &put);
-    for (int64_t i = 0; rc == 0 && i < put.count; i++) {
-        if (!dtn_cells_launch(&check->cells, actor, put.dst, put.src))
-            rc = check_cells_said(check, me, false);
-        put.dst.index++;
-        put.src.index++;
-    }
-    return rc;
+    if (rc != 0)
+        return rc;
+    do {
+        put_at(&put, &walk, &dst, &src);
+        if (!dtn_cells_launch(&check->cells, actor, dst, src))
+            return check_cells_said(check, me, false);
+    } while (dtn_walk_next(&walk));
+    return 0;
 }
 
 static int step_flush(struct dtn_checker *check, int me,
                       const struct dtn_step *step)
 {
     struct dtn_check_pair *pair = dtn_check_pair(check, me, step->peer);
+    struct dtn_spot dst, src;
 
     for (; pair->nflushed < pair->nputs; pair->nflushed++) {
-        struct dtn_check_put put = pair->puts[pair->nflushed];
+        const struct dtn_check_put *put = &pair->puts[pair->nflushed];
+        struct dtn_walk walk = { .box = &put->box };
 
-        for (int64_t i = 0; i < put.count; i++, put.src.index++)
-            dtn_cells_free(&check->cells, dtn_check_actor(check, me), put.src);
+        do {
+            put_at(put, &walk, &dst, &src);
+            dtn_cells_free(&check->cells, dtn_check_actor(check, me), src);
+        } while (dtn_walk_next(&walk));
     }
     return 0;
 }
@@ -368,15 +363,19 @@ static void signal_learn(struct dtn_checker *check, int me,
                          const struct dtn_check_signal *sig)
 {
     uint32_t *clock = check->ranks[me].clock;
+    struct dtn_spot dst, src;
 
     for (int q = 0; q < check->n; q++)
         if (sig->clock[q] > clock[q])
             clock[q] = sig->clock[q];
     for (; pair->nlanded < sig->nputs; pair->nlanded++) {
-        struct dtn_check_put put = pair->puts[pair->nlanded];
+        const struct dtn_check_put *put = &pair->puts[pair->nlanded];
+        struct dtn_walk walk = { .box = &put->box };
 
-        for (int64_t i = 0; i < put.count; i++, put.dst.index++)
-            dtn_cells_land(&check->cells, dtn_check_actor(check, me), put.dst);
+        do {
+            put_at(put, &walk, &dst, &src);
+            dtn_cells_land(&check->cells, dtn_check_actor(check, me), dst);
+        } while (dtn_walk_next(&walk));
     }
 }
 

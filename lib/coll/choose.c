@@ -12,7 +12,7 @@
 #define TREE_BYTES_MAX ((size_t)32 << 10)
 
 const struct dtn_emitter dtn_emitters[] = {
-    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, false, DTN_PAYLOAD_MAX,
+    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
       dtn_emit_allreduce_carry },
     { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, true, ANY_BYTES,
       dtn_emit_allreduce_direct },
@@ -21,7 +21,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_ALLREDUCE, DTN_ALG_TREE, false, ANY_BYTES,
       dtn_emit_allreduce_tree },
 
-    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, false, DTN_PAYLOAD_MAX,
+    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
       dtn_emit_reduce_carry },
     { DTN_COLL_REDUCE, DTN_ALG_DIRECT, true, ANY_BYTES,
       dtn_emit_reduce_direct },
@@ -30,7 +30,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_REDUCE, DTN_ALG_TREE, false, ANY_BYTES,
       dtn_emit_reduce_tree },
 
-    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, false, DTN_PAYLOAD_MAX,
+    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
       dtn_emit_broadcast_carry },
     { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, true, ANY_BYTES,
       dtn_emit_broadcast_direct },
@@ -39,7 +39,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_BROADCAST, DTN_ALG_TREE, false, ANY_BYTES,
       dtn_emit_broadcast_tree },
 
-    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, false, DTN_PAYLOAD_MAX,
+    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
       dtn_emit_allgather_carry },
     { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, true, ANY_BYTES,
       dtn_emit_allgather_direct },
@@ -48,7 +48,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_ALLGATHER, DTN_ALG_TREE, false, ANY_BYTES,
       dtn_emit_allgather_tree },
 
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, false, DTN_PAYLOAD_MAX,
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
       dtn_emit_reduce_scatter_carry },
     { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, true, ANY_BYTES,
       dtn_emit_reduce_scatter_direct },
@@ -57,7 +57,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_REDUCE_SCATTER, DTN_ALG_TREE, false, ANY_BYTES,
       dtn_emit_reduce_scatter_tree },
 
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, false, DTN_PAYLOAD_MAX,
+    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
       dtn_emit_all_to_all_carry },
     { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, true, ANY_BYTES,
       dtn_emit_all_to_all_direct },
@@ -129,11 +129,13 @@ static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
 
     if (call->coll == DTN_COLL_ALL_TO_ALL)
         return DTN_ALG_DIRECT;
-    if (call->coll == DTN_COLL_BARRIER
-        || dtn_call_edge_bytes(call) <= DTN_PAYLOAD_MAX)
+    if (call->coll == DTN_COLL_BARRIER)
+        return flat ? DTN_ALG_DIRECT : DTN_ALG_TREE;
+    if (dtn_call_edge_bytes(call) <= DTN_CARRY_MAX && (flat || !mapped))
         return flat ? DTN_ALG_DIRECT : DTN_ALG_TREE;
     if (mapped)
-        return DTN_ALG_DIRECT;
+        return dtn_call_edge_bytes(call) <= DTN_PAYLOAD_MAX ? DTN_ALG_TREE
+                                                            : DTN_ALG_DIRECT;
     return dtn_call_bytes(call) <= TREE_BYTES_MAX ? DTN_ALG_TREE
                                                   : DTN_ALG_RING;
 }

@@ -162,8 +162,10 @@ static int run_expose(struct exec_run *run, enum dtn_space space)
     bounce = dtn_ctx_bounce(run->ctx, space, bytes);
     if (!bounce)
         return DTENSOR_ENOMEM;
-    if (space == DTN_IN)
+    if (space == DTN_IN) {
         memcpy(bounce, run->base[space], bytes);
+        run->ctx->copied_bytes += bytes;
+    }
     run->base[space] = bounce;
     return run_register(run, space);
 }
@@ -201,12 +203,10 @@ static int run_mismatch(struct exec_run *run, int rank, uint32_t theirs)
 static int run_signal(struct exec_run *run, const struct dtn_step *step)
 {
     const struct exec_peer *peer = &run->plan->peers[step->peer];
-    struct dtn_signal signal;
+    struct dtn_signal signal = { .fingerprint = run->fingerprint,
+                                 .tag = (uint16_t)step->tag };
     int t = 0;
 
-    signal.fingerprint = run->fingerprint;
-    signal.tag = (uint16_t)step->tag;
-    signal.len = 0;
     if (step->tag == DTN_TAG_READY) {
         while (run->ctx->transports[t] != peer->tp)
             t++;
@@ -214,7 +214,8 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
         memcpy(signal.payload, run->name[t], sizeof run->name[t]);
     } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
         signal.len = (uint16_t)step->bytes;
-        memcpy(signal.payload, run_at(run, &step->src), step->bytes);
+        return dtn_carry(run->ctx, peer->rank, &signal,
+                         run_at(run, &step->src));
     }
     return dtn_signal(run->ctx, peer->rank, &signal);
 }
@@ -241,10 +242,33 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
         return run_mismatch(run, peer->rank, signal->fingerprint);
     if (step->tag == DTN_TAG_READY)
         run_take_ready(peer, signal);
-    else if (step->tag == DTN_TAG_CARRY && step->bytes > 0)
-        memcpy(run_at(run, &step->dst), signal->payload, step->bytes);
+    else if (signal->len != step->bytes)
+        return run_mismatch(run, peer->rank, signal->fingerprint);
+    else if (step->bytes > 0)
+        memcpy(run_at(run, &step->dst),
+               dtn_carried(run->ctx, peer->rank, signal), step->bytes);
     dtn_consume(run->ctx, peer->rank);
     return 0;
+}
+
+/* Run by run. */
+static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
+                       const struct dtn_step *step)
+{
+    struct dtn_box box = run->plan->sched.boxes[step->box];
+    int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
+    const unsigned char *src = run_at(run, &step->src);
+    struct dtn_walk walk = { .box = &box };
+    size_t bytes = dtn_box_take_run(&box) * (size_t)elem;
+    int rc;
+
+    do {
+        struct dtn_remote to = dst;
+
+        to.addr += (uint64_t)(walk.dst * elem);
+        rc = dtn_put(run->ctx, rank, to, src + walk.src * elem, bytes);
+    } while (rc == 0 && dtn_walk_next(&walk));
+    return rc;
 }
 
 static int run_put(struct exec_run *run, const struct dtn_step *step)
@@ -253,6 +277,8 @@ static int run_put(struct exec_run *run, const struct dtn_step *step)
     struct dtn_remote dst = peer->remote[step->dst.space];
 
     dst.addr += step->dst.offset;
+    if (step->box >= 0)
+        return run_put_box(run, peer->rank, dst, step);
     return dtn_put(run->ctx, peer->rank, dst, run_at(run, &step->src),
                    step->bytes);
 }
@@ -274,6 +300,21 @@ static bool run_mapped(const struct exec_run *run, const struct dtn_span *span)
         || run->plan->peers[span->rank].mapped[span->space];
 }
 
+/* A copy within this rank other than of its own part, which goes from IN to
+ * OUT, is one that a faster way would not need.
+ */
+static void run_count(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+
+    if (step->src.rank != sched->me
+        || (step->src.space == DTN_IN && step->dst.space == DTN_OUT))
+        return;
+    run->ctx->copied_bytes += step->box < 0 ? step->bytes
+        : (size_t)dtn_box_count(&sched->boxes[step->box])
+          * dtensor_dtype_size(sched->dtype);
+}
+
 static int run_move(struct exec_run *run, const struct dtn_step *step)
 {
     const struct dtn_sched *sched = &run->plan->sched;
@@ -286,6 +327,8 @@ static int run_move(struct exec_run *run, const struct dtn_step *step)
         return run_unmapped(run, step->src.rank);
     terms[0] = dst = run_at(run, &step->dst);
     terms[1] = src = run_at(run, &step->src);
+    if (step->op == DTN_OP_COPY && dst != src)
+        run_count(run, step);
     if (step->op == DTN_OP_COPY && step->box >= 0)
         dtn_box_copy(&sched->boxes[step->box], elem, dst, src);
     else if (step->op == DTN_OP_COPY && dst != src)
@@ -385,13 +428,16 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     if (rc != 0)
         rc = dtn_poison(run.ctx, rc, run.ctx->self.rank, "no room to stage "
                         "%zu bytes of memory that peers cannot reach (use "
-                        "dtensor_alloc)", plan->sched.bytes[DTN_OUT]);
+                        "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
+                        "warn says why)", plan->sched.bytes[DTN_OUT]);
     else
         rc = run_steps(&run);
     run_unregister(&run);
     if (rc != 0)
         return dtn_ctx_check(run.ctx, err);
-    if (run.base[DTN_OUT] != out)
+    if (run.base[DTN_OUT] != out) {
         memcpy(out, run.base[DTN_OUT], plan->sched.bytes[DTN_OUT]);
+        run.ctx->copied_bytes += plan->sched.bytes[DTN_OUT];
+    }
     return 0;
 }

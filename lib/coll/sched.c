@@ -107,6 +107,18 @@ void dtn_sched_put(struct dtn_sched *sched, int peer, struct dtn_span dst,
                    .box = -1, .dst = dst, .src = src, .bytes = bytes });
 }
 
+void dtn_sched_put_box(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                       struct dtn_span src, const struct dtn_box *box)
+{
+    struct dtn_step step = { .op = DTN_OP_PUT, .peer = peer, .dst = dst,
+                             .src = src };
+
+    if (dtn_box_count(box) == 0)
+        return;
+    step.box = sched_push_box(sched, box);
+    sched_push(sched, &step);
+}
+
 void dtn_sched_flush(struct dtn_sched *sched, int peer)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_FLUSH, .peer = peer,

@@ -36,6 +36,15 @@ const char *dtensor_launcher(const struct dtensor_ctx *ctx)
     return ctx->self.launcher;
 }
 
+uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx)
+{
+    uint64_t bytes = ctx->copied_bytes;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        bytes += ctx->transports[t]->copied_bytes;
+    return bytes;
+}
+
 const char *dtensor_last_plan(const struct dtensor_ctx *ctx)
 {
     return ctx->plan_text;

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # inside.sh - what scripts that run in a guest share; sourced by them
 . "$top_srcdir/tests/tap.sh"
 export PATH=$PATH:/usr/sbin:/sbin

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # qemu.sh - start a guest; sourced by guest.sh and pair.sh
 #
 # QEMU emulates the processor (no /dev/kvm): Nehalem, since QEMU is slow at the

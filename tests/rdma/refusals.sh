@@ -11,6 +11,7 @@ refused() {
     said=$(timeout 30 "$@" "$top_builddir/dtensor-run" -n 2 -C one.ini \
         "$top_builddir/dtensor-bench" -b 8 -e 8 -n 1 allreduce 2>&1)
     status=$?
+    # shellcheck disable=SC2001 # each line
     sed 's/^/# /' <<<"$said"
     [ "$status" -ne 0 ] && [ "$status" -ne 124 ] &&
         grep -v '^dtensor-run' <<<"$said" | head -n 1 | grep -qE "$pattern"

@@ -82,6 +82,7 @@ static int run_measure(struct run *run, struct bench_job *job,
         return rc;
     report_row(&run->report, &result);
     run->summary.wrong += result.wrong;
+    run->summary.copied_bytes += result.copied_bytes;
     if (job->incoming_bytes > 0) {
         run->nmoving++;
         run->summary.average_busbw +=
@@ -137,6 +138,17 @@ static int run_startup(struct run *run, int64_t start_ns,
     return rc;
 }
 
+static int run_pairs(struct run *run, struct dtensor_error *err)
+{
+    struct pairs pairs;
+    int rc = pairs_measure(&pairs, &run->b, err);
+
+    if (rc == 0)
+        report_pairs(&run->report, &pairs);
+    pairs_fini(&pairs);
+    return rc;
+}
+
 static int run_cases(struct run *run, struct dtensor_error *err)
 {
     int rc = 0;
@@ -163,6 +175,8 @@ static int run_all(struct run *run, int64_t start_ns,
                                             &run->b, err), err);
     if (rc == 0 && run->b.opt->startup)
         rc = run_startup(run, start_ns, err);
+    if (rc == 0 && run->b.opt->check_fabric)
+        rc = run_pairs(run, err);
     if (rc == 0)
         rc = run_cases(run, err);
     run->summary.elapsed_s = (double)(session_now_ns() - start_ns) / 1e9;

@@ -31,7 +31,7 @@ struct measure {
     double *call_us, *copy_us;    /* [room]                                   */
     size_t n, room;
     int64_t iter;                 /* counts warm-up too                       */
-    uint64_t wrong;
+    uint64_t wrong, copied_bytes;
     char plan[sizeof ((struct bench_result *)0)->plan];
 };
 
@@ -73,9 +73,11 @@ static int measure_call(struct measure *m, double *usp,
     rc = dtensor_barrier(job->b->all, err);
     if (rc || !member)
         return rc;
+    m->copied_bytes -= dtensor_copied_bytes(job->b->ctx);
     start_ns = session_now_ns();
     rc = job->ops->call(job, err);
     *usp = measure_us(start_ns, session_now_ns());
+    m->copied_bytes += dtensor_copied_bytes(job->b->ctx);
     if (rc == 0)
         job->ops->read(job);
     return rc;
@@ -207,7 +209,7 @@ static int measure_result(struct measure *m, struct bench_result *result,
 {
     struct bench *b = m->job->b;
     double incoming = m->job->incoming_bytes;
-    int64_t wrong = (int64_t)m->wrong;
+    int64_t wrong = (int64_t)m->wrong, copied = (int64_t)m->copied_bytes;
     struct stats copy_us;
     int rc = session_max(b, m->call_us, m->n, err);
 
@@ -215,6 +217,8 @@ static int measure_result(struct measure *m, struct bench_result *result,
         rc = session_max(b, m->copy_us, m->n, err);
     if (rc == 0)
         rc = session_sum(b, &wrong, err);
+    if (rc == 0)
+        rc = session_sum(b, &copied, err);
     if (rc)
         return rc;
     stats_of(m->call_us, m->n, &result->time_us);
@@ -227,6 +231,7 @@ static int measure_result(struct measure *m, struct bench_result *result,
     result->busbw = measure_rate(incoming, result->time_us.p50);
     result->bound = measure_rate(incoming, copy_us.min);
     result->wrong = (uint64_t)wrong;
+    result->copied_bytes = (uint64_t)copied;
     memcpy(result->plan, m->plan, sizeof result->plan);
     return 0;
 }

@@ -49,7 +49,8 @@ static int report_start(struct report *r, const struct facts *facts,
 
 static void report_abandon(struct report *r)
 {
-    const struct summary none = { 0, 0, 0, -1, "not started" };
+    const struct summary none = { .startup_ms = -1,
+                                  .error = "not started" };
 
     for (int i = 0; i < r->nout; i++) {
         if (r->out[i].state)
@@ -103,6 +104,14 @@ void report_row(struct report *r, const struct bench_result *result)
     report_clear(r);
     for (int i = 0; i < r->nout; i++)
         r->out[i].form->row(r->out[i].state, result);
+}
+
+void report_pairs(struct report *r, const struct pairs *pairs)
+{
+    report_clear(r);
+    for (int i = 0; i < r->nout; i++)
+        if (r->out[i].form->pairs)
+            r->out[i].form->pairs(r->out[i].state, pairs);
 }
 
 void report_note(struct report *r, const char *fmt, ...)

@@ -126,6 +126,14 @@ static void table_row(void *state, const struct bench_result *result)
     fflush(t->stream);
 }
 
+static void table_pairs(void *state, const struct pairs *pairs)
+{
+    const struct table *t = state;
+
+    outliers_write(pairs, t->stream);
+    fflush(t->stream);
+}
+
 static int table_close(void *state, const struct summary *summary)
 {
     struct table *t = state;
@@ -136,10 +144,14 @@ static int table_close(void *state, const struct summary *summary)
         fprintf(t->stream, "# wrong results %llu   average busbw %.2f GB/s   "
                 "elapsed %.1f s\n", (unsigned long long)summary->wrong,
                 summary->average_busbw, summary->elapsed_s);
+    if (t->comments)
+        fprintf(t->stream, "# copied    %llu bytes by the CPUs of all ranks on "
+                "their way in the calls; 0 is zero copy\n",
+                (unsigned long long)summary->copied_bytes);
     free(t);
     return 0;
 }
 
 const struct report_form report_table = {
-    "table", table_open, table_row, table_close
+    "table", table_open, table_row, table_pairs, table_close
 };

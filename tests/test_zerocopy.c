@@ -1,0 +1,203 @@
+/* test_zerocopy.c - over transports that do not map, nobody copies what can be
+ * written straight into place
+ *
+ * Real ranks, memory from dtensor_alloc(); what dtensor_copied_bytes() grows by
+ * during a call is compared with what must be.  That it counts at all is shown
+ * by rows too short to be put and by memory that must be staged.
+ */
+#include "dtensor.h"
+#include "tests/ranks.h"
+
+#include <inttypes.h>
+
+#define NO_DEVICE 77
+
+struct world {
+    struct dtensor_ctx *ctx;
+    const struct dtensor_mesh *mesh;
+    int rank, n;
+    struct dtensor_error err;
+};
+
+static void world_open(struct world *world)
+{
+    int rc = dtensor_init(NULL, &world->ctx, &world->err);
+
+    if (rc != 0 && strstr(world->err.text, "RDMA device"))
+        _exit(NO_DEVICE);
+    need(rc == 0, "init: %s", world->err.text);
+    need(dtensor_mesh_find(world->ctx, "world", &world->mesh, &world->err)
+         == 0, "mesh: %s", world->err.text);
+    world->rank = dtensor_rank(world->ctx);
+    world->n = dtensor_world_size(world->ctx);
+}
+
+/* ------------------------------------------------------------ redistribute */
+
+/* Element i of each must be i; returns the bytes copied on the way. */
+static uint64_t turn(struct world *world, const char *from, const char *to,
+                     int64_t rows, int64_t cols)
+{
+    const int64_t shape[] = { rows, cols };
+    int64_t local[2], offset[2];
+    struct dtensor_spec spec;
+    struct dtensor *a, *b;
+    const double *got;
+    uint64_t before;
+    int rc = dtensor_spec_init(&spec, world->ctx, "world", from, DTENSOR_F64,
+                               2, shape, &world->err);
+
+    if (rc == 0)
+        rc = dtensor_arange(&spec, &a, &world->err);
+    need(rc == 0, "arange: %s", world->err.text);
+    before = dtensor_copied_bytes(world->ctx);
+    rc = dtensor_redistribute(a, to, &b, &world->err);
+    need(rc == 0, "redistribute: %s", world->err.text);
+    before = dtensor_copied_bytes(world->ctx) - before;
+    dtensor_spec_local(dtensor_spec_of(b), world->rank, local, offset);
+    got = dtensor_to_local(b);
+    for (int64_t i = 0; i < local[0]; i++)
+        for (int64_t j = 0; j < local[1]; j++)
+            need(got[i * local[1] + j]
+                 == (double)((offset[0] + i) * cols + offset[1] + j),
+                 "%s -> %s: element %" PRId64 ",%" PRId64 " is %g", from, to,
+                 offset[0] + i, offset[1] + j, got[i * local[1] + j]);
+    dtensor_destroy(a);
+    dtensor_destroy(b);
+    return before;
+}
+
+/* 1001 x 999 f64 over n ranks: runs of 2 KiB and more, uneven. */
+static void long_rows(int rank, int n, void *arg)
+{
+    struct world world;
+    uint64_t copied;
+
+    world_open(&world);
+    for (int round = 0; round < 3; round++) {
+        copied = turn(&world, "S(0)", "S(1)", 1001, 999);
+        need(copied == 0, "S(0) -> S(1) copied %" PRIu64 " bytes", copied);
+        copied = turn(&world, "S(1)", "S(0)", 1001, 999);
+        need(copied == 0, "S(1) -> S(0) copied %" PRIu64 " bytes", copied);
+        copied = turn(&world, "S(0)", "R", 1001, 999);
+        need(copied == 0, "S(0) -> R copied %" PRIu64 " bytes", copied);
+        copied = turn(&world, "S(1)", "R", 1001, 999);
+        need(copied == 0, "S(1) -> R copied %" PRIu64 " bytes", copied);
+    }
+    dtensor_fini(world.ctx);
+}
+
+/* 12 x 12 f64 over n ranks, n a divisor of 12: every element that leaves is
+ * packed where runs are short in IN, each that comes is unpacked where they
+ * are so in OUT.
+ */
+static void short_rows(int rank, int n, void *arg)
+{
+    struct world world;
+    uint64_t moved = (uint64_t)(12 / n * (12 - 12 / n)) * sizeof(double);
+    uint64_t copied;
+
+    world_open(&world);
+    copied = turn(&world, "S(0)", "S(1)", 12, 12);
+    need(copied == moved, "S(0) -> S(1) copied %" PRIu64 ", not %" PRIu64,
+         copied, moved);
+    copied = turn(&world, "S(1)", "S(0)", 12, 12);
+    need(copied == moved, "S(1) -> S(0) copied %" PRIu64 ", not %" PRIu64,
+         copied, moved);
+    dtensor_fini(world.ctx);
+}
+
+/* ------------------------------------------------------------- collectives */
+
+#define COUNT 40000
+
+/* What no rank adds to needs no other place than its last. */
+static void collectives(int rank, int n, void *arg)
+{
+    const enum dtensor_dtype f64 = DTENSOR_F64;
+    size_t bytes = (size_t)n * COUNT * sizeof(double);
+    struct world world;
+    struct dtensor_error *err = &world.err;
+    void *in, *out;
+    int rc;
+
+    world_open(&world);
+    rc = dtensor_alloc(world.ctx, bytes, &in, err);
+    if (rc == 0)
+        rc = dtensor_alloc(world.ctx, bytes, &out, err);
+    if (rc == 0)
+        rc = dtensor_broadcast(world.mesh, n - 1, in, COUNT, f64, err);
+    if (rc == 0)
+        rc = dtensor_allgather(world.mesh, in, out, COUNT, f64, err);
+    if (rc == 0)
+        rc = dtensor_all_to_all(world.mesh, in, out, COUNT, f64, err);
+    if (rc == 0)
+        rc = dtensor_reduce_scatter(world.mesh, in, out, COUNT, f64,
+                                    DTENSOR_SUM, err);
+    if (rc == 0)
+        rc = dtensor_allreduce(world.mesh, in, out, COUNT, f64, DTENSOR_SUM,
+                               err);
+    need(rc == 0, "%s", err->text);
+    need(dtensor_copied_bytes(world.ctx) == 0, "copied %" PRIu64 " bytes",
+         dtensor_copied_bytes(world.ctx));
+    dtensor_free(world.ctx, in);
+    dtensor_free(world.ctx, out);
+    dtensor_fini(world.ctx);
+}
+
+/* Shared memory reaches only memory of the arena. */
+static void staged(int rank, int n, void *arg)
+{
+    static double in[1000], out[1000];
+    struct world world;
+
+    world_open(&world);
+    need(dtensor_allreduce(world.mesh, in, out, 1000, DTENSOR_F64, DTENSOR_SUM,
+                           &world.err) == 0, "%s", world.err.text);
+    need(dtensor_copied_bytes(world.ctx) == 2 * sizeof in, "copied %" PRIu64
+         " bytes", dtensor_copied_bytes(world.ctx));
+    dtensor_fini(world.ctx);
+}
+
+/* --------------------------------------------------------------------- all */
+
+static void run(const char *wire, int n, rank_main_f *fn, const char *claim)
+{
+    char path[64];
+    int status[8], bad;
+    FILE *file;
+
+    snprintf(path, sizeof path, "zerocopy-%d.ini", (int)getpid());
+    file = fopen(path, "w");
+    if (!file)
+        exit(99);
+    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\nhosts = localhost"
+            "\nranks = %d\n[transport]\nintra_node = %s\n"
+            "connect_timeout = 20s\n", n, wire);
+    fclose(file);
+    setenv("DTN_CLUSTER", path, 1);
+    bad = ranks_run(n, 60, fn, NULL, status);
+    if (bad && WIFEXITED(status[0]) && WEXITSTATUS(status[0]) == NO_DEVICE)
+        skip(claim, "no RDMA device (see rdma link)");
+    else
+        ok(bad == 0, "%s, %d ranks: %s", wire, n, claim);
+    unlink(path);
+}
+
+int main(void)
+{
+    static const char *const wires[] = { "tcp", "rc" };
+
+    for (size_t w = 0; w < sizeof wires / sizeof *wires; w++) {
+        for (int n = 2; n <= 4; n++)
+            run(wires[w], n, long_rows, "shards turned into other shards and "
+                "replicas: no byte is copied");
+        run(wires[w], 3, short_rows, "rows too short to put: what moves is "
+            "copied once at one end, and counted");
+        run(wires[w], 3, collectives, "broadcast, allgather, all_to_all, "
+            "reduce_scatter, allreduce: no byte is copied");
+    }
+    run("shm", 3, staged, "memory that peers do not reach is staged, and "
+        "counted");
+    return done();
+}
