@@ -393,8 +393,8 @@ int main(void)
     static const int sizes[] = { 1, 2, 3, 4, 7 };
     static const struct setup setups[] = {
         { "shm", NULL, true }, { "shm", NULL, false }, { "shm", "ring", true },
-        { "shm", "tree", false }, { "tcp", NULL, true },
-        { "tcp", "ring", false },
+        { "shm", "tree", false }, { "shm", "hierarchical", true },
+        { "tcp", NULL, true }, { "tcp", "ring", false },
     };
 
     for (size_t s = 0; s < DTN_COUNT(setups); s++)
