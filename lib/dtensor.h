@@ -506,6 +506,29 @@ int dtensor_cluster_show(const struct dtensor_cluster *cluster,
 
 void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
 
+/* ------------------------------------------------------------- devices --- */
+
+/* Write the RDMA devices of this machine to `stream`: ports, state, rate, MTU,
+ * GIDs, and how much memory may be locked.  That there are none is written too,
+ * and no error.
+ *
+ * Collective: no.   Blocks: no.   Errors: ESYS, ENOMEM
+ */
+int dtensor_devices_show(FILE *stream, struct dtensor_error *err);
+
+/* The same of every rank of a job, and which device each would use and why:
+ * rank 0 writes one table to its `stream`, with marks where a rank is unfit
+ * for rc or differs from most, and a line for each mark.  Needs no RDMA to
+ * work: ranks meet as in dtensor_init(), whose `path` this is, and part again.
+ * *unfitp, the same on all ranks: how many cannot do the rc the file asks for;
+ * 0 when it asks for none.
+ *
+ * Collective: yes - every rank of the world.   Blocks: as dtensor_init().
+ * Errors: those of dtensor_init(), ENODEV excepted
+ */
+int dtensor_fabric_show(const char *path, FILE *stream, int *unfitp,
+                        struct dtensor_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,11 +6,9 @@ library=$top_builddir/.libs/libdtensor.so
 
 # Rooms from the ground up; a file includes headers of its own room and below.
 rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/tensor"
-below=""
+allowed=""
 for room in $rooms; do
-    name=${room#lib/}
-    below="$below $name"
-    allowed=$(printf '%s\n' $below | paste -sd'|')
+    allowed="$allowed${allowed:+|}${room#lib/}"
     upward=$(grep -nE '^#include "' "$room"/*.[ch] |
         grep -vE "#include \"(($allowed)/[a-z_]+|dtensor|config)\.h\"")
     is "$room includes nothing from above" "$upward" ""
@@ -54,6 +52,16 @@ is "no function is longer than 70 lines" "$long" ""
 
 is "nothing is left to be done in the sources' own words" \
     "$(grep -rnE '\b(TODO|FIXME|XXX|not implemented|unimplemented)\b' lib transport tools)" ""
+
+if command -v shellcheck >/dev/null; then
+    is "shellcheck has nothing to say of our scripts" "$(
+        for script in bootstrap .ci/run conf/*.sbatch tests/*.sh tests/*/*.sh tests/in-ns \
+            tests/slurm-here tests/tally; do
+            [ ! -e "$script" ] || shellcheck -f gcc "$script"
+        done)" ""
+else
+    skip_test "shellcheck has nothing to say" "shellcheck is not installed"
+fi
 
 is "the header is C++ too" "$(
     printf '#include "dtensor.h"\nint main() { return dtensor_version() == 0; }\n' |

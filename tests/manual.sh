@@ -10,6 +10,7 @@ unset DTN_CLUSTER DTN_FAULT DTN_LOG
 
 aliases=$(grep -l '^\.so ' man/*.3)
 pages=$(grep -L '^\.so ' man/*.[1-9])
+pages3=$(grep -L '^\.so ' man/*.3)
 
 # ---------------------------------------------------------------- lint ---
 if command -v mandoc >/dev/null; then
@@ -21,7 +22,7 @@ else
     skip_test "mandoc has nothing to complain of" "mandoc is not installed"
 fi
 is "no text line of the library's pages is longer than 80 columns" "$(
-    for page in $(ls man/*.3 man/dtensor.7); do
+    for page in man/*.3 man/dtensor.7; do
         awk -v page="$page" '
             /^\.(EX|TS)/ { raw = 1 }
             /^\.(EE|TE)/ { raw = 0 }
@@ -86,13 +87,13 @@ is "an alias leads to a page that tells of it" "$(
     done)" ""
 sections="NAME,SYNOPSIS,DESCRIPTION,RETURN VALUE,ERRORS,EXAMPLES,SEE ALSO"
 is "every page of section 3 has its sections in order" "$(
-    for page in $(grep -L '^\.so ' man/*.3); do
+    for page in $pages3; do
         sed -n 's/^\.SH //p' "$page" | grep -v '^NOTES$' | paste -sd, |
             grep -qxF "$sections" || echo "$page"
     done)" ""
 is "pages that are referred to exist" "$(
-    sed -nE 's/^\.BR (dtensor[a-z_\\-]*) \(([1-9])\).*/\1.\2/p' $pages |
-        tr -d '\\' | sort -u | while read -r page; do
+    sed -nE 's/^\.BR (dtensor[a-z_\\-]*) \(([1-9])\).*/\1.\2/p' man/*.[1-9] |
+        tr -d \\\\ | sort -u | while read -r page; do
             [ -r "man/$page" ] || echo "$page"
         done)" ""
 is "every page is installed" "$(
@@ -158,7 +159,7 @@ for page in $pages; do
     fi
 done
 is "every page of section 3 has a program" "$(
-    for page in $(grep -L '^\.so ' man/*.3); do
+    for page in $pages3; do
         [ -s "$tmp/$(basename "$page").c" ] || echo "$page"
     done)" ""
 done_testing

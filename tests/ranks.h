@@ -30,6 +30,25 @@ typedef void rank_main_f(int rank, int nranks, void *arg);
         }                                                                     \
     } while (0)
 
+/* As many rounds as usual, or the percentage of them in DTN_TEST_ROUNDS: for a
+ * machine that is slow, such as an emulated one.
+ */
+static inline int rounds_of(int usual)
+{
+    const char *percent = getenv("DTN_TEST_ROUNDS");
+    int n = percent ? usual * atoi(percent) / 100 : usual;
+
+    return n > 0 ? n : 1;
+}
+
+/* Of many cases, is the next one of those to try when there is less time? */
+static inline bool rounds_pick(void)
+{
+    static int cases;
+
+    return cases++ % (100 / rounds_of(100)) == 0;
+}
+
 static inline void ranks_setenv(const char *name, int value)
 {
     char text[16];

@@ -23,7 +23,7 @@ is "the README shows a program and its output" \
 is "the program is about 30 lines" \
     "$(awk 'END { print (NR <= 45 ? "short" : NR " lines") }' "$tmp/turn.c")" short
 
-# The words of its own compile line, with the build tree for pkg-config.
+# shellcheck disable=SC2086 # a list of words
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror $SANITIZER_CFLAGS -I"$top_srcdir/lib" \
     -o "$tmp/turn" "$tmp/turn.c" -L"$top_builddir/.libs" -ldtensor \
     >"$tmp/cc.log" 2>&1

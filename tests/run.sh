@@ -203,6 +203,7 @@ kill -TERM $guard
 wait $guard
 is "ranks that ignore the signal are killed after the grace" $? 137
 mkfifo "$dir/fifo"
+# shellcheck disable=SC2217 # a reader that reads nothing
 sleep 20 <"$dir/fifo" &
 reader=$!
 set -m
@@ -261,7 +262,7 @@ ok $? "SIGKILL to dtensor-run itself: not one process is left"
 start -n 2 bash -c "$family wait"
 lines "$dir/out" 6
 supervisor=$(pgrep -P $guard)
-kill -KILL $supervisor
+kill -KILL "$supervisor"
 wait $guard
 is "SIGKILL to its supervisor: exit 137" $? 137
 gone

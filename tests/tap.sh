@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # tap.sh - the shell half of the test harness; source it.
 #   ok STATUS CLAIM...      is CLAIM GOT EXPECTED      done_testing
 tap_count=0 tap_failed=0

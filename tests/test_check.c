@@ -19,7 +19,7 @@ static const char *row_name(const struct dtn_emitter *emitter)
     snprintf(name, sizeof name, "%s %s%s%s", dtn_coll_name(emitter->coll),
              dtn_algorithm_name(emitter->algorithm),
              emitter->needs == DTN_REACH_MAP ? " mapped" : "",
-             emitter->max_bytes == DTN_PAYLOAD_MAX ? " carry" : "");
+             emitter->max_bytes == DTN_CARRY_MAX ? " carry" : "");
     return name;
 }
 
@@ -81,6 +81,21 @@ static bool even_good(int n)
     return true;
 }
 
+/* Beyond what goes with a signal, from the first and the last root. */
+static bool tall_good(int n)
+{
+    now.call.counts = NULL;
+    now.call.count = DTN_CARRY_MAX / sizeof(double) + 9;
+    for (now.call.root = 0; now.call.root < n; now.call.root += n - 1) {
+        if (!case_good(false, 2))
+            return false;
+        if (n == 1 || !rooted(now.call.coll))
+            break;
+    }
+    now.call.root = 0;
+    return true;
+}
+
 /* Patterns of uneven blocks, some empty: by pattern number. */
 static size_t uneven_count(int pattern, int r, int n)
 {
@@ -134,12 +149,13 @@ static void test_row(const struct dtn_emitter *emitter)
     for (int n = 1; good && n <= CASE_RANKS_MAX; n++) {
         now.call.n = n;
         now.call.redop = n % 3 == 0 ? DTENSOR_SUM : DTENSOR_AVG;
-        good = even_good(n) && (!blocked(emitter->coll) || uneven_good(n));
+        good = even_good(n)
+            && (emitter->algorithm != DTN_ALG_TREE || tall_good(n)) && (!blocked(emitter->coll) || uneven_good(n));
     }
     ok(good, "%s: right for 1 to %d ranks, every root, even and uneven%s, in "
        "repeated rounds", row_name(emitter), CASE_RANKS_MAX,
        case_in_place_ok(emitter->coll) ? ", apart and in place" : "");
-    if (emitter->max_bytes > DTN_PAYLOAD_MAX
+    if (emitter->max_bytes > DTN_CARRY_MAX
         && emitter->coll != DTN_COLL_BARRIER)
         ok(large_good(), "%s: right when large", row_name(emitter));
 }
@@ -191,7 +207,7 @@ static void test_choose(void)
     ok(always, "there is an emitter for every call and reach, which needs no "
        "more");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, DTN_REACH_MAP, NULL)->max_bytes
-       == DTN_PAYLOAD_MAX, "8 bytes over 4 ranks go in the signal");
+       == DTN_CARRY_MAX, "8 bytes over 4 ranks go in the signal");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_MAP, NULL)->needs
        == DTN_REACH_MAP, "8 KiB over 4 ranks that map go direct");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_HOST, NULL)->algorithm
@@ -206,7 +222,7 @@ static void test_choose(void)
        == DTN_ALG_TREE, "[tuning] is obeyed for the smallest sizes");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 16384, DTN_REACH_MAP, tuning)->algorithm
        == DTN_ALG_RING, "[tuning] is obeyed from its last entry on");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 1024, DTN_REACH_PUT, tuning)->algorithm
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_PUT, tuning)->algorithm
        == DTN_ALG_TREE, "[tuning] asking for what cannot run here gives the "
        "built-in choice");
     ok(strcmp(dtn_coll_name(DTN_COLL_REDUCE_SCATTER), "reduce_scatter") == 0

@@ -223,9 +223,9 @@ static void test_signals(void)
     }
 
     hand_begin();
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 52);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_OUT, 0), 52);
-    hand_end("more than 48 bytes", "52 bytes do not fit a signal");
+    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 4100);
+    dtn_sched_catch(&hand[1], 0, at(1, DTN_OUT, 0), 4100);
+    hand_end("more than 4096 bytes", "4100 bytes do not fit a signal");
 }
 
 static void test_values(void)
@@ -405,7 +405,7 @@ static void mutate(void (*fn)(struct dtn_sched *, struct tally *),
 
     for (now.emitter = dtn_emitters; now.emitter->emit; now.emitter++)
         for (int n = 2; n <= 5; n++) {
-            bool small = now.emitter->max_bytes == DTN_PAYLOAD_MAX;
+            bool small = now.emitter->max_bytes == DTN_CARRY_MAX;
 
             if (now.emitter->coll == DTN_COLL_BARRIER)
                 continue;
@@ -449,7 +449,7 @@ static void mutate_large(void)
         now.emitter = dtn_emitters;
         while (now.emitter->coll != larges[i].coll
                || now.emitter->algorithm != larges[i].algorithm
-               || now.emitter->max_bytes == DTN_PAYLOAD_MAX)
+               || now.emitter->max_bytes == DTN_CARRY_MAX)
             now.emitter++;
         if (case_emit(&now, &err) == 0) {
             cut_steps(&now.scheds[1], &tally);

@@ -2,11 +2,15 @@
  *
  * Inputs are small whole numbers, so that any order of reduction gives the
  * same bits, and every element is compared with the naive fold.  Each set of
- * ranks runs over shared memory and over TCP, with memory peers reach and
- * with memory that must be staged, in place and not.
+ * ranks runs over every wire there is here, with memory peers reach and with
+ * memory that must be staged, in place and not.
+ *
+ * `test_coll rc 3` runs over one wire only, with 3 ranks at most; `test_coll
+ * member` is one rank of the job that DTN_CLUSTER and its kin describe.
  */
 #include "base/base.h"
 #include "tests/ranks.h"
+#include "tests/rdma.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -229,10 +233,12 @@ static void all_collectives(int rank, int n, void *arg)
         for (size_t c = 0; c < DTN_COUNT(counts); c++) {
             for (int op = 0; op < DTENSOR_NREDOPS; op++)
                 for (int t = 0; t < DTENSOR_NDTYPES; t++)
-                    if (dtn_redop_ok(op, t) && (counts[c] < 1000 || t < 2))
+                    if (dtn_redop_ok(op, t) && (counts[c] < 1000 || t < 2)
+                        && rounds_pick())
                         try_reductions(&world, counts[c], t, op);
             for (int t = 0; t < DTENSOR_NDTYPES; t++)
-                try_moves(&world, counts[c], t);
+                if (rounds_pick())
+                    try_moves(&world, counts[c], t);
             need(dtensor_barrier(world.mesh, &world.err) == 0, "barrier: %s",
                  world.err.text);
         }
@@ -388,21 +394,45 @@ static void arguments(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
-int main(void)
+static const struct setup setups[] = {
+    { "shm", NULL, true }, { "shm", NULL, false }, { "shm", "ring", true },
+    { "shm", "tree", false }, { "shm", "hierarchical", true },
+    { "tcp", NULL, true }, { "tcp", "ring", false },
+    { "rc", NULL, true }, { "rc", "ring", false }, { "rc", "tree", true }
+};
+
+/* Every setup of this wire, and what may go wrong on it. */
+static void run_wire(const char *wire, int most)
 {
     static const int sizes[] = { 1, 2, 3, 4, 7 };
-    static const struct setup setups[] = {
-        { "shm", NULL, true }, { "shm", NULL, false }, { "shm", "ring", true },
-        { "shm", "tree", false }, { "shm", "hierarchical", true },
-        { "tcp", NULL, true }, { "tcp", "ring", false },
-    };
+    const char *absent = strcmp(wire, "rc") == 0 ? rdma_absent() : NULL;
 
+    if (absent) {
+        skip("collectives over rc", absent);
+        return;
+    }
     for (size_t s = 0; s < DTN_COUNT(setups); s++)
         for (size_t i = 0; i < DTN_COUNT(sizes); i++)
-            if (s == 0 || sizes[i] != 2)
+            if (strcmp(setups[s].wire, wire) == 0 && sizes[i] <= most
+                && (s == 0 || sizes[i] != 2 || most < 4))
                 run_setup(&setups[s], sizes[i]);
-    run_failures("shm");
-    run_failures("tcp");
+    run_failures(wire);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const wires[] = { "shm", "tcp", "rc" };
+    static const struct setup member = { .registered = true };
+    const char *only = argc > 1 ? argv[1] : "";
+    int most = argc > 2 ? atoi(argv[2]) : RANKS_MAX;
+
+    if (strcmp(only, "member") == 0) {
+        all_collectives(0, 0, (void *)(uintptr_t)&member);
+        return 0;
+    }
+    for (size_t w = 0; w < DTN_COUNT(wires); w++)
+        if (!*only || strcmp(only, wires[w]) == 0)
+            run_wire(wires[w], most);
     unsetenv("DTN_CLUSTER");
     ok(ranks_run(2, 30, arguments, NULL, NULL) == 0, "bad arguments are EINVAL "
        "in words, and leave the context good");

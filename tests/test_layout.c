@@ -310,7 +310,7 @@ static void test_bad_specs(void)
     spec.shape[0] = 0;
     spec.shape[1] = (int64_t)1 << 61;
     dtensor_spec_check(&spec, &err);
-    is(err.text, "spec: the first 2 sizes make over 2^63 bytes of f32",
+    is(err.text, "spec: sizes up to dimension 1 make over 2^63 bytes of f32",
        "bytes that overflow, even when there are none");
     spec = good;
     spec.dtype = DTENSOR_NDTYPES;

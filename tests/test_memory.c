@@ -383,7 +383,7 @@ static void test_alone(void)
 
 /* --------------------------------------------------------------- of two --- */
 
-enum { PATIENCE_MS = 400, PARALLEL = 12, TRIES_MAX = 400 };
+enum { PATIENCE_MS = 1000, PARALLEL = 16, TRIES_MAX = 400 };
 #define SOON_NS INT64_C(2000000000)
 
 /* What two ranks find, in memory they share with the test. */

@@ -190,9 +190,9 @@ static void test_bad_meshes(void)
         { 2, { 2, 0 }, NULL, NULL,
           "mesh: size 0 of dimension 1; expected 1 or more" },
         { 2, { 4, 4 }, NULL, NULL,
-          "mesh: the first 2 sizes need 16 ranks, but the world has 8" },
-        { 3, { 2147483647, 2147483647, 4 }, NULL, NULL, "mesh: the first 1 "
-          "sizes need 2147483647 ranks, but the world has 8" },
+          "mesh: sizes up to dimension 1 need 16 ranks, but the world has 8" },
+        { 3, { 2147483647, 2147483647, 4 }, NULL, NULL, "mesh: sizes up "
+          "to dimension 0 need 2147483647 ranks, but the world has 8" },
         { 2, { 2, 2 }, "a", NULL, "mesh: names \"a\" do not fit 2 dimensions "
           "(give one for each, or NULL)" },
         { 2, { 2, 2 }, "a,b,c", NULL, "mesh: names \"a,b,c\" do not fit 2 "

@@ -1,172 +1,18 @@
 /* test_tensor.c - tensors, by real processes
  *
  * Every pair of placements on meshes of one and two dimensions, with shapes
- * that do not divide, over shared memory and over TCP: what each rank ends
- * with is compared with the whole, which every rank can compute.  Values are
+ * that do not divide, over every wire there is here: what each rank ends with
+ * is compared with the whole, which every rank can compute.  Values are
  * multiples of 60, so that dividing by up to 6 ranks is exact.
+ *
+ * `test_tensor rc 3` runs over one wire only, with 3 ranks at most;
+ * `test_tensor member` is one rank of the job that DTN_CLUSTER and its kin
+ * describe.
  */
-#include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/rdma.h"
+#include "tests/tensor_job.h"
 
 #include <math.h>
-
-#define ELEMS_MAX 64
-
-struct job {
-    struct dtensor_ctx *ctx;
-    struct dtensor_error err;
-    int rank, n;
-};
-
-#define good(call)                                                            \
-    do {                                                                      \
-        job->err.text[0] = '\0';                                              \
-        need((call) == 0, "%s: %s", #call, job->err.text);                    \
-    } while (0)
-
-/* A cluster file of n ranks here that talk over TCP; NULL: shared memory. */
-static const char *tcp_file(int n)
-{
-    static char path[64];
-    FILE *file;
-
-    snprintf(path, sizeof path, "tensor-%d-%d.ini", (int)getpid(), n);
-    file = fopen(path, "w");
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\n"
-            "hosts = localhost\nranks = %d\n[transport]\nintra_node = tcp\n"
-            "connect_timeout = 20s\n", n);
-    fclose(file);
-    return path;
-}
-
-static void job_open(struct job *job, int rank, int n, const char *path)
-{
-    *job = (struct job){ .rank = rank, .n = n };
-    good(dtensor_init(path, &job->ctx, &job->err));
-}
-
-static struct dtensor_spec spec_of(struct job *job,
-                                   const struct dtensor_mesh *mesh,
-                                   enum dtensor_dtype dtype,
-                                   const int64_t shape[2],
-                                   const char *placements)
-{
-    struct dtensor_spec spec = { .mesh = mesh, .dtype = dtype, .ndim = 2,
-                                 .shape = { shape[0], shape[1] } };
-
-    good(dtensor_placements_parse(placements, dtensor_mesh_ndim(mesh), 2,
-                                  spec.placement, &job->err));
-    return spec;
-}
-
-/* ------------------------------------------------------------- elements --- */
-
-static double get(enum dtensor_dtype dtype, const void *array, int64_t i)
-{
-    switch (dtype) {
-    case DTENSOR_F64: return ((const double *)array)[i];
-    case DTENSOR_I32: return ((const int32_t *)array)[i];
-    default:          return ((const float *)array)[i];
-    }
-}
-
-static void set(enum dtensor_dtype dtype, void *array, int64_t i, double value)
-{
-    switch (dtype) {
-    case DTENSOR_F64: ((double *)array)[i] = value; break;
-    case DTENSOR_I32: ((int32_t *)array)[i] = (int32_t)value; break;
-    default:          ((float *)array)[i] = (float)value; break;
-    }
-}
-
-static double whole_at(int64_t i)
-{
-    return 60.0 * (double)(i * 7 % 31 + 1);
-}
-
-static int64_t numel(const struct dtensor_spec *spec)
-{
-    return spec->shape[0] * spec->shape[1];
-}
-
-/* Is every element of the local part the one the spec says? */
-static bool local_is_right(struct job *job, const struct dtensor *t)
-{
-    const struct dtensor_spec *spec = dtensor_spec_of(t);
-    int64_t shape[2], offset[2], k = 0;
-
-    dtensor_spec_local(spec, job->rank, shape, offset);
-    if (dtensor_local_bytes(t) != (size_t)(shape[0] * shape[1]) *
-                                  dtensor_dtype_size(spec->dtype))
-        return false;
-    for (int64_t i = 0; i < shape[0]; i++)
-        for (int64_t j = 0; j < shape[1]; j++)
-            if (get(spec->dtype, dtensor_to_local(t), k++) !=
-                whole_at((offset[0] + i) * spec->shape[1] + offset[1] + j))
-                return false;
-    return true;
-}
-
-static bool whole_is_right(struct job *job, const struct dtensor *t)
-{
-    const struct dtensor_spec *spec = dtensor_spec_of(t);
-    double full[ELEMS_MAX];
-
-    good(dtensor_full_tensor(t, full, (size_t)numel(spec) *
-                             dtensor_dtype_size(spec->dtype), &job->err));
-    for (int64_t i = 0; i < numel(spec); i++)
-        if (get(spec->dtype, full, i) != whole_at(i))
-            return false;
-    return true;
-}
-
-static bool is_partial(const struct dtensor_spec *spec)
-{
-    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++)
-        if (spec->placement[m].kind == DTENSOR_PARTIAL)
-            return true;
-    return false;
-}
-
-/* Make the terms of a P(sum) tensor differ: on the first of them add what the
- * others lose.
- */
-static void make_uneven(struct job *job, const struct dtensor *t)
-{
-    const struct dtensor_spec *spec = dtensor_spec_of(t);
-    int coord[DTENSOR_MAX_DIMS], terms = 1, own = 0;
-    int64_t shape[2], offset[2];
-
-    if (!dtensor_mesh_coord(spec->mesh, job->rank, coord))
-        return;
-    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++)
-        if (spec->placement[m].kind == DTENSOR_PARTIAL &&
-            spec->placement[m].op == DTENSOR_SUM) {
-            terms *= dtensor_mesh_dim_size(spec->mesh, m);
-            own += coord[m];
-        }
-    dtensor_spec_local(spec, job->rank, shape, offset);
-    for (int64_t i = 0; terms > 1 && i < shape[0] * shape[1]; i++)
-        set(spec->dtype, dtensor_to_local(t), i,
-            get(spec->dtype, dtensor_to_local(t), i) +
-            (own == 0 ? 60 * (terms - 1) : -60));
-}
-
-static struct dtensor *make(struct job *job, const struct dtensor_spec *spec,
-                            int root)
-{
-    char full[ELEMS_MAX * 8];
-    struct dtensor *t = NULL;
-
-    for (int64_t i = 0; i < numel(spec); i++)
-        set(spec->dtype, full, i, whole_at(i));
-    good(dtensor_distribute(spec, root < 0 ||
-                            dtensor_mesh_rank(spec->mesh, root) == job->rank ?
-                            full : NULL, root, &t, &job->err));
-    return t;
-}
 
 /* ------------------------------------------------------ every redistribute --- */
 
@@ -250,7 +96,8 @@ static void redistribute_shm(int rank, int n, void *arg)
     dtensor_fini(job.ctx);
 }
 
-static void redistribute_tcp(int rank, int n, void *arg)
+/* A seventh of the pairs: between wires, only how bytes move differs. */
+static void redistribute_wire(int rank, int n, void *arg)
 {
     struct job job;
 
@@ -556,26 +403,42 @@ static void mismatch(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-int main(void)
+static void run_shm(int most)
 {
     static const int sizes[] = { 1, 2, 3, 4, 6 };
-    const char *path;
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        if (sizes[i] > most)
+            continue;
         ok(ranks_run(sizes[i], 60, creation, NULL, NULL) == 0,
            "%d ranks: zeros, full, arange, from_local, distribute, into",
            sizes[i]);
         ok(ranks_run(sizes[i], 120, redistribute_shm, NULL, NULL) == 0,
            "%d ranks: every placement pair over shared memory", sizes[i]);
     }
-    for (int n = 2; n <= 4; n++) {
-        path = tcp_file(n);
+}
+
+static void run_wire(const char *wire, int most)
+{
+    const char *path, *absent = strcmp(wire, "rc") == 0 ? rdma_absent() : NULL;
+
+    if (absent) {
+        skip("tensors over rc", absent);
+        return;
+    }
+    for (int n = 2; n <= 4 && n <= most; n++) {
+        path = cluster_file(wire, n);
         ok(ranks_run(n, 60, creation, (void *)(uintptr_t)path, NULL) == 0,
-           "%d ranks: creation over TCP", n);
-        ok(ranks_run(n, 120, redistribute_tcp, (void *)(uintptr_t)path, NULL)
-           == 0, "%d ranks: placement pairs over TCP", n);
+           "%d ranks: creation over %s", n, wire);
+        ok(ranks_run(n, 120, redistribute_wire, (void *)(uintptr_t)path, NULL)
+           == 0, "%d ranks: placement pairs over %s", n, wire);
         unlink(path);
     }
+}
+
+/* What does not depend on the wire. */
+static void run_rest(void)
+{
     ok(ranks_run(4, 60, reductions, NULL, NULL) == 0,
        "2 x 2: every reduction into every other, floats and integers");
     ok(ranks_run(4, 60, outsiders, NULL, NULL) == 0,
@@ -586,5 +449,35 @@ int main(void)
        "wrong arguments are EINVAL with words, and do no harm");
     ok(ranks_run(3, 60, mismatch, NULL, NULL) == 0,
        "different placements on one rank are caught, on every rank");
+}
+
+/* One rank of a job that others started. */
+static int member(void)
+{
+    struct job job;
+
+    job_open(&job, 0, 0, NULL);
+    job.rank = dtensor_rank(job.ctx);
+    job.n = dtensor_world_size(job.ctx);
+    all_meshes(&job, 7);
+    dtensor_fini(job.ctx);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 ? argv[1] : "";
+    int most = argc > 2 ? atoi(argv[2]) : 6;
+
+    if (strcmp(only, "member") == 0)
+        return member();
+    if (!*only || strcmp(only, "shm") == 0)
+        run_shm(most);
+    if (!*only || strcmp(only, "tcp") == 0)
+        run_wire("tcp", most);
+    if (!*only || strcmp(only, "rc") == 0)
+        run_wire("rc", most);
+    if (!*only)
+        run_rest();
     return done();
 }

@@ -3,18 +3,11 @@
  * Each claim is a scenario that all ranks play, over every transport bare and
  * with one that says EAGAIN and dawdles in between, for 1, 2, 3, 4, 7 ranks.
  */
-#include "tests/wire.h"
-
-#include "config.h"
-
-#include <sched.h>
+#include "tests/latency.h"
+#include "tests/rdma.h"
 
 #define WINDOW ((size_t)1 << 20)
 #define MARGIN 64
-
-#ifdef HAVE_VERBS
-#include <infiniband/verbs.h>
-#endif
 
 static const struct dtn_fault_plan nagging = { .again_every = 3 };
 static const struct dtn_fault_plan nagging_tcp = { .again_every = 2,
@@ -33,20 +26,7 @@ static const struct wire_kind kinds[] = {
 /* Why this transport cannot run here, or NULL. */
 static const char *kind_absent(const struct wire_kind *kind)
 {
-    const char *why = NULL;
-#ifdef HAVE_VERBS
-    struct ibv_device **list;
-    int n = 0;
-
-    if (kind->ops != &dtn_verbs_ops)
-        return NULL;
-    list = ibv_get_device_list(&n);
-    if (!list || n == 0)
-        why = "no RDMA device here: see make check-rdma";
-    if (list)
-        ibv_free_device_list(list);
-#endif
-    return why;
+    return strncmp(kind->label, "rc", 2) == 0 ? rdma_absent() : NULL;
 }
 
 /* Can a peer reach only the arena, or any memory? */
@@ -175,12 +155,12 @@ static void bytes_rounds(struct wire *w, int rounds, bool busy)
 
 static void play_bytes(struct wire *w)
 {
-    bytes_rounds(w, w->kind->plan ? 128 : w->n <= 2 ? 1000 : 150, false);
+    bytes_rounds(w, rounds_of(w->kind->plan ? 128 : w->n <= 2 ? 1000 : 150), false);
 }
 
 static void play_churn(struct wire *w)
 {
-    bytes_rounds(w, 128, true);
+    bytes_rounds(w, rounds_of(128), true);
 }
 
 /* -------------------------------------------------------------- signals --- */
@@ -188,7 +168,8 @@ static void play_churn(struct wire *w)
 /* Everybody sends as fast as the queues take it and reads when it likes. */
 static void play_order(struct wire *w)
 {
-    uint32_t sent[WIRE_MAX] = { 0 }, seen[WIRE_MAX] = { 0 }, total = 1500;
+    uint32_t sent[WIRE_MAX] = { 0 }, seen[WIRE_MAX] = { 0 };
+    uint32_t total = (uint32_t)rounds_of(1500);
     struct dtn_wait wait = wire_patience(w);
     const struct dtn_signal *s;
     unsigned dice = (unsigned)w->rank + 1;
@@ -519,48 +500,6 @@ static void rank_play(int rank, int n, void *arg)
          wire_count_fds() - fds);
 }
 
-/* -------------------------------------------------------------- latency --- */
-
-/* One signal there and back. */
-static void ping_pong(struct wire *w)
-{
-    struct dtn_signal s = { .len = 8 };
-    int peer = w->rank ^ 1;
-
-    if (w->rank == 0)
-        w->tp->ops->signal(w->tp, peer, &s);
-    for (unsigned turn = 1; !w->tp->ops->peek(w->tp, peer); turn++) {
-        w->tp->ops->progress(w->tp);
-        if (turn % 10000 == 0)
-            sched_yield();
-    }
-    w->tp->ops->consume(w->tp, peer);
-    if (w->rank == 1)
-        w->tp->ops->signal(w->tp, peer, &s);
-}
-
-/* The best of many short runs: what the machine can do undisturbed. */
-static void rank_latency(int rank, int n, void *arg)
-{
-    int64_t best = INT64_MAX, took;
-    struct wire w;
-
-    wire_open(&w, arg, rank, n);
-    wire_connect_all(&w);
-    for (int run = 0; run < 100; run++) {
-        took = -dtn_now_ns();
-        for (int i = 0; i < 100; i++)
-            ping_pong(&w);
-        took += dtn_now_ns();
-        best = took < best ? took : best;
-    }
-    if (rank == 0)
-        note("a signal over %s takes %.3f us one way", w.kind->label,
-             (double)best / 200e3);
-    wire_barrier(&w);
-    wire_close(&w);
-}
-
 /* Arguments: only transports whose label begins so; at most so many ranks. */
 int main(int argc, char **argv)
 {
@@ -600,7 +539,7 @@ int main(int argc, char **argv)
             || strncmp(kinds[k].label, only, strlen(only)) != 0)
             continue;
         wire_prepare();
-        ranks_run(2, 60, rank_latency, (void *)(uintptr_t)&kinds[k], NULL);
+        ranks_run(2, 60, latency_rank, (void *)(uintptr_t)&kinds[k], NULL);
         wire_cleanup();
     }
     return done();

@@ -176,6 +176,7 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
     w->rank = rank;
     w->log = (struct dtn_log){ DTN_LOG_OFF, rank, stdout };
     w->conf.mtu = w->conf.traffic_class = w->conf.service_level = -1;
+    w->conf.pkey = -1;
     w->conf.timeout = w->conf.retry_count = w->conf.rnr_retry = -1;
     w->conf.heartbeat_ns = 1000000000;
     w->conf.dead_after_ns = 10000000000;

@@ -33,8 +33,11 @@ static const struct row {
       "hosts    host, address, ranks\n"
       "mesh     every mesh: its dims, and where each rank is\n"
       "seeds    the seed of each rank\n"
-      "digest   the meaning as text, and the hash ranks compare" },
+      "digest   the meaning as text, and the hash ranks compare\n"
+      "devices  RDMA devices of this machine; needs no FILE" },
     { "rank", 'r', "N", "only what concerns rank N (default all ranks)" },
+    { "fabric", 'f', NULL, "under dtensor-run or srun: what every rank sees of\n"
+      "the RDMA fabric, and what is wrong" },
     { "template", 't', NULL, "print a commented file to start from, and exit" },
     { "help", 'h', NULL, "print this, and exit" },
     { "version", 'V', NULL, "print the version, and exit" }
@@ -42,16 +45,20 @@ static const struct row {
 
 #define NROWS (sizeof rows / sizeof rows[0])
 
-static const char *const views[DTENSOR_NSHOWS] = {
+enum { VIEW_DEVICES = DTENSOR_NSHOWS, NVIEWS };      /* and what we add       */
+
+static const char *const views[NVIEWS] = {
+    [VIEW_DEVICES] = "devices",
     [DTENSOR_SHOW_SUMMARY] = "summary", [DTENSOR_SHOW_RANKS] = "ranks",
     [DTENSOR_SHOW_HOSTS] = "hosts", [DTENSOR_SHOW_MESH] = "mesh",
     [DTENSOR_SHOW_SEEDS] = "seeds", [DTENSOR_SHOW_DIGEST] = "digest"
 };
 
 struct request {
-    enum dtensor_show view;
+    int view;                      /* enum dtensor_show, or VIEW_DEVICES      */
     int rank;                      /* -1: all                                 */
     bool several;                  /* files: say which is which               */
+    bool fabric;
 };
 
 /* Lines after the first stand below it. */
@@ -70,7 +77,8 @@ static void print_help(void)
     char left[64];
 
     printf("Usage: %s [OPTION]... FILE...\n"
-           "Check cluster files, and show what they mean.\n\n", program);
+           "Check cluster files, and show what they mean, or what ranks "
+           "see of\nthe RDMA fabric.\n\n", program);
     for (size_t i = 0; i < NROWS; i++) {
         snprintf(left, sizeof left, "-%c, --%s%s%s", rows[i].letter,
                  rows[i].name, rows[i].argument ? "=" : "",
@@ -78,7 +86,8 @@ static void print_help(void)
         printf("  %-20s", left);
         print_indented(rows[i].help);
     }
-    printf("\nExit status: 0 all files are good, 2 one is not.\n"
+    printf("\nExit status: 0 all files are good, 2 one is not, or a rank "
+           "is not\nfit for the fabric that the file asks for.\n"
            "The files are described in dtensor-cluster(5).\n");
 }
 
@@ -97,12 +106,12 @@ static int unknown_option(int letter, const char *word)
     return usage_error("unknown option: ", letter ? text : word);
 }
 
-static bool read_view(const char *text, enum dtensor_show *view)
+static bool read_view(const char *text, int *view)
 {
-    for (int i = 0; i < DTENSOR_NSHOWS; i++) {
+    for (int i = 0; i < NVIEWS; i++) {
         if (strcmp(text, views[i]) != 0)
             continue;
-        *view = (enum dtensor_show)i;
+        *view = i;
         return true;
     }
     return false;
@@ -182,8 +191,8 @@ static int show_file(const char *path, const struct dtensor_cluster *cluster,
         printf("%s: ok: ", path);
     else if (request->several)
         printf("%s:\n", path);
-    if (dtensor_cluster_show(cluster, request->view, request->rank, stdout,
-                             &err) == 0)
+    if (dtensor_cluster_show(cluster, (enum dtensor_show)request->view,
+                             request->rank, stdout, &err) == 0)
         return EXIT_GOOD;
     fprintf(stderr, "%s\n", err.text);
     return EXIT_BAD;
@@ -227,6 +236,38 @@ static int check_files(char *const paths[], int n, struct request *request)
     return finish(status);
 }
 
+/* -------------------------------------------------------------- fabric --- */
+
+static int show_devices(int nfiles)
+{
+    struct dtensor_error err;
+
+    if (nfiles > 0)
+        return usage_error("devices are this machine's, not a file's: ",
+                           "leave the file out");
+    if (dtensor_devices_show(stdout, &err) == 0)
+        return finish(EXIT_GOOD);
+    fprintf(stderr, "%s: %s\n", program, err.text);
+    return EXIT_BAD;
+}
+
+/* Every rank comes here; rank 0 writes.  Without a file it is the one that
+ * DTN_CLUSTER names, or the ranks that were started.
+ */
+static int show_fabric(char *const paths[], int n)
+{
+    struct dtensor_error err;
+    int unfit;
+
+    if (n > 1)
+        return usage_error("--fabric takes one file, not also ", paths[1]);
+    if (dtensor_fabric_show(n ? paths[0] : NULL, stdout, &unfit, &err) != 0) {
+        fprintf(stderr, "%s: %s\n", program, err.text);
+        return EXIT_BAD;
+    }
+    return finish(unfit ? EXIT_BAD : EXIT_GOOD);
+}
+
 /* ---------------------------------------------------------------- main --- */
 
 static void options_make(struct option options[NROWS + 1],
@@ -247,7 +288,7 @@ static void options_make(struct option options[NROWS + 1],
 
 int main(int argc, char **argv)
 {
-    struct request request = { DTENSOR_SHOW_SUMMARY, -1, false };
+    struct request request = { .view = DTENSOR_SHOW_SUMMARY, .rank = -1 };
     struct option options[NROWS + 1];
     char letters[3 * NROWS + 2];
     int c;
@@ -262,6 +303,9 @@ int main(int argc, char **argv)
         case 'r':
             if (!read_rank(optarg, &request.rank))
                 return usage_error("not a rank: ", optarg);
+            break;
+        case 'f':
+            request.fabric = true;
             break;
         case 't':
             fputs(template, stdout);
@@ -278,5 +322,9 @@ int main(int argc, char **argv)
             return unknown_option(optopt, argv[optind - 1]);
         }
     }
+    if (request.fabric)
+        return show_fabric(argv + optind, argc - optind);
+    if (request.view == VIEW_DEVICES)
+        return show_devices(argc - optind);
     return check_files(argv + optind, argc - optind, &request);
 }

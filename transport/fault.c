@@ -268,6 +268,13 @@ static int fault_flush(struct dtn_transport *tp, int peer)
     return inner->ops->flush(inner, peer);
 }
 
+static bool fault_room(struct dtn_transport *tp, int peer)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->room(inner, peer);
+}
+
 static const struct dtn_signal *fault_peek(struct dtn_transport *tp, int peer)
 {
     struct dtn_transport *inner = fault_of(tp)->inner;
@@ -325,6 +332,7 @@ static const struct dtn_transport_ops fault_ops = {
     .put = fault_put,
     .flush = fault_flush,
     .signal = fault_signal,
+    .room = fault_room,
     .peek = fault_peek,
     .consume = fault_consume,
     .progress = fault_progress,

@@ -441,18 +441,25 @@ static int shm_flush(struct dtn_transport *tp, int peer)
 
 /* -------------------------------------------------------------- signals --- */
 
+static bool shm_room(struct dtn_transport *tp, int peer)
+{
+    struct shm_peer *p = shm_peer(tp, peer);
+
+    if (p->sent - p->acked_seen < DTN_QUEUE_DEPTH)
+        return true;
+    /* Acquire: the peer has read the line that is to be written over. */
+    p->acked_seen = atomic_load_explicit(p->acked, memory_order_acquire);
+    return p->sent - p->acked_seen < DTN_QUEUE_DEPTH;
+}
+
 static int shm_signal(struct dtn_transport *tp, int peer,
                       const struct dtn_signal *signal)
 {
     struct shm_peer *p = shm_peer(tp, peer);
     struct dtn_signal *line = &p->out[p->sent % DTN_QUEUE_DEPTH];
 
-    if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH) {
-        /* Acquire: the peer has read the line that is to be written over. */
-        p->acked_seen = atomic_load_explicit(p->acked, memory_order_acquire);
-        if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH)
-            return DTENSOR_EAGAIN;
-    }
+    if (!shm_room(tp, peer))
+        return DTENSOR_EAGAIN;
     memcpy(line, signal, DTN_SIGNAL_BODY);
     atomic_store_explicit(&line->seq, ++p->sent, memory_order_release);
     return 0;
@@ -490,10 +497,12 @@ static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
     struct shm_peer *p = shm_peer(tp, peer);
     bool dead = p->watched && (p->pidfd >= 0 ? pidfd_is_dead(p->pidfd)
                                              : process_is_dead(&p->process));
-    /* Last, so that what it said before it died is heard. */
-    uint64_t word = atomic_load_explicit(&p->control->aborted,
-                                         memory_order_acquire);
+    uint64_t word;
 
+    if (!p->control)
+        return 0;                 /* not connected: nothing is known          */
+    /* Last, so that what it said before it died is heard. */
+    word = atomic_load_explicit(&p->control->aborted, memory_order_acquire);
     if (word & SHM_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
         *code = -(int)(word >> 32 & 0xff);
@@ -535,6 +544,7 @@ const struct dtn_transport_ops dtn_shm_ops = {
     .put = shm_put,
     .flush = shm_flush,
     .signal = shm_signal,
+    .room = shm_room,
     .peek = shm_peek,
     .consume = shm_consume,
     .progress = shm_progress,

@@ -545,6 +545,8 @@ static int tcp_health(struct dtn_transport *tp, int peer, int *culprit,
     struct tcp *tcp = tcp_of(tp);
     struct tcp_peer *p = tcp->peers[peer];
 
+    if (!p)
+        return 0;
     if (p->state == TCP_UP)
         tcp_stream_receive(tcp, p);
     else if (p->state == TCP_NEW && p->fd < 0 && tcp_probe_refused(p))
@@ -562,7 +564,9 @@ static void tcp_abort(struct dtn_transport *tp, int culprit, int code)
     struct tcp *tcp = tcp_of(tp);
 
     for (int r = 0; r < tcp->nranks; r++)
-        if (tcp->peers[r])
+        if (tcp->peers[r] && tcp->peers[r]->state < TCP_GREETED)
+            tcp_stream_kill(tcp, tcp->peers[r]);
+        else if (tcp->peers[r])
             tcp_stream_abort(tcp, tcp->peers[r], culprit, code);
     tcp_deafen(tcp);
 }
@@ -590,6 +594,7 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .put = tcp_put,
     .flush = tcp_flush,
     .signal = tcp_signal,
+    .room = tcp_room,
     .peek = tcp_peek,
     .consume = tcp_consume,
     .progress = tcp_progress,

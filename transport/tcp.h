@@ -143,7 +143,7 @@ void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p);
 /* Send what waits in out[]: 0, EAGAIN or EPEER. */
 int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p);
 
-/* Best effort. */
+/* Best effort.  To a peer that was greeted and has not answered as well. */
 void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
                       int code);
 
@@ -151,6 +151,7 @@ void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
 int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
             const void *src, size_t size, size_t *done);
 int tcp_flush(struct dtn_transport *tp, int peer);
+bool tcp_room(struct dtn_transport *tp, int peer);
 int tcp_signal(struct dtn_transport *tp, int peer,
                const struct dtn_signal *signal);
 const struct dtn_signal *tcp_peek(struct dtn_transport *tp, int peer);

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #define DTN_PAYLOAD_MAX 48        /* bytes of payload in a signal              */
+#define DTN_CARRY_MAX 4096        /* bytes that may go beside one: see net.h   */
 #define DTN_QUEUE_DEPTH 16        /* signals a peer may be behind              */
 #define DTN_BLOB_MAX 1024         /* bytes of an address                       */
 
@@ -39,7 +40,7 @@ struct dtn_signal {
     _Alignas(DTN_CACHE_LINE) unsigned char payload[DTN_PAYLOAD_MAX];
     uint32_t fingerprint;         /* of the call it belongs to                 */
     uint16_t tag;                 /* what it says: enum dtn_tag of coll.h      */
-    uint16_t len;                 /* bytes of payload                          */
+    uint16_t len;                 /* bytes of payload, here or beside it       */
     _Atomic uint64_t seq;         /* set by the transport                      */
 };
 #define DTN_SIGNAL_BODY offsetof(struct dtn_signal, seq)   /* all before it   */
@@ -189,6 +190,11 @@ struct dtn_transport_ops {
      */
     int (*signal)(struct dtn_transport *tp, int peer,
                   const struct dtn_signal *signal);
+
+    /* Would signal() take one now?  Then the peer has consumed the one that was
+     * sent DTN_QUEUE_DEPTH before it, and what goes with it may be put.
+     */
+    bool (*room)(struct dtn_transport *tp, int peer);
 
     /* The oldest signal from this peer that was not consumed, or NULL.  Valid
      * until consume().  The bytes put before it may be read once it is seen.

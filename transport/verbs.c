@@ -4,17 +4,6 @@
  * registered arena memory, signals into the lane of 16 lines the receiver keeps
  * for this sender.
  *
- * A signal is one inline write.  Where the device promises that a write lands
- * in order (ibv_query_qp_data_in_order), its number comes last and says that
- * the rest is there; elsewhere the number stands beside every four bytes, 128
- * bytes instead of 72.  The processor of the receiver is not involved until
- * it looks.  Every signal also tells how many of the other side's were read.
- *
- * With several queue pairs to a peer, puts of 64 KiB and more are cut over all
- * of them.  Queues do not keep order among each other, so before the next
- * signal each other queue writes a stripe number of its own behind its bytes,
- * and the signal, on the first, counts only once all of them show.
- *
  * Writes to a stopped or dead process succeed or vanish; that a peer is gone
  * shows when one is not answered.  So while a rank waits it writes a beat, ten
  * times a second, and a peer that is gone is known half a second later.
@@ -24,47 +13,21 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define VERBS_MAGIC UINT64_C(0x6474656e76723031)     /* "dtenvr01" */
 
 enum {
-    ACK_EVERY = DTN_QUEUE_DEPTH / 2,
     ACK_NS = 1000000,             /* while waiting: acknowledge all so often   */
     TURNS_PER_LOOK = 64,
     BEAT_NS = 100000000,
     CLOSE_NS = 1000000000         /* for the last signals to leave             */
 };
 
-static struct verbs *verbs_of(const struct dtn_transport *tp)
-{
-    return (struct verbs *)tp;
-}
-
-static struct verbs_peer *verbs_peer(const struct dtn_transport *tp, int peer)
-{
-    return &verbs_of(tp)->peers[peer];
-}
-
 /* -------------------------------------------------------- open and close --- */
 
 static bool verbs_reaches(const struct dtn_place *a, const struct dtn_place *b)
 {
     return true;
-}
-
-/* Registered memory is locked memory: better to know now than at a gigabyte. */
-static void verbs_check_memlock(const struct verbs *verbs)
-{
-    char have[32];
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0
-        && limit.rlim_cur != RLIM_INFINITY
-        && limit.rlim_cur < verbs->args.arena->size)
-        dtn_log(verbs->args.log, DTN_LOG_WARN, "verbs: only %s of memory may "
-                "be locked: larger tensors will fail (see ulimit -l)",
-                dtn_format_size(limit.rlim_cur, have, sizeof have));
 }
 
 static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
@@ -88,9 +51,8 @@ static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
     verbs->stage_mr = ibv_reg_mr(verbs->memory.pd, verbs->stage,
                                  VERBS_STAGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
     if (!verbs->lanes_mr || !verbs->stage_mr)
-        return dtn_fail_sys(err, errno, "verbs: cannot register %zu bytes on "
-                            "%s: %m (see ulimit -l)",
-                            lanes + VERBS_STAGE_BYTES, verbs->device.name);
+        return verbs_fail_register(&verbs->device, lanes + VERBS_STAGE_BYTES,
+                                   errno, err);
     arena->pinned = true;
     return 0;
 }
@@ -121,8 +83,7 @@ static int verbs_open(const struct dtn_open_args *args,
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
     verbs->base.ops = &dtn_verbs_ops;
     verbs->args = *args;
-    rc = verbs_device_open(args->device, args->gid_index, args->log,
-                           &verbs->device, err);
+    rc = verbs_device_open(args, &verbs->device, err);
     if (rc == 0)
         rc = verbs_open_memory(verbs, err);
     if (rc == 0)
@@ -135,7 +96,6 @@ static int verbs_open(const struct dtn_open_args *args,
     }
     for (int r = 0; r < args->nranks; r++)
         verbs->peers[r].lane = &verbs->lanes[r];
-    verbs_check_memlock(verbs);
     *tpp = &verbs->base;
     return 0;
 }
@@ -245,12 +205,17 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
 {
     struct verbs *verbs = verbs_of(tp);
     struct verbs_region *region;
+    struct dtensor_error why;
+    int rc;
 
     if (!dtn_arena_contains(verbs->args.arena, mem, size))
         return DTENSOR_EINVAL;
     region = verbs_memory_get(&verbs->memory, mem, size);
-    if (!region)
-        return errno == ENOMEM ? DTENSOR_ENOMEM : DTENSOR_ESYS;
+    if (!region) {
+        rc = verbs_fail_register(&verbs->device, size, errno, &why);
+        dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
+        return rc;
+    }
     remote->addr = (uintptr_t)mem;
     remote->key = region->mr->rkey;
     return 0;
@@ -374,188 +339,6 @@ static int verbs_flush(struct dtn_transport *tp, int peer)
     return p->error ? DTENSOR_EPEER : 0;
 }
 
-/* --------------------------------------------------------------- signals --- */
-
-/* Write from our lane to the same peer's lane for us, if there is room. */
-static int lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
-                      size_t offset, const void *from, size_t size)
-{
-    const struct ibv_mr *mr = size <= (size_t)verbs->device.max_inline ? NULL
-                            : verbs->lanes_mr;
-
-    if (peer->error)
-        return DTENSOR_EPEER;
-    if (verbs_room(verbs, &peer->queue[q]) < 1)
-        return DTENSOR_EAGAIN;
-    return verbs_post(verbs, peer, q, peer->greeting.lane + offset,
-                      peer->greeting.lane_key, from, size, mr);
-}
-
-static void line_fill(union verbs_line *line, const struct verbs_content *said,
-                      uint64_t seq, bool plain)
-{
-    uint32_t part[16];
-
-    if (plain) {
-        line->plain.content = *said;
-        atomic_store_explicit(&line->plain.seq, seq, memory_order_relaxed);
-        return;
-    }
-    memcpy(part, said, sizeof part);
-    for (int i = 0; i < 16; i++)
-        atomic_store_explicit(&line->word[i], (uint64_t)(uint32_t)seq << 32
-                              | part[i], memory_order_relaxed);
-}
-
-/* Take the content of line number `seq` if all of it is there. */
-static bool line_take(union verbs_line *line, uint64_t seq, bool plain,
-                      struct verbs_content *said)
-{
-    uint32_t part[16];
-    uint64_t word;
-
-    if (plain) {
-        if (atomic_load_explicit(&line->plain.seq, memory_order_acquire) != seq)
-            return false;
-        *said = line->plain.content;
-        return true;
-    }
-    for (int i = 15; i >= 0; i--) {
-        word = atomic_load_explicit(&line->word[i], memory_order_acquire);
-        if (word >> 32 != (uint32_t)seq)
-            return false;
-        part[i] = (uint32_t)word;
-    }
-    memcpy(said, part, sizeof part);
-    return true;
-}
-
-/* Behind the puts of every other queue goes the next stripe number. */
-static int signal_stripes(struct verbs *verbs, struct verbs_peer *p)
-{
-    int rc = 0;
-
-    for (int q = 1; q < p->nqueues; q++)
-        if (verbs_room(verbs, &p->queue[q]) < 1)
-            return DTENSOR_EAGAIN;
-    p->lane->out_stripes = ++p->stripes;
-    p->striped = false;
-    for (int q = 1; q < p->nqueues && rc == 0; q++)
-        rc = lane_write(verbs, p, q, offsetof(struct verbs_lane, stripes)
-                        + (size_t)q * sizeof p->lane->stripes[0],
-                        &p->lane->out_stripes, sizeof p->lane->out_stripes);
-    return rc;
-}
-
-/* A line told how many of our signals were read by then. */
-static void signal_acked(struct verbs_peer *p, uint32_t consumed)
-{
-    uint32_t more = consumed - (uint32_t)p->acked;
-
-    if (more <= DTN_QUEUE_DEPTH)
-        p->acked += more;
-}
-
-/* Has the peer room for one more?  When it looks as if not, every line that
- * came, read or not, may tell otherwise.
- */
-static bool signal_room(struct verbs_peer *p)
-{
-    struct verbs_content said;
-    uint64_t seq = p->consumed;
-
-    if (p->sent - p->acked < DTN_QUEUE_DEPTH)
-        return true;
-    signal_acked(p, (uint32_t)atomic_load_explicit(&p->lane->acked,
-                                                   memory_order_acquire));
-    while (line_take(&p->lane->line[seq % DTN_QUEUE_DEPTH], seq + 1, p->plain,
-                     &said)) {
-        signal_acked(p, said.consumed);
-        seq++;
-    }
-    return p->sent - p->acked < DTN_QUEUE_DEPTH;
-}
-
-static int verbs_signal(struct dtn_transport *tp, int peer,
-                        const struct dtn_signal *signal)
-{
-    struct verbs *verbs = verbs_of(tp);
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    size_t at = p->sent % DTN_QUEUE_DEPTH;
-    union verbs_line *line = &p->lane->out_line[at];
-    struct verbs_content say;
-    int rc = 0;
-
-    if (p->error)
-        return DTENSOR_EPEER;
-    if (!signal_room(p) || verbs_room(verbs, &p->queue[0]) < 1)
-        return DTENSOR_EAGAIN;
-    if (p->striped)
-        rc = signal_stripes(verbs, p);
-    if (rc != 0)
-        return rc;
-    memcpy(say.body, signal, sizeof say.body);
-    say.consumed = (uint32_t)p->consumed;
-    say.stripes = p->stripes;
-    line_fill(line, &say, p->sent + 1, p->plain);
-    rc = lane_write(verbs, p, 0, offsetof(struct verbs_lane, line)
-                    + at * sizeof *line, line, p->plain ? sizeof line->plain
-                    : sizeof line->word);
-    if (rc != 0)
-        return rc;
-    p->sent++;
-    p->told = p->consumed;
-    return 0;
-}
-
-/* Do all other queues show what the signal asks for? */
-static bool stripes_shown(const struct verbs_peer *p, uint32_t stripes)
-{
-    for (int q = 1; q < p->nqueues; q++)
-        if ((int32_t)((uint32_t)atomic_load_explicit(
-                &p->lane->stripes[q], memory_order_acquire) - stripes) < 0)
-            return false;
-    return true;
-}
-
-static const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer)
-{
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    struct verbs_content said;
-
-    if (p->arrived)
-        return &p->incoming;
-    if (!line_take(&p->lane->line[p->consumed % DTN_QUEUE_DEPTH],
-                   p->consumed + 1, p->plain, &said)
-        || !stripes_shown(p, said.stripes))
-        return NULL;
-    memcpy(&p->incoming, said.body, sizeof said.body);
-    signal_acked(p, said.consumed);
-    p->arrived = true;
-    return &p->incoming;
-}
-
-/* Tell the peer how many of its signals were read, once `least` are new. */
-static void verbs_acknowledge(struct verbs *verbs, struct verbs_peer *p,
-                              uint64_t least)
-{
-    if (p->consumed - p->told < least)
-        return;
-    p->lane->out_acked = p->consumed;
-    if (lane_write(verbs, p, 0, offsetof(struct verbs_lane, acked),
-                   &p->lane->out_acked, sizeof p->lane->out_acked) == 0)
-        p->told = p->consumed;
-}
-
-static void verbs_consume(struct dtn_transport *tp, int peer)
-{
-    struct verbs_peer *p = verbs_peer(tp, peer);
-
-    p->arrived = false;
-    p->consumed++;
-    verbs_acknowledge(verbs_of(tp), p, ACK_EVERY);
-}
-
 /* While waiting, every now and then, acknowledge even the last single signal:
  * the peer may be waiting for just that place.
  */
@@ -591,6 +374,8 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     int64_t now = dtn_now_ns();
 
     verbs_poll(verbs);
+    if (verbs_events_poll(verbs) != 0)
+        return DTENSOR_ENODEV;
     word = atomic_load_explicit(&p->lane->aborted, memory_order_acquire);
     if (word & VERBS_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
@@ -600,7 +385,7 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     if (p->error)
         return DTENSOR_EPEER;
     if (p->joined && now >= p->next_beat_ns) {
-        lane_write(verbs, p, 0, offsetof(struct verbs_lane, beat),
+        verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, beat),
                    &p->lane->out_beat, sizeof p->lane->out_beat);
         p->next_beat_ns = now + BEAT_NS;
     }
@@ -618,7 +403,7 @@ static void verbs_abort(struct dtn_transport *tp, int culprit, int code)
 
         p->lane->out_aborted = word;
         if (p->joined)
-            lane_write(verbs, p, 0, offsetof(struct verbs_lane, aborted),
+            verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, aborted),
                        &p->lane->out_aborted, sizeof word);
     }
 }
@@ -631,6 +416,8 @@ static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
     *buf = '\0';
     if (verbs->peers[peer].error)
         verbs_words(verbs, peer, buf, size);
+    else
+        verbs_events_words(&verbs->device, buf, size);
 }
 
 const struct dtn_transport_ops dtn_verbs_ops = {
@@ -646,6 +433,7 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .put = verbs_put,
     .flush = verbs_flush,
     .signal = verbs_signal,
+    .room = verbs_has_room,
     .peek = verbs_peek,
     .consume = verbs_consume,
     .progress = verbs_progress,

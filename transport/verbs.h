@@ -1,20 +1,36 @@
 /* verbs.h - private to the verbs transport
  *
- * verbs_device.c  which device, port and GID, and why
+ * verbs_look.c    the devices there are, as facts (device.h)
+ * verbs_device.c  open the one that device.c chose, and say so
+ * verbs_limits.c  what the machine allows: locked memory, queue pairs, MTU
+ * verbs_events.c  messages of the device itself, as words
  * verbs_memory.c  memory regions, registered once
  * verbs_meet.c    two ranks meet: queue pair numbers by datagram
  * verbs_queue.c   queue pairs, posting, completions
  * verbs_words.c   completion statuses as words
+ * verbs_signal.c  lines, their room, and what orders them behind puts
  * verbs.c         the table
  */
 #ifndef DTN_VERBS_H
 #define DTN_VERBS_H
 
+#include "transport/device.h"
 #include "transport/transport.h"
 
 #include <infiniband/verbs.h>
 
 /* -------------------------------------------------------------- devices --- */
+
+/* What the device has said of itself so far. */
+struct verbs_events {
+    int number;                   /* of its messages                           */
+    bool any;                     /* `last` is one that matters                */
+    enum ibv_event_type last;     /* the worst of them                         */
+    int rank;                     /* whose queue pair it is about, or -1       */
+    int64_t at_ns;
+    bool port_down;               /* PORT_ERR, and no PORT_ACTIVE since        */
+    bool gid_changed;             /* the row of our GID is another's now       */
+};
 
 struct verbs_device {
     struct ibv_context *context;
@@ -22,20 +38,33 @@ struct verbs_device {
     int port;
     bool ethernet;                /* RoCE: addressed by GID; else by LID       */
     uint16_t lid;
-    int gid_index;
+    uint16_t pkey_index;
+    int gid_index;                /* -1: LID only                              */
     union ibv_gid gid;
     enum ibv_mtu mtu;             /* active                                    */
     int max_inline;               /* learnt from the first queue pair          */
     int max_cqe;
+    int max_qp;
+    struct verbs_events events;
 };
 
-/* Open `want` ("mlx5_0" or "mlx5_0:1"; NULL: the first active port there is)
- * and choose a GID (`gid_index` -1: find one).   Errors: ENODEV, ESYS
+/* Open the device, port, GID and partition that args and the cluster file name,
+ * or the best there are, and log the choice.   Errors: ENODEV, ENOMEM, ESYS
  */
-int verbs_device_open(const char *want, int gid_index,
-                      const struct dtn_log *log, struct verbs_device *device,
-                      struct dtensor_error *err);
+int verbs_device_open(const struct dtn_open_args *args,
+                      struct verbs_device *device, struct dtensor_error *err);
 void verbs_device_close(struct verbs_device *device);
+
+/* Will what this machine allows do?  ENOMEM when it cannot; what may become
+ * narrow later is logged.
+ */
+int verbs_limits_check(const struct dtn_open_args *args,
+                       const struct verbs_device *device,
+                       struct dtensor_error *err);
+
+/* Word that registering `size` bytes failed with `sys_errno`. */
+int verbs_fail_register(const struct verbs_device *device, size_t size,
+                        int sys_errno, struct dtensor_error *err);
 
 /* "fe80::1" or "10.1.2.3" of a GID. */
 char *verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size);
@@ -192,6 +221,17 @@ struct verbs {
     struct verbs_peer peers[];    /* [nranks]                                  */
 };
 
+static inline struct verbs *verbs_of(const struct dtn_transport *tp)
+{
+    return (struct verbs *)tp;
+}
+
+static inline struct verbs_peer *verbs_peer(const struct dtn_transport *tp,
+                                            int peer)
+{
+    return &verbs_of(tp)->peers[peer];
+}
+
 /* Datagrams: set up, keep meeting `peer` until both sides are joined (0, or
  * EAGAIN), answer whoever greets.
  */
@@ -217,8 +257,42 @@ int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                uint64_t to, uint32_t key, const void *from, size_t size,
                const struct ibv_mr *mr);
 
+/* Write from our lane to the same peer's lane for us.  EAGAIN: no room. */
+int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
+                     size_t offset, const void *from, size_t size);
+
+/* Entries of the table that deal with signals. */
+bool verbs_has_room(struct dtn_transport *tp, int peer);
+int verbs_signal(struct dtn_transport *tp, int peer,
+                 const struct dtn_signal *signal);
+const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer);
+void verbs_consume(struct dtn_transport *tp, int peer);
+
+/* Tell the peer how many of its signals were read, once `least` are new. */
+void verbs_acknowledge(struct verbs *verbs, struct verbs_peer *p,
+                       uint64_t least);
+
 /* Take completions. */
 int verbs_poll(struct verbs *verbs);
+
+/* Word that no queue pair could be made for a rank. */
+int verbs_fail_queue(const struct verbs *verbs, int rank, int sys_errno,
+                     struct dtensor_error *err);
+
+/* Note one message of the device. */
+void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,
+                       int rank, int64_t now_ns);
+
+/* Take what the device has to say, without waiting; a system call.  ENODEV: it
+ * can no longer be used at all.
+ */
+int verbs_events_poll(struct verbs *verbs);
+
+/* The worst it said, such as "port 1 of mlx5_0 went down 2.1 s ago (is the
+ * cable in?)"; NULL when it said nothing of weight.  Written to buf.
+ */
+const char *verbs_events_words(const struct verbs_device *device, char *buf,
+                               size_t size);
 
 /* Words for a bad completion: what it means and what to look at. */
 char *verbs_words(const struct verbs *verbs, int peer, char *buf, size_t size);

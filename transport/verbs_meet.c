@@ -58,6 +58,7 @@ static int meet_ready(struct verbs *verbs)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
+        .pkey_index = verbs->device.pkey_index,
         .qkey = MEET_QKEY
     };
     int rc = ibv_modify_qp(verbs->datagram, &attr, IBV_QP_STATE

@@ -42,14 +42,13 @@ static int queue_create(struct verbs *verbs, int rank,
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
+        .pkey_index = verbs->device.pkey_index,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE
     };
     struct ibv_qp *qp = queue_make(verbs);
 
     if (!qp)
-        return dtn_fail_sys(err, errno, "verbs: no queue pair for rank %d on "
-                            "%s: %m (see ulimit -l, and max_qp in ibv_devinfo "
-                            "-v)", rank, verbs->device.name);
+        return verbs_fail_queue(verbs, rank, errno, err);
     if (getrandom(&queue->psn, sizeof queue->psn, 0) < 0
         || (errno = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX
                                   | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) != 0) {

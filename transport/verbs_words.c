@@ -29,27 +29,39 @@ static const struct {
       "was the port or device reset? see the kernel log" },
 };
 
+/* Only a peer that does not answer is given up after some time. */
+static void words_time(const struct dtn_transport_conf *conf, char *buf,
+                       size_t size)
+{
+    int timeout = conf->timeout < 0 ? 14 : conf->timeout;
+    int retries = conf->retry_count < 0 ? 6 : conf->retry_count;
+
+    snprintf(buf, size, ", given up after %.2f s = %d x 4.096 us x 2^%d",
+             4.096e-6 * (double)(retries + 1) * (double)(1u << timeout),
+             retries + 1, timeout);
+}
+
 char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
 {
     const struct verbs_peer *peer = &verbs->peers[rank];
-    const struct dtn_transport_conf *conf = verbs->args.conf;
-    int timeout = conf->timeout < 0 ? 14 : conf->timeout;
-    int retries = conf->retry_count < 0 ? 6 : conf->retry_count;
-    const char *means = ibv_wc_status_str(peer->error), *look = "see ibv_devinfo";
-    char here[64], there[64];
+    const char *means = ibv_wc_status_str(peer->error);
+    const char *look = "see ibv_devinfo";
+    char here[64], there[64], took[80] = "", said[240];
+    const char *event = verbs_events_words(&verbs->device, said, sizeof said);
 
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
         if (rows[i].status == peer->error) {
             means = rows[i].means;
             look = rows[i].look;
         }
+    if (peer->error == IBV_WC_RETRY_EXC_ERR)
+        words_time(verbs->args.conf, took, sizeof took);
     snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s GID %s -> %s GID "
-             "%s, given up after %.2f s = %d x 4.096 us x 2^%d (%s)", means,
-             (int)peer->error, peer->vendor_error, verbs->device.name,
+             "%s%s (%s)%s%s", means, (int)peer->error, peer->vendor_error,
+             verbs->device.name,
              verbs_gid_text(&verbs->device.gid, here, sizeof here),
              peer->address.device,
-             verbs_gid_text(&peer->address.gid, there, sizeof there),
-             4.096e-6 * (double)(retries + 1) * (double)(1u << timeout),
-             retries + 1, timeout, look);
+             verbs_gid_text(&peer->address.gid, there, sizeof there), took,
+             look, event ? "; " : "", event ? event : "");
     return buf;
 }

@@ -21,6 +21,7 @@ void dtn_transport_defaults(struct dtn_transport_conf *conf)
         .mtu = -1,
         .traffic_class = -1,
         .service_level = -1,
+        .pkey = -1,
         .qp_per_peer = -1,
         .retry_count = 6,
         .rnr_retry = -1,

@@ -49,6 +49,7 @@ struct dtn_transport_conf {
     int mtu;                      /* verbs attributes; -1: not given           */
     int traffic_class;
     int service_level;
+    int pkey;                     /* partition key, 0x8001                     */
     int qp_per_peer;
     int retry_count;
     int rnr_retry;

@@ -57,6 +57,7 @@ int dtn_findings_flush(struct dtn_findings *findings,
 
 enum dtn_value_type {
     DTN_VALUE_INT,                 /* int, min..max                           */
+    DTN_VALUE_HEX,                 /* int, decimal or 0x, written as 0x       */
     DTN_VALUE_U64,                 /* uint64_t, decimal or 0x                 */
     DTN_VALUE_SIZE_BYTES,          /* uint64_t, min..max                      */
     DTN_VALUE_TIME_NS,             /* int64_t, min..max                       */

@@ -48,6 +48,8 @@ const struct dtn_word dtn_style_words[] = {
 /* Parts of rows; OTHER is read by the section's code. */
 #define INT(s, f, lo, hi) .type = DTN_VALUE_INT, .offset = offsetof(s, f), \
                           .min = (lo), .max = (hi)
+#define HEX(s, f, lo, hi) .type = DTN_VALUE_HEX, .offset = offsetof(s, f), \
+                          .min = (lo), .max = (hi)
 #define SIZE(s, f, lo, hi) .type = DTN_VALUE_SIZE_BYTES, \
                            .offset = offsetof(s, f), .min = (lo), .max = (hi)
 #define TIME(s, f, lo, hi) .type = DTN_VALUE_TIME_NS, \
@@ -90,6 +92,7 @@ static const struct dtn_key transport_keys[] = {
     { "mtu", WORD(S, mtu, mtu_words, "one of 256, 512, 1024, 2048, 4096") },
     { "traffic_class", INT(S, traffic_class, 0, 255) },
     { "service_level", INT(S, service_level, 0, 15) },
+    { "pkey", HEX(S, pkey, 1, 0xffff) },
     { "qp_per_peer", INT(S, qp_per_peer, 1, 64) },
     { "retry_count", INT(S, retry_count, 0, 7) },
     { "rnr_retry", INT(S, rnr_retry, 0, 7) },

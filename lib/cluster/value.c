@@ -96,6 +96,23 @@ static bool value_int(const struct dtn_key *key, const char *text, void *to,
     return true;
 }
 
+static bool value_hex(const struct dtn_key *key, const char *text, void *to,
+                      char why[DTN_WHY_SIZE])
+{
+    uint64_t value;
+    int number;
+
+    if (!dtn_parse_u64(text, true, (uint64_t)key->max, &value) ||
+        value < (uint64_t)key->min) {
+        snprintf(why, DTN_WHY_SIZE, "\"%s\"; expected 0x%" PRIx64 " to "
+                 "0x%" PRIx64, text, (uint64_t)key->min, (uint64_t)key->max);
+        return false;
+    }
+    number = (int)value;
+    memcpy(to, &number, sizeof number);
+    return true;
+}
+
 static bool value_u64(const struct dtn_key *key, const char *text, void *to,
                       char why[DTN_WHY_SIZE])
 {
@@ -177,6 +194,8 @@ bool dtn_value_parse(const struct dtn_key *key, const char *text, void *base,
     switch (key->type) {
     case DTN_VALUE_INT:
         return value_int(key, text, to, why);
+    case DTN_VALUE_HEX:
+        return value_hex(key, text, to, why);
     case DTN_VALUE_U64:
         return value_u64(key, text, to, why);
     case DTN_VALUE_SIZE_BYTES:
@@ -204,6 +223,8 @@ static void value_print_int(const struct dtn_key *key, int number,
         fputs(text, stream);
     else if (number < 0)
         fputs("default", stream);
+    else if (key->type == DTN_VALUE_HEX)
+        fprintf(stream, "0x%04x", (unsigned)number);
     else
         fprintf(stream, "%d", number);
 }
@@ -217,6 +238,7 @@ void dtn_value_print(const struct dtn_key *key, const void *base, FILE *stream)
 
     switch (key->type) {
     case DTN_VALUE_INT:
+    case DTN_VALUE_HEX:
     case DTN_VALUE_WORD:
         memcpy(&number, from, sizeof number);
         value_print_int(key, number, stream);

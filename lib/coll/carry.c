@@ -1,9 +1,9 @@
 /* carry.c - collectives of a few bytes: the signal is the message
  *
- * A signal is one cache line with room for 48 bytes, so where no more than
- * that goes from one rank to another nothing else is sent: no READY, no put,
- * no reply.  An allreduce of 8 bytes over 4 ranks is 3 lines out and 3 lines
- * in on each, all at the same time: one hop.
+ * A signal has room for 48 bytes in its line and up to 4 KiB beside it, so
+ * where no more than that goes from one rank to another nothing else is sent:
+ * no READY, no put, no reply.  An allreduce of 8 bytes over 4 ranks is 3 lines
+ * out and 3 lines in on each, all at the same time: one hop.
  *
  * What is caught goes to TMP first and to OUT when everything is there, so
  * that a peer found to have made another call leaves OUT untouched.  Sums are

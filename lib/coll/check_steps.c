@@ -57,9 +57,9 @@ static int check_form(struct dtn_checker *check, int me,
     if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
         && step->src.rank < 0)
         return dtn_check_fail(check, me, "has no source rank");
-    if (to_peer && step->op != DTN_OP_PUT && step->bytes > DTN_PAYLOAD_MAX)
+    if (to_peer && step->op != DTN_OP_PUT && step->bytes > DTN_CARRY_MAX)
         return dtn_check_fail(check, me, "more than %d bytes in a signal",
-                          DTN_PAYLOAD_MAX);
+                          DTN_CARRY_MAX);
     return 0;
 }
 

@@ -12,7 +12,7 @@
 #define TREE_BYTES_MAX ((size_t)32 << 10)
 
 const struct dtn_emitter dtn_emitters[] = {
-    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_PAYLOAD_MAX,
+    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_allreduce_carry },
     { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_allreduce_direct },
@@ -23,7 +23,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_ALLREDUCE, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
       dtn_emit_allreduce_hierarchical },
 
-    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_PAYLOAD_MAX,
+    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_reduce_carry },
     { DTN_COLL_REDUCE, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_reduce_direct },
@@ -34,7 +34,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_REDUCE, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
       dtn_emit_reduce_hierarchical },
 
-    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_PAYLOAD_MAX,
+    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_broadcast_carry },
     { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_broadcast_direct },
@@ -45,7 +45,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_BROADCAST, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
       dtn_emit_broadcast_hierarchical },
 
-    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_PAYLOAD_MAX,
+    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_allgather_carry },
     { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_allgather_direct },
@@ -56,7 +56,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_ALLGATHER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
       dtn_emit_allgather_hierarchical },
 
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_PAYLOAD_MAX,
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_reduce_scatter_carry },
     { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_reduce_scatter_direct },
@@ -67,7 +67,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_REDUCE_SCATTER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
       dtn_emit_reduce_scatter_hierarchical },
 
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_PAYLOAD_MAX,
+    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_all_to_all_carry },
     { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_all_to_all_direct },
@@ -140,7 +140,7 @@ static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
 {
     bool flat = call->n <= FLAT_RANKS_MAX;
     bool tiny = call->coll == DTN_COLL_BARRIER
-             || dtn_call_edge_bytes(call) <= DTN_PAYLOAD_MAX;
+             || dtn_call_edge_bytes(call) <= DTN_CARRY_MAX;
 
     if (call->coll == DTN_COLL_ALL_TO_ALL)
         return DTN_ALG_DIRECT;
@@ -148,10 +148,11 @@ static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
         return DTN_ALG_DIRECT;
     if (reach == DTN_REACH_HOST)
         return DTN_ALG_HIERARCHICAL;
+    if (reach == DTN_REACH_MAP && call->coll != DTN_COLL_BARRIER)
+        return dtn_call_edge_bytes(call) <= DTN_PAYLOAD_MAX ? DTN_ALG_TREE
+                                                            : DTN_ALG_DIRECT;
     if (tiny)
         return DTN_ALG_TREE;
-    if (reach == DTN_REACH_MAP)
-        return DTN_ALG_DIRECT;
     return dtn_call_bytes(call) <= TREE_BYTES_MAX ? DTN_ALG_TREE
                                                   : DTN_ALG_RING;
 }

@@ -203,12 +203,10 @@ static int run_mismatch(struct exec_run *run, int rank, uint32_t theirs)
 static int run_signal(struct exec_run *run, const struct dtn_step *step)
 {
     const struct exec_peer *peer = &run->plan->peers[step->peer];
-    struct dtn_signal signal;
+    struct dtn_signal signal = { .fingerprint = run->fingerprint,
+                                 .tag = (uint16_t)step->tag };
     int t = 0;
 
-    signal.fingerprint = run->fingerprint;
-    signal.tag = (uint16_t)step->tag;
-    signal.len = 0;
     if (step->tag == DTN_TAG_READY) {
         while (run->ctx->transports[t] != peer->tp)
             t++;
@@ -216,7 +214,8 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
         memcpy(signal.payload, run->name[t], sizeof run->name[t]);
     } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
         signal.len = (uint16_t)step->bytes;
-        memcpy(signal.payload, run_at(run, &step->src), step->bytes);
+        return dtn_carry(run->ctx, peer->rank, &signal,
+                         run_at(run, &step->src));
     }
     return dtn_signal(run->ctx, peer->rank, &signal);
 }
@@ -243,8 +242,11 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
         return run_mismatch(run, peer->rank, signal->fingerprint);
     if (step->tag == DTN_TAG_READY)
         run_take_ready(peer, signal);
-    else if (step->tag == DTN_TAG_CARRY && step->bytes > 0)
-        memcpy(run_at(run, &step->dst), signal->payload, step->bytes);
+    else if (signal->len != step->bytes)
+        return run_mismatch(run, peer->rank, signal->fingerprint);
+    else if (step->bytes > 0)
+        memcpy(run_at(run, &step->dst),
+               dtn_carried(run->ctx, peer->rank, signal), step->bytes);
     dtn_consume(run->ctx, peer->rank);
     return 0;
 }
@@ -428,7 +430,8 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     if (rc != 0)
         rc = dtn_poison(run.ctx, rc, run.ctx->self.rank, "no room to stage "
                         "%zu bytes of memory that peers cannot reach (use "
-                        "dtensor_alloc)", plan->sched.bytes[DTN_OUT]);
+                        "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
+                        "warn says why)", plan->sched.bytes[DTN_OUT]);
     else
         rc = run_steps(&run);
     run_unregister(&run);

@@ -9,7 +9,7 @@
  * A broadcast goes down (to 4 first: the largest subtree), a reduction up:
  * children put into slots of the parent's TMP, which are added in a fixed
  * order.  Allreduce is a reduction to rank 0 and a broadcast from there, so
- * that all ranks have the very same bits.  Up to 48 bytes go in the signal.
+ * that all ranks have the very same bits.  Up to 4 KiB go with the signal.
  *
  * All-gather and barrier have no root: in step d = 1, 2, 4, ... rank r tells
  * r+d all it knows, which are the blocks r, r-1, .. r-d+1.
@@ -27,7 +27,7 @@ struct tree {
     int nchildren;
     int child[TREE_CHILDREN_MAX];
     size_t bytes;                 /* of the message                            */
-    bool carry;                   /* it fits a signal                          */
+    bool carry;                   /* it goes with a signal                       */
 };
 
 static struct tree tree_make(const struct dtn_call *call, int root,
@@ -36,7 +36,7 @@ static struct tree tree_make(const struct dtn_call *call, int root,
     int n = call->n, v = (call->me - root + n) % n;
     struct tree tree = { .sched = sched, .call = call, .me = call->me,
                          .parent = -1, .bytes = bytes,
-                         .carry = bytes <= DTN_PAYLOAD_MAX };
+                         .carry = bytes <= DTN_CARRY_MAX };
 
     for (int k = 0; 1 << k < n; k++) {
         if (v & 1 << k) {

@@ -7,7 +7,7 @@
  * rank 1, waiting for it, gets EPEER; ranks 0 and 3, waiting for rank 1, find
  * its abort and get EPEER for rank 2 within a few looks.
  */
-#include "net/net.h"
+#include "net/wire.h"
 
 #include <string.h>
 
@@ -51,17 +51,21 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
                           "this rank waited for it: %s (see its output)", name,
                           why);
-    if (health != DTENSOR_EABORT || culprit < 0
-        || culprit >= ctx->self.world_size)
-        return dtn_poison(ctx, health, peer, "%s is out of reach: %s", name,
-                          dtensor_errname(health));
+    if (health != DTENSOR_EABORT)            /* this rank's own failure      */
+        return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
+                          "%s%s%s", name, dtensor_errname(health),
+                          *why ? ": " : "", why);
+    if (culprit < 0 || culprit >= ctx->self.world_size || culprit == peer)
+        return dtn_poison(ctx, DTENSOR_EABORT, peer, "%s failed with %s (see "
+                          "its message)", name, dtensor_errname(code));
     dtn_ctx_rank_name(ctx, culprit, blamed, sizeof blamed);
     if (code == DTENSOR_EPEER)
         return dtn_poison(ctx, DTENSOR_EPEER, culprit, "%s died or left, "
                           "%s says (see its output)", blamed, name);
     return dtn_poison(ctx, DTENSOR_EABORT, culprit, "%s gave up with %s on "
-                      "account of %s (see its message)", name,
-                      dtensor_errname(code), blamed);
+                      "account of %s (see the message of %s)", name,
+                      dtensor_errname(code), blamed,
+                      code == DTENSOR_EABORT ? blamed : name);
 }
 
 /* A peer may send its last signal and leave: when `listening`, what it said
@@ -76,6 +80,11 @@ static int await_look(struct dtensor_ctx *ctx, int peer, bool listening)
     if (health == 0 || (listening && tp->ops->peek(tp, peer)))
         return 0;
     return await_blame(ctx, peer, health, culprit, code);
+}
+
+int dtn_look(struct dtensor_ctx *ctx, int peer)
+{
+    return await_look(ctx, peer, false);
 }
 
 static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
@@ -159,6 +168,22 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer)
     return 0;
 }
 
+int dtn_await_room(struct dtensor_ctx *ctx, int peer)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_wait wait;
+    int rc;
+
+    if (tp->ops->room(tp, peer))
+        return 0;
+    await_init(ctx, &wait);
+    do {
+        if ((rc = dtn_turn(ctx, peer, &wait)) != 0)
+            return rc;
+    } while (!tp->ops->room(tp, peer));
+    return 0;
+}
+
 int dtn_signal(struct dtensor_ctx *ctx, int peer,
                const struct dtn_signal *signal)
 {
@@ -166,13 +191,14 @@ int dtn_signal(struct dtensor_ctx *ctx, int peer,
     struct dtn_wait wait;
     int rc = tp->ops->signal(tp, peer, signal);
 
-    if (rc == 0)
-        return 0;
-    await_init(ctx, &wait);
-    do {
-        if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
-            return rc;
-    } while ((rc = tp->ops->signal(tp, peer, signal)) != 0);
+    if (rc != 0) {
+        await_init(ctx, &wait);
+        do {
+            if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
+                return rc;
+        } while ((rc = tp->ops->signal(tp, peer, signal)) != 0);
+    }
+    ctx->peers[peer].sent++;
     return 0;
 }
 
@@ -198,4 +224,5 @@ void dtn_consume(struct dtensor_ctx *ctx, int peer)
     struct dtn_transport *tp = ctx->peers[peer].tp;
 
     tp->ops->consume(tp, peer);
+    ctx->peers[peer].consumed++;
 }

@@ -296,27 +296,28 @@ static void child_frame(struct dtn_boot *boot, struct boot_link *link,
         boot_fail_garbage(boot, link->rank);
 }
 
+/* A child is lost.  When that is not its doing it is told why. */
 static void child_lost(struct dtn_boot *boot, struct boot_link *link,
                        enum frame_got got)
 {
-    int rank = link->rank;
-    bool known = link->known;
-
-    if (!known) {
+    if (!link->known) {
         child_stranger(boot, link);
         return;
     }
+    if (link->rank >= 0 && boot->state != BOOT_PARTING) {
+        if (got == FRAME_CLOSED)
+            boot_fail_closed(boot, link->rank);
+        else if (got == FRAME_NOMEM)
+            boot_fail_nomem(boot);
+        else if (got == FRAME_NOFDS)
+            boot_fail_nofds(boot);
+        else
+            boot_fail_garbage(boot, link->rank);
+        if (boot->state == BOOT_CONDEMNED)
+            boot_fail_send(boot, link);
+        frame_flush(&link->io);
+    }
     child_drop(link);
-    if (rank < 0 || boot->state == BOOT_PARTING)
-        return;
-    if (got == FRAME_CLOSED)
-        boot_fail_closed(boot, rank);
-    else if (got == FRAME_NOMEM)
-        boot_fail_nomem(boot);
-    else if (got == FRAME_NOFDS)
-        boot_fail_nofds(boot);
-    else
-        boot_fail_garbage(boot, rank);
 }
 
 void boot_child_turn(struct dtn_boot *boot, struct boot_link *link)

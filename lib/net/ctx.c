@@ -88,21 +88,14 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     return 0;
 }
 
-static int ctx_open_all(struct dtensor_ctx *ctx, const char *path,
-                        struct dtensor_error *err)
+/* Memory and transports, for a rank that is in touch with all others. */
+static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtn_host *host;
     struct dtn_blob *all;
     size_t world;
     int rc;
 
-    rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, err);
-    if (rc != 0)
-        return rc;
-    ctx->log.rank = ctx->self.rank;
-    rc = ctx_boot(ctx, err);
-    if (rc != 0)
-        return rc;
     host = &ctx->cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)];
     rc = dtn_arena_init(&ctx->arena, dtn_arena_default_size(host->nranks),
                         ctx->cluster->transport.intra_node == DTN_WIRE_SHM,
@@ -125,7 +118,7 @@ static int ctx_open_all(struct dtensor_ctx *ctx, const char *path,
     return rc;
 }
 
-int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
+int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = calloc(1, sizeof *ctx);
@@ -135,7 +128,27 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
         return dtn_fail_nomem(err, "init", sizeof *ctx);
     ctx->arena.fd = -1;
     dtn_log_init(&ctx->log);
-    rc = ctx_open_all(ctx, path, err);
+    rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, err);
+    if (rc == 0) {
+        ctx->log.rank = ctx->self.rank;
+        rc = ctx_boot(ctx, err);
+    }
+    if (rc != 0)
+        dtn_ctx_close(ctx);
+    else
+        *ctxp = ctx;
+    return rc;
+}
+
+int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx;
+    int rc = dtn_ctx_join(path, &ctx, err);
+
+    if (rc != 0)
+        return rc;
+    rc = ctx_open_rest(ctx, err);
     if (rc != 0) {
         dtn_ctx_close(ctx);
         return rc;

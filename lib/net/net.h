@@ -6,8 +6,12 @@
  * ctx.c     the context: cluster, arena, transports, peers
  * wire.c    opening the transports and connecting to peers
  * await.c   waiting for a peer without hanging; poisoning
+ * carry.c   bytes that go with a signal
  * memory.c  dtensor_alloc() and staging
  * query.c   dtensor_rank() and its kin
+ * devices.c dtensor_devices_show()
+ * fabric.c  dtensor_fabric_show(): what every rank sees of the RDMA fabric;
+ *           fabric.h lists its parts
  */
 #ifndef DTN_NET_H
 #define DTN_NET_H
@@ -65,6 +69,17 @@ struct dtn_peer {
     struct dtn_transport *tp;     /* NULL for this rank itself                 */
     struct dtn_blob address;      /* fd owned by the context                   */
     bool connected;
+    uint64_t sent;                /* signals, ever                             */
+    uint64_t consumed;
+    struct dtn_box_pair {         /* for what signals carry: carry.c           */
+        unsigned char *in;        /* the peer puts here                        */
+        unsigned char *out;       /* leaves from here; NULL where mapped       */
+        unsigned char *mapped;    /* the peer's `in`, if loads and stores do   */
+        struct dtn_remote remote; /* the peer's `in` otherwise                 */
+        struct dtn_remote name;   /* ours                                      */
+        bool told;                /* the peer knows our name                   */
+        bool known;               /* and we its                                */
+    } carry;
 };
 
 struct dtensor_ctx {
@@ -89,6 +104,12 @@ struct dtensor_ctx {
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
 };
+
+/* Find the cluster and bootstrap, no more: blobs can be exchanged, bytes not.
+ * Errors: those of dtn_whoami() and dtn_boot_open()
+ */
+int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err);
 
 /* Find the cluster, bootstrap, open the transports, exchange addresses.  The
  * upper rooms' parts (plans, meshes, redists) are NULL; they are freed by
@@ -132,6 +153,16 @@ int dtn_signal(struct dtensor_ctx *ctx, int peer,
  * when it is time.  0: go on waiting.
  */
 int dtn_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
+
+/* A signal with signal->len bytes of `data`, at most DTN_CARRY_MAX: in the
+ * line if it has room for them, else beside it.
+ */
+int dtn_carry(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
+              const void *data);
+
+/* The data of the signal that dtn_await() gave.  Valid until dtn_consume(). */
+const void *dtn_carried(const struct dtensor_ctx *ctx, int peer,
+                        const struct dtn_signal *signal);
 
 /* The next signal from peer; consume it with dtn_consume(). */
 int dtn_await(struct dtensor_ctx *ctx, int peer,

@@ -193,6 +193,8 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
             continue;
         rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address, err);
         if (rc == 0)
+            rc = dtn_carry_meet(ctx, ranks[i], err);
+        if (rc == 0)
             peer->connected = true;
         else if (rc != DTENSOR_EAGAIN || left++ == 0)
             *waiting = ranks[i];
@@ -217,7 +219,9 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
             return dtn_ctx_check(ctx, err);
     if (rc == 0)
         return 0;
-    dtn_poison(ctx, rc, rc == DTENSOR_ENOMEM ? ctx->self.rank : waiting,
+    if (rc == DTENSOR_EPEER && dtn_look(ctx, waiting) != 0)
+        return dtn_ctx_check(ctx, err);      /* it may blame another one      */
+    dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
                "cannot connect to %s: %s",
                dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why.text);
     return dtn_ctx_check(ctx, err);

@@ -10,6 +10,20 @@
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                   struct dtensor_error *err);
 
+/* Tell a connected peer where what we carry to each other goes, and learn it.
+ * 0: both know; EAGAIN: call again.   Errors: ENOMEM, EPEER, EMISMATCH
+ */
+int dtn_carry_meet(struct dtensor_ctx *ctx, int rank,
+                   struct dtensor_error *err);
+
+/* Is this peer, that connect() was called for, well?  If not, the context is
+ * poisoned on account of who is to blame.
+ */
+int dtn_look(struct dtensor_ctx *ctx, int peer);
+
+/* Wait until a signal to this peer would be taken. */
+int dtn_await_room(struct dtensor_ctx *ctx, int peer);
+
 /* Close what is open, half or whole. */
 void dtn_wire_close(struct dtensor_ctx *ctx);
 

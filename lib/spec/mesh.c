@@ -269,9 +269,9 @@ static int mesh_count(struct mesh_shape *shape, const int sizes[], int world,
         shape->size[d] = sizes[d];
         n *= sizes[d];                    /* below 2^31 * 2^31, checked next */
         if (n > world)
-            return dtn_fail(err, DTENSOR_EINVAL, "mesh: the first %d sizes "
-                            "need %lld ranks, but the world has %d", d + 1,
-                            (long long)n, world);
+            return dtn_fail(err, DTENSOR_EINVAL, "mesh: sizes up to "
+                            "dimension %d need %lld ranks, but the world has "
+                            "%d", d, (long long)n, world);
     }
     shape->nranks = (int)n;
     return 0;

@@ -263,8 +263,8 @@ static int spec_check_shape(const struct dtensor_spec *spec,
                             (long long)size, d);
         if (!dtn_mul_size(bytes, size ? (size_t)size : 1, &bytes) ||
             bytes > INT64_MAX)
-            return dtn_fail(err, DTENSOR_EINVAL, "spec: the first %d sizes "
-                            "make over 2^63 bytes of %s", d + 1,
+            return dtn_fail(err, DTENSOR_EINVAL, "spec: sizes up to "
+                            "dimension %d make over 2^63 bytes of %s", d,
                             dtensor_dtype_name(spec->dtype));
     }
     return 0;

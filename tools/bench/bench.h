@@ -13,6 +13,8 @@
  * measure.c      the timed loop
  * stats.c        min, p50, p99, max
  * soak.c         --loop and --startup
+ * pairs.c        --check-fabric: every two ranks by themselves
+ * outliers.c     which pairs are unlike the others, and the matrices
  * facts.c        what the header says of this run
  * report.c       results to table.c, csv.c and json.c
  * main.c         all of it in order
@@ -53,7 +55,7 @@ struct bench_options {
     int64_t dtype;                /* DTENSOR_NDTYPES: all of them             */
     int64_t redop;                /* DTENSOR_NREDOPS: all of them             */
     int64_t root, registered, local, loop;
-    int64_t draw, startup, quiet, help, version;
+    int64_t draw, startup, check_fabric, quiet, help, version;
     const char *cluster, *mesh, *dim;
     const char *shape, *from, *to;
     const char *json, *csv;
@@ -339,6 +341,57 @@ int soak_run(struct bench_job *job, struct footprint *growth,
 int soak_startup(struct bench *b, int64_t launch_ns, double *msp,
                  struct dtensor_error *err);
 
+/* ------------------------------------------------------------- pairs.c --- */
+
+enum pairs_what { PAIRS_LATENCY, PAIRS_RATE, PAIRS_NWHATS };
+
+/* What every two of n ranks measured. */
+struct pairs {
+    int n;
+    int *rank;                    /* [n] world ranks                          */
+    char (*host)[64];             /* [n]                                      */
+    double *latency_us;           /* [n * n], symmetric                       */
+    double *rate;                 /* [n * n] GB/s from row to column          */
+};
+
+/* The position that `position` of n meets in a round, 0..pairs_rounds(n) - 1,
+ * or -1.  In all rounds together every two meet once.
+ */
+int pairs_opponent(int n, int round, int position);
+int pairs_rounds(int n);
+
+/* Collective.  Owns: pairs_fini(), in any case. */
+int pairs_measure(struct pairs *pairs, struct bench *b,
+                  struct dtensor_error *err);
+void pairs_fini(struct pairs *pairs);
+
+/* ---------------------------------------------------------- outliers.c --- */
+
+struct outlier {
+    enum pairs_what what;
+    int i, j;                     /* positions                                */
+    double value, median;         /* of the pair, of all of its kind          */
+};
+
+bool pairs_same_host(const struct pairs *pairs, int i, int j);
+
+/* The median over the pairs in one host, or over those between hosts. */
+double pairs_median(const struct pairs *pairs, enum pairs_what what,
+                    bool same_host);
+bool pairs_outlier(enum pairs_what what, double value, double median);
+
+/* All outliers; returns how many.  The caller frees *outliersp. */
+int outliers_find(const struct pairs *pairs, struct outlier **outliersp);
+
+/* The position that is in most of them, when that is more than half of its own
+ * pairs; else -1.
+ */
+int outliers_culprit(const struct pairs *pairs, const struct outlier *outliers,
+                     int n, enum pairs_what what);
+
+/* Both matrices, and the outliers in words. */
+void outliers_write(const struct pairs *pairs, FILE *out);
+
 /* ------------------------------------------------------------- facts.c --- */
 
 struct facts {
@@ -371,6 +424,7 @@ struct report_form {
     void *(*open)(FILE *stream, const struct facts *facts,
                   const struct bench *b);
     void (*row)(void *state, const struct bench_result *result);
+    void (*pairs)(void *state, const struct pairs *pairs);     /* or NULL     */
     int (*close)(void *state, const struct summary *summary);  /* 0 or errno  */
 };
 extern const struct report_form report_table, report_csv, report_json;
@@ -394,6 +448,7 @@ struct report {
 int report_open(struct report *r, const struct facts *facts,
                 const struct bench *b, struct dtensor_error *err);
 void report_row(struct report *r, const struct bench_result *result);
+void report_pairs(struct report *r, const struct pairs *pairs);
 void report_progress(struct report *r, int i, int n,
                      const struct bench_case *c);
 void report_note(struct report *r, const char *fmt, ...) BENCH_PRINTF(2, 3);

@@ -50,4 +50,6 @@ static int csv_close(void *state, const struct summary *summary)
     return 0;
 }
 
-const struct report_form report_csv = { "csv", csv_open, csv_row, csv_close };
+const struct report_form report_csv = {
+    "csv", csv_open, csv_row, NULL, csv_close
+};

@@ -81,6 +81,56 @@ static void json_row(void *state, const struct bench_result *result)
         "wrong", (json_int_t)result->wrong));
 }
 
+/* n rows of n numbers; null on the diagonal. */
+static json_t *json_matrix(const double *cell, int n)
+{
+    json_t *matrix = json_array();
+
+    for (int i = 0; i < n; i++) {
+        json_t *row = json_array();
+
+        for (int j = 0; j < n; j++)
+            json_array_append_new(row, i == j ? json_null()
+                                  : json_real(cell[i * n + j]));
+        json_array_append_new(matrix, row);
+    }
+    return matrix;
+}
+
+static json_t *json_outliers(const struct pairs *pairs)
+{
+    static const char *const names[] = { "latency_us", "bandwidth_GBps" };
+    json_t *list = json_array();
+    struct outlier *outlier;
+    int n = outliers_find(pairs, &outlier);
+
+    for (int k = 0; k < n; k++)
+        json_array_append_new(list, json_pack(
+            "{ss si si ss ss sf sf}", "of", names[outlier[k].what],
+            "from", pairs->rank[outlier[k].i], "to", pairs->rank[outlier[k].j],
+            "from_host", pairs->host[outlier[k].i],
+            "to_host", pairs->host[outlier[k].j],
+            "value", outlier[k].value, "median", outlier[k].median));
+    free(outlier);
+    return list;
+}
+
+static void json_pairs(void *state, const struct pairs *pairs)
+{
+    json_t *ranks = json_array(), *hosts = json_array();
+    struct json *json = state;
+
+    for (int i = 0; i < pairs->n; i++) {
+        json_array_append_new(ranks, json_integer(pairs->rank[i]));
+        json_array_append_new(hosts, json_string(pairs->host[i]));
+    }
+    json_object_set_new(json->root, "fabric", json_pack(
+        "{so so so so so}", "ranks", ranks, "hosts", hosts,
+        "latency_us", json_matrix(pairs->latency_us, pairs->n),
+        "bandwidth_GBps", json_matrix(pairs->rate, pairs->n),
+        "outliers", json_outliers(pairs)));
+}
+
 static int json_close(void *state, const struct summary *summary)
 {
     struct json *json = state;
@@ -127,6 +177,12 @@ static void json_row(void *state, const struct bench_result *result)
     (void)result;
 }
 
+static void json_pairs(void *state, const struct pairs *pairs)
+{
+    (void)state;
+    (void)pairs;
+}
+
 static int json_close(void *state, const struct summary *summary)
 {
     (void)state;
@@ -136,5 +192,5 @@ static int json_close(void *state, const struct summary *summary)
 #endif
 
 const struct report_form report_json = {
-    "json", json_open, json_row, json_close
+    "json", json_open, json_row, json_pairs, json_close
 };

@@ -138,6 +138,17 @@ static int run_startup(struct run *run, int64_t start_ns,
     return rc;
 }
 
+static int run_pairs(struct run *run, struct dtensor_error *err)
+{
+    struct pairs pairs;
+    int rc = pairs_measure(&pairs, &run->b, err);
+
+    if (rc == 0)
+        report_pairs(&run->report, &pairs);
+    pairs_fini(&pairs);
+    return rc;
+}
+
 static int run_cases(struct run *run, struct dtensor_error *err)
 {
     int rc = 0;
@@ -164,6 +175,8 @@ static int run_all(struct run *run, int64_t start_ns,
                                             &run->b, err), err);
     if (rc == 0 && run->b.opt->startup)
         rc = run_startup(run, start_ns, err);
+    if (rc == 0 && run->b.opt->check_fabric)
+        rc = run_pairs(run, err);
     if (rc == 0)
         rc = run_cases(run, err);
     run->summary.elapsed_s = (double)(session_now_ns() - start_ns) / 1e9;

@@ -78,6 +78,8 @@ static const struct option_row option_rows[] = {
       "soak: N calls of each case, then growth of memory" },
     { 0, "startup", NULL, NULL, OPTION_FLAG, AT(startup), 0, 1,
       "print the time from launch to a first allreduce" },
+    { 0, "check-fabric", NULL, NULL, OPTION_FLAG, AT(check_fabric), 0, 1,
+      "latency and bandwidth of every two ranks, and outliers" },
     { 'q', "quiet", NULL, NULL, OPTION_FLAG, AT(quiet), 0, 1,
       "result lines only, no # lines" },
     { 'h', "help", NULL, NULL, OPTION_FLAG, AT(help), 0, 1,
@@ -335,7 +337,7 @@ static bool option_check(const struct bench_options *opt, char *why,
 {
     int64_t shape[DTENSOR_MAX_DIMS];
 
-    if (opt->ntests == 0 && !opt->startup)
+    if (opt->ntests == 0 && !opt->startup && !opt->check_fabric)
         snprintf(why, why_size, "which test?");
     else if (opt->min_bytes > opt->max_bytes)
         snprintf(why, why_size, "-b %lld is more than -e %lld",

@@ -106,6 +106,14 @@ void report_row(struct report *r, const struct bench_result *result)
         r->out[i].form->row(r->out[i].state, result);
 }
 
+void report_pairs(struct report *r, const struct pairs *pairs)
+{
+    report_clear(r);
+    for (int i = 0; i < r->nout; i++)
+        if (r->out[i].form->pairs)
+            r->out[i].form->pairs(r->out[i].state, pairs);
+}
+
 void report_note(struct report *r, const char *fmt, ...)
 {
     va_list ap;

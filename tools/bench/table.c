@@ -126,6 +126,14 @@ static void table_row(void *state, const struct bench_result *result)
     fflush(t->stream);
 }
 
+static void table_pairs(void *state, const struct pairs *pairs)
+{
+    const struct table *t = state;
+
+    outliers_write(pairs, t->stream);
+    fflush(t->stream);
+}
+
 static int table_close(void *state, const struct summary *summary)
 {
     struct table *t = state;
@@ -145,5 +153,5 @@ static int table_close(void *state, const struct summary *summary)
 }
 
 const struct report_form report_table = {
-    "table", table_open, table_row, table_close
+    "table", table_open, table_row, table_pairs, table_close
 };

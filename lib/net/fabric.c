@@ -1,0 +1,149 @@
+/* fabric.c - what every rank sees of the RDMA fabric
+ *
+ * Whether rc will work depends on facts that are spread over all machines: a
+ * port that is down on one of 128 hosts, a `ulimit -l` that Slurm has passed
+ * on from a login node.  So every rank looks at its own devices, makes the
+ * choice it would make in dtensor_init(), and sends both as one blob of less
+ * than 1 KiB through the bootstrap, which needs no RDMA; 1024 ranks make 1 MiB,
+ * once.
+ */
+#include "net/fabric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct fabric_facts) <= DTN_BLOB_MAX,
+               "a report fits a blob");
+
+bool fabric_wanted(const struct dtensor_cluster *cluster)
+{
+    bool shared = false;
+
+    for (int h = 0; h < cluster->nhosts; h++)
+        shared |= cluster->hosts[h].nranks > 1;
+    return (shared && cluster->transport.intra_node == DTN_WIRE_RC)
+        || (cluster->nhosts > 1
+            && cluster->transport.inter_node == DTN_WIRE_RC);
+}
+
+static void facts_port(const struct dtn_port *port, struct fabric_facts *facts)
+{
+    snprintf(facts->device, sizeof facts->device, "%s", port->device);
+    facts->port = port->port;
+    facts->state = port->state;
+    facts->physical = port->physical;
+    facts->ethernet = port->ethernet;
+    facts->lid = port->lid;
+    facts->mtu = port->mtu;
+    facts->rate_mbps = port->rate_mbps;
+    facts->ngids = port->ngids;
+    for (int i = 0; i < port->ngids && i < FABRIC_GIDS; i++)
+        facts->gid[i] = port->gid[i];
+}
+
+int fabric_facts_make(const struct dtn_device_want *want, int nranks,
+                      struct fabric_facts *facts, struct dtensor_error *err)
+{
+    struct dtn_device_choice choice;
+    struct dtensor_error why = { 0 };
+    const struct dtn_port *port;
+    struct dtn_devices devices;
+    int rc = dtn_devices_look(&devices, err);
+
+    if (rc != 0)
+        return rc;
+    *facts = (struct fabric_facts){
+        .built = devices.built, .ndevices = devices.ndevices, .gid_index = -1,
+        .memlock = dtn_memlock_bytes(), .need = dtn_memlock_need(nranks)
+    };
+    port = dtn_device_meant(&devices, want);
+    facts->code = dtn_device_choose(&devices, want, &choice, &why);
+    snprintf(facts->why, sizeof facts->why, "%s", why.text);
+    if (facts->code == 0) {
+        port = choice.port;
+        facts->gid_index = choice.gid ? choice.gid->index : -1;
+        facts->doubtful = choice.doubtful;
+        snprintf(facts->why, sizeof facts->why, "%s%s%s", choice.why_port,
+                 choice.gid ? "; GID: " : "", choice.why_gid);
+    }
+    if (port)
+        facts_port(port, facts);
+    dtn_devices_fini(&devices);
+    return 0;
+}
+
+/* A rank that could not look says so in its report: the others must not wait
+ * for it.
+ */
+static void facts_mine(const struct dtensor_ctx *ctx,
+                       struct fabric_facts *facts)
+{
+    const struct dtensor_cluster *cluster = ctx->cluster;
+    const struct dtn_nodes *nodes = &cluster->nodes[
+        cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)].nodes];
+    const struct dtn_device_want want = {
+        .device = nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL,
+        .gid_index = nodes->gid_index, .pkey = cluster->transport.pkey
+    };
+    struct dtensor_error err = { 0 };
+
+    memset(facts, 0, sizeof *facts);
+    if (fabric_facts_make(&want, ctx->self.world_size, facts, &err) == 0)
+        return;
+    facts->code = err.code;
+    snprintf(facts->why, sizeof facts->why, "%s", err.text);
+}
+
+static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                         struct fabric_facts facts[], struct dtensor_error *err)
+{
+    struct dtn_blob mine = { .size = sizeof facts[0], .fd = -1 };
+    struct fabric_facts own;
+    int rc;
+
+    facts_mine(ctx, &own);
+    memcpy(mine.bytes, &own, sizeof own);
+    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    for (int r = 0; rc == 0 && r < ctx->self.world_size; r++)
+        memcpy(&facts[r], all[r].bytes, sizeof facts[r]);
+    return rc;
+}
+
+static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
+                       struct dtensor_error *err)
+{
+    size_t world = (size_t)ctx->self.world_size;
+    struct dtn_blob *all = calloc(world, sizeof *all);
+    struct fabric_facts *facts = calloc(world, sizeof *facts);
+    struct fabric_usual usual;
+    int rc = 0, unfit = 0;
+
+    if (!all || !facts)
+        rc = dtn_fail_nomem(err, "fabric", world * sizeof *all);
+    if (rc == 0)
+        rc = fabric_gather(ctx, all, facts, err);
+    if (rc == 0) {
+        fabric_usual(facts, (int)world, &usual);
+        for (size_t r = 0; r < world; r++)
+            unfit += (fabric_marks(&facts[r], &usual) & FABRIC_UNFIT) != 0;
+        if (ctx->self.rank == 0)
+            fabric_table_write(ctx->cluster, facts, stream);
+        *unfitp = fabric_wanted(ctx->cluster) ? unfit : 0;
+    }
+    free(facts);
+    free(all);
+    return rc;
+}
+
+int dtensor_fabric_show(const char *path, FILE *stream, int *unfitp,
+                        struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx;
+    int rc = dtn_ctx_join(path, &ctx, err);
+
+    if (rc != 0)
+        return rc;
+    rc = fabric_show(ctx, stream, unfitp, err);
+    dtn_ctx_close(ctx);
+    return rc;
+}

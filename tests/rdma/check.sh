@@ -1,0 +1,88 @@
+#!/bin/bash
+# check.sh - rc on soft RDMA devices, in guests: what `make check-rdma` runs
+#
+# Each row of `runs` is a script that makes claims in one guest, or in two that
+# a wire joins; what they say is taken over here, and a guest that does not get
+# to the end of its plan has failed.  DTN_RDMA_IMAGE is the directory of the
+# guest's kernel (rdma-image), DTN_RDMA_ONLY a word of the runs to make.
+. "$top_srcdir/tests/tap.sh"
+here=$top_srcdir/tests/rdma
+image=${DTN_RDMA_IMAGE:-$top_builddir/rdma-image}
+export PATH=$PATH:/usr/sbin:/sbin
+
+# guests, seconds, script and its arguments
+runs="
+guest 180 transport.sh
+guest 180 collectives.sh
+guest 180 tensors.sh
+guest 120 speed.sh
+guest 120 refusals.sh
+pair  240 hosts.sh 1
+pair  240 hosts.sh 2
+pair  240 weather.sh
+pair  150 lost.sh packets
+pair  150 lost.sh power
+"
+
+# lacking: what is needed and not here
+lacking() {
+    [ "$(uname -m)" = x86_64 ] || echo "an x86-64 machine"
+    for tool in qemu-system-x86_64 busybox cpio depmod modprobe rdma tc \
+        setpriv apt-get dpkg; do
+        command -v "$tool" >/dev/null || echo "$tool"
+    done
+    [ -n "$(compgen -G '/usr/lib/*/libibverbs/librxe-rdmav*.so')" ] ||
+        echo "ibverbs-providers"
+}
+
+# collect LABEL: take over the TAP on stdin, of one program or several
+collect() {
+    local line n=0 plans=0 whole=0
+    while IFS= read -r line; do
+        line=${line%$'\r'}
+        case $line in
+        'ok '*' # SKIP '*)
+            n=$((n + 1)) line=${line#ok * - }
+            skip_test "$1: ${line%% # SKIP*}" "${line#*# SKIP }"
+            ;;
+        'ok '*) n=$((n + 1)) && ok 0 "$1: ${line#ok * - }" ;;
+        'not ok '*) n=$((n + 1)) && ok 1 "$1: ${line#not ok * - }" ;;
+        '1..'*)
+            [ "${line#1..}" = "$n" ] && whole=$((whole + 1))
+            plans=$((plans + 1)) n=0
+            ;;
+        *)
+            while [[ $line == '#'* ]]; do line=${line#\#} line=${line# }; done
+            echo "# $line"
+            ;;
+        esac
+    done
+    [ "$plans" -gt 0 ] && [ "$n" -eq 0 ] && [ "$whole" -eq "$plans" ]
+    ok $? "$1: ran to its end"
+}
+
+lacking=$(lacking | paste -sd,)
+[ -z "$lacking" ] || skip_all "no RDMA guest without ${lacking//,/, }"
+"$top_builddir/dtensor-bench" --version | grep -q 'verbs yes' ||
+    skip_all "this build is without verbs"
+mkdir -p "$image"
+why=$("$here/image.sh" "$image" 2>&1) ||
+    skip_all "no guest kernel: $(tail -n 1 <<<"$why")"
+
+while read -r guests seconds script arguments; do
+    [ -n "$script" ] || continue
+    name=${script%.sh}${arguments:+-$arguments}
+    [[ $name == *"${DTN_RDMA_ONLY-}"* ]] || continue
+    out=$top_builddir/rdma-out/$name
+    # shellcheck disable=SC2086
+    "$here/$guests.sh" "$image" "$out" "$seconds" "$here/$script" $arguments \
+        >/dev/null 2>"$top_builddir/rdma-out.log"
+    status=$?
+    collect "$name node1" <"$out/log.1"
+    if [ "$guests" = pair ] && [ ! -e "$out/kill.2" ]; then
+        collect "$name node2" <"$out/log.2"
+    fi
+    [ "$status" -eq 0 ] || sed 's/^/# /' "$top_builddir/rdma-out.log"
+    ok "$status" "$name: the guest ends well"
+done <<<"$runs"
+done_testing

@@ -1,0 +1,26 @@
+#!/bin/bash
+# hosts.sh RANKS - in each of two guests: collectives, redistributions and the
+# bench across hosts, with RANKS ranks on each
+. "$top_srcdir/tests/rdma/inside.sh"
+n=$1
+export DTN_TEST_ROUNDS=10
+# timeout: an emulated host may be away for longer than the usual 0.47 s
+pair_cluster pair.ini "$n" 'op_timeout = 40s' 'timeout = 17'
+
+# across CLAIM COMMAND...: all ranks of the pair run it, and end well
+across() {
+    local claim=$1
+    shift
+    meet "${claim// /_}" && ranks "$n" pair.ini 60 "$@"
+    ok $? "$n + $n ranks: $claim"
+}
+across "every collective is exact" "$top_builddir/tests/test_coll" member
+across "every placement becomes any other" "$top_builddir/tests/test_tensor" member
+across "the bench measures" "$top_builddir/dtensor-bench" -b 8 -e 256K -f 32 -n 3 -w 1 \
+    --shape 300x300 --from 'S(0)' --to 'S(1)' allreduce all_to_all redistribute
+if [ "$GUEST_ID" = 1 ]; then
+    sed 's/^/# /' rank.0
+    grep -q '^# wrong results 0 ' rank.0
+    ok $? "$n + $n ranks: and finds no wrong result"
+fi
+done_testing

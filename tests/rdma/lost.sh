@@ -1,0 +1,63 @@
+#!/bin/bash
+# lost.sh packets|power - in each of two guests, two ranks each: in mid-run all
+# packets that node2 sends are lost, or node2 is switched off
+. "$top_srcdir/tests/rdma/inside.sh"
+pair_cluster pair.ini 2 'timeout = 16' 'retry_count = 3' 'op_timeout = 60s'
+given_up=1074                     # ms: (3 + 1) * 4.096 us * 2^16
+slack=4000                        # emulated, on a busy machine
+
+# fact NAME FILE
+fact() { sed -n "s/^$1 //p" "$2"; }
+
+# judge K OTHER FIRST LAST: what rank k here said of host OTHER, which has
+# world ranks FIRST to LAST
+judge() {
+    local said=rank.$1 me=$(((GUEST_ID - 1) * 2 + $1)) after who
+    after=$(fact after_ms "$said")
+    who=$(fact rank "$said")
+    sed 's/^/# /' "$said"
+    is "rank $me: EPEER" "$(fact code "$said")" EPEER
+    is "rank $me: and again, at once, when asked again" \
+        "$(fact again "$said")" EPEER
+    [ "${who:--1}" -ge "$3" ] && [ "${who:--1}" -le "$4" ] &&
+        fact text "$said" | grep -q "rank $who on $2"
+    ok $? "rank $me: it names the rank and $2"
+    [ "${after:-0}" -ge $((given_up * 2 / 3)) ] &&
+        [ "${after:-0}" -le $((given_up + slack)) ]
+    ok $? "rank $me: after ${after:-no} ms, $given_up and some expected"
+    [ "$(fact fini_ms "$said")" -le $slack ]
+    ok $? "rank $me: dtensor_fini() does not wait for the dead"
+}
+
+# named: one of the ranks here saw it on the wire, and says where
+named() {
+    cat rank.? | grep -E '^text ' | grep -F rxe0 | grep -F 10.77.0.1 |
+        grep -qF 10.77.0.2
+    ok $? "node$GUEST_ID: device and both GIDs are named"
+}
+
+if ! meet start; then
+    ok 1 "both guests are there"
+    done_testing
+fi
+ranks 2 pair.ini 80 "$top_builddir/tests/rdma/survivor" running 4096 &
+job=$!
+wait_for running && meet running
+ok $? "both hosts are in mid-run"
+sleep 1
+if [ "$1" = packets ]; then
+    [ "$GUEST_ID" = 1 ] || tc qdisc replace dev eth0 root netem loss 100%
+elif [ "$GUEST_ID" = 1 ]; then
+    touch /guest-out/kill.2
+fi
+wait $job
+ok $? "node$GUEST_ID: every rank comes back"
+if [ "$GUEST_ID" = 1 ]; then
+    judge 0 node2 2 3
+    judge 1 node2 2 3
+else
+    judge 0 node1 0 1
+    judge 1 node1 0 1
+fi
+named
+done_testing

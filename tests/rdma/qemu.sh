@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# qemu.sh - start a guest; sourced by guest.sh and pair.sh
+#
+# QEMU emulates the processor (no /dev/kvm): Nehalem, since QEMU is slow at the
+# string and checksum instructions of later ones, which rxe uses for each byte
+# (195 MB/s instead of 86).  As many CPUs as the host has, for the ranks poll.
+
+# guest_prepare OUT SCRIPT [ARGUMENT...]: what the guests are to do, in OUT
+guest_prepare() {
+    local out=$1 name
+    shift
+    mkdir -p "$out"
+    rm -f "$out"/{log,status,console,kill,at,net}.*
+    {
+        printf 'cd %q || exit\n' "$PWD"
+        for name in top_srcdir top_builddir ${!DTN_@}; do
+            printf 'export %s=%q\n' "$name" "${!name-}"
+        done
+        printf 'exec bash'
+        printf ' %q' "$@"
+        echo
+    } >"$out/start"
+}
+
+# guest_start IMAGE OUT ID NETWORK [QEMU-ARGUMENT...]: in the background
+guest_start() {
+    local image out=$2 id=$3 net=$4 cpus
+    image=$(realpath "$1")
+    cpus=$(nproc)
+    shift 4
+    # shellcheck disable=SC2054
+    local qemu=(qemu-system-x86_64 -accel tcg,thread=multi -cpu Nehalem
+        -smp "$((cpus < 2 ? 2 : cpus < 4 ? cpus : 4))" -m 2560
+        -nodefaults -nographic -no-reboot
+        -kernel "$image/vmlinuz" -initrd "$image/initrd.gz"
+        -append "console=ttyS0 quiet panic=-1 guest.id=$id guest.net=$net"
+        -serial "file:console.$id"
+        -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap
+        -device virtio-9p-pci,fsdev=host,mount_tag=host
+        -fsdev local,id=out,path=.,security_model=none
+        -device virtio-9p-pci,fsdev=out,mount_tag=out "$@")
+    (cd "$out" && exec "${qemu[@]}" </dev/null 2>"console.$id.qemu") &
+}
+
+# guest_finish OUT ID: what its script said; its exit status, or 125 and the
+# end of its console when it did not get that far
+guest_finish() {
+    cat "$1/log.$2" 2>/dev/null
+    [ -s "$1/status.$2" ] && return "$(cat "$1/status.$2")"
+    tail -n 20 "$1/console.$2" "$1/console.$2.qemu" >&2
+    return 125
+}

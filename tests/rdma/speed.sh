@@ -1,0 +1,14 @@
+#!/bin/bash
+# speed.sh - in one guest: the bench over rc, every result checked
+. "$top_srcdir/tests/rdma/inside.sh"
+cluster one.ini 2
+timeout 80 "$top_builddir/dtensor-run" -n 2 -C one.ini \
+    "$top_builddir/dtensor-bench" -b 8 -e 1M -f 32 -n 10 --shape 512x512 \
+    --from 'S(0)' --to 'S(1)' all >said 2>&1
+ok $? "dtensor-bench all: two ranks end well"
+sed 's/^/# /' said
+grep -q '^# wrong results 0 ' said
+ok $? "no result was wrong"
+[ "$(grep -cE '^[a-z].*/rc$' said)" -ge 8 ]
+ok $? "every plan went over rc"
+done_testing

@@ -1,0 +1,95 @@
+/* survivor.c - one rank of a job that is to lose another
+ *
+ * `survivor FILE BYTES` makes allreduces of BYTES until one fails, and FILE
+ * once a hundred are done, so that whoever waits for it knows that the job is
+ * in mid-run.  It prints what the failure told, one fact on each line, for the
+ * scripts beside it to judge: with rank 1 silent for the 1.07 s of 4 tries,
+ *
+ *     code EPEER
+ *     rank 1
+ *     after_ms 1131
+ *     again EPEER
+ *     text rank 0 on node1: allreduce ...
+ */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM = 100 };
+
+struct survivor {
+    struct dtensor_ctx *ctx;
+    const struct dtensor_mesh *mesh;
+    float *x;
+    size_t count;
+    struct dtensor_error err;
+};
+
+static int survivor_open(struct survivor *s, size_t size)
+{
+    void *mem = NULL;
+    int rc = dtensor_init(NULL, &s->ctx, &s->err);
+
+    if (rc == 0)
+        rc = dtensor_mesh_find(s->ctx, "world", &s->mesh, &s->err);
+    if (rc == 0)
+        rc = dtensor_alloc(s->ctx, size, &mem, &s->err);
+    s->x = mem;
+    s->count = size / sizeof *s->x;
+    return rc;
+}
+
+static int survivor_step(struct survivor *s)
+{
+    return dtensor_allreduce(s->mesh, s->x, s->x, s->count, DTENSOR_F32,
+                             DTENSOR_MAX, &s->err);
+}
+
+static int survivor_tell(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    return file ? fclose(file) : -1;
+}
+
+/* Until a call fails; when the last good one had ended. */
+static int survivor_run(struct survivor *s, const char *path, int64_t *good_ns)
+{
+    int rc = 0;
+
+    for (long calls = 1; rc == 0; calls++) {
+        *good_ns = dtn_now_ns();
+        rc = survivor_step(s);
+        if (calls == WARM && survivor_tell(path) != 0)
+            return DTENSOR_ESYS;
+    }
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct survivor s = { 0 };
+    int64_t good_ns = 0, end_ns;
+    int rc;
+
+    if (argc != 3)
+        return 2;
+    rc = survivor_open(&s, (size_t)strtoul(argv[2], NULL, 10));
+    if (rc != 0) {
+        printf("could not begin: %s\n", s.err.text);
+        return 1;
+    }
+    rc = survivor_run(&s, argv[1], &good_ns);
+    end_ns = dtn_now_ns();
+    printf("code %s\nrank %d\nafter_ms %lld\n", dtensor_errname(rc),
+           s.err.rank, (long long)(end_ns - good_ns) / 1000000);
+    printf("again %s\n", dtensor_errname(survivor_step(&s)));
+    printf("text %s\n", s.err.text);
+    end_ns = dtn_now_ns();
+    dtensor_free(s.ctx, s.x);
+    dtensor_fini(s.ctx);
+    printf("fini_ms %lld\n", (long long)(dtn_now_ns() - end_ns) / 1000000);
+    return 0;
+}

@@ -1,0 +1,5 @@
+#!/bin/bash
+# transport.sh - in one guest: the transport conformance suite over rc
+. "$top_srcdir/tests/rdma/inside.sh"
+export DTN_TEST_ROUNDS=${1:-20}
+exec timeout 100 "$top_builddir/tests/test_transport" rc 3

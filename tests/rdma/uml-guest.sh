@@ -1,0 +1,270 @@
+#!/bin/bash
+# uml-guest.sh - what two guests do for check-uml.sh, the same script in both
+#
+# Guest N is rank N - 1 and host nodeN.  A job is one rank in each; its output
+# is NAME.N and its exit status NAME.rc.N, in $OUT, where both guests read what
+# both wrote.  Guest 1 makes the claims.
+# shellcheck disable=SC1091 # made at run time
+. "$OUT/env"
+. "$top_srcdir/tests/tap.sh"
+me=$GUEST_ID other=$((3 - GUEST_ID))
+export LD_LIBRARY_PATH=$top_builddir/.libs
+export DTN_RANK=$((me - 1)) DTN_WORLD_SIZE=2 DTN_LOCAL_RANK=0 DTN_LOCAL_SIZE=1
+export DTN_JOB=uml
+steady=$top_builddir/tests/rdma/steady
+bench=$top_builddir/.libs/dtensor-bench
+
+# meet: both guests are here
+meets=0
+meet() {
+    meets=$((meets + 1))
+    : >"meet.$meets.$me"
+    until [ -e "meet.$meets.$other" ]; do sleep .01; done
+}
+
+# cluster LINE...: the cluster file of the jobs to come; lines for [transport]
+cluster() {
+    printf '%s\n' '[cluster]' 'version = 1' 'name = uml' '[nodes "guest"]' \
+        'hosts = node[1-2]' 'addresses = 10.77.0.[1-2]' 'ranks = 1' \
+        'hca = rxe0:1' '[transport]' 'inter_node = rc' 'connect_timeout = 20s' \
+        "$@" >"cluster.$me.ini"
+    export DTN_CLUSTER=$OUT/cluster.$me.ini
+}
+
+# start NAME COMMAND...: begin a job       finish: wait for both its ranks
+start() {
+    name=$1
+    shift
+    "$@" >"$name.$me" 2>&1 </dev/null &
+    pid=$!
+}
+
+finish() {
+    wait "$pid" 2>/dev/null
+    echo $? >"$name.rc.$me"
+    meet
+    cat "$name.rc.1" "$name.rc.2" >"$name.rc"
+}
+
+# claim STATUS CLAIM: guest 1 makes it, and shows the job that was not good
+claim() {
+    [ "$me" = 1 ] || return 0
+    ok "$@"
+    [ "$1" -ne 0 ] || return 0
+    tail -n 5 "$name.1" "$name.2" | cut -c 1-300 | sed 's/^/# /'
+}
+
+both_good() { [ "$(tr '\n' ' ' <"$name.rc")" = '0 0 ' ]; }
+
+# field NAME: of the last line of steady, in this guest or that of $of
+field() { sed -n "s/^calls=.*/ &/; s/.* $1=\([^ ]*\).*/\1/p" "$name.${of:-$me}"; }
+
+# in_mid_run: the ranks have made calls, and some more
+in_mid_run() {
+    until grep -q -e '^steady' -e '^calls' "$name.$me"; do sleep .01; done
+    sleep .2
+}
+
+netem() { tc qdisc replace dev vec0 root netem "$@"; }
+fair() { tc qdisc del dev vec0 root; }
+
+# ----------------------------------------------------------------- exact ---
+
+exact() {
+    local test algorithm
+    cluster
+    for test in test_coll test_tensor; do
+        start "$test" "$top_builddir/tests/$test" member
+        finish
+        both_good
+        claim $? "$test: $(sed -n 's/^ok 1 - //p' "$test.1")"
+    done
+    for algorithm in direct ring tree; do
+        cluster '[tuning]' "allreduce = 0-inf:$algorithm" \
+            "broadcast = 0-inf:$algorithm"
+        start "bench-$algorithm" "$bench" all -d all -b 8 -e 1M -f 64 -n 2 -w 1
+        finish
+        both_good
+        claim $? "dtensor-bench all, by $algorithm: every result is right"
+    done
+}
+
+# --------------------------------------------------------------- weather ---
+
+weather() {
+    local sky skies=('loss 1%' 'loss 5%' 'delay 1ms' 'delay 2ms reorder 20% 50%'
+        'duplicate 5%' 'corrupt 1%' 'loss 1% delay 1ms 0.3ms duplicate 1% corrupt 0.5%')
+    cluster
+    for sky in "${skies[@]}"; do
+        # shellcheck disable=SC2086 # words
+        netem $sky
+        meet
+        start weather "$steady" 1.5
+        finish
+        fair
+        meet
+        both_good
+        claim $? "netem $sky: connected, and $(field calls) calls are exact \
+(the longest took $(field gap) ms)"
+    done
+}
+
+# ---------------------------------------------------------------- faults ---
+
+# expected RETRIES TIMEOUT: ms from the last answer to the error.  A try is at
+# least two jiffies of the guest, 20 ms, whatever the timeout.
+expected() {
+    awk -v r="$1" -v t="$2" 'BEGIN {
+        try = 4.096e-3 * 2 ^ t
+        printf "%d", (r + 1) * (try > 20 ? try : 20)
+    }'
+}
+
+# named RANK: the failure is EPEER for that rank, and names its host, the
+# device and both GIDs
+named() {
+    [ "$(field code)" = EPEER ] && [ "$(field rank)" = "$1" ] &&
+        grep -q "text=.*rank $1.*node$(($1 + 1)).*rxe0.*10\.77\.0\..*10\.77\.0\." \
+            "$name.${of:-$me}"
+}
+
+# silence RETRIES TIMEOUT: nothing that guest 2 sends arrives any more
+silence() {
+    local want least took
+    want=$(expected "$1" "$2")
+    least=$((want * $1 / ($1 + 1) / 2))
+    cluster "retry_count = $1" "timeout = $2"
+    start "silence-$1-$2" "$steady" 30
+    in_mid_run
+    [ "$me" = 1 ] || netem loss 100%
+    finish
+    [ "$me" = 1 ] || fair
+    meet
+    for of in 1 2; do
+        took=$(field after)
+        named $((2 - of)) && [ "$took" -ge "$least" ] &&
+            [ "$took" -le $((want + want / 4 + 250)) ]
+        claim $? "retry_count $1, timeout $2, host 2 falls silent: rank \
+$((of - 1)) has EPEER with all names after $took ms (expected $want)"
+    done
+    of=
+}
+
+faults() {
+    silence 3 8
+    silence 3 12
+    silence 1 14
+    silence 3 14
+    silence 6 14
+    silence 3 16
+    outage
+    stopped
+    killed
+    patient
+}
+
+outage() {
+    cluster
+    start outage "$steady" 2
+    in_mid_run
+    if [ "$me" = 2 ]; then
+        netem loss 100%
+        sleep .2
+        fair
+    fi
+    finish
+    both_good && [ "$(field gap)" -ge 100 ]
+    claim $? "an outage of 200 ms is survived (longest call $(field gap) ms)"
+}
+
+stopped() {
+    cluster
+    start stopped "$steady" 4
+    in_mid_run
+    if [ "$me" = 2 ]; then
+        kill -STOP "$pid"
+        sleep 2
+        kill -CONT "$pid"
+    fi
+    finish
+    both_good && [ "$(field gap)" -ge 1900 ]
+    claim $? "a rank stopped for 2 s is waited for (longest call $(field gap) ms)"
+}
+
+killed() {
+    cluster
+    start killed "$steady" 30
+    in_mid_run
+    [ "$me" = 1 ] || kill -KILL "$pid"
+    finish
+    named 1 && [ "$(field after)" -le 1000 ]
+    claim $? "a rank killed: rank 0 has EPEER with all names after \
+$(field after) ms"
+}
+
+# On this device 7 retries are retries for ever: op_timeout is the last bound.
+patient() {
+    cluster 'retry_count = 7' 'op_timeout = 2s'
+    start patient "$steady" 30
+    in_mid_run
+    [ "$me" = 1 ] || netem loss 100%
+    finish
+    [ "$me" = 1 ] || fair
+    meet
+    [ "$(field code)" = ETIME ] && [ "$(field rank)" = 1 ] &&
+        [ "$(field after)" -le 3500 ]
+    claim $? "retry_count 7, host 2 falls silent: ETIME at op_timeout, 2 s, \
+after $(field after) ms"
+}
+
+# ------------------------------------------------------------- lost host ---
+
+lost_host() {
+    cluster
+    start lost "$steady" 30
+    in_mid_run
+    [ "$me" = 2 ] || : >kill.2
+    wait "$pid"
+    named 1 && [ "$(field after)" -le 1000 ]
+    claim $? "host 2 killed: rank 0 has EPEER with all names after \
+$(field after) ms"
+}
+
+# ----------------------------------------------------------------- speed ---
+
+# Each round measures all four, so that what else the host does hits all alike.
+speed() {
+    local round
+    cluster
+    for round in 1 2 3 4 5; do
+        for test in lat bw; do
+            perftest "$test"
+        done
+        start speed "$bench" allreduce -b 8 -e 2M -f 262144 --min-time 1s -c 0
+        finish
+        [ "$me" = 2 ] || awk -v round="$round" '!/^#/ {
+            print round, $1, $3, "B: min", $7, "p50", $8, "us, busbw", $12, "GB/s"
+        }' speed.1
+    done
+}
+
+perftest() {
+    local size=8 options=(-d rxe0 -x 1 -F -n 2000)
+    [ "$1" = lat ] || size=1048576 options=(-d rxe0 -x 1 -F -n 300 -t 16)
+    meet
+    if [ "$me" = 2 ]; then
+        "ib_write_$1" "${options[@]}" -s $size >"perftest.$1.2" 2>&1
+    else
+        sleep .3
+        "ib_write_$1" "${options[@]}" -s $size 10.77.0.2 >"perftest.$1.1" 2>&1
+        awk -v round="$round" -v test="$1" -v size="$size" '$1 == size {
+            print round, "ib_write_" test, size, "B:", $0
+        }' "perftest.$1.1"
+    fi
+    meet
+}
+
+for scene in $scenes; do
+    "$scene"
+done
+[ "$me" != 1 ] || echo "count $tap_count $tap_failed"

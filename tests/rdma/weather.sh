@@ -1,0 +1,39 @@
+#!/bin/bash
+# weather.sh - in each of two guests: collectives and redistributions while
+# packets are lost, late, or overtake each other
+. "$top_srcdir/tests/rdma/inside.sh"
+export DTN_TEST_ROUNDS=4
+pair_cluster pair.ini 1 'op_timeout = 30s' 'timeout = 15'
+counters=/sys/class/infiniband/rxe0/ports/1/hw_counters
+
+# weather NAME NETEM-ARGUMENT...
+weather() {
+    local name=$1
+    shift
+    tc qdisc replace dev eth0 root netem "$@" || return
+    meet "$name" || return
+    ranks 1 pair.ini 60 "$top_builddir/tests/test_coll" member || return
+    meet "$name.tensors" &&
+        ranks 1 pair.ini 60 "$top_builddir/tests/test_tensor" member
+}
+
+dropped() { tc -s qdisc show dev eth0 | sed -n 's/.*dropped \([0-9]*\).*/\1/p'; }
+overtaken() { awk '{ n += $1 } END { print n }' "$counters"/{out_of_seq_request,rcvd_seq_err}; }
+
+weather loss loss 1%
+ok $? "1 % of packets lost: every result is exact"
+count=$(dropped)
+[ "${count:-0}" -gt 0 ]
+ok $? "packets were lost indeed (${count:-0})"
+weather delay delay 1ms
+ok $? "1 ms of delay: every result is exact"
+trip=$(busybox ping -c 3 "10.77.0.$((3 - GUEST_ID))" |
+    sed -n 's|^round-trip.* = \([0-9]*\)\..*|\1|p')
+[ "${trip:-0}" -ge 2 ]
+ok $? "a round trip takes 2 ms indeed (${trip:-no answer})"
+before=$(overtaken)
+weather reorder delay 2ms reorder 20% 50%
+ok $? "packets overtake each other: every result is exact"
+[ "$(overtaken)" -gt "$before" ]
+ok $? "they did indeed ($(($(overtaken) - before)))"
+done_testing

@@ -1,0 +1,170 @@
+/* tensor_job.h - one rank of a job of tensors whose values are known
+ *
+ * Element i of every tensor is whole_at(i), so each rank can tell by itself
+ * whether its local part, or the whole, is right.
+ */
+#ifndef TENSOR_JOB_H
+#define TENSOR_JOB_H
+
+#include "dtensor.h"
+#include "tests/ranks.h"
+
+#define ELEMS_MAX 64
+
+struct job {
+    struct dtensor_ctx *ctx;
+    struct dtensor_error err;
+    int rank, n;
+};
+
+#define good(call)                                                            \
+    do {                                                                      \
+        job->err.text[0] = '\0';                                              \
+        need((call) == 0, "%s: %s", #call, job->err.text);                    \
+    } while (0)
+
+/* A cluster file of n ranks here that talk over this wire. */
+static inline const char *cluster_file(const char *wire, int n)
+{
+    static char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof path, "tensor-%d-%d.ini", (int)getpid(), n);
+    file = fopen(path, "w");
+    if (!file)
+        exit(99);
+    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\n"
+            "hosts = localhost\nranks = %d\n[transport]\nintra_node = %s\n"
+            "connect_timeout = 20s\n", n, wire);
+    fclose(file);
+    return path;
+}
+
+static inline void job_open(struct job *job, int rank, int n, const char *path)
+{
+    *job = (struct job){ .rank = rank, .n = n };
+    good(dtensor_init(path, &job->ctx, &job->err));
+}
+
+static inline struct dtensor_spec spec_of(struct job *job,
+                                   const struct dtensor_mesh *mesh,
+                                   enum dtensor_dtype dtype,
+                                   const int64_t shape[2],
+                                   const char *placements)
+{
+    struct dtensor_spec spec = { .mesh = mesh, .dtype = dtype, .ndim = 2,
+                                 .shape = { shape[0], shape[1] } };
+
+    good(dtensor_placements_parse(placements, dtensor_mesh_ndim(mesh), 2,
+                                  spec.placement, &job->err));
+    return spec;
+}
+
+/* ------------------------------------------------------------- elements --- */
+
+static inline double get(enum dtensor_dtype dtype, const void *array, int64_t i)
+{
+    switch (dtype) {
+    case DTENSOR_F64: return ((const double *)array)[i];
+    case DTENSOR_I32: return ((const int32_t *)array)[i];
+    default:          return ((const float *)array)[i];
+    }
+}
+
+static inline void set(enum dtensor_dtype dtype, void *array, int64_t i, double value)
+{
+    switch (dtype) {
+    case DTENSOR_F64: ((double *)array)[i] = value; break;
+    case DTENSOR_I32: ((int32_t *)array)[i] = (int32_t)value; break;
+    default:          ((float *)array)[i] = (float)value; break;
+    }
+}
+
+static inline double whole_at(int64_t i)
+{
+    return 60.0 * (double)(i * 7 % 31 + 1);
+}
+
+static inline int64_t numel(const struct dtensor_spec *spec)
+{
+    return spec->shape[0] * spec->shape[1];
+}
+
+/* Is every element of the local part the one the spec says? */
+static inline bool local_is_right(struct job *job, const struct dtensor *t)
+{
+    const struct dtensor_spec *spec = dtensor_spec_of(t);
+    int64_t shape[2], offset[2], k = 0;
+
+    dtensor_spec_local(spec, job->rank, shape, offset);
+    if (dtensor_local_bytes(t) != (size_t)(shape[0] * shape[1]) *
+                                  dtensor_dtype_size(spec->dtype))
+        return false;
+    for (int64_t i = 0; i < shape[0]; i++)
+        for (int64_t j = 0; j < shape[1]; j++)
+            if (get(spec->dtype, dtensor_to_local(t), k++) !=
+                whole_at((offset[0] + i) * spec->shape[1] + offset[1] + j))
+                return false;
+    return true;
+}
+
+static inline bool whole_is_right(struct job *job, const struct dtensor *t)
+{
+    const struct dtensor_spec *spec = dtensor_spec_of(t);
+    double full[ELEMS_MAX];
+
+    good(dtensor_full_tensor(t, full, (size_t)numel(spec) *
+                             dtensor_dtype_size(spec->dtype), &job->err));
+    for (int64_t i = 0; i < numel(spec); i++)
+        if (get(spec->dtype, full, i) != whole_at(i))
+            return false;
+    return true;
+}
+
+static inline bool is_partial(const struct dtensor_spec *spec)
+{
+    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++)
+        if (spec->placement[m].kind == DTENSOR_PARTIAL)
+            return true;
+    return false;
+}
+
+/* Make the terms of a P(sum) tensor differ: on the first of them add what the
+ * others lose.
+ */
+static inline void make_uneven(struct job *job, const struct dtensor *t)
+{
+    const struct dtensor_spec *spec = dtensor_spec_of(t);
+    int coord[DTENSOR_MAX_DIMS], terms = 1, own = 0;
+    int64_t shape[2], offset[2];
+
+    if (!dtensor_mesh_coord(spec->mesh, job->rank, coord))
+        return;
+    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++)
+        if (spec->placement[m].kind == DTENSOR_PARTIAL &&
+            spec->placement[m].op == DTENSOR_SUM) {
+            terms *= dtensor_mesh_dim_size(spec->mesh, m);
+            own += coord[m];
+        }
+    dtensor_spec_local(spec, job->rank, shape, offset);
+    for (int64_t i = 0; terms > 1 && i < shape[0] * shape[1]; i++)
+        set(spec->dtype, dtensor_to_local(t), i,
+            get(spec->dtype, dtensor_to_local(t), i) +
+            (own == 0 ? 60 * (terms - 1) : -60));
+}
+
+static inline struct dtensor *make(struct job *job, const struct dtensor_spec *spec,
+                            int root)
+{
+    char full[ELEMS_MAX * 8];
+    struct dtensor *t = NULL;
+
+    for (int64_t i = 0; i < numel(spec); i++)
+        set(spec->dtype, full, i, whole_at(i));
+    good(dtensor_distribute(spec, root < 0 ||
+                            dtensor_mesh_rank(spec->mesh, root) == job->rank ?
+                            full : NULL, root, &t, &job->err));
+    return t;
+}
+
+#endif

@@ -1,0 +1,206 @@
+/* test_faults.c - a fault at every step of a small job
+ *
+ * Three ranks join, reduce messages of every kind, turn a tensor and meet at a
+ * barrier.  One of them is killed at its n-th signal, or its n-th signal, put
+ * or connection fails, for n = 1, 2, ... until the job is over first.  Nobody
+ * hangs: the others end within two seconds with an error that names that rank.
+ */
+#include "base/base.h"
+#include "tests/ranks.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+enum { RANKS = 3, COUNT_MAX = 100000, TRIES_MAX = 400 };
+#define LIMIT_NS INT64_C(2000000000)
+
+/* What each rank found, in memory shared with the test. */
+static struct report {
+    int rc;
+    bool ended;
+    int64_t at_ns;
+    struct dtensor_error err;
+} *reports;                       /* [RANKS]                                   */
+
+struct fault {
+    const char *key;              /* of DTN_FAULT                              */
+    const char *path;             /* of the cluster file                       */
+    int victim;
+    int n;
+};
+
+/* ---------------------------------------------------------------- the job --- */
+
+static int reduce_all(const struct dtensor_mesh *mesh,
+                      struct dtensor_error *err)
+{
+    static const size_t counts[] = { 2, 100, 5000, 30000, COUNT_MAX };
+    static float in[COUNT_MAX], out[COUNT_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(counts) && rc == 0; i++)
+        rc = dtensor_allreduce(mesh, in, out, counts[i], DTENSOR_F32,
+                               DTENSOR_SUM, err);
+    return rc;
+}
+
+static int turn(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const int64_t shape[] = { 50, 70 };
+    struct dtensor *rows = NULL, *columns = NULL;
+    struct dtensor_spec spec;
+    int rc = dtensor_spec_init(&spec, ctx, "world", "S(0)", DTENSOR_F32, 2,
+                               shape, err);
+
+    if (rc == 0)
+        rc = dtensor_arange(&spec, &rows, err);
+    if (rc == 0)
+        rc = dtensor_redistribute(rows, "S(1)", &columns, err);
+    dtensor_destroy(columns);
+    dtensor_destroy(rows);
+    return rc;
+}
+
+static int job(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *world;
+    int rc = dtensor_mesh_find(ctx, "world", &world, err);
+
+    if (rc == 0)
+        rc = reduce_all(world, err);
+    if (rc == 0)
+        rc = turn(ctx, err);
+    if (rc == 0)
+        rc = dtensor_barrier(world, err);
+    return rc;
+}
+
+/* The one that fails stays a while: its end must not be what tells. */
+static void rank_job(int rank, int nranks, void *arg)
+{
+    const struct fault *fault = arg;
+    struct report *report = &reports[rank];
+    struct dtensor_ctx *ctx = NULL;
+    const struct timespec while_ns = { 0, 20000000 };
+    char text[64];
+
+    snprintf(text, sizeof text, "%s=%d", fault->key, fault->n);
+    if (rank == fault->victim)
+        setenv("DTN_FAULT", text, 1);
+    report->rc = dtensor_init(fault->path, &ctx, &report->err);
+    if (report->rc == 0)
+        report->rc = job(ctx, &report->err);
+    report->at_ns = dtn_now_ns();
+    report->ended = true;
+    for (int i = 0; i < 150 && rank == fault->victim && report->rc != 0; i++) {
+        bool all = true;
+
+        for (int r = 0; r < RANKS; r++)
+            all = all && ((volatile struct report *)reports)[r].ended;
+        if (all)
+            break;
+        nanosleep(&while_ns, NULL);
+    }
+    dtensor_fini(ctx);
+}
+
+/* ---------------------------------------------------------------- trials --- */
+
+static const char *cluster_file(const char *wire)
+{
+    static char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof path, "faults-%d.ini", (int)getpid());
+    file = fopen(path, "w");
+    if (!file)
+        exit(99);
+    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\nhosts = localhost"
+            "\nranks = %d\n[transport]\nintra_node = %s\nconnect_timeout = "
+            "20s\n", RANKS, wire);
+    fclose(file);
+    return path;
+}
+
+/* Does it say that this rank died, or failed?  Before two ranks are connected
+ * nothing can be told between them: then one may only see that the other, who
+ * left on account of that rank, does not answer.
+ */
+static bool names(const struct dtensor_error *err, int rank)
+{
+    char name[32];
+
+    if (err->code == DTENSOR_EPEER && strstr(err->text, "cannot connect to"))
+        return err->rank >= 0;
+    snprintf(name, sizeof name, "rank %d on ", rank);
+    return (err->code == DTENSOR_EPEER || err->code == DTENSOR_EABORT) &&
+           err->rank == rank && strstr(err->text, name);
+}
+
+/* A survivor of the victim: told in time, or done before. */
+static bool report_good(const struct report *report, int victim, int64_t began)
+{
+    return report->ended && report->at_ns - began < LIMIT_NS &&
+           (report->rc == 0 || names(&report->err, victim));
+}
+
+/* Run the job with that fault; *struck: did it come to it? */
+static bool trial(const struct fault *fault, bool *struck)
+{
+    int64_t began = dtn_now_ns();
+    int status[RANKS] = { 0 };
+    bool good;
+
+    memset(reports, 0, sizeof *reports * RANKS);
+    ranks_run(RANKS, 10, rank_job, (void *)(uintptr_t)fault, status);
+    *struck = status[fault->victim] != 0 || reports[fault->victim].rc != 0;
+    good = true;
+    for (int r = 0; r < RANKS; r++) {
+        if (r == fault->victim)
+            continue;
+        good = good && status[r] == 0 &&
+               report_good(&reports[r], fault->victim, began) &&
+               (*struck || reports[r].rc == 0);
+    }
+    return good;
+}
+
+static void show(const struct fault *fault)
+{
+    note("%s=%d on rank %d", fault->key, fault->n, fault->victim);
+    for (int r = 0; r < RANKS; r++)
+        note("rank %d: %s: %s %s", r, reports[r].ended ? "ended" : "did not "
+             "end", dtensor_errname(reports[r].rc), reports[r].err.text);
+}
+
+static void test_fault(const char *wire, const char *key, int victim)
+{
+    struct fault fault = { key, cluster_file(wire), victim, 1 };
+    bool struck = true;
+    int bad = 0;
+
+    for (; struck && bad < 3 && fault.n < TRIES_MAX; fault.n++)
+        if (!trial(&fault, &struck) && bad++ < 3)
+            show(&fault);
+    remove(fault.path);
+    ok(bad == 0 && !struck && fault.n > 2, "%s: %s=1..%d on rank %d: the others end in time "
+       "and name it", wire, key, fault.n - 2, victim);
+}
+
+int main(void)
+{
+    static const char *const wires[] = { "shm", "tcp" };
+    static const char *const keys[] = {
+        "kill_signal", "fail_signal", "fail_put", "fail_connect"
+    };
+
+    reports = mmap(NULL, sizeof *reports * RANKS, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (reports == MAP_FAILED)
+        return 99;
+    for (size_t w = 0; w < DTN_COUNT(wires); w++)
+        for (size_t k = 0; k < DTN_COUNT(keys); k++)
+            for (int victim = 0; victim < RANKS; victim++)
+                test_fault(wires[w], keys[k], victim);
+    return done();
+}

@@ -1,0 +1,63 @@
+/* memlock.c - how much memory this process may lock
+ *
+ * Memory that an RDMA device knows is locked: the kernel counts it for each
+ * process against RLIMIT_MEMLOCK, 8 MiB by default on most systems and 64 KiB
+ * on old ones, and then registration fails with no more than ENOMEM.  So the
+ * number is looked at first.  A process with CAP_IPC_LOCK is not bound by it,
+ * but only when it has that of the whole machine: root of a container does
+ * not.
+ */
+#include "transport/device.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define CAP_IPC_LOCK_BIT 14
+
+/* Is this the user namespace of the whole machine? */
+static bool memlock_whole_machine(void)
+{
+    unsigned long inside = 1, outside = 1, count = 0;
+    FILE *file = fopen("/proc/self/uid_map", "r");
+
+    if (!file)
+        return true;              /* a kernel without user namespaces          */
+    if (fscanf(file, "%lu %lu %lu", &inside, &outside, &count) != 3)
+        count = 0;
+    fclose(file);
+    return inside == 0 && outside == 0 && count >= UINT32_MAX;
+}
+
+static bool memlock_exempt(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    uint64_t caps = 0;
+    char line[128];
+
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "CapEff: %" SCNx64, &caps) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return (caps >> CAP_IPC_LOCK_BIT & 1) && memlock_whole_machine();
+}
+
+uint64_t dtn_memlock_bytes(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0
+        || limit.rlim_cur == RLIM_INFINITY || memlock_exempt())
+        return DTN_MEMLOCK_UNLIMITED;
+    return limit.rlim_cur;
+}
+
+char *dtn_memlock_text(uint64_t bytes, char *buf, size_t size)
+{
+    if (bytes == DTN_MEMLOCK_UNLIMITED)
+        snprintf(buf, size, "unlimited");
+    else
+        dtn_format_size(bytes, buf, size);
+    return buf;
+}

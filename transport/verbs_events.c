@@ -1,0 +1,164 @@
+/* verbs_events.c - messages of the device itself, as words
+ *
+ * A cable is pulled: the device says PORT_ERR at once, while the queue pairs
+ * notice half a second later and only that a peer does not answer.  So when a
+ * peer seems lost, what the device has said is added to the words:
+ *
+ *     it does not answer (...); port 1 of mlx5_0 went down 0.5 s ago (...)
+ *
+ * Messages are taken where a rank looks at its peers' health anyway; the
+ * descriptor they come from does not block.  Only the worst is kept: a port
+ * that came back is none.
+ */
+#include "transport/verbs.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Rows in the order of their weight, the worst last. */
+static const struct event_row {
+    enum ibv_event_type type;
+    const char *means;            /* "%s" are the port, or queue, and device   */
+    const char *look;
+} rows[] = {
+    { IBV_EVENT_SM_CHANGE, "another subnet manager rules the network of %s",
+      "see its log" },
+    { IBV_EVENT_CLIENT_REREGISTER, "the subnet manager of %s has started anew",
+      "see its log" },
+    { IBV_EVENT_PKEY_CHANGE, "the partitions of %s have changed",
+      "see the partitions of the subnet manager" },
+    { IBV_EVENT_LID_CHANGE, "%s has another LID now",
+      "the subnet manager did that; start the job again" },
+    { IBV_EVENT_GID_CHANGE, "the addresses of %s have changed",
+      "was its network interface set up anew?" },
+    { IBV_EVENT_PORT_ERR, "%s went down",
+      "is the cable in, and the interface and switch port up?" },
+    { IBV_EVENT_QP_REQ_ERR, "%s got a request it cannot carry out",
+      "versions differ?" },
+    { IBV_EVENT_QP_ACCESS_ERR, "%s refused an access to its memory",
+      "a peer's context is damaged" },
+    { IBV_EVENT_QP_FATAL, "%s failed", "see the kernel log" },
+    { IBV_EVENT_CQ_ERR, "the completion queue of %s overflowed",
+      "a bug, or a device with too few entries: max_cqe in ibv_devinfo -v" },
+    { IBV_EVENT_DEVICE_FATAL, "%s failed altogether",
+      "see the kernel log; it has to be reset" }
+};
+
+static int event_weight(enum ibv_event_type type)
+{
+    for (size_t i = 0; i < DTN_COUNT(rows); i++)
+        if (rows[i].type == type)
+            return (int)i + 1;
+    return 0;
+}
+
+static bool event_is_of_port(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE
+        || type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_PKEY_CHANGE
+        || type == IBV_EVENT_SM_CHANGE || type == IBV_EVENT_GID_CHANGE
+        || type == IBV_EVENT_CLIENT_REREGISTER;
+}
+
+static bool event_is_of_queue(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR
+        || type == IBV_EVENT_QP_ACCESS_ERR;
+}
+
+/* Whose queue pair is it?  -1: the one for datagrams. */
+static int event_rank(const struct verbs *verbs, const struct ibv_qp *qp)
+{
+    for (int r = 0; r < verbs->args.nranks; r++)
+        for (int q = 0; q < verbs->peers[r].nqueues; q++)
+            if (verbs->peers[r].queue[q].qp == qp)
+                return r;
+    return -1;
+}
+
+/* Is our GID still in its row? */
+static bool event_gid_changed(const struct verbs_device *device)
+{
+    union ibv_gid gid;
+
+    return device->gid_index >= 0
+        && (ibv_query_gid(device->context, (uint8_t)device->port,
+                          device->gid_index, &gid) != 0
+            || memcmp(gid.raw, device->gid.raw, sizeof gid.raw) != 0);
+}
+
+void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,
+                       int rank, int64_t now_ns)
+{
+    struct verbs_events *events = &device->events;
+
+    events->number++;
+    if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
+        events->port_down = type == IBV_EVENT_PORT_ERR;
+    if (type == IBV_EVENT_PORT_ACTIVE && events->any
+        && events->last == IBV_EVENT_PORT_ERR)
+        events->any = false;      /* it is up again                            */
+    if (event_weight(type) == 0
+        || (events->any && event_weight(type) < event_weight(events->last)))
+        return;
+    events->any = true;
+    events->last = type;
+    events->rank = rank;
+    events->at_ns = now_ns;
+}
+
+int verbs_events_poll(struct verbs *verbs)
+{
+    struct verbs_device *device = &verbs->device;
+    struct ibv_async_event event;
+
+    while (ibv_get_async_event(device->context, &event) == 0) {
+        int rank = event_is_of_queue(event.event_type)
+                 ? event_rank(verbs, event.element.qp) : -1;
+        bool ours = !event_is_of_port(event.event_type)
+                 || event.element.port_num == device->port;
+
+        ibv_ack_async_event(&event);
+        if (event.event_type == IBV_EVENT_GID_CHANGE && ours)
+            ours = device->events.gid_changed = event_gid_changed(device);
+        if (!ours)
+            continue;             /* of another port, or a GID we do not use   */
+        verbs_events_take(device, event.event_type, rank, dtn_now_ns());
+        dtn_log(verbs->args.log, event_weight(event.event_type)
+                ? DTN_LOG_WARN : DTN_LOG_DEBUG, "verbs: %s says: %s",
+                device->name, ibv_event_type_str(event.event_type));
+    }
+    if (device->events.any && (device->events.last == IBV_EVENT_DEVICE_FATAL
+                               || device->events.last == IBV_EVENT_CQ_ERR))
+        return DTENSOR_ENODEV;
+    return 0;
+}
+
+const char *verbs_events_words(const struct verbs_device *device, char *buf,
+                               size_t size)
+{
+    const struct verbs_events *events = &device->events;
+    const struct event_row *row;
+    char subject[IBV_SYSFS_NAME_MAX + 48], when[32];
+    size_t used;
+
+    if (!events->any)
+        return NULL;
+    row = &rows[event_weight(events->last) - 1];
+    if (event_is_of_port(events->last))
+        snprintf(subject, sizeof subject, "port %d of %s", device->port,
+                 device->name);
+    else if (event_is_of_queue(events->last) && events->rank >= 0)
+        snprintf(subject, sizeof subject, "the queue pair for rank %d on %s",
+                 events->rank, device->name);
+    else if (event_is_of_queue(events->last))
+        snprintf(subject, sizeof subject, "the datagram queue pair on %s",
+                 device->name);
+    else
+        snprintf(subject, sizeof subject, "%s", device->name);
+    used = strcspn(row->means, "%");
+    dtn_format_time(dtn_now_ns() - events->at_ns, when, sizeof when);
+    snprintf(buf, size, "%.*s%s%s %s ago (%s)", (int)used, row->means, subject,
+             row->means + used + 2, when, row->look);
+    return buf;
+}

@@ -1,0 +1,174 @@
+/* verbs_limits.c - what the machine allows
+ *
+ * Three limits end most first attempts: how much memory may be locked, how
+ * many queue pairs the device has, and the MTU of the network.  They are
+ * looked at when the transport opens, so that a job fails in its first second
+ * with a number and a remedy, not in its third hour with "Cannot allocate
+ * memory".  Four ranks lock 4 lanes of 4.3 KiB, a stage of 1 MiB and 9
+ * KiB for datagrams before the first tensor.
+ */
+#include "transport/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    DATAGRAM_BYTES = 16 << 10,    /* more than verbs_meet.c takes              */
+    ROCE_HEADERS = 96             /* what the kernel keeps of an Ethernet MTU  */
+};
+
+uint64_t dtn_memlock_need(int nranks)
+{
+    return (uint64_t)nranks * sizeof(struct verbs_lane) + VERBS_STAGE_BYTES
+         + DATAGRAM_BYTES;
+}
+
+/* How to be allowed more. */
+static const char *limits_memlock_remedy(void)
+{
+    return getenv("SLURM_JOB_ID")
+        ? "set ulimit -l unlimited; under Slurm also LimitMEMLOCK=infinity for "
+          "slurmd and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"
+        : "set ulimit -l unlimited, for good in /etc/security/limits.conf";
+}
+
+static int limits_memlock(const struct dtn_open_args *args,
+                          const struct verbs_device *device,
+                          struct dtensor_error *err)
+{
+    uint64_t have = dtn_memlock_bytes();
+    uint64_t need = dtn_memlock_need(args->nranks);
+    char have_text[32], need_text[32], arena_text[32];
+
+    dtn_memlock_text(have, have_text, sizeof have_text);
+    dtn_memlock_text(need, need_text, sizeof need_text);
+    dtn_memlock_text(args->arena->size, arena_text, sizeof arena_text);
+    if (have < need)
+        return dtn_fail(err, DTENSOR_ENOMEM, "verbs: %s of memory may be "
+                        "locked, %s uses %s for %d ranks before any tensor "
+                        "(%s)", have_text, device->name, need_text,
+                        args->nranks, limits_memlock_remedy());
+    if (have < need + args->arena->size)
+        dtn_log(args->log, DTN_LOG_WARN, "verbs: %s of memory may be locked, "
+                "and tensors may take %s: large ones will fail (%s)",
+                have_text, arena_text, limits_memlock_remedy());
+    else
+        dtn_log(args->log, DTN_LOG_DEBUG, "verbs: memory that may be locked: %s, "
+                "of which %s are needed to begin with", have_text, need_text);
+    return 0;
+}
+
+/* A queue pair's MTU is the smallest of the file's and both ports'. */
+static void limits_mtu(const struct dtn_open_args *args,
+                       const struct verbs_device *device)
+{
+    int active = 128 << device->mtu, want = args->conf->mtu;
+
+    if (want <= active)
+        return;
+    if (device->ethernet)
+        dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] mtu = %d, but %s "
+                "port %d has %d: that is used (an Ethernet MTU of %d or more "
+                "on every host and switch is needed for %d)", want,
+                device->name, device->port, active, want + ROCE_HEADERS, want);
+    else
+        dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] mtu = %d, but %s "
+                "port %d has %d: that is used (the subnet manager sets it)",
+                want, device->name, device->port, active);
+}
+
+static void limits_queues(const struct dtn_open_args *args,
+                          const struct verbs_device *device)
+{
+    if (args->nranks > device->max_qp)
+        dtn_log(args->log, DTN_LOG_WARN, "verbs: %s has %d queue pairs, fewer "
+                "than %d ranks: algorithms that talk to all of them will fail "
+                "(see [tuning])", device->name, device->max_qp, args->nranks);
+}
+
+static void limits_fork(const struct dtn_open_args *args)
+{
+    static const char *const words[] = {
+        [IBV_FORK_DISABLED] = "a child made by fork() takes pages away from "
+            "the device (start children before dtensor_init, or set "
+            "RDMAV_FORK_SAFE=1)",
+        [IBV_FORK_ENABLED] = "pages the device knows are kept from children "
+            "made by fork()",
+        [IBV_FORK_UNNEEDED] = "the kernel copies what the device knows for a "
+            "child made by fork()"
+    };
+    enum ibv_fork_status status = ibv_is_fork_initialized();
+
+    if ((size_t)status < DTN_COUNT(words))
+        dtn_log(args->log, status == IBV_FORK_DISABLED ? DTN_LOG_INFO
+                : DTN_LOG_DEBUG, "verbs: fork: %s", words[status]);
+}
+
+static void limits_retry(const struct dtn_open_args *args)
+{
+    const struct dtn_transport_conf *conf = args->conf;
+    int timeout = conf->timeout < 0 ? 14 : conf->timeout;
+    int retries = conf->retry_count < 0 ? 6 : conf->retry_count;
+
+    if (timeout == 0 || retries == 7)
+        dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] %s: some devices "
+                "try for ever, and a dead peer is not noticed (expected "
+                "timeout = 14, retry_count = 6)",
+                timeout == 0 ? "timeout = 0" : "retry_count = 7");
+    else
+        dtn_log(args->log, DTN_LOG_DEBUG, "verbs: a silent peer is given up "
+                "after at least %.2f s = %d x 4.096 us x 2^%d",
+                4.096e-6 * (retries + 1) * (double)(1u << timeout),
+                retries + 1, timeout);
+}
+
+int verbs_limits_check(const struct dtn_open_args *args,
+                       const struct verbs_device *device,
+                       struct dtensor_error *err)
+{
+    int rc = limits_memlock(args, device, err);
+
+    if (rc != 0)
+        return rc;
+    limits_mtu(args, device);
+    limits_queues(args, device);
+    limits_retry(args);
+    limits_fork(args);
+    return 0;
+}
+
+int verbs_fail_register(const struct verbs_device *device, size_t size,
+                        int sys_errno, struct dtensor_error *err)
+{
+    uint64_t have = dtn_memlock_bytes();
+    char bytes[32], limit[32];
+
+    dtn_format_size(size, bytes, sizeof bytes);
+    dtn_memlock_text(have, limit, sizeof limit);
+    if ((sys_errno == ENOMEM || sys_errno == EAGAIN)
+        && have != DTN_MEMLOCK_UNLIMITED)
+        return dtn_fail_sys(err, sys_errno, "verbs: cannot register %s on %s: "
+                            "%m; this process may lock %s in all (%s)", bytes,
+                            device->name, limit, limits_memlock_remedy());
+    return dtn_fail_sys(err, sys_errno, "verbs: cannot register %s on %s: %m "
+                        "(is there so much free memory? the kernel log may "
+                        "say more)", bytes, device->name);
+}
+
+int verbs_fail_queue(const struct verbs *verbs, int rank, int sys_errno,
+                     struct dtensor_error *err)
+{
+    const struct verbs_device *device = &verbs->device;
+    char limit[32];
+    int made = 0;
+
+    for (int r = 0; r < verbs->args.nranks; r++)
+        made += verbs->peers[r].nqueues;
+    return dtn_fail_sys(err, sys_errno, "verbs: no queue pair for rank %d on "
+                        "%s: %m; this rank has %d, the device %d for all its "
+                        "users, and %s may be locked (fewer ranks a host, ring "
+                        "or tree in [tuning], or a higher ulimit -l)", rank,
+                        device->name, made, device->max_qp,
+                        dtn_memlock_text(dtn_memlock_bytes(), limit,
+                                         sizeof limit));
+}
