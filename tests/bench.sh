@@ -179,6 +179,45 @@ if [ -x "$top_builddir/dtensor-run" ]; then
         "$? $(grep -c '^# cluster ' "$tmp/out") $(cat "$tmp/err")" "0 1 "
 fi
 
+# ----------------------------------------------------------------- fabric ---
+cat >"$tmp/pairs.ini" <<'INI'
+[cluster]
+version = 1
+name = pairs
+[nodes "here"]
+hosts = localhost
+ranks = 5
+[transport]
+intra_node = tcp
+INI
+run -q --local 3 --check-fabric -n 3
+is "--check-fabric: two matrices of 3 x 3 through shared memory" \
+    "$code $(grep -cE '^ +[0-2]( +[0-9.]+[ *]| +- ){3}' "$tmp/out")" "0 6"
+run -q --check-fabric
+is "one rank alone has no pairs" \
+    "$code $(grep -c '^no outliers' "$tmp/out")" "0 1"
+if [ -x "$top_builddir/dtensor-run" ]; then
+    timeout 60 "$top_builddir/dtensor-run" -n 5 -C "$tmp/pairs.ini" sh -c '
+        [ "$DTN_RANK" = 2 ] && export DTN_FAULT=delay_us=5000
+        exec "$0" -q --check-fabric -n 3 -w 0' "$bench" >"$tmp/out" 2>"$tmp/err"
+    is "a rank that is 5 ms late with all it sends is so in all its pairs" \
+        "$? $(awk '$1 == 2 { for (i = 2; i < 7; i++) n += $i + 0 >= 5000; exit }
+            END { print n + 0 }' "$tmp/out")" "0 4"
+    # On a busy machine all are late.
+    late=$(awk '/^# bandwidth/ { exit } $1 ~ /^[0134]$/ && NF == 7 {
+        for (i = 2; i < 7; i++) n += i != 4 && $i + 0 >= 2000 }
+        END { print n + 0 }' "$tmp/out")
+    if [ "$late" -le 2 ]; then
+        is "... an outlier in each, over tcp" "$(grep -cE \
+            '^ranks ([01]-2|2-[34]) \(localhost-localhost\): [0-9.]+ us, median ' \
+            "$tmp/out")" 4
+        is "... and named" "$(grep -c '^rank 2 (localhost): in most of its pairs the latency is an outlier$' \
+            "$tmp/out")" 1
+    else
+        skip_test "... an outlier in each" "this machine is too busy"
+    fi
+fi
+
 # -------------------------------------------------------- files for others ---
 run --local 2 allreduce redistribute --startup -b 8 -e 128 -n 2 \
     --csv "$tmp/x.csv"
@@ -194,11 +233,12 @@ is "--startup is one line" "$(grep -cE \
 if "$bench" --json /dev/null --help >/dev/null 2>&1 &&
     ! "$bench" --json /dev/null allreduce 2>&1 | grep -q 'without libjansson'
 then
-    run --local 2 all --startup -b 8 -e 128 -n 2 --json "$tmp/x.json"
+    run --local 2 all --startup --check-fabric -b 8 -e 128 -n 2 \
+        --json "$tmp/x.json"
     if command -v jq >/dev/null; then
         is "--json is read by jq and counts as the table does" "$code $(
             jq -r '.results[] | "\(.test) \(.bytes) \(.count)"' "$tmp/x.json")" \
-            "0 $(results | awk '{ print $1, $3, $4 }')"
+            "0 $(results | awk 'NF == 15 { print $1, $3, $4 }')"
     else
         skip_test "--json is read by jq" "no jq here"
     fi

@@ -125,6 +125,30 @@ static inline size_t case_out_count(const struct dtn_call *call, int rank)
     }
 }
 
+/* Loads from ranks of the own host only? */
+static inline int case_loads_near(const struct dtn_sched *sched,
+                                  const int hosts[], struct dtensor_error *err)
+{
+    for (int s = 0; s < sched->nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+        bool loads = step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE
+                  || step->op == DTN_OP_FOLD;
+        int n = !loads || step->src.rank >= 0 ? 1
+              : sched->terms ? sched->nterms : sched->n;
+
+        for (int t = 0; loads && t < n; t++) {
+            int rank = step->src.rank >= 0 ? step->src.rank
+                     : sched->terms ? sched->terms[t] : t;
+
+            if (hosts[rank] != hosts[sched->me])
+                return dtn_fail(err, DTENSOR_EINVAL, "rank %d, step %d loads "
+                                "from rank %d of another host", sched->me, s,
+                                rank);
+        }
+    }
+    return 0;
+}
+
 static inline int case_emit(struct coll_case *c, struct dtensor_error *err)
 {
     int rc = 0;
@@ -137,8 +161,11 @@ static inline int case_emit(struct coll_case *c, struct dtensor_error *err)
             != case_out_count(&c->call, r) * dtensor_dtype_size(c->call.dtype))
             rc = dtn_fail(err, DTENSOR_EINVAL, "OUT of rank %d: %zu bytes", r,
                           c->scheds[r].bytes[DTN_OUT]);
-        if (rc == 0 && c->scheds[r].needs_map && !c->emitter->needs_map)
+        if (rc == 0 && c->scheds[r].needs_map
+            && c->emitter->needs == DTN_REACH_PUT)
             rc = dtn_fail(err, DTENSOR_EINVAL, "needs a map after all");
+        if (rc == 0 && c->call.hosts)
+            rc = case_loads_near(&c->scheds[r], c->call.hosts, err);
     }
     return rc;
 }

@@ -92,6 +92,45 @@ run --show seeds two-nodes.ini laptop.ini
 is "views of several files say which is which" \
     "$(grep -n ':$' out | tr '\n' ' ')" "1:two-nodes.ini: 11:laptop.ini: "
 
+# ---------------------------------------------------------- the fabric ---
+run --show devices
+is "--show devices says what may be locked, and that nothing is wrong" \
+    "$status|$err|$(grep -c '^memory that may be locked: ' out)" "0||1"
+run --show devices laptop.ini
+is "and takes no file" "$status|$(head -1 err)" \
+    "2|dtensor-conf: devices are this machine's, not a file's: leave the file out"
+run --fabric laptop.ini two-nodes.ini
+is "--fabric takes one file" "$status|$(head -1 err)" \
+    "2|dtensor-conf: --fabric takes one file, not also two-nodes.ini"
+launch=$top_builddir/dtensor-run
+cat >fabric.ini <<'INI'
+[cluster]
+version = 1
+[nodes "here"]
+hosts = localhost
+ranks = 3
+INI
+sed '$a[transport]\nintra_node = rc' fabric.ini >rc.ini
+sed '/^ranks/ahca = nosuch_0:1' rc.ini >hca.ini
+chmod 600 fabric.ini rc.ini hca.ini
+"$launch" -n 3 "$conf" --fabric fabric.ini >out 2>err
+is "--fabric: rank 0 shows every rank, and all is well without rc" \
+    "$?|$(<err)|$(grep -cE '^ +[0-2]  localhost  ' out)|$(tail -n1 out | grep -o ';.*')" \
+    "0||3|; the cluster file does not ask for it"
+"$launch" -n 3 "$conf" --fabric hca.ini >out 2>err
+is "--fabric: a device that is not there is exit status 2, said once" \
+    "$?|$(grep -c '^ranks 0-2: verbs: ' out)|$(tail -n1 out)" \
+    "2|1|3 ranks: none fit for rc; the cluster file asks for it"
+sed 's/^ranks.*/&\ngid_index = 77/' rc.ini >gid.ini
+(   # one rank has another file: the bootstrap says so, no table
+    "$launch" -n 3 sh -c '[ "$DTN_RANK" = 2 ] && f=gid.ini || f=rc.ini
+        exec "$0" --fabric $f' "$conf" >out 2>err
+    echo $? >code
+)
+is "--fabric: a rank with another file is named, as in every job" \
+    "$(<code)|$(grep -c 'rank 2' err | sed 's/[1-9].*/named/')|$(wc -l <out)" \
+    "2|named|0"
+
 run --template
 cp out mine.ini && run mine.ini
 is "the template is a good file" "$status|$err|$out" \

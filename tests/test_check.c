@@ -18,7 +18,7 @@ static const char *row_name(const struct dtn_emitter *emitter)
 
     snprintf(name, sizeof name, "%s %s%s%s", dtn_coll_name(emitter->coll),
              dtn_algorithm_name(emitter->algorithm),
-             emitter->needs_map ? " mapped" : "",
+             emitter->needs == DTN_REACH_MAP ? " mapped" : "",
              emitter->max_bytes == DTN_CARRY_MAX ? " carry" : "");
     return name;
 }
@@ -179,13 +179,13 @@ static void test_bytes(void)
 /* --------------------------------------------------------------- choosing */
 
 static const struct dtn_emitter *chosen(enum dtn_coll coll, int n,
-                                        size_t count, bool mapped,
+                                        size_t count, enum dtn_reach reach,
                                         const struct dtn_tuning tuning[])
 {
     struct dtn_call call = { .coll = coll, .n = n, .count = count,
                              .dtype = DTENSOR_F32 };
 
-    return dtn_choose(&call, mapped, tuning);
+    return dtn_choose(&call, reach, tuning);
 }
 
 static void test_choose(void)
@@ -199,26 +199,30 @@ static void test_choose(void)
     for (int coll = 0; coll < DTN_COLL_EXCHANGE; coll++)
         for (int n = 1; n < 40; n += 3)
             for (size_t count = 0; count < 100000; count = 3 * count + 1)
-                always = always
-                    && chosen((enum dtn_coll)coll, n, count, true, NULL)
-                    && chosen((enum dtn_coll)coll, n, count, false, NULL)
-                    && !chosen((enum dtn_coll)coll, n, count, false,
-                               NULL)->needs_map;
-    ok(always, "there is an emitter for every call, and without maps one that "
-       "needs none");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, true, NULL)->max_bytes
+                for (int reach = 0; reach <= DTN_REACH_MAP; reach++)
+                    always = always
+                        && chosen((enum dtn_coll)coll, n, count, reach, NULL)
+                        && (int)chosen((enum dtn_coll)coll, n, count, reach,
+                                       NULL)->needs <= reach;
+    ok(always, "there is an emitter for every call and reach, which needs no "
+       "more");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, DTN_REACH_MAP, NULL)->max_bytes
        == DTN_CARRY_MAX, "8 bytes over 4 ranks go in the signal");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, true, NULL)->needs_map,
-       "8 KiB over 4 ranks that map go direct");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, false, NULL)->algorithm
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_MAP, NULL)->needs
+       == DTN_REACH_MAP, "8 KiB over 4 ranks that map go direct");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_HOST, NULL)->algorithm
+       == DTN_ALG_HIERARCHICAL, "and over hosts of several ranks by hierarchy");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 20, DTN_REACH_HOST, tuning)->algorithm
+       == DTN_ALG_TREE, "unless [tuning] says otherwise");
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_PUT, NULL)->algorithm
        == DTN_ALG_TREE, "8 KiB over 4 ranks that do not map take the tree");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 1 << 20, false, NULL)->algorithm
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 1 << 20, DTN_REACH_PUT, NULL)->algorithm
        == DTN_ALG_RING, "4 MiB the ring");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, true, tuning)->algorithm
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, DTN_REACH_MAP, tuning)->algorithm
        == DTN_ALG_TREE, "[tuning] is obeyed for the smallest sizes");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 16384, true, tuning)->algorithm
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 16384, DTN_REACH_MAP, tuning)->algorithm
        == DTN_ALG_RING, "[tuning] is obeyed from its last entry on");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, false, tuning)->algorithm
+    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_PUT, tuning)->algorithm
        == DTN_ALG_TREE, "[tuning] asking for what cannot run here gives the "
        "built-in choice");
     ok(strcmp(dtn_coll_name(DTN_COLL_REDUCE_SCATTER), "reduce_scatter") == 0

@@ -397,6 +397,9 @@ static void swap_steps(struct dtn_sched *sched, struct tally *tally)
 static void mutate(void (*fn)(struct dtn_sched *, struct tally *),
                    const char *claim, int allowed)
 {
+    static const int hosts[][5] = {      /* even and uneven, apart and mixed */
+        { 0 }, { 0 }, { 0, 0 }, { 0, 1, 0 }, { 0, 0, 1, 1 }, { 0, 1, 1, 2, 1 }
+    };
     struct tally tally = { 0, 0 };
     struct dtensor_error err;
 
@@ -408,7 +411,9 @@ static void mutate(void (*fn)(struct dtn_sched *, struct tally *),
                 continue;
             now.call = (struct dtn_call){ .coll = now.emitter->coll, .n = n,
                 .root = n - 1, .dtype = DTENSOR_F64, .redop = DTENSOR_AVG,
-                .count = small ? 3 : 37 };
+                .count = small ? 3 : 37, .hosts = hosts[n] };
+            if (now.emitter->algorithm != DTN_ALG_HIERARCHICAL)
+                now.call.hosts = NULL;
             if (case_emit(&now, &err) == 0)
                 for (int r = 0; r < n; r++)
                     fn(&now.scheds[r], &tally);

@@ -313,9 +313,12 @@ static const struct row {
     /* [tuning] */
     { "an algorithm", "=22 allreduce = 0-inf:rng",
       "F:22: error: allreduce: no algorithm \"rng\"; did you mean \"ring\"?" },
-    { "an algorithm like no other", "=22 allreduce = 0-inf:hierarchical",
-      "F:22: error: allreduce: no algorithm \"hierarchical\"; expected direct, "
-      "ring or tree" },
+    { "an algorithm almost right", "=22 allreduce = 0-inf:hierarchic",
+      "F:22: error: allreduce: no algorithm \"hierarchic\"; did you mean "
+      "\"hierarchical\"?" },
+    { "an algorithm like no other", "=22 allreduce = 0-inf:quantum",
+      "F:22: error: allreduce: no algorithm \"quantum\"; expected direct, "
+      "ring, tree or hierarchical" },
     { "tuning that does not begin at 0", "=22 reduce = 1K-inf:ring",
       "F:22: error: reduce: begins at 1K; expected 0" },
     { "tuning with a gap", "=22 allreduce = 0-1K:tree, 2K-inf:ring",

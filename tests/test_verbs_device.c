@@ -282,6 +282,17 @@ static void test_memlock(void)
 /* ---------------------------------------------------------- with libibverbs --- */
 
 #ifdef HAVE_VERBS
+/* Whoever changes one of these changes the page, too. */
+static void test_page(void)
+{
+    ok(sizeof(struct verbs_lane) == 4352 && VERBS_STAGE_BYTES == 1 << 20
+       && VERBS_DEPTH == 128,
+       "the sizes in dtensor-rdma(7) hold: a lane has %zu bytes",
+       sizeof(struct verbs_lane));
+    ok(dtn_memlock_need(16) == 16 * 4352 + (1 << 20) + (16 << 10),
+       "and its formula for what is locked at start");
+}
+
 static void test_events(void)
 {
     struct verbs_device device = { .name = "mlx5_0", .port = 1 };
@@ -386,6 +397,7 @@ int main(void)
     test_words();
     test_look();
 #ifdef HAVE_VERBS
+    test_page();
     test_events();
     test_open();
 #endif

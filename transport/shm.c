@@ -497,10 +497,12 @@ static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
     struct shm_peer *p = shm_peer(tp, peer);
     bool dead = p->watched && (p->pidfd >= 0 ? pidfd_is_dead(p->pidfd)
                                              : process_is_dead(&p->process));
-    /* Last, so that what it said before it died is heard. */
-    uint64_t word = atomic_load_explicit(&p->control->aborted,
-                                         memory_order_acquire);
+    uint64_t word;
 
+    if (!p->control)
+        return 0;                 /* not connected: nothing is known          */
+    /* Last, so that what it said before it died is heard. */
+    word = atomic_load_explicit(&p->control->aborted, memory_order_acquire);
     if (word & SHM_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
         *code = -(int)(word >> 32 & 0xff);

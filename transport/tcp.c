@@ -216,6 +216,7 @@ static int tcp_open(const struct dtn_open_args *args,
     if (!tcp)
         return dtn_fail_nomem(err, "tcp", size);
     tcp->base.ops = &dtn_tcp_ops;
+    tcp->base.row_bytes = TCP_ROW_BYTES;
     tcp->log = args->log;
     tcp->nranks = args->nranks;
     tcp->rank = args->rank;
@@ -544,6 +545,8 @@ static int tcp_health(struct dtn_transport *tp, int peer, int *culprit,
     struct tcp *tcp = tcp_of(tp);
     struct tcp_peer *p = tcp->peers[peer];
 
+    if (!p)
+        return 0;
     if (p->state == TCP_UP)
         tcp_stream_receive(tcp, p);
     else if (p->state == TCP_NEW && p->fd < 0 && tcp_probe_refused(p))

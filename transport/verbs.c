@@ -205,12 +205,17 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
 {
     struct verbs *verbs = verbs_of(tp);
     struct verbs_region *region;
+    struct dtensor_error why;
+    int rc;
 
     if (!dtn_arena_contains(verbs->args.arena, mem, size))
         return DTENSOR_EINVAL;
     region = verbs_memory_get(&verbs->memory, mem, size);
-    if (!region)
-        return errno == ENOMEM ? DTENSOR_ENOMEM : DTENSOR_ESYS;
+    if (!region) {
+        rc = verbs_fail_register(&verbs->device, size, errno, &why);
+        dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
+        return rc;
+    }
     remote->addr = (uintptr_t)mem;
     remote->key = region->mr->rkey;
     return 0;

@@ -4,7 +4,7 @@
  * many queue pairs the device has, and the MTU of the network.  They are
  * looked at when the transport opens, so that a job fails in its first second
  * with a number and a remedy, not in its third hour with "Cannot allocate
- * memory".  Four ranks lock 4 lanes of some 1.2 KiB, a stage of 1 MiB and 9
+ * memory".  Four ranks lock 4 lanes of 4.3 KiB, a stage of 1 MiB and 9
  * KiB for datagrams before the first tensor.
  */
 #include "transport/verbs.h"

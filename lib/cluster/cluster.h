@@ -86,7 +86,8 @@ struct dtn_seed_conf {
 enum dtn_tuned { DTN_TUNED_ALLREDUCE, DTN_TUNED_ALLGATHER,
                  DTN_TUNED_REDUCE_SCATTER, DTN_TUNED_ALL_TO_ALL,
                  DTN_TUNED_BROADCAST, DTN_TUNED_REDUCE, DTN_NTUNED };
-enum dtn_algorithm { DTN_ALG_AUTO, DTN_ALG_DIRECT, DTN_ALG_RING, DTN_ALG_TREE };
+enum dtn_algorithm { DTN_ALG_AUTO, DTN_ALG_DIRECT, DTN_ALG_RING, DTN_ALG_TREE,
+                     DTN_ALG_HIERARCHICAL };
 struct dtn_tuning {
     int n;                        /* 0: built in                               */
     struct { uint64_t from_bytes; enum dtn_algorithm algorithm; } entry[16];

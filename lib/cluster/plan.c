@@ -145,7 +145,8 @@ static bool tuning_range_parse(const char *item, struct tuning_range *range,
             return true;
     }
     snprintf(why, DTN_WHY_SIZE, "no algorithm \"%s\"; %s", colon,
-             dtn_advise(colon, known, "direct, ring or tree", advice,
+             dtn_advise(colon, known, "direct, ring, tree or "
+                        "hierarchical", advice,
                         sizeof advice));
     return false;
 }

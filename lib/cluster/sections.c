@@ -36,7 +36,8 @@ static const struct dtn_word mtu_words[] = {
 
 const struct dtn_word dtn_algorithm_words[] = {
     { "direct", DTN_ALG_DIRECT }, { "ring", DTN_ALG_RING },
-    { "tree", DTN_ALG_TREE }, { NULL, 0 }
+    { "tree", DTN_ALG_TREE }, { "hierarchical", DTN_ALG_HIERARCHICAL },
+    { NULL, 0 }
 };
 
 const struct dtn_word dtn_style_words[] = {

@@ -151,14 +151,25 @@ static int step_move(struct dtn_checker *check, int me,
     return 0;
 }
 
-/* Source q of FOLD: the same place on rank q, or own slot q. */
+/* How many terms FOLD takes. */
+static int fold_count(const struct dtn_checker *check, int me,
+                      const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &check->scheds[me];
+
+    if (step->src.rank >= 0)
+        return step->slots;
+    return sched->terms ? sched->nterms : check->n;
+}
+
+/* Source q of FOLD: the same place on the q-th of its ranks, or own slot q. */
 static struct dtn_spot fold_source(const struct dtn_checker *check, int me,
                                    const struct dtn_step *step, int q)
 {
     struct dtn_spot spot = check_spot(check, step->src);
 
     if (spot.rank < 0) {
-        spot.rank = q;
+        spot.rank = check->scheds[me].terms ? check->scheds[me].terms[q] : q;
         return spot;
     }
     spot.rank = me;
@@ -175,7 +186,7 @@ static bool check_fold_one(struct dtn_checker *check, int me,
     struct dtn_spot dst = check_spot(check, step->dst);
     struct dtn_cell acc, term;
 
-    for (int q = 0; q < check->n; q++) {
+    for (int q = 0; q < fold_count(check, me, step); q++) {
         struct dtn_spot src = fold_source(check, me, step, q);
 
         src.index += i;
@@ -194,7 +205,9 @@ static int step_fold(struct dtn_checker *check, int me,
     int64_t count = dtn_check_count(check, step->bytes);
     bool same;
 
-    for (int q = 0; q < check->n; q++) {
+    if (fold_count(check, me, step) < 1)
+        return dtn_check_fail(check, me, "folds nothing");
+    for (int q = 0; q < fold_count(check, me, step); q++) {
         struct dtn_spot src = fold_source(check, me, step, q);
         int rc = check_remote(check, me, src.rank);
 

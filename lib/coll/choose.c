@@ -12,62 +12,74 @@
 #define TREE_BYTES_MAX ((size_t)32 << 10)
 
 const struct dtn_emitter dtn_emitters[] = {
-    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
+    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_allreduce_carry },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, true, ANY_BYTES,
+    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_allreduce_direct },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_RING, false, ANY_BYTES,
+    { DTN_COLL_ALLREDUCE, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_allreduce_ring },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_TREE, false, ANY_BYTES,
+    { DTN_COLL_ALLREDUCE, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_allreduce_tree },
+    { DTN_COLL_ALLREDUCE, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
+      dtn_emit_allreduce_hierarchical },
 
-    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
+    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_reduce_carry },
-    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, true, ANY_BYTES,
+    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_reduce_direct },
-    { DTN_COLL_REDUCE, DTN_ALG_RING, false, ANY_BYTES,
+    { DTN_COLL_REDUCE, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_reduce_ring },
-    { DTN_COLL_REDUCE, DTN_ALG_TREE, false, ANY_BYTES,
+    { DTN_COLL_REDUCE, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_reduce_tree },
+    { DTN_COLL_REDUCE, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
+      dtn_emit_reduce_hierarchical },
 
-    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
+    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_broadcast_carry },
-    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, true, ANY_BYTES,
+    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_broadcast_direct },
-    { DTN_COLL_BROADCAST, DTN_ALG_RING, false, ANY_BYTES,
+    { DTN_COLL_BROADCAST, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_broadcast_ring },
-    { DTN_COLL_BROADCAST, DTN_ALG_TREE, false, ANY_BYTES,
+    { DTN_COLL_BROADCAST, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_broadcast_tree },
+    { DTN_COLL_BROADCAST, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
+      dtn_emit_broadcast_hierarchical },
 
-    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
+    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_allgather_carry },
-    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, true, ANY_BYTES,
+    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_allgather_direct },
-    { DTN_COLL_ALLGATHER, DTN_ALG_RING, false, ANY_BYTES,
+    { DTN_COLL_ALLGATHER, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_allgather_ring },
-    { DTN_COLL_ALLGATHER, DTN_ALG_TREE, false, ANY_BYTES,
+    { DTN_COLL_ALLGATHER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_allgather_tree },
+    { DTN_COLL_ALLGATHER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
+      dtn_emit_allgather_hierarchical },
 
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_reduce_scatter_carry },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, true, ANY_BYTES,
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_reduce_scatter_direct },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_RING, false, ANY_BYTES,
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_reduce_scatter_ring },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_TREE, false, ANY_BYTES,
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_reduce_scatter_tree },
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
+      dtn_emit_reduce_scatter_hierarchical },
 
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, false, DTN_CARRY_MAX,
+    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_all_to_all_carry },
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, true, ANY_BYTES,
+    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_all_to_all_direct },
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, false, ANY_BYTES,
+    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_all_to_all_put },
 
-    { DTN_COLL_BARRIER, DTN_ALG_DIRECT, false, ANY_BYTES,
+    { DTN_COLL_BARRIER, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_barrier_direct },
-    { DTN_COLL_BARRIER, DTN_ALG_TREE, false, ANY_BYTES,
+    { DTN_COLL_BARRIER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_barrier_tree },
+    { DTN_COLL_BARRIER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
+      dtn_emit_barrier_hierarchical },
     { .emit = NULL }
 };
 
@@ -76,6 +88,7 @@ const char *dtn_algorithm_name(enum dtn_algorithm algorithm)
     static const char *const names[] = {
         [DTN_ALG_AUTO] = "auto", [DTN_ALG_DIRECT] = "direct",
         [DTN_ALG_RING] = "ring", [DTN_ALG_TREE] = "tree",
+        [DTN_ALG_HIERARCHICAL] = "hierarchical",
     };
 
     return (unsigned)algorithm < DTN_COUNT(names) ? names[algorithm] : "?";
@@ -84,13 +97,13 @@ const char *dtn_algorithm_name(enum dtn_algorithm algorithm)
 /* The first row that can run the call, or NULL. */
 static const struct dtn_emitter *choose_row(const struct dtn_call *call,
                                             enum dtn_algorithm algorithm,
-                                            bool mapped)
+                                            enum dtn_reach reach)
 {
     size_t edge_bytes = dtn_call_edge_bytes(call);
 
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++)
         if (e->coll == call->coll && e->algorithm == algorithm
-            && (mapped || !e->needs_map) && edge_bytes <= e->max_bytes)
+            && reach >= e->needs && edge_bytes <= e->max_bytes)
             return e;
     return NULL;
 }
@@ -123,28 +136,34 @@ static enum dtn_algorithm choose_tuned(const struct dtn_call *call,
 
 /* The same on every rank: asks only what all know. */
 static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
-                                         bool mapped)
+                                         enum dtn_reach reach)
 {
     bool flat = call->n <= FLAT_RANKS_MAX;
+    size_t edge_bytes = dtn_call_edge_bytes(call);
+    bool tiny = call->coll == DTN_COLL_BARRIER
+             || edge_bytes <= DTN_PAYLOAD_MAX;         /* in the line          */
+    bool small = tiny || edge_bytes <= DTN_CARRY_MAX;  /* or beside it         */
 
     if (call->coll == DTN_COLL_ALL_TO_ALL)
         return DTN_ALG_DIRECT;
-    if (call->coll == DTN_COLL_BARRIER)
-        return flat ? DTN_ALG_DIRECT : DTN_ALG_TREE;
-    if (dtn_call_edge_bytes(call) <= DTN_CARRY_MAX && (flat || !mapped))
-        return flat ? DTN_ALG_DIRECT : DTN_ALG_TREE;
-    if (mapped)
-        return dtn_call_edge_bytes(call) <= DTN_PAYLOAD_MAX ? DTN_ALG_TREE
-                                                            : DTN_ALG_DIRECT;
+    if (small && flat)
+        return DTN_ALG_DIRECT;
+    if (reach == DTN_REACH_HOST)
+        return DTN_ALG_HIERARCHICAL;
+    if (tiny || (small && reach == DTN_REACH_PUT))
+        return DTN_ALG_TREE;
+    if (reach == DTN_REACH_MAP)
+        return DTN_ALG_DIRECT;
     return dtn_call_bytes(call) <= TREE_BYTES_MAX ? DTN_ALG_TREE
                                                   : DTN_ALG_RING;
 }
 
-const struct dtn_emitter *dtn_choose(const struct dtn_call *call, bool mapped,
+const struct dtn_emitter *dtn_choose(const struct dtn_call *call,
+                                     enum dtn_reach reach,
                                      const struct dtn_tuning tuning[])
 {
     const struct dtn_emitter *row = choose_row(call, choose_tuned(call, tuning),
-                                               mapped);
+                                               reach);
 
-    return row ? row : choose_row(call, choose_builtin(call, mapped), mapped);
+    return row ? row : choose_row(call, choose_builtin(call, reach), reach);
 }

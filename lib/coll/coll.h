@@ -6,6 +6,8 @@
  * carry.c direct.c ring.c tree.c exchange.c   emitters: pure functions from
  *             a description of the call to one rank's schedule; emit.c and
  *             emit.h cut buffers into blocks for them
+ * hierarchy*.c   emitters for groups that span hosts: who is where, and the
+ *             collectives of one buffer and of blocks
  * choose.c    which emitter for which call
  * exec.c      the executor: runs a schedule over the transports
  * plans.c     schedules already made, by call
@@ -54,11 +56,12 @@ enum dtn_tag {
  *   WAIT    sender      own, if CARRY                take its next signal
  *   COPY                own           any rank's     dst = src
  *   REDUCE              own           any rank's     dst = dst op src
- *   FOLD                own           rank -1        dst = src of rank 0 op src
- *                                                    of rank 1 op ...
+ *   FOLD                own           rank -1        dst = src of the first of
+ *                                                    `terms` op src of the
+ *                                                    second op ...
  *   FOLD                own           own            dst = slot 0 op slot 1 op
- *                                                    ...: n slots of `bytes`
- *                                                    one after another
+ *                                                    ...: slots of `bytes` one
+ *                                                    after another
  *   SCALE               own                          dst /= divisor (ends AVG)
  *   NEUTRAL             own                          dst = neutral element
  *
@@ -79,6 +82,7 @@ struct dtn_step {
     enum dtn_tag tag;             /* SIGNAL, WAIT                              */
     int peer;                     /* position in the group                     */
     int box;                      /* PUT, COPY, REDUCE: index of a box, or -1  */
+    int slots;                    /* FOLD of own memory: how many              */
     struct dtn_span dst;
     struct dtn_span src;
     size_t bytes;                 /* moved, when box is -1                     */
@@ -99,6 +103,8 @@ struct dtn_sched {
     struct dtn_step *steps;
     int nboxes, boxes_capacity;
     struct dtn_box *boxes;        /* strides in elements of dtype              */
+    int nterms;                   /* positions that FOLD of rank -1 loads from,*/
+    int *terms;                   /* in order; NULL: all n                     */
 };
 
 void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
@@ -128,8 +134,11 @@ void dtn_sched_copy_box(struct dtn_sched *sched, struct dtn_span dst,
                         struct dtn_span src, const struct dtn_box *box);
 void dtn_sched_reduce_box(struct dtn_sched *sched, struct dtn_span dst,
                           struct dtn_span src, const struct dtn_box *box);
+void dtn_sched_terms(struct dtn_sched *sched, const int ranks[], int n);
 void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
                     struct dtn_span src, size_t bytes);    /* of each source   */
+void dtn_sched_fold_slots(struct dtn_sched *sched, struct dtn_span dst,
+                          struct dtn_span src, size_t bytes, int slots);
 void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
                      size_t bytes);
 void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
@@ -199,17 +208,27 @@ struct dtn_call {
                                   /* ALLGATHER, REDUCE_SCATTER: [n] of block r */
                                   /* ALL_TO_ALL: [n*n], from i to j at i*n+j   */
                                   /* Blocks lie one after another              */
+    const int *hosts;             /* [n] where each position is, any numbers;  */
+                                  /* NULL: all on one host                     */
 };
 
 /* Emit the schedule of rank call->me into *sched (initialised here). */
 typedef int dtn_emit_f(const struct dtn_call *call, struct dtn_sched *sched,
                        struct dtensor_error *err);
 
+/* Who in a group loads from whom.  What runs at one runs at all that follow. */
+enum dtn_reach {
+    DTN_REACH_PUT,                /* perhaps nobody                            */
+    DTN_REACH_HOST,               /* ranks of one host, of which there are     */
+                                  /* several, some with several ranks          */
+    DTN_REACH_MAP                 /* everyone from everyone                    */
+};
+
 /* An emitter for a collective. */
 struct dtn_emitter {
     enum dtn_coll coll;
     enum dtn_algorithm algorithm;
-    bool needs_map;               /* only where every pair of ranks maps       */
+    enum dtn_reach needs;         /* the least it runs with                    */
     size_t max_bytes;             /* of dtn_call_edge_bytes()                  */
     dtn_emit_f *emit;
 };
@@ -225,9 +244,10 @@ const char *dtn_coll_name(enum dtn_coll coll);
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm);
 
 /* The emitter for this call: what [tuning] says for its size if that can run
- * here, else the built-in choice.  `mapped`: every pair of ranks maps.
+ * here, else the built-in choice.
  */
-const struct dtn_emitter *dtn_choose(const struct dtn_call *call, bool mapped,
+const struct dtn_emitter *dtn_choose(const struct dtn_call *call,
+                                     enum dtn_reach reach,
                                      const struct dtn_tuning tuning[]);
 
 /* ------------------------------------------------------------- exchange --- */
@@ -272,6 +292,9 @@ struct dtn_exchange {
  */
 #define DTN_ROW_BYTES 256
 
+/* The shortest run that any transport of the job should put by itself. */
+size_t dtn_group_row_bytes(const struct dtn_group *group);
+
 /* Emit it: from ranks that map (mapped[source]) each piece is loaded straight
  * from the source's IN into OUT; from others it is put by the source, run by
  * run, from IN into OUT.  Where runs would be shorter than row_bytes, it is
@@ -315,6 +338,11 @@ char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size);
  * not wanted) gets it for each position against the own one.
  */
 bool dtn_group_mapped(const struct dtn_group *group, bool mapped[]);
+
+/* The same for all pairs, the same on every rank; hosts[] gets the index in the
+ * cluster of each position's host.
+ */
+enum dtn_reach dtn_group_reach(const struct dtn_group *group, int hosts[]);
 
 /* The name of the wire it uses: "shm", "tcp", ..., or "shm+net" for both. */
 const char *dtn_group_wire(const struct dtn_group *group);

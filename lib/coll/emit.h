@@ -80,4 +80,9 @@ dtn_emit_f dtn_emit_allreduce_tree, dtn_emit_reduce_tree,
     dtn_emit_broadcast_tree, dtn_emit_allgather_tree,
     dtn_emit_reduce_scatter_tree, dtn_emit_barrier_tree;
 
+/* hierarchy_buffer.c, hierarchy_blocks.c */
+dtn_emit_f dtn_emit_allreduce_hierarchical, dtn_emit_reduce_hierarchical,
+    dtn_emit_broadcast_hierarchical, dtn_emit_allgather_hierarchical,
+    dtn_emit_reduce_scatter_hierarchical, dtn_emit_barrier_hierarchical;
+
 #endif

@@ -344,15 +344,17 @@ static int run_move(struct exec_run *run, const struct dtn_step *step)
     return 0;
 }
 
-/* The terms are the same bytes of every rank, or n slots of the own memory. */
+/* The terms are the same bytes of several ranks, or slots of the own memory. */
 static int run_fold(struct exec_run *run, const struct dtn_step *step)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     struct dtn_span span = step->src;
+    int nterms = step->src.rank >= 0 ? step->slots
+               : sched->terms ? sched->nterms : sched->n;
 
-    for (int p = 0; p < sched->n; p++) {
+    for (int p = 0; p < nterms; p++) {
         if (step->src.rank < 0)
-            span.rank = p;
+            span.rank = sched->terms ? sched->terms[p] : p;
         if (!run_mapped(run, &span))
             return run_unmapped(run, span.rank);
         run->plan->terms[p] = run_at(run, &span);
@@ -360,7 +362,7 @@ static int run_fold(struct exec_run *run, const struct dtn_step *step)
             span.offset += step->bytes;
     }
     dtn_reduce(sched->dtype, sched->redop, run_at(run, &step->dst),
-               run->plan->terms, sched->n,
+               run->plan->terms, nterms,
                step->bytes / dtensor_dtype_size(sched->dtype));
     return 0;
 }
@@ -428,7 +430,8 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     if (rc != 0)
         rc = dtn_poison(run.ctx, rc, run.ctx->self.rank, "no room to stage "
                         "%zu bytes of memory that peers cannot reach (use "
-                        "dtensor_alloc)", plan->sched.bytes[DTN_OUT]);
+                        "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
+                        "warn says why)", plan->sched.bytes[DTN_OUT]);
     else
         rc = run_steps(&run);
     run_unregister(&run);

@@ -112,12 +112,20 @@ static int entry_make(const struct dtn_group *group,
                       struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = group->ctx;
-    bool mapped = dtn_group_mapped(group, NULL);
-    const struct dtn_emitter *emitter = dtn_choose(call, mapped,
-                                                   ctx->cluster->tuning);
+    int *hosts = calloc((size_t)call->n, sizeof *hosts);
+    struct dtn_call placed = *call;
+    enum dtn_reach reach;
     struct dtn_sched sched;
-    int rc = emitter->emit(call, &sched, err);
+    int rc;
 
+    if (!hosts)
+        return dtn_fail_nomem(err, dtn_coll_name(call->coll),
+                              (size_t)call->n * sizeof *hosts);
+    placed.hosts = hosts;
+    reach = dtn_group_reach(group, hosts);
+    rc = dtn_choose(call, reach, ctx->cluster->tuning)->emit(&placed, &sched,
+                                                             err);
+    free(hosts);
     if (rc != 0)
         return rc;
     rc = dtn_plan_create(group, &sched, &entry->cached.plan, err);
@@ -127,7 +135,7 @@ static int entry_make(const struct dtn_group *group,
     }
     snprintf(entry->cached.text, sizeof entry->cached.text, "%s %s %d rank%s",
              dtn_plan_sched(entry->cached.plan)->name,
-             mapped ? "shm" : dtn_group_wire(group), call->n,
+             reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group), call->n,
              call->n == 1 ? "" : "s");
     entry->cached.fingerprint = dtn_fingerprint((int)call->coll, call->dtype,
         call->redop, XXH32(&call->count, sizeof call->count, group->hash
@@ -214,6 +222,34 @@ bool dtn_group_mapped(const struct dtn_group *group, bool mapped[])
         all &= maps;
     }
     return all;
+}
+
+enum dtn_reach dtn_group_reach(const struct dtn_group *group, int hosts[])
+{
+    const struct dtensor_ctx *ctx = group->ctx;
+    bool same = true, shared = false;
+
+    for (int p = 0; p < group->n; p++) {
+        hosts[p] = dtn_ctx_host(ctx, group->ranks[p]);
+        same = same && hosts[p] == hosts[0];
+        for (int q = 0; q < p && !shared; q++)
+            shared = hosts[p] == hosts[q];
+    }
+    if (ctx->cluster->transport.intra_node != DTN_WIRE_SHM)
+        return group->n == 1 ? DTN_REACH_MAP : DTN_REACH_PUT;
+    return same ? DTN_REACH_MAP : shared ? DTN_REACH_HOST : DTN_REACH_PUT;
+}
+
+/* All ranks open the same transports, and so agree on it. */
+size_t dtn_group_row_bytes(const struct dtn_group *group)
+{
+    const struct dtensor_ctx *ctx = group->ctx;
+    size_t bytes = DTN_ROW_BYTES;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        if (ctx->transports[t]->row_bytes > bytes)
+            bytes = ctx->transports[t]->row_bytes;
+    return bytes;
 }
 
 const char *dtn_group_wire(const struct dtn_group *group)

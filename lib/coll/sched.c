@@ -51,6 +51,7 @@ void dtn_sched_fini(struct dtn_sched *sched)
 {
     free(sched->steps);
     free(sched->boxes);
+    free(sched->terms);
     memset(sched, 0, sizeof *sched);
 }
 
@@ -194,15 +195,33 @@ void dtn_sched_reduce_box(struct dtn_sched *sched, struct dtn_span dst,
     sched_move(sched, DTN_OP_REDUCE, dst, src, 0, box);
 }
 
+void dtn_sched_terms(struct dtn_sched *sched, const int ranks[], int n)
+{
+    sched->terms = malloc((size_t)n * sizeof *ranks);
+    if (!sched->terms) {
+        sched->steps_capacity = -1;
+        return;
+    }
+    memcpy(sched->terms, ranks, (size_t)n * sizeof *ranks);
+    sched->nterms = n;
+}
+
 void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
                     struct dtn_span src, size_t bytes)
 {
+    dtn_sched_fold_slots(sched, dst, src, bytes, src.rank < 0 ? 0 : sched->n);
+}
+
+void dtn_sched_fold_slots(struct dtn_sched *sched, struct dtn_span dst,
+                          struct dtn_span src, size_t bytes, int slots)
+{
     if (bytes == 0)
         return;
-    if (src.rank < 0 && sched->n > 1)
+    if (src.rank < 0 && (sched->terms ? sched->nterms : sched->n) > 1)
         sched->needs_map = true;
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_FOLD, .peer = -1,
-               .box = -1, .dst = dst, .src = src, .bytes = bytes });
+               .box = -1, .slots = slots, .dst = dst, .src = src,
+               .bytes = bytes });
 }
 
 void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
@@ -305,7 +324,8 @@ static void text_move(char *buf, size_t size, const struct dtn_sched *sched,
     if (step->box >= 0)
         text_box(buf, size, &sched->boxes[step->box]);
     else if (step->op == DTN_OP_FOLD && step->src.rank >= 0)
-        text_add(buf, size, "  %d slots of %zu bytes", sched->n, step->bytes);
+        text_add(buf, size, "  %d slots of %zu bytes", step->slots,
+                 step->bytes);
     else
         text_add(buf, size, "  %zu bytes", step->bytes);
 }

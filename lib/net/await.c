@@ -82,6 +82,11 @@ static int await_look(struct dtensor_ctx *ctx, int peer, bool listening)
     return await_blame(ctx, peer, health, culprit, code);
 }
 
+int dtn_look(struct dtensor_ctx *ctx, int peer)
+{
+    return await_look(ctx, peer, false);
+}
+
 static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
                       struct dtn_wait *wait)
 {

@@ -74,12 +74,13 @@ int dtn_carry_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
         signal.len = sizeof peer->carry.name;
         memcpy(signal.payload, &peer->carry.name, sizeof peer->carry.name);
         rc = peer->tp->ops->signal(peer->tp, rank, &signal);
-        if (rc == 0) {
-            peer->sent++;
-            peer->carry.told = true;
-        }
+        if (rc != 0)
+            return rc == DTENSOR_EAGAIN ? rc : dtn_fail_rank(err, rc, rank,
+                "the first signal to it failed with %s", dtensor_errname(rc));
+        peer->sent++;
+        peer->carry.told = true;
     }
-    if (rc == 0 && !peer->carry.known) {
+    if (!peer->carry.known) {
         said = peer->tp->ops->peek(peer->tp, rank);
         rc = said ? carry_learn(ctx, rank, said, err) : DTENSOR_EAGAIN;
     }

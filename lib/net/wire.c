@@ -219,6 +219,8 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
             return dtn_ctx_check(ctx, err);
     if (rc == 0)
         return 0;
+    if (rc == DTENSOR_EPEER && dtn_look(ctx, waiting) != 0)
+        return dtn_ctx_check(ctx, err);      /* it may blame another one      */
     dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
                "cannot connect to %s: %s",
                dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why.text);

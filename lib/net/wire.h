@@ -16,6 +16,11 @@ int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
 int dtn_carry_meet(struct dtensor_ctx *ctx, int rank,
                    struct dtensor_error *err);
 
+/* Is this peer, that connect() was called for, well?  If not, the context is
+ * poisoned on account of who is to blame.
+ */
+int dtn_look(struct dtensor_ctx *ctx, int peer);
+
 /* Wait until a signal to this peer would be taken. */
 int dtn_await_room(struct dtensor_ctx *ctx, int peer);
 
