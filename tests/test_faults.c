@@ -130,7 +130,8 @@ static bool names(const struct dtensor_error *err, int rank)
 {
     char name[32];
 
-    if (err->code == DTENSOR_EPEER && strstr(err->text, "cannot connect to"))
+    if (err->code == DTENSOR_EPEER && (strstr(err->text, "cannot connect to") ||
+         strstr(err->text, "before it was connected")))
         return err->rank >= 0;
     snprintf(name, sizeof name, "rank %d on ", rank);
     return (err->code == DTENSOR_EPEER || err->code == DTENSOR_EABORT) &&

@@ -23,8 +23,8 @@ static const struct {
       "see its kernel log" },
     { IBV_WC_LOC_PROT_ERR, "memory here is not registered as it must be",
       "this context is damaged" },
-    { IBV_WC_LOC_QP_OP_ERR, "the queue pair here cannot carry that out",
-      "this context is damaged" },
+    { IBV_WC_LOC_QP_OP_ERR, "the device here could not send to it",
+      "is the port up, and its address as it was?" },
     { IBV_WC_WR_FLUSH_ERR, "the queue pair was taken down",
       "was the port or device reset? see the kernel log" },
 };

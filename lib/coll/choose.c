@@ -139,20 +139,21 @@ static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
                                          enum dtn_reach reach)
 {
     bool flat = call->n <= FLAT_RANKS_MAX;
+    size_t edge_bytes = dtn_call_edge_bytes(call);
     bool tiny = call->coll == DTN_COLL_BARRIER
-             || dtn_call_edge_bytes(call) <= DTN_CARRY_MAX;
+             || edge_bytes <= DTN_PAYLOAD_MAX;         /* in the line          */
+    bool small = tiny || edge_bytes <= DTN_CARRY_MAX;  /* or beside it         */
 
     if (call->coll == DTN_COLL_ALL_TO_ALL)
         return DTN_ALG_DIRECT;
-    if (tiny && flat)
+    if (small && flat)
         return DTN_ALG_DIRECT;
     if (reach == DTN_REACH_HOST)
         return DTN_ALG_HIERARCHICAL;
-    if (reach == DTN_REACH_MAP && call->coll != DTN_COLL_BARRIER)
-        return dtn_call_edge_bytes(call) <= DTN_PAYLOAD_MAX ? DTN_ALG_TREE
-                                                            : DTN_ALG_DIRECT;
-    if (tiny)
+    if (tiny || (small && reach == DTN_REACH_PUT))
         return DTN_ALG_TREE;
+    if (reach == DTN_REACH_MAP)
+        return DTN_ALG_DIRECT;
     return dtn_call_bytes(call) <= TREE_BYTES_MAX ? DTN_ALG_TREE
                                                   : DTN_ALG_RING;
 }

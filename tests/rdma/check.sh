@@ -13,6 +13,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 # guests, seconds, script and its arguments
 runs="
 guest 180 transport.sh
+guest 150 deaths.sh
 guest 180 collectives.sh
 guest 180 tensors.sh
 guest 120 speed.sh

@@ -26,10 +26,15 @@ meet() {
 cluster() {
     printf '%s\n' '[cluster]' 'version = 1' 'name = uml' '[nodes "guest"]' \
         'hosts = node[1-2]' 'addresses = 10.77.0.[1-2]' 'ranks = 1' \
-        'hca = rxe0:1' '[transport]' 'inter_node = rc' 'connect_timeout = 20s' \
-        "$@" >"cluster.$me.ini"
+        'hca = rxe0:1' ${gid:+"gid_index = $gid"} '[transport]' \
+        'inter_node = rc' 'connect_timeout = 20s' "$@" >"cluster.$me.ini"
     export DTN_CLUSTER=$OUT/cluster.$me.ini
 }
+
+# A cluster that never gives a peer up but by op_timeout: to this device 7
+# retries are retries for ever.  On a busy machine a guest may stand still for
+# longer than the half second after which others are taken for dead.
+forgiving() { cluster 'retry_count = 7' 'timeout = 12' 'op_timeout = 20s' "$@"; }
 
 # start NAME COMMAND...: begin a job       finish: wait for both its ranks
 start() {
@@ -43,7 +48,6 @@ finish() {
     wait "$pid" 2>/dev/null
     echo $? >"$name.rc.$me"
     meet
-    cat "$name.rc.1" "$name.rc.2" >"$name.rc"
 }
 
 # claim STATUS CLAIM: guest 1 makes it, and shows the job that was not good
@@ -54,14 +58,14 @@ claim() {
     tail -n 5 "$name.1" "$name.2" | cut -c 1-300 | sed 's/^/# /'
 }
 
-both_good() { [ "$(tr '\n' ' ' <"$name.rc")" = '0 0 ' ]; }
+both_good() { [ "$(cat "$name.rc.1" "$name.rc.2" | tr '\n' ' ')" = '0 0 ' ]; }
 
 # field NAME: of the last line of steady, in this guest or that of $of
 field() { sed -n "s/^calls=.*/ &/; s/.* $1=\([^ ]*\).*/\1/p" "$name.${of:-$me}"; }
 
 # in_mid_run: the ranks have made calls, and some more
 in_mid_run() {
-    until grep -q -e '^steady' -e '^calls' "$name.$me"; do sleep .01; done
+    until grep -sq -e '^steady' -e '^calls' "$name.$me"; do sleep .01; done
     sleep .2
 }
 
@@ -72,7 +76,8 @@ fair() { tc qdisc del dev vec0 root; }
 
 exact() {
     local test algorithm
-    cluster
+    addresses
+    forgiving
     for test in test_coll test_tensor; do
         start "$test" "$top_builddir/tests/$test" member
         finish
@@ -80,7 +85,7 @@ exact() {
         claim $? "$test: $(sed -n 's/^ok 1 - //p' "$test.1")"
     done
     for algorithm in direct ring tree; do
-        cluster '[tuning]' "allreduce = 0-inf:$algorithm" \
+        forgiving '[tuning]' "allreduce = 0-inf:$algorithm" \
             "broadcast = 0-inf:$algorithm"
         start "bench-$algorithm" "$bench" all -d all -b 8 -e 1M -f 64 -n 2 -w 1
         finish
@@ -89,17 +94,30 @@ exact() {
     done
 }
 
+# Every address that the device has.
+addresses() {
+    local gid
+    for gid in 0 1; do
+        forgiving
+        start "gid-$gid" "$steady" .5
+        finish
+        both_good
+        claim $? "gid_index = $gid: $(cat /sys/class/infiniband/rxe0/ports/1/gids/$gid)"
+    done
+}
+
 # --------------------------------------------------------------- weather ---
 
 weather() {
-    local sky skies=('loss 1%' 'loss 5%' 'delay 1ms' 'delay 2ms reorder 20% 50%'
-        'duplicate 5%' 'corrupt 1%' 'loss 1% delay 1ms 0.3ms duplicate 1% corrupt 0.5%')
-    cluster
+    local sky skies=('loss 1%' 'delay 1ms' 'delay 2ms reorder 20% 50%'
+        'duplicate 5%' 'corrupt 1%'
+        'loss 1% delay 1ms duplicate 1% corrupt 0.5%')
+    forgiving
     for sky in "${skies[@]}"; do
         # shellcheck disable=SC2086 # words
         netem $sky
         meet
-        start weather "$steady" 1.5
+        start weather "$steady" 2
         finish
         fair
         meet
@@ -128,6 +146,9 @@ named() {
             "$name.${of:-$me}"
 }
 
+# What a busy machine may add.
+slack=750
+
 # silence RETRIES TIMEOUT: nothing that guest 2 sends arrives any more
 silence() {
     local want least took
@@ -143,7 +164,7 @@ silence() {
     for of in 1 2; do
         took=$(field after)
         named $((2 - of)) && [ "$took" -ge "$least" ] &&
-            [ "$took" -le $((want + want / 4 + 250)) ]
+            [ "$took" -le $((want + want / 4 + slack)) ]
         claim $? "retry_count $1, timeout $2, host 2 falls silent: rank \
 $((of - 1)) has EPEER with all names after $took ms (expected $want)"
     done
@@ -164,8 +185,8 @@ faults() {
 }
 
 outage() {
-    cluster
-    start outage "$steady" 2
+    forgiving
+    start outage "$steady" 3
     in_mid_run
     if [ "$me" = 2 ]; then
         netem loss 100%
@@ -174,11 +195,11 @@ outage() {
     fi
     finish
     both_good && [ "$(field gap)" -ge 100 ]
-    claim $? "an outage of 200 ms is survived (longest call $(field gap) ms)"
+    claim $? "an outage of 200 ms or more is survived (longest call $(field gap) ms)"
 }
 
 stopped() {
-    cluster
+    forgiving
     start stopped "$steady" 4
     in_mid_run
     if [ "$me" = 2 ]; then
@@ -197,12 +218,11 @@ killed() {
     in_mid_run
     [ "$me" = 1 ] || kill -KILL "$pid"
     finish
-    named 1 && [ "$(field after)" -le 1000 ]
+    named 1 && [ "$(field after)" -le $((500 + slack)) ]
     claim $? "a rank killed: rank 0 has EPEER with all names after \
 $(field after) ms"
 }
 
-# On this device 7 retries are retries for ever: op_timeout is the last bound.
 patient() {
     cluster 'retry_count = 7' 'op_timeout = 2s'
     start patient "$steady" 30
@@ -225,41 +245,45 @@ lost_host() {
     in_mid_run
     [ "$me" = 2 ] || : >kill.2
     wait "$pid"
-    named 1 && [ "$(field after)" -le 1000 ]
+    named 1 && [ "$(field after)" -le $((500 + slack)) ]
     claim $? "host 2 killed: rank 0 has EPEER with all names after \
 $(field after) ms"
 }
 
 # ----------------------------------------------------------------- speed ---
 
-# Each round measures all four, so that what else the host does hits all alike.
+# Rounds that measure one after the other, so that what else the host does hits
+# all alike; not a test.
 speed() {
     local round
     cluster
     for round in 1 2 3 4 5; do
-        for test in lat bw; do
-            perftest "$test"
-        done
+        perftest ib_write_lat 8 -n 2000
+        perftest ib_write_bw 1048576 -n 300 -t 16
         start speed "$bench" allreduce -b 8 -e 2M -f 262144 --min-time 1s -c 0
         finish
         [ "$me" = 2 ] || awk -v round="$round" '!/^#/ {
-            print round, $1, $3, "B: min", $7, "p50", $8, "us, busbw", $12, "GB/s"
+            printf "%d %s %s B: min %s, p50 %s, p99 %s us, busbw %s GB/s\n",
+                   round, $1, $3, $7, $8, $9, $12
         }' speed.1
     done
 }
 
+# perftest NAME SIZE OPTION...: guest 2 is the server, and may come late
 perftest() {
-    local size=8 options=(-d rxe0 -x 1 -F -n 2000)
-    [ "$1" = lat ] || size=1048576 options=(-d rxe0 -x 1 -F -n 300 -t 16)
-    meet
+    local test=$1 size=$2
+    local command=("$test" -d rxe0 -x 1 -F -s "$size" "${@:3}")
     if [ "$me" = 2 ]; then
-        "ib_write_$1" "${options[@]}" -s $size >"perftest.$1.2" 2>&1
+        "${command[@]}" >"$test.2" 2>&1
     else
-        sleep .3
-        "ib_write_$1" "${options[@]}" -s $size 10.77.0.2 >"perftest.$1.1" 2>&1
-        awk -v round="$round" -v test="$1" -v size="$size" '$1 == size {
-            print round, "ib_write_" test, size, "B:", $0
-        }' "perftest.$1.1"
+        for _ in {1..50}; do
+            ! "${command[@]}" 10.77.0.2 >"$test.1" 2>&1 || break
+            sleep .1
+        done
+        awk -v what="$round $test" -v size="$size" '
+            $1 == "#bytes" { gsub(/#bytes|#iterations/, ""); head = $0 }
+            $1 == size { $1 = $2 = ""; print what, size, "B:", $0, "(" head ")" }
+        ' "$test.1"
     fi
     meet
 }
