@@ -143,6 +143,9 @@ void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p);
 /* Send what waits in out[]: 0, EAGAIN or EPEER. */
 int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p);
 
+/* Wait, at most a second, until living peers have what was sent to them. */
+void tcp_stream_linger(struct tcp *tcp);
+
 /* Best effort.  To a peer that was greeted and has not answered as well. */
 void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
                       int code);
