@@ -396,7 +396,8 @@ static void arguments(int rank, int n, void *arg)
 
 static const struct setup setups[] = {
     { "shm", NULL, true }, { "shm", NULL, false }, { "shm", "ring", true },
-    { "shm", "tree", false }, { "tcp", NULL, true }, { "tcp", "ring", false },
+    { "shm", "tree", false }, { "shm", "hierarchical", true },
+    { "tcp", NULL, true }, { "tcp", "ring", false },
     { "rc", NULL, true }, { "rc", "ring", false }, { "rc", "tree", true }
 };
 

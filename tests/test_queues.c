@@ -11,13 +11,17 @@
 
 #define RANKS_MAX 1024
 
-/* Peers that one rank's schedule names. */
-static int peers_of(const struct dtn_emitter *emitter, int n, int me)
+#define LOCALS 4                     /* ranks of a host, where hosts count    */
+
+/* Peers that one rank's schedule names; with `hosts`, on others than its own. */
+static int peers_of(const struct dtn_emitter *emitter, int n, int me,
+                    const int hosts[])
 {
     static bool seen[RANKS_MAX];
     struct dtn_call call = {
         .coll = emitter->coll, .n = n, .me = me, .dtype = DTENSOR_F32,
-        .redop = DTENSOR_SUM, .count = emitter->coll == DTN_COLL_BARRIER ? 0 : 4
+        .redop = DTENSOR_SUM, .hosts = hosts,
+        .count = emitter->coll == DTN_COLL_BARRIER ? 0 : 4
     };
     struct dtn_sched sched;
     int peers = 0;
@@ -29,7 +33,8 @@ static int peers_of(const struct dtn_emitter *emitter, int n, int me)
         const struct dtn_step *step = &sched.steps[s];
 
         if ((step->op == DTN_OP_PUT || step->op == DTN_OP_SIGNAL
-             || step->op == DTN_OP_WAIT) && !seen[step->peer]) {
+             || step->op == DTN_OP_WAIT) && !seen[step->peer]
+            && !(hosts && hosts[step->peer] == hosts[me])) {
             seen[step->peer] = true;
             peers++;
         }
@@ -68,7 +73,7 @@ static bool emitter_good(const struct dtn_emitter *emitter, int n)
     bool exact;
 
     for (int me = 0; me < n; me++) {
-        peers = peers_of(emitter, n, me);
+        peers = peers_of(emitter, n, me, NULL);
         if (peers < 0)
             return false;
         most = peers > most ? peers : most;
@@ -82,6 +87,25 @@ static bool emitter_good(const struct dtn_emitter *emitter, int n)
     return false;
 }
 
+/* Among equal hosts: one of each other, and in a barrier fewer. */
+static bool hierarchical_good(const struct dtn_emitter *emitter, int nhosts)
+{
+    static int hosts[RANKS_MAX];
+    bool barrier = emitter->coll == DTN_COLL_BARRIER;
+    int n = LOCALS * nhosts, most = 0;
+
+    for (int p = 0; p < n; p++)
+        hosts[p] = p / LOCALS;
+    for (int me = 0; me < n; me++) {
+        int peers = peers_of(emitter, n, me, hosts);
+
+        if (peers < 0 || peers > nhosts - 1)
+            return false;
+        most = peers > most ? peers : most;
+    }
+    return barrier ? most <= 2 * log2_up(nhosts) : most == nhosts - 1;
+}
+
 int main(void)
 {
     static const int large[] = { 31, 32, 33, 100, 256 };
@@ -89,8 +113,15 @@ int main(void)
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
         bool good = true;
 
-        if (e->needs_map)
+        if (e->needs == DTN_REACH_MAP)
             continue;             /* inside a host: no queue pairs             */
+        if (e->needs == DTN_REACH_HOST) {
+            for (int h = 2; h <= 33; h++)
+                good = good && hierarchical_good(e, h);
+            ok(good, "%s %s: as many peers as dtensor-rdma(7) says",
+               dtn_coll_name(e->coll), dtn_algorithm_name(e->algorithm));
+            continue;
+        }
         for (int n = 2; n <= 17; n++)
             good = good && emitter_good(e, n);
         for (size_t i = 0; i < DTN_COUNT(large); i++)

@@ -216,6 +216,7 @@ static int tcp_open(const struct dtn_open_args *args,
     if (!tcp)
         return dtn_fail_nomem(err, "tcp", size);
     tcp->base.ops = &dtn_tcp_ops;
+    tcp->base.row_bytes = TCP_ROW_BYTES;
     tcp->log = args->log;
     tcp->nranks = args->nranks;
     tcp->rank = args->rank;

@@ -117,6 +117,9 @@ struct dtn_open_args {
 struct dtn_transport {
     const struct dtn_transport_ops *ops;
     uint64_t copied_bytes;        /* by this CPU on their way to a peer: staged*/
+    size_t row_bytes;             /* least size of a put that pays, against    */
+                                  /* copying as much at both ends; the same on */
+                                  /* every rank; 0: as of a network card       */
 };
 
 /* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after

@@ -202,6 +202,8 @@ struct dtn_wait {
     bool looked;                            /* one look has passed           */
     bool sleeping;                          /* two have: sleep between polls */
     bool crowded;
+    bool *sharing;                          /* NULL, or what was learned: a  */
+                                            /* peer runs on the same CPU     */
 };
 
 void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded);

@@ -292,6 +292,9 @@ struct dtn_exchange {
  */
 #define DTN_ROW_BYTES 256
 
+/* The shortest run that any transport of the job should put by itself. */
+size_t dtn_group_row_bytes(const struct dtn_group *group);
+
 /* Emit it: from ranks that map (mapped[source]) each piece is loaded straight
  * from the source's IN into OUT; from others it is put by the source, run by
  * run, from IN into OUT.  Where runs would be shorter than row_bytes, it is

@@ -240,6 +240,18 @@ enum dtn_reach dtn_group_reach(const struct dtn_group *group, int hosts[])
     return same ? DTN_REACH_MAP : shared ? DTN_REACH_HOST : DTN_REACH_PUT;
 }
 
+/* All ranks open the same transports, and so agree on it. */
+size_t dtn_group_row_bytes(const struct dtn_group *group)
+{
+    const struct dtensor_ctx *ctx = group->ctx;
+    size_t bytes = DTN_ROW_BYTES;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        if (ctx->transports[t]->row_bytes > bytes)
+            bytes = ctx->transports[t]->row_bytes;
+    return bytes;
+}
+
 const char *dtn_group_wire(const struct dtn_group *group)
 {
     const struct dtensor_ctx *ctx = group->ctx;

@@ -126,9 +126,10 @@ static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
     return turned != 0 ? turned : await_blame(ctx, peer, rc, peer, rc);
 }
 
-static void await_init(const struct dtensor_ctx *ctx, struct dtn_wait *wait)
+static void await_init(struct dtensor_ctx *ctx, struct dtn_wait *wait)
 {
     dtn_wait_init(wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
+    wait->sharing = &ctx->sharing;
 }
 
 int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,

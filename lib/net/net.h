@@ -92,6 +92,7 @@ struct dtensor_ctx {
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS];
     struct dtn_peer *peers;       /* [world_size]                              */
     bool crowded;                 /* more ranks here than CPUs they may use    */
+    bool sharing;                 /* learned by waits: a peer is on our CPU    */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     uint64_t calls;               /* collective calls made, for messages       */
     uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */

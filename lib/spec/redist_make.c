@@ -150,7 +150,8 @@ static int redist_make_exchange(struct dtn_redist *r,
     struct dtn_exchange exchange = {
         .name = "redistribute", .n = group->n, .me = group->me,
         .dtype = phase->dst.dtype, .redop = phase->redop,
-        .out_count = step->count, .neutral = phase->neutral, .scale = 1
+        .out_count = step->count, .neutral = phase->neutral, .scale = 1,
+        .row_bytes = dtn_group_row_bytes(group)
     };
     int rc;
 
