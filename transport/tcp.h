@@ -1,5 +1,5 @@
-/* tcp.h - what tcp.c (connections), tcp_probe.c (of which there is none yet)
- * and tcp_stream.c (frames) share
+/* tcp.h - what tcp.c (connections), tcp_probe.c (of which there is none yet),
+ * tcp_region.c (memory) and tcp_stream.c (frames) share
  */
 #ifndef DTN_TCP_H
 #define DTN_TCP_H
