@@ -50,6 +50,12 @@ long=$(awk '
     { previous = $0 }' lib/*/*.c transport/*.c tools/*.c tools/*/*.c)
 is "no function is longer than 70 lines" "$long" ""
 
+is "every source is in Makefile.am, and so in the tarball" "$(
+    for file in lib/*.h lib/*/*.[ch] transport/*.[ch] tools/*.c tools/*/*.[ch] \
+        tests/*.[ch] tests/*/*.[ch]; do
+        grep -qwF "$file" Makefile.am || echo "$file"
+    done)" ""
+
 is "nothing is left to be done in the sources' own words" \
     "$(grep -rnE '\b(TODO|FIXME|XXX|not implemented|unimplemented)\b' lib transport tools)" ""
 

@@ -47,10 +47,10 @@ static inline void job_open(struct job *job, int rank, int n, const char *path)
 }
 
 static inline struct dtensor_spec spec_of(struct job *job,
-                                   const struct dtensor_mesh *mesh,
-                                   enum dtensor_dtype dtype,
-                                   const int64_t shape[2],
-                                   const char *placements)
+                                          const struct dtensor_mesh *mesh,
+                                          enum dtensor_dtype dtype,
+                                          const int64_t shape[2],
+                                          const char *placements)
 {
     struct dtensor_spec spec = { .mesh = mesh, .dtype = dtype, .ndim = 2,
                                  .shape = { shape[0], shape[1] } };
@@ -71,7 +71,8 @@ static inline double get(enum dtensor_dtype dtype, const void *array, int64_t i)
     }
 }
 
-static inline void set(enum dtensor_dtype dtype, void *array, int64_t i, double value)
+static inline void set(enum dtensor_dtype dtype, void *array, int64_t i,
+                       double value)
 {
     switch (dtype) {
     case DTENSOR_F64: ((double *)array)[i] = value; break;
@@ -153,8 +154,8 @@ static inline void make_uneven(struct job *job, const struct dtensor *t)
             (own == 0 ? 60 * (terms - 1) : -60));
 }
 
-static inline struct dtensor *make(struct job *job, const struct dtensor_spec *spec,
-                            int root)
+static inline struct dtensor *make(struct job *job,
+                                   const struct dtensor_spec *spec, int root)
 {
     char full[ELEMS_MAX * 8];
     struct dtensor *t = NULL;

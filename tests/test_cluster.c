@@ -108,13 +108,25 @@ static void test_big(void)
 #define LEAST "[cluster]\nversion = 1\n" \
               "[nodes \"a\"]\nhosts = n[1-2]\nranks = 4\n"
 
+/* All numbers; the bytes between `timeout` and what follows are nobody's. */
+static bool same_transport(const struct dtn_transport_conf *a,
+                           const struct dtn_transport_conf *b)
+{
+    size_t ints = offsetof(struct dtn_transport_conf, timeout) + sizeof(int);
+    size_t words = offsetof(struct dtn_transport_conf, eager_limit_bytes);
+
+    return memcmp(a, b, ints) == 0
+        && memcmp(&a->eager_limit_bytes, &b->eager_limit_bytes,
+                  sizeof *a - words) == 0;
+}
+
 static void test_defaults(void)
 {
     struct dtensor_cluster *c = good(LEAST), *laptop;
     struct dtn_transport_conf defaults;
 
     dtn_transport_defaults(&defaults);
-    ok(memcmp(&c->transport, &defaults, sizeof defaults) == 0,
+    ok(same_transport(&c->transport, &defaults),
        "without [transport] the defaults hold");
     ok(c->redistribute.max_scratch_bytes == 256 << 20 &&
        c->redistribute.pipeline_bytes == 4 << 20 && !c->auth_munge &&

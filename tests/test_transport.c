@@ -155,7 +155,9 @@ static void bytes_rounds(struct wire *w, int rounds, bool busy)
 
 static void play_bytes(struct wire *w)
 {
-    bytes_rounds(w, rounds_of(w->kind->plan ? 128 : w->n <= 2 ? 1000 : 150), false);
+    int usual = w->kind->plan ? 128 : w->n <= 2 ? 1000 : 150;
+
+    bytes_rounds(w, rounds_of(usual), false);
 }
 
 static void play_churn(struct wire *w)

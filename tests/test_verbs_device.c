@@ -150,8 +150,9 @@ static void test_refused_device(void)
     machine_add("rxe0");
     refused("an unlike name is not", "ib", -1, -1, "verbs: no RDMA device ib "
             "here (the cluster file's hca names it; here: mlx5_0, rxe0)");
-    refused("a port too many", "mlx5_0:2", -1, -1, "verbs: mlx5_0 has no port "
-            "2 (the cluster file's hca names it; see rdma link)");
+    refused("a port too many", "mlx5_0:2", -1, -1, "verbs: no port mlx5_0:2 "
+            "here, mlx5_0 has 1 (the cluster file's hca names it; see rdma "
+            "link)");
     port->state = 1;
     port->physical = 3;
     refused("a port that is down", "mlx5_0", -1, -1, "verbs: mlx5_0:1 is DOWN, "

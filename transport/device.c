@@ -164,6 +164,7 @@ static int device_unfit(const struct dtn_devices *devices, const char *name,
 {
     const struct dtn_port *port = NULL;
     char remedy[96];
+    int nports = 0;
 
     for (int i = 0; i < devices->ndevices; i++)
         if (strcmp(devices->device[i].name, name) == 0
@@ -172,14 +173,17 @@ static int device_unfit(const struct dtn_devices *devices, const char *name,
                                 "open %s: %m (may this user read and write "
                                 "/dev/infiniband/uverbs*? a container needs "
                                 "them passed in)", name);
-    for (int i = devices->nports - 1; i >= 0; i--)
-        if (strcmp(devices->port[i].device, name) == 0
-            && (number == 0 || devices->port[i].port == number))
+    for (int i = devices->nports - 1; i >= 0; i--) {
+        if (strcmp(devices->port[i].device, name) != 0)
+            continue;
+        nports = devices->port[i].nports;
+        if (number == 0 || devices->port[i].port == number)
             port = &devices->port[i];
+    }
     if (!port)
-        return dtn_fail(err, DTENSOR_ENODEV, "verbs: %s has no port %d (the "
-                        "cluster file's hca names it; see rdma link)", name,
-                        number);
+        return dtn_fail(err, DTENSOR_ENODEV, "verbs: no port %s:%d here, %s "
+                        "has %d (the cluster file's hca names it; see rdma "
+                        "link)", name, number, name, nports);
     if (!port_active(port))
         return dtn_fail(err, DTENSOR_ENODEV, "verbs: %s:%d is %s, its link %s "
                         "(%s)", name, port->port,

@@ -27,9 +27,12 @@ nodes() {
 nodes 'hca = mlx5_9'
 refused "no device of the name in hca" 'mlx5_9.*\(.*\)' env
 nodes 'hca = rxe0:2'
-refused "no such port" 'rxe0:2.*\(.*\)' env
+refused "no such port" 'port rxe0:2.*\(.*\)' env
 nodes 'gid_index = 7'
 refused "nothing at the GID index" 'GID.*7.*\(.*\)' env
+cluster plain.ini 2
+sed '/^pkey/d; s/^\[transport\].*/&\npkey = 0x8001/' plain.ini >one.ini
+refused "no such partition" 'partition 0x8001, its keys are 0xffff \(.*\)' env
 nodes ''
 refused "not enough memory may be locked" 'ulimit -l|memlock' \
     setpriv --reuid=65534 --regid=65534 --clear-groups \

@@ -1,11 +1,11 @@
 /* steady.c - one rank that calls allreduce again and again, and says how it went
  *
- *     steady SECONDS [CLUSTER-FILE]
+ *     steady SECONDS [MAX-BYTES]
  *
  * Started by hand on each host of a job.  Rank r adds (r + 1) * ((i + call) % 7)
  * to element i, so with two ranks element 3 of call 1 is 3 * 4 = 12, and every
  * element of every call is checked.  Lengths change from call to call, from 8
- * bytes to 1 MiB.  Element 0 tells when rank 0 thinks the time is over.
+ * bytes to 1 MiB or MAX-BYTES.  Element 0 tells when rank 0 thinks the time is over.
  *
  * It prints "steady" after 20 calls, so that a fault can be timed to strike in
  * mid-run, and in the end one line; times in milliseconds, gap the longest
@@ -26,6 +26,7 @@ struct steady {
     struct dtensor_ctx *ctx;
     const struct dtensor_mesh *mesh;
     int32_t *data;
+    size_t max_count;
     long calls;
     int64_t end_ns, last_ns, gap_ns;
     bool over;
@@ -39,11 +40,13 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static size_t count_of(long call)
+static size_t count_of(const struct steady *steady)
 {
     static const size_t counts[] = { 2, 2, 1000, 2, 65537, 2, COUNT_MAX };
+    size_t which = (size_t)steady->calls % (sizeof counts / sizeof counts[0]);
 
-    return counts[(size_t)call % (sizeof counts / sizeof counts[0])];
+    return counts[which] < steady->max_count ? counts[which]
+                                             : steady->max_count;
 }
 
 static void data_fill(struct steady *steady, size_t count)
@@ -71,11 +74,11 @@ static void data_check(const struct steady *steady, size_t count)
     }
 }
 
-static int steady_open(struct steady *steady, const char *path, double seconds,
+static int steady_open(struct steady *steady, double seconds,
                        struct dtensor_error *err)
 {
     void *mem;
-    int rc = dtensor_init(path, &steady->ctx, err);
+    int rc = dtensor_init(NULL, &steady->ctx, err);
 
     if (rc == 0)
         rc = dtensor_mesh_find(steady->ctx, "world", &steady->mesh, err);
@@ -92,7 +95,7 @@ static int steady_open(struct steady *steady, const char *path, double seconds,
 
 static int steady_call(struct steady *steady, struct dtensor_error *err)
 {
-    size_t count = count_of(steady->calls);
+    size_t count = count_of(steady);
     int64_t took_ns;
     int rc;
 
@@ -115,13 +118,15 @@ static int steady_call(struct steady *steady, struct dtensor_error *err)
 
 int main(int argc, char **argv)
 {
-    struct steady steady = { .calls = 0 };
+    struct steady steady = { .max_count = COUNT_MAX };
     struct dtensor_error err = { .rank = -1 };
     int rc;
 
     if (argc < 2)
         return 64;
-    rc = steady_open(&steady, argv[2], atof(argv[1]), &err);
+    if (argc > 2 && atoi(argv[2]) >= 8)
+        steady.max_count = (size_t)atoi(argv[2]) / sizeof *steady.data;
+    rc = steady_open(&steady, atof(argv[1]), &err);
     while (rc == 0 && !steady.over)
         rc = steady_call(&steady, &err);
     printf("calls=%ld gap=%d code=%s rank=%d after=%d text=%s\n", steady.calls,
