@@ -58,8 +58,8 @@ ours() {
 ompi() {
     local n=$1 bind="--bind-to core" sizes=$3
     [ -n "$2" ] || bind="--oversubscribe --bind-to none"
-    timeout 100 mpirun.openmpi -np "$n" $bind --mca btl self,vader --mca pml ob1 \
-        "$dir/ompi" "$iters" $sizes
+    timeout 100 mpirun.openmpi -np "$n" $bind --mca btl self,vader \
+        --mca pml ob1 "$dir/ompi" "$iters" $sizes
 }
 
 ucx() {
