@@ -115,11 +115,11 @@ not set)" head -1 batch.out
 # their names resolve to nothing: the file gives them addresses.
 jobs() {
     local out code bench=$top_builddir/dtensor-bench
-    local two="-N2 -w n0,n1 --ntasks-per-node=2"
+    local two=(-N2 -w n0,n1 --ntasks-per-node=2)
     printf '%s\n' '[cluster]' 'version = 1' '[nodes "a"]' 'hosts = n[0-1]' \
         'addresses = 127.0.0.[2-3]' 'ranks = 2' '[transport]' \
         'connect_timeout = 20s' >real.ini
-    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q $two "$bench" \
+    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q "${two[@]}" "$bench" \
         allreduce redistribute -b 8 -e 64K -f 64 -n 5 2>err.out)
     code=$?
     is "srun dtensor-bench, two nodes of two: exit 0, no complaint" \
@@ -127,18 +127,18 @@ jobs() {
     is "every result is right" "$(grep -c '^# wrong results 0 ' <<<"$out")" 1
     is "over tcp between the nodes and shm inside" \
         "$(grep -o 'shm+net' <<<"$out" | sort -u)" "shm+net"
-    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q $two \
+    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q "${two[@]}" \
         --kill-on-bad-exit=1 bash -c '
         [ $SLURM_PROCID != 2 ] || export DTN_FAULT=kill_signal=40
         exec "$0" --loop 1000000 allreduce -b 8 -e 8' "$bench" 2>&1)
     code=$?
-    is "rank 2 is killed at work: srun exits with 137" $code 137
-    ok $(grep -q 'rank 2 on n1 died or left' <<<"$out"; echo $?) \
-        "and the others say who died"
-    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q $two "$bench" \
+    is "rank 2 is killed at work: srun exits with 137" "$code" 137
+    grep -q 'rank 2 on n1 died or left' <<<"$out"
+    ok $? "and the others say who died"
+    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q "${two[@]}" "$bench" \
         --nope 2>/dev/null)
     is "the program's exit code is srun's" $? 2
-    out=$(timeout 60 srun -Q $two "$bench" allreduce 2>&1)
+    out=$(timeout 60 srun -Q "${two[@]}" "$bench" allreduce 2>&1)
     is "without a file, node names that do not resolve: exit 2 or 3" \
         "$(($? == 2 || $? == 3))" 1
     refused "and the words say what to do" "dtensor-bench: boot: cannot look \
