@@ -115,7 +115,7 @@ not set)" head -1 batch.out
 # their names resolve to nothing: the file gives them addresses.
 jobs() {
     local out code bench=$top_builddir/dtensor-bench
-    local two=(-N2 -w n0,n1 --ntasks-per-node=2)
+    local two=(-N2 -w "n0,n1" --ntasks-per-node=2)
     printf '%s\n' '[cluster]' 'version = 1' '[nodes "a"]' 'hosts = n[0-1]' \
         'addresses = 127.0.0.[2-3]' 'ranks = 2' '[transport]' \
         'connect_timeout = 20s' >real.ini
