@@ -306,7 +306,9 @@ struct dtensor_placement {
     enum dtensor_redop op;     /* PARTIAL: the reduction still to be done     */
 };
 
-/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields. */
+/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields.  All
+ * Partial placements of one tensor wait for the same reduction.
+ */
 struct dtensor_spec {
     const struct dtensor_mesh *mesh;
     enum dtensor_dtype dtype;
@@ -425,9 +427,10 @@ int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
 
 /* Make a tensor with the same elements and other placements on the same mesh:
  * by text, or by a whole spec that differs in its placements only.  Any
- * placement may become any other.  R -> P(sum) and R -> P(avg) follow PyTorch
- * for floating types (x/n, and x); for integers, and for other reductions,
- * position 0 keeps the value and the rest hold the neutral element.
+ * placement may become any other.  R -> P follows PyTorch: terms x/n for a sum
+ * of floating type, x each for avg, min, max, band and bor; for other sums and
+ * reductions coordinate 0 keeps x and the rest hold the neutral element.  S -> P
+ * moves nothing: each rank's shard becomes its term, neutral elsewhere.
  * Semantics: DTensor.redistribute, without padding.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in

@@ -24,13 +24,13 @@
 
 struct actor {
     int rank;
-    int delay_ms;                 /* before it opens                           */
-    int die_ms;                   /* killed that long after it starts to open  */
-    int chunk;                    /* of its cluster file, in K; 0: as others   */
-    int more_hosts;               /* it thinks that there are so many more     */
-    int fds_left;                 /* file descriptors it may still open, + 1   */
-    int other_port;               /* it uses the port after the job's          */
-    int skip_allgather;           /* exits after open, or sleeps that many ms  */
+    int delay_ms;                 /* before it opens                          */
+    int die_ms;                   /* killed that long after it starts to open */
+    int chunk;                    /* of its cluster file, in K; 0: as others  */
+    int more_hosts;               /* it thinks that there are so many more    */
+    int fds_left;                 /* file descriptors it may still open, + 1  */
+    int other_port;               /* it uses the port after the job's         */
+    int skip_allgather;           /* exits after open, or sleeps that many ms */
 };
 
 struct said {
@@ -39,7 +39,7 @@ struct said {
     int64_t open_ns;
     int64_t total_ns;
     int leaked_fds;
-    bool right;                   /* what allgather gave                       */
+    bool right;                   /* what allgather gave                      */
     pid_t pid;
 };
 
@@ -47,14 +47,16 @@ struct job {
     int nhosts;
     int nranks[JOB_HOSTS];
     int timeout_ms;
-    int rounds;                   /* allgathers after open                     */
-    int cycles;                   /* opens and closes; 0: one                  */
-    bool foreign;                 /* host 0 has no address of this machine     */
+    int rounds;                   /* allgathers after open                    */
+    int cycles;                   /* opens and closes; 0: one                 */
+    bool unprivileged;            /* root has no limits: be nobody            */
+    bool foreign;                 /* host 0 has no address of this machine    */
     int nactors;
     struct actor actor[JOB_ACTORS];
 };
 
-static struct said *said;         /* [JOB_ACTORS] shared with the actors       */
+static struct said *said;         /* [JOB_ACTORS] shared with the actors      */
+static int job_crashed;           /* actors that did, or leaked memory        */
 static _Atomic int *ready;
 static int job_port;
 
@@ -267,6 +269,8 @@ static inline void job_child(const struct job *job, int i)
     atomic_fetch_add(ready, 1);
     while (atomic_load(ready) < job->nactors)
         usleep(100);
+    if (job->unprivileged && geteuid() == 0 && setuid(65534) != 0)
+        exit(1);
     job_act(job, &job->actor[i], &said[i]);
     exit(0);                         /* not _exit(): leaks are reported      */
 }
@@ -274,11 +278,12 @@ static inline void job_child(const struct job *job, int i)
 /* Start the actors; `during` is called meanwhile. */
 static inline void job_run(const struct job *job, void (*during)(void))
 {
-    int status, bad = 0;
+    int status;
     pid_t pid;
 
     memset(said, 0, JOB_ACTORS * sizeof *said);
     atomic_store(ready, 0);
+    job_crashed = 0;
     fflush(stdout);
     for (int i = 0; i < job->nactors; i++) {
         said[i].rc = 99;             /* until it says better                 */
@@ -291,10 +296,10 @@ static inline void job_run(const struct job *job, void (*during)(void))
         during();
     for (int i = 0; i < job->nactors; i++) {
         waitpid(said[i].pid, &status, 0);
-        bad += status != 0 && !job->actor[i].die_ms;
+        job_crashed += status != 0 && !job->actor[i].die_ms;
     }
-    if (bad)
-        note("%d actors crashed or leaked memory", bad);
+    if (job_crashed)
+        note("%d actors crashed or leaked memory", job_crashed);
 }
 
 static inline int64_t job_slowest_ms(const struct job *job)
@@ -318,7 +323,7 @@ static inline void job_show(const struct job *job)
 /* Did every actor succeed, with the right bytes and no leak? */
 static inline bool job_good(const struct job *job)
 {
-    bool good = true;
+    bool good = job_crashed == 0;
 
     for (int i = 0; i < job->nactors; i++)
         good = good && said[i].rc == 0 && said[i].right &&
@@ -335,7 +340,7 @@ static inline bool job_failed(const struct job *job, int code, int culprit,
                               const char *words, int within_ms)
 {
     const char *first = NULL;
-    bool good = true;
+    bool good = job_crashed == 0;
 
     for (int i = 0; i < job->nactors; i++) {
         if (job->actor[i].die_ms)

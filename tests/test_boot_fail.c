@@ -4,12 +4,12 @@
  */
 #include "tests/boot_job.h"
 
-/* -------------------------------------------------------------- different --- */
+/* ------------------------------------------------------------ different --- */
 
 static const struct {
     const char *what;
     int nhosts, each;
-    int odd;                      /* has another chunk                         */
+    int odd;                      /* has another chunk                        */
     const char *words;
 } odds[] = {
     { "a leaf", 2, 2, 3, "boot: rank 3 on n1 was started with something else "
@@ -34,15 +34,15 @@ static void test_different(void)
         job = job_even(odds[i].nhosts, odds[i].each);
         job.actor[odds[i].odd].chunk = 1024;
         job_run(&job, NULL);
-        ok(job_failed(&job, DTENSOR_EMISMATCH, odds[i].odd, odds[i].words, 500),
-           "%s with another file: all say which, and the line (%lld ms)",
+        ok(job_failed(&job, DTENSOR_EMISMATCH, odds[i].odd, odds[i].words,
+                      1500), "%s with another file: all say which, and the line (%lld ms)",
            odds[i].what, (long long)job_slowest_ms(&job));
     }
     job = job_even(3, 2);
     job.actor[2].chunk = job.actor[3].chunk = 1024;
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_EMISMATCH, 2, "boot: ranks 2-3 on n1 were "
-                  "started with something else", 500), "a host with another "
+                  "started with something else", 1500), "a host with another "
        "file: all its ranks are named");
     job = job_even(2, 2);
     job.actor[1].chunk = 1024;
@@ -154,12 +154,12 @@ static void test_hello(void)
     hello_version = FRAME_VERSION;
     hello_then_noise = true;
     job_run(&job, hello_comes);
-    ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent what no rank "
-                  "of this job would send", 1500),
+    ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent what no "
+                  "rank of this job would send", 1500),
        "a rank that sends noise is named to all");
 }
 
-/* ------------------------------------------------------------- resources --- */
+/* ------------------------------------------------------------ resources --- */
 
 static void test_foreign_address(void)
 {
@@ -246,7 +246,7 @@ static void test_fd_limit(void)
        "no descriptors left for those of peers: all say where");
 }
 
-/* ----------------------------------------------------------------- deaths --- */
+/* --------------------------------------------------------------- deaths --- */
 
 static void test_killed(void)
 {
@@ -262,7 +262,7 @@ static void test_killed(void)
         snprintf(words, sizeof words, "boot: rank %d on n%d closed its "
                  "connection", v, v / 2);
         job_run(&job, NULL);
-        ok(job_failed(&job, DTENSOR_EPEER, v, words, 1700), "rank %d killed "
+        ok(job_failed(&job, DTENSOR_EPEER, v, words, 2500), "rank %d killed "
            "while opening: EPEER at once, naming it (%lld ms)", v,
            (long long)job_slowest_ms(&job));
     }
@@ -279,7 +279,7 @@ static void test_gone(void)
         good = good && (i == 3 || (said[i].rc == DTENSOR_EPEER &&
                                    said[i].err.rank == 3 &&
                                    said[i].leaked_fds == 0));
-    ok(good && job_slowest_ms(&job) < 1000, "a rank that leaves before an "
+    ok(good && job_slowest_ms(&job) < 2000, "a rank that leaves before an "
        "allgather: EPEER at once everywhere");
     if (!good)
         job_show(&job);

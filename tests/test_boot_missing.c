@@ -5,9 +5,9 @@
  */
 #include "tests/boot_job.h"
 
-#define MISSING_MS 400            /* timeout of jobs that lack a rank          */
+#define MISSING_MS 400            /* timeout of jobs that lack a rank         */
 
-/* ---------------------------------------------------------------- missing --- */
+/* -------------------------------------------------------------- missing --- */
 
 static const struct missing {
     const char *what;
@@ -51,7 +51,8 @@ static void test_missing(void)
         job_run(&job, NULL);
         ok(job_failed(&job, DTENSOR_ETIME, m->ranks[0], m->words,
                       MISSING_MS + 1000), "%s missing: all others say so in "
-           "the same words (%lld ms)", m->what, (long long)job_slowest_ms(&job));
+           "the same words (%lld ms)", m->what,
+           (long long)job_slowest_ms(&job));
         if (i == 0 || i == 4)
             note("%s", said[0].err.text);
     }
@@ -76,7 +77,7 @@ static void test_missing_staggered(void)
         job_show(&job);
 }
 
-/* ------------------------------------------------------------------ stuck --- */
+/* ---------------------------------------------------------------- stuck --- */
 
 static void test_stuck(void)
 {

@@ -44,11 +44,22 @@ static void piece_add(const struct dtn_piece *piece)
     world.received[r][world.nreceived[r]++] = *piece;
 }
 
+/* The pieces of one receiver: slots one after another. */
+static void slots_fill(struct dtn_piece received[], int n)
+{
+    size_t slot = 0;
+
+    for (int i = 0; i < n; i++) {
+        received[i].slot = slot;
+        slot += (size_t)dtn_box_count(&received[i].box);
+    }
+}
+
 /* Sent lists from the received ones, as who plans an exchange does. */
 static void lists_finish(void)
 {
     for (int r = 0; r < world.n; r++)
-        dtn_exchange_slots(world.received[r], world.nreceived[r]);
+        slots_fill(world.received[r], world.nreceived[r]);
     for (int r = 0; r < world.n; r++)
         for (int i = 0; i < world.nreceived[r]; i++) {
             const struct dtn_piece *piece = &world.received[r][i];

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define EVERYTHING 0x1feu         /* all types                                 */
+#define EVERYTHING 0x1feu         /* all types                                */
 
 static struct frame_stream left, right;
 
@@ -120,7 +120,7 @@ static void test_pieces(void)
     pair_close();
 }
 
-/* ------------------------------------------------------------ descriptors --- */
+/* ---------------------------------------------------------- descriptors --- */
 
 static void test_fds(void)
 {
@@ -169,7 +169,7 @@ static void test_fds(void)
     ok(open_fds() == before, "descriptors nobody took are closed");
 }
 
-/* --------------------------------------------------------------- refusals --- */
+/* ------------------------------------------------------------- refusals --- */
 
 static void put_head(unsigned char *head, const char *magic, unsigned version,
                      unsigned type, uint32_t nfds, uint32_t size)
@@ -233,7 +233,7 @@ static void test_heads(void)
        "a type that may not come now is refused");
 }
 
-/* ------------------------------------------------------------------ noise --- */
+/* ---------------------------------------------------------------- noise --- */
 
 /* Bytes that look right in part: more than pure noise they get somewhere. */
 static size_t noise_fill(uint64_t *seed, unsigned char *p, size_t size)

@@ -328,23 +328,33 @@ static void check_create(struct job *job, const struct dtensor_mesh *mesh)
     dtensor_destroy(t);
 }
 
+static void check_root(struct job *job, const struct dtensor_mesh *mesh,
+                       enum dtensor_dtype dtype, const char *placements,
+                       int root)
+{
+    struct dtensor_spec spec = spec_of(job, mesh, dtype,
+                                       (const int64_t[]){ 7, 4 }, placements);
+    struct dtensor *t = make(job, &spec, root);
+
+    need(is_partial(&spec) || local_is_right(job, t), "distribute %s from %d "
+         "to %s", dtensor_dtype_name(dtype), root, placements);
+    need(whole_is_right(job, t), "full_tensor of %s from %d", placements, root);
+    dtensor_destroy(t);
+}
+
 static void check_roots(struct job *job, const struct dtensor_mesh *mesh)
 {
-    static const char *const placements[] = { "R", "S(0)", "S(1)", "P",
-                                              "P(max)" };
-    const int64_t shape[] = { 7, 4 };
+    static const char *const placements[2][9] = {
+        { "R", "S(0)", "S(1)", "P", "P(max)", "P(prod)" },
+        { "R,R", "S(0),R", "R,S(1)", "S(0),S(0)", "P,R", "S(1),P", "P,P",
+          "R,P(avg)", "P(max),S(0)" }
+    };
+    const char *const *list = placements[dtensor_mesh_ndim(mesh) - 1];
 
     for (int root = -1; root < dtensor_mesh_size(mesh); root++)
-        for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++) {
-            struct dtensor_spec spec = spec_of(job, mesh, DTENSOR_F32, shape,
-                                               placements[i]);
-            struct dtensor *t = make(job, &spec, root);
-
-            need(i > 2 || local_is_right(job, t), "distribute from %d to %s",
-                 root, placements[i]);
-            need(whole_is_right(job, t), "full_tensor of %s from %d",
-                 placements[i], root);
-            dtensor_destroy(t);
+        for (int i = 0; i < 9 && list[i]; i++) {
+            check_root(job, mesh, DTENSOR_F32, list[i], root);
+            check_root(job, mesh, DTENSOR_I32, list[i], root);
         }
 }
 
@@ -391,10 +401,16 @@ static void creation(int rank, int n, void *arg)
     struct job the_job, *job = &the_job;
     const struct dtensor_mesh *mesh;
 
-    job_open(job, rank, n, NULL);
+    job_open(job, rank, n, arg);
     good(dtensor_mesh_find(job->ctx, "world", &mesh, &job->err));
     check_create(job, mesh);
     check_roots(job, mesh);
+    if (n == 4) {
+        good(dtensor_mesh_create(job->ctx, 2, (const int[]){ 2, 2 }, NULL,
+                                 NULL, &mesh, &job->err));
+        check_roots(job, mesh);
+        good(dtensor_mesh_find(job->ctx, "world", &mesh, &job->err));
+    }
     check_into(job, mesh);
     check_scalar(job, mesh);
     dtensor_fini(job->ctx);
@@ -554,6 +570,8 @@ int main(void)
     }
     for (int n = 2; n <= 4; n++) {
         path = tcp_file(n);
+        ok(ranks_run(n, 60, creation, (void *)(uintptr_t)path, NULL) == 0,
+           "%d ranks: creation over TCP", n);
         ok(ranks_run(n, 120, redistribute_tcp, (void *)(uintptr_t)path, NULL)
            == 0, "%d ranks: placement pairs over TCP", n);
         unlink(path);

@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -161,7 +162,7 @@ static inline void wire_swap(struct wire *w, const struct dtn_remote mine[],
     wire_barrier(w);
 }
 
-/* ------------------------------------------------------ open and connect --- */
+/* ----------------------------------------------------- open and connect --- */
 
 static inline void wire_open(struct wire *w, const struct wire_kind *kind,
                              int rank, int n)
@@ -174,6 +175,8 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
     w->n = n;
     w->rank = rank;
     w->log = (struct dtn_log){ DTN_LOG_OFF, rank, stdout };
+    w->conf.mtu = w->conf.traffic_class = w->conf.service_level = -1;
+    w->conf.timeout = w->conf.retry_count = w->conf.rnr_retry = -1;
     w->conf.heartbeat_ns = 1000000000;
     w->conf.dead_after_ns = 10000000000;
     for (int r = 0; r < n; r++) {
@@ -181,7 +184,8 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
         w->reached[r] = r != rank;
     }
     w->args = (struct dtn_open_args){ n, rank, w->places, w->reached,
-                                      &w->arena, &w->conf, &w->log };
+                                      &w->arena, &w->conf, &w->log, NULL,
+                                      -1 };
     wire_page->pid[rank] = getpid();
     need(dtn_arena_init(&w->arena, WIRE_ARENA, shared, &err) == 0, "%s",
          err.text);
@@ -244,7 +248,7 @@ static inline void wire_close(struct wire *w)
     dtn_arena_fini(&w->arena);
 }
 
-/* ---------------------------------------------------------- moving bytes --- */
+/* --------------------------------------------------------- moving bytes --- */
 
 static inline struct dtn_remote wire_reg(struct wire *w, void *mem,
                                          size_t size)

@@ -298,7 +298,7 @@ void dtn_arena_free(struct dtn_arena *arena, void *mem)
     at = arena_find(arena, offset);
     e = &arena->extents[at];
     assert(e->used && e->offset == offset);
-    if (e->size >= ARENA_PUNCH_BYTES)
+    if (e->size >= ARENA_PUNCH_BYTES && !arena->pinned)
         arena_punch(arena, offset, e->size);
     e->used = false;
     arena->used_bytes -= e->size;

@@ -300,6 +300,14 @@ static void fault_abort(struct dtn_transport *tp, int culprit, int code)
     inner->ops->abort(inner, culprit, code);
 }
 
+static void fault_why(const struct dtn_transport *tp, int peer, char *buf,
+                      size_t size)
+{
+    const struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->why(inner, peer, buf, size);
+}
+
 static const struct dtn_transport_ops fault_ops = {
     .name = "fault",
     .reaches = fault_reaches,
@@ -318,4 +326,5 @@ static const struct dtn_transport_ops fault_ops = {
     .progress = fault_progress,
     .health = fault_health,
     .abort = fault_abort,
+    .why = fault_why,
 };

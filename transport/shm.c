@@ -356,6 +356,13 @@ static int shm_map_peer(struct shm *shm, int peer, struct shm_peer *p,
     return 0;
 }
 
+static int shm_refuse(int peer, struct dtensor_error *err)
+{
+    return dtn_fail_rank(err, DTENSOR_ESYS, peer, "shm: the address of rank "
+                         "%d is not that of a sealed arena (is it of the same "
+                         "version?)", peer);
+}
+
 static int shm_connect(struct dtn_transport *tp, int peer,
                        const struct dtn_blob *blob, struct dtensor_error *err)
 {
@@ -366,21 +373,17 @@ static int shm_connect(struct dtn_transport *tp, int peer,
 
     if (p->base)
         return 0;
-    if (blob->size <= sizeof address)
-        memcpy(&address, blob->bytes, blob->size);
+    if (blob->size == sizeof address)
+        memcpy(&address, blob->bytes, sizeof address);
     if (!shm_address_ok(shm, blob, &address))
-        return dtn_fail_rank(err, DTENSOR_ESYS, peer, "shm: the address of "
-                             "rank %d is not that of a sealed arena (is it "
-                             "of the same version?)", peer);
+        return shm_refuse(peer, err);
     rc = shm_map_peer(shm, peer, p, blob, &address, err);
     if (rc < 0)
         return rc;
     p->process = address.process;
     if (p->control->magic != SHM_MAGIC) {
         shm_disconnect(p);
-        return dtn_fail_rank(err, DTENSOR_EPEER, peer, "shm: the arena of "
-                             "rank %d (pid %lld) is damaged", peer,
-                             (long long)address.process.pid);
+        return shm_refuse(peer, err);
     }
     shm_watch(shm, p);
     return 0;
@@ -433,9 +436,6 @@ static int shm_flush(struct dtn_transport *tp, int peer)
 
 /* -------------------------------------------------------------- signals --- */
 
-/* The part of a signal that is not its number: the rest of the line. */
-#define SIGNAL_BODY offsetof(struct dtn_signal, fingerprint)
-
 static int shm_signal(struct dtn_transport *tp, int peer,
                       const struct dtn_signal *signal)
 {
@@ -448,8 +448,7 @@ static int shm_signal(struct dtn_transport *tp, int peer,
         if (p->sent - p->acked_seen >= DTN_QUEUE_DEPTH)
             return DTENSOR_EAGAIN;
     }
-    memcpy((char *)line + SIGNAL_BODY, (const char *)signal + SIGNAL_BODY,
-           sizeof *signal - SIGNAL_BODY);
+    memcpy(line, signal, DTN_SIGNAL_BODY);
     atomic_store_explicit(&line->seq, ++p->sent, memory_order_release);
     return 0;
 }
@@ -507,6 +506,13 @@ static void shm_abort(struct dtn_transport *tp, int culprit, int code)
                           memory_order_release);
 }
 
+static void shm_why(const struct dtn_transport *tp, int peer, char *buf,
+                    size_t size)
+{
+    snprintf(buf, size, "pid %lld is gone",
+             (long long)shm_peer(tp, peer)->process.pid);
+}
+
 const struct dtn_transport_ops dtn_shm_ops = {
     .name = "shm",
     .reaches = shm_reaches,
@@ -525,4 +531,5 @@ const struct dtn_transport_ops dtn_shm_ops = {
     .progress = shm_progress,
     .health = shm_health,
     .abort = shm_abort,
+    .why = shm_why,
 };

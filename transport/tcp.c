@@ -154,8 +154,9 @@ static bool tcp_unsent(struct tcp *tcp, struct tcp_peer *p)
         return false;
     if (tcp_stream_push(tcp, p) == DTENSOR_EAGAIN)
         return true;
-    return p->state == TCP_UP && ioctl(p->fd, SIOCOUTQ, &left) == 0 &&
-           left > 0;
+    /* The end of the stream makes the peer close, and so acknowledge now. */
+    return p->state == TCP_UP && shutdown(p->fd, SHUT_WR) == 0 &&
+           ioctl(p->fd, SIOCOUTQ, &left) == 0 && left > 0;
 }
 
 /* See the last words off.  A closed socket answers whatever still comes from
@@ -548,6 +549,12 @@ static void tcp_abort(struct dtn_transport *tp, int culprit, int code)
             tcp_stream_abort(tcp, tcp->peers[r], culprit, code);
 }
 
+static void tcp_why(const struct dtn_transport *tp, int peer, char *buf,
+                    size_t size)
+{
+    snprintf(buf, size, "its connection closed");
+}
+
 const struct dtn_transport_ops dtn_tcp_ops = {
     .name = "tcp",
     .reaches = tcp_reaches,
@@ -566,4 +573,5 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .progress = tcp_progress,
     .health = tcp_health,
     .abort = tcp_abort,
+    .why = tcp_why,
 };

@@ -22,8 +22,7 @@ struct tcp_frame {
     uint64_t key;                 /* PUT: region.  ABORT: -code               */
 };
 
-#define TCP_SIGNAL_BODY offsetof(struct dtn_signal, fingerprint)
-#define TCP_SIGNAL_BYTES (sizeof(struct dtn_signal) - TCP_SIGNAL_BODY)
+#define TCP_SIGNAL_BYTES DTN_SIGNAL_BODY
 
 /* What may be waiting to be sent: the rest of one PUT; and behind it, since
  * no second PUT begins before, signals, which are bounded by the peer's

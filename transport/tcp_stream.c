@@ -238,7 +238,7 @@ int tcp_signal(struct dtn_transport *tp, int peer,
         return DTENSOR_EAGAIN;
     frame = stream_frame(p, TCP_SIGNAL, TCP_SIGNAL_BYTES);
     rc = stream_send_frame(tcp, p, &frame,
-                           (const char *)signal + TCP_SIGNAL_BODY);
+                           signal);
     if (rc == 0)
         p->sent++;
     return rc;
@@ -299,7 +299,7 @@ static bool frame_signal(struct tcp_peer *p, const struct tcp_frame *frame,
     if (frame->size != TCP_SIGNAL_BYTES ||
         p->received - p->consumed >= DTN_QUEUE_DEPTH)
         return false;
-    memcpy((char *)line + TCP_SIGNAL_BODY, body, TCP_SIGNAL_BYTES);
+    memcpy(line, body, TCP_SIGNAL_BYTES);
     if (line->len > DTN_PAYLOAD_MAX)
         return false;
     atomic_store_explicit(&line->seq, ++p->received, memory_order_relaxed);

@@ -6,10 +6,15 @@
  */
 #include "transport/transport.h"
 
+#include "config.h"
+
 #include <string.h>
 
 const struct dtn_transport_ops *const dtn_transports[] = {
     &dtn_shm_ops,
+#ifdef HAVE_VERBS
+    &dtn_verbs_ops,
+#endif
     &dtn_tcp_ops,
     NULL
 };

@@ -32,14 +32,17 @@ struct dtn_remote {
     uint64_t key;
 };
 
-/* One signal: exactly one cache line. */
+/* One signal: exactly one cache line.  Its number stands last, where a write
+ * that lands in order lands last.
+ */
 struct dtn_signal {
-    _Alignas(DTN_CACHE_LINE) _Atomic uint64_t seq;  /* set by the transport   */
+    _Alignas(DTN_CACHE_LINE) unsigned char payload[DTN_PAYLOAD_MAX];
     uint32_t fingerprint;         /* of the call it belongs to                 */
     uint16_t tag;                 /* what it says: enum dtn_tag of coll.h      */
     uint16_t len;                 /* bytes of payload                          */
-    unsigned char payload[DTN_PAYLOAD_MAX];
+    _Atomic uint64_t seq;         /* set by the transport                      */
 };
+#define DTN_SIGNAL_BODY offsetof(struct dtn_signal, seq)   /* all before it   */
 
 /* A transport's address, sent to every peer at start: bytes, and a file
  * descriptor or -1.  The descriptor reaches ranks of the same host only.
@@ -61,6 +64,7 @@ struct dtn_arena {
     int fd;                       /* -1: anonymous                             */
     unsigned char *base;
     size_t size;
+    bool pinned;                  /* a device knows pages: never give any back */
     struct dtn_extent *extents;   /* sorted by offset, covering everything     */
     int nextents;
     int capacity;
@@ -104,6 +108,8 @@ struct dtn_open_args {
     struct dtn_arena *arena;
     const struct dtn_transport_conf *conf;
     const struct dtn_log *log;
+    const char *device;           /* "mlx5_0:1", NULL: find one                */
+    int gid_index;                /* -1: find one                              */
 };
 
 /* An open transport: each implementation's own struct begins with this. */
@@ -198,6 +204,12 @@ struct dtn_transport_ops {
      * `culprit` for reason `code`.  Best effort, never blocks.
      */
     void (*abort)(struct dtn_transport *tp, int culprit, int code);
+
+    /* Words for EPEER of that peer: what was seen, on which device, what to
+     * look at; "" when there is nothing to add.
+     */
+    void (*why)(const struct dtn_transport *tp, int peer, char *buf,
+                size_t size);
 };
 
 /* ---------------------------------------------------------- transport.c --- */
@@ -207,6 +219,7 @@ extern const struct dtn_transport_ops *const dtn_transports[];
 
 extern const struct dtn_transport_ops dtn_shm_ops;         /* shm.c          */
 extern const struct dtn_transport_ops dtn_tcp_ops;         /* tcp.c          */
+extern const struct dtn_transport_ops dtn_verbs_ops;       /* verbs.c        */
 
 /* The transport of that name, or NULL. */
 const struct dtn_transport_ops *dtn_transport_find(const char *name);

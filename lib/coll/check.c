@@ -117,10 +117,11 @@ static int check_stuck(struct dtn_checker *check)
 
     for (int r = 0; r < check->n; r++) {
         const struct dtn_check_rank *rank = &check->ranks[r];
-        const struct dtn_step *step = &check->scheds[r].steps[rank->pc];
+        const struct dtn_step *step;
 
         if (rank->round > check->rounds || ++stuck > 4)
             continue;
+        step = &check->scheds[r].steps[rank->pc];
         used += (size_t)snprintf(text + used, sizeof text - used,
                                  "%srank %d at step %d %s rank %d",
                                  stuck > 1 ? ", " : "", r, rank->pc,

@@ -235,17 +235,12 @@ struct dtn_piece {
     int receiver;
     size_t src_offset;            /* of its first element, in elements         */
     size_t dst_offset;
-    size_t slot;                  /* in the receiver's TMP, in elements: see   */
-                                  /* dtn_exchange_slots()                      */
+    size_t slot;                  /* where its elements, flat, are put in the  */
+                                  /* receiver's TMP: apart from the slots of   */
+                                  /* all that the receiver gets from anyone    */
     bool accumulate;              /* dst op= src; else dst = src               */
     struct dtn_box box;
 };
-
-/* Give the pieces of one receiver, all that it gets from anyone, their slots:
- * one after another.  Done by who makes that list, before the source's list
- * `sent` is picked from it, so that both sides know where a put goes.
- */
-void dtn_exchange_slots(struct dtn_piece received[], int n);
 
 /* All of one rank's part in an exchange: the pieces it receives and those it
  * sends, each in the order they are to be applied.  Every rank derives both

@@ -26,16 +26,6 @@ struct exchanger {
     size_t pack_bytes;            /* of TMP in use: first to unpack, then pack */
 };
 
-void dtn_exchange_slots(struct dtn_piece received[], int n)
-{
-    size_t slot = 0;
-
-    for (int i = 0; i < n; i++) {
-        received[i].slot = slot;
-        slot += (size_t)dtn_box_count(&received[i].box);
-    }
-}
-
 /* ------------------------------------------------------------------- boxes */
 
 /* Do these strides lay the box out row-major, without gaps? */

@@ -212,7 +212,7 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
             t++;
         signal.len = sizeof run->name[t];
         memcpy(signal.payload, run->name[t], sizeof run->name[t]);
-    } else if (step->tag == DTN_TAG_CARRY) {
+    } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
         signal.len = (uint16_t)step->bytes;
         memcpy(signal.payload, run_at(run, &step->src), step->bytes);
     }
@@ -241,7 +241,7 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
         return run_mismatch(run, peer->rank, signal->fingerprint);
     if (step->tag == DTN_TAG_READY)
         run_take_ready(peer, signal);
-    else if (step->tag == DTN_TAG_CARRY)
+    else if (step->tag == DTN_TAG_CARRY && step->bytes > 0)
         memcpy(run_at(run, &step->dst), signal->payload, step->bytes);
     dtn_consume(run->ctx, peer->rank);
     return 0;

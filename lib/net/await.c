@@ -42,12 +42,15 @@ int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                        int culprit, int code)
 {
-    char name[320], blamed[320];
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    char name[320], blamed[320], why[320];
 
     dtn_ctx_rank_name(ctx, peer, name, sizeof name);
+    tp->ops->why(tp, peer, why, sizeof why);
     if (health == DTENSOR_EPEER)
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
-                          "this rank waited for it (see its output)", name);
+                          "this rank waited for it: %s (see its output)", name,
+                          why);
     if (health != DTENSOR_EABORT || culprit < 0
         || culprit >= ctx->self.world_size)
         return dtn_poison(ctx, health, peer, "%s is out of reach: %s", name,

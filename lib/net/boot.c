@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --------------------------------------------------------------- polling --- */
+/* -------------------------------------------------------------- polling --- */
 
 static int64_t boot_earlier(int64_t a, int64_t b)
 {
@@ -52,6 +52,7 @@ static int64_t boot_wake(const struct dtn_boot *boot)
 {
     int64_t wake = boot->state == BOOT_GATHERING && !boot->expired
                  ? boot->deadline_ns : boot->until_ns;
+    bool stalled = boot->up.link.io.stalled;
 
     wake = boot_earlier(wake, boot_route_wake(boot, &boot->up));
     wake = boot_earlier(wake, boot_route_wake(boot, &boot->aside));
@@ -61,9 +62,10 @@ static int64_t boot_wake(const struct dtn_boot *boot)
 
         if (link->state == LINK_GREETING)
             wake = boot_earlier(wake, link->since_ns + BOOT_HANDSHAKE_NS);
-        if (link->io.stalled)
-            wake = boot_earlier(wake, dtn_now_ns() + BOOT_STALL_NS);
+        stalled = stalled || link->io.stalled;
     }
+    if (stalled)
+        wake = boot_earlier(wake, dtn_now_ns() + BOOT_STALL_NS);
     return wake;
 }
 
@@ -89,7 +91,7 @@ static void boot_poll(struct dtn_boot *boot)
             boot->polls[i].revents = 0;
 }
 
-/* ------------------------------------------------------------------ turn --- */
+/* ----------------------------------------------------------------- turn --- */
 
 static void boot_read(struct dtn_boot *boot)
 {
@@ -188,7 +190,7 @@ static void boot_begin(struct dtn_boot *boot)
     boot->deadline_ns = now + boot_earlier(timeout, INT64_MAX / 4);
 }
 
-/* ------------------------------------------------------------------ open --- */
+/* ----------------------------------------------------------------- open --- */
 
 static int boot_check_args(const struct dtn_boot_args *args,
                            struct dtensor_error *err)
@@ -329,7 +331,7 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
     return 0;
 }
 
-/* ------------------------------------------------------------- allgather --- */
+/* ------------------------------------------------------------ allgather --- */
 
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err)

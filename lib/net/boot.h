@@ -16,37 +16,36 @@
 
 #include <poll.h>
 
-#define BOOT_ENTRY_HEAD 8         /* rank, flags, size of the bytes behind     */
-#define BOOT_WHO_BYTES 12         /* pid, digest: the entry of round 0         */
+#define BOOT_ENTRY_HEAD 8         /* rank, flags, size of the bytes behind    */
+#define BOOT_WHO_BYTES 12         /* pid, digest: the entry of round 0        */
 #define BOOT_MAX_ADDRS 4
-#define BOOT_FIXED_POLLS 4        /* two listeners, two routes                 */
+#define BOOT_FIXED_POLLS 4        /* two listeners, two routes                */
 
-enum {
-    BOOT_MS = 1000000,            /* ns                                        */
-    BOOT_RETRY_FIRST_NS = BOOT_MS / 2,
-    BOOT_RETRY_LAST_NS = 20 * BOOT_MS,
-    BOOT_STALL_NS = BOOT_MS,
-};
-#define BOOT_HANDSHAKE_NS (2000 * (int64_t)BOOT_MS)  /* to say HELLO, or SYN   */
-#define BOOT_SETTLE_NS (500 * (int64_t)BOOT_MS)  /* after the first difference */
-#define BOOT_VERDICT_NS (400 * (int64_t)BOOT_MS) /* for it to come, when late, */
-#define BOOT_STEP_NS (20 * (int64_t)BOOT_MS)     /* and more the deeper        */
-#define BOOT_PART_NS (150 * (int64_t)BOOT_MS)    /* to pass it on, when late   */
-#define BOOT_EARLY_NS (1000 * (int64_t)BOOT_MS)  /* for both, before that      */
+/* Times, in ns. */
+#define BOOT_MS INT64_C(1000000)
+#define BOOT_RETRY_FIRST_NS (BOOT_MS / 2)
+#define BOOT_RETRY_LAST_NS (20 * BOOT_MS)
+#define BOOT_STALL_NS BOOT_MS
+#define BOOT_HANDSHAKE_NS (2000 * BOOT_MS) /* to say HELLO, or answer a SYN    */
+#define BOOT_SETTLE_NS (500 * BOOT_MS)     /* after the first difference       */
+#define BOOT_VERDICT_NS (400 * BOOT_MS)    /* late: for a verdict to come down */
+#define BOOT_STEP_NS (20 * BOOT_MS)        /* ... and more for each level      */
+#define BOOT_PART_NS (150 * BOOT_MS)       /* late: to pass it on              */
+#define BOOT_EARLY_NS (1000 * BOOT_MS)     /* either, before the deadline      */
 
 enum link_state { LINK_IDLE, LINK_CONNECTING, LINK_GREETING, LINK_JOINED };
 
 /* A connection to another rank. */
 struct boot_link {
     struct frame_stream io;
-    enum link_state state;        /* GREETING: HELLO is awaited, or WELCOME    */
-    int rank;                     /* -1: not known yet                         */
+    enum link_state state;        /* GREETING: HELLO is awaited, or WELCOME   */
+    int rank;                     /* -1: not known yet                        */
     uint32_t pid;
-    bool known;                   /* it has said HELLO: a FAIL is for it too   */
-    bool counted;                 /* a child in the tree                       */
-    bool detour;                  /* only while its parent is not to be had    */
-    int64_t since_ns;             /* it has been in this state                 */
-    size_t forwarded;             /* bytes of `gathered` given to it           */
+    bool known;                   /* it has said HELLO: a FAIL is for it too  */
+    bool counted;                 /* a child in the tree                      */
+    bool detour;                  /* only while its parent is not to be had   */
+    int64_t since_ns;             /* it has been in this state                */
+    size_t forwarded;             /* bytes of `gathered` given to it          */
 };
 
 struct boot_addrs {
@@ -54,7 +53,7 @@ struct boot_addrs {
     struct boot_addr {
         unsigned len;
         int family;
-        union {                   /* a sockaddr, aligned as one                */
+        union {                   /* a sockaddr, aligned as one               */
             uint64_t align;
             unsigned char bytes[128];
         } u;
@@ -64,18 +63,18 @@ struct boot_addrs {
 /* The way to an ancestor. */
 struct boot_route {
     struct boot_link link;
-    int target;                   /* rank, -1: no such way                     */
-    int resolved;                 /* rank `addrs` are of, -1: none             */
+    int target;                   /* rank, -1: no such way                    */
+    int resolved;                 /* rank `addrs` are of, -1: none            */
     struct boot_addrs addrs;
-    unsigned turn;                /* attempts made: picks the address          */
-    int64_t next_ns;              /* of the next attempt                       */
-    int64_t pause_ns;             /* after that one                            */
+    unsigned turn;                /* attempts made: picks the address         */
+    int64_t next_ns;              /* of the next attempt                      */
+    int64_t pause_ns;             /* after that one                           */
 };
 
 /* What rank 0 knows of a rank. */
 enum member_state { MEMBER_MISSING, MEMBER_SEEN, MEMBER_JOINED };
 struct boot_member {
-    enum member_state state;      /* in this round; SEEN: by a detour only     */
+    enum member_state state;      /* in this round; SEEN: by a detour only    */
     uint32_t pid;
     uint64_t digest;
 };
@@ -88,53 +87,53 @@ struct boot_bytes {
 
 enum boot_state {
     BOOT_GATHERING,
-    BOOT_CONDEMNED,               /* a failure is proposed; awaiting rank 0    */
-    BOOT_PARTING,                 /* the outcome is known; passing it on       */
+    BOOT_CONDEMNED,               /* a failure is proposed; awaiting rank 0   */
+    BOOT_PARTING,                 /* the outcome is known; passing it on      */
     BOOT_OVER
 };
 
 struct dtn_boot {
     const struct dtensor_cluster *cluster;
     const struct dtn_log *log;
-    const char *identity;         /* valid while opening                       */
-    uint64_t digest;              /* of it                                     */
-    const struct dtn_host **hosts;              /* those with ranks            */
+    const char *identity;         /* valid while opening                      */
+    uint64_t digest;              /* of it                                    */
+    const struct dtn_host **hosts;              /* those with ranks           */
     int nhosts;
-    int host;                     /* own index                                 */
+    int host;                     /* own index                                */
     int rank;
-    int depth;                    /* in the tree; rank 0 is at 0               */
-    bool root;                    /* rank 0                                    */
-    char name[108];               /* AF_UNIX, abstract: without the NUL byte   */
+    int depth;                    /* in the tree; rank 0 is at 0              */
+    bool root;                    /* rank 0                                   */
+    char name[108];               /* AF_UNIX, abstract: without the NUL byte  */
 
-    int unix_fd;                  /* listening, or -1                          */
+    int unix_fd;                  /* listening, or -1                         */
     int tcp_fd;
     struct boot_route up;
     struct boot_route aside;
     struct boot_link *children;
     int nchildren;
     int capacity;
-    struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]             */
-    int nexpected;                /* children in the tree                      */
+    struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]            */
+    int nexpected;                /* children in the tree                     */
     int narrived;
-    unsigned strangers;           /* connections dropped                       */
+    unsigned strangers;           /* connections dropped                      */
 
-    uint32_t seq;                 /* of this round                             */
+    uint32_t seq;                 /* of this round                            */
     enum boot_state state;
     int64_t deadline_ns;
-    int64_t until_ns;             /* end of what follows the deadline or state */
-    bool expired;                 /* here or below                             */
-    struct dtensor_error failure; /* code != 0: condemned, or lost             */
-    struct boot_bytes gathered;   /* entries of this subtree; at last, of all  */
-    int mine_fd;                  /* borrowed                                  */
-    int *local_fds;               /* [ranks of this host] received, or -1      */
+    int64_t until_ns;             /* end of what follows it, or of the state  */
+    bool expired;                 /* here or below                            */
+    struct dtensor_error failure; /* code != 0: condemned, or lost            */
+    struct boot_bytes gathered;   /* entries of this subtree; at last, of all */
+    int mine_fd;                  /* borrowed                                 */
+    int *local_fds;               /* [ranks of this host] received, or -1     */
 
-    struct boot_member *members;  /* rank 0 only: [world]                      */
+    struct boot_member *members;  /* rank 0 only: [world]                     */
     int njoined;
-    int64_t differs_ns;           /* when a digest first differed, or 0        */
-    int asked;                    /* rank whose identity is wanted, -1: none   */
+    int64_t differs_ns;           /* when a digest first differed, or 0       */
+    int asked;                    /* rank whose identity is wanted, -1: none  */
     int64_t asked_ns;
-    uint64_t majority;            /* the digest that is right, from then on    */
-    char *answer;                 /* its identity                              */
+    uint64_t majority;            /* the digest that is right, from then on   */
+    char *answer;                 /* its identity                             */
 };
 
 /* --------------------------------------------------------- boot_tree.c --- */
@@ -142,10 +141,10 @@ struct dtn_boot {
 int boot_tree_init(struct dtn_boot *boot, struct dtensor_error *err);
 int boot_tree_host(const struct dtn_boot *boot, int rank);
 int boot_tree_leader(const struct dtn_boot *boot, int rank);
-int boot_tree_parent(const struct dtn_boot *boot, int rank);   /* -1: rank 0        */
+int boot_tree_parent(const struct dtn_boot *boot, int rank);   /* -1: rank 0  */
 int boot_tree_grandparent(const struct dtn_boot *boot, int rank);
 bool boot_tree_same_host(const struct dtn_boot *boot, int a, int b);
-int boot_tree_child_hosts(const struct dtn_boot *boot);        /* of the own host   */
+int boot_tree_child_hosts(const struct dtn_boot *boot);   /* of this host   */
 
 /* ------------------------------------------------------- boot_socket.c --- */
 
@@ -158,9 +157,11 @@ int boot_socket_listen(struct dtn_boot *boot, bool *taken,
                   struct dtensor_error *err);
 void boot_socket_unlisten(struct dtn_boot *boot);
 
-/* The next connection, -1: none now.  A foreign user's is dropped. */
-int boot_socket_accept(struct dtn_boot *boot, bool local, struct dtensor_error *err,
-                  int *rc);
+/* The next connection, -1: none now, or *rc is the failure.  A foreign user's
+ * is dropped.
+ */
+int boot_socket_accept(struct dtn_boot *boot, bool local,
+                       struct dtensor_error *err, int *rc);
 
 /* Begin to connect; *fdp may still be connecting.  EAGAIN: not this time. */
 int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
@@ -177,18 +178,18 @@ void boot_route_init(struct boot_route *route, int target, int64_t now);
 void boot_route_turn(struct dtn_boot *boot, struct boot_route *route);
 void boot_route_close(struct boot_route *route);
 int64_t boot_route_wake(const struct dtn_boot *boot,
-                   const struct boot_route *route);
+                        const struct boot_route *route);
 
 /* Send a frame the way up. */
 void boot_route_post(struct dtn_boot *boot, enum frame_type type,
-                const void *body, size_t size);
+                     const void *body, size_t size);
 
 /* -------------------------------------------------------- boot_child.c --- */
 
 void boot_child_accept(struct dtn_boot *boot);
 void boot_child_turn(struct dtn_boot *boot, struct boot_link *link);
 void boot_child_sweep(struct dtn_boot *boot, int64_t now);
-void boot_child_keep_tree(struct dtn_boot *boot);    /* drop all who are no child   */
+void boot_child_keep_tree(struct dtn_boot *boot);   /* drop all others      */
 
 /* ------------------------------------------------------- boot_gather.c --- */
 
@@ -204,20 +205,23 @@ struct boot_entry {
 
 /* Take the next entry from *p, *left bytes; false: malformed. */
 bool boot_entry_next(const unsigned char **p, size_t *left,
-                struct boot_entry *entry);
+                     struct boot_entry *entry);
 
+/* Begin a round with the own entry; `mine` NULL: round 0. */
 int boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
-                 struct dtensor_error *err);
+                      struct dtensor_error *err);
 
 /* What may come over this link in this round. */
 void boot_gather_limits(const struct dtn_boot *boot, struct boot_link *link);
 void boot_gather_forward(struct dtn_boot *boot);
+
+/* The entry that is in a HELLO; `link` NULL: the own one. */
 bool boot_gather_who(struct dtn_boot *boot, const struct boot_link *link,
-                uint32_t pid, uint64_t digest);
+                     uint32_t pid, uint64_t digest);
 void boot_gather_entries(struct dtn_boot *boot, struct boot_link *link,
-                    const struct frame *frame);
+                         const struct frame *frame);
 void boot_gather_all(struct dtn_boot *boot, struct boot_link *link,
-                const struct frame *frame);
+                     const struct frame *frame);
 void boot_gather_done(struct dtn_boot *boot);
 void boot_gather_unpack(struct dtn_boot *boot, struct dtn_blob all[]);
 void boot_gather_close_fds(struct dtn_boot *boot);
@@ -225,8 +229,8 @@ void boot_gather_close_fds(struct dtn_boot *boot);
 /* -------------------------------------------------------- boot_judge.c --- */
 
 /* The member of that rank is here: from the ranks' own tree, or a detour. */
-void boot_judge_member(struct dtn_boot *boot, int rank, bool detour, uint32_t pid,
-                  uint64_t digest);
+void boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
+                       uint32_t pid, uint64_t digest);
 void boot_judge_turn(struct dtn_boot *boot, int64_t now);
 int64_t boot_judge_wake(const struct dtn_boot *boot);
 
@@ -235,7 +239,10 @@ int64_t boot_judge_wake(const struct dtn_boot *boot);
 /* This failure is known here: the first one stays.  Below rank 0 it is
  * proposed upward, so that all ranks hear the same.
  */
-void boot_fail_condemn(struct dtn_boot *boot, const struct dtensor_error *error);
+void boot_fail_condemn(struct dtn_boot *boot,
+                       const struct dtensor_error *error);
+
+/* These are the words for good: pass them on downward, and part. */
 void boot_fail_final(struct dtn_boot *boot, const struct dtensor_error *error);
 void boot_fail_send(struct dtn_boot *boot, struct boot_link *link);
 bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error);
@@ -251,16 +258,13 @@ void boot_fail_closed(struct dtn_boot *boot, int rank);
 void boot_fail_garbage(struct dtn_boot *boot, int rank);
 void boot_fail_nomem(struct dtn_boot *boot);
 void boot_fail_nofds(struct dtn_boot *boot);
-void boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1, uint32_t pid2);
+void boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
+                     uint32_t pid2);
 void boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n);
-char *boot_fail_ranks_text(const struct dtn_boot *boot, const int ranks[], int n,
-                      char *buf, size_t size);
+char *boot_fail_ranks_text(const struct dtn_boot *boot, const int ranks[],
+                           int n, char *buf, size_t size);
 char *boot_fail_rank_name(const struct dtn_boot *boot, int rank, char *buf,
-                     size_t size);
+                          size_t size);
 int boot_fail_fd_limit(const struct dtn_boot *boot, struct dtensor_error *err);
-
-/* ------------------------------------------------------------- boot.c --- */
-
-bool boot_bytes_append(struct boot_bytes *bytes, const void *mem, size_t size);
 
 #endif

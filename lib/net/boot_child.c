@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHILD_BURST 64            /* frames taken from one child at a time     */
+#define CHILD_BURST 64            /* frames taken from one child at a time    */
 
 struct child_hello {
     unsigned version;

@@ -159,7 +159,7 @@ void boot_fail_alone(struct dtn_boot *boot)
     boot_fail_final(boot, &boot->failure);
 }
 
-/* ------------------------------------------------------------- the words --- */
+/* ------------------------------------------------------------ the words --- */
 
 char *boot_fail_rank_name(const struct dtn_boot *boot, int rank, char *buf,
                           size_t size)

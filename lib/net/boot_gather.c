@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FD_AWAITED (-2)           /* in local_fds, while they are dealt        */
+#define FD_AWAITED (-2)           /* in local_fds, while they are dealt       */
 
-bool boot_bytes_append(struct boot_bytes *bytes, const void *mem, size_t size)
+static bool bytes_append(struct boot_bytes *bytes, const void *mem, size_t size)
 {
     size_t want = bytes->size + size;
 
@@ -64,8 +64,8 @@ static bool gather_append(struct dtn_boot *boot, const struct boot_entry *entry)
 
     frame_put32(head, entry->rank);
     frame_put32(head + 4, (uint32_t)entry->size | entry->flags << 16);
-    return boot_bytes_append(&boot->gathered, head, sizeof head) &&
-           boot_bytes_append(&boot->gathered, entry->bytes, entry->size);
+    return bytes_append(&boot->gathered, head, sizeof head) &&
+           bytes_append(&boot->gathered, entry->bytes, entry->size);
 }
 
 /* An entry is new here: false when it cannot be kept. */

@@ -5,8 +5,8 @@
  * "GET / HTTP/1.0" fails at its first four bytes, and a HELLO that claims
  * 4 GiB at its length, since a HELLO has at most 279 bytes.  Reading never goes
  * past the end of a frame, so the descriptors that came with its bytes are
- * its own.  Linux passes at most 253 of them in one message; 1000 travel as four
- * batches, one byte of the frame carrying each batch but the last.
+ * its own.  Linux passes at most 253 of them in one message; 1000 travel as
+ * four batches, one byte of the frame carrying each batch but the last.
  */
 #include "net/frame.h"
 
@@ -17,8 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define FRAME_MAGIC 0x424e5444u   /* "DTNB" on the wire                        */
-#define SCM_BATCH 250             /* descriptors in one message                */
+#define FRAME_MAGIC 0x424e5444u   /* "DTNB" on the wire                       */
+#define SCM_BATCH 250             /* descriptors in one message               */
 
 struct frame_out {
     struct frame_out *next;

@@ -10,18 +10,18 @@
 
 #define FRAME_VERSION 1
 #define FRAME_HEAD_BYTES 20
-#define FRAME_HELLO_BYTES 24      /* before the host name                      */
+#define FRAME_HELLO_BYTES 24      /* before the host name                     */
 #define FRAME_IDENTITY_MAX (1u << 20)
 
 enum frame_type {
-    FRAME_HELLO = 1,              /* up: who connects; layout never changes    */
-    FRAME_WELCOME,                /* down: taken as a child                    */
-    FRAME_ENTRIES,                /* up: entries new to this subtree           */
-    FRAME_ASK,                    /* down: the rank whose identity is wanted   */
-    FRAME_IDENTITY,               /* up: that rank, its text                   */
-    FRAME_EXPIRED,                /* up: out of patience, a verdict is wanted  */
-    FRAME_ALL,                    /* down: every rank's entry; ends the round  */
-    FRAME_FAIL,                   /* both: the words; layout never changes     */
+    FRAME_HELLO = 1,              /* up: who connects; layout never changes   */
+    FRAME_WELCOME,                /* down: taken as a child                   */
+    FRAME_ENTRIES,                /* up: entries new to this subtree          */
+    FRAME_ASK,                    /* down: the rank whose identity is wanted  */
+    FRAME_IDENTITY,               /* up: that rank, its text                  */
+    FRAME_EXPIRED,                /* up: out of patience, a verdict is wanted */
+    FRAME_ALL,                    /* down: every rank's entry; ends the round */
+    FRAME_FAIL,                   /* both: the words; layout never changes    */
     FRAME_NTYPES
 };
 #define FRAME_BIT(type) (1u << (type))
@@ -29,7 +29,7 @@ enum frame_type {
 struct frame {
     unsigned version;
     enum frame_type type;
-    uint32_t seq;                 /* round: 0 while opening, then 1, 2, ...    */
+    uint32_t seq;                 /* round: 0 while opening, then 1, 2, ...   */
     uint32_t size;
     const unsigned char *body;
     int nfds;
@@ -38,32 +38,32 @@ struct frame {
 
 /* What reading and writing come to. */
 enum frame_got {
-    FRAME_READY,                  /* a whole frame; everything sent            */
-    FRAME_MORE,                   /* not yet: poll                             */
-    FRAME_CLOSED,                 /* the other side is gone                    */
-    FRAME_GARBAGE,                /* not our protocol, or past a limit         */
+    FRAME_READY,                  /* a whole frame; everything sent           */
+    FRAME_MORE,                   /* not yet: poll                            */
+    FRAME_CLOSED,                 /* the other side is gone                   */
+    FRAME_GARBAGE,                /* not our protocol, or past a limit        */
     FRAME_NOMEM,
-    FRAME_NOFDS                   /* descriptors came and the limit cut them   */
+    FRAME_NOFDS                   /* descriptors came and the limit cut them  */
 };
 
-struct frame_out;                 /* one frame on its way                      */
+struct frame_out;                 /* one frame on its way                     */
 
 /* One connection.  fd -1: none, and every call is harmless.  May be moved. */
 struct frame_stream {
     int fd;
-    bool local;                   /* AF_UNIX: descriptors may come             */
-    bool broken;                  /* sending failed: reading will tell         */
-    bool stalled;                 /* too many descriptors in flight: try later */
-    uint32_t accepts;             /* FRAME_BIT()s that may come now            */
-    size_t entries_max;           /* longest body of ENTRIES and ALL           */
-    int fds_max;                  /* most descriptors in one frame             */
+    bool local;                   /* AF_UNIX: descriptors may come            */
+    bool broken;                  /* sending failed: reading will tell        */
+    bool stalled;                 /* too many descriptors on their way */
+    uint32_t accepts;             /* FRAME_BIT()s that may come now           */
+    size_t entries_max;           /* longest body of ENTRIES and ALL          */
+    int fds_max;                  /* most descriptors in one frame            */
     unsigned char head[FRAME_HEAD_BYTES];
-    size_t got;                   /* bytes of the frame that came              */
+    size_t got;                   /* bytes of the frame that came             */
     struct frame in;
     unsigned char *body;
     int *fds;
-    bool whole;                   /* `in` was handed out                       */
-    struct frame_out *out;        /* oldest first                              */
+    bool whole;                   /* `in` was handed out                      */
+    struct frame_out *out;        /* oldest first                             */
     struct frame_out *out_last;
 };
 

@@ -65,6 +65,21 @@ static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
     return rc;
 }
 
+/* What the cluster file says of this rank's host, and its device or NULL. */
+static const struct dtn_nodes *wire_nodes(const struct dtensor_ctx *ctx)
+{
+    int host = dtn_ctx_host(ctx, ctx->self.rank);
+
+    return &ctx->cluster->nodes[ctx->cluster->hosts[host].nodes];
+}
+
+static const char *wire_device(const struct dtensor_ctx *ctx)
+{
+    const struct dtn_nodes *nodes = wire_nodes(ctx);
+
+    return nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL;
+}
+
 /* Open the transport of this wire for the peers it is to serve. */
 static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
                                const struct dtn_place *places, bool *reached,
@@ -74,7 +89,8 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
     struct dtn_open_args args = {
         .nranks = ctx->self.world_size, .rank = ctx->self.rank,
         .places = places, .reached = reached, .arena = &ctx->arena,
-        .conf = &ctx->cluster->transport, .log = &ctx->log
+        .conf = &ctx->cluster->transport, .log = &ctx->log,
+        .device = wire_device(ctx), .gid_index = wire_nodes(ctx)->gid_index
     };
     const struct dtn_transport_ops *ops = wire_ops(wire, err);
     const struct dtn_place *me = &places[args.rank];

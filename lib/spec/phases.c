@@ -184,6 +184,28 @@ int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
     return n + phases_direct(&mid, &to, phase + n);
 }
 
+int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
+                       struct dtn_phase phase[DTN_MAX_PHASES])
+{
+    unsigned every = (1u << dst->mesh->ndim) - 1, copies;
+    struct dtensor_spec src = phases_reduced(*dst, every);
+    int divide;
+
+    phase[0] = dtn_phase_exchange(&src, dst);
+    copies = every & ~phase[0].keepers &
+             ~phases_dims(dst, DTENSOR_SHARD, dst, DTENSOR_SHARD);
+    if (!apart || phases_extent(dst->mesh, copies) == 1)
+        return 1;
+    divide = phase[0].divide;
+    phase[0].divide = 1;
+    phase[0].keepers |= copies;
+    phase[1] = (struct dtn_phase){
+        .kind = DTN_PHASE_BROADCAST, .src = *dst, .dst = *dst, .dims = copies,
+        .redop = phase[0].redop, .divide = divide, .multiply = 1
+    };
+    return 2;
+}
+
 bool dtn_phase_folds(const struct dtn_phase *phase)
 {
     return phases_dims(&phase->src, DTENSOR_PARTIAL, &phase->dst,

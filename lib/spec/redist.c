@@ -177,8 +177,10 @@ static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
 {
     const struct dtn_phase *phase = &step->phase;
     enum dtensor_dtype dtype = phase->dst.dtype;
-    struct dtn_call call = { .coll = DTN_COLL_ALLREDUCE, .count = step->count,
-                             .dtype = dtype, .redop = phase->redop };
+    struct dtn_call call = { .coll = phase->kind == DTN_PHASE_REDUCE
+                                   ? DTN_COLL_ALLREDUCE : DTN_COLL_BROADCAST,
+                             .count = step->count, .dtype = dtype,
+                             .redop = phase->redop };
     int rc = 0;
 
     if (phase->kind == DTN_PHASE_EXCHANGE)
@@ -194,8 +196,8 @@ static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
     return rc;
 }
 
-/* Where the result of step i goes.  An allreduce works in place, so what is
- * before it goes where its own result goes.
+/* Where the result of step i goes.  An allreduce or broadcast works in place,
+ * so what is before it goes where its own result goes.
  */
 static int redist_target(struct dtn_redists *redists,
                          const struct dtn_redist *r, int i, void *out,
@@ -203,7 +205,7 @@ static int redist_target(struct dtn_redists *redists,
 {
     const struct dtn_redist_step *step = &r->step[i];
 
-    while (i + 1 < r->nsteps && r->step[i + 1].phase.kind == DTN_PHASE_REDUCE)
+    while (i + 1 < r->nsteps && r->step[i + 1].phase.kind != DTN_PHASE_EXCHANGE)
         i++;
     if (i + 1 < r->nsteps)
         return redists_scratch(redists, i, step->count *

@@ -171,8 +171,8 @@ static int redist_make_exchange(struct dtn_redist *r,
     return rc;
 }
 
-/* The plan of an allreduce is kept by the coll room. */
-static int redist_make_reduce(struct dtn_redist *r,
+/* The plan of an allreduce or broadcast is kept by the coll room. */
+static int redist_make_call(struct dtn_redist *r,
                               struct dtn_redist_step *step,
                               struct dtensor_error *err)
 {
@@ -183,8 +183,9 @@ static int redist_make_reduce(struct dtn_redist *r,
     if (rc != 0)
         return rc;
     step->group = &sub->group;
-    redist_say(r, "allreduce %s %d ranks of %s", dtn_group_wire(step->group),
-               step->group->n,
+    redist_say(r, "%s %s %d ranks of %s",
+               step->phase.kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast",
+               dtn_group_wire(step->group), step->group->n,
                dtn_format_size(step->count * dtensor_dtype_size(r->dst.dtype),
                                bytes, sizeof bytes));
     return 0;
@@ -199,9 +200,9 @@ static int redist_make_steps(struct dtn_redist *r, struct dtensor_error *err)
 
         redist_say(r, i ? ", then " : ": ");
         step->count = (size_t)dtn_local_numel(&step->phase.dst, me);
-        rc = step->phase.kind == DTN_PHASE_REDUCE
-           ? redist_make_reduce(r, step, err)
-           : redist_make_exchange(r, step, err);
+        rc = step->phase.kind == DTN_PHASE_EXCHANGE
+           ? redist_make_exchange(r, step, err)
+           : redist_make_call(r, step, err);
     }
     if (r->nsteps == 0)
         redist_say(r, ": local");
@@ -236,12 +237,9 @@ int dtn_redist_create(const struct dtensor_spec *src,
     r->dst = *dst;
     r->root = root;
     r->hash = hash;
-    if (root == DTN_NO_ROOT) {
-        r->nsteps = dtn_phases(src, dst, phase);
-    } else {
-        phase[0] = dtn_phase_exchange(src, dst);
-        r->nsteps = 1;
-    }
+    r->nsteps = root == DTN_NO_ROOT ? dtn_phases(src, dst, phase)
+              : dtn_scatter_phases(dst, !dtn_group_mapped(&dst->mesh->group,
+                                                          NULL), phase);
     for (int i = 0; i < r->nsteps; i++)
         r->step[i].phase = phase[i];
     redist_title(r);

@@ -100,20 +100,22 @@ bool dtn_piece_between(const struct dtensor_spec *src,
 /* One collective on the way from a spec to another. */
 enum dtn_phase_kind {
     DTN_PHASE_EXCHANGE,           /* the pieces from src to dst                */
-    DTN_PHASE_REDUCE              /* allreduce of the flat local part: src P,  */
+    DTN_PHASE_REDUCE,             /* allreduce of the flat local part: src P,  */
                                   /* dst R, along the mesh dimensions `dims`   */
+    DTN_PHASE_BROADCAST           /* of the flat local part, from coordinate 0 */
+                                  /* of `dims`; in place                       */
 };
 
 struct dtn_phase {
     enum dtn_phase_kind kind;
     struct dtensor_spec src;
     struct dtensor_spec dst;
-    unsigned dims;                /* REDUCE: bit set of mesh dimensions        */
+    unsigned dims;                /* bit set of mesh dimensions                */
     enum dtensor_redop redop;     /* folds terms and makes neutral elements;   */
                                   /* AVG travels as SUM and is divided last    */
     bool neutral;                 /* EXCHANGE: `dst` starts neutral            */
-    unsigned keepers;             /* EXCHANGE: of R -> P dimensions in this    */
-                                  /* set only coordinate 0 keeps the value     */
+    unsigned keepers;             /* EXCHANGE: along the dimensions in this    */
+                                  /* set only coordinate 0 gets anything       */
     int divide;                   /* then the result is divided by this, and   */
     int multiply;                 /* multiplied by this; 1: not                */
 };
@@ -131,10 +133,17 @@ struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
 int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
                struct dtn_phase phase[DTN_MAX_PHASES]);
 
+/* The phases that bring a whole array from one position to dst; `src` of the
+ * exchange is all R.  `apart`: not every pair of ranks maps, so that the array
+ * should leave its rank once, not once for each replica.
+ */
+int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
+                       struct dtn_phase phase[DTN_MAX_PHASES]);
+
 /* Are terms folded in this exchange? */
 bool dtn_phase_folds(const struct dtn_phase *phase);
 
-/* Does this position get nothing in the exchange but neutral elements? */
+/* Does this position get nothing in the exchange, except neutral elements? */
 bool dtn_phase_idle(const struct dtn_phase *phase, int index);
 
 /* ----------------------------------------------------------- redist.c --- */

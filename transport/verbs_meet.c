@@ -1,0 +1,251 @@
+/* verbs_meet.c - two ranks meet
+ *
+ * A queue pair must know its peer's before it can be used, and a job of a
+ * thousand ranks should not make a million of them.  So pairs are made when
+ * the first schedule needs them, and their numbers travel by datagram: one
+ * queue for datagrams in each rank, whose number the bootstrap has spread.
+ *
+ *      2 -> 5   here is my end, number 17, first packet 0x3fa2c1
+ *      5 -> 2   and mine, 23; it is ready
+ *      2 -> 5   mine is ready too, and I know yours is
+ *
+ * Datagrams get lost, so each side repeats what it has to say every 5 ms
+ * until it hears that the other knows.  Who does not bear the receiver's
+ * 64-bit cookie, also spread by the bootstrap, is not listened to.
+ */
+#include "transport/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define MEET_MAGIC UINT64_C(0x6474656e76726273)      /* "dtenvrbs" */
+
+enum {
+    MEET_SLOTS = 64,              /* datagrams that may wait for us            */
+    MEET_HEADER = 40,             /* the device writes a GRH before each       */
+    MEET_QKEY = 0x11111111,
+    MEET_AGAIN_NS = 5000000
+};
+
+/* One buffer to send from, the others to receive into. */
+struct verbs_datagrams {
+    struct ibv_mr *mr;
+    bool sending;
+    struct {
+        unsigned char header[MEET_HEADER];
+        struct verbs_greeting greeting;
+    } slot[MEET_SLOTS + 1];
+};
+
+static int meet_listen(struct verbs *verbs, int slot)
+{
+    struct verbs_datagrams *datagrams = verbs->datagrams;
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)&datagrams->slot[slot],
+        .length = sizeof datagrams->slot[slot], .lkey = datagrams->mr->lkey
+    };
+    struct ibv_recv_wr wr = { .wr_id = (uint64_t)slot, .sg_list = &sge,
+                              .num_sge = 1 };
+    struct ibv_recv_wr *bad;
+
+    return ibv_post_recv(verbs->datagram, &wr, &bad);
+}
+
+/* Bring the datagram queue to the state in which it sends and receives. */
+static int meet_ready(struct verbs *verbs)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
+        .qkey = MEET_QKEY
+    };
+    int rc = ibv_modify_qp(verbs->datagram, &attr, IBV_QP_STATE
+                           | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+    for (int i = 0; rc == 0 && i < MEET_SLOTS; i++)
+        rc = meet_listen(verbs, i);
+    attr.qp_state = IBV_QPS_RTR;
+    if (rc == 0)
+        rc = ibv_modify_qp(verbs->datagram, &attr, IBV_QP_STATE);
+    attr.qp_state = IBV_QPS_RTS;
+    if (rc == 0)
+        rc = ibv_modify_qp(verbs->datagram, &attr, IBV_QP_STATE
+                           | IBV_QP_SQ_PSN);
+    return rc;
+}
+
+int verbs_meet_open(struct verbs *verbs, struct dtensor_error *err)
+{
+    struct ibv_qp_init_attr init = {
+        .qp_type = IBV_QPT_UD,
+        .cap = { .max_send_wr = 1, .max_recv_wr = MEET_SLOTS,
+                 .max_send_sge = 1, .max_recv_sge = 1 }
+    };
+    struct verbs_datagrams *datagrams;
+
+    if (getrandom(&verbs->cookie, sizeof verbs->cookie, 0) < 0)
+        return dtn_fail_sys(err, errno, "verbs: no random numbers: %m");
+    verbs->datagrams = datagrams = calloc(1, sizeof *datagrams);
+    if (!datagrams)
+        return dtn_fail_nomem(err, "verbs", sizeof *datagrams);
+    datagrams->mr = ibv_reg_mr(verbs->memory.pd, datagrams, sizeof *datagrams,
+                               IBV_ACCESS_LOCAL_WRITE);
+    verbs->datagram_cq = ibv_create_cq(verbs->device.context,
+                                       MEET_SLOTS + 1, NULL, NULL, 0);
+    if (!datagrams->mr || !verbs->datagram_cq)
+        return dtn_fail_sys(err, errno, "verbs: no memory or queue for "
+                            "datagrams on %s: %m (see ulimit -l)",
+                            verbs->device.name);
+    init.send_cq = init.recv_cq = verbs->datagram_cq;
+    verbs->datagram = ibv_create_qp(verbs->memory.pd, &init);
+    if (!verbs->datagram || meet_ready(verbs) != 0)
+        return dtn_fail_sys(err, errno, "verbs: no datagram queue pair on %s: "
+                            "%m", verbs->device.name);
+    return 0;
+}
+
+void verbs_meet_close(struct verbs *verbs)
+{
+    if (verbs->datagram)
+        ibv_destroy_qp(verbs->datagram);
+    if (verbs->datagram_cq)
+        ibv_destroy_cq(verbs->datagram_cq);
+    if (verbs->datagrams && verbs->datagrams->mr)
+        ibv_dereg_mr(verbs->datagrams->mr);
+    free(verbs->datagrams);
+    for (int r = 0; r < verbs->args.nranks; r++)
+        if (verbs->peers[r].way)
+            ibv_destroy_ah(verbs->peers[r].way);
+}
+
+/* ------------------------------------------------------------- greetings --- */
+
+/* How datagrams get to a peer. */
+static struct ibv_ah *meet_way(struct verbs *verbs,
+                               const struct verbs_address *address)
+{
+    struct ibv_ah_attr attr = {
+        .dlid = address->lid, .sl = (uint8_t)(verbs->args.conf->service_level
+                                              < 0 ? 0 : verbs->args.conf->
+                                              service_level),
+        .port_num = (uint8_t)verbs->device.port
+    };
+
+    if (verbs->device.gid_index >= 0) {
+        attr.is_global = 1;
+        attr.grh.dgid = address->gid;
+        attr.grh.sgid_index = (uint8_t)verbs->device.gid_index;
+        attr.grh.hop_limit = 64;
+    }
+    return ibv_create_ah(verbs->memory.pd, &attr);
+}
+
+/* Say to a peer where our end is, if the last datagram has left. */
+static int meet_greet(struct verbs *verbs, int rank)
+{
+    struct verbs_datagrams *datagrams = verbs->datagrams;
+    struct verbs_peer *peer = &verbs->peers[rank];
+    struct verbs_greeting *greeting = &datagrams->slot[MEET_SLOTS].greeting;
+    struct ibv_sge sge = { .addr = (uintptr_t)greeting,
+                           .length = sizeof *greeting,
+                           .lkey = datagrams->mr->lkey };
+    struct ibv_send_wr wr = {
+        .wr_id = MEET_SLOTS, .sg_list = &sge, .num_sge = 1,
+        .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+        .wr.ud = { .ah = peer->way, .remote_qkey = MEET_QKEY,
+                   .remote_qpn = peer->address.datagram_qpn }
+    };
+    struct ibv_send_wr *bad;
+
+    if (datagrams->sending)
+        return 0;
+    *greeting = (struct verbs_greeting){
+        .magic = MEET_MAGIC, .cookie = peer->address.cookie,
+        .lane = (uintptr_t)peer->lane, .lane_key = verbs->lanes_mr->rkey,
+        .qpn = peer->qp->qp_num, .psn = peer->psn, .rank = verbs->args.rank,
+        .ready = peer->ready, .seen = peer->joined
+    };
+    if (ibv_post_send(verbs->datagram, &wr, &bad) != 0)
+        return DTENSOR_ESYS;
+    datagrams->sending = true;
+    peer->next_greeting_ns = dtn_now_ns() + MEET_AGAIN_NS;
+    return 0;
+}
+
+/* A datagram came: is it from who it says, and what does it change? */
+static int meet_hear(struct verbs *verbs, const struct verbs_greeting *said)
+{
+    struct verbs_peer *peer;
+
+    if (said->magic != MEET_MAGIC || said->cookie != verbs->cookie
+        || said->rank < 0 || said->rank >= verbs->args.nranks)
+        return 0;
+    peer = &verbs->peers[said->rank];
+    if (!peer->greeted) {
+        peer->greeting = *said;
+        peer->greeted = true;
+    }
+    if (said->qpn != peer->greeting.qpn)
+        return 0;                 /* of an earlier life                        */
+    if (peer->ready && said->ready)
+        peer->joined = true;
+    if (peer->ready && !said->seen)
+        return meet_greet(verbs, said->rank);
+    return 0;
+}
+
+int verbs_meet_progress(struct verbs *verbs)
+{
+    struct ibv_wc wc;
+    int n, rc = 0;
+
+    while (rc == 0 && (n = ibv_poll_cq(verbs->datagram_cq, 1, &wc)) != 0) {
+        if (n < 0 || wc.status != IBV_WC_SUCCESS)
+            return DTENSOR_ESYS;
+        if (wc.wr_id == MEET_SLOTS) {
+            verbs->datagrams->sending = false;
+            continue;
+        }
+        if (wc.byte_len == sizeof verbs->datagrams->slot[0])
+            rc = meet_hear(verbs,
+                           &verbs->datagrams->slot[wc.wr_id].greeting);
+        if (meet_listen(verbs, (int)wc.wr_id) != 0)
+            rc = DTENSOR_ESYS;
+    }
+    return rc;
+}
+
+int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
+{
+    struct verbs_peer *peer = &verbs->peers[rank];
+    int rc;
+
+    if (!peer->qp) {
+        rc = verbs_queue_create(verbs, rank, err);
+        if (rc != 0)
+            return rc;
+    }
+    if (!peer->way) {
+        peer->way = meet_way(verbs, &peer->address);
+        if (!peer->way)
+            return dtn_fail_sys(err, errno, "verbs: %s knows no way to rank "
+                                "%d: %m", verbs->device.name, rank);
+    }
+    if (verbs_meet_progress(verbs) != 0)
+        return dtn_fail(err, DTENSOR_ESYS, "verbs: the datagram queue of %s "
+                        "failed", verbs->device.name);
+    if (peer->greeted && !peer->ready) {
+        rc = verbs_queue_join(verbs, rank, err);
+        if (rc != 0)
+            return rc;
+        peer->next_greeting_ns = 0;
+    }
+    if (peer->joined)
+        return 0;
+    if (dtn_now_ns() >= peer->next_greeting_ns
+        && meet_greet(verbs, rank) != 0)
+        return dtn_fail(err, DTENSOR_ESYS, "verbs: cannot send a datagram to "
+                        "rank %d", rank);
+    return DTENSOR_EAGAIN;
+}

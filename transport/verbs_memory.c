@@ -1,0 +1,142 @@
+/* verbs_memory.c - memory regions, registered once
+ *
+ * Registering pins pages and costs some 16 us and more; finding a region that
+ * is there costs a comparison.  So arena memory is registered when it is first
+ * named, rounded to 64 KiB, and stays: a tensor that is redistributed a
+ * thousand times is registered once.  The arena keeps its pages while a device
+ * knows them.  At most 1024 regions; the one used longest ago goes first.
+ */
+#include "transport/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REGIONS_MAX = 1024 };
+
+static bool region_holds(const struct verbs_region *region,
+                         const unsigned char *mem, size_t size)
+{
+    return mem >= region->start
+        && (size_t)(mem - region->start) <= region->size
+        && size <= region->size - (size_t)(mem - region->start);
+}
+
+/* The first region that starts behind `mem`. */
+static int region_after(const struct verbs_memory *memory,
+                        const unsigned char *mem)
+{
+    int low = 0, high = memory->n;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+
+        if (memory->regions[middle].start <= mem)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct verbs_region *memory_find(struct verbs_memory *memory,
+                                        const unsigned char *mem, size_t size)
+{
+    for (int i = region_after(memory, mem) - 1; i >= 0; i--)
+        if (region_holds(&memory->regions[i], mem, size))
+            return &memory->regions[i];
+    return NULL;
+}
+
+static void memory_drop(struct verbs_memory *memory, int i)
+{
+    ibv_dereg_mr(memory->regions[i].mr);
+    memory->n--;
+    memmove(&memory->regions[i], &memory->regions[i + 1],
+            (size_t)(memory->n - i) * sizeof memory->regions[0]);
+}
+
+static void memory_drop_oldest(struct verbs_memory *memory)
+{
+    int oldest = -1;
+
+    for (int i = 0; i < memory->n; i++)
+        if (memory->regions[i].used != UINT64_MAX
+            && (oldest < 0
+                || memory->regions[i].used < memory->regions[oldest].used))
+            oldest = i;
+    if (oldest >= 0)
+        memory_drop(memory, oldest);
+}
+
+/* Room for one more. */
+static bool memory_grow(struct verbs_memory *memory)
+{
+    int capacity = memory->capacity ? 2 * memory->capacity : 16;
+    struct verbs_region *regions;
+
+    if (memory->n >= REGIONS_MAX)
+        memory_drop_oldest(memory);
+    if (memory->n < memory->capacity)
+        return true;
+    regions = realloc(memory->regions, (size_t)capacity * sizeof *regions);
+    if (!regions)
+        return false;
+    memory->regions = regions;
+    memory->capacity = capacity;
+    return true;
+}
+
+static struct verbs_region *memory_add(struct verbs_memory *memory,
+                                       const unsigned char *mem, size_t size)
+{
+    struct dtn_arena *arena = memory->arena;
+    struct verbs_region region = {
+        .start = arena->base + (mem - arena->base), .size = size ? size : 1
+    };
+    int i;
+
+    if (!memory_grow(memory)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    region.mr = ibv_reg_mr(memory->pd, region.start, region.size,
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (!region.mr)
+        return NULL;
+    memory->registered++;
+    i = region_after(memory, region.start);
+    memmove(&memory->regions[i + 1], &memory->regions[i],
+            (size_t)(memory->n - i) * sizeof region);
+    memory->regions[i] = region;
+    memory->n++;
+    return &memory->regions[i];
+}
+
+struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
+                                      const void *mem, size_t size)
+{
+    struct verbs_region *region;
+
+    if (!dtn_arena_contains(memory->arena, mem, size)) {
+        errno = EFAULT;
+        return NULL;
+    }
+    region = memory_find(memory, mem, size);
+    if (region)
+        memory->hits++;
+    else
+        region = memory_add(memory, mem, size);
+    if (region && region->used != UINT64_MAX)
+        region->used = ++memory->clock;
+    return region;
+}
+
+void verbs_memory_fini(struct verbs_memory *memory)
+{
+    while (memory->n > 0)
+        memory_drop(memory, memory->n - 1);
+    free(memory->regions);
+    memory->regions = NULL;
+    memory->capacity = 0;
+}

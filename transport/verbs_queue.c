@@ -1,0 +1,198 @@
+/* verbs_queue.c - queue pairs, posting, completions
+ *
+ * A reliable connection carries out writes in the order they were posted, so
+ * a signal may be posted right behind the bytes it announces.  Only every
+ * 16th request, and the last of each put, asks for a completion: a completion
+ * says that all before it are done too, which frees their places in the queue
+ * of 128 and, for puts, their sources.
+ */
+#include "transport/verbs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+static int conf_or(int value, int otherwise)
+{
+    return value < 0 ? otherwise : value;
+}
+
+/* The device tells only by making one how much may be inline. */
+static struct ibv_qp *queue_make(struct verbs *verbs)
+{
+    struct ibv_qp_init_attr init = {
+        .qp_type = IBV_QPT_RC, .send_cq = verbs->cq, .recv_cq = verbs->cq,
+        .cap = { .max_send_wr = VERBS_DEPTH, .max_send_sge = 1,
+                 .max_recv_wr = 1, .max_recv_sge = 1,
+                 .max_inline_data = sizeof(struct dtn_signal) }
+    };
+    struct ibv_qp *qp = ibv_create_qp(verbs->memory.pd, &init);
+
+    if (qp)
+        verbs->device.max_inline = (int)init.cap.max_inline_data;
+    return qp;
+}
+
+int verbs_queue_create(struct verbs *verbs, int rank, struct dtensor_error *err)
+{
+    struct verbs_peer *peer = &verbs->peers[rank];
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
+        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE
+    };
+    struct ibv_qp *qp = queue_make(verbs);
+
+    if (!qp)
+        return dtn_fail_sys(err, errno, "verbs: no queue pair for rank %d on "
+                            "%s: %m (see ulimit -l, and max_qp in ibv_devinfo "
+                            "-v)", rank, verbs->device.name);
+    if (getrandom(&peer->psn, sizeof peer->psn, 0) < 0
+        || (errno = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX
+                                  | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) != 0) {
+        ibv_destroy_qp(qp);
+        return dtn_fail_sys(err, errno, "verbs: queue pair for rank %d: %m",
+                            rank);
+    }
+    peer->psn &= 0xffffff;        /* random, so that it cannot be guessed      */
+    peer->qp = qp;
+    return 0;
+}
+
+static void queue_path(const struct verbs *verbs, const struct verbs_peer *peer,
+                       struct ibv_ah_attr *attr)
+{
+    const struct dtn_transport_conf *conf = verbs->args.conf;
+
+    memset(attr, 0, sizeof *attr);
+    attr->dlid = peer->address.lid;
+    attr->sl = (uint8_t)conf_or(conf->service_level, 0);
+    attr->port_num = (uint8_t)verbs->device.port;
+    if (verbs->device.gid_index < 0)
+        return;
+    attr->is_global = 1;
+    attr->grh.dgid = peer->address.gid;
+    attr->grh.sgid_index = (uint8_t)verbs->device.gid_index;
+    attr->grh.hop_limit = 64;
+    attr->grh.traffic_class = (uint8_t)conf_or(conf->traffic_class, 0);
+}
+
+/* The smaller of both ends' active MTU, and of the file's. */
+static enum ibv_mtu queue_mtu(const struct verbs *verbs,
+                              const struct verbs_peer *peer)
+{
+    enum ibv_mtu mtu = verbs->device.mtu, want = IBV_MTU_4096;
+
+    for (int bytes = 2048; bytes >= 256; bytes /= 2)
+        if (verbs->args.conf->mtu > 0 && verbs->args.conf->mtu <= bytes)
+            want--;
+    if (peer->address.mtu < (unsigned)mtu)
+        mtu = (enum ibv_mtu)peer->address.mtu;
+    return want < mtu ? want : mtu;
+}
+
+int verbs_queue_join(struct verbs *verbs, int rank, struct dtensor_error *err)
+{
+    const struct dtn_transport_conf *conf = verbs->args.conf;
+    struct verbs_peer *peer = &verbs->peers[rank];
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR, .path_mtu = queue_mtu(verbs, peer),
+        .dest_qp_num = peer->greeting.qpn, .rq_psn = peer->greeting.psn,
+        .min_rnr_timer = 1
+    };
+    char here[64], there[64];
+    int rc;
+
+    queue_path(verbs, peer, &attr.ah_attr);
+    rc = ibv_modify_qp(peer->qp, &attr, IBV_QP_STATE | IBV_QP_AV
+                       | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                       | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS, .sq_psn = peer->psn,
+        .timeout = (uint8_t)conf_or(conf->timeout, 14),
+        .retry_cnt = (uint8_t)conf_or(conf->retry_count, 6),
+        .rnr_retry = (uint8_t)conf_or(conf->rnr_retry, 6)
+    };
+    if (rc == 0)
+        rc = ibv_modify_qp(peer->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT
+                           | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY
+                           | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    if (rc != 0)
+        return dtn_fail_sys(err, rc, "verbs: no path from %s (GID %s) to rank "
+                            "%d's %s (GID %s): %m (are both on one fabric? "
+                            "see gid_index)", verbs->device.name,
+                            verbs_gid_text(&verbs->device.gid, here,
+                                           sizeof here), rank,
+                            peer->address.device,
+                            verbs_gid_text(&peer->address.gid, there,
+                                           sizeof there));
+    peer->in_order = ibv_query_qp_data_in_order(peer->qp, IBV_WR_RDMA_WRITE, 0);
+    peer->ready = true;
+    return 0;
+}
+
+/* --------------------------------------------------------------- posting --- */
+
+int verbs_post(struct verbs *verbs, struct verbs_peer *peer, uint64_t to,
+               uint32_t key, const void *from, size_t size,
+               const struct ibv_mr *mr)
+{
+    struct ibv_sge sge = { .addr = (uintptr_t)from, .length = (uint32_t)size,
+                           .lkey = mr ? mr->lkey : 0 };
+    struct ibv_send_wr wr = {
+        .wr_id = (uint64_t)(peer - verbs->peers), .sg_list = &sge,
+        .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = { .remote_addr = to, .rkey = key }
+    };
+    struct ibv_send_wr *bad;
+
+    if (peer->error)
+        return DTENSOR_EPEER;
+    if (peer->posted - peer->completed >= VERBS_DEPTH - 1) {
+        verbs_poll(verbs);
+        if (peer->posted - peer->completed >= VERBS_DEPTH - 1)
+            return DTENSOR_EAGAIN;
+    }
+    if (!mr)
+        wr.send_flags |= IBV_SEND_INLINE;
+    if (mr || (peer->posted + 1) % VERBS_SIGNALLED_EVERY == 0)
+        wr.send_flags |= IBV_SEND_SIGNALED;
+    if (wr.send_flags & IBV_SEND_SIGNALED)
+        wr.wr_id |= (peer->posted + 1) << 32;
+    if (ibv_post_send(peer->qp, &wr, &bad) != 0)
+        return DTENSOR_ESYS;
+    peer->posted++;
+    return 0;
+}
+
+int verbs_post_mark(struct verbs *verbs, struct verbs_peer *peer)
+{
+    return verbs_post(verbs, peer, peer->greeting.lane,
+                      peer->greeting.lane_key, verbs->stage, 0,
+                      verbs->stage_mr);
+}
+
+/* The high half of a request's id is the low half of its number. */
+static void queue_completed(struct verbs_peer *peer, uint64_t id)
+{
+    uint32_t ahead = (uint32_t)(id >> 32) - (uint32_t)peer->completed;
+
+    peer->completed += ahead;
+}
+
+int verbs_poll(struct verbs *verbs)
+{
+    struct ibv_wc wc[16];
+    int n = ibv_poll_cq(verbs->cq, DTN_COUNT(wc), wc);
+
+    for (int i = 0; i < n; i++) {
+        struct verbs_peer *peer = &verbs->peers[(uint32_t)wc[i].wr_id];
+
+        if (wc[i].status == IBV_WC_SUCCESS) {
+            queue_completed(peer, wc[i].wr_id);
+        } else if (!peer->error) {
+            peer->error = wc[i].status;       /* the first: flushes follow     */
+            peer->vendor_error = wc[i].vendor_err;
+        }
+    }
+    return n < 0 ? DTENSOR_ESYS : 0;
+}
