@@ -13,6 +13,7 @@
 # before, the slowest rank.  Rounds are interleaved, so that all see the same
 # machine; the figure is the median over rounds of the medians, and the ratio
 # that of ours to the peer in the same round, again the median.
+# shellcheck disable=SC2086 # sizes and options are words
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:-$src/build}" && pwd) || exit 1
@@ -57,8 +58,8 @@ ours() {
 ompi() {
     local n=$1 bind="--bind-to core" sizes=$3
     [ -n "$2" ] || bind="--oversubscribe --bind-to none"
-    timeout 100 mpirun.openmpi -np "$n" $bind --mca btl self,vader --mca pml ob1 \
-        "$dir/ompi" "$iters" $sizes
+    timeout 100 mpirun.openmpi -np "$n" $bind --mca btl self,vader \
+        --mca pml ob1 "$dir/ompi" "$iters" $sizes
 }
 
 ucx() {

@@ -66,7 +66,7 @@ static int work(int stops)
     return rc == 0 ? turn() : rc;
 }
 
-/* ----------------------------------------------------------- wrong calls --- */
+/* ---------------------------------------------------------- wrong calls --- */
 
 static int spec(const char *mesh, const char *placements, int ndim,
                 const int64_t shape[])

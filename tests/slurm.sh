@@ -111,6 +111,42 @@ not set)" head -1 batch.out
 3 4 1 n1 Slurm step #" grep 'Slurm step' batch.out
 }
 
+# Two nodes of two ranks that move data.  The nodes are all this machine, and
+# their names resolve to nothing: the file gives them addresses.
+jobs() {
+    local out code bench=$top_builddir/dtensor-bench
+    local two=(-N2 -w "n0,n1" --ntasks-per-node=2)
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "a"]' 'hosts = n[0-1]' \
+        'addresses = 127.0.0.[2-3]' 'ranks = 2' '[transport]' \
+        'connect_timeout = 20s' >real.ini
+    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q "${two[@]}" "$bench" \
+        allreduce redistribute -b 8 -e 64K -f 64 -n 5 2>err.out)
+    code=$?
+    is "srun dtensor-bench, two nodes of two: exit 0, no complaint" \
+        "$code $(cat err.out)" "0 "
+    is "every result is right" "$(grep -c '^# wrong results 0 ' <<<"$out")" 1
+    is "over tcp between the nodes and shm inside" \
+        "$(grep -o 'shm+net' <<<"$out" | sort -u)" "shm+net"
+    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q "${two[@]}" \
+        --kill-on-bad-exit=1 bash -c '
+        [ $SLURM_PROCID != 2 ] || export DTN_FAULT=kill_signal=40
+        exec "$0" --loop 1000000 allreduce -b 8 -e 8' "$bench" 2>&1)
+    code=$?
+    is "rank 2 is killed at work: srun exits with 137" "$code" 137
+    grep -q 'rank 2 on n1 died or left' <<<"$out"
+    ok $? "and the others say who died"
+    out=$(DTN_CLUSTER=real.ini timeout 60 srun -Q "${two[@]}" "$bench" \
+        --nope 2>/dev/null)
+    is "the program's exit code is srun's" $? 2
+    out=$(timeout 60 srun -Q "${two[@]}" "$bench" allreduce 2>&1)
+    code=$?
+    is "without a file, node names that do not resolve: exit 3" "$code" 3
+    refused "and the words say what to do" "dtensor-bench: boot: cannot look \
+up \"n0\", the address of host n0: WHY (see /etc/hosts, or give IP addresses as \
+[nodes] addresses in a cluster file, named by DTN_CLUSTER)" \
+        sed 's/n0: [A-Z][a-z ]* (/n0: WHY (/' <<<"$out"
+}
+
 many() {
     srun -N128 --ntasks-per-node=8 "$who" 2>&1 | sort -n >big.out
     is "1024 tasks on 128 nodes: everyone is somebody else" \
@@ -157,7 +193,7 @@ with_slurm() {
     fi
 }
 
-with_slurm 4 steps files shells
+with_slurm 4 steps files shells jobs
 [ -z "$big" ] || with_slurm 128 many
 is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
 done_testing

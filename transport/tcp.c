@@ -18,19 +18,15 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TCP_MAGIC UINT64_C(0x6474656e74637031)    /* "dtentcp1" */
 #define TCP_HELLO_NS INT64_C(2000000000)
-#define TCP_LINGER_NS INT64_C(1000000000)
 #define TCP_NAME_MAX (INET6_ADDRSTRLEN + 8)
 
 /* The first bytes on a connection, both ways. */
@@ -145,36 +141,6 @@ static int whole_seconds(int64_t ns)
          ? 32767 : (int)(ns / 1000000000);
 }
 
-/* Is there something that this living peer's system has not taken yet? */
-static bool tcp_unsent(struct tcp *tcp, struct tcp_peer *p)
-{
-    int left = 0;
-
-    if (!p || p->state != TCP_UP)
-        return false;
-    if (tcp_stream_push(tcp, p) == DTENSOR_EAGAIN)
-        return true;
-    /* The end of the stream makes the peer close, and so acknowledge now. */
-    return p->state == TCP_UP && shutdown(p->fd, SHUT_WR) == 0 &&
-           ioctl(p->fd, SIOCOUTQ, &left) == 0 && left > 0;
-}
-
-/* See the last words off.  A closed socket answers whatever still comes from
- * the peer, a CREDIT for one, with a reset, and then forgets what it has not
- * sent.  Most often there is nothing left and no time is spent.
- */
-static void tcp_linger(struct tcp *tcp)
-{
-    static const struct timespec tick = { 0, 100000 };
-    int64_t end = dtn_now_ns() + TCP_LINGER_NS;
-
-    for (int r = 0; r < tcp->nranks; r++)
-        while (tcp_unsent(tcp, tcp->peers[r]) && dtn_now_ns() < end) {
-            tcp_progress(&tcp->base);
-            nanosleep(&tick, NULL);
-        }
-}
-
 /* Whoever knocks from now on is refused, and knows. */
 static void tcp_deafen(struct tcp *tcp)
 {
@@ -190,7 +156,7 @@ static void tcp_close(struct dtn_transport *tp)
 {
     struct tcp *tcp = tcp_of(tp);
 
-    tcp_linger(tcp);
+    tcp_stream_linger(tcp);
     tcp_deafen(tcp);
     for (int r = 0; r < tcp->nranks; r++) {
         if (tcp->peers[r])
@@ -476,59 +442,6 @@ static int tcp_connect(struct dtn_transport *tp, int peer,
     if (rc == 0)
         tcp_probe_close(p);
     return rc;
-}
-
-/* --------------------------------------------------------------- memory --- */
-
-/* A free slot of the table, or -1. */
-static int region_slot(struct tcp *tcp)
-{
-    struct tcp_region *grown;
-    int n = tcp->nregions, more = n > 0 ? 2 * n : 16;
-
-    if (tcp->first_free >= 0)
-        return tcp->first_free;
-    grown = realloc(tcp->regions, (size_t)more * sizeof *grown);
-    if (!grown)
-        return -1;
-    for (int i = n; i < more; i++)
-        grown[i] = (struct tcp_region){
-            .next_free = i + 1 < more ? i + 1 : -1
-        };
-    tcp->regions = grown;
-    tcp->nregions = more;
-    tcp->first_free = n;
-    return n;
-}
-
-static int tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
-                   struct dtn_remote *remote)
-{
-    struct tcp *tcp = tcp_of(tp);
-    int slot = region_slot(tcp);
-    struct tcp_region *region;
-
-    if (slot < 0)
-        return DTENSOR_ENOMEM;
-    region = &tcp->regions[slot];
-    tcp->first_free = region->next_free;
-    region->mem = mem;
-    region->size = size;
-    region->uses++;
-    remote->addr = (uintptr_t)mem;
-    remote->key = (uint64_t)region->uses << 32 | (uint32_t)slot;
-    return 0;
-}
-
-static void tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote)
-{
-    struct tcp *tcp = tcp_of(tp);
-    int slot = (int)(remote.key & UINT32_MAX);
-    struct tcp_region *region = &tcp->regions[slot];
-
-    region->uses++;
-    region->next_free = tcp->first_free;
-    tcp->first_free = slot;
 }
 
 static void *tcp_map(struct dtn_transport *tp, int peer,

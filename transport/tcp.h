@@ -1,5 +1,5 @@
-/* tcp.h - what tcp.c (connections), tcp_probe.c (of which there is none yet)
- * and tcp_stream.c (frames) share
+/* tcp.h - what tcp.c (connections), tcp_probe.c (of which there is none yet),
+ * tcp_region.c (memory) and tcp_stream.c (frames) share
  */
 #ifndef DTN_TCP_H
 #define DTN_TCP_H
@@ -143,6 +143,9 @@ void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p);
 /* Send what waits in out[]: 0, EAGAIN or EPEER. */
 int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p);
 
+/* Wait, at most a second, until living peers have what was sent to them. */
+void tcp_stream_linger(struct tcp *tcp);
+
 /* Best effort.  To a peer that was greeted and has not answered as well. */
 void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
                       int code);
@@ -151,6 +154,9 @@ void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
 int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
             const void *src, size_t size, size_t *done);
 int tcp_flush(struct dtn_transport *tp, int peer);
+int tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
+            struct dtn_remote *remote);
+void tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote);
 bool tcp_room(struct dtn_transport *tp, int peer);
 int tcp_signal(struct dtn_transport *tp, int peer,
                const struct dtn_signal *signal);

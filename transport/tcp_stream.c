@@ -16,15 +16,20 @@
 #include "transport/tcp.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CREDIT_OWED (DTN_QUEUE_DEPTH / 2)
 #define CREDIT_IDLE_TURNS 64      /* turns of progress() with nothing to do   */
 #define RECEIVE_TURNS 16          /* reads from one peer before the next      */
 #define EVENTS 64
+#define LINGER_NS INT64_C(1000000000)
 
 static struct tcp *tcp_of(struct dtn_transport *tp)
 {
@@ -518,4 +523,36 @@ int tcp_progress(struct dtn_transport *tp)
         stream_credit_all(tcp);
     }
     return n < 0 && errno != EINTR ? DTENSOR_ESYS : 0;
+}
+
+/* -------------------------------------------------------------- closing --- */
+
+/* Is there something that this living peer's system has not taken yet? */
+static bool stream_unsent(struct tcp *tcp, struct tcp_peer *p)
+{
+    int left = 0;
+
+    if (!p || p->state != TCP_UP)
+        return false;
+    if (tcp_stream_push(tcp, p) == DTENSOR_EAGAIN)
+        return true;
+    /* The end of the stream makes the peer close, and so acknowledge now. */
+    return p->state == TCP_UP && shutdown(p->fd, SHUT_WR) == 0 &&
+           ioctl(p->fd, SIOCOUTQ, &left) == 0 && left > 0;
+}
+
+/* See the last words off.  A closed socket answers whatever still comes from
+ * the peer, a CREDIT for one, with a reset, and then forgets what it has not
+ * sent.  Most often there is nothing left and no time is spent.
+ */
+void tcp_stream_linger(struct tcp *tcp)
+{
+    static const struct timespec tick = { 0, 100000 };
+    int64_t end = dtn_now_ns() + LINGER_NS;
+
+    for (int r = 0; r < tcp->nranks; r++)
+        while (stream_unsent(tcp, tcp->peers[r]) && dtn_now_ns() < end) {
+            tcp_progress(&tcp->base);
+            nanosleep(&tick, NULL);
+        }
 }

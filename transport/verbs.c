@@ -57,12 +57,20 @@ static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
     return 0;
 }
 
-/* Room for every completion that can be on its way: none is ever lost. */
+/* Room for every completion that can be on its way: none is ever lost.  Where
+ * the device has less, posting waits; then each request must tell of itself,
+ * lest the silent ones of many queues fill the room.
+ */
 static int verbs_open_cq(struct verbs *verbs, struct dtensor_error *err)
 {
-    int want = verbs->args.nranks * VERBS_DEPTH;
-    int cqe = want < verbs->device.max_cqe ? want : verbs->device.max_cqe;
+    int64_t queues = (int64_t)verbs->args.nranks
+                   * verbs_queues_wanted(verbs->args.conf);
+    int64_t want = queues * VERBS_DEPTH;
+    int cqe = want < verbs->device.max_cqe ? (int)want : verbs->device.max_cqe;
 
+    verbs->cqe = cqe;
+    verbs->signalled_every = queues * 2 * VERBS_SIGNALLED_EVERY > cqe ? 1
+                           : VERBS_SIGNALLED_EVERY;
     verbs->cq = ibv_create_cq(verbs->device.context, cqe, NULL, NULL, 0);
     if (!verbs->cq)
         return dtn_fail_sys(err, errno, "verbs: no completion queue of %d on "

@@ -207,6 +207,9 @@ struct verbs {
     struct verbs_device device;
     struct verbs_memory memory;
     struct ibv_cq *cq;
+    int cqe;                      /* completions it holds                      */
+    int outstanding;              /* requests that may yet complete            */
+    unsigned signalled_every;     /* so many ask for a completion              */
     struct ibv_qp *datagram;
     struct ibv_cq *datagram_cq;
     struct verbs_datagrams *datagrams;
@@ -239,6 +242,9 @@ int verbs_meet_open(struct verbs *verbs, struct dtensor_error *err);
 void verbs_meet_close(struct verbs *verbs);
 int verbs_meet(struct verbs *verbs, int peer, struct dtensor_error *err);
 int verbs_meet_progress(struct verbs *verbs);
+
+/* Queue pairs to each peer. */
+int verbs_queues_wanted(const struct dtn_transport_conf *conf);
 
 /* Make our ends of the queue pairs for a peer; join them to what it greeted
  * with.

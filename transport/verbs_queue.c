@@ -61,13 +61,19 @@ static int queue_create(struct verbs *verbs, int rank,
     return 0;
 }
 
+int verbs_queues_wanted(const struct dtn_transport_conf *conf)
+{
+    int want = conf->qp_per_peer;
+
+    return want < 1 ? 1 : want < VERBS_QUEUES_MAX ? want : VERBS_QUEUES_MAX;
+}
+
 int verbs_queues_create(struct verbs *verbs, int rank,
                         struct dtensor_error *err)
 {
     struct verbs_peer *peer = &verbs->peers[rank];
-    int want = verbs->args.conf->qp_per_peer, rc = 0;
+    int want = verbs_queues_wanted(verbs->args.conf), rc = 0;
 
-    want = want < 1 ? 1 : want < VERBS_QUEUES_MAX ? want : VERBS_QUEUES_MAX;
     while (peer->nqueues < want && rc == 0) {
         rc = queue_create(verbs, rank, &peer->queue[peer->nqueues], err);
         peer->nqueues += rc == 0;
@@ -167,9 +173,16 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
 
 int verbs_room(struct verbs *verbs, struct verbs_queue *queue)
 {
+    int room;
+
     if (queue->posted - queue->completed > VERBS_DEPTH / 2)
         verbs_poll(verbs);
-    return VERBS_DEPTH - (int)(queue->posted - queue->completed);
+    room = VERBS_DEPTH - (int)(queue->posted - queue->completed);
+    if (verbs->cqe - verbs->outstanding < room) {
+        verbs_poll(verbs);        /* never more than the CQ could report       */
+        room = verbs->cqe - verbs->outstanding;
+    }
+    return room;
 }
 
 /* A request's id says which queue it is of, and its number's low half. */
@@ -195,11 +208,12 @@ int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
 
     if (!mr)
         wr.send_flags |= IBV_SEND_INLINE;
-    if (mr || (queue->posted + 1) % VERBS_SIGNALLED_EVERY == 0)
+    if (mr || (queue->posted + 1) % verbs->signalled_every == 0)
         wr.send_flags |= IBV_SEND_SIGNALED;
     if (ibv_post_send(queue->qp, &wr, &bad) != 0)
         return DTENSOR_ESYS;
     queue->posted++;
+    verbs->outstanding++;
     return 0;
 }
 
@@ -207,14 +221,16 @@ int verbs_poll(struct verbs *verbs)
 {
     struct ibv_wc wc[16];
     int n = ibv_poll_cq(verbs->cq, DTN_COUNT(wc), wc);
+    uint32_t ahead;
 
     for (int i = 0; i < n; i++) {
         struct verbs_peer *peer = &verbs->peers[wc[i].wr_id >> 8 & 0xffffff];
         struct verbs_queue *queue = &peer->queue[wc[i].wr_id & 0xff];
 
         if (wc[i].status == IBV_WC_SUCCESS) {
-            queue->completed += (uint32_t)(wc[i].wr_id >> 32)
-                              - (uint32_t)queue->completed;
+            ahead = (uint32_t)(wc[i].wr_id >> 32) - (uint32_t)queue->completed;
+            queue->completed += ahead;
+            verbs->outstanding -= (int)ahead;
         } else if (!peer->error) {
             peer->error = wc[i].status;       /* the first: flushes follow     */
             peer->vendor_error = wc[i].vendor_err;

@@ -75,9 +75,10 @@ static int socket_resolve(const struct dtn_boot *boot, int rank,
     rc = getaddrinfo(host->address, port, &hints, &list);
     if (rc != 0)
         return dtn_fail(err, DTENSOR_ESYS, "boot: cannot look up \"%s\", the "
-                        "address of host %s: %s (see /etc/hosts, or give its "
-                        "IP address in the cluster file)", host->address,
-                        host->name, gai_strerror(rc));
+                        "address of host %s: %s (see /etc/hosts, or give IP "
+                        "addresses as [nodes] addresses in a cluster file, "
+                        "named by DTN_CLUSTER)", host->address, host->name,
+                        gai_strerror(rc));
     addrs->n = 0;
     for (a = list; a && addrs->n < BOOT_MAX_ADDRS; a = a->ai_next) {
         struct boot_addr *to = &addrs->addr[addrs->n];

@@ -27,7 +27,7 @@ nodes() {
 nodes 'hca = mlx5_9'
 refused "no device of the name in hca" 'mlx5_9.*\(.*\)' env
 nodes 'hca = rxe0:2'
-refused "no such port" 'rxe0.* port 2.*\(.*\)' env
+refused "no such port" 'port rxe0:2.*\(.*\)' env
 nodes 'gid_index = 7'
 refused "nothing at the GID index" 'GID.*7.*\(.*\)' env
 cluster plain.ini 2

@@ -1,0 +1,60 @@
+/* tcp_region.c - memory that peers may write
+ *
+ * A table of ranges.  A peer names one by its index and the number of times
+ * that place of the table was used, so an old name - index 3, second use -
+ * reaches nothing once the range was given back and index 3 serves another.
+ */
+#include "transport/tcp.h"
+
+#include <stdlib.h>
+
+/* A free slot of the table, or -1. */
+static int region_slot(struct tcp *tcp)
+{
+    struct tcp_region *grown;
+    int n = tcp->nregions, more = n > 0 ? 2 * n : 16;
+
+    if (tcp->first_free >= 0)
+        return tcp->first_free;
+    grown = realloc(tcp->regions, (size_t)more * sizeof *grown);
+    if (!grown)
+        return -1;
+    for (int i = n; i < more; i++)
+        grown[i] = (struct tcp_region){
+            .next_free = i + 1 < more ? i + 1 : -1
+        };
+    tcp->regions = grown;
+    tcp->nregions = more;
+    tcp->first_free = n;
+    return n;
+}
+
+int tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
+                   struct dtn_remote *remote)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+    int slot = region_slot(tcp);
+    struct tcp_region *region;
+
+    if (slot < 0)
+        return DTENSOR_ENOMEM;
+    region = &tcp->regions[slot];
+    tcp->first_free = region->next_free;
+    region->mem = mem;
+    region->size = size;
+    region->uses++;
+    remote->addr = (uintptr_t)mem;
+    remote->key = (uint64_t)region->uses << 32 | (uint32_t)slot;
+    return 0;
+}
+
+void tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+    int slot = (int)(remote.key & UINT32_MAX);
+    struct tcp_region *region = &tcp->regions[slot];
+
+    region->uses++;
+    region->next_free = tcp->first_free;
+    tcp->first_free = slot;
+}
