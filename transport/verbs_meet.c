@@ -235,6 +235,8 @@ int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
     }
     if (!peer->way) {
         peer->way = meet_way(verbs, &peer->address);
+        if (!peer->way && errno == ETIMEDOUT)
+            return DTENSOR_EAGAIN;   /* its address was not resolved in 1 s  */
         if (!peer->way)
             return dtn_fail_sys(err, errno, "verbs: %s knows no way to rank "
                                 "%d: %m", verbs->device.name, rank);

@@ -6,9 +6,12 @@
 # status go to $OUT/job.out.N and $OUT/job.rc.N.  $OUT is the host's own.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 if [ "${1-}" != inside ]; then
+    # mount(8) is set-uid root; but what root owns on the host may be nobody's
+    # here.  Started by the loader it stays root.
+    mount() { /lib64/ld-linux-x86-64.so.2 "$(type -P mount)" "$@"; }
     mount -t tmpfs tmpfs /mnt
     mkdir /mnt/upper /mnt/work /mnt/root
-    mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work \
+    mount -t overlay -o nosuid,lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work \
         overlay /mnt/root
     cd /mnt/root || exit
     mount -t proc proc proc

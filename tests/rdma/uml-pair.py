@@ -39,6 +39,19 @@ def start(kernel, folder, number, cable):
                                 stderr=console, start_new_session=True)
 
 
+def swallow(end):
+    """Take what still comes for a guest that has ended.
+
+    Its end of the cable stays open, too: a guest that finds the other end
+    closed or full does nothing else any more than try again.
+    """
+    try:
+        while True:
+            end.recv(16384, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        pass
+
+
 def main():
     kernel, folder, seconds = sys.argv[1:4]
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -46,13 +59,13 @@ def main():
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             end.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
     guests = {n: start(kernel, folder, n, ends[n - 1]) for n in (1, 2)}
-    for end in ends:
-        end.close()
     give_up = time.monotonic() + float(seconds)
     while any(guest.poll() is None for guest in guests.values()):
         late = time.monotonic() > give_up
         for number, guest in guests.items():
-            if late or os.path.exists(f"{folder}/kill.{number}"):
+            if guest.poll() is not None:
+                swallow(ends[number - 1])
+            elif late or os.path.exists(f"{folder}/kill.{number}"):
                 guest.kill()
         if late:
             return 1
