@@ -77,6 +77,27 @@ static inline pid_t rank_fork(int rank, int n, const char *job,
     _exit(0);
 }
 
+/* A cluster file of n ranks on this host that talk over `wire`; `more` is the
+ * rest of [transport] and what follows, NULL: patience.  The path is good until
+ * the next call, the file until the caller removes it.
+ */
+static inline const char *ranks_file(const char *wire, int n, const char *more)
+{
+    static char path[64];
+    static int files;
+    FILE *file;
+
+    snprintf(path, sizeof path, "ranks-%d-%d.ini", (int)getpid(), ++files);
+    file = fopen(path, "w");
+    if (!file)
+        exit(99);
+    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\n"
+            "hosts = localhost\nranks = %d\n[transport]\nintra_node = %s\n"
+            "%s", n, wire, more ? more : "connect_timeout = 20s\n");
+    fclose(file);
+    return path;
+}
+
 /* Fork n ranks; wait status of each in status[] (may be NULL).  Returns how
  * many did not exit with 0.  After `timeout_s` the rest are killed.
  */

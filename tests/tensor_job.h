@@ -23,23 +23,6 @@ struct job {
         need((call) == 0, "%s: %s", #call, job->err.text);                    \
     } while (0)
 
-/* A cluster file of n ranks here that talk over this wire. */
-static inline const char *cluster_file(const char *wire, int n)
-{
-    static char path[64];
-    FILE *file;
-
-    snprintf(path, sizeof path, "tensor-%d-%d.ini", (int)getpid(), n);
-    file = fopen(path, "w");
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\n"
-            "hosts = localhost\nranks = %d\n[transport]\nintra_node = %s\n"
-            "connect_timeout = 20s\n", n, wire);
-    fclose(file);
-    return path;
-}
-
 static inline void job_open(struct job *job, int rank, int n, const char *path)
 {
     *job = (struct job){ .rank = rank, .n = n };

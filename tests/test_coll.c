@@ -37,27 +37,18 @@ struct world {
 static const char *cluster_file(const struct setup *setup, int n,
                                 const char *extra)
 {
-    static char path[64];
-    static int files;
     static const char *const tuned[] = {
         "allreduce", "allgather", "reduce_scatter", "broadcast", "reduce"
     };
-    FILE *file;
+    char more[400];
+    size_t at = (size_t)snprintf(more, sizeof more, "connect_timeout = 20s\n"
+                                 "%s%s", extra, setup->tuning ? "[tuning]\n"
+                                                              : "");
 
-    snprintf(path, sizeof path, "coll-%d-%d.ini", (int)getpid(), ++files);
-    file = fopen(path, "w");
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\n"
-            "hosts = localhost\nranks = %d\n[transport]\nintra_node = %s\n"
-            "connect_timeout = 20s\n%s", n, setup->wire, extra);
-    if (setup->tuning) {
-        fprintf(file, "[tuning]\n");
-        for (size_t i = 0; i < DTN_COUNT(tuned); i++)
-            fprintf(file, "%s = 0-inf:%s\n", tuned[i], setup->tuning);
-    }
-    fclose(file);
-    return path;
+    for (size_t i = 0; setup->tuning && i < DTN_COUNT(tuned); i++)
+        at += (size_t)snprintf(more + at, sizeof more - at, "%s = 0-inf:%s\n",
+                               tuned[i], setup->tuning);
+    return ranks_file(setup->wire, n, more);
 }
 
 static void world_open(struct world *world, const char *path, bool registered)

@@ -108,22 +108,6 @@ static void rank_job(int rank, int nranks, void *arg)
 
 /* --------------------------------------------------------------- trials --- */
 
-static const char *cluster_file(const char *wire)
-{
-    static char path[64];
-    FILE *file;
-
-    snprintf(path, sizeof path, "faults-%d.ini", (int)getpid());
-    file = fopen(path, "w");
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\nhosts = localhost"
-            "\nranks = %d\n[transport]\nintra_node = %s\nconnect_timeout = "
-            "20s\n", RANKS, wire);
-    fclose(file);
-    return path;
-}
-
 /* Does it say that this rank died, or failed?  Before two ranks are connected
  * nothing can be told between them: then one may only see that the other, who
  * left on account of that rank, does not answer.
@@ -185,7 +169,7 @@ static void show(const struct fault *fault)
 
 static void test_fault(const char *wire, const char *key, int victim)
 {
-    struct fault fault = { key, cluster_file(wire), victim, 1 };
+    struct fault fault = { key, ranks_file(wire, RANKS, NULL), victim, 1 };
     bool struck = true;
     int bad = 0;
 

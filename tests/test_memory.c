@@ -479,18 +479,15 @@ static void test_two(const char *wire)
     struct trial *trials = mmap(NULL, sizeof *trials * TRIES_MAX,
                                 PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char path[64];
+    char patience[64];
+    const char *path;
     long n = 0, bad = 0;
-    FILE *file;
 
-    snprintf(path, sizeof path, "memory-%d.ini", (int)getpid());
-    file = fopen(path, "w");
-    if (!file || trials == MAP_FAILED)
+    if (trials == MAP_FAILED)
         exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\nhosts = localhost"
-            "\nranks = 2\n[transport]\nintra_node = %s\nconnect_timeout = "
-            "%dms\n", wire, PATIENCE_MS);
-    fclose(file);
+    snprintf(patience, sizeof patience, "connect_timeout = %dms\n",
+             PATIENCE_MS);
+    path = ranks_file(wire, 2, patience);
     for (long i = 0; i < PARALLEL; i++) {
         fflush(stdout);
         if (fork() == 0) {

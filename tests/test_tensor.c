@@ -427,7 +427,7 @@ static void run_wire(const char *wire, int most)
         return;
     }
     for (int n = 2; n <= 4 && n <= most; n++) {
-        path = cluster_file(wire, n);
+        path = ranks_file(wire, n, NULL);
         ok(ranks_run(n, 60, creation, (void *)(uintptr_t)path, NULL) == 0,
            "%d ranks: creation over %s", n, wire);
         ok(ranks_run(n, 120, redistribute_wire, (void *)(uintptr_t)path, NULL)

@@ -163,18 +163,9 @@ static void staged(int rank, int n, void *arg)
 
 static void run(const char *wire, int n, rank_main_f *fn, const char *claim)
 {
-    char path[64];
+    const char *path = ranks_file(wire, n, NULL);
     int status[8], bad;
-    FILE *file;
 
-    snprintf(path, sizeof path, "zerocopy-%d.ini", (int)getpid());
-    file = fopen(path, "w");
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\nhosts = localhost"
-            "\nranks = %d\n[transport]\nintra_node = %s\n"
-            "connect_timeout = 20s\n", n, wire);
-    fclose(file);
     setenv("DTN_CLUSTER", path, 1);
     bad = ranks_run(n, 60, fn, NULL, status);
     if (bad && WIFEXITED(status[0]) && WEXITSTATUS(status[0]) == NO_DEVICE)

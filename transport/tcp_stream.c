@@ -411,7 +411,7 @@ static ssize_t stream_read(struct tcp_peer *p, bool *fullp)
         return n;
     *fullp = (size_t)n == p->put_left + iov[1].iov_len;
     to_put = (size_t)n < p->put_left ? (size_t)n : p->put_left;
-    if (to_put > 0)
+    if (to_put > 0)               /* put_to is NULL until a first put */
         p->put_to += to_put;
     p->put_left -= to_put;
     p->stage_end += (size_t)n - to_put;

@@ -179,7 +179,7 @@ static unsigned char *run_at(const struct exec_run *run,
                         ? run->base[span->space]
                         : run->plan->peers[span->rank].mapped[span->space];
 
-    return base + span->offset;
+    return base ? base + span->offset : NULL;     /* a barrier has no bytes */
 }
 
 static int run_mismatch(struct exec_run *run, int rank, uint32_t theirs)

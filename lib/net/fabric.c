@@ -109,6 +109,17 @@ static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
     return rc;
 }
 
+/* Nobody leaves before rank 0 has written: whoever started the ranks may end
+ * the others when one of them exits with a failure, such as "unfit".
+ */
+static int fabric_part(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                       struct dtensor_error *err)
+{
+    const struct dtn_blob nothing = { .size = 0, .fd = -1 };
+
+    return dtn_boot_allgather(ctx->boot, &nothing, all, err);
+}
+
 static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
                        struct dtensor_error *err)
 {
@@ -126,10 +137,14 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
         fabric_usual(facts, (int)world, &usual);
         for (size_t r = 0; r < world; r++)
             unfit += (fabric_marks(&facts[r], &usual) & FABRIC_UNFIT) != 0;
-        if (ctx->self.rank == 0)
+        if (ctx->self.rank == 0) {
             fabric_table_write(ctx->cluster, facts, stream);
-        *unfitp = fabric_wanted(ctx->cluster) ? unfit : 0;
+            fflush(stream);
+        }
+        rc = fabric_part(ctx, all, err);
     }
+    if (rc == 0)
+        *unfitp = fabric_wanted(ctx->cluster) ? unfit : 0;
     free(facts);
     free(all);
     return rc;

@@ -54,13 +54,17 @@ static void launch_kill(const pid_t pid[], int n)
             kill(pid[r], SIGKILL);
 }
 
-/* Exit code for a wait status, with words for a death nobody else explains. */
-static int launch_code(int rank, int status)
+/* Exit code for a wait status, with words for a death nobody else explains;
+ * not for one by our own hand.
+ */
+static int launch_code(int rank, int status, bool ended_by_us)
 {
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    fprintf(stderr, "dtensor-bench: rank %d was killed by signal %d (%s)\n",
-            rank, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (!ended_by_us)
+        fprintf(stderr, "dtensor-bench: rank %d was killed by signal %d "
+                "(%s)\n", rank, WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
     return BENCH_LOST;
 }
 
@@ -85,6 +89,7 @@ static int launch_wait(pid_t pid[], int n)
 {
     int64_t deadline_ns = 0;
     int first = 0, code, status, rank;
+    bool killed = false;
     pid_t ended;
 
     for (int left = n; left > 0;) {
@@ -93,6 +98,7 @@ static int launch_wait(pid_t pid[], int n)
             break;
         if (ended == 0) {
             launch_kill(pid, n);
+            killed = true;
             deadline_ns = 0;
             continue;
         }
@@ -102,7 +108,7 @@ static int launch_wait(pid_t pid[], int n)
             continue;
         pid[rank] = 0;
         left--;
-        code = first ? first : launch_code(rank, status);
+        code = launch_code(rank, status, killed);
         if (code && !first) {
             first = code;
             deadline_ns = session_now_ns() + LAUNCH_GRACE_NS;
