@@ -31,10 +31,15 @@ cluster() {
     export DTN_CLUSTER=$OUT/cluster.$me.ini
 }
 
-# A cluster that never gives a peer up but by op_timeout: to this device 7
-# retries are retries for ever.  On a busy machine a guest may stand still for
-# longer than the half second after which others are taken for dead.
-forgiving() { cluster 'retry_count = 7' 'timeout = 12' 'op_timeout = 20s' "$@"; }
+# A cluster that never gives a peer up but by op_timeout, as 7 retries are for
+# ever on this device.  On a busy machine a guest may stand still for longer
+# than the half second after which others are taken for dead.
+forgiving() { cluster 'retry_count = 7' 'op_timeout = 20s' "timeout = $1" "${@:2}"; }
+
+# What is never lost need not be repeated: patient.  What is, soon, and then in
+# messages of one packet: when packets of a longer one must be repeated this
+# device sometimes repeats them under a wrong opcode, and is refused.
+patient=18 soon=12 one_packet=4096
 
 # start NAME COMMAND...: begin a job       finish: wait for both its ranks
 start() {
@@ -77,7 +82,7 @@ fair() { tc qdisc del dev vec0 root; }
 exact() {
     local test algorithm
     addresses
-    forgiving
+    forgiving $patient
     for test in test_coll test_tensor; do
         start "$test" "$top_builddir/tests/$test" member
         finish
@@ -85,7 +90,7 @@ exact() {
         claim $? "$test: $(sed -n 's/^ok 1 - //p' "$test.1")"
     done
     for algorithm in direct ring tree; do
-        forgiving '[tuning]' "allreduce = 0-inf:$algorithm" \
+        forgiving $patient '[tuning]' "allreduce = 0-inf:$algorithm" \
             "broadcast = 0-inf:$algorithm"
         start "bench-$algorithm" "$bench" all -d all -b 8 -e 1M -f 64 -n 2 -w 1
         finish
@@ -98,7 +103,7 @@ exact() {
 addresses() {
     local gid
     for gid in 0 1; do
-        forgiving
+        forgiving $patient
         start "gid-$gid" "$steady" .5
         finish
         both_good
@@ -109,22 +114,30 @@ addresses() {
 # --------------------------------------------------------------- weather ---
 
 weather() {
-    local sky skies=('loss 1%' 'delay 1ms' 'delay 2ms reorder 20% 50%'
-        'duplicate 5%' 'corrupt 1%'
-        'loss 1% delay 1ms duplicate 1% corrupt 0.5%')
-    forgiving
-    for sky in "${skies[@]}"; do
-        # shellcheck disable=SC2086 # words
-        netem $sky
-        meet
-        start weather "$steady" 2
-        finish
-        fair
-        meet
-        both_good
-        claim $? "netem $sky: connected, and $(field calls) calls are exact \
-(the longest took $(field gap) ms)"
+    local sky
+    forgiving $patient
+    for sky in 'delay 1ms' 'duplicate 5%'; do
+        under "$sky"
     done
+    forgiving $soon
+    for sky in 'loss 1%' 'loss 5%' 'corrupt 1%' 'delay 2ms reorder 20% 50%' \
+        'loss 1% delay 1ms duplicate 1% corrupt 0.5%'; do
+        under "$sky" $one_packet
+    done
+}
+
+# under SKY [MAX-BYTES]
+under() {
+    # shellcheck disable=SC2086 # words
+    netem $1
+    meet
+    start weather "$steady" 2 "${@:2}"
+    finish
+    fair
+    meet
+    both_good && [ "$(field calls)" -ge 20 ]
+    claim $? "netem $1: connected, and $(field calls) calls${2:+ of at most $2 \
+bytes} are exact (the longest took $(field gap) ms)"
 }
 
 # ---------------------------------------------------------------- faults ---
@@ -158,8 +171,7 @@ in_time() {
     done
 }
 
-# silence RETRIES TIMEOUT: nothing that guest 2 sends arrives any more.  Small
-# messages: this device, made to repeat a long one too early, breaks it.  Three
+# silence RETRIES TIMEOUT: nothing that guest 2 sends arrives any more.  Three
 # tries, as a guest on a busy machine may stand still for seconds.
 silence() {
     local want least most try of
@@ -167,7 +179,7 @@ silence() {
     least=$((want * $1 / ($1 + 1) / 2)) most=$((want + want / 4 + slack))
     cluster "retry_count = $1" "timeout = $2"
     for try in 1 2 3; do
-        start "silence-$1-$2-$try" "$steady" 30 4096
+        start "silence-$1-$2-$try" "$steady" 30 $one_packet
         in_mid_run
         [ "$me" = 1 ] || netem loss 100%
         finish
@@ -197,8 +209,8 @@ faults() {
 }
 
 outage() {
-    forgiving
-    start outage "$steady" 3
+    forgiving $soon
+    start outage "$steady" 3 $one_packet
     in_mid_run
     if [ "$me" = 2 ]; then
         netem loss 100%
@@ -211,7 +223,7 @@ outage() {
 }
 
 stopped() {
-    forgiving
+    forgiving $patient
     start stopped "$steady" 4
     in_mid_run
     if [ "$me" = 2 ]; then
@@ -226,7 +238,7 @@ stopped() {
 
 killed() {
     cluster
-    start killed "$steady" 30
+    start killed "$steady" 30 $one_packet
     in_mid_run
     [ "$me" = 1 ] || kill -KILL "$pid"
     finish
@@ -237,7 +249,7 @@ $(field after) ms"
 
 patient() {
     cluster 'retry_count = 7' 'op_timeout = 2s'
-    start patient "$steady" 30
+    start patient "$steady" 30 $one_packet
     in_mid_run
     [ "$me" = 1 ] || netem loss 100%
     finish
@@ -253,7 +265,7 @@ after $(field after) ms"
 
 lost_host() {
     cluster
-    start lost "$steady" 30
+    start lost "$steady" 30 $one_packet
     in_mid_run
     [ "$me" = 2 ] || : >kill.2
     wait "$pid"
@@ -289,11 +301,12 @@ perftest() {
         "${command[@]}" >"$test.2" 2>&1
     else
         for _ in {1..50}; do
-            ! "${command[@]}" 10.77.0.2 >"$test.1" 2>&1 || break
+            ! "${command[@]}" 10.77.0.2 >"$test.1" 2>"$test.err" || break
             sleep .1
         done
         awk -v what="$round $test" -v size="$size" '
             $1 == "#bytes" { gsub(/#bytes|#iterations/, ""); head = $0 }
+            /inf/ { next }                  # it did not trust its clock
             $1 == size { $1 = $2 = ""; print what, size, "B:", $0, "(" head ")" }
         ' "$test.1"
     fi
