@@ -15,7 +15,7 @@
  *     Its last parameter explains: NULL if the code alone is enough.  Out
  *     parameters are written on success only.
  *   - *Collective* calls must be made by every rank named, in the same order.
- *     A rank that differs is caught (EMISMATCH) before any data is written.
+ *     A rank that differs is caught (EMISMATCH) before its data is taken.
  *   - A call that *Blocks* waits for peers, at most [transport] op_timeout.
  *   - After EPEER, ETIME, EMISMATCH or EABORT the context is poisoned: every
  *     collective call on it fails the same way; only destroying is legal.
@@ -252,7 +252,8 @@ int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[]);
  * Collective: yes - every rank of the mesh, same order.
  * Blocks: until this rank's part is done and its buffers are its own again.
  * Owns:   nothing is kept.  On failure `out` may be partly written, except
- *         that EINVAL and EMISMATCH leave it untouched.
+ *         that EINVAL leaves it untouched; no peer's bytes are taken before
+ *         its call was found to be the same as this one.
  * Errors: EINVAL     rank outside the mesh, bad dtype, op, root or overlap
  *         EMISMATCH  a peer called something else: says what
  *         EPEER, ETIME, EABORT, ENOMEM
