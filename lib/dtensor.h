@@ -83,17 +83,26 @@ enum dtensor_dtype {
     DTENSOR_U8,
     DTENSOR_I32,
     DTENSOR_I64,
+    DTENSOR_I16,
+    DTENSOR_U16,
+    DTENSOR_U32,
+    DTENSOR_U64,
+    DTENSOR_BOOL,              /* a byte, 0 or 1                              */
+    DTENSOR_C64,               /* two F32: real, imaginary                    */
+    DTENSOR_C128,              /* two F64                                     */
+    DTENSOR_F8E4M3,            /* no infinity: 448 is the largest, 0x7f a NaN */
+    DTENSOR_F8E5M2,            /* upper half of a binary16                    */
     DTENSOR_NDTYPES
 };
 
 enum dtensor_redop {
-    DTENSOR_SUM,
+    DTENSOR_SUM,               /* of bool: or                                 */
     DTENSOR_AVG,               /* sum, then divided by the number of ranks;   */
-                               /* integers round toward zero                  */
-    DTENSOR_PROD,
-    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch     */
-    DTENSOR_MAX,
-    DTENSOR_BAND,              /* bit operations: integer dtypes only         */
+                               /* integers round toward zero; not of bool     */
+    DTENSOR_PROD,              /* of bool: and                                */
+    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch;    */
+    DTENSOR_MAX,               /* neither of complex numbers                  */
+    DTENSOR_BAND,              /* bit operations: integers and bool only      */
     DTENSOR_BOR,
     DTENSOR_BXOR,
     DTENSOR_NREDOPS
