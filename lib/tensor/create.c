@@ -88,6 +88,7 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
         return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
                         "Partial (make it of R and redistribute)");
     }
+    spec = &t->spec;
     dtensor_spec_local(spec, spec->mesh->ctx->self.rank, shape, offset);
     dtn_strides(spec->ndim, spec->shape, stride);
     for (d = 0; d < spec->ndim; d++)
@@ -110,12 +111,14 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                        int root, struct dtensor **tp,
                        struct dtensor_error *err)
 {
+    struct dtensor_spec made = *spec;
     struct dtensor *t;
-    int rc = dtensor_spec_check(spec, err);
+    int rc = dtensor_spec_normalize(&made, err);
     int me, n;
 
     if (rc != 0)
         return rc;
+    spec = &made;
     me = spec->mesh->group.me;
     n = spec->mesh->group.n;
     if (root < -1 || root >= n)
