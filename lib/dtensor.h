@@ -605,6 +605,141 @@ int dtensor_redistribute_to(const struct dtensor *t,
 int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                               struct dtensor_error *err);
 
+/* ----------------------------------------------------------- plans --- */
+
+/* How a tensor gets from one spec to another, worked out once and run as often
+ * as wanted.  dtensor_redistribute() and its kin make plans too and keep the
+ * last 256 of a context.
+ */
+struct dtensor_plan;
+
+/* The ways there may be.  All give the same elements; terms are added in another
+ * order, the same for the same plan.
+ */
+enum dtensor_route {
+    DTENSOR_ROUTE_AUTO,        /* what is predicted to be fastest             */
+    DTENSOR_ROUTE_DIRECT,      /* one exchange: each element is sent once     */
+    DTENSOR_ROUTE_MERGED,      /* greedy, steps of one kind taken together    */
+    DTENSOR_ROUTE_MIN_COST,    /* the cheapest that changes one mesh          */
+                               /* dimension at a time                         */
+    DTENSOR_ROUTE_GREEDY,      /* PyTorch's order, one dimension at a time    */
+    DTENSOR_NROUTES
+};
+
+/* NULL, or zero in a field, is what [redistribute] of the cluster file says. */
+struct dtensor_plan_options {
+    enum dtensor_route route;
+    uint64_t max_scratch;      /* bytes of a rank for results between steps   */
+};
+
+/* Plan from `src` to `dst`, of one shape and dtype.
+ *
+ * Collective: yes - the ranks of both meshes.   Blocks: until connected.
+ *         Neither in a context that only plans, see dtensor_init_plan().
+ * Owns:   *planp is the caller's, for dtensor_plan_destroy() before
+ *         dtensor_fini().
+ * Errors: EINVAL  the specs, or a route that does not exist: says why
+ *         EPEER, ETIME, ENOMEM
+ */
+int dtensor_plan_create(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst,
+                        const struct dtensor_plan_options *options,
+                        struct dtensor_plan **planp,
+                        struct dtensor_error *err);
+
+/* Collective: no - but a plan is not destroyed while it runs.  NULL is a no-op. */
+void dtensor_plan_destroy(struct dtensor_plan *plan);
+
+/* Give the elements of `src` to `dst`, which have the plan's specs.  Allocates
+ * nothing after the first run.
+ *
+ * Collective: yes - the ranks of both meshes.   Blocks: until the own part is
+ *         in and no peer needs `src` any more.
+ * Errors: EINVAL  a tensor has another spec; and those of the collectives
+ */
+int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
+                     struct dtensor *dst, struct dtensor_error *err);
+
+/* What a plan says of itself.  Texts are valid until it is destroyed. */
+struct dtensor_plan_info {
+    enum dtensor_route route;
+    int nsteps;
+    double predicted_us;       /* of the slowest rank                         */
+    uint64_t scratch_bytes;    /* this rank's results between steps           */
+    const char *text;          /* one line: what is done                      */
+    const char *why;           /* why this route                              */
+};
+void dtensor_plan_info(const struct dtensor_plan *plan,
+                       struct dtensor_plan_info *info);
+
+/* A candidate, taken or not. */
+struct dtensor_plan_choice {
+    int nsteps;
+    double predicted_us;
+    uint64_t scratch_bytes;    /* by an even division                         */
+    const char *refused;       /* NULL, or why it was out of the question     */
+};
+
+/* Errors: EINVAL  no such route: AUTO is none */
+int dtensor_plan_choice(const struct dtensor_plan *plan,
+                        enum dtensor_route route,
+                        struct dtensor_plan_choice *choice,
+                        struct dtensor_error *err);
+
+/* One step. */
+struct dtensor_plan_step {
+    const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
+                               /* "reduce-scatter", "exchange", "local"       */
+    struct dtensor_spec src;
+    struct dtensor_spec dst;
+    int ranks;                 /* in the group of one rank                    */
+    double predicted_us;
+};
+
+/* Errors: EINVAL  no step `i` */
+int dtensor_plan_step(const struct dtensor_plan *plan, int i,
+                      struct dtensor_plan_step *step,
+                      struct dtensor_error *err);
+
+/* Bytes that world rank `from` sends to rank `to` in step `i`; -1 in place of any
+ * of the three: all of them.  This is what the plan promises: no more is moved
+ * between ranks.  Counted piece by piece on every call.
+ */
+uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
+                            int to);
+
+/* The least that any plan brings rank `rank` from others, -1 all ranks
+ * together: what it is to hold and does not hold; of terms, at least one sum.
+ * 0 for one rank where terms could as well lie on others.
+ */
+uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
+
+/* All of this for people: steps, bytes, why, and what else there was. */
+void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream);
+
+/* Plans that the context has kept for redistributions by spec. */
+struct dtensor_plan_cache {
+    uint64_t hits;             /* calls that found their plan                 */
+    uint64_t misses;           /* plans made                                  */
+    uint64_t dropped;          /* to keep within the limit, least used first  */
+    int entries;
+    int limit;
+};
+void dtensor_plan_cache(const struct dtensor_ctx *ctx,
+                        struct dtensor_plan_cache *cache);
+
+/* A context that plans and cannot communicate: rank 0 of the cluster in the file
+ * `path`; NULL: of `nranks` ranks, `per_host` (0: all) on each host.  Meshes,
+ * specs and plans are made and asked as usual; calls that would communicate or
+ * hold elements fail with EINVAL.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *ctxp is the caller's, for dtensor_fini().
+ * Errors: ECONF, ESYS  the file;  EINVAL  the numbers;  ENOMEM
+ */
+int dtensor_init_plan(const char *path, int nranks, int per_host,
+                      struct dtensor_ctx **ctxp, struct dtensor_error *err);
+
 /* dtensor_spec_draw() of its spec, by the mesh's first rank; nothing on others. */
 void dtensor_draw(const struct dtensor *t, FILE *stream);
 

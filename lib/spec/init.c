@@ -21,6 +21,21 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
     return rc;
 }
 
+int dtensor_init_plan(const char *path, int nranks, int per_host,
+                      struct dtensor_ctx **ctxp, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = NULL;
+    int rc = dtn_ctx_plan(path, nranks, per_host, &ctx, err);
+
+    if (rc == 0)
+        rc = dtn_meshes_init(ctx, err);
+    if (rc != 0)
+        dtensor_fini(ctx);
+    else
+        *ctxp = ctx;
+    return rc;
+}
+
 void dtensor_fini(struct dtensor_ctx *ctx)
 {
     if (!ctx)

@@ -11,7 +11,10 @@
  * layout.c      which part of the global tensor a rank holds
  * pieces.c      which boxes go from whom to whom between two specs
  * phases.c      which collectives lead from one spec to another
+ * cost.c        what a redistribution is thought to cost
+ * route.c graph.c   ways from one spec to another, and which to take
  * redist*.c     redistribute plans: made once per pair of specs, run
+ * plan*.c       plans as objects, and what they move
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  * init.c        dtensor_init(), dtensor_fini()
@@ -219,6 +222,12 @@ int dtn_redistribute(const struct dtensor_spec *src,
  */
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
+
+/* The same by a plan that somebody made.   Errors: EINVAL  it has other specs */
+int dtn_redistribute_by(struct dtensor_plan *plan,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, const void *in,
+                        void *out, struct dtensor_error *err);
 
 void dtn_redists_destroy(struct dtn_redists *redists);
 
