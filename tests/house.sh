@@ -34,6 +34,10 @@ done >"$top_builddir/tests/house.missing"
 is "every exported function has its man page" \
     "$(cat "$top_builddir/tests/house.missing")" ""
 rm -f "$top_builddir/tests/house.missing"
+is "every exported function is called by a test" "$(
+    for name in $declared; do
+        grep -qw "$name" tests/*.[ch] || echo "$name"
+    done)" ""
 
 long=$(find lib tools -name '*.[ch]' ! -name dtensor.h -exec wc -l {} + |
     awk '$1 > 500 && $2 != "total"'
