@@ -10,7 +10,6 @@
  * redist*.c     redistribute plans: made once per pair of specs, run
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
- * init.c        dtensor_init(), dtensor_fini()
  */
 #ifndef DTN_SPEC_H
 #define DTN_SPEC_H
