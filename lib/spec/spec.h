@@ -17,7 +17,6 @@
  * plan*.c       plans as objects, and what they move
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
- * init.c        dtensor_init(), dtensor_fini()
  */
 #ifndef DTN_SPEC_H
 #define DTN_SPEC_H
