@@ -83,17 +83,26 @@ enum dtensor_dtype {
     DTENSOR_U8,
     DTENSOR_I32,
     DTENSOR_I64,
+    DTENSOR_I16,
+    DTENSOR_U16,
+    DTENSOR_U32,
+    DTENSOR_U64,
+    DTENSOR_BOOL,              /* a byte, 0 or 1                              */
+    DTENSOR_C64,               /* two F32: real, imaginary                    */
+    DTENSOR_C128,              /* two F64                                     */
+    DTENSOR_F8E4M3,            /* no infinity: 448 is the largest, 0x7f a NaN */
+    DTENSOR_F8E5M2,            /* upper half of a binary16                    */
     DTENSOR_NDTYPES
 };
 
 enum dtensor_redop {
-    DTENSOR_SUM,
+    DTENSOR_SUM,               /* of bool: or                                 */
     DTENSOR_AVG,               /* sum, then divided by the number of ranks;   */
-                               /* integers round toward zero                  */
-    DTENSOR_PROD,
-    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch     */
-    DTENSOR_MAX,
-    DTENSOR_BAND,              /* bit operations: integer dtypes only         */
+                               /* integers round toward zero; not of bool     */
+    DTENSOR_PROD,              /* of bool: and                                */
+    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch;    */
+    DTENSOR_MAX,               /* neither of complex numbers                  */
+    DTENSOR_BAND,              /* bit operations: integers and bool only      */
     DTENSOR_BOR,
     DTENSOR_BXOR,
     DTENSOR_NREDOPS
@@ -302,21 +311,40 @@ int dtensor_barrier(const struct dtensor_mesh *mesh, struct dtensor_error *err);
 
 /* -------------------------------------------------- placements, specs --- */
 
-enum dtensor_placement_kind { DTENSOR_REPLICATE, DTENSOR_SHARD, DTENSOR_PARTIAL };
+enum dtensor_placement_kind {
+    DTENSOR_REPLICATE,         /* R       the whole                           */
+    DTENSOR_SHARD,             /* S(d)    one chunk of dimension d            */
+    DTENSOR_PARTIAL,           /* P(op)   a term                              */
+    DTENSOR_STRIDED,           /* SS(d,f) one chunk of each of f pieces       */
+    DTENSOR_CYCLIC             /* C(d,b)  blocks of b, dealt out in turn      */
+};
 
-/* What the ranks along one mesh dimension hold.  Shards follow torch.chunk:
- * N elements over n ranks are cut every ceil(N/n), so trailing shards may be
- * short or empty: 5 over 4 is 2, 2, 1, 0.  Placements apply left to right: a
- * dimension sharded twice is a chunk of a chunk.
+/* What the ranks along one mesh dimension hold.  Placements apply left to
+ * right, each to what the ones before left: a dimension sharded twice is a
+ * chunk of a chunk.  10 elements over 3 ranks are
+ *
+ *   S(0)        0-3  4-7  8-9      torch.chunk: cut every ceil(N/n), trailing
+ *                                  shards may be short or empty
+ *   S(0:2,3,5)  0-1  2-4  5-9      the lengths that the user chose
+ *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   cut in 2, then each piece in 3
+ *   C(0,2)      0 1 6 7  2 3 8 9  4 5   blocks of 2 in turn
+ *
+ * Lengths can be chosen where the dimensions to the left leave parts of one
+ * length, to which they add up.  SS is PyTorch's _StridedShard.
  */
 struct dtensor_placement {
     enum dtensor_placement_kind kind;
-    int dim;                   /* SHARD: tensor dimension, 0-based            */
+    int dim;                   /* SHARD, STRIDED, CYCLIC: tensor dimension;   */
+                               /* negative counts from the end                */
     enum dtensor_redop op;     /* PARTIAL: the reduction still to be done     */
+    int64_t block;             /* STRIDED: split factor; CYCLIC: elements     */
+    const int64_t *sizes;      /* SHARD: NULL, or the length for each rank    */
+                               /* along the mesh dimension                    */
 };
 
-/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields.  All
- * Partial placements of one tensor wait for the same reduction.
+/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields; only
+ * lengths that the user chose are pointed to.  All Partial placements of one
+ * tensor wait for the same reduction, or for sums and averages.
  */
 struct dtensor_spec {
     const struct dtensor_mesh *mesh;
@@ -326,31 +354,45 @@ struct dtensor_spec {
     struct dtensor_placement placement[DTENSOR_MAX_DIMS]; /* per mesh dim     */
 };
 
-/* Read placements such as "S(0),R,P(sum)" - one for each of `n` mesh
- * dimensions; S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).
+/* Read placements such as "S(0),R,P(sum)" - one for each dimension of `mesh`;
+ * S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).
  *
- * Errors: EINVAL  says which word, and what was expected
+ * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
+ * Errors: EINVAL  says which word, and what was expected;  ENOMEM
  */
-int dtensor_placements_parse(const char *text, int n, int ndim,
-                             struct dtensor_placement placement[],
+int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
+                             int ndim, struct dtensor_placement placement[],
                              struct dtensor_error *err);
 
 /* Write them back, "S(0),R,P(sum)", cut to `size` bytes with a final NUL;
  * return the length it would have had, as snprintf does.
  */
-int dtensor_placements_format(const struct dtensor_placement placement[], int n,
+int dtensor_placements_format(const struct dtensor_mesh *mesh,
+                              const struct dtensor_placement placement[],
                               char *text, size_t size);
 
 /* Fill *spec: `mesh` is a name for dtensor_mesh_find(), the rest as above.
  *
- * Errors: EINVAL  mesh, placements, dtype or shape: says which
+ * Errors: EINVAL  mesh, placements, dtype or shape: says which;  ENOMEM
  */
 int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
                       const char *mesh, const char *placements,
                       enum dtensor_dtype dtype, int ndim,
                       const int64_t shape[], struct dtensor_error *err);
 
-/* Is every field in its range?   Errors: EINVAL  says which is not */
+/* Check a spec that was filled in by hand and bring it to the form that
+ * queries expect: no negative dimensions, and lengths in the context's memory,
+ * so that the caller's may go.  Making a tensor does this by itself.
+ *
+ * Errors: EINVAL  a field is out of its range: says which;  ENOMEM
+ */
+int dtensor_spec_normalize(struct dtensor_spec *spec,
+                           struct dtensor_error *err);
+
+/* Is every field in its range, and no dimension negative?
+ *
+ * Errors: EINVAL  says which is not
+ */
 int dtensor_spec_check(const struct dtensor_spec *spec,
                        struct dtensor_error *err);
 

@@ -188,8 +188,7 @@ static int step_terms(struct life *life, struct dtensor_error *err)
 {
     struct dtensor_spec spec = life->spec;
 
-    spec.placement[0] = (struct dtensor_placement){ DTENSOR_PARTIAL, 0,
-                                                    DTENSOR_SUM };
+    spec.placement[0] = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL };
     return dtensor_full(&spec, 8, &life->made[TERMS].tensor, err);
 }
 

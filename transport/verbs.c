@@ -6,7 +6,7 @@
  *
  * Writes to a stopped or dead process succeed or vanish; that a peer is gone
  * shows when one is not answered.  So while a rank waits it writes a beat, ten
- * times a second, and a peer that is gone is known half a second later.
+ * times a second, and a peer that is gone is known two seconds later.
  */
 #include "transport/verbs.h"
 

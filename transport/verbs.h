@@ -300,6 +300,13 @@ int verbs_events_poll(struct verbs *verbs);
 const char *verbs_events_words(const struct verbs_device *device, char *buf,
                                size_t size);
 
+/* Timeout of queue pairs, t of 4.096 us * 2^t; and after how long a silent peer
+ * is given up, "1.88 s = 7 x 4.096 us x 2^16".
+ */
+int verbs_timeout(const struct dtn_transport_conf *conf);
+char *verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
+                         size_t size);
+
 /* Words for a bad completion: what it means and what to look at. */
 char *verbs_words(const struct verbs *verbs, int peer, char *buf, size_t size);
 

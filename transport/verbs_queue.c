@@ -129,8 +129,8 @@ static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
                        | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS, .sq_psn = peer->queue[q].psn,
-        .timeout = (uint8_t)conf_or(conf->timeout, 14),
-        .retry_cnt = (uint8_t)conf_or(conf->retry_count, 6),
+        .timeout = (uint8_t)verbs_timeout(conf),
+        .retry_cnt = (uint8_t)conf->retry_count,
         .rnr_retry = (uint8_t)conf_or(conf->rnr_retry, 6)
     };
     if (rc == 0)

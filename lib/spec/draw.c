@@ -79,7 +79,7 @@ static int draw_position(const struct dtensor_spec *spec, int dim, int k)
     int index = 0, stride = 1;
 
     for (int m = spec->mesh->ndim - 1; m >= 0; m--) {
-        if (spec->placement[m].kind == DTENSOR_SHARD &&
+        if (dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
             spec->placement[m].dim == dim) {
             index += k % spec->mesh->size[m] * stride;
             k /= spec->mesh->size[m];

@@ -28,5 +28,6 @@ void dtensor_fini(struct dtensor_ctx *ctx)
     dtn_redists_destroy(ctx->redists);
     dtn_plans_destroy(ctx->plans);
     dtn_meshes_destroy(ctx->meshes);
+    dtn_lengths_destroy(ctx->lengths);
     dtn_ctx_close(ctx);
 }

@@ -31,7 +31,7 @@ struct dtn_redists {
 /* Everything in a spec that has a meaning, the same on every rank. */
 static uint32_t redist_hash_spec(const struct dtensor_spec *spec, uint32_t seed)
 {
-    int64_t key[3 + 3 * DTENSOR_MAX_DIMS] = {
+    int64_t key[3 + 5 * DTENSOR_MAX_DIMS] = {
         spec->mesh->group.hash, spec->dtype, spec->ndim
     };
     size_t n = 3;
@@ -40,10 +40,16 @@ static uint32_t redist_hash_spec(const struct dtensor_spec *spec, uint32_t seed)
         key[n++] = spec->shape[d];
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const struct dtensor_placement *p = &spec->placement[m];
+        const bool cuts = dtn_placement_class(p) == DTENSOR_SHARD;
 
         key[n++] = spec->mesh->size[m];
-        key[n++] = p->kind == DTENSOR_SHARD ? 16 + p->dim
-                 : p->kind == DTENSOR_PARTIAL ? 32 + (int)p->op : 0;
+        key[n++] = p->kind;
+        key[n++] = cuts ? p->dim
+                 : p->kind == DTENSOR_PARTIAL ? (int64_t)p->op : 0;
+        key[n++] = cuts && p->kind != DTENSOR_SHARD ? p->block : 0;
+        if (p->kind == DTENSOR_SHARD && p->sizes)
+            seed = XXH32(p->sizes, (size_t)spec->mesh->size[m] *
+                                   sizeof p->sizes[0], seed + 1);
     }
     return XXH32(key, n * sizeof key[0], seed);
 }

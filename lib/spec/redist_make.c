@@ -214,10 +214,10 @@ static int redist_make_steps(struct dtn_redist *r, struct dtensor_error *err)
 static void redist_title(struct dtn_redist *r)
 {
     char from[DTENSOR_MAX_DIMS * 12], to[DTENSOR_MAX_DIMS * 12];
-    int ndim = r->dst.mesh->ndim;
 
-    dtensor_placements_format(r->src.placement, ndim, from, sizeof from);
-    dtensor_placements_format(r->dst.placement, ndim, to, sizeof to);
+    dtensor_placements_format(r->src.mesh, r->src.placement, from,
+                              sizeof from);
+    dtensor_placements_format(r->dst.mesh, r->dst.placement, to, sizeof to);
     if (r->root == DTN_NO_ROOT)
         redist_say(r, "redistribute %s -> %s", from, to);
     else

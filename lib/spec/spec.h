@@ -1,8 +1,10 @@
 /* spec.h - L4: meshes, placements, layouts, and how to change them
  *
  * mesh.c        grids of ranks: from the file, made, sliced
- * placement.c   S(0), R, P(sum): text and checks
- * layout.c      which box of the global tensor a rank holds
+ * placement.c   S(0), R, P(sum) as text
+ * lengths.c     shard lengths that users chose, kept by the context
+ * spec.c        specs: checks, normal form, comparing
+ * layout.c      which part of the global tensor a rank holds
  * pieces.c      which boxes go from whom to whom between two specs
  * phases.c      which collectives lead from one spec to another
  * redist*.c     redistribute plans: made once per pair of specs, run
@@ -44,16 +46,66 @@ char *dtn_mesh_format(const struct dtensor_mesh *mesh, char *buf, size_t size);
 
 /* ------------------------------------------------------ placement.c --- */
 
-/* The reduction its Partial placements wait for, or -1 when it has none. */
+/* What a placement does with the tensor, whatever the rule: REPLICATE, SHARD
+ * (for all that cut it), or PARTIAL.
+ */
+enum dtensor_placement_kind
+dtn_placement_class(const struct dtensor_placement *p);
+
+/* Fields that mean nothing for a kind do not count.  `n` is the size of the
+ * mesh dimension.
+ */
+bool dtn_placement_equal(const struct dtensor_placement *a,
+                         const struct dtensor_placement *b, int n);
+
+/* ---------------------------------------------------------- lengths.c --- */
+
+/* Keep a copy of n lengths as long as the context lives; equal ones are kept
+ * once.   Errors: ENOMEM
+ */
+int dtn_lengths_keep(struct dtensor_ctx *ctx, const int64_t lengths[], int n,
+                     const int64_t **keptp, struct dtensor_error *err);
+void dtn_lengths_destroy(struct dtn_lengths *lengths);
+
+/* ------------------------------------------------------------- spec.c --- */
+
+/* The reduction its Partial placements wait for, or -1 when it has none; SUM
+ * where some are sums and some averages.
+ */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
 /* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
 char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 
+/* Same mesh, dtype, shape (placements may differ). */
+bool dtn_spec_congruent(const struct dtensor_spec *a,
+                        const struct dtensor_spec *b);
+bool dtn_spec_equal(const struct dtensor_spec *a,
+                    const struct dtensor_spec *b);
+
 /* ----------------------------------------------------------- layout.c --- */
 
 /* The chunk rule: rank `r` of `n` holds [*start, *start + *size) of N. */
 void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size);
+
+/* What one placement leaves a rank of a list of elements: `count` runs of `len`
+ * that begin every `stride`, then perhaps one last run.
+ */
+struct dtn_cut {
+    int64_t start;
+    int64_t len;
+    int64_t stride;
+    int64_t count;
+    int64_t last_start;
+    int64_t last_len;
+};
+
+/* Coordinate `r` of the `n` along the mesh dimension of a placement that cuts,
+ * of N elements.
+ */
+void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
+                struct dtn_cut *cut);
+int64_t dtn_cut_count(const struct dtn_cut *cut);
 
 /* As dtensor_spec_local(), by position in the mesh. */
 void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
@@ -67,16 +119,6 @@ int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);
 
 /* Row-major strides of a shape, in elements. */
 void dtn_strides(int ndim, const int64_t shape[], int64_t stride[]);
-
-/* Fields that mean nothing for a kind do not count. */
-bool dtn_placement_equal(const struct dtensor_placement *a,
-                         const struct dtensor_placement *b);
-
-/* Same mesh, dtype, shape (placements may differ). */
-bool dtn_spec_congruent(const struct dtensor_spec *a,
-                        const struct dtensor_spec *b);
-bool dtn_spec_equal(const struct dtensor_spec *a,
-                    const struct dtensor_spec *b);
 
 /* ----------------------------------------------------------- pieces.c --- */
 
