@@ -61,12 +61,12 @@ static struct dtn_link cost_link(enum dtn_wire wire, int message_ns,
 static int cost_near(const struct dtensor_mesh *mesh, int m)
 {
     const struct dtensor_ctx *ctx = mesh->ctx;
-    int host = dtn_ctx_host(ctx, mesh->ranks[0]), step = 1, near = 0;
+    int host = dtn_ctx_host(ctx, mesh->group.ranks[0]), step = 1, near = 0;
 
     for (int k = m + 1; k < mesh->ndim; k++)
         step *= mesh->size[k];
     for (int c = 0; c < mesh->size[m]; c++)
-        near += dtn_ctx_host(ctx, mesh->ranks[c * step]) == host;
+        near += dtn_ctx_host(ctx, mesh->group.ranks[c * step]) == host;
     return near;
 }
 
@@ -76,7 +76,7 @@ static double cost_sharers(const struct dtensor_mesh *mesh,
 {
     const struct dtensor_cluster *cluster = mesh->ctx->cluster;
     const struct dtn_host *host =
-        &cluster->hosts[dtn_ctx_host(mesh->ctx, mesh->ranks[0])];
+        &cluster->hosts[dtn_ctx_host(mesh->ctx, mesh->group.ranks[0])];
     char *const *hca = cluster->nodes[host->nodes].hca;
     double ranks = 1;
     int devices = 0;
