@@ -5,7 +5,7 @@ cd "$top_srcdir" || exit 1
 library=$top_builddir/.libs/libdtensor.so
 
 # Rooms from the ground up; a file includes headers of its own room and below.
-rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/tensor"
+rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/random lib/tensor"
 allowed=""
 for room in $rooms; do
     allowed="$allowed${allowed:+|}${room#lib/}"

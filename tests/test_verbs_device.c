@@ -328,6 +328,31 @@ static void test_events(void)
        "a device that failed: %s", words);
 }
 
+/* Within dead_after even on a device that takes four times as long. */
+static void test_timeout(void)
+{
+    static const struct { int64_t dead_after_s; int retries, timeout; } rows[] = {
+        { 10, 6, 16 }, { 30, 6, 17 }, { 10, 1, 18 }, { 1, 6, 13 },
+        { 600, 6, 20 }, { 0, 6, 12 }
+    };
+    struct dtn_transport_conf conf;
+    char text[80];
+
+    dtn_transport_defaults(&conf);
+    ok(strcmp(verbs_give_up_text(&conf, text, sizeof text),
+              "1.88 s = 7 x 4.096 us x 2^16") == 0,
+       "by default a silent peer is given up after %s", text);
+    for (size_t i = 0; i < DTN_COUNT(rows); i++) {
+        conf.dead_after_ns = rows[i].dead_after_s * 1000000000;
+        conf.retry_count = rows[i].retries;
+        ok(verbs_timeout(&conf) == rows[i].timeout, "dead_after %d s, "
+           "retry_count %d: timeout %d", (int)rows[i].dead_after_s,
+           rows[i].retries, verbs_timeout(&conf));
+    }
+    conf.timeout = 9;
+    ok(verbs_timeout(&conf) == 9, "the cluster file comes first");
+}
+
 static void test_register_words(void)
 {
     const struct verbs_device device = { .name = "mlx5_0" };
@@ -404,6 +429,7 @@ int main(void)
 #endif
     test_memlock();
 #ifdef HAVE_VERBS
+    test_timeout();
     test_register_words();
 #endif
     return done();

@@ -175,11 +175,8 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
     w->n = n;
     w->rank = rank;
     w->log = (struct dtn_log){ DTN_LOG_OFF, rank, stdout };
-    w->conf.mtu = w->conf.traffic_class = w->conf.service_level = -1;
-    w->conf.pkey = -1;
-    w->conf.timeout = w->conf.retry_count = w->conf.rnr_retry = -1;
-    w->conf.heartbeat_ns = 1000000000;
-    w->conf.dead_after_ns = 10000000000;
+    dtn_transport_defaults(&w->conf);
+    w->conf.timeout = 14;         /* the dead are known after half a second   */
     for (int r = 0; r < n; r++) {
         w->places[r] = (struct dtn_place){ r, 0, "127.0.0.1" };
         w->reached[r] = r != rank;

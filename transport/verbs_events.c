@@ -1,7 +1,7 @@
 /* verbs_events.c - messages of the device itself, as words
  *
  * A cable is pulled: the device says PORT_ERR at once, while the queue pairs
- * notice half a second later and only that a peer does not answer.  So when a
+ * notice two seconds later and only that a peer does not answer.  So when a
  * peer seems lost, what the device has said is added to the words:
  *
  *     it does not answer (...); port 1 of mlx5_0 went down 0.5 s ago (...)

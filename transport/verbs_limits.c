@@ -4,8 +4,8 @@
  * many queue pairs the device has, and the MTU of the network.  They are
  * looked at when the transport opens, so that a job fails in its first second
  * with a number and a remedy, not in its third hour with "Cannot allocate
- * memory".  Four ranks lock 4 lanes of 4.3 KiB, a stage of 1 MiB and 9
- * KiB for datagrams before the first tensor.
+ * memory".  Before the first tensor a rank locks a stage of 1 MiB, some KiB for
+ * datagrams, and a lane of 73 KiB for each peer, of which it has two in a ring.
  */
 #include "transport/verbs.h"
 
@@ -19,7 +19,9 @@ enum {
 
 uint64_t dtn_memlock_need(int nranks)
 {
-    return (uint64_t)nranks * sizeof(struct verbs_lane) + VERBS_STAGE_BYTES
+    uint64_t peers = nranks < 3 ? (uint64_t)nranks - 1 : 2;
+
+    return peers * sizeof(struct verbs_lane) + VERBS_STAGE_BYTES
          + DATAGRAM_BYTES;
 }
 
@@ -107,19 +109,17 @@ static void limits_fork(const struct dtn_open_args *args)
 static void limits_retry(const struct dtn_open_args *args)
 {
     const struct dtn_transport_conf *conf = args->conf;
-    int timeout = conf->timeout < 0 ? 14 : conf->timeout;
-    int retries = conf->retry_count < 0 ? 6 : conf->retry_count;
+    char text[80];
 
-    if (timeout == 0 || retries == 7)
+    if (conf->timeout == 0 || conf->retry_count == 7)
         dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] %s: some devices "
                 "try for ever, and a dead peer is not noticed (expected "
-                "timeout = 14, retry_count = 6)",
-                timeout == 0 ? "timeout = 0" : "retry_count = 7");
+                "timeout = 16, retry_count = 6)", conf->timeout == 0
+                ? "timeout = 0" : "retry_count = 7");
     else
         dtn_log(args->log, DTN_LOG_DEBUG, "verbs: a silent peer is given up "
-                "after at least %.2f s = %d x 4.096 us x 2^%d",
-                4.096e-6 * (retries + 1) * (double)(1u << timeout),
-                retries + 1, timeout);
+                "after at least %s", verbs_give_up_text(conf, text,
+                                                        sizeof text));
 }
 
 int verbs_limits_check(const struct dtn_open_args *args,

@@ -2,8 +2,10 @@
  *
  * "error 12" helps nobody.  Each status has a row: what it means and what to
  * look at.  The time after which a silent peer is given up follows from the
- * queue pair's timeout t and retry count r: (r + 1) * 4.096 us * 2^t, so 0.47
- * s for t = 14, r = 6.
+ * queue pair's timeout t and retry count r: (r + 1) * 4.096 us * 2^t, so 1.9
+ * s for t = 16, r = 6.  A device may take four times as long, says the
+ * standard; so unless the cluster file gives t, it is the largest with which
+ * even that is within dead_after: 16 for 10 s.
  */
 #include "transport/verbs.h"
 
@@ -18,7 +20,9 @@ static const struct {
       "its context is damaged" },
     { IBV_WC_REM_ACCESS_ERR, "it refused access to its memory",
       "its context was closed or damaged" },
-    { IBV_WC_REM_INV_REQ_ERR, "it refused the request", "versions differ?" },
+    { IBV_WC_REM_INV_REQ_ERR, "it could not make sense of a request",
+      "packets were damaged or repeated wrongly: see the counters and firmware "
+      "of both devices" },
     { IBV_WC_REM_OP_ERR, "its device failed to carry out a request",
       "see its kernel log" },
     { IBV_WC_LOC_PROT_ERR, "memory here is not registered as it must be",
@@ -29,16 +33,35 @@ static const struct {
       "was the port or device reset? see the kernel log" },
 };
 
-/* Only a peer that does not answer is given up after some time. */
-static void words_time(const struct dtn_transport_conf *conf, char *buf,
-                       size_t size)
-{
-    int timeout = conf->timeout < 0 ? 14 : conf->timeout;
-    int retries = conf->retry_count < 0 ? 6 : conf->retry_count;
+enum { TIMEOUT_LEAST = 12, TIMEOUT_MOST = 20, DEVICE_FACTOR = 4 };
 
-    snprintf(buf, size, ", given up after %.2f s = %d x 4.096 us x 2^%d",
-             4.096e-6 * (double)(retries + 1) * (double)(1u << timeout),
-             retries + 1, timeout);
+static int64_t words_give_up_ns(const struct dtn_transport_conf *conf,
+                                int timeout)
+{
+    return (conf->retry_count + 1) * (INT64_C(4096) << timeout);
+}
+
+int verbs_timeout(const struct dtn_transport_conf *conf)
+{
+    int timeout = TIMEOUT_MOST;
+
+    if (conf->timeout >= 0)
+        return conf->timeout;
+    while (timeout > TIMEOUT_LEAST && DEVICE_FACTOR
+           * words_give_up_ns(conf, timeout) > conf->dead_after_ns)
+        timeout--;
+    return timeout;
+}
+
+char *verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
+                         size_t size)
+{
+    int timeout = verbs_timeout(conf);
+
+    snprintf(buf, size, "%.2f s = %d x 4.096 us x 2^%d",
+             (double)words_give_up_ns(conf, timeout) / 1e9,
+             conf->retry_count + 1, timeout);
+    return buf;
 }
 
 char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
@@ -46,7 +69,8 @@ char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
     const struct verbs_peer *peer = &verbs->peers[rank];
     const char *means = ibv_wc_status_str(peer->error);
     const char *look = "see ibv_devinfo";
-    char here[64], there[64], took[80] = "", said[240];
+    char here[64], there[64], time[80], said[240];
+    bool silent = peer->error == IBV_WC_RETRY_EXC_ERR;
     const char *event = verbs_events_words(&verbs->device, said, sizeof said);
 
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
@@ -54,14 +78,14 @@ char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
             means = rows[i].means;
             look = rows[i].look;
         }
-    if (peer->error == IBV_WC_RETRY_EXC_ERR)
-        words_time(verbs->args.conf, took, sizeof took);
     snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s GID %s -> %s GID "
-             "%s%s (%s)%s%s", means, (int)peer->error, peer->vendor_error,
+             "%s%s%s (%s)%s%s", means, (int)peer->error, peer->vendor_error,
              verbs->device.name,
              verbs_gid_text(&verbs->device.gid, here, sizeof here),
              peer->address.device,
-             verbs_gid_text(&peer->address.gid, there, sizeof there), took,
+             verbs_gid_text(&peer->address.gid, there, sizeof there),
+             silent ? ", given up after " : "", silent
+             ? verbs_give_up_text(verbs->args.conf, time, sizeof time) : "",
              look, event ? "; " : "", event ? event : "");
     return buf;
 }

@@ -53,7 +53,7 @@ struct dtn_transport_conf {
     int qp_per_peer;
     int retry_count;
     int rnr_retry;
-    int timeout;
+    int timeout;                  /* -1: by dead_after, see verbs_words.c      */
     uint64_t eager_limit_bytes;   /* default 8K                                */
     uint64_t chunk_bytes;         /* default 512K                              */
     int64_t connect_timeout_ns;   /* default 60s                               */

@@ -105,6 +105,7 @@ struct dtensor_ctx {
     struct dtn_plans *plans;      /* coll: schedules by call                   */
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
+    struct dtensor_generator *generator;   /* random: the default one          */
     struct dtn_lengths *lengths;  /* spec: shard lengths that users chose      */
 };
 

@@ -66,8 +66,8 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
 static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
                                int64_t index)
 {
-    if (dtype == DTENSOR_I64)                /* a double has only 53 bits    */
-        ((int64_t *)local)[i] = index;
+    if (dtensor_dtype_size(dtype) == 8 && !dtn_dtype_is_float(dtype))
+        dtn_store_int(dtype, local, i, index);   /* a double has 53 bits only */
     else
         dtn_store(dtype, local, i, (double)index);
 }

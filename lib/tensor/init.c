@@ -4,7 +4,7 @@
  * hung on it by the rooms above, and come off in the opposite order, since
  * plans hold memory of the context's arena.
  */
-#include "spec/spec.h"
+#include "tensor/tensor.h"
 
 int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err)
@@ -14,6 +14,8 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
 
     if (rc == 0)
         rc = dtn_meshes_init(ctx, err);
+    if (rc == 0)
+        rc = dtn_generator_init(ctx, err);
     if (rc != 0)
         dtensor_fini(ctx);
     else
@@ -40,6 +42,7 @@ void dtensor_fini(struct dtensor_ctx *ctx)
 {
     if (!ctx)
         return;
+    dtensor_generator_destroy(ctx->generator);
     dtn_redists_destroy(ctx->redists);
     dtn_plans_destroy(ctx->plans);
     dtn_meshes_destroy(ctx->meshes);
