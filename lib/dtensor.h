@@ -721,6 +721,28 @@ void dtensor_plan_destroy(struct dtensor_plan *plan);
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err);
 
+/* The placements that the gradient of a tensor of spec `src` is brought to, when
+ * it arrives as `grad`: those of src; where src is a term, R, without division,
+ * or the term that arrives.  Semantics: the backward of DTensor.redistribute.
+ *
+ * Errors: EINVAL  the specs, or another mesh;  ENOMEM
+ */
+int dtensor_grad_spec(const struct dtensor_spec *src,
+                      const struct dtensor_spec *grad,
+                      struct dtensor_spec *spec, struct dtensor_error *err);
+
+/* pair[0]: the plan from src to dst.  pair[1]: that for the gradient of dst,
+ * which arrives as `grad` - NULL: as dst, R where that is a term - to where
+ * dtensor_grad_spec() says.
+ *
+ * Collective, blocks, owns, errors: as dtensor_plan_create(), twice
+ */
+int dtensor_plan_pair(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst,
+                      const struct dtensor_spec *grad,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan *pair[2], struct dtensor_error *err);
+
 /* What a plan says of itself.  Texts are valid until it is destroyed. */
 struct dtensor_plan_info {
     enum dtensor_route route;

@@ -16,6 +16,7 @@
  * route.c graph.c   ways from one spec to another, and which to take
  * redist*.c     redistribute plans: made once per pair of specs, run
  * plan*.c       plans as objects, and what they move
+ * grad.c        what a redistribution does to gradients
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  */
