@@ -132,6 +132,16 @@ struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
     return region;
 }
 
+bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
+                       size_t size, uint32_t key)
+{
+    for (int i = region_after(memory, mem) - 1; i >= 0; i--)
+        if (memory->regions[i].mr->rkey == key
+            && region_holds(&memory->regions[i], mem, size))
+            return true;
+    return false;
+}
+
 void verbs_memory_fini(struct verbs_memory *memory)
 {
     while (memory->n > 0)
