@@ -204,28 +204,40 @@ static double parts[2][ORACLE_RANKS][ORACLE_ELEMS];
 static int linear[ORACLE_ELEMS];
 static struct oracle_held src_held[ORACLE_RANKS], dst_held[ORACLE_RANKS];
 
-static void lay_out(const struct dtensor_spec *spec)
+int64_t oracle_fill(const struct dtensor_spec *spec, int position,
+                    double part[])
 {
-    static double rest[ORACLE_ELEMS];
-    int numel = (int)dtn_numel(spec->ndim, spec->shape);
+    struct oracle_held *held = &src_held[position];
     struct terms terms;
+    int64_t n;
 
     terms_init(&terms, spec);
-    for (int g = 0; g < numel; g++)
-        rest[g] = term_rest(&terms, g);
-    for (int r = 0; r < spec->mesh->group.n; r++) {
-        int64_t n;
-
-        oracle_hold(spec, r, &src_held[r]);
-        n = oracle_count(spec, &src_held[r]);
-        oracle_list(spec, &src_held[r], linear);
-        for (int64_t i = 0; i < n; i++)
-            parts[0][r][i] = terms.of[r] == 0 ? rest[linear[i]] :
-                             term_at(terms.op, terms.of[r], linear[i]);
-    }
+    oracle_hold(spec, position, held);
+    n = oracle_count(spec, held);
+    oracle_list(spec, held, linear);
+    for (int64_t i = 0; i < n; i++)
+        part[i] = terms.of[position] == 0
+                ? term_rest(&terms, linear[i])
+                : term_at(terms.op, terms.of[position], linear[i]);
+    return n;
 }
 
-/* Does every rank hold what `spec` says?  Terms are reduced first. */
+bool oracle_check(const struct dtensor_spec *spec, int position,
+                  const double part[], int64_t n)
+{
+    struct oracle_held *held = &dst_held[position];
+
+    oracle_hold(spec, position, held);
+    if (n != oracle_count(spec, held))
+        return false;
+    oracle_list(spec, held, linear);
+    for (int64_t i = 0; i < n; i++)
+        if (part[i] != oracle_value(linear[i]))
+            return false;
+    return true;
+}
+
+/* Do all ranks hold what `spec` says?  Terms are reduced first. */
 static bool laid_out(const struct dtensor_spec *spec)
 {
     struct terms terms;
@@ -239,17 +251,12 @@ static bool laid_out(const struct dtensor_spec *spec)
                                               parts[0][terms.home[r]][i]);
     }
     for (int r = 0; r < spec->mesh->group.n; r++) {
-        int64_t n = oracle_count(spec, &dst_held[r]);
+        int64_t n = dtn_local_numel(spec, r);
 
-        if (terms.of[r] > 0)
-            continue;
-        if (n != dtn_local_numel(spec, r))
+        for (int64_t i = 0; terms.op == DTENSOR_AVG && i < n; i++)
+            parts[0][r][i] /= terms.n;
+        if (terms.of[r] == 0 && !oracle_check(spec, r, parts[0][r], n))
             return false;
-        oracle_list(spec, &dst_held[r], linear);
-        for (int64_t i = 0; i < n; i++)
-            if (parts[0][r][i] != oracle_value(linear[i]) *
-                (terms.op == DTENSOR_AVG ? terms.n : 1))
-                return false;
     }
     return true;
 }
@@ -378,29 +385,46 @@ static bool run(const struct dtn_phase *phase, uint64_t *movedp,
 }
 
 static bool complain(const struct dtensor_spec *src,
-                     const struct dtensor_spec *dst, const char *what)
+                     const struct dtensor_spec *dst, enum dtensor_route route,
+                     const char *what)
 {
     char a[300], b[300];
 
-    snprintf(oracle_complaint, sizeof oracle_complaint, "%s: %s -> %s", what,
-             dtn_spec_format(src, a, sizeof a),
+    snprintf(oracle_complaint, sizeof oracle_complaint, "%s, %s: %s -> %s",
+             dtn_route_name(route), what, dtn_spec_format(src, a, sizeof a),
              dtn_spec_format(dst, b, sizeof b));
     return false;
 }
 
-bool oracle_case(const struct dtensor_spec *src, const struct dtensor_spec *dst,
-                 uint64_t *movedp, uint64_t *boundp)
+/* The phases of a route, by the library. */
+static int phases(const struct dtensor_spec *src,
+                  const struct dtensor_spec *dst, enum dtensor_route route,
+                  struct dtn_phase phase[])
 {
-    struct dtn_phase phase[DTN_MAX_PHASES];
-    int n = dtn_phases(src, dst, phase);
+    static struct dtn_routes routes;
+    struct dtn_cost cost;
 
-    lay_out(src);
+    if (route == DTENSOR_ROUTE_DIRECT)
+        return dtn_phases(src, dst, phase);
+    dtn_cost_init(src->mesh, &cost);
+    if (dtn_routes_find(&cost, src, dst, route, UINT64_MAX, &routes, NULL) != 0)
+        return dtn_phases(src, dst, phase);
+    return dtn_route_phases(&routes.route[routes.chosen], src, dst, phase);
+}
+
+bool oracle_case(const struct dtensor_spec *src, const struct dtensor_spec *dst,
+                 enum dtensor_route route, uint64_t *movedp, uint64_t *boundp)
+{
+    static struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
+    int n = phases(src, dst, route, phase);
+
+    for (int r = 0; r < src->mesh->group.n; r++)
+        oracle_fill(src, r, parts[0][r]);
     for (int i = 0; i < n; i++)
         if (!run(&phase[i], movedp, boundp))
-            return complain(src, dst, "a rank gets more or less than it lacks");
-    for (int r = 0; r < dst->mesh->group.n; r++)
-        oracle_hold(dst, r, &dst_held[r]);
+            return complain(src, dst, route, "a rank gets more or less than it "
+                            "lacks");
     if (!laid_out(dst))
-        return complain(src, dst, "a rank holds the wrong elements");
+        return complain(src, dst, route, "a rank holds the wrong elements");
     return true;
 }

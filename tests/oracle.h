@@ -6,7 +6,7 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 
-#include "spec/spec.h"
+#include "spec/route.h"
 
 #define ORACLE_RANKS 16                /* of a mesh                           */
 #define ORACLE_DIMS 3                  /* of a tensor                         */
@@ -31,12 +31,24 @@ void oracle_list(const struct dtensor_spec *spec,
 /* Element g of every tensor: distinct, and divisible by up to 16. */
 double oracle_value(int64_t g);
 
+/* Write the part of a position; returns how many elements.  What P holds are
+ * terms that differ.
+ */
+int64_t oracle_fill(const struct dtensor_spec *spec, int position,
+                    double part[]);
+
+/* Is that the part of a position of a spec without P? */
+bool oracle_check(const struct dtensor_spec *spec, int position,
+                  const double part[], int64_t n);
+
 /* Carry out the plan of all ranks from src to dst; are they left with what dst
  * says, and was nothing sent that was not needed?  Adds the elements that
- * crossed between ranks, and the fewest that can have.
+ * crossed between ranks in exchanges, and the fewest that can have.  A route
+ * that does not exist is replaced by the direct one.
  */
 bool oracle_case(const struct dtensor_spec *src, const struct dtensor_spec *dst,
-                 uint64_t *movedp, uint64_t *boundp);
+                 enum dtensor_route route, uint64_t *movedp,
+                 uint64_t *boundp);
 extern char oracle_complaint[700];
 
 #endif
