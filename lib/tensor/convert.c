@@ -65,6 +65,13 @@ int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                             err);
 }
 
+int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
+                     struct dtensor *dst, struct dtensor_error *err)
+{
+    return dtn_redistribute_by(plan, &src->spec, &dst->spec, src->local,
+                               dst->local, err);
+}
+
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
                         struct dtensor_error *err)
 {

@@ -17,6 +17,8 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     int rc = dtensor_spec_normalize(&made, err);
     int me;
 
+    if (rc == 0 && made.mesh->ctx->planning)
+        rc = dtn_ctx_check(made.mesh->ctx, err);
     if (rc != 0)
         return rc;
     for (int m = 0; m < made.mesh->ndim; m++)
