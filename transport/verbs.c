@@ -216,9 +216,10 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
     struct dtensor_error why;
     int rc;
 
-    if (!dtn_arena_contains(verbs->args.arena, mem, size))
-        return DTENSOR_EINVAL;
     region = verbs_memory_get(&verbs->memory, mem, size);
+    if (!region && errno == EFAULT
+        && !dtn_arena_contains(verbs->args.arena, mem, size))
+        return DTENSOR_EINVAL;
     if (!region) {
         rc = verbs_fail_register(&verbs->device, size, errno, &why);
         dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
@@ -231,6 +232,22 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
 
 static void verbs_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 {
+}
+
+static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,
+                       struct dtensor_error *err)
+{
+    struct verbs *verbs = verbs_of(tp);
+    int rc = verbs_limits_more(verbs, size, err);
+
+    if (rc == 0 && !verbs_memory_adopt(&verbs->memory, mem, size))
+        rc = verbs_fail_register(&verbs->device, size, errno, err);
+    return rc;
+}
+
+static void verbs_disown(struct dtn_transport *tp, void *mem, size_t size)
+{
+    verbs_memory_disown(&verbs_of(tp)->memory, mem, size);
 }
 
 static void *verbs_map(struct dtn_transport *tp, int peer,
@@ -437,6 +454,8 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .connect = verbs_connect,
     .reg = verbs_reg,
     .unreg = verbs_unreg,
+    .adopt = verbs_adopt,
+    .disown = verbs_disown,
     .map = verbs_map,
     .put = verbs_put,
     .flush = verbs_flush,

@@ -21,6 +21,8 @@
 
 /* -------------------------------------------------------------- devices --- */
 
+struct verbs;
+
 /* What the device has said of itself so far. */
 struct verbs_events {
     int number;                   /* of its messages                           */
@@ -62,6 +64,10 @@ int verbs_limits_check(const struct dtn_open_args *args,
                        const struct verbs_device *device,
                        struct dtensor_error *err);
 
+/* May `size` bytes more be locked?   Errors: ENOMEM, with both numbers */
+int verbs_limits_more(const struct verbs *verbs, size_t size,
+                      struct dtensor_error *err);
+
 /* Word that registering `size` bytes failed with `sys_errno`. */
 int verbs_fail_register(const struct verbs_device *device, size_t size,
                         int sys_errno, struct dtensor_error *err);
@@ -71,12 +77,14 @@ char *verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size);
 
 /* --------------------------------------------------------------- memory --- */
 
+#define VERBS_ADOPTED UINT64_MAX  /* the user's: stays until disowned          */
+
 /* A range that the device knows. */
 struct verbs_region {
     unsigned char *start;
     size_t size;
     struct ibv_mr *mr;
-    uint64_t used;                /* clock of the last use                     */
+    uint64_t used;                /* clock of the last use, or VERBS_ADOPTED   */
 };
 
 struct verbs_memory {
@@ -85,16 +93,22 @@ struct verbs_memory {
     uint64_t clock;
     int n, capacity;
     struct verbs_region *regions; /* sorted by start                           */
+    uint64_t bytes;               /* in all regions                            */
     unsigned long registered;     /* counters, for the log and tests           */
     unsigned long hits;
 };
 
-/* The region that holds [mem, mem + size) of the arena, registered now if it
- * is new; NULL with errno EFAULT for memory elsewhere, else why it failed.
- * Valid until the next call.
+/* The region that holds [mem, mem + size); memory of the arena is registered
+ * now if it is new.  NULL with errno EFAULT for other memory that was not
+ * adopted, else why it failed.  Valid until the next call.
  */
 struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
                                       const void *mem, size_t size);
+
+/* Register memory of the user's, until it is disowned; NULL with errno. */
+struct verbs_region *verbs_memory_adopt(struct verbs_memory *memory, void *mem,
+                                        size_t size);
+void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size);
 void verbs_memory_fini(struct verbs_memory *memory);
 
 /* ------------------------------------------------------------ transport --- */
