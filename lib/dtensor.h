@@ -83,17 +83,26 @@ enum dtensor_dtype {
     DTENSOR_U8,
     DTENSOR_I32,
     DTENSOR_I64,
+    DTENSOR_I16,
+    DTENSOR_U16,
+    DTENSOR_U32,
+    DTENSOR_U64,
+    DTENSOR_BOOL,              /* a byte, 0 or 1                              */
+    DTENSOR_C64,               /* two F32: real, imaginary                    */
+    DTENSOR_C128,              /* two F64                                     */
+    DTENSOR_F8E4M3,            /* no infinity: 448 is the largest, 0x7f a NaN */
+    DTENSOR_F8E5M2,            /* upper half of a binary16                    */
     DTENSOR_NDTYPES
 };
 
 enum dtensor_redop {
-    DTENSOR_SUM,
+    DTENSOR_SUM,               /* of bool: or                                 */
     DTENSOR_AVG,               /* sum, then divided by the number of ranks;   */
-                               /* integers round toward zero                  */
-    DTENSOR_PROD,
-    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch     */
-    DTENSOR_MAX,
-    DTENSOR_BAND,              /* bit operations: integer dtypes only         */
+                               /* integers round toward zero; not of bool     */
+    DTENSOR_PROD,              /* of bool: and                                */
+    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch;    */
+    DTENSOR_MAX,               /* neither of complex numbers                  */
+    DTENSOR_BAND,              /* bit operations: integers and bool only      */
     DTENSOR_BOR,
     DTENSOR_BXOR,
     DTENSOR_NREDOPS
@@ -199,29 +208,33 @@ void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
 /* ------------------------------------------------------------- meshes --- */
 
 /* Ranks on an n-dimensional grid, last dimension fastest: with sizes (2, 4)
- * over ranks 0..7, rank 6 is at (1, 2).  Meshes belong to their context and
- * live as long; asking twice for the same one gives the same pointer.
+ * over ranks 0..7, rank 6 is at (1, 2).  A mesh made of a list of ranks is a
+ * *root*; slicing, flattening and the like give patterns of its positions, and
+ * cost a microsecond and no message.  Meshes belong to their context and live
+ * as long; asking twice for the same one gives the same pointer.  A mesh is
+ * also the group of its ranks: the group along "tp" is the mesh sliced so.
  * Semantics: torch.distributed.device_mesh.DeviceMesh.
+ *
+ * All in this section: Collective: no.   Blocks: no.   ENOMEM may be had.
  */
 struct dtensor_mesh;
 
 /* The mesh [mesh "NAME"] of the cluster file.  "world" always exists: without
- * such a section it is one dimension named "world" over all ranks.
+ * such a section it is one dimension named "world" over all ranks.  NULL: the
+ * mesh entered last, as dtensor_mesh_current().
  *
- * Collective: no.   Blocks: no.
  * Errors: EINVAL  no such mesh: lists those there are
  */
 int dtensor_mesh_find(struct dtensor_ctx *ctx, const char *name,
                       const struct dtensor_mesh **meshp,
                       struct dtensor_error *err);
 
-/* Lay ranks out on a grid of `ndim` (1..8) sizes.  `names` are the names of
- * the dimensions, "dp,tp", or NULL.  `ranks` lists the product of the sizes
- * many distinct ranks, row-major; NULL means 0, 1, 2, ...
+/* Lay ranks out on a grid of `ndim` (1..8) sizes: a root.  `names` are the
+ * names of the dimensions, "dp,tp", or NULL.  `ranks` lists the product of the
+ * sizes many distinct ranks, row-major; NULL means 0, 1, 2, ...  Every member
+ * must make the same call before using it.
  *
- * Collective: no, but every member must make the same call before using it.
  * Errors: EINVAL  sizes, names or ranks do not fit: says which
- *         ENOMEM
  */
 int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
                         const char *names, const int ranks[],
@@ -230,22 +243,92 @@ int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
 
 /* The sub-mesh of the named dimensions, "tp" or "dp,tp", that contains the
  * calling rank; the order must be the mesh's own.  On a rank outside the mesh
- * it is the one containing the mesh's first rank.
- * Semantics: DeviceMesh.__getitem__.
+ * it is the one containing the mesh's first rank.  Of a root, names given by
+ * dtensor_mesh_flatten() may be among them, where what they stand for is
+ * wholly above or below the rest.   Semantics: DeviceMesh.__getitem__.
  *
- * Collective: no.   Blocks: no.
- * Errors: EINVAL  unknown, repeated or misordered name, or a mesh without names
- *         ENOMEM
+ * Errors: EINVAL  unknown, repeated, misordered or overlapping name, or a mesh
+ *                 without names
  */
 int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
                        const struct dtensor_mesh **meshp,
                        struct dtensor_error *err);
+
+/* The same by the number of one dimension, named or not; -1 is the only one.
+ * Semantics: DeviceMesh.get_group.
+ *
+ * Errors: EINVAL  no such dimension, or -1 of several
+ */
+int dtensor_mesh_along(const struct dtensor_mesh *mesh, int dim,
+                       const struct dtensor_mesh **meshp,
+                       struct dtensor_error *err);
+
+/* A mesh and its copies are the same pattern at every place of the root; each
+ * rank of the root is in one of them.  Of (dp=2,tp=4) sliced as "tp" there are
+ * two: 0-3 and 4-7.  Copy `i`, 0 <= i < dtensor_mesh_copies(), in the order of
+ * their first positions.   Semantics: DeviceMesh._get_all_submeshes.
+ *
+ * Errors: EINVAL  no such copy
+ */
+int dtensor_mesh_copies(const struct dtensor_mesh *mesh);
+int dtensor_mesh_copy(const struct dtensor_mesh *mesh, int i,
+                      const struct dtensor_mesh **meshp,
+                      struct dtensor_error *err);
+
+/* All dimensions as one, in their order.  `name` NULL joins theirs by "_", so
+ * "dp,cp" flattened is "dp_cp".  The name can then be sliced by at the root;
+ * asked for again it gives the same mesh.   Semantics: DeviceMesh._flatten.
+ *
+ * Errors: EINVAL  a mesh without names; the name of a dimension of the root,
+ *                 or of another pattern flattened before; no name, or too long
+ */
+int dtensor_mesh_flatten(const struct dtensor_mesh *mesh, const char *name,
+                         const struct dtensor_mesh **meshp,
+                         struct dtensor_error *err);
+
+/* Dimension `dim` as `n` of these sizes and names, "a,b", or NULL in a mesh
+ * without names; the others stay.  The root is not sliced by such names, the
+ * result is.   Semantics: DeviceMesh._unflatten.
+ *
+ * Errors: EINVAL  dimension, sizes or names do not fit: says which
+ */
+int dtensor_mesh_unflatten(const struct dtensor_mesh *mesh, int dim, int n,
+                           const int sizes[], const char *names,
+                           const struct dtensor_mesh **meshp,
+                           struct dtensor_error *err);
+
+/* The mesh of the dimensions of all of `n` meshes, in that order, that have a
+ * root, or at least its ranks, and a rank in common.  "dp" and "tp" slices of
+ * (dp=2,tp=4) give it back.   Semantics: DeviceMesh._concatenate.
+ *
+ * Errors: EINVAL  they overlap, have nothing in common, or names clash
+ */
+int dtensor_mesh_concatenate(int n, const struct dtensor_mesh *const meshes[],
+                             const struct dtensor_mesh **meshp,
+                             struct dtensor_error *err);
+
+/* The mesh it is a part of, or itself; and which dimension of that a mesh of
+ * one dimension lies along: -1 for none, and for a root.
+ */
+const struct dtensor_mesh *dtensor_mesh_root(const struct dtensor_mesh *mesh);
+int dtensor_mesh_root_dim(const struct dtensor_mesh *mesh);
+
+/* 1 when they are alike: names, sizes, ranks, and the ranks of their roots.
+ * The same pointer always is; other pointers can be when roots of the same
+ * ranks were laid out differently.   Semantics: DeviceMesh.__eq__.
+ */
+int dtensor_mesh_equal(const struct dtensor_mesh *a,
+                       const struct dtensor_mesh *b);
 
 int dtensor_mesh_ndim(const struct dtensor_mesh *mesh);
 int dtensor_mesh_size(const struct dtensor_mesh *mesh);          /* in ranks */
 int dtensor_mesh_dim_size(const struct dtensor_mesh *mesh, int dim);
 const char *dtensor_mesh_dim_name(const struct dtensor_mesh *mesh, int dim);
                                                /* "" when it has no name     */
+
+/* The number of a named dimension.   Errors: EINVAL  there is none */
+int dtensor_mesh_dim(const struct dtensor_mesh *mesh, const char *name,
+                     int *dimp, struct dtensor_error *err);
 
 /* World rank of the mesh's i-th position, row-major. */
 int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i);
@@ -257,6 +340,34 @@ int dtensor_mesh_index(const struct dtensor_mesh *mesh, int rank);
  * return 0, writing nothing, when it is outside the mesh.
  */
 int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[]);
+
+/* The calling rank's coordinate along `dim`, or -1 when it is outside the
+ * mesh.  `dim` -1 is the only one.
+ *
+ * Errors: EINVAL  no such dimension, or -1 of several
+ */
+int dtensor_mesh_local_rank(const struct dtensor_mesh *mesh, int dim,
+                            int *rankp, struct dtensor_error *err);
+
+/* Write "world(dp=2,tp=4)", cut to `size` bytes with a final NUL; return the
+ * length it would have had, as snprintf does.  draw writes which rank is where.
+ */
+int dtensor_mesh_format(const struct dtensor_mesh *mesh, char *text,
+                        size_t size);
+void dtensor_mesh_draw(const struct dtensor_mesh *mesh, FILE *stream);
+
+/* Until it is left, `mesh` is the one meant where a mesh name is NULL.  What
+ * was entered last is left first; there is one such stack for each context.
+ *
+ * Errors: EINVAL  another mesh was entered last, or none
+ */
+int dtensor_mesh_enter(const struct dtensor_mesh *mesh,
+                       struct dtensor_error *err);
+int dtensor_mesh_leave(const struct dtensor_mesh *mesh,
+                       struct dtensor_error *err);
+int dtensor_mesh_current(struct dtensor_ctx *ctx,
+                         const struct dtensor_mesh **meshp,
+                         struct dtensor_error *err);
 
 /* --------------------------------------------------------- collectives --- */
 
@@ -322,21 +433,40 @@ int dtensor_barrier(const struct dtensor_mesh *mesh, struct dtensor_error *err);
 
 /* -------------------------------------------------- placements, specs --- */
 
-enum dtensor_placement_kind { DTENSOR_REPLICATE, DTENSOR_SHARD, DTENSOR_PARTIAL };
+enum dtensor_placement_kind {
+    DTENSOR_REPLICATE,         /* R       the whole                           */
+    DTENSOR_SHARD,             /* S(d)    one chunk of dimension d            */
+    DTENSOR_PARTIAL,           /* P(op)   a term                              */
+    DTENSOR_STRIDED,           /* SS(d,f) one chunk of each of f pieces       */
+    DTENSOR_CYCLIC             /* C(d,b)  blocks of b, dealt out in turn      */
+};
 
-/* What the ranks along one mesh dimension hold.  Shards follow torch.chunk:
- * N elements over n ranks are cut every ceil(N/n), so trailing shards may be
- * short or empty: 5 over 4 is 2, 2, 1, 0.  Placements apply left to right: a
- * dimension sharded twice is a chunk of a chunk.
+/* What the ranks along one mesh dimension hold.  Placements apply left to
+ * right, each to what the ones before left: a dimension sharded twice is a
+ * chunk of a chunk.  10 elements over 3 ranks are
+ *
+ *   S(0)        0-3  4-7  8-9      torch.chunk: cut every ceil(N/n), trailing
+ *                                  shards may be short or empty
+ *   S(0:2,3,5)  0-1  2-4  5-9      the lengths that the user chose
+ *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   cut in 2, then each piece in 3
+ *   C(0,2)      0 1 6 7  2 3 8 9  4 5   blocks of 2 in turn
+ *
+ * Lengths can be chosen where the dimensions to the left leave parts of one
+ * length, to which they add up.  SS is PyTorch's _StridedShard.
  */
 struct dtensor_placement {
     enum dtensor_placement_kind kind;
-    int dim;                   /* SHARD: tensor dimension, 0-based            */
+    int dim;                   /* SHARD, STRIDED, CYCLIC: tensor dimension;   */
+                               /* negative counts from the end                */
     enum dtensor_redop op;     /* PARTIAL: the reduction still to be done     */
+    int64_t block;             /* STRIDED: split factor; CYCLIC: elements     */
+    const int64_t *sizes;      /* SHARD: NULL, or the length for each rank    */
+                               /* along the mesh dimension                    */
 };
 
-/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields.  All
- * Partial placements of one tensor wait for the same reduction.
+/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields; only
+ * lengths that the user chose are pointed to.  All Partial placements of one
+ * tensor wait for the same reduction, or for sums and averages.
  */
 struct dtensor_spec {
     const struct dtensor_mesh *mesh;
@@ -346,31 +476,46 @@ struct dtensor_spec {
     struct dtensor_placement placement[DTENSOR_MAX_DIMS]; /* per mesh dim     */
 };
 
-/* Read placements such as "S(0),R,P(sum)" - one for each of `n` mesh
- * dimensions; S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).
+/* Read placements such as "S(0),R,P(sum)" - one for each dimension of `mesh`;
+ * S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).
  *
- * Errors: EINVAL  says which word, and what was expected
+ * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
+ * Errors: EINVAL  says which word, and what was expected;  ENOMEM
  */
-int dtensor_placements_parse(const char *text, int n, int ndim,
-                             struct dtensor_placement placement[],
+int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
+                             int ndim, struct dtensor_placement placement[],
                              struct dtensor_error *err);
 
 /* Write them back, "S(0),R,P(sum)", cut to `size` bytes with a final NUL;
  * return the length it would have had, as snprintf does.
  */
-int dtensor_placements_format(const struct dtensor_placement placement[], int n,
+int dtensor_placements_format(const struct dtensor_mesh *mesh,
+                              const struct dtensor_placement placement[],
                               char *text, size_t size);
 
-/* Fill *spec: `mesh` is a name for dtensor_mesh_find(), the rest as above.
+/* Fill *spec: `mesh` is a name for dtensor_mesh_find(), or NULL for the mesh
+ * entered last; the rest as above.
  *
- * Errors: EINVAL  mesh, placements, dtype or shape: says which
+ * Errors: EINVAL  mesh, placements, dtype or shape: says which;  ENOMEM
  */
 int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
                       const char *mesh, const char *placements,
                       enum dtensor_dtype dtype, int ndim,
                       const int64_t shape[], struct dtensor_error *err);
 
-/* Is every field in its range?   Errors: EINVAL  says which is not */
+/* Check a spec that was filled in by hand and bring it to the form that
+ * queries expect: no negative dimensions, and lengths in the context's memory,
+ * so that the caller's may go.  Making a tensor does this by itself.
+ *
+ * Errors: EINVAL  a field is out of its range: says which;  ENOMEM
+ */
+int dtensor_spec_normalize(struct dtensor_spec *spec,
+                           struct dtensor_error *err);
+
+/* Is every field in its range, and no dimension negative?
+ *
+ * Errors: EINVAL  says which is not
+ */
 int dtensor_spec_check(const struct dtensor_spec *spec,
                        struct dtensor_error *err);
 
@@ -480,10 +625,311 @@ int dtensor_redistribute_to(const struct dtensor *t,
 int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                               struct dtensor_error *err);
 
+/* ----------------------------------------------------------- plans --- */
+
+/* How a tensor gets from one spec to another, worked out once and run as often
+ * as wanted.  dtensor_redistribute() and its kin make plans too and keep the
+ * last 256 of a context.
+ */
+struct dtensor_plan;
+
+/* The ways there may be.  All give the same elements; terms are added in another
+ * order, the same for the same plan.
+ */
+enum dtensor_route {
+    DTENSOR_ROUTE_AUTO,        /* what is predicted to be fastest             */
+    DTENSOR_ROUTE_DIRECT,      /* one exchange: each element is sent once     */
+    DTENSOR_ROUTE_MERGED,      /* greedy, steps of one kind taken together    */
+    DTENSOR_ROUTE_MIN_COST,    /* the cheapest that changes one mesh          */
+                               /* dimension at a time                         */
+    DTENSOR_ROUTE_GREEDY,      /* PyTorch's order, one dimension at a time    */
+    DTENSOR_NROUTES
+};
+
+/* NULL, or zero in a field, is what [redistribute] of the cluster file says. */
+struct dtensor_plan_options {
+    enum dtensor_route route;
+    uint64_t max_scratch;      /* bytes of a rank for results between steps   */
+};
+
+/* Plan from `src` to `dst`, of one shape and dtype.
+ *
+ * Collective: yes - the ranks of both meshes.   Blocks: until connected.
+ *         Neither in a context that only plans, see dtensor_init_plan().
+ * Owns:   *planp is the caller's, for dtensor_plan_destroy() before
+ *         dtensor_fini().
+ * Errors: EINVAL  the specs, or a route that does not exist: says why
+ *         EPEER, ETIME, ENOMEM
+ */
+int dtensor_plan_create(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst,
+                        const struct dtensor_plan_options *options,
+                        struct dtensor_plan **planp,
+                        struct dtensor_error *err);
+
+/* Collective: no - but a plan is not destroyed while it runs.  NULL is a no-op. */
+void dtensor_plan_destroy(struct dtensor_plan *plan);
+
+/* Give the elements of `src` to `dst`, which have the plan's specs.  Allocates
+ * nothing after the first run.
+ *
+ * Collective: yes - the ranks of both meshes.   Blocks: until the own part is
+ *         in and no peer needs `src` any more.
+ * Errors: EINVAL  a tensor has another spec; and those of the collectives
+ */
+int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
+                     struct dtensor *dst, struct dtensor_error *err);
+
+/* What a plan says of itself.  Texts are valid until it is destroyed. */
+struct dtensor_plan_info {
+    enum dtensor_route route;
+    int nsteps;
+    double predicted_us;       /* of the slowest rank                         */
+    uint64_t scratch_bytes;    /* this rank's results between steps           */
+    const char *text;          /* one line: what is done                      */
+    const char *why;           /* why this route                              */
+};
+void dtensor_plan_info(const struct dtensor_plan *plan,
+                       struct dtensor_plan_info *info);
+
+/* A candidate, taken or not. */
+struct dtensor_plan_choice {
+    int nsteps;
+    double predicted_us;
+    uint64_t scratch_bytes;    /* by an even division                         */
+    const char *refused;       /* NULL, or why it was out of the question     */
+};
+
+/* Errors: EINVAL  no such route: AUTO is none */
+int dtensor_plan_choice(const struct dtensor_plan *plan,
+                        enum dtensor_route route,
+                        struct dtensor_plan_choice *choice,
+                        struct dtensor_error *err);
+
+/* One step. */
+struct dtensor_plan_step {
+    const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
+                               /* "reduce-scatter", "exchange", "local"       */
+    struct dtensor_spec src;
+    struct dtensor_spec dst;
+    int ranks;                 /* in the group of one rank                    */
+    double predicted_us;
+};
+
+/* Errors: EINVAL  no step `i` */
+int dtensor_plan_step(const struct dtensor_plan *plan, int i,
+                      struct dtensor_plan_step *step,
+                      struct dtensor_error *err);
+
+/* Bytes that world rank `from` sends to rank `to` in step `i`; -1 in place of any
+ * of the three: all of them.  This is what the plan promises: no more is moved
+ * between ranks.  Counted piece by piece on every call.
+ */
+uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
+                            int to);
+
+/* The least that any plan brings rank `rank` from others, -1 all ranks
+ * together: what it is to hold and does not hold; of terms, at least one sum.
+ * 0 for one rank where terms could as well lie on others.
+ */
+uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
+
+/* All of this for people: steps, bytes, why, and what else there was. */
+void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream);
+
+/* Plans that the context has kept for redistributions by spec. */
+struct dtensor_plan_cache {
+    uint64_t hits;             /* calls that found their plan                 */
+    uint64_t misses;           /* plans made                                  */
+    uint64_t dropped;          /* to keep within the limit, least used first  */
+    int entries;
+    int limit;
+};
+void dtensor_plan_cache(const struct dtensor_ctx *ctx,
+                        struct dtensor_plan_cache *cache);
+
+/* A context that plans and cannot communicate: rank 0 of the cluster in the file
+ * `path`; NULL: of `nranks` ranks, `per_host` (0: all) on each host.  Meshes,
+ * specs and plans are made and asked as usual; calls that would communicate or
+ * hold elements fail with EINVAL.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *ctxp is the caller's, for dtensor_fini().
+ * Errors: ECONF, ESYS  the file;  EINVAL  the numbers;  ENOMEM
+ */
+int dtensor_init_plan(const char *path, int nranks, int per_host,
+                      struct dtensor_ctx **ctxp, struct dtensor_error *err);
+
 /* dtensor_spec_draw() of its spec, by the mesh's first rank; nothing on others. */
 void dtensor_draw(const struct dtensor *t, FILE *stream);
 
 void dtensor_destroy(struct dtensor *t);                 /* NULL is a no-op */
+
+/* ------------------------------------------------------ random numbers --- */
+
+/* A generator: a seed, and an offset that counts the numbers used.  A call
+ * takes `gen`, or with NULL the context's own, and advances its offset, by the
+ * same on every rank.  Ranks whose generators are in the same state make
+ * tensors that agree: no call here but dtensor_generator_sync() communicates.
+ * dtensor(7) and dtensor-random(7) tell more.
+ */
+struct dtensor_generator;
+
+/* Which numbers the parts of a tensor get. */
+enum dtensor_tracker {
+    DTENSOR_TRACKER_GLOBAL,    /* each element those of its place in the      */
+                               /* whole: the same tensor on any mesh          */
+    DTENSOR_TRACKER_OFFSET,    /* each shard its own, replicas the same       */
+    DTENSOR_TRACKER_MEGATRON,  /* by seed + 2718 + coordinate                 */
+    DTENSOR_TRACKER_LOCAL      /* each rank its generator's next ones         */
+};
+
+/* Which of the stream's numbers an element gets. */
+enum dtensor_fill {
+    DTENSOR_FILL_SEQUENTIAL,   /* element after element                       */
+    DTENSOR_FILL_CUDA          /* as the threads of a CUDA grid take them     */
+};
+
+struct dtensor_random_rule {
+    enum dtensor_tracker tracker;      /* GLOBAL                              */
+    enum dtensor_fill fill;            /* SEQUENTIAL                          */
+    int pytorch;                       /* OFFSET: 1 keeps PyTorch's offsets   */
+                                       /* even where shards share numbers     */
+    int sms;                           /* CUDA: multiprocessors, 132, and     */
+    int threads_per_sm;                /* threads of each, 2048               */
+    char parallel_dims[100];           /* MEGATRON: mesh dimensions, "tp"     */
+};
+
+/* Make a generator with that seed at offset 0 and the default rule, given
+ * above.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *genp is the caller's, for dtensor_generator_destroy().
+ * Errors: ENOMEM
+ */
+int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,
+                             struct dtensor_error *err);
+void dtensor_generator_destroy(struct dtensor_generator *gen);  /* NULL: none */
+
+/* The context's own: seeded with what [seed] of the cluster file says for this
+ * rank, else 0.  Valid until dtensor_fini().
+ */
+struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx);
+
+uint64_t dtensor_generator_seed(const struct dtensor_generator *gen);
+int64_t dtensor_generator_offset(const struct dtensor_generator *gen);
+
+/* The state: seed and offset, 8 bytes each, lowest first.
+ * Semantics: torch.cuda.get_rng_state(), and set_rng_state().
+ *
+ * Errors: EINVAL  size is not 16, or the offset negative or no multiple of 4
+ */
+#define DTENSOR_STATE_BYTES 16
+void dtensor_generator_get_state(const struct dtensor_generator *gen,
+                                 unsigned char state[DTENSOR_STATE_BYTES]);
+int dtensor_generator_set_state(struct dtensor_generator *gen,
+                                const unsigned char *state, size_t size,
+                                struct dtensor_error *err);
+
+/* Errors: EINVAL  a number out of range: says which */
+void dtensor_generator_get_rule(const struct dtensor_generator *gen,
+                                struct dtensor_random_rule *rule);
+int dtensor_generator_set_rule(struct dtensor_generator *gen,
+                               const struct dtensor_random_rule *rule,
+                               struct dtensor_error *err);
+
+/* Seed the generator and set its offset to 0.
+ * Semantics: torch.distributed.tensor.manual_seed: nothing is compared.
+ *
+ * Collective: no, but the ranks of a mesh that share tensors must seed alike.
+ * Blocks: no.
+ * Errors: EINVAL  this rank is outside the mesh
+ */
+int dtensor_manual_seed(const struct dtensor_mesh *mesh, uint64_t seed,
+                        struct dtensor_generator *gen,
+                        struct dtensor_error *err);
+
+/* Give every rank of the mesh the state of its first one.
+ * Semantics: what DTensor did when its tracker was made, before 2025.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until done.
+ * Errors: those of dtensor_broadcast(); then the state is as it was
+ */
+int dtensor_generator_sync(const struct dtensor_mesh *mesh,
+                           struct dtensor_generator *gen,
+                           struct dtensor_error *err);
+
+/* Fill a tensor: uniform in [from, to); normal; exp of normal; exponential of
+ * that rate; normal between two bounds; 1 with probability p, else 0; whole
+ * numbers in [from, to); integers of any bits.  Real floating types, but
+ * bernoulli and integers also integer types and bool, and bits only those.
+ * Semantics: Tensor.uniform_, normal_, log_normal_, exponential_,
+ * nn.init.trunc_normal_, bernoulli_, random_.
+ *
+ * Collective: no, but all ranks of the mesh must make the same call; outside
+ *         the mesh it advances the generator only.   Blocks: no.
+ * Errors: EINVAL  a parameter, the dtype, or a Partial placement: says which;
+ *         or the offset would pass 2^63.  Tensor and generator are untouched
+ */
+int dtensor_uniform(struct dtensor *t, double from, double to,
+                    struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_normal(struct dtensor *t, double mean, double std,
+                   struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_log_normal(struct dtensor *t, double mean, double std,
+                       struct dtensor_generator *gen,
+                       struct dtensor_error *err);
+int dtensor_exponential(struct dtensor *t, double lambda,
+                        struct dtensor_generator *gen,
+                        struct dtensor_error *err);
+int dtensor_trunc_normal(struct dtensor *t, double mean, double std,
+                         double from, double to, struct dtensor_generator *gen,
+                         struct dtensor_error *err);
+int dtensor_bernoulli(struct dtensor *t, double p,
+                      struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_integers(struct dtensor *t, int64_t from, int64_t to,
+                     struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
+                 struct dtensor_error *err);
+
+/* Make a tensor of a spec, or of that of another tensor: uniform in [0, 1);
+ * normal with mean 0 and deviation 1; whole numbers in [from, to); the numbers
+ * 0 .. shape[0] - 1 in random order, one dimension, the same order whatever
+ * tracker and fill.
+ * Semantics: torch.rand, randn, randint, randperm and torch.rand_like ...
+ *
+ * As above, and:
+ * Owns:   *tp is the caller's, for dtensor_destroy().
+ * Errors: EINVAL, ENOMEM
+ */
+int dtensor_rand(const struct dtensor_spec *spec,
+                 struct dtensor_generator *gen, struct dtensor **tp,
+                 struct dtensor_error *err);
+int dtensor_randn(const struct dtensor_spec *spec,
+                  struct dtensor_generator *gen, struct dtensor **tp,
+                  struct dtensor_error *err);
+int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
+                    struct dtensor_generator *gen, struct dtensor **tp,
+                    struct dtensor_error *err);
+int dtensor_randperm(const struct dtensor_spec *spec,
+                     struct dtensor_generator *gen, struct dtensor **tp,
+                     struct dtensor_error *err);
+int dtensor_rand_like(const struct dtensor *t, struct dtensor_generator *gen,
+                      struct dtensor **tp, struct dtensor_error *err);
+int dtensor_randn_like(const struct dtensor *t, struct dtensor_generator *gen,
+                       struct dtensor **tp, struct dtensor_error *err);
+int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
+                         struct dtensor_generator *gen, struct dtensor **tp,
+                         struct dtensor_error *err);
+
+/* Make a tensor whose elements are those of `t` divided by 1 - p, or 0 with
+ * probability p; and, unless maskp is NULL, a bool tensor of which were kept.
+ * Semantics: torch.native_dropout in training.
+ *
+ * As above.   Owns: *tp and *maskp are the caller's.   Errors: EINVAL, ENOMEM
+ */
+int dtensor_dropout(const struct dtensor *t, double p,
+                    struct dtensor_generator *gen, struct dtensor **tp,
+                    struct dtensor **maskp, struct dtensor_error *err);
 
 /* ------------------------------------------------------- cluster files --- */
 

@@ -41,9 +41,11 @@ refuses "-b 4096 is more than -e 8" -b 4K -e 8 allreduce
 refuses "--stepfactor 1: out of range" -f 1 allreduce
 refuses "--iters 0: out of range" -n 0 allreduce
 refuses '--min-time "2"' --min-time 2 allreduce
-refuses '--datatype "f31": expected TYPE (f32 f64' -d f31 allreduce
+refuses '--datatype "f31": expected TYPE (f64 f32' -d f31 allreduce
 refuses '--op "plus": expected OP (sum' -o plus allreduce
-refuses "-o band needs an integer type, not f32" -o band allreduce
+refuses "f32 has no band (-o)" -o band allreduce
+refuses "c64 has no max (-o)" -d c64 -o max allreduce
+refuses "bool has no avg (-o)" -d bool -o avg allreduce
 refuses "--registered 2: out of range" -R 2 allreduce
 refuses "--local 0: out of range" --local 0 allreduce
 refuses '--shape "3x": expected 1 to 8 numbers' --shape 3x redistribute
@@ -111,7 +113,7 @@ is "-q leaves result lines only; -i steps by bytes" \
     "0 allreduce8 allreduce36 allreduce64"
 run -q --local 3 allreduce reduce reduce_scatter -d all -o all -e 2K -b 2K -n 2 -w 0
 is "every type and reduction is right on 3 ranks" \
-    "$code $(cat "$tmp/err") $(wc -l <"$tmp/out")" "0  156"
+    "$code $(cat "$tmp/err") $(wc -l <"$tmp/out")" "0  321"
 for r in 0 1; do
     run -q --local 3 all -R $r -b 100 -e 30000 -f 7 -n 3 -w 0
     is "all tests on 3 ranks with -R $r are right" \

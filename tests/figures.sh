@@ -8,7 +8,7 @@
 # of a plain copy of the bytes that must come in, taken in the same loop.
 #
 # Peers are Open MPI (as installed; with UCX) and MPICH, as far as installed,
-# bound to cores like our ranks, each measured by peers/allreduce_mpi.c as
+# bound to cores like our ranks, each measured by peers/collectives_mpi.c as
 # dtensor-bench measures: buffers written and read between calls, a barrier
 # before, the slowest rank.  Rounds are interleaved, so that all see the same
 # machine; the figure is the median over rounds of the medians, and the ratio
@@ -59,7 +59,8 @@ ompi() {
     local n=$1 bind="--bind-to core" sizes=$3
     [ -n "$2" ] || bind="--oversubscribe --bind-to none"
     timeout 100 mpirun.openmpi -np "$n" $bind --mca btl self,vader \
-        --mca pml ob1 "$dir/ompi" "$iters" $sizes
+        --mca pml ob1 "$dir/ompi" allreduce "$iters" $sizes |
+        awk '{ print $2, $4 }'
 }
 
 ucx() {
@@ -67,14 +68,16 @@ ucx() {
     [ -n "$2" ] || bind="--oversubscribe --bind-to none"
     timeout 100 mpirun.openmpi -np "$n" $bind --mca pml ucx \
         --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
-        -x UCX_TLS=posix,sysv,cma,self "$dir/ompi" "$iters" $sizes
+        -x UCX_TLS=posix,sysv,cma,self "$dir/ompi" allreduce "$iters" $sizes |
+        awk '{ print $2, $4 }'
 }
 
 # More ranks than CPUs cost it tens of milliseconds a call: a few will do.
 mpich() {
     local n=$1 bind="-bind-to core" sizes=$3 some=$iters
     [ -n "$2" ] || { bind=; some=20; }
-    timeout 100 mpirun.mpich -n "$n" $bind "$dir/mpich" "$some" $sizes
+    timeout 100 mpirun.mpich -n "$n" $bind "$dir/mpich" allreduce "$some" \
+        $sizes | awk '{ print $2, $4 }'
 }
 
 # compare RANKS BOUND SIZES: rounds of everyone, then a line for each size
@@ -85,7 +88,7 @@ compare() {
         for who in ours $peers; do
             $who "$n" "$bind" "$sizes" 2>/dev/null \
                 >"$dir/out.$who" || : >"$dir/out.$who"
-            while read -r b us _; do
+            while read -r b us; do
                 echo "$round $us" >>"$dir/times.$who.$b"
             done <"$dir/out.$who"
         done
@@ -114,11 +117,11 @@ echo "10000 redistributes of 64 KiB on 2 ranks: $(growth)"
       "%s of %s GB/s, the copy bound\n", $3, $7, $8, $9, $12, $13 }'
 peers=
 if command -v mpicc.openmpi >/dev/null &&
-    mpicc.openmpi -O2 -o "$dir/ompi" "$src/tests/peers/allreduce_mpi.c"; then
+    mpicc.openmpi -O2 -o "$dir/ompi" "$src/tests/peers/collectives_mpi.c"; then
     peers="$peers ompi ucx"
 fi
 if command -v mpicc.mpich >/dev/null &&
-    mpicc.mpich -O2 -o "$dir/mpich" "$src/tests/peers/allreduce_mpi.c"; then
+    mpicc.mpich -O2 -o "$dir/mpich" "$src/tests/peers/collectives_mpi.c"; then
     peers="$peers mpich"
 fi
 [ -n "$peers" ] || echo "peers: none (apt-get install openmpi-bin \

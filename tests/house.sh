@@ -5,7 +5,7 @@ cd "$top_srcdir" || exit 1
 library=$top_builddir/.libs/libdtensor.so
 
 # Rooms from the ground up; a file includes headers of its own room and below.
-rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/tensor"
+rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/random lib/tensor"
 allowed=""
 for room in $rooms; do
     allowed="$allowed${allowed:+|}${room#lib/}"
@@ -34,6 +34,10 @@ done >"$top_builddir/tests/house.missing"
 is "every exported function has its man page" \
     "$(cat "$top_builddir/tests/house.missing")" ""
 rm -f "$top_builddir/tests/house.missing"
+is "every exported function is called by a test" "$(
+    for name in $declared; do
+        grep -qw "$name" tests/*.[ch] || echo "$name"
+    done)" ""
 
 long=$(find lib tools -name '*.[ch]' ! -name dtensor.h -exec wc -l {} + |
     awk '$1 > 500 && $2 != "total"'

@@ -38,8 +38,8 @@ static inline struct dtensor_spec spec_of(struct job *job,
     struct dtensor_spec spec = { .mesh = mesh, .dtype = dtype, .ndim = 2,
                                  .shape = { shape[0], shape[1] } };
 
-    good(dtensor_placements_parse(placements, dtensor_mesh_ndim(mesh), 2,
-                                  spec.placement, &job->err));
+    good(dtensor_placements_parse(mesh, placements, 2, spec.placement,
+                                  &job->err));
     return spec;
 }
 

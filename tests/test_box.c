@@ -136,6 +136,8 @@ static void test_reduce(enum dtensor_dtype dtype)
             op = (enum dtensor_redop)rand_below(&seed, DTENSOR_NREDOPS);
         while (!dtn_redop_ok(op, dtype));
         rand_bytes(&seed, want, MOST * dtensor_dtype_size(dtype));
+        for (size_t i = 0; dtype == DTENSOR_BOOL && i < MOST; i++)
+            want[i] &= 1, src[i] &= 1;
         memcpy(dst, want, sizeof dst);
         reduce_slowly(&box, dtype, op);
         dtn_box_reduce(&box, dtype, op, dst, src);

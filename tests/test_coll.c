@@ -84,11 +84,17 @@ static void buffer_put(struct world *world, void *mem)
 
 /* -------------------------------------------------------------- oracles --- */
 
-/* What rank `rank` puts into element i of its input. */
-static double input(int rank, size_t i, enum dtensor_redop op)
+/* What rank `rank` puts into element i of its input.  The floats of 8 bits
+ * hold all integers up to 8 only.
+ */
+static double input(int rank, size_t i, enum dtensor_dtype dtype,
+                    enum dtensor_redop op)
 {
     size_t mixed = (size_t)rank * 31 + i * 7 + i / 11;
 
+    if (op != DTENSOR_PROD && dtn_dtype_is_float(dtype) &&
+        dtensor_dtype_size(dtype) == 1)
+        return (double)(mixed % 2);
     return op == DTENSOR_PROD ? (double)(mixed % 2 + 1)
                               : (double)(mixed % 5 + (size_t)rank % 2);
 }
@@ -97,7 +103,7 @@ static void fill(enum dtensor_dtype dtype, void *buf, int rank, size_t from,
                  size_t count, enum dtensor_redop op)
 {
     for (size_t i = 0; i < count; i++)
-        dtn_store(dtype, buf, i, input(rank, from + i, op));
+        dtn_store(dtype, buf, i, input(rank, from + i, dtype, op));
 }
 
 /* The reduction over all ranks of elements [from, from + count). */

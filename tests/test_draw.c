@@ -17,7 +17,7 @@ static void picture(int ndim_mesh, const int sizes[], const char *placements,
     if (!stream ||
         dtensor_mesh_create(&ctx, ndim_mesh, sizes, NULL, NULL, &spec.mesh,
                             NULL) != 0 ||
-        dtensor_placements_parse(placements, ndim_mesh, ndim, spec.placement,
+        dtensor_placements_parse(spec.mesh, placements, ndim, spec.placement,
                                  NULL) != 0)
         abort();
     dtensor_spec_draw(&spec, stream);

@@ -1,31 +1,65 @@
-/* Element types: tables, and the 16-bit floats against double arithmetic. */
+/* Element types: tables, and the narrow floats against double arithmetic. */
 #include "base/base.h"
+#include "base/narrow.h"
 #include "tests/tap.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A binary float of `digits` fraction bits and exponents -bias+1 .. bias. */
+static float e4m3_widen(uint16_t bits)
+{
+    return f8e4m3_widen((uint8_t)bits);
+}
+
+static uint16_t e4m3_narrow(float value)
+{
+    return f8e4m3_narrow(value);
+}
+
+static float e5m2_widen(uint16_t bits)
+{
+    return f8e5m2_widen((uint8_t)bits);
+}
+
+static uint16_t e5m2_narrow(float value)
+{
+    return f8e5m2_narrow(value);
+}
+
+/* A binary float of `digits` fraction bits and exponents -bias+1 .. bias; one
+ * that is `finite` has no infinity, uses the top exponent for numbers too, and
+ * of it only the last code is a NaN.
+ */
 struct format {
     const char *name;
-    int digits, bias;
+    int bits, digits, bias;
+    bool finite;
     float (*widen)(uint16_t bits);
     uint16_t (*narrow)(float value);
 };
 
 static const struct format formats[] = {
-    { "f16", 10, 15, dtn_f16_to_f32, dtn_f32_to_f16 },
-    { "bf16", 7, 127, dtn_bf16_to_f32, dtn_f32_to_bf16 },
+    { "f16", 16, 10, 15, false, dtn_f16_to_f32, dtn_f32_to_f16 },
+    { "bf16", 16, 7, 127, false, dtn_bf16_to_f32, dtn_f32_to_bf16 },
+    { "f8e4m3", 8, 3, 7, true, e4m3_widen, e4m3_narrow },
+    { "f8e5m2", 8, 2, 15, false, e5m2_widen, e5m2_narrow },
 };
+
+static unsigned sign_of(const struct format *f)
+{
+    return 1u << (f->bits - 1);
+}
 
 /* What the bits mean, by the definition. */
 static double value_of(const struct format *f, unsigned bits)
 {
     const int fraction = (int)(bits & ((1u << f->digits) - 1));
     const int exponent = (int)(bits >> f->digits) & (2 * f->bias + 1);
-    const double sign = bits & 0x8000 ? -1 : 1;
+    const double sign = bits & sign_of(f) ? -1 : 1;
 
-    if (exponent == 2 * f->bias + 1)
+    if (f->finite && (bits & (sign_of(f) - 1)) == sign_of(f) - 1)
+        return (double)NAN;
+    if (!f->finite && exponent == 2 * f->bias + 1)
         return fraction ? (double)NAN : sign * (double)INFINITY;
     if (exponent == 0)
         return sign * ldexp(fraction, 1 - f->bias - f->digits);
@@ -40,6 +74,8 @@ static double nearest(const struct format *f, double value)
     int exponent = 0;
     double ulp, units, below;
 
+    if (isinf(value) && f->finite)
+        return (double)NAN;
     if (magnitude == 0 || isinf(value))
         return value;
     frexp(magnitude, &exponent);
@@ -51,7 +87,9 @@ static double nearest(const struct format *f, double value)
     below = floor(units);
     if (units - below > 0.5 || (units - below == 0.5 && fmod(below, 2) == 1))
         below++;
-    if (below * ulp >= ldexp(1, f->bias + 1))
+    if (f->finite && below * ulp > value_of(f, sign_of(f) - 2))
+        return (double)NAN;
+    if (!f->finite && below * ulp >= ldexp(1, f->bias + 1))
         return copysign((double)INFINITY, value);
     return copysign(below * ulp, value);
 }
@@ -65,15 +103,16 @@ static void test_widen(const struct format *f)
 {
     unsigned wrong = 0, lost = 0;
 
-    for (unsigned bits = 0; bits < 65536; bits++) {
+    for (unsigned bits = 0; bits < 1u << f->bits; bits++) {
         const float value = f->widen((uint16_t)bits);
         const unsigned quiet = isnan(value) ? 1u << (f->digits - 1) : 0;
 
         wrong += !same(value, value_of(f, bits));
         lost += f->narrow(value) != (bits | quiet);
     }
-    ok(wrong == 0, "%s: all 65536 values widen exactly", f->name);
-    ok(lost == 0, "%s: all 65536 come back; a NaN is quiet then", f->name);
+    ok(wrong == 0, "%s: all %u values widen exactly", f->name, 1u << f->bits);
+    ok(lost == 0, "%s: all %u come back; a NaN is quiet then", f->name,
+       1u << f->bits);
 }
 
 /* Between each two neighbours: the middle, and the floats next to it. */
@@ -81,7 +120,7 @@ static void test_ties(const struct format *f)
 {
     unsigned wrong = 0;
 
-    for (unsigned bits = 0; bits < 0x7fff; bits++) {
+    for (unsigned bits = 0; bits < sign_of(f) - 1; bits++) {
         const double a = value_of(f, bits), b = value_of(f, bits + 1);
         const float middle = (float)((a + b) / 2);
         const unsigned even = bits & 1 ? bits + 1 : bits;
@@ -91,7 +130,7 @@ static void test_ties(const struct format *f)
         wrong += f->narrow(middle) != even;
         wrong += f->narrow(nextafterf(middle, 0)) != bits;
         wrong += f->narrow(nextafterf(middle, INFINITY)) != bits + 1;
-        wrong += f->narrow(-middle) != (even | 0x8000);
+        wrong += f->narrow(-middle) != (even | sign_of(f));
     }
     ok(wrong == 0, "%s: every tie goes to even, its neighbours to theirs",
        f->name);
@@ -124,6 +163,12 @@ static void test_limits(void)
     ok(dtn_f32_to_bf16(0x1.fep127f) == 0x7f7f &&
        dtn_f32_to_bf16(0x1.ffp127f) == 0x7f80,
        "bf16: the middle above the largest becomes infinity");
+    ok(e4m3_narrow(464) == 0x7e && e4m3_narrow(nextafterf(464, 465)) == 0x7f &&
+       e4m3_narrow(-INFINITY) == 0xff && e4m3_narrow(479) == 0x7f,
+       "f8e4m3: what is nearer to 480 than to 448 becomes a NaN");
+    ok(e5m2_narrow(61439.996f) == 0x7b && e5m2_narrow(61440) == 0x7c &&
+       e5m2_narrow(-INFINITY) == 0xfc,
+       "f8e5m2: 61440 is the first to become infinity");
 }
 
 static void test_load_store(void)
@@ -140,11 +185,19 @@ static void test_load_store(void)
         { DTENSOR_U8, 1e9, 255 }, { DTENSOR_I32, 1e10, 2147483647 },
         { DTENSOR_I32, -1e10, -2147483648.0 }, { DTENSOR_I64, 1e15, 1e15 },
         { DTENSOR_I64, 1e30, 0x1p63 }, { DTENSOR_I64, -1e30, -0x1p63 },
+        { DTENSOR_I16, 40000, 32767 }, { DTENSOR_I16, -40000, -32768 },
+        { DTENSOR_U16, 70000, 65535 }, { DTENSOR_U16, -1, 0 },
+        { DTENSOR_U32, 1e10, 4294967295.0 }, { DTENSOR_U32, 3e9, 3e9 },
+        { DTENSOR_U64, 0x1p63, 0x1p63 }, { DTENSOR_U64, -5, 0 },
+        { DTENSOR_U64, 1e30, 0x1p64 }, { DTENSOR_BOOL, 0.5, 1 },
+        { DTENSOR_BOOL, -0.0, 0 }, { DTENSOR_C64, 0.1, 0.1f },
+        { DTENSOR_C128, 0.1, 0.1 }, { DTENSOR_F8E4M3, 0.1, 0.1015625 },
+        { DTENSOR_F8E5M2, 0.1, 0.09375 },
     };
     int64_t limit;
 
     for (size_t i = 0; i < DTN_COUNT(cases); i++) {
-        _Alignas(8) char array[24] = { 0 };
+        _Alignas(16) char array[48] = { 0 };
 
         dtn_store(cases[i].dtype, array, 1, cases[i].value);
         ok(dtn_load(cases[i].dtype, array, 1) == cases[i].want &&
@@ -154,21 +207,47 @@ static void test_load_store(void)
     }
     for (int t = 0; t < DTENSOR_NDTYPES; t++) {
         const enum dtensor_dtype dtype = (enum dtensor_dtype)t;
-        _Alignas(8) char array[8];
+        const bool is_bool = dtype == DTENSOR_BOOL;
+        _Alignas(16) char array[16];
 
         dtn_store(dtype, array, 0, (double)NAN);
         ok(dtn_dtype_is_float(dtype) ? isnan(dtn_load(dtype, array, 0))
-                                     : dtn_load(dtype, array, 0) == 0,
+                                     : dtn_load(dtype, array, 0) == is_bool,
            "NaN stored as %s is %s", dtensor_dtype_name(dtype),
-           dtn_dtype_is_float(dtype) ? "NaN" : "0");
+           dtn_dtype_is_float(dtype) ? "NaN" : is_bool ? "true" : "0");
     }
     dtn_store(DTENSOR_I64, &limit, 0, (double)INFINITY);
     ok(limit == INT64_MAX, "infinity stored as i64 is its maximum");
 }
 
+static void test_ints(void)
+{
+    int wrong = 0;
+
+    for (int t = 0; t < DTENSOR_NDTYPES; t++) {
+        const enum dtensor_dtype dtype = (enum dtensor_dtype)t;
+        const int bits = 8 * (int)dtensor_dtype_size(dtype);
+        uint64_t array[2] = { 0, 0 };
+
+        if (dtn_dtype_is_float(dtype) || dtype == DTENSOR_BOOL)
+            continue;
+        for (int b = 0; b < bits; b++) {
+            const bool sign = dtn_dtype_kind(dtype) == DTN_DTYPE_SIGNED &&
+                              b == bits - 1;
+            const uint64_t value = sign ? UINT64_MAX << b : UINT64_C(1) << b;
+
+            dtn_store_int(dtype, array, 1, (int64_t)value);
+            wrong += dtn_load_int(dtype, array, 1) != (int64_t)value;
+            wrong += dtn_load_int(dtype, array, 0) != 0;
+        }
+    }
+    ok(wrong == 0, "every bit of every integer type comes back exactly");
+}
+
 static void test_names(void)
 {
-    static const size_t sizes[] = { 4, 8, 2, 2, 1, 1, 4, 8 };
+    static const size_t sizes[] = { 4, 8, 2, 2, 1, 1, 4, 8, 2, 2, 4, 8, 1, 8,
+                                    16, 1, 1 };
     struct dtensor_error err;
     enum dtensor_dtype dtype = DTENSOR_I8;
     enum dtensor_redop op = DTENSOR_MAX;
@@ -200,19 +279,31 @@ static void test_names(void)
        "values outside the enums have no size and the name \"?\"");
 }
 
+/* By type and reduction, in the order of the enums. */
 static void test_redop_ok(void)
 {
-    bool right = true;
+    /*                           sum avg prod min max band bor bxor */
+    static const char *const rows[DTENSOR_NDTYPES] = {
+        [DTENSOR_F32] = "yyyyynnn",    [DTENSOR_F64] = "yyyyynnn",
+        [DTENSOR_F16] = "yyyyynnn",    [DTENSOR_BF16] = "yyyyynnn",
+        [DTENSOR_F8E4M3] = "yyyyynnn", [DTENSOR_F8E5M2] = "yyyyynnn",
+        [DTENSOR_I8] = "yyyyyyyy",     [DTENSOR_U8] = "yyyyyyyy",
+        [DTENSOR_I16] = "yyyyyyyy",    [DTENSOR_U16] = "yyyyyyyy",
+        [DTENSOR_I32] = "yyyyyyyy",    [DTENSOR_U32] = "yyyyyyyy",
+        [DTENSOR_I64] = "yyyyyyyy",    [DTENSOR_U64] = "yyyyyyyy",
+        [DTENSOR_BOOL] = "ynyyyyyy",   [DTENSOR_C64] = "yyynnnnn",
+        [DTENSOR_C128] = "yyynnnnn",
+    };
 
-    for (int t = 0; t < DTENSOR_NDTYPES; t++)
-        for (int o = 0; o < DTENSOR_NREDOPS; o++) {
-            const bool bits = o == DTENSOR_BAND || o == DTENSOR_BOR ||
-                              o == DTENSOR_BXOR;
+    for (int t = 0; t < DTENSOR_NDTYPES; t++) {
+        char row[DTENSOR_NREDOPS + 1] = "";
 
-            right &= dtn_redop_ok((enum dtensor_redop)o, (enum dtensor_dtype)t)
-                     == !(bits && dtn_dtype_is_float((enum dtensor_dtype)t));
-        }
-    ok(right, "all reductions but the bit operations of floats exist");
+        for (int o = 0; o < DTENSOR_NREDOPS; o++)
+            row[o] = dtn_redop_ok((enum dtensor_redop)o, (enum dtensor_dtype)t)
+                   ? 'y' : 'n';
+        ok(strcmp(row, rows[t]) == 0, "the reductions of %s",
+           dtensor_dtype_name((enum dtensor_dtype)t));
+    }
     ok(!dtn_redop_ok(DTENSOR_NREDOPS, DTENSOR_F32) &&
        !dtn_redop_ok(DTENSOR_SUM, DTENSOR_NDTYPES) &&
        !dtn_redop_ok((enum dtensor_redop)-1, DTENSOR_I8),
@@ -228,6 +319,7 @@ int main(void)
     }
     test_limits();
     test_load_store();
+    test_ints();
     test_names();
     test_redop_ok();
     return done();

@@ -109,7 +109,7 @@ static struct dtensor_spec spec_of(const struct dtensor_mesh *mesh,
     struct dtensor_spec spec = { .mesh = mesh, .ndim = ndim };
 
     memcpy(spec.shape, shape, (size_t)ndim * sizeof shape[0]);
-    if (dtensor_placements_parse(placements, mesh->ndim, ndim, spec.placement,
+    if (dtensor_placements_parse(mesh, placements, ndim, spec.placement,
                                  NULL) != 0 ||
         dtensor_spec_check(&spec, NULL) != 0)
         abort();
@@ -213,22 +213,29 @@ static void test_text(void)
         { "P(avg),P(avg)", "P(avg),P(avg)" },
         { "S(-2),S(1)", "S(0),S(1)" },
         { "P(bxor),R", "P(bxor),R" },
+        { "SS(-1, 2),S( 1 )", "SS(1,2),S(1)" },
+        { "C(0,64),SS(0,1)", "C(0,64),SS(0,1)" },
+        { "S(0:3,5),S(-1:1, 0,2)", "S(0:3,5),S(1:1,0,2)" },
     };
+    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 3 });
     struct dtensor_placement p[2];
     char text[40], tiny[6];
 
     for (size_t i = 0; i < DTN_COUNT(t); i++) {
         strcpy(text, "refused");
-        if (dtensor_placements_parse(t[i].text, 2, 2, p, NULL) == 0)
-            dtensor_placements_format(p, 2, text, sizeof text);
+        if (dtensor_placements_parse(mesh, t[i].text, 2, p, NULL) == 0)
+            dtensor_placements_format(mesh, p, text, sizeof text);
         is(text, t[i].want, "read and written");
     }
-    dtensor_placements_parse("S(0),P(sum)", 2, 2, p, NULL);
-    ok(dtensor_placements_format(p, 2, tiny, sizeof tiny) == 11 &&
+    dtensor_placements_parse(mesh, "S(0),P(sum)", 2, p, NULL);
+    ok(dtensor_placements_format(mesh, p, tiny, sizeof tiny) == 11 &&
        strcmp(tiny, "S(0),") == 0 &&
-       dtensor_placements_format(p, 2, NULL, 0) == 11,
+       dtensor_placements_format(mesh, p, NULL, 0) == 11,
        "cut as snprintf does, and the whole length returned");
 }
+
+#define EXPECTED "expected R, S(dimension), SS(dimension,factor), " \
+                 "C(dimension,block) or P(reduction)"
 
 static void test_bad_text(void)
 {
@@ -244,33 +251,66 @@ static void test_bad_text(void)
         { "S(x),R", "placements: word 1 of \"S(x),R\" is \"S(x)\"; expected "
           "S(dimension), such as S(0)" },
         { "S(99999999999),R", "placements: word 1 of \"S(99999999999),R\" is "
-          "\"S(99999999999)\"; expected S(dimension), such as S(0)" },
+          "\"S(99999999999)\", but the tensor has 2 dimensions" },
         { "Shard(1),R", "placements: word 1 of \"Shard(1),R\" is \"Shard(1)\"; "
-          "expected R, S(dimension) or P(reduction) (did you mean S(1)?)" },
-        { "R,s0", "placements: word 2 of \"R,s0\" is \"s0\"; expected R, "
-          "S(dimension) or P(reduction) (did you mean S(0)?)" },
+          EXPECTED " (did you mean S(1)?)" },
+        { "R,s0", "placements: word 2 of \"R,s0\" is \"s0\"; " EXPECTED
+          " (did you mean S(0)?)" },
         { "Replicate(),R", "placements: word 1 of \"Replicate(),R\" is "
-          "\"Replicate()\"; expected R, S(dimension) or P(reduction) (did you "
-          "mean R?)" },
+          "\"Replicate()\"; " EXPECTED " (did you mean R?)" },
         { "R,Partial()", "placements: word 2 of \"R,Partial()\" is "
-          "\"Partial()\"; expected R, S(dimension) or P(reduction) (did you "
-          "mean P(sum)?)" },
+          "\"Partial()\"; " EXPECTED " (did you mean P(sum)?)" },
+        { "_S(0, 2),R", "placements: word 1 of \"_S(0, 2),R\" is "
+          "\"_S(0, 2)\"; " EXPECTED " (did you mean SS(0,factor)?)" },
+        { "R,_StridedShard(1)", "placements: word 2 of \"R,_StridedShard(1)\" "
+          "is \"_StridedShard(1)\"; " EXPECTED
+          " (did you mean SS(1,factor)?)" },
+        { "cyclic(1),R", "placements: word 1 of \"cyclic(1),R\" is "
+          "\"cyclic(1)\"; " EXPECTED " (did you mean C(1,block)?)" },
+        { "SS(0),R", "placements: word 1 of \"SS(0),R\" is \"SS(0)\"; expected "
+          "SS(dimension,factor), such as SS(0,2)" },
+        { "SS(0,2,2),R", "placements: word 1 of \"SS(0,2,2),R\" is "
+          "\"SS(0,2,2)\"; expected SS(dimension,factor), such as SS(0,2)" },
+        { "SS(0,0),R", "placements: word 1 of \"SS(0,0),R\" is \"SS(0,0)\"; a "
+          "factor of 1 or more is expected" },
+        { "R,C(0,-3)", "placements: word 2 of \"R,C(0,-3)\" is \"C(0,-3)\"; a "
+          "block of 1 or more is expected" },
+        { "R,C(2,3)", "placements: word 2 of \"R,C(2,3)\" is \"C(2,3)\", but "
+          "the tensor has 2 dimensions" },
+        { "R,C(0,9223372036854775808)", "placements: word 2 of "
+          "\"R,C(0,9223372036854775808)\" is \"C(0,9223372036854775808)\"; "
+          "expected C(dimension,block), such as C(0,64)" },
+        { "S(0:1,2,3),R", "placements: word 1 of \"S(0:1,2,3),R\" is "
+          "\"S(0:1,2,3)\" with 3 lengths, but mesh dimension 0 has 2 ranks "
+          "(give one for each)" },
+        { "S(0:1),R", "placements: word 1 of \"S(0:1),R\" is \"S(0:1)\" with 1 "
+          "lengths, but mesh dimension 0 has 2 ranks (give one for each)" },
+        { "S(0:1,-2),R", "placements: word 1 of \"S(0:1,-2),R\" is "
+          "\"S(0:1,-2)\"; expected S(dimension:length,...), such as "
+          "S(0:3,5,2)" },
+        { "S(0:1,),R", "placements: word 1 of \"S(0:1,),R\" is \"S(0:1,)\"; "
+          "expected S(dimension:length,...), such as S(0:3,5,2)" },
+        { "S(0:),R", "placements: word 1 of \"S(0:),R\" is \"S(0:)\"; "
+          "expected S(dimension:length,...), such as S(0:3,5,2)" },
+        { "S(0,1),R", "placements: word 1 of \"S(0,1),R\" is \"S(0,1)\"; "
+          "expected S(dimension), such as S(0)" },
+        { "S(0,R", "placements: word 1 of \"S(0,R\" is \"S(0,R\"; " EXPECTED
+          " (did you mean S(0)?)" },
         { "P(sun),R", "placements: word 1 of \"P(sun),R\" has the unknown "
           "reduction \"sun\" (did you mean P(sum)?)" },
         { "P(median),R", "placements: word 1 of \"P(median),R\" has the "
           "unknown reduction \"median\"; expected sum, avg, prod, min, max, "
           "band, bor or bxor" },
-        { "R,", "placements: word 2 of \"R,\" is \"\"; expected R, "
-          "S(dimension) or P(reduction)" },
-        { "", "placements: word 1 of \"\" is \"\"; expected R, S(dimension) or "
-          "P(reduction)" },
+        { "R,", "placements: word 2 of \"R,\" is \"\"; " EXPECTED },
+        { "", "placements: word 1 of \"\" is \"\"; " EXPECTED },
     };
+    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 3 });
     struct dtensor_placement p[2];
     struct dtensor_error err;
 
     for (size_t i = 0; i < DTN_COUNT(t); i++) {
         err.text[0] = '\0';
-        dtensor_placements_parse(t[i].text, 2, 2, p, &err);
+        dtensor_placements_parse(mesh, t[i].text, 2, p, &err);
         is(err.text, t[i].want, "refused");
     }
 }
@@ -286,11 +326,11 @@ static void test_bad_specs(void)
     struct dtensor_error err = { 0 };
 
     ok(dtensor_spec_check(&good, NULL) == 0, "a good spec is good");
-    spec.placement[0] = (struct dtensor_placement){ DTENSOR_PARTIAL, 0,
-                                                    DTENSOR_MAX };
+    spec.placement[0] = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL,
+                                                    .op = DTENSOR_MAX };
     dtensor_spec_check(&spec, &err);
     is(err.text, "spec: P(max) and P(sum) in one tensor (reduce one of them "
-       "first)", "two reductions");
+       "first; only sum and avg go together)", "two reductions");
     spec = good;
     spec.placement[1].op = DTENSOR_BOR;
     dtensor_spec_check(&spec, &err);
@@ -299,7 +339,8 @@ static void test_bad_specs(void)
     spec = good;
     spec.placement[0].dim = 2;
     dtensor_spec_check(&spec, &err);
-    is(err.text, "spec: placement 0 is S(2), but the tensor has 2 dimensions",
+    is(err.text, "spec: placement 0 is of dimension 2, but the tensor has 2 "
+       "dimensions",
        "no such dimension");
     spec = good;
     spec.shape[1] = -1;
@@ -319,7 +360,7 @@ static void test_bad_specs(void)
     spec.ndim = 9;
     ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "9 dimensions");
     spec = good;
-    spec.placement[0].kind = (enum dtensor_placement_kind)3;
+    spec.placement[0].kind = (enum dtensor_placement_kind)5;
     ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "no such kind");
     spec = good;
     spec.mesh = NULL;

@@ -123,8 +123,8 @@ static int open_fds(void)
 enum { COUNT = 5000, ROWS = 9, COLUMNS = 7 };
 
 enum name {
-    CTX, WORLD, GRID, SLICE, MEM, ROWWISE, COLUMNWISE, TERMS, WHOLE, GIVEN,
-    NAMES
+    CTX, WORLD, GRID, SLICE, FLAT, CUT, JOINED, MEM, ROWWISE, COLUMNWISE, TERMS,
+    WHOLE, GIVEN, NAMES
 };
 
 static char untouched;
@@ -166,6 +166,32 @@ static int step_slice(struct life *life, struct dtensor_error *err)
                               &life->made[SLICE].mesh, err);
 }
 
+static int step_flatten(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_mesh_flatten(life->made[GRID].mesh, "all",
+                                &life->made[FLAT].mesh, err);
+}
+
+static int step_unflatten(struct life *life, struct dtensor_error *err)
+{
+    const int sizes[] = { dtensor_world_size(life->made[CTX].ctx), 1 };
+
+    return dtensor_mesh_unflatten(life->made[FLAT].mesh, 0, 2, sizes, "a,b",
+                                  &life->made[CUT].mesh, err);
+}
+
+static int step_concatenate(struct life *life, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *const one[] = { life->made[FLAT].mesh };
+
+    return dtensor_mesh_concatenate(1, one, &life->made[JOINED].mesh, err);
+}
+
+static int step_enter(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_mesh_enter(life->made[FLAT].mesh, err);
+}
+
 static int step_spec(struct life *life, struct dtensor_error *err)
 {
     const int64_t shape[] = { ROWS, COLUMNS };
@@ -188,8 +214,7 @@ static int step_terms(struct life *life, struct dtensor_error *err)
 {
     struct dtensor_spec spec = life->spec;
 
-    spec.placement[0] = (struct dtensor_placement){ DTENSOR_PARTIAL, 0,
-                                                    DTENSOR_SUM };
+    spec.placement[0] = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL };
     return dtensor_full(&spec, 8, &life->made[TERMS].tensor, err);
 }
 
@@ -255,6 +280,10 @@ static const struct step {
     { "mesh_find", step_find, false },
     { "mesh_create", step_grid, false },
     { "mesh_slice", step_slice, false },
+    { "mesh_flatten", step_flatten, false },
+    { "mesh_unflatten", step_unflatten, false },
+    { "mesh_concatenate", step_concatenate, false },
+    { "mesh_enter", step_enter, false },
     { "spec_init", step_spec, false },
     { "alloc", step_alloc, false },
     { "arange", step_arange, false },

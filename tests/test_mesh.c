@@ -41,7 +41,7 @@ static const char *sliced(const struct dtensor_mesh *mesh, const char *names)
 
     if (dtensor_mesh_slice(mesh, names, &sub, &err) != 0)
         return strcpy(text, err.text);
-    return dtn_format_ranks(sub->ranks, sub->group.n, text, sizeof text);
+    return dtn_format_ranks(sub->group.ranks, sub->group.n, text, sizeof text);
 }
 
 static void is(const char *got, const char *want, const char *claim)

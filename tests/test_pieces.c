@@ -352,11 +352,10 @@ static void place(struct dtensor_spec *spec, int code, enum dtensor_redop op)
 
         code /= spec->ndim + 2;
         spec->placement[m] = (struct dtensor_placement){
-            p == 0 ? DTENSOR_REPLICATE : p == 1 ? DTENSOR_PARTIAL
-                                                : DTENSOR_SHARD, p - 2, op
+            .kind = p == 0 ? DTENSOR_REPLICATE : p == 1 ? DTENSOR_PARTIAL
+                                                        : DTENSOR_SHARD,
+            .dim = p < 2 ? 0 : p - 2, .op = op
         };
-        if (p < 2)
-            spec->placement[m].dim = 0;
     }
 }
 
@@ -488,8 +487,8 @@ static void test_plan(const char *from, const char *to, const int64_t shape[2],
     char got[64] = "";
     int n;
 
-    if (dtensor_placements_parse(from, 2, 2, src.placement, NULL) != 0 ||
-        dtensor_placements_parse(to, 2, 2, dst.placement, NULL) != 0)
+    if (dtensor_placements_parse(src.mesh, from, 2, src.placement, NULL) != 0 ||
+        dtensor_placements_parse(dst.mesh, to, 2, dst.placement, NULL) != 0)
         abort();
     n = dtn_phases(&src, &dst, phase);
     for (int i = 0; i < n; i++)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NSRC = 5, MOST = 5000, EDGE = 4, ARRAY = (MOST + 2 * EDGE) * 8 };
+enum { NSRC = 5, MOST = 5000, EDGE = 4, ARRAY = (MOST + 2 * EDGE) * 16 };
 
 static _Alignas(64) char sources[NSRC][ARRAY], arrays[NSRC][ARRAY];
 static _Alignas(64) char dst[ARRAY], want[ARRAY];
@@ -23,6 +23,13 @@ static void fill(enum dtensor_dtype dtype, void *array, size_t count)
                                       (double)-INFINITY, (double)NAN };
 
     rand_bytes(&seed, array, count * dtensor_dtype_size(dtype));
+    for (size_t i = 0; dtype == DTENSOR_BOOL && i < count; i++)
+        ((uint8_t *)array)[i] &= 1;
+    if (dtn_dtype_kind(dtype) == DTN_DTYPE_COMPLEX) {
+        fill(dtype == DTENSOR_C64 ? DTENSOR_F32 : DTENSOR_F64, array,
+             2 * count);
+        return;
+    }
     for (size_t i = 0; dtn_dtype_is_float(dtype) && i < count; i++) {
         if (i % 2)
             dtn_store(dtype, array, i, (rand_below(&seed, 4001) - 2000) / 64.0);
@@ -157,24 +164,60 @@ static void test_known(void)
         { DTENSOR_I64, DTENSOR_PROD, 0x1p32, 0x1p32, 1, 0 },
         { DTENSOR_I64, DTENSOR_MIN, -0x1p63, 1, 0, -0x1p63 },
         { DTENSOR_I64, DTENSOR_SUM, -0x1p63, -0x1p63, 5, 5 },
+        { DTENSOR_I16, DTENSOR_SUM, 32767, 1, 0, -32768 },
+        { DTENSOR_U16, DTENSOR_MAX, 1, 65535, 32767, 65535 },
+        { DTENSOR_U32, DTENSOR_MIN, 4294967295.0, 7, 1 << 20, 7 },
+        { DTENSOR_U64, DTENSOR_MAX, 1, 0x1p63, 2, 0x1p63 },
+        { DTENSOR_BOOL, DTENSOR_SUM, 1, 1, 0, 1 },
+        { DTENSOR_BOOL, DTENSOR_PROD, 1, 1, 0, 0 },
+        { DTENSOR_BOOL, DTENSOR_BXOR, 1, 1, 1, 1 },
+        { DTENSOR_F8E4M3, DTENSOR_SUM, 448, 448, -448, 448 },
+        { DTENSOR_F8E4M3, DTENSOR_SUM, 448, 448, 0, (double)NAN },
+        { DTENSOR_F8E4M3, DTENSOR_SUM, 16, 1, 1, 18 },
+        { DTENSOR_F8E5M2, DTENSOR_PROD, 256, 256, 1, (double)INFINITY },
+        { DTENSOR_C64, DTENSOR_SUM, 1, 2, 3, 6 },
+        { DTENSOR_C128, DTENSOR_PROD, 2, 3, 4, 24 },
     };
 
     for (size_t i = 0; i < DTN_COUNT(cases); i++) {
         const enum dtensor_dtype dtype = cases[i].dtype;
-        int64_t a, b, c, fast, naive;
-        const void *src[] = { &a, &b, &c };
+        double a[2], b[2], c[2], fast[2], naive[2];      /* or anything */
+        const void *src[] = { a, b, c };
 
-        dtn_store(dtype, &a, 0, cases[i].a);
-        dtn_store(dtype, &b, 0, cases[i].b);
-        dtn_store(dtype, &c, 0, cases[i].c);
-        dtn_reduce(dtype, cases[i].op, &fast, src, 3, 1);
-        dtn_reduce_naive(dtype, cases[i].op, &naive, src, 3, 1);
-        ok(same(dtn_load(dtype, &fast, 0), cases[i].want) &&
-           same(dtn_load(dtype, &naive, 0), cases[i].want),
+        dtn_store(dtype, a, 0, cases[i].a);
+        dtn_store(dtype, b, 0, cases[i].b);
+        dtn_store(dtype, c, 0, cases[i].c);
+        dtn_reduce(dtype, cases[i].op, fast, src, 3, 1);
+        dtn_reduce_naive(dtype, cases[i].op, naive, src, 3, 1);
+        ok(same(dtn_load(dtype, fast, 0), cases[i].want) &&
+           same(dtn_load(dtype, naive, 0), cases[i].want),
            "%s %s of %g, %g, %g is %g", dtensor_dtype_name(dtype),
            dtensor_redop_name(cases[i].op), cases[i].a, cases[i].b,
            cases[i].c, cases[i].want);
     }
+}
+
+static void test_complex(void)
+{
+    static const float x[] = { 1, 2 }, y[] = { 3, -5 };
+    const void *src[] = { x, y };
+    float product[2], sum[2];
+
+    dtn_reduce(DTENSOR_C64, DTENSOR_PROD, product, src, 2, 1);
+    dtn_reduce(DTENSOR_C64, DTENSOR_SUM, sum, src, 2, 1);
+    ok((double)product[0] == 13 && (double)product[1] == 1,
+       "(1+2i)(3-5i) is 13+i");
+    ok((double)sum[0] == 4 && (double)sum[1] == -3, "their sum is 4-3i");
+    dtn_scale(DTENSOR_C64, sum, 1, 2);
+    ok((double)sum[0] == 2 && (double)sum[1] == -1.5, "half of it is 2-1.5i");
+
+    dtn_fill_neutral(DTENSOR_C64, DTENSOR_SUM, sum, 1);
+    ok(same((double)sum[0], -0.0) && same((double)sum[1], -0.0),
+       "a complex sum starts from -0-0i");
+    dtn_fill_neutral(DTENSOR_C64, DTENSOR_PROD, product, 1);
+    src[1] = product;
+    dtn_reduce(DTENSOR_C64, DTENSOR_PROD, sum, src, 2, 1);
+    ok(memcmp(sum, x, sizeof sum) == 0, "a complex product from 1");
 }
 
 static void test_one_nan(void)
@@ -201,7 +244,7 @@ static void test_one_nan(void)
 static void test_scale(enum dtensor_dtype dtype)
 {
     static const int divisors[] = { 1, 2, 3, 7, 128, 1000 };
-    const size_t count = 200;
+    const size_t count = 200, size = dtensor_dtype_size(dtype);
     int wrong = 0;
 
     for (size_t k = 0; k < DTN_COUNT(divisors); k++) {
@@ -215,10 +258,12 @@ static void test_scale(enum dtensor_dtype dtype)
 
             if (dtype == DTENSOR_I64)
                 quotient = (double)(((int64_t *)sources[0])[i] / n);
+            if (dtype == DTENSOR_U64)
+                quotient = (double)(((uint64_t *)sources[0])[i] / (unsigned)n);
             dtn_store(dtype, want, 0, quotient);
             wrong += !same(dtn_load(dtype, dst, i), dtn_load(dtype, want, 0));
         }
-        wrong += memcmp(dst + count * 8, sources[0] + count * 8, 64) != 0;
+        wrong += memcmp(dst + count * size, sources[0] + count * size, 64) != 0;
     }
     ok(wrong == 0, "%s: scaling divides each element and no other",
        dtensor_dtype_name(dtype));
@@ -265,13 +310,15 @@ int main(void)
     note("TEST_SEED=%llu", (unsigned long long)seed);
     test_all_widths();
     test_known();
+    test_complex();
     test_one_nan();
     for (int t = 0; t < DTENSOR_NDTYPES; t++)
         test_scale((enum dtensor_dtype)t);
     test_scale_sign();
     for (int t = 0; t < DTENSOR_NDTYPES; t++)
         for (int o = 0; o < DTENSOR_NREDOPS; o++)
-            if (dtn_redop_ok((enum dtensor_redop)o, (enum dtensor_dtype)t))
+            if (dtn_redop_ok((enum dtensor_redop)o, (enum dtensor_dtype)t) &&
+                dtn_dtype_kind((enum dtensor_dtype)t) != DTN_DTYPE_COMPLEX)
                 test_neutral((enum dtensor_dtype)t, (enum dtensor_redop)o);
     return done();
 }

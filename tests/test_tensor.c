@@ -22,10 +22,8 @@ static void one_pair(struct job *job, const struct dtensor_spec *src,
     struct dtensor *a = make(job, src, -1), *b = NULL;
     char from[80], to[80];
 
-    dtensor_placements_format(src->placement, dtensor_mesh_ndim(src->mesh),
-                              from, sizeof from);
-    dtensor_placements_format(dst->placement, dtensor_mesh_ndim(dst->mesh), to,
-                              sizeof to);
+    dtensor_placements_format(src->mesh, src->placement, from, sizeof from);
+    dtensor_placements_format(dst->mesh, dst->placement, to, sizeof to);
     make_uneven(job, a);
     good(dtensor_redistribute_to(a, dst, &b, &job->err));
     need(is_partial(dst) ? whole_is_right(job, b) : local_is_right(job, b),
@@ -46,7 +44,7 @@ static void place(struct dtensor_spec *spec, int code, enum dtensor_redop op)
 
     for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++, code /= 4)
         spec->placement[m] = (struct dtensor_placement){
-            kinds[code % 4], code % 4 == 2, op
+            .kind = kinds[code % 4], .dim = code % 4 == 2, .op = op
         };
 }
 

@@ -184,7 +184,8 @@ struct dtn_transport_ops {
     /* Write `size` bytes into the peer's memory.  After 0 the source must
      * stay as it is until flush(peer) has returned 0; EAGAIN: nothing was
      * taken, progress and ask again.  May move fewer bytes than asked: *done
-     * says how many (all of them on most transports).
+     * says how many (all of them on most transports).  A transport may hold a
+     * put back until the next signal, flush or progress.
      */
     int (*put)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                const void *src, size_t size, size_t *done);

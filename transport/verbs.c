@@ -33,26 +33,20 @@ static bool verbs_reaches(const struct dtn_place *a, const struct dtn_place *b)
 static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
 {
     struct dtn_arena *arena = verbs->args.arena;
-    size_t lanes = (size_t)verbs->args.nranks * sizeof *verbs->lanes;
 
     verbs->memory.arena = arena;
     verbs->memory.pd = ibv_alloc_pd(verbs->device.context);
     if (!verbs->memory.pd)
         return dtn_fail_sys(err, errno, "verbs: no protection domain on %s: "
                             "%m", verbs->device.name);
-    verbs->lanes = dtn_arena_alloc(arena, lanes);
     verbs->stage = dtn_arena_alloc(arena, VERBS_STAGE_BYTES);
-    if (!verbs->lanes || !verbs->stage)
-        return dtn_fail_nomem(err, "verbs", lanes + VERBS_STAGE_BYTES);
-    memset(verbs->lanes, 0, lanes);
-    verbs->lanes_mr = ibv_reg_mr(verbs->memory.pd, verbs->lanes, lanes,
-                                 IBV_ACCESS_LOCAL_WRITE
-                                 | IBV_ACCESS_REMOTE_WRITE);
+    if (!verbs->stage)
+        return dtn_fail_nomem(err, "verbs", VERBS_STAGE_BYTES);
     verbs->stage_mr = ibv_reg_mr(verbs->memory.pd, verbs->stage,
                                  VERBS_STAGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
-    if (!verbs->lanes_mr || !verbs->stage_mr)
-        return verbs_fail_register(&verbs->device, lanes + VERBS_STAGE_BYTES,
-                                   errno, err);
+    if (!verbs->stage_mr)
+        return verbs_fail_register(&verbs->device, VERBS_STAGE_BYTES, errno,
+                                   err);
     arena->pinned = true;
     return 0;
 }
@@ -102,8 +96,6 @@ static int verbs_open(const struct dtn_open_args *args,
         verbs_close(&verbs->base);
         return rc;
     }
-    for (int r = 0; r < args->nranks; r++)
-        verbs->peers[r].lane = &verbs->lanes[r];
     *tpp = &verbs->base;
     return 0;
 }
@@ -120,6 +112,7 @@ static void verbs_drain(struct verbs *verbs)
 {
     int64_t end = dtn_now_ns() + CLOSE_NS;
 
+    verbs_release(verbs);
     for (int r = 0; r < verbs->args.nranks; r++) {
         struct verbs_peer *peer = &verbs->peers[r];
 
@@ -131,6 +124,7 @@ static void verbs_drain(struct verbs *verbs)
                 verbs_post(verbs, peer, q, peer->greeting.lane,
                            peer->greeting.lane_key, verbs->stage, 0,
                            verbs->stage_mr);
+            verbs_ring(verbs);
             while (!queue_done(queue) && !peer->error && dtn_now_ns() < end)
                 if (verbs_poll(verbs) != 0)
                     return;
@@ -150,14 +144,13 @@ static void verbs_close(struct dtn_transport *tp)
     verbs_meet_close(verbs);
     if (verbs->cq)
         ibv_destroy_cq(verbs->cq);
-    if (verbs->lanes_mr)
-        ibv_dereg_mr(verbs->lanes_mr);
+    for (int r = 0; r < verbs->args.nranks; r++)
+        verbs_lane_close(verbs, &verbs->peers[r]);
     if (verbs->stage_mr)
         ibv_dereg_mr(verbs->stage_mr);
     verbs_memory_fini(&verbs->memory);
     if (verbs->memory.pd)
         ibv_dealloc_pd(verbs->memory.pd);
-    dtn_arena_free(verbs->args.arena, verbs->lanes);
     dtn_arena_free(verbs->args.arena, verbs->stage);
     verbs_device_close(&verbs->device);
     free(verbs);
@@ -280,7 +273,7 @@ static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
     rc = verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, src, size, mr);
     if (rc == 0 && mr)
         peer->queue[q].last_put = peer->queue[q].posted;
-    return rc;
+    return rc == 0 && size >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : rc;
 }
 
 /* A source outside the arena leaves through the stage. */
@@ -323,26 +316,43 @@ static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
     return *done > 0 ? 0 : rc;
 }
 
+/* A small one waits for the signal it may go along with. */
+static int put_held(struct verbs *verbs, struct verbs_peer *peer,
+                    struct dtn_remote dst, const void *src, size_t size,
+                    const struct ibv_mr *mr)
+{
+    if (verbs_room(verbs, &peer->queue[0]) < 3)
+        return DTENSOR_EAGAIN;
+    verbs->held = (struct verbs_held){ peer, dst, src, size, mr };
+    return 0;
+}
+
 static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                      const void *src, size_t size, size_t *done)
 {
     struct verbs *verbs = verbs_of(tp);
     struct verbs_peer *p = verbs_peer(tp, peer);
     const struct verbs_region *region = NULL;
+    const struct ibv_mr *mr = NULL;
     int rc;
 
     *done = 0;
     if (p->error)
         return DTENSOR_EPEER;
+    rc = verbs_unhold(verbs);
+    if (rc != 0)
+        return rc;
     if (size > (size_t)verbs->device.max_inline) {
         region = verbs_memory_get(&verbs->memory, src, size);
         if (!region)
             return put_staged(verbs, p, dst, src, size, done);
+        mr = region->mr;
     }
     if (p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
-        return put_striped(verbs, p, dst, src, size, region->mr, done);
+        return put_striped(verbs, p, dst, src, size, mr, done);
     size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = put_one(verbs, p, 0, dst, src, size, region ? region->mr : NULL);
+    rc = size <= VERBS_ALONG ? put_held(verbs, p, dst, src, size, mr)
+                             : put_one(verbs, p, 0, dst, src, size, mr);
     if (rc == 0)
         *done = size;
     return rc;
@@ -351,7 +361,10 @@ static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 static int verbs_flush(struct dtn_transport *tp, int peer)
 {
     struct verbs_peer *p = verbs_peer(tp, peer);
+    int rc = verbs_release(verbs_of(tp));
 
+    if (rc != 0)
+        return rc;
     for (int q = 0; q < p->nqueues; q++) {
         if (p->queue[q].completed >= p->queue[q].last_put)
             continue;
@@ -364,17 +377,17 @@ static int verbs_flush(struct dtn_transport *tp, int peer)
     return p->error ? DTENSOR_EPEER : 0;
 }
 
-/* While waiting, every now and then, acknowledge even the last single signal:
+/* Post what was held back.  While waiting, every now and then, acknowledge even the last single signal:
  * the peer may be waiting for just that place.
  */
 static int verbs_progress(struct dtn_transport *tp)
 {
     struct verbs *verbs = verbs_of(tp);
     int64_t now;
-    int rc;
+    int rc = verbs_release(verbs);
 
-    if (++verbs->turns % TURNS_PER_LOOK != 0)
-        return 0;
+    if (rc != 0 || ++verbs->turns % TURNS_PER_LOOK != 0)
+        return rc;
     rc = verbs_poll(verbs);
     if (rc == 0)
         rc = verbs_meet_progress(verbs);
@@ -401,7 +414,8 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     verbs_poll(verbs);
     if (verbs_events_poll(verbs) != 0)
         return DTENSOR_ENODEV;
-    word = atomic_load_explicit(&p->lane->aborted, memory_order_acquire);
+    word = p->lane ? atomic_load_explicit(&p->lane->aborted,
+                                          memory_order_acquire) : 0;
     if (word & VERBS_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
         *code = -(int)(word >> 32 & 0xff);
@@ -426,10 +440,11 @@ static void verbs_abort(struct dtn_transport *tp, int culprit, int code)
     for (int r = 0; r < verbs->args.nranks; r++) {
         struct verbs_peer *p = &verbs->peers[r];
 
+        if (!p->joined)
+            continue;
         p->lane->out_aborted = word;
-        if (p->joined)
-            verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, aborted),
-                       &p->lane->out_aborted, sizeof word);
+        verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, aborted),
+                   &p->lane->out_aborted, sizeof word);
     }
 }
 

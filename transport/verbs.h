@@ -6,9 +6,10 @@
  * verbs_events.c  messages of the device itself, as words
  * verbs_memory.c  memory regions, registered once
  * verbs_meet.c    two ranks meet: queue pair numbers by datagram
- * verbs_queue.c   queue pairs, posting, completions
+ * verbs_queue.c   queue pairs, posting in chains, completions
+ * verbs_lane.c    the memory in which two ranks signal to each other
  * verbs_words.c   completion statuses as words
- * verbs_signal.c  lines, their room, and what orders them behind puts
+ * verbs_signal.c  signals: their room, and what orders them behind puts
  * verbs.c         the table
  */
 #ifndef DTN_VERBS_H
@@ -111,12 +112,19 @@ struct verbs_region *verbs_memory_adopt(struct verbs_memory *memory, void *mem,
 void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size);
 void verbs_memory_fini(struct verbs_memory *memory);
 
+/* May peers write there with that key? */
+bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
+                       size_t size, uint32_t key);
+
 /* ------------------------------------------------------------ transport --- */
 
 enum {
     VERBS_DEPTH = 128,            /* work requests of a queue pair             */
     VERBS_QUEUES_MAX = 16,        /* queue pairs to one peer                   */
     VERBS_SIGNALLED_EVERY = 16,
+    VERBS_CHAIN = 16,             /* requests posted at once                   */
+    VERBS_CHAIN_BYTES = 1 << 14,  /* a put from here on is posted at once      */
+    VERBS_ALONG = 1024,           /* bytes of a put that go with a signal      */
     VERBS_STAGE_BYTES = 1 << 20,
     VERBS_STRIPE_BYTES = 1 << 16, /* puts from here on use all queue pairs     */
     VERBS_MESSAGE_MAX = 1 << 23
@@ -131,7 +139,8 @@ enum {
 struct verbs_content {
     unsigned char body[DTN_SIGNAL_BODY];
     uint32_t consumed;            /* of the receiver's signals, by the sender  */
-    uint32_t stripes;             /* what every other queue must have shown    */
+    uint16_t stripes;             /* what every other queue must have shown    */
+    uint16_t along;               /* bytes of a put that came with it          */
 };
 union verbs_line {
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t word[16];
@@ -142,14 +151,31 @@ union verbs_line {
 };
 _Static_assert(sizeof(struct verbs_content) == 64, "sixteen times four bytes");
 
+/* Where the bytes of a put that came with a signal belong.  It stands right in
+ * front of the line, the bytes in front of it: one write, in the same form.
+ */
+struct verbs_along {
+    uint64_t addr;
+    uint32_t key;
+    uint32_t size;
+};
+enum { VERBS_ALONG_ROOM = 2 * (VERBS_ALONG + sizeof(struct verbs_along))
+                        + DTN_CACHE_LINE / 2 };
+struct verbs_place {
+    _Alignas(DTN_CACHE_LINE) unsigned char room[VERBS_ALONG_ROOM];
+    union verbs_line line;
+};
+_Static_assert(sizeof(struct verbs_place) == VERBS_ALONG_ROOM
+               + sizeof(union verbs_line), "no gap before the line");
+
 /* What one peer writes into our memory, and what we write to it from. */
 struct verbs_lane {
-    union verbs_line line[DTN_QUEUE_DEPTH];
+    struct verbs_place place[DTN_QUEUE_DEPTH];
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t acked;    /* of our signals     */
     _Atomic uint64_t aborted;     /* VERBS_ABORT_SET | code << 32 | culprit    */
     _Atomic uint64_t beat;        /* a sign that writes arrive; never read     */
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t stripes[VERBS_QUEUES_MAX];
-    union verbs_line out_line[DTN_QUEUE_DEPTH];
+    struct verbs_place out[DTN_QUEUE_DEPTH];
     uint64_t out_acked, out_aborted, out_beat, out_stripes;
 };
 #define VERBS_ABORT_SET (UINT64_C(1) << 63)
@@ -201,7 +227,8 @@ struct verbs_peer {
     bool plain;                   /* lines to it are plain                     */
     int64_t next_greeting_ns;
     struct verbs_greeting greeting;
-    struct verbs_lane *lane;      /* ours, for it                              */
+    struct verbs_lane *lane;      /* ours, for it; NULL: not met yet           */
+    struct ibv_mr *lane_mr;
     uint64_t sent;                /* signals                                   */
     uint64_t acked;               /* of them, as far as we know                */
     uint64_t consumed;            /* of its signals                            */
@@ -209,10 +236,28 @@ struct verbs_peer {
     bool arrived;                 /* the next one is in `incoming`             */
     struct dtn_signal incoming;
     bool striped;                 /* puts went by other queues since a signal  */
-    uint32_t stripes;             /* times that happened                       */
+    uint16_t stripes;             /* times that happened                       */
     int64_t next_beat_ns;
     enum ibv_wc_status error;     /* first bad completion; 0: none             */
     uint32_t vendor_error;
+};
+
+/* Requests to one queue that are yet to be posted, in one call. */
+struct verbs_chain {
+    struct verbs_queue *queue;
+    int n;
+    bool tells;                   /* the last one asks for a completion        */
+    struct ibv_send_wr wr[VERBS_CHAIN];
+    struct ibv_sge sge[VERBS_CHAIN];
+};
+
+/* A small put that waits for the signal it may go along with. */
+struct verbs_held {
+    struct verbs_peer *peer;      /* NULL: there is none                       */
+    struct dtn_remote dst;
+    const void *src;
+    size_t size;
+    const struct ibv_mr *mr;      /* NULL: inline                              */
 };
 
 struct verbs {
@@ -227,8 +272,10 @@ struct verbs {
     struct ibv_qp *datagram;
     struct ibv_cq *datagram_cq;
     struct verbs_datagrams *datagrams;
-    struct ibv_mr *lanes_mr;
-    struct verbs_lane *lanes;     /* [nranks] in the arena                     */
+    struct verbs_chain chain;
+    struct verbs_held held;
+    unsigned long posts;          /* counters, for tests: requests posted      */
+    unsigned long doorbells;      /* and calls that it took                    */
     unsigned char *stage;         /* for sources outside the arena             */
     struct ibv_mr *stage_mr;
     struct verbs_peer *stage_user;    /* whose put still reads it, or NULL     */
@@ -270,16 +317,43 @@ int verbs_queues_join(struct verbs *verbs, int peer, struct dtensor_error *err);
 /* Places left in a queue; takes completions when they get few. */
 int verbs_room(struct verbs *verbs, struct verbs_queue *queue);
 
-/* Post one write on queue `q` of a peer, inline where mr is NULL.  There must
- * be room.   Errors: ESYS
+/* Append one write to the chain of queue `q` of a peer, inline where mr is
+ * NULL.  There must be room.   Errors: ESYS
  */
 int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                uint64_t to, uint32_t key, const void *from, size_t size,
                const struct ibv_mr *mr);
 
+/* Post what is in the chain. */
+int verbs_ring(struct verbs *verbs);
+
+/* The held put becomes a write of its own in the chain; post that, too. */
+int verbs_unhold(struct verbs *verbs);
+int verbs_release(struct verbs *verbs);
+
+/* Memory for what a peer will signal, and what we will; make it known to the
+ * device.  close: legal at any time, after the queue pairs.
+ */
+int verbs_lane_open(struct verbs *verbs, int peer, struct dtensor_error *err);
+void verbs_lane_close(struct verbs *verbs, struct verbs_peer *peer);
+
 /* Write from our lane to the same peer's lane for us.  EAGAIN: no room. */
 int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
                      size_t offset, const void *from, size_t size);
+
+/* Write signal `seq`, and with it `put`, if any: a chain is begun. */
+int verbs_line_send(struct verbs *verbs, struct verbs_peer *peer, uint64_t seq,
+                    struct verbs_content *say, const struct verbs_held *put);
+
+/* Take the content of line number `seq` if all of it is there. */
+bool verbs_line_take(const struct verbs_peer *peer, uint64_t seq,
+                     struct verbs_content *said);
+
+/* What came along with it: to where it belongs, once it is all there.
+ * EAGAIN: it is not; EINVAL: that place is not ours to be written.
+ */
+int verbs_along_take(struct verbs *verbs, const struct verbs_peer *peer,
+                     uint64_t seq, const struct verbs_content *said);
 
 /* Entries of the table that deal with signals. */
 bool verbs_has_room(struct dtn_transport *tp, int peer);

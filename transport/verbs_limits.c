@@ -4,8 +4,8 @@
  * many queue pairs the device has, and the MTU of the network.  They are
  * looked at when the transport opens, so that a job fails in its first second
  * with a number and a remedy, not in its third hour with "Cannot allocate
- * memory".  Four ranks lock 4 lanes of 4.3 KiB, a stage of 1 MiB and 9
- * KiB for datagrams before the first tensor.
+ * memory".  Before the first tensor a rank locks a stage of 1 MiB, some KiB for
+ * datagrams, and a lane of 73 KiB for each peer, of which it has two in a ring.
  */
 #include "transport/verbs.h"
 
@@ -19,7 +19,9 @@ enum {
 
 uint64_t dtn_memlock_need(int nranks)
 {
-    return (uint64_t)nranks * sizeof(struct verbs_lane) + VERBS_STAGE_BYTES
+    uint64_t peers = nranks < 3 ? (uint64_t)nranks - 1 : 2;
+
+    return peers * sizeof(struct verbs_lane) + VERBS_STAGE_BYTES
          + DATAGRAM_BYTES;
 }
 

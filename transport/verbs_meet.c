@@ -163,7 +163,7 @@ static int meet_greet(struct verbs *verbs, int rank)
         return 0;
     *greeting = (struct verbs_greeting){
         .magic = MEET_MAGIC, .cookie = peer->address.cookie,
-        .lane = (uintptr_t)peer->lane, .lane_key = verbs->lanes_mr->rkey,
+        .lane = (uintptr_t)peer->lane, .lane_key = peer->lane_mr->rkey,
         .rank = verbs->args.rank, .ready = peer->ready, .seen = peer->joined,
         .in_order = peer->plain, .nqueues = (uint32_t)peer->nqueues
     };
@@ -229,7 +229,9 @@ int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
     int rc;
 
     if (peer->nqueues == 0) {
-        rc = verbs_queues_create(verbs, rank, err);
+        rc = peer->lane ? 0 : verbs_lane_open(verbs, rank, err);
+        if (rc == 0)
+            rc = verbs_queues_create(verbs, rank, err);
         if (rc != 0)
             return rc;
     }

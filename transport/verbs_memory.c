@@ -156,6 +156,16 @@ void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size)
         }
 }
 
+bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
+                       size_t size, uint32_t key)
+{
+    for (int i = region_after(memory, mem) - 1; i >= 0; i--)
+        if (memory->regions[i].mr->rkey == key
+            && region_holds(&memory->regions[i], mem, size))
+            return true;
+    return false;
+}
+
 void verbs_memory_fini(struct verbs_memory *memory)
 {
     while (memory->n > 0)

@@ -1,10 +1,8 @@
 /* verbs_signal.c - signals over verbs
  *
- * A signal is one inline write.  Where the device promises that a write lands
- * in order (ibv_query_qp_data_in_order), its number comes last and says that
- * the rest is there; elsewhere the number stands beside every four bytes, 128
- * bytes instead of 72.  The processor of the receiver is not involved until
- * it looks.  Every signal also tells how many of the other side's were read.
+ * A signal is one write, by which up to 1 KiB of the put before it go along:
+ * see verbs_lane.c.  The processor of the receiver is not involved until it
+ * looks.  Every signal also tells how many of the other side's were read.
  *
  * With several queue pairs to a peer, puts of 64 KiB and more are cut over all
  * of them.  Queues do not keep order among each other, so before the next
@@ -17,60 +15,6 @@
 
 /* A standing acknowledgement is due after so many signals. */
 #define ACK_EVERY (DTN_QUEUE_DEPTH / 2)
-
-/* Write from our lane to the same peer's lane for us, if there is room. */
-int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
-                      size_t offset, const void *from, size_t size)
-{
-    const struct ibv_mr *mr = size <= (size_t)verbs->device.max_inline ? NULL
-                            : verbs->lanes_mr;
-
-    if (peer->error)
-        return DTENSOR_EPEER;
-    if (verbs_room(verbs, &peer->queue[q]) < 1)
-        return DTENSOR_EAGAIN;
-    return verbs_post(verbs, peer, q, peer->greeting.lane + offset,
-                      peer->greeting.lane_key, from, size, mr);
-}
-
-static void line_fill(union verbs_line *line, const struct verbs_content *said,
-                      uint64_t seq, bool plain)
-{
-    uint32_t part[16];
-
-    if (plain) {
-        line->plain.content = *said;
-        atomic_store_explicit(&line->plain.seq, seq, memory_order_relaxed);
-        return;
-    }
-    memcpy(part, said, sizeof part);
-    for (int i = 0; i < 16; i++)
-        atomic_store_explicit(&line->word[i], (uint64_t)(uint32_t)seq << 32
-                              | part[i], memory_order_relaxed);
-}
-
-/* Take the content of line number `seq` if all of it is there. */
-static bool line_take(union verbs_line *line, uint64_t seq, bool plain,
-                      struct verbs_content *said)
-{
-    uint32_t part[16];
-    uint64_t word;
-
-    if (plain) {
-        if (atomic_load_explicit(&line->plain.seq, memory_order_acquire) != seq)
-            return false;
-        *said = line->plain.content;
-        return true;
-    }
-    for (int i = 15; i >= 0; i--) {
-        word = atomic_load_explicit(&line->word[i], memory_order_acquire);
-        if (word >> 32 != (uint32_t)seq)
-            return false;
-        part[i] = (uint32_t)word;
-    }
-    memcpy(said, part, sizeof part);
-    return true;
-}
 
 /* Behind the puts of every other queue goes the next stripe number. */
 static int signal_stripes(struct verbs *verbs, struct verbs_peer *p)
@@ -110,8 +54,7 @@ static bool signal_room(struct verbs_peer *p)
         return true;
     signal_acked(p, (uint32_t)atomic_load_explicit(&p->lane->acked,
                                                    memory_order_acquire));
-    while (line_take(&p->lane->line[seq % DTN_QUEUE_DEPTH], seq + 1, p->plain,
-                     &said)) {
+    while (verbs_line_take(p, seq + 1, &said)) {
         signal_acked(p, said.consumed);
         seq++;
     }
@@ -128,8 +71,7 @@ int verbs_signal(struct dtn_transport *tp, int peer,
 {
     struct verbs *verbs = verbs_of(tp);
     struct verbs_peer *p = verbs_peer(tp, peer);
-    size_t at = p->sent % DTN_QUEUE_DEPTH;
-    union verbs_line *line = &p->lane->out_line[at];
+    const struct verbs_held held = verbs->held;
     struct verbs_content say;
     int rc = 0;
 
@@ -137,17 +79,21 @@ int verbs_signal(struct dtn_transport *tp, int peer,
         return DTENSOR_EPEER;
     if (!signal_room(p) || verbs_room(verbs, &p->queue[0]) < 1)
         return DTENSOR_EAGAIN;
-    if (p->striped)
+    if (held.peer == p)
+        verbs->held.peer = NULL;
+    else
+        rc = verbs_release(verbs);
+    if (rc == 0 && p->striped)
         rc = signal_stripes(verbs, p);
     if (rc != 0)
         return rc;
     memcpy(say.body, signal, sizeof say.body);
     say.consumed = (uint32_t)p->consumed;
     say.stripes = p->stripes;
-    line_fill(line, &say, p->sent + 1, p->plain);
-    rc = verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, line)
-                    + at * sizeof *line, line, p->plain ? sizeof line->plain
-                    : sizeof line->word);
+    rc = verbs_line_send(verbs, p, p->sent + 1, &say,
+                         held.peer == p ? &held : NULL);
+    if (rc == 0)
+        rc = verbs_ring(verbs);
     if (rc != 0)
         return rc;
     p->sent++;
@@ -156,10 +102,10 @@ int verbs_signal(struct dtn_transport *tp, int peer,
 }
 
 /* Do all other queues show what the signal asks for? */
-static bool stripes_shown(const struct verbs_peer *p, uint32_t stripes)
+static bool stripes_shown(const struct verbs_peer *p, uint16_t stripes)
 {
     for (int q = 1; q < p->nqueues; q++)
-        if ((int32_t)((uint32_t)atomic_load_explicit(
+        if ((int16_t)(uint16_t)((uint16_t)atomic_load_explicit(
                 &p->lane->stripes[q], memory_order_acquire) - stripes) < 0)
             return false;
     return true;
@@ -169,12 +115,18 @@ const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer)
 {
     struct verbs_peer *p = verbs_peer(tp, peer);
     struct verbs_content said;
+    int rc = 0;
 
     if (p->arrived)
         return &p->incoming;
-    if (!line_take(&p->lane->line[p->consumed % DTN_QUEUE_DEPTH],
-                   p->consumed + 1, p->plain, &said)
+    if (!verbs_line_take(p, p->consumed + 1, &said)
         || !stripes_shown(p, said.stripes))
+        return NULL;
+    if (said.along > 0)
+        rc = verbs_along_take(verbs_of(tp), p, p->consumed + 1, &said);
+    if (rc == DTENSOR_EINVAL && !p->error)
+        p->error = IBV_WC_LOC_ACCESS_ERR;    /* it is damaged: health() says  */
+    if (rc != 0)
         return NULL;
     memcpy(&p->incoming, said.body, sizeof said.body);
     signal_acked(p, said.consumed);

@@ -2,7 +2,8 @@
  *
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
  * the version (version.c),
- * element types (dtype.c), reductions (reduce.c), strided boxes (box.c),
+ * element types (dtype.c, narrow.h), reductions (reduce*.c), strided boxes
+ * (box.c),
  * time and patience (wait.c).
  */
 #ifndef DTN_BASE_H
@@ -89,16 +90,30 @@ const char *dtn_nearest(const char *word, const char *const words[]);
 /* ------------------------------------------------------------- dtype.c --- */
 
 bool dtn_dtype_ok(enum dtensor_dtype dtype);
+
+enum dtn_dtype_kind {
+    DTN_DTYPE_FLOAT, DTN_DTYPE_COMPLEX, DTN_DTYPE_SIGNED, DTN_DTYPE_UNSIGNED,
+    DTN_DTYPE_BOOL
+};
+enum dtn_dtype_kind dtn_dtype_kind(enum dtensor_dtype dtype);
+
+/* Is division exact but for rounding: floats and complex numbers? */
 bool dtn_dtype_is_float(enum dtensor_dtype dtype);
 
-/* Does this reduction exist for this type?  Bit operations need integers. */
+/* Does this reduction exist for this type?  See enum dtensor_redop. */
 bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype);
 
 /* Element `i` of an array, read and written as double (integers rounded
- * toward zero and clamped).  For slow paths: fills, checks, printing.
+ * toward zero and clamped, bool by != 0, of complex numbers the real part,
+ * with an imaginary 0).  For slow paths: fills, checks, printing.
  */
 double dtn_load(enum dtensor_dtype dtype, const void *array, size_t i);
 void dtn_store(enum dtensor_dtype dtype, void *array, size_t i, double value);
+
+/* Element `i` of an array of integers or bool, exactly; of u64 the bits. */
+int64_t dtn_load_int(enum dtensor_dtype dtype, const void *array, size_t i);
+void dtn_store_int(enum dtensor_dtype dtype, void *array, size_t i,
+                   int64_t value);
 
 /* The 16-bit floats, round to nearest even. */
 float dtn_f16_to_f32(uint16_t bits);
@@ -111,7 +126,8 @@ uint16_t dtn_f32_to_bf16(float value);
 /* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the
  * left in that order, nsrc >= 1.  dst may be the same as any src, else does
  * not overlap.  AVG folds as SUM: divide once at the end with dtn_scale().
- * The 16-bit floats are folded in f32 and rounded once.  MIN and MAX keep the
+ * The floats of 16 and 8 bits are folded in f32 and rounded once.  Of bool SUM
+ * and MAX are or, PROD and MIN are and, if it is 0 or 1.  MIN and MAX keep the
  * left of two equal ones, such as -0 and +0; a NaN that comes out of two or
  * more sources is always the same positive quiet one.  Dispatches to the
  * widest vectors of the CPU at run time; every width gives the same bits.
@@ -132,11 +148,12 @@ void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
                       void *dst, const void *const src[], int nsrc,
                       size_t count);
 
-/* array[i] /= n; integers round toward zero. */
+/* reduce_ends.c: array[i] /= n; integers round toward zero. */
 void dtn_scale(enum dtensor_dtype dtype, void *array, size_t count, int n);
 
 /* array[i] = the neutral element of op: 0 (of floats -0, which changes no
- * zero's sign), 1, +inf or type maximum, ...
+ * zero's sign), 1, +inf or type maximum, ...  A complex 1 changes the sign of
+ * some zeros and makes a NaN of an infinity, as multiplication is defined.
  */
 void dtn_fill_neutral(enum dtensor_dtype dtype, enum dtensor_redop op,
                       void *array, size_t count);

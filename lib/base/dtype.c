@@ -1,27 +1,51 @@
 /* dtype.c - element types and reductions, by table
  *
- * A type is a row: name, size, whether it is a floating type.  f16 and bf16
- * are stored as 16 bits and computed as f32 (half.h): bf16 is the upper half of
- * an f32, so 1.0f = 0x3f800000 is 0x3f80.
+ * A type is a row: name, size, and its kind, which says what can be done with
+ * it: MIN needs an order, so no complex type has it; bit operations need bits.
+ * The floats of 16 and 8 bits are stored as such and computed as f32
+ * (narrow.h): bf16 is the upper half of an f32, so 1.0f = 0x3f800000 is 0x3f80.
  */
 #include "base/base.h"
-#include "base/half.h"
+#include "base/narrow.h"
 
 #include <string.h>
 
 static const struct {
     const char *name;
     size_t size;
-    bool is_float;
+    enum dtn_dtype_kind kind;
 } dtypes[DTENSOR_NDTYPES] = {
-    [DTENSOR_F32]  = { "f32", 4, true },
-    [DTENSOR_F64]  = { "f64", 8, true },
-    [DTENSOR_F16]  = { "f16", 2, true },
-    [DTENSOR_BF16] = { "bf16", 2, true },
-    [DTENSOR_I8]   = { "i8", 1, false },
-    [DTENSOR_U8]   = { "u8", 1, false },
-    [DTENSOR_I32]  = { "i32", 4, false },
-    [DTENSOR_I64]  = { "i64", 8, false },
+    [DTENSOR_F32]    = { "f32", 4, DTN_DTYPE_FLOAT },
+    [DTENSOR_F64]    = { "f64", 8, DTN_DTYPE_FLOAT },
+    [DTENSOR_F16]    = { "f16", 2, DTN_DTYPE_FLOAT },
+    [DTENSOR_BF16]   = { "bf16", 2, DTN_DTYPE_FLOAT },
+    [DTENSOR_I8]     = { "i8", 1, DTN_DTYPE_SIGNED },
+    [DTENSOR_U8]     = { "u8", 1, DTN_DTYPE_UNSIGNED },
+    [DTENSOR_I32]    = { "i32", 4, DTN_DTYPE_SIGNED },
+    [DTENSOR_I64]    = { "i64", 8, DTN_DTYPE_SIGNED },
+    [DTENSOR_I16]    = { "i16", 2, DTN_DTYPE_SIGNED },
+    [DTENSOR_U16]    = { "u16", 2, DTN_DTYPE_UNSIGNED },
+    [DTENSOR_U32]    = { "u32", 4, DTN_DTYPE_UNSIGNED },
+    [DTENSOR_U64]    = { "u64", 8, DTN_DTYPE_UNSIGNED },
+    [DTENSOR_BOOL]   = { "bool", 1, DTN_DTYPE_BOOL },
+    [DTENSOR_C64]    = { "c64", 8, DTN_DTYPE_COMPLEX },
+    [DTENSOR_C128]   = { "c128", 16, DTN_DTYPE_COMPLEX },
+    [DTENSOR_F8E4M3] = { "f8e4m3", 1, DTN_DTYPE_FLOAT },
+    [DTENSOR_F8E5M2] = { "f8e5m2", 1, DTN_DTYPE_FLOAT },
+};
+
+#define OP(name) (1u << DTENSOR_##name)
+#define SUMS (OP(SUM) | OP(PROD))
+#define ORDER (OP(MIN) | OP(MAX))
+#define BITS (OP(BAND) | OP(BOR) | OP(BXOR))
+
+/* The reductions that exist for a kind. */
+static const unsigned reductions[] = {
+    [DTN_DTYPE_FLOAT]    = SUMS | OP(AVG) | ORDER,
+    [DTN_DTYPE_COMPLEX]  = SUMS | OP(AVG),
+    [DTN_DTYPE_SIGNED]   = SUMS | OP(AVG) | ORDER | BITS,
+    [DTN_DTYPE_UNSIGNED] = SUMS | OP(AVG) | ORDER | BITS,
+    [DTN_DTYPE_BOOL]     = SUMS | ORDER | BITS,
 };
 
 static const char *const redops[DTENSOR_NREDOPS] = {
@@ -35,16 +59,21 @@ bool dtn_dtype_ok(enum dtensor_dtype dtype)
     return (unsigned)dtype < DTENSOR_NDTYPES;
 }
 
+enum dtn_dtype_kind dtn_dtype_kind(enum dtensor_dtype dtype)
+{
+    return dtypes[dtype].kind;
+}
+
 bool dtn_dtype_is_float(enum dtensor_dtype dtype)
 {
-    return dtypes[dtype].is_float;
+    return dtypes[dtype].kind <= DTN_DTYPE_COMPLEX;
 }
 
 bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype)
 {
     if ((unsigned)op >= DTENSOR_NREDOPS || !dtn_dtype_ok(dtype))
         return false;
-    return op < DTENSOR_BAND || !dtypes[dtype].is_float;
+    return reductions[dtypes[dtype].kind] >> op & 1;
 }
 
 size_t dtensor_dtype_size(enum dtensor_dtype dtype)
@@ -70,8 +99,9 @@ int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
             *dtypep = (enum dtensor_dtype)i;
             return 0;
         }
-    return dtn_fail(err, DTENSOR_EINVAL, "dtype: unknown \"%s\"; expected f32, "
-                    "f64, f16, bf16, i8, u8, i32 or i64", name);
+    return dtn_fail(err, DTENSOR_EINVAL, "dtype: unknown \"%s\"; expected f64, "
+                    "f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to u64, "
+                    "bool, c64 or c128", name);
 }
 
 int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
@@ -88,38 +118,22 @@ int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
 
 float dtn_f16_to_f32(uint16_t bits)
 {
-    return half_from_f16(bits);
+    return f16_widen(bits);
 }
 
 uint16_t dtn_f32_to_f16(float value)
 {
-    return half_to_f16(value);
+    return f16_narrow(value);
 }
 
 float dtn_bf16_to_f32(uint16_t bits)
 {
-    return half_from_bf16(bits);
+    return bf16_widen(bits);
 }
 
 uint16_t dtn_f32_to_bf16(float value)
 {
-    return half_to_bf16(value);
-}
-
-double dtn_load(enum dtensor_dtype dtype, const void *array, size_t i)
-{
-    switch (dtype) {
-    case DTENSOR_F32:  return ((const float *)array)[i];
-    case DTENSOR_F64:  return ((const double *)array)[i];
-    case DTENSOR_F16:  return dtn_f16_to_f32(((const uint16_t *)array)[i]);
-    case DTENSOR_BF16: return dtn_bf16_to_f32(((const uint16_t *)array)[i]);
-    case DTENSOR_I8:   return ((const int8_t *)array)[i];
-    case DTENSOR_U8:   return ((const uint8_t *)array)[i];
-    case DTENSOR_I32:  return ((const int32_t *)array)[i];
-    case DTENSOR_I64:  return (double)((const int64_t *)array)[i];
-    case DTENSOR_NDTYPES: break;
-    }
-    return 0;
+    return bf16_narrow(value);
 }
 
 /* To the integer range [low, high], toward zero; NaN is 0. */
@@ -134,34 +148,111 @@ static int64_t clamp_int(double value, double low, double high)
     return (int64_t)value;
 }
 
-void dtn_store(enum dtensor_dtype dtype, void *array, size_t i, double value)
+static uint64_t clamp_u64(double value)
+{
+    return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
+}
+
+static void store_float(enum dtensor_dtype dtype, void *array, size_t i,
+                        double value)
 {
     switch (dtype) {
-    case DTENSOR_F32:
-        ((float *)array)[i] = (float)value;
+    case DTENSOR_F64:  ((double *)array)[i] = value; break;
+    case DTENSOR_F16:  ((uint16_t *)array)[i] = f16_narrow((float)value); break;
+    case DTENSOR_BF16: ((uint16_t *)array)[i] = bf16_narrow((float)value); break;
+    case DTENSOR_F8E4M3:
+        ((uint8_t *)array)[i] = f8e4m3_narrow((float)value);
         break;
-    case DTENSOR_F64:
-        ((double *)array)[i] = value;
+    case DTENSOR_F8E5M2:
+        ((uint8_t *)array)[i] = f8e5m2_narrow((float)value);
         break;
-    case DTENSOR_F16:
-        ((uint16_t *)array)[i] = dtn_f32_to_f16((float)value);
+    default:           ((float *)array)[i] = (float)value; break;
+    }
+}
+
+static void store_complex(enum dtensor_dtype dtype, void *array, size_t i,
+                          double value)
+{
+    const enum dtensor_dtype half = dtype == DTENSOR_C64 ? DTENSOR_F32
+                                                         : DTENSOR_F64;
+
+    store_float(half, array, 2 * i, value);
+    store_float(half, array, 2 * i + 1, 0);
+}
+
+static int64_t to_int(enum dtensor_dtype dtype, double value)
+{
+    const int bits = 8 * (int)dtypes[dtype].size;
+    const bool is_signed = dtypes[dtype].kind == DTN_DTYPE_SIGNED;
+    const double high = (is_signed ? 1 : 2) *
+                        (double)(UINT64_C(1) << (bits - 1));
+
+    if (dtype == DTENSOR_U64)
+        return (int64_t)clamp_u64(value);
+    return clamp_int(value, is_signed ? -high : 0,
+                     bits == 64 ? high : high - 1);
+}
+
+int64_t dtn_load_int(enum dtensor_dtype dtype, const void *array, size_t i)
+{
+    const bool is_signed = dtypes[dtype].kind == DTN_DTYPE_SIGNED;
+
+    switch (dtypes[dtype].size) {
+    case 1:
+        return is_signed ? ((const int8_t *)array)[i]
+                         : ((const uint8_t *)array)[i];
+    case 2:
+        return is_signed ? ((const int16_t *)array)[i]
+                         : ((const uint16_t *)array)[i];
+    case 4:
+        return is_signed ? ((const int32_t *)array)[i]
+                         : (int64_t)((const uint32_t *)array)[i];
+    default:
+        return ((const int64_t *)array)[i];
+    }
+}
+
+void dtn_store_int(enum dtensor_dtype dtype, void *array, size_t i,
+                   int64_t value)
+{
+    switch (dtypes[dtype].size) {
+    case 1:  ((uint8_t *)array)[i] = (uint8_t)value; break;
+    case 2:  ((uint16_t *)array)[i] = (uint16_t)value; break;
+    case 4:  ((uint32_t *)array)[i] = (uint32_t)value; break;
+    default: ((uint64_t *)array)[i] = (uint64_t)value; break;
+    }
+}
+
+double dtn_load(enum dtensor_dtype dtype, const void *array, size_t i)
+{
+    switch (dtype) {
+    case DTENSOR_F32:    return ((const float *)array)[i];
+    case DTENSOR_F64:    return ((const double *)array)[i];
+    case DTENSOR_F16:    return f16_widen(((const uint16_t *)array)[i]);
+    case DTENSOR_BF16:   return bf16_widen(((const uint16_t *)array)[i]);
+    case DTENSOR_F8E4M3: return f8e4m3_widen(((const uint8_t *)array)[i]);
+    case DTENSOR_F8E5M2: return f8e5m2_widen(((const uint8_t *)array)[i]);
+    case DTENSOR_C64:    return ((const float *)array)[2 * i];
+    case DTENSOR_C128:   return ((const double *)array)[2 * i];
+    case DTENSOR_U64:    return (double)((const uint64_t *)array)[i];
+    default:             return (double)dtn_load_int(dtype, array, i);
+    }
+}
+
+void dtn_store(enum dtensor_dtype dtype, void *array, size_t i, double value)
+{
+    switch (dtypes[dtype].kind) {
+    case DTN_DTYPE_FLOAT:
+        store_float(dtype, array, i, value);
         break;
-    case DTENSOR_BF16:
-        ((uint16_t *)array)[i] = dtn_f32_to_bf16((float)value);
+    case DTN_DTYPE_COMPLEX:
+        store_complex(dtype, array, i, value);
         break;
-    case DTENSOR_I8:
-        ((int8_t *)array)[i] = (int8_t)clamp_int(value, INT8_MIN, INT8_MAX);
+    case DTN_DTYPE_SIGNED: case DTN_DTYPE_UNSIGNED:
+        dtn_store_int(dtype, array, i, to_int(dtype, value));
         break;
-    case DTENSOR_U8:
-        ((uint8_t *)array)[i] = (uint8_t)clamp_int(value, 0, UINT8_MAX);
-        break;
-    case DTENSOR_I32:
-        ((int32_t *)array)[i] = (int32_t)clamp_int(value, INT32_MIN, INT32_MAX);
-        break;
-    case DTENSOR_I64:
-        ((int64_t *)array)[i] = clamp_int(value, -0x1p63, 0x1p63);
-        break;
-    case DTENSOR_NDTYPES:
+    case DTN_DTYPE_BOOL:
+        ((uint8_t *)array)[i] = value != 0;
         break;
     }
 }

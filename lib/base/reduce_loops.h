@@ -5,7 +5,8 @@
  * dst[i] = a[i] op b[i]; no iteration touches what another reads, even with
  * dst == a, which LOOPS_INDEPENDENT tells the vectoriser.  Compilers do not
  * find the instructions for f16, so where the width has them F16_LANES says
- * how many elements F16_WIDEN and F16_NARROW convert at once.
+ * how many elements F16_WIDEN and F16_NARROW convert at once.  LOOPS_PRODUCT(x)
+ * names a complex product that another width has made.
  */
 #define LOOP(name, T, result, expression)                                     \
     LOOPS_TARGET static void LOOPS_NAME(name)(void *dst, const void *a,       \
@@ -24,25 +25,57 @@
         }                                                                     \
     }
 
-#define CONVERT(name, D, S, convert)                                          \
-    LOOPS_TARGET static void LOOPS_NAME(name)(D *dst, const S *src,           \
-                                              size_t count)                   \
+#define WIDEN(name, T)                                                        \
+    LOOPS_TARGET static void LOOPS_NAME(name##_widen)(float *dst,             \
+                                                      const void *array,      \
+                                                      size_t count)           \
     {                                                                         \
+        const T *src = array;                                                 \
+                                                                              \
         LOOPS_INDEPENDENT                                                     \
         for (size_t i = 0; i < count; i++)                                    \
-            dst[i] = convert(src[i]);                                         \
+            dst[i] = name##_widen(src[i]);                                    \
     }
 
-#define CONVERT_F16(name, D, S, convert_lanes, convert)                       \
-    LOOPS_TARGET static void LOOPS_NAME(name)(D *dst, const S *src,           \
-                                              size_t count)                   \
+#define NARROW(name, T)                                                       \
+    LOOPS_TARGET static void LOOPS_NAME(name##_narrow)(void *array,           \
+                                                       const float *src,      \
+                                                       size_t count)          \
     {                                                                         \
-        size_t i = 0;                                                         \
+        T *dst = array;                                                       \
                                                                               \
-        for (; i + F16_LANES <= count; i += F16_LANES)                        \
-            convert_lanes(dst + i, src + i);                                  \
-        for (; i < count; i++)                                                \
-            dst[i] = convert(src[i]);                                         \
+        LOOPS_INDEPENDENT                                                     \
+        for (size_t i = 0; i < count; i++)                                    \
+            dst[i] = name##_narrow(src[i]);                                   \
+    }
+
+#define PRODUCT(name, T, one_nan)                                             \
+    LOOPS_TARGET static void LOOPS_NAME(name##_prod)(void *dst,               \
+                                                     const void *a,           \
+                                                     const void *b,           \
+                                                     size_t count)            \
+    {                                                                         \
+        T(*to)[2] = dst;                                                      \
+        const T(*x)[2] = a;                                                   \
+        const T(*y)[2] = b;                                                   \
+                                                                              \
+        LOOPS_INDEPENDENT                                                     \
+        for (size_t i = 0; i < count; i++) {                                  \
+            const T re = x[i][0] * y[i][0] - x[i][1] * y[i][1];               \
+            const T im = x[i][0] * y[i][1] + x[i][1] * y[i][0];               \
+                                                                              \
+            to[i][0] = one_nan(re);                                        \
+            to[i][1] = one_nan(im);                                        \
+        }                                                                     \
+    }
+
+/* A complex sum is one of twice as many parts. */
+#define SUM_OF_PARTS(name, part)                                              \
+    LOOPS_TARGET static void LOOPS_NAME(name##_sum)(void *dst, const void *a, \
+                                                    const void *b,            \
+                                                    size_t count)             \
+    {                                                                         \
+        LOOPS_NAME(part##_sum)(dst, a, b, 2 * count);                         \
     }
 
 #define LOOPS_FLOAT(name, T)                                                  \
@@ -66,21 +99,59 @@
 LOOPS_FLOAT(f32, float)
 LOOPS_FLOAT(f64, double)
 LOOPS_ORDER(i8, int8_t)
-LOOPS_ORDER(u8, uint8_t)
+LOOPS_ORDER(i16, int16_t)
 LOOPS_ORDER(i32, int32_t)
 LOOPS_ORDER(i64, int64_t)
+LOOPS_ORDER(u8, uint8_t)
+LOOPS_ORDER(u16, uint16_t)
+LOOPS_ORDER(u32, uint32_t)
+LOOPS_ORDER(u64, uint64_t)
 LOOPS_WRAP(u8, uint8_t)
+LOOPS_WRAP(u16, uint16_t)
 LOOPS_WRAP(u32, uint32_t)
 LOOPS_WRAP(u64, uint64_t)
-#ifdef F16_LANES
-CONVERT_F16(widen_f16, float, uint16_t, F16_WIDEN, half_from_f16)
-CONVERT_F16(narrow_f16, uint16_t, float, F16_NARROW, half_to_f16)
-#else
-CONVERT(widen_f16, float, uint16_t, half_from_f16)
-CONVERT(narrow_f16, uint16_t, float, half_to_f16)
+SUM_OF_PARTS(c64, f32)
+SUM_OF_PARTS(c128, f64)
+#ifndef LOOPS_PRODUCT
+#define LOOPS_PRODUCT(name) LOOPS_NAME(name##_prod)
+PRODUCT(c64, float, f32_one_nan)
+PRODUCT(c128, double, f64_one_nan)
 #endif
-CONVERT(widen_bf16, float, uint16_t, half_from_bf16)
-CONVERT(narrow_bf16, uint16_t, float, half_to_bf16)
+WIDEN(bf16, uint16_t)
+NARROW(bf16, uint16_t)
+WIDEN(f8e4m3, uint8_t)
+NARROW(f8e4m3, uint8_t)
+WIDEN(f8e5m2, uint8_t)
+NARROW(f8e5m2, uint8_t)
+
+#ifdef F16_LANES
+LOOPS_TARGET static void LOOPS_NAME(f16_widen)(float *dst, const void *array,
+                                               size_t count)
+{
+    const uint16_t *src = array;
+    size_t i = 0;
+
+    for (; i + F16_LANES <= count; i += F16_LANES)
+        F16_WIDEN(dst + i, src + i);
+    for (; i < count; i++)
+        dst[i] = f16_widen(src[i]);
+}
+
+LOOPS_TARGET static void LOOPS_NAME(f16_narrow)(void *array, const float *src,
+                                                size_t count)
+{
+    uint16_t *dst = array;
+    size_t i = 0;
+
+    for (; i + F16_LANES <= count; i += F16_LANES)
+        F16_NARROW(dst + i, src + i);
+    for (; i < count; i++)
+        dst[i] = f16_narrow(src[i]);
+}
+#else
+WIDEN(f16, uint16_t)
+NARROW(f16, uint16_t)
+#endif
 
 #define ROW_FLOAT(name) {                                                     \
     [DTENSOR_SUM] = LOOPS_NAME(name##_sum),                                   \
@@ -99,30 +170,61 @@ CONVERT(narrow_bf16, uint16_t, float, half_to_bf16)
     [DTENSOR_BOR] = LOOPS_NAME(wrap##_bor),                                   \
     [DTENSOR_BXOR] = LOOPS_NAME(wrap##_bxor) }
 
+#define ROW_COMPLEX(name) {                                                   \
+    [DTENSOR_SUM] = LOOPS_NAME(name##_sum),                                   \
+    [DTENSOR_AVG] = LOOPS_NAME(name##_sum),                                   \
+    [DTENSOR_PROD] = LOOPS_PRODUCT(name) }
+
+/* Bytes that are 0 or 1. */
+#define ROW_BOOL {                                                            \
+    [DTENSOR_SUM] = LOOPS_NAME(u8_bor),                                       \
+    [DTENSOR_PROD] = LOOPS_NAME(u8_band),                                     \
+    [DTENSOR_MIN] = LOOPS_NAME(u8_band),                                      \
+    [DTENSOR_MAX] = LOOPS_NAME(u8_bor),                                       \
+    [DTENSOR_BAND] = LOOPS_NAME(u8_band),                                     \
+    [DTENSOR_BOR] = LOOPS_NAME(u8_bor),                                       \
+    [DTENSOR_BXOR] = LOOPS_NAME(u8_bxor) }
+
 static const struct loops LOOPS_NAME(loops) = {
     .fold = {
         [DTENSOR_F32] = ROW_FLOAT(f32),
         [DTENSOR_F64] = ROW_FLOAT(f64),
         [DTENSOR_F16] = ROW_FLOAT(f32),
         [DTENSOR_BF16] = ROW_FLOAT(f32),
+        [DTENSOR_F8E4M3] = ROW_FLOAT(f32),
+        [DTENSOR_F8E5M2] = ROW_FLOAT(f32),
         [DTENSOR_I8] = ROW_INT(i8, u8),
-        [DTENSOR_U8] = ROW_INT(u8, u8),
+        [DTENSOR_I16] = ROW_INT(i16, u16),
         [DTENSOR_I32] = ROW_INT(i32, u32),
         [DTENSOR_I64] = ROW_INT(i64, u64),
+        [DTENSOR_U8] = ROW_INT(u8, u8),
+        [DTENSOR_U16] = ROW_INT(u16, u16),
+        [DTENSOR_U32] = ROW_INT(u32, u32),
+        [DTENSOR_U64] = ROW_INT(u64, u64),
+        [DTENSOR_BOOL] = ROW_BOOL,
+        [DTENSOR_C64] = ROW_COMPLEX(c64),
+        [DTENSOR_C128] = ROW_COMPLEX(c128),
     },
     .widen = {
-        [DTENSOR_F16] = LOOPS_NAME(widen_f16),
-        [DTENSOR_BF16] = LOOPS_NAME(widen_bf16),
+        [DTENSOR_F16] = LOOPS_NAME(f16_widen),
+        [DTENSOR_BF16] = LOOPS_NAME(bf16_widen),
+        [DTENSOR_F8E4M3] = LOOPS_NAME(f8e4m3_widen),
+        [DTENSOR_F8E5M2] = LOOPS_NAME(f8e5m2_widen),
     },
     .narrow = {
-        [DTENSOR_F16] = LOOPS_NAME(narrow_f16),
-        [DTENSOR_BF16] = LOOPS_NAME(narrow_bf16),
+        [DTENSOR_F16] = LOOPS_NAME(f16_narrow),
+        [DTENSOR_BF16] = LOOPS_NAME(bf16_narrow),
+        [DTENSOR_F8E4M3] = LOOPS_NAME(f8e4m3_narrow),
+        [DTENSOR_F8E5M2] = LOOPS_NAME(f8e5m2_narrow),
     },
 };
 
 #undef LOOP
-#undef CONVERT
-#undef CONVERT_F16
+#undef WIDEN
+#undef NARROW
+#undef PRODUCT
+#undef LOOPS_PRODUCT
+#undef SUM_OF_PARTS
 #undef F16_LANES
 #undef F16_WIDEN
 #undef F16_NARROW
@@ -133,3 +235,5 @@ static const struct loops LOOPS_NAME(loops) = {
 #undef LOOPS_WRAP
 #undef ROW_FLOAT
 #undef ROW_INT
+#undef ROW_COMPLEX
+#undef ROW_BOOL

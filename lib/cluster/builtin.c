@@ -128,6 +128,35 @@ int dtn_cluster_local(const char *host, int nranks,
     return 0;
 }
 
+int dtn_cluster_regular(int nranks, int per_host,
+                        struct dtensor_cluster **clusterp,
+                        struct dtensor_error *err)
+{
+    const int each = per_host ? per_host : nranks;
+    struct dtensor_cluster *c;
+    char name[24];
+    bool good;
+
+    if (nranks < 1 || nranks > DTN_MAX_HOSTS || per_host < 0 ||
+        each > DTN_MAX_LOCAL)
+        return dtn_fail(err, DTENSOR_EINVAL, "cluster: %d ranks, %d on a host; "
+                        "expected 1 to %d, and up to %d on a host", nranks,
+                        each, DTN_MAX_HOSTS, DTN_MAX_LOCAL);
+    c = builtin_create("plan", (nranks + each - 1) / each);
+    good = c != NULL;
+    for (int first = 0; first < nranks && good; first += each) {
+        snprintf(name, sizeof name, "host%d", first / each);
+        good = builtin_add(c, name, name, nranks - first < each
+                                          ? nranks - first : each);
+    }
+    if (!good || !builtin_mesh(c)) {
+        dtensor_cluster_destroy(c);
+        return dtn_fail_nomem(err, "cluster", sizeof *c);
+    }
+    *clusterp = c;
+    return 0;
+}
+
 static int builtin_step(char **names, const int counts[], int nhosts,
                         struct dtensor_cluster **clusterp,
                         struct dtensor_error *err)

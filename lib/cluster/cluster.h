@@ -94,10 +94,17 @@ struct dtn_tuning {
     struct { uint64_t from_bytes; enum dtn_algorithm algorithm; } entry[16];
 };
 
-/* [redistribute] */
+/* [redistribute].  What a message costs and what a link carries: 0 is the
+ * planner's own figure.
+ */
 struct dtn_redistribute_conf {
     uint64_t max_scratch_bytes;   /* default 256M                              */
     uint64_t pipeline_bytes;      /* default 4M                                */
+    enum dtensor_route planner;   /* default auto                              */
+    int intra_message_ns;         /* between ranks of one host                 */
+    int inter_message_ns;         /* between hosts                             */
+    uint64_t intra_bandwidth;     /* bytes a second of one rank                */
+    uint64_t inter_bandwidth;     /* bytes a second of one host or device      */
 };
 
 /* [plan "P"]: which placement each parameter pattern gets. */
@@ -136,6 +143,13 @@ struct dtensor_cluster {
 int dtn_cluster_local(const char *host, int nranks,
                       struct dtensor_cluster **clusterp,
                       struct dtensor_error *err);
+
+/* The cluster of `nranks` ranks, `per_host` on each host, the last may have
+ * fewer; 0: all on one.
+ */
+int dtn_cluster_regular(int nranks, int per_host,
+                        struct dtensor_cluster **clusterp,
+                        struct dtensor_error *err);
 
 /* The cluster of the Slurm step this process is in, from SLURM_STEP_NODELIST
  * and SLURM_STEP_TASKS_PER_NODE.

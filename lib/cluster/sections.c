@@ -34,6 +34,12 @@ static const struct dtn_word mtu_words[] = {
     { "4096", 4096 }, { NULL, 0 }
 };
 
+static const struct dtn_word planner_words[] = {
+    { "auto", DTENSOR_ROUTE_AUTO }, { "direct", DTENSOR_ROUTE_DIRECT },
+    { "merged", DTENSOR_ROUTE_MERGED }, { "min-cost", DTENSOR_ROUTE_MIN_COST },
+    { "greedy", DTENSOR_ROUTE_GREEDY }, { NULL, 0 }
+};
+
 const struct dtn_word dtn_algorithm_words[] = {
     { "direct", DTN_ALG_DIRECT }, { "ring", DTN_ALG_RING },
     { "tree", DTN_ALG_TREE }, { "hierarchical", DTN_ALG_HIERARCHICAL },
@@ -134,6 +140,12 @@ static const struct dtn_key tuning_keys[] = {
 static const struct dtn_key redistribute_keys[] = {
     { "max_scratch", SIZE(S, max_scratch_bytes, 0, TIB) },
     { "pipeline", SIZE(S, pipeline_bytes, 4 * KIB, TIB) },
+    { "planner", WORD(S, planner, planner_words,
+                      "auto, direct, merged, min-cost or greedy") },
+    { "intra_message_ns", INT(S, intra_message_ns, 0, 1000000000) },
+    { "inter_message_ns", INT(S, inter_message_ns, 0, 1000000000) },
+    { "intra_bandwidth", SIZE(S, intra_bandwidth, 0, TIB) },
+    { "inter_bandwidth", SIZE(S, inter_bandwidth, 0, TIB) },
     { .name = NULL }
 };
 #undef S

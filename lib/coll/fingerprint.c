@@ -1,9 +1,9 @@
 /* fingerprint.c - what a rank is doing, in 32 bits
  *
- * Four bits each name the collective, the dtype and the reduction, so that
- * both sides of a mismatch can be worded; twenty hold a hash of the rest
- * (counts, root, ranks).  Two calls that differ only there collide once in a
- * million.
+ * Four bits name the collective, five the dtype and four the reduction, so that
+ * both sides of a mismatch can be worded; nineteen hold a hash of the rest
+ * (counts, root, ranks).  Two calls that differ only there collide once in half
+ * a million.
  */
 #include "coll/coll.h"
 
@@ -15,8 +15,8 @@ static const char *const names[] = {
     [DTN_COLL_EXCHANGE] = "redistribute"
 };
 
-_Static_assert(DTN_NCOLLS <= 16 && DTENSOR_NDTYPES <= 16
-               && DTENSOR_NREDOPS <= 16, "each fits four bits");
+_Static_assert(DTN_NCOLLS <= 16 && DTENSOR_NDTYPES <= 32
+               && DTENSOR_NREDOPS <= 16, "each fits its bits");
 
 const char *dtn_coll_name(enum dtn_coll coll)
 {
@@ -26,8 +26,8 @@ const char *dtn_coll_name(enum dtn_coll coll)
 uint32_t dtn_fingerprint(int coll, enum dtensor_dtype dtype,
                          enum dtensor_redop redop, uint32_t hash)
 {
-    return (uint32_t)coll << 28 | (uint32_t)dtype << 24 | (uint32_t)redop << 20
-         | ((hash ^ hash >> 20) & 0xfffff);
+    return (uint32_t)coll << 28 | (uint32_t)dtype << 23 | (uint32_t)redop << 19
+         | ((hash ^ hash >> 19) & 0x7ffff);
 }
 
 char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size)
@@ -40,9 +40,9 @@ char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size)
         snprintf(buf, size, "barrier");
     else
         snprintf(buf, size, "%s of %s%s%s", dtn_coll_name(coll),
-                 dtensor_dtype_name((enum dtensor_dtype)(fingerprint >> 24
-                                                         & 15)),
+                 dtensor_dtype_name((enum dtensor_dtype)(fingerprint >> 23
+                                                         & 31)),
                  reduces ? " " : "", reduces ? dtensor_redop_name(
-                 (enum dtensor_redop)(fingerprint >> 20 & 15)) : "");
+                 (enum dtensor_redop)(fingerprint >> 19 & 15)) : "");
     return buf;
 }

@@ -160,6 +160,33 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
     return 0;
 }
 
+int dtn_ctx_plan(const char *path, int nranks, int per_host,
+                 struct dtensor_ctx **ctxp, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = calloc(1, sizeof *ctx);
+    int rc;
+
+    if (!ctx)
+        return dtn_fail_nomem(err, "init", sizeof *ctx);
+    ctx->arena.fd = -1;
+    ctx->planning = true;
+    dtn_log_init(&ctx->log);
+    rc = path ? dtensor_cluster_read(path, NULL, NULL, &ctx->cluster, err)
+              : dtn_cluster_regular(nranks, per_host, &ctx->cluster, err);
+    if (rc != 0) {
+        dtn_ctx_close(ctx);
+        return rc;
+    }
+    ctx->self.world_size = ctx->cluster->world_size;
+    snprintf(ctx->self.host, sizeof ctx->self.host, "%s",
+             ctx->cluster->hosts[0].name);
+    snprintf(ctx->self.launcher, sizeof ctx->self.launcher, "a plan");
+    dtn_fail(&ctx->failure, DTENSOR_EINVAL, "context: it only plans and has no "
+             "peers or memory (join the job with dtensor_init)");
+    *ctxp = ctx;
+    return 0;
+}
+
 void dtn_ctx_close(struct dtensor_ctx *ctx)
 {
     if (!ctx)

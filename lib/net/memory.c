@@ -17,8 +17,11 @@
 int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err)
 {
-    void *mem = dtn_arena_alloc(&ctx->arena, size ? size : 1);
+    void *mem;
 
+    if (ctx->planning)
+        return dtn_ctx_check(ctx, err);
+    mem = dtn_arena_alloc(&ctx->arena, size ? size : 1);
     if (!mem)
         return dtn_fail_nomem(err, "alloc", size);
     memset(mem, 0, size);

@@ -91,6 +91,7 @@ struct dtensor_ctx {
     int ntransports;
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS];
     struct dtn_peer *peers;       /* [world_size]                              */
+    bool planning;                /* it has no peers: see dtn_ctx_plan()       */
     bool crowded;                 /* more ranks here than CPUs they may use    */
     bool sharing;                 /* learned by waits: a peer is on our CPU    */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
@@ -110,6 +111,8 @@ struct dtensor_ctx {
     struct dtn_plans *plans;      /* coll: schedules by call                   */
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
+    struct dtensor_generator *generator;   /* random: the default one          */
+    struct dtn_lengths *lengths;  /* spec: shard lengths that users chose      */
 };
 
 /* Find the cluster and bootstrap, no more: blobs can be exchanged, bytes not.
@@ -124,6 +127,12 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
  */
 int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
+
+/* A context of rank 0 that has no peers, arena or transports, and as its failure
+ * that it only plans.  Arguments as of dtensor_init_plan().
+ */
+int dtn_ctx_plan(const char *path, int nranks, int per_host,
+                 struct dtensor_ctx **ctxp, struct dtensor_error *err);
 void dtn_ctx_close(struct dtensor_ctx *ctx);
 
 /* Be connected to all of these world ranks (itself among them is fine).  Both

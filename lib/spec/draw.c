@@ -79,7 +79,7 @@ static int draw_position(const struct dtensor_spec *spec, int dim, int k)
     int index = 0, stride = 1;
 
     for (int m = spec->mesh->ndim - 1; m >= 0; m--) {
-        if (spec->placement[m].kind == DTENSOR_SHARD &&
+        if (dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
             spec->placement[m].dim == dim) {
             index += k % spec->mesh->size[m] * stride;
             k /= spec->mesh->size[m];
@@ -195,7 +195,7 @@ static char *draw_ranks(const struct draw *draw, int row, int col,
         dtn_layout(draw->spec, i, shape, offset);
         if (draw_holds(&draw->rows, row, shape, offset) &&
             draw_holds(&draw->cols, col, shape, offset))
-            draw->ranks[n++] = mesh->ranks[i];
+            draw->ranks[n++] = mesh->group.ranks[i];
     }
     dtn_format_ranks(draw->ranks, n, buf, DRAW_TEXT_MAX + 64);
     if (strlen(buf) > DRAW_TEXT_MAX)
@@ -336,7 +336,7 @@ static void draw_table(const struct draw *draw)
     char text[48];
 
     for (int i = 0; i < n && i < DRAW_LINES_MAX; i++) {
-        fprintf(draw->stream, "rank %-5d", spec->mesh->ranks[i]);
+        fprintf(draw->stream, "rank %-5d", spec->mesh->group.ranks[i]);
         dtn_layout(spec, i, shape, offset);
         for (int d = 0; d < spec->ndim; d++) {
             draw_range("", offset[d], shape[d], text, sizeof text);
@@ -359,7 +359,7 @@ static void draw_empty(const struct draw *draw)
 
     for (int i = 0; i < mesh->group.n; i++)
         if (dtn_local_numel(draw->spec, i) == 0)
-            draw->ranks[n++] = mesh->ranks[i];
+            draw->ranks[n++] = mesh->group.ranks[i];
     if (n > 0)
         fprintf(draw->stream, "empty: %s %s\n", n > 1 ? "ranks" : "rank",
                 dtn_format_ranks(draw->ranks, n, text, sizeof text));

@@ -1,4 +1,4 @@
-/* layout.c - which box of the global tensor a rank holds
+/* layout.c - which part of the global tensor a rank holds
  *
  * Shards follow torch.chunk: N elements over n ranks are cut every ceil(N/n).
  * Placements apply left to right, each to what the one before left: 5 rows on
@@ -6,8 +6,6 @@
  * a chunk, where a flat cut in four would be 2, 2, 1, 0.
  */
 #include "spec/spec.h"
-
-#include <string.h>
 
 void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size)
 {
@@ -18,24 +16,106 @@ void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size)
     *size = r < nfull ? full : N - *start;
 }
 
+/* ------------------------------------------------------------------- cuts */
+
+/* Cut in `block` pieces, each of them by the chunk rule; the last may be short.
+ * 9 over 4 with 2 pieces of 5 and 4: rank 0 has 2 of the first, 1 of the last.
+ */
+static void cut_strided(int64_t pieces, int64_t N, int n, int r,
+                        struct dtn_cut *cut)
+{
+    int64_t piece = N / pieces + (N % pieces != 0);
+
+    if (N == 0)
+        return;
+    cut->stride = piece;
+    cut->count = N / piece;
+    dtn_chunk(piece, n, r, &cut->start, &cut->len);
+    dtn_chunk(N % piece, n, r, &cut->last_start, &cut->last_len);
+    cut->last_start += N - N % piece;
+}
+
+/* Block j to rank j % n; the last may be short. */
+static void cut_cyclic(int64_t block, int64_t N, int n, int r,
+                       struct dtn_cut *cut)
+{
+    int64_t blocks = N / block;
+
+    if (blocks % n == r) {
+        cut->last_start = blocks * block;
+        cut->last_len = N % block;
+    }
+    if (r >= blocks)
+        return;
+    cut->start = r * block;
+    cut->len = block;
+    cut->count = (blocks - 1 - r) / n + 1;
+    cut->stride = cut->count > 1 ? n * block : 0;
+}
+
+static void cut_lengths(const int64_t lengths[], int r, struct dtn_cut *cut)
+{
+    cut->count = 1;
+    cut->len = lengths[r];
+    for (int i = 0; i < r; i++)
+        cut->start += lengths[i];
+}
+
+void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
+                struct dtn_cut *cut)
+{
+    *cut = (struct dtn_cut){ 0 };
+    if (p->kind == DTENSOR_STRIDED) {
+        cut_strided(p->block, N, n, r, cut);
+    } else if (p->kind == DTENSOR_CYCLIC) {
+        cut_cyclic(p->block, N, n, r, cut);
+    } else if (p->sizes) {
+        cut_lengths(p->sizes, r, cut);
+    } else {
+        cut->count = 1;
+        dtn_chunk(N, n, r, &cut->start, &cut->len);
+    }
+}
+
+int64_t dtn_cut_count(const struct dtn_cut *cut)
+{
+    return cut->count * cut->len + cut->last_len;
+}
+
+/* The place in what was cut of element `i` of what is left. */
+static int64_t cut_place(const struct dtn_cut *cut, int64_t i)
+{
+    if (i >= cut->count * cut->len)
+        return cut->last_start + i - cut->count * cut->len;
+    return cut->start + i / cut->len * cut->stride + i % cut->len;
+}
+
+/* ------------------------------------------------------------- local parts */
+
 void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
                 int64_t offset[])
 {
-    int coord[DTENSOR_MAX_DIMS];
-    int64_t start;
+    struct dtn_cut cut[DTENSOR_MAX_DIMS];
+    int coord[DTENSOR_MAX_DIMS], m;
 
     dtn_mesh_coord_of(spec->mesh, index, coord);
     for (int d = 0; d < spec->ndim; d++) {
         shape[d] = spec->shape[d];
         offset[d] = 0;
     }
-    for (int m = 0; m < spec->mesh->ndim; m++) {
-        int d = spec->placement[m].dim;
+    for (m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
 
-        if (spec->placement[m].kind != DTENSOR_SHARD)
+        if (dtn_placement_class(p) != DTENSOR_SHARD)
             continue;
-        dtn_chunk(shape[d], spec->mesh->size[m], coord[m], &start, &shape[d]);
-        offset[d] += start;
+        dtn_cut_of(p, shape[p->dim], spec->mesh->size[m], coord[m], &cut[m]);
+        shape[p->dim] = dtn_cut_count(&cut[m]);
+    }
+    for (m--; m >= 0; m--) {                  /* back to the whole           */
+        const struct dtensor_placement *p = &spec->placement[m];
+
+        if (dtn_placement_class(p) == DTENSOR_SHARD && shape[p->dim] > 0)
+            offset[p->dim] = cut_place(&cut[m], offset[p->dim]);
     }
     for (int d = 0; d < spec->ndim; d++)
         if (shape[d] == 0)
@@ -82,30 +162,4 @@ void dtn_strides(int ndim, const int64_t shape[], int64_t stride[])
         stride[d] = step;
         step *= shape[d];
     }
-}
-
-bool dtn_spec_congruent(const struct dtensor_spec *a,
-                        const struct dtensor_spec *b)
-{
-    return a->mesh == b->mesh && a->dtype == b->dtype && a->ndim == b->ndim &&
-           memcmp(a->shape, b->shape,
-                  (size_t)a->ndim * sizeof a->shape[0]) == 0;
-}
-
-bool dtn_placement_equal(const struct dtensor_placement *a,
-                         const struct dtensor_placement *b)
-{
-    return a->kind == b->kind &&
-           (a->kind != DTENSOR_SHARD || a->dim == b->dim) &&
-           (a->kind != DTENSOR_PARTIAL || a->op == b->op);
-}
-
-bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
-{
-    if (!dtn_spec_congruent(a, b))
-        return false;
-    for (int m = 0; m < a->mesh->ndim; m++)
-        if (!dtn_placement_equal(&a->placement[m], &b->placement[m]))
-            return false;
-    return true;
 }

@@ -16,7 +16,7 @@
 static bool phases_is(const struct dtensor_spec *spec, int m,
                       enum dtensor_placement_kind kind)
 {
-    return spec->placement[m].kind == kind;
+    return dtn_placement_class(&spec->placement[m]) == kind;
 }
 
 /* The dimensions of kind `from` in src and of kind `to` in dst. */
@@ -31,6 +31,19 @@ static unsigned phases_dims(const struct dtensor_spec *src,
         if (phases_is(src, m, from) && phases_is(dst, m, to))
             dims |= 1u << m;
     return dims;
+}
+
+/* Those of the dimensions in the set whose terms wait for this reduction. */
+static unsigned phases_waiting(const struct dtensor_spec *spec, unsigned dims,
+                               enum dtensor_redop op)
+{
+    unsigned waiting = 0;
+
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (dims >> m & 1 && phases_is(spec, m, DTENSOR_PARTIAL) &&
+            spec->placement[m].op == op)
+            waiting |= 1u << m;
+    return waiting;
 }
 
 static int phases_extent(const struct dtensor_mesh *mesh, unsigned dims)
@@ -95,11 +108,13 @@ static void phases_split(struct dtn_phase *phase, int op, unsigned split)
     case DTENSOR_SUM:
         if (!dtn_dtype_is_float(dst->dtype))
             break;
+        split = phases_waiting(dst, split, DTENSOR_SUM);
         phase->divide *= phases_extent(dst->mesh, split);
         return;
     default:
         break;
     }
+    split &= ~phases_waiting(dst, split, DTENSOR_AVG);
     phase->keepers = split;
     phase->neutral = phase->neutral || split;
 }
@@ -117,8 +132,8 @@ struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
 
     phases_split(&phase, to,
                  phases_dims(src, DTENSOR_REPLICATE, dst, DTENSOR_PARTIAL));
-    if (to == DTENSOR_AVG)
-        phase.multiply = phases_extent(dst->mesh, placed);
+    phase.multiply = phases_extent(
+        dst->mesh, phases_waiting(dst, placed, DTENSOR_AVG));
     return phase;
 }
 
@@ -149,8 +164,8 @@ static int phases_direct(const struct dtensor_spec *src,
         phase[n++] = dtn_phase_exchange(src, &mid);
         phase[n++] = phases_reduce(&mid, dst, all);
     }
-    if (dtn_spec_partial(src) == DTENSOR_AVG)
-        phase[n - 1].divide *= phases_extent(src->mesh, all | scattered);
+    phase[n - 1].divide *= phases_extent(
+        src->mesh, phases_waiting(src, all | scattered, DTENSOR_AVG));
     return n;
 }
 
@@ -169,15 +184,32 @@ static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
     return mid;
 }
 
+/* Must one reduction be done before terms of the other are made?  Sums and
+ * averages travel together, unless one becomes the other.
+ */
+static bool phases_clash(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst)
+{
+    int a = dtn_spec_partial(src), b = dtn_spec_partial(dst);
+
+    if (a < 0 || b < 0)
+        return false;
+    for (int m = 0; m < src->mesh->ndim; m++)
+        if (phases_is(src, m, DTENSOR_PARTIAL) &&
+            phases_is(dst, m, DTENSOR_PARTIAL) &&
+            src->placement[m].op != dst->placement[m].op)
+            return true;
+    return phases_fold(a) != phases_fold(b);
+}
+
 int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
                struct dtn_phase phase[DTN_MAX_PHASES])
 {
     struct dtensor_spec from = phases_plain(*src), to = phases_plain(*dst);
-    int a = dtn_spec_partial(&from), b = dtn_spec_partial(&to);
     struct dtensor_spec mid;
     int n;
 
-    if (a < 0 || b < 0 || a == b)
+    if (!phases_clash(&from, &to))
         return phases_direct(&from, &to, phase);
     mid = phases_middle(&from, &to);
     n = phases_direct(&from, &mid, phase);

@@ -21,12 +21,11 @@ static enum piece_rule piece_rule(const struct dtensor_spec *src,
 {
     if (dst->placement[m].kind == DTENSOR_PARTIAL)
         return PIECE_OWN;
-    switch (src->placement[m].kind) {
-    case DTENSOR_SHARD:     return PIECE_MEET;
-    case DTENSOR_PARTIAL:   return PIECE_FOLD;
-    case DTENSOR_REPLICATE: break;
+    switch (dtn_placement_class(&src->placement[m])) {
+    case DTENSOR_SHARD:   return PIECE_MEET;
+    case DTENSOR_PARTIAL: return PIECE_FOLD;
+    default:              return PIECE_OWN;
     }
-    return PIECE_OWN;
 }
 
 /* Write the intersection of the two boxes; false when it is empty.

@@ -1,8 +1,12 @@
-/* placement.c - S(0), R, P(sum): text, checks, and specs made of them
+/* placement.c - S(0), R, P(sum) as text
  *
  * "S(-1),P" for a mesh of two dimensions and a matrix is S(1) on the first and
- * P(sum) on the second.  Every refusal quotes the word, its place and the mesh,
- * and guesses what was meant: for Shard(0) and s0 alike, S(0).
+ * P(sum) on the second.  The grammar, one word for each mesh dimension:
+ *
+ *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  P  P(reduction)
+ *
+ * Every refusal quotes the word, its place and the mesh, and guesses what was
+ * meant: for Shard(0) and s0 alike, S(0).
  */
 #include "spec/spec.h"
 
@@ -14,322 +18,384 @@
 
 /* --------------------------------------------------------------- words --- */
 
-#define WORD_MAX 40
+/* One word of the text: where it stands, for reading it and for messages. */
+struct placement_word {
+    const struct dtensor_mesh *mesh;
+    int ndim;                          /* of the tensor                       */
+    const char *text;                  /* all words                           */
+    const char *begin, *end;           /* this one, without spaces around     */
+    int number;                        /* from 1                              */
+};
 
-/* Take the next word of `text` from *posp on, spaces trimmed; false at the end.
- * Longer words are cut, which no placement survives.
- */
-static bool placement_word(const char *text, size_t *posp, char word[WORD_MAX])
+/* "word 2 of "R,s0" is "s0"", the head of most messages; both are cut. */
+#define WORD_FMT "placements: word %d of \"%.80s\" is \"%.*s\""
+#define WORD_ARGS(w) (w)->number, (w)->text, placement_word_length(w), (w)->begin
+
+static int placement_word_length(const struct placement_word *w)
 {
-    const char *begin, *end;
+    return w->end - w->begin < 40 ? (int)(w->end - w->begin) : 40;
+}
 
-    if (*posp > strlen(text))
+/* Find the next word after *posp: up to a comma outside parentheses.  False at
+ * the end.
+ */
+static bool placement_next(struct placement_word *w, const char **posp)
+{
+    const char *p = *posp;
+    int depth = 0;
+
+    if (!p)
         return false;
-    begin = text + *posp;
-    end = begin + strcspn(begin, ",");
-    *posp = (size_t)(end - text) + 1;
-    while (begin < end && *begin == ' ')
-        begin++;
-    while (begin < end && end[-1] == ' ')
-        end--;
-    snprintf(word, WORD_MAX, "%.*s", (int)(end - begin), begin);
+    w->begin = p + strspn(p, " ");
+    for (; *p && (*p != ',' || depth > 0); p++) {
+        depth += *p == '(';
+        depth -= *p == ')' && depth > 0;
+    }
+    *posp = *p ? p + 1 : NULL;
+    while (p > w->begin && p[-1] == ' ')
+        p--;
+    w->end = p < w->begin ? w->begin : p;
+    w->number++;
     return true;
 }
 
-/* The text between the parentheses of "X(text)" into `inner`; false when the
- * word has no such form.
+/* Is the word `name`, or, when `inner` is wanted, "name(...)"?  *inner is then
+ * what follows the parenthesis, which ends at w->end - 1.
  */
-static bool placement_inner(const char *word, char inner[WORD_MAX])
+static bool placement_is(const struct placement_word *w, const char *name,
+                         const char **inner)
 {
-    size_t n = strlen(word);
+    size_t n = strlen(name), length = (size_t)(w->end - w->begin);
 
-    if (n < 4 || word[1] != '(' || word[n - 1] != ')')
+    if (length < n || memcmp(w->begin, name, n) != 0)
         return false;
-    snprintf(inner, WORD_MAX, "%.*s", (int)(n - 3), word + 2);
+    if (!inner)
+        return length == n;
+    if (length < n + 3 || w->begin[n] != '(' || w->end[-1] != ')')
+        return false;
+    *inner = w->begin + n + 1;
     return true;
 }
 
-/* What someone who wrote `word` may have meant; "" for no idea. */
-static const char *placement_guess(const char *word, char guess[WORD_MAX])
+/* What someone who wrote the word may have meant; "" for no idea. */
+static const char *placement_guess(const struct placement_word *w,
+                                   char guess[64])
 {
-    size_t letters = 0, from;
-    int dim;
+    const char *p = w->begin + strspn(w->begin, "_");
+    size_t letters = 0, digits;
+    long dim;
 
-    while (isalpha((unsigned char)word[letters]))
+    while (p + letters < w->end && isalpha((unsigned char)p[letters]))
         letters++;
-    from = letters + strcspn(word + letters, "-0123456789");
-    dim = atoi(word + from);
+    digits = letters + strcspn(p + letters, "-0123456789");
+    dim = p + digits < w->end ? strtol(p + digits, NULL, 10) : 0;
     guess[0] = '\0';
-    if (strncasecmp(word, "shard", letters > 5 ? 5 : letters) == 0 &&
-        letters > 0)
-        snprintf(guess, WORD_MAX, " (did you mean S(%d)?)", dim);
-    else if (strncasecmp(word, "replicated", letters) == 0 && letters > 0)
-        snprintf(guess, WORD_MAX, " (did you mean R?)");
-    else if (strncasecmp(word, "partial", letters) == 0 && letters > 0)
-        snprintf(guess, WORD_MAX, " (did you mean P(sum)?)");
+    if (letters == 0)
+        return guess;
+    if (p > w->begin || strncasecmp(p, "stridedshard", letters > 1 ? letters
+                                                                    : 99) == 0)
+        snprintf(guess, 64, " (did you mean SS(%ld,factor)?)", dim);
+    else if (strncasecmp(p, "shard", letters > 5 ? 5 : letters) == 0)
+        snprintf(guess, 64, " (did you mean S(%ld)?)", dim);
+    else if (strncasecmp(p, "replicated", letters) == 0)
+        snprintf(guess, 64, " (did you mean R?)");
+    else if (strncasecmp(p, "partial", letters) == 0)
+        snprintf(guess, 64, " (did you mean P(sum)?)");
+    else if (strncasecmp(p, "cyclic", letters) == 0)
+        snprintf(guess, 64, " (did you mean C(%ld,block)?)", dim);
     return guess;
 }
 
 /* ------------------------------------------------------- reading a text --- */
 
-/* One word: where it stands, for messages. */
-struct placement_at {
-    const char *text;
-    const char *word;
-    int number;                        /* from 1                              */
-};
-
-static int placement_parse_shard(const struct placement_at *at,
-                                 const char *inner, int ndim,
-                                 struct dtensor_placement *placement,
-                                 struct dtensor_error *err)
+/* Read a number, at most 2^63-1, spaces around it, and what follows it. */
+static bool placement_number(const char **atp, int64_t *valuep)
 {
-    bool negative = inner[0] == '-';
-    uint64_t value;
-    int dim;
+    const char *p = *atp + strspn(*atp, " ");
+    bool negative = *p == '-';
+    int64_t value = 0;
 
-    if (!dtn_parse_u64(inner + negative, false, INT_MAX, &value))
-        return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" "
-                        "is \"%s\"; expected S(dimension), such as S(0)",
-                        at->number, at->text, at->word);
-    dim = negative ? ndim - (int)value : (int)value;
-    if (dim < 0 || dim >= ndim)
-        return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" "
-                        "is \"%s\", but the tensor has %d dimensions%s",
-                        at->number, at->text, at->word, ndim,
-                        ndim ? "" : " (a scalar cannot be sharded)");
-    *placement = (struct dtensor_placement){ DTENSOR_SHARD, dim, DTENSOR_SUM };
+    p += negative;
+    if (!isdigit((unsigned char)*p))
+        return false;
+    for (; isdigit((unsigned char)*p); p++) {
+        if (value > (INT64_MAX - (*p - '0')) / 10)
+            return false;
+        value = 10 * value + (*p - '0');
+    }
+    *valuep = negative ? -value : value;
+    *atp = p + strspn(p, " ");
+    return true;
+}
+
+static int placement_dim(const struct placement_word *w, int64_t value,
+                         int *dimp, struct dtensor_error *err)
+{
+    if (value < -w->ndim || value >= w->ndim)
+        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT ", but the tensor has %d "
+                        "dimensions%s", WORD_ARGS(w), w->ndim,
+                        w->ndim ? "" : " (a scalar cannot be sharded)");
+    *dimp = (int)(value < 0 ? value + w->ndim : value);
     return 0;
 }
 
-static int placement_parse_partial(const struct placement_at *at,
-                                   const char *inner,
+/* "3,5,2)": one length for each rank along the mesh dimension. */
+static int placement_sizes(const struct placement_word *w, const char *at,
+                           const int64_t **sizesp, struct dtensor_error *err)
+{
+    const int n = w->mesh->size[w->number - 1];
+    int64_t *list = calloc((size_t)n, sizeof *list), value;
+    int count = 0, rc = 0;
+
+    if (!list)
+        return dtn_fail_nomem(err, "placements", (size_t)n * sizeof *list);
+    for (at--; rc == 0 && at < w->end - 1; count++) {
+        at++;
+        if (!placement_number(&at, &value) || value < 0 ||
+            (*at != ',' && at != w->end - 1))
+            rc = dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected "
+                          "S(dimension:length,...), such as S(0:3,5,2)",
+                          WORD_ARGS(w));
+        else if (count < n)
+            list[count] = value;
+    }
+    if (rc == 0 && count != n)
+        rc = dtn_fail(err, DTENSOR_EINVAL, WORD_FMT " with %d lengths, but "
+                      "mesh dimension %d has %d ranks (give one for each)",
+                      WORD_ARGS(w), count, w->number - 1, n);
+    if (rc == 0)
+        rc = dtn_lengths_keep(w->mesh->ctx, list, n, sizesp, err);
+    free(list);
+    return rc;
+}
+
+static int placement_parse_shard(const struct placement_word *w,
+                                 const char *at,
+                                 struct dtensor_placement *placement,
+                                 struct dtensor_error *err)
+{
+    struct dtensor_placement read = { .kind = DTENSOR_SHARD };
+    int64_t dim;
+    int rc;
+
+    if (!placement_number(&at, &dim) || (*at != ':' && at != w->end - 1))
+        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected "
+                        "S(dimension), such as S(0)", WORD_ARGS(w));
+    rc = placement_dim(w, dim, &read.dim, err);
+    if (rc == 0 && *at == ':')
+        rc = placement_sizes(w, at + 1, &read.sizes, err);
+    if (rc == 0)
+        *placement = read;
+    return rc;
+}
+
+/* SS and C: a dimension, and the factor or the block. */
+static int placement_parse_block(const struct placement_word *w,
+                                 const char *at,
+                                 enum dtensor_placement_kind kind,
+                                 struct dtensor_placement *placement,
+                                 struct dtensor_error *err)
+{
+    struct dtensor_placement read = { .kind = kind };
+    const char *usage = kind == DTENSOR_STRIDED
+        ? "SS(dimension,factor), such as SS(0,2)"
+        : "C(dimension,block), such as C(0,64)";
+    int64_t dim;
+    bool good = placement_number(&at, &dim) && *at++ == ',' &&
+                placement_number(&at, &read.block) && at == w->end - 1;
+    int rc;
+
+    if (!good)
+        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected %s",
+                        WORD_ARGS(w), usage);
+    if (read.block < 1)
+        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; a %s of 1 or more is "
+                        "expected", WORD_ARGS(w),
+                        kind == DTENSOR_STRIDED ? "factor" : "block");
+    rc = placement_dim(w, dim, &read.dim, err);
+    if (rc == 0)
+        *placement = read;
+    return rc;
+}
+
+static int placement_parse_partial(const struct placement_word *w,
+                                   const char *name,
                                    struct dtensor_placement *placement,
                                    struct dtensor_error *err)
 {
     static const char *const names[] = {
         "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", NULL
     };
+    struct dtensor_placement read = { .kind = DTENSOR_PARTIAL };
+    char inner[24];
     const char *near;
-    enum dtensor_redop op;
 
-    if (dtensor_redop_parse(inner, &op, NULL) == 0) {
-        *placement = (struct dtensor_placement){ DTENSOR_PARTIAL, 0, op };
+    snprintf(inner, sizeof inner, "%.*s", (int)(w->end - 1 - name), name);
+    if (dtensor_redop_parse(inner, &read.op, NULL) == 0) {
+        *placement = read;
         return 0;
     }
     near = dtn_nearest(inner, names);
     if (near)
         return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" "
                         "has the unknown reduction \"%s\" (did you mean "
-                        "P(%s)?)", at->number, at->text, inner, near);
+                        "P(%s)?)", w->number, w->text, inner, near);
     return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" has "
                     "the unknown reduction \"%s\"; expected sum, avg, prod, "
-                    "min, max, band, bor or bxor", at->number, at->text, inner);
+                    "min, max, band, bor or bxor", w->number, w->text, inner);
 }
 
-static int placement_parse_word(const struct placement_at *at, int ndim,
+static int placement_parse_word(const struct placement_word *w,
                                 struct dtensor_placement *placement,
                                 struct dtensor_error *err)
 {
-    char inner[WORD_MAX], guess[WORD_MAX];
+    const char *inner;
+    char guess[64];
 
-    if (strcmp(at->word, "R") == 0) {
-        *placement = (struct dtensor_placement){ DTENSOR_REPLICATE, 0,
-                                                 DTENSOR_SUM };
-        return 0;
-    }
-    if (strcmp(at->word, "P") == 0)
-        return placement_parse_partial(at, "sum", placement, err);
-    if (placement_inner(at->word, inner) && at->word[0] == 'S')
-        return placement_parse_shard(at, inner, ndim, placement, err);
-    if (placement_inner(at->word, inner) && at->word[0] == 'P')
-        return placement_parse_partial(at, inner, placement, err);
-    return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" is "
-                    "\"%s\"; expected R, S(dimension) or P(reduction)%s",
-                    at->number, at->text, at->word,
-                    placement_guess(at->word, guess));
+    if (placement_is(w, "R", NULL))
+        *placement = (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
+    else if (placement_is(w, "P", NULL))
+        *placement = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL };
+    else if (placement_is(w, "S", &inner))
+        return placement_parse_shard(w, inner, placement, err);
+    else if (placement_is(w, "SS", &inner))
+        return placement_parse_block(w, inner, DTENSOR_STRIDED, placement, err);
+    else if (placement_is(w, "C", &inner))
+        return placement_parse_block(w, inner, DTENSOR_CYCLIC, placement, err);
+    else if (placement_is(w, "P", &inner))
+        return placement_parse_partial(w, inner, placement, err);
+    else
+        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected R, "
+                        "S(dimension), SS(dimension,factor), "
+                        "C(dimension,block) or P(reduction)%s", WORD_ARGS(w),
+                        placement_guess(w, guess));
+    return 0;
 }
 
-int dtensor_placements_parse(const char *text, int n, int ndim,
-                             struct dtensor_placement placement[],
+int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
+                             int ndim, struct dtensor_placement placement[],
                              struct dtensor_error *err)
 {
     struct dtensor_placement read[DTENSOR_MAX_DIMS];
-    char word[WORD_MAX];
-    struct placement_at at = { text, word, 0 };
-    size_t pos = 0;
+    struct placement_word w = { .mesh = mesh, .ndim = ndim, .text = text };
+    const char *pos = text;
     int rc;
 
-    if (n < 1 || n > DTENSOR_MAX_DIMS || ndim < 0 || ndim > DTENSOR_MAX_DIMS)
-        return dtn_fail(err, DTENSOR_EINVAL, "placements: %d of them for %d "
-                        "tensor dimensions; expected at most %d of each", n,
-                        ndim, DTENSOR_MAX_DIMS);
-    while (placement_word(text, &pos, word)) {
-        if (at.number++ >= n)
+    if (ndim < 0 || ndim > DTENSOR_MAX_DIMS)
+        return dtn_fail(err, DTENSOR_EINVAL, "placements: for %d tensor "
+                        "dimensions; expected 0 to %d", ndim,
+                        DTENSOR_MAX_DIMS);
+    while (placement_next(&w, &pos)) {
+        if (w.number > mesh->ndim)
             continue;
-        rc = placement_parse_word(&at, ndim, &read[at.number - 1], err);
+        rc = placement_parse_word(&w, &read[w.number - 1], err);
         if (rc != 0)
             return rc;
     }
-    if (at.number != n)
+    if (w.number != mesh->ndim)
         return dtn_fail(err, DTENSOR_EINVAL, "placements: \"%.80s\" has %d, "
                         "but the mesh has %d dimensions (give one for each)",
-                        text, at.number, n);
-    memcpy(placement, read, (size_t)n * sizeof read[0]);
+                        text, w.number, mesh->ndim);
+    memcpy(placement, read, (size_t)mesh->ndim * sizeof read[0]);
     return 0;
 }
 
 /* ------------------------------------------------------- writing a text --- */
 
-static int placement_format_one(const struct dtensor_placement *p, char *text,
-                                size_t size)
+/* Text in a buffer that may be too short: what it would need is counted. */
+struct placement_text {
+    char *text;
+    size_t size;
+    size_t used;
+};
+
+static void placement_say(struct placement_text *t, const char *fmt, ...)
+    DTN_PRINTF(2, 3);
+
+static void placement_say(struct placement_text *t, const char *fmt, ...)
 {
-    switch (p->kind) {
-    case DTENSOR_SHARD:
-        return snprintf(text, size, "S(%d)", p->dim);
-    case DTENSOR_PARTIAL:
-        return snprintf(text, size, "P(%s)", dtensor_redop_name(p->op));
-    case DTENSOR_REPLICATE:
-        break;
-    }
-    return snprintf(text, size, "R");
+    const size_t room = t->used < t->size ? t->size - t->used : 0;
+    va_list ap;
+
+    va_start(ap, fmt);
+    t->used += (size_t)vsnprintf(room ? t->text + t->used : NULL, room, fmt,
+                                 ap);
+    va_end(ap);
 }
 
-int dtensor_placements_format(const struct dtensor_placement placement[], int n,
+static void placement_say_one(struct placement_text *t,
+                              const struct dtensor_placement *p, int n)
+{
+    switch (p->kind) {
+    case DTENSOR_REPLICATE:
+        placement_say(t, "R");
+        break;
+    case DTENSOR_PARTIAL:
+        placement_say(t, "P(%s)", dtensor_redop_name(p->op));
+        break;
+    case DTENSOR_STRIDED:
+        placement_say(t, "SS(%d,%lld)", p->dim, (long long)p->block);
+        break;
+    case DTENSOR_CYCLIC:
+        placement_say(t, "C(%d,%lld)", p->dim, (long long)p->block);
+        break;
+    case DTENSOR_SHARD:
+        placement_say(t, "S(%d", p->dim);
+        for (int r = 0; p->sizes && r < n; r++)
+            placement_say(t, "%s%lld", r ? "," : ":", (long long)p->sizes[r]);
+        placement_say(t, ")");
+        break;
+    }
+}
+
+int dtensor_placements_format(const struct dtensor_mesh *mesh,
+                              const struct dtensor_placement placement[],
                               char *text, size_t size)
 {
-    char one[WORD_MAX];
-    size_t used = 0;
+    struct placement_text t = { text, size, 0 };
 
     if (size > 0)
         text[0] = '\0';
-    for (int m = 0; m < n; m++) {
-        placement_format_one(&placement[m], one, sizeof one);
-        used += (size_t)snprintf(used < size ? text + used : NULL,
-                                 used < size ? size - used : 0, "%s%s",
-                                 m ? "," : "", one);
+    for (int m = 0; m < mesh->ndim; m++) {
+        placement_say(&t, "%s", m ? "," : "");
+        placement_say_one(&t, &placement[m], mesh->size[m]);
     }
-    return (int)used;
+    return (int)t.used;
 }
 
-char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
+/* ------------------------------------------------------------- comparing --- */
+
+enum dtensor_placement_kind
+dtn_placement_class(const struct dtensor_placement *p)
 {
-    char placements[DTENSOR_MAX_DIMS * 12], mesh[256];
-    size_t used;
-
-    used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
-    for (int d = 0; d < spec->ndim && used < size; d++)
-        used += (size_t)snprintf(buf + used, size - used, "%s%lld",
-                                 d ? "," : "", (long long)spec->shape[d]);
-    dtensor_placements_format(spec->placement, spec->mesh->ndim, placements,
-                              sizeof placements);
-    if (used < size)
-        snprintf(buf + used, size - used, "]  %s  on %s", placements,
-                 dtn_mesh_format(spec->mesh, mesh, sizeof mesh));
-    return buf;
-}
-
-/* --------------------------------------------------------------- specs --- */
-
-int dtn_spec_partial(const struct dtensor_spec *spec)
-{
-    for (int m = 0; m < spec->mesh->ndim; m++)
-        if (spec->placement[m].kind == DTENSOR_PARTIAL)
-            return (int)spec->placement[m].op;
-    return -1;
-}
-
-/* The shape, and that neither the bytes nor any stride overflow: sizes of 0
- * count as 1.
- */
-static int spec_check_shape(const struct dtensor_spec *spec,
-                            struct dtensor_error *err)
-{
-    size_t bytes;
-
-    if (!dtn_dtype_ok(spec->dtype))
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: dtype %d is none",
-                        (int)spec->dtype);
-    if (spec->ndim < 0 || spec->ndim > DTENSOR_MAX_DIMS)
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: %d tensor dimensions; "
-                        "expected 0 to %d", spec->ndim, DTENSOR_MAX_DIMS);
-    bytes = dtensor_dtype_size(spec->dtype);
-    for (int d = 0; d < spec->ndim; d++) {
-        int64_t size = spec->shape[d];
-
-        if (size < 0)
-            return dtn_fail(err, DTENSOR_EINVAL, "spec: size %lld of tensor "
-                            "dimension %d; expected 0 or more",
-                            (long long)size, d);
-        if (!dtn_mul_size(bytes, size ? (size_t)size : 1, &bytes) ||
-            bytes > INT64_MAX)
-            return dtn_fail(err, DTENSOR_EINVAL, "spec: sizes up to "
-                            "dimension %d make over 2^63 bytes of %s", d,
-                            dtensor_dtype_name(spec->dtype));
+    switch (p->kind) {
+    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return DTENSOR_SHARD;
+    case DTENSOR_PARTIAL:
+        return DTENSOR_PARTIAL;
+    case DTENSOR_REPLICATE:
+        break;
     }
-    return 0;
+    return DTENSOR_REPLICATE;
 }
 
-static int spec_check_placement(const struct dtensor_spec *spec, int m,
-                                struct dtensor_error *err)
+bool dtn_placement_equal(const struct dtensor_placement *a,
+                         const struct dtensor_placement *b, int n)
 {
-    const struct dtensor_placement *p = &spec->placement[m];
-    int op = dtn_spec_partial(spec);
-
-    if ((unsigned)p->kind > DTENSOR_PARTIAL)
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of kind "
-                        "%d, which is none", m, (int)p->kind);
-    if (p->kind == DTENSOR_SHARD && (p->dim < 0 || p->dim >= spec->ndim))
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is S(%d), but "
-                        "the tensor has %d dimensions", m, p->dim, spec->ndim);
-    if (p->kind != DTENSOR_PARTIAL)
-        return 0;
-    if (!dtn_redop_ok(p->op, spec->dtype))
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is P(%s), "
-                        "which %s elements do not have", m,
-                        dtensor_redop_name(p->op),
-                        dtensor_dtype_name(spec->dtype));
-    if ((int)p->op != op)
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: P(%s) and P(%s) in one "
-                        "tensor (reduce one of them first)",
-                        dtensor_redop_name((enum dtensor_redop)op),
-                        dtensor_redop_name(p->op));
-    return 0;
-}
-
-int dtensor_spec_check(const struct dtensor_spec *spec,
-                       struct dtensor_error *err)
-{
-    int rc;
-
-    if (!spec->mesh)
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: it has no mesh");
-    rc = spec_check_shape(spec, err);
-    for (int m = 0; rc == 0 && m < spec->mesh->ndim; m++)
-        rc = spec_check_placement(spec, m, err);
-    return rc;
-}
-
-int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
-                      const char *mesh, const char *placements,
-                      enum dtensor_dtype dtype, int ndim,
-                      const int64_t shape[], struct dtensor_error *err)
-{
-    struct dtensor_spec made = { .dtype = dtype, .ndim = ndim };
-    int rc;
-
-    rc = dtensor_mesh_find(ctx, mesh, &made.mesh, err);
-    if (rc != 0)
-        return rc;
-    if (ndim > 0 && ndim <= DTENSOR_MAX_DIMS)
-        memcpy(made.shape, shape, (size_t)ndim * sizeof shape[0]);
-    rc = spec_check_shape(&made, err);
-    if (rc == 0)
-        rc = dtensor_placements_parse(placements, made.mesh->ndim, ndim,
-                                      made.placement, err);
-    if (rc == 0)
-        rc = dtensor_spec_check(&made, err);
-    if (rc == 0)
-        *spec = made;
-    return rc;
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case DTENSOR_REPLICATE:
+        break;
+    case DTENSOR_PARTIAL:
+        return a->op == b->op;
+    case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return a->dim == b->dim && a->block == b->block;
+    case DTENSOR_SHARD:
+        if (a->dim != b->dim || !a->sizes != !b->sizes)
+            return false;
+        return a->sizes == b->sizes ||
+               memcmp(a->sizes, b->sizes, (size_t)n * sizeof a->sizes[0]) == 0;
+    }
+    return true;
 }

@@ -1,10 +1,10 @@
 /* redist.c - bring a tensor from one spec to another
  *
  * What was made for a pair of specs is kept, 256 of them, the least recently
- * used dropped: found again it costs a hash of some 100 bytes, about 50 ns.
- * Running it walks its one to three phases.  The result of one phase is the
- * input of the next, in scratch memory that all redistributes share; the last
- * writes straight to the caller's memory.
+ * used dropped.  The pair of the last call is compared first, some 40 ns; any
+ * other costs a hash of some 100 bytes more.  Running it walks its steps.  The
+ * result of one is the input of the next, in scratch memory that all
+ * redistributes share; the last writes straight to the caller's memory.
  */
 #include "spec/redist.h"
 
@@ -14,16 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REDISTS_MAX 256
+enum { REDISTS_MAX = 256, REDISTS_BUCKETS = 512 };
 
 struct dtn_redists {
-    struct dtn_redist *first;          /* most recently used                  */
+    uint64_t clock;
     int n;
+    struct dtensor_plan *last;         /* used last: most calls repeat        */
+    struct dtensor_plan *bucket[REDISTS_BUCKETS];
+    uint64_t hits, misses, dropped;
     struct dtn_arena *arena;
-    struct redist_scratch {            /* results between phases              */
+    struct redist_scratch {            /* results between steps               */
         void *mem;
         size_t size;
-    } scratch[DTN_MAX_PHASES - 1];
+    } scratch[DTN_NTARGETS];
 };
 
 /* ------------------------------------------------------------------ keys --- */
@@ -31,7 +34,7 @@ struct dtn_redists {
 /* Everything in a spec that has a meaning, the same on every rank. */
 static uint32_t redist_hash_spec(const struct dtensor_spec *spec, uint32_t seed)
 {
-    int64_t key[3 + 3 * DTENSOR_MAX_DIMS] = {
+    int64_t key[3 + 5 * DTENSOR_MAX_DIMS] = {
         spec->mesh->group.hash, spec->dtype, spec->ndim
     };
     size_t n = 3;
@@ -40,69 +43,114 @@ static uint32_t redist_hash_spec(const struct dtensor_spec *spec, uint32_t seed)
         key[n++] = spec->shape[d];
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const struct dtensor_placement *p = &spec->placement[m];
+        const bool cuts = dtn_placement_class(p) == DTENSOR_SHARD;
 
         key[n++] = spec->mesh->size[m];
-        key[n++] = p->kind == DTENSOR_SHARD ? 16 + p->dim
-                 : p->kind == DTENSOR_PARTIAL ? 32 + (int)p->op : 0;
+        key[n++] = p->kind;
+        key[n++] = cuts ? p->dim
+                 : p->kind == DTENSOR_PARTIAL ? (int64_t)p->op : 0;
+        key[n++] = cuts && p->kind != DTENSOR_SHARD ? p->block : 0;
+        if (p->kind == DTENSOR_SHARD && p->sizes)
+            seed = XXH32(p->sizes, (size_t)spec->mesh->size[m] *
+                                   sizeof p->sizes[0], seed + 1);
     }
     return XXH32(key, n * sizeof key[0], seed);
 }
 
-static uint32_t redist_hash(const struct dtensor_spec *src,
-                            const struct dtensor_spec *dst, int root)
+uint32_t dtn_redist_hash(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst, int root)
 {
     return redist_hash_spec(dst, redist_hash_spec(src, (uint32_t)root));
 }
 
 /* ------------------------------------------------------------- the cache --- */
 
-static bool redist_is(const struct dtn_redist *r,
+static bool redist_is(const struct dtensor_plan *r,
                       const struct dtensor_spec *src,
-                      const struct dtensor_spec *dst, int root, uint32_t hash)
+                      const struct dtensor_spec *dst, int root)
 {
-    return r->hash == hash && r->root == root && dtn_spec_equal(&r->src, src)
-        && dtn_spec_equal(&r->dst, dst);
+    return r->root == root && dtn_spec_equal(&r->dst, dst) &&
+           dtn_spec_equal(&r->src, src);
 }
 
-/* Put it in front; when that is one too many, drop the last. */
-static void redists_keep(struct dtn_redists *redists, struct dtn_redist *r)
+static struct dtensor_plan **redists_bucket(struct dtn_redists *redists,
+                                            uint32_t hash)
 {
-    struct dtn_redist **last = &redists->first;
+    return &redists->bucket[hash % REDISTS_BUCKETS];
+}
 
-    if (redists->n == REDISTS_MAX) {
-        while ((*last)->next)
-            last = &(*last)->next;
-        dtn_redist_destroy(*last);
-        *last = NULL;
-        redists->n--;
-    }
-    r->next = redists->first;
-    redists->first = r;
+/* The hash of a plan without what its route adds. */
+static uint32_t redist_key(const struct dtensor_plan *r)
+{
+    return r->hash - (uint32_t)r->route;
+}
+
+/* Drop the one that was not used for longest. */
+static void redists_drop(struct dtn_redists *redists)
+{
+    struct dtensor_plan *oldest = NULL, **link;
+
+    for (int b = 0; b < REDISTS_BUCKETS; b++)
+        for (struct dtensor_plan *r = redists->bucket[b]; r; r = r->next)
+            if (!oldest || r->used < oldest->used)
+                oldest = r;
+    link = redists_bucket(redists, redist_key(oldest));
+    while (*link != oldest)
+        link = &(*link)->next;
+    *link = oldest->next;
+    if (redists->last == oldest)
+        redists->last = NULL;
+    dtensor_plan_destroy(oldest);
+    redists->dropped++;
+    redists->n--;
+}
+
+static int redists_add(struct dtn_redists *redists,
+                       const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int root,
+                       struct dtensor_plan **rp, struct dtensor_error *err)
+{
+    static const struct dtensor_plan_options defaults;
+    struct dtensor_plan *r, **bucket;
+    int rc = dtn_redist_create(src, dst, root, &defaults, &r, err);
+
+    if (rc != 0)
+        return rc;
+    dtn_log(&dst->mesh->ctx->log, DTN_LOG_INFO, "spec: %s (%s: %s)", r->text,
+            dtn_route_name(r->route), r->why);
+    redists->misses++;
+    if (redists->n == REDISTS_MAX)
+        redists_drop(redists);
+    bucket = redists_bucket(redists, redist_key(r));
+    r->next = *bucket;
+    *bucket = r;
     redists->n++;
+    *rp = r;
+    return 0;
 }
 
 static int redists_get(struct dtn_redists *redists,
                        const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int root,
-                       struct dtn_redist **rp, struct dtensor_error *err)
+                       struct dtensor_plan **rp, struct dtensor_error *err)
 {
-    uint32_t hash = redist_hash(src, dst, root);
-    struct dtn_redist **at = &redists->first, *r;
+    struct dtensor_plan *r = redists->last;
     int rc;
 
-    while (*at && !redist_is(*at, src, dst, root, hash))
-        at = &(*at)->next;
-    r = *at;
+    if (!r || !redist_is(r, src, dst, root)) {
+        r = *redists_bucket(redists, dtn_redist_hash(src, dst, root));
+        while (r && !redist_is(r, src, dst, root))
+            r = r->next;
+    }
     if (r) {
-        *at = r->next;
-        redists->n--;
+        redists->hits++;
     } else {
-        rc = dtn_redist_create(src, dst, root, hash, &r, err);
+        rc = redists_add(redists, src, dst, root, &r, err);
         if (rc != 0)
             return rc;
-        dtn_log(&src->mesh->ctx->log, DTN_LOG_INFO, "spec: %s", r->text);
     }
-    redists_keep(redists, r);
+    r->used = ++redists->clock;
+    redists->last = r;
     *rp = r;
     return 0;
 }
@@ -120,36 +168,50 @@ static int redists_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
 void dtn_redists_destroy(struct dtn_redists *redists)
 {
-    struct dtn_redist *next;
+    struct dtensor_plan *next;
 
     if (!redists)
         return;
-    for (struct dtn_redist *r = redists->first; r; r = next) {
-        next = r->next;
-        dtn_redist_destroy(r);
-    }
+    for (int b = 0; b < REDISTS_BUCKETS; b++)
+        for (struct dtensor_plan *r = redists->bucket[b]; r; r = next) {
+            next = r->next;
+            dtensor_plan_destroy(r);
+        }
     for (size_t i = 0; i < DTN_COUNT(redists->scratch); i++)
         dtn_arena_free(redists->arena, redists->scratch[i].mem);
     free(redists);
 }
 
+void dtensor_plan_cache(const struct dtensor_ctx *ctx,
+                        struct dtensor_plan_cache *cache)
+{
+    const struct dtn_redists *redists = ctx->redists;
+
+    *cache = (struct dtensor_plan_cache){ .limit = REDISTS_MAX };
+    if (!redists)
+        return;
+    cache->hits = redists->hits;
+    cache->misses = redists->misses;
+    cache->dropped = redists->dropped;
+    cache->entries = redists->n;
+}
+
 /* -------------------------------------------------------------- running --- */
 
 /* Scratch that lives until it is asked for again; it only ever grows. */
-static int redists_scratch(struct dtn_redists *redists, int which, size_t size,
-                           void **memp, struct dtensor_error *err)
+static int redists_scratch(struct dtn_redists *redists, enum dtn_target which,
+                           size_t size, struct dtensor_error *err)
 {
     struct redist_scratch *scratch = &redists->scratch[which];
 
-    if (size > scratch->size) {
-        dtn_arena_free(redists->arena, scratch->mem);
-        scratch->size = 0;
-        scratch->mem = dtn_arena_alloc(redists->arena, size);
-        if (!scratch->mem)
-            return dtn_fail_nomem(err, "redistribute", size);
-        scratch->size = size;
-    }
-    *memp = scratch->mem;
+    if (size <= scratch->size)
+        return 0;
+    dtn_arena_free(redists->arena, scratch->mem);
+    scratch->size = 0;
+    scratch->mem = dtn_arena_alloc(redists->arena, size);
+    if (!scratch->mem)
+        return dtn_fail_nomem(err, "redistribute", size);
+    scratch->size = size;
     return 0;
 }
 
@@ -196,73 +258,52 @@ static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
     return rc;
 }
 
-/* Where the result of step i goes.  An allreduce or broadcast works in place,
- * so what is before it goes where its own result goes.
- */
-static int redist_target(struct dtn_redists *redists,
-                         const struct dtn_redist *r, int i, void *out,
-                         void **targetp, struct dtensor_error *err)
+int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
+                   struct dtensor_error *err)
 {
-    const struct dtn_redist_step *step = &r->step[i];
-
-    while (i + 1 < r->nsteps && r->step[i + 1].phase.kind != DTN_PHASE_EXCHANGE)
-        i++;
-    if (i + 1 < r->nsteps)
-        return redists_scratch(redists, i, step->count *
-                               dtensor_dtype_size(r->dst.dtype), targetp, err);
-    *targetp = out;
-    return 0;
-}
-
-static int redist_run(struct dtn_redists *redists, struct dtn_redist *r,
-                      const void *in, void *out, struct dtensor_error *err)
-{
-    void *target = NULL;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
-        rc = redist_target(redists, r, i, out, &target, err);
-        if (rc == 0)
-            rc = redist_run_step(&r->step[i], r->hash, in, target, err);
-        in = target;
-    }
-    return rc;
-}
-
-/* Copy when the part stays as it is, else get what was made and run it. */
-static int redist_do(const struct dtensor_spec *src,
-                     const struct dtensor_spec *dst, int root, const void *in,
-                     void *out, struct dtensor_error *err)
-{
-    struct dtensor_ctx *ctx = dst->mesh->ctx;
-    size_t bytes = (size_t)dtn_local_numel(dst, dst->mesh->group.me) *
-                   dtensor_dtype_size(dst->dtype);
-    struct dtn_redist *r;
+    struct dtensor_ctx *ctx = r->dst.mesh->ctx;
     int rc = redists_init(ctx, err);
 
-    if (rc == 0)
-        rc = redists_get(ctx->redists, src, dst, root, &r, err);
-    if (rc != 0)
-        return rc;
+    for (int i = 0; rc == 0 && i < DTN_NTARGETS; i++)
+        rc = redists_scratch(ctx->redists, (enum dtn_target)i, r->scratch[i],
+                             err);
+    if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
+        memcpy(out, in, r->out_bytes);
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        const enum dtn_target target = r->step[i].target;
+        void *to = target == DTN_TARGET_OUT ? out
+                 : ctx->redists->scratch[target].mem;
+
+        rc = redist_run_step(&r->step[i], r->hash, in, to, err);
+        in = to;
+    }
     memcpy(ctx->plan_text, r->text, sizeof r->text);
-    if (r->nsteps == 0 && bytes > 0 && in != out)
-        memcpy(out, in, bytes);
-    rc = redist_run(ctx->redists, r, in, out, err);
-    if (rc == 0)                             /* an allreduce wrote its own   */
-        memcpy(ctx->plan_text, r->text, sizeof r->text);
     return rc;
 }
 
-_Static_assert(sizeof ((struct dtn_redist *)0)->text ==
+_Static_assert(sizeof ((struct dtensor_plan *)0)->text ==
                sizeof ((struct dtensor_ctx *)0)->plan_text,
                "the text of a plan is the context's");
 
-/* A rank that fails alone tells the others, who wait for it. */
+int dtn_redist_give_up(const struct dtensor_spec *dst, int rc,
+                       const struct dtensor_error *why,
+                       struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = dst->mesh->ctx;
+
+    if (ctx->failure.code == 0 && dst->mesh->group.n > 1)
+        dtn_poison(ctx, rc, ctx->self.rank, "%s", why->text);
+    if (err)
+        *err = *why;
+    return rc;
+}
+
 static int redist_all(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst, int root, const void *in,
                       void *out, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = dst->mesh->ctx;
+    struct dtensor_plan *r;
     struct dtensor_error why;
     int rc;
 
@@ -271,14 +312,36 @@ static int redist_all(const struct dtensor_spec *src,
     rc = dtn_ctx_check(ctx, err);
     if (rc != 0)
         return rc;
-    rc = redist_do(src, dst, root, in, out, &why);
+    rc = redists_init(ctx, &why);
     if (rc == 0)
-        return 0;
-    if (ctx->failure.code == 0 && dst->mesh->group.n > 1)
-        dtn_poison(ctx, rc, ctx->self.rank, "%s", why.text);
-    if (err)
-        *err = why;
-    return rc;
+        rc = redists_get(ctx->redists, src, dst, root, &r, &why);
+    if (rc == 0)
+        rc = dtn_redist_run(r, in, out, &why);
+    return rc == 0 ? 0 : dtn_redist_give_up(dst, rc, &why, err);
+}
+
+int dtn_redistribute_by(struct dtensor_plan *plan,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, const void *in,
+                        void *out, struct dtensor_error *err)
+{
+    struct dtensor_error why;
+    char have[400], want[400];
+    const bool from = dtn_spec_equal(src, &plan->src);
+    int rc;
+
+    if (!from || !dtn_spec_equal(dst, &plan->dst))
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: the %s is %.200s, but the "
+                        "plan was made for %.200s",
+                        from ? "destination" : "source",
+                        dtn_spec_format(from ? dst : src, have, sizeof have),
+                        dtn_spec_format(from ? &plan->dst : &plan->src, want,
+                                        sizeof want));
+    rc = dtn_ctx_check(dst->mesh->ctx, err);
+    if (rc != 0 || dst->mesh->group.me < 0)
+        return rc;
+    rc = dtn_redist_run(plan, in, out, &why);
+    return rc == 0 ? 0 : dtn_redist_give_up(dst, rc, &why, err);
 }
 
 int dtn_redistribute(const struct dtensor_spec *src,

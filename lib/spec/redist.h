@@ -2,9 +2,13 @@
 #ifndef DTN_REDIST_H
 #define DTN_REDIST_H
 
-#include "spec/spec.h"
+#include "spec/route.h"
 
 #define DTN_NO_ROOT (-1)
+
+/* Where the result of a step goes: one of two buffers in turn, or the end. */
+enum dtn_target { DTN_TARGET_OUT = -1, DTN_TARGET_EVEN, DTN_TARGET_ODD,
+                  DTN_NTARGETS };
 
 /* One phase on this rank. */
 struct dtn_redist_step {
@@ -12,25 +16,58 @@ struct dtn_redist_step {
     const struct dtn_group *group;
     struct dtn_plan *plan;             /* EXCHANGE                            */
     size_t count;                      /* elements of the own result          */
+    enum dtn_target target;
+    double ns;                         /* predicted                           */
 };
 
-struct dtn_redist {
-    struct dtn_redist *next;           /* least recently used last            */
+/* A candidate, for those who ask. */
+struct dtn_choice {
+    int nsteps;
+    double ns;
+    double scratch;
+    const char *refused;
+};
+
+struct dtensor_plan {
+    struct dtensor_plan *next;         /* in its bucket of the cache          */
+    uint64_t used;                     /* clock of the last use               */
     struct dtensor_spec src;
     struct dtensor_spec dst;
     int root;                          /* of a scatter, else DTN_NO_ROOT      */
     uint32_t hash;                     /* of all three, the same on all ranks */
-    int nsteps;
-    struct dtn_redist_step step[DTN_MAX_PHASES];
+    enum dtensor_route route;
+    const char *why;
+    struct dtn_choice choice[DTENSOR_NROUTES];
+    size_t out_bytes;                  /* of the own part of dst              */
+    size_t scratch[DTN_NTARGETS];      /* bytes of both buffers               */
     char text[160];                    /* for dtensor_last_plan()             */
+    int nsteps;
+    struct dtn_redist_step step[];
 };
 
-/* Make it; in a scatter `src` is all R.
+/* Make it; in a scatter `src` is all R and `options` do not matter.
  * Collective: yes, the mesh.   Blocks: until connected to the peers it needs.
  */
 int dtn_redist_create(const struct dtensor_spec *src,
-                      const struct dtensor_spec *dst, int root, uint32_t hash,
-                      struct dtn_redist **rp, struct dtensor_error *err);
-void dtn_redist_destroy(struct dtn_redist *r);
+                      const struct dtensor_spec *dst, int root,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan **planp, struct dtensor_error *err);
+
+/* Of both specs and the root, the same on all ranks. */
+uint32_t dtn_redist_hash(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst, int root);
+
+/* The piece that goes from `source` to `receiver`; false when none does. */
+bool dtn_redist_piece(const struct dtn_phase *phase, int root, int source,
+                      int receiver, struct dtn_piece *piece);
+
+/* Run it.  `in` and `out` are this rank's parts. */
+int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
+                   struct dtensor_error *err);
+
+/* A rank that fails alone tells the others, who wait for it; returns rc. */
+int dtn_redist_give_up(const struct dtensor_spec *dst, int rc,
+                       const struct dtensor_error *why,
+                       struct dtensor_error *err);
 
 #endif

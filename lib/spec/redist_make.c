@@ -39,8 +39,8 @@ static int redist_append(struct redist_pieces *pieces,
 /* The piece from `source` to `receiver`.  In a scatter the source is replaced:
  * its part is whole wherever it stands, so the receiver's own would do.
  */
-static bool redist_piece(const struct dtn_phase *phase, int root, int source,
-                         int receiver, struct dtn_piece *piece)
+bool dtn_redist_piece(const struct dtn_phase *phase, int root, int source,
+                      int receiver, struct dtn_piece *piece)
 {
     if (dtn_phase_idle(phase, receiver))
         return false;
@@ -71,10 +71,10 @@ static int redist_lists(const struct dtn_phase *phase, int root,
         int source = folds ? k : (group->me - k + group->n) % group->n;
         int receiver = (group->me + k) % group->n;
 
-        if (redist_piece(phase, root, source, group->me, &piece))
+        if (dtn_redist_piece(phase, root, source, group->me, &piece))
             rc = redist_append(received, &piece, err);
         if (rc == 0 && receiver != group->me &&
-            redist_piece(phase, root, group->me, receiver, &piece))
+            dtn_redist_piece(phase, root, group->me, receiver, &piece))
             rc = redist_append(sent, &piece, err);
     }
     return rc;
@@ -104,10 +104,10 @@ static int redist_plan(struct dtn_redist_step *step,
 }
 
 /* Append to the text; what does not fit is cut. */
-static void redist_say(struct dtn_redist *r, const char *fmt, ...)
+static void redist_say(struct dtensor_plan *r, const char *fmt, ...)
     DTN_PRINTF(2, 3);
 
-static void redist_say(struct dtn_redist *r, const char *fmt, ...)
+static void redist_say(struct dtensor_plan *r, const char *fmt, ...)
 {
     size_t used = strlen(r->text);
     va_list ap;
@@ -118,7 +118,7 @@ static void redist_say(struct dtn_redist *r, const char *fmt, ...)
 }
 
 /* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what comes from others. */
-static void redist_say_exchange(struct dtn_redist *r,
+static void redist_say_exchange(struct dtensor_plan *r,
                                 const struct dtn_group *group,
                                 const struct redist_pieces *received,
                                 const struct redist_pieces *sent)
@@ -140,7 +140,7 @@ static void redist_say_exchange(struct dtn_redist *r,
                    dtn_format_size(bytes, moved, sizeof moved), n);
 }
 
-static int redist_make_exchange(struct dtn_redist *r,
+static int redist_make_exchange(struct dtensor_plan *r,
                                 struct dtn_redist_step *step,
                                 struct dtensor_error *err)
 {
@@ -173,7 +173,7 @@ static int redist_make_exchange(struct dtn_redist *r,
 }
 
 /* The plan of an allreduce or broadcast is kept by the coll room. */
-static int redist_make_call(struct dtn_redist *r,
+static int redist_make_call(struct dtensor_plan *r,
                               struct dtn_redist_step *step,
                               struct dtensor_error *err)
 {
@@ -192,15 +192,46 @@ static int redist_make_call(struct dtn_redist *r,
     return 0;
 }
 
-static int redist_make_steps(struct dtn_redist *r, struct dtensor_error *err)
+/* Two buffers take turns between exchanges; an allreduce or broadcast works in
+ * place, so what is before it goes where its own result goes.
+ */
+static void redist_targets(struct dtensor_plan *r)
 {
-    int me = r->dst.mesh->group.me, rc = 0;
+    const size_t elem = dtensor_dtype_size(r->dst.dtype);
+    enum dtn_target target = DTN_TARGET_OUT;
+
+    for (int i = r->nsteps - 1; i >= 0; i--) {
+        struct dtn_redist_step *step = &r->step[i];
+
+        if (i + 1 < r->nsteps && step[1].phase.kind == DTN_PHASE_EXCHANGE)
+            target = target == DTN_TARGET_EVEN ? DTN_TARGET_ODD
+                                               : DTN_TARGET_EVEN;
+        step->target = target;
+        if (target != DTN_TARGET_OUT && step->count * elem > r->scratch[target])
+            r->scratch[target] = step->count * elem;
+    }
+}
+
+static void redist_counts(struct dtensor_plan *r)
+{
+    const int me = r->dst.mesh->group.me;
+
+    if (me < 0)
+        return;
+    for (int i = 0; i < r->nsteps; i++)
+        r->step[i].count = (size_t)dtn_local_numel(&r->step[i].phase.dst, me);
+    r->out_bytes = (size_t)dtn_local_numel(&r->dst, me) *
+                   dtensor_dtype_size(r->dst.dtype);
+}
+
+static int redist_make_steps(struct dtensor_plan *r, struct dtensor_error *err)
+{
+    int rc = 0;
 
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         struct dtn_redist_step *step = &r->step[i];
 
         redist_say(r, i ? ", then " : ": ");
-        step->count = (size_t)dtn_local_numel(&step->phase.dst, me);
         rc = step->phase.kind == DTN_PHASE_EXCHANGE
            ? redist_make_exchange(r, step, err)
            : redist_make_call(r, step, err);
@@ -211,50 +242,120 @@ static int redist_make_steps(struct dtn_redist *r, struct dtensor_error *err)
 }
 
 /* The head of the text: what is turned into what. */
-static void redist_title(struct dtn_redist *r)
+static void redist_title(struct dtensor_plan *r)
 {
     char from[DTENSOR_MAX_DIMS * 12], to[DTENSOR_MAX_DIMS * 12];
-    int ndim = r->dst.mesh->ndim;
 
-    dtensor_placements_format(r->src.placement, ndim, from, sizeof from);
-    dtensor_placements_format(r->dst.placement, ndim, to, sizeof to);
+    dtensor_placements_format(r->src.mesh, r->src.placement, from,
+                              sizeof from);
+    dtensor_placements_format(r->dst.mesh, r->dst.placement, to, sizeof to);
     if (r->root == DTN_NO_ROOT)
         redist_say(r, "redistribute %s -> %s", from, to);
     else
         redist_say(r, "distribute to %s", to);
 }
 
-int dtn_redist_create(const struct dtensor_spec *src,
-                      const struct dtensor_spec *dst, int root, uint32_t hash,
-                      struct dtn_redist **rp, struct dtensor_error *err)
+/* ------------------------------------------------------------- the choice --- */
+
+/* An empty plan with room for its phases. */
+static int redist_new(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root,
+                      const struct dtn_phase phase[], int nphases,
+                      struct dtensor_plan **planp, struct dtensor_error *err)
 {
-    struct dtn_redist *r = calloc(1, sizeof *r);
-    struct dtn_phase phase[DTN_MAX_PHASES];
-    int rc;
+    const size_t size = sizeof(struct dtensor_plan) +
+                        (size_t)nphases * sizeof(struct dtn_redist_step);
+    struct dtensor_plan *r = calloc(1, size);
 
     if (!r)
-        return dtn_fail_nomem(err, "redistribute", sizeof *r);
+        return dtn_fail_nomem(err, "redistribute", size);
     r->src = *src;
     r->dst = *dst;
     r->root = root;
-    r->hash = hash;
-    r->nsteps = root == DTN_NO_ROOT ? dtn_phases(src, dst, phase)
-              : dtn_scatter_phases(dst, !dtn_group_mapped(&dst->mesh->group,
-                                                          NULL), phase);
-    for (int i = 0; i < r->nsteps; i++)
+    r->route = DTENSOR_ROUTE_DIRECT;
+    r->why = "";
+    r->nsteps = nphases;
+    for (int i = 0; i < nphases; i++)
         r->step[i].phase = phase[i];
+    redist_counts(r);
+    redist_targets(r);
     redist_title(r);
-    rc = redist_make_steps(r, err);
+    *planp = r;
+    return 0;
+}
+
+static void redist_choices(struct dtensor_plan *r, const struct dtn_cost *cost,
+                           const struct dtn_routes *routes)
+{
+    r->route = routes->chosen;
+    r->why = routes->why;
+    for (int i = 0; i < DTENSOR_NROUTES; i++)
+        r->choice[i] = (struct dtn_choice){
+            routes->route[i].nphases, routes->route[i].ns,
+            routes->route[i].scratch, routes->route[i].refused
+        };
+    for (int i = 0; i < r->nsteps; i++)
+        r->step[i].ns = dtn_cost_phase(cost, &r->step[i].phase);
+}
+
+/* Choose a route and make an empty plan of it. */
+static int redist_route(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst,
+                        const struct dtensor_plan_options *options,
+                        struct dtensor_plan **planp, struct dtensor_error *err)
+{
+    const struct dtn_redistribute_conf *conf =
+        &dst->mesh->ctx->cluster->redistribute;
+    struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
+    enum dtensor_route want = options->route ? options->route : conf->planner;
+    uint64_t bound = options->max_scratch ? options->max_scratch
+                                          : conf->max_scratch_bytes;
+    struct dtn_routes routes;
+    struct dtn_cost cost;
+    int n, rc;
+
+    dtn_cost_init(dst->mesh, &cost);
+    rc = dtn_routes_find(&cost, src, dst, want, bound, &routes, err);
     if (rc != 0)
-        dtn_redist_destroy(r);
-    else
-        *rp = r;
+        return rc;
+    n = dtn_route_phases(&routes.route[routes.chosen], src, dst, phase);
+    rc = redist_new(src, dst, DTN_NO_ROOT, phase, n, planp, err);
+    if (rc == 0)
+        redist_choices(*planp, &cost, &routes);
     return rc;
 }
 
-void dtn_redist_destroy(struct dtn_redist *r)
+int dtn_redist_create(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan **planp, struct dtensor_error *err)
 {
-    for (int i = 0; i < r->nsteps; i++)
-        dtn_plan_destroy(r->step[i].plan);
-    free(r);
+    struct dtn_phase phase[DTN_MAX_PHASES];
+    struct dtensor_plan *r;
+    int rc;
+
+    if (root == DTN_NO_ROOT)
+        rc = redist_route(src, dst, options, &r, err);
+    else
+        rc = redist_new(src, dst, root, phase, dtn_scatter_phases(
+            dst, !dtn_group_mapped(&dst->mesh->group, NULL), phase), &r, err);
+    if (rc != 0)
+        return rc;
+    r->hash = dtn_redist_hash(src, dst, root) + (uint32_t)r->route;
+    if (!dst->mesh->ctx->planning && dst->mesh->group.me >= 0)
+        rc = redist_make_steps(r, err);
+    if (rc != 0)
+        dtensor_plan_destroy(r);
+    else
+        *planp = r;
+    return rc;
+}
+
+void dtensor_plan_destroy(struct dtensor_plan *plan)
+{
+    if (!plan)
+        return;
+    for (int i = 0; i < plan->nsteps; i++)
+        dtn_plan_destroy(plan->step[i].plan);
+    free(plan);
 }

@@ -1,29 +1,48 @@
 /* spec.h - L4: meshes, placements, layouts, and how to change them
  *
- * mesh.c        grids of ranks: from the file, made, sliced
- * placement.c   S(0), R, P(sum): text and checks
- * layout.c      which box of the global tensor a rank holds
+ * grid.c        sizes and strides: the algebra of meshes
+ * mesh.c        meshes: from the file, made; each only once
+ * mesh_names.c mesh_slice.c mesh_shape.c mesh_ask.c   their names; parts of
+ *               them; flattened and cut; questions and pictures
+ * mesh_stack.c  the mesh that is meant when none is named
+ * placement.c   S(0), R, P(sum) as text
+ * lengths.c     shard lengths that users chose, kept by the context
+ * spec.c        specs: checks, normal form, comparing
+ * layout.c      which part of the global tensor a rank holds
  * pieces.c      which boxes go from whom to whom between two specs
  * phases.c      which collectives lead from one spec to another
+ * cost.c        what a redistribution is thought to cost
+ * route.c graph.c   ways from one spec to another, and which to take
  * redist*.c     redistribute plans: made once per pair of specs, run
+ * plan*.c       plans as objects, and what they move
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
- * init.c        dtensor_init(), dtensor_fini()
  */
 #ifndef DTN_SPEC_H
 #define DTN_SPEC_H
 
 #include "coll/coll.h"
+#include "spec/grid.h"
 
+/* A mesh is a pattern of positions of its root: from `origin` on, axis[d] says
+ * how far apart the coordinates of dimension d are.  The root is its own, with
+ * origin 0; it was made from a list of ranks, and that list is what positions
+ * mean.  Two meshes with the same root, pattern and names are one object.
+ */
 struct dtensor_mesh {
     struct dtensor_mesh *next;    /* all meshes of the context                 */
+    struct dtensor_mesh *chain;   /* those of one hash                         */
     struct dtensor_ctx *ctx;
+    const struct dtensor_mesh *root;
     char name[DTENSOR_NAME_MAX + 1];      /* "" unless from the file           */
     int ndim;
     int size[DTENSOR_MAX_DIMS];
     char dim_name[DTENSOR_MAX_DIMS][DTENSOR_NAME_MAX + 1];
-    struct dtn_group group;       /* all its ranks, row-major                  */
-    int ranks[];                  /* storage of group.ranks                    */
+    int origin;                   /* position in the root of coordinate 0      */
+    struct dtn_grid axis[DTENSOR_MAX_DIMS];
+    struct dtn_group group;       /* all its ranks, row-major; same ranks,     */
+                                  /* same group.ranks                          */
+    int where[];                  /* of a root: [world] positions, -1: none    */
 };
 
 /* Make the meshes of the cluster file, and "world". */
@@ -34,7 +53,8 @@ void dtn_meshes_destroy(struct dtn_meshes *meshes);
 void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[]);
 
 /* The sub-mesh of the dimensions in the bit set `dims` that contains this
- * rank, or outside the mesh its first rank.   Errors: ENOMEM
+ * rank, or outside the mesh its first rank.  None of them: one rank without
+ * dimensions.   Errors: ENOMEM
  */
 int dtn_mesh_sub(const struct dtensor_mesh *mesh, unsigned dims,
                  const struct dtensor_mesh **meshp, struct dtensor_error *err);
@@ -44,16 +64,66 @@ char *dtn_mesh_format(const struct dtensor_mesh *mesh, char *buf, size_t size);
 
 /* ------------------------------------------------------ placement.c --- */
 
-/* The reduction its Partial placements wait for, or -1 when it has none. */
+/* What a placement does with the tensor, whatever the rule: REPLICATE, SHARD
+ * (for all that cut it), or PARTIAL.
+ */
+enum dtensor_placement_kind
+dtn_placement_class(const struct dtensor_placement *p);
+
+/* Fields that mean nothing for a kind do not count.  `n` is the size of the
+ * mesh dimension.
+ */
+bool dtn_placement_equal(const struct dtensor_placement *a,
+                         const struct dtensor_placement *b, int n);
+
+/* ---------------------------------------------------------- lengths.c --- */
+
+/* Keep a copy of n lengths as long as the context lives; equal ones are kept
+ * once.   Errors: ENOMEM
+ */
+int dtn_lengths_keep(struct dtensor_ctx *ctx, const int64_t lengths[], int n,
+                     const int64_t **keptp, struct dtensor_error *err);
+void dtn_lengths_destroy(struct dtn_lengths *lengths);
+
+/* ------------------------------------------------------------- spec.c --- */
+
+/* The reduction its Partial placements wait for, or -1 when it has none; SUM
+ * where some are sums and some averages.
+ */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
 /* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
 char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 
+/* Same mesh, dtype, shape (placements may differ). */
+bool dtn_spec_congruent(const struct dtensor_spec *a,
+                        const struct dtensor_spec *b);
+bool dtn_spec_equal(const struct dtensor_spec *a,
+                    const struct dtensor_spec *b);
+
 /* ----------------------------------------------------------- layout.c --- */
 
 /* The chunk rule: rank `r` of `n` holds [*start, *start + *size) of N. */
 void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size);
+
+/* What one placement leaves a rank of a list of elements: `count` runs of `len`
+ * that begin every `stride`, then perhaps one last run.
+ */
+struct dtn_cut {
+    int64_t start;
+    int64_t len;
+    int64_t stride;
+    int64_t count;
+    int64_t last_start;
+    int64_t last_len;
+};
+
+/* Coordinate `r` of the `n` along the mesh dimension of a placement that cuts,
+ * of N elements.
+ */
+void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
+                struct dtn_cut *cut);
+int64_t dtn_cut_count(const struct dtn_cut *cut);
 
 /* As dtensor_spec_local(), by position in the mesh. */
 void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
@@ -67,16 +137,6 @@ int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);
 
 /* Row-major strides of a shape, in elements. */
 void dtn_strides(int ndim, const int64_t shape[], int64_t stride[]);
-
-/* Fields that mean nothing for a kind do not count. */
-bool dtn_placement_equal(const struct dtensor_placement *a,
-                         const struct dtensor_placement *b);
-
-/* Same mesh, dtype, shape (placements may differ). */
-bool dtn_spec_congruent(const struct dtensor_spec *a,
-                        const struct dtensor_spec *b);
-bool dtn_spec_equal(const struct dtensor_spec *a,
-                    const struct dtensor_spec *b);
 
 /* ----------------------------------------------------------- pieces.c --- */
 
@@ -161,6 +221,12 @@ int dtn_redistribute(const struct dtensor_spec *src,
  */
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
+
+/* The same by a plan that somebody made.   Errors: EINVAL  it has other specs */
+int dtn_redistribute_by(struct dtensor_plan *plan,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, const void *in,
+                        void *out, struct dtensor_error *err);
 
 void dtn_redists_destroy(struct dtn_redists *redists);
 

@@ -26,16 +26,17 @@ int dtensor_redistribute_to(const struct dtensor *t,
                             const struct dtensor_spec *spec,
                             struct dtensor **tp, struct dtensor_error *err)
 {
+    struct dtensor_spec to = *spec;
     struct dtensor *made;
-    int rc = dtensor_spec_check(spec, err);
+    int rc = dtensor_spec_normalize(&to, err);
 
     if (rc == 0)
-        rc = convert_check(&t->spec, spec, err);
+        rc = convert_check(&t->spec, &to, err);
     if (rc == 0)
-        rc = dtn_tensor_create_all(spec, &made, err);
+        rc = dtn_tensor_create_all(&to, &made, err);
     if (rc != 0)
         return rc;
-    rc = dtn_redistribute(&t->spec, spec, t->local, made->local, err);
+    rc = dtn_redistribute(&t->spec, &to, t->local, made->local, err);
     if (rc != 0)
         dtensor_destroy(made);
     else
@@ -47,7 +48,7 @@ int dtensor_redistribute(const struct dtensor *t, const char *placements,
                          struct dtensor **tp, struct dtensor_error *err)
 {
     struct dtensor_spec spec = t->spec;
-    int rc = dtensor_placements_parse(placements, spec.mesh->ndim, spec.ndim,
+    int rc = dtensor_placements_parse(spec.mesh, placements, spec.ndim,
                                       spec.placement, err);
 
     return rc != 0 ? rc : dtensor_redistribute_to(t, &spec, tp, err);
@@ -62,6 +63,13 @@ int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
         return rc;
     return dtn_redistribute(&src->spec, &dst->spec, src->local, dst->local,
                             err);
+}
+
+int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
+                     struct dtensor *dst, struct dtensor_error *err)
+{
+    return dtn_redistribute_by(plan, &src->spec, &dst->spec, src->local,
+                               dst->local, err);
 }
 
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,

@@ -66,8 +66,8 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
 static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
                                int64_t index)
 {
-    if (dtype == DTENSOR_I64)                /* a double has only 53 bits    */
-        ((int64_t *)local)[i] = index;
+    if (dtensor_dtype_size(dtype) == 8 && !dtn_dtype_is_float(dtype))
+        dtn_store_int(dtype, local, i, index);   /* a double has 53 bits only */
     else
         dtn_store(dtype, local, i, (double)index);
 }
@@ -88,6 +88,7 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
         return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
                         "Partial (make it of R and redistribute)");
     }
+    spec = &t->spec;
     dtensor_spec_local(spec, spec->mesh->ctx->self.rank, shape, offset);
     dtn_strides(spec->ndim, spec->shape, stride);
     for (d = 0; d < spec->ndim; d++)
@@ -110,12 +111,14 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                        int root, struct dtensor **tp,
                        struct dtensor_error *err)
 {
+    struct dtensor_spec made = *spec;
     struct dtensor *t;
-    int rc = dtensor_spec_check(spec, err);
+    int rc = dtensor_spec_normalize(&made, err);
     int me, n;
 
     if (rc != 0)
         return rc;
+    spec = &made;
     me = spec->mesh->group.me;
     n = spec->mesh->group.n;
     if (root < -1 || root >= n)

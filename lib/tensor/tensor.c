@@ -12,16 +12,26 @@
 int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
                       struct dtensor_error *err)
 {
+    struct dtensor_spec made = *spec;
     struct dtensor *t;
-    int rc = dtensor_spec_check(spec, err);
+    int rc = dtensor_spec_normalize(&made, err);
     int me;
 
+    if (rc == 0 && made.mesh->ctx->planning)
+        rc = dtn_ctx_check(made.mesh->ctx, err);
     if (rc != 0)
         return rc;
+    for (int m = 0; m < made.mesh->ndim; m++)
+        if (made.placement[m].kind > DTENSOR_PARTIAL ||
+            (made.placement[m].kind == DTENSOR_SHARD &&
+             made.placement[m].sizes))
+            return dtn_fail(err, DTENSOR_EINVAL, "tensor: placement %d is not "
+                            "S(d), R or P (no tensor can have it yet)", m);
     t = calloc(1, sizeof *t);
     if (!t)
         return dtn_fail_nomem(err, "tensor", sizeof *t);
-    t->spec = *spec;
+    t->spec = made;
+    spec = &t->spec;
     me = spec->mesh->group.me;
     if (me >= 0)
         t->bytes = (size_t)dtn_local_numel(spec, me) *

@@ -1,13 +1,16 @@
-/* tensor.h - L5: tensors
+/* tensor.h - L6: tensors
  *
  * tensor.c   the object and its queries
  * create.c   zeros, full, arange, distribute, from_local
  * convert.c  redistribute, full_tensor
+ * random.c   random fills, rand, randn, randint, randperm
+ * dropout.c  dropout
+ * init.c     dtensor_init(), dtensor_fini()
  */
 #ifndef DTN_TENSOR_H
 #define DTN_TENSOR_H
 
-#include "spec/spec.h"
+#include "random/random.h"
 
 struct dtensor {
     struct dtensor_spec spec;
@@ -29,5 +32,9 @@ int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
 
 /* Elements of the local part. */
 size_t dtn_tensor_count(const struct dtensor *t);
+
+/* Fill a tensor of dist->dtype; `what` names the caller.   Errors: EINVAL */
+int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
+                    struct dtensor_generator *gen, struct dtensor_error *err);
 
 #endif

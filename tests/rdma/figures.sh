@@ -1,18 +1,39 @@
 #!/bin/bash
-# figures.sh [TIMES] - in one guest: perftest's writes beside our collectives,
-# two processes each, measured in turn; `make bench-rdma` prints the table
+# figures.sh writes | peer RANKS - in one guest: what others reach on the same
+# device beside what we do, measured in turn; `make bench-rdma` prints the
+# tables
 #
-# perftest moves bytes and nothing else, so a ratio says what a collective
-# adds: matching, flow control, the way of a call.  Each program gives its best
-# and its median; the table has the median of each over TIMES runs.  On a busy
-# machine only the best ones mean something.
+# writes: perftest, which moves bytes and nothing else, so a ratio says what
+# the transport and a collective add: matching, flow control, the way of a
+# call.  peer: Open MPI over UCX, as softly as it goes (see its options below),
+# by peers/collectives_mpi.c, which measures as dtensor-bench does.  Each
+# program gives its best and its median; the tables have the medians of each
+# over DTN_RDMA_TIMES runs (3).  On a busy machine only the best ones mean
+# something.
 . "$top_srcdir/tests/rdma/inside.sh"
-times=${1:-3}
-cluster two.ini 2
+times=${DTN_RDMA_TIMES:-3}
+MiB=1048576
 
-# perftest SCALE BEST MEDIAN PROGRAM ARGUMENT...: columns of its one row
+# median COLUMN FILE
+median() {
+    sort -g -k "$1,$1" "$2" |
+        awk -v c="$1" '{ x[NR] = $c } END { print x[int((NR + 1) / 2)] + 0 }'
+}
+
+# ours RANKS ITERATIONS ARGUMENT...: dtensor-bench, one line for each result
+ours() {
+    local n=$1 iterations=$2
+    shift 2
+    timeout 100 "$top_builddir/dtensor-run" -n "$n" -C ours.ini \
+        "$top_builddir/dtensor-bench" -q -n "$iterations" "$@" 2>&1 |
+        grep -E '^[a-z_]+ +[a-z]'
+}
+
+# ---------------------------------------------------------------- perftest ---
+
+# perftest BEST MEDIAN SCALE PROGRAM ARGUMENT...: columns of its one row
 perftest() {
-    local scale=$1 best=$2 median=$3 server
+    local best=$1 median=$2 scale=$3 server
     shift 3
     timeout 60 "$@" -x 1 -F >server 2>&1 &
     server=$!
@@ -23,56 +44,125 @@ perftest() {
     wait $server
 }
 
-# ours TEST BYTES ITERATIONS MOVED ARGUMENT...: microseconds, or, where MOVED
-# is not 0, those bytes in MB/s
-ours() {
+# collective TEST BYTES ITERATIONS MOVED ARGUMENT...: microseconds, or, where
+# MOVED is not 0, those bytes in MB/s
+collective() {
     local test=$1 size=$2 n=$3 moved=$4
     shift 4
-    timeout 60 "$top_builddir/dtensor-run" -n 2 -C two.ini \
-        "$top_builddir/dtensor-bench" -q -b "$size" -e "$size" -n "$n" \
-        "$@" "$test" 2>&1 |
-        awk -v test="$test" -v moved="$moved" '
-            $1 == test && !moved { print $7, $8 }
-            $1 == test && moved { print moved / $7, moved / $8 }'
+    ours 2 "$n" -b "$size" -e "$size" "$@" "$test" |
+        awk -v moved="$moved" '!moved { print $7, $8 }
+                               moved { print moved / $7, moved / $8 }'
 }
 
-# median COLUMN FILE
-median() {
-    sort -g -k "$1,$1" "$2" |
-        awk -v c="$1" '{ x[NR] = $c } END { print x[int((NR + 1) / 2)] + 0 }'
-}
-
-rows="
-1 1 us    8 B one way, allreduce
-1 2 us    8 B one way, barrier
-2 3 MB/s  1 MiB one way, broadcast
-3 4 MB/s  1 MiB both ways, allgather
-3 5 MB/s  1 MiB both ways, all_to_all
-3 6 MB/s  1 MiB both ways, S(0) to S(1)
-"
-MiB=1048576
-for ((i = 0; i < times; i++)); do
-    perftest 1 3 5 ib_write_lat -s 8 -n 2000 >>theirs.1
-    perftest 1.048576 3 4 ib_write_bw -s $MiB -n 100 >>theirs.2
-    perftest 1.048576 3 4 ib_write_bw -b -s $MiB -n 100 >>theirs.3
-    ours allreduce 8 500 0 >>ours.1
-    ours barrier 8 500 0 >>ours.2
-    ours broadcast $MiB 50 $MiB >>ours.3
-    ours allgather $((2 * MiB)) 50 $((2 * MiB)) >>ours.4
-    ours all_to_all $((2 * MiB)) 50 $((2 * MiB)) >>ours.5
-    ours redistribute 8 50 $((2 * MiB)) --shape 1024x1024 >>ours.6
-done
-
-echo "medians of $times runs; load of the guest $(cut -d' ' -f1-3 /proc/loadavg)"
-printf '%-31s %-4s %21s %21s %15s\n' '' '' 'perftest best/median' \
-    'dtensor best/median' ratios
-while read -r their our unit what; do
-    [ -n "$what" ] || continue
-    awk -v what="$what" -v unit="$unit" \
-        -v a="$(median 1 "theirs.$their")" -v b="$(median 2 "theirs.$their")" \
-        -v c="$(median 1 "ours.$our")" -v d="$(median 2 "ours.$our")" 'BEGIN {
-            printf "%-31s %-4s %10.1f %10.1f %10.1f %10.1f %7.2f %7.2f\n",
-                what, unit, a, b, c, d,
-                (a > 0 ? c / a : 0), (b > 0 ? d / b : 0)
+# row THEIRS OURS UNIT SENSE TARGET WHAT
+row() {
+    awk -v a="$(median 1 "theirs.$1")" -v b="$(median 2 "theirs.$1")" \
+        -v c="$(median 1 "ours.$2")" -v d="$(median 2 "ours.$2")" \
+        -v unit="$3" -v sense="$4" -v target="$5" -v what="$6" 'BEGIN {
+            printf "%-31s %-4s %9.1f %9.1f %9.1f %9.1f %6.2f %6.2f", what,
+                unit, a, b, c, d, (a > 0 ? c / a : 0), (b > 0 ? d / b : 0)
+            print target == "-" ? "" : "  " sense " " target
         }'
-done <<<"$rows"
+}
+
+writes() {
+    local i
+    cluster ours.ini 2
+    for ((i = 0; i < times; i++)); do
+        perftest 3 5 1 ib_write_lat -s 8 -n 2000 >>theirs.lat
+        perftest 3 4 1.048576 ib_write_bw -s $MiB -n 100 >>theirs.bw
+        perftest 3 4 1.048576 ib_write_bw -b -s $MiB -n 100 >>theirs.both
+        "$top_builddir/tests/rdma/puts" | while read -r what best median; do
+            echo "$best $median" >>"ours.$what"
+        done
+        collective allreduce 8 500 0 >>ours.allreduce8
+        collective barrier 8 500 0 >>ours.barrier
+        collective allreduce $((2 * MiB)) 40 $((4 * MiB)) >>ours.allreduce
+        collective broadcast $MiB 40 $MiB >>ours.broadcast
+        collective allgather $((2 * MiB)) 40 $((2 * MiB)) >>ours.allgather
+        collective all_to_all $((2 * MiB)) 40 $((2 * MiB)) >>ours.all_to_all
+        collective redistribute 8 40 $((2 * MiB)) --shape 1024x1024 \
+            >>ours.redistribute
+    done
+    echo "two processes; medians of $times runs"
+    printf '%-36s %19s %19s %13s\n' '' 'perftest best/median' \
+        'dtensor best/median' ratios
+    row lat put_lat us '<=' 1.25 '8 B one way, put'
+    row lat signal_lat us - - '8 B one way, in a signal'
+    row lat allreduce8 us '<=' 1.5 '8 B one way, allreduce'
+    row lat barrier us - - '8 B one way, barrier'
+    row bw put_bw MB/s '>=' 0.9 '1 MiB one way, put'
+    row bw broadcast MB/s - - '1 MiB one way, broadcast'
+    row both put_both MB/s '>=' 0.9 '1 MiB both ways, put'
+    row both allreduce MB/s '>=' 0.8 '1 MiB both ways, allreduce 2 MiB'
+    row both allgather MB/s - - '1 MiB both ways, allgather'
+    row both all_to_all MB/s - - '1 MiB both ways, all_to_all'
+    row both redistribute MB/s - - '1 MiB both ways, S(0) to S(1)'
+}
+
+# ---------------------------------------------------------------- Open MPI ---
+
+# pml_ucx_tls and _devices: Open MPI refuses to run UCX on a device like this.
+# GID 0: UCX 1.13 loses its own datagrams on RoCE over IPv4 by rxe.
+open_mpi() {
+    local n=$1
+    shift
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    UCX_TLS=rc_v,ud_v,self UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=0 \
+        timeout 100 mpirun.openmpi --mca oob_tcp_if_include lo \
+        --oversubscribe --bind-to none -n "$n" --mca mpi_yield_when_idle 1 \
+        --mca pml ucx --mca btl ^openib --mca pml_ucx_tls any \
+        --mca pml_ucx_devices any "$top_builddir/tests/rdma/peer" "$@"
+}
+
+# beside RANKS ITERATIONS LEAST MOST: sizes by factors of 8
+beside() {
+    local n=$1 iterations=$2 least=$3 most=$4 sizes='' b
+    for ((b = least; b <= most; b *= 8)); do
+        sizes="$sizes $b"
+    done
+    # shellcheck disable=SC2086
+    open_mpi "$n" "${tests// /,}" "$iterations" $sizes >>theirs
+    # shellcheck disable=SC2086
+    ours "$n" "$iterations" -b "$least" -e "$most" -f 8 $tests >>ours
+}
+
+peer() {
+    local n=$1 i test b
+    tests='allreduce allgather reduce_scatter all_to_all broadcast'
+    cluster ours.ini "$n"
+    for ((i = 0; i < times; i++)); do
+        beside "$n" 100 8 4096
+        beside "$n" 20 32768 2097152
+    done
+    echo "$n processes, microseconds; medians of $times runs"
+    printf '%-24s %19s %19s %13s\n' '' 'Open MPI best/median' \
+        'dtensor best/median' ratios
+    for test in $tests; do
+        for ((b = 8; b <= 2097152; b *= 8)); do
+            awk -v t="$test" -v b="$b" '$1 == t && $2 >= b && $2 < 2 * b {
+                print $3, $4 }' theirs >"theirs.$b"
+            awk -v t="$test" -v b="$b" '$1 == t && $3 >= b && $3 < 2 * b {
+                print $7, $8 }' ours >"ours.$b"
+            peer_row "$n" "$test" "$b"
+        done
+    done
+    awk '$6 != 0' theirs
+}
+
+# peer_row RANKS TEST BYTES: how many times faster we are; nothing for fewer
+# bytes than one element for each rank
+peer_row() {
+    [ -s "theirs.$3" ] || return 0
+    awk -v a="$(median 1 "theirs.$3")" -v b="$(median 2 "theirs.$3")" \
+        -v c="$(median 1 "ours.$3")" -v d="$(median 2 "ours.$3")" \
+        -v n="$1" -v what="$2" -v bytes="$3" 'BEGIN {
+            target = n == 2 && bytes <= 512 ? 1.5 : 1
+            printf "%-15s %8d %9.1f %9.1f %9.1f %9.1f %6.2f %6.2f  >= %.1f\n",
+                what, bytes, a, b, c, d, (c > 0 ? a / c : 0),
+                (d > 0 ? b / d : 0), target
+        }'
+}
+
+echo "load of the guest $(cut -d' ' -f1-3 /proc/loadavg)"
+"$@"

@@ -4,6 +4,9 @@
 # QEMU emulates the processor (no /dev/kvm): Nehalem, since QEMU is slow at the
 # string and checksum instructions of later ones, which rxe uses for each byte
 # (195 MB/s instead of 86).  As many CPUs as the host has, for the ranks poll.
+# mitigations=off: a kernel that hides itself from user space flushes the
+# emulated TLB twice for each system call (21 us instead of 2; a write 19 us
+# instead of 65).
 
 # guest_prepare OUT SCRIPT [ARGUMENT...]: what the guests are to do, in OUT
 guest_prepare() {
@@ -33,7 +36,8 @@ guest_start() {
         -smp "$((cpus < 2 ? 2 : cpus < 4 ? cpus : 4))" -m 2560
         -nodefaults -nographic -no-reboot
         -kernel "$image/vmlinuz" -initrd "$image/initrd.gz"
-        -append "console=ttyS0 quiet panic=-1 guest.id=$id guest.net=$net"
+        -append "console=ttyS0 quiet panic=-1 mitigations=off \
+guest.id=$id guest.net=$net"
         -serial "file:console.$id"
         -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap
         -device virtio-9p-pci,fsdev=host,mount_tag=host

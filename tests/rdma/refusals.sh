@@ -35,7 +35,7 @@ sed '/^pkey/d; s/^\[transport\].*/&\npkey = 0x8001/' plain.ini >one.ini
 refused "no such partition" 'partition 0x8001, its keys are 0xffff \(.*\)' env
 nodes ''
 refused "not enough memory may be locked" 'ulimit -l|memlock' \
-    setpriv --reuid=65534 --regid=65534 --clear-groups \
+    setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock \
     bash -c 'ulimit -l 64 && exec "$@"' sh
 ip link set eth0 down
 refused "the port is down" 'rxe0|port' env

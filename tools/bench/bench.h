@@ -144,6 +144,11 @@ double value_load(enum dtensor_dtype dtype, const void *array, size_t i);
  */
 int64_t value_limit(enum dtensor_dtype dtype);
 
+/* Does the type have the reduction?  Floats have no bit operations, complex
+ * numbers no order, bool no average.
+ */
+bool value_op_fits(enum dtensor_dtype dtype, enum dtensor_redop op);
+
 /* ----------------------------------------------------------- pattern.c --- */
 
 #define PATTERN_PERIOD 1021       /* prime: no block length is a multiple     */

@@ -47,7 +47,7 @@ static const struct option_row option_rows[] = {
     { 'c', "check", "N", "1", OPTION_NUMBER, AT(check), 0, 10000000,
       "check every N-th result, all elements; 0 none" },
     { 'd', "datatype", "TYPE", "f32", OPTION_DTYPE, AT(dtype), 0, 0,
-      "f32 f64 f16 bf16 i8 u8 i32 i64, or all" },
+      "f64 f32 f16 bf16 i8 u8 ..., or all" },
     { 'o', "op", "OP", "sum", OPTION_REDOP, AT(redop), 0, 0,
       "sum avg prod min max band bor bxor, or all" },
     { 'r', "root", "N", "0", OPTION_NUMBER, AT(root), 0, INT32_MAX,
@@ -320,15 +320,12 @@ static bool option_add_test(struct bench_options *opt, const char *name,
 
 /* ------------------------------------------------------ the whole line --- */
 
-static bool option_float(int64_t dtype)
+/* `all` of either stands for those that fit the other. */
+static bool option_op_fits(const struct bench_options *opt)
 {
-    return dtype == DTENSOR_F32 || dtype == DTENSOR_F64 ||
-           dtype == DTENSOR_F16 || dtype == DTENSOR_BF16;
-}
-
-static bool option_bits(int64_t op)
-{
-    return op == DTENSOR_BAND || op == DTENSOR_BOR || op == DTENSOR_BXOR;
+    return opt->dtype == DTENSOR_NDTYPES || opt->redop == DTENSOR_NREDOPS ||
+           value_op_fits((enum dtensor_dtype)opt->dtype,
+                         (enum dtensor_redop)opt->redop);
 }
 
 /* What no single option can know: do they fit each other? */
@@ -347,10 +344,10 @@ static bool option_check(const struct bench_options *opt, char *why,
                  "such as 4096x4096", opt->shape, DTENSOR_MAX_DIMS);
     else if (!opt->from != !opt->to)
         snprintf(why, why_size, "--from and --to go together");
-    else if (option_float(opt->dtype) && option_bits(opt->redop))
-        snprintf(why, why_size, "-o %s needs an integer type, not %s",
-                 dtensor_redop_name((enum dtensor_redop)opt->redop),
-                 dtensor_dtype_name((enum dtensor_dtype)opt->dtype));
+    else if (!option_op_fits(opt))
+        snprintf(why, why_size, "%s has no %s (-o)",
+                 dtensor_dtype_name((enum dtensor_dtype)opt->dtype),
+                 dtensor_redop_name((enum dtensor_redop)opt->redop));
     else if (opt->json && !report_has_json())
         snprintf(why, why_size, "--json: this dtensor-bench was built "
                  "without libjansson (--csv works)");

@@ -67,6 +67,8 @@ static int64_t pattern_term(const struct patterns *p, int64_t limit,
     uint64_t h = pattern_mix((uint64_t)source, (uint64_t)pos);
     uint64_t bit = UINT64_C(1) << h % (8 * p->elem_bytes);
 
+    if (p->dtype == DTENSOR_BOOL && p->op != DTENSOR_PROD)
+        return (int64_t)(h & 1);
     switch (p->op) {
     case DTENSOR_SUM:
         return pattern_sum_term(limit, p->nsources, source, pos);

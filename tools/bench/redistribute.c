@@ -220,10 +220,12 @@ int redistribute_specs(struct bench *b, const struct bench_case *c,
     from->ndim = c->ndim;
     memcpy(from->shape, c->shape, sizeof from->shape);
     *to = *from;
-    rc = dtensor_placements_parse(b->opt->from ? b->opt->from : text[0], n,
+    rc = dtensor_placements_parse(b->mesh, b->opt->from ? b->opt->from
+                                                        : text[0],
                                   c->ndim, from->placement, err);
     if (rc == 0)
-        rc = dtensor_placements_parse(b->opt->to ? b->opt->to : text[1], n,
+        rc = dtensor_placements_parse(b->mesh, b->opt->to ? b->opt->to
+                                                          : text[1],
                                       c->ndim, to->placement, err);
     if (rc == 0)
         rc = dtensor_spec_check(from, err);

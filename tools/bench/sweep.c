@@ -91,15 +91,6 @@ static int sweep_sizes(struct sweep *sweep, struct bench_case *c,
     return 0;
 }
 
-static bool sweep_op_fits(enum dtensor_dtype dtype, enum dtensor_redop op)
-{
-    bool bits = op == DTENSOR_BAND || op == DTENSOR_BOR || op == DTENSOR_BXOR;
-    bool integer = dtype == DTENSOR_I8 || dtype == DTENSOR_U8 ||
-                   dtype == DTENSOR_I32 || dtype == DTENSOR_I64;
-
-    return integer || !bits;
-}
-
 static int sweep_ops(struct sweep *sweep, struct bench_case *c,
                      struct dtensor_error *err)
 {
@@ -112,7 +103,7 @@ static int sweep_ops(struct sweep *sweep, struct bench_case *c,
     for (int op = 0; op < DTENSOR_NREDOPS && rc == 0; op++) {
         c->redop = (enum dtensor_redop)op;
         if ((asked == op || asked == DTENSOR_NREDOPS) &&
-            sweep_op_fits(c->dtype, c->redop))
+            value_op_fits(c->dtype, c->redop))
             rc = sweep_sizes(sweep, c, err);
     }
     return rc;

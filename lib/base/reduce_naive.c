@@ -1,0 +1,135 @@
+/* reduce_naive.c - the twin of reduce.c that anyone can see is right
+ *
+ * One element at a time, from the left: of floats in double arithmetic, rounded
+ * to f32 after every step, since f32 operands are exact in f64 and rounding
+ * their sum or product to f64 first does not change what it rounds to in f32;
+ * so 2^24 + 1 + 1 is 2^24 in f32 here as there.  For tests.
+ */
+#include "base/base.h"
+
+#include <math.h>
+#include <string.h>
+
+static double naive_float(enum dtensor_redop op, double x, double y)
+{
+    switch (op) {
+    case DTENSOR_PROD: return x * y;
+    case DTENSOR_MIN:  return isnan(x) ? x : isnan(y) || y < x ? y : x;
+    case DTENSOR_MAX:  return isnan(x) ? x : isnan(y) || y > x ? y : x;
+    default:           return x + y;
+    }
+}
+
+static bool naive_less(enum dtensor_dtype dtype, int64_t x, int64_t y)
+{
+    if (dtn_dtype_kind(dtype) == DTN_DTYPE_SIGNED)
+        return x < y;
+    return (uint64_t)x < (uint64_t)y;
+}
+
+static int64_t naive_int(enum dtensor_dtype dtype, enum dtensor_redop op,
+                         int64_t x, int64_t y)
+{
+    switch (op) {
+    case DTENSOR_PROD: return (int64_t)((uint64_t)x * (uint64_t)y);
+    case DTENSOR_MIN:  return naive_less(dtype, y, x) ? y : x;
+    case DTENSOR_MAX:  return naive_less(dtype, x, y) ? y : x;
+    case DTENSOR_BAND: return x & y;
+    case DTENSOR_BOR:  return x | y;
+    case DTENSOR_BXOR: return x ^ y;
+    default:           return (int64_t)((uint64_t)x + (uint64_t)y);
+    }
+}
+
+static int64_t naive_bool(enum dtensor_redop op, int64_t x, int64_t y)
+{
+    switch (op) {
+    case DTENSOR_PROD: case DTENSOR_MIN: case DTENSOR_BAND:
+        return x && y;
+    case DTENSOR_BXOR:
+        return x != y;
+    default:
+        return x || y;
+    }
+}
+
+static void naive_fold_float(enum dtensor_dtype dtype, enum dtensor_redop op,
+                             void *dst, const void *const src[], int nsrc,
+                             size_t i)
+{
+    double value = dtn_load(dtype, src[0], i);
+
+    for (int s = 1; s < nsrc; s++) {
+        value = naive_float(op, value, dtn_load(dtype, src[s], i));
+        if (dtype != DTENSOR_F64)
+            value = (float)value;
+    }
+    dtn_store(dtype, dst, i, isnan(value) ? (double)NAN : value);
+}
+
+static void naive_fold_int(enum dtensor_dtype dtype, enum dtensor_redop op,
+                           void *dst, const void *const src[], int nsrc,
+                           size_t i)
+{
+    int64_t value = dtn_load_int(dtype, src[0], i), next;
+
+    for (int s = 1; s < nsrc; s++) {
+        next = dtn_load_int(dtype, src[s], i);
+        if (dtype == DTENSOR_BOOL)
+            value = naive_bool(op, value, next);
+        else
+            value = naive_int(dtype, op, value, next);
+    }
+    dtn_store_int(dtype, dst, i, value);
+}
+
+/* A step of a complex product or sum, each operation rounded to its type. */
+static double naive_part(enum dtensor_dtype part, double value)
+{
+    return part == DTENSOR_F32 ? (double)(float)value : value;
+}
+
+static void naive_fold_complex(enum dtensor_dtype dtype, enum dtensor_redop op,
+                               void *dst, const void *const src[], int nsrc,
+                               size_t i)
+{
+    const enum dtensor_dtype part = dtype == DTENSOR_C64 ? DTENSOR_F32
+                                                         : DTENSOR_F64;
+    double re = dtn_load(part, src[0], 2 * i);
+    double im = dtn_load(part, src[0], 2 * i + 1);
+
+    for (int s = 1; s < nsrc; s++) {
+        const double x = dtn_load(part, src[s], 2 * i);
+        const double y = dtn_load(part, src[s], 2 * i + 1);
+        const double rx = naive_part(part, re * x);
+        const double iy = naive_part(part, im * y);
+        const double ry = naive_part(part, re * y);
+        const double ix = naive_part(part, im * x);
+
+        re = naive_part(part, op == DTENSOR_PROD ? rx - iy : re + x);
+        im = naive_part(part, op == DTENSOR_PROD ? ry + ix : im + y);
+    }
+    dtn_store(part, dst, 2 * i, isnan(re) ? (double)NAN : re);
+    dtn_store(part, dst, 2 * i + 1, isnan(im) ? (double)NAN : im);
+}
+
+void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
+                      void *dst, const void *const src[], int nsrc,
+                      size_t count)
+{
+    if (nsrc == 1 && dst != src[0] && count > 0)
+        memcpy(dst, src[0], count * dtensor_dtype_size(dtype));
+    for (size_t i = 0; nsrc > 1 && i < count; i++) {
+        switch (dtn_dtype_kind(dtype)) {
+        case DTN_DTYPE_FLOAT:
+            naive_fold_float(dtype, op, dst, src, nsrc, i);
+            break;
+        case DTN_DTYPE_COMPLEX:
+            naive_fold_complex(dtype, op, dst, src, nsrc, i);
+            break;
+        case DTN_DTYPE_SIGNED: case DTN_DTYPE_UNSIGNED: case DTN_DTYPE_BOOL:
+            naive_fold_int(dtype, op, dst, src, nsrc, i);
+            break;
+        }
+    }
+}

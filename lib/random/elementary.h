@@ -1,0 +1,144 @@
+/* elementary.h - log, sin, cos and exp with the same bits on every CPU
+ *
+ * The libm of one host may differ from another's in the last bit, and so may
+ * two of its own versions for different CPUs.  These use +, -, *, / and square
+ * roots only, which IEEE 754 rounds everywhere alike, in the order written
+ * (the library is built without contraction to fused operations); they are
+ * free of branches, so that a loop over them becomes vector code.  Errors are
+ * below 2 units in the last place in the ranges given: log 0.5f = -0.6931472f.
+ */
+#ifndef DTN_ELEMENTARY_H
+#define DTN_ELEMENTARY_H
+
+#include "base/narrow.h"
+#include "random/coefficients.h"
+
+#define POLY_TERMS(c) ((int)(sizeof(c) / sizeof(c)[0]))
+
+static inline __attribute__((always_inline)) float poly_f32(const float c[],
+                                                            int n, float x)
+{
+    float sum = c[n - 1];
+
+    for (int i = n - 2; i >= 0; i--)
+        sum = sum * x + c[i];
+    return sum;
+}
+
+static inline __attribute__((always_inline)) double poly_f64(const double c[],
+                                                             int n, double x)
+{
+    double sum = c[n - 1];
+
+    for (int i = n - 2; i >= 0; i--)
+        sum = sum * x + c[i];
+    return sum;
+}
+
+static inline uint64_t bits_of_f64(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline double f64_of_bits(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A normal x > 0 is 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): taking the
+ * bits of sqrt(1/2) off makes the exponent field e + 1 where it should be.
+ */
+static inline float log_of_f32(float x)
+{
+    const uint32_t root = 0x3f3504f3;                /* sqrt(1/2)             */
+    const uint32_t bits = narrow_bits(x) - root;
+    const float e = (float)((int32_t)bits >> 23);
+    const float f = narrow_float((bits & 0x7fffff) + root) - 1.0f;
+    const float square = f * f;
+    const float rest = square * f * poly_f32(log_f32, POLY_TERMS(log_f32), f)
+                     + e * 0x1.7f7d1cp-20f;          /* log 2, the low part   */
+
+    return e * 0x1.62e4p-1f + (f - (0.5f * square - rest));
+}
+
+/* For x in [0, 2 pi].  The three parts of pi/2 are short enough for their
+ * products with a quarter's number to be exact.
+ */
+static inline void sin_cos_of_f32(float x, float *sinp, float *cosp)
+{
+    const int32_t quarter = (int32_t)(x * 0x1.45f306p-1f + 0.5f);
+    const float q = (float)quarter;
+    const float r = ((x - q * 0x1.921f8p+0f) - q * 0x1.aa22p-19f)
+                  - q * 0x1.68c234p-39f;
+    const float y = r * r;
+    const float s = r + r * y * poly_f32(sin_f32, POLY_TERMS(sin_f32), y);
+    const float c = (1.0f - 0.5f * y)
+                  + y * y * poly_f32(cos_f32, POLY_TERMS(cos_f32), y);
+    const uint32_t swap = narrow_mask(quarter & 1);
+    const uint32_t sin_sign = (uint32_t)(quarter & 2) << 30;
+    const uint32_t cos_sign = (uint32_t)((quarter + 1) & 2) << 30;
+
+    *sinp = narrow_float(((narrow_bits(c) & swap) | (narrow_bits(s) & ~swap))
+                       ^ sin_sign);
+    *cosp = narrow_float(((narrow_bits(s) & swap) | (narrow_bits(c) & ~swap))
+                       ^ cos_sign);
+}
+
+/* As log_of_f32; x is normal and positive. */
+static inline double log_of_f64(double x)
+{
+    const uint64_t root = 0x3fe6a09e667f3bcd;        /* sqrt(1/2)             */
+    const uint64_t bits = bits_of_f64(x) - root;
+    const double e = (double)((int32_t)(bits >> 32) >> 20);
+    const double f = f64_of_bits((bits & 0xfffffffffffff) + root) - 1.0;
+    const double s = f / (2.0 + f), y = s * s;
+    const double rest = s * y * poly_f64(log_f64, POLY_TERMS(log_f64), y)
+                      + e * 0x1.ef35793c7673p-45;    /* log 2, the low part   */
+
+    return e * 0x1.62e42fefa38p-1 + (2.0 * s + rest);
+}
+
+/* sin(pi x) and cos(pi x) for x in [0, 2]. */
+static inline void sin_cos_pi_f64(double x, double *sinp, double *cosp)
+{
+    const int32_t quarter = (int32_t)(2.0 * x + 0.5);
+    const double r = x - 0.5 * (double)quarter, y = r * r;
+    const double s = r * 0x1.921fb54442d18p+1 + (r * 0x1.1a62633145c07p-53
+                   + r * y * poly_f64(sinpi_f64, POLY_TERMS(sinpi_f64), y));
+    const double c = 1.0 + y * poly_f64(cospi_f64, POLY_TERMS(cospi_f64), y);
+    const uint64_t swap = 0 - (uint64_t)(quarter & 1);
+    const uint64_t sin_sign = (uint64_t)(quarter & 2) << 62;
+    const uint64_t cos_sign = (uint64_t)((quarter + 1) & 2) << 62;
+
+    *sinp = f64_of_bits(((bits_of_f64(c) & swap) | (bits_of_f64(s) & ~swap))
+                        ^ sin_sign);
+    *cosp = f64_of_bits(((bits_of_f64(s) & swap) | (bits_of_f64(c) & ~swap))
+                        ^ cos_sign);
+}
+
+/* Adding 1.5 * 2^52 leaves the nearest integer in the lowest bits. */
+static inline double exp_of_f64(double x)
+{
+    const double magic = 0x1.8p52;
+    const double inside = x < -750.0 ? -750.0 : x > 710.0 ? 710.0 : x;
+    const double shifted = inside * 0x1.71547652b82fep+0 + magic;
+    const double n = shifted - magic;
+    const int64_t k = (int64_t)(bits_of_f64(shifted) - bits_of_f64(magic));
+    const int64_t half = k / 2;
+    const double r = (inside - n * 0x1.62e42fefa38p-1)
+                   - n * 0x1.ef35793c7673p-45;
+    const double p = 1.0 + (r + r * r * poly_f64(exp_f64, POLY_TERMS(exp_f64),
+                                                 r));
+    const double first = f64_of_bits((uint64_t)(1023 + half) << 52);
+    const double second = f64_of_bits((uint64_t)(1023 + k - half) << 52);
+
+    return p * first * second;
+}
+
+#endif

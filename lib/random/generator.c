@@ -1,0 +1,175 @@
+/* generator.c - seed, offset and rule
+ *
+ * A generator is 16 bytes of state: the seed, which is Philox's key, and an
+ * offset, how many words of each stream were used; four words are a block, and
+ * an operation begins with a fresh one, so it is a multiple of 4.  Drawing
+ * f32[10] leaves offset 12.  Ranks that seed alike and make the same calls have
+ * the same state, without a word between them.
+ */
+#include "random/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct dtensor_random_rule rule_default = {
+    .tracker = DTENSOR_TRACKER_GLOBAL, .fill = DTENSOR_FILL_SEQUENTIAL,
+    .sms = 132, .threads_per_sm = 2048, .parallel_dims = "tp"
+};
+
+int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,
+                             struct dtensor_error *err)
+{
+    struct dtensor_generator *gen = calloc(1, sizeof *gen);
+
+    if (!gen)
+        return dtn_fail_nomem(err, "generator", sizeof *gen);
+    gen->seed = seed;
+    gen->rule = rule_default;
+    *genp = gen;
+    return 0;
+}
+
+void dtensor_generator_destroy(struct dtensor_generator *gen)
+{
+    free(gen);
+}
+
+int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtensor_cluster *cluster = ctx->cluster;
+    uint64_t seed = 0;
+
+    if (cluster->seed.given)
+        seed = dtn_seed_of(cluster, ctx->self.rank);
+    return dtensor_generator_create(seed, &ctx->generator, err);
+}
+
+struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx)
+{
+    return ctx->generator;
+}
+
+uint64_t dtensor_generator_seed(const struct dtensor_generator *gen)
+{
+    return gen->seed;
+}
+
+int64_t dtensor_generator_offset(const struct dtensor_generator *gen)
+{
+    return gen->offset;
+}
+
+/* ----------------------------------------------------------------- state --- */
+
+static void put_u64(unsigned char *to, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        to[i] = (unsigned char)(value >> 8 * i);
+}
+
+static uint64_t get_u64(const unsigned char *from)
+{
+    uint64_t value = 0;
+
+    for (int i = 7; i >= 0; i--)
+        value = value << 8 | from[i];
+    return value;
+}
+
+void dtensor_generator_get_state(const struct dtensor_generator *gen,
+                                 unsigned char state[DTENSOR_STATE_BYTES])
+{
+    put_u64(state, gen->seed);
+    put_u64(state + 8, (uint64_t)gen->offset);
+}
+
+int dtensor_generator_set_state(struct dtensor_generator *gen,
+                                const unsigned char *state, size_t size,
+                                struct dtensor_error *err)
+{
+    uint64_t offset;
+
+    if (size != DTENSOR_STATE_BYTES)
+        return dtn_fail(err, DTENSOR_EINVAL, "generator: a state of %zu bytes; "
+                        "expected %d", size, DTENSOR_STATE_BYTES);
+    offset = get_u64(state + 8);
+    if (offset > INT64_MAX || offset % 4 != 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "generator: offset %lld; expected "
+                        "a multiple of 4 that is not negative",
+                        (long long)offset);
+    gen->seed = get_u64(state);
+    gen->offset = (int64_t)offset;
+    return 0;
+}
+
+/* --------------------------------------------------------------- seeding --- */
+
+/* NULL stands for the context's own. */
+struct dtensor_generator *dtn_generator_of(const struct dtensor_mesh *mesh,
+                                           struct dtensor_generator *gen)
+{
+    return gen ? gen : mesh->ctx->generator;
+}
+
+int dtensor_manual_seed(const struct dtensor_mesh *mesh, uint64_t seed,
+                        struct dtensor_generator *gen,
+                        struct dtensor_error *err)
+{
+    char text[200];
+
+    if (mesh->group.me < 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "manual_seed: rank %d is not in "
+                        "the mesh %s, so its generator would not be that of "
+                        "the others (call it on the ranks of the mesh only)",
+                        mesh->ctx->self.rank,
+                        dtn_mesh_format(mesh, text, sizeof text));
+    gen = dtn_generator_of(mesh, gen);
+    gen->seed = seed;
+    gen->offset = 0;
+    return 0;
+}
+
+int dtensor_generator_sync(const struct dtensor_mesh *mesh,
+                           struct dtensor_generator *gen,
+                           struct dtensor_error *err)
+{
+    unsigned char state[DTENSOR_STATE_BYTES];
+    int rc;
+
+    gen = dtn_generator_of(mesh, gen);
+    dtensor_generator_get_state(gen, state);
+    rc = dtensor_broadcast(mesh, 0, state, sizeof state, DTENSOR_U8, err);
+    if (rc != 0)
+        return rc;
+    return dtensor_generator_set_state(gen, state, sizeof state, err);
+}
+
+/* ------------------------------------------------------------------ rule --- */
+
+void dtensor_generator_get_rule(const struct dtensor_generator *gen,
+                                struct dtensor_random_rule *rule)
+{
+    *rule = gen->rule;
+}
+
+int dtensor_generator_set_rule(struct dtensor_generator *gen,
+                               const struct dtensor_random_rule *rule,
+                               struct dtensor_error *err)
+{
+    if ((unsigned)rule->tracker > DTENSOR_TRACKER_LOCAL)
+        return dtn_fail(err, DTENSOR_EINVAL, "generator: no tracker has number "
+                        "%d", (int)rule->tracker);
+    if ((unsigned)rule->fill > DTENSOR_FILL_CUDA)
+        return dtn_fail(err, DTENSOR_EINVAL, "generator: no fill has number %d",
+                        (int)rule->fill);
+    if (rule->sms < 1 || rule->sms > 1 << 20 || rule->threads_per_sm < 256 ||
+        rule->threads_per_sm > 1 << 20)
+        return dtn_fail(err, DTENSOR_EINVAL, "generator: %d multiprocessors of "
+                        "%d threads; expected 1 or more, of 256 or more",
+                        rule->sms, rule->threads_per_sm);
+    if (!memchr(rule->parallel_dims, '\0', sizeof rule->parallel_dims))
+        return dtn_fail(err, DTENSOR_EINVAL, "generator: parallel_dims has no "
+                        "end");
+    gen->rule = *rule;
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* philox_lanes.h - the blocks of philox.c, for one vector width
+ *
+ * Included once for each width with LANES_TARGET, the attribute that asks the
+ * compiler for it, LANES_NAME(x), which keeps the names apart, LANES, how many
+ * blocks go side by side, and the operations on a vector of LANES 64-bit lanes.
+ * A 32-bit word lies in the lower half of its lane and the upper half is never
+ * looked at: LANES_MUL multiplies lower halves, so its product is the low word
+ * as it stands, and the high word after one shift.
+ */
+
+/* One round, in place; k0 and k1 are the key of the round in every lane. */
+#define LANES_ROUND(c, k0, k1)                                                \
+    do {                                                                      \
+        const LANES_V p0 = LANES_MUL(c[0], m0);                               \
+        const LANES_V p1 = LANES_MUL(c[2], m1);                               \
+                                                                              \
+        c[0] = LANES_XOR3(LANES_HIGH(p1), c[1], k0);                          \
+        c[2] = LANES_XOR3(LANES_HIGH(p0), c[3], k1);                          \
+        c[1] = p1;                                                            \
+        c[3] = p0;                                                            \
+    } while (0)
+
+/* With `moving` a constant, what does not depend on that word leaves the loop:
+ * half of the first two rounds.
+ */
+LANES_TARGET LANES_INLINE
+static inline void LANES_NAME(along)(const struct philox_run *run,
+                                     size_t nblocks, uint32_t *out, int moving)
+{
+    const LANES_V m0 = LANES_SET(PHILOX_M0), m1 = LANES_SET(PHILOX_M1);
+    const LANES_V step = LANES_SET(LANES);
+    LANES_V first[4], key[PHILOX_ROUNDS][2];
+
+    for (int w = 0; w < 4; w++)
+        first[w] = LANES_SET(run->word[w]);
+    first[moving] = LANES_ADD(first[moving], LANES_COUNT);
+    for (int r = 0; r < PHILOX_ROUNDS; r++) {
+        key[r][0] = LANES_SET(run->key[r][0]);
+        key[r][1] = LANES_SET(run->key[r][1]);
+    }
+    for (size_t i = 0; i < nblocks; i += LANES) {
+        LANES_V c[4] = { first[0], first[1], first[2], first[3] };
+
+        LANES_UNROLL
+        for (int r = 0; r < PHILOX_ROUNDS; r++)
+            LANES_ROUND(c, key[r][0], key[r][1]);
+        LANES_STORE(out + 4 * i, c);
+        first[moving] = LANES_ADD(first[moving], step);
+    }
+}
+
+/* As philox_blocks_f, for a multiple of LANES blocks. */
+LANES_TARGET static void LANES_NAME(blocks)(const struct philox_run *run,
+                                            size_t nblocks, uint32_t *out)
+{
+    if (run->moving == 0)
+        LANES_NAME(along)(run, nblocks, out, 0);
+    else
+        LANES_NAME(along)(run, nblocks, out, 2);
+}
+
+#undef LANES
+#undef LANES_V
+#undef LANES_SET
+#undef LANES_COUNT
+#undef LANES_ADD
+#undef LANES_MUL
+#undef LANES_HIGH
+#undef LANES_XOR3
+#undef LANES_STORE
+#undef LANES_TARGET
+#undef LANES_NAME
+#undef LANES_ROUND

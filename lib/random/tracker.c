@@ -1,0 +1,216 @@
+/* tracker.c - where in the stream a rank's part begins, and the next operation
+ *
+ * offset    A part is filled as a tensor of its own; part k of those that the
+ *           placements cut begins `step` further than part k - 1, where step
+ *           is what the largest part may use.  f32[8,16] as S(0),S(1) on 2 x 2:
+ *           parts of 32, so they begin 0, 32, 64, 96 after the generator's
+ *           offset, which all ranks then advance by 128.  PyTorch's own rule,
+ *           with compat, has no step: part k begins at ceil4(k * l), l being
+ *           the product of the first shards' lengths, of dimensions cut twice
+ *           as if by the last cut alone.
+ * global    The element's index in the whole says where.  Nothing else does.
+ * megatron  Parts along the named mesh dimensions have streams of their own,
+ *           seed + 2718 + coordinate; all others share that of the seed.
+ * local     As if there were no other ranks.
+ */
+#include "random/random.h"
+
+#include <string.h>
+
+enum { MEGATRON_SEED = 2718 };
+
+static bool cuts(const struct dtensor_placement *p)
+{
+    return p->kind != DTENSOR_REPLICATE && p->kind != DTENSOR_PARTIAL;
+}
+
+static int64_t ceil4(int64_t x)
+{
+    return x > INT64_MAX - 3 ? INT64_MAX : (x + 3) / 4 * 4;
+}
+
+/* Products that stop at the largest number instead of overflowing. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+/* ---------------------------------------------------------------- offset --- */
+
+/* The number of this position's part among all, row-major over the tensor's
+ * dimensions, a dimension cut twice counted left to right; and their number.
+ */
+static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
+                           int64_t *totalp)
+{
+    int64_t number = 0;
+
+    *totalp = 1;
+    for (int d = 0; d < spec->ndim; d++)
+        for (int m = 0; m < spec->mesh->ndim; m++)
+            if (cuts(&spec->placement[m]) && spec->placement[m].dim == d) {
+                number = number * spec->mesh->size[m] + coord[m];
+                *totalp *= spec->mesh->size[m];
+            }
+    return number;
+}
+
+/* The longest that one of the shards of N elements gets. */
+static int64_t longest_shard(const struct dtensor_placement *p, int64_t N,
+                             int n)
+{
+    struct dtn_cut cut;
+    int64_t longest = 0;
+
+    for (int r = 0; r < n; r++) {
+        dtn_cut_of(p, N, n, r, &cut);
+        if (dtn_cut_count(&cut) > longest)
+            longest = dtn_cut_count(&cut);
+        if (p->kind == DTENSOR_CYCLIC || (p->kind == DTENSOR_SHARD &&
+                                          !p->sizes))
+            break;                         /* the first has most             */
+    }
+    return longest;
+}
+
+static int64_t largest_part(const struct dtensor_spec *spec)
+{
+    int64_t length[DTENSOR_MAX_DIMS];
+
+    memcpy(length, spec->shape, sizeof length);
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (cuts(&spec->placement[m])) {
+            int64_t *at = &length[spec->placement[m].dim];
+
+            *at = longest_shard(&spec->placement[m], *at, spec->mesh->size[m]);
+        }
+    return dtn_numel(spec->ndim, length);
+}
+
+static int64_t pytorch_part(const struct dtensor_spec *spec)
+{
+    int64_t first[DTENSOR_MAX_DIMS];
+
+    memcpy(first, spec->shape, sizeof first);
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (cuts(&spec->placement[m])) {
+            int d = spec->placement[m].dim, n = spec->mesh->size[m];
+
+            first[d] = spec->shape[d] / n + (spec->shape[d] % n != 0);
+        }
+    return dtn_numel(spec->ndim, first);
+}
+
+void dtn_offsets(const struct dtensor_random_rule *rule,
+                 const struct dtn_dist *dist, const struct dtensor_spec *spec,
+                 int index, int64_t *startp, int64_t *endp)
+{
+    int coord[DTENSOR_MAX_DIMS] = { 0 };
+    int64_t total, number, most, need, step;
+    int64_t end = ceil4(dtn_numel(spec->ndim, spec->shape));
+
+    if (index >= 0)
+        dtn_mesh_coord_of(spec->mesh, index, coord);
+    number = part_number(spec, coord, &total);
+    if (rule->pytorch) {
+        *startp = ceil4(times(number, pytorch_part(spec)));
+        *endp = end;
+        return;
+    }
+    most = ceil4(largest_part(spec));
+    need = dtn_fill_need(rule, dist, largest_part(spec));
+    step = most > need ? most : need;
+    *startp = times(number, step);
+    *endp = times(total, step);
+    if (*endp < end)
+        *endp = end;
+}
+
+/* -------------------------------------------------------------- megatron --- */
+
+static bool list_has(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = list; n > 0 && (at = strstr(at, name)); at += n)
+        if ((at == list || at[-1] == ',') && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+static uint64_t megatron_seed(const struct dtensor_generator *gen,
+                              const struct dtensor_spec *spec, int index)
+{
+    int coord[DTENSOR_MAX_DIMS];
+    uint64_t number = 0;
+    bool apart = false;
+
+    if (index < 0)
+        return gen->seed;
+    dtn_mesh_coord_of(spec->mesh, index, coord);
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (list_has(gen->rule.parallel_dims, spec->mesh->dim_name[m])) {
+            number = number * (uint64_t)spec->mesh->size[m] +
+                     (uint64_t)coord[m];
+            apart |= cuts(&spec->placement[m]);
+        }
+    return apart ? gen->seed + MEGATRON_SEED + number : gen->seed;
+}
+
+/* ------------------------------------------------------------------ draw --- */
+
+/* After this operation of this many words, from `start` on. */
+static int draw_make(const struct dtensor_generator *gen, uint64_t seed,
+                     int64_t start, int64_t end, struct dtn_draw *draw,
+                     struct dtensor_error *err)
+{
+    int64_t from, after;
+
+    if (__builtin_add_overflow(gen->offset, start, &from) ||
+        __builtin_add_overflow(gen->offset, end, &after) ||
+        after > INT64_MAX - 3)
+        return dtn_fail(err, DTENSOR_EINVAL, "random: offset %lld of the "
+                        "generator has no room for %lld more numbers below "
+                        "2^63 (seed it anew)", (long long)gen->offset,
+                        (long long)end);
+    draw->seed = seed;
+    draw->offset = from;
+    draw->after = after;
+    return 0;
+}
+
+int dtn_draw_of(const struct dtensor_generator *gen,
+                const struct dtn_dist *dist, const struct dtensor_spec *spec,
+                int index, struct dtn_draw *draw, struct dtensor_error *err)
+{
+    const struct dtensor_random_rule *rule = &gen->rule;
+    const int64_t numel = dtn_numel(spec->ndim, spec->shape);
+    int64_t start = 0, end = 0;
+    uint64_t seed = gen->seed;
+
+    *draw = (struct dtn_draw){
+        .numel = index >= 0 ? dtn_local_numel(spec, index) : 0
+    };
+    switch (rule->tracker) {
+    case DTENSOR_TRACKER_GLOBAL:
+        draw->global = true;
+        draw->numel = numel;
+        end = dtn_fill_need(rule, dist, numel);
+        break;
+    case DTENSOR_TRACKER_OFFSET:
+        dtn_offsets(rule, dist, spec, index, &start, &end);
+        break;
+    case DTENSOR_TRACKER_MEGATRON:
+        seed = megatron_seed(gen, spec, index);
+        end = dtn_fill_need(rule, dist, largest_part(spec));
+        break;
+    case DTENSOR_TRACKER_LOCAL:
+        end = dtn_fill_need(rule, dist, draw->numel);
+        break;
+    }
+    if (rule->pytorch && index < 0)
+        end = 0;                           /* skipped outside the mesh       */
+    return draw_make(gen, seed, start, end, draw, err);
+}

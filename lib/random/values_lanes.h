@@ -1,0 +1,243 @@
+/* values_lanes.h - the loops of values.c, for one vector width
+ *
+ * Included once for each width with LANES_TARGET, the attribute that asks the
+ * compiler for it, LANES_NAME(x), which keeps the names apart, and fused
+ * multiplications and additions: LANES_FMA32(x, y, z), LANES_FMA64, and
+ * LANES_ANGLE(x), x 2^-32 2 pi + 2^-33 2 pi of a float.
+ */
+
+/* x * mul + add, rounded once; a product with 1 is no rounding anyway. */
+LANES_TARGET static void LANES_NAME(scale_f32)(float *x, size_t n, float mul,
+                                               float add)
+{
+    if (mul == 1.0f)
+        for (size_t i = 0; i < n; i++)
+            x[i] += add;
+    else
+        for (size_t i = 0; i < n; i++)
+            x[i] = LANES_FMA32(x[i], mul, add);
+}
+
+LANES_TARGET static void LANES_NAME(scale_f64)(double *x, size_t n, double mul,
+                                               double add)
+{
+    if (mul == 1.0)
+        for (size_t i = 0; i < n; i++)
+            x[i] += add;
+    else
+        for (size_t i = 0; i < n; i++)
+            x[i] = LANES_FMA64(x[i], mul, add);
+}
+
+/* In (0, 1]: the middle of the word's interval of 2^-32, or 2^-53. */
+LANES_TARGET static void LANES_NAME(unit_f32)(const uint32_t *words, size_t n,
+                                              float *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)words[i] * 0x1p-32f + 0x1p-33f;
+}
+
+LANES_TARGET static void LANES_NAME(unit_f64)(const uint32_t *words, size_t n,
+                                              double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = value_53(words + 2 * i) * 0x1p-53 + 0x1p-54;
+}
+
+/* By Box and Muller: two words, two normals. */
+LANES_TARGET static void LANES_NAME(gauss_f32)(const uint32_t *words, size_t n,
+                                               float *out)
+{
+    VALUES_INDEPENDENT
+    for (size_t i = 0; i < n; i += 2) {
+        const float u = (float)words[i] * 0x1p-32f + 0x1p-33f;
+        const float angle = LANES_ANGLE((float)words[i + 1]);
+        const float s = __builtin_sqrtf(-2.0f * log_of_f32(u));
+        float sine, cosine;
+
+        sin_cos_of_f32(angle, &sine, &cosine);
+        out[i] = s * sine;
+        out[i + 1] = s * cosine;
+    }
+}
+
+LANES_TARGET static void LANES_NAME(gauss_f64)(const uint32_t *words, size_t n,
+                                               double *out)
+{
+    VALUES_INDEPENDENT
+    for (size_t i = 0; i < n; i += 2) {
+        const double u = value_53(words + 2 * i) * 0x1p-53 + 0x1p-54;
+        const double angle = value_53(words + 2 * i + 2) * 0x1p-52 + 0x1p-53;
+        const double s = __builtin_sqrt(-2.0 * log_of_f64(u));
+        double sine, cosine;
+
+        sin_cos_pi_f64(angle, &sine, &cosine);
+        out[i] = s * sine;
+        out[i + 1] = s * cosine;
+    }
+}
+
+/* The interval is from `from` on and ends before `to`: what came out as `to`,
+ * by rounding or because the word was the last, is `from`.
+ */
+LANES_TARGET static void LANES_NAME(uniform_f32)(const struct dtn_dist *dist,
+                                                 const uint32_t *words,
+                                                 size_t n, void *out)
+{
+    const float to = (float)dist->to, from = (float)dist->add;
+    float *x = out;
+
+    LANES_NAME(unit_f32)(words, n, x);
+    LANES_NAME(scale_f32)(x, n, (float)dist->mul, from);
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] == to ? from : x[i];
+}
+
+LANES_TARGET static void LANES_NAME(uniform_f64)(const struct dtn_dist *dist,
+                                                 const uint32_t *words,
+                                                 size_t n, void *out)
+{
+    const double to = dist->to, from = dist->add;
+    double *x = out;
+
+    LANES_NAME(unit_f64)(words, n, x);
+    LANES_NAME(scale_f64)(x, n, dist->mul, from);
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] == to ? from : x[i];
+}
+
+LANES_TARGET static void LANES_NAME(normal_f32)(const struct dtn_dist *dist,
+                                                const uint32_t *words,
+                                                size_t n, void *out)
+{
+    LANES_NAME(gauss_f32)(words, n, out);
+    LANES_NAME(scale_f32)(out, n, (float)dist->mul, (float)dist->add);
+}
+
+LANES_TARGET static void LANES_NAME(normal_f64)(const struct dtn_dist *dist,
+                                                const uint32_t *words,
+                                                size_t n, void *out)
+{
+    LANES_NAME(gauss_f64)(words, n, out);
+    LANES_NAME(scale_f64)(out, n, dist->mul, dist->add);
+}
+
+LANES_TARGET static void LANES_NAME(log_normal_f32)(const struct dtn_dist *dist,
+                                                    const uint32_t *words,
+                                                    size_t n, void *out)
+{
+    float *x = out;
+
+    LANES_NAME(normal_f32)(dist, words, n, out);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)exp_of_f64((double)x[i]);
+}
+
+LANES_TARGET static void LANES_NAME(log_normal_f64)(const struct dtn_dist *dist,
+                                                    const uint32_t *words,
+                                                    size_t n, void *out)
+{
+    double *x = out;
+
+    LANES_NAME(normal_f64)(dist, words, n, out);
+    for (size_t i = 0; i < n; i++)
+        x[i] = exp_of_f64(x[i]);
+}
+
+/* Of 1 the logarithm is taken to be -epsilon/2, so that 0 does not occur. */
+LANES_TARGET static void LANES_NAME(exponential_f32)(
+    const struct dtn_dist *dist, const uint32_t *words, size_t n, void *out)
+{
+    const float mul = (float)dist->mul;
+    float *x = out;
+
+    LANES_NAME(unit_f32)(words, n, x);
+    for (size_t i = 0; i < n; i++) {
+        const float log_x = log_of_f32(x[i]);
+
+        x[i] = mul * (x[i] >= 1.0f - 0x1p-24f ? -0x1p-24f : log_x);
+    }
+}
+
+LANES_TARGET static void LANES_NAME(exponential_f64)(
+    const struct dtn_dist *dist, const uint32_t *words, size_t n, void *out)
+{
+    double *x = out;
+
+    LANES_NAME(unit_f64)(words, n, x);
+    for (size_t i = 0; i < n; i++) {
+        const double log_x = log_of_f64(x[i]);
+
+        x[i] = dist->mul * (x[i] >= 1.0 - 0x1p-53 ? -0x1p-53 : log_x);
+    }
+}
+
+LANES_TARGET static void LANES_NAME(bernoulli_f32)(const struct dtn_dist *dist,
+                                                   const uint32_t *words,
+                                                   size_t n, void *out)
+{
+    const float p = (float)dist->mul;
+    float *x = out;
+
+    LANES_NAME(unit_f32)(words, n, x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] < p ? 1.0f : 0.0f;
+}
+
+LANES_TARGET static void LANES_NAME(bernoulli_f64)(const struct dtn_dist *dist,
+                                                   const uint32_t *words,
+                                                   size_t n, void *out)
+{
+    double *x = out;
+
+    LANES_NAME(unit_f64)(words, n, x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] < dist->mul ? 1.0 : 0.0;
+}
+
+LANES_TARGET static void LANES_NAME(cut_f32)(const struct dtn_dist *dist,
+                                             const uint32_t *words, size_t n,
+                                             void *out)
+{
+    float *x = out;
+
+    LANES_NAME(unit_f32)(words, n, x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)value_cut(dist, x[i]);
+}
+
+LANES_TARGET static void LANES_NAME(cut_f64)(const struct dtn_dist *dist,
+                                             const uint32_t *words, size_t n,
+                                             void *out)
+{
+    double *x = out;
+
+    LANES_NAME(unit_f64)(words, n, x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = value_cut(dist, x[i]);
+}
+
+static const struct values LANES_NAME(values) = {
+    .f32 = {
+        [DTN_UNIFORM] = LANES_NAME(uniform_f32),
+        [DTN_NORMAL] = LANES_NAME(normal_f32),
+        [DTN_LOG_NORMAL] = LANES_NAME(log_normal_f32),
+        [DTN_EXPONENTIAL] = LANES_NAME(exponential_f32),
+        [DTN_BERNOULLI] = LANES_NAME(bernoulli_f32),
+        [DTN_TRUNC_NORMAL] = LANES_NAME(cut_f32),
+    },
+    .f64 = {
+        [DTN_UNIFORM] = LANES_NAME(uniform_f64),
+        [DTN_NORMAL] = LANES_NAME(normal_f64),
+        [DTN_LOG_NORMAL] = LANES_NAME(log_normal_f64),
+        [DTN_EXPONENTIAL] = LANES_NAME(exponential_f64),
+        [DTN_BERNOULLI] = LANES_NAME(bernoulli_f64),
+        [DTN_TRUNC_NORMAL] = LANES_NAME(cut_f64),
+    },
+};
+
+#undef LANES_TARGET
+#undef LANES_NAME
+#undef LANES_FMA32
+#undef LANES_FMA64
+#undef LANES_ANGLE

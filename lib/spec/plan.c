@@ -1,0 +1,178 @@
+/* plan.c - plans as objects: made, asked, run, destroyed
+ *
+ * What dtensor_redistribute() makes by the way and keeps can be made by hand:
+ * to see beforehand what will move, to choose the route, or to pay for the
+ * connections at the start of a program.  A plan for 1,024 ranks as 16 x 8 x 8 is
+ * made in tens of microseconds where there are no peers to connect to.
+ */
+#include "spec/redist.h"
+
+static int plan_check(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_error *err)
+{
+    char from[400], to[400];
+
+    if ((unsigned)options->route >= DTENSOR_NROUTES)
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: there is no route %d",
+                        (int)options->route);
+    if (dtn_spec_congruent(src, dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "plan: %.200s cannot become %.200s "
+                    "(mesh, dtype and shape must be the same)",
+                    dtn_spec_format(src, from, sizeof from),
+                    dtn_spec_format(dst, to, sizeof to));
+}
+
+int dtensor_plan_create(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst,
+                        const struct dtensor_plan_options *options,
+                        struct dtensor_plan **planp,
+                        struct dtensor_error *err)
+{
+    static const struct dtensor_plan_options defaults;
+    struct dtensor_spec from = *src, to = *dst;
+    struct dtensor_error why;
+    int rc = dtensor_spec_normalize(&from, err);
+
+    if (!options)
+        options = &defaults;
+    if (rc == 0)
+        rc = dtensor_spec_normalize(&to, err);
+    if (rc == 0)
+        rc = plan_check(&from, &to, options, err);
+    if (rc == 0 && !to.mesh->ctx->planning)
+        rc = dtn_ctx_check(to.mesh->ctx, err);
+    if (rc != 0)
+        return rc;
+    rc = dtn_redist_create(&from, &to, DTN_NO_ROOT, options, planp, &why);
+    if (rc == DTENSOR_EINVAL && err)         /* all ranks find the same      */
+        *err = why;
+    return rc == 0 || rc == DTENSOR_EINVAL ? rc
+         : dtn_redist_give_up(&to, rc, &why, err);
+}
+
+/* -------------------------------------------------------------- questions --- */
+
+void dtensor_plan_info(const struct dtensor_plan *plan,
+                       struct dtensor_plan_info *info)
+{
+    *info = (struct dtensor_plan_info){
+        .route = plan->route, .nsteps = plan->nsteps,
+        .scratch_bytes = plan->scratch[DTN_TARGET_EVEN] +
+                         plan->scratch[DTN_TARGET_ODD],
+        .text = plan->text, .why = plan->why
+    };
+    for (int i = 0; i < plan->nsteps; i++)
+        info->predicted_us += plan->step[i].ns / 1e3;
+}
+
+int dtensor_plan_choice(const struct dtensor_plan *plan,
+                        enum dtensor_route route,
+                        struct dtensor_plan_choice *choice,
+                        struct dtensor_error *err)
+{
+    const struct dtn_choice *c;
+
+    if ((unsigned)route >= DTENSOR_NROUTES || route == DTENSOR_ROUTE_AUTO)
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: route %d is none; expected "
+                        "direct, merged, min-cost or greedy", (int)route);
+    c = &plan->choice[route];
+    *choice = (struct dtensor_plan_choice){
+        .nsteps = c->nsteps, .predicted_us = c->ns / 1e3,
+        .scratch_bytes = (uint64_t)c->scratch, .refused = c->refused
+    };
+    return 0;
+}
+
+/* What an exchange does along the dimensions it changes, if it is one thing. */
+static const char *step_what(const struct dtn_phase *phase)
+{
+    const struct dtensor_mesh *mesh = phase->src.mesh;
+    const char *what = NULL, *one;
+
+    if (phase->kind != DTN_PHASE_EXCHANGE)
+        return phase->kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast";
+    for (int m = 0; m < mesh->ndim; m++) {
+        const struct dtensor_placement *from = &phase->src.placement[m];
+        const struct dtensor_placement *to = &phase->dst.placement[m];
+
+        if (dtn_placement_equal(from, to, mesh->size[m]) ||
+            from->kind == DTENSOR_REPLICATE || to->kind == DTENSOR_PARTIAL)
+            continue;
+        one = to->kind == DTENSOR_REPLICATE ? "all-gather"
+            : from->kind == DTENSOR_PARTIAL ? "reduce-scatter" : "all-to-all";
+        what = !what || what == one ? one : "exchange";
+    }
+    return what ? what : "local";
+}
+
+static int step_ranks(const struct dtn_phase *phase)
+{
+    int ranks = 1;
+
+    for (int m = 0; m < phase->src.mesh->ndim; m++)
+        if (phase->kind == DTN_PHASE_EXCHANGE
+            ? !dtn_placement_equal(&phase->src.placement[m],
+                                   &phase->dst.placement[m],
+                                   phase->src.mesh->size[m])
+            : phase->dims >> m & 1)
+            ranks *= phase->src.mesh->size[m];
+    return ranks;
+}
+
+int dtensor_plan_step(const struct dtensor_plan *plan, int i,
+                      struct dtensor_plan_step *step,
+                      struct dtensor_error *err)
+{
+    if (i < 0 || i >= plan->nsteps)
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: no step %d (it has %d)", i,
+                        plan->nsteps);
+    *step = (struct dtensor_plan_step){
+        .what = step_what(&plan->step[i].phase),
+        .src = plan->step[i].phase.src, .dst = plan->step[i].phase.dst,
+        .ranks = step_ranks(&plan->step[i].phase),
+        .predicted_us = plan->step[i].ns / 1e3
+    };
+    return 0;
+}
+
+void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)
+{
+    struct dtensor_plan_choice choice;
+    struct dtensor_plan_step step;
+    struct dtensor_plan_info info;
+    char from[400], to[400];
+
+    dtensor_plan_info(plan, &info);
+    fprintf(stream, "from   %s\nto     %s\n",
+            dtn_spec_format(&plan->src, from, sizeof from),
+            dtn_spec_format(&plan->dst, to, sizeof to));
+    fprintf(stream, "route  %s, since %s\n", dtn_route_name(info.route),
+            info.why);
+    for (int i = 0; i < info.nsteps; i++) {
+        dtensor_plan_step(plan, i, &step, NULL);
+        dtensor_placements_format(step.dst.mesh, step.dst.placement, to,
+                                  sizeof to);
+        fprintf(stream, "step %d %-14s to %s: %s over %d ranks, %.1f us\n",
+                i + 1, step.what, to,
+                dtn_format_size(dtensor_plan_bytes(plan, i, -1, -1), from,
+                                sizeof from), step.ranks, step.predicted_us);
+    }
+    fprintf(stream, "moves  %s in all, %s at least; predicted %.1f us\n",
+            dtn_format_size(dtensor_plan_bytes(plan, -1, -1, -1), from,
+                            sizeof from),
+            dtn_format_size(dtensor_plan_bound(plan, -1), to, sizeof to),
+            info.predicted_us);
+    for (int i = DTENSOR_ROUTE_DIRECT; i < DTENSOR_NROUTES; i++) {
+        dtensor_plan_choice(plan, (enum dtensor_route)i, &choice, NULL);
+        if (choice.refused)
+            fprintf(stream, "       %-9s no: %s\n",
+                    dtn_route_name((enum dtensor_route)i), choice.refused);
+        else
+            fprintf(stream, "       %-9s %d steps, %.1f us\n",
+                    dtn_route_name((enum dtensor_route)i), choice.nsteps,
+                    choice.predicted_us);
+    }
+}

@@ -1,0 +1,282 @@
+/* spec.c - specs: checks, normal form, comparing
+ *
+ * A spec is plain data that a user may fill in by hand, so everything that is
+ * computed from it begins with a check: with shape [10], S(0:2,3,4) on three
+ * ranks is refused, since 2 + 3 + 4 is 9.  Its normal form has no negative
+ * dimensions, and lengths in memory of the context.
+ */
+#include "spec/spec.h"
+
+#include <string.h>
+
+/* --------------------------------------------------------------- checks --- */
+
+/* The shape, and that neither the bytes nor any stride overflow: sizes of 0
+ * count as 1.
+ */
+static int spec_check_shape(const struct dtensor_spec *spec,
+                            struct dtensor_error *err)
+{
+    size_t bytes;
+
+    if (!dtn_dtype_ok(spec->dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: dtype %d is none",
+                        (int)spec->dtype);
+    if (spec->ndim < 0 || spec->ndim > DTENSOR_MAX_DIMS)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: %d tensor dimensions; "
+                        "expected 0 to %d", spec->ndim, DTENSOR_MAX_DIMS);
+    bytes = dtensor_dtype_size(spec->dtype);
+    for (int d = 0; d < spec->ndim; d++) {
+        int64_t size = spec->shape[d];
+
+        if (size < 0)
+            return dtn_fail(err, DTENSOR_EINVAL, "spec: size %lld of tensor "
+                            "dimension %d; expected 0 or more",
+                            (long long)size, d);
+        if (!dtn_mul_size(bytes, size ? (size_t)size : 1, &bytes) ||
+            bytes > INT64_MAX)
+            return dtn_fail(err, DTENSOR_EINVAL, "spec: sizes up to "
+                            "dimension %d make over 2^63 bytes of %s", d,
+                            dtensor_dtype_name(spec->dtype));
+    }
+    return 0;
+}
+
+int dtn_spec_partial(const struct dtensor_spec *spec)
+{
+    int op = -1;
+
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        if (spec->placement[m].kind != DTENSOR_PARTIAL)
+            continue;
+        if (op >= 0 && op != (int)spec->placement[m].op)
+            return DTENSOR_SUM;
+        op = (int)spec->placement[m].op;
+    }
+    return op;
+}
+
+/* Reductions that may wait for each other in one tensor: both are sums. */
+static bool spec_is_linear(enum dtensor_redop op)
+{
+    return op == DTENSOR_SUM || op == DTENSOR_AVG;
+}
+
+static int spec_check_partial(const struct dtensor_spec *spec, int m,
+                              struct dtensor_error *err)
+{
+    const enum dtensor_redop op = spec->placement[m].op;
+
+    if (!dtn_redop_ok(op, spec->dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is P(%s), "
+                        "which %s elements do not have", m,
+                        dtensor_redop_name(op),
+                        dtensor_dtype_name(spec->dtype));
+    for (int k = 0; k < m; k++) {
+        const struct dtensor_placement *p = &spec->placement[k];
+
+        if (p->kind == DTENSOR_PARTIAL && p->op != op &&
+            !(spec_is_linear(p->op) && spec_is_linear(op)))
+            return dtn_fail(err, DTENSOR_EINVAL, "spec: P(%s) and P(%s) in one "
+                            "tensor (reduce one of them first; only sum and "
+                            "avg go together)", dtensor_redop_name(p->op),
+                            dtensor_redop_name(op));
+    }
+    return 0;
+}
+
+/* The lengths, against the N elements that they are to cut. */
+static int spec_check_sizes(const struct dtensor_spec *spec, int m, int64_t N,
+                            struct dtensor_error *err)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+    uint64_t sum = 0;
+
+    for (int r = 0; r < spec->mesh->size[m]; r++) {
+        if (p->sizes[r] < 0)
+            return dtn_fail(err, DTENSOR_EINVAL, "spec: length %d of placement "
+                            "%d is %lld; expected 0 or more", r, m,
+                            (long long)p->sizes[r]);
+        sum += (uint64_t)p->sizes[r];
+        if (sum > INT64_MAX)
+            break;
+    }
+    if (sum != (uint64_t)N)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: the lengths of placement "
+                        "%d add up to %llu, but there are %lld elements to cut "
+                        "(they must be the same)", m, (unsigned long long)sum,
+                        (long long)N);
+    return 0;
+}
+
+/* The elements that placement m finds along its dimension, which are as many
+ * for every coordinate to the left, or are refused.
+ */
+static int spec_check_lengths(const struct dtensor_spec *spec, int m,
+                              struct dtensor_error *err)
+{
+    const int dim = spec->placement[m].dim;
+    int64_t N = spec->shape[dim], found;
+    struct dtn_cut cut;
+
+    for (int k = 0; k < m; k++) {
+        const struct dtensor_placement *p = &spec->placement[k];
+
+        if (dtn_placement_class(p) != DTENSOR_SHARD || p->dim != dim)
+            continue;
+        found = N;
+        for (int r = 0; r < spec->mesh->size[k]; r++) {
+            dtn_cut_of(p, found, spec->mesh->size[k], r, &cut);
+            if (r > 0 && dtn_cut_count(&cut) != N)
+                return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has "
+                                "lengths, but placement %d leaves %lld "
+                                "elements to some and %lld to others (lengths "
+                                "can be chosen for equal parts only)", m, k,
+                                (long long)N, (long long)dtn_cut_count(&cut));
+            N = dtn_cut_count(&cut);
+        }
+    }
+    return spec_check_sizes(spec, m, N, err);
+}
+
+static int spec_check_cut(const struct dtensor_spec *spec, int m,
+                          struct dtensor_error *err)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+
+    if (p->dim < 0 || p->dim >= spec->ndim)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of "
+                        "dimension %d, but the tensor has %d dimensions%s", m,
+                        p->dim, spec->ndim,
+                        p->dim < 0 && p->dim >= -spec->ndim
+                        ? " (see dtensor_spec_normalize)" : "");
+    if (p->kind == DTENSOR_STRIDED && p->block < 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has the split "
+                        "factor %lld; expected 1 or more", m,
+                        (long long)p->block);
+    if (p->kind == DTENSOR_CYCLIC && p->block < 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has blocks of "
+                        "%lld elements; expected 1 or more", m,
+                        (long long)p->block);
+    return p->kind == DTENSOR_SHARD && p->sizes
+         ? spec_check_lengths(spec, m, err) : 0;
+}
+
+static int spec_check_placement(const struct dtensor_spec *spec, int m,
+                                struct dtensor_error *err)
+{
+    switch (spec->placement[m].kind) {
+    case DTENSOR_REPLICATE:
+        return 0;
+    case DTENSOR_PARTIAL:
+        return spec_check_partial(spec, m, err);
+    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return spec_check_cut(spec, m, err);
+    }
+    return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of kind %d, "
+                    "which is none", m, (int)spec->placement[m].kind);
+}
+
+int dtensor_spec_check(const struct dtensor_spec *spec,
+                       struct dtensor_error *err)
+{
+    int rc;
+
+    if (!spec->mesh)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: it has no mesh");
+    rc = spec_check_shape(spec, err);
+    for (int m = 0; rc == 0 && m < spec->mesh->ndim; m++)
+        rc = spec_check_placement(spec, m, err);
+    return rc;
+}
+
+/* --------------------------------------------------------------- making --- */
+
+int dtensor_spec_normalize(struct dtensor_spec *spec,
+                           struct dtensor_error *err)
+{
+    struct dtensor_spec made = *spec;
+    struct dtensor_placement *p;
+    int rc;
+
+    if (!made.mesh)
+        return dtensor_spec_check(spec, err);
+    for (int m = 0; m < made.mesh->ndim; m++) {
+        p = &made.placement[m];
+        if (dtn_placement_class(p) == DTENSOR_SHARD && p->dim < 0 &&
+            p->dim >= -made.ndim)
+            p->dim += made.ndim;
+    }
+    rc = dtensor_spec_check(&made, err);
+    for (int m = 0; rc == 0 && m < made.mesh->ndim; m++) {
+        p = &made.placement[m];
+        if (p->kind == DTENSOR_SHARD && p->sizes)
+            rc = dtn_lengths_keep(made.mesh->ctx, p->sizes, made.mesh->size[m],
+                                  &p->sizes, err);
+    }
+    if (rc == 0)
+        *spec = made;
+    return rc;
+}
+
+int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
+                      const char *mesh, const char *placements,
+                      enum dtensor_dtype dtype, int ndim,
+                      const int64_t shape[], struct dtensor_error *err)
+{
+    struct dtensor_spec made = { .dtype = dtype, .ndim = ndim };
+    int rc;
+
+    rc = dtensor_mesh_find(ctx, mesh, &made.mesh, err);
+    if (rc != 0)
+        return rc;
+    if (ndim > 0 && ndim <= DTENSOR_MAX_DIMS)
+        memcpy(made.shape, shape, (size_t)ndim * sizeof shape[0]);
+    rc = spec_check_shape(&made, err);
+    if (rc == 0)
+        rc = dtensor_placements_parse(made.mesh, placements, ndim,
+                                      made.placement, err);
+    if (rc == 0)
+        rc = dtensor_spec_check(&made, err);
+    if (rc == 0)
+        *spec = made;
+    return rc;
+}
+
+/* ------------------------------------------------- comparing and writing --- */
+
+bool dtn_spec_congruent(const struct dtensor_spec *a,
+                        const struct dtensor_spec *b)
+{
+    return a->mesh == b->mesh && a->dtype == b->dtype && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape,
+                  (size_t)a->ndim * sizeof a->shape[0]) == 0;
+}
+
+bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
+{
+    if (!dtn_spec_congruent(a, b))
+        return false;
+    for (int m = 0; m < a->mesh->ndim; m++)
+        if (!dtn_placement_equal(&a->placement[m], &b->placement[m],
+                                 a->mesh->size[m]))
+            return false;
+    return true;
+}
+
+char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
+{
+    char placements[DTENSOR_MAX_DIMS * 20], mesh[256];
+    size_t used;
+
+    used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
+    for (int d = 0; d < spec->ndim && used < size; d++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%lld",
+                                 d ? "," : "", (long long)spec->shape[d]);
+    dtensor_placements_format(spec->mesh, spec->placement, placements,
+                              sizeof placements);
+    if (used < size)
+        snprintf(buf + used, size - used, "]  %s  on %s", placements,
+                 dtn_mesh_format(spec->mesh, mesh, sizeof mesh));
+    return buf;
+}

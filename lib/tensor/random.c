@@ -1,0 +1,271 @@
+/* random.c - tensors of random numbers
+ *
+ * Every call is the same four steps: the distribution (are its parameters
+ * fine?), the tracker (which numbers are this rank's?), the fill, and the
+ * generator's new offset, which is the last thing to change.  f32[4,6] as S(1)
+ * on 2 ranks under the tracker `global`: rank 1 fills four runs of three, from
+ * elements 3, 9, 15 and 21 of the whole, and every rank's offset grows by 24.
+ */
+#include "tensor/tensor.h"
+
+static int random_refuse_partial(const char *what,
+                                 const struct dtensor_spec *spec,
+                                 struct dtensor_error *err)
+{
+    char text[400];
+
+    if (dtn_spec_partial(spec) < 0)
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s: no placement may be Partial "
+                    "(make it of R and redistribute)", what,
+                    dtn_spec_format(spec, text, sizeof text));
+}
+
+static void random_fill_rows(const struct dtn_stream *stream,
+                             const struct dtn_dist *dist,
+                             const struct dtensor *t)
+{
+    const size_t elem = dtensor_dtype_size(dist->dtype);
+    struct dtn_rows rows;
+    struct dtn_row row;
+
+    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
+    while (dtn_rows_next(&rows, &row))
+        dtn_fill(stream, dist, row.global, row.count,
+                 (unsigned char *)t->local + (size_t)row.local * elem);
+}
+
+int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
+                    struct dtensor_generator *gen, struct dtensor_error *err)
+{
+    const int me = t->spec.mesh->group.me;
+    struct dtn_draw draw;
+    struct dtn_stream stream;
+    int rc = random_refuse_partial(what, &t->spec, err);
+
+    if (rc != 0)
+        return rc;
+    gen = dtn_generator_of(t->spec.mesh, gen);
+    dtn_fill_adapt(&gen->rule, dist);
+    rc = dtn_draw_of(gen, dist, &t->spec, me, &draw, err);
+    if (rc != 0)
+        return rc;
+    stream = dtn_stream_of(&gen->rule, draw.seed, draw.offset, draw.numel);
+    if (t->bytes > 0 && draw.global)
+        random_fill_rows(&stream, dist, t);
+    else if (t->bytes > 0)
+        dtn_fill(&stream, dist, 0, draw.numel, t->local);
+    gen->offset = draw.after;
+    return 0;
+}
+
+/* ------------------------------------------------------------- in place --- */
+
+int dtensor_uniform(struct dtensor *t, double from, double to,
+                    struct dtensor_generator *gen, struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_uniform(&dist, t->spec.dtype, from, to, err);
+
+    return rc != 0 ? rc : dtn_random_fill("uniform", t, &dist, gen, err);
+}
+
+int dtensor_normal(struct dtensor *t, double mean, double std,
+                   struct dtensor_generator *gen, struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_normal(&dist, DTN_NORMAL, t->spec.dtype, mean, std, err);
+
+    return rc != 0 ? rc : dtn_random_fill("normal", t, &dist, gen, err);
+}
+
+int dtensor_log_normal(struct dtensor *t, double mean, double std,
+                       struct dtensor_generator *gen,
+                       struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_normal(&dist, DTN_LOG_NORMAL, t->spec.dtype, mean, std,
+                             err);
+
+    return rc != 0 ? rc : dtn_random_fill("log_normal", t, &dist, gen, err);
+}
+
+int dtensor_exponential(struct dtensor *t, double lambda,
+                        struct dtensor_generator *gen,
+                        struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_exponential(&dist, t->spec.dtype, lambda, err);
+
+    return rc != 0 ? rc : dtn_random_fill("exponential", t, &dist, gen, err);
+}
+
+int dtensor_trunc_normal(struct dtensor *t, double mean, double std,
+                         double from, double to, struct dtensor_generator *gen,
+                         struct dtensor_error *err)
+{
+    const double param[] = { mean, std, from, to };
+    struct dtn_dist dist;
+    int rc = dtn_dist_trunc_normal(&dist, t->spec.dtype, param, err);
+
+    return rc != 0 ? rc : dtn_random_fill("trunc_normal", t, &dist, gen, err);
+}
+
+int dtensor_bernoulli(struct dtensor *t, double p,
+                      struct dtensor_generator *gen, struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_bernoulli(&dist, t->spec.dtype, p, err);
+
+    return rc != 0 ? rc : dtn_random_fill("bernoulli", t, &dist, gen, err);
+}
+
+int dtensor_integers(struct dtensor *t, int64_t from, int64_t to,
+                     struct dtensor_generator *gen, struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_integers(&dist, t->spec.dtype, from, to, err);
+
+    return rc != 0 ? rc : dtn_random_fill("integers", t, &dist, gen, err);
+}
+
+int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
+                 struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+    int rc = dtn_dist_bits(&dist, t->spec.dtype, err);
+
+    return rc != 0 ? rc : dtn_random_fill("bits", t, &dist, gen, err);
+}
+
+/* ------------------------------------------------------------- factories --- */
+
+/* Hand out what was made, or take it down again. */
+static int random_made(int rc, struct dtensor *made, struct dtensor **tp)
+{
+    if (rc != 0)
+        dtensor_destroy(made);
+    else
+        *tp = made;
+    return rc;
+}
+
+int dtensor_rand(const struct dtensor_spec *spec,
+                 struct dtensor_generator *gen, struct dtensor **tp,
+                 struct dtensor_error *err)
+{
+    struct dtensor *made = NULL;
+    int rc = dtn_tensor_create(spec, &made, err);
+
+    if (rc == 0)
+        rc = dtensor_uniform(made, 0, 1, gen, err);
+    return random_made(rc, made, tp);
+}
+
+int dtensor_randn(const struct dtensor_spec *spec,
+                  struct dtensor_generator *gen, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    struct dtensor *made = NULL;
+    int rc = dtn_tensor_create(spec, &made, err);
+
+    if (rc == 0)
+        rc = dtensor_normal(made, 0, 1, gen, err);
+    return random_made(rc, made, tp);
+}
+
+int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
+                    struct dtensor_generator *gen, struct dtensor **tp,
+                    struct dtensor_error *err)
+{
+    struct dtensor *made = NULL;
+    int rc = dtn_tensor_create(spec, &made, err);
+
+    if (rc == 0)
+        rc = dtensor_integers(made, from, to, gen, err);
+    return random_made(rc, made, tp);
+}
+
+int dtensor_rand_like(const struct dtensor *t, struct dtensor_generator *gen,
+                      struct dtensor **tp, struct dtensor_error *err)
+{
+    return dtensor_rand(&t->spec, gen, tp, err);
+}
+
+int dtensor_randn_like(const struct dtensor *t, struct dtensor_generator *gen,
+                       struct dtensor **tp, struct dtensor_error *err)
+{
+    return dtensor_randn(&t->spec, gen, tp, err);
+}
+
+int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
+                         struct dtensor_generator *gen, struct dtensor **tp,
+                         struct dtensor_error *err)
+{
+    return dtensor_randint(&t->spec, from, to, gen, tp, err);
+}
+
+/* ---------------------------------------------------------- permutations --- */
+
+static int randperm_check(const struct dtensor_spec *spec,
+                          struct dtensor_error *err)
+{
+    struct dtn_dist dist;
+
+    if (spec->ndim != 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "randperm: %d dimensions; "
+                        "expected 1", spec->ndim);
+    if (spec->shape[0] == 0)
+        return 0;
+    return dtn_dist_integers(&dist, spec->dtype, 0, spec->shape[0], err);
+}
+
+static void randperm_fill(struct dtensor *t, const struct dtn_permute *permute)
+{
+    const bool floats = dtn_dtype_kind(t->spec.dtype) == DTN_DTYPE_FLOAT;
+    struct dtn_rows rows;
+    struct dtn_row row;
+
+    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
+    while (dtn_rows_next(&rows, &row))
+        for (int64_t i = 0; i < row.count; i++) {
+            int64_t value = dtn_permute_at(permute, row.global + i);
+            size_t at = (size_t)(row.local + i);
+
+            if (floats)
+                dtn_store(t->spec.dtype, t->local, at, (double)value);
+            else
+                dtn_store_int(t->spec.dtype, t->local, at, value);
+        }
+}
+
+int dtensor_randperm(const struct dtensor_spec *spec,
+                     struct dtensor_generator *gen, struct dtensor **tp,
+                     struct dtensor_error *err)
+{
+    struct dtn_permute permute;
+    struct dtensor *made = NULL;
+    int rc = dtn_tensor_create(spec, &made, err);
+
+    if (rc == 0)
+        rc = randperm_check(spec, err);
+    if (rc == 0)
+        rc = random_refuse_partial("randperm", spec, err);
+    if (rc != 0)
+        return random_made(rc, made, tp);
+    gen = dtn_generator_of(spec->mesh, gen);
+    if (gen->offset > INT64_MAX - 7)
+        rc = dtn_fail(err, DTENSOR_EINVAL, "randperm: offset %lld of the "
+                      "generator has no room for 4 more numbers below 2^63 "
+                      "(seed it anew)", (long long)gen->offset);
+    else
+        rc = dtn_permute_init(&permute, gen->seed, gen->offset,
+                              spec->shape[0], err);
+    if (rc == 0) {
+        if (made->bytes > 0)
+            randperm_fill(made, &permute);
+        dtn_permute_fini(&permute);
+        gen->offset += 4;
+    }
+    return random_made(rc, made, tp);
+}

@@ -1,0 +1,294 @@
+/* redistribute_mpi.c - rows to columns by three libraries, in one loop
+ *
+ * An n x n matrix of doubles in rows over p ranks becomes columns: our
+ * redistribute S(0) -> S(1), MPI_Alltoallw with subarrays, and ScaLAPACK's
+ * pdgemr2d.  pdgemr2d thinks in column-major order, where our rows are the
+ * columns of the transpose: from a 1 x p grid with blocks n x n/p to a p x 1
+ * grid with blocks n/p x n it moves the same bytes between the same addresses.
+ * Of 256 x 256 on 2 ranks that is 128 KiB in 128 runs of 1 KiB each way.
+ *
+ * The three take turns, a call each, so they see the same machine.  A call is
+ * preceded by writing the whole input and a barrier and followed by reading
+ * the whole output; the slowest rank of each call counts, of those the median.
+ *
+ * Usage: mpirun -n RANKS redistribute_mpi CALLS SIZE...; prints for each size
+ * "RANKS SIZE LIBRARY MIN MEDIAN P99" in microseconds.  Built and run by
+ * redistribute.sh.
+ */
+#include "dtensor.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* BLACS and ScaLAPACK have no header. */
+void Cblacs_get(int context, int what, int *value);
+void Cblacs_gridinit(int *context, const char *order, int rows, int columns);
+void Cblacs_gridexit(int context);
+void Cpdgemr2d(int m, int n, const double *a, int ia, int ja, const int *desca,
+               double *b, int ib, int jb, const int *descb, int context);
+
+struct bench {
+    struct dtensor_ctx *ctx;
+    int rank, ranks, n;           /* n x n elements                           */
+    size_t bytes;                 /* of a rank's part                         */
+    struct dtensor *rows, *columns;
+    double *in, *out;             /* what MPI and ScaLAPACK use               */
+    MPI_Datatype *give, *take;
+    int *one, *zero;              /* counts and displacements of Alltoallw    */
+    int tall, wide;               /* BLACS contexts                           */
+    int rows_desc[9], columns_desc[9];
+};
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "redistribute_mpi: %s: %s\n", what, why);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* ------------------------------------------------------ the three calls --- */
+
+static void call_ours(struct bench *b)
+{
+    struct dtensor_error err;
+
+    if (dtensor_redistribute_into(b->rows, b->columns, &err) != 0)
+        die("redistribute", err.text);
+}
+
+static void call_alltoallw(struct bench *b)
+{
+    MPI_Alltoallw(b->in, b->one, b->zero, b->give, b->out, b->one, b->zero,
+                  b->take, MPI_COMM_WORLD);
+}
+
+static void call_pdgemr2d(struct bench *b)
+{
+    Cpdgemr2d(b->n, b->n, b->in, 1, 1, b->rows_desc, b->out, 1, 1,
+              b->columns_desc, b->wide);
+}
+
+static const struct library {
+    const char *name;
+    void (*call)(struct bench *b);
+} libraries[] = {
+    { "dtensor", call_ours },
+    { "alltoallw", call_alltoallw },
+    { "pdgemr2d", call_pdgemr2d }
+};
+enum { NLIBRARIES = sizeof libraries / sizeof libraries[0] };
+
+/* ------------------------------------------------------- input, output --- */
+
+static double value_at(const struct bench *b, int64_t row, int64_t column,
+                       int call)
+{
+    return (double)((row * b->n + column) * 8 + call % 8);
+}
+
+static void fill(const struct bench *b, double *in, int call)
+{
+    int64_t mine = b->n / b->ranks;
+
+    for (int64_t i = 0; i < mine; i++)
+        for (int64_t j = 0; j < b->n; j++)
+            in[i * b->n + j] = value_at(b, b->rank * mine + i, j, call);
+}
+
+static void check(const struct bench *b, const double *out, int call,
+                  const char *name)
+{
+    int64_t mine = b->n / b->ranks;
+
+    for (int64_t i = 0; i < b->n; i++)
+        for (int64_t j = 0; j < mine; j++)
+            if (out[i * mine + j] !=
+                value_at(b, i, b->rank * mine + j, call))
+                die(name, "a wrong element");
+}
+
+/* -------------------------------------------------------- open and close --- */
+
+static void open_ours(struct bench *b)
+{
+    struct dtensor_spec spec;
+    struct dtensor_error err;
+    const int64_t shape[] = { b->n, b->n };
+    int rc;
+
+    rc = dtensor_spec_init(&spec, b->ctx, "world", "S(0)", DTENSOR_F64, 2,
+                           shape, &err);
+    if (rc == 0)
+        rc = dtensor_zeros(&spec, &b->rows, &err);
+    if (rc == 0)
+        rc = dtensor_redistribute(b->rows, "S(1)", &b->columns, &err);
+    if (rc != 0)
+        die("tensors", err.text);
+}
+
+/* The block a rank and peer exchange, as it lies in my rows or columns. */
+static MPI_Datatype block(const struct bench *b, int peer, int columns)
+{
+    int mine = b->n / b->ranks, own = columns == 0;
+    int sizes[] = { own ? mine : b->n, own ? b->n : mine };
+    int block_sizes[] = { mine, mine };
+    int start[] = { own ? 0 : peer * mine, own ? peer * mine : 0 };
+    MPI_Datatype type;
+
+    MPI_Type_create_subarray(2, sizes, block_sizes, start, MPI_ORDER_C,
+                             MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void open_mpi(struct bench *b)
+{
+    size_t ranks = (size_t)b->ranks;
+
+    b->in = malloc(b->bytes);
+    b->out = malloc(b->bytes);
+    b->give = malloc(ranks * sizeof *b->give);
+    b->take = malloc(ranks * sizeof *b->take);
+    b->one = malloc(ranks * sizeof *b->one);
+    b->zero = calloc(ranks, sizeof *b->zero);
+    if (!b->in || !b->out || !b->give || !b->take || !b->one || !b->zero)
+        die("buffers", "out of memory");
+    for (int r = 0; r < b->ranks; r++) {
+        b->one[r] = 1;
+        b->give[r] = block(b, r, 0);
+        b->take[r] = block(b, r, 1);
+    }
+}
+
+static void open_scalapack(struct bench *b)
+{
+    int mine = b->n / b->ranks;
+
+    Cblacs_get(-1, 0, &b->wide);
+    b->tall = b->wide;
+    Cblacs_gridinit(&b->wide, "Row", 1, b->ranks);
+    Cblacs_gridinit(&b->tall, "Row", b->ranks, 1);
+    memcpy(b->rows_desc, (int[9]){ 1, b->wide, b->n, b->n, b->n, mine, 0, 0,
+                                   b->n }, sizeof b->rows_desc);
+    memcpy(b->columns_desc, (int[9]){ 1, b->tall, b->n, b->n, mine, b->n, 0, 0,
+                                      mine }, sizeof b->columns_desc);
+}
+
+static void close_all(struct bench *b)
+{
+    for (int r = 0; r < b->ranks; r++) {
+        MPI_Type_free(&b->give[r]);
+        MPI_Type_free(&b->take[r]);
+    }
+    free(b->in);
+    free(b->out);
+    free(b->give);
+    free(b->take);
+    free(b->one);
+    free(b->zero);
+    Cblacs_gridexit(b->tall);
+    Cblacs_gridexit(b->wide);
+    dtensor_destroy(b->rows);
+    dtensor_destroy(b->columns);
+}
+
+/* ------------------------------------------------------------- measuring --- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double timed(struct bench *b, const struct library *library, int call)
+{
+    int ours = library->call == call_ours;
+    double start, us;
+
+    fill(b, ours ? dtensor_to_local(b->rows) : b->in, call);
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime();
+    library->call(b);
+    us = (MPI_Wtime() - start) * 1e6;
+    check(b, ours ? dtensor_to_local(b->columns) : b->out, call,
+          library->name);
+    return us;
+}
+
+static void measure(struct bench *b, int calls, double *us)
+{
+    for (int i = -calls / 10 - 3; i < calls; i++)
+        for (int l = 0; l < NLIBRARIES; l++) {
+            int turn = (l + i + calls) % NLIBRARIES;
+            double took = timed(b, &libraries[turn], i + calls);
+
+            if (i >= 0)
+                us[turn * calls + i] = took;
+        }
+    MPI_Allreduce(MPI_IN_PLACE, us, NLIBRARIES * calls, MPI_DOUBLE, MPI_MAX,
+                  MPI_COMM_WORLD);
+    for (int l = 0; b->rank == 0 && l < NLIBRARIES; l++) {
+        double *mine = us + l * calls;
+
+        qsort(mine, (size_t)calls, sizeof *mine, compare);
+        printf("%d %d %s %.1f %.1f %.1f\n", b->ranks, b->n, libraries[l].name,
+               mine[0], mine[calls / 2], mine[calls * 99 / 100]);
+    }
+    fflush(stdout);
+}
+
+static void measure_size(struct dtensor_ctx *ctx, int n, int calls, double *us)
+{
+    struct bench b = { .ctx = ctx, .rank = dtensor_rank(ctx),
+                       .ranks = dtensor_world_size(ctx), .n = n };
+
+    if (n % b.ranks != 0)
+        die("size", "the ranks do not divide it (ScaLAPACK's local sizes "
+            "would differ)");
+    b.bytes = (size_t)n * (size_t)(n / b.ranks) * sizeof(double);
+    open_ours(&b);
+    open_mpi(&b);
+    open_scalapack(&b);
+    measure(&b, calls, us);
+    close_all(&b);
+}
+
+/* Be the rank of our library that MPI says this process is. */
+static void be_rank(void)
+{
+    static const char *const names[][2] = {
+        { "DTN_RANK", "OMPI_COMM_WORLD_RANK" },
+        { "DTN_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE" },
+        { "DTN_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK" },
+        { "DTN_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE" }
+    };
+    int job = (int)getpid();
+    char text[16];
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        setenv(names[i][0], getenv(names[i][1]) ? getenv(names[i][1]) : "", 1);
+    MPI_Bcast(&job, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(text, sizeof text, "peers-%d", job);
+    setenv("DTN_JOB", text, 1);
+}
+
+int main(int argc, char **argv)
+{
+    int calls = argc > 1 ? atoi(argv[1]) : 200;
+    double *us = malloc(sizeof *us * NLIBRARIES * (size_t)calls);
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err;
+
+    MPI_Init(&argc, &argv);
+    be_rank();
+    if (!us || dtensor_init(NULL, &ctx, &err) != 0)
+        die("init", us ? err.text : "out of memory");
+    for (int i = 2; i < argc; i++)
+        measure_size(ctx, atoi(argv[i]), calls, us);
+    dtensor_fini(ctx);
+    MPI_Finalize();
+    free(us);
+    return 0;
+}

@@ -1,0 +1,535 @@
+/* test_plan.c - plans: routes, promises, bounds, costs, and that all are right
+ *
+ * Most of it needs no ranks: a context that only plans.  What the plan promises
+ * to move is compared with a bound counted here element by element.
+ */
+#include "spec/redist.h"
+#include "tests/rand.h"
+#include "tests/tensor_job.h"
+
+static const struct dtensor_mesh *mesh_of(struct dtensor_ctx *ctx, int ndim,
+                                          const int sizes[])
+{
+    const struct dtensor_mesh *mesh = NULL;
+    struct dtensor_error err;
+
+    if (dtensor_mesh_create(ctx, ndim, sizes, NULL, NULL, &mesh, &err) != 0) {
+        note("%s", err.text);
+        exit(1);
+    }
+    return mesh;
+}
+
+static struct dtensor_ctx *planner(int nranks, int per_host)
+{
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err;
+
+    if (dtensor_init_plan(NULL, nranks, per_host, &ctx, &err) != 0) {
+        note("%s", err.text);
+        exit(1);
+    }
+    return ctx;
+}
+
+static struct dtensor_spec spec_at(const struct dtensor_mesh *mesh, int ndim,
+                                   const int64_t shape[], const char *text)
+{
+    struct dtensor_spec spec = { .mesh = mesh, .dtype = DTENSOR_F32,
+                                 .ndim = ndim };
+    struct dtensor_error err;
+
+    memcpy(spec.shape, shape, (size_t)ndim * sizeof shape[0]);
+    if (dtensor_placements_parse(mesh, text, ndim, spec.placement, &err) != 0) {
+        note("%s", err.text);
+        exit(1);
+    }
+    return spec;
+}
+
+static struct dtensor_plan *plan_of(const struct dtensor_spec *src,
+                                    const struct dtensor_spec *dst,
+                                    enum dtensor_route route)
+{
+    const struct dtensor_plan_options options = { .route = route };
+    struct dtensor_plan *plan = NULL;
+    struct dtensor_error err;
+
+    if (dtensor_plan_create(src, dst, &options, &plan, &err) != 0)
+        note("%s", err.text);
+    return plan;
+}
+
+/* ------------------------------------------------------- greedy, as PyTorch */
+
+/* facts: 4.2 and 13.1; what the steps are and how many communicate. */
+static const struct greedy_case {
+    int ndim, size[3];
+    const char *from, *to;
+    const char *steps;
+} greedy_cases[] = {
+    { 2, { 2, 2 }, "S(0),S(1)", "S(0),S(0)", "all-to-all" },
+    { 2, { 2, 2 }, "S(0),S(1)", "S(1),S(0)", "all-gather all-to-all local" },
+    { 2, { 2, 2 }, "S(0),S(0)", "S(1),S(1)", "all-gather all-to-all local" },
+    { 2, { 2, 2 }, "S(0),S(2)", "S(1),S(0)", "all-gather all-to-all local" },
+    { 2, { 2, 2 }, "S(1),S(1)", "S(1),S(2)", "all-to-all" },
+    { 3, { 2, 2, 2 }, "S(0),S(0),S(0)", "S(1),S(1),S(1)",
+      "all-gather all-gather all-to-all local local" },
+    { 3, { 2, 2, 2 }, "S(0),S(1),S(0)", "S(1),S(0),S(0)", NULL },
+    { 3, { 2, 2, 2 }, "S(0),S(1),S(2)", "S(2),S(1),S(0)",
+      "all-gather all-to-all local" },
+    { 3, { 2, 2, 2 }, "S(1),S(0),S(0)", "R,S(0),S(0)", "all-gather" },
+    { 3, { 2, 2, 2 }, "S(0),S(0),S(1)", "S(0),S(1),S(2)",
+      "all-to-all all-to-all" },
+    { 2, { 4, 2 }, "P,P", "R,R", "allreduce allreduce" },
+    { 2, { 4, 2 }, "P,P", "S(0),S(0)", "reduce-scatter reduce-scatter" },
+    { 2, { 4, 2 }, "S(0),S(0)", "R,R", "all-gather all-gather" },
+    { 2, { 4, 1 }, "R,S(1)", "R,S(0)", "" },
+};
+
+static void steps_text(const struct dtensor_plan *plan, char *text, size_t size)
+{
+    struct dtensor_plan_info info;
+    struct dtensor_plan_step step;
+    size_t used = 0;
+
+    dtensor_plan_info(plan, &info);
+    text[0] = '\0';
+    for (int i = 0; i < info.nsteps && used < size; i++) {
+        dtensor_plan_step(plan, i, &step, NULL);
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i ? " " : "", step.what);
+    }
+}
+
+static void test_greedy(struct dtensor_ctx *ctx)
+{
+    const int64_t shape[] = { 8, 8, 8 };
+    char text[200];
+
+    for (size_t i = 0; i < DTN_COUNT(greedy_cases); i++) {
+        const struct greedy_case *c = &greedy_cases[i];
+        const struct dtensor_mesh *mesh = mesh_of(ctx, c->ndim, c->size);
+        struct dtensor_spec src = spec_at(mesh, 3, shape, c->from);
+        struct dtensor_spec dst = spec_at(mesh, 3, shape, c->to);
+        struct dtensor_plan *plan = plan_of(&src, &dst, DTENSOR_ROUTE_GREEDY);
+
+        steps_text(plan, text, sizeof text);
+        if (c->steps)
+            ok(strcmp(text, c->steps) == 0, "greedy [%s] to [%s]: %s",
+               c->from, c->to, text);
+        else
+            ok(strlen(text) > 0, "greedy [%s] to [%s]: %s", c->from, c->to,
+               text);
+        dtensor_plan_destroy(plan);
+    }
+}
+
+/* ------------------------------------------------------- promise and bound */
+
+static bool inside(const int64_t at[], const int64_t shape[],
+                   const int64_t offset[], int ndim)
+{
+    for (int d = 0; d < ndim; d++)
+        if (at[d] < offset[d] || at[d] >= offset[d] + shape[d])
+            return false;
+    return true;
+}
+
+/* Elements that `rank` is to hold and does not, one by one.  Two dimensions. */
+static uint64_t missing(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, int rank)
+{
+    int64_t have[2], have_at[2], want[2], want_at[2], at[2];
+    uint64_t n = 0;
+
+    dtensor_spec_local(src, rank, have, have_at);
+    dtensor_spec_local(dst, rank, want, want_at);
+    for (at[0] = 0; at[0] < src->shape[0]; at[0]++)
+        for (at[1] = 0; at[1] < src->shape[1]; at[1]++)
+            n += inside(at, want, want_at, 2) && !inside(at, have, have_at, 2);
+    return n;
+}
+
+static const char *const words[] = { "R", "S(0)", "S(1)", "P" };
+
+static void pair_text(int index, int ndim, char *text)
+{
+    text[0] = '\0';
+    for (int m = 0; m < ndim; m++, index /= 4) {
+        strcat(text, m ? "," : "");
+        strcat(text, words[index % 4]);
+    }
+}
+
+/* One pair by every route: the promise is not below the bound; without terms the
+ * bound is what is missing, and the direct exchange moves just that.
+ */
+static bool pair_holds(const struct dtensor_mesh *mesh, const int64_t shape[2],
+                       const char *from, const char *to, char *why)
+{
+    struct dtensor_spec src = spec_at(mesh, 2, shape, from);
+    struct dtensor_spec dst = spec_at(mesh, 2, shape, to);
+    const bool terms = strchr(from, 'P') || strchr(to, 'P');
+    const int n = dtensor_mesh_size(mesh);
+    uint64_t bound = 0, need = 0;
+    bool good = true;
+
+    for (int route = DTENSOR_ROUTE_AUTO; route < DTENSOR_NROUTES; route++) {
+        struct dtensor_plan *plan = plan_of(&src, &dst,
+                                            (enum dtensor_route)route);
+        uint64_t bytes = dtensor_plan_bytes(plan, -1, -1, -1), sum = 0, got = 0;
+
+        bound = dtensor_plan_bound(plan, -1);
+        good = good && plan && bytes >= bound;
+        for (int r = 0; r < n && good; r++) {
+            sum += dtensor_plan_bytes(plan, -1, r, -1);
+            got += dtensor_plan_bytes(plan, -1, -1, r);
+            good = dtensor_plan_bytes(plan, -1, -1, r) >=
+                   dtensor_plan_bound(plan, r);
+        }
+        if (!good || sum != bytes || got != bytes) {
+            sprintf(why, "%s [%s] -> [%s]: %llu of at least %llu, sent %llu, "
+                    "got %llu", dtn_route_name((enum dtensor_route)route), from,
+                    to, (unsigned long long)bytes, (unsigned long long)bound,
+                    (unsigned long long)sum, (unsigned long long)got);
+            good = false;
+        }
+        if (route == DTENSOR_ROUTE_DIRECT && !terms) {
+            need = 0;
+            for (int r = 0; r < n; r++)
+                need += 4 * missing(&src, &dst, r);
+            if (need != bytes || need != bound) {
+                sprintf(why, "direct [%s] -> [%s] moves %llu, bound %llu, "
+                        "missing %llu", from, to, (unsigned long long)bytes,
+                        (unsigned long long)bound, (unsigned long long)need);
+                good = false;
+            }
+        }
+        dtensor_plan_destroy(plan);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static void test_promises(struct dtensor_ctx *ctx)
+{
+    static const struct { int ndim, size[3]; } meshes[] = {
+        { 1, { 4 } }, { 2, { 2, 2 } }, { 2, { 2, 3 } }, { 3, { 2, 1, 2 } }
+    };
+    static const int64_t shapes[][2] = { { 5, 3 }, { 8, 8 }, { 1, 7 }, { 0, 4 } };
+    char from[40], to[40], why[300] = "";
+    int cases = 0;
+
+    for (size_t m = 0; m < DTN_COUNT(meshes); m++) {
+        const struct dtensor_mesh *mesh = mesh_of(ctx, meshes[m].ndim,
+                                                  meshes[m].size);
+        const int all = 1 << 2 * meshes[m].ndim;
+
+        for (int pair = 0; pair < all * all && !why[0]; pair++) {
+            const int64_t *shape = shapes[pair % 4];
+
+            pair_text(pair / all, meshes[m].ndim, from);
+            pair_text(pair % all, meshes[m].ndim, to);
+            if (m == 3 && pair % 7 != 0)
+                continue;
+            pair_holds(mesh, shape, from, to, why);
+            cases++;
+        }
+    }
+    ok(!why[0], "of %d pairs by 5 routes no promise is below the bound, and "
+       "direct meets it where there are no terms %s", cases, why);
+}
+
+/* --------------------------------------------------------------- the choice */
+
+static void test_choice(struct dtensor_ctx *ctx)
+{
+    static const int cube[] = { 2, 2, 2 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 3, cube);
+    const int64_t small[] = { 8, 8 }, large[] = { 4096, 4096 };
+    struct dtensor_spec src = spec_at(mesh, 2, large, "S(0),S(0),S(0)");
+    struct dtensor_spec dst = spec_at(mesh, 2, large, "S(1),S(1),S(1)");
+    struct dtensor_plan *plan = plan_of(&src, &dst, DTENSOR_ROUTE_AUTO);
+    struct dtensor_plan_choice greedy, direct;
+    struct dtensor_plan_info info;
+    struct dtensor_error err;
+
+    dtensor_plan_info(plan, &info);
+    dtensor_plan_choice(plan, DTENSOR_ROUTE_GREEDY, &greedy, &err);
+    dtensor_plan_choice(plan, DTENSOR_ROUTE_DIRECT, &direct, &err);
+    ok(info.route == DTENSOR_ROUTE_DIRECT && info.nsteps == 1 &&
+       greedy.predicted_us > 2 * direct.predicted_us,
+       "64 MiB turned over 2x2x2: direct, %.0f us, greedy would be %.0f",
+       direct.predicted_us, greedy.predicted_us);
+    ok(info.scratch_bytes == 0 && info.why[0] && info.text[0] &&
+       info.predicted_us == direct.predicted_us,
+       "it says why: %s", info.why);
+    ok(dtensor_plan_choice(plan, DTENSOR_ROUTE_AUTO, &direct, &err) ==
+       DTENSOR_EINVAL && strstr(err.text, "expected direct"),
+       "auto is no candidate: %s", err.text);
+    dtensor_plan_destroy(plan);
+
+    src = spec_at(mesh, 2, small, "P(max),R,R");
+    dst = spec_at(mesh, 2, small, "P(min),R,R");
+    plan = NULL;
+    ok(dtensor_plan_create(&src, &dst, &(struct dtensor_plan_options){
+           .route = DTENSOR_ROUTE_GREEDY }, &plan, &err) == DTENSOR_EINVAL &&
+       !plan && strstr(err.text, "no greedy route"),
+       "a route that does not exist is refused: %s", err.text);
+    plan = plan_of(&src, &dst, DTENSOR_ROUTE_AUTO);
+    dtensor_plan_info(plan, &info);
+    ok(info.nsteps == 2, "P(max) to P(min) goes through R: %d steps",
+       info.nsteps);
+    dtensor_plan_destroy(plan);
+}
+
+/* Scratch between steps is bounded: greedy gathers the whole. */
+static void test_scratch(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 4, 4 };
+    const int64_t shape[] = { 1024, 1024 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);
+    struct dtensor_spec src = spec_at(mesh, 2, shape, "S(0),S(1)");
+    struct dtensor_spec dst = spec_at(mesh, 2, shape, "S(1),S(0)");
+    const struct dtensor_plan_options tight = { .max_scratch = 1000 };
+    struct dtensor_plan *plan = plan_of(&src, &dst, DTENSOR_ROUTE_GREEDY);
+    struct dtensor_plan_choice choice;
+    struct dtensor_plan_info info;
+    struct dtensor_error err;
+
+    dtensor_plan_info(plan, &info);
+    ok(info.scratch_bytes == (4 << 20) / 2, "greedy [S(0),S(1)] to "
+       "[S(1),S(0)] of 4 MiB on 4x4: scratch of two quarters, %llu bytes",
+       (unsigned long long)info.scratch_bytes);
+    dtensor_plan_destroy(plan);
+    ok(dtensor_plan_create(&src, &dst, &tight, &plan, &err) == 0,
+       "with 1000 bytes of scratch there is a plan");
+    dtensor_plan_choice(plan, DTENSOR_ROUTE_GREEDY, &choice, &err);
+    dtensor_plan_info(plan, &info);
+    ok(choice.refused && strstr(choice.refused, "scratch") &&
+       info.scratch_bytes <= 1000, "which keeps to it: %s",
+       choice.refused ? choice.refused : "not refused");
+    dtensor_plan_destroy(plan);
+}
+
+/* ------------------------------------------------------------------- speed */
+
+static int64_t now_ns(void)
+{
+    return dtn_now_ns();
+}
+
+static void test_speed(void)
+{
+    static const int sizes[] = { 16, 8, 8 };
+    static const char *const pairs[][2] = {
+        { "S(0),S(0),S(0)", "S(1),S(1),S(1)" }, { "S(0),S(1),R", "R,S(0),S(1)" },
+        { "P,S(0),S(1)", "S(0),R,S(1)" }, { "S(0),S(0),R", "R,R,R" },
+        { "R,R,R", "S(0),S(1),S(0)" }
+    };
+    const int64_t shape[] = { 8192, 8192 };
+    struct dtensor_ctx *ctx = planner(1024, 8);
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 3, sizes);
+    int64_t best, worst = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(pairs); i++) {
+        struct dtensor_spec src = spec_at(mesh, 2, shape, pairs[i][0]);
+        struct dtensor_spec dst = spec_at(mesh, 2, shape, pairs[i][1]);
+
+        best = INT64_MAX;
+        for (int k = 0; k < 20; k++) {
+            int64_t start = now_ns();
+            struct dtensor_plan *plan = plan_of(&src, &dst, DTENSOR_ROUTE_AUTO);
+
+            start = now_ns() - start;
+            best = start < best ? start : best;
+            dtensor_plan_destroy(plan);
+        }
+        note("[%s] to [%s]: %.1f us", pairs[i][0], pairs[i][1],
+             (double)best / 1e3);
+        worst = best > worst ? best : worst;
+    }
+    ok(worst < (getenv("DTN_TEST_SLOW") ? INT64_MAX : 100000),
+       "a plan for 1,024 ranks as 16x8x8 takes %.1f us at most",
+       (double)worst / 1e3);
+    dtensor_fini(ctx);
+}
+
+/* --------------------------------------------------- a context that plans */
+
+static void test_planning(struct dtensor_ctx *ctx)
+{
+    const int64_t shape[] = { 4, 4 };
+    struct dtensor_error err;
+    struct dtensor_spec spec;
+    struct dtensor_ctx *none = NULL;
+    struct dtensor *t = NULL;
+    void *mem = NULL;
+    float x[4] = { 0 };
+
+    ok(dtensor_world_size(ctx) == 8 && dtensor_rank(ctx) == 0,
+       "it is rank 0 of as many as were asked for");
+    ok(dtensor_spec_init(&spec, ctx, "world", "S(0)", DTENSOR_F32, 2, shape,
+                         &err) == 0, "specs are made as usual");
+    ok(dtensor_zeros(&spec, &t, &err) == DTENSOR_EINVAL && !t &&
+       strstr(err.text, "only plans"), "tensors are refused: %s", err.text);
+    ok(dtensor_alloc(ctx, 8, &mem, &err) == DTENSOR_EINVAL && !mem,
+       "memory is refused");
+    ok(dtensor_allreduce(spec.mesh, x, x, 4, DTENSOR_F32, DTENSOR_SUM, &err) ==
+       DTENSOR_EINVAL && strstr(err.text, "only plans"),
+       "collectives are refused: %s", err.text);
+    ok(dtensor_barrier(spec.mesh, &err) == DTENSOR_EINVAL,
+       "barriers are refused");
+    ok(dtensor_init_plan(NULL, 0, 0, &none, &err) == DTENSOR_EINVAL && !none,
+       "no ranks at all: %s", err.text);
+    ok(dtensor_init_plan("/no/such/file", 0, 0, &none, &err) < 0 && !none,
+       "no such file: %s", err.text);
+}
+
+static void test_text(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 2, 4 };
+    const int64_t shape[] = { 512, 512 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);
+    struct dtensor_spec src = spec_at(mesh, 2, shape, "S(0),R");
+    struct dtensor_spec dst = spec_at(mesh, 2, shape, "R,S(1)");
+    struct dtensor_plan *plan = plan_of(&src, &dst, DTENSOR_ROUTE_AUTO);
+    struct dtensor_plan_step step;
+    struct dtensor_error err;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    dtensor_plan_print(plan, stream);
+    fclose(stream);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        note("%s", line);
+    ok(size > 200, "a plan is explained in words");
+    ok(dtensor_plan_step(plan, 7, &step, &err) == DTENSOR_EINVAL,
+       "there is no step 7: %s", err.text);
+    free(text);
+    dtensor_plan_destroy(plan);
+    dtensor_plan_destroy(NULL);
+}
+
+/* ---------------------------------------------------------------- real runs */
+
+/* Every route of some pairs, on real ranks, with uneven and nested shards. */
+static void routes_main(int rank, int n, void *arg)
+{
+    static const int sizes[] = { 2, 2 };
+    static const char *const pairs[][2] = {
+        { "S(0),S(0)", "R,R" }, { "S(0),S(1)", "S(1),S(0)" },
+        { "P,S(0)", "S(0),R" }, { "S(0),S(0)", "S(1),S(1)" },
+        { "P,P", "R,S(1)" }, { "R,S(0)", "S(0),S(0)" }, { "R,R", "P,S(1)" },
+        { "S(0),R", "P,P" }
+    };
+    const int64_t shape[] = { 5, 3 };
+    struct job job_here, *job = &job_here;
+    const struct dtensor_mesh *mesh = NULL;
+
+    (void)arg;
+    job_open(job, rank, n, NULL);
+    good(dtensor_mesh_create(job->ctx, 2, sizes, NULL, NULL, &mesh, &job->err));
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (int route = 0; route < DTENSOR_NROUTES; route++) {
+            const struct dtensor_plan_options options = {
+                .route = (enum dtensor_route)route };
+            struct dtensor_spec src = spec_of(job, mesh, DTENSOR_F64, shape,
+                                              pairs[i][0]);
+            struct dtensor_spec dst = spec_of(job, mesh, DTENSOR_F64, shape,
+                                              pairs[i][1]);
+            struct dtensor *a = make(job, &src, -1), *b = NULL;
+            struct dtensor_plan *plan = NULL;
+
+            good(dtensor_zeros(&dst, &b, &job->err));
+            good(dtensor_plan_create(&src, &dst, &options, &plan, &job->err));
+            for (int k = 0; k < 2; k++) {
+                good(dtensor_plan_run(plan, a, b, &job->err));
+                need(is_partial(&dst) ? whole_is_right(job, b)
+                                      : local_is_right(job, b),
+                     "%s -> %s by route %d", pairs[i][0], pairs[i][1], route);
+            }
+            need(dtensor_plan_run(plan, b, a, &job->err) == DTENSOR_EINVAL,
+                 "a plan the wrong way round is refused");
+            dtensor_plan_destroy(plan);
+            dtensor_destroy(a);
+            dtensor_destroy(b);
+        }
+    dtensor_fini(job->ctx);
+}
+
+/* The cache counts, and a call that moves nothing is cheap. */
+static void cache_main(int rank, int n, void *arg)
+{
+    const int64_t shape[] = { 4, 4 };
+    struct job job_here, *job = &job_here;
+    struct dtensor_plan_cache before, after;
+    struct dtensor_spec spec;
+    struct dtensor *a = NULL, *b = NULL;
+    int64_t best = INT64_MAX;
+
+    (void)arg;
+    job_open(job, rank, n, NULL);
+    good(dtensor_spec_init(&spec, job->ctx, "world", "R", DTENSOR_F32, 2, shape,
+                           &job->err));
+    good(dtensor_zeros(&spec, &a, &job->err));
+    good(dtensor_zeros(&spec, &b, &job->err));
+    good(dtensor_redistribute_into(a, b, &job->err));
+    dtensor_plan_cache(job->ctx, &before);
+    for (int k = 0; k < 200; k++) {
+        int64_t start = now_ns();
+
+        for (int i = 0; i < 1000; i++)
+            dtensor_redistribute_into(a, b, &job->err);
+        start = now_ns() - start;
+        best = start < best ? start : best;
+    }
+    dtensor_plan_cache(job->ctx, &after);
+    need(after.hits == before.hits + 200000 && after.misses == before.misses &&
+         after.entries == before.entries && after.limit > 0,
+         "hits are counted");
+    if (rank == 0)
+        note("a cached call that moves nothing: %.1f ns", (double)best / 1e3);
+    need(getenv("DTN_TEST_SLOW") || best < 100 * 1000,
+         "a cached call that moves nothing takes %.1f ns", (double)best / 1e3);
+    for (int i = 1; i <= after.limit + 5; i++) {
+        struct dtensor *c = NULL, *d = NULL;
+        struct dtensor_spec wide = spec;
+
+        wide.shape[0] = i;
+        good(dtensor_zeros(&wide, &c, &job->err));
+        good(dtensor_redistribute(c, "S(0)", &d, &job->err));
+        dtensor_destroy(c);
+        dtensor_destroy(d);
+    }
+    dtensor_plan_cache(job->ctx, &after);
+    need(after.entries == after.limit && after.dropped >= 5,
+         "the cache keeps to its limit");
+    dtensor_destroy(a);
+    dtensor_destroy(b);
+    dtensor_fini(job->ctx);
+}
+
+int main(void)
+{
+    struct dtensor_ctx *ctx = planner(8, 0);
+
+    test_greedy(ctx);
+    test_promises(ctx);
+    test_choice(ctx);
+    test_planning(ctx);
+    test_text(ctx);
+    dtensor_fini(ctx);
+    ctx = planner(16, 4);
+    test_scratch(ctx);
+    dtensor_fini(ctx);
+    test_speed();
+    ok(ranks_run(4, 60, routes_main, NULL, NULL) == 0,
+       "(5,3) on 2x2: every route gives the right elements");
+    ok(ranks_run(1, 60, cache_main, NULL, NULL) == 0,
+       "the cache counts, is bounded and fast");
+    return done();
+}
