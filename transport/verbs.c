@@ -261,19 +261,30 @@ static bool verbs_stage_free(struct verbs *verbs)
     return user->error || user->queue[0].completed >= user->queue[0].last_put;
 }
 
-/* One write by one queue; the newest put is what flush() waits for. */
+/* Write by one queue, cut into requests as long as the connection takes; *size
+ * becomes what was posted.  The newest put is what flush() waits for.
+ */
 static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
-                   struct dtn_remote dst, const void *src, size_t size,
-                   const struct ibv_mr *mr)
+                   struct dtn_remote dst, const unsigned char *src,
+                   size_t *size, const struct ibv_mr *mr)
 {
+    struct verbs_queue *queue = &peer->queue[q];
+    size_t at = 0, part;
     int rc;
 
-    if (verbs_room(verbs, &peer->queue[q]) < 2)
-        return DTENSOR_EAGAIN;
-    rc = verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, src, size, mr);
-    if (rc == 0 && mr)
-        peer->queue[q].last_put = peer->queue[q].posted;
-    return rc == 0 && size >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : rc;
+    do {
+        part = *size - at < peer->request_max ? *size - at : peer->request_max;
+        rc = verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
+           : verbs_post(verbs, peer, q, dst.addr + at, (uint32_t)dst.key,
+                        src + at, part, mr);
+        at += rc == 0 ? part : 0;
+    } while (rc == 0 && at < *size);
+    if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
+        return rc;
+    if (mr)
+        queue->last_put = queue->posted;
+    *size = at;
+    return at >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : 0;
 }
 
 /* A source outside the arena leaves through the stage. */
@@ -287,7 +298,7 @@ static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
         return DTENSOR_EAGAIN;
     size = size < VERBS_STAGE_BYTES ? size : VERBS_STAGE_BYTES;
     memcpy(verbs->stage, src, size);
-    rc = put_one(verbs, peer, 0, dst, verbs->stage, size, verbs->stage_mr);
+    rc = put_one(verbs, peer, 0, dst, verbs->stage, &size, verbs->stage_mr);
     if (rc != 0)
         return rc;
     verbs->base.copied_bytes += size;
@@ -301,17 +312,20 @@ static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
                        struct dtn_remote dst, const unsigned char *src,
                        size_t size, const struct ibv_mr *mr, size_t *done)
 {
-    size_t share = (size / (size_t)peer->nqueues + 4095) / 4096 * 4096, part;
+    size_t share = (size / (size_t)peer->nqueues + 4095) / 4096 * 4096;
     int rc = 0;
 
     for (int q = 0; q < peer->nqueues && *done < size && rc == 0; q++) {
-        part = size - *done < share ? size - *done : share;
-        rc = put_one(verbs, peer, q, dst, src + *done, part, mr);
+        size_t want = size - *done < share ? size - *done : share, part = want;
+
+        rc = put_one(verbs, peer, q, dst, src + *done, &part, mr);
         if (rc != 0)
             break;
         peer->striped |= q > 0;
         dst.addr += part;
         *done += part;
+        if (part < want)
+            break;
     }
     return *done > 0 ? 0 : rc;
 }
@@ -351,8 +365,9 @@ static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     if (p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
         return put_striped(verbs, p, dst, src, size, mr, done);
     size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = size <= VERBS_ALONG ? put_held(verbs, p, dst, src, size, mr)
-                             : put_one(verbs, p, 0, dst, src, size, mr);
+    rc = size <= VERBS_ALONG && p->request_max >= VERBS_ALONG_ROOM
+       ? put_held(verbs, p, dst, src, size, mr)
+       : put_one(verbs, p, 0, dst, src, &size, mr);
     if (rc == 0)
         *done = size;
     return rc;

@@ -48,6 +48,7 @@ struct verbs_device {
     int max_inline;               /* learnt from the first queue pair          */
     int max_cqe;
     int max_qp;
+    bool one_packet;              /* repeats longer requests wrongly           */
     struct verbs_events events;
 };
 
@@ -225,6 +226,7 @@ struct verbs_peer {
     bool ready;                   /* our queue pairs are up                    */
     bool joined;                  /* and its are, too                          */
     bool plain;                   /* lines to it are plain                     */
+    size_t request_max;           /* bytes of one write                        */
     int64_t next_greeting_ns;
     struct verbs_greeting greeting;
     struct verbs_lane *lane;      /* ours, for it; NULL: not met yet           */
