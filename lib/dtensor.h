@@ -499,13 +499,25 @@ int dtensor_spec_normalize(struct dtensor_spec *spec,
 int dtensor_spec_check(const struct dtensor_spec *spec,
                        struct dtensor_error *err);
 
-/* The box of the global tensor that world rank `rank` holds: its shape and
+/* The part of the global tensor that world rank `rank` holds: its shape and
  * the global index of its first element, ndim of each.  An empty shard has
  * size 0 and offset shape[d].  A rank outside the mesh holds nothing: all
  * sizes 0.  Semantics: compute_local_shape_and_global_offset.
  */
 void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
                         int64_t local_shape[], int64_t offset[]);
+
+/* The global indices along tensor dimension `dim` that world rank `rank` holds,
+ * as runs of neighbours, ascending: S(0) is one run, SS and C are several.  The
+ * local part holds them in this order.  Write at most `max` of them and return
+ * how many there are; 0 for a rank outside the mesh.
+ */
+struct dtensor_run {
+    int64_t start;             /* global index of the first                   */
+    int64_t size;              /* how many                                    */
+};
+int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
+                          struct dtensor_run run[], int64_t max);
 
 /* Draw which ranks hold what, 1-D and 2-D as a grid of boxes, more dimensions
  * as a list.  Needs no communication: any rank can draw any spec.
@@ -711,7 +723,8 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
 /* One step. */
 struct dtensor_plan_step {
     const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
-                               /* "reduce-scatter", "exchange", "local"       */
+                               /* "reduce-scatter", "exchange", "local",      */
+                               /* "cross-mesh"                                */
     struct dtensor_spec src;
     struct dtensor_spec dst;
     int ranks;                 /* in the group of one rank                    */

@@ -4,12 +4,13 @@
  * tensor is drawn at random and laid out by the source spec (a Partial one as
  * random terms), the phases are interpreted piece by piece, and what each rank
  * ends with is compared, element by element, with what the destination spec
- * says it holds.  Values are multiples of 840, so that dividing by up to 8
+ * says it holds, found by cutting lists of indices.  Values are multiples of 840, so that dividing by up to 8
  * ranks is exact.
  */
 #include "spec/spec.h"
 #include "tests/tap.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_RANKS 8
@@ -49,39 +50,91 @@ static void complain(const struct dtensor_spec *src,
 
 /* ------------------------------------------------------ brute-force layout --- */
 
-/* The index in the local part of `index` of global element g, or -1: found by
- * cutting lists of indices, as the definition says.
+/* Write the part of list[0..n-1] that coordinate `r` of `size` keeps to `kept`
+ * and return its length: one element at a time, as the definitions say.
  */
+static int keep(const struct dtensor_placement *p, const int *list, int n,
+                int size, int r, int *kept)
+{
+    int pieces = p->kind == DTENSOR_STRIDED ? (int)p->block : 1, count = 0;
+    int cut = (n + pieces - 1) / pieces, lengths = 0;
+
+    for (int i = 0; i < n; i++) {
+        int begin = cut > 0 ? i / cut * cut : 0;
+        int in_piece = n - begin < cut ? n - begin : cut;
+        int owner = (i - begin) / ((in_piece + size - 1) / size);
+
+        if (p->kind == DTENSOR_CYCLIC)
+            owner = (int)(i / p->block) % size;
+        if (p->sizes)
+            for (owner = 0, lengths = (int)p->sizes[0];
+                 i >= lengths && owner < size - 1; lengths += (int)p->sizes[owner])
+                owner++;
+        if (owner == r)
+            kept[count++] = list[i];
+    }
+    return count;
+}
+
+/* The global indices along dimension d that position `index` holds. */
+static int indices(const struct dtensor_spec *spec, int index, int d, int *list)
+{
+    int coord[DTENSOR_MAX_DIMS], n = (int)spec->shape[d];
+
+    for (int i = 0; i < n; i++)
+        list[i] = i;
+    dtn_mesh_coord_of(spec->mesh, index, coord);
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
+            spec->placement[m].dim == d)
+            n = keep(&spec->placement[m], list, n, spec->mesh->size[m],
+                     coord[m], list);
+    return n;
+}
+
+/* The index in the part of every position of every global element, or -1. */
+struct known {
+    struct dtensor_spec spec;
+    int64_t at[MAX_RANKS][MAX_ELEMS];
+};
+
+static void find_all(const struct dtensor_spec *spec, struct known *known)
+{
+    int list[DTENSOR_MAX_DIMS][MAX_ELEMS], n[DTENSOR_MAX_DIMS];
+    int64_t stride[DTENSOR_MAX_DIMS], count;
+
+    known->spec = *spec;
+    dtn_strides(spec->ndim, spec->shape, stride);
+    for (int r = 0; r < spec->mesh->group.n; r++) {
+        memset(known->at[r], -1, sizeof known->at[r]);
+        count = 1;
+        for (int d = 0; d < spec->ndim; d++) {
+            n[d] = indices(spec, r, d, list[d]);
+            count *= n[d];
+        }
+        for (int64_t i = 0; i < count; i++) {
+            int64_t g = 0, rest = i;
+
+            for (int d = spec->ndim - 1; d >= 0; d--) {
+                g += list[d][rest % n[d]] * stride[d];
+                rest /= n[d];
+            }
+            known->at[r][g] = i;
+        }
+    }
+}
+
 static int64_t where(const struct dtensor_spec *spec, int index, int64_t g)
 {
-    int64_t at[DTENSOR_MAX_DIMS], first[DTENSOR_MAX_DIMS] = { 0 };
-    int64_t len[DTENSOR_MAX_DIMS], local = 0;
-    int coord[DTENSOR_MAX_DIMS];
+    static struct known known[4];
+    static int oldest;
 
-    for (int d = spec->ndim - 1; d >= 0; d--) {
-        at[d] = g % spec->shape[d];
-        g /= spec->shape[d];
-        len[d] = spec->shape[d];
-    }
-    dtn_mesh_coord_of(spec->mesh, index, coord);
-    for (int m = 0; m < spec->mesh->ndim; m++) {
-        int d = spec->placement[m].dim, n = spec->mesh->size[m];
-        int64_t cut, from, to;
-
-        if (spec->placement[m].kind != DTENSOR_SHARD)
-            continue;
-        cut = (len[d] + n - 1) / n;
-        from = cut * coord[m] < len[d] ? cut * coord[m] : len[d];
-        to = cut * (coord[m] + 1) < len[d] ? cut * (coord[m] + 1) : len[d];
-        first[d] += from;
-        len[d] = to - from;
-    }
-    for (int d = 0; d < spec->ndim; d++) {
-        if (at[d] < first[d] || at[d] >= first[d] + len[d])
-            return -1;
-        local = local * len[d] + at[d] - first[d];
-    }
-    return local;
+    for (size_t i = 0; i < DTN_COUNT(known); i++)
+        if (known[i].spec.mesh && dtn_spec_equal(&known[i].spec, spec))
+            return known[i].at[index][g];
+    oldest = (oldest + 1) % (int)DTN_COUNT(known);
+    find_all(spec, &known[oldest]);
+    return known[oldest].at[index][g];
 }
 
 /* Position with the Partial coordinates of `index` set to 0: one for each set
@@ -108,6 +161,18 @@ static int term_count(const struct dtensor_spec *spec)
     return n;
 }
 
+/* What the sum of its terms is divided by. */
+static int term_average(const struct dtensor_spec *spec)
+{
+    int n = 1;
+
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (spec->placement[m].kind == DTENSOR_PARTIAL &&
+            spec->placement[m].op == DTENSOR_AVG)
+            n *= spec->mesh->size[m];
+    return n;
+}
+
 static double fold(enum dtensor_redop op, double a, double b)
 {
     switch (op) {
@@ -129,13 +194,13 @@ static double neutral(enum dtensor_redop op)
  */
 static void lay_out(const struct dtensor_spec *spec, int64_t numel)
 {
-    int op = dtn_spec_partial(spec), n = term_count(spec);
+    int op = dtn_spec_partial(spec), n = term_average(spec);
     double rest[MAX_RANKS];
 
     now.spec = spec;
     for (int64_t g = 0; g < numel; g++) {
         for (int r = 0; r < spec->mesh->group.n; r++)
-            rest[r] = op == DTENSOR_AVG ? whole[g] * n : whole[g];
+            rest[r] = whole[g] * n;
         for (int r = spec->mesh->group.n - 1; r >= 0; r--) {
             int64_t at = where(spec, r, g);
             int home = term_home(spec, r);
@@ -158,7 +223,7 @@ static void lay_out(const struct dtensor_spec *spec, int64_t numel)
 /* Does every rank hold what `spec` says?  Terms are reduced first. */
 static bool laid_out(const struct dtensor_spec *spec, int64_t numel)
 {
-    int op = dtn_spec_partial(spec), n = term_count(spec);
+    int op = dtn_spec_partial(spec), n = term_average(spec);
     double value[MAX_RANKS];
     bool seen[MAX_RANKS];
 
@@ -176,8 +241,7 @@ static bool laid_out(const struct dtensor_spec *spec, int64_t numel)
             seen[home] = true;
         }
         for (int r = 0; r < spec->mesh->group.n; r++)
-            if (seen[r] && (op == DTENSOR_AVG ? value[r] / n : value[r]) !=
-                           whole[g])
+            if (seen[r] && value[r] / n != whole[g])
                 return false;
     }
     return true;
@@ -227,20 +291,20 @@ static int64_t exchange_need(const struct dtn_phase *phase, int r,
 /* Do the pieces of a receiver have ranges of TMP of their own, with no more
  * than its box for each term?
  */
-static bool slots_fit(const struct dtn_phase *phase, int r)
+static bool slots_fit(const struct dtn_phase *phase, int r,
+                      const struct dtn_pieces *received)
 {
     size_t room = (size_t)dtn_local_numel(&phase->dst, r);
     static bool taken[MAX_RANKS * MAX_ELEMS];
-    struct dtn_piece piece;
 
     if (dtn_phase_folds(phase))
         room *= (size_t)term_count(&phase->src);
     memset(taken, 0, room * sizeof taken[0]);
-    for (int s = 0; s < phase->src.mesh->group.n; s++) {
-        if (!dtn_piece_between(&phase->src, &phase->dst, s, r, &piece))
-            continue;
-        for (int64_t i = 0; i < dtn_box_count(&piece.box); i++) {
-            size_t at = piece.slot + (size_t)i;
+    for (int p = 0; p < received->n; p++) {
+        const struct dtn_piece *piece = &received->list[p];
+
+        for (int64_t i = 0; i < dtn_box_count(&piece->box); i++) {
+            size_t at = piece->slot + (size_t)i;
 
             if (at >= room || taken[at])
                 return false;
@@ -250,27 +314,61 @@ static bool slots_fit(const struct dtn_phase *phase, int r)
     return true;
 }
 
+/* Does every source list exactly what receivers list?  A receiver's list is by
+ * source, a source's by receiver, so `all` is both when sorted by pair.
+ */
+static bool sent_is_received(const struct dtn_phase *phase,
+                             struct dtn_pieces all[])
+{
+    int n = phase->dst.mesh->group.n, seen[MAX_RANKS] = { 0 };
+    bool same = true;
+
+    for (int s = 0; s < phase->src.mesh->group.n; s++) {
+        struct dtn_pieces sent = { 0 };
+
+        if (dtn_pieces_sent(&phase->src, &phase->dst, s, &sent, NULL) != 0)
+            abort();
+        for (int i = 0; i < sent.n; i++) {
+            int r = sent.list[i].receiver, k = seen[r]++;
+
+            same = same && k < all[r].n &&
+                   memcmp(&sent.list[i], &all[r].list[k],
+                          sizeof all[r].list[k]) == 0;
+        }
+        dtn_pieces_fini(&sent);
+    }
+    for (int r = 0; r < n; r++)
+        same = same && seen[r] == all[r].n;
+    return same;
+}
+
 static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
 {
-    int n = phase->src.mesh->group.n;
-    struct dtn_piece piece;
+    int n = phase->dst.mesh->group.n;
+    struct dtn_pieces all[MAX_RANKS] = { { 0 } };
+    bool good = true;
 
     for (int r = 0; r < n; r++) {
         int64_t got = 0;
 
         for (int64_t i = 0; i < numel; i++)
             next.part[r][i] = phase->neutral ? neutral(phase->redop) : -1e200;
-        for (int s = 0; s < n && !dtn_phase_idle(phase, r); s++) {
-            if (!dtn_piece_between(&phase->src, &phase->dst, s, r, &piece))
-                continue;
-            apply(&piece, phase->redop, now.part[s], next.part[r]);
-            got += s != r ? dtn_box_count(&piece.box) : 0;
+        if (dtn_pieces_received(&phase->src, &phase->dst, r, &all[r], NULL) != 0)
+            abort();
+        for (int i = 0; i < all[r].n && !dtn_phase_idle(phase, r); i++) {
+            const struct dtn_piece *piece = &all[r].list[i];
+
+            apply(piece, phase->redop, now.part[piece->source], next.part[r]);
+            got += piece->source != r ? dtn_box_count(&piece->box) : 0;
         }
         received_elems += got;
-        if (got > exchange_need(phase, r, numel) || !slots_fit(phase, r))
-            return false;
+        good = good && got <= exchange_need(phase, r, numel) &&
+               slots_fit(phase, r, &all[r]);
     }
-    return true;
+    good = good && sent_is_received(phase, all);
+    for (int r = 0; r < n; r++)
+        dtn_pieces_fini(&all[r]);
+    return good;
 }
 
 static void run_reduce(const struct dtn_phase *phase, int64_t numel)
@@ -475,6 +573,235 @@ static void test_reductions(void)
     claim("floats and integers: every reduction into every other");
 }
 
+/* ------------------------------------------------------ every placement --- */
+
+/* Lengths drawn at random for n shards of N elements. */
+static const int64_t *draw_lengths(int64_t N, int n)
+{
+    int64_t list[MAX_RANKS] = { 0 };
+    const int64_t *kept = NULL;
+
+    for (int64_t i = 0; i < N; i++)
+        list[draw((uint32_t)n)]++;
+    if (dtn_lengths_keep(&ctx, list, n, &kept, NULL) != 0)
+        abort();
+    return kept;
+}
+
+/* Elements that placements 0..m-1 leave along `dim`, or -1 when some ranks have
+ * more than others.
+ */
+static int64_t equal_part(const struct dtensor_spec *spec, int m, int dim)
+{
+    struct dtensor_spec part = *spec;
+    int list[MAX_ELEMS], n = -1;
+
+    for (int k = m; k < spec->mesh->ndim; k++)
+        part.placement[k].kind = DTENSOR_REPLICATE;
+    for (int r = 0; r < spec->mesh->group.n; r++) {
+        int held = indices(&part, r, dim, list);
+
+        if (r > 0 && held != n)
+            return -1;
+        n = held;
+    }
+    return n;
+}
+
+/* One placement drawn at random. */
+static void place_any(struct dtensor_spec *spec, int m, enum dtensor_redop op)
+{
+    struct dtensor_placement *p = &spec->placement[m];
+    int64_t part;
+
+    memset(p, 0, sizeof *p);
+    p->kind = (enum dtensor_placement_kind)draw(5);
+    if (dtn_placement_class(p) == DTENSOR_SHARD)
+        p->dim = (int)draw((uint32_t)spec->ndim);
+    if (p->kind == DTENSOR_PARTIAL)
+        p->op = op != DTENSOR_SUM ? op : draw(2) ? DTENSOR_SUM : DTENSOR_AVG;
+    if (p->kind == DTENSOR_STRIDED || p->kind == DTENSOR_CYCLIC)
+        p->block = 1 + draw(draw(4) ? 3 : 9);
+    part = p->kind == DTENSOR_SHARD && draw(2) ? equal_part(spec, m, p->dim)
+                                               : -1;
+    if (part >= 0)
+        p->sizes = draw_lengths(part, spec->mesh->size[m]);
+}
+
+static struct dtensor_spec draw_spec(const struct dtensor_mesh *mesh, int ndim,
+                                     const int64_t shape[],
+                                     enum dtensor_redop op)
+{
+    struct dtensor_spec spec;
+
+    memset(&spec, 0, sizeof spec);
+    spec.mesh = mesh;
+    spec.dtype = DTENSOR_F64;
+    spec.ndim = ndim;
+    memcpy(spec.shape, shape, (size_t)ndim * sizeof shape[0]);
+    for (int m = 0; m < mesh->ndim; m++)
+        place_any(&spec, m, op);
+    if (dtensor_spec_check(&spec, NULL) != 0)
+        complain(&spec, &spec, "refused");
+    return spec;
+}
+
+static const struct dtensor_mesh *draw_mesh(void)
+{
+    static const int grids[][3] = {
+        { 1 }, { 2 }, { 3 }, { 5 }, { 8 }, { 2, 2 }, { 2, 3 }, { 3, 2 },
+        { 1, 4 }, { 4, 2 }, { 2, 2, 2 }, { 2, 1, 3 }, { 3, 1, 2 }
+    };
+    const int *sizes = grids[draw(DTN_COUNT(grids))];
+
+    return grid(sizes[2] ? 3 : sizes[1] ? 2 : 1, sizes[0], sizes[1], sizes[2]);
+}
+
+static int draw_shape(int64_t shape[3])
+{
+    static const int most[] = { 60, 16, 7 };
+    int ndim = 1 + (int)draw(3);
+
+    for (int d = 0; d < ndim; d++)
+        shape[d] = draw(20) ? 1 + draw((uint32_t)most[ndim - 1]) : 0;
+    return ndim;
+}
+
+static void test_any_placement(void)
+{
+    static const enum dtensor_redop ops[] = { DTENSOR_SUM, DTENSOR_MAX };
+    int64_t shape[3];
+
+    for (int i = 0; i < 40000; i++) {
+        const struct dtensor_mesh *mesh = draw_mesh();
+        int ndim = draw_shape(shape);
+        struct dtensor_spec src = draw_spec(mesh, ndim, shape, ops[draw(2)]);
+        struct dtensor_spec dst = draw_spec(mesh, ndim, shape, ops[draw(2)]);
+
+        one_case(&src, &dst);
+    }
+    claim("strided, chosen lengths, block-cyclic, sums with averages, at "
+          "random");
+}
+
+/* Every vector of up to 13 elements on up to 5 ranks, every pair of S, SS and C
+ * with small factors and blocks.
+ */
+static void test_every_cut(void)
+{
+    enum { CUTS = 11 };
+
+    for (int n = 1; n <= 5; n++)
+        for (int64_t N = 0; N <= 13; N++)
+            for (int pair = 0; pair < CUTS * CUTS; pair++) {
+                struct dtensor_spec spec[2];
+
+                for (int i = 0; i < 2; i++) {
+                    int code = i ? pair / CUTS : pair % CUTS;
+                    struct dtensor_placement *p = &spec[i].placement[0];
+
+                    memset(&spec[i], 0, sizeof spec[i]);
+                    spec[i].mesh = grid(1, n, 1, 1);
+                    spec[i].dtype = DTENSOR_F64;
+                    spec[i].ndim = 1;
+                    spec[i].shape[0] = N;
+                    p->kind = code == 0 ? DTENSOR_SHARD
+                            : code < 6 ? DTENSOR_STRIDED : DTENSOR_CYCLIC;
+                    p->block = code == 0 ? 0 : (code - 1) % 5 + 1;
+                }
+                one_case(&spec[0], &spec[1]);
+            }
+    claim("every pair of cuts of vectors of 0..13 elements on 1..5 ranks");
+}
+
+/* ------------------------------------------------------ between two meshes --- */
+
+/* A grid of ranks in a random order that may leave some out. */
+static const struct dtensor_mesh *shuffled(const struct dtensor_mesh *like)
+{
+    const struct dtensor_mesh *mesh;
+    int ranks[MAX_RANKS];
+
+    for (int i = 0; i < MAX_RANKS; i++) {
+        int at = (int)draw((uint32_t)i + 1);
+
+        ranks[i] = ranks[at];
+        ranks[at] = i;
+    }
+    if (dtensor_mesh_create(&ctx, like->ndim, like->size, NULL, ranks, &mesh,
+                            NULL) != 0)
+        abort();
+    return mesh;
+}
+
+/* Elements that a rank has already come from itself. */
+static bool keeps_own(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int r,
+                      const struct dtn_pieces *received)
+{
+    int64_t numel = dtn_numel(src->ndim, src->shape), both = 0, kept = 0;
+    int self = dtensor_mesh_index(src->mesh, dst->mesh->ranks[r]);
+
+    for (int64_t g = 0; self >= 0 && g < numel; g++)
+        both += where(src, self, g) >= 0 && where(dst, r, g) >= 0;
+    for (int i = 0; i < received->n; i++)
+        if (received->list[i].source == self)
+            kept += dtn_box_count(&received->list[i].box);
+    return kept == both;
+}
+
+static bool between_meshes(const struct dtensor_spec *src,
+                           const struct dtensor_spec *dst)
+{
+    int op = dtn_spec_partial(src), n = term_average(src);
+    int64_t numel = dtn_numel(src->ndim, src->shape);
+    struct dtn_phase phase = { .src = *src, .dst = *dst };
+    struct dtn_pieces all[MAX_RANKS] = { { 0 } };
+    bool good = true;
+
+    lay_out(src, numel);
+    for (int r = 0; r < dst->mesh->group.n; r++) {
+        if (dtn_pieces_received(src, dst, r, &all[r], NULL) != 0)
+            abort();
+        for (int i = 0; i < all[r].n; i++)
+            apply(&all[r].list[i], (enum dtensor_redop)(op < 0 ? 0 : op),
+                  now.part[all[r].list[i].source], next.part[r]);
+        for (int64_t g = 0; g < numel; g++) {
+            int64_t at = where(dst, r, g);
+
+            good = good && (at < 0 || next.part[r][at] / n == whole[g]);
+        }
+        good = good && (op >= 0 || keeps_own(src, dst, r, &all[r]));
+    }
+    good = good && sent_is_received(&phase, all);
+    for (int r = 0; r < dst->mesh->group.n; r++)
+        dtn_pieces_fini(&all[r]);
+    return good;
+}
+
+static void test_between_meshes(void)
+{
+    int64_t shape[3];
+
+    for (int i = 0; i < 4000; i++) {
+        int ndim = draw_shape(shape);
+        struct dtensor_spec src = draw_spec(shuffled(draw_mesh()), ndim, shape,
+                                            DTENSOR_MAX);
+        struct dtensor_spec dst = draw_spec(draw_mesh(), ndim, shape,
+                                            DTENSOR_MAX);
+
+        for (int m = 0; m < dst.mesh->ndim; m++)
+            if (dst.placement[m].kind == DTENSOR_PARTIAL)
+                dst.placement[m].kind = DTENSOR_REPLICATE;
+        cases++;
+        for (int64_t g = 0; g < dtn_numel(ndim, shape); g++)
+            whole[g] = 840.0 * (1 + draw(1000));
+        if (!between_meshes(&src, &dst))
+            complain(&src, &dst, "between two meshes");
+    }
+    claim("between meshes of other shapes, orders and ranks");
+}
+
 /* ------------------------------------------------- the shape of the plans --- */
 
 static void test_plan(const char *from, const char *to, const int64_t shape[2],
@@ -539,7 +866,11 @@ int main(void)
     test_two_dims();
     test_three_dims();
     test_reductions();
+    test_any_placement();
+    test_every_cut();
+    test_between_meshes();
     test_plans();
     dtn_meshes_destroy(ctx.meshes);
+    dtn_lengths_destroy(ctx.lengths);
     return done();
 }
