@@ -9,6 +9,12 @@
 
 #include <string.h>
 
+int dtensor_empty(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    return dtn_tensor_create(spec, tp, err);
+}
+
 int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
                   struct dtensor_error *err)
 {
@@ -60,6 +66,26 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
     if (split.divide > 1)
         dtn_scale(whole.dtype, t->local, 1, split.divide);
     tensor_repeat(t);
+    return 0;
+}
+
+int dtensor_ones(const struct dtensor_spec *spec, struct dtensor **tp,
+                 struct dtensor_error *err)
+{
+    return dtensor_full(spec, 1, tp, err);
+}
+
+int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    struct dtensor *made;
+    int rc = dtn_tensor_create(&t->spec, &made, err);
+
+    if (rc != 0)
+        return rc;
+    if (t->bytes > 0)
+        memcpy(made->local, t->local, t->bytes);
+    *tp = made;
     return 0;
 }
 
@@ -138,27 +164,4 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
             *tp = t;
     }
     return rc;
-}
-
-int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
-                       size_t size, struct dtensor **tp,
-                       struct dtensor_error *err)
-{
-    struct dtensor *t;
-    char text[400];
-    int rc = dtn_tensor_create(spec, &t, err);
-
-    if (rc != 0)
-        return rc;
-    if (size != t->bytes) {
-        rc = dtn_fail(err, DTENSOR_EINVAL, "from_local: %zu bytes, but rank %d "
-                      "holds %zu of %s", size, spec->mesh->ctx->self.rank,
-                      t->bytes, dtn_spec_format(spec, text, sizeof text));
-        dtensor_destroy(t);
-        return rc;
-    }
-    if (size > 0)
-        memcpy(t->local, local, size);
-    *tp = t;
-    return 0;
 }
