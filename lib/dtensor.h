@@ -499,13 +499,25 @@ int dtensor_spec_normalize(struct dtensor_spec *spec,
 int dtensor_spec_check(const struct dtensor_spec *spec,
                        struct dtensor_error *err);
 
-/* The box of the global tensor that world rank `rank` holds: its shape and
+/* The part of the global tensor that world rank `rank` holds: its shape and
  * the global index of its first element, ndim of each.  An empty shard has
  * size 0 and offset shape[d].  A rank outside the mesh holds nothing: all
  * sizes 0.  Semantics: compute_local_shape_and_global_offset.
  */
 void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
                         int64_t local_shape[], int64_t offset[]);
+
+/* The global indices along tensor dimension `dim` that world rank `rank` holds,
+ * as runs of neighbours, ascending: S(0) is one run, SS and C are several.  The
+ * local part holds them in this order.  Write at most `max` of them and return
+ * how many there are; 0 for a rank outside the mesh.
+ */
+struct dtensor_run {
+    int64_t start;             /* global index of the first                   */
+    int64_t size;              /* how many                                    */
+};
+int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
+                          struct dtensor_run run[], int64_t max);
 
 /* Draw which ranks hold what, 1-D and 2-D as a grid of boxes, more dimensions
  * as a list.  Needs no communication: any rank can draw any spec.
@@ -708,6 +720,28 @@ void dtensor_plan_destroy(struct dtensor_plan *plan);
  */
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err);
+
+/* The placements that the gradient of a tensor of spec `src` is brought to, when
+ * it arrives as `grad`: those of src; where src is a term, R, without division,
+ * or the term that arrives.  Semantics: the backward of DTensor.redistribute.
+ *
+ * Errors: EINVAL  the specs, or another mesh;  ENOMEM
+ */
+int dtensor_grad_spec(const struct dtensor_spec *src,
+                      const struct dtensor_spec *grad,
+                      struct dtensor_spec *spec, struct dtensor_error *err);
+
+/* pair[0]: the plan from src to dst.  pair[1]: that for the gradient of dst,
+ * which arrives as `grad` - NULL: as dst, R where that is a term - to where
+ * dtensor_grad_spec() says.
+ *
+ * Collective, blocks, owns, errors: as dtensor_plan_create(), twice
+ */
+int dtensor_plan_pair(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst,
+                      const struct dtensor_spec *grad,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan *pair[2], struct dtensor_error *err);
 
 /* What a plan says of itself.  Texts are valid until it is destroyed. */
 struct dtensor_plan_info {

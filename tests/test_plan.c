@@ -357,6 +357,55 @@ static void test_speed(void)
     dtensor_fini(ctx);
 }
 
+/* --------------------------------------------------------------- gradients */
+
+/* facts: 4.6.  What comes back moves and where it goes. */
+static const struct grad_case {
+    const char *from, *to, *grad;             /* NULL: as usual                */
+    const char *forward, *backward, *back;
+} grad_cases[] = {
+    { "S(0)", "R", NULL, "all-gather", "local", "S(0)" },
+    { "R", "S(0)", NULL, "local", "all-gather", "R" },
+    { "P", "R", NULL, "allreduce", "", "R" },
+    { "P", "S(0)", NULL, "reduce-scatter", "all-gather", "R" },
+    { "S(0)", "S(1)", NULL, "all-to-all", "all-to-all", "S(0)" },
+    { "R", "P", NULL, "local", "", "R" },
+    { "R", "P", "P", "local", "allreduce", "R" },
+    { "P", "P", "P", "", "", "P(sum)" },
+    { "P", "P", NULL, "", "", "R" },
+};
+
+static void test_gradients(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 4 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 1, sizes);
+    const int64_t shape[] = { 12, 5 };
+    char forward[60], backward[60], back[60];
+    struct dtensor_error err;
+
+    for (size_t i = 0; i < DTN_COUNT(grad_cases); i++) {
+        const struct grad_case *c = &grad_cases[i];
+        struct dtensor_spec src = spec_at(mesh, 2, shape, c->from);
+        struct dtensor_spec dst = spec_at(mesh, 2, shape, c->to), at, grad;
+        struct dtensor_plan *pair[2] = { NULL, NULL };
+
+        at = spec_at(mesh, 2, shape, c->grad ? c->grad : c->to);
+        if (!c->grad && at.placement[0].kind == DTENSOR_PARTIAL)
+            at = spec_at(mesh, 2, shape, "R");
+        dtensor_plan_pair(&src, &dst, c->grad ? &at : NULL, NULL, pair, &err);
+        dtensor_grad_spec(&src, &at, &grad, &err);
+        steps_text(pair[0], forward, sizeof forward);
+        steps_text(pair[1], backward, sizeof backward);
+        dtensor_placements_format(mesh, grad.placement, back, sizeof back);
+        ok(!strcmp(forward, c->forward) && !strcmp(backward, c->backward) &&
+           !strcmp(back, c->back), "%s -> %s: forward \"%s\", a gradient %s "
+           "back \"%s\" to %s", c->from, c->to, forward,
+           c->grad ? c->grad : "as usual", backward, back);
+        dtensor_plan_destroy(pair[0]);
+        dtensor_plan_destroy(pair[1]);
+    }
+}
+
 /* --------------------------------------------------- a context that plans */
 
 static void test_planning(struct dtensor_ctx *ctx)
@@ -520,6 +569,7 @@ int main(void)
     test_greedy(ctx);
     test_promises(ctx);
     test_choice(ctx);
+    test_gradients(ctx);
     test_planning(ctx);
     test_text(ctx);
     dtensor_fini(ctx);

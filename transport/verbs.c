@@ -84,6 +84,7 @@ static int verbs_open(const struct dtn_open_args *args,
     if (!verbs)
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
     verbs->base.ops = &dtn_verbs_ops;
+    verbs->base.along_bytes = VERBS_ALONG;
     verbs->args = *args;
     rc = verbs_device_open(args, &verbs->device, err);
     if (rc == 0)
@@ -253,9 +254,7 @@ static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
 
     if (verbs_room(verbs, &peer->queue[q]) < 2)
         return DTENSOR_EAGAIN;
-    rc = verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, src, size, mr);
-    if (rc == 0 && mr)
-        peer->queue[q].last_put = peer->queue[q].posted;
+    rc = verbs_post_put(verbs, peer, q, dst, src, size, mr);
     return rc == 0 && size >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : rc;
 }
 

@@ -171,11 +171,13 @@ void dtn_fill_neutral(enum dtensor_dtype dtype, enum dtensor_redop op,
  * stride 1 on both sides is one memcpy.  ndim 0 is one element; any size 0 is
  * none.
  */
+#define DTN_BOX_DIMS (2 * DTENSOR_MAX_DIMS)    /* runs, along each dimension */
+
 struct dtn_box {
     int ndim;
-    int64_t size[DTENSOR_MAX_DIMS];
-    int64_t dst_stride[DTENSOR_MAX_DIMS];
-    int64_t src_stride[DTENSOR_MAX_DIMS];
+    int64_t size[DTN_BOX_DIMS];
+    int64_t dst_stride[DTN_BOX_DIMS];
+    int64_t src_stride[DTN_BOX_DIMS];
 };
 
 /* Merge dimensions that lie flat on both sides and drop those of size 1: the
@@ -196,7 +198,7 @@ size_t dtn_box_take_run(struct dtn_box *box);
  */
 struct dtn_walk {
     const struct dtn_box *box;
-    int64_t index[DTENSOR_MAX_DIMS];
+    int64_t index[DTN_BOX_DIMS];
     int64_t dst;
     int64_t src;
 };

@@ -27,17 +27,20 @@ static bool bytes_wanted(const struct bytes_of *of, int from, int to)
 static uint64_t bytes_exchange(const struct dtn_phase *phase, int root,
                                const struct bytes_of *of)
 {
-    const int n = phase->src.mesh->group.n;
-    const int from_end = of->from < 0 ? n : of->from + 1;
-    const int to_end = of->to < 0 ? n : of->to + 1;
-    struct dtn_piece piece;
+    const int end = of->to < 0 ? phase->dst.mesh->group.n : of->to + 1;
+    struct dtn_pieces pieces = { 0 };
     uint64_t elems = 0;
+    int rc = 0;
 
-    for (int from = of->from < 0 ? 0 : of->from; from < from_end; from++)
-        for (int to = of->to < 0 ? 0 : of->to; to < to_end; to++)
-            if (from != to && dtn_redist_piece(phase, root, from, to, &piece))
-                elems += (uint64_t)dtn_box_count(&piece.box);
-    return elems * dtensor_dtype_size(phase->dst.dtype);
+    for (int to = of->to < 0 ? 0 : of->to; rc == 0 && to < end; to++) {
+        pieces.n = 0;
+        rc = dtn_redist_received(phase, root, of->from, to, &pieces, NULL);
+        for (int i = 0; i < pieces.n; i++)
+            if (bytes_wanted(of, pieces.list[i].source, to))
+                elems += (uint64_t)dtn_box_count(&pieces.list[i].box);
+    }
+    dtn_pieces_fini(&pieces);
+    return rc != 0 ? UINT64_MAX : elems * dtensor_dtype_size(phase->dst.dtype);
 }
 
 /* ------------------------------------------------------------ collectives --- */
@@ -200,13 +203,15 @@ static uint64_t bound_at(const struct dtensor_plan *plan,
     const struct bytes_of of = { -1, position };
     const uint64_t terms = bound_terms(plan);
     uint64_t bytes = bytes_exchange(phase, plan->root, &of);
-    struct dtn_piece own;
+    struct dtn_pieces own = { 0 };
 
     if (terms == 1)
         return bytes;
-    if (dtn_redist_piece(phase, plan->root, position, position, &own))
-        bytes += (uint64_t)dtn_box_count(&own.box) *
+    dtn_redist_received(phase, plan->root, position, position, &own, NULL);
+    for (int i = 0; i < own.n; i++)
+        bytes += (uint64_t)dtn_box_count(&own.list[i].box) *
                  dtensor_dtype_size(plan->dst.dtype);
+    dtn_pieces_fini(&own);
     return bytes / terms;
 }
 

@@ -57,9 +57,13 @@ int dtn_redist_create(const struct dtensor_spec *src,
 uint32_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
 
-/* The piece that goes from `source` to `receiver`; false when none does. */
-bool dtn_redist_piece(const struct dtn_phase *phase, int root, int source,
-                      int receiver, struct dtn_piece *piece);
+/* Append the pieces that a receiver gets in an exchange from `source`, -1: from
+ * all.  In a scatter the root stands for them all: its part is whole wherever it
+ * stands, so each receiver's own would do.   Errors: ENOMEM
+ */
+int dtn_redist_received(const struct dtn_phase *phase, int root, int source,
+                        int receiver, struct dtn_pieces *pieces,
+                        struct dtensor_error *err);
 
 /* Run it.  `in` and `out` are this rank's parts. */
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,

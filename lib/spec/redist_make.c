@@ -12,72 +12,99 @@
 
 /* --------------------------------------------------------------- pieces --- */
 
-struct redist_pieces {
-    struct dtn_piece *list;
-    int n, capacity;
-};
-
-static int redist_append(struct redist_pieces *pieces,
-                         const struct dtn_piece *piece,
+/* Begin the list, ascending by `peer`, with the first at or above `begin`: at
+ * step k position i gets from and gives to i+k, so that no rank is read by all
+ * at once.
+ */
+static int redist_rotate(struct dtn_pieces *pieces, int begin, bool sent,
                          struct dtensor_error *err)
 {
-    int capacity = pieces->capacity ? 2 * pieces->capacity : 8;
-    struct dtn_piece *grown;
+    const size_t elem = sizeof pieces->list[0];
+    const size_t n = (size_t)pieces->n;
+    struct dtn_piece *turned;
+    size_t k = 0;
 
-    if (pieces->n == pieces->capacity) {
-        grown = realloc(pieces->list, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return dtn_fail_nomem(err, "redistribute",
-                                  (size_t)capacity * sizeof *grown);
-        pieces->list = grown;
-        pieces->capacity = capacity;
-    }
-    pieces->list[pieces->n++] = *piece;
+    while (k < n && (sent ? pieces->list[k].receiver
+                          : pieces->list[k].source) < begin)
+        k++;
+    if (k == 0 || k == n)
+        return 0;
+    turned = malloc(n * elem);
+    if (!turned)
+        return dtn_fail_nomem(err, "redistribute", n * elem);
+    memcpy(turned, pieces->list + k, (n - k) * elem);
+    memcpy(turned + n - k, pieces->list, k * elem);
+    free(pieces->list);
+    pieces->list = turned;
+    pieces->capacity = pieces->n;
     return 0;
 }
 
-/* The piece from `source` to `receiver`.  In a scatter the source is replaced:
- * its part is whole wherever it stands, so the receiver's own would do.
- */
-bool dtn_redist_piece(const struct dtn_phase *phase, int root, int source,
-                      int receiver, struct dtn_piece *piece)
+/* Drop what this rank would send to itself, or to those that get nothing. */
+static void redist_drop(struct dtn_pieces *sent, const struct dtn_phase *phase,
+                        int me)
 {
+    int n = 0;
+
+    for (int i = 0; i < sent->n; i++)
+        if (sent->list[i].receiver != me &&
+            !dtn_phase_idle(phase, sent->list[i].receiver))
+            sent->list[n++] = sent->list[i];
+    sent->n = n;
+}
+
+int dtn_redist_received(const struct dtn_phase *phase, int root, int source,
+                        int receiver, struct dtn_pieces *pieces,
+                        struct dtensor_error *err)
+{
+    const int begin = pieces->n;
+    int rc = 0;
+
     if (dtn_phase_idle(phase, receiver))
-        return false;
+        return 0;
+    if (root == DTN_NO_ROOT && source < 0)
+        return dtn_pieces_received(&phase->src, &phase->dst, receiver, pieces,
+                                   err);
     if (root == DTN_NO_ROOT)
-        return dtn_piece_between(&phase->src, &phase->dst, source, receiver,
-                                 piece);
-    if (source != root || !dtn_piece_between(&phase->src, &phase->dst,
-                                             receiver, receiver, piece))
-        return false;
-    piece->source = root;
-    return true;
+        return dtn_pieces_between(&phase->src, &phase->dst, source, receiver,
+                                  pieces, err);
+    if (source < 0 || source == root)
+        rc = dtn_pieces_between(&phase->src, &phase->dst, receiver, receiver,
+                                pieces, err);
+    for (int i = begin; i < pieces->n; i++)
+        pieces->list[i].source = root;
+    return rc;
+}
+
+static int redist_sent(const struct dtn_phase *phase, int root,
+                       struct dtn_pieces *sent, struct dtensor_error *err)
+{
+    const struct dtn_group *group = &phase->src.mesh->group;
+    int rc = 0;
+
+    if (root == DTN_NO_ROOT)
+        return dtn_pieces_sent(&phase->src, &phase->dst, group->me, sent, err);
+    for (int r = 0; rc == 0 && group->me == root && r < group->n; r++)
+        rc = dtn_redist_received(phase, root, root, r, sent, err);
+    return rc;
 }
 
 /* List what this rank receives, its own pieces among it, and what it sends to
- * others.  At step k position i gets from i-k and gives to i+k, so that no
- * rank is read by all at once; terms are taken in coordinate order instead.
+ * others.  Terms are taken in coordinate order.
  */
 static int redist_lists(const struct dtn_phase *phase, int root,
-                        struct redist_pieces *received,
-                        struct redist_pieces *sent, struct dtensor_error *err)
+                        struct dtn_pieces *received, struct dtn_pieces *sent,
+                        struct dtensor_error *err)
 {
-    const struct dtn_group *group = &phase->src.mesh->group;
-    bool folds = dtn_phase_folds(phase);
-    struct dtn_piece piece;
-    int rc = 0;
+    const int me = phase->src.mesh->group.me;
+    int rc = dtn_redist_received(phase, root, -1, me, received, err);
 
-    for (int k = 0; rc == 0 && k < group->n; k++) {
-        int source = folds ? k : (group->me - k + group->n) % group->n;
-        int receiver = (group->me + k) % group->n;
-
-        if (dtn_redist_piece(phase, root, source, group->me, &piece))
-            rc = redist_append(received, &piece, err);
-        if (rc == 0 && receiver != group->me &&
-            dtn_redist_piece(phase, root, group->me, receiver, &piece))
-            rc = redist_append(sent, &piece, err);
-    }
-    return rc;
+    if (rc == 0)
+        rc = redist_sent(phase, root, sent, err);
+    redist_drop(sent, phase, me);
+    if (rc == 0 && !dtn_phase_folds(phase))
+        rc = redist_rotate(received, me, false, err);
+    return rc == 0 ? redist_rotate(sent, me, true, err) : rc;
 }
 
 /* --------------------------------------------------------------- making --- */
@@ -120,8 +147,8 @@ static void redist_say(struct dtensor_plan *r, const char *fmt, ...)
 /* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what comes from others. */
 static void redist_say_exchange(struct dtensor_plan *r,
                                 const struct dtn_group *group,
-                                const struct redist_pieces *received,
-                                const struct redist_pieces *sent)
+                                const struct dtn_pieces *received,
+                                const struct dtn_pieces *sent)
 {
     size_t elem = dtensor_dtype_size(r->dst.dtype), bytes = 0;
     char moved[32];
@@ -146,7 +173,7 @@ static int redist_make_exchange(struct dtensor_plan *r,
 {
     const struct dtn_phase *phase = &step->phase;
     const struct dtn_group *group = &phase->src.mesh->group;
-    struct redist_pieces received = { 0 }, sent = { 0 };
+    struct dtn_pieces received = { 0 }, sent = { 0 };
     struct dtn_exchange exchange = {
         .name = "redistribute", .n = group->n, .me = group->me,
         .dtype = phase->dst.dtype, .redop = phase->redop,
@@ -167,8 +194,8 @@ static int redist_make_exchange(struct dtensor_plan *r,
         exchange.sent = sent.list;
         rc = redist_plan(step, &exchange, err);
     }
-    free(received.list);
-    free(sent.list);
+    dtn_pieces_fini(&received);
+    dtn_pieces_fini(&sent);
     return rc;
 }
 

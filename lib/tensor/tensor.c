@@ -21,12 +21,6 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
         rc = dtn_ctx_check(made.mesh->ctx, err);
     if (rc != 0)
         return rc;
-    for (int m = 0; m < made.mesh->ndim; m++)
-        if (made.placement[m].kind > DTENSOR_PARTIAL ||
-            (made.placement[m].kind == DTENSOR_SHARD &&
-             made.placement[m].sizes))
-            return dtn_fail(err, DTENSOR_EINVAL, "tensor: placement %d is not "
-                            "S(d), R or P (no tensor can have it yet)", m);
     t = calloc(1, sizeof *t);
     if (!t)
         return dtn_fail_nomem(err, "tensor", sizeof *t);
