@@ -168,6 +168,9 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
                             peer->address.device,
                             verbs_gid_text(&peer->address.gid, there,
                                            sizeof there));
+    peer->request_max = verbs->device.one_packet
+                      ? (size_t)128 << queue_mtu(verbs, peer)
+                      : VERBS_MESSAGE_MAX;
     peer->plain = ibv_query_qp_data_in_order(peer->queue[0].qp,
                                              IBV_WR_RDMA_WRITE, 0) != 0;
     peer->ready = true;
