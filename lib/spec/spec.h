@@ -18,6 +18,7 @@
  * redist*.c     redistribute plans: made once per pair of specs, run
  * plan*.c       plans as objects, and what they move
  * grad.c        what a redistribution does to gradients
+ * scatter.c     a large array from one rank to all parts
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  */
@@ -309,6 +310,12 @@ int dtn_redistribute(const struct dtensor_spec *src,
  */
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
+
+/* The same for an array of over [redistribute] pipeline bytes, from a root
+ * only: in slabs of that size, so that little memory is needed besides.
+ */
+int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
+                      const void *full, void *out, struct dtensor_error *err);
 
 /* The same by a plan that somebody made.   Errors: EINVAL  it has other specs */
 int dtn_redistribute_by(struct dtensor_plan *plan,
