@@ -795,7 +795,8 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
 /* One step. */
 struct dtensor_plan_step {
     const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
-                               /* "reduce-scatter", "exchange", "local"       */
+                               /* "reduce-scatter", "exchange", "local",      */
+                               /* "cross-mesh"                                */
     struct dtensor_spec src;
     struct dtensor_spec dst;
     int ranks;                 /* in the group of one rank                    */

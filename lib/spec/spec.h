@@ -14,6 +14,7 @@
  * phases.c      which collectives lead from one spec to another
  * cost.c        what a redistribution is thought to cost
  * route.c graph.c   ways from one spec to another, and which to take
+ * cross.c       from one mesh to another
  * redist*.c     redistribute plans: made once per pair of specs, run
  * plan*.c       plans as objects, and what they move
  * grad.c        what a redistribution does to gradients
@@ -101,6 +102,9 @@ char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 /* Same mesh, dtype, shape (placements may differ). */
 bool dtn_spec_congruent(const struct dtensor_spec *a,
                         const struct dtensor_spec *b);
+/* The same without the mesh, in one context. */
+bool dtn_spec_alike(const struct dtensor_spec *a,
+                    const struct dtensor_spec *b);
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 
