@@ -580,7 +580,10 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
 /* Make a tensor of the row-major global array `full` that position `root` of
  * the mesh holds (NULL elsewhere); root -1: every rank holds it, and no
  * message is sent.  A Partial tensor holds terms that reduce to `full`.
- * Semantics: distribute_tensor(src_data_rank=root).
+ * Memory: each rank its part, the root also `full`, and on top at most twice
+ * [redistribute] pipeline bytes (4M), wherever `full` is.
+ * Semantics: distribute_tensor(src_data_rank=root), where the source is the
+ * position of coordinate (root, root, ...).
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
  * Owns:   *tp is the caller's; `full` is not kept.
