@@ -102,7 +102,7 @@ static void test_wrong(void)
     facts_alike();
     facts[1].memlock = 65536;
     said(1, "too little memory that may be locked", "\nrank 1: 64.0 KiB of "
-         "memory may be locked, rc needs 1.2 MiB before any tensor (set ulimit "
+         "memory may be locked, rc needs 1.0 MiB before any tensor (set ulimit "
          "-l unlimited");
     facts_alike();
     facts[2].state = 1;
