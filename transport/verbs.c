@@ -269,16 +269,16 @@ static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
                    struct dtn_remote dst, const unsigned char *src,
                    size_t *size, const struct ibv_mr *mr)
 {
+    struct verbs_queue *queue = &peer->queue[q];
     size_t at = 0, part;
     int rc;
 
     do {
-        struct dtn_remote to = { dst.addr + at, dst.key };
-
         part = *size - at < peer->request_max ? *size - at : peer->request_max;
-        rc = verbs_room(verbs, &peer->queue[q]) < 2 ? DTENSOR_EAGAIN
-           : verbs_post_put(verbs, peer, q, to, src + at, part, mr);
+        rc = verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
+           : verbs_post_put(verbs, peer, q, dst, src + at, part, mr);
         at += rc == 0 ? part : 0;
+        dst.addr += part;
     } while (rc == 0 && at < *size);
     if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
         return rc;
@@ -391,8 +391,8 @@ static int verbs_flush(struct dtn_transport *tp, int peer)
     return p->error ? DTENSOR_EPEER : 0;
 }
 
-/* Post what was held back.  While waiting, every now and then, acknowledge even the last single signal:
- * the peer may be waiting for just that place.
+/* Post what was held back.  While waiting, every now and then, acknowledge even
+ * the last single signal: the peer may be waiting for just that place.
  */
 static int verbs_progress(struct dtn_transport *tp)
 {
