@@ -124,7 +124,7 @@ enum { COUNT = 5000, ROWS = 9, COLUMNS = 7 };
 
 enum name {
     CTX, WORLD, GRID, SLICE, FLAT, CUT, JOINED, MEM, ROWWISE, COLUMNWISE, TERMS,
-    WHOLE, GIVEN, NAMES
+    WHOLE, GIVEN, CHECKED, PARTS, NAMES
 };
 
 static char untouched;
@@ -260,6 +260,33 @@ static int step_distribute(struct life *life, struct dtensor_error *err)
                               &life->made[GIVEN].tensor, err);
 }
 
+static int step_checked(struct life *life, struct dtensor_error *err)
+{
+    int64_t shape[2], offset[2];
+
+    dtensor_spec_local(&life->spec, dtensor_rank(life->made[CTX].ctx), shape,
+                       offset);
+    return dtensor_from_local_checked(&life->spec, life->buffer[0], shape,
+                                      &life->made[CHECKED].tensor, err);
+}
+
+static int step_parts(struct life *life, struct dtensor_error *err)
+{
+    struct dtensor_spec parts = life->spec;
+
+    parts.shape[0] = 2;
+    return dtensor_from_parts(&parts, life->buffer[0],
+                              &life->made[PARTS].tensor, err);
+}
+
+static int step_equal(struct life *life, struct dtensor_error *err)
+{
+    int same;
+
+    return dtensor_equal(life->made[TERMS].tensor, life->made[TERMS].tensor,
+                         &same, err);
+}
+
 static int step_full(struct life *life, struct dtensor_error *err)
 {
     return dtensor_full_tensor(life->made[ROWWISE].tensor, life->buffer[0],
@@ -294,6 +321,9 @@ static const struct step {
     { "redistribute P to R", step_reduce, true },
     { "redistribute_into", step_back, true },
     { "distribute", step_distribute, true },
+    { "from_local_checked", step_checked, true },
+    { "from_parts", step_parts, true },
+    { "equal", step_equal, true },
     { "full_tensor", step_full, true },
     { "barrier", step_barrier, true },
 };

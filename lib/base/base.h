@@ -2,8 +2,8 @@
  *
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
  * the version (version.c),
- * element types (dtype.c, narrow.h), reductions (reduce*.c), strided boxes
- * (box.c),
+ * element types (dtype.c, narrow.h), comparing (equal.c), reductions
+ * (reduce*.c), strided boxes (box.c),
  * time and patience (wait.c).
  */
 #ifndef DTN_BASE_H
@@ -120,6 +120,12 @@ float dtn_f16_to_f32(uint16_t bits);
 uint16_t dtn_f32_to_f16(float value);
 float dtn_bf16_to_f32(uint16_t bits);
 uint16_t dtn_f32_to_bf16(float value);
+
+/* ------------------------------------------------------------- equal.c --- */
+
+/* Are they the same numbers?  -0 equals 0, a NaN nothing.  Both aligned. */
+bool dtn_equal(enum dtensor_dtype dtype, const void *left, const void *right,
+               size_t count);
 
 /* ------------------------------------------------------------ reduce.c --- */
 

@@ -109,6 +109,7 @@ static const struct dtn_key transport_keys[] = {
     { "op_timeout", TIME(S, op_timeout_ns, MS, WEEK) },
     { "heartbeat", TIME(S, heartbeat_ns, MS, WEEK) },
     { "dead_after", TIME(S, dead_after_ns, MS, WEEK) },
+    { "register_limit", SIZE(S, register_limit_bytes, 0, 64 * TIB) },
     { .name = NULL }
 };
 #undef S
@@ -141,6 +142,8 @@ static const struct dtn_key redistribute_keys[] = {
     { "pipeline", SIZE(S, pipeline_bytes, 4 * KIB, TIB) },
     { "planner", WORD(S, planner, planner_words,
                       "auto, direct, merged, min-cost or greedy") },
+    { "intra_latency_ns", INT(S, intra_latency_ns, 0, 1000000000) },
+    { "inter_latency_ns", INT(S, inter_latency_ns, 0, 1000000000) },
     { "intra_message_ns", INT(S, intra_message_ns, 0, 1000000000) },
     { "inter_message_ns", INT(S, inter_message_ns, 0, 1000000000) },
     { "intra_bandwidth", SIZE(S, intra_bandwidth, 0, TIB) },

@@ -39,6 +39,17 @@ static inline double value_53(const uint32_t word[2])
     return (double)(int64_t)((uint64_t)word[0] ^ (uint64_t)word[1] << 21);
 }
 
+/* In (0, 1]: the middle of the interval of 2^-32, or 2^-53. */
+static inline float unit_32(uint32_t word)
+{
+    return (float)word * 0x1p-32f + 0x1p-33f;
+}
+
+static inline double unit_53(const uint32_t word[2])
+{
+    return value_53(word) * 0x1p-53 + 0x1p-54;
+}
+
 static double value_cut(const struct dtn_dist *dist, double u)
 {
     const double p = dist->p_low + u * dist->p_range;

@@ -9,6 +9,12 @@
 
 #include <string.h>
 
+int dtensor_empty(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    return dtn_tensor_create(spec, tp, err);
+}
+
 int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
                   struct dtensor_error *err)
 {
@@ -63,6 +69,26 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
     return 0;
 }
 
+int dtensor_ones(const struct dtensor_spec *spec, struct dtensor **tp,
+                 struct dtensor_error *err)
+{
+    return dtensor_full(spec, 1, tp, err);
+}
+
+int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    struct dtensor *made;
+    int rc = dtn_tensor_create(&t->spec, &made, err);
+
+    if (rc != 0)
+        return rc;
+    if (t->bytes > 0)
+        memcpy(made->local, t->local, t->bytes);
+    *tp = made;
+    return 0;
+}
+
 static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
                                int64_t index)
 {
@@ -98,6 +124,21 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
     return 0;
 }
 
+/* Large arrays go in slabs, not to be staged whole where peers reach; small
+ * ones by a plan that is kept.
+ */
+static int distribute_run(const struct dtensor_spec *spec, const void *full,
+                          int root, void *local, struct dtensor_error *err)
+{
+    size_t bytes = (size_t)dtn_numel(spec->ndim, spec->shape) *
+                   dtensor_dtype_size(spec->dtype);
+
+    if (root < 0 ||
+        bytes <= spec->mesh->ctx->cluster->redistribute.pipeline_bytes)
+        return dtn_scatter(spec, root, full, local, err);
+    return dtn_scatter_slabs(spec, root, full, local, err);
+}
+
 int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                        int root, struct dtensor **tp,
                        struct dtensor_error *err)
@@ -122,34 +163,11 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                         "position %d, but root is %d", me, root);
     rc = dtn_tensor_create_all(spec, &t, err);
     if (rc == 0) {
-        rc = dtn_scatter(spec, root, full, t->local, err);
+        rc = distribute_run(spec, full, root, t->local, err);
         if (rc != 0)
             dtensor_destroy(t);
         else
             *tp = t;
     }
     return rc;
-}
-
-int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
-                       size_t size, struct dtensor **tp,
-                       struct dtensor_error *err)
-{
-    struct dtensor *t;
-    char text[400];
-    int rc = dtn_tensor_create(spec, &t, err);
-
-    if (rc != 0)
-        return rc;
-    if (size != t->bytes) {
-        rc = dtn_fail(err, DTENSOR_EINVAL, "from_local: %zu bytes, but rank %d "
-                      "holds %zu of %s", size, spec->mesh->ctx->self.rank,
-                      t->bytes, dtn_spec_format(spec, text, sizeof text));
-        dtensor_destroy(t);
-        return rc;
-    }
-    if (size > 0)
-        memcpy(t->local, local, size);
-    *tp = t;
-    return 0;
 }

@@ -42,18 +42,24 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     return 0;
 }
 
+int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
+                       const struct dtensor_error *why,
+                       struct dtensor_error *err)
+{
+    if (rc == DTENSOR_ENOMEM && mesh->group.n > 1)
+        dtn_poison(mesh->ctx, rc, mesh->ctx->self.rank, "%s", why->text);
+    if (rc != 0 && err)
+        *err = *why;
+    return rc;
+}
+
 int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
                           struct dtensor_error *err)
 {
     struct dtensor_error why;
     int rc = dtn_tensor_create(spec, tp, &why);
 
-    if (rc == DTENSOR_ENOMEM && spec->mesh->group.n > 1)
-        dtn_poison(spec->mesh->ctx, rc, spec->mesh->ctx->self.rank, "%s",
-                   why.text);
-    if (rc != 0 && err)
-        *err = why;
-    return rc;
+    return rc == 0 ? 0 : dtn_tensor_end_all(spec->mesh, rc, &why, err);
 }
 
 void dtensor_destroy(struct dtensor *t)
