@@ -185,6 +185,26 @@ int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err);
 void dtensor_free(struct dtensor_ctx *ctx, void *mem);   /* NULL is a no-op */
 
+/* Let the transports use `size` bytes of the caller's own memory where they
+ * stand: over rc the network card then reads and writes them directly, which
+ * locks them; over tcp nothing is ever staged, and over shm all memory that is
+ * not of dtensor_alloc() is, so there it changes nothing.  It pays for memory
+ * used in many calls: once costs 16 us and more.  Each rank may register what
+ * it likes.  All in all at most [transport] register_limit.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   the memory stays the caller's, and must stay mapped until
+ *         dtensor_unregister() of the same address, or dtensor_fini().
+ * Errors: EINVAL  no memory, of dtensor_alloc(), or registered in part already
+ *         ENOMEM  over register_limit, or more than may be locked: how much is
+ *         ESYS    the device refused
+ * Semantics: ncclCommRegister.
+ */
+int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
+                     struct dtensor_error *err);
+void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
+                                               /* no-op on other memory      */
+
 /* ------------------------------------------------------------- meshes --- */
 
 /* Ranks on an n-dimensional grid, last dimension fastest: with sizes (2, 4)
@@ -772,7 +792,8 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
 /* One step. */
 struct dtensor_plan_step {
     const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
-                               /* "reduce-scatter", "exchange", "local"       */
+                               /* "reduce-scatter", "exchange", "local",      */
+                               /* "cross-mesh"                                */
     struct dtensor_spec src;
     struct dtensor_spec dst;
     int ranks;                 /* in the group of one rank                    */

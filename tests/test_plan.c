@@ -510,6 +510,60 @@ static void routes_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* Between meshes: shapes, orders, disjoint, overlapping, of different sizes. */
+static const struct cross_case {
+    int ndim[2], size[2][2], rank[2][4];
+    const char *from, *to;
+} cross_cases[] = {
+    { { 1, 2 }, { { 4 }, { 2, 2 } }, { { 0, 1, 2, 3 }, { 3, 1, 2, 0 } },
+      "S(0)", "S(1),S(0)" },
+    { { 1, 1 }, { { 2 }, { 2 } }, { { 0, 1 }, { 2, 3 } }, "S(0)", "S(1)" },
+    { { 1, 1 }, { { 3 }, { 2 } }, { { 2, 0, 1 }, { 1, 3 } }, "S(0)", "S(0)" },
+    { { 1, 1 }, { { 2 }, { 3 } }, { { 3, 1 }, { 0, 1, 2 } }, "R", "S(1)" },
+    { { 1, 2 }, { { 3 }, { 2, 2 } }, { { 0, 1, 2 }, { 0, 1, 2, 3 } },
+      "P", "R,S(0)" },
+    { { 2, 1 }, { { 2, 2 }, { 1 } }, { { 0, 1, 2, 3 }, { 2 } },
+      "P,S(0)", "R" },
+    { { 1, 1 }, { { 1 }, { 4 } }, { { 3 }, { 3, 2, 1, 0 } }, "R", "S(0)" },
+    { { 1, 1 }, { { 2 }, { 2 } }, { { 1, 0 }, { 0, 1 } }, "S(0)", "S(0)" },
+    { { 1, 1 }, { { 2 }, { 2 } }, { { 0, 1 }, { 2, 3 } }, "P", "P" },
+};
+
+static void cross_main(int rank, int n, void *arg)
+{
+    const int64_t shape[] = { 7, 3 };
+    struct job job_here, *job = &job_here;
+
+    (void)arg;
+    job_open(job, rank, n, NULL);
+    for (size_t i = 0; i < sizeof cross_cases / sizeof cross_cases[0]; i++) {
+        const struct cross_case *c = &cross_cases[i];
+        const struct dtensor_mesh *mesh[2] = { NULL, NULL };
+        struct dtensor *a, *b = NULL, *again = NULL;
+        struct dtensor_spec src, dst;
+
+        for (int k = 0; k < 2; k++)
+            good(dtensor_mesh_create(job->ctx, c->ndim[k], c->size[k], NULL,
+                                     c->rank[k], &mesh[k], &job->err));
+        src = spec_of(job, mesh[0], DTENSOR_F64, shape, c->from);
+        dst = spec_of(job, mesh[1], DTENSOR_F64, shape, c->to);
+        a = make(job, &src, -1);
+        good(dtensor_redistribute_to(a, &dst, &b, &job->err));
+        good(dtensor_redistribute_to(a, &dst, &again, &job->err));
+        if (dtensor_mesh_index(mesh[1], rank) >= 0)
+            need(is_partial(&dst) ? whole_is_right(job, b)
+                                  : local_is_right(job, b) &&
+                                    local_is_right(job, again),
+                 "case %zu: %s -> %s", i, c->from, c->to);
+        else
+            need(dtensor_local_bytes(b) == 0, "an outsider holds nothing");
+        dtensor_destroy(a);
+        dtensor_destroy(b);
+        dtensor_destroy(again);
+    }
+    dtensor_fini(job->ctx);
+}
+
 /* The cache counts, and a call that moves nothing is cheap. */
 static void cache_main(int rank, int n, void *arg)
 {
@@ -579,6 +633,8 @@ int main(void)
     test_speed();
     ok(ranks_run(4, 60, routes_main, NULL, NULL) == 0,
        "(5,3) on 2x2: every route gives the right elements");
+    ok(ranks_run(4, 60, cross_main, NULL, NULL) == 0,
+       "between meshes of other shape, order, ranks and size");
     ok(ranks_run(1, 60, cache_main, NULL, NULL) == 0,
        "the cache counts, is bounded and fast");
     return done();

@@ -132,6 +132,7 @@ int dtn_fault_wrap(struct dtn_transport *inner,
         return dtn_fail_nomem(err, "fault", sizeof *fault);
     fault->base.ops = &fault_ops;
     fault->base.row_bytes = inner->row_bytes;
+    fault->base.along_bytes = inner->along_bytes;
     fault->inner = inner;
     fault->plan = *plan;
     if (fault->plan.code == 0)
@@ -253,6 +254,21 @@ static void fault_unreg(struct dtn_transport *tp, struct dtn_remote remote)
     inner->ops->unreg(inner, remote);
 }
 
+static int fault_adopt(struct dtn_transport *tp, void *mem, size_t size,
+                       struct dtensor_error *err)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->adopt(inner, mem, size, err);
+}
+
+static void fault_disown(struct dtn_transport *tp, void *mem, size_t size)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->disown(inner, mem, size);
+}
+
 static void *fault_map(struct dtn_transport *tp, int peer,
                        struct dtn_remote remote)
 {
@@ -328,6 +344,8 @@ static const struct dtn_transport_ops fault_ops = {
     .connect = fault_connect,
     .reg = fault_reg,
     .unreg = fault_unreg,
+    .adopt = fault_adopt,
+    .disown = fault_disown,
     .map = fault_map,
     .put = fault_put,
     .flush = fault_flush,

@@ -120,6 +120,9 @@ struct dtn_transport {
     size_t row_bytes;             /* least size of a put that pays, against    */
                                   /* copying as much at both ends; the same on */
                                   /* every rank; 0: as of a network card       */
+    size_t along_bytes;           /* a put of at most so many goes along with  */
+                                  /* the signal right behind it, and its       */
+                                  /* source is free then                       */
 };
 
 /* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after
@@ -166,6 +169,15 @@ struct dtn_transport_ops {
     int (*reg)(struct dtn_transport *tp, void *mem, size_t size,
                struct dtn_remote *remote);
     void (*unreg)(struct dtn_transport *tp, struct dtn_remote remote);
+
+    /* Take memory from outside the arena into use, until disown(): from now
+     * on reg() and put() do with it where it stands whatever this transport
+     * can.  On failure nothing has changed.
+     * Errors: ENOMEM, ESYS, with the remedy
+     */
+    int (*adopt)(struct dtn_transport *tp, void *mem, size_t size,
+                 struct dtensor_error *err);
+    void (*disown)(struct dtn_transport *tp, void *mem, size_t size);
 
     /* A pointer through which loads and stores reach the peer's memory, valid
      * until close, or NULL when they cannot.
@@ -233,6 +245,11 @@ extern const struct dtn_transport_ops *const dtn_transports[];
 extern const struct dtn_transport_ops dtn_shm_ops;         /* shm.c          */
 extern const struct dtn_transport_ops dtn_tcp_ops;         /* tcp.c          */
 extern const struct dtn_transport_ops dtn_verbs_ops;       /* verbs.c        */
+
+/* adopt() and disown() where it makes no difference whose the memory is. */
+int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
+                  struct dtensor_error *err);
+void dtn_disown_any(struct dtn_transport *tp, void *mem, size_t size);
 
 /* The transport of that name, or NULL. */
 const struct dtn_transport_ops *dtn_transport_find(const char *name);

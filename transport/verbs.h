@@ -22,6 +22,8 @@
 
 /* -------------------------------------------------------------- devices --- */
 
+struct verbs;
+
 /* What the device has said of itself so far. */
 struct verbs_events {
     int number;                   /* of its messages                           */
@@ -46,6 +48,7 @@ struct verbs_device {
     int max_inline;               /* learnt from the first queue pair          */
     int max_cqe;
     int max_qp;
+    bool one_packet;              /* repeats longer requests wrongly           */
     struct verbs_events events;
 };
 
@@ -63,6 +66,10 @@ int verbs_limits_check(const struct dtn_open_args *args,
                        const struct verbs_device *device,
                        struct dtensor_error *err);
 
+/* May `size` bytes more be locked?   Errors: ENOMEM, with both numbers */
+int verbs_limits_more(const struct verbs *verbs, size_t size,
+                      struct dtensor_error *err);
+
 /* Word that registering `size` bytes failed with `sys_errno`. */
 int verbs_fail_register(const struct verbs_device *device, size_t size,
                         int sys_errno, struct dtensor_error *err);
@@ -72,12 +79,14 @@ char *verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size);
 
 /* --------------------------------------------------------------- memory --- */
 
+#define VERBS_ADOPTED UINT64_MAX  /* the user's: stays until disowned          */
+
 /* A range that the device knows. */
 struct verbs_region {
     unsigned char *start;
     size_t size;
     struct ibv_mr *mr;
-    uint64_t used;                /* clock of the last use                     */
+    uint64_t used;                /* clock of the last use, or VERBS_ADOPTED   */
 };
 
 struct verbs_memory {
@@ -86,16 +95,22 @@ struct verbs_memory {
     uint64_t clock;
     int n, capacity;
     struct verbs_region *regions; /* sorted by start                           */
+    uint64_t bytes;               /* in all regions                            */
     unsigned long registered;     /* counters, for the log and tests           */
     unsigned long hits;
 };
 
-/* The region that holds [mem, mem + size) of the arena, registered now if it
- * is new; NULL with errno EFAULT for memory elsewhere, else why it failed.
- * Valid until the next call.
+/* The region that holds [mem, mem + size); memory of the arena is registered
+ * now if it is new.  NULL with errno EFAULT for other memory that was not
+ * adopted, else why it failed.  Valid until the next call.
  */
 struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
                                       const void *mem, size_t size);
+
+/* Register memory of the user's, until it is disowned; NULL with errno. */
+struct verbs_region *verbs_memory_adopt(struct verbs_memory *memory, void *mem,
+                                        size_t size);
+void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size);
 void verbs_memory_fini(struct verbs_memory *memory);
 
 /* May peers write there with that key? */
@@ -107,10 +122,11 @@ bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
 enum {
     VERBS_DEPTH = 128,            /* work requests of a queue pair             */
     VERBS_QUEUES_MAX = 16,        /* queue pairs to one peer                   */
+    VERBS_INLINE = 220,           /* what fits into 256 bytes of a mlx5 queue  */
     VERBS_SIGNALLED_EVERY = 16,
     VERBS_CHAIN = 16,             /* requests posted at once                   */
     VERBS_CHAIN_BYTES = 1 << 14,  /* a put from here on is posted at once      */
-    VERBS_ALONG = 1024,           /* bytes of a put that go with a signal      */
+    VERBS_ALONG = 2048,           /* bytes of a put that go with a signal      */
     VERBS_STAGE_BYTES = 1 << 20,
     VERBS_STRIPE_BYTES = 1 << 16, /* puts from here on use all queue pairs     */
     VERBS_MESSAGE_MAX = 1 << 23
@@ -138,21 +154,24 @@ union verbs_line {
 _Static_assert(sizeof(struct verbs_content) == 64, "sixteen times four bytes");
 
 /* Where the bytes of a put that came with a signal belong.  It stands right in
- * front of the line, the bytes in front of it: one write, in the same form.
+ * front of the line, the bytes in front of it: one write.  Where the device
+ * does not promise order, the hash tells that all of it has landed.
  */
 struct verbs_along {
     uint64_t addr;
     uint32_t key;
     uint32_t size;
+    uint64_t hash;                /* of the bytes and of what stands above     */
 };
-enum { VERBS_ALONG_ROOM = 2 * (VERBS_ALONG + sizeof(struct verbs_along))
-                        + DTN_CACHE_LINE / 2 };
 struct verbs_place {
-    _Alignas(DTN_CACHE_LINE) unsigned char room[VERBS_ALONG_ROOM];
+    _Alignas(DTN_CACHE_LINE) unsigned char room[VERBS_ALONG + DTN_CACHE_LINE
+                                                - sizeof(struct verbs_along)];
+    struct verbs_along along;
     union verbs_line line;
 };
-_Static_assert(sizeof(struct verbs_place) == VERBS_ALONG_ROOM
-               + sizeof(union verbs_line), "no gap before the line");
+_Static_assert(offsetof(struct verbs_place, line)
+               == offsetof(struct verbs_place, along)
+                  + sizeof(struct verbs_along), "no gap before the line");
 
 /* What one peer writes into our memory, and what we write to it from. */
 struct verbs_lane {
@@ -211,6 +230,7 @@ struct verbs_peer {
     bool ready;                   /* our queue pairs are up                    */
     bool joined;                  /* and its are, too                          */
     bool plain;                   /* lines to it are plain                     */
+    size_t request_max;           /* bytes of one write                        */
     int64_t next_greeting_ns;
     struct verbs_greeting greeting;
     struct verbs_lane *lane;      /* ours, for it; NULL: not met yet           */
@@ -309,6 +329,11 @@ int verbs_room(struct verbs *verbs, struct verbs_queue *queue);
 int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                uint64_t to, uint32_t key, const void *from, size_t size,
                const struct ibv_mr *mr);
+
+/* The same for a put, whose source flush() waits for. */
+int verbs_post_put(struct verbs *verbs, struct verbs_peer *peer, int q,
+                   struct dtn_remote dst, const void *from, size_t size,
+                   const struct ibv_mr *mr);
 
 /* Post what is in the chain. */
 int verbs_ring(struct verbs *verbs);

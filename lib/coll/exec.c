@@ -38,6 +38,7 @@ struct exec_run {
     unsigned char *base[DTN_NSPACES];
     struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_NSPACES];
     uint32_t fingerprint;
+    bool refused;                 /* a transport would not register a space    */
 };
 
 /* ----------------------------------------------------------------- plans --- */
@@ -154,11 +155,14 @@ static int run_expose(struct exec_run *run, enum dtn_space space)
 {
     size_t bytes = run->plan->sched.bytes[space];
     unsigned char *bounce;
+    int rc;
 
     if (!run->plan->sched.exposed[space] || bytes == 0)
         return 0;
-    if (run_register(run, space) == 0)
-        return 0;
+    rc = run_register(run, space);
+    run->refused = rc != 0 && rc != DTENSOR_EINVAL;
+    if (rc == 0 || run->refused)
+        return rc;
     bounce = dtn_ctx_bounce(run->ctx, space, bytes);
     if (!bounce)
         return DTENSOR_ENOMEM;
@@ -167,7 +171,27 @@ static int run_expose(struct exec_run *run, enum dtn_space space)
         run->ctx->copied_bytes += bytes;
     }
     run->base[space] = bounce;
-    return run_register(run, space);
+    rc = run_register(run, space);
+    run->refused = rc != 0;
+    return rc;
+}
+
+/* Memory there was enough, but a device would not have it: or there was not. */
+static int run_unexposed(struct exec_run *run, int rc)
+{
+    const size_t *bytes = run->plan->sched.bytes;
+    char in[32], out[32];
+
+    dtn_format_size(bytes[DTN_IN], in, sizeof in);
+    dtn_format_size(bytes[DTN_OUT], out, sizeof out);
+    if (run->refused)
+        return dtn_poison(run->ctx, rc, run->ctx->self.rank, "the device "
+                          "refused to register memory of this call, %s in and "
+                          "%s out (may enough be locked? see ulimit -l; "
+                          "DTN_LOG=warn says why)", in, out);
+    return dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
+                      "memory that peers cannot reach, %s in and %s out (use "
+                      "dtensor_alloc)", in, out);
 }
 
 /* ---------------------------------------------------------------- steps --- */
@@ -428,10 +452,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
         rc = run_expose(&run, (enum dtn_space)s);
     if (rc != 0)
-        rc = dtn_poison(run.ctx, rc, run.ctx->self.rank, "no room to stage "
-                        "%zu bytes of memory that peers cannot reach (use "
-                        "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
-                        "warn says why)", plan->sched.bytes[DTN_OUT]);
+        rc = run_unexposed(&run, rc);
     else
         rc = run_steps(&run);
     run_unregister(&run);

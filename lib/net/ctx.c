@@ -193,6 +193,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
         return;
     dtn_wire_close(ctx);
     free(ctx->peers);
+    free(ctx->registered);
     dtn_arena_fini(&ctx->arena);
     dtn_boot_close(ctx->boot);
     dtensor_cluster_destroy(ctx->cluster);

@@ -7,7 +7,7 @@
  * wire.c    opening the transports and connecting to peers
  * await.c   waiting for a peer without hanging; poisoning
  * carry.c   bytes that go with a signal
- * memory.c  dtensor_alloc() and staging
+ * memory.c  dtensor_alloc(), dtensor_register() and staging
  * query.c   dtensor_rank() and its kin
  * devices.c dtensor_devices_show()
  * fabric.c  dtensor_fabric_show(): what every rank sees of the RDMA fabric;
@@ -102,6 +102,12 @@ struct dtensor_ctx {
         void *mem;
         size_t size;
     } bounce[2];                  /* of IN, of OUT                             */
+    struct dtn_registered {       /* dtensor_register(): sorted, apart         */
+        unsigned char *mem;
+        size_t size;
+    } *registered;
+    int nregistered, registered_capacity;
+    uint64_t registered_bytes;
     struct dtn_plans *plans;      /* coll: schedules by call                   */
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */

@@ -103,6 +103,7 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
     const struct dtensor_cluster *cluster = mesh->ctx->cluster;
     const struct dtn_redistribute_conf *conf = &cluster->redistribute;
 
+    cost->mesh = mesh;
     cost->intra = cost_link(cluster->transport.intra_node,
                             conf->intra_latency_ns, conf->intra_message_ns,
                             conf->intra_bandwidth);
@@ -315,6 +316,22 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
          + cost_level(cost, &cost->inter, n / near, bytes);
 }
 
+/* To another mesh: a receiver takes its part from as many as hold some of it, by
+ * the wire between hosts if there is one.
+ */
+static double cost_cross(const struct dtn_cost *cost,
+                         const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst)
+{
+    const double held = dtn_volume_local(src, src->placement);
+    const double wanted = dtn_volume_local(dst, dst->placement);
+    const struct dtn_link *link = dst->mesh->ctx->cluster->nhosts > 1
+                                ? &cost->inter : &cost->intra;
+
+    return cost_link_ns(link, wanted > held && held > 0 ? wanted / held : 1,
+                        wanted * (double)dtensor_dtype_size(dst->dtype));
+}
+
 double dtn_cost_phase(const struct dtn_cost *cost,
                       const struct dtn_phase *phase)
 {
@@ -322,6 +339,14 @@ double dtn_cost_phase(const struct dtn_cost *cost,
     const double bytes = dtn_volume_local(spec, spec->placement) *
                          (double)dtensor_dtype_size(spec->dtype);
 
+    if (cost->mesh != spec->mesh) {          /* on the way to another        */
+        struct dtn_cost own;
+
+        dtn_cost_init(spec->mesh, &own);
+        return dtn_cost_phase(&own, phase);
+    }
+    if (phase->src.mesh != spec->mesh)
+        return cost_cross(cost, &phase->src, spec);
     if (phase->kind != DTN_PHASE_EXCHANGE)
         return dtn_cost_allreduce(cost, spec->mesh, phase->dims, bytes);
     return dtn_cost_exchange(cost, spec, phase->src.placement,

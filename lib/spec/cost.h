@@ -14,6 +14,7 @@ struct dtn_link {
 
 /* The constants for one mesh; where each comes from stands in cost.c. */
 struct dtn_cost {
+    const struct dtensor_mesh *mesh;
     struct dtn_link intra;        /* between ranks of one host                 */
     struct dtn_link inter;        /* between hosts                             */
     double fold_bytes_per_ns;     /* terms folded into a result                */

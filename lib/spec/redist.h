@@ -33,6 +33,7 @@ struct dtensor_plan {
     uint64_t used;                     /* clock of the last use               */
     struct dtensor_spec src;
     struct dtensor_spec dst;
+    const struct dtensor_mesh *all;    /* of the ranks of both                */
     int root;                          /* of a scatter, else DTN_NO_ROOT      */
     uint32_t hash;                     /* of all three, the same on all ranks */
     enum dtensor_route route;
@@ -44,6 +45,20 @@ struct dtensor_plan {
     int nsteps;
     struct dtn_redist_step step[];
 };
+
+/* cross.c: the phases between specs on different meshes; the exchange in the
+ * middle of them; and the mesh of the ranks of both, ascending - or, where they
+ * are the same, that.   Errors: ENOMEM
+ */
+#define DTN_CROSS_PHASES_MAX (1 + 2 * DTN_MAX_PHASES)
+int dtn_cross_phases(const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst,
+                     struct dtn_phase phase[DTN_CROSS_PHASES_MAX]);
+struct dtn_phase dtn_phase_cross(const struct dtensor_spec *src,
+                                 const struct dtensor_spec *dst);
+int dtn_cross_mesh(const struct dtensor_mesh *a, const struct dtensor_mesh *b,
+                   const struct dtensor_mesh **meshp,
+                   struct dtensor_error *err);
 
 /* Make it; in a scatter `src` is all R and `options` do not matter.
  * Collective: yes, the mesh.   Blocks: until connected to the peers it needs.
@@ -57,20 +72,13 @@ int dtn_redist_create(const struct dtensor_spec *src,
 uint32_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
 
-/* Append the pieces that a receiver gets in an exchange from `source`, -1: from
- * all.  In a scatter the root stands for them all: its part is whole wherever it
- * stands, so each receiver's own would do.   Errors: ENOMEM
- */
-int dtn_redist_received(const struct dtn_phase *phase, int root, int source,
-                        int receiver, struct dtn_pieces *pieces,
-                        struct dtensor_error *err);
-
 /* Run it.  `in` and `out` are this rank's parts. */
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
                    struct dtensor_error *err);
 
 /* A rank that fails alone tells the others, who wait for it; returns rc. */
-int dtn_redist_give_up(const struct dtensor_spec *dst, int rc,
+int dtn_redist_give_up(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int rc,
                        const struct dtensor_error *why,
                        struct dtensor_error *err);
 

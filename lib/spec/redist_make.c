@@ -53,39 +53,54 @@ static void redist_drop(struct dtn_pieces *sent, const struct dtn_phase *phase,
     sent->n = n;
 }
 
-int dtn_redist_received(const struct dtn_phase *phase, int root, int source,
-                        int receiver, struct dtn_pieces *pieces,
-                        struct dtensor_error *err)
+/* In a scatter the root stands for all sources: its part is whole wherever it
+ * stands, so each receiver's own would do.
+ */
+static int redist_scattered(const struct dtn_phase *phase, int root,
+                            struct dtn_pieces *received,
+                            struct dtn_pieces *sent, struct dtensor_error *err)
 {
-    const int begin = pieces->n;
-    int rc = 0;
+    const struct dtn_group *group = &phase->src.mesh->group;
+    int rc = dtn_pieces_received(&phase->src, &phase->dst, group->me, received,
+                                 err);
 
-    if (dtn_phase_idle(phase, receiver))
-        return 0;
-    if (root == DTN_NO_ROOT && source < 0)
-        return dtn_pieces_received(&phase->src, &phase->dst, receiver, pieces,
-                                   err);
-    if (root == DTN_NO_ROOT)
-        return dtn_pieces_between(&phase->src, &phase->dst, source, receiver,
-                                  pieces, err);
-    if (source < 0 || source == root)
-        rc = dtn_pieces_between(&phase->src, &phase->dst, receiver, receiver,
-                                pieces, err);
-    for (int i = begin; i < pieces->n; i++)
-        pieces->list[i].source = root;
+    for (int i = 0; i < received->n; i++)
+        received->list[i].source = root;
+    for (int r = 0; rc == 0 && group->me == root && r < group->n; r++)
+        if (r != root)
+            rc = dtn_pieces_between(&phase->src, &phase->dst, r, r, sent, err);
+    for (int i = 0; i < sent->n; i++)
+        sent->list[i].source = root;
     return rc;
 }
 
-static int redist_sent(const struct dtn_phase *phase, int root,
-                       struct dtn_pieces *sent, struct dtensor_error *err)
+/* Between two meshes: positions in the mesh of all ranks of both. */
+static int redist_crossing(const struct dtn_phase *phase,
+                           const struct dtensor_mesh *all,
+                           struct dtn_pieces *received,
+                           struct dtn_pieces *sent, struct dtensor_error *err)
 {
-    const struct dtn_group *group = &phase->src.mesh->group;
-    int rc = 0;
+    const struct dtn_group *from = &phase->src.mesh->group;
+    const struct dtn_group *to = &phase->dst.mesh->group;
+    int rc = 0, n = 0;
 
-    if (root == DTN_NO_ROOT)
-        return dtn_pieces_sent(&phase->src, &phase->dst, group->me, sent, err);
-    for (int r = 0; rc == 0 && group->me == root && r < group->n; r++)
-        rc = dtn_redist_received(phase, root, root, r, sent, err);
+    if (to->me >= 0)
+        rc = dtn_pieces_received(&phase->src, &phase->dst, to->me, received,
+                                 err);
+    if (rc == 0 && from->me >= 0)
+        rc = dtn_pieces_sent(&phase->src, &phase->dst, from->me, sent, err);
+    for (int i = 0; i < received->n + sent->n; i++) {
+        struct dtn_piece *piece = i < received->n
+                                ? &received->list[i]
+                                : &sent->list[i - received->n];
+
+        piece->source = dtensor_mesh_index(all, from->ranks[piece->source]);
+        piece->receiver = dtensor_mesh_index(all, to->ranks[piece->receiver]);
+    }
+    for (int i = 0; i < sent->n; i++)
+        if (sent->list[i].receiver != all->group.me)
+            sent->list[n++] = sent->list[i];
+    sent->n = n;
     return rc;
 }
 
@@ -97,10 +112,17 @@ static int redist_lists(const struct dtn_phase *phase, int root,
                         struct dtensor_error *err)
 {
     const int me = phase->src.mesh->group.me;
-    int rc = dtn_redist_received(phase, root, -1, me, received, err);
+    int rc;
 
-    if (rc == 0)
-        rc = redist_sent(phase, root, sent, err);
+    if (root != DTN_NO_ROOT) {
+        rc = redist_scattered(phase, root, received, sent, err);
+    } else {
+        rc = dtn_pieces_received(&phase->src, &phase->dst, me, received, err);
+        if (rc == 0)
+            rc = dtn_pieces_sent(&phase->src, &phase->dst, me, sent, err);
+    }
+    if (dtn_phase_idle(phase, me))
+        received->n = 0;
     redist_drop(sent, phase, me);
     if (rc == 0 && !dtn_phase_folds(phase))
         rc = redist_rotate(received, me, false, err);
@@ -172,7 +194,9 @@ static int redist_make_exchange(struct dtensor_plan *r,
                                 struct dtensor_error *err)
 {
     const struct dtn_phase *phase = &step->phase;
-    const struct dtn_group *group = &phase->src.mesh->group;
+    const bool cross = phase->src.mesh != phase->dst.mesh;
+    const struct dtn_group *group = cross ? &r->all->group
+                                          : &phase->src.mesh->group;
     struct dtn_pieces received = { 0 }, sent = { 0 };
     struct dtn_exchange exchange = {
         .name = "redistribute", .n = group->n, .me = group->me,
@@ -183,9 +207,14 @@ static int redist_make_exchange(struct dtensor_plan *r,
     int rc;
 
     step->group = group;
-    if (r->root == DTN_NO_ROOT || r->root == group->me)
-        exchange.in_count = (size_t)dtn_local_numel(&phase->src, group->me);
-    rc = redist_lists(phase, r->root, &received, &sent, err);
+    if (group->me < 0)                       /* of the other mesh            */
+        return 0;
+    if (phase->src.mesh->group.me >= 0 &&
+        (r->root == DTN_NO_ROOT || r->root == group->me))
+        exchange.in_count = (size_t)dtn_local_numel(&phase->src,
+                                                phase->src.mesh->group.me);
+    rc = cross ? redist_crossing(phase, r->all, &received, &sent, err)
+               : redist_lists(phase, r->root, &received, &sent, err);
     if (rc == 0) {
         redist_say_exchange(r, group, &received, &sent);
         exchange.nreceived = received.n;
@@ -211,6 +240,8 @@ static int redist_make_call(struct dtensor_plan *r,
     if (rc != 0)
         return rc;
     step->group = &sub->group;
+    if (sub->group.me < 0)                   /* of the other mesh            */
+        return 0;
     redist_say(r, "%s %s %d ranks of %s",
                step->phase.kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast",
                dtn_group_wire(step->group), step->group->n,
@@ -243,12 +274,15 @@ static void redist_counts(struct dtensor_plan *r)
 {
     const int me = r->dst.mesh->group.me;
 
-    if (me < 0)
-        return;
-    for (int i = 0; i < r->nsteps; i++)
-        r->step[i].count = (size_t)dtn_local_numel(&r->step[i].phase.dst, me);
-    r->out_bytes = (size_t)dtn_local_numel(&r->dst, me) *
-                   dtensor_dtype_size(r->dst.dtype);
+    for (int i = 0; i < r->nsteps; i++) {
+        const struct dtensor_spec *to = &r->step[i].phase.dst;
+
+        if (to->mesh->group.me >= 0)
+            r->step[i].count = (size_t)dtn_local_numel(to, to->mesh->group.me);
+    }
+    if (me >= 0)
+        r->out_bytes = (size_t)dtn_local_numel(&r->dst, me) *
+                       dtensor_dtype_size(r->dst.dtype);
 }
 
 static int redist_make_steps(struct dtensor_plan *r, struct dtensor_error *err)
@@ -292,10 +326,16 @@ static int redist_new(const struct dtensor_spec *src,
 {
     const size_t size = sizeof(struct dtensor_plan) +
                         (size_t)nphases * sizeof(struct dtn_redist_step);
-    struct dtensor_plan *r = calloc(1, size);
+    struct dtensor_plan *r;
+    const struct dtensor_mesh *all;
+    int rc = dtn_cross_mesh(src->mesh, dst->mesh, &all, err);
 
+    if (rc != 0)
+        return rc;
+    r = calloc(1, size);
     if (!r)
         return dtn_fail_nomem(err, "redistribute", size);
+    r->all = all;
     r->src = *src;
     r->dst = *dst;
     r->root = root;
@@ -369,7 +409,7 @@ int dtn_redist_create(const struct dtensor_spec *src,
     if (rc != 0)
         return rc;
     r->hash = dtn_redist_hash(src, dst, root) + (uint32_t)r->route;
-    if (!dst->mesh->ctx->planning && dst->mesh->group.me >= 0)
+    if (!dst->mesh->ctx->planning && r->all->group.me >= 0)
         rc = redist_make_steps(r, err);
     if (rc != 0)
         dtensor_plan_destroy(r);

@@ -14,9 +14,11 @@
  * phases.c      which collectives lead from one spec to another
  * cost.c        what a redistribution is thought to cost
  * route.c graph.c   ways from one spec to another, and which to take
+ * cross.c       from one mesh to another
  * redist*.c     redistribute plans: made once per pair of specs, run
  * plan*.c       plans as objects, and what they move
  * grad.c        what a redistribution does to gradients
+ * scatter.c     a large array from one rank to all parts
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  */
@@ -100,6 +102,9 @@ char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 /* Same mesh, dtype, shape (placements may differ). */
 bool dtn_spec_congruent(const struct dtensor_spec *a,
                         const struct dtensor_spec *b);
+/* The same without the mesh, in one context. */
+bool dtn_spec_alike(const struct dtensor_spec *a,
+                    const struct dtensor_spec *b);
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 
@@ -305,6 +310,12 @@ int dtn_redistribute(const struct dtensor_spec *src,
  */
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
+
+/* The same for an array of over [redistribute] pipeline bytes, from a root
+ * only: in slabs of that size, so that little memory is needed besides.
+ */
+int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
+                      const void *full, void *out, struct dtensor_error *err);
 
 /* The same by a plan that somebody made.   Errors: EINVAL  it has other specs */
 int dtn_redistribute_by(struct dtensor_plan *plan,

@@ -14,10 +14,10 @@ static int convert_check(const struct dtensor_spec *src,
 {
     char from[400], to[400];
 
-    if (dtn_spec_congruent(src, dst))
+    if (dtn_spec_alike(src, dst))
         return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "redistribute: %.200s cannot become "
-                    "%.200s (mesh, dtype and shape must be the same)",
+                    "%.200s (context, dtype and shape must be the same)",
                     dtn_spec_format(src, from, sizeof from),
                     dtn_spec_format(dst, to, sizeof to));
 }

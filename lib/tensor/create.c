@@ -133,6 +133,21 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
     return 0;
 }
 
+/* Large arrays go in slabs, not to be staged whole where peers reach; small
+ * ones by a plan that is kept.
+ */
+static int distribute_run(const struct dtensor_spec *spec, const void *full,
+                          int root, void *local, struct dtensor_error *err)
+{
+    size_t bytes = (size_t)dtn_numel(spec->ndim, spec->shape) *
+                   dtensor_dtype_size(spec->dtype);
+
+    if (root < 0 ||
+        bytes <= spec->mesh->ctx->cluster->redistribute.pipeline_bytes)
+        return dtn_scatter(spec, root, full, local, err);
+    return dtn_scatter_slabs(spec, root, full, local, err);
+}
+
 int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                        int root, struct dtensor **tp,
                        struct dtensor_error *err)
@@ -157,7 +172,7 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                         "position %d, but root is %d", me, root);
     rc = dtn_tensor_create_all(spec, &t, err);
     if (rc == 0) {
-        rc = dtn_scatter(spec, root, full, t->local, err);
+        rc = distribute_run(spec, full, root, t->local, err);
         if (rc != 0)
             dtensor_destroy(t);
         else

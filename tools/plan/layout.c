@@ -13,14 +13,11 @@
 struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
                               int dim, int64_t *np)
 {
-    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
-    struct dtensor_run *run = calloc(1, sizeof *run);
+    int64_t n = dtensor_spec_runs(spec, rank, dim, NULL, 0);
+    struct dtensor_run *run = calloc((size_t)n + 1, sizeof *run);
 
-    if (!run)
-        return NULL;
-    dtensor_spec_local(spec, rank, shape, offset);
-    *run = (struct dtensor_run){ offset[dim], shape[dim] };
-    *np = shape[dim] > 0;
+    if (run)
+        *np = dtensor_spec_runs(spec, rank, dim, run, n);
     return run;
 }
 

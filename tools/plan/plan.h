@@ -68,8 +68,6 @@ extern const char *const plan_routes[DTENSOR_NROUTES];
 void plan_text(const struct plan_job *job, FILE *stream);
 void plan_layout(const struct dtensor_spec *spec, FILE *stream);
 
-struct dtensor_run { int64_t start, size; };
-
 /* The runs of a rank along a dimension, for free(); NULL: memory. */
 struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
                               int dim, int64_t *np);
