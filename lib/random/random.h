@@ -83,7 +83,7 @@ int dtn_dist_keep(struct dtn_dist *dist, enum dtensor_dtype dtype, double p,
 /* Values from the words of `nblocks` blocks, at most DTN_CHUNK_BLOCKS and
  * 4 / dist->words from each, to an array of dist->dtype.
  */
-#define DTN_CHUNK_BLOCKS 256
+#define DTN_CHUNK_BLOCKS 512
 void dtn_dist_blocks(const struct dtn_dist *dist, int width,
                      const uint32_t *words, size_t nblocks, void *out);
 
