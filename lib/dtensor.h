@@ -824,6 +824,31 @@ uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
 /* All of this for people: steps, bytes, why, and what else there was. */
 void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream);
 
+/* Several tensors redistributed together: those that one exchange brings home
+ * share its messages, dtype by dtype, at the price of two local copies.
+ */
+struct dtensor_batch;
+
+/* Plan to bring tensor i from src[i] to dst[i], 0 <= i < n.
+ *
+ * Collective: yes - the ranks of all meshes named.   Blocks: until connected.
+ * Owns:   *batchp is the caller's, for dtensor_batch_destroy().
+ * Errors: as dtensor_plan_create()
+ */
+int dtensor_batch_create(int n, const struct dtensor_spec src[],
+                         const struct dtensor_spec dst[],
+                         struct dtensor_batch **batchp,
+                         struct dtensor_error *err);
+void dtensor_batch_destroy(struct dtensor_batch *batch);  /* NULL is a no-op */
+
+/* Give the elements of src[i] to dst[i], n of each, which have those specs.
+ *
+ * Collective, blocks, errors: as dtensor_plan_run()
+ */
+int dtensor_batch_run(struct dtensor_batch *batch,
+                      const struct dtensor *const src[],
+                      struct dtensor *const dst[], struct dtensor_error *err);
+
 /* Plans that the context has kept for redistributions by spec. */
 struct dtensor_plan_cache {
     uint64_t hits;             /* calls that found their plan                 */

@@ -364,7 +364,7 @@ static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     if (p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
         return put_striped(verbs, p, dst, src, size, mr, done);
     size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = size <= VERBS_ALONG && p->request_max >= VERBS_ALONG_ROOM
+    rc = size <= VERBS_ALONG && p->request_max >= sizeof(struct verbs_place)
        ? put_held(verbs, p, dst, src, size, mr)
        : put_one(verbs, p, 0, dst, src, &size, mr);
     if (rc == 0)

@@ -80,7 +80,7 @@ static int rng_print(struct rng *rng, struct dtensor_error *err)
     if (rc != 0 || dtensor_rank(rng->ctx) != opt->rank)
         return rc;
     n = dtensor_local_bytes(rng->t) / dtensor_dtype_size(opt->dtype);
-    dtensor_placements_format(rng->spec.placement, opt->mesh_ndim, places,
+    dtensor_placements_format(rng->spec.mesh, rng->spec.placement, places,
                               sizeof places);
     printf("# %s %s as %s, rank %lld of %d, tracker %s, fill %s, seed %llu, "
            "offset %lld, then %lld\n", opt->dist->name,
