@@ -639,6 +639,107 @@ static void batch_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* ---------------------------------------------------------------- requests */
+
+/* Three runs started, one of them in steps; tested, waited for out of order; a
+ * collective in between; a late rank does not block the others.
+ */
+static void request_main(int rank, int n, void *arg)
+{
+    static const int sizes[] = { 2, 2 };
+    static const char *const pairs[][2] = {
+        { "S(0),S(0)", "R,S(1)" }, { "P,S(0)", "R,S(1)" },
+        { "S(1),R", "R,S(0)" }, { "R,S(0)", "R,S(0)" }
+    };
+    enum { N = sizeof pairs / sizeof pairs[0] };
+    const int64_t shape[] = { 5, 3 };
+    const struct timespec nap = { 0, 50000000 };
+    struct dtensor *a[N], *b[N] = { NULL };
+    struct dtensor_plan *plan[N] = { NULL };
+    const struct dtensor_mesh *mesh = NULL;
+    struct job job_here, *job = &job_here;
+
+    job_open(job, rank, n, arg);
+    good(dtensor_mesh_create(job->ctx, 2, sizes, NULL, NULL, &mesh, &job->err));
+    for (int i = 0; i < N; i++) {
+        struct dtensor_spec src = spec_of(job, mesh, DTENSOR_F64, shape,
+                                          pairs[i][0]);
+        struct dtensor_spec dst = spec_of(job, mesh, DTENSOR_F64, shape,
+                                          pairs[i][1]);
+
+        a[i] = make(job, &src, -1);
+        good(dtensor_zeros(&dst, &b[i], &job->err));
+        good(dtensor_plan_create(&src, &dst, NULL, &plan[i], &job->err));
+    }
+    for (int round = 0; round < 20; round++) {
+        struct dtensor_request *request[N] = { NULL };
+        int finished = 0, tests = 0;
+
+        for (int i = 0; i < N; i++)
+            memset(dtensor_to_local(b[i]), 0, dtensor_local_bytes(b[i]));
+        if (round == 1 && rank == 3)
+            nanosleep(&nap, NULL);
+        for (int i = 0; i < N; i++)
+            good(dtensor_plan_start(plan[i], a[i], b[i], &request[i],
+                                    &job->err));
+        while (round % 3 == 1 && !finished) {
+            good(dtensor_test(request[1], &finished, &job->err));
+            tests++;
+        }
+        need(round != 1 || rank == 3 || tests > 10,
+             "a late rank does not block tests: %d", tests);
+        if (round % 3 == 2)
+            good(dtensor_barrier(mesh, &job->err));
+        for (int i = N - 1; i >= 0; i--)
+            good(dtensor_wait(request[i], &job->err));
+        for (int i = 0; i < N; i++)
+            need(local_is_right(job, b[i]), "round %d: %s -> %s", round,
+                 pairs[i][0], pairs[i][1]);
+    }
+    good(dtensor_wait(NULL, &job->err));
+    for (int i = 0; i < N; i++) {
+        dtensor_plan_destroy(plan[i]);
+        dtensor_destroy(a[i]);
+        dtensor_destroy(b[i]);
+    }
+    dtensor_fini(job->ctx);
+}
+
+/* A peer that dies is found by testing, too. */
+static void death_main(int rank, int n, void *arg)
+{
+    static const int sizes[] = { 4 };
+    const int64_t shape[] = { 8, 4 };
+    const struct dtensor_mesh *mesh = NULL;
+    struct dtensor_request *request = NULL;
+    struct dtensor_plan *plan = NULL;
+    struct job job_here, *job = &job_here;
+    struct dtensor_spec src, dst;
+    struct dtensor *a, *b = NULL;
+    int finished = 0, rc = 0;
+
+    job_open(job, rank, n, arg);
+    good(dtensor_mesh_create(job->ctx, 1, sizes, NULL, NULL, &mesh, &job->err));
+    src = spec_of(job, mesh, DTENSOR_F64, shape, "S(0)");
+    dst = spec_of(job, mesh, DTENSOR_F64, shape, "S(1)");
+    a = make(job, &src, -1);
+    good(dtensor_zeros(&dst, &b, &job->err));
+    good(dtensor_plan_create(&src, &dst, NULL, &plan, &job->err));
+    good(dtensor_barrier(mesh, &job->err));
+    if (rank == 2)
+        _exit(0);
+    good(dtensor_plan_start(plan, a, b, &request, &job->err));
+    while (rc == 0 && !finished)
+        rc = dtensor_test(request, &finished, &job->err);
+    need(rc == DTENSOR_EPEER && job->err.rank == 2, "testing says %d: %s", rc,
+         job->err.text);
+    need(dtensor_wait(request, &job->err) == DTENSOR_EPEER, "so does waiting");
+    dtensor_plan_destroy(plan);
+    dtensor_destroy(a);
+    dtensor_destroy(b);
+    dtensor_fini(job->ctx);
+}
+
 /* The cache counts, and a call that moves nothing is cheap. */
 static void cache_main(int rank, int n, void *arg)
 {
@@ -713,9 +814,15 @@ int main(void)
        "between meshes of other shape, order, ranks and size");
     ok(ranks_run(4, 60, batch_main, NULL, NULL) == 0,
        "a batch gives the right elements with fewer signals");
+    ok(ranks_run(4, 60, request_main, NULL, NULL) == 0,
+       "started, tested, waited for");
+    ok(ranks_run(4, 60, death_main, NULL, NULL) == 0,
+       "a dead peer is found by testing");
     path = ranks_file("tcp", 4, NULL);
     ok(ranks_run(4, 60, batch_main, (void *)path, NULL) == 0,
        "the same over tcp");
+    ok(ranks_run(4, 60, request_main, (void *)path, NULL) == 0,
+       "started, tested, waited for, over tcp");
     remove(path);
     ok(ranks_run(1, 60, cache_main, NULL, NULL) == 0,
        "the cache counts, is bounded and fast");

@@ -23,14 +23,6 @@ struct exec_peer {
     unsigned char *mapped[DTN_NSPACES];
 };
 
-struct dtn_plan {
-    struct dtn_group group;
-    struct dtn_sched sched;
-    unsigned char *tmp;
-    const void **terms;           /* [n] sources of a FOLD                     */
-    struct exec_peer *peers;      /* [n]                                       */
-};
-
 /* One run. */
 struct exec_run {
     struct dtn_plan *plan;
@@ -38,6 +30,19 @@ struct exec_run {
     unsigned char *base[DTN_NSPACES];
     struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_NSPACES];
     uint32_t fingerprint;
+    void *out;                    /* the caller's; base[] may be a copy of it  */
+    int step;                     /* the next                                  */
+    bool polls;                   /* gives EAGAIN instead of waiting           */
+    struct dtn_wait wait;         /* of the step it polls for                  */
+};
+
+struct dtn_plan {
+    struct dtn_group group;
+    struct dtn_sched sched;
+    unsigned char *tmp;
+    const void **terms;           /* [n] sources of a FOLD                     */
+    struct exec_peer *peers;      /* [n]                                       */
+    struct exec_run started;      /* by dtn_plan_start()                       */
 };
 
 /* ----------------------------------------------------------------- plans --- */
@@ -234,10 +239,12 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
 {
     struct exec_peer *peer = &run->plan->peers[step->peer];
     const struct dtn_signal *signal;
-    int rc = dtn_await(run->ctx, peer->rank, &signal);
+    int rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
+                        : dtn_await(run->ctx, peer->rank, &signal);
 
     if (rc != 0)
         return rc;
+    run->wait.start_ns = 0;
     if (signal->fingerprint != run->fingerprint || signal->tag != step->tag)
         return run_mismatch(run, peer->rank, signal->fingerprint);
     if (step->tag == DTN_TAG_READY)
@@ -402,44 +409,89 @@ static int run_step(struct exec_run *run, const struct dtn_step *step)
     return DTENSOR_EINVAL;
 }
 
+/* From where it stands to the end; EAGAIN: to a signal that is not there. */
 static int run_steps(struct exec_run *run)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     int rc = 0;
 
-    for (int s = 0; s < sched->nsteps && rc == 0; s++)
-        rc = run_step(run, &sched->steps[s]);
-    return rc;
+    for (; run->step < sched->nsteps; run->step++) {
+        rc = run_step(run, &sched->steps[run->step]);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int run_begin(struct exec_run *run, struct dtn_plan *plan,
+                     const void *in, void *out, uint32_t fingerprint)
+{
+    int rc = 0;
+
+    run->plan = plan;
+    run->ctx = plan->group.ctx;
+    run->fingerprint = fingerprint;
+    run->out = out;
+    run->ctx->calls++;
+    run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
+    run->base[DTN_OUT] = out;
+    run->base[DTN_TMP] = plan->tmp;
+    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
+        rc = run_expose(run, (enum dtn_space)s);
+    return rc == 0 ? 0
+         : dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
+                      "%zu bytes of memory that peers cannot reach (use "
+                      "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
+                      "warn says why)", plan->sched.bytes[DTN_OUT]);
+}
+
+static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
+{
+    const size_t bytes = run->plan->sched.bytes[DTN_OUT];
+
+    run_unregister(run);
+    if (rc != 0)
+        return dtn_ctx_check(run->ctx, err);
+    if (run->base[DTN_OUT] != run->out) {
+        memcpy(run->out, run->base[DTN_OUT], bytes);
+        run->ctx->copied_bytes += bytes;
+    }
+    return 0;
 }
 
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint32_t fingerprint, struct dtensor_error *err)
 {
-    struct exec_run run = { .plan = plan, .ctx = plan->group.ctx,
-                            .fingerprint = fingerprint };
-    int rc = dtn_ctx_check(run.ctx, err);
+    struct exec_run run = { .step = 0 };
+    int rc = dtn_ctx_check(plan->group.ctx, err);
+
+    if (rc == 0 && plan->group.ctx->pending)
+        rc = dtn_pending_finish(plan->group.ctx, err);
+    if (rc != 0)
+        return rc;
+    rc = run_begin(&run, plan, in, out, fingerprint);
+    if (rc == 0)
+        rc = run_steps(&run);
+    return run_end(&run, rc, err);
+}
+
+int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
+                   uint32_t fingerprint, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_check(plan->group.ctx, err);
 
     if (rc != 0)
         return rc;
-    run.ctx->calls++;
-    run.base[DTN_IN] = (unsigned char *)(uintptr_t)in;
-    run.base[DTN_OUT] = out;
-    run.base[DTN_TMP] = plan->tmp;
-    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
-        rc = run_expose(&run, (enum dtn_space)s);
-    if (rc != 0)
-        rc = dtn_poison(run.ctx, rc, run.ctx->self.rank, "no room to stage "
-                        "%zu bytes of memory that peers cannot reach (use "
-                        "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
-                        "warn says why)", plan->sched.bytes[DTN_OUT]);
-    else
-        rc = run_steps(&run);
-    run_unregister(&run);
-    if (rc != 0)
-        return dtn_ctx_check(run.ctx, err);
-    if (run.base[DTN_OUT] != out) {
-        memcpy(out, run.base[DTN_OUT], plan->sched.bytes[DTN_OUT]);
-        run.ctx->copied_bytes += plan->sched.bytes[DTN_OUT];
-    }
-    return 0;
+    plan->started = (struct exec_run){ .polls = true };
+    rc = run_begin(&plan->started, plan, in, out, fingerprint);
+    return rc == 0 ? 0 : run_end(&plan->started, rc, err);
+}
+
+int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_check(plan->group.ctx, err);
+
+    if (rc == 0)
+        rc = run_steps(&plan->started);
+    return rc == DTENSOR_EAGAIN ? rc : run_end(&plan->started, rc, err);
 }

@@ -242,30 +242,55 @@ void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
         redist_multiply(phase->dst.dtype, out, count, phase->multiply);
 }
 
-static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
-                           const void *in, void *out, struct dtensor_error *err)
+static struct dtn_call redist_call(const struct dtn_redist_step *step)
 {
     const struct dtn_phase *phase = &step->phase;
-    enum dtensor_dtype dtype = phase->dst.dtype;
-    struct dtn_call call = { .coll = phase->kind == DTN_PHASE_REDUCE
-                                   ? DTN_COLL_ALLREDUCE : DTN_COLL_BROADCAST,
-                             .count = step->count, .dtype = dtype,
-                             .redop = phase->redop };
+
+    return (struct dtn_call){
+        .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
+                                                : DTN_COLL_BROADCAST,
+        .n = step->group->n, .me = step->group->me, .count = step->count,
+        .dtype = phase->dst.dtype, .redop = phase->redop
+    };
+}
+
+bool dtn_redist_idle(const struct dtn_redist_step *step)
+{
+    return step->group->me < 0 ||
+           (step->phase.kind != DTN_PHASE_EXCHANGE && step->count == 0);
+}
+
+static int redist_run_step(struct dtn_redist_step *step, const void *in,
+                           void *out, struct dtensor_error *err)
+{
+    struct dtn_call call = redist_call(step);
     int rc = 0;
 
-    if (phase->kind == DTN_PHASE_EXCHANGE)
-        rc = dtn_plan_run(step->plan, in, out,
-                          dtn_fingerprint(DTN_COLL_EXCHANGE, dtype,
-                                          phase->redop, hash), err);
+    if (step->phase.kind == DTN_PHASE_EXCHANGE)
+        rc = dtn_plan_run(step->plan, in, out, step->fingerprint, err);
     else if (step->count > 0)
         rc = dtn_call_run(step->group, &call, in, out, err);
     if (rc == 0)
-        dtn_phase_finish(phase, out, step->count);
+        dtn_phase_finish(&step->phase, out, step->count);
     return rc;
 }
 
-int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
-                   struct dtensor_error *err)
+int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        struct dtn_redist_step *step = &r->step[i];
+        const struct dtn_call call = redist_call(step);
+
+        if (!step->plan && !dtn_redist_idle(step))
+            rc = dtn_call_plan(step->group, &call, &step->plan,
+                               &step->fingerprint, err);
+    }
+    return rc;
+}
+
+int dtn_redist_scratch(const struct dtensor_plan *r, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
     int rc = redists_init(ctx, err);
@@ -273,16 +298,33 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
     for (int i = 0; rc == 0 && i < DTN_NTARGETS; i++)
         rc = redists_scratch(ctx->redists, (enum dtn_target)i, r->scratch[i],
                              err);
+    return rc;
+}
+
+void *dtn_redist_target(const struct dtensor_plan *r, int i, void *out)
+{
+    const enum dtn_target target = r->step[i].target;
+
+    return target == DTN_TARGET_OUT ? out
+         : r->dst.mesh->ctx->redists->scratch[target].mem;
+}
+
+int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
+                   struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = r->dst.mesh->ctx;
+    int rc = ctx->pending ? dtn_pending_finish(ctx, err) : 0;
+
+    if (rc == 0)
+        rc = dtn_redist_scratch(r, err);
     if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
         memcpy(out, in, r->out_bytes);
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
-        const enum dtn_target target = r->step[i].target;
-        void *to = target == DTN_TARGET_OUT ? out
-                 : ctx->redists->scratch[target].mem;
+        void *to = dtn_redist_target(r, i, out);
 
-        if (r->step[i].group->me < 0)        /* of the other mesh            */
+        if (dtn_redist_idle(&r->step[i]))
             continue;
-        rc = redist_run_step(&r->step[i], r->hash, in, to, err);
+        rc = redist_run_step(&r->step[i], in, to, err);
         in = to;
     }
     memcpy(ctx->plan_text, r->text, sizeof r->text);
@@ -330,24 +372,32 @@ static int redist_all(const struct dtensor_spec *src,
     return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);
 }
 
+int dtn_redist_fits(const struct dtensor_plan *plan,
+                    const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, struct dtensor_error *err)
+{
+    const bool from = dtn_spec_equal(src, &plan->src);
+    char have[400], want[400];
+
+    if (from && dtn_spec_equal(dst, &plan->dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "plan: the %s is %.200s, but the plan "
+                    "was made for %.200s", from ? "destination" : "source",
+                    dtn_spec_format(from ? dst : src, have, sizeof have),
+                    dtn_spec_format(from ? &plan->dst : &plan->src, want,
+                                    sizeof want));
+}
+
 int dtn_redistribute_by(struct dtensor_plan *plan,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, const void *in,
                         void *out, struct dtensor_error *err)
 {
     struct dtensor_error why;
-    char have[400], want[400];
-    const bool from = dtn_spec_equal(src, &plan->src);
-    int rc;
+    int rc = dtn_redist_fits(plan, src, dst, err);
 
-    if (!from || !dtn_spec_equal(dst, &plan->dst))
-        return dtn_fail(err, DTENSOR_EINVAL, "plan: the %s is %.200s, but the "
-                        "plan was made for %.200s",
-                        from ? "destination" : "source",
-                        dtn_spec_format(from ? dst : src, have, sizeof have),
-                        dtn_spec_format(from ? &plan->dst : &plan->src, want,
-                                        sizeof want));
-    rc = dtn_ctx_check(dst->mesh->ctx, err);
+    if (rc == 0)
+        rc = dtn_ctx_check(dst->mesh->ctx, err);
     if (rc != 0 || plan->all->group.me < 0)
         return rc;
     rc = dtn_redist_run(plan, in, out, &why);
