@@ -185,6 +185,26 @@ int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err);
 void dtensor_free(struct dtensor_ctx *ctx, void *mem);   /* NULL is a no-op */
 
+/* Let the transports use `size` bytes of the caller's own memory where they
+ * stand: over rc the network card then reads and writes them directly, which
+ * locks them; over tcp nothing is ever staged, and over shm all memory that is
+ * not of dtensor_alloc() is, so there it changes nothing.  It pays for memory
+ * used in many calls: once costs 16 us and more.  Each rank may register what
+ * it likes.  All in all at most [transport] register_limit.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   the memory stays the caller's, and must stay mapped until
+ *         dtensor_unregister() of the same address, or dtensor_fini().
+ * Errors: EINVAL  no memory, of dtensor_alloc(), or registered in part already
+ *         ENOMEM  over register_limit, or more than may be locked: how much is
+ *         ESYS    the device refused
+ * Semantics: ncclCommRegister.
+ */
+int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
+                     struct dtensor_error *err);
+void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
+                                               /* no-op on other memory      */
+
 /* ------------------------------------------------------------- meshes --- */
 
 /* Ranks on an n-dimensional grid, last dimension fastest: with sizes (2, 4)
@@ -560,7 +580,10 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
 /* Make a tensor of the row-major global array `full` that position `root` of
  * the mesh holds (NULL elsewhere); root -1: every rank holds it, and no
  * message is sent.  A Partial tensor holds terms that reduce to `full`.
- * Semantics: distribute_tensor(src_data_rank=root).
+ * Memory: each rank its part, the root also `full`, and on top at most twice
+ * [redistribute] pipeline bytes (4M), wherever `full` is.
+ * Semantics: distribute_tensor(src_data_rank=root), where the source is the
+ * position of coordinate (root, root, ...).
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
  * Owns:   *tp is the caller's; `full` is not kept.

@@ -1,4 +1,4 @@
-/* test_random.c - a thousand redistributions drawn at random, by real ranks
+/* test_oracle_run.c - a thousand redistributions drawn at random, by real ranks
  *
  * Eight ranks draw the same cases: a mesh of some of them in some order, a
  * small tensor, two specs, a route.  Each fills its part as the oracle says,

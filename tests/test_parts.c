@@ -79,6 +79,21 @@ static void parts_of_rows(struct job *job, const int rows[], const char *want)
     dtensor_destroy(t);
 }
 
+/* Rank r holds r columns: 5 x 6 on four ranks. */
+static void parts_of_columns(struct job *job)
+{
+    const struct dtensor_mesh *mesh = world_of(job);
+    int64_t shape[] = { 5, job->rank };
+    struct dtensor_spec spec = part_spec(job, mesh, "S(-1)", shape);
+    struct dtensor *t;
+    float local[64];
+
+    fill(local, shape, 0, job->rank * (job->rank - 1) / 2, 6);
+    good(dtensor_from_parts(&spec, local, &t, &job->err));
+    need_spec(job, t, "S(1:0,1,2,3)", 5, 6);
+    dtensor_destroy(t);
+}
+
 /* Any spec whose parts follow the rules is found again from its parts. */
 static void parts_of(struct job *job, const struct dtensor_mesh *mesh,
                      const char *placements, int64_t rows, int64_t columns)
@@ -112,9 +127,35 @@ static void parts(int rank, int n, void *arg)
     parts_of_rows(job, (int[]){ 3, 3, 3, 1 }, "S(0)");
     parts_of_rows(job, (int[]){ 1, 1, 0, 0 }, "S(0)");
     parts_of_rows(job, (int[]){ 0, 0, 0, 0 }, "S(0)");
+    parts_of_rows(job, (int[]){ 3, 5, 2, 4 }, "S(0:3,5,2,4)");
+    parts_of_rows(job, (int[]){ 0, 0, 0, 4 }, "S(0:0,0,0,4)");
+    parts_of_columns(job);
     for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++)
         for (int64_t rows = 0; rows < 8; rows++)
             parts_of(job, grid_of(job, 2), placements[i], rows, 5);
+    dtensor_fini(job->ctx);
+}
+
+/* On a 2 x 2 mesh one dimension may be uneven and the other as the rule. */
+static void parts_grid(int rank, int n, void *arg)
+{
+    static const int64_t rows[] = { 1, 4 };
+    struct job the_job, *job = &the_job;
+    const struct dtensor_mesh *mesh;
+    struct dtensor_spec spec;
+    struct dtensor *t;
+    int64_t shape[2];
+    float local[64];
+
+    job_open(job, rank, n, NULL);
+    mesh = grid_of(job, 2);
+    shape[0] = rows[rank / 2];
+    shape[1] = rank % 2 ? 1 : 2;
+    spec = part_spec(job, mesh, "S(0),S(1)", shape);
+    fill(local, shape, rank / 2, rank % 2 * 2, 3);
+    good(dtensor_from_parts(&spec, local, &t, &job->err));
+    need_spec(job, t, "S(0:1,4),S(1)", 5, 3);
+    dtensor_destroy(t);
     dtensor_fini(job->ctx);
 }
 
@@ -333,7 +374,7 @@ static void outsiders(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
     const struct dtensor_mesh *mesh;
-    const int64_t part[] = { rank == 1 ? 2 : 3, 3 };
+    const int64_t part[] = { rank == 1 ? 1 : 4, 3 };
     struct dtensor_spec spec;
     struct dtensor *a, *b;
     float local[64];
@@ -343,11 +384,11 @@ static void outsiders(int rank, int n, void *arg)
     good(dtensor_mesh_create(job->ctx, 1, (const int[]){ 2 }, NULL,
                              (const int[]){ 2, 1 }, &mesh, &job->err));
     spec = part_spec(job, mesh, "S(0)", part);
-    fill(local, part, rank == 1 ? 3 : 0, 0, 3);
+    fill(local, part, rank == 1 ? 4 : 0, 0, 3);
     good(dtensor_from_parts(&spec, local, &a, &job->err));
     good(dtensor_clone(a, &b, &job->err));
     if (rank == 1 || rank == 2) {
-        need_spec(job, a, "S(0)", 5, 3);
+        need_spec(job, a, "S(0:4,1)", 5, 3);
         need_equal(job, a, b, 1, "a clone");
         change(job, b, 1, 0);
         need_equal(job, a, b, 0, "one member's differs");
@@ -375,6 +416,8 @@ int main(void)
 {
     ok(ranks_run(4, 60, parts, NULL, NULL) == 0,
        "4 ranks: the whole is found from its parts, even or not");
+    ok(ranks_run(4, 60, parts_grid, NULL, NULL) == 0,
+       "2 x 2: lengths along one dimension, the rule along the other");
     ok(ranks_run(4, 60, refusals, NULL, NULL) == 0,
        "a part that does not fit is refused on every rank in the same words");
     for (int n = 1; n <= 4; n++)

@@ -108,37 +108,110 @@ static void short_rows(int rank, int n, void *arg)
 
 #define COUNT 40000
 
+/* One of each on [n * COUNT] elements; the bytes that were copied. */
+static uint64_t collect(struct world *world, double *in, double *out)
+{
+    const enum dtensor_dtype f64 = DTENSOR_F64;
+    struct dtensor_error *err = &world->err;
+    uint64_t before = dtensor_copied_bytes(world->ctx);
+    int rc;
+
+    rc = dtensor_broadcast(world->mesh, world->n - 1, in, COUNT, f64, err);
+    if (rc == 0)
+        rc = dtensor_allgather(world->mesh, in, out, COUNT, f64, err);
+    if (rc == 0)
+        rc = dtensor_all_to_all(world->mesh, in, out, COUNT, f64, err);
+    if (rc == 0)
+        rc = dtensor_reduce_scatter(world->mesh, in, out, COUNT, f64,
+                                    DTENSOR_SUM, err);
+    for (size_t i = 0; i < COUNT; i++)
+        in[i] = world->rank + 1;
+    if (rc == 0)
+        rc = dtensor_allreduce(world->mesh, in, out, COUNT, f64, DTENSOR_SUM,
+                               err);
+    need(rc == 0, "%s", err->text);
+    for (size_t i = 0; i < COUNT; i++)
+        need(out[i] == world->n * (world->n + 1) / 2, "sum %zu is %g", i,
+             out[i]);
+    return dtensor_copied_bytes(world->ctx) - before;
+}
+
 /* What no rank adds to needs no other place than its last. */
 static void collectives(int rank, int n, void *arg)
 {
-    const enum dtensor_dtype f64 = DTENSOR_F64;
     size_t bytes = (size_t)n * COUNT * sizeof(double);
     struct world world;
-    struct dtensor_error *err = &world.err;
+    uint64_t copied;
     void *in, *out;
-    int rc;
 
     world_open(&world);
-    rc = dtensor_alloc(world.ctx, bytes, &in, err);
-    if (rc == 0)
-        rc = dtensor_alloc(world.ctx, bytes, &out, err);
-    if (rc == 0)
-        rc = dtensor_broadcast(world.mesh, n - 1, in, COUNT, f64, err);
-    if (rc == 0)
-        rc = dtensor_allgather(world.mesh, in, out, COUNT, f64, err);
-    if (rc == 0)
-        rc = dtensor_all_to_all(world.mesh, in, out, COUNT, f64, err);
-    if (rc == 0)
-        rc = dtensor_reduce_scatter(world.mesh, in, out, COUNT, f64,
-                                    DTENSOR_SUM, err);
-    if (rc == 0)
-        rc = dtensor_allreduce(world.mesh, in, out, COUNT, f64, DTENSOR_SUM,
-                               err);
-    need(rc == 0, "%s", err->text);
-    need(dtensor_copied_bytes(world.ctx) == 0, "copied %" PRIu64 " bytes",
-         dtensor_copied_bytes(world.ctx));
+    need(dtensor_alloc(world.ctx, bytes, &in, &world.err) == 0
+         && dtensor_alloc(world.ctx, bytes, &out, &world.err) == 0, "%s",
+         world.err.text);
+    copied = collect(&world, in, out);
+    need(copied == 0, "copied %" PRIu64 " bytes", copied);
     dtensor_free(world.ctx, in);
     dtensor_free(world.ctx, out);
+    dtensor_fini(world.ctx);
+}
+
+/* Registered, given back, and registered again in one piece. */
+static void registered(int rank, int n, void *arg)
+{
+    const char *wire = arg;
+    size_t bytes = (size_t)n * COUNT * sizeof(double);
+    char *mem = malloc(2 * bytes);
+    double *in = (double *)mem, *out = (double *)(mem + bytes);
+    struct world world;
+    uint64_t first, without, again;
+
+    world_open(&world);
+    need(mem && dtensor_register(world.ctx, in, bytes, &world.err) == 0
+         && dtensor_register(world.ctx, out, bytes, &world.err) == 0, "%s",
+         world.err.text);
+    first = collect(&world, in, out);
+    dtensor_unregister(world.ctx, out);
+    dtensor_unregister(world.ctx, in);
+    without = collect(&world, in, out);
+    need(dtensor_register(world.ctx, mem, 2 * bytes, &world.err) == 0, "%s",
+         world.err.text);
+    again = collect(&world, in, out);
+    need(strcmp(wire, "shm") == 0 ? first > 0 && again == first
+         : first == 0 && again == 0, "copied %" PRIu64 " and %" PRIu64
+         " bytes of registered memory", first, again);
+    need(strcmp(wire, "tcp") == 0 ? without == 0 : without > 0, "copied %"
+         PRIu64 " bytes of other memory", without);
+    dtensor_fini(world.ctx);
+    free(mem);
+}
+
+/* register_limit is 8194 bytes. */
+static void refused(int rank, int n, void *arg)
+{
+    static char mem[1 << 16];
+    struct world world;
+    struct dtensor_error *err = &world.err;
+    void *own;
+
+    world_open(&world);
+    need(dtensor_alloc(world.ctx, 4096, &own, err) == 0, "%s", err->text);
+    need(dtensor_register(world.ctx, own, 4096, err) == DTENSOR_EINVAL
+         && strstr(err->text, "dtensor_alloc"), "%s", err->text);
+    need(dtensor_register(world.ctx, mem, 0, err) == DTENSOR_EINVAL
+         && dtensor_register(world.ctx, NULL, 64, err) == DTENSOR_EINVAL
+         && strstr(err->text, "at least one byte"), "%s", err->text);
+    need(dtensor_register(world.ctx, mem + 4096, 4096, err) == 0, "%s",
+         err->text);
+    for (int at = 0; at <= 8192; at += 2048)
+        need(dtensor_register(world.ctx, mem + at, 2049, err)
+             == (at == 0 || at == 8192 ? 0 : DTENSOR_EINVAL), "at %d: %s", at,
+             err->text);
+    dtensor_unregister(world.ctx, mem + 1);
+    need(dtensor_register(world.ctx, mem + 20000, 1, err) == DTENSOR_ENOMEM
+         && strstr(err->text, "register_limit"), "%s", err->text);
+    dtensor_unregister(world.ctx, mem);
+    need(dtensor_register(world.ctx, mem + 20000, 1, err) == 0, "%s",
+         err->text);
     dtensor_fini(world.ctx);
 }
 
@@ -158,7 +231,8 @@ static void staged(int rank, int n, void *arg)
 
 /* --------------------------------------------------------------------- all */
 
-static void run(const char *wire, int n, rank_main_f *fn, const char *claim)
+static void run_with(const char *wire, int n, const char *lines,
+                     rank_main_f *fn, const char *claim)
 {
     const char *absent = strcmp(wire, "rc") == 0 ? rdma_absent() : NULL;
     const char *path;
@@ -167,18 +241,25 @@ static void run(const char *wire, int n, rank_main_f *fn, const char *claim)
         skip(claim, absent);
         return;
     }
-    path = ranks_file(wire, n, NULL);
+    path = ranks_file(wire, n, lines);
     setenv("DTN_CLUSTER", path, 1);
-    ok(ranks_run(n, 60, fn, NULL, NULL) == 0, "%s, %d ranks: %s", wire, n,
+    ok(ranks_run(n, 60, fn, (void *)(uintptr_t)wire, NULL) == 0, "%s, %d ranks: %s", wire, n,
        claim);
     unlink(path);
 }
 
-int main(void)
+static void run(const char *wire, int n, rank_main_f *fn, const char *claim)
+{
+    run_with(wire, n, NULL, fn, claim);
+}
+
+int main(int argc, char **argv)
 {
     static const char *const wires[] = { "tcp", "rc" };
 
     for (size_t w = 0; w < sizeof wires / sizeof *wires; w++) {
+        if (argc > 1 && strcmp(argv[1], wires[w]) != 0)
+            continue;
         for (int n = 2; n <= 4; n++)
             run(wires[w], n, long_rows, "shards turned into other shards and "
                 "replicas: no byte is copied");
@@ -186,7 +267,13 @@ int main(void)
             "copied once at one end, and counted");
         run(wires[w], 3, collectives, "broadcast, allgather, all_to_all, "
             "reduce_scatter, allreduce: no byte is copied");
+        run(wires[w], 3, registered, "nor of registered memory of the user's");
     }
+    if (argc > 1)
+        return done();
+    run("shm", 3, registered, "registered memory is staged all the same");
+    run_with("shm", 1, "register_limit = 8194\n", refused,
+             "what cannot be registered is refused in words");
     run("shm", 3, staged, "memory that peers do not reach is staged, and "
         "counted");
     return done();

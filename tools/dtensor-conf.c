@@ -162,6 +162,7 @@ static const char template[] =
     ";op_timeout      = 10min\n"
     ";heartbeat       = 1s\n"
     ";dead_after      = 10s\n"
+    ";register_limit  = 64G       ; of dtensor_register() in each rank\n"
     "\n"
     "; Without it, \"world\" is one dim over all ranks.\n"
     ";[mesh \"world\"]\n"

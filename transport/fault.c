@@ -254,6 +254,21 @@ static void fault_unreg(struct dtn_transport *tp, struct dtn_remote remote)
     inner->ops->unreg(inner, remote);
 }
 
+static int fault_adopt(struct dtn_transport *tp, void *mem, size_t size,
+                       struct dtensor_error *err)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->adopt(inner, mem, size, err);
+}
+
+static void fault_disown(struct dtn_transport *tp, void *mem, size_t size)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->disown(inner, mem, size);
+}
+
 static void *fault_map(struct dtn_transport *tp, int peer,
                        struct dtn_remote remote)
 {
@@ -329,6 +344,8 @@ static const struct dtn_transport_ops fault_ops = {
     .connect = fault_connect,
     .reg = fault_reg,
     .unreg = fault_unreg,
+    .adopt = fault_adopt,
+    .disown = fault_disown,
     .map = fault_map,
     .put = fault_put,
     .flush = fault_flush,

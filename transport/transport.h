@@ -170,6 +170,15 @@ struct dtn_transport_ops {
                struct dtn_remote *remote);
     void (*unreg)(struct dtn_transport *tp, struct dtn_remote remote);
 
+    /* Take memory from outside the arena into use, until disown(): from now
+     * on reg() and put() do with it where it stands whatever this transport
+     * can.  On failure nothing has changed.
+     * Errors: ENOMEM, ESYS, with the remedy
+     */
+    int (*adopt)(struct dtn_transport *tp, void *mem, size_t size,
+                 struct dtensor_error *err);
+    void (*disown)(struct dtn_transport *tp, void *mem, size_t size);
+
     /* A pointer through which loads and stores reach the peer's memory, valid
      * until close, or NULL when they cannot.
      */
@@ -236,6 +245,11 @@ extern const struct dtn_transport_ops *const dtn_transports[];
 extern const struct dtn_transport_ops dtn_shm_ops;         /* shm.c          */
 extern const struct dtn_transport_ops dtn_tcp_ops;         /* tcp.c          */
 extern const struct dtn_transport_ops dtn_verbs_ops;       /* verbs.c        */
+
+/* adopt() and disown() where it makes no difference whose the memory is. */
+int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
+                  struct dtensor_error *err);
+void dtn_disown_any(struct dtn_transport *tp, void *mem, size_t size);
 
 /* The transport of that name, or NULL. */
 const struct dtn_transport_ops *dtn_transport_find(const char *name);

@@ -210,9 +210,10 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
     struct dtensor_error why;
     int rc;
 
-    if (!dtn_arena_contains(verbs->args.arena, mem, size))
-        return DTENSOR_EINVAL;
     region = verbs_memory_get(&verbs->memory, mem, size);
+    if (!region && errno == EFAULT
+        && !dtn_arena_contains(verbs->args.arena, mem, size))
+        return DTENSOR_EINVAL;
     if (!region) {
         rc = verbs_fail_register(&verbs->device, size, errno, &why);
         dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
@@ -225,6 +226,22 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
 
 static void verbs_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 {
+}
+
+static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,
+                       struct dtensor_error *err)
+{
+    struct verbs *verbs = verbs_of(tp);
+    int rc = verbs_limits_more(verbs, size, err);
+
+    if (rc == 0 && !verbs_memory_adopt(&verbs->memory, mem, size))
+        rc = verbs_fail_register(&verbs->device, size, errno, err);
+    return rc;
+}
+
+static void verbs_disown(struct dtn_transport *tp, void *mem, size_t size)
+{
+    verbs_memory_disown(&verbs_of(tp)->memory, mem, size);
 }
 
 static void *verbs_map(struct dtn_transport *tp, int peer,
@@ -245,17 +262,28 @@ static bool verbs_stage_free(struct verbs *verbs)
     return user->error || user->queue[0].completed >= user->queue[0].last_put;
 }
 
-/* One write by one queue; the newest put is what flush() waits for. */
+/* Write by one queue, cut into requests as long as the connection takes; *size
+ * becomes what was posted.  The newest put is what flush() waits for.
+ */
 static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
-                   struct dtn_remote dst, const void *src, size_t size,
-                   const struct ibv_mr *mr)
+                   struct dtn_remote dst, const unsigned char *src,
+                   size_t *size, const struct ibv_mr *mr)
 {
+    struct verbs_queue *queue = &peer->queue[q];
+    size_t at = 0, part;
     int rc;
 
-    if (verbs_room(verbs, &peer->queue[q]) < 2)
-        return DTENSOR_EAGAIN;
-    rc = verbs_post_put(verbs, peer, q, dst, src, size, mr);
-    return rc == 0 && size >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : rc;
+    do {
+        part = *size - at < peer->request_max ? *size - at : peer->request_max;
+        rc = verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
+           : verbs_post_put(verbs, peer, q, dst, src + at, part, mr);
+        at += rc == 0 ? part : 0;
+        dst.addr += part;
+    } while (rc == 0 && at < *size);
+    if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
+        return rc;
+    *size = at;
+    return at >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : 0;
 }
 
 /* A source outside the arena leaves through the stage. */
@@ -269,7 +297,7 @@ static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
         return DTENSOR_EAGAIN;
     size = size < VERBS_STAGE_BYTES ? size : VERBS_STAGE_BYTES;
     memcpy(verbs->stage, src, size);
-    rc = put_one(verbs, peer, 0, dst, verbs->stage, size, verbs->stage_mr);
+    rc = put_one(verbs, peer, 0, dst, verbs->stage, &size, verbs->stage_mr);
     if (rc != 0)
         return rc;
     verbs->base.copied_bytes += size;
@@ -283,17 +311,20 @@ static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
                        struct dtn_remote dst, const unsigned char *src,
                        size_t size, const struct ibv_mr *mr, size_t *done)
 {
-    size_t share = (size / (size_t)peer->nqueues + 4095) / 4096 * 4096, part;
+    size_t share = (size / (size_t)peer->nqueues + 4095) / 4096 * 4096;
     int rc = 0;
 
     for (int q = 0; q < peer->nqueues && *done < size && rc == 0; q++) {
-        part = size - *done < share ? size - *done : share;
-        rc = put_one(verbs, peer, q, dst, src + *done, part, mr);
+        size_t want = size - *done < share ? size - *done : share, part = want;
+
+        rc = put_one(verbs, peer, q, dst, src + *done, &part, mr);
         if (rc != 0)
             break;
         peer->striped |= q > 0;
         dst.addr += part;
         *done += part;
+        if (part < want)
+            break;
     }
     return *done > 0 ? 0 : rc;
 }
@@ -333,8 +364,9 @@ static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     if (p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
         return put_striped(verbs, p, dst, src, size, mr, done);
     size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = size <= VERBS_ALONG ? put_held(verbs, p, dst, src, size, mr)
-                             : put_one(verbs, p, 0, dst, src, size, mr);
+    rc = size <= VERBS_ALONG && p->request_max >= sizeof(struct verbs_place)
+       ? put_held(verbs, p, dst, src, size, mr)
+       : put_one(verbs, p, 0, dst, src, &size, mr);
     if (rc == 0)
         *done = size;
     return rc;
@@ -359,8 +391,8 @@ static int verbs_flush(struct dtn_transport *tp, int peer)
     return p->error ? DTENSOR_EPEER : 0;
 }
 
-/* Post what was held back.  While waiting, every now and then, acknowledge even the last single signal:
- * the peer may be waiting for just that place.
+/* Post what was held back.  While waiting, every now and then, acknowledge even
+ * the last single signal: the peer may be waiting for just that place.
  */
 static int verbs_progress(struct dtn_transport *tp)
 {
@@ -451,6 +483,8 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .connect = verbs_connect,
     .reg = verbs_reg,
     .unreg = verbs_unreg,
+    .adopt = verbs_adopt,
+    .disown = verbs_disown,
     .map = verbs_map,
     .put = verbs_put,
     .flush = verbs_flush,

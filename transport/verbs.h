@@ -22,6 +22,8 @@
 
 /* -------------------------------------------------------------- devices --- */
 
+struct verbs;
+
 /* What the device has said of itself so far. */
 struct verbs_events {
     int number;                   /* of its messages                           */
@@ -46,6 +48,7 @@ struct verbs_device {
     int max_inline;               /* learnt from the first queue pair          */
     int max_cqe;
     int max_qp;
+    bool one_packet;              /* repeats longer requests wrongly           */
     struct verbs_events events;
 };
 
@@ -63,6 +66,10 @@ int verbs_limits_check(const struct dtn_open_args *args,
                        const struct verbs_device *device,
                        struct dtensor_error *err);
 
+/* May `size` bytes more be locked?   Errors: ENOMEM, with both numbers */
+int verbs_limits_more(const struct verbs *verbs, size_t size,
+                      struct dtensor_error *err);
+
 /* Word that registering `size` bytes failed with `sys_errno`. */
 int verbs_fail_register(const struct verbs_device *device, size_t size,
                         int sys_errno, struct dtensor_error *err);
@@ -72,12 +79,14 @@ char *verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size);
 
 /* --------------------------------------------------------------- memory --- */
 
+#define VERBS_ADOPTED UINT64_MAX  /* the user's: stays until disowned          */
+
 /* A range that the device knows. */
 struct verbs_region {
     unsigned char *start;
     size_t size;
     struct ibv_mr *mr;
-    uint64_t used;                /* clock of the last use                     */
+    uint64_t used;                /* clock of the last use, or VERBS_ADOPTED   */
 };
 
 struct verbs_memory {
@@ -86,16 +95,22 @@ struct verbs_memory {
     uint64_t clock;
     int n, capacity;
     struct verbs_region *regions; /* sorted by start                           */
+    uint64_t bytes;               /* in all regions                            */
     unsigned long registered;     /* counters, for the log and tests           */
     unsigned long hits;
 };
 
-/* The region that holds [mem, mem + size) of the arena, registered now if it
- * is new; NULL with errno EFAULT for memory elsewhere, else why it failed.
- * Valid until the next call.
+/* The region that holds [mem, mem + size); memory of the arena is registered
+ * now if it is new.  NULL with errno EFAULT for other memory that was not
+ * adopted, else why it failed.  Valid until the next call.
  */
 struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
                                       const void *mem, size_t size);
+
+/* Register memory of the user's, until it is disowned; NULL with errno. */
+struct verbs_region *verbs_memory_adopt(struct verbs_memory *memory, void *mem,
+                                        size_t size);
+void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size);
 void verbs_memory_fini(struct verbs_memory *memory);
 
 /* May peers write there with that key? */
@@ -215,6 +230,7 @@ struct verbs_peer {
     bool ready;                   /* our queue pairs are up                    */
     bool joined;                  /* and its are, too                          */
     bool plain;                   /* lines to it are plain                     */
+    size_t request_max;           /* bytes of one write                        */
     int64_t next_greeting_ns;
     struct verbs_greeting greeting;
     struct verbs_lane *lane;      /* ours, for it; NULL: not met yet           */

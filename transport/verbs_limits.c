@@ -60,6 +60,24 @@ static int limits_memlock(const struct dtn_open_args *args,
     return 0;
 }
 
+int verbs_limits_more(const struct verbs *verbs, size_t size,
+                      struct dtensor_error *err)
+{
+    uint64_t have = dtn_memlock_bytes();
+    uint64_t used = dtn_memlock_need(verbs->args.nranks) + verbs->memory.bytes;
+    char have_text[32], used_text[32], size_text[32];
+
+    if (used <= have && size <= have - used)
+        return 0;
+    return dtn_fail(err, DTENSOR_ENOMEM, "verbs: %s more cannot be locked for "
+                    "%s: this process may lock %s, of which %s are (%s)",
+                    dtn_memlock_text(size, size_text, sizeof size_text),
+                    verbs->device.name,
+                    dtn_memlock_text(have, have_text, sizeof have_text),
+                    dtn_memlock_text(used, used_text, sizeof used_text),
+                    limits_memlock_remedy());
+}
+
 /* A queue pair's MTU is the smallest of the file's and both ports'. */
 static void limits_mtu(const struct dtn_open_args *args,
                        const struct verbs_device *device)

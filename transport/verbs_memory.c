@@ -5,6 +5,10 @@
  * named, rounded to 64 KiB, and stays: a tensor that is redistributed a
  * thousand times is registered once.  The arena keeps its pages while a device
  * knows them.  At most 1024 regions; the one used longest ago goes first.
+ *
+ * Memory from elsewhere is registered only when the user says so, since only
+ * the user knows when it goes away: between dtensor_register() and
+ * dtensor_unregister() it is a region that stays.
  */
 #include "transport/verbs.h"
 
@@ -51,6 +55,7 @@ static struct verbs_region *memory_find(struct verbs_memory *memory,
 static void memory_drop(struct verbs_memory *memory, int i)
 {
     ibv_dereg_mr(memory->regions[i].mr);
+    memory->bytes -= memory->regions[i].size;
     memory->n--;
     memmove(&memory->regions[i], &memory->regions[i + 1],
             (size_t)(memory->n - i) * sizeof memory->regions[0]);
@@ -61,7 +66,7 @@ static void memory_drop_oldest(struct verbs_memory *memory)
     int oldest = -1;
 
     for (int i = 0; i < memory->n; i++)
-        if (memory->regions[i].used != UINT64_MAX
+        if (memory->regions[i].used != VERBS_ADOPTED
             && (oldest < 0
                 || memory->regions[i].used < memory->regions[oldest].used))
             oldest = i;
@@ -88,12 +93,9 @@ static bool memory_grow(struct verbs_memory *memory)
 }
 
 static struct verbs_region *memory_add(struct verbs_memory *memory,
-                                       const unsigned char *mem, size_t size)
+                                       unsigned char *mem, size_t size)
 {
-    struct dtn_arena *arena = memory->arena;
-    struct verbs_region region = {
-        .start = arena->base + (mem - arena->base), .size = size ? size : 1
-    };
+    struct verbs_region region = { .start = mem, .size = size ? size : 1 };
     int i;
 
     if (!memory_grow(memory)) {
@@ -105,6 +107,7 @@ static struct verbs_region *memory_add(struct verbs_memory *memory,
     if (!region.mr)
         return NULL;
     memory->registered++;
+    memory->bytes += region.size;
     i = region_after(memory, region.start);
     memmove(&memory->regions[i + 1], &memory->regions[i],
             (size_t)(memory->n - i) * sizeof region);
@@ -116,20 +119,41 @@ static struct verbs_region *memory_add(struct verbs_memory *memory,
 struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
                                       const void *mem, size_t size)
 {
-    struct verbs_region *region;
+    struct dtn_arena *arena = memory->arena;
+    struct verbs_region *region = memory_find(memory, mem, size);
 
-    if (!dtn_arena_contains(memory->arena, mem, size)) {
+    if (region) {
+        memory->hits++;
+    } else if (!dtn_arena_contains(arena, mem, size)) {
         errno = EFAULT;
         return NULL;
+    } else {
+        region = memory_add(memory, arena->base
+                            + ((const unsigned char *)mem - arena->base), size);
     }
-    region = memory_find(memory, mem, size);
-    if (region)
-        memory->hits++;
-    else
-        region = memory_add(memory, mem, size);
-    if (region && region->used != UINT64_MAX)
+    if (region && region->used != VERBS_ADOPTED)
         region->used = ++memory->clock;
     return region;
+}
+
+struct verbs_region *verbs_memory_adopt(struct verbs_memory *memory, void *mem,
+                                        size_t size)
+{
+    struct verbs_region *region = memory_add(memory, mem, size);
+
+    if (region)
+        region->used = VERBS_ADOPTED;
+    return region;
+}
+
+void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size)
+{
+    for (int i = region_after(memory, mem) - 1; i >= 0; i--)
+        if (memory->regions[i].start == mem && memory->regions[i].size == size
+            && memory->regions[i].used == VERBS_ADOPTED) {
+            memory_drop(memory, i);
+            return;
+        }
 }
 
 bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,

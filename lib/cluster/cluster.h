@@ -60,6 +60,7 @@ struct dtn_transport_conf {
     int64_t op_timeout_ns;        /* default 10min: one collective's wait      */
     int64_t heartbeat_ns;         /* default 1s                                */
     int64_t dead_after_ns;        /* default 10s                               */
+    uint64_t register_limit_bytes;    /* default 64G                           */
 };
 
 /* [mesh "M"] */

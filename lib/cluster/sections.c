@@ -109,6 +109,7 @@ static const struct dtn_key transport_keys[] = {
     { "op_timeout", TIME(S, op_timeout_ns, MS, WEEK) },
     { "heartbeat", TIME(S, heartbeat_ns, MS, WEEK) },
     { "dead_after", TIME(S, dead_after_ns, MS, WEEK) },
+    { "register_limit", SIZE(S, register_limit_bytes, 0, 64 * TIB) },
     { .name = NULL }
 };
 #undef S

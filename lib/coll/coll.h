@@ -9,7 +9,8 @@
  * hierarchy*.c   emitters for groups that span hosts: who is where, and the
  *             collectives of one buffer and of blocks
  * choose.c    which emitter for which call
- * exec.c      the executor: runs a schedule over the transports
+ * exec_plan.c exec.c   the executor: a schedule made ready, and run over the
+ *             transports
  * plans.c     schedules already made, by call
  * coll.c      one call: checks, plan, run
  * fingerprint.c  what a rank is doing, in 32 bits

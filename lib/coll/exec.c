@@ -7,126 +7,12 @@
  * them or, where its transport maps, loads from them.  Nothing is allocated,
  * and no data moves before the peer's fingerprint was found to be ours.
  */
-#include "coll/coll.h"
+#include "coll/exec.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(DTN_NSPACES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
                "READY carries the names of all spaces");
-
-/* What is known of a peer during one run. */
-struct exec_peer {
-    struct dtn_transport *tp;     /* NULL: this rank itself                    */
-    int rank;                     /* in the world                              */
-    struct dtn_remote remote[DTN_NSPACES];
-    unsigned char *mapped[DTN_NSPACES];
-};
-
-/* One run. */
-struct exec_run {
-    struct dtn_plan *plan;
-    struct dtensor_ctx *ctx;
-    unsigned char *base[DTN_NSPACES];
-    struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_NSPACES];
-    uint32_t fingerprint;
-    void *out;                    /* the caller's; base[] may be a copy of it  */
-    int step;                     /* the next                                  */
-    bool polls;                   /* gives EAGAIN instead of waiting           */
-    struct dtn_wait wait;         /* of the step it polls for                  */
-};
-
-struct dtn_plan {
-    struct dtn_group group;
-    struct dtn_sched sched;
-    unsigned char *tmp;
-    const void **terms;           /* [n] sources of a FOLD                     */
-    struct exec_peer *peers;      /* [n]                                       */
-    struct exec_run started;      /* by dtn_plan_start()                       */
-};
-
-/* ----------------------------------------------------------------- plans --- */
-
-/* Connect to every peer that some step names. */
-static int plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
-{
-    const struct dtn_sched *sched = &plan->sched;
-    int *ranks = calloc((size_t)sched->n, sizeof *ranks);
-    int n = 0, rc;
-
-    if (!ranks)
-        return dtn_fail_nomem(err, sched->name, (size_t)sched->n * sizeof(int));
-    for (int p = 0; p < sched->n; p++)
-        for (int s = 0; s < sched->nsteps; s++)
-            if (sched->steps[s].op == DTN_OP_SIGNAL
-                || sched->steps[s].op == DTN_OP_WAIT
-                || sched->steps[s].op == DTN_OP_PUT)
-                if (sched->steps[s].peer == p) {
-                    ranks[n++] = plan->group.ranks[p];
-                    break;
-                }
-    rc = dtn_ctx_connect(plan->group.ctx, ranks, n, err);
-    free(ranks);
-    return rc;
-}
-
-static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
-{
-    struct dtensor_ctx *ctx = plan->group.ctx;
-    size_t n = (size_t)plan->sched.n, tmp = plan->sched.bytes[DTN_TMP];
-
-    plan->peers = calloc(n, sizeof *plan->peers);
-    plan->terms = calloc(n, sizeof *plan->terms);
-    if (!plan->peers || !plan->terms)
-        return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
-    for (size_t p = 0; p < n; p++) {
-        plan->peers[p].rank = plan->group.ranks[p];
-        plan->peers[p].tp = ctx->peers[plan->peers[p].rank].tp;
-    }
-    if (tmp > 0) {
-        plan->tmp = dtn_arena_alloc(&ctx->arena, tmp);
-        if (!plan->tmp)
-            return dtn_fail_nomem(err, plan->sched.name, tmp);
-    }
-    return plan_connect(plan, err);
-}
-
-int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
-                    struct dtn_plan **planp, struct dtensor_error *err)
-{
-    struct dtn_plan *plan = calloc(1, sizeof *plan);
-    int rc;
-
-    if (!plan)
-        return dtn_fail_nomem(err, sched->name, sizeof *plan);
-    plan->group = *group;
-    plan->sched = *sched;
-    rc = plan_fill(plan, err);
-    if (rc != 0) {
-        memset(&plan->sched, 0, sizeof plan->sched);
-        dtn_plan_destroy(plan);
-        return rc;
-    }
-    memset(sched, 0, sizeof *sched);
-    *planp = plan;
-    return 0;
-}
-
-void dtn_plan_destroy(struct dtn_plan *plan)
-{
-    if (!plan)
-        return;
-    dtn_arena_free(&plan->group.ctx->arena, plan->tmp);
-    dtn_sched_fini(&plan->sched);
-    free(plan->peers);
-    free(plan->terms);
-    free(plan);
-}
-
-const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan)
-{
-    return &plan->sched;
-}
 
 /* ------------------------------------------------------------- exposing --- */
 
@@ -159,11 +45,14 @@ static int run_expose(struct exec_run *run, enum dtn_space space)
 {
     size_t bytes = run->plan->sched.bytes[space];
     unsigned char *bounce;
+    int rc;
 
     if (!run->plan->sched.exposed[space] || bytes == 0)
         return 0;
-    if (run_register(run, space) == 0)
-        return 0;
+    rc = run_register(run, space);
+    run->refused = rc != 0 && rc != DTENSOR_EINVAL;
+    if (rc == 0 || run->refused)
+        return rc;
     bounce = dtn_ctx_bounce(run->ctx, space, bytes);
     if (!bounce)
         return DTENSOR_ENOMEM;
@@ -172,7 +61,27 @@ static int run_expose(struct exec_run *run, enum dtn_space space)
         run->ctx->copied_bytes += bytes;
     }
     run->base[space] = bounce;
-    return run_register(run, space);
+    rc = run_register(run, space);
+    run->refused = rc != 0;
+    return rc;
+}
+
+/* Memory there was enough, but a device would not have it: or there was not. */
+static int run_unexposed(struct exec_run *run, int rc)
+{
+    const size_t *bytes = run->plan->sched.bytes;
+    char in[32], out[32];
+
+    dtn_format_size(bytes[DTN_IN], in, sizeof in);
+    dtn_format_size(bytes[DTN_OUT], out, sizeof out);
+    if (run->refused)
+        return dtn_poison(run->ctx, rc, run->ctx->self.rank, "the device "
+                          "refused to register memory of this call, %s in and "
+                          "%s out (may enough be locked? see ulimit -l; "
+                          "DTN_LOG=warn says why)", in, out);
+    return dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
+                      "memory that peers cannot reach, %s in and %s out (use "
+                      "dtensor_alloc)", in, out);
 }
 
 /* ---------------------------------------------------------------- steps --- */
@@ -438,11 +347,7 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->base[DTN_TMP] = plan->tmp;
     for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
         rc = run_expose(run, (enum dtn_space)s);
-    return rc == 0 ? 0
-         : dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
-                      "%zu bytes of memory that peers cannot reach (use "
-                      "dtensor_alloc; over rc see ulimit -l, and DTN_LOG="
-                      "warn says why)", plan->sched.bytes[DTN_OUT]);
+    return rc == 0 ? 0 : run_unexposed(run, rc);
 }
 
 static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)

@@ -7,7 +7,7 @@
  * wire.c    opening the transports and connecting to peers
  * await.c   waiting for a peer without hanging; poisoning
  * carry.c   bytes that go with a signal
- * memory.c  dtensor_alloc() and staging
+ * memory.c  dtensor_alloc(), dtensor_register() and staging
  * query.c   dtensor_rank() and its kin
  * devices.c dtensor_devices_show()
  * fabric.c  dtensor_fabric_show(): what every rank sees of the RDMA fabric;
@@ -58,6 +58,25 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err);
 
+/* What is known of a rank that died or left, or that gave up: on whose account
+ * (its own: it is just gone), and with which code.
+ */
+struct dtn_gone {
+    uint32_t order;               /* 1 for the first heard of; 0: nothing     */
+    int culprit;
+    int code;
+};
+
+/* There will be no allgather any more: from now on the tree watches. */
+void dtn_boot_watch_start(struct dtn_boot *boot);
+
+/* Hear, and pass on, who is gone; a few system calls, at most every 5 ms. */
+void dtn_boot_watch(struct dtn_boot *boot);
+const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank);
+
+/* Tell the tree that this rank gives up.  Best effort, never blocks. */
+void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code);
+
 /* Never blocks; NULL is a no-op. */
 void dtn_boot_close(struct dtn_boot *boot);
 
@@ -103,6 +122,12 @@ struct dtensor_ctx {
         size_t size;
     } bounce[2];                  /* of IN, of OUT                             */
     struct dtn_pending *pending;  /* what was started; NULL: nothing           */
+    struct dtn_registered {       /* dtensor_register(): sorted, apart         */
+        unsigned char *mem;
+        size_t size;
+    } *registered;
+    int nregistered, registered_capacity;
+    uint64_t registered_bytes;
     struct dtn_plans *plans;      /* coll: schedules by call                   */
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */

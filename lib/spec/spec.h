@@ -20,6 +20,7 @@
  * request.c     redistributes that are started and waited for later
  * batch.c       several tensors redistributed together
  * grad.c        what a redistribution does to gradients
+ * scatter.c     a large array from one rank to all parts
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  */
@@ -311,6 +312,12 @@ int dtn_redistribute(const struct dtensor_spec *src,
  */
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
+
+/* The same for an array of over [redistribute] pipeline bytes, from a root
+ * only: in slabs of that size, so that little memory is needed besides.
+ */
+int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
+                      const void *full, void *out, struct dtensor_error *err);
 
 /* The same by a plan that somebody made.   Errors: EINVAL  it has other specs */
 int dtn_redistribute_by(struct dtensor_plan *plan,

@@ -16,6 +16,7 @@ guest 180 transport.sh
 guest 150 deaths.sh
 guest 180 collectives.sh
 guest 180 tensors.sh
+guest 120 zerocopy.sh
 guest 120 speed.sh
 guest 120 refusals.sh
 pair  240 hosts.sh 1

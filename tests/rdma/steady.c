@@ -5,7 +5,7 @@
  * Started by hand on each host of a job.  Rank r adds (r + 1) * ((i + call) % 7)
  * to element i, so with two ranks element 3 of call 1 is 3 * 4 = 12, and every
  * element of every call is checked.  Lengths change from call to call, from 8
- * bytes to 1 MiB or MAX-BYTES.  Element 0 tells when rank 0 thinks the time is over.
+ * bytes to 2 MiB or MAX-BYTES.  Element 0 tells when rank 0 thinks the time is over.
  *
  * It prints "steady" after 20 calls, so that a fault can be timed to strike in
  * mid-run, and in the end one line; times in milliseconds, gap the longest
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { COUNT_MAX = 1 << 18, STEADY_CALLS = 20 };
+enum { COUNT_MAX = 1 << 19, STEADY_CALLS = 20 };
 
 struct steady {
     struct dtensor_ctx *ctx;

@@ -36,9 +36,8 @@ cluster() {
 # than the two seconds after which others are taken for dead.
 forgiving() { cluster 'retry_count = 7' 'op_timeout = 20s' "timeout = $1" "${@:2}"; }
 
-# What is never lost need not be repeated: patient.  What is, soon, and then in
-# messages of one packet: when packets of a longer one must be repeated this
-# device sometimes repeats them under a wrong opcode, and is refused.
+# What is never lost need not be repeated: patient.  What is, soon.  Faults that
+# are timed strike among messages of one packet.
 patient=18 soon=12 one_packet=4096
 
 # start NAME COMMAND...: begin a job       finish: wait for both its ranks
@@ -122,22 +121,22 @@ weather() {
     forgiving $soon
     for sky in 'loss 1%' 'loss 5%' 'corrupt 1%' 'delay 2ms reorder 20% 50%' \
         'loss 1% delay 1ms duplicate 1% corrupt 0.5%'; do
-        under "$sky" $one_packet
+        under "$sky"
     done
 }
 
-# under SKY [MAX-BYTES]
+# under SKY
 under() {
     # shellcheck disable=SC2086 # words
     netem $1
     meet
-    start weather "$steady" 2 "${@:2}"
+    start weather "$steady" 2
     finish
     fair
     meet
     both_good && [ "$(field calls)" -ge 20 ]
-    claim $? "netem $1: connected, and $(field calls) calls${2:+ of at most $2 \
-bytes} are exact (the longest took $(field gap) ms)"
+    claim $? "netem $1: connected, and $(field calls) calls of up to 2 MiB are \
+exact (the longest took $(field gap) ms)"
 }
 
 # ---------------------------------------------------------------- faults ---

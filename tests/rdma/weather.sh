@@ -1,9 +1,11 @@
 #!/bin/bash
 # weather.sh - in each of two guests: collectives and redistributions while
-# packets are lost, late, or overtake each other
+# packets are lost, late, or overtake each other; and what the device makes of
+# lost packets by itself, see bare.c
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=4
 pair_cluster pair.ini 1 'op_timeout = 30s' 'timeout = 15'
+pair_cluster long.ini 1 'op_timeout = 30s' 'timeout = 12' 'retry_count = 7'
 counters=/sys/class/infiniband/rxe0/ports/1/hw_counters
 
 # weather NAME NETEM-ARGUMENT...
@@ -17,6 +19,23 @@ weather() {
         ranks 1 pair.ini 60 "$top_builddir/tests/test_tensor" member
 }
 
+# long NAME NETEM-ARGUMENT...: allreduces of 8 bytes to 2 MiB
+long() {
+    local name=$1
+    shift
+    tc qdisc replace dev eth0 root netem "$@" || return
+    meet "$name" || return
+    ranks 1 long.ini 60 "$top_builddir/tests/rdma/steady" 5 || return
+    said=$(tail -n 1 rank.0 | cut -d ' ' -f -2)
+}
+
+# bare REQUEST: messages of 1 MiB without this library
+bare() {
+    meet "bare.$1" || return
+    timeout -s KILL 15 "$top_builddir/tests/rdma/bare" "/guest-out/bare.$1" \
+        "$GUEST_ID" 1048576 "$1" 4
+}
+
 dropped() { tc -s qdisc show dev eth0 | sed -n 's/.*dropped \([0-9]*\).*/\1/p'; }
 overtaken() { awk '{ n += $1 } END { print n }' "$counters"/{out_of_seq_request,rcvd_seq_err}; }
 
@@ -25,6 +44,14 @@ ok $? "1 % of packets lost: every result is exact"
 count=$(dropped)
 [ "${count:-0}" -gt 0 ]
 ok $? "packets were lost indeed (${count:-0})"
+for percent in 1 3; do
+    long "long.$percent" loss $percent%
+    ok $? "$percent % lost: messages of up to 2 MiB are exact ($said)"
+done
+echo "# the device by itself, requests of 16 packets: $(bare 65536)"
+said=$(bare 4096)
+grep -q ' status=0 ' <<<"$said"
+ok $? "and of one: it repeats them as it should ($said)"
 weather delay delay 1ms
 ok $? "1 ms of delay: every result is exact"
 trip=$(busybox ping -c 3 "10.77.0.$((3 - GUEST_ID))" |
