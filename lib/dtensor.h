@@ -663,9 +663,9 @@ int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
                   int *equalp, struct dtensor_error *err);
 
-/* Make a tensor with the same elements and other placements on the same mesh:
- * by text, or by a whole spec that differs in its placements only.  Any
- * placement may become any other.  R -> P follows PyTorch: terms x/n for a sum
+/* Make a tensor with the same elements that lies otherwise: by text on the same
+ * mesh, or by a whole spec, whose mesh may be another of the context: of other
+ * shape, order, size and ranks.  Any placement may become any other.  R -> P follows PyTorch: terms x/n for a sum
  * of floating type, x each for avg, min, max, band and bor; for other sums and
  * reductions coordinate 0 keeps x and the rest hold the neutral element.  S -> P
  * moves nothing: each rank's shard becomes its term, neutral elsewhere.

@@ -242,6 +242,111 @@ static void test_promises(struct dtensor_ctx *ctx)
        "direct meets it where there are no terms %s", cases, why);
 }
 
+/* ------------------------------------------------- promised and really sent */
+
+/* Bytes that the schedules of all ranks move between ranks when a phase is run,
+ * by puts or by loads.
+ */
+static uint64_t moved_by(const struct dtn_sched *sched)
+{
+    uint64_t bytes = 0;
+
+    for (int s = 0; s < sched->nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+        const bool put = step->op == DTN_OP_PUT;
+        const bool load = (step->op == DTN_OP_COPY ||
+                           step->op == DTN_OP_REDUCE) &&
+                          step->src.rank != sched->me;
+
+        if (put || load)
+            bytes += step->box < 0 ? step->bytes
+                   : (uint64_t)dtn_box_count(&sched->boxes[step->box]) *
+                     dtensor_dtype_size(sched->dtype);
+    }
+    return bytes;
+}
+
+static uint64_t moved_really(const struct dtn_phase *phase, bool loads)
+{
+    const int n = phase->src.mesh->group.n;
+    bool mapped[64];
+    uint64_t bytes = 0;
+
+    for (int p = 0; p < n; p++)
+        mapped[p] = loads;
+    for (int p = 0; p < n; p++) {
+        struct dtn_pieces received = { 0 }, sent = { 0 };
+        struct dtn_exchange x = {
+            .name = "test", .n = n, .me = p, .dtype = phase->dst.dtype,
+            .redop = phase->redop, .neutral = phase->neutral, .scale = 1,
+            .in_count = (size_t)dtn_local_numel(&phase->src, p),
+            .out_count = (size_t)dtn_local_numel(&phase->dst, p)
+        };
+        struct dtn_sched sched;
+
+        dtn_pieces_received(&phase->src, &phase->dst, p, &received, NULL);
+        dtn_pieces_sent(&phase->src, &phase->dst, p, &sent, NULL);
+        for (int i = 0; i < sent.n; i++)         /* its own are not sent     */
+            if (sent.list[i].receiver == p)
+                sent.list[i--] = sent.list[--sent.n];
+        x.nreceived = received.n;
+        x.received = received.list;
+        x.nsent = sent.n;
+        x.sent = sent.list;
+        if (dtn_emit_exchange(&x, mapped, &sched, NULL) == 0) {
+            bytes += moved_by(&sched);
+            dtn_sched_fini(&sched);
+        }
+        dtn_pieces_fini(&received);
+        dtn_pieces_fini(&sent);
+    }
+    return bytes;
+}
+
+/* Shards of every kind; S -> S' meets the bound exactly, whatever the kinds. */
+static void test_sent(struct dtensor_ctx *ctx)
+{
+    static const char *const kinds[] = {
+        "S(0)", "S(1)", "SS(0,2)", "C(0,2)", "S(0:1,4,2,4)", "C(1,1)",
+        "SS(1,3)", "R", "P"
+    };
+    static const int sizes[] = { 4 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 1, sizes);
+    const int64_t shape[] = { 11, 6 };
+    uint64_t promise, bound, loads, puts;
+    int cases = 0, exact = 0;
+    char why[200] = "";
+
+    for (size_t i = 0; i < DTN_COUNT(kinds); i++)
+        for (size_t j = 0; j + 1 < DTN_COUNT(kinds); j++) {
+            struct dtensor_spec src = spec_at(mesh, 2, shape, kinds[i]);
+            struct dtensor_spec dst = spec_at(mesh, 2, shape, kinds[j]);
+            struct dtensor_plan *plan = plan_of(&src, &dst,
+                                                DTENSOR_ROUTE_DIRECT);
+            const bool call = kinds[i][0] == 'P' && kinds[j][0] == 'R';
+
+            promise = dtensor_plan_bytes(plan, -1, -1, -1);
+            bound = dtensor_plan_bound(plan, -1);
+            if (plan->nsteps == 1 && !call) {
+                loads = moved_really(&plan->step[0].phase, true);
+                puts = moved_really(&plan->step[0].phase, false);
+                if (loads > promise || puts > promise || promise < bound ||
+                    (i < 7 && j < 7 && (puts != bound || loads != bound)))
+                    sprintf(why, "%s -> %s: %llu loaded, %llu put, %llu "
+                            "promised, %llu at least", kinds[i], kinds[j],
+                            (unsigned long long)loads, (unsigned long long)puts,
+                            (unsigned long long)promise,
+                            (unsigned long long)bound);
+                exact += loads == promise && puts == promise;
+                cases++;
+            }
+            dtensor_plan_destroy(plan);
+        }
+    ok(!why[0] && cases > 60 && exact == cases, "%d pairs of shards of every "
+       "kind: no more is sent than promised, S to S' just the bound %s", cases,
+       why);
+}
+
 /* --------------------------------------------------------------- the choice */
 
 static void test_choice(struct dtensor_ctx *ctx)
@@ -799,6 +904,7 @@ int main(void)
 
     test_greedy(ctx);
     test_promises(ctx);
+    test_sent(ctx);
     test_choice(ctx);
     test_gradients(ctx);
     test_planning(ctx);

@@ -1,7 +1,7 @@
 /* redist.c - bring a tensor from one spec to another
  *
- * What was made for a pair of specs is kept, 256 of them, the least recently
- * used dropped.  The pair of the last call is compared first, some 40 ns; any
+ * What was made for a pair of specs is kept, 256 of them and at most max_scratch
+ * bytes of their scratch, the least recently used dropped.  The pair of the last call is compared first, some 40 ns; any
  * other costs a hash of some 100 bytes more.  Running it walks its steps.  The
  * result of one is the input of the next, in scratch memory that all
  * redistributes share; the last writes straight to the caller's memory.
@@ -22,6 +22,7 @@ struct dtn_redists {
     struct dtensor_plan *last;         /* used last: most calls repeat        */
     struct dtensor_plan *bucket[REDISTS_BUCKETS];
     uint64_t hits, misses, dropped;
+    size_t tmp_bytes;                  /* scratch of all exchanges kept       */
     struct dtn_arena *arena;
     struct redist_scratch {            /* results between steps               */
         void *mem;
@@ -85,6 +86,17 @@ static uint32_t redist_key(const struct dtensor_plan *r)
     return r->hash - (uint32_t)r->route;
 }
 
+/* Memory that its exchanges keep for what is packed and unpacked. */
+static size_t redist_tmp_bytes(const struct dtensor_plan *r)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < r->nsteps; i++)
+        if (r->step[i].plan)
+            bytes += dtn_plan_sched(r->step[i].plan)->bytes[DTN_TMP];
+    return bytes;
+}
+
 /* Drop the one that was not used for longest. */
 static void redists_drop(struct dtn_redists *redists)
 {
@@ -100,6 +112,7 @@ static void redists_drop(struct dtn_redists *redists)
     *link = oldest->next;
     if (redists->last == oldest)
         redists->last = NULL;
+    redists->tmp_bytes -= redist_tmp_bytes(oldest);
     dtensor_plan_destroy(oldest);
     redists->dropped++;
     redists->n--;
@@ -119,7 +132,11 @@ static int redists_add(struct dtn_redists *redists,
     dtn_log(&dst->mesh->ctx->log, DTN_LOG_INFO, "spec: %s (%s: %s)", r->text,
             dtn_route_name(r->route), r->why);
     redists->misses++;
-    if (redists->n == REDISTS_MAX)
+    redists->tmp_bytes += redist_tmp_bytes(r);
+    while (redists->n == REDISTS_MAX ||
+           (redists->n > 0 && redists->tmp_bytes > dst->mesh->ctx->cluster
+                                                   ->redistribute
+                                                   .max_scratch_bytes))
         redists_drop(redists);
     bucket = redists_bucket(redists, redist_key(r));
     r->next = *bucket;
