@@ -248,6 +248,42 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
     return 0;
 }
 
+int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+             const struct dtn_signal **signalp)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    const int64_t now = dtn_now_ns();
+    char name[320], time[32];
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    if ((*signalp = tp->ops->peek(tp, peer)))
+        return 0;
+    if (wait->start_ns == 0)
+        wait->start_ns = wait->next_look_ns = now;
+    if (now - wait->start_ns > ctx->cluster->transport.op_timeout_ns)
+        return dtn_poison(ctx, DTENSOR_ETIME, peer, "polled %s for %s, which "
+                          "is alive (is it in another call, or stopped? see "
+                          "[transport] op_timeout)",
+                          dtn_format_time(now - wait->start_ns, time,
+                                          sizeof time),
+                          dtn_ctx_rank_name(ctx, peer, name, sizeof name));
+    if (now < wait->next_look_ns)
+        return DTENSOR_EAGAIN;
+    wait->next_look_ns = now + 1000000;
+    return await_look(ctx, peer, true) != 0 ? ctx->failure.code
+                                            : DTENSOR_EAGAIN;
+}
+
+int dtn_pending_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && ctx->pending)
+        rc = ctx->pending->finish(ctx->pending, err);
+    return rc;
+}
+
 void dtn_consume(struct dtensor_ctx *ctx, int peer)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;

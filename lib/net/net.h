@@ -121,6 +121,7 @@ struct dtensor_ctx {
         void *mem;
         size_t size;
     } bounce[2];                  /* of IN, of OUT                             */
+    struct dtn_pending *pending;  /* what was started; NULL: nothing           */
     struct dtn_registered {       /* dtensor_register(): sorted, apart         */
         unsigned char *mem;
         size_t size;
@@ -203,6 +204,20 @@ const void *dtn_carried(const struct dtensor_ctx *ctx, int peer,
 int dtn_await(struct dtensor_ctx *ctx, int peer,
               const struct dtn_signal **signalp);
 void dtn_consume(struct dtensor_ctx *ctx, int peer);
+
+/* The same without waiting: EAGAIN when there is none yet.  `wait` was set to
+ * zero when the caller began to ask; the deadline counts from then.
+ */
+int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+             const struct dtn_signal **signalp);
+
+/* What was started and not waited for, at most one at a time.  Collective calls
+ * finish it first, so that signals come in the order of the calls.
+ */
+struct dtn_pending {
+    int (*finish)(struct dtn_pending *pending, struct dtensor_error *err);
+};
+int dtn_pending_finish(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* Record the first failure, tell the peers, return `code`.  Later calls keep
  * the first words.
