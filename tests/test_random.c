@@ -90,7 +90,7 @@ static void same_as_alone(struct job *job, const struct dtensor_spec *spec,
 static void global(int rank, int n, void *arg)
 {
     static const char *const placements[] = { "S(0),R", "S(1),S(0)",
-        "S(0),S(0)", "R,R" };
+        "S(0),S(0)", "R,R", "SS(0,2),S(0)", "C(1,2),R", "S(1:9,2),C(0,1)" };
     static const enum dtensor_dtype dtypes[] = { DTENSOR_F32, DTENSOR_F64,
         DTENSOR_F16, DTENSOR_BF16 };
     struct job the_job, *job = &the_job;
@@ -237,6 +237,14 @@ static void own_generator(int rank, int n, void *arg)
                 dtensor_local_bytes(a)) == 0, "seeded alike, but different");
     need(dtensor_generator_offset(dtensor_generator_default(job->ctx)) == 0,
          "the default one has not moved");
+    dtensor_destroy(b);
+    good(dtensor_randn_like(a, gen, &b, &job->err));
+    dtensor_destroy(b);
+    good(dtensor_randint_like(a, 3, 5, gen, &b, &job->err));
+    for (size_t i = 0; i < dtensor_local_bytes(b) / sizeof(float); i++)
+        need(get(DTENSOR_F32, dtensor_to_local(b), (int64_t)i) == 3 ||
+             get(DTENSOR_F32, dtensor_to_local(b), (int64_t)i) == 4,
+             "randint_like(3, 5)");
     dtensor_destroy(a);
     dtensor_destroy(b);
     dtensor_generator_destroy(gen);
@@ -306,7 +314,7 @@ static void permutations(int rank, int n, void *arg)
     job_open(&job, rank, n, NULL);
     for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
         permutation(&job, sizes[i], "S(0)");
-        permutation(&job, sizes[i], "R");
+        permutation(&job, sizes[i], "C(0,3)");
     }
     need(dtensor_generator_offset(dtensor_generator_default(job.ctx)) ==
          4 * 2 * DTN_COUNT(sizes), "each takes 4");
