@@ -208,10 +208,17 @@ static void seeding(int rank, int n, void *arg)
 static void from_file(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
+    struct dtensor_generator *gen;
+    struct dtensor_random_rule rule;
 
     job_open(job, rank, n, arg);
-    need(dtensor_generator_seed(dtensor_generator_default(job->ctx)) ==
-         7 + 100 * (uint64_t)(rank / 2), "the seed of rank %d", rank);
+    gen = dtensor_generator_default(job->ctx);
+    need(dtensor_generator_seed(gen) == 7 + 100 * (uint64_t)(rank / 2),
+         "the seed of rank %d", rank);
+    dtensor_generator_get_rule(gen, &rule);
+    need(rule.tracker == DTENSOR_TRACKER_OFFSET && rule.pytorch == 1 &&
+         rule.fill == DTENSOR_FILL_CUDA && rule.sms == 108 &&
+         rule.threads_per_sm == 2048, "the rule");
     dtensor_fini(job->ctx);
 }
 
@@ -505,7 +512,9 @@ int main(void)
        "shards differ");
     ok(ranks_run(4, 60, seeding, NULL, NULL) == 0, "manual_seed, state, sync");
     path = ranks_file("shm", 4, "[mesh \"grid\"]\ndims = pp=2, tp=2\n[seed]\n"
-                      "base = 7\nstride = 100\nmesh = grid\ndistinct = pp\n");
+                      "base = 7\nstride = 100\nmesh = grid\ndistinct = pp\n"
+                      "tracker = offset\ncompat = pytorch\nfill = cuda\n"
+                      "sms = 108\n");
     ok(ranks_run(4, 60, from_file, (void *)(uintptr_t)path, NULL) == 0,
        "the default generator is seeded by the cluster file");
     unlink(path);

@@ -145,14 +145,11 @@ void dtn_fill(const struct dtn_stream *stream, const struct dtn_dist *dist,
 /* ------------------------------------------------------------- rows.c --- */
 
 struct dtn_rows {
-    int ndim, last;               /* the last dimension that is cut            */
-    int64_t shape[DTENSOR_MAX_DIMS], stride[DTENSOR_MAX_DIMS];
-    int64_t at[DTENSOR_MAX_DIMS];
+    struct dtn_part part;
+    int last;                     /* the last dimension that is cut            */
+    int64_t stride[DTENSOR_MAX_DIMS], at[DTENSOR_MAX_DIMS];
     int64_t inner;                /* elements of an index of `last`            */
     int64_t count, done;          /* elements of the part                      */
-    int ncuts;
-    int cut_dim[DTENSOR_MAX_DIMS];
-    struct dtn_cut cut[DTENSOR_MAX_DIMS];
 };
 
 /* Elements local .. local + count - 1 of the part are global .. of the whole. */
