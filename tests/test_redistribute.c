@@ -1,7 +1,7 @@
 /* test_redistribute.c - a thousand redistributions drawn at random, by real ranks
  *
- * Eight ranks draw the same cases: a mesh of some of them in some order, a
- * small tensor, two specs, a route.  Each fills its part as the oracle says,
+ * Eight ranks draw the same cases: a mesh of some of them in some order, now
+ * and then another for the result, a small tensor, two specs, a route.  Each fills its part as the oracle says,
  * redistributes over shared memory, and asks the oracle about what it got; of a
  * Partial result the whole is looked at.  TEST_SEED=n draws others.
  */
@@ -47,14 +47,10 @@ static void draw_placements(uint64_t *state, struct dtensor_spec *spec)
         struct dtensor_placement *p = &spec->placement[m];
 
         *p = (struct dtensor_placement){
-            .kind = (enum dtensor_placement_kind)rand_below(state, 3),
+            .kind = (enum dtensor_placement_kind)rand_below(state, 5),
             .dim = rand_below(state, spec->ndim), .op = op,
             .block = 1 + rand_below(state, 3)
         };
-        if (p->kind != DTENSOR_SHARD)
-            p->dim = 0;
-        if (p->kind != DTENSOR_PARTIAL)
-            p->op = DTENSOR_SUM;
     }
 }
 
@@ -71,6 +67,8 @@ static void draw_case(struct job *job, struct draw *draw)
     for (int d = 0; d < draw->src.ndim; d++)
         draw->src.shape[d] = rand_below(&draw->state, 12);
     draw->dst = draw->src;
+    if (rand_below(&draw->state, 4) == 0)
+        draw->dst.mesh = draw_mesh(job, &draw->state);
     draw_placements(&draw->state, &draw->src);
     draw_placements(&draw->state, &draw->dst);
     draw->route = routes[rand_below(&draw->state, 6)];
