@@ -108,17 +108,11 @@ static void rank_job(int rank, int nranks, void *arg)
 
 /* --------------------------------------------------------------- trials --- */
 
-/* Does it say that this rank died, or failed?  Before two ranks are connected
- * nothing can be told between them: then one may only see that the other, who
- * left on account of that rank, does not answer.
- */
+/* Does it say that this rank died, or failed? */
 static bool names(const struct dtensor_error *err, int rank)
 {
     char name[32];
 
-    if (err->code == DTENSOR_EPEER && (strstr(err->text, "cannot connect to") ||
-         strstr(err->text, "before it was connected")))
-        return err->rank >= 0;
     snprintf(name, sizeof name, "rank %d on ", rank);
     return (err->code == DTENSOR_EPEER || err->code == DTENSOR_EABORT) &&
            err->rank == rank && strstr(err->text, name);

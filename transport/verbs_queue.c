@@ -146,6 +146,14 @@ static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
     return rc;
 }
 
+/* Do writes to the peer cross a wire, on which packets are lost? */
+static bool queue_wired(const struct verbs *verbs,
+                        const struct verbs_peer *peer)
+{
+    return memcmp(&verbs->device.gid, &peer->address.gid,
+                  sizeof peer->address.gid) != 0;
+}
+
 int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
 {
     struct verbs_peer *peer = &verbs->peers[rank];
@@ -168,7 +176,7 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
                             peer->address.device,
                             verbs_gid_text(&peer->address.gid, there,
                                            sizeof there));
-    peer->request_max = verbs->device.one_packet
+    peer->request_max = verbs->device.one_packet && queue_wired(verbs, peer)
                       ? (size_t)128 << queue_mtu(verbs, peer)
                       : VERBS_MESSAGE_MAX;
     peer->plain = ibv_query_qp_data_in_order(peer->queue[0].qp,

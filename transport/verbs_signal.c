@@ -82,7 +82,7 @@ int verbs_signal(struct dtn_transport *tp, int peer,
     if (held.peer == p)
         verbs->held.peer = NULL;
     else
-        rc = verbs_release(verbs);
+        rc = verbs_unhold(verbs);
     if (rc == 0 && p->striped)
         rc = signal_stripes(verbs, p);
     if (rc != 0)

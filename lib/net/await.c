@@ -28,6 +28,7 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                   (unsigned long long)ctx->calls, what);
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
+    dtn_boot_blame(ctx->boot, culprit, code);
     return code;
 }
 
@@ -49,8 +50,8 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
     tp->ops->why(tp, peer, why, sizeof why);
     if (health == DTENSOR_EPEER)
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
-                          "this rank waited for it: %s (see its output)", name,
-                          why);
+                          "this rank waited for it%s%s (see its output)", name,
+                          *why ? ": " : "", why);
     if (health != DTENSOR_EABORT)            /* this rank's own failure      */
         return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
                           "%s%s%s", name, dtensor_errname(health),
@@ -77,9 +78,36 @@ static int await_look(struct dtensor_ctx *ctx, int peer, bool listening)
     int culprit = peer, code = 0;
     int health = tp->ops->health(tp, peer, &culprit, &code);
 
+    dtn_boot_watch(ctx->boot);
     if (health == 0 || (listening && tp->ops->peek(tp, peer)))
         return 0;
     return await_blame(ctx, peer, health, culprit, code);
+}
+
+int dtn_gone_first(struct dtensor_ctx *ctx, const int ranks[], int n)
+{
+    uint32_t earliest = UINT32_MAX, order;
+    int first = -1;
+
+    dtn_boot_watch(ctx->boot);
+    for (int i = 0; i < n; i++) {
+        order = dtn_boot_gone(ctx->boot, ranks[i])->order;
+        if (order > 0 && order < earliest && !ctx->peers[ranks[i]].connected
+            && ranks[i] != ctx->self.rank) {
+            earliest = order;
+            first = ranks[i];
+        }
+    }
+    return first;
+}
+
+int dtn_gone_blame(struct dtensor_ctx *ctx, int peer)
+{
+    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, peer);
+    bool itself = gone->culprit == peer && gone->code == DTENSOR_EPEER;
+
+    return await_blame(ctx, peer, itself ? DTENSOR_EPEER : DTENSOR_EABORT,
+                       gone->culprit, gone->code);
 }
 
 int dtn_look(struct dtensor_ctx *ctx, int peer)

@@ -228,7 +228,8 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
     boot->polls = malloc(BOOT_FIXED_POLLS * sizeof *boot->polls);
     if (boot->rank == 0)
         boot->members = calloc(world, sizeof *boot->members);
-    if (!boot->local_fds || !boot->polls || (boot->rank == 0 && !boot->members))
+    boot->gone = calloc(world, sizeof *boot->gone);
+    if (!boot->local_fds || !boot->polls || !boot->gone || (boot->rank == 0 && !boot->members))
         return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
     for (size_t i = 0; i < nlocal; i++)
         boot->local_fds[i] = -1;
@@ -374,6 +375,7 @@ void dtn_boot_close(struct dtn_boot *boot)
     free(boot->gathered.mem);
     free(boot->local_fds);
     free(boot->members);
+    free(boot->gone);
     free(boot->answer);
     free((void *)boot->hosts);
     free(boot);

@@ -8,6 +8,7 @@
  * boot_gather.c  entries of ranks, on their way up and down
  * boot_judge.c   rank 0: is everyone there, and alike?
  * boot_fail.c    what went wrong, in the same words everywhere
+ * boot_watch.c   afterwards: who is gone
  */
 #ifndef DTN_BOOT_H
 #define DTN_BOOT_H
@@ -126,6 +127,11 @@ struct dtn_boot {
     struct boot_bytes gathered;   /* entries of this subtree; at last, of all */
     int mine_fd;                  /* borrowed                                 */
     int *local_fds;               /* [ranks of this host] received, or -1     */
+
+    bool watching;                /* the last round is over                   */
+    int64_t watch_ns;             /* of the next look                         */
+    struct dtn_gone *gone;        /* [world]                                  */
+    uint32_t ngone;
 
     struct boot_member *members;  /* rank 0 only: [world]                     */
     int njoined;

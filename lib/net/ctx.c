@@ -153,6 +153,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
         dtn_ctx_close(ctx);
         return rc;
     }
+    dtn_boot_watch_start(ctx->boot);
     dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
             ctx->self.rank, ctx->self.world_size, ctx->self.host,
             ctx->self.launcher);

@@ -22,6 +22,7 @@ enum frame_type {
     FRAME_EXPIRED,                /* up: out of patience, a verdict is wanted */
     FRAME_ALL,                    /* down: every rank's entry; ends the round */
     FRAME_FAIL,                   /* both: the words; layout never changes    */
+    FRAME_GONE,                   /* both, afterwards: a rank, who is blamed  */
     FRAME_NTYPES
 };
 #define FRAME_BIT(type) (1u << (type))

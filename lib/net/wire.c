@@ -11,7 +11,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#define WIRE_NEWS_NS INT64_C(200000000)
 
 static const char *const wire_names[] = {
     [DTN_WIRE_SHM] = "shm", [DTN_WIRE_TCP] = "tcp", [DTN_WIRE_RC] = "rc"
@@ -204,23 +207,46 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
     return left;
 }
 
+/* A peer that cannot be connected to may have left on account of another: it
+ * says so on what connection there is, or along the tree, which takes a while.
+ */
+static bool wire_blames_another(struct dtensor_ctx *ctx, int peer)
+{
+    const struct timespec pause = { 0, 1000000 };
+    int64_t end = dtn_now_ns() + WIRE_NEWS_NS;
+
+    if (dtn_look(ctx, peer) != 0)
+        return true;
+    while (dtn_gone_first(ctx, &peer, 1) < 0 && dtn_now_ns() < end)
+        nanosleep(&pause, NULL);
+    return dtn_gone_first(ctx, &peer, 1) >= 0
+        && dtn_boot_gone(ctx->boot, peer)->culprit != peer
+        && dtn_gone_blame(ctx, peer) != 0;
+}
+
 int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                     struct dtensor_error *err)
 {
     struct dtensor_error why = { 0 };
     struct dtn_wait wait;
     char name[320];
-    int waiting = -1, rc;
+    int waiting = -1, gone = -1, rc;
 
-    /* The peer joins when it makes the same call, however long it computes. */
+    /* The peer joins when it makes the same call, however long it computes.
+     * One that is gone may have joined, said all it had to say, and left.
+     */
     dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
-    while ((rc = wire_connect_round(ctx, ranks, n, &waiting, &why)) > 0)
-        if ((rc = dtn_turn(ctx, waiting, &wait)) != 0)
+    while ((rc = wire_connect_round(ctx, ranks, n, &waiting, &why)) > 0) {
+        rc = gone >= 0 && !ctx->peers[gone].connected
+           ? dtn_gone_blame(ctx, gone) : dtn_turn(ctx, waiting, &wait);
+        if (rc != 0)
             return dtn_ctx_check(ctx, err);
+        gone = dtn_gone_first(ctx, ranks, n);
+    }
     if (rc == 0)
         return 0;
-    if (rc == DTENSOR_EPEER && dtn_look(ctx, waiting) != 0)
-        return dtn_ctx_check(ctx, err);      /* it may blame another one      */
+    if (rc == DTENSOR_EPEER && wire_blames_another(ctx, waiting))
+        return dtn_ctx_check(ctx, err);
     dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
                "cannot connect to %s: %s",
                dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why.text);

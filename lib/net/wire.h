@@ -21,6 +21,12 @@ int dtn_carry_meet(struct dtensor_ctx *ctx, int rank,
  */
 int dtn_look(struct dtensor_ctx *ctx, int peer);
 
+/* The one of these ranks, not connected yet, that was gone first as far as the
+ * bootstrap's tree tells; -1: none.  And to fail on its account.
+ */
+int dtn_gone_first(struct dtensor_ctx *ctx, const int ranks[], int n);
+int dtn_gone_blame(struct dtensor_ctx *ctx, int peer);
+
 /* Wait until a signal to this peer would be taken. */
 int dtn_await_room(struct dtensor_ctx *ctx, int peer);
 
