@@ -580,7 +580,10 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
 /* Make a tensor of the row-major global array `full` that position `root` of
  * the mesh holds (NULL elsewhere); root -1: every rank holds it, and no
  * message is sent.  A Partial tensor holds terms that reduce to `full`.
- * Semantics: distribute_tensor(src_data_rank=root).
+ * Memory: each rank its part, the root also `full`, and on top at most twice
+ * [redistribute] pipeline bytes (4M), wherever `full` is.
+ * Semantics: distribute_tensor(src_data_rank=root), where the source is the
+ * position of coordinate (root, root, ...).
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
  * Owns:   *tp is the caller's; `full` is not kept.
@@ -820,6 +823,31 @@ uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
 
 /* All of this for people: steps, bytes, why, and what else there was. */
 void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream);
+
+/* Several tensors redistributed together: those that one exchange brings home
+ * share its messages, dtype by dtype, at the price of two local copies.
+ */
+struct dtensor_batch;
+
+/* Plan to bring tensor i from src[i] to dst[i], 0 <= i < n.
+ *
+ * Collective: yes - the ranks of all meshes named.   Blocks: until connected.
+ * Owns:   *batchp is the caller's, for dtensor_batch_destroy().
+ * Errors: as dtensor_plan_create()
+ */
+int dtensor_batch_create(int n, const struct dtensor_spec src[],
+                         const struct dtensor_spec dst[],
+                         struct dtensor_batch **batchp,
+                         struct dtensor_error *err);
+void dtensor_batch_destroy(struct dtensor_batch *batch);  /* NULL is a no-op */
+
+/* Give the elements of src[i] to dst[i], n of each, which have those specs.
+ *
+ * Collective, blocks, errors: as dtensor_plan_run()
+ */
+int dtensor_batch_run(struct dtensor_batch *batch,
+                      const struct dtensor *const src[],
+                      struct dtensor *const dst[], struct dtensor_error *err);
 
 /* Plans that the context has kept for redistributions by spec. */
 struct dtensor_plan_cache {

@@ -9,6 +9,7 @@
 #include "tests/ranks.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 
 struct job {
     struct dtensor_ctx *ctx;
@@ -172,6 +173,26 @@ static void odd_slabs(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* One rank thinks of other placements: nobody ends with wrong bytes. */
+static void mismatch(int rank, int n, void *arg)
+{
+    struct job the_job = { .rank = rank, .n = n }, *job = &the_job;
+    static float full[6000];
+    struct dtensor_spec spec;
+    struct dtensor *t = NULL;
+    int rc;
+
+    good(dtensor_init(arg, &job->ctx, &job->err));
+    good(dtensor_spec_init(&spec, job->ctx, "world", rank == 2 ? "S(1)" :
+                           "S(0)", DTENSOR_F32, 2, (int64_t[]){ 60, 100 },
+                           &job->err));
+    rc = dtensor_distribute(&spec, full, 0, &t, &job->err);
+    need(rc == DTENSOR_EMISMATCH || rc == DTENSOR_EABORT, "code %s: %s",
+         dtensor_errname(rc), job->err.text);
+    need(t == NULL, "a tensor was made");
+    dtensor_fini(job->ctx);
+}
+
 /* ---------------------------------------------------------------- memory --- */
 
 enum { ROWS = 3072, COLUMNS = 4096 };
@@ -251,6 +272,10 @@ int main(void)
                               "[redistribute]\npipeline = 4K\n");
             ok(ranks_run(n, 60, slabs, (void *)(uintptr_t)path, NULL) == 0,
                "%d ranks over %s: every placement, slab by slab", n, wires[w]);
+            if (n == 3)
+                ok(ranks_run(n, 60, mismatch, (void *)(uintptr_t)path, NULL)
+                   == 0, "another call of one rank is caught over %s",
+                   wires[w]);
             if (n == 4)
                 ok(ranks_run(n, 60, odd_slabs, (void *)(uintptr_t)path, NULL)
                    == 0, "chosen lengths, three of four ranks over %s",

@@ -564,6 +564,81 @@ static void cross_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* ------------------------------------------------------------------ batch */
+
+static uint64_t signals_sent(const struct job *job)
+{
+    uint64_t sent = 0;
+
+    for (int r = 0; r < job->n; r++)
+        sent += job->ctx->peers[r].sent;
+    return sent;
+}
+
+/* A dozen tensors at once: right, and with fewer signals than one by one. */
+static void batch_main(int rank, int n, void *arg)
+{
+    static const char *const pairs[][2] = {
+        { "S(0)", "S(1)" }, { "S(1)", "S(0)" }, { "P", "S(0)" }, { "P", "R" },
+        { "S(0)", "R" }, { "R", "P" }, { "P", "S(1)" }, { "S(0)", "S(0)" },
+        { "S(1)", "R" }, { "R", "S(1)" }, { "S(1)", "P" }, { "S(0)", "S(1)" }
+    };
+    enum { N = sizeof pairs / sizeof pairs[0] };
+    static const int sizes[] = { 4 };
+    struct dtensor *a[N], *b[N] = { NULL };
+    struct dtensor_spec src[N], dst[N];
+    struct dtensor_batch *batch = NULL;
+    const struct dtensor_mesh *mesh = NULL;
+    struct job job_here, *job = &job_here;
+    uint64_t start, together, apart;
+
+    (void)arg;
+    job_open(job, rank, n, arg);
+    good(dtensor_mesh_create(job->ctx, 1, sizes, NULL, NULL, &mesh, &job->err));
+    for (int i = 0; i < N; i++) {
+        const int64_t shape[] = { 3 + i % 4, 5 - i % 3 };
+        enum dtensor_dtype dtype = i % 5 ? DTENSOR_F64 : DTENSOR_I32;
+
+        src[i] = spec_of(job, mesh, dtype, shape, pairs[i][0]);
+        dst[i] = spec_of(job, mesh, dtype, shape, pairs[i][1]);
+        a[i] = make(job, &src[i], -1);
+        good(dtensor_zeros(&dst[i], &b[i], &job->err));
+    }
+    good(dtensor_batch_create(N, src, dst, &batch, &job->err));
+    for (int k = 0; k < 3; k++) {
+        good(dtensor_batch_run(batch, (const struct dtensor *const *)a, b,
+                               &job->err));
+        for (int i = 0; i < N; i++)
+            need(is_partial(&dst[i]) ? whole_is_right(job, b[i])
+                                     : local_is_right(job, b[i]),
+                 "tensor %d: %s -> %s", i, pairs[i][0], pairs[i][1]);
+    }
+    start = signals_sent(job);
+    good(dtensor_batch_run(batch, (const struct dtensor *const *)a, b,
+                           &job->err));
+    together = signals_sent(job) - start;
+    for (int k = 0; k < 2; k++) {
+        start = signals_sent(job);
+        for (int i = 0; i < N; i++)
+            good(dtensor_redistribute_into(a[i], b[i], &job->err));
+    }
+    apart = signals_sent(job) - start;
+    if (rank == 0)
+        note("%llu signals together, %llu one by one",
+             (unsigned long long)together, (unsigned long long)apart);
+    need(2 * together < apart, "signals: %llu together, %llu one by one",
+         (unsigned long long)together, (unsigned long long)apart);
+    need(dtensor_batch_run(batch, (const struct dtensor *const *)b, a,
+                           &job->err) == DTENSOR_EINVAL, "the wrong way round");
+    dtensor_batch_destroy(batch);
+    dtensor_batch_destroy(NULL);
+    for (int i = 0; i < N; i++) {
+        dtensor_destroy(a[i]);
+        dtensor_destroy(b[i]);
+    }
+    dtensor_fini(job->ctx);
+}
+
 /* The cache counts, and a call that moves nothing is cheap. */
 static void cache_main(int rank, int n, void *arg)
 {
@@ -619,6 +694,7 @@ static void cache_main(int rank, int n, void *arg)
 int main(void)
 {
     struct dtensor_ctx *ctx = planner(8, 0);
+    const char *path;
 
     test_greedy(ctx);
     test_promises(ctx);
@@ -635,6 +711,12 @@ int main(void)
        "(5,3) on 2x2: every route gives the right elements");
     ok(ranks_run(4, 60, cross_main, NULL, NULL) == 0,
        "between meshes of other shape, order, ranks and size");
+    ok(ranks_run(4, 60, batch_main, NULL, NULL) == 0,
+       "a batch gives the right elements with fewer signals");
+    path = ranks_file("tcp", 4, NULL);
+    ok(ranks_run(4, 60, batch_main, (void *)path, NULL) == 0,
+       "the same over tcp");
+    remove(path);
     ok(ranks_run(1, 60, cache_main, NULL, NULL) == 0,
        "the cache counts, is bounded and fast");
     return done();

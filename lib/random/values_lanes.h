@@ -2,8 +2,9 @@
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, LANES_NAME(x), which keeps the names apart, and fused
- * multiplications and additions: LANES_FMA32(x, y, z), LANES_FMA64, and
- * LANES_ANGLE(x), x 2^-32 2 pi + 2^-33 2 pi of a float.
+ * multiplications and additions: LANES_FMA32(x, y, z), LANES_FMA64,
+ * LANES_UNIT(x), x 2^-32 + 2^-33 of a word, and LANES_ANGLE(x), the same times
+ * 2 pi of a float.
  */
 
 /* x * mul + add, rounded once; a product with 1 is no rounding anyway. */
@@ -33,7 +34,7 @@ LANES_TARGET static void LANES_NAME(unit_f32)(const uint32_t *words, size_t n,
                                               float *out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = unit_32(words[i]);
+        out[i] = LANES_UNIT(words[i]);
 }
 
 LANES_TARGET static void LANES_NAME(unit_f64)(const uint32_t *words, size_t n,
@@ -49,7 +50,7 @@ LANES_TARGET static void LANES_NAME(gauss_f32)(const uint32_t *words, size_t n,
 {
     VALUES_INDEPENDENT
     for (size_t i = 0; i < n; i += 2) {
-        const float u = unit_32(words[i]);
+        const float u = LANES_UNIT(words[i]);
         const float angle = LANES_ANGLE((float)words[i + 1]);
         const float s = __builtin_sqrtf(-2.0f * log_of_f32(u));
         float sine, cosine;
@@ -87,16 +88,16 @@ LANES_TARGET static void LANES_NAME(uniform_f32)(const struct dtn_dist *dist,
     const float range = (float)dist->mul;
     float *x = out;
 
-    if (range == 1) {
+    if (range == 1 && from == 0) {
         for (size_t i = 0; i < n; i++) {
-            const float value = unit_32(words[i]) + from;
+            const float value = LANES_UNIT(words[i]);
 
-            x[i] = value >= to ? from : value;
+            x[i] = value >= 1 ? 0 : value;
         }
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        const float value = LANES_FMA32(unit_32(words[i]), range, from);
+        const float value = LANES_FMA32(LANES_UNIT(words[i]), range, from);
 
         x[i] = value >= to ? from : value;
     }
@@ -110,11 +111,11 @@ LANES_TARGET static void LANES_NAME(uniform_f64)(const struct dtn_dist *dist,
     const double range = dist->mul;
     double *x = out;
 
-    if (range == 1) {
+    if (range == 1 && from == 0) {
         for (size_t i = 0; i < n; i++) {
-            const double value = unit_53(words + 2 * i) + from;
+            const double value = unit_53(words + 2 * i);
 
-            x[i] = value >= to ? from : value;
+            x[i] = value >= 1 ? 0 : value;
         }
         return;
     }
@@ -261,3 +262,4 @@ static const struct values LANES_NAME(values) = {
 #undef LANES_FMA32
 #undef LANES_FMA64
 #undef LANES_ANGLE
+#undef LANES_UNIT

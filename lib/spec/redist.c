@@ -234,6 +234,14 @@ static void redist_multiply(enum dtensor_dtype dtype, void *array,
     }
 }
 
+void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
+{
+    if (phase->divide > 1)
+        dtn_scale(phase->dst.dtype, out, count, phase->divide);
+    if (phase->multiply > 1)
+        redist_multiply(phase->dst.dtype, out, count, phase->multiply);
+}
+
 static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
                            const void *in, void *out, struct dtensor_error *err)
 {
@@ -251,10 +259,8 @@ static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
                                           phase->redop, hash), err);
     else if (step->count > 0)
         rc = dtn_call_run(step->group, &call, in, out, err);
-    if (rc == 0 && phase->divide > 1)
-        dtn_scale(dtype, out, step->count, phase->divide);
-    if (rc == 0 && phase->multiply > 1)
-        redist_multiply(dtype, out, step->count, phase->multiply);
+    if (rc == 0)
+        dtn_phase_finish(phase, out, step->count);
     return rc;
 }
 

@@ -72,6 +72,14 @@ int dtn_redist_create(const struct dtensor_spec *src,
 uint32_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
 
+/* Emit an exchange of the group and make it ready to run. */
+int dtn_redist_plan(const struct dtn_group *group,
+                    const struct dtn_exchange *exchange,
+                    struct dtn_plan **planp, struct dtensor_error *err);
+
+/* Divide or multiply `count` elements of the result, if the phase says so. */
+void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
+
 /* Run it.  `in` and `out` are this rank's parts. */
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
                    struct dtensor_error *err);

@@ -131,9 +131,9 @@ static int redist_lists(const struct dtn_phase *phase, int root,
 
 /* --------------------------------------------------------------- making --- */
 
-static int redist_plan(struct dtn_redist_step *step,
-                       const struct dtn_exchange *exchange,
-                       struct dtensor_error *err)
+int dtn_redist_plan(const struct dtn_group *group,
+                    const struct dtn_exchange *exchange,
+                    struct dtn_plan **planp, struct dtensor_error *err)
 {
     struct dtn_sched sched;
     bool *mapped = calloc((size_t)exchange->n, sizeof *mapped);
@@ -141,12 +141,12 @@ static int redist_plan(struct dtn_redist_step *step,
 
     if (!mapped)
         return dtn_fail_nomem(err, "redistribute", (size_t)exchange->n);
-    dtn_group_mapped(step->group, mapped);
+    dtn_group_mapped(group, mapped);
     rc = dtn_emit_exchange(exchange, mapped, &sched, err);
     free(mapped);
     if (rc != 0)
         return rc;
-    rc = dtn_plan_create(step->group, &sched, &step->plan, err);
+    rc = dtn_plan_create(group, &sched, planp, err);
     if (rc != 0)
         dtn_sched_fini(&sched);
     return rc;
@@ -221,7 +221,7 @@ static int redist_make_exchange(struct dtensor_plan *r,
         exchange.received = received.list;
         exchange.nsent = sent.n;
         exchange.sent = sent.list;
-        rc = redist_plan(step, &exchange, err);
+        rc = dtn_redist_plan(group, &exchange, &step->plan, err);
     }
     dtn_pieces_fini(&received);
     dtn_pieces_fini(&sent);

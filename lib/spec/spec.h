@@ -17,6 +17,7 @@
  * cross.c       from one mesh to another
  * redist*.c     redistribute plans: made once per pair of specs, run
  * plan*.c       plans as objects, and what they move
+ * batch.c       several tensors redistributed together
  * grad.c        what a redistribution does to gradients
  * scatter.c     a large array from one rank to all parts
  * collective.c  dtensor_allreduce() and its kin
@@ -322,6 +323,16 @@ int dtn_redistribute_by(struct dtensor_plan *plan,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, const void *in,
                         void *out, struct dtensor_error *err);
+
+/* batch.c: is tensor `i` of the batch so?   Errors: EINVAL.  How many there are;
+ * run it on the local parts of all.
+ */
+int dtn_batch_check(const struct dtensor_batch *batch, int i,
+                    const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, struct dtensor_error *err);
+int dtn_batch_count(const struct dtensor_batch *batch);
+int dtn_batch_run(struct dtensor_batch *batch, const void *const in[],
+                  void *const out[], struct dtensor_error *err);
 
 void dtn_redists_destroy(struct dtn_redists *redists);
 

@@ -1,9 +1,9 @@
 /* create.c - tensors from nothing, from a formula, from an array
  *
  * Every rank makes its own part; only dtensor_distribute() with a root moves
- * data.  What belongs to element (i, j) of the whole is found from the box:
- * element 0 of the part of rank 1 of f32[10,5] as S(0) on 4 ranks is row 3,
- * so dtensor_arange() starts there with 15.
+ * data.  Which elements of the whole are a rank's is known from the spec: the
+ * part of rank 1 of f32[10,5] as S(0) on 4 ranks begins with row 3, so
+ * dtensor_arange() starts there with 15.
  */
 #include "tensor/tensor.h"
 
@@ -101,11 +101,10 @@ static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err)
 {
-    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
-    int64_t stride[DTENSOR_MAX_DIMS], at[DTENSOR_MAX_DIMS] = { 0 };
+    struct dtn_rows rows;
+    struct dtn_row row;
     struct dtensor *t;
-    int64_t index = 0;
-    int rc = dtn_tensor_create(spec, &t, err), d;
+    int rc = dtn_tensor_create(spec, &t, err);
 
     if (rc != 0)
         return rc;
@@ -114,22 +113,14 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
         return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
                         "Partial (make it of R and redistribute)");
     }
-    spec = &t->spec;
-    dtensor_spec_local(spec, spec->mesh->ctx->self.rank, shape, offset);
-    dtn_strides(spec->ndim, spec->shape, stride);
-    for (d = 0; d < spec->ndim; d++)
-        index += offset[d] * stride[d];
-    for (size_t i = 0; i < dtn_tensor_count(t); i++) {
-        tensor_store_index(spec->dtype, t->local, i, index);
-        for (d = spec->ndim - 1; d >= 0; d--) {
-            index += stride[d];
-            if (++at[d] < shape[d])
-                break;
-            index -= at[d] * stride[d];
-            at[d] = 0;
-        }
-    }
     *tp = t;
+    if (t->bytes == 0)
+        return 0;
+    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
+    while (dtn_rows_next(&rows, &row))
+        for (int64_t i = 0; i < row.count; i++)
+            tensor_store_index(t->spec.dtype, t->local, (size_t)(row.local + i),
+                               row.global + i);
     return 0;
 }
 
