@@ -519,13 +519,25 @@ int dtensor_spec_normalize(struct dtensor_spec *spec,
 int dtensor_spec_check(const struct dtensor_spec *spec,
                        struct dtensor_error *err);
 
-/* The box of the global tensor that world rank `rank` holds: its shape and
+/* The part of the global tensor that world rank `rank` holds: its shape and
  * the global index of its first element, ndim of each.  An empty shard has
  * size 0 and offset shape[d].  A rank outside the mesh holds nothing: all
  * sizes 0.  Semantics: compute_local_shape_and_global_offset.
  */
 void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
                         int64_t local_shape[], int64_t offset[]);
+
+/* The global indices along tensor dimension `dim` that world rank `rank` holds,
+ * as runs of neighbours, ascending: S(0) is one run, SS and C are several.  The
+ * local part holds them in this order.  Write at most `max` of them and return
+ * how many there are; 0 for a rank outside the mesh.
+ */
+struct dtensor_run {
+    int64_t start;             /* global index of the first                   */
+    int64_t size;              /* how many                                    */
+};
+int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
+                          struct dtensor_run run[], int64_t max);
 
 /* Draw which ranks hold what, 1-D and 2-D as a grid of boxes, more dimensions
  * as a list.  Needs no communication: any rank can draw any spec.
@@ -541,25 +553,37 @@ void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream);
  */
 struct dtensor;
 
-/* Make a tensor: zeroed; every element `value` (of a Partial tensor, the
- * value its reduction gives); or element i, row-major, equal to i.
- * arange refuses Partial placements.
+/* Make a tensor: with any content; zeroed; every element one, or `value` (of a
+ * Partial tensor, the value its reduction gives); or element i, row-major, equal
+ * to i.  arange refuses Partial placements.  One like another is made of its
+ * spec: dtensor_zeros(dtensor_spec_of(t), ...).
  *
  * Collective: no - but all ranks of the mesh must make the same ones.
  * Owns:   *tp is the caller's, for dtensor_destroy().
  * Errors: EINVAL  the spec; ENOMEM
  */
+int dtensor_empty(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err);
 int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
                   struct dtensor_error *err);
+int dtensor_ones(const struct dtensor_spec *spec, struct dtensor **tp,
+                 struct dtensor_error *err);
 int dtensor_full(const struct dtensor_spec *spec, double value,
                  struct dtensor **tp, struct dtensor_error *err);
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err);
 
+/* Make a copy: same spec, same elements.   Collective: no.   Errors: ENOMEM */
+int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
+                  struct dtensor_error *err);
+
 /* Make a tensor of the row-major global array `full` that position `root` of
  * the mesh holds (NULL elsewhere); root -1: every rank holds it, and no
  * message is sent.  A Partial tensor holds terms that reduce to `full`.
- * Semantics: distribute_tensor(src_data_rank=root).
+ * Memory: each rank its part, the root also `full`, and on top at most twice
+ * [redistribute] pipeline bytes (4M), wherever `full` is.
+ * Semantics: distribute_tensor(src_data_rank=root), where the source is the
+ * position of coordinate (root, root, ...).
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
  * Owns:   *tp is the caller's; `full` is not kept.
@@ -571,13 +595,38 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
 
 /* Make a tensor whose local part is a copy of `local`, `size` bytes, which
  * must be exactly what dtensor_spec_local() says this rank holds.
- * Semantics: DTensor.from_local with shape given, and checked.
+ * Semantics: DTensor.from_local with shape given; no other rank is asked.
  *
  * Collective: no.   Errors: EINVAL  wrong size: says what it should be; ENOMEM
  */
 int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
                        size_t size, struct dtensor **tp,
                        struct dtensor_error *err);
+
+/* The same when all ranks have told each other their specs and the shapes of
+ * their parts: one that does not fit is refused everywhere, in the same words,
+ * and err->rank names it.   Semantics: DTensor.from_local(run_check=True), of
+ * shapes; replicas are not compared.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
+ * Errors: EINVAL  a rank has another part, spec or none; and those of the
+ *                 collectives
+ */
+int dtensor_from_local_checked(const struct dtensor_spec *spec,
+                               const void *local, const int64_t local_shape[],
+                               struct dtensor **tp, struct dtensor_error *err);
+
+/* The same when nobody knows the whole: parts->shape is that of this rank's
+ * part, and the global shape is found from all of them.  Parts that S(d) would
+ * cut otherwise become S(d:their lengths).  A rank outside the mesh, which hears
+ * nothing, gets a tensor of sizes 0.
+ * Semantics: DTensor.from_local without shape, of uneven parts too.
+ *
+ * Collective, blocks: as above.
+ * Errors: EINVAL  the parts do not fit together: names a rank; and as above
+ */
+int dtensor_from_parts(const struct dtensor_spec *parts, const void *local,
+                       struct dtensor **tp, struct dtensor_error *err);
 
 /* The local part: borrowed, valid until dtensor_destroy(); yours to read and
  * write between collective calls.  Its size in bytes may be 0.
@@ -598,6 +647,21 @@ const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
  */
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
                         struct dtensor_error *err);
+
+/* Have both the same global shape?  1 or 0; nobody is asked. */
+int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
+
+/* *equalp = 1 when the global shapes and all elements are the same numbers, of
+ * Partial tensors the reduced ones, else 0: on every rank of the mesh.  Empty
+ * parts agree with any.  A rank outside the mesh, which hears nothing, gets 1.
+ * A NaN equals nothing.   Semantics: torch.equal.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
+ * Errors: EINVAL  meshes, dtypes or placements differ; and those of the
+ *                 collectives
+ */
+int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
+                  int *equalp, struct dtensor_error *err);
 
 /* Make a tensor with the same elements and other placements on the same mesh:
  * by text, or by a whole spec that differs in its placements only.  Any
@@ -680,6 +744,28 @@ void dtensor_plan_destroy(struct dtensor_plan *plan);
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err);
 
+/* The placements that the gradient of a tensor of spec `src` is brought to, when
+ * it arrives as `grad`: those of src; where src is a term, R, without division,
+ * or the term that arrives.  Semantics: the backward of DTensor.redistribute.
+ *
+ * Errors: EINVAL  the specs, or another mesh;  ENOMEM
+ */
+int dtensor_grad_spec(const struct dtensor_spec *src,
+                      const struct dtensor_spec *grad,
+                      struct dtensor_spec *spec, struct dtensor_error *err);
+
+/* pair[0]: the plan from src to dst.  pair[1]: that for the gradient of dst,
+ * which arrives as `grad` - NULL: as dst, R where that is a term - to where
+ * dtensor_grad_spec() says.
+ *
+ * Collective, blocks, owns, errors: as dtensor_plan_create(), twice
+ */
+int dtensor_plan_pair(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst,
+                      const struct dtensor_spec *grad,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan *pair[2], struct dtensor_error *err);
+
 /* What a plan says of itself.  Texts are valid until it is destroyed. */
 struct dtensor_plan_info {
     enum dtensor_route route;
@@ -709,7 +795,8 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
 /* One step. */
 struct dtensor_plan_step {
     const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
-                               /* "reduce-scatter", "exchange", "local"       */
+                               /* "reduce-scatter", "exchange", "local",      */
+                               /* "cross-mesh"                                */
     struct dtensor_spec src;
     struct dtensor_spec dst;
     int ranks;                 /* in the group of one rank                    */
@@ -736,6 +823,31 @@ uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
 
 /* All of this for people: steps, bytes, why, and what else there was. */
 void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream);
+
+/* Several tensors redistributed together: those that one exchange brings home
+ * share its messages, dtype by dtype, at the price of two local copies.
+ */
+struct dtensor_batch;
+
+/* Plan to bring tensor i from src[i] to dst[i], 0 <= i < n.
+ *
+ * Collective: yes - the ranks of all meshes named.   Blocks: until connected.
+ * Owns:   *batchp is the caller's, for dtensor_batch_destroy().
+ * Errors: as dtensor_plan_create()
+ */
+int dtensor_batch_create(int n, const struct dtensor_spec src[],
+                         const struct dtensor_spec dst[],
+                         struct dtensor_batch **batchp,
+                         struct dtensor_error *err);
+void dtensor_batch_destroy(struct dtensor_batch *batch);  /* NULL is a no-op */
+
+/* Give the elements of src[i] to dst[i], n of each, which have those specs.
+ *
+ * Collective, blocks, errors: as dtensor_plan_run()
+ */
+int dtensor_batch_run(struct dtensor_batch *batch,
+                      const struct dtensor *const src[],
+                      struct dtensor *const dst[], struct dtensor_error *err);
 
 /* Plans that the context has kept for redistributions by spec. */
 struct dtensor_plan_cache {

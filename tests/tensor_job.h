@@ -74,20 +74,36 @@ static inline int64_t numel(const struct dtensor_spec *spec)
     return spec->shape[0] * spec->shape[1];
 }
 
+/* The global indices of the local part along one dimension. */
+static inline int64_t indices_of(const struct job *job,
+                                 const struct dtensor_spec *spec, int dim,
+                                 int64_t index[])
+{
+    struct dtensor_run run[ELEMS_MAX];
+    int64_t n = dtensor_spec_runs(spec, job->rank, dim, run, ELEMS_MAX);
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < run[i].size; k++)
+            index[count++] = run[i].start + k;
+    return count;
+}
+
 /* Is every element of the local part the one the spec says? */
 static inline bool local_is_right(struct job *job, const struct dtensor *t)
 {
     const struct dtensor_spec *spec = dtensor_spec_of(t);
-    int64_t shape[2], offset[2], k = 0;
+    int64_t row[ELEMS_MAX], col[ELEMS_MAX], k = 0;
+    int64_t rows = indices_of(job, spec, 0, row);
+    int64_t cols = indices_of(job, spec, 1, col);
 
-    dtensor_spec_local(spec, job->rank, shape, offset);
-    if (dtensor_local_bytes(t) != (size_t)(shape[0] * shape[1]) *
+    if (dtensor_local_bytes(t) != (size_t)(rows * cols) *
                                   dtensor_dtype_size(spec->dtype))
         return false;
-    for (int64_t i = 0; i < shape[0]; i++)
-        for (int64_t j = 0; j < shape[1]; j++)
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
             if (get(spec->dtype, dtensor_to_local(t), k++) !=
-                whole_at((offset[0] + i) * spec->shape[1] + offset[1] + j))
+                whole_at(row[i] * spec->shape[1] + col[j]))
                 return false;
     return true;
 }

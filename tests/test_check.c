@@ -193,7 +193,9 @@ static void test_choose(void)
     struct dtn_tuning tuning[DTN_NTUNED] = {
         [DTN_TUNED_ALLREDUCE] = { .n = 3, .entry = {
             { 0, DTN_ALG_TREE }, { 4096, DTN_ALG_DIRECT },
-            { 65536, DTN_ALG_RING } } } };
+            { 65536, DTN_ALG_RING } } },
+        [DTN_TUNED_BROADCAST] = { .n = 1, .entry = { { 0, DTN_ALG_DIRECT } } }
+    };
     bool always = true;
 
     for (int coll = 0; coll < DTN_COLL_EXCHANGE; coll++)
@@ -215,14 +217,16 @@ static void test_choose(void)
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 20, DTN_REACH_HOST, tuning)->algorithm
        == DTN_ALG_TREE, "unless [tuning] says otherwise");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_PUT, NULL)->algorithm
-       == DTN_ALG_TREE, "8 KiB over 4 ranks that do not map take the tree");
+       == DTN_ALG_DIRECT, "8 KiB over 4 ranks that do not map are put");
+    ok(chosen(DTN_COLL_ALLREDUCE, 16, 2048, DTN_REACH_PUT, NULL)->algorithm
+       == DTN_ALG_TREE, "over 16 ranks that do not map they take the tree");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 1 << 20, DTN_REACH_PUT, NULL)->algorithm
        == DTN_ALG_RING, "4 MiB the ring");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, DTN_REACH_MAP, tuning)->algorithm
        == DTN_ALG_TREE, "[tuning] is obeyed for the smallest sizes");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 16384, DTN_REACH_MAP, tuning)->algorithm
        == DTN_ALG_RING, "[tuning] is obeyed from its last entry on");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_PUT, tuning)->algorithm
+    ok(chosen(DTN_COLL_BROADCAST, 4, 2048, DTN_REACH_PUT, tuning)->algorithm
        == DTN_ALG_TREE, "[tuning] asking for what cannot run here gives the "
        "built-in choice");
     ok(strcmp(dtn_coll_name(DTN_COLL_REDUCE_SCATTER), "reduce_scatter") == 0

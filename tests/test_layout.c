@@ -203,6 +203,75 @@ static void test_outside(void)
     ok(dtn_local_numel(&spec, 1) == 12, "which is 12 elements");
 }
 
+/* "0-1 5" for each rank, apart by " | ": the indices along dimension 0. */
+static char *runs_text(const struct dtensor_spec *spec, char *text, size_t size)
+{
+    struct dtensor_run run[16];
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int r = 0; r < spec->mesh->group.n; r++) {
+        int n = (int)dtensor_spec_runs(spec, r, 0, run, 16);
+
+        used += (size_t)snprintf(text + used, size - used, "%s",
+                                 r ? " |" : "");
+        for (int i = 0; i < n; i++) {
+            int64_t last = run[i].start + run[i].size - 1;
+
+            used += (size_t)snprintf(text + used, size - used,
+                                     last > run[i].start ? " %d-%d" : " %d",
+                                     (int)run[i].start, (int)last);
+        }
+    }
+    return text;
+}
+
+static void test_runs(void)
+{
+    static const struct {
+        int mesh[2];
+        int N;
+        const char *placements;
+        const char *want;
+    } t[] = {
+        { { 3 }, 10, "S(0)", " 0-3 | 4-7 | 8-9" },
+        { { 3 }, 10, "S(0:2,3,5)", " 0-1 | 2-4 | 5-9" },
+        { { 3 }, 10, "S(0:0,10,0)", " | 0-9 |" },
+        { { 3 }, 10, "SS(0,2)", " 0-1 5-6 | 2-3 7-8 | 4 9" },
+        { { 3 }, 10, "C(0,2)", " 0-1 6-7 | 2-3 8-9 | 4-5" },
+        { { 4 }, 9, "SS(0,2)", " 0-1 5 | 2-3 6 | 4 7 | 8" },
+        { { 2 }, 5, "SS(0,2)", " 0-1 3 | 2 4" },
+        { { 4 }, 8, "SS(0,1)", " 0-1 | 2-3 | 4-5 | 6-7" },
+        { { 4 }, 8, "SS(0,2)", " 0 4 | 1 5 | 2 6 | 3 7" },
+        { { 2 }, 3, "SS(0,5)", " 0-2 |" },
+        { { 2 }, 3, "C(0,5)", " 0-2 |" },
+        { { 2 }, 7, "C(0,3)", " 0-2 6 | 3-5" },
+        { { 2, 2 }, 8, "SS(0,2),R", " 0-1 4-5 | 0-1 4-5 | 2-3 6-7 | 2-3 6-7" },
+        { { 2, 2 }, 8, "SS(0,2),S(0)", " 0-1 | 4-5 | 2-3 | 6-7" },
+        { { 2, 2 }, 8, "C(0,1),C(0,1)", " 0 4 | 2 6 | 1 5 | 3 7" },
+        { { 2, 2 }, 10, "S(0:4,6),S(0)", " 0-1 | 2-3 | 4-6 | 7-9" },
+        { { 2, 2 }, 8, "SS(0,4),S(0:1,3)", " 0 | 2 4 6 | 1 | 3 5 7" },
+        { { 1, 2 }, 6, "C(0,2),C(0,1)", " 0 2 4 | 1 3 5" },
+    };
+    char text[200], claim[60];
+    struct dtensor_run run = { -1, -1 };
+    struct dtensor_spec spec;
+
+    for (size_t i = 0; i < DTN_COUNT(t); i++) {
+        spec = spec_of(grid(t[i].mesh[1] ? 2 : 1, t[i].mesh),
+                       t[i].placements, 1, (const int64_t[]){ t[i].N });
+        snprintf(claim, sizeof claim, "runs of %d as %s", t[i].N,
+                 t[i].placements);
+        is(runs_text(&spec, text, sizeof text), t[i].want, claim);
+    }
+    ok(dtensor_spec_runs(&spec, 0, 0, &run, 1) == 3 && run.start == 0 &&
+       run.size == 1 && dtensor_spec_runs(&spec, 1, 0, NULL, 0) == 3,
+       "no more than there is room for, but all are counted");
+    ok(dtensor_spec_runs(&spec, 2, 0, &run, 1) == 0 &&
+       dtensor_spec_runs(&spec, 0, 1, &run, 1) == 0,
+       "none for a rank outside, or of no dimension");
+}
+
 /* ---------------------------------------------------------- placements --- */
 
 static void test_text(void)
@@ -415,11 +484,13 @@ int main(void)
     test_nested();
     test_tiling();
     test_outside();
+    test_runs();
     test_text();
     test_bad_text();
     test_bad_specs();
     test_spec_init();
     test_equal();
     dtn_meshes_destroy(ctx.meshes);
+    dtn_lengths_destroy(ctx.lengths);
     return done();
 }

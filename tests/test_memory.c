@@ -124,7 +124,7 @@ enum { COUNT = 5000, ROWS = 9, COLUMNS = 7 };
 
 enum name {
     CTX, WORLD, GRID, SLICE, FLAT, CUT, JOINED, MEM, ROWWISE, COLUMNWISE, TERMS,
-    WHOLE, GIVEN, NAMES
+    WHOLE, GIVEN, SLABS, CHECKED, PARTS, NAMES
 };
 
 static char untouched;
@@ -260,6 +260,44 @@ static int step_distribute(struct life *life, struct dtensor_error *err)
                               &life->made[GIVEN].tensor, err);
 }
 
+/* Of 20 kB, in slabs where the file says so. */
+static int step_slabs(struct life *life, struct dtensor_error *err)
+{
+    struct dtensor_spec spec = life->spec;
+
+    spec.shape[0] = COUNT / 50;
+    spec.shape[1] = 50;
+    return dtensor_distribute(&spec, life->buffer[0], 0,
+                              &life->made[SLABS].tensor, err);
+}
+
+static int step_checked(struct life *life, struct dtensor_error *err)
+{
+    int64_t shape[2], offset[2];
+
+    dtensor_spec_local(&life->spec, dtensor_rank(life->made[CTX].ctx), shape,
+                       offset);
+    return dtensor_from_local_checked(&life->spec, life->buffer[0], shape,
+                                      &life->made[CHECKED].tensor, err);
+}
+
+static int step_parts(struct life *life, struct dtensor_error *err)
+{
+    struct dtensor_spec parts = life->spec;
+
+    parts.shape[0] = 2;
+    return dtensor_from_parts(&parts, life->buffer[0],
+                              &life->made[PARTS].tensor, err);
+}
+
+static int step_equal(struct life *life, struct dtensor_error *err)
+{
+    int same;
+
+    return dtensor_equal(life->made[TERMS].tensor, life->made[TERMS].tensor,
+                         &same, err);
+}
+
 static int step_full(struct life *life, struct dtensor_error *err)
 {
     return dtensor_full_tensor(life->made[ROWWISE].tensor, life->buffer[0],
@@ -294,6 +332,10 @@ static const struct step {
     { "redistribute P to R", step_reduce, true },
     { "redistribute_into", step_back, true },
     { "distribute", step_distribute, true },
+    { "distribute in slabs", step_slabs, true },
+    { "from_local_checked", step_checked, true },
+    { "from_parts", step_parts, true },
+    { "equal", step_equal, true },
     { "full_tensor", step_full, true },
     { "barrier", step_barrier, true },
 };
@@ -508,14 +550,14 @@ static void test_two(const char *wire)
     struct trial *trials = mmap(NULL, sizeof *trials * TRIES_MAX,
                                 PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char patience[64];
+    char patience[96];
     const char *path;
     long n = 0, bad = 0;
 
     if (trials == MAP_FAILED)
         exit(99);
-    snprintf(patience, sizeof patience, "connect_timeout = %dms\n",
-             PATIENCE_MS);
+    snprintf(patience, sizeof patience, "connect_timeout = %dms\n"
+             "[redistribute]\npipeline = 4K\n", PATIENCE_MS);
     path = ranks_file(wire, 2, patience);
     for (long i = 0; i < PARALLEL; i++) {
         fflush(stdout);

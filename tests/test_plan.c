@@ -357,6 +357,55 @@ static void test_speed(void)
     dtensor_fini(ctx);
 }
 
+/* --------------------------------------------------------------- gradients */
+
+/* facts: 4.6.  What comes back moves and where it goes. */
+static const struct grad_case {
+    const char *from, *to, *grad;             /* NULL: as usual                */
+    const char *forward, *backward, *back;
+} grad_cases[] = {
+    { "S(0)", "R", NULL, "all-gather", "local", "S(0)" },
+    { "R", "S(0)", NULL, "local", "all-gather", "R" },
+    { "P", "R", NULL, "allreduce", "", "R" },
+    { "P", "S(0)", NULL, "reduce-scatter", "all-gather", "R" },
+    { "S(0)", "S(1)", NULL, "all-to-all", "all-to-all", "S(0)" },
+    { "R", "P", NULL, "local", "", "R" },
+    { "R", "P", "P", "local", "allreduce", "R" },
+    { "P", "P", "P", "", "", "P(sum)" },
+    { "P", "P", NULL, "", "", "R" },
+};
+
+static void test_gradients(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 4 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 1, sizes);
+    const int64_t shape[] = { 12, 5 };
+    char forward[60], backward[60], back[60];
+    struct dtensor_error err;
+
+    for (size_t i = 0; i < DTN_COUNT(grad_cases); i++) {
+        const struct grad_case *c = &grad_cases[i];
+        struct dtensor_spec src = spec_at(mesh, 2, shape, c->from);
+        struct dtensor_spec dst = spec_at(mesh, 2, shape, c->to), at, grad;
+        struct dtensor_plan *pair[2] = { NULL, NULL };
+
+        at = spec_at(mesh, 2, shape, c->grad ? c->grad : c->to);
+        if (!c->grad && at.placement[0].kind == DTENSOR_PARTIAL)
+            at = spec_at(mesh, 2, shape, "R");
+        dtensor_plan_pair(&src, &dst, c->grad ? &at : NULL, NULL, pair, &err);
+        dtensor_grad_spec(&src, &at, &grad, &err);
+        steps_text(pair[0], forward, sizeof forward);
+        steps_text(pair[1], backward, sizeof backward);
+        dtensor_placements_format(mesh, grad.placement, back, sizeof back);
+        ok(!strcmp(forward, c->forward) && !strcmp(backward, c->backward) &&
+           !strcmp(back, c->back), "%s -> %s: forward \"%s\", a gradient %s "
+           "back \"%s\" to %s", c->from, c->to, forward,
+           c->grad ? c->grad : "as usual", backward, back);
+        dtensor_plan_destroy(pair[0]);
+        dtensor_plan_destroy(pair[1]);
+    }
+}
+
 /* --------------------------------------------------- a context that plans */
 
 static void test_planning(struct dtensor_ctx *ctx)
@@ -461,6 +510,135 @@ static void routes_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* Between meshes: shapes, orders, disjoint, overlapping, of different sizes. */
+static const struct cross_case {
+    int ndim[2], size[2][2], rank[2][4];
+    const char *from, *to;
+} cross_cases[] = {
+    { { 1, 2 }, { { 4 }, { 2, 2 } }, { { 0, 1, 2, 3 }, { 3, 1, 2, 0 } },
+      "S(0)", "S(1),S(0)" },
+    { { 1, 1 }, { { 2 }, { 2 } }, { { 0, 1 }, { 2, 3 } }, "S(0)", "S(1)" },
+    { { 1, 1 }, { { 3 }, { 2 } }, { { 2, 0, 1 }, { 1, 3 } }, "S(0)", "S(0)" },
+    { { 1, 1 }, { { 2 }, { 3 } }, { { 3, 1 }, { 0, 1, 2 } }, "R", "S(1)" },
+    { { 1, 2 }, { { 3 }, { 2, 2 } }, { { 0, 1, 2 }, { 0, 1, 2, 3 } },
+      "P", "R,S(0)" },
+    { { 2, 1 }, { { 2, 2 }, { 1 } }, { { 0, 1, 2, 3 }, { 2 } },
+      "P,S(0)", "R" },
+    { { 1, 1 }, { { 1 }, { 4 } }, { { 3 }, { 3, 2, 1, 0 } }, "R", "S(0)" },
+    { { 1, 1 }, { { 2 }, { 2 } }, { { 1, 0 }, { 0, 1 } }, "S(0)", "S(0)" },
+    { { 1, 1 }, { { 2 }, { 2 } }, { { 0, 1 }, { 2, 3 } }, "P", "P" },
+};
+
+static void cross_main(int rank, int n, void *arg)
+{
+    const int64_t shape[] = { 7, 3 };
+    struct job job_here, *job = &job_here;
+
+    (void)arg;
+    job_open(job, rank, n, NULL);
+    for (size_t i = 0; i < sizeof cross_cases / sizeof cross_cases[0]; i++) {
+        const struct cross_case *c = &cross_cases[i];
+        const struct dtensor_mesh *mesh[2] = { NULL, NULL };
+        struct dtensor *a, *b = NULL, *again = NULL;
+        struct dtensor_spec src, dst;
+
+        for (int k = 0; k < 2; k++)
+            good(dtensor_mesh_create(job->ctx, c->ndim[k], c->size[k], NULL,
+                                     c->rank[k], &mesh[k], &job->err));
+        src = spec_of(job, mesh[0], DTENSOR_F64, shape, c->from);
+        dst = spec_of(job, mesh[1], DTENSOR_F64, shape, c->to);
+        a = make(job, &src, -1);
+        good(dtensor_redistribute_to(a, &dst, &b, &job->err));
+        good(dtensor_redistribute_to(a, &dst, &again, &job->err));
+        if (dtensor_mesh_index(mesh[1], rank) >= 0)
+            need(is_partial(&dst) ? whole_is_right(job, b)
+                                  : local_is_right(job, b) &&
+                                    local_is_right(job, again),
+                 "case %zu: %s -> %s", i, c->from, c->to);
+        else
+            need(dtensor_local_bytes(b) == 0, "an outsider holds nothing");
+        dtensor_destroy(a);
+        dtensor_destroy(b);
+        dtensor_destroy(again);
+    }
+    dtensor_fini(job->ctx);
+}
+
+/* ------------------------------------------------------------------ batch */
+
+static uint64_t signals_sent(const struct job *job)
+{
+    uint64_t sent = 0;
+
+    for (int r = 0; r < job->n; r++)
+        sent += job->ctx->peers[r].sent;
+    return sent;
+}
+
+/* A dozen tensors at once: right, and with fewer signals than one by one. */
+static void batch_main(int rank, int n, void *arg)
+{
+    static const char *const pairs[][2] = {
+        { "S(0)", "S(1)" }, { "S(1)", "S(0)" }, { "P", "S(0)" }, { "P", "R" },
+        { "S(0)", "R" }, { "R", "P" }, { "P", "S(1)" }, { "S(0)", "S(0)" },
+        { "S(1)", "R" }, { "R", "S(1)" }, { "S(1)", "P" }, { "S(0)", "S(1)" }
+    };
+    enum { N = sizeof pairs / sizeof pairs[0] };
+    static const int sizes[] = { 4 };
+    struct dtensor *a[N], *b[N] = { NULL };
+    struct dtensor_spec src[N], dst[N];
+    struct dtensor_batch *batch = NULL;
+    const struct dtensor_mesh *mesh = NULL;
+    struct job job_here, *job = &job_here;
+    uint64_t start, together, apart;
+
+    (void)arg;
+    job_open(job, rank, n, arg);
+    good(dtensor_mesh_create(job->ctx, 1, sizes, NULL, NULL, &mesh, &job->err));
+    for (int i = 0; i < N; i++) {
+        const int64_t shape[] = { 3 + i % 4, 5 - i % 3 };
+        enum dtensor_dtype dtype = i % 5 ? DTENSOR_F64 : DTENSOR_I32;
+
+        src[i] = spec_of(job, mesh, dtype, shape, pairs[i][0]);
+        dst[i] = spec_of(job, mesh, dtype, shape, pairs[i][1]);
+        a[i] = make(job, &src[i], -1);
+        good(dtensor_zeros(&dst[i], &b[i], &job->err));
+    }
+    good(dtensor_batch_create(N, src, dst, &batch, &job->err));
+    for (int k = 0; k < 3; k++) {
+        good(dtensor_batch_run(batch, (const struct dtensor *const *)a, b,
+                               &job->err));
+        for (int i = 0; i < N; i++)
+            need(is_partial(&dst[i]) ? whole_is_right(job, b[i])
+                                     : local_is_right(job, b[i]),
+                 "tensor %d: %s -> %s", i, pairs[i][0], pairs[i][1]);
+    }
+    start = signals_sent(job);
+    good(dtensor_batch_run(batch, (const struct dtensor *const *)a, b,
+                           &job->err));
+    together = signals_sent(job) - start;
+    for (int k = 0; k < 2; k++) {
+        start = signals_sent(job);
+        for (int i = 0; i < N; i++)
+            good(dtensor_redistribute_into(a[i], b[i], &job->err));
+    }
+    apart = signals_sent(job) - start;
+    if (rank == 0)
+        note("%llu signals together, %llu one by one",
+             (unsigned long long)together, (unsigned long long)apart);
+    need(2 * together < apart, "signals: %llu together, %llu one by one",
+         (unsigned long long)together, (unsigned long long)apart);
+    need(dtensor_batch_run(batch, (const struct dtensor *const *)b, a,
+                           &job->err) == DTENSOR_EINVAL, "the wrong way round");
+    dtensor_batch_destroy(batch);
+    dtensor_batch_destroy(NULL);
+    for (int i = 0; i < N; i++) {
+        dtensor_destroy(a[i]);
+        dtensor_destroy(b[i]);
+    }
+    dtensor_fini(job->ctx);
+}
+
 /* The cache counts, and a call that moves nothing is cheap. */
 static void cache_main(int rank, int n, void *arg)
 {
@@ -516,10 +694,12 @@ static void cache_main(int rank, int n, void *arg)
 int main(void)
 {
     struct dtensor_ctx *ctx = planner(8, 0);
+    const char *path;
 
     test_greedy(ctx);
     test_promises(ctx);
     test_choice(ctx);
+    test_gradients(ctx);
     test_planning(ctx);
     test_text(ctx);
     dtensor_fini(ctx);
@@ -529,6 +709,14 @@ int main(void)
     test_speed();
     ok(ranks_run(4, 60, routes_main, NULL, NULL) == 0,
        "(5,3) on 2x2: every route gives the right elements");
+    ok(ranks_run(4, 60, cross_main, NULL, NULL) == 0,
+       "between meshes of other shape, order, ranks and size");
+    ok(ranks_run(4, 60, batch_main, NULL, NULL) == 0,
+       "a batch gives the right elements with fewer signals");
+    path = ranks_file("tcp", 4, NULL);
+    ok(ranks_run(4, 60, batch_main, (void *)path, NULL) == 0,
+       "the same over tcp");
+    remove(path);
     ok(ranks_run(1, 60, cache_main, NULL, NULL) == 0,
        "the cache counts, is bounded and fast");
     return done();

@@ -85,6 +85,39 @@ static void all_meshes(struct job *job, int every)
     }
 }
 
+/* Pairs of all placements there are; lengths where they add up. */
+static void any_pairs(struct job *job, int every)
+{
+    static const char *const words[] = {
+        "R,R", "S(0),S(1)", "SS(0,2),S(0)", "SS(0,3),SS(0,2)", "C(0,1),C(1,2)",
+        "C(1,3),R", "P,C(0,2)", "P,P(avg)", "S(0:4,5),R", "S(1:0,5),C(0,2)",
+        "SS(1,2),P", "C(0,2),S(0)", "P(avg),SS(0,4)", "R,S(1:1,4)"
+    };
+    enum { N = sizeof words / sizeof words[0] };
+    const int sizes[] = { 2, 2 };
+    const int64_t shape[] = { 9, 5 };
+    const struct dtensor_mesh *mesh;
+
+    good(dtensor_mesh_create(job->ctx, 2, sizes, NULL, NULL, &mesh,
+                             &job->err));
+    for (int i = 0; i < N * N; i += every) {
+        struct dtensor_spec src, dst;
+
+        src = spec_of(job, mesh, DTENSOR_F64, shape, words[i / N]);
+        dst = spec_of(job, mesh, DTENSOR_F64, shape, words[i % N]);
+        one_pair(job, &src, &dst);
+    }
+}
+
+static void any_placement(int rank, int n, void *arg)
+{
+    struct job job;
+
+    job_open(&job, rank, n, arg);
+    any_pairs(&job, arg ? 3 : 1);
+    dtensor_fini(job.ctx);
+}
+
 static void redistribute_shm(int rank, int n, void *arg)
 {
     struct job job;
@@ -430,6 +463,9 @@ static void run_wire(const char *wire, int most)
            "%d ranks: creation over %s", n, wire);
         ok(ranks_run(n, 120, redistribute_wire, (void *)(uintptr_t)path, NULL)
            == 0, "%d ranks: placement pairs over %s", n, wire);
+        if (n == 4)
+            ok(ranks_run(n, 120, any_placement, (void *)(uintptr_t)path, NULL)
+               == 0, "2 x 2: strided, chosen, block-cyclic over %s", wire);
         unlink(path);
     }
 }
@@ -437,6 +473,8 @@ static void run_wire(const char *wire, int most)
 /* What does not depend on the wire. */
 static void run_rest(void)
 {
+    ok(ranks_run(4, 120, any_placement, NULL, NULL) == 0,
+       "2 x 2: strided, chosen lengths, block-cyclic, each into every other");
     ok(ranks_run(4, 60, reductions, NULL, NULL) == 0,
        "2 x 2: every reduction into every other, floats and integers");
     ok(ranks_run(4, 60, outsiders, NULL, NULL) == 0,

@@ -132,6 +132,7 @@ int dtn_fault_wrap(struct dtn_transport *inner,
         return dtn_fail_nomem(err, "fault", sizeof *fault);
     fault->base.ops = &fault_ops;
     fault->base.row_bytes = inner->row_bytes;
+    fault->base.along_bytes = inner->along_bytes;
     fault->inner = inner;
     fault->plan = *plan;
     if (fault->plan.code == 0)

@@ -120,6 +120,9 @@ struct dtn_transport {
     size_t row_bytes;             /* least size of a put that pays, against    */
                                   /* copying as much at both ends; the same on */
                                   /* every rank; 0: as of a network card       */
+    size_t along_bytes;           /* a put of at most so many goes along with  */
+                                  /* the signal right behind it, and its       */
+                                  /* source is free then                       */
 };
 
 /* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after

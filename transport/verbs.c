@@ -84,6 +84,7 @@ static int verbs_open(const struct dtn_open_args *args,
     if (!verbs)
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
     verbs->base.ops = &dtn_verbs_ops;
+    verbs->base.along_bytes = VERBS_ALONG;
     verbs->args = *args;
     rc = verbs_device_open(args, &verbs->device, err);
     if (rc == 0)
@@ -275,14 +276,12 @@ static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
     do {
         part = *size - at < peer->request_max ? *size - at : peer->request_max;
         rc = verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
-           : verbs_post(verbs, peer, q, dst.addr + at, (uint32_t)dst.key,
-                        src + at, part, mr);
+           : verbs_post_put(verbs, peer, q, dst, src + at, part, mr);
         at += rc == 0 ? part : 0;
+        dst.addr += part;
     } while (rc == 0 && at < *size);
     if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
         return rc;
-    if (mr)
-        queue->last_put = queue->posted;
     *size = at;
     return at >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : 0;
 }
@@ -365,7 +364,7 @@ static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     if (p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
         return put_striped(verbs, p, dst, src, size, mr, done);
     size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = size <= VERBS_ALONG && p->request_max >= VERBS_ALONG_ROOM
+    rc = size <= VERBS_ALONG && p->request_max >= sizeof(struct verbs_place)
        ? put_held(verbs, p, dst, src, size, mr)
        : put_one(verbs, p, 0, dst, src, &size, mr);
     if (rc == 0)
@@ -392,8 +391,8 @@ static int verbs_flush(struct dtn_transport *tp, int peer)
     return p->error ? DTENSOR_EPEER : 0;
 }
 
-/* Post what was held back.  While waiting, every now and then, acknowledge even the last single signal:
- * the peer may be waiting for just that place.
+/* Post what was held back.  While waiting, every now and then, acknowledge even
+ * the last single signal: the peer may be waiting for just that place.
  */
 static int verbs_progress(struct dtn_transport *tp)
 {

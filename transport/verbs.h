@@ -122,10 +122,11 @@ bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
 enum {
     VERBS_DEPTH = 128,            /* work requests of a queue pair             */
     VERBS_QUEUES_MAX = 16,        /* queue pairs to one peer                   */
+    VERBS_INLINE = 220,           /* what fits into 256 bytes of a mlx5 queue  */
     VERBS_SIGNALLED_EVERY = 16,
     VERBS_CHAIN = 16,             /* requests posted at once                   */
     VERBS_CHAIN_BYTES = 1 << 14,  /* a put from here on is posted at once      */
-    VERBS_ALONG = 1024,           /* bytes of a put that go with a signal      */
+    VERBS_ALONG = 2048,           /* bytes of a put that go with a signal      */
     VERBS_STAGE_BYTES = 1 << 20,
     VERBS_STRIPE_BYTES = 1 << 16, /* puts from here on use all queue pairs     */
     VERBS_MESSAGE_MAX = 1 << 23
@@ -153,21 +154,24 @@ union verbs_line {
 _Static_assert(sizeof(struct verbs_content) == 64, "sixteen times four bytes");
 
 /* Where the bytes of a put that came with a signal belong.  It stands right in
- * front of the line, the bytes in front of it: one write, in the same form.
+ * front of the line, the bytes in front of it: one write.  Where the device
+ * does not promise order, the hash tells that all of it has landed.
  */
 struct verbs_along {
     uint64_t addr;
     uint32_t key;
     uint32_t size;
+    uint64_t hash;                /* of the bytes and of what stands above     */
 };
-enum { VERBS_ALONG_ROOM = 2 * (VERBS_ALONG + sizeof(struct verbs_along))
-                        + DTN_CACHE_LINE / 2 };
 struct verbs_place {
-    _Alignas(DTN_CACHE_LINE) unsigned char room[VERBS_ALONG_ROOM];
+    _Alignas(DTN_CACHE_LINE) unsigned char room[VERBS_ALONG + DTN_CACHE_LINE
+                                                - sizeof(struct verbs_along)];
+    struct verbs_along along;
     union verbs_line line;
 };
-_Static_assert(sizeof(struct verbs_place) == VERBS_ALONG_ROOM
-               + sizeof(union verbs_line), "no gap before the line");
+_Static_assert(offsetof(struct verbs_place, line)
+               == offsetof(struct verbs_place, along)
+                  + sizeof(struct verbs_along), "no gap before the line");
 
 /* What one peer writes into our memory, and what we write to it from. */
 struct verbs_lane {
@@ -325,6 +329,11 @@ int verbs_room(struct verbs *verbs, struct verbs_queue *queue);
 int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                uint64_t to, uint32_t key, const void *from, size_t size,
                const struct ibv_mr *mr);
+
+/* The same for a put, whose source flush() waits for. */
+int verbs_post_put(struct verbs *verbs, struct verbs_peer *peer, int q,
+                   struct dtn_remote dst, const void *from, size_t size,
+                   const struct ibv_mr *mr);
 
 /* Post what is in the chain. */
 int verbs_ring(struct verbs *verbs);

@@ -2,17 +2,22 @@
  *
  * Each rank keeps a lane for every peer it has met: 16 places the peer writes
  * its signals into, and as many that our own leave from.  A signal is one
- * write, and up to 1 KiB of the put before it goes in that write, in front of
+ * write, and up to 2 KiB of the put before it goes in that write, in front of
  * the line, with the address at which it belongs: a message of 512 bytes costs
- * one write of 1184 bytes, not one of 512 and one of 128.
+ * one write of 664 bytes, not one of 512 and one of 128.
  *
- *     ... 512 bytes | address, key, size | line: 64 bytes and their number
+ *     ... 512 bytes | address, key, size, hash | line: 64 bytes, their number
  *
- * Where the device does not promise order, all of it is cut into pieces of
- * four bytes, each beside the number, and the reader waits for the number in
- * every word; where it does, the number stands at the very end.
+ * Where the device promises order, the number at the very end tells that all
+ * is there.  Elsewhere the line is cut into pieces of four bytes, each beside
+ * the number, and what goes along is there when its hash is right: it begins
+ * with the number, so what lay there before does not match, and of a part of
+ * the bytes it would match once in 2^64.
  */
 #include "transport/verbs.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <errno.h>
 #include <string.h>
@@ -65,95 +70,72 @@ int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
 
 /* --------------------------------------------------------------- numbered --- */
 
-static void words_fill(_Atomic uint64_t *word, const void *from, size_t size,
-                       uint64_t seq)
+static void words_fill(_Atomic uint64_t word[16],
+                       const struct verbs_content *said, uint64_t seq)
 {
-    const unsigned char *at = from;
-    uint32_t part = 0;
+    uint32_t part[16];
 
-    for (; size > 0; word++) {
-        size_t n = size < sizeof part ? size : sizeof part;
-
-        memcpy(&part, at, n);
-        atomic_store_explicit(word, seq << 32 | part, memory_order_relaxed);
-        at += n;
-        size -= n;
-    }
+    memcpy(part, said, sizeof part);
+    for (int i = 0; i < 16; i++)
+        atomic_store_explicit(&word[i], seq << 32 | part[i],
+                              memory_order_relaxed);
 }
 
-/* The last word comes last where anything is in order: look there first. */
-static bool words_there(const _Atomic uint64_t *word, size_t size, uint64_t seq)
+static bool words_take(const _Atomic uint64_t word[16],
+                       struct verbs_content *said, uint64_t seq)
 {
-    for (size_t i = (size + 3) / 4; i-- > 0; )
-        if (atomic_load_explicit(&word[i], memory_order_acquire) >> 32
-            != (uint32_t)seq)
+    uint32_t part[16];
+
+    for (int i = 15; i >= 0; i--) {
+        uint64_t got = atomic_load_explicit(&word[i], memory_order_acquire);
+
+        if (got >> 32 != (uint32_t)seq)
             return false;
-    return true;
-}
-
-static void words_take(const _Atomic uint64_t *word, void *to, size_t size)
-{
-    unsigned char *at = to;
-    uint32_t part;
-
-    for (; size > 0; word++) {
-        size_t n = size < sizeof part ? size : sizeof part;
-
-        part = (uint32_t)atomic_load_explicit(word, memory_order_relaxed);
-        memcpy(at, &part, n);
-        at += n;
-        size -= n;
+        part[i] = (uint32_t)got;
     }
+    memcpy(said, part, sizeof part);
+    return true;
 }
 
 /* ------------------------------------------------------------------ lines --- */
 
-/* Bytes from where a put of `size` begins to the line it goes along with. */
-static size_t along_bytes(bool plain, size_t size)
+/* Of the bytes that stand in front of `along` and where they belong. */
+static uint64_t along_hash(const struct verbs_along *along, uint64_t seq)
 {
-    return plain ? size + sizeof(struct verbs_along)
-         : 2 * ((size + 3) / 4 * 4 + sizeof(struct verbs_along));
+    const unsigned char *at = (const unsigned char *)along - along->size;
+
+    return XXH64(at, along->size
+                                + offsetof(struct verbs_along, hash), seq);
 }
 
 /* Write the put in front of the line; how many bytes that makes. */
-static size_t along_fill(struct verbs_place *place, uint64_t seq, bool plain,
+static size_t along_fill(struct verbs_along *along, uint64_t seq, bool plain,
                          const struct verbs_held *put)
 {
-    struct verbs_along where = { put->dst.addr, (uint32_t)put->dst.key,
-                                 (uint32_t)put->size };
-    size_t bytes = along_bytes(plain, put->size);
-    unsigned char *at = (unsigned char *)&place->line - bytes;
-    unsigned char *there = (unsigned char *)&place->line
-                         - along_bytes(plain, 0);
-
-    if (plain) {
-        memcpy(at, put->src, put->size);
-        memcpy(there, &where, sizeof where);
-    } else {
-        words_fill((_Atomic uint64_t *)(void *)at, put->src, put->size, seq);
-        words_fill((_Atomic uint64_t *)(void *)there, &where, sizeof where,
-                   seq);
-    }
-    return bytes;
+    along->addr = put->dst.addr;
+    along->key = (uint32_t)put->dst.key;
+    along->size = (uint32_t)put->size;
+    memcpy((unsigned char *)along - put->size, put->src, put->size);
+    along->hash = plain ? 0 : along_hash(along, seq);
+    return put->size + sizeof *along;
 }
 
 int verbs_line_send(struct verbs *verbs, struct verbs_peer *peer, uint64_t seq,
                     struct verbs_content *say, const struct verbs_held *put)
 {
-    size_t at = (seq - 1) % DTN_QUEUE_DEPTH, before = 0;
+    size_t at = (seq - 1) % DTN_QUEUE_DEPTH;
     struct verbs_place *place = &peer->lane->out[at];
+    size_t before = put ? along_fill(&place->along, seq, peer->plain, put) : 0;
     size_t size = peer->plain ? sizeof place->line.plain
                 : sizeof place->line.word;
 
     say->along = put ? (uint16_t)put->size : 0;
-    if (put)
-        before = along_fill(place, seq, peer->plain, put);
     if (peer->plain) {
         place->line.plain.content = *say;
         atomic_store_explicit(&place->line.plain.seq, seq,
                               memory_order_relaxed);
     } else {
-        words_fill(place->line.word, say, sizeof *say, seq);
+        words_fill(place->line.word, say, seq);
     }
     return lane_post(verbs, peer, 0, offsetof(struct verbs_lane, place)
                      + at * sizeof *place + offsetof(struct verbs_place, line)
@@ -167,45 +149,29 @@ bool verbs_line_take(const struct verbs_peer *peer, uint64_t seq,
     const union verbs_line *line = &peer->lane->place[(seq - 1)
                                                       % DTN_QUEUE_DEPTH].line;
 
-    if (peer->plain) {
-        if (atomic_load_explicit(&line->plain.seq, memory_order_acquire) != seq)
-            return false;
-        *said = line->plain.content;
-        return true;
-    }
-    if (!words_there(line->word, sizeof *said, seq))
+    if (!peer->plain)
+        return words_take(line->word, said, seq);
+    if (atomic_load_explicit(&line->plain.seq, memory_order_acquire) != seq)
         return false;
-    words_take(line->word, said, sizeof *said);
+    *said = line->plain.content;
     return true;
 }
 
 int verbs_along_take(struct verbs *verbs, const struct verbs_peer *peer,
                      uint64_t seq, const struct verbs_content *said)
 {
-    struct verbs_place *place = &peer->lane->place[(seq - 1)
-                                                   % DTN_QUEUE_DEPTH];
-    size_t bytes = along_bytes(peer->plain, said->along);
-    unsigned char *at = (unsigned char *)&place->line - bytes;
-    unsigned char *there = (unsigned char *)&place->line
-                         - along_bytes(peer->plain, 0);
-    struct verbs_along where;
-    void *dst;
+    const struct verbs_along *along = &peer->lane->place[(seq - 1)
+                                                     % DTN_QUEUE_DEPTH].along;
+    void *dst = (void *)(uintptr_t)along->addr;
 
     if (said->along > VERBS_ALONG)
         return DTENSOR_EINVAL;
-    if (peer->plain)
-        memcpy(&where, there, sizeof where);
-    else if (!words_there((_Atomic uint64_t *)(void *)at, bytes / 2, seq))
+    if (!peer->plain && (along->size != said->along
+                         || along_hash(along, seq) != along->hash))
         return DTENSOR_EAGAIN;
-    else
-        words_take((_Atomic uint64_t *)(void *)there, &where, sizeof where);
-    dst = (void *)(uintptr_t)where.addr;
-    if (where.size != said->along
-        || !verbs_memory_open(&verbs->memory, dst, where.size, where.key))
+    if (along->size != said->along
+        || !verbs_memory_open(&verbs->memory, dst, along->size, along->key))
         return DTENSOR_EINVAL;
-    if (peer->plain)
-        memcpy(dst, at, where.size);
-    else
-        words_take((_Atomic uint64_t *)(void *)at, dst, where.size);
+    memcpy(dst, (const unsigned char *)along - along->size, along->size);
     return 0;
 }

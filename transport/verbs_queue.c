@@ -2,7 +2,7 @@
  *
  * A reliable connection carries out writes in the order they were posted, so
  * a signal may be posted right behind the bytes it announces.  Only every
- * 16th request, and the last of each put, asks for a completion: a completion
+ * 16th request, and the end of a chain with a put, asks for a completion: a completion
  * says that all before it are done too, which frees their places in the queue
  * of 128 and, for puts, their sources.
  *
@@ -29,7 +29,7 @@ static struct ibv_qp *queue_make(struct verbs *verbs)
         .qp_type = IBV_QPT_RC, .send_cq = verbs->cq, .recv_cq = verbs->cq,
         .cap = { .max_send_wr = VERBS_DEPTH, .max_send_sge = 1,
                  .max_recv_wr = 1, .max_recv_sge = 1,
-                 .max_inline_data = sizeof(union verbs_line) }
+                 .max_inline_data = VERBS_INLINE }
     };
     struct ibv_qp *qp = ibv_create_qp(verbs->memory.pd, &init);
 
@@ -146,6 +146,14 @@ static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
     return rc;
 }
 
+/* Do writes to the peer cross a wire, on which packets are lost? */
+static bool queue_wired(const struct verbs *verbs,
+                        const struct verbs_peer *peer)
+{
+    return memcmp(&verbs->device.gid, &peer->address.gid,
+                  sizeof peer->address.gid) != 0;
+}
+
 int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
 {
     struct verbs_peer *peer = &verbs->peers[rank];
@@ -168,7 +176,7 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
                             peer->address.device,
                             verbs_gid_text(&peer->address.gid, there,
                                            sizeof there));
-    peer->request_max = verbs->device.one_packet
+    peer->request_max = verbs->device.one_packet && queue_wired(verbs, peer)
                       ? (size_t)128 << queue_mtu(verbs, peer)
                       : VERBS_MESSAGE_MAX;
     peer->plain = ibv_query_qp_data_in_order(peer->queue[0].qp,
@@ -226,9 +234,23 @@ int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
     if (i > 0)
         chain->wr[i - 1].next = &chain->wr[i];
     chain->queue = queue;
-    chain->tells |= mr || queue->posted % verbs->signalled_every == 0;
+    chain->tells |= queue->posted % verbs->signalled_every == 0;
     chain->n++;
     return 0;
+}
+
+int verbs_post_put(struct verbs *verbs, struct verbs_peer *peer, int q,
+                   struct dtn_remote dst, const void *from, size_t size,
+                   const struct ibv_mr *mr)
+{
+    int rc = verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, from,
+                        size, mr);
+
+    if (rc == 0 && mr) {
+        verbs->chain.tells = true;
+        peer->queue[q].last_put = peer->queue[q].posted;
+    }
+    return rc;
 }
 
 int verbs_ring(struct verbs *verbs)
@@ -252,16 +274,10 @@ int verbs_ring(struct verbs *verbs)
 int verbs_unhold(struct verbs *verbs)
 {
     const struct verbs_held held = verbs->held;
-    int rc;
 
-    if (!held.peer)
-        return 0;
     verbs->held.peer = NULL;
-    rc = verbs_post(verbs, held.peer, 0, held.dst.addr, (uint32_t)held.dst.key,
-                    held.src, held.size, held.mr);
-    if (rc == 0 && held.mr)
-        held.peer->queue[0].last_put = held.peer->queue[0].posted;
-    return rc;
+    return !held.peer ? 0 : verbs_post_put(verbs, held.peer, 0, held.dst,
+                                           held.src, held.size, held.mr);
 }
 
 int verbs_release(struct verbs *verbs)

@@ -1,6 +1,6 @@
 /* verbs_signal.c - signals over verbs
  *
- * A signal is one write, by which up to 1 KiB of the put before it go along:
+ * A signal is one write, by which up to 2 KiB of the put before it go along:
  * see verbs_lane.c.  The processor of the receiver is not involved until it
  * looks.  Every signal also tells how many of the other side's were read.
  *
@@ -82,7 +82,7 @@ int verbs_signal(struct dtn_transport *tp, int peer,
     if (held.peer == p)
         verbs->held.peer = NULL;
     else
-        rc = verbs_release(verbs);
+        rc = verbs_unhold(verbs);
     if (rc == 0 && p->striped)
         rc = signal_stripes(verbs, p);
     if (rc != 0)

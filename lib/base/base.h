@@ -2,8 +2,8 @@
  *
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
  * the version (version.c),
- * element types (dtype.c, narrow.h), reductions (reduce*.c), strided boxes
- * (box.c),
+ * element types (dtype.c, narrow.h), comparing (equal.c), reductions
+ * (reduce*.c), strided boxes (box.c),
  * time and patience (wait.c).
  */
 #ifndef DTN_BASE_H
@@ -121,6 +121,12 @@ uint16_t dtn_f32_to_f16(float value);
 float dtn_bf16_to_f32(uint16_t bits);
 uint16_t dtn_f32_to_bf16(float value);
 
+/* ------------------------------------------------------------- equal.c --- */
+
+/* Are they the same numbers?  -0 equals 0, a NaN nothing.  Both aligned. */
+bool dtn_equal(enum dtensor_dtype dtype, const void *left, const void *right,
+               size_t count);
+
 /* ------------------------------------------------------------ reduce.c --- */
 
 /* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the
@@ -165,11 +171,13 @@ void dtn_fill_neutral(enum dtensor_dtype dtype, enum dtensor_redop op,
  * stride 1 on both sides is one memcpy.  ndim 0 is one element; any size 0 is
  * none.
  */
+#define DTN_BOX_DIMS (2 * DTENSOR_MAX_DIMS)    /* runs, along each dimension */
+
 struct dtn_box {
     int ndim;
-    int64_t size[DTENSOR_MAX_DIMS];
-    int64_t dst_stride[DTENSOR_MAX_DIMS];
-    int64_t src_stride[DTENSOR_MAX_DIMS];
+    int64_t size[DTN_BOX_DIMS];
+    int64_t dst_stride[DTN_BOX_DIMS];
+    int64_t src_stride[DTN_BOX_DIMS];
 };
 
 /* Merge dimensions that lie flat on both sides and drop those of size 1: the
@@ -190,7 +198,7 @@ size_t dtn_box_take_run(struct dtn_box *box);
  */
 struct dtn_walk {
     const struct dtn_box *box;
-    int64_t index[DTENSOR_MAX_DIMS];
+    int64_t index[DTN_BOX_DIMS];
     int64_t dst;
     int64_t src;
 };

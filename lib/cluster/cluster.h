@@ -94,15 +94,17 @@ struct dtn_tuning {
     struct { uint64_t from_bytes; enum dtn_algorithm algorithm; } entry[16];
 };
 
-/* [redistribute].  What a message costs and what a link carries: 0 is the
- * planner's own figure.
+/* [redistribute].  What messages cost and what links carry: 0 is the planner's
+ * own figure.
  */
 struct dtn_redistribute_conf {
     uint64_t max_scratch_bytes;   /* default 256M                              */
     uint64_t pipeline_bytes;      /* default 4M                                */
     enum dtensor_route planner;   /* default auto                              */
-    int intra_message_ns;         /* between ranks of one host                 */
-    int inter_message_ns;         /* between hosts                             */
+    int intra_latency_ns;         /* of a step between ranks of one host       */
+    int inter_latency_ns;         /* of a step between hosts                   */
+    int intra_message_ns;         /* to send one of a step's messages          */
+    int inter_message_ns;
     uint64_t intra_bandwidth;     /* bytes a second of one rank                */
     uint64_t inter_bandwidth;     /* bytes a second of one host or device      */
 };

@@ -142,6 +142,8 @@ static const struct dtn_key redistribute_keys[] = {
     { "pipeline", SIZE(S, pipeline_bytes, 4 * KIB, TIB) },
     { "planner", WORD(S, planner, planner_words,
                       "auto, direct, merged, min-cost or greedy") },
+    { "intra_latency_ns", INT(S, intra_latency_ns, 0, 1000000000) },
+    { "inter_latency_ns", INT(S, inter_latency_ns, 0, 1000000000) },
     { "intra_message_ns", INT(S, intra_message_ns, 0, 1000000000) },
     { "inter_message_ns", INT(S, inter_message_ns, 0, 1000000000) },
     { "intra_bandwidth", SIZE(S, intra_bandwidth, 0, TIB) },

@@ -6,8 +6,9 @@
  * out and 3 lines in on each, all at the same time: one hop.
  *
  * What is caught goes to TMP first and to OUT when everything is there, so
- * that a peer found to have made another call leaves OUT untouched.  Sums are
- * folded by rank, the same on all: rank 0 op rank 1 op ...
+ * that a peer found to have made another call leaves OUT untouched; from a
+ * single peer it comes straight to OUT, or not at all.  Sums are folded by
+ * rank, the same on all: rank 0 op rank 1 op ...
  */
 #include "coll/emit.h"
 
@@ -100,23 +101,25 @@ int dtn_emit_allgather_carry(const struct dtn_call *call,
     int n = call->n, me = call->me;
     struct dtn_range mine = dtn_block(call, me);
     size_t total = dtn_blocks(call, 0, n).bytes;
+    enum dtn_space to = n > 2 ? DTN_TMP : DTN_OUT;
 
     dtn_emit_begin(sched, "allgather carry", call);
-    sched->bytes[DTN_TMP] = total;
+    sched->bytes[DTN_TMP] = n > 2 ? total : 0;
     for (int i = 1; i < n; i++)
         dtn_sched_carry(sched, dtn_around(call, i), dtn_at(me, DTN_IN, 0),
                         mine.bytes);
-    dtn_sched_copy(sched, dtn_at(me, DTN_TMP, mine.offset),
-                   dtn_at(me, DTN_IN, 0), mine.bytes);
     for (int i = 1; i < n; i++) {
         int peer = dtn_around(call, -i);
         struct dtn_range theirs = dtn_block(call, peer);
 
-        dtn_sched_catch(sched, peer, dtn_at(me, DTN_TMP, theirs.offset),
+        dtn_sched_catch(sched, peer, dtn_at(me, to, theirs.offset),
                         theirs.bytes);
     }
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
-                   total);
+    dtn_sched_copy(sched, dtn_at(me, to, mine.offset),
+                   dtn_at(me, DTN_IN, 0), mine.bytes);
+    if (to == DTN_TMP)
+        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
+                       total);
     return dtn_emit_end(sched, err);
 }
 
@@ -126,10 +129,11 @@ int dtn_emit_all_to_all_carry(const struct dtn_call *call,
 {
     int n = call->n, me = call->me;
     struct dtn_range from = dtn_sent(call, me, me);
-    struct dtn_range to = dtn_received(call, me, me);
+    struct dtn_range own = dtn_received(call, me, me);
+    enum dtn_space to = n > 2 ? DTN_TMP : DTN_OUT;
 
     dtn_emit_begin(sched, "all_to_all carry", call);
-    sched->bytes[DTN_TMP] = sched->bytes[DTN_OUT];
+    sched->bytes[DTN_TMP] = n > 2 ? sched->bytes[DTN_OUT] : 0;
     for (int i = 1; i < n; i++) {
         int peer = dtn_around(call, i);
         struct dtn_range block = dtn_sent(call, me, peer);
@@ -137,17 +141,18 @@ int dtn_emit_all_to_all_carry(const struct dtn_call *call,
         dtn_sched_carry(sched, peer, dtn_at(me, DTN_IN, block.offset),
                         block.bytes);
     }
-    dtn_sched_copy(sched, dtn_at(me, DTN_TMP, to.offset),
-                   dtn_at(me, DTN_IN, from.offset), from.bytes);
     for (int i = 1; i < n; i++) {
         int peer = dtn_around(call, -i);
         struct dtn_range block = dtn_received(call, peer, me);
 
-        dtn_sched_catch(sched, peer, dtn_at(me, DTN_TMP, block.offset),
+        dtn_sched_catch(sched, peer, dtn_at(me, to, block.offset),
                         block.bytes);
     }
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
-                   sched->bytes[DTN_OUT]);
+    dtn_sched_copy(sched, dtn_at(me, to, own.offset),
+                   dtn_at(me, DTN_IN, from.offset), from.bytes);
+    if (to == DTN_TMP)
+        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
+                       sched->bytes[DTN_OUT]);
     return dtn_emit_end(sched, err);
 }
 

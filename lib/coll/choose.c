@@ -3,19 +3,23 @@
  * One table.  An algorithm may have several rows; the first that can run the
  * call is taken.  So `direct` for an allreduce of 8 bytes over 4 ranks is the
  * carry row; of 8 KiB it is the next one where every pair of ranks maps, and
- * cannot run elsewhere: then the built-in choice is made, the tree.
+ * the one after that elsewhere.  There is none such for a broadcast: then the
+ * built-in choice is made, the tree.
  */
 #include "coll/emit.h"
 
 #define ANY_BYTES SIZE_MAX
 #define FLAT_RANKS_MAX 8              /* to signal all others beats a tree     */
 #define TREE_BYTES_MAX ((size_t)32 << 10)
+#define SPREAD_BYTES_MAX ((size_t)1 << 20)
 
 const struct dtn_emitter dtn_emitters[] = {
     { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
       dtn_emit_allreduce_carry },
     { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_allreduce_direct },
+    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
+      dtn_emit_allreduce_put },
     { DTN_COLL_ALLREDUCE, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_allreduce_ring },
     { DTN_COLL_ALLREDUCE, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
@@ -49,6 +53,8 @@ const struct dtn_emitter dtn_emitters[] = {
       dtn_emit_allgather_carry },
     { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_allgather_direct },
+    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
+      dtn_emit_allgather_put },
     { DTN_COLL_ALLGATHER, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_allgather_ring },
     { DTN_COLL_ALLGATHER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
@@ -60,6 +66,8 @@ const struct dtn_emitter dtn_emitters[] = {
       dtn_emit_reduce_scatter_carry },
     { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
       dtn_emit_reduce_scatter_direct },
+    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
+      dtn_emit_reduce_scatter_put },
     { DTN_COLL_REDUCE_SCATTER, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
       dtn_emit_reduce_scatter_ring },
     { DTN_COLL_REDUCE_SCATTER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
@@ -134,6 +142,17 @@ static enum dtn_algorithm choose_tuned(const struct dtn_call *call,
     return algorithm;
 }
 
+/* Is there an algorithm in which everyone puts to everyone, and is the call
+ * small enough that hops count for more than an even use of the links?
+ */
+static bool choose_spreads(const struct dtn_call *call)
+{
+    return (call->coll == DTN_COLL_ALLREDUCE
+            || call->coll == DTN_COLL_ALLGATHER
+            || call->coll == DTN_COLL_REDUCE_SCATTER)
+        && dtn_call_bytes(call) <= SPREAD_BYTES_MAX;
+}
+
 /* The same on every rank: asks only what all know. */
 static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
                                          enum dtn_reach reach)
@@ -152,7 +171,7 @@ static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
         return DTN_ALG_HIERARCHICAL;
     if (tiny || (small && reach == DTN_REACH_PUT))
         return DTN_ALG_TREE;
-    if (reach == DTN_REACH_MAP)
+    if (reach == DTN_REACH_MAP || (flat && choose_spreads(call)))
         return DTN_ALG_DIRECT;
     return dtn_call_bytes(call) <= TREE_BYTES_MAX ? DTN_ALG_TREE
                                                   : DTN_ALG_RING;

@@ -3,8 +3,8 @@
  * sched.c     the schedule: an array of steps; building and printing it
  * check.c     the checker: proves a set of schedules, one per rank, right;
  *             check_steps.c and check_cells.c are its steps and memory
- * carry.c direct.c ring.c tree.c exchange.c   emitters: pure functions from
- *             a description of the call to one rank's schedule; emit.c and
+ * carry.c direct.c spread.c ring.c tree.c exchange.c   emitters: pure functions
+ *             from a description of the call to one rank's schedule; emit.c and
  *             emit.h cut buffers into blocks for them
  * hierarchy*.c   emitters for groups that span hosts: who is where, and the
  *             collectives of one buffer and of blocks

@@ -220,32 +220,3 @@ int dtn_emit_all_to_all_direct(const struct dtn_call *call,
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
     return dtn_emit_end(sched, err);
 }
-
-/* Where not everyone maps: each block is put to its final place. */
-int dtn_emit_all_to_all_put(const struct dtn_call *call,
-                            struct dtn_sched *sched, struct dtensor_error *err)
-{
-    int me = call->me;
-    struct dtn_range own = dtn_sent(call, me, me);
-
-    dtn_emit_begin(sched, "all_to_all put", call);
-    sched->exposed[DTN_OUT] = true;
-    dtn_emit_signal_all(sched, call, DTN_TAG_READY);
-    dtn_emit_wait_all(sched, call, DTN_TAG_READY);
-    for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
-        struct dtn_range from = dtn_sent(call, me, peer);
-        size_t to = dtn_received(call, me, peer).offset;
-
-        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, to),
-                      dtn_at(me, DTN_IN, from.offset), from.bytes);
-        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
-    }
-    dtn_sched_copy(sched,
-                   dtn_at(me, DTN_OUT, dtn_received(call, me, me).offset),
-                   dtn_at(me, DTN_IN, own.offset), own.bytes);
-    dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
-    for (int i = 1; i < call->n; i++)
-        dtn_sched_flush(sched, dtn_around(call, i));
-    return dtn_emit_end(sched, err);
-}

@@ -67,8 +67,11 @@ dtn_emit_f dtn_emit_allreduce_carry, dtn_emit_reduce_carry,
 /* direct.c */
 dtn_emit_f dtn_emit_allreduce_direct, dtn_emit_reduce_direct,
     dtn_emit_broadcast_direct, dtn_emit_allgather_direct,
-    dtn_emit_reduce_scatter_direct, dtn_emit_all_to_all_direct,
-    dtn_emit_all_to_all_put;
+    dtn_emit_reduce_scatter_direct, dtn_emit_all_to_all_direct;
+
+/* spread.c */
+dtn_emit_f dtn_emit_allreduce_put, dtn_emit_allgather_put,
+    dtn_emit_reduce_scatter_put, dtn_emit_all_to_all_put;
 
 /* ring.c */
 dtn_emit_f dtn_emit_allreduce_ring, dtn_emit_reduce_ring,

@@ -22,6 +22,19 @@
  */
 #include "coll/emit.h"
 
+#include <stdlib.h>
+
+/* A rank that gives or gets anything. */
+struct partner {
+    int distance;                 /* in positions, upwards from this rank      */
+    int rank;
+    size_t to;                    /* bytes                                     */
+    size_t from;
+    int sent;                     /* first of the pieces sent to it, or -1     */
+    int nreceived;                /* pieces with any elements, still to come   */
+    bool begun;                   /* one has come                              */
+};
+
 struct exchanger {
     struct dtn_sched *sched;
     const struct dtn_exchange *x;
@@ -29,6 +42,9 @@ struct exchanger {
     size_t elem_bytes;
     size_t row_bytes;
     size_t pack_bytes;            /* of TMP in use: first to unpack, then pack */
+    int npartners;                /* nearest first: everyone begins elsewhere  */
+    struct partner *partners;
+    int *next;                    /* [nsent] the next piece sent to the same   */
 };
 
 /* ------------------------------------------------------------------- boxes */
@@ -106,31 +122,90 @@ static bool piece_lands(const struct exchanger *ex,
     return !piece->accumulate && box_runs(ex, box);
 }
 
-/* Bytes this rank receives from, or sends to, a position. */
-static size_t exchange_from(const struct exchanger *ex, int source)
+static int partner_compare(const void *a, const void *b)
 {
-    size_t bytes = 0;
+    return ((const struct partner *)a)->distance -
+           ((const struct partner *)b)->distance;
+}
+
+static struct partner *exchange_partner(const struct exchanger *ex, int rank)
+{
+    const struct partner key = {
+        .distance = (rank - ex->x->me + ex->x->n) % ex->x->n
+    };
+
+    return bsearch(&key, ex->partners, (size_t)ex->npartners, sizeof key,
+                   partner_compare);
+}
+
+static void partners_list(struct exchanger *ex, int rank)
+{
+    const int last = ex->npartners - 1;
+
+    if (last < 0 || ex->partners[last].rank != rank)
+        ex->partners[ex->npartners++] = (struct partner){
+            .distance = (rank - ex->x->me + ex->x->n) % ex->x->n,
+            .rank = rank, .sent = -1
+        };
+}
+
+/* Everyone in the lists of pieces, once. */
+static void partners_find(struct exchanger *ex)
+{
+    int n = 0;
 
     for (int i = 0; i < ex->x->nreceived; i++)
-        if (ex->x->received[i].source == source)
-            bytes += piece_bytes(ex, &ex->x->received[i]);
-    return bytes;
-}
-
-static size_t exchange_to(const struct exchanger *ex, int receiver)
-{
-    size_t bytes = 0;
-
+        if (ex->x->received[i].source != ex->x->me)
+            partners_list(ex, ex->x->received[i].source);
     for (int i = 0; i < ex->x->nsent; i++)
-        if (ex->x->sent[i].receiver == receiver)
-            bytes += piece_bytes(ex, &ex->x->sent[i]);
-    return bytes;
+        if (ex->x->sent[i].receiver != ex->x->me)
+            partners_list(ex, ex->x->sent[i].receiver);
+    qsort(ex->partners, (size_t)ex->npartners, sizeof ex->partners[0],
+          partner_compare);
+    for (int i = 0; i < ex->npartners; i++)
+        if (i == 0 || ex->partners[i].distance != ex->partners[n - 1].distance)
+            ex->partners[n++] = ex->partners[i];
+    ex->npartners = n;
 }
 
-/* Position i steps away: everyone begins with another peer. */
-static int exchange_peer(const struct exchanger *ex, int i)
+static void partners_count(struct exchanger *ex)
 {
-    return (ex->x->me + i) % ex->x->n;
+    const struct dtn_exchange *x = ex->x;
+    struct partner *p;
+
+    for (int i = 0; i < x->nreceived; i++) {
+        const size_t bytes = piece_bytes(ex, &x->received[i]);
+
+        if (x->received[i].source == x->me)
+            continue;
+        p = exchange_partner(ex, x->received[i].source);
+        p->from += bytes;
+        p->nreceived += bytes > 0;
+    }
+    for (int i = x->nsent - 1; i >= 0; i--) {
+        if (x->sent[i].receiver == x->me)
+            continue;
+        p = exchange_partner(ex, x->sent[i].receiver);
+        p->to += piece_bytes(ex, &x->sent[i]);
+        ex->next[i] = p->sent;
+        p->sent = i;
+    }
+}
+
+static int partners_init(struct exchanger *ex, struct dtensor_error *err)
+{
+    const size_t most = (size_t)ex->x->nreceived + (size_t)ex->x->nsent;
+    const size_t bytes = most * sizeof ex->partners[0];
+
+    if (most == 0)
+        return 0;
+    ex->partners = malloc(bytes + (size_t)ex->x->nsent * sizeof ex->next[0]);
+    if (!ex->partners)
+        return dtn_fail_nomem(err, ex->x->name, bytes);
+    ex->next = (int *)(void *)(ex->partners + most);
+    partners_find(ex);
+    partners_count(ex);
+    return 0;
 }
 
 /* ------------------------------------------------------------------ phases */
@@ -161,12 +236,11 @@ static void exchange_spaces(struct exchanger *ex)
 /* READY: to load from my IN, or to put into my TMP and OUT. */
 static void exchange_invite(struct exchanger *ex)
 {
-    for (int i = 1; i < ex->x->n; i++) {
-        int peer = exchange_peer(ex, i);
+    for (int i = 0; i < ex->npartners; i++) {
+        const struct partner *p = &ex->partners[i];
 
-        if (ex->mapped[peer] ? exchange_to(ex, peer) > 0
-                             : exchange_from(ex, peer) > 0)
-            dtn_sched_signal(ex->sched, peer, DTN_TAG_READY);
+        if (ex->mapped[p->rank] ? p->to > 0 : p->from > 0)
+            dtn_sched_signal(ex->sched, p->rank, DTN_TAG_READY);
     }
 }
 
@@ -195,34 +269,33 @@ static struct dtn_span piece_pack(struct exchanger *ex,
     return packed;
 }
 
-/* Put all pieces for a peer that does not map. */
-static void exchange_push(struct exchanger *ex, int peer)
+/* Put one piece; `ready` once the receiver has said so. */
+static void piece_push(struct exchanger *ex, const struct dtn_piece *piece,
+                       bool ready)
 {
-    const struct dtn_exchange *x = ex->x;
-    bool ready = false;
+    const int peer = piece->receiver;
+    const bool lands = piece_lands(ex, piece);
+    const size_t offset = lands ? piece->dst_offset : piece->slot;
+    struct dtn_span dst = dtn_at(peer, lands ? DTN_OUT : DTN_TMP,
+                                 offset * ex->elem_bytes), src;
+    struct dtn_box box;
 
-    for (int i = 0; i < x->nsent; i++) {
-        const struct dtn_piece *piece = &x->sent[i];
-        bool lands = piece_lands(ex, piece);
-        size_t offset = lands ? piece->dst_offset : piece->slot;
-        struct dtn_span dst = dtn_at(peer, lands ? DTN_OUT : DTN_TMP,
-                                     offset * ex->elem_bytes), src;
-        struct dtn_box box;
+    src = piece_pack(ex, piece, &box);
+    if (!ready)
+        dtn_sched_wait(ex->sched, peer, DTN_TAG_READY);
+    dtn_box_coalesce(&box);
+    if (box_is_flat(&box, box.dst_stride) && box_is_flat(&box, box.src_stride))
+        dtn_sched_put(ex->sched, peer, dst, src, piece_bytes(ex, piece));
+    else
+        dtn_sched_put_box(ex->sched, peer, dst, src, &box);
+}
 
-        if (piece->receiver != peer)
-            continue;
-        src = piece_pack(ex, piece, &box);
-        if (!ready)
-            dtn_sched_wait(ex->sched, peer, DTN_TAG_READY);
-        ready = true;
-        dtn_box_coalesce(&box);
-        if (box_is_flat(&box, box.dst_stride)
-            && box_is_flat(&box, box.src_stride))
-            dtn_sched_put(ex->sched, peer, dst, src, piece_bytes(ex, piece));
-        else
-            dtn_sched_put_box(ex->sched, peer, dst, src, &box);
-    }
-    dtn_sched_signal(ex->sched, peer, DTN_TAG_DATA);
+/* Put all pieces for a peer that does not map. */
+static void exchange_push(struct exchanger *ex, const struct partner *p)
+{
+    for (int i = p->sent; i >= 0; i = ex->next[i])
+        piece_push(ex, &ex->x->sent[i], i != p->sent);
+    dtn_sched_signal(ex->sched, p->rank, DTN_TAG_DATA);
 }
 
 /* Bring a received piece to its place. */
@@ -244,21 +317,6 @@ static void piece_apply(struct exchanger *ex, const struct dtn_piece *piece)
     exchange_apply(ex, out, in, box, piece->accumulate);
 }
 
-/* Is this the first (or last) of the received pieces from its source that
- * has any elements?
- */
-static bool piece_is_end(const struct exchanger *ex, int at, bool last)
-{
-    const struct dtn_piece *list = ex->x->received;
-    int step = last ? 1 : -1;
-
-    for (int i = at + step; i >= 0 && i < ex->x->nreceived; i += step)
-        if (list[i].source == list[at].source
-            && piece_bytes(ex, &list[i]) > 0)
-            return false;
-    return true;
-}
-
 /* All received pieces, in order; those put wait for their DATA here. */
 static void exchange_receive(struct exchanger *ex)
 {
@@ -266,17 +324,61 @@ static void exchange_receive(struct exchanger *ex)
 
     for (int i = 0; i < x->nreceived; i++) {
         const struct dtn_piece *piece = &x->received[i];
-        int source = piece->source;
-        bool mapped = ex->mapped[source];
+        struct partner *p = NULL;
 
         if (piece_bytes(ex, piece) == 0)
             continue;
-        if (source != x->me && !mapped && piece_is_end(ex, i, false))
-            dtn_sched_wait(ex->sched, source, DTN_TAG_DATA);
+        if (piece->source != x->me)
+            p = exchange_partner(ex, piece->source);
+        if (p && !ex->mapped[p->rank] && !p->begun)
+            dtn_sched_wait(ex->sched, p->rank, DTN_TAG_DATA);
         piece_apply(ex, piece);
-        if (source != x->me && mapped && piece_is_end(ex, i, true))
-            dtn_sched_signal(ex->sched, source, DTN_TAG_DONE);
+        if (!p)
+            continue;
+        p->begun = true;
+        if (--p->nreceived == 0 && ex->mapped[p->rank])
+            dtn_sched_signal(ex->sched, p->rank, DTN_TAG_DONE);
     }
+}
+
+/* What was loaded from here has been, what was put from here has left. */
+static void exchange_end(struct exchanger *ex)
+{
+    for (int i = 0; i < ex->npartners; i++) {
+        const struct partner *p = &ex->partners[i];
+
+        if (p->to == 0)
+            continue;
+        if (ex->mapped[p->rank])
+            dtn_sched_wait(ex->sched, p->rank, DTN_TAG_DONE);
+        else
+            dtn_sched_flush(ex->sched, p->rank);
+    }
+}
+
+static void exchange_emit(struct exchanger *ex)
+{
+    const struct dtn_exchange *x = ex->x;
+    struct dtn_sched *sched = ex->sched;
+    struct dtn_span out = dtn_at(x->me, DTN_OUT, 0);
+
+    exchange_spaces(ex);
+    if (x->neutral)
+        dtn_sched_neutral(sched, out, sched->bytes[DTN_OUT]);
+    exchange_invite(ex);
+    for (int i = 0; i < ex->npartners; i++)
+        if (!ex->mapped[ex->partners[i].rank] && ex->partners[i].to > 0)
+            exchange_push(ex, &ex->partners[i]);
+    for (int i = 0; i < ex->npartners; i++)
+        if (ex->mapped[ex->partners[i].rank] && ex->partners[i].from > 0)
+            dtn_sched_wait(sched, ex->partners[i].rank, DTN_TAG_READY);
+    exchange_receive(ex);
+    if (x->scale > 1) {
+        sched->divisor = x->scale;
+        dtn_sched_scale(sched, out, sched->bytes[DTN_OUT]);
+    }
+    exchange_end(ex);
+    sched->bytes[DTN_TMP] = ex->pack_bytes;
 }
 
 int dtn_emit_exchange(const struct dtn_exchange *x, const bool mapped[],
@@ -286,36 +388,12 @@ int dtn_emit_exchange(const struct dtn_exchange *x, const bool mapped[],
                             .elem_bytes = dtensor_dtype_size(x->dtype),
                             .row_bytes = x->row_bytes ? x->row_bytes
                                                       : DTN_ROW_BYTES };
-    struct dtn_span out = dtn_at(x->me, DTN_OUT, 0);
+    int rc = partners_init(&ex, err);
 
+    if (rc != 0)
+        return rc;
     dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
-    exchange_spaces(&ex);
-    if (x->neutral)
-        dtn_sched_neutral(sched, out, sched->bytes[DTN_OUT]);
-    exchange_invite(&ex);
-    for (int i = 1; i < x->n; i++)
-        if (!mapped[exchange_peer(&ex, i)]
-            && exchange_to(&ex, exchange_peer(&ex, i)) > 0)
-            exchange_push(&ex, exchange_peer(&ex, i));
-    for (int i = 1; i < x->n; i++)
-        if (mapped[exchange_peer(&ex, i)]
-            && exchange_from(&ex, exchange_peer(&ex, i)) > 0)
-            dtn_sched_wait(sched, exchange_peer(&ex, i), DTN_TAG_READY);
-    exchange_receive(&ex);
-    if (x->scale > 1) {
-        sched->divisor = x->scale;
-        dtn_sched_scale(sched, out, sched->bytes[DTN_OUT]);
-    }
-    for (int i = 1; i < x->n; i++) {
-        int peer = exchange_peer(&ex, i);
-
-        if (exchange_to(&ex, peer) == 0)
-            continue;
-        if (mapped[peer])
-            dtn_sched_wait(sched, peer, DTN_TAG_DONE);
-        else
-            dtn_sched_flush(sched, peer);
-    }
-    sched->bytes[DTN_TMP] = ex.pack_bytes;
+    exchange_emit(&ex);
+    free(ex.partners);
     return dtn_emit_end(sched, err);
 }

@@ -8,8 +8,8 @@
  * message thus takes one hop, whatever the transport.
  *
  * Where the peer's memory is mapped the bytes are copied straight into its
- * box; elsewhere they leave from a box of our own, whose places are free when
- * the peer's are.
+ * box.  Where a small put goes along with its signal they leave from where they
+ * are; else from a box of our own, whose places are free when the peer's are.
  */
 #include "net/wire.h"
 
@@ -87,12 +87,38 @@ int dtn_carry_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
     return rc;
 }
 
+/* May these bytes leave from where they are, for they leave at once? */
+static bool carry_along(const struct dtensor_ctx *ctx,
+                        const struct dtn_peer *peer, const void *data,
+                        size_t size)
+{
+    return size <= peer->tp->along_bytes
+        && dtn_arena_contains(&ctx->arena, data, size);
+}
+
+/* Put them into the peer's box and signal. */
+static int carry_put(struct dtensor_ctx *ctx, int rank,
+                     const struct dtn_signal *signal, const void *data)
+{
+    struct dtn_peer *peer = &ctx->peers[rank];
+    struct dtn_remote to = peer->carry.remote;
+    unsigned char *from = carry_place(peer->carry.out, peer->sent);
+    bool along = carry_along(ctx, peer, data, signal->len);
+    int rc;
+
+    to.addr += (uint64_t)(from - peer->carry.out);
+    if (!along)
+        data = memcpy(from, data, signal->len);
+    rc = dtn_put(ctx, rank, to, data, signal->len);
+    if (rc == 0)
+        rc = dtn_signal(ctx, rank, signal);
+    return rc == 0 && along ? dtn_flush(ctx, rank) : rc;
+}
+
 int dtn_carry(struct dtensor_ctx *ctx, int rank, struct dtn_signal *signal,
               const void *data)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
-    struct dtn_remote to = peer->carry.remote;
-    unsigned char *from;
     int rc;
 
     if (signal->len <= DTN_PAYLOAD_MAX) {
@@ -103,16 +129,9 @@ int dtn_carry(struct dtensor_ctx *ctx, int rank, struct dtn_signal *signal,
     rc = dtn_await_room(ctx, rank);
     if (rc != 0)
         return rc;
-    if (peer->carry.mapped) {
-        memcpy(carry_place(peer->carry.mapped, peer->sent), data, signal->len);
-    } else {
-        from = carry_place(peer->carry.out, peer->sent);
-        memcpy(from, data, signal->len);
-        to.addr += (uint64_t)(from - peer->carry.out);
-        rc = dtn_put(ctx, rank, to, from, signal->len);
-        if (rc != 0)
-            return rc;
-    }
+    if (!peer->carry.mapped)
+        return carry_put(ctx, rank, signal, data);
+    memcpy(carry_place(peer->carry.mapped, peer->sent), data, signal->len);
     return dtn_signal(ctx, rank, signal);
 }
 

@@ -5,6 +5,10 @@
  * are rounded to the type first, so that uniform bf16 values between 0 and 0.3
  * lie in [0, 0.30078125), whose end is the bf16 nearest to 0.3.
  */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("O3")
+#endif
+
 #include "random/random.h"
 #include "base/narrow.h"
 
@@ -51,7 +55,9 @@ int dtn_dist_uniform(struct dtn_dist *dist, enum dtensor_dtype dtype,
                         "(from must be less than to)", from, to);
     made.add = made.from = dist_round(dtype, from);
     made.to = dist_round(dtype, to);
-    made.mul = dist_round(dtype, made.to - made.from);
+    made.mul = made.to - made.from;
+    if (dtype == DTENSOR_F32)
+        made.mul = (double)(float)made.mul;
     if (!(made.from < made.to) || !isfinite(made.mul) || !isfinite(made.add))
         return dtn_fail(err, DTENSOR_EINVAL, "uniform: from %g to %g is "
                         "nothing %s can tell apart or hold", from, to,
@@ -277,14 +283,27 @@ static void store_floats(enum dtensor_dtype dtype, const float *x, size_t n,
     }
 }
 
-/* Rounding to a narrow type may have made the end of the interval. */
+/* Rounding to a narrow type may make the end of the interval. */
 static void store_uniform(const struct dtn_dist *dist, float *x, size_t n,
                           void *out)
 {
+    const float to = (float)dist->to, from = (float)dist->from;
+
+    switch (dist->dtype) {
+    case DTENSOR_F16:
+        for (size_t i = 0; i < n; i++)
+            x[i] = f16_widen(f16_narrow(x[i])) >= to ? from : x[i];
+        break;
+    case DTENSOR_BF16:
+        for (size_t i = 0; i < n; i++)
+            x[i] = bf16_widen(bf16_narrow(x[i])) >= to ? from : x[i];
+        break;
+    default:
+        for (size_t i = 0; i < n; i++)
+            x[i] = (float)dist_round(dist->dtype, (double)x[i]) >= to ? from
+                                                                      : x[i];
+    }
     store_floats(dist->dtype, x, n, out);
-    for (size_t i = 0; i < n; i++)
-        if (dtn_load(dist->dtype, out, i) == dist->to)
-            dtn_store(dist->dtype, out, i, dist->from);
 }
 
 static void blocks_float(const struct dtn_dist *dist, int width,

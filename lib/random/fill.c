@@ -13,8 +13,11 @@
 #include "random/random.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
-enum { CUDA_BLOCK = 256 };
+enum { CUDA_BLOCK = 256, STREAM_BYTES = 4 << 20 };
 
 static int64_t each_of(const struct dtn_dist *dist)
 {
@@ -97,6 +100,41 @@ static void fill_part(const struct fill *fill, uint64_t block, size_t lane,
     memcpy(out, whole + lane * fill->bytes, count * fill->bytes);
 }
 
+/* As memcpy() to a multiple of 16, past the caches: a store to a line that is
+ * not in the cache would read it first, only to overwrite it.
+ */
+static void copy_past(unsigned char *to, const unsigned char *from,
+                      size_t bytes)
+{
+#ifdef __x86_64__
+    for (size_t i = 0; i < bytes; i += 16)
+        _mm_stream_si128((__m128i *)(void *)(to + i),
+                         _mm_load_si128((const void *)(from + i)));
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+/* Full blocks of so many that no cache holds them. */
+static size_t fill_past(const struct fill *fill, struct dtn_blocks *at,
+                        size_t nblocks, unsigned char *out)
+{
+    _Alignas(64) unsigned char whole[4 * 8 * DTN_CHUNK_BLOCKS];
+    const size_t bytes = DTN_CHUNK_BLOCKS * fill->each * fill->bytes;
+    size_t done = 0;
+
+    for (; nblocks - done >= DTN_CHUNK_BLOCKS; done += DTN_CHUNK_BLOCKS) {
+        fill_chunk(fill, at, DTN_CHUNK_BLOCKS, whole);
+        copy_past(out, whole, bytes);
+        at->counter += DTN_CHUNK_BLOCKS;
+        out += bytes;
+    }
+#ifdef __x86_64__
+    _mm_sfence();
+#endif
+    return done;
+}
+
 static void fill_sequential(const struct fill *fill, uint64_t first,
                             size_t count, unsigned char *out)
 {
@@ -107,6 +145,11 @@ static void fill_sequential(const struct fill *fill, uint64_t first,
     if (lane > 0) {
         now = count < fill->each - lane ? count : fill->each - lane;
         fill_part(fill, at.counter++, lane, now, out);
+        out += now * fill->bytes;
+        count -= now;
+    }
+    if (count * fill->bytes >= STREAM_BYTES && (uintptr_t)out % 16 == 0) {
+        now = fill_past(fill, &at, count / fill->each, out) * fill->each;
         out += now * fill->bytes;
         count -= now;
     }

@@ -11,7 +11,7 @@
 #include <math.h>
 
 /* Of -z, for z > 0: the density times a continued fraction, from its 200th
- * term down, which is exact from z = 3 on.
+ * term down, which is exact from z = 2 on.
  */
 static double normal_tail(double z)
 {
@@ -29,7 +29,7 @@ static double normal_middle(double z)
     const double density = exp_of_f64(-0.5 * z * z) * 0x1.9884533d43651p-2;
     double term = z, sum = z;
 
-    for (int k = 3; k < 200; k += 2) {
+    for (int k = 3; k < 100; k += 2) {
         term *= z * z / k;
         sum += term;
     }
@@ -38,9 +38,9 @@ static double normal_middle(double z)
 
 double dtn_normal_cdf(double z)
 {
-    if (z < -3.0)
+    if (z < -2.0)
         return z > -38.0 ? normal_tail(-z) : 0.0;
-    if (z > 3.0)
+    if (z > 2.0)
         return 1.0 - (z < 38.0 ? normal_tail(z) : 0.0);
     return normal_middle(z);
 }

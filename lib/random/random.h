@@ -83,7 +83,7 @@ int dtn_dist_keep(struct dtn_dist *dist, enum dtensor_dtype dtype, double p,
 /* Values from the words of `nblocks` blocks, at most DTN_CHUNK_BLOCKS and
  * 4 / dist->words from each, to an array of dist->dtype.
  */
-#define DTN_CHUNK_BLOCKS 256
+#define DTN_CHUNK_BLOCKS 512
 void dtn_dist_blocks(const struct dtn_dist *dist, int width,
                      const uint32_t *words, size_t nblocks, void *out);
 
@@ -145,14 +145,11 @@ void dtn_fill(const struct dtn_stream *stream, const struct dtn_dist *dist,
 /* ------------------------------------------------------------- rows.c --- */
 
 struct dtn_rows {
-    int ndim, last;               /* the last dimension that is cut            */
-    int64_t shape[DTENSOR_MAX_DIMS], stride[DTENSOR_MAX_DIMS];
-    int64_t at[DTENSOR_MAX_DIMS];
+    struct dtn_part part;
+    int last;                     /* the last dimension that is cut            */
+    int64_t stride[DTENSOR_MAX_DIMS], at[DTENSOR_MAX_DIMS];
     int64_t inner;                /* elements of an index of `last`            */
     int64_t count, done;          /* elements of the part                      */
-    int ncuts;
-    int cut_dim[DTENSOR_MAX_DIMS];
-    struct dtn_cut cut[DTENSOR_MAX_DIMS];
 };
 
 /* Elements local .. local + count - 1 of the part are global .. of the whole. */

@@ -39,6 +39,12 @@ static inline double value_53(const uint32_t word[2])
     return (double)(int64_t)((uint64_t)word[0] ^ (uint64_t)word[1] << 21);
 }
 
+/* In (0, 1]: the middle of the interval of 2^-53. */
+static inline double unit_53(const uint32_t word[2])
+{
+    return value_53(word) * 0x1p-53 + 0x1p-54;
+}
+
 static double value_cut(const struct dtn_dist *dist, double u)
 {
     const double p = dist->p_low + u * dist->p_range;
@@ -55,9 +61,10 @@ static double value_cut(const struct dtn_dist *dist, double u)
 #define LANES_NAME(name) name##_plain
 #define LANES_FMA32 __builtin_fmaf
 #define LANES_FMA64 __builtin_fma
-/* Without an instruction for it: the product is exact as a double, and the
- * second rounding changes none of the results (a test tries every float).
+/* Without an instruction for it.  The products are exact, that of the angle as
+ * a double, whose second rounding changes no result (a test tries every float).
  */
+#define LANES_UNIT(x) ((float)(x) * 0x1p-32f + 0x1p-33f)
 #define LANES_ANGLE(x)                                                        \
     ((float)((double)(x) * (double)VALUES_TURN + (double)VALUES_HALF_TURN))
 #define VALUES_TURN 1.4629180793e-9f                 /* 2^-32 2 pi            */
@@ -70,6 +77,7 @@ static double value_cut(const struct dtn_dist *dist, double u)
 #define LANES_NAME(name) name##_avx2
 #define LANES_FMA32 __builtin_fmaf
 #define LANES_FMA64 __builtin_fma
+#define LANES_UNIT(x) __builtin_fmaf((float)(x), 0x1p-32f, 0x1p-33f)
 #define LANES_ANGLE(x) __builtin_fmaf(x, VALUES_TURN, VALUES_HALF_TURN)
 #include "random/values_lanes.h"
 
@@ -83,6 +91,7 @@ static double value_cut(const struct dtn_dist *dist, double u)
 #define LANES_NAME(name) name##_avx512
 #define LANES_FMA32 __builtin_fmaf
 #define LANES_FMA64 __builtin_fma
+#define LANES_UNIT(x) __builtin_fmaf((float)(x), 0x1p-32f, 0x1p-33f)
 #define LANES_ANGLE(x) __builtin_fmaf(x, VALUES_TURN, VALUES_HALF_TURN)
 #include "random/values_lanes.h"
 #endif

@@ -2,8 +2,9 @@
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, LANES_NAME(x), which keeps the names apart, and fused
- * multiplications and additions: LANES_FMA32(x, y, z), LANES_FMA64, and
- * LANES_ANGLE(x), x 2^-32 2 pi + 2^-33 2 pi of a float.
+ * multiplications and additions: LANES_FMA32(x, y, z), LANES_FMA64,
+ * LANES_UNIT(x), x 2^-32 + 2^-33 of a word, and LANES_ANGLE(x), the same times
+ * 2 pi of a float.
  */
 
 /* x * mul + add, rounded once; a product with 1 is no rounding anyway. */
@@ -29,19 +30,18 @@ LANES_TARGET static void LANES_NAME(scale_f64)(double *x, size_t n, double mul,
             x[i] = LANES_FMA64(x[i], mul, add);
 }
 
-/* In (0, 1]: the middle of the word's interval of 2^-32, or 2^-53. */
 LANES_TARGET static void LANES_NAME(unit_f32)(const uint32_t *words, size_t n,
                                               float *out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = (float)words[i] * 0x1p-32f + 0x1p-33f;
+        out[i] = LANES_UNIT(words[i]);
 }
 
 LANES_TARGET static void LANES_NAME(unit_f64)(const uint32_t *words, size_t n,
                                               double *out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = value_53(words + 2 * i) * 0x1p-53 + 0x1p-54;
+        out[i] = unit_53(words + 2 * i);
 }
 
 /* By Box and Muller: two words, two normals. */
@@ -50,7 +50,7 @@ LANES_TARGET static void LANES_NAME(gauss_f32)(const uint32_t *words, size_t n,
 {
     VALUES_INDEPENDENT
     for (size_t i = 0; i < n; i += 2) {
-        const float u = (float)words[i] * 0x1p-32f + 0x1p-33f;
+        const float u = LANES_UNIT(words[i]);
         const float angle = LANES_ANGLE((float)words[i + 1]);
         const float s = __builtin_sqrtf(-2.0f * log_of_f32(u));
         float sine, cosine;
@@ -66,7 +66,7 @@ LANES_TARGET static void LANES_NAME(gauss_f64)(const uint32_t *words, size_t n,
 {
     VALUES_INDEPENDENT
     for (size_t i = 0; i < n; i += 2) {
-        const double u = value_53(words + 2 * i) * 0x1p-53 + 0x1p-54;
+        const double u = unit_53(words + 2 * i);
         const double angle = value_53(words + 2 * i + 2) * 0x1p-52 + 0x1p-53;
         const double s = __builtin_sqrt(-2.0 * log_of_f64(u));
         double sine, cosine;
@@ -85,12 +85,22 @@ LANES_TARGET static void LANES_NAME(uniform_f32)(const struct dtn_dist *dist,
                                                  size_t n, void *out)
 {
     const float to = (float)dist->to, from = (float)dist->add;
+    const float range = (float)dist->mul;
     float *x = out;
 
-    LANES_NAME(unit_f32)(words, n, x);
-    LANES_NAME(scale_f32)(x, n, (float)dist->mul, from);
-    for (size_t i = 0; i < n; i++)
-        x[i] = x[i] == to ? from : x[i];
+    if (range == 1 && from == 0) {
+        for (size_t i = 0; i < n; i++) {
+            const float value = LANES_UNIT(words[i]);
+
+            x[i] = value >= 1 ? 0 : value;
+        }
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float value = LANES_FMA32(LANES_UNIT(words[i]), range, from);
+
+        x[i] = value >= to ? from : value;
+    }
 }
 
 LANES_TARGET static void LANES_NAME(uniform_f64)(const struct dtn_dist *dist,
@@ -98,12 +108,22 @@ LANES_TARGET static void LANES_NAME(uniform_f64)(const struct dtn_dist *dist,
                                                  size_t n, void *out)
 {
     const double to = dist->to, from = dist->add;
+    const double range = dist->mul;
     double *x = out;
 
-    LANES_NAME(unit_f64)(words, n, x);
-    LANES_NAME(scale_f64)(x, n, dist->mul, from);
-    for (size_t i = 0; i < n; i++)
-        x[i] = x[i] == to ? from : x[i];
+    if (range == 1 && from == 0) {
+        for (size_t i = 0; i < n; i++) {
+            const double value = unit_53(words + 2 * i);
+
+            x[i] = value >= 1 ? 0 : value;
+        }
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double value = LANES_FMA64(unit_53(words + 2 * i), range, from);
+
+        x[i] = value >= to ? from : value;
+    }
 }
 
 LANES_TARGET static void LANES_NAME(normal_f32)(const struct dtn_dist *dist,
@@ -153,22 +173,23 @@ LANES_TARGET static void LANES_NAME(exponential_f32)(
 
     LANES_NAME(unit_f32)(words, n, x);
     for (size_t i = 0; i < n; i++) {
-        const float log_x = log_of_f32(x[i]);
+        const float y = log_of_f32(x[i]);
 
-        x[i] = mul * (x[i] >= 1.0f - 0x1p-24f ? -0x1p-24f : log_x);
+        x[i] = mul * (y > -0x1p-24f ? -0x1p-24f : y);
     }
 }
 
 LANES_TARGET static void LANES_NAME(exponential_f64)(
     const struct dtn_dist *dist, const uint32_t *words, size_t n, void *out)
 {
+    const double mul = dist->mul;
     double *x = out;
 
     LANES_NAME(unit_f64)(words, n, x);
     for (size_t i = 0; i < n; i++) {
-        const double log_x = log_of_f64(x[i]);
+        const double y = log_of_f64(x[i]);
 
-        x[i] = dist->mul * (x[i] >= 1.0 - 0x1p-53 ? -0x1p-53 : log_x);
+        x[i] = mul * (y > -0x1p-53 ? -0x1p-53 : y);
     }
 }
 
@@ -241,3 +262,4 @@ static const struct values LANES_NAME(values) = {
 #undef LANES_FMA32
 #undef LANES_FMA64
 #undef LANES_ANGLE
+#undef LANES_UNIT

@@ -1,11 +1,11 @@
 /* cost.c - what a redistribution is thought to cost
  *
- * A rank that sends m messages with b bytes in all is busy m * alpha + b / beta:
- * alpha is what a message costs however short it is, beta what a link carries.
- * 256 MiB on 8 ranks of one host from S(0) to S(1) is 7 messages of 4 MiB from
- * each rank: 7 * 1.2 us + 28 MiB / 4 GB/s = 7.3 ms, of which the messages are
- * nothing.  Of 256 KiB it is 8.4 us + 7.2 us, and a route with fewer messages
- * may win though it moves more.
+ * A step in which a rank sends m messages with b bytes in all takes it
+ * l + m * alpha + b / beta: l is the wait for the last of them, alpha the work on
+ * one however short it is, beta what a link carries.  256 MiB on 8 ranks of one
+ * host from S(0) to S(1) is 7 messages of 4 MiB from each: 1.2 us + 7 * 0.4 us +
+ * 28 MiB / 4 GB/s = 7.3 ms, of which the messages are nothing.  Of 32 KiB on 512
+ * ranks they are nearly all, and a route with fewer may win though it moves more.
  *
  * Volumes are those of an even division, found from the placements alone, so
  * that 1,024 ranks cost no more to plan for than 8.  They choose between routes
@@ -19,20 +19,22 @@
  * it comes from.  [redistribute] in the cluster file overrides the links.
  */
 static const struct dtn_link cost_wires[] = {
-    /* Two processes of one host, this library's own `dtensor-bench pairs` and
-     * 1 MiB exchanges on a 2-core x86 server, 2026-11: 0.4 us for a signal,
-     * three of them (READY, DATA, DONE) with their loads make a message.
+    /* Two processes of one host, this library's own `dtensor-bench` on a 2-core
+     * x86 server, 2026-11: READY, the loads and DONE take 1.2 us when nothing is
+     * to be moved; a further peer adds three signals of 0.13 us; copies between
+     * two address spaces run at 4 GB/s while both ranks do so.
      */
-    [DTN_WIRE_SHM] = { 1200, 4.0 },
-    /* Kernel TCP: 15 us half round trip through two sockets, same machine; the
-     * rate is that of 10 Gb/s Ethernet less its headers.
+    [DTN_WIRE_SHM] = { 1200, 400, 4.0 },
+    /* Kernel TCP: 15 us half round trip through two sockets on that server, twice;
+     * 4 us for a send and its share of polling; the rate is that of 10 Gb/s
+     * Ethernet less its headers.
      */
-    [DTN_WIRE_TCP] = { 30000, 1.15 },
-    /* InfiniBand and RoCE at 100 Gb/s, ib_write_lat and ib_write_bw as their
-     * vendors give them: 1.0 us and 12.1 GB/s; a message is two of these and
-     * the noticing.
+    [DTN_WIRE_TCP] = { 30000, 4000, 1.15 },
+    /* InfiniBand and RoCE at 100 Gb/s, ib_write_lat and ib_write_bw as vendors
+     * give them: 1.0 us one way, twice, and noticing; 12.1 GB/s.  To post a
+     * write and a signal is 0.2 us.
      */
-    [DTN_WIRE_RC] = { 2500, 12.1 },
+    [DTN_WIRE_RC] = { 2500, 200, 12.1 },
 };
 
 /* dtn_reduce() of f32 out of cache, and memcpy, both measured by
@@ -43,11 +45,13 @@ static const struct dtn_link cost_wires[] = {
 
 /* ------------------------------------------------------------ constants --- */
 
-static struct dtn_link cost_link(enum dtn_wire wire, int message_ns,
-                                 uint64_t bandwidth)
+static struct dtn_link cost_link(enum dtn_wire wire, int latency_ns,
+                                 int message_ns, uint64_t bandwidth)
 {
     struct dtn_link link = cost_wires[wire];
 
+    if (latency_ns > 0)
+        link.latency_ns = latency_ns;
     if (message_ns > 0)
         link.message_ns = message_ns;
     if (bandwidth > 0)
@@ -99,10 +103,13 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
     const struct dtensor_cluster *cluster = mesh->ctx->cluster;
     const struct dtn_redistribute_conf *conf = &cluster->redistribute;
 
+    cost->mesh = mesh;
     cost->intra = cost_link(cluster->transport.intra_node,
-                            conf->intra_message_ns, conf->intra_bandwidth);
+                            conf->intra_latency_ns, conf->intra_message_ns,
+                            conf->intra_bandwidth);
     cost->inter = cost_link(cluster->transport.inter_node,
-                            conf->inter_message_ns, conf->inter_bandwidth);
+                            conf->inter_latency_ns, conf->inter_message_ns,
+                            conf->inter_bandwidth);
     cost->fold_bytes_per_ns = COST_FOLD_BYTES_PER_NS;
     cost->copy_bytes_per_ns = COST_COPY_BYTES_PER_NS;
     for (int m = 0; m < mesh->ndim; m++)
@@ -245,7 +252,8 @@ void dtn_volume_exchange(const struct dtn_cost *cost,
 static double cost_link_ns(const struct dtn_link *link, double messages,
                            double bytes)
 {
-    return messages * link->message_ns + bytes / link->bytes_per_ns;
+    return messages <= 0 ? 0 : link->latency_ns + messages * link->message_ns
+                             + bytes / link->bytes_per_ns;
 }
 
 double dtn_cost_exchange(const struct dtn_cost *cost,
@@ -287,7 +295,7 @@ static double cost_level(const struct dtn_cost *cost,
     const double share = 2 * (double)(n - 1) / n * bytes;
     const double tree = 2 * cost_rounds(n) *
                         cost_link_ns(link, 1, bytes);
-    const double ring = cost_link_ns(link, 2 * (double)(n - 1), share)
+    const double ring = 2 * (n - 1) * cost_link_ns(link, 1, share / 2 / (n - 1))
                       + share / 2 / cost->fold_bytes_per_ns;
 
     return n == 1 ? 0 : tree < ring ? tree : ring;
@@ -308,6 +316,22 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
          + cost_level(cost, &cost->inter, n / near, bytes);
 }
 
+/* To another mesh: a receiver takes its part from as many as hold some of it, by
+ * the wire between hosts if there is one.
+ */
+static double cost_cross(const struct dtn_cost *cost,
+                         const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst)
+{
+    const double held = dtn_volume_local(src, src->placement);
+    const double wanted = dtn_volume_local(dst, dst->placement);
+    const struct dtn_link *link = dst->mesh->ctx->cluster->nhosts > 1
+                                ? &cost->inter : &cost->intra;
+
+    return cost_link_ns(link, wanted > held && held > 0 ? wanted / held : 1,
+                        wanted * (double)dtensor_dtype_size(dst->dtype));
+}
+
 double dtn_cost_phase(const struct dtn_cost *cost,
                       const struct dtn_phase *phase)
 {
@@ -315,6 +339,14 @@ double dtn_cost_phase(const struct dtn_cost *cost,
     const double bytes = dtn_volume_local(spec, spec->placement) *
                          (double)dtensor_dtype_size(spec->dtype);
 
+    if (cost->mesh != spec->mesh) {          /* on the way to another        */
+        struct dtn_cost own;
+
+        dtn_cost_init(spec->mesh, &own);
+        return dtn_cost_phase(&own, phase);
+    }
+    if (phase->src.mesh != spec->mesh)
+        return cost_cross(cost, &phase->src, spec);
     if (phase->kind != DTN_PHASE_EXCHANGE)
         return dtn_cost_allreduce(cost, spec->mesh, phase->dims, bytes);
     return dtn_cost_exchange(cost, spec, phase->src.placement,

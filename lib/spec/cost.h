@@ -4,14 +4,17 @@
 
 #include "spec/spec.h"
 
-/* What one message and one byte cost a rank on the way to a peer. */
+/* What a step, a message and a byte cost a rank on the way to peers. */
 struct dtn_link {
-    double message_ns;            /* to hand over, signal and notice one       */
+    double latency_ns;            /* of a step, however many peers it has: one */
+                                  /* message after another, and noticing them  */
+    double message_ns;            /* to hand one more over                     */
     double bytes_per_ns;          /* of one rank while all others move theirs  */
 };
 
 /* The constants for one mesh; where each comes from stands in cost.c. */
 struct dtn_cost {
+    const struct dtensor_mesh *mesh;
     struct dtn_link intra;        /* between ranks of one host                 */
     struct dtn_link inter;        /* between hosts                             */
     double fold_bytes_per_ns;     /* terms folded into a result                */

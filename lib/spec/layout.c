@@ -53,12 +53,19 @@ static void cut_cyclic(int64_t block, int64_t N, int n, int r,
     cut->stride = cut->count > 1 ? n * block : 0;
 }
 
-static void cut_lengths(const int64_t lengths[], int r, struct dtn_cut *cut)
+/* The lengths of a spec add up to N.  On the way from one spec to another they
+ * may meet another N: the last rank then takes what is left over.
+ */
+static void cut_lengths(const int64_t lengths[], int64_t N, int n, int r,
+                        struct dtn_cut *cut)
 {
-    cut->count = 1;
-    cut->len = lengths[r];
+    int64_t left = N;
+
     for (int i = 0; i < r; i++)
-        cut->start += lengths[i];
+        left -= lengths[i] < left ? lengths[i] : left;
+    cut->count = 1;
+    cut->start = N - left;
+    cut->len = r == n - 1 || lengths[r] > left ? left : lengths[r];
 }
 
 void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
@@ -70,7 +77,7 @@ void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
     } else if (p->kind == DTENSOR_CYCLIC) {
         cut_cyclic(p->block, N, n, r, cut);
     } else if (p->sizes) {
-        cut_lengths(p->sizes, r, cut);
+        cut_lengths(p->sizes, N, n, r, cut);
     } else {
         cut->count = 1;
         dtn_chunk(N, n, r, &cut->start, &cut->len);
@@ -82,12 +89,64 @@ int64_t dtn_cut_count(const struct dtn_cut *cut)
     return cut->count * cut->len + cut->last_len;
 }
 
-/* The place in what was cut of element `i` of what is left. */
-static int64_t cut_place(const struct dtn_cut *cut, int64_t i)
+/* The place in what was cut of element `i` of what is left; *runp, how many
+ * neighbours it and those that follow are, gets no larger than that.
+ */
+static int64_t cut_place(const struct dtn_cut *cut, int64_t i, int64_t *runp)
 {
-    if (i >= cut->count * cut->len)
-        return cut->last_start + i - cut->count * cut->len;
+    const int64_t in_runs = cut->count * cut->len;
+    const bool last = i >= in_runs;
+    const int64_t left = last ? in_runs + cut->last_len - i
+                              : cut->len - i % cut->len;
+
+    if (left < *runp)
+        *runp = left;
+    if (last)
+        return cut->last_start + i - in_runs;
     return cut->start + i / cut->len * cut->stride + i % cut->len;
+}
+
+/* ------------------------------------------------------------------- parts */
+
+static bool part_cuts(const struct dtensor_spec *spec, int m, int dim)
+{
+    return dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
+           spec->placement[m].dim == dim;
+}
+
+void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,
+                    int index)
+{
+    int coord[DTENSOR_MAX_DIMS];
+
+    dtn_mesh_coord_of(spec->mesh, index, coord);
+    part->spec = spec;
+    for (int d = 0; d < spec->ndim; d++)
+        part->shape[d] = spec->shape[d];
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+        int64_t *size;
+
+        if (dtn_placement_class(p) != DTENSOR_SHARD)
+            continue;
+        size = &part->shape[p->dim];
+        dtn_cut_of(p, *size, spec->mesh->size[m], coord[m], &part->cut[m]);
+        *size = dtn_cut_count(&part->cut[m]);
+    }
+}
+
+int64_t dtn_part_at(const struct dtn_part *part, int dim, int64_t i,
+                     int64_t *runp)
+{
+    const struct dtensor_spec *spec = part->spec;
+    int64_t run = part->shape[dim] - i;
+
+    for (int m = spec->mesh->ndim - 1; m >= 0; m--)
+        if (part_cuts(spec, m, dim))
+            i = cut_place(&part->cut[m], i, &run);
+    if (runp)
+        *runp = run;
+    return i;
 }
 
 /* ------------------------------------------------------------- local parts */
@@ -95,31 +154,14 @@ static int64_t cut_place(const struct dtn_cut *cut, int64_t i)
 void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
                 int64_t offset[])
 {
-    struct dtn_cut cut[DTENSOR_MAX_DIMS];
-    int coord[DTENSOR_MAX_DIMS], m;
+    struct dtn_part part;
 
-    dtn_mesh_coord_of(spec->mesh, index, coord);
+    dtn_part_init(&part, spec, index);
     for (int d = 0; d < spec->ndim; d++) {
-        shape[d] = spec->shape[d];
-        offset[d] = 0;
+        shape[d] = part.shape[d];
+        offset[d] = shape[d] > 0 ? dtn_part_at(&part, d, 0, NULL)
+                                 : spec->shape[d];
     }
-    for (m = 0; m < spec->mesh->ndim; m++) {
-        const struct dtensor_placement *p = &spec->placement[m];
-
-        if (dtn_placement_class(p) != DTENSOR_SHARD)
-            continue;
-        dtn_cut_of(p, shape[p->dim], spec->mesh->size[m], coord[m], &cut[m]);
-        shape[p->dim] = dtn_cut_count(&cut[m]);
-    }
-    for (m--; m >= 0; m--) {                  /* back to the whole           */
-        const struct dtensor_placement *p = &spec->placement[m];
-
-        if (dtn_placement_class(p) == DTENSOR_SHARD && shape[p->dim] > 0)
-            offset[p->dim] = cut_place(&cut[m], offset[p->dim]);
-    }
-    for (int d = 0; d < spec->ndim; d++)
-        if (shape[d] == 0)
-            offset[d] = spec->shape[d];
 }
 
 void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
@@ -137,6 +179,27 @@ void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
     }
 }
 
+int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
+                          struct dtensor_run run[], int64_t max)
+{
+    int index = dtensor_mesh_index(spec->mesh, rank);
+    int64_t n = 0, end = -1, start, size;
+    struct dtn_part part;
+
+    if (index < 0 || dim < 0 || dim >= spec->ndim)
+        return 0;
+    dtn_part_init(&part, spec, index);
+    for (int64_t i = 0; i < part.shape[dim]; i += size) {
+        start = dtn_part_at(&part, dim, i, &size);
+        if (start == end && n <= max)
+            run[n - 1].size += size;
+        else if (start != end && n++ < max)
+            run[n - 1] = (struct dtensor_run){ start, size };
+        end = start + size;
+    }
+    return n;
+}
+
 int64_t dtn_numel(int ndim, const int64_t shape[])
 {
     int64_t n = 1;
@@ -148,10 +211,10 @@ int64_t dtn_numel(int ndim, const int64_t shape[])
 
 int64_t dtn_local_numel(const struct dtensor_spec *spec, int index)
 {
-    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+    struct dtn_part part;
 
-    dtn_layout(spec, index, shape, offset);
-    return dtn_numel(spec->ndim, shape);
+    dtn_part_init(&part, spec, index);
+    return dtn_numel(spec->ndim, part.shape);
 }
 
 void dtn_strides(int ndim, const int64_t shape[], int64_t stride[])

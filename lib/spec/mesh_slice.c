@@ -18,7 +18,6 @@
 struct slice_dim {
     const char *name;
     int size;
-    int own;                           /* dimension of the mesh, -1: flattened */
     struct dtn_grid axis;
 };
 
@@ -27,7 +26,6 @@ struct slice {
     const struct dtensor_mesh *mesh;
     struct dtensor_mesh proto;
     struct dtn_grid grid;              /* of all its dimensions               */
-    int last;                          /* own dimension named last, -1: none  */
 };
 
 static int slice_fail_name(const struct dtensor_mesh *mesh, const char *name,
@@ -56,30 +54,26 @@ static int slice_look(const struct dtensor_mesh *mesh, const char *name,
     int d = dtn_mesh_find_dim(mesh, name);
 
     if (d >= 0) {
-        *dim = (struct slice_dim){ name, mesh->size[d], d, mesh->axis[d] };
+        *dim = (struct slice_dim){ name, mesh->size[d], mesh->axis[d] };
         return 0;
     }
     while (flat && (flat->root != mesh || strcmp(flat->name, name) != 0))
         flat = flat->next;
     if (!flat)
         return slice_fail_name(mesh, name, err);
-    *dim = (struct slice_dim){ name, dtn_grid_size(&flat->axis), -1,
-                               flat->axis };
+    *dim = (struct slice_dim){ name, dtn_grid_size(&flat->axis), flat->axis };
     return 0;
 }
 
-/* Dimensions must come in the mesh's order: by number, and where flattened
- * ones are among them by stride, from far to near.
+/* Dimensions must come from far to near, as in the mesh; one of size 1 may
+ * stand anywhere.
  */
-static bool slice_in_order(const struct slice *slice,
-                           const struct slice_dim *dim)
+static bool slice_in_order(const struct dtn_grid *before,
+                           const struct dtn_grid *axis)
 {
-    const struct dtn_grid *before = &slice->grid;
-
-    return (dim->own < 0 || dim->own > slice->last) &&
-           dtn_grid_sorted(&dim->axis) &&
-           (before->n == 0 || dim->axis.n == 0 ||
-            before->stride[before->n - 1] >= dim->axis.stride[0]);
+    return dtn_grid_sorted(axis) &&
+           (before->n == 0 || axis->n == 0 ||
+            before->stride[before->n - 1] >= axis->stride[0]);
 }
 
 static int slice_add(struct slice *slice, const struct slice_dim *dim,
@@ -91,7 +85,7 @@ static int slice_add(struct slice *slice, const struct slice_dim *dim,
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: dimension \"%s\" is named "
                         "twice in a slice", dim->name);
     dtn_mesh_format(slice->mesh, own, sizeof own);
-    if (!slice_in_order(slice, dim))
+    if (!slice_in_order(&slice->grid, &dim->axis))
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: dimension \"%s\" is out "
                         "of order in a slice of %s (name them in the mesh's "
                         "order)", dim->name, own);
@@ -99,8 +93,6 @@ static int slice_add(struct slice *slice, const struct slice_dim *dim,
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: dimension \"%s\" overlaps "
                         "those before it in a slice of %s", dim->name, own);
     dtn_mesh_add(&slice->proto, dim->name, dim->size, &dim->axis);
-    if (dim->own >= 0)
-        slice->last = dim->own;
     return 0;
 }
 
@@ -108,7 +100,7 @@ int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
                        const struct dtensor_mesh **meshp,
                        struct dtensor_error *err)
 {
-    struct slice slice = { .mesh = mesh, .last = -1 };
+    struct slice slice = { .mesh = mesh };
     char word[MESH_WORD_MAX];
     struct slice_dim dim;
     int rc = 0;

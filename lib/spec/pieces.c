@@ -1,99 +1,389 @@
 /* pieces.c - which boxes go from whom to whom between two specs
  *
- * Every rank can compute every rank's box, so nobody needs to be asked: what
- * position s sends position r is the intersection of s's box in the source
- * spec with r's box in the destination.  A 4 x 6 matrix on two ranks from S(0)
- * to S(1): rank 0 holds rows 0-1 and is to hold columns 0-2, so it keeps the
+ * Every rank can compute every rank's part, so nobody needs to be asked: what
+ * position s sends position r is what s's part in the source spec and r's part
+ * in the destination have in common.  A 4 x 6 matrix on two ranks from S(0) to
+ * S(1): rank 0 holds rows 0-1 and is to hold columns 0-2, so it keeps the
  * 2 x 3 corner and gets the 2 x 3 box of rows 2-3 from rank 1: 6 of the 12
  * elements it ends with, each once, straight to its place.
+ *
+ * Peers are found by cutting the own part as the other side's placements cut
+ * the whole, mesh dimension by mesh dimension, going on only where something is
+ * left: on 16 x 8 x 8 ranks from S(0),S(1),R to R,S(1),S(0) a rank looks at 24
+ * coordinates to find its 16 sources among 1024.
  */
 #include "spec/spec.h"
 
-/* How one mesh dimension is crossed. */
-enum piece_rule {
-    PIECE_OWN,                         /* from the own coordinate             */
-    PIECE_MEET,                        /* from all whose boxes meet           */
-    PIECE_FOLD                         /* from all, as terms                  */
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ lists */
+
+void dtn_pieces_fini(struct dtn_pieces *pieces)
+{
+    free(pieces->list);
+    *pieces = (struct dtn_pieces){ 0 };
+}
+
+static int pieces_add(struct dtn_pieces *pieces, const struct dtn_piece *piece,
+                      struct dtensor_error *err)
+{
+    int capacity = pieces->capacity ? 2 * pieces->capacity : 8;
+    struct dtn_piece *grown = NULL;
+
+    if (pieces->n == pieces->capacity) {
+        if (pieces->capacity <= INT32_MAX / 2)
+            grown = realloc(pieces->list, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return dtn_fail_nomem(err, "redistribute",
+                                  (size_t)capacity * sizeof *grown);
+        pieces->list = grown;
+        pieces->capacity = capacity;
+    }
+    pieces->list[pieces->n++] = *piece;
+    return 0;
+}
+
+/* ---------------------------------------------------------- who with whom */
+
+#define ANY (-1)
+
+/* How one mesh dimension is crossed on the same mesh. */
+static bool pieces_own(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int m)
+{
+    return dst->placement[m].kind == DTENSOR_PARTIAL ||
+           src->placement[m].kind == DTENSOR_REPLICATE;
+}
+
+/* The coordinate of the source mesh that a receiver takes from along each
+ * dimension, or ANY.  Of replicas on another mesh, a receiver that is one takes
+ * from itself, the others from them in turn.
+ */
+static void pieces_want(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, int receiver,
+                        int want[])
+{
+    const bool same = src->mesh == dst->mesh;
+    int self = same ? receiver
+             : dtensor_mesh_index(src->mesh, dst->mesh->group.ranks[receiver]);
+    int coord[DTENSOR_MAX_DIMS], turn = receiver;
+
+    if (self >= 0)
+        dtn_mesh_coord_of(src->mesh, self, coord);
+    for (int m = src->mesh->ndim - 1; m >= 0; m--) {
+        want[m] = ANY;
+        if (same ? !pieces_own(src, dst, m)
+                 : src->placement[m].kind != DTENSOR_REPLICATE)
+            continue;
+        want[m] = self >= 0 ? coord[m] : turn % src->mesh->size[m];
+        turn /= src->mesh->size[m];
+    }
+}
+
+/* ----------------------------------------------------------------- search */
+
+/* A walk over the coordinates of the other side's mesh.  Along each tensor
+ * dimension `common` relates what the other side's cuts so far leave (list 0)
+ * to the own part (list 1).
+ */
+struct search {
+    const struct dtensor_spec *src;
+    const struct dtensor_spec *dst;
+    const struct dtensor_spec *theirs;         /* src or dst                   */
+    int mine;                                  /* own position in the other    */
+    int want[DTENSOR_MAX_DIMS];                /* by the rule: one, or ANY     */
+    int only[DTENSOR_MAX_DIMS];                /* of those just one, or ANY    */
+    int coord[DTENSOR_MAX_DIMS];
+    const struct dtn_runs *common[DTENSOR_MAX_DIMS];
+    int64_t size[DTENSOR_MAX_DIMS];            /* of list 0                    */
+    int64_t base[DTENSOR_MAX_DIMS];            /* of the own elements, that    */
+                                               /* come from lower coordinates  */
+    struct dtn_pieces *pieces;
+    struct dtensor_error *err;
+    int (*found)(struct search *s);
 };
 
-static enum piece_rule piece_rule(const struct dtensor_spec *src,
-                                  const struct dtensor_spec *dst, int m)
+static int search_dim(struct search *s, int m);
+
+static int search_index(const struct search *s)
 {
-    if (dst->placement[m].kind == DTENSOR_PARTIAL)
-        return PIECE_OWN;
-    switch (dtn_placement_class(&src->placement[m])) {
-    case DTENSOR_SHARD:   return PIECE_MEET;
-    case DTENSOR_PARTIAL: return PIECE_FOLD;
-    default:              return PIECE_OWN;
+    int index = 0;
+
+    for (int m = 0; m < s->theirs->mesh->ndim; m++)
+        index = index * s->theirs->mesh->size[m] + s->coord[m];
+    return index;
+}
+
+/* The coordinates whose shard can meet anything in `common`: chunks are found
+ * by division.
+ */
+static void search_range(const struct search *s, int m, int *first, int *last)
+{
+    const struct dtensor_placement *p = &s->theirs->placement[m];
+    const int n = s->theirs->mesh->size[m];
+    const int64_t N = s->size[p->dim], chunk = N / n + (N % n != 0);
+    int64_t start, end;
+
+    *first = 0;
+    *last = n - 1;
+    if (s->want[m] != ANY) {
+        *first = *last = s->want[m];
+    } else if (p->kind == DTENSOR_SHARD && !p->sizes) {
+        dtn_runs_span(s->common[p->dim], &start, &end);
+        *first = (int)(start / chunk);
+        *last = (int)((end - 1) / chunk);
     }
 }
 
-/* Write the intersection of the two boxes; false when it is empty.
- *
- * The pieces of a receiver tile its box as a grid, so each can be given its own
- * range of TMP without knowing the others: tiles row-major, each in one piece.
- * In a box of L0 x L1 the tile at (a0, a1) of l0 x l1 has a0 * L1 elements in
- * the tile rows above it, and l0 * a1 to its left.
+/* Own elements that come from coordinates before `c`: of shards by counting
+ * what lies before theirs, of other cuts by cutting it.
  */
-static bool piece_intersect(const struct dtensor_spec *src,
-                            const struct dtensor_spec *dst,
-                            struct dtn_piece *piece)
+static int64_t search_before(const struct search *s, int m, int first, int c,
+                             const struct dtn_cut *cut)
 {
-    int64_t src_shape[DTENSOR_MAX_DIMS], src_offset[DTENSOR_MAX_DIMS];
-    int64_t dst_shape[DTENSOR_MAX_DIMS], dst_offset[DTENSOR_MAX_DIMS];
-    struct dtn_box *box = &piece->box;
+    const struct dtensor_placement *p = &s->theirs->placement[m];
+    const struct dtn_runs *common = s->common[p->dim];
+    int64_t before = 0;
+    struct dtn_cut other;
+    struct dtn_runs runs;
+
+    if (p->kind == DTENSOR_SHARD)
+        return dtn_runs_below(common, cut->start);
+    for (; first < c; first++) {
+        dtn_cut_of(p, s->size[p->dim], s->theirs->mesh->size[m], first, &other);
+        dtn_runs_init(&runs);
+        dtn_runs_cut(common, &other, &runs);
+        before += dtn_runs_count(&runs);
+        dtn_runs_fini(&runs);
+    }
+    return before;
+}
+
+/* Go on with coordinate c of a mesh dimension that cuts. */
+static int search_coordinate(struct search *s, int m, int first, int c)
+{
+    const struct dtensor_placement *p = &s->theirs->placement[m];
+    const struct dtn_runs *common = s->common[p->dim];
+    const int64_t size = s->size[p->dim], base = s->base[p->dim];
+    struct dtn_runs left;
+    struct dtn_cut cut;
+    int rc = 0;
+
+    dtn_cut_of(p, size, s->theirs->mesh->size[m], c, &cut);
+    dtn_runs_init(&left);
+    dtn_runs_cut(common, &cut, &left);
+    if (left.failed)
+        rc = dtn_fail_nomem(s->err, "redistribute",
+                            (size_t)left.n * sizeof left.list[0]);
+    if (rc == 0 && left.n > 0) {
+        if (s->theirs == s->src)
+            s->base[p->dim] += search_before(s, m, first, c, &cut);
+        s->common[p->dim] = &left;
+        s->size[p->dim] = dtn_cut_count(&cut);
+        s->coord[m] = c;
+        rc = search_dim(s, m + 1);
+        s->common[p->dim] = common;
+        s->size[p->dim] = size;
+        s->base[p->dim] = base;
+    }
+    dtn_runs_fini(&left);
+    return rc;
+}
+
+static int search_dim(struct search *s, int m)
+{
+    const struct dtensor_placement *p = &s->theirs->placement[m];
+    int first, last, rc = 0;
+    bool cuts;
+
+    if (m == s->theirs->mesh->ndim)
+        return s->found(s);
+    cuts = dtn_placement_class(p) == DTENSOR_SHARD;
+    first = 0;
+    last = s->theirs->mesh->size[m] - 1;
+    if (cuts)
+        search_range(s, m, &first, &last);
+    else if (s->want[m] != ANY)
+        first = last = s->want[m];
+    for (int c = s->only[m] == ANY ? first : s->only[m];
+         rc == 0 && c >= first && c <= last; c++) {
+        s->coord[m] = c;
+        rc = cuts ? search_coordinate(s, m, first, c) : search_dim(s, m + 1);
+        if (s->only[m] != ANY)
+            break;
+    }
+    return rc;
+}
+
+/* Search with the part of position `mine` of `spec`. */
+static int search_run(struct search *s, const struct dtensor_spec *spec)
+{
+    struct dtn_runs own[DTENSOR_MAX_DIMS];
+    struct dtn_part part;
+    bool empty = false;
+    int rc = 0;
+
+    dtn_part_init(&part, spec, s->mine);
+    for (int d = 0; d < spec->ndim; d++) {
+        dtn_part_runs(&part, d, &own[d]);
+        dtn_runs_flip(&own[d]);
+        s->common[d] = &own[d];
+        s->size[d] = spec->shape[d];
+        s->base[d] = 0;
+        empty = empty || part.shape[d] == 0;
+        if (own[d].failed)
+            rc = dtn_fail_nomem(s->err, "redistribute",
+                                (size_t)own[d].n * sizeof own[d].list[0]);
+    }
+    if (rc == 0 && !empty)
+        rc = search_dim(s, 0);
+    for (int d = 0; d < spec->ndim; d++)
+        dtn_runs_fini(&own[d]);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ boxes */
+
+/* Append one tensor dimension to the box: the neighbours of a run, and before
+ * them its repetitions.
+ */
+static void box_append(struct dtn_box *box, const struct dtn_run *run,
+                       int64_t src_stride, int64_t dst_stride)
+{
+    int d = box->ndim;
+
+    if (run->count > 1) {
+        box->size[d] = run->count;
+        box->src_stride[d] = run->step[0] * src_stride;
+        box->dst_stride[d++] = run->step[1] * dst_stride;
+    }
+    box->size[d] = run->len;
+    box->src_stride[d] = src_stride;
+    box->dst_stride[d++] = dst_stride;
+    box->ndim = d;
+}
+
+/* The box of entry k[d] of what is common along each dimension d.
+ *
+ * The pieces of a receiver tile its part as a grid, if along each dimension the
+ * elements are taken by source coordinate, then by entry; so each can be given
+ * its own range of TMP without knowing the others: tiles row-major, each in one
+ * piece.  In a part of L0 x L1 the tile at (a0, a1) of l0 x l1 has a0 * L1
+ * elements in the tile rows above it, and l0 * a1 to its left.
+ */
+static void search_box(const struct search *s, const int k[],
+                       const int64_t src_stride[], const int64_t dst_stride[],
+                       struct dtn_piece *piece)
+{
     int64_t above = 1;
 
-    dtn_layout(src, piece->source, src_shape, src_offset);
-    dtn_layout(dst, piece->receiver, dst_shape, dst_offset);
-    box->ndim = src->ndim;
-    dtn_strides(src->ndim, src_shape, box->src_stride);
-    dtn_strides(dst->ndim, dst_shape, box->dst_stride);
+    piece->box = (struct dtn_box){ 0 };
     piece->src_offset = piece->dst_offset = piece->slot = 0;
-    for (int d = 0; d < src->ndim; d++) {
-        int64_t src_end = src_offset[d] + src_shape[d];
-        int64_t dst_end = dst_offset[d] + dst_shape[d];
-        int64_t start = src_offset[d] > dst_offset[d] ? src_offset[d]
-                                                      : dst_offset[d];
-        int64_t end = src_end < dst_end ? src_end : dst_end;
+    for (int d = 0; d < s->src->ndim; d++) {
+        const struct dtn_run *run = &s->common[d]->list[k[d]];
+        int64_t at = s->base[d];
 
-        if (start >= end)
-            return false;
-        box->size[d] = end - start;
-        piece->src_offset += (size_t)((start - src_offset[d]) *
-                                      box->src_stride[d]);
-        piece->dst_offset += (size_t)((start - dst_offset[d]) *
-                                      box->dst_stride[d]);
-        piece->slot += (size_t)(above * (start - dst_offset[d]) *
-                                box->dst_stride[d]);
-        above *= box->size[d];
+        for (int i = 0; i < k[d]; i++)
+            at += s->common[d]->list[i].len * s->common[d]->list[i].count;
+        box_append(&piece->box, run, src_stride[d], dst_stride[d]);
+        piece->src_offset += (size_t)(run->at[0] * src_stride[d]);
+        piece->dst_offset += (size_t)(run->at[1] * dst_stride[d]);
+        piece->slot += (size_t)(above * at * dst_stride[d]);
+        above *= run->len * run->count;
     }
-    dtn_box_coalesce(box);
-    return true;
+    dtn_box_coalesce(&piece->box);
 }
 
-bool dtn_piece_between(const struct dtensor_spec *src,
-                       const struct dtensor_spec *dst, int source,
-                       int receiver, struct dtn_piece *piece)
+/* The next choice of entries, the last dimension first; false after the last. */
+static bool search_next(const struct search *s, int k[])
 {
-    int from[DTENSOR_MAX_DIMS], to[DTENSOR_MAX_DIMS];
-    struct dtn_piece made = { .source = source, .receiver = receiver };
+    for (int d = s->src->ndim - 1; d >= 0; d--) {
+        if (++k[d] < s->common[d]->n)
+            return true;
+        k[d] = 0;
+    }
+    return false;
+}
+
+/* A source was found: all boxes that it gives. */
+static int search_source(struct search *s)
+{
+    int64_t src_stride[DTENSOR_MAX_DIMS], dst_stride[DTENSOR_MAX_DIMS];
+    struct dtn_piece piece = { .receiver = s->mine, .source = search_index(s) };
+    struct dtn_part part;
+    int k[DTENSOR_MAX_DIMS] = { 0 }, rc;
     size_t term = 0;
 
-    dtn_mesh_coord_of(src->mesh, source, from);
-    dtn_mesh_coord_of(src->mesh, receiver, to);
-    for (int m = 0; m < src->mesh->ndim; m++) {
-        enum piece_rule rule = piece_rule(src, dst, m);
+    dtn_part_init(&part, s->dst, s->mine);
+    dtn_strides(s->src->ndim, s->size, src_stride);
+    dtn_strides(s->dst->ndim, part.shape, dst_stride);
+    for (int m = 0; m < s->src->mesh->ndim; m++)
+        if (s->src->placement[m].kind == DTENSOR_PARTIAL && s->want[m] == ANY)
+            term = term * (size_t)s->src->mesh->size[m] + (size_t)s->coord[m];
+    piece.accumulate = term > 0;
+    do {
+        search_box(s, k, src_stride, dst_stride, &piece);
+        piece.slot += term * (size_t)dtn_numel(s->dst->ndim, part.shape);
+        rc = pieces_add(s->pieces, &piece, s->err);
+    } while (rc == 0 && search_next(s, k));
+    return rc;
+}
 
-        if (rule == PIECE_OWN && from[m] != to[m])
-            return false;
-        if (rule == PIECE_FOLD)
-            term = term * (size_t)src->mesh->size[m] + (size_t)from[m];
+/* ------------------------------------------------------------------ peers */
+
+int dtn_pieces_between(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int source,
+                       int receiver, struct dtn_pieces *pieces,
+                       struct dtensor_error *err)
+{
+    struct search s = {
+        .src = src, .dst = dst, .theirs = src, .mine = receiver,
+        .pieces = pieces, .err = err, .found = search_source
+    };
+
+    pieces_want(src, dst, receiver, s.want);
+    dtn_mesh_coord_of(src->mesh, source, s.only);
+    return search_run(&s, dst);
+}
+
+int dtn_pieces_received(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, int receiver,
+                        struct dtn_pieces *pieces, struct dtensor_error *err)
+{
+    struct search s = {
+        .src = src, .dst = dst, .theirs = src, .mine = receiver,
+        .pieces = pieces, .err = err, .found = search_source
+    };
+
+    pieces_want(src, dst, receiver, s.want);
+    for (int m = 0; m < src->mesh->ndim; m++)
+        s.only[m] = ANY;
+    return search_run(&s, dst);
+}
+
+/* A receiver was found: its pieces are made as it makes them itself. */
+static int search_receiver(struct search *s)
+{
+    return dtn_pieces_between(s->src, s->dst, s->mine, search_index(s),
+                              s->pieces, s->err);
+}
+
+int dtn_pieces_sent(const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, int source,
+                    struct dtn_pieces *pieces, struct dtensor_error *err)
+{
+    struct search s = {
+        .src = src, .dst = dst, .theirs = dst, .mine = source,
+        .pieces = pieces, .err = err, .found = search_receiver
+    };
+    int coord[DTENSOR_MAX_DIMS];
+
+    dtn_mesh_coord_of(src->mesh, source, coord);
+    for (int m = 0; m < dst->mesh->ndim; m++) {
+        s.only[m] = ANY;
+        s.want[m] = src->mesh == dst->mesh && pieces_own(src, dst, m)
+                  ? coord[m] : ANY;
     }
-    if (!piece_intersect(src, dst, &made))
-        return false;
-    made.accumulate = term > 0;
-    made.slot += term * (size_t)dtn_local_numel(dst, receiver);
-    *piece = made;
-    return true;
+    return search_run(&s, src);
 }

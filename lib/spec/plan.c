@@ -17,10 +17,10 @@ static int plan_check(const struct dtensor_spec *src,
     if ((unsigned)options->route >= DTENSOR_NROUTES)
         return dtn_fail(err, DTENSOR_EINVAL, "plan: there is no route %d",
                         (int)options->route);
-    if (dtn_spec_congruent(src, dst))
+    if (dtn_spec_alike(src, dst))
         return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "plan: %.200s cannot become %.200s "
-                    "(mesh, dtype and shape must be the same)",
+                    "(context, dtype and shape must be the same)",
                     dtn_spec_format(src, from, sizeof from),
                     dtn_spec_format(dst, to, sizeof to));
 }
@@ -50,7 +50,7 @@ int dtensor_plan_create(const struct dtensor_spec *src,
     if (rc == DTENSOR_EINVAL && err)         /* all ranks find the same      */
         *err = why;
     return rc == 0 || rc == DTENSOR_EINVAL ? rc
-         : dtn_redist_give_up(&to, rc, &why, err);
+         : dtn_redist_give_up(&from, &to, rc, &why, err);
 }
 
 /* -------------------------------------------------------------- questions --- */
@@ -94,6 +94,8 @@ static const char *step_what(const struct dtn_phase *phase)
 
     if (phase->kind != DTN_PHASE_EXCHANGE)
         return phase->kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast";
+    if (mesh != phase->dst.mesh)
+        return "cross-mesh";
     for (int m = 0; m < mesh->ndim; m++) {
         const struct dtensor_placement *from = &phase->src.placement[m];
         const struct dtensor_placement *to = &phase->dst.placement[m];
@@ -132,7 +134,8 @@ int dtensor_plan_step(const struct dtensor_plan *plan, int i,
     *step = (struct dtensor_plan_step){
         .what = step_what(&plan->step[i].phase),
         .src = plan->step[i].phase.src, .dst = plan->step[i].phase.dst,
-        .ranks = step_ranks(&plan->step[i].phase),
+        .ranks = plan->step[i].phase.src.mesh != plan->step[i].phase.dst.mesh
+               ? plan->all->group.n : step_ranks(&plan->step[i].phase),
         .predicted_us = plan->step[i].ns / 1e3
     };
     return 0;

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Whose bytes are asked for: positions in the mesh, -1 all. */
+/* Whose bytes are asked for: world ranks, -1 all. */
 struct bytes_of {
     int from;
     int to;
@@ -24,19 +24,46 @@ static bool bytes_wanted(const struct bytes_of *of, int from, int to)
 
 /* ------------------------------------------------------------- exchanges --- */
 
-static uint64_t bytes_exchange(const struct dtn_phase *phase, int root,
-                               const struct bytes_of *of)
+/* Elements among these pieces that are asked for; frees them. */
+static uint64_t bytes_pieces(const struct dtn_phase *phase,
+                             struct dtn_pieces *pieces,
+                             const struct bytes_of *of)
 {
-    const int n = phase->src.mesh->group.n;
-    const int from_end = of->from < 0 ? n : of->from + 1;
-    const int to_end = of->to < 0 ? n : of->to + 1;
-    struct dtn_piece piece;
     uint64_t elems = 0;
 
-    for (int from = of->from < 0 ? 0 : of->from; from < from_end; from++)
-        for (int to = of->to < 0 ? 0 : of->to; to < to_end; to++)
-            if (from != to && dtn_redist_piece(phase, root, from, to, &piece))
-                elems += (uint64_t)dtn_box_count(&piece.box);
+    for (int i = 0; i < pieces->n; i++) {
+        const struct dtn_piece *piece = &pieces->list[i];
+
+        if (!dtn_phase_idle(phase, piece->receiver) &&
+            bytes_wanted(of, phase->src.mesh->group.ranks[piece->source],
+                         phase->dst.mesh->group.ranks[piece->receiver]))
+            elems += (uint64_t)dtn_box_count(&piece->box);
+    }
+    dtn_pieces_fini(pieces);
+    return elems;
+}
+
+/* From the side of which fewer are asked for. */
+static uint64_t bytes_exchange(const struct dtn_phase *phase,
+                               const struct bytes_of *of)
+{
+    const bool sent = of->from >= 0;
+    const struct dtensor_mesh *mesh = sent ? phase->src.mesh : phase->dst.mesh;
+    const int rank = sent ? of->from : of->to;
+    const int only = rank < 0 ? -1 : dtensor_mesh_index(mesh, rank);
+    uint64_t elems = 0;
+
+    for (int p = 0; p < mesh->group.n; p++) {
+        struct dtn_pieces pieces = { 0 };
+
+        if (rank >= 0 && p != only)
+            continue;
+        if (sent)
+            dtn_pieces_sent(&phase->src, &phase->dst, p, &pieces, NULL);
+        else
+            dtn_pieces_received(&phase->src, &phase->dst, p, &pieces, NULL);
+        elems += bytes_pieces(phase, &pieces, of);
+    }
     return elems * dtensor_dtype_size(phase->dst.dtype);
 }
 
@@ -45,10 +72,10 @@ static uint64_t bytes_exchange(const struct dtn_phase *phase, int root,
 /* Add what goes between ranks in one rank's schedule: what it puts and carries,
  * and what it loads from others.
  */
-static uint64_t bytes_sched(const struct dtn_sched *sched, const int position[],
+static uint64_t bytes_sched(const struct dtn_sched *sched, const int rank[],
                             const struct bytes_of *of)
 {
-    const int me = position[sched->me];
+    const int me = rank[sched->me];
     uint64_t bytes = 0;
 
     for (int s = 0; s < sched->nsteps; s++) {
@@ -58,53 +85,57 @@ static uint64_t bytes_sched(const struct dtn_sched *sched, const int position[],
         const bool loads = step->op == DTN_OP_COPY ||
             step->op == DTN_OP_REDUCE || step->op == DTN_OP_FOLD;
 
-        if (sends && bytes_wanted(of, me, position[step->peer]))
+        if (sends && bytes_wanted(of, me, rank[step->peer]))
             bytes += step->bytes;
         if (loads && step->src.rank >= 0 &&
-            bytes_wanted(of, position[step->src.rank], me))
+            bytes_wanted(of, rank[step->src.rank], me))
             bytes += step->bytes;
         for (int p = 0; loads && step->src.rank < 0 && p < sched->n; p++)
-            if (bytes_wanted(of, position[p], me))
+            if (bytes_wanted(of, rank[p], me))
                 bytes += step->bytes;
     }
     return bytes;
 }
 
 static uint64_t bytes_call(const struct dtn_phase *phase,
-                           const struct dtn_group *group, const int position[],
+                           const struct dtn_group *group, size_t count,
                            const struct bytes_of *of)
 {
-    struct dtensor_ctx *ctx = group->ctx;
     int *hosts = calloc((size_t)group->n, sizeof *hosts);
     struct dtn_call call = {
         .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
                                                 : DTN_COLL_BROADCAST,
         .n = group->n, .dtype = phase->dst.dtype, .redop = phase->redop,
-        .count = (size_t)dtn_local_numel(&phase->dst, position[0])
+        .count = count
     };
     const struct dtn_emitter *emitter;
     struct dtn_sched sched;
     uint64_t bytes = 0;
 
     if (!hosts)
-        return UINT64_MAX;
+        return 0;
     emitter = dtn_choose(&call, dtn_group_reach(group, hosts),
-                         ctx->cluster->tuning);
+                         group->ctx->cluster->tuning);
     call.hosts = hosts;
     for (call.me = 0; call.count > 0 && call.me < call.n; call.me++)
         if (emitter->emit(&call, &sched, NULL) == 0) {
-            bytes += bytes_sched(&sched, position, of);
+            bytes += bytes_sched(&sched, group->ranks, of);
             dtn_sched_fini(&sched);
         }
     free(hosts);
     return bytes;
 }
 
-/* The positions that share with `first` the coordinates not in `dims`, as a
- * group; `first` has coordinate 0 along them.
+static int bytes_ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The positions that share with `first` the coordinates not in `dims`, which are
+ * 0 there along those in it, ascending.
  */
 static int bytes_group(const struct dtensor_mesh *mesh, unsigned dims,
-                       int first, int position[], int rank[])
+                       int first, int position[])
 {
     int n = 1;
 
@@ -116,68 +147,63 @@ static int bytes_group(const struct dtensor_mesh *mesh, unsigned dims,
             for (int i = 0; i < before; i++)
                 position[n++] = position[i] + c * step;
     }
-    for (int i = 0; i < n; i++)
-        rank[i] = mesh->group.ranks[position[i]];
+    qsort(position, (size_t)n, sizeof *position, bytes_ascending);
     return n;
 }
 
-static int bytes_ascending(const void *a, const void *b)
+static bool bytes_leads(const struct dtensor_mesh *mesh, unsigned dims,
+                        int position)
 {
-    return *(const int *)a - *(const int *)b;
+    int coord[DTENSOR_MAX_DIMS];
+
+    dtn_mesh_coord_of(mesh, position, coord);
+    for (int m = 0; m < mesh->ndim; m++)
+        if (dims >> m & 1 && coord[m] != 0)
+            return false;
+    return true;
 }
 
+/* One call for each group of the ranks. */
 static uint64_t bytes_calls(const struct dtn_phase *phase,
                             const struct bytes_of *of)
 {
     const struct dtensor_mesh *mesh = phase->src.mesh;
-    int *position = calloc(2 * (size_t)mesh->group.n, sizeof *position);
-    int *rank = position + mesh->group.n, coord[DTENSOR_MAX_DIMS];
+    int *rank = calloc((size_t)mesh->group.n, sizeof *rank);
     uint64_t bytes = 0;
 
-    for (int p = 0; position && p < mesh->group.n; p++) {
+    for (int p = 0; rank && p < mesh->group.n; p++) {
         struct dtn_group group = { .ctx = mesh->ctx, .ranks = rank };
-        bool leads = true;
 
-        dtn_mesh_coord_of(mesh, p, coord);
-        for (int m = 0; m < mesh->ndim; m++)
-            leads &= !(phase->dims >> m & 1) || coord[m] == 0;
-        if (!leads)
+        if (!bytes_leads(mesh, phase->dims, p))
             continue;
-        group.n = bytes_group(mesh, phase->dims, p, position, rank);
-        qsort(position, (size_t)group.n, sizeof *position, bytes_ascending);
+        group.n = bytes_group(mesh, phase->dims, p, rank);
         for (int i = 0; i < group.n; i++)
-            rank[i] = mesh->group.ranks[position[i]];
-        bytes += bytes_call(phase, &group, position, of);
+            rank[i] = mesh->group.ranks[rank[i]];
+        bytes += bytes_call(phase, &group,
+                            (size_t)dtn_local_numel(&phase->dst, p), of);
     }
-    free(position);
+    free(rank);
     return bytes;
 }
-
-/* -------------------------------------------------------------- questions --- */
 
 uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
                             int to)
 {
-    const struct dtensor_mesh *mesh = plan->dst.mesh;
-    const struct bytes_of of = {
-        from < 0 ? -1 : dtensor_mesh_index(mesh, from),
-        to < 0 ? -1 : dtensor_mesh_index(mesh, to)
-    };
+    const struct bytes_of of = { from, to };
     uint64_t bytes = 0;
 
-    if ((from >= 0 && of.from < 0) || (to >= 0 && of.to < 0))
-        return 0;
     for (int s = 0; s < plan->nsteps; s++) {
         const struct dtn_phase *phase = &plan->step[s].phase;
 
         if (i >= 0 && s != i)
             continue;
-        bytes += phase->kind == DTN_PHASE_EXCHANGE
-               ? bytes_exchange(phase, plan->root, &of)
-               : bytes_calls(phase, &of);
+        bytes += phase->kind == DTN_PHASE_EXCHANGE ? bytes_exchange(phase, &of)
+                                                   : bytes_calls(phase, &of);
     }
     return bytes;
 }
+
+/* ---------------------------------------------------------------- bounds --- */
 
 /* How many terms are to be reduced to one. */
 static uint64_t bound_terms(const struct dtensor_plan *plan)
@@ -189,25 +215,6 @@ static uint64_t bound_terms(const struct dtensor_plan *plan)
             plan->dst.placement[m].kind != DTENSOR_PARTIAL)
             terms *= (uint64_t)plan->src.mesh->size[m];
     return terms;
-}
-
-/* Without terms, what one exchange brings to a position; with terms, each
- * element once, wherever it is reduced.
- */
-static uint64_t bound_at(const struct dtensor_plan *plan,
-                         const struct dtn_phase *phase, int position)
-{
-    const struct bytes_of of = { -1, position };
-    const uint64_t terms = bound_terms(plan);
-    uint64_t bytes = bytes_exchange(phase, plan->root, &of);
-    struct dtn_piece own;
-
-    if (terms == 1)
-        return bytes;
-    if (dtn_redist_piece(phase, plan->root, position, position, &own))
-        bytes += (uint64_t)dtn_box_count(&own.box) *
-                 dtensor_dtype_size(plan->dst.dtype);
-    return bytes / terms;
 }
 
 /* Among how many ranks a value may be cut into terms as they please: one could
@@ -224,20 +231,49 @@ static uint64_t bound_choices(const struct dtensor_plan *plan)
     return choices;
 }
 
+/* Without terms, what one exchange brings to a position; with terms, each
+ * element once, wherever it is reduced.
+ */
+static uint64_t bound_at(const struct dtensor_plan *plan,
+                         const struct dtn_phase *phase, int position)
+{
+    const struct bytes_of of = {
+        -1, phase->dst.mesh->group.ranks[position]
+    };
+    const uint64_t terms = bound_terms(plan);
+    struct dtn_pieces own = { 0 };
+    uint64_t bytes = bytes_exchange(phase, &of);
+
+    if (terms == 1)
+        return bytes;
+    dtn_pieces_between(&phase->src, &phase->dst, position, position, &own,
+                       NULL);
+    for (int i = 0; i < own.n; i++)
+        bytes += (uint64_t)dtn_box_count(&own.list[i].box) *
+                 dtensor_dtype_size(plan->dst.dtype);
+    dtn_pieces_fini(&own);
+    return bytes / terms;
+}
+
 uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank)
 {
     const struct dtensor_mesh *mesh = plan->dst.mesh;
+    const bool cross = plan->src.mesh != mesh;
     const int a = dtn_spec_partial(&plan->src);
     const int b = dtn_spec_partial(&plan->dst);
+    const uint64_t choices = cross ? 1 : bound_choices(plan);
     struct dtn_phase phase;
     uint64_t bytes = 0;
 
-    if ((a >= 0 && b >= 0 && a != b) ||
-        (rank >= 0 && bound_choices(plan) > 1))
+    if ((a >= 0 && b >= 0 && a != b) || (rank >= 0 && choices > 1) ||
+        (cross && (a >= 0 || b >= 0)))
         return 0;
-    phase = dtn_phase_exchange(&plan->src, &plan->dst);
+    phase = cross ? dtn_phase_cross(&plan->src, &plan->dst)
+                  : dtn_phase_exchange(&plan->src, &plan->dst);
     for (int p = 0; p < mesh->group.n; p++)
         if (rank < 0 || mesh->group.ranks[p] == rank)
-            bytes += bound_at(plan, &phase, p);
-    return bytes / bound_choices(plan);
+            bytes += cross ? bytes_exchange(&phase, &(struct bytes_of){
+                                 -1, mesh->group.ranks[p] })
+                           : bound_at(plan, &phase, p);
+    return bytes / choices;
 }

@@ -234,6 +234,14 @@ static void redist_multiply(enum dtensor_dtype dtype, void *array,
     }
 }
 
+void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
+{
+    if (phase->divide > 1)
+        dtn_scale(phase->dst.dtype, out, count, phase->divide);
+    if (phase->multiply > 1)
+        redist_multiply(phase->dst.dtype, out, count, phase->multiply);
+}
+
 static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
                            const void *in, void *out, struct dtensor_error *err)
 {
@@ -251,10 +259,8 @@ static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
                                           phase->redop, hash), err);
     else if (step->count > 0)
         rc = dtn_call_run(step->group, &call, in, out, err);
-    if (rc == 0 && phase->divide > 1)
-        dtn_scale(dtype, out, step->count, phase->divide);
-    if (rc == 0 && phase->multiply > 1)
-        redist_multiply(dtype, out, step->count, phase->multiply);
+    if (rc == 0)
+        dtn_phase_finish(phase, out, step->count);
     return rc;
 }
 
@@ -274,6 +280,8 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
         void *to = target == DTN_TARGET_OUT ? out
                  : ctx->redists->scratch[target].mem;
 
+        if (r->step[i].group->me < 0)        /* of the other mesh            */
+            continue;
         rc = redist_run_step(&r->step[i], r->hash, in, to, err);
         in = to;
     }
@@ -285,13 +293,15 @@ _Static_assert(sizeof ((struct dtensor_plan *)0)->text ==
                sizeof ((struct dtensor_ctx *)0)->plan_text,
                "the text of a plan is the context's");
 
-int dtn_redist_give_up(const struct dtensor_spec *dst, int rc,
+int dtn_redist_give_up(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int rc,
                        const struct dtensor_error *why,
                        struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = dst->mesh->ctx;
 
-    if (ctx->failure.code == 0 && dst->mesh->group.n > 1)
+    if (ctx->failure.code == 0 &&
+        (dst->mesh->group.n > 1 || src->mesh != dst->mesh))
         dtn_poison(ctx, rc, ctx->self.rank, "%s", why->text);
     if (err)
         *err = *why;
@@ -307,7 +317,7 @@ static int redist_all(const struct dtensor_spec *src,
     struct dtensor_error why;
     int rc;
 
-    if (dst->mesh->group.me < 0)
+    if (dst->mesh->group.me < 0 && src->mesh->group.me < 0)
         return 0;
     rc = dtn_ctx_check(ctx, err);
     if (rc != 0)
@@ -317,7 +327,7 @@ static int redist_all(const struct dtensor_spec *src,
         rc = redists_get(ctx->redists, src, dst, root, &r, &why);
     if (rc == 0)
         rc = dtn_redist_run(r, in, out, &why);
-    return rc == 0 ? 0 : dtn_redist_give_up(dst, rc, &why, err);
+    return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);
 }
 
 int dtn_redistribute_by(struct dtensor_plan *plan,
@@ -338,10 +348,10 @@ int dtn_redistribute_by(struct dtensor_plan *plan,
                         dtn_spec_format(from ? &plan->dst : &plan->src, want,
                                         sizeof want));
     rc = dtn_ctx_check(dst->mesh->ctx, err);
-    if (rc != 0 || dst->mesh->group.me < 0)
+    if (rc != 0 || plan->all->group.me < 0)
         return rc;
     rc = dtn_redist_run(plan, in, out, &why);
-    return rc == 0 ? 0 : dtn_redist_give_up(dst, rc, &why, err);
+    return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);
 }
 
 int dtn_redistribute(const struct dtensor_spec *src,

@@ -33,6 +33,7 @@ struct dtensor_plan {
     uint64_t used;                     /* clock of the last use               */
     struct dtensor_spec src;
     struct dtensor_spec dst;
+    const struct dtensor_mesh *all;    /* of the ranks of both                */
     int root;                          /* of a scatter, else DTN_NO_ROOT      */
     uint32_t hash;                     /* of all three, the same on all ranks */
     enum dtensor_route route;
@@ -44,6 +45,20 @@ struct dtensor_plan {
     int nsteps;
     struct dtn_redist_step step[];
 };
+
+/* cross.c: the phases between specs on different meshes; the exchange in the
+ * middle of them; and the mesh of the ranks of both, ascending - or, where they
+ * are the same, that.   Errors: ENOMEM
+ */
+#define DTN_CROSS_PHASES_MAX (1 + 2 * DTN_MAX_PHASES)
+int dtn_cross_phases(const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst,
+                     struct dtn_phase phase[DTN_CROSS_PHASES_MAX]);
+struct dtn_phase dtn_phase_cross(const struct dtensor_spec *src,
+                                 const struct dtensor_spec *dst);
+int dtn_cross_mesh(const struct dtensor_mesh *a, const struct dtensor_mesh *b,
+                   const struct dtensor_mesh **meshp,
+                   struct dtensor_error *err);
 
 /* Make it; in a scatter `src` is all R and `options` do not matter.
  * Collective: yes, the mesh.   Blocks: until connected to the peers it needs.
@@ -57,16 +72,21 @@ int dtn_redist_create(const struct dtensor_spec *src,
 uint32_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
 
-/* The piece that goes from `source` to `receiver`; false when none does. */
-bool dtn_redist_piece(const struct dtn_phase *phase, int root, int source,
-                      int receiver, struct dtn_piece *piece);
+/* Emit an exchange of the group and make it ready to run. */
+int dtn_redist_plan(const struct dtn_group *group,
+                    const struct dtn_exchange *exchange,
+                    struct dtn_plan **planp, struct dtensor_error *err);
+
+/* Divide or multiply `count` elements of the result, if the phase says so. */
+void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
 
 /* Run it.  `in` and `out` are this rank's parts. */
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
                    struct dtensor_error *err);
 
 /* A rank that fails alone tells the others, who wait for it; returns rc. */
-int dtn_redist_give_up(const struct dtensor_spec *dst, int rc,
+int dtn_redist_give_up(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int rc,
                        const struct dtensor_error *why,
                        struct dtensor_error *err);
 

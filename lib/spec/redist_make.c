@@ -12,79 +12,128 @@
 
 /* --------------------------------------------------------------- pieces --- */
 
-struct redist_pieces {
-    struct dtn_piece *list;
-    int n, capacity;
-};
-
-static int redist_append(struct redist_pieces *pieces,
-                         const struct dtn_piece *piece,
+/* Begin the list, ascending by `peer`, with the first at or above `begin`: at
+ * step k position i gets from and gives to i+k, so that no rank is read by all
+ * at once.
+ */
+static int redist_rotate(struct dtn_pieces *pieces, int begin, bool sent,
                          struct dtensor_error *err)
 {
-    int capacity = pieces->capacity ? 2 * pieces->capacity : 8;
-    struct dtn_piece *grown;
+    const size_t elem = sizeof pieces->list[0];
+    const size_t n = (size_t)pieces->n;
+    struct dtn_piece *turned;
+    size_t k = 0;
 
-    if (pieces->n == pieces->capacity) {
-        grown = realloc(pieces->list, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return dtn_fail_nomem(err, "redistribute",
-                                  (size_t)capacity * sizeof *grown);
-        pieces->list = grown;
-        pieces->capacity = capacity;
-    }
-    pieces->list[pieces->n++] = *piece;
+    while (k < n && (sent ? pieces->list[k].receiver
+                          : pieces->list[k].source) < begin)
+        k++;
+    if (k == 0 || k == n)
+        return 0;
+    turned = malloc(n * elem);
+    if (!turned)
+        return dtn_fail_nomem(err, "redistribute", n * elem);
+    memcpy(turned, pieces->list + k, (n - k) * elem);
+    memcpy(turned + n - k, pieces->list, k * elem);
+    free(pieces->list);
+    pieces->list = turned;
+    pieces->capacity = pieces->n;
     return 0;
 }
 
-/* The piece from `source` to `receiver`.  In a scatter the source is replaced:
- * its part is whole wherever it stands, so the receiver's own would do.
- */
-bool dtn_redist_piece(const struct dtn_phase *phase, int root, int source,
-                      int receiver, struct dtn_piece *piece)
+/* Drop what this rank would send to itself, or to those that get nothing. */
+static void redist_drop(struct dtn_pieces *sent, const struct dtn_phase *phase,
+                        int me)
 {
-    if (dtn_phase_idle(phase, receiver))
-        return false;
-    if (root == DTN_NO_ROOT)
-        return dtn_piece_between(&phase->src, &phase->dst, source, receiver,
-                                 piece);
-    if (source != root || !dtn_piece_between(&phase->src, &phase->dst,
-                                             receiver, receiver, piece))
-        return false;
-    piece->source = root;
-    return true;
+    int n = 0;
+
+    for (int i = 0; i < sent->n; i++)
+        if (sent->list[i].receiver != me &&
+            !dtn_phase_idle(phase, sent->list[i].receiver))
+            sent->list[n++] = sent->list[i];
+    sent->n = n;
+}
+
+/* In a scatter the root stands for all sources: its part is whole wherever it
+ * stands, so each receiver's own would do.
+ */
+static int redist_scattered(const struct dtn_phase *phase, int root,
+                            struct dtn_pieces *received,
+                            struct dtn_pieces *sent, struct dtensor_error *err)
+{
+    const struct dtn_group *group = &phase->src.mesh->group;
+    int rc = dtn_pieces_received(&phase->src, &phase->dst, group->me, received,
+                                 err);
+
+    for (int i = 0; i < received->n; i++)
+        received->list[i].source = root;
+    for (int r = 0; rc == 0 && group->me == root && r < group->n; r++)
+        if (r != root)
+            rc = dtn_pieces_between(&phase->src, &phase->dst, r, r, sent, err);
+    for (int i = 0; i < sent->n; i++)
+        sent->list[i].source = root;
+    return rc;
+}
+
+/* Between two meshes: positions in the mesh of all ranks of both. */
+static int redist_crossing(const struct dtn_phase *phase,
+                           const struct dtensor_mesh *all,
+                           struct dtn_pieces *received,
+                           struct dtn_pieces *sent, struct dtensor_error *err)
+{
+    const struct dtn_group *from = &phase->src.mesh->group;
+    const struct dtn_group *to = &phase->dst.mesh->group;
+    int rc = 0, n = 0;
+
+    if (to->me >= 0)
+        rc = dtn_pieces_received(&phase->src, &phase->dst, to->me, received,
+                                 err);
+    if (rc == 0 && from->me >= 0)
+        rc = dtn_pieces_sent(&phase->src, &phase->dst, from->me, sent, err);
+    for (int i = 0; i < received->n + sent->n; i++) {
+        struct dtn_piece *piece = i < received->n
+                                ? &received->list[i]
+                                : &sent->list[i - received->n];
+
+        piece->source = dtensor_mesh_index(all, from->ranks[piece->source]);
+        piece->receiver = dtensor_mesh_index(all, to->ranks[piece->receiver]);
+    }
+    for (int i = 0; i < sent->n; i++)
+        if (sent->list[i].receiver != all->group.me)
+            sent->list[n++] = sent->list[i];
+    sent->n = n;
+    return rc;
 }
 
 /* List what this rank receives, its own pieces among it, and what it sends to
- * others.  At step k position i gets from i-k and gives to i+k, so that no
- * rank is read by all at once; terms are taken in coordinate order instead.
+ * others.  Terms are taken in coordinate order.
  */
 static int redist_lists(const struct dtn_phase *phase, int root,
-                        struct redist_pieces *received,
-                        struct redist_pieces *sent, struct dtensor_error *err)
+                        struct dtn_pieces *received, struct dtn_pieces *sent,
+                        struct dtensor_error *err)
 {
-    const struct dtn_group *group = &phase->src.mesh->group;
-    bool folds = dtn_phase_folds(phase);
-    struct dtn_piece piece;
-    int rc = 0;
+    const int me = phase->src.mesh->group.me;
+    int rc;
 
-    for (int k = 0; rc == 0 && k < group->n; k++) {
-        int source = folds ? k : (group->me - k + group->n) % group->n;
-        int receiver = (group->me + k) % group->n;
-
-        if (dtn_redist_piece(phase, root, source, group->me, &piece))
-            rc = redist_append(received, &piece, err);
-        if (rc == 0 && receiver != group->me &&
-            dtn_redist_piece(phase, root, group->me, receiver, &piece))
-            rc = redist_append(sent, &piece, err);
+    if (root != DTN_NO_ROOT) {
+        rc = redist_scattered(phase, root, received, sent, err);
+    } else {
+        rc = dtn_pieces_received(&phase->src, &phase->dst, me, received, err);
+        if (rc == 0)
+            rc = dtn_pieces_sent(&phase->src, &phase->dst, me, sent, err);
     }
-    return rc;
+    if (dtn_phase_idle(phase, me))
+        received->n = 0;
+    redist_drop(sent, phase, me);
+    if (rc == 0 && !dtn_phase_folds(phase))
+        rc = redist_rotate(received, me, false, err);
+    return rc == 0 ? redist_rotate(sent, me, true, err) : rc;
 }
 
 /* --------------------------------------------------------------- making --- */
 
-static int redist_plan(struct dtn_redist_step *step,
-                       const struct dtn_exchange *exchange,
-                       struct dtensor_error *err)
+int dtn_redist_plan(const struct dtn_group *group,
+                    const struct dtn_exchange *exchange,
+                    struct dtn_plan **planp, struct dtensor_error *err)
 {
     struct dtn_sched sched;
     bool *mapped = calloc((size_t)exchange->n, sizeof *mapped);
@@ -92,12 +141,12 @@ static int redist_plan(struct dtn_redist_step *step,
 
     if (!mapped)
         return dtn_fail_nomem(err, "redistribute", (size_t)exchange->n);
-    dtn_group_mapped(step->group, mapped);
+    dtn_group_mapped(group, mapped);
     rc = dtn_emit_exchange(exchange, mapped, &sched, err);
     free(mapped);
     if (rc != 0)
         return rc;
-    rc = dtn_plan_create(step->group, &sched, &step->plan, err);
+    rc = dtn_plan_create(group, &sched, planp, err);
     if (rc != 0)
         dtn_sched_fini(&sched);
     return rc;
@@ -120,8 +169,8 @@ static void redist_say(struct dtensor_plan *r, const char *fmt, ...)
 /* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what comes from others. */
 static void redist_say_exchange(struct dtensor_plan *r,
                                 const struct dtn_group *group,
-                                const struct redist_pieces *received,
-                                const struct redist_pieces *sent)
+                                const struct dtn_pieces *received,
+                                const struct dtn_pieces *sent)
 {
     size_t elem = dtensor_dtype_size(r->dst.dtype), bytes = 0;
     char moved[32];
@@ -145,8 +194,10 @@ static int redist_make_exchange(struct dtensor_plan *r,
                                 struct dtensor_error *err)
 {
     const struct dtn_phase *phase = &step->phase;
-    const struct dtn_group *group = &phase->src.mesh->group;
-    struct redist_pieces received = { 0 }, sent = { 0 };
+    const bool cross = phase->src.mesh != phase->dst.mesh;
+    const struct dtn_group *group = cross ? &r->all->group
+                                          : &phase->src.mesh->group;
+    struct dtn_pieces received = { 0 }, sent = { 0 };
     struct dtn_exchange exchange = {
         .name = "redistribute", .n = group->n, .me = group->me,
         .dtype = phase->dst.dtype, .redop = phase->redop,
@@ -156,19 +207,24 @@ static int redist_make_exchange(struct dtensor_plan *r,
     int rc;
 
     step->group = group;
-    if (r->root == DTN_NO_ROOT || r->root == group->me)
-        exchange.in_count = (size_t)dtn_local_numel(&phase->src, group->me);
-    rc = redist_lists(phase, r->root, &received, &sent, err);
+    if (group->me < 0)                       /* of the other mesh            */
+        return 0;
+    if (phase->src.mesh->group.me >= 0 &&
+        (r->root == DTN_NO_ROOT || r->root == group->me))
+        exchange.in_count = (size_t)dtn_local_numel(&phase->src,
+                                                phase->src.mesh->group.me);
+    rc = cross ? redist_crossing(phase, r->all, &received, &sent, err)
+               : redist_lists(phase, r->root, &received, &sent, err);
     if (rc == 0) {
         redist_say_exchange(r, group, &received, &sent);
         exchange.nreceived = received.n;
         exchange.received = received.list;
         exchange.nsent = sent.n;
         exchange.sent = sent.list;
-        rc = redist_plan(step, &exchange, err);
+        rc = dtn_redist_plan(group, &exchange, &step->plan, err);
     }
-    free(received.list);
-    free(sent.list);
+    dtn_pieces_fini(&received);
+    dtn_pieces_fini(&sent);
     return rc;
 }
 
@@ -184,6 +240,8 @@ static int redist_make_call(struct dtensor_plan *r,
     if (rc != 0)
         return rc;
     step->group = &sub->group;
+    if (sub->group.me < 0)                   /* of the other mesh            */
+        return 0;
     redist_say(r, "%s %s %d ranks of %s",
                step->phase.kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast",
                dtn_group_wire(step->group), step->group->n,
@@ -216,12 +274,15 @@ static void redist_counts(struct dtensor_plan *r)
 {
     const int me = r->dst.mesh->group.me;
 
-    if (me < 0)
-        return;
-    for (int i = 0; i < r->nsteps; i++)
-        r->step[i].count = (size_t)dtn_local_numel(&r->step[i].phase.dst, me);
-    r->out_bytes = (size_t)dtn_local_numel(&r->dst, me) *
-                   dtensor_dtype_size(r->dst.dtype);
+    for (int i = 0; i < r->nsteps; i++) {
+        const struct dtensor_spec *to = &r->step[i].phase.dst;
+
+        if (to->mesh->group.me >= 0)
+            r->step[i].count = (size_t)dtn_local_numel(to, to->mesh->group.me);
+    }
+    if (me >= 0)
+        r->out_bytes = (size_t)dtn_local_numel(&r->dst, me) *
+                       dtensor_dtype_size(r->dst.dtype);
 }
 
 static int redist_make_steps(struct dtensor_plan *r, struct dtensor_error *err)
@@ -265,10 +326,16 @@ static int redist_new(const struct dtensor_spec *src,
 {
     const size_t size = sizeof(struct dtensor_plan) +
                         (size_t)nphases * sizeof(struct dtn_redist_step);
-    struct dtensor_plan *r = calloc(1, size);
+    struct dtensor_plan *r;
+    const struct dtensor_mesh *all;
+    int rc = dtn_cross_mesh(src->mesh, dst->mesh, &all, err);
 
+    if (rc != 0)
+        return rc;
+    r = calloc(1, size);
     if (!r)
         return dtn_fail_nomem(err, "redistribute", size);
+    r->all = all;
     r->src = *src;
     r->dst = *dst;
     r->root = root;
@@ -342,7 +409,7 @@ int dtn_redist_create(const struct dtensor_spec *src,
     if (rc != 0)
         return rc;
     r->hash = dtn_redist_hash(src, dst, root) + (uint32_t)r->route;
-    if (!dst->mesh->ctx->planning && dst->mesh->group.me >= 0)
+    if (!dst->mesh->ctx->planning && r->all->group.me >= 0)
         rc = redist_make_steps(r, err);
     if (rc != 0)
         dtensor_plan_destroy(r);

@@ -12,7 +12,7 @@
  * all-gathers as well, takes 2, 2, 1 and 0 for granted, and gets wrong rows;
  * every step here knows the box of each rank, so lengths may be what they are.
  */
-#include "spec/route.h"
+#include "spec/redist.h"
 
 #include <math.h>
 #include <string.h>
@@ -158,6 +158,8 @@ static const char *route_refused(const struct dtensor_spec *src,
 {
     const int a = dtn_spec_partial(src), b = dtn_spec_partial(dst);
 
+    if (src->mesh != dst->mesh)
+        return "it stays on one mesh";
     return a < 0 || b < 0 || a == b ? NULL
          : "PyTorch has no step from one reduction to another";
 }
@@ -169,6 +171,9 @@ int dtn_route_phases(const struct dtn_route *route,
 {
     struct dtensor_spec from = *src, to = *dst;
     int n = 0;
+
+    if (src->mesh != dst->mesh)
+        return dtn_cross_phases(src, dst, phase);
 
     for (int i = 0; i < route->nhops; i++) {
         memcpy(to.placement, route->hop[i],
@@ -249,8 +254,8 @@ int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
     route_direct(src, dst, &route[DTENSOR_ROUTE_DIRECT]);
     route_measure(cost, src, dst, &route[DTENSOR_ROUTE_DIRECT]);
     limit = route[DTENSOR_ROUTE_DIRECT].ns;
-    route[DTENSOR_ROUTE_GREEDY].refused = route_refused(src, dst);
-    route[DTENSOR_ROUTE_MERGED].refused = route_refused(src, dst);
+    for (int i = DTENSOR_ROUTE_MERGED; i < DTENSOR_NROUTES; i++)
+        route[i].refused = route_refused(src, dst);
     if (!route_refused(src, dst)) {
         route_greedy(src, dst, &route[DTENSOR_ROUTE_GREEDY]);
         route_measure(cost, src, dst, &route[DTENSOR_ROUTE_GREEDY]);
@@ -260,9 +265,12 @@ int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
         if (route[DTENSOR_ROUTE_GREEDY].ns < limit)
             limit = route[DTENSOR_ROUTE_GREEDY].ns;
     }
-    dtn_route_min_cost(cost, src, dst,
-                       want == DTENSOR_ROUTE_MIN_COST ? HUGE_VAL : limit,
-                       &route[DTENSOR_ROUTE_MIN_COST]);
+    if (src->mesh == dst->mesh) {
+        route[DTENSOR_ROUTE_MIN_COST].refused = NULL;
+        dtn_route_min_cost(cost, src, dst,
+                           want == DTENSOR_ROUTE_MIN_COST ? HUGE_VAL : limit,
+                           &route[DTENSOR_ROUTE_MIN_COST]);
+    }
     if (!route[DTENSOR_ROUTE_MIN_COST].refused)
         route_measure(cost, src, dst, &route[DTENSOR_ROUTE_MIN_COST]);
     routes_choose(routes, max_scratch);

@@ -253,6 +253,14 @@ bool dtn_spec_congruent(const struct dtensor_spec *a,
                   (size_t)a->ndim * sizeof a->shape[0]) == 0;
 }
 
+bool dtn_spec_alike(const struct dtensor_spec *a, const struct dtensor_spec *b)
+{
+    return a->mesh->ctx == b->mesh->ctx && a->dtype == b->dtype &&
+           a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape,
+                  (size_t)a->ndim * sizeof a->shape[0]) == 0;
+}
+
 bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
 {
     if (!dtn_spec_congruent(a, b))

@@ -9,12 +9,17 @@
  * lengths.c     shard lengths that users chose, kept by the context
  * spec.c        specs: checks, normal form, comparing
  * layout.c      which part of the global tensor a rank holds
+ * runs.c        which elements of one part are which of another
  * pieces.c      which boxes go from whom to whom between two specs
  * phases.c      which collectives lead from one spec to another
  * cost.c        what a redistribution is thought to cost
  * route.c graph.c   ways from one spec to another, and which to take
+ * cross.c       from one mesh to another
  * redist*.c     redistribute plans: made once per pair of specs, run
  * plan*.c       plans as objects, and what they move
+ * batch.c       several tensors redistributed together
+ * grad.c        what a redistribution does to gradients
+ * scatter.c     a large array from one rank to all parts
  * collective.c  dtensor_allreduce() and its kin
  * draw.c        the sharding picture
  */
@@ -98,6 +103,9 @@ char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 /* Same mesh, dtype, shape (placements may differ). */
 bool dtn_spec_congruent(const struct dtensor_spec *a,
                         const struct dtensor_spec *b);
+/* The same without the mesh, in one context. */
+bool dtn_spec_alike(const struct dtensor_spec *a,
+                    const struct dtensor_spec *b);
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 
@@ -125,6 +133,22 @@ void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
                 struct dtn_cut *cut);
 int64_t dtn_cut_count(const struct dtn_cut *cut);
 
+/* Where the elements of the part of one position are in the whole. */
+struct dtn_part {
+    const struct dtensor_spec *spec;
+    int64_t shape[DTENSOR_MAX_DIMS];           /* of the part                  */
+    struct dtn_cut cut[DTENSOR_MAX_DIMS];      /* of placements that cut       */
+};
+
+void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,
+                    int index);
+
+/* The global index along `dim` of the i-th that the part holds, and (NULL: not
+ * wanted) how many from there on are neighbours on both sides.
+ */
+int64_t dtn_part_at(const struct dtn_part *part, int dim, int64_t i,
+                     int64_t *runp);
+
 /* As dtensor_spec_local(), by position in the mesh. */
 void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
                 int64_t offset[]);
@@ -138,22 +162,88 @@ int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);
 /* Row-major strides of a shape, in elements. */
 void dtn_strides(int ndim, const int64_t shape[], int64_t stride[]);
 
+/* ------------------------------------------------------------- runs.c --- */
+
+/* Elements of one list that are elements of another: `len` neighbours, `count`
+ * times; at[0], every step[0] in list 0 are at[1], every step[1] in list 1.
+ */
+struct dtn_run {
+    int64_t len;
+    int64_t count;
+    int64_t at[2];
+    int64_t step[2];                           /* 0 when count is 1            */
+};
+
+/* A relation between two lists.  Few entries need no memory.  Running out of
+ * memory is remembered in `failed`, as it is by schedules.
+ */
+struct dtn_runs {
+    int n, capacity;
+    bool failed;
+    struct dtn_run *list;
+    struct dtn_run few[3];
+};
+
+void dtn_runs_init(struct dtn_runs *runs);
+void dtn_runs_fini(struct dtn_runs *runs);
+void dtn_runs_add(struct dtn_runs *runs, struct dtn_run run);
+void dtn_runs_flip(struct dtn_runs *runs);     /* list 0 becomes list 1        */
+void dtn_runs_take(struct dtn_runs *runs, struct dtn_runs *from);   /* moves   */
+
+int64_t dtn_runs_count(const struct dtn_runs *runs);        /* of elements     */
+int64_t dtn_runs_below(const struct dtn_runs *runs, int64_t end);
+                                       /* of elements before `end` in list 0  */
+void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp);
+                                       /* of list 0; start >= end: none       */
+
+/* Cut list 0 of `runs`: in `out`, which was initialised, list 0 is what the cut
+ * leaves of it.
+ */
+void dtn_runs_cut(const struct dtn_runs *runs, const struct dtn_cut *cut,
+                  struct dtn_runs *out);
+
+/* The relation between a rank's part along a dimension and the whole. */
+void dtn_part_runs(const struct dtn_part *part, int dim,
+                   struct dtn_runs *runs);
+
 /* ----------------------------------------------------------- pieces.c --- */
 
-/* Which coordinates a receiver takes from along each mesh dimension:
- *   dst is P              only the own one (a term stays where it is)
- *   src is R              only the own one (it is there already)
- *   src is S              all whose box meets the receiver's
+struct dtn_pieces {               /* all 0: none yet                           */
+    struct dtn_piece *list;
+    int n, capacity;
+};
+
+void dtn_pieces_fini(struct dtn_pieces *pieces);
+
+/* Append the pieces that go from position `source` of src's mesh to position
+ * `receiver` of dst's.  Along each mesh dimension a receiver takes from
+ *
+ *   dst is P              the own coordinate only (a term stays where it is)
+ *   src is R              the own coordinate only (it is there already)
+ *   src is cut            all whose part meets the receiver's
  *   src is P, dst not     all, reduced in coordinate order
  *
- * Write the one piece that goes from position `source` to `receiver`; false
- * when none does.  It accumulates unless it is the first term.  Applied with
- * ascending source, terms are reduced in coordinate order; without terms any
- * order will do.
+ * The meshes may differ: then P of dst counts as R, and of replicas a receiver
+ * takes from itself or from one of them.
+ *
+ * A piece accumulates unless it is of the first term.  Applied with ascending
+ * source, terms are reduced in coordinate order; without terms any order will
+ * do.   Errors: ENOMEM
  */
-bool dtn_piece_between(const struct dtensor_spec *src,
+int dtn_pieces_between(const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int source,
-                       int receiver, struct dtn_piece *piece);
+                       int receiver, struct dtn_pieces *pieces,
+                       struct dtensor_error *err);
+
+/* The same from all sources to a receiver, sources ascending; and from a source
+ * to all receivers, receivers ascending.  Looks only where parts can meet.
+ */
+int dtn_pieces_received(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, int receiver,
+                        struct dtn_pieces *pieces, struct dtensor_error *err);
+int dtn_pieces_sent(const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, int source,
+                    struct dtn_pieces *pieces, struct dtensor_error *err);
 
 /* ----------------------------------------------------------- phases.c --- */
 
@@ -222,11 +312,27 @@ int dtn_redistribute(const struct dtensor_spec *src,
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
 
+/* The same for an array of over [redistribute] pipeline bytes, from a root
+ * only: in slabs of that size, so that little memory is needed besides.
+ */
+int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
+                      const void *full, void *out, struct dtensor_error *err);
+
 /* The same by a plan that somebody made.   Errors: EINVAL  it has other specs */
 int dtn_redistribute_by(struct dtensor_plan *plan,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, const void *in,
                         void *out, struct dtensor_error *err);
+
+/* batch.c: is tensor `i` of the batch so?   Errors: EINVAL.  How many there are;
+ * run it on the local parts of all.
+ */
+int dtn_batch_check(const struct dtensor_batch *batch, int i,
+                    const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, struct dtensor_error *err);
+int dtn_batch_count(const struct dtensor_batch *batch);
+int dtn_batch_run(struct dtensor_batch *batch, const void *const in[],
+                  void *const out[], struct dtensor_error *err);
 
 void dtn_redists_destroy(struct dtn_redists *redists);
 

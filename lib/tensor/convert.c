@@ -6,6 +6,7 @@
  */
 #include "tensor/tensor.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int convert_check(const struct dtensor_spec *src,
@@ -14,10 +15,10 @@ static int convert_check(const struct dtensor_spec *src,
 {
     char from[400], to[400];
 
-    if (dtn_spec_congruent(src, dst))
+    if (dtn_spec_alike(src, dst))
         return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "redistribute: %.200s cannot become "
-                    "%.200s (mesh, dtype and shape must be the same)",
+                    "%.200s (context, dtype and shape must be the same)",
                     dtn_spec_format(src, from, sizeof from),
                     dtn_spec_format(dst, to, sizeof to));
 }
@@ -70,6 +71,28 @@ int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
 {
     return dtn_redistribute_by(plan, &src->spec, &dst->spec, src->local,
                                dst->local, err);
+}
+
+int dtensor_batch_run(struct dtensor_batch *batch,
+                      const struct dtensor *const src[],
+                      struct dtensor *const dst[], struct dtensor_error *err)
+{
+    const int n = dtn_batch_count(batch);
+    const void **in = calloc((size_t)n, sizeof *in);
+    void **out = calloc((size_t)n, sizeof *out);
+    int rc = in && out ? 0 : dtn_fail_nomem(err, "batch", (size_t)n *
+                                            sizeof *in);
+
+    for (int i = 0; rc == 0 && i < n; i++) {
+        in[i] = src[i]->local;
+        out[i] = dst[i]->local;
+        rc = dtn_batch_check(batch, i, &src[i]->spec, &dst[i]->spec, err);
+    }
+    if (rc == 0)
+        rc = dtn_batch_run(batch, in, out, err);
+    free(out);
+    free(in);
+    return rc;
 }
 
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,

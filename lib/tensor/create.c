@@ -1,13 +1,19 @@
 /* create.c - tensors from nothing, from a formula, from an array
  *
  * Every rank makes its own part; only dtensor_distribute() with a root moves
- * data.  What belongs to element (i, j) of the whole is found from the box:
- * element 0 of the part of rank 1 of f32[10,5] as S(0) on 4 ranks is row 3,
- * so dtensor_arange() starts there with 15.
+ * data.  Which elements of the whole are a rank's is known from the spec: the
+ * part of rank 1 of f32[10,5] as S(0) on 4 ranks begins with row 3, so
+ * dtensor_arange() starts there with 15.
  */
 #include "tensor/tensor.h"
 
 #include <string.h>
+
+int dtensor_empty(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    return dtn_tensor_create(spec, tp, err);
+}
 
 int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
                   struct dtensor_error *err)
@@ -63,6 +69,26 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
     return 0;
 }
 
+int dtensor_ones(const struct dtensor_spec *spec, struct dtensor **tp,
+                 struct dtensor_error *err)
+{
+    return dtensor_full(spec, 1, tp, err);
+}
+
+int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
+                  struct dtensor_error *err)
+{
+    struct dtensor *made;
+    int rc = dtn_tensor_create(&t->spec, &made, err);
+
+    if (rc != 0)
+        return rc;
+    if (t->bytes > 0)
+        memcpy(made->local, t->local, t->bytes);
+    *tp = made;
+    return 0;
+}
+
 static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
                                int64_t index)
 {
@@ -75,11 +101,10 @@ static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err)
 {
-    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
-    int64_t stride[DTENSOR_MAX_DIMS], at[DTENSOR_MAX_DIMS] = { 0 };
+    struct dtn_rows rows;
+    struct dtn_row row;
     struct dtensor *t;
-    int64_t index = 0;
-    int rc = dtn_tensor_create(spec, &t, err), d;
+    int rc = dtn_tensor_create(spec, &t, err);
 
     if (rc != 0)
         return rc;
@@ -88,23 +113,30 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
         return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
                         "Partial (make it of R and redistribute)");
     }
-    spec = &t->spec;
-    dtensor_spec_local(spec, spec->mesh->ctx->self.rank, shape, offset);
-    dtn_strides(spec->ndim, spec->shape, stride);
-    for (d = 0; d < spec->ndim; d++)
-        index += offset[d] * stride[d];
-    for (size_t i = 0; i < dtn_tensor_count(t); i++) {
-        tensor_store_index(spec->dtype, t->local, i, index);
-        for (d = spec->ndim - 1; d >= 0; d--) {
-            index += stride[d];
-            if (++at[d] < shape[d])
-                break;
-            index -= at[d] * stride[d];
-            at[d] = 0;
-        }
-    }
     *tp = t;
+    if (t->bytes == 0)
+        return 0;
+    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
+    while (dtn_rows_next(&rows, &row))
+        for (int64_t i = 0; i < row.count; i++)
+            tensor_store_index(t->spec.dtype, t->local, (size_t)(row.local + i),
+                               row.global + i);
     return 0;
+}
+
+/* Large arrays go in slabs, not to be staged whole where peers reach; small
+ * ones by a plan that is kept.
+ */
+static int distribute_run(const struct dtensor_spec *spec, const void *full,
+                          int root, void *local, struct dtensor_error *err)
+{
+    size_t bytes = (size_t)dtn_numel(spec->ndim, spec->shape) *
+                   dtensor_dtype_size(spec->dtype);
+
+    if (root < 0 ||
+        bytes <= spec->mesh->ctx->cluster->redistribute.pipeline_bytes)
+        return dtn_scatter(spec, root, full, local, err);
+    return dtn_scatter_slabs(spec, root, full, local, err);
 }
 
 int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
@@ -131,34 +163,11 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                         "position %d, but root is %d", me, root);
     rc = dtn_tensor_create_all(spec, &t, err);
     if (rc == 0) {
-        rc = dtn_scatter(spec, root, full, t->local, err);
+        rc = distribute_run(spec, full, root, t->local, err);
         if (rc != 0)
             dtensor_destroy(t);
         else
             *tp = t;
     }
     return rc;
-}
-
-int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
-                       size_t size, struct dtensor **tp,
-                       struct dtensor_error *err)
-{
-    struct dtensor *t;
-    char text[400];
-    int rc = dtn_tensor_create(spec, &t, err);
-
-    if (rc != 0)
-        return rc;
-    if (size != t->bytes) {
-        rc = dtn_fail(err, DTENSOR_EINVAL, "from_local: %zu bytes, but rank %d "
-                      "holds %zu of %s", size, spec->mesh->ctx->self.rank,
-                      t->bytes, dtn_spec_format(spec, text, sizeof text));
-        dtensor_destroy(t);
-        return rc;
-    }
-    if (size > 0)
-        memcpy(t->local, local, size);
-    *tp = t;
-    return 0;
 }

@@ -21,12 +21,6 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
         rc = dtn_ctx_check(made.mesh->ctx, err);
     if (rc != 0)
         return rc;
-    for (int m = 0; m < made.mesh->ndim; m++)
-        if (made.placement[m].kind > DTENSOR_PARTIAL ||
-            (made.placement[m].kind == DTENSOR_SHARD &&
-             made.placement[m].sizes))
-            return dtn_fail(err, DTENSOR_EINVAL, "tensor: placement %d is not "
-                            "S(d), R or P (no tensor can have it yet)", m);
     t = calloc(1, sizeof *t);
     if (!t)
         return dtn_fail_nomem(err, "tensor", sizeof *t);
@@ -48,18 +42,24 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     return 0;
 }
 
+int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
+                       const struct dtensor_error *why,
+                       struct dtensor_error *err)
+{
+    if (rc == DTENSOR_ENOMEM && mesh->group.n > 1)
+        dtn_poison(mesh->ctx, rc, mesh->ctx->self.rank, "%s", why->text);
+    if (rc != 0 && err)
+        *err = *why;
+    return rc;
+}
+
 int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
                           struct dtensor_error *err)
 {
     struct dtensor_error why;
     int rc = dtn_tensor_create(spec, tp, &why);
 
-    if (rc == DTENSOR_ENOMEM && spec->mesh->group.n > 1)
-        dtn_poison(spec->mesh->ctx, rc, spec->mesh->ctx->self.rank, "%s",
-                   why.text);
-    if (rc != 0 && err)
-        *err = why;
-    return rc;
+    return rc == 0 ? 0 : dtn_tensor_end_all(spec->mesh, rc, &why, err);
 }
 
 void dtensor_destroy(struct dtensor *t)

@@ -1,7 +1,9 @@
 /* tensor.h - L6: tensors
  *
  * tensor.c   the object and its queries
- * create.c   zeros, full, arange, distribute, from_local
+ * create.c   empty, zeros, full, arange, clone, distribute
+ * local.c    of parts the ranks hold: from_local, checked and inferred
+ * equal.c    comparing
  * convert.c  redistribute, full_tensor
  * random.c   random fills, rand, randn, randint, randperm
  * dropout.c  dropout
@@ -29,6 +31,13 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
  */
 int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
                           struct dtensor_error *err);
+
+/* End a collective call on the mesh with `rc`, explained in `why`: a rank that
+ * fails alone for want of memory tells the others.  Returns rc.
+ */
+int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
+                       const struct dtensor_error *why,
+                       struct dtensor_error *err);
 
 /* Elements of the local part. */
 size_t dtn_tensor_count(const struct dtensor *t);

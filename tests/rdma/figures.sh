@@ -122,9 +122,9 @@ beside() {
         sizes="$sizes $b"
     done
     # shellcheck disable=SC2086
-    open_mpi "$n" "${tests// /,}" "$iterations" $sizes >>theirs
+    open_mpi "$n" "${tests// /,}" "$iterations" $sizes >>times.theirs
     # shellcheck disable=SC2086
-    ours "$n" "$iterations" -b "$least" -e "$most" -f 8 $tests >>ours
+    ours "$n" "$iterations" -b "$least" -e "$most" -f 8 $tests >>times.ours
 }
 
 peer() {
@@ -141,13 +141,13 @@ peer() {
     for test in $tests; do
         for ((b = 8; b <= 2097152; b *= 8)); do
             awk -v t="$test" -v b="$b" '$1 == t && $2 >= b && $2 < 2 * b {
-                print $3, $4 }' theirs >"theirs.$b"
+                print $3, $4 }' times.theirs >"theirs.$b"
             awk -v t="$test" -v b="$b" '$1 == t && $3 >= b && $3 < 2 * b {
-                print $7, $8 }' ours >"ours.$b"
+                print $7, $8 }' times.ours >"ours.$b"
             peer_row "$n" "$test" "$b"
         done
     done
-    awk '$6 != 0' theirs
+    awk '$6 != 0' times.theirs
 }
 
 # peer_row RANKS TEST BYTES: how many times faster we are; nothing for fewer

@@ -17,6 +17,7 @@
  * outliers.c     which pairs are unlike the others, and the matrices
  * facts.c        what the header says of this run
  * report.c       results to table.c, csv.c and json.c
+ * rng.c          random numbers, printed or timed; rng.h lists its parts
  * main.c         all of it in order
  *
  * Only <dtensor.h>, libc and (json.c) libjansson are used.
@@ -459,5 +460,10 @@ void report_progress(struct report *r, int i, int n,
 void report_note(struct report *r, const char *fmt, ...) BENCH_PRINTF(2, 3);
 int report_close(struct report *r, const struct summary *summary,
                  struct dtensor_error *err);
+
+/* --------------------------------------------------------------- rng.c --- */
+
+/* `dtensor-bench rng ...`, from argv[0] "rng" on; returns the exit code. */
+int rng_main(int argc, char *argv[]);
 
 #endif

@@ -235,6 +235,8 @@ int main(int argc, char *argv[])
     char why[400];
     int code;
 
+    if (argc > 1 && strcmp(argv[1], "rng") == 0)
+        return rng_main(argc - 1, argv + 1);
     if (!options_parse(&opt, argc, argv, why, sizeof why)) {
         fprintf(stderr, "dtensor-bench: %s\n"
                 "Try 'dtensor-bench --help'.\n", why);

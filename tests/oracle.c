@@ -1,0 +1,501 @@
+/* oracle.c - what a redistribute must do, worked out the slow and sure way
+ *
+ * A part is the product of one list of global indices for each tensor
+ * dimension, and lists are cut as the words say: C(0,2) of 0..9 on 3 ranks
+ * deals 0 1, 2 3, 4 5 to ranks 0, 1, 2, then 6 7 and 8 9 to ranks 0 and 1.
+ * Terms of a P differ from rank to rank and only together make the value.
+ */
+#include "tests/oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char oracle_complaint[700];
+
+/* --------------------------------------------------------------- layouts --- */
+
+/* Does coordinate r of n hold item i of N? */
+static bool holds(const struct dtensor_placement *p, int N, int n, int r, int i)
+{
+    int64_t from = 0, piece = N;
+
+    switch (p->kind) {
+    case DTENSOR_CYCLIC:
+        return i / p->block % n == r;
+    case DTENSOR_STRIDED:
+        piece = (N + p->block - 1) / p->block;
+        break;
+    default:
+        for (int k = 0; p->sizes && k < r; k++)
+            from += p->sizes[k];
+        if (p->sizes)
+            return i >= from && i < from + p->sizes[r];
+    }
+    from = i / piece * piece;          /* of the piece that i is in           */
+    if (from + piece > N)
+        piece = N - from;
+    return (i - from) / ((piece + n - 1) / n) == r;
+}
+
+void oracle_hold(const struct dtensor_spec *spec, int position,
+                 struct oracle_held *held)
+{
+    int coord[DTENSOR_MAX_DIMS];
+
+    dtn_mesh_coord_of(spec->mesh, position, coord);
+    for (int d = 0; d < spec->ndim; d++) {
+        held->n[d] = (int)spec->shape[d];
+        for (int i = 0; i < held->n[d]; i++)
+            held->index[d][i] = (short)i;
+    }
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+        int d = p->dim, N = held->n[d], n = 0;
+
+        if (p->kind == DTENSOR_REPLICATE || p->kind == DTENSOR_PARTIAL)
+            continue;
+        for (int i = 0; i < N; i++)
+            if (holds(p, N, spec->mesh->size[m], coord[m], i))
+                held->index[d][n++] = held->index[d][i];
+        held->n[d] = n;
+    }
+}
+
+int64_t oracle_count(const struct dtensor_spec *spec,
+                     const struct oracle_held *held)
+{
+    int64_t n = 1;
+
+    for (int d = 0; d < spec->ndim; d++)
+        n *= held->n[d];
+    return n;
+}
+
+void oracle_list(const struct dtensor_spec *spec,
+                 const struct oracle_held *held, int *linear)
+{
+    const int64_t *shape = spec->shape;
+    int one = spec->ndim > 1, two = spec->ndim > 2;
+
+    for (int i = 0; i < held->n[0]; i++)
+        for (int j = 0; j < (one ? held->n[1] : 1); j++)
+            for (int k = 0; k < (two ? held->n[2] : 1); k++) {
+                int g = held->index[0][i];
+
+                if (one)
+                    g = g * (int)shape[1] + held->index[1][j];
+                if (two)
+                    g = g * (int)shape[2] + held->index[2][k];
+                *linear++ = g;
+            }
+}
+
+/* Elements that both hold. */
+static int64_t common(const struct dtensor_spec *spec,
+                      const struct oracle_held *a, const struct oracle_held *b)
+{
+    static bool seen[ORACLE_SIZE];
+    int64_t n = 1;
+
+    for (int d = 0; d < spec->ndim; d++) {
+        int both = 0;
+
+        for (int i = 0; i < a->n[d]; i++)
+            seen[a->index[d][i]] = true;
+        for (int i = 0; i < b->n[d]; i++)
+            both += seen[b->index[d][i]];
+        for (int i = 0; i < a->n[d]; i++)
+            seen[a->index[d][i]] = false;
+        n *= both;
+    }
+    return n;
+}
+
+/* ----------------------------------------------------------------- terms --- */
+
+double oracle_value(int64_t g)
+{
+    return 720720.0 * (double)(g + 1);
+}
+
+/* What P means in a spec. */
+struct terms {
+    enum dtensor_redop op;
+    int n;                             /* 1 without P                         */
+    int of[ORACLE_RANKS];              /* which of them a position holds      */
+    int home[ORACLE_RANKS];            /* the position with the first of them */
+};
+
+static void terms_init(struct terms *terms, const struct dtensor_spec *spec)
+{
+    const struct dtensor_mesh *mesh = spec->mesh;
+    int coord[DTENSOR_MAX_DIMS];
+
+    for (int r = 0; r < mesh->group.n; r++) {
+        terms->op = DTENSOR_SUM;
+        terms->n = 1;
+        terms->of[r] = terms->home[r] = 0;
+        dtn_mesh_coord_of(mesh, r, coord);
+        for (int m = 0; m < mesh->ndim; m++) {
+            bool is = spec->placement[m].kind == DTENSOR_PARTIAL;
+
+            terms->home[r] = terms->home[r] * mesh->size[m] +
+                             (is ? 0 : coord[m]);
+            if (!is)
+                continue;
+            terms->op = spec->placement[m].op;
+            terms->of[r] = terms->of[r] * mesh->size[m] + coord[m];
+            terms->n *= mesh->size[m];
+        }
+    }
+}
+
+static double fold(enum dtensor_redop op, double a, double b)
+{
+    switch (op) {
+    case DTENSOR_PROD: return a * b;
+    case DTENSOR_MIN:  return a < b ? a : b;
+    case DTENSOR_MAX:  return a > b ? a : b;
+    default:           return a + b;
+    }
+}
+
+static double neutral(enum dtensor_redop op)
+{
+    return op == DTENSOR_PROD ? 1 : op == DTENSOR_MIN ? 1e300
+         : op == DTENSOR_MAX ? -1e300 : 0;
+}
+
+/* Term c > 0 of element g. */
+static double term_at(enum dtensor_redop op, int c, int g)
+{
+    switch (op) {
+    case DTENSOR_PROD: return (g + c) % 2 ? -1 : 1;
+    case DTENSOR_MIN:  return oracle_value(g + (g + c) % 5);
+    case DTENSOR_MAX:  return oracle_value(g - (g + c) % 5);
+    default:           return 720720.0 * ((g * 31 + c * 17) % 64);
+    }
+}
+
+/* Term 0: what makes the value together with the others. */
+static double term_rest(const struct terms *terms, int g)
+{
+    double rest = oracle_value(g);
+
+    if (terms->op == DTENSOR_AVG)
+        rest *= terms->n;
+    for (int c = 1; c < terms->n; c++)
+        switch (terms->op) {
+        case DTENSOR_PROD:
+            rest *= term_at(terms->op, c, g);
+            break;
+        case DTENSOR_SUM: case DTENSOR_AVG:
+            rest -= term_at(terms->op, c, g);
+            break;
+        default:
+            break;
+        }
+    return rest;
+}
+
+/* ----------------------------------------------------------------- worlds --- */
+
+/* The parts of all ranks, before and after a phase. */
+static double parts[2][ORACLE_RANKS][ORACLE_ELEMS];
+static int linear[ORACLE_ELEMS];
+static struct oracle_held src_held[ORACLE_RANKS], dst_held[ORACLE_RANKS];
+
+int64_t oracle_fill(const struct dtensor_spec *spec, int position,
+                    double part[])
+{
+    struct oracle_held *held = &src_held[position];
+    struct terms terms;
+    int64_t n;
+
+    terms_init(&terms, spec);
+    oracle_hold(spec, position, held);
+    n = oracle_count(spec, held);
+    oracle_list(spec, held, linear);
+    for (int64_t i = 0; i < n; i++)
+        part[i] = terms.of[position] == 0
+                ? term_rest(&terms, linear[i])
+                : term_at(terms.op, terms.of[position], linear[i]);
+    return n;
+}
+
+bool oracle_check(const struct dtensor_spec *spec, int position,
+                  const double part[], int64_t n)
+{
+    struct oracle_held *held = &dst_held[position];
+
+    oracle_hold(spec, position, held);
+    if (n != oracle_count(spec, held))
+        return false;
+    oracle_list(spec, held, linear);
+    for (int64_t i = 0; i < n; i++)
+        if (part[i] != oracle_value(linear[i]))
+            return false;
+    return true;
+}
+
+/* Do all ranks hold what `spec` says?  Terms are reduced first. */
+static bool laid_out(const struct dtensor_spec *spec)
+{
+    struct terms terms;
+
+    terms_init(&terms, spec);
+    for (int r = 0; r < spec->mesh->group.n; r++) {
+        int64_t n = dtn_local_numel(spec, r);
+
+        for (int64_t i = 0; terms.of[r] > 0 && i < n; i++)
+            parts[0][terms.home[r]][i] = fold(terms.op, parts[0][r][i],
+                                              parts[0][terms.home[r]][i]);
+    }
+    for (int r = 0; r < spec->mesh->group.n; r++) {
+        int64_t n = dtn_local_numel(spec, r);
+
+        for (int64_t i = 0; terms.op == DTENSOR_AVG && i < n; i++)
+            parts[0][r][i] /= terms.n;
+        if (terms.of[r] == 0 && !oracle_check(spec, r, parts[0][r], n))
+            return false;
+    }
+    return true;
+}
+
+/* ----------------------------------------------------------- interpreter --- */
+
+/* Walk the box: the last dimension in a loop, the others by counting. */
+static void apply(const struct dtn_piece *piece, enum dtensor_redop op,
+                  const double *src, double *dst)
+{
+    const struct dtn_box *box = &piece->box;
+    int64_t at[DTN_BOX_DIMS] = { 0 };
+    int last = box->ndim - 1, d = 0;
+
+    src += piece->src_offset;
+    dst += piece->dst_offset;
+    while (d >= 0) {
+        int64_t n = last >= 0 ? box->size[last] : 1;
+        int64_t from = last >= 0 ? box->src_stride[last] : 0;
+        int64_t to = last >= 0 ? box->dst_stride[last] : 0;
+
+        for (int64_t i = 0; i < n; i++)
+            dst[i * to] = piece->accumulate
+                        ? fold(op, dst[i * to], src[i * from]) : src[i * from];
+        for (d = last - 1; d >= 0; d--) {
+            src += box->src_stride[d];
+            dst += box->dst_stride[d];
+            if (++at[d] < box->size[d])
+                break;
+            src -= box->src_stride[d] * box->size[d];
+            dst -= box->dst_stride[d] * box->size[d];
+            at[d] = 0;
+        }
+    }
+}
+
+/* What receiver r lacks: each element of its part once, or once for each term;
+ * nothing it holds.  -1: where shards become terms, that is not so simple.
+ */
+static int64_t lacks(const struct dtn_phase *phase, int r)
+{
+    const struct dtensor_mesh *mesh = phase->src.mesh;
+    bool same = mesh == phase->dst.mesh;
+    int64_t terms = 1, all = oracle_count(&phase->dst, &dst_held[r]);
+
+    for (int m = 0; m < mesh->ndim; m++) {
+        bool term = phase->src.placement[m].kind == DTENSOR_PARTIAL;
+        bool stays = same &&
+                     phase->dst.placement[m].kind == DTENSOR_PARTIAL;
+
+        if (stays && !term &&
+            phase->src.placement[m].kind != DTENSOR_REPLICATE)
+            return -1;
+        if (term && !stays)
+            terms *= mesh->size[m];
+    }
+    if (r < mesh->group.n)
+        return terms * all - common(&phase->src, &src_held[r], &dst_held[r]);
+    return terms * all;
+}
+
+/* Something that differs when pieces do, whatever their order. */
+static uint64_t piece_mark(const struct dtn_piece *piece)
+{
+    uint64_t h = (uint64_t)(piece->source * 31 + piece->receiver);
+
+    h = h * 1000003 + piece->src_offset;
+    h = h * 1000003 + piece->dst_offset;
+    h = h * 1000003 + piece->slot * 2 + piece->accumulate;
+    for (int d = 0; d < piece->box.ndim; d++) {
+        h = h * 1000003 + (uint64_t)piece->box.size[d];
+        h = h * 1000003 + (uint64_t)piece->box.src_stride[d];
+        h = h * 1000003 + (uint64_t)piece->box.dst_stride[d];
+    }
+    return h ^ h >> 29;
+}
+
+/* What sources think they send, marked. */
+static uint64_t sent_mark(const struct dtn_phase *phase)
+{
+    static struct dtn_pieces pieces;
+    uint64_t mark = 0;
+
+    for (int s = 0; s < phase->src.mesh->group.n; s++) {
+        pieces.n = 0;
+        if (dtn_pieces_sent(&phase->src, &phase->dst, s, &pieces, NULL) != 0)
+            abort();
+        for (int i = 0; i < pieces.n; i++)
+            if (!phase->keepers ||
+                !dtn_phase_idle(phase, pieces.list[i].receiver))
+                mark += piece_mark(&pieces.list[i]);
+    }
+    return mark;
+}
+
+/* All pieces of a receiver; returns the elements from others. */
+static int64_t receive(const struct dtn_phase *phase, int r, uint64_t *mark)
+{
+    static struct dtn_pieces pieces;
+    int64_t got = 0;
+
+    pieces.n = 0;
+    if (dtn_pieces_received(&phase->src, &phase->dst, r, &pieces, NULL) != 0)
+        abort();
+    for (int i = 0; i < pieces.n; i++) {
+        const struct dtn_piece *piece = &pieces.list[i];
+
+        apply(piece, phase->redop, parts[0][piece->source], parts[1][r]);
+        got += piece->source != r ? dtn_box_count(&piece->box) : 0;
+        *mark += piece_mark(piece);
+    }
+    return got;
+}
+
+/* Positions are ranks here: both meshes begin with rank 0. */
+static bool exchange(const struct dtn_phase *phase, uint64_t *movedp,
+                     uint64_t *boundp)
+{
+    uint64_t mark = 0;
+
+    for (int s = 0; s < phase->src.mesh->group.n; s++)
+        oracle_hold(&phase->src, s, &src_held[s]);
+    for (int r = 0; r < phase->dst.mesh->group.n; r++) {
+        int64_t all, got, lack;
+
+        oracle_hold(&phase->dst, r, &dst_held[r]);
+        all = oracle_count(&phase->dst, &dst_held[r]);
+        for (int64_t i = 0; i < all; i++)
+            parts[1][r][i] = phase->neutral ? neutral(phase->redop) : -1e200;
+        if (phase->keepers && dtn_phase_idle(phase, r))
+            continue;
+        got = receive(phase, r, &mark);
+        lack = lacks(phase, r);
+        *movedp += (uint64_t)got;
+        *boundp += (uint64_t)(lack < 0 ? got : lack);
+        if (lack >= 0 && got != lack)
+            return false;
+    }
+    return mark == sent_mark(phase);
+}
+
+static void allreduce(const struct dtn_phase *phase)
+{
+    const struct dtensor_mesh *mesh = phase->src.mesh;
+    int home[ORACLE_RANKS], coord[DTENSOR_MAX_DIMS];
+
+    for (int r = 0; r < mesh->group.n; r++) {
+        int64_t n = dtn_local_numel(&phase->src, r);
+
+        dtn_mesh_coord_of(mesh, r, coord);
+        home[r] = 0;
+        for (int m = 0; m < mesh->ndim; m++)
+            home[r] = home[r] * mesh->size[m] +
+                      (phase->dims >> m & 1 ? 0 : coord[m]);
+        for (int64_t i = 0; i < n; i++)
+            parts[1][home[r]][i] = home[r] == r ? parts[0][r][i] :
+                fold(phase->redop, parts[1][home[r]][i], parts[0][r][i]);
+    }
+    for (int r = 0; r < mesh->group.n; r++)
+        if (home[r] != r)
+            memcpy(parts[1][r], parts[1][home[r]],
+                   (size_t)dtn_local_numel(&phase->src, r) * sizeof(double));
+}
+
+static bool run(const struct dtn_phase *phase, uint64_t *movedp,
+                uint64_t *boundp)
+{
+    if (phase->kind == DTN_PHASE_REDUCE)
+        allreduce(phase);
+    else if (!exchange(phase, movedp, boundp))
+        return false;
+    for (int r = 0; r < phase->dst.mesh->group.n; r++) {
+        int64_t n = dtn_local_numel(&phase->dst, r);
+
+        for (int64_t i = 0; i < n; i++)
+            parts[0][r][i] = parts[1][r][i] / phase->divide * phase->multiply;
+    }
+    return true;
+}
+
+static bool complain(const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst, enum dtensor_route route,
+                     const char *what)
+{
+    char a[300], b[300];
+
+    snprintf(oracle_complaint, sizeof oracle_complaint, "%s, %s: %s -> %s",
+             dtn_route_name(route), what, dtn_spec_format(src, a, sizeof a),
+             dtn_spec_format(dst, b, sizeof b));
+    return false;
+}
+
+/* Between two meshes: one exchange, in which P of dst counts as R. */
+static int across(const struct dtensor_spec *src,
+                  const struct dtensor_spec *dst, struct dtn_phase *phase)
+{
+    struct terms terms;
+
+    terms_init(&terms, src);
+    *phase = (struct dtn_phase){
+        .kind = DTN_PHASE_EXCHANGE, .src = *src, .dst = *dst,
+        .redop = terms.op == DTENSOR_AVG ? DTENSOR_SUM : terms.op,
+        .divide = terms.op == DTENSOR_AVG ? terms.n : 1, .multiply = 1
+    };
+    return 1;
+}
+
+/* The phases of a route, by the library. */
+static int phases(const struct dtensor_spec *src,
+                  const struct dtensor_spec *dst, enum dtensor_route route,
+                  struct dtn_phase phase[])
+{
+    static struct dtn_routes routes;
+    struct dtn_cost cost;
+
+    if (src->mesh != dst->mesh)
+        return across(src, dst, phase);
+    if (route == DTENSOR_ROUTE_DIRECT)
+        return dtn_phases(src, dst, phase);
+    dtn_cost_init(src->mesh, &cost);
+    if (dtn_routes_find(&cost, src, dst, route, UINT64_MAX, &routes, NULL) != 0)
+        return dtn_phases(src, dst, phase);
+    return dtn_route_phases(&routes.route[routes.chosen], src, dst, phase);
+}
+
+bool oracle_case(const struct dtensor_spec *src, const struct dtensor_spec *dst,
+                 enum dtensor_route route, uint64_t *movedp, uint64_t *boundp)
+{
+    static struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
+    int n = phases(src, dst, route, phase);
+
+    for (int r = 0; r < src->mesh->group.n; r++)
+        oracle_fill(src, r, parts[0][r]);
+    for (int i = 0; i < n; i++)
+        if (!run(&phase[i], movedp, boundp))
+            return complain(src, dst, route, "a rank gets more or less than it "
+                            "lacks, or other than is sent");
+    if (!laid_out(dst))
+        return complain(src, dst, route, "a rank holds the wrong elements");
+    return true;
+}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# plan.sh - dtensor-plan as its users see it: words, JSON, pictures, exit codes
+. "$top_srcdir/tests/tap.sh"
+plan=$top_builddir/dtensor-plan
+[ -x "$plan" ] || skip_all "dtensor-plan is not built"
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+# run ARGUMENT...: sets out, err and status
+run() {
+    timeout -k 5 60 "$plan" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    status=$?
+    out=$(<"$dir/out") err=$(<"$dir/err")
+}
+
+# refuses WORDS ARGUMENT...: exit 2, one line with the words on stderr
+refuses() {
+    local words=$1
+    shift
+    run "$@"
+    is "refuses: $* ($words)" \
+        "$status $(grep -cF -- "$words" "$dir/err") $(wc -l <"$dir/err") $(wc -c <"$dir/out")" \
+        "2 1 1 0"
+}
+
+case_=(--mesh 2x4 --from 'S(0),R' --to 'R,S(1)' --shape 8192x8192)
+run "${case_[@]}" --dtype f32
+is "a plan is explained" "$status|$err|$(grep -c '^step' "$dir/out")" "0||1"
+for words in "route  direct, since" "moves  256.0 MiB in all, 256.0 MiB at least" \
+    "greedy    2 steps" "bytes from each rank"; do
+    grep -qF -- "$words" "$dir/out"
+    ok $? "it says: $words"
+done
+
+run "${case_[@]}" --route greedy --per-host 4
+is "a route can be asked for" "$status|$(grep -c '^step' "$dir/out")|$(grep -c 'since it was asked for' "$dir/out")" \
+    "0|2|1"
+run --mesh 16x8x8 --per-host 8 --from 'S(0),S(0),S(0)' --to 'S(1),S(1),S(1)' --shape 1024x1024
+is "1,024 ranks: a line for 64 of them, no matrix" \
+    "$status|$(grep -c 'and 960 more' "$dir/out")|$(grep -c 'bytes from' "$dir/out")" "0|1|0"
+
+run --mesh 2x2 --from 'S(0),S(0)' --shape 5x3 --layout
+is "--layout: a chunk of a chunk" "$status|$(awk 'NR > 2 { print $1, $2, $3, $4, $5 }' "$dir/out")" \
+"0|0 0,0 2x3 0,0 0-1
+1 0,1 1x3 2,0 2
+2 1,0 1x3 3,0 3
+3 1,1 1x3 4,0 4"
+
+if command -v python3 >/dev/null && run "${case_[@]}" --json --layout && [ $status -eq 0 ]; then
+    is "--json is JSON, and its sums agree" "$(python3 - "$dir/out" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+p = j["plan"]
+assert j["schema"] == 1 and j["mesh"] == [2, 4] and j["shape"] == [8192, 8192]
+assert p["bytes"] == sum(map(sum, p["matrix"])) == sum(r["sends"] for r in p["ranks"])
+assert p["bytes"] == sum(s["bytes"] for s in p["steps"]) >= p["bound"]
+assert [r["route"] for r in p["alternatives"]] == ["direct", "merged", "min-cost", "greedy"]
+assert len(j["layout_from"]) == 8 and j["layout_to"][5]["coordinate"] == [1, 1]
+assert j["layout_to"][5]["runs"] == [[[0, 8192]], [[2048, 2048]]]
+print("good")
+PY
+    )" good
+    run "${case_[@]}" --svg
+    is "--svg is XML with two pictures" "$status|$(python3 - "$dir/out" <<'PY'
+import sys, xml.dom.minidom
+d = xml.dom.minidom.parse(sys.argv[1])
+print(len(d.getElementsByTagName("rect")))
+PY
+    )" "0|6"
+else
+    skip_test "--json and --svg" "no python3, or a build without libjansson"
+fi
+
+cp "$top_srcdir/conf/two-nodes.ini" "$dir" && chmod 600 "$dir/two-nodes.ini"
+run --cluster "$dir/two-nodes.ini" --mesh world --from 'P,R' --to 'R,S(0)' --shape 64x64
+is "meshes and hosts of a cluster file" "$status|$err|$(head -1 "$dir/out")" \
+    "0||from   f32[64,64]  P(sum),R  on world(dp=2,tp=4)"
+
+refuses "--mesh is missing" --from R --to R --shape 4
+refuses "--to is missing" --mesh 2 --from R --shape 4
+refuses '--mesh "2x"' --mesh 2x --from R --to R --shape 4
+refuses '--mesh "dp"' --mesh dp --from R --to R --shape 4
+refuses '--shape "4x-1"' --mesh 2 --from R --to R --shape 4x-1
+refuses "tensor has 1 dimensions" --mesh 2 --from 'S(1)' --to R --shape 4
+refuses "did you mean" --mesh 2 --from Shard0 --to R --shape 4
+refuses "f31" --mesh 2 --from R --to R --shape 4 --dtype f31
+refuses '--route "fast"' --mesh 2 --from R --to R --shape 4 --route fast
+refuses "no greedy route" --mesh 2 --from 'P(max)' --to 'P(min)' --shape 4 --route greedy
+refuses "--per-host is what" --mesh 2 --from R --to R --shape 4 --per-host 1 --cluster x
+refuses "no such option" --mesh 2 --nope
+refuses "do not go together" --mesh 2 --from R --to R --shape 4 --json --svg
+run --help
+is "--help fits 80 columns" "$status|$(awk 'length > 80' "$dir/out")" "0|"
+is "the manual names every option of --help" "$(
+    grep -oE -- '--[a-z-]+' "$dir/out" | sort -u | while read -r name; do
+        grep -qF -- "${name#--}" <(sed 's,[\\],,g' "$top_srcdir/man/dtensor-plan.1") || echo "$name"
+    done)" ""
+run --version
+is "--version" "$status|${out%% *}" "0|dtensor-plan"
+done_testing

@@ -1,0 +1,338 @@
+/* test_oracle.c - a million redistributions, against the definition
+ *
+ * No transport: the ranks of a mesh are buffers of this process.  A global
+ * tensor of distinct values is laid out by the source placements, the plan of
+ * every rank is carried out piece by piece, and every element that every rank
+ * ends with is compared with what the target placements say it holds.  The
+ * oracle knows layouts by cutting lists of indices, as the definition does:
+ * 5 rows on 2 x 2 as S(0),S(0) are the lists 0 1 2 | 3 4, then 0 1 | 2 | 3 | 4.
+ *
+ * The space is all 43 shapes of a mesh of up to 16 ranks, tensors of 1 to 3
+ * dimensions, sizes 0, 1, p-1, p, p+1, 7, uneven and large for the p ranks
+ * along a mesh dimension, and every pair of placements.  What does not fit the
+ * time is sampled evenly: of a block of N cases every 0.618 N-th, modulo N, and
+ * the claim says how many of how many.  Nothing is random; TEST_SEED moves the
+ * sample.  Two processes share the blocks.
+ */
+#include "tests/oracle.h"
+#include "tests/rand.h"
+#include "tests/ranks.h"
+
+#include <sys/mman.h>
+
+/* ------------------------------------------------------------- counting --- */
+
+/* What both processes did: of each kind of case, how many of how many. */
+enum kind { PLAIN, EVERY, CROSS, NKINDS };
+
+static struct tally {
+    uint64_t done[2][NKINDS];
+    uint64_t of[2][NKINDS];
+    uint64_t moved[2], bound[2];       /* elements                            */
+} *tally;
+static int process;                    /* 0 or 1                              */
+
+static bool sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
+/* As many cases of a block as the machine is thought to have time for. */
+static uint64_t quota(uint64_t usual)
+{
+    if (sanitized())
+        usual = (usual + 9) / 10;
+    return usual ? (uint64_t)rounds_of((int)usual) : 0;
+}
+
+/* --------------------------------------------------------------- shapes --- */
+
+static struct dtensor_ctx *ctx;                /* of a context that plans     */
+static const struct dtensor_mesh *meshes[64];
+static int nmeshes;
+
+static void mesh_add(int ndim, const int sizes[])
+{
+    if (dtensor_mesh_create(ctx, ndim, sizes, NULL, NULL, &meshes[nmeshes++],
+                            NULL) != 0)
+        abort();
+}
+
+/* All ways to write up to `left` ranks as a product of sizes over 1. */
+static void mesh_grow(int ndim, int sizes[], int left)
+{
+    if (ndim > 0)
+        mesh_add(ndim, sizes);
+    for (int n = 2; n <= left; n++) {
+        sizes[ndim] = n;
+        mesh_grow(ndim + 1, sizes, left / n);
+    }
+}
+
+static void all_meshes(void)
+{
+    int sizes[DTENSOR_MAX_DIMS] = { 1 };
+
+    if (dtensor_init_plan(NULL, ORACLE_RANKS, 0, &ctx, NULL) != 0)
+        abort();
+    mesh_add(1, sizes);
+    mesh_grow(0, sizes, ORACLE_RANKS);
+}
+
+enum { NSIZES = 8 };
+
+/* Size number `code` of tensor dimension d on a mesh. */
+static int64_t size_at(const struct dtensor_mesh *mesh, int ndim, int d,
+                       int code)
+{
+    int64_t p = ndim == 1 ? mesh->group.n : mesh->size[d % mesh->ndim];
+    static const int64_t large[] = { 0, 301, 29, 11 };
+
+    switch (code) {
+    case 0: case 1: return code;
+    case 2: case 3: case 4: return p - 3 + code;
+    case 5: return 7;
+    case 6: return p + p / 2 + 1;
+    default: return large[ndim];
+    }
+}
+
+/* ----------------------------------------------------------- placements --- */
+
+static const enum dtensor_redop ops[] = { DTENSOR_SUM, DTENSOR_SUM,
+    DTENSOR_AVG, DTENSOR_MAX, DTENSOR_SUM, DTENSOR_PROD, DTENSOR_MIN };
+
+/* How many placements a mesh dimension may have: R, P, and S of each tensor
+ * dimension, and in `every` SS, C and chosen lengths of each too.
+ */
+static int nplacements(int ndim, bool every)
+{
+    return 2 + ndim * (every ? 6 : 1);
+}
+
+/* Lengths that add up to N in a lopsided way, in the context's memory. */
+static const int64_t *lengths(int64_t N, int n)
+{
+    const int64_t *kept = NULL;
+    int64_t list[ORACLE_RANKS];
+
+    for (int r = 0; r < n; r++) {
+        list[r] = r == n - 1 ? N : r % 3 == 1 ? 0 : (N + 1) / 2;
+        N -= list[r];
+    }
+    if (dtn_lengths_keep(ctx, list, n, &kept, NULL) != 0)
+        abort();
+    return kept;
+}
+
+static struct dtensor_placement placement(int code, int ndim, int64_t N, int n,
+                                          enum dtensor_redop op)
+{
+    int dim = code < 2 ? 0 : (code - 2) % ndim, way = (code - 2) / ndim;
+
+    if (code == 0)
+        return (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
+    if (code == 1)
+        return (struct dtensor_placement){ .kind = DTENSOR_PARTIAL, .op = op };
+    switch (way) {
+    case 1: case 2:
+        return (struct dtensor_placement){ .kind = DTENSOR_STRIDED, .dim = dim,
+                                           .block = way + 1 };
+    case 3: case 4:
+        return (struct dtensor_placement){ .kind = DTENSOR_CYCLIC, .dim = dim,
+                                           .block = way - 2 };
+    case 5:
+        return (struct dtensor_placement){ .kind = DTENSOR_SHARD, .dim = dim,
+                                           .sizes = lengths(N, n) };
+    default:
+        return (struct dtensor_placement){ .kind = DTENSOR_SHARD, .dim = dim };
+    }
+}
+
+/* Placements number `code` of the spec.  Chosen lengths need parts of one
+ * length: only for the first to cut their dimension, else a plain shard.
+ */
+static void place(struct dtensor_spec *spec, uint64_t code, bool every,
+                  enum dtensor_redop op)
+{
+    const int n = nplacements(spec->ndim, every);
+    unsigned cut = 0;
+
+    for (int m = 0; m < spec->mesh->ndim; m++, code /= (unsigned)n) {
+        int one = (int)(code % (unsigned)n);
+        int dim = one < 2 ? 0 : (one - 2) % spec->ndim;
+
+        if (one >= 2 + 5 * spec->ndim && cut >> dim & 1)
+            one = 2 + dim;
+        if (one >= 2)
+            cut |= 1u << dim;
+        spec->placement[m] = placement(one, spec->ndim, spec->shape[dim],
+                                       spec->mesh->size[m], op);
+    }
+}
+
+/* --------------------------------------------------------------- blocks --- */
+
+static uint64_t power(uint64_t base, int n)
+{
+    uint64_t p = 1;
+
+    while (n-- > 0)
+        p *= base;
+    return p;
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+/* One block: tensors of ndim dimensions between two meshes. */
+struct block {
+    enum kind kind;
+    const struct dtensor_mesh *from, *to;
+    int ndim;
+    uint64_t sizes, sources, targets;          /* how many of each            */
+};
+
+/* Not more elements than the oracle has room and time for: while there are, the
+ * largest dimension but one becomes 3.
+ */
+static void shrink(struct dtensor_spec *spec)
+{
+    while (dtn_numel(spec->ndim, spec->shape) > ORACLE_USUAL) {
+        int most = 0, next = 1;
+
+        for (int d = 1; d < spec->ndim; d++)
+            if (spec->shape[d] > spec->shape[most])
+                most = d;
+        next = most == 0;
+        for (int d = 0; d < spec->ndim; d++)
+            if (d != most && spec->shape[d] > spec->shape[next])
+                next = d;
+        spec->shape[next] = 3;
+    }
+}
+
+static void run_case(const struct block *block, uint64_t at)
+{
+    const bool every = block->kind != PLAIN;
+    struct dtensor_spec src = { .mesh = block->from, .dtype = DTENSOR_F64,
+                                .ndim = block->ndim }, dst;
+    static const enum dtensor_route routes[] = {
+        DTENSOR_ROUTE_DIRECT, DTENSOR_ROUTE_AUTO, DTENSOR_ROUTE_MERGED,
+        DTENSOR_ROUTE_DIRECT, DTENSOR_ROUTE_AUTO, DTENSOR_ROUTE_MIN_COST,
+        DTENSOR_ROUTE_DIRECT, DTENSOR_ROUTE_AUTO, DTENSOR_ROUTE_GREEDY
+    };
+    uint64_t pick = at / 3;
+    uint64_t code = at % block->sizes;
+
+    for (int d = 0; d < block->ndim; d++, code /= NSIZES)
+        src.shape[d] = size_at(block->from, block->ndim, d,
+                               (int)(code % NSIZES));
+    shrink(&src);
+    dst = src;
+    dst.mesh = block->to;
+    at /= block->sizes;
+    place(&src, at % block->sources, every, ops[pick % DTN_COUNT(ops)]);
+    place(&dst, at / block->sources, every,
+          ops[(pick % 5 ? pick : pick / 5) % DTN_COUNT(ops)]);
+    for (int m = 0; block->from != block->to && m < dst.mesh->ndim; m++)
+        if (dst.placement[m].kind == DTENSOR_PARTIAL)
+            dst.placement[m].kind = DTENSOR_REPLICATE;
+    need(oracle_case(&src, &dst, routes[pick % DTN_COUNT(routes)],
+                     &tally->moved[process], &tally->bound[process]), "%s",
+         oracle_complaint);
+}
+
+static void run_block(const struct block *block, uint64_t usual)
+{
+    uint64_t n = block->sizes * block->sources * block->targets;
+    uint64_t want = quota(usual), step = (uint64_t)((double)n * 0.6180339887);
+    uint64_t at = rand_seed(0) % n;
+
+    if (want > n)
+        want = n;
+    while (step > 1 && gcd(step, n) != 1)
+        step--;
+    if (step == 0)
+        step = 1;
+    for (uint64_t i = 0; i < want; i++, at = (at + step) % n)
+        run_case(block, at);
+    tally->done[process][block->kind] += want;
+    tally->of[process][block->kind] += n;
+}
+
+static struct block block_of(enum kind kind, const struct dtensor_mesh *from,
+                             const struct dtensor_mesh *to, int ndim)
+{
+    uint64_t n = (uint64_t)nplacements(ndim, kind != PLAIN);
+
+    return (struct block){ kind, from, to, ndim, power(NSIZES, ndim),
+                           power(n, from->ndim), power(n, to->ndim) };
+}
+
+/* Every other block, of both directions alike. */
+static void half(int rank, int n, void *arg)
+{
+    const uint64_t *usual = arg;
+    int turn = 0;
+
+    process = rank;
+    for (int a = 0; a < nmeshes; a++)
+        for (int ndim = 1; ndim <= 3; ndim++)
+            for (enum kind kind = PLAIN; kind <= EVERY; kind++) {
+                struct block block = block_of(kind, meshes[a], meshes[a], ndim);
+
+                if (turn++ / 2 % n == rank)
+                    run_block(&block, usual[kind]);
+            }
+    for (int a = 0; a < nmeshes; a++)
+        for (int b = 0; b < nmeshes; b++) {
+            struct block block = block_of(CROSS, meshes[a], meshes[b],
+                                          1 + (a + b) % 3);
+
+            if (a != b && turn++ % n == rank)
+                run_block(&block, usual[CROSS]);
+        }
+}
+
+static void claim(enum kind kind, const char *what)
+{
+    uint64_t done = tally->done[0][kind] + tally->done[1][kind];
+
+    ok(done > 0, "%s: %llu of %.3g cases are right on every rank", what,
+       (unsigned long long)done,
+       (double)(tally->of[0][kind] + tally->of[1][kind]));
+}
+
+int main(void)
+{
+    static const uint64_t usual[NKINDS] = { 9000, 2500, 60 };
+    int bad;
+
+    all_meshes();
+    tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tally == MAP_FAILED)
+        return skip_all("no shared memory");
+    ok(nmeshes == 43, "there are %d shapes of a mesh of up to %d ranks",
+       nmeshes, ORACLE_RANKS);
+    bad = ranks_run(2, 280, half, (void *)(uintptr_t)usual, NULL);
+    ok(bad == 0, "no case is wrong, and no rank is sent more than it lacks");
+    claim(PLAIN, "R, P and S on one mesh");
+    claim(EVERY, "strided, block-cyclic and chosen lengths among them");
+    claim(CROSS, "between two meshes");
+    ok(tally->moved[0] + tally->moved[1] == tally->bound[0] + tally->bound[1],
+       "%llu elements crossed, the fewest possible",
+       (unsigned long long)(tally->moved[0] + tally->moved[1]));
+    dtensor_fini(ctx);
+    return done();
+}

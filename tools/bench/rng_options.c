@@ -1,0 +1,349 @@
+/* rng_options.c - the command line of dtensor-bench rng
+ *
+ * A table again: name, argument, how it is read, and where it goes.  A
+ * distribution is a word and its numbers, "normal:0,0.5"; what is left out is
+ * as in PyTorch.
+ */
+#include "tools/bench/rng.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const tracker_words[] = {
+    [DTENSOR_TRACKER_GLOBAL] = "global", [DTENSOR_TRACKER_OFFSET] = "offset",
+    [DTENSOR_TRACKER_MEGATRON] = "megatron", [DTENSOR_TRACKER_LOCAL] = "local",
+    NULL
+};
+static const char *const fill_words[] = {
+    [DTENSOR_FILL_SEQUENTIAL] = "sequential", [DTENSOR_FILL_CUDA] = "cuda",
+    NULL
+};
+
+const struct rng_dist rng_dists[] = {
+    { "uniform", 2, { 0, 1 } },
+    { "normal", 2, { 0, 1 } },
+    { "log_normal", 2, { 0, 1 } },
+    { "exponential", 1, { 1 } },
+    { "bernoulli", 1, { 0.5 } },
+    { "trunc_normal", 4, { 0, 1, -2, 2 } },
+    { "integers", 2, { 0, 1 << 16 } },
+    { "bits", 0, { 0 } },
+};
+const int rng_ndists = BENCH_COUNT(rng_dists);
+
+/* --------------------------------------------------------------- values --- */
+
+static bool option_i64(const char *text, int64_t min, int64_t max,
+                       int64_t *valuep)
+{
+    char *rest;
+    long long value;
+
+    errno = 0;
+    value = strtoll(text, &rest, 0);
+    if (errno || rest == text || *rest || value < min || value > max)
+        return false;
+    *valuep = value;
+    return true;
+}
+
+/* 0 .. 2^64 - 1, decimal or after 0x; strtoull alone would take -1. */
+static bool option_u64(const char *text, uint64_t *valuep)
+{
+    char *rest;
+    unsigned long long value;
+
+    errno = 0;
+    value = strtoull(text, &rest, 0);
+    if (errno || rest == text || *rest || strchr(text, '-'))
+        return false;
+    *valuep = value;
+    return true;
+}
+
+static bool option_word(const char *const words[], const char *text,
+                        int64_t *valuep)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0) {
+            *valuep = i;
+            return true;
+        }
+    return false;
+}
+
+/* One number of a distribution, kept both ways: 2^53 + 1 is no double. */
+static bool dist_number(const char **textp, double *realp, int64_t *wholep)
+{
+    char *rest, *whole;
+
+    *realp = strtod(*textp, &rest);
+    if (rest == *textp)
+        return false;
+    errno = 0;
+    *wholep = strtoll(*textp, &whole, 0);
+    if (whole != rest || errno)
+        *wholep = (int64_t)*realp;
+    *textp = rest;
+    return true;
+}
+
+static bool option_dist(const char *text, struct rng_options *opt)
+{
+    const size_t length = strcspn(text, ":");
+    const struct rng_dist *dist = NULL;
+    const char *at = text + length;
+    int n = 0;
+
+    for (int i = 0; i < rng_ndists; i++)
+        if (strlen(rng_dists[i].name) == length &&
+            strncmp(rng_dists[i].name, text, length) == 0)
+            dist = &rng_dists[i];
+    if (!dist)
+        return false;
+    opt->dist = dist;
+    opt->only = true;
+    memcpy(opt->param, dist->param, sizeof opt->param);
+    for (int i = 0; i < 4; i++)
+        opt->whole[i] = (int64_t)dist->param[i];
+    while (*at) {
+        at++;                              /* the colon, or a comma          */
+        if (n == dist->nparams ||
+            !dist_number(&at, &opt->param[n], &opt->whole[n]) ||
+            (*at && *at != ','))
+            return false;
+        n++;
+    }
+    return n == 0 || n == dist->nparams;
+}
+
+/* ----------------------------------------------------------------- table --- */
+
+enum rng_option {
+    RNG_PRINT, RNG_SEED, RNG_OFFSET, RNG_DIST, RNG_DTYPE, RNG_TRACKER, RNG_FILL,
+    RNG_SMS, RNG_THREADS, RNG_PYTORCH, RNG_PARALLEL, RNG_MESH, RNG_PLACEMENTS,
+    RNG_SHAPE, RNG_RANK, RNG_BYTES, RNG_ITERS, RNG_HELP, RNG_NOPTIONS
+};
+
+static const struct {
+    const char *name, *arg, *help;
+} rng_rows[RNG_NOPTIONS] = {
+    [RNG_PRINT] = { "print", "N", "print N values instead of measuring" },
+    [RNG_SEED] = { "seed", "S", "0 to 2^64 - 1 (0)" },
+    [RNG_OFFSET] = { "offset", "O", "a multiple of 4 (0)" },
+    [RNG_DIST] = { "dist", "D", "such as normal:0,0.5; see below (uniform)" },
+    [RNG_DTYPE] = { "dtype", "T", "element type (f32)" },
+    [RNG_TRACKER] = { "tracker", "T",
+                      "global, offset, megatron or local (global)" },
+    [RNG_FILL] = { "fill", "F", "sequential or cuda (sequential)" },
+    [RNG_SMS] = { "sms", "N", "cuda: multiprocessors of the GPU (132)" },
+    [RNG_THREADS] = { "threads", "N", "cuda: threads of each (2048)" },
+    [RNG_PYTORCH] = { "pytorch", NULL, "offset: exactly PyTorch's offsets" },
+    [RNG_PARALLEL] = { "parallel", "DIMS", "megatron: mesh dimensions (tp)" },
+    [RNG_MESH] = { "mesh", "[NAME=]NxM", "mesh of that shape, such as "
+                   "dp=2,tp=2 or 2x2 (1)" },
+    [RNG_PLACEMENTS] = { "placements", "P", "such as \"S(0),R\" (S(0), R ...)" },
+    [RNG_SHAPE] = { "shape", "NxM", "global shape (N of --print)" },
+    [RNG_RANK] = { "rank", "R", "whose part to print (0)" },
+    [RNG_BYTES] = { "bytes", "SIZE", "buffer to measure with (256M)" },
+    [RNG_ITERS] = { "iters", "N", "times; the best counts (5)" },
+    [RNG_HELP] = { "help", NULL, "print this" },
+};
+
+static bool rng_size(const char *text, int64_t *valuep)
+{
+    char digits[24];
+    size_t n = strlen(text);
+    int shift = 0;
+
+    if (n == 0 || n >= sizeof digits)
+        return false;
+    strcpy(digits, text);
+    if (strchr("KMG", digits[n - 1])) {
+        shift = digits[n - 1] == 'K' ? 10 : digits[n - 1] == 'M' ? 20 : 30;
+        digits[n - 1] = '\0';
+    }
+    if (!option_i64(digits, 1, INT64_C(1) << 20, valuep) &&
+        !(shift == 0 && option_i64(digits, 1, INT64_C(1) << 40, valuep)))
+        return false;
+    *valuep <<= shift;
+    return true;
+}
+
+static bool rng_set(enum rng_option which, const char *text,
+                    struct rng_options *opt)
+{
+    int64_t value = 0;
+    bool good = true;
+
+    switch (which) {
+    case RNG_PRINT:
+        return option_i64(text, 1, INT64_C(1) << 40, &opt->print);
+    case RNG_SEED:
+        return option_u64(text, &opt->seed);
+    case RNG_OFFSET:
+        return option_i64(text, 0, INT64_MAX, &opt->offset);
+    case RNG_DIST:
+        return option_dist(text, opt);
+    case RNG_DTYPE:
+        return dtensor_dtype_parse(text, &opt->dtype, NULL) == 0;
+    case RNG_TRACKER:
+        good = option_word(tracker_words, text, &value);
+        opt->rule.tracker = (enum dtensor_tracker)value;
+        return good;
+    case RNG_FILL:
+        good = option_word(fill_words, text, &value);
+        opt->rule.fill = (enum dtensor_fill)value;
+        return good;
+    case RNG_SMS:
+        good = option_i64(text, 1, 1 << 20, &value);
+        opt->rule.sms = (int)value;
+        return good;
+    case RNG_THREADS:
+        good = option_i64(text, 256, 1 << 20, &value);
+        opt->rule.threads_per_sm = (int)value;
+        return good;
+    case RNG_PARALLEL:
+        good = strlen(text) < sizeof opt->rule.parallel_dims;
+        if (good)
+            strcpy(opt->rule.parallel_dims, text);
+        return good;
+    case RNG_RANK:
+        return option_i64(text, 0, 1023, &opt->rank);
+    case RNG_BYTES:
+        return rng_size(text, &opt->bytes);
+    case RNG_ITERS:
+        return option_i64(text, 1, 1000000, &opt->iters);
+    case RNG_PYTORCH:    opt->rule.pytorch = 1; return true;
+    case RNG_MESH:       opt->mesh = text; return true;
+    case RNG_PLACEMENTS: opt->placements = text; return true;
+    case RNG_SHAPE:      opt->shape = text; return true;
+    case RNG_HELP:       opt->help = true; return true;
+    case RNG_NOPTIONS:   break;
+    }
+    return false;
+}
+
+/* "2x2", or "dp=2,tp=2": sizes, and names if there are any. */
+static bool rng_mesh(struct rng_options *opt)
+{
+    const char *at = opt->mesh;
+    size_t used = 0;
+    char *rest;
+    long size;
+
+    opt->nranks = 1;
+    for (opt->mesh_ndim = 0; opt->mesh_ndim < DTENSOR_MAX_DIMS;) {
+        const size_t name = strcspn(at, "=x,");
+
+        if (at[name] == '=') {
+            used += (size_t)snprintf(opt->mesh_names + used,
+                                     sizeof opt->mesh_names - used, "%s%.*s",
+                                     used ? "," : "", (int)name, at);
+            at += name + 1;
+        }
+        size = strtol(at, &rest, 10);
+        if (rest == at || size < 1 || size > 1024 || opt->nranks > 1024 / size)
+            return false;
+        opt->mesh_size[opt->mesh_ndim++] = (int)size;
+        opt->nranks *= (int)size;
+        if (!*rest)
+            return used < sizeof opt->mesh_names;
+        if (*rest != 'x' && *rest != ',')
+            return false;
+        at = rest + 1;
+    }
+    return false;
+}
+
+static bool rng_check(struct rng_options *opt, char *why, size_t why_size)
+{
+    opt->ndim = opt->shape ? options_shape(opt->shape, opt->sizes) : 1;
+    if (!opt->shape)
+        opt->sizes[0] = opt->print ? opt->print : opt->bytes /
+            (int64_t)dtensor_dtype_size(opt->dtype);
+    if (opt->ndim == 0)
+        snprintf(why, why_size, "--shape \"%s\": expected 1 to %d numbers such "
+                 "as 4096x4096", opt->shape, DTENSOR_MAX_DIMS);
+    else if (!rng_mesh(opt))
+        snprintf(why, why_size, "--mesh \"%s\": expected sizes of up to 1024 "
+                 "ranks such as 2x2 or dp=2,tp=2", opt->mesh);
+    else if (opt->rank >= opt->nranks)
+        snprintf(why, why_size, "--rank %lld: the mesh has %d ranks",
+                 (long long)opt->rank, opt->nranks);
+    else if (opt->offset % 4 != 0)
+        snprintf(why, why_size, "--offset %lld: expected a multiple of 4",
+                 (long long)opt->offset);
+    else
+        return true;
+    return false;
+}
+
+bool rng_options_parse(struct rng_options *opt, int argc, char *argv[],
+                       char *why, size_t why_size)
+{
+    struct option longs[RNG_NOPTIONS + 1] = { { 0 } };
+    int which;
+
+    *opt = (struct rng_options){
+        .dist = &rng_dists[0], .param = { 0, 1 }, .whole = { 0, 1 },
+        .mesh = "1", .bytes = 256 << 20, .iters = 5,
+        .rule = { .sms = 132, .threads_per_sm = 2048, .parallel_dims = "tp" }
+    };
+    for (int i = 0; i < RNG_NOPTIONS; i++)
+        longs[i] = (struct option){
+            rng_rows[i].name, rng_rows[i].arg ? required_argument : no_argument,
+            NULL, 1000 + i
+        };
+    opterr = 0;
+    while ((which = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+        if (which < 1000) {
+            snprintf(why, why_size, "%s: %s", argv[optind - 1], which == ':' ?
+                     "needs an argument" : "no such option of rng");
+            return false;
+        }
+        if (!rng_set((enum rng_option)(which - 1000), optarg, opt)) {
+            snprintf(why, why_size, "--%s \"%s\": expected %s, %s",
+                     rng_rows[which - 1000].name, optarg,
+                     rng_rows[which - 1000].arg, rng_rows[which - 1000].help);
+            return false;
+        }
+    }
+    if (optind < argc) {
+        snprintf(why, why_size, "%s: rng takes options only", argv[optind]);
+        return false;
+    }
+    return opt->help || rng_check(opt, why, why_size);
+}
+
+void rng_options_help(FILE *stream)
+{
+    char left[40];
+
+    fputs("Usage: dtensor-bench rng [OPTION]...\n"
+          "Measure how fast random numbers are made, or print them.\n\n",
+          stream);
+    for (int i = 0; i < RNG_NOPTIONS; i++) {
+        snprintf(left, sizeof left, "--%s%s%s", rng_rows[i].name,
+                 rng_rows[i].arg ? " " : "",
+                 rng_rows[i].arg ? rng_rows[i].arg : "");
+        fprintf(stream, "  %-20s %s\n", left, rng_rows[i].help);
+    }
+    fputs("\nDistributions, and their numbers:\n"
+          "  uniform:FROM,TO  normal:MEAN,STD  log_normal:MEAN,STD\n"
+          "  exponential:RATE  bernoulli:P  trunc_normal:MEAN,STD,FROM,TO\n"
+          "  integers:FROM,TO  bits\n", stream);
+}
+
+const char *rng_tracker_word(enum dtensor_tracker tracker)
+{
+    return tracker_words[tracker];
+}
+
+const char *rng_fill_word(enum dtensor_fill fill)
+{
+    return fill_words[fill];
+}

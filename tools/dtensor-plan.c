@@ -1,0 +1,62 @@
+/* dtensor-plan - explain how a tensor gets from one placement to another
+ *
+ *   $ dtensor-plan --mesh 2x4 --from 'S(0),R' --to 'R,S(1)' --shape 8192x8192
+ *
+ * says which route is taken and why, its steps, what each rank sends, the least
+ * that has to be sent, and what the other routes would cost.  It asks nobody:
+ * mesh, hosts and figures are those of a cluster file, or made up.
+ */
+#include "tools/plan/plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A full disk must not pass for success. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "%s: cannot write: %s\n", plan_program, strerror(errno));
+    return PLAN_BAD;
+}
+
+static int show(const struct plan_job *job, const struct plan_options *opt)
+{
+    if (opt->json)
+        return plan_json(job, opt->layout, stdout);
+    if (opt->svg)
+        return plan_svg(job, stdout);
+    if (job->plan)
+        plan_text(job, stdout);
+    if (opt->layout) {
+        if (job->plan)
+            putchar('\n');
+        plan_layout(&job->from, stdout);
+        if (job->plan)
+            plan_layout(&job->to, stdout);
+    }
+    return PLAN_GOOD;
+}
+
+int main(int argc, char **argv)
+{
+    struct plan_options opt;
+    struct plan_job job;
+    int status = plan_options_read(argc, argv, &opt);
+
+    if (status != PLAN_GOOD)
+        return status;
+    if (opt.help) {
+        plan_help(stdout);
+        return finish(PLAN_GOOD);
+    }
+    if (opt.version) {
+        printf("%s (libdtensor) %s\n", plan_program, dtensor_version());
+        return finish(PLAN_GOOD);
+    }
+    status = plan_job_open(&opt, &job);
+    if (status == PLAN_GOOD)
+        status = show(&job, &opt);
+    plan_job_close(&job);
+    return finish(status);
+}

@@ -1,0 +1,159 @@
+/* options.c - the command line of dtensor-plan
+ *
+ * One table says name, letter, argument, place and meaning of each option:
+ * getopt_long() and --help are made from it.
+ */
+#include "tools/plan/plan.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+const char plan_program[] = "dtensor-plan";
+
+struct plan_row {
+    const char *name;
+    char letter;
+    const char *argument;         /* NULL: a flag                             */
+    size_t at;                    /* in struct plan_options                   */
+    const char *help;
+};
+
+#define AT(field) offsetof(struct plan_options, field)
+
+static const struct plan_row plan_rows[] = {
+    { "mesh", 'm', "NxM|NAME", AT(mesh),
+      "mesh of that shape, or of the cluster file" },
+    { "from", 'f', "P", AT(from), "placements before, such as \"S(0),R\"" },
+    { "to", 't', "P", AT(to), "placements after; none: only --layout" },
+    { "shape", 's', "NxM", AT(shape), "global shape of the tensor" },
+    { "dtype", 'd', "TYPE", AT(dtype),
+      "f32 (the default) f64 f16 bf16 i8 u8 i32 i64" },
+    { "names", 'n', "A,B", AT(names), "names of the mesh dimensions" },
+    { "cluster", 'C', "FILE", AT(cluster),
+      "cluster file: hosts, wires, meshes, figures" },
+    { "per-host", 'H', "N", AT(per_host),
+      "without a file: ranks on a host (default all)" },
+    { "route", 'r', "ROUTE", AT(route),
+      "direct, merged, min-cost, greedy, or auto" },
+    { "max-scratch", 'x', "SIZE", AT(max_scratch),
+      "bound of results between steps; K M G T" },
+    { "layout", 'l', NULL, AT(layout),
+      "what every rank holds, before and after" },
+    { "json", 'j', NULL, AT(json), "for programs" },
+    { "svg", 'g', NULL, AT(svg), "pictures before and after" },
+    { "help", 'h', NULL, AT(help), "print this, and exit" },
+    { "version", 'V', NULL, AT(version), "print the version, and exit" },
+};
+
+#define NROWS PLAN_COUNT(plan_rows)
+
+int plan_usage(const char *fmt, ...)
+{
+    va_list ap;
+
+    fprintf(stderr, "%s: ", plan_program);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, " (see %s --help)\n", plan_program);
+    return PLAN_BAD;
+}
+
+void plan_help(FILE *stream)
+{
+    char left[40];
+
+    fprintf(stream, "Usage: %s --mesh NxM --shape NxM --from P --to P "
+            "[OPTION]...\nExplain how a tensor gets from one placement to "
+            "another; no peers are needed.\n\n", plan_program);
+    for (size_t i = 0; i < NROWS; i++) {
+        const struct plan_row *row = &plan_rows[i];
+
+        snprintf(left, sizeof left, "-%c, --%s%s%s", row->letter, row->name,
+                 row->argument ? " " : "", row->argument ? row->argument : "");
+        fprintf(stream, "  %-26s %s\n", left, row->help);
+    }
+    fprintf(stream, "\nExample: %s --mesh 2x4 --from 'S(0),R' --to 'R,S(1)' "
+            "--shape 8192x8192\nExit status: 0, or 2 when something is wrong "
+            "with the request.\n", plan_program);
+}
+
+/* Store an option where its row says. */
+static void options_set(struct plan_options *opt, const struct plan_row *row,
+                        const char *value)
+{
+    void *at = (char *)opt + row->at;
+    const bool on = true;
+
+    if (row->argument)
+        memcpy(at, &value, sizeof value);
+    else
+        memcpy(at, &on, sizeof on);
+}
+
+static void options_make(struct option options[NROWS + 1],
+                         char letters[2 * NROWS + 2])
+{
+    *letters++ = ':';                  /* we word the errors ourselves        */
+    for (size_t i = 0; i < NROWS; i++) {
+        const struct plan_row *row = &plan_rows[i];
+
+        options[i] = (struct option){ row->name, row->argument
+                                      ? required_argument : no_argument, NULL,
+                                      row->letter };
+        *letters++ = row->letter;
+        if (row->argument)
+            *letters++ = ':';
+    }
+    *letters = '\0';
+    options[NROWS] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+/* What is missing or does not go together. */
+static int options_check(const struct plan_options *opt)
+{
+    if (opt->help || opt->version)
+        return PLAN_GOOD;
+    if (!opt->mesh)
+        return plan_usage("--mesh is missing");
+    if (!opt->shape)
+        return plan_usage("--shape is missing");
+    if (!opt->from)
+        return plan_usage("--from is missing");
+    if (!opt->to && !opt->layout && !opt->svg)
+        return plan_usage("--to is missing");
+    if (opt->json && opt->svg)
+        return plan_usage("--json and --svg do not go together");
+    if (opt->cluster && opt->per_host)
+        return plan_usage("--per-host is what --cluster says");
+    if (opt->json && !plan_has_json())
+        return plan_usage("--json: this build is without libjansson");
+    return PLAN_GOOD;
+}
+
+int plan_options_read(int argc, char **argv, struct plan_options *opt)
+{
+    struct option options[NROWS + 1];
+    char letters[2 * NROWS + 2];
+    int c;
+
+    *opt = (struct plan_options){ .dtype = "f32", .route = "auto" };
+    options_make(options, letters);
+    while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+        size_t i = 0;
+
+        if (c == ':')
+            return plan_usage("%s: an argument is missing", argv[optind - 1]);
+        while (i < NROWS && plan_rows[i].letter != c)
+            i++;
+        if (i == NROWS)
+            return plan_usage("%s: no such option", argv[optind - 1]);
+        options_set(opt, &plan_rows[i], optarg);
+    }
+    if (optind < argc)
+        return plan_usage("%s: what is it? (options begin with -)",
+                          argv[optind]);
+    return options_check(opt);
+}

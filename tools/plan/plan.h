@@ -1,0 +1,79 @@
+/* plan.h - the parts of dtensor-plan
+ *
+ * ../dtensor-plan.c   all of it in order
+ * options.c   the table of options: getopt and --help
+ * job.c       from the options to a context, two specs and a plan
+ * text.c      for people: steps, bytes matrix, cost, alternatives
+ * layout.c    which rank holds what, as text
+ * json.c      both for programs
+ * svg.c       pictures before and after
+ *
+ * Only <dtensor.h>, libc and (json.c) libjansson are used.
+ */
+#ifndef TOOLS_PLAN_H
+#define TOOLS_PLAN_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+#define PLAN_COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+enum plan_exit { PLAN_GOOD = 0, PLAN_BAD = 2 };
+
+extern const char plan_program[];
+
+/* ----------------------------------------------------------- options.c --- */
+
+struct plan_options {
+    const char *mesh, *names, *cluster;       /* NULL: not given              */
+    const char *from, *to, *shape, *dtype, *route, *max_scratch, *per_host;
+    bool json, svg, layout, help, version;
+};
+
+/* 0, or PLAN_BAD after saying on stderr what is wrong. */
+int plan_options_read(int argc, char **argv, struct plan_options *opt);
+void plan_help(FILE *stream);
+
+/* One line on stderr and a hint; returns PLAN_BAD. */
+int plan_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* --------------------------------------------------------------- job.c --- */
+
+struct plan_job {
+    struct dtensor_ctx *ctx;
+    const struct dtensor_mesh *mesh;
+    struct dtensor_spec from, to;
+    struct dtensor_plan *plan;                /* NULL: there is only `from`   */
+};
+
+/* PLAN_GOOD, or PLAN_BAD after saying what is wrong; _close() in any case. */
+int plan_job_open(const struct plan_options *opt, struct plan_job *job);
+void plan_job_close(struct plan_job *job);
+
+/* Its alternatives have no number in the plan that was made: the cost of a route
+ * by a plan that takes it.  false: refused, *whyp says why.
+ */
+bool plan_job_cost(const struct plan_job *job, enum dtensor_route route,
+                   struct dtensor_plan_info *info, const char **whyp);
+
+extern const char *const plan_routes[DTENSOR_NROUTES];
+
+/* -------------------------------------------------------------- output --- */
+
+/* The most ranks of which every pair is shown. */
+#define PLAN_MATRIX_TEXT 16
+#define PLAN_MATRIX_JSON 64
+
+void plan_text(const struct plan_job *job, FILE *stream);
+void plan_layout(const struct dtensor_spec *spec, FILE *stream);
+
+/* The runs of a rank along a dimension, for free(); NULL: memory. */
+struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
+                              int dim, int64_t *np);
+
+bool plan_has_json(void);
+int plan_json(const struct plan_job *job, bool layout, FILE *stream);
+int plan_svg(const struct plan_job *job, FILE *stream);
+
+#endif
