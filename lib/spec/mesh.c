@@ -104,6 +104,18 @@ static const struct dtensor_mesh *mesh_known(const struct dtensor_mesh *proto)
     return mesh;
 }
 
+/* Note in a new root where each rank of the world is; the room is behind it. */
+static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
+{
+    int *where = (int *)(mesh + 1);
+
+    memset(where, -1, world * sizeof *where);
+    for (int i = 0; i < mesh->group.n; i++)
+        where[mesh->group.ranks[i]] = i;
+    mesh->where = where;
+    mesh->root = mesh;
+}
+
 /* Keep a copy of a described mesh that has its group. */
 static int mesh_keep(const struct dtensor_mesh *proto,
                      const struct dtensor_mesh **meshp,
@@ -119,12 +131,8 @@ static int mesh_keep(const struct dtensor_mesh *proto,
     if (!mesh)
         return dtn_fail_nomem(err, "mesh", size);
     *mesh = *proto;
-    if (!proto->root) {
-        mesh->root = mesh;
-        memset(mesh->where, -1, world * sizeof mesh->where[0]);
-        for (int i = 0; i < mesh->group.n; i++)
-            mesh->where[mesh->group.ranks[i]] = i;
-    }
+    if (!proto->root)
+        mesh_root_init(mesh, world);
     mesh->next = NULL;
     *meshes->end = mesh;
     meshes->end = &mesh->next;

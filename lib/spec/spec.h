@@ -48,7 +48,7 @@ struct dtensor_mesh {
     struct dtn_grid axis[DTENSOR_MAX_DIMS];
     struct dtn_group group;       /* all its ranks, row-major; same ranks,     */
                                   /* same group.ranks                          */
-    int where[];                  /* of a root: [world] positions, -1: none    */
+    const int *where;             /* of a root: [world] positions, -1: none    */
 };
 
 /* Make the meshes of the cluster file, and "world". */
