@@ -103,7 +103,7 @@ static void mesh_format(const struct dtensor_mesh *mesh, char *text,
                                  i ? ',' : ':', mesh->group.ranks[i]);
 }
 
-/* PyTorch lets a dimension of size 1 stand anywhere in a slice; ours has one
+/* PyTorch lets a dimension of size 1 be named twice in a slice; ours has one
  * rule for all sizes.
  */
 static bool stricter(const struct golden *table, const char *got)
