@@ -686,9 +686,9 @@ int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
                   int *equalp, struct dtensor_error *err);
 
-/* Make a tensor with the same elements and other placements on the same mesh:
- * by text, or by a whole spec that differs in its placements only.  Any
- * placement may become any other.  R -> P follows PyTorch: terms x/n for a sum
+/* Make a tensor with the same elements that lies otherwise: by text on the same
+ * mesh, or by a whole spec, whose mesh may be another of the context: of other
+ * shape, order, size and ranks.  Any placement may become any other.  R -> P follows PyTorch: terms x/n for a sum
  * of floating type, x each for avg, min, max, band and bor; for other sums and
  * reductions coordinate 0 keeps x and the rest hold the neutral element.  S -> P
  * moves nothing: each rank's shard becomes its term, neutral elsewhere.
@@ -766,6 +766,39 @@ void dtensor_plan_destroy(struct dtensor_plan *plan);
  */
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err);
+
+/* A run that was started. */
+struct dtensor_request;
+
+/* Start the same and return at once: `src` and `dst` are the library's until
+ * dtensor_wait().  Requests are worked on in the order they were started, by
+ * dtensor_test() and dtensor_wait() of any of them; other collective calls finish
+ * them first.
+ *
+ * Collective: yes - in the same order.   Blocks: no - but on the first start of
+ *         a plan until connected, and while a peer has 16 signals unread.
+ * Owns:   *requestp is the caller's, for dtensor_wait().  The plan must outlive
+ *         it.
+ * Errors: as dtensor_plan_run()
+ */
+int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
+                       struct dtensor *dst, struct dtensor_request **requestp,
+                       struct dtensor_error *err);
+
+/* Do what can be done now; *donep: 1 when it is over, else 0.  Either way the
+ * request stays the caller's.
+ *
+ * Collective: no.   Blocks: no.   Errors: those of the run: dtensor_wait() is due
+ */
+int dtensor_test(struct dtensor_request *request, int *donep,
+                 struct dtensor_error *err);
+
+/* Wait until it is over, and free the request, also on failure.  NULL is a
+ * no-op.
+ *
+ * Collective: no.   Blocks: until done.   Errors: those of the run
+ */
+int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err);
 
 /* The placements that the gradient of a tensor of spec `src` is brought to, when
  * it arrives as `grad`: those of src; where src is a term, R, without division,

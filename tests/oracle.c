@@ -14,27 +14,42 @@ char oracle_complaint[700];
 
 /* --------------------------------------------------------------- layouts --- */
 
-/* Does coordinate r of n hold item i of N? */
-static bool holds(const struct dtensor_placement *p, int N, int n, int r, int i)
+/* Coordinate r's chunk of the items [from, to), appended to those kept. */
+static int keep_chunk(short *items, int kept, int from, int to, int n, int r)
 {
-    int64_t from = 0, piece = N;
+    int full = (to - from + n - 1) / n;
+    int end = from + full * (r + 1);
 
-    switch (p->kind) {
-    case DTENSOR_CYCLIC:
-        return i / p->block % n == r;
-    case DTENSOR_STRIDED:
-        piece = (N + p->block - 1) / p->block;
-        break;
-    default:
-        for (int k = 0; p->sizes && k < r; k++)
-            from += p->sizes[k];
-        if (p->sizes)
-            return i >= from && i < from + p->sizes[r];
+    for (int i = from + full * r; i < to && i < end; i++)
+        items[kept++] = items[i];
+    return kept;
+}
+
+/* Cut a list of N: what is kept goes to its front.  Returns how many. */
+static int cut(short *items, int N, const struct dtensor_placement *p, int n,
+               int r)
+{
+    int kept = 0, from = 0, piece = N;
+    int block = (int)p->block;
+
+    if (p->kind == DTENSOR_CYCLIC) {
+        for (from = r * block; from < N; from += n * block)
+            for (int i = from; i < from + block && i < N; i++)
+                items[kept++] = items[i];
+        return kept;
     }
-    from = i / piece * piece;          /* of the piece that i is in           */
-    if (from + piece > N)
-        piece = N - from;
-    return (i - from) / ((piece + n - 1) / n) == r;
+    if (p->kind == DTENSOR_SHARD && p->sizes) {     /* on the way: of less    */
+        for (int k = 0; k < r; k++)
+            from += (int)p->sizes[k];
+        piece = from + (int)p->sizes[r];
+        return keep_chunk(items, 0, from, piece < N ? piece : N, 1, 0);
+    }
+    if (p->kind == DTENSOR_STRIDED)
+        piece = (N + block - 1) / block;
+    for (; from < N; from += piece)
+        kept = keep_chunk(items, kept, from,
+                          from + piece < N ? from + piece : N, n, r);
+    return kept;
 }
 
 void oracle_hold(const struct dtensor_spec *spec, int position,
@@ -50,14 +65,11 @@ void oracle_hold(const struct dtensor_spec *spec, int position,
     }
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const struct dtensor_placement *p = &spec->placement[m];
-        int d = p->dim, N = held->n[d], n = 0;
+        int d = p->dim;
 
-        if (p->kind == DTENSOR_REPLICATE || p->kind == DTENSOR_PARTIAL)
-            continue;
-        for (int i = 0; i < N; i++)
-            if (holds(p, N, spec->mesh->size[m], coord[m], i))
-                held->index[d][n++] = held->index[d][i];
-        held->n[d] = n;
+        if (p->kind != DTENSOR_REPLICATE && p->kind != DTENSOR_PARTIAL)
+            held->n[d] = cut(held->index[d], held->n[d], p,
+                             spec->mesh->size[m], coord[m]);
     }
 }
 
@@ -450,21 +462,6 @@ static bool complain(const struct dtensor_spec *src,
     return false;
 }
 
-/* Between two meshes: one exchange, in which P of dst counts as R. */
-static int across(const struct dtensor_spec *src,
-                  const struct dtensor_spec *dst, struct dtn_phase *phase)
-{
-    struct terms terms;
-
-    terms_init(&terms, src);
-    *phase = (struct dtn_phase){
-        .kind = DTN_PHASE_EXCHANGE, .src = *src, .dst = *dst,
-        .redop = terms.op == DTENSOR_AVG ? DTENSOR_SUM : terms.op,
-        .divide = terms.op == DTENSOR_AVG ? terms.n : 1, .multiply = 1
-    };
-    return 1;
-}
-
 /* The phases of a route, by the library. */
 static int phases(const struct dtensor_spec *src,
                   const struct dtensor_spec *dst, enum dtensor_route route,
@@ -474,7 +471,7 @@ static int phases(const struct dtensor_spec *src,
     struct dtn_cost cost;
 
     if (src->mesh != dst->mesh)
-        return across(src, dst, phase);
+        return dtn_cross_phases(src, dst, phase);
     if (route == DTENSOR_ROUTE_DIRECT)
         return dtn_phases(src, dst, phase);
     dtn_cost_init(src->mesh, &cost);

@@ -6,7 +6,7 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 
-#include "spec/route.h"
+#include "spec/redist.h"
 
 #define ORACLE_RANKS 16                /* of a mesh                           */
 #define ORACLE_DIMS 3                  /* of a tensor                         */

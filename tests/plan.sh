@@ -46,6 +46,11 @@ is "--layout: a chunk of a chunk" "$status|$(awk 'NR > 2 { print $1, $2, $3, $4,
 2 1,0 1x3 3,0 3
 3 1,1 1x3 4,0 4"
 
+run --mesh 4 --from 'SS(0,2)' --to 'C(0,1)' --shape 9x1 --layout
+is "--layout: strided and block-cyclic indices" \
+    "$status|$(sed -n '/^SS/,$p' "$dir/out" | awk 'NF >= 6 && $1 != "rank" { print $5 }' | paste -sd' ')" \
+    "0|0-1,5 2-3,6 4,7 8 0,4,8 1,5 2,6 3,7"
+
 if command -v python3 >/dev/null && run "${case_[@]}" --json --layout && [ $status -eq 0 ]; then
     is "--json is JSON, and its sums agree" "$(python3 - "$dir/out" <<'PY'
 import json, sys

@@ -4,10 +4,12 @@
  * barrier.  One of them is killed at its n-th signal, or its n-th signal, put
  * or connection fails, for n = 1, 2, ... until the job is over first.  Nobody
  * hangs: the others end within two seconds with an error that names that rank.
+ * Nor when it is gone before anybody has met it.
  */
 #include "base/base.h"
 #include "tests/ranks.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -106,6 +108,24 @@ static void rank_job(int rank, int nranks, void *arg)
     dtensor_fini(ctx);
 }
 
+/* One is gone before anybody has met it: killed, or it just leaves. */
+static void rank_early(int rank, int nranks, void *arg)
+{
+    const struct fault *fault = arg;
+    struct report *report = &reports[rank];
+    struct dtensor_ctx *ctx = NULL;
+
+    report->rc = dtensor_init(fault->path, &ctx, &report->err);
+    report->joined_ns = dtn_now_ns();
+    if (rank == fault->victim && strcmp(fault->key, "killed") == 0)
+        raise(SIGKILL);
+    if (report->rc == 0 && rank != fault->victim)
+        report->rc = job(ctx, &report->err);
+    report->at_ns = dtn_now_ns();
+    report->ended = true;
+    dtensor_fini(ctx);
+}
+
 /* --------------------------------------------------------------- trials --- */
 
 /* Does it say that this rank died, or failed? */
@@ -180,7 +200,33 @@ static void test_fault(const char *wire, const char *key, int victim)
        "others end in time and name it", wire, key, fault.n - 2, victim);
 }
 
-int main(void)
+static void test_early(const char *wire, const char *how, int victim)
+{
+    const struct fault fault = { how, ranks_file(wire, RANKS, NULL), victim, 0 };
+    bool good = true;
+
+    memset(reports, 0, sizeof *reports * RANKS);
+    ranks_run(RANKS, 10, rank_early, (void *)(uintptr_t)&fault, NULL);
+    for (int r = 0; r < RANKS; r++)
+        good = good && (r == victim || (reports[r].ended
+                                        && names(&reports[r].err, victim)));
+    if (!good)
+        show(&fault);
+    remove(fault.path);
+    ok(good && slowest_ns(victim) < LIMIT_NS, "%s: rank %d is %s before it is "
+       "met: the others end in time and name it", wire, victim, how);
+}
+
+static void test_wire_early(const char *wire)
+{
+    for (int victim = 0; victim < RANKS; victim++) {
+        test_early(wire, "killed", victim);
+        test_early(wire, "away", victim);
+    }
+}
+
+/* With an argument, that wire only, and only what takes no time. */
+int main(int argc, char **argv)
 {
     static const char *const wires[] = { "shm", "tcp" };
     static const char *const keys[] = {
@@ -191,6 +237,12 @@ int main(void)
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (reports == MAP_FAILED)
         return 99;
+    if (argc > 1) {
+        test_wire_early(argv[1]);
+        return done();
+    }
+    for (size_t w = 0; w < DTN_COUNT(wires); w++)
+        test_wire_early(wires[w]);
     for (size_t w = 0; w < DTN_COUNT(wires); w++)
         for (size_t k = 0; k < DTN_COUNT(keys); k++)
             for (int victim = 0; victim < RANKS; victim++)

@@ -103,7 +103,7 @@ static void mesh_format(const struct dtensor_mesh *mesh, char *text,
                                  i ? ',' : ':', mesh->group.ranks[i]);
 }
 
-/* PyTorch lets a dimension of size 1 stand anywhere in a slice; ours has one
+/* PyTorch lets a dimension of size 1 be named twice in a slice; ours has one
  * rule for all sizes.
  */
 static bool stricter(const struct golden *table, const char *got)
@@ -373,7 +373,7 @@ static void trace_line(struct golden *table)
 int main(void)
 {
     compare("mesh.txt", mesh_line, "slices, flattened and unflattened meshes");
-    note("%d refusals where a dimension of size 1 is in the way", refusals);
+    note("%d refusal of a dimension of size 1 that is named twice", refusals);
     compare("algebra.txt", algebra_line, "the algebra of layouts");
     if (dtensor_init_plan(NULL, WORLD, 0, &planner, NULL) != 0)
         abort();

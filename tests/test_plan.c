@@ -242,6 +242,111 @@ static void test_promises(struct dtensor_ctx *ctx)
        "direct meets it where there are no terms %s", cases, why);
 }
 
+/* ------------------------------------------------- promised and really sent */
+
+/* Bytes that the schedules of all ranks move between ranks when a phase is run,
+ * by puts or by loads.
+ */
+static uint64_t moved_by(const struct dtn_sched *sched)
+{
+    uint64_t bytes = 0;
+
+    for (int s = 0; s < sched->nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+        const bool put = step->op == DTN_OP_PUT;
+        const bool load = (step->op == DTN_OP_COPY ||
+                           step->op == DTN_OP_REDUCE) &&
+                          step->src.rank != sched->me;
+
+        if (put || load)
+            bytes += step->box < 0 ? step->bytes
+                   : (uint64_t)dtn_box_count(&sched->boxes[step->box]) *
+                     dtensor_dtype_size(sched->dtype);
+    }
+    return bytes;
+}
+
+static uint64_t moved_really(const struct dtn_phase *phase, bool loads)
+{
+    const int n = phase->src.mesh->group.n;
+    bool mapped[64];
+    uint64_t bytes = 0;
+
+    for (int p = 0; p < n; p++)
+        mapped[p] = loads;
+    for (int p = 0; p < n; p++) {
+        struct dtn_pieces received = { 0 }, sent = { 0 };
+        struct dtn_exchange x = {
+            .name = "test", .n = n, .me = p, .dtype = phase->dst.dtype,
+            .redop = phase->redop, .neutral = phase->neutral, .scale = 1,
+            .in_count = (size_t)dtn_local_numel(&phase->src, p),
+            .out_count = (size_t)dtn_local_numel(&phase->dst, p)
+        };
+        struct dtn_sched sched;
+
+        dtn_pieces_received(&phase->src, &phase->dst, p, &received, NULL);
+        dtn_pieces_sent(&phase->src, &phase->dst, p, &sent, NULL);
+        for (int i = 0; i < sent.n; i++)         /* its own are not sent     */
+            if (sent.list[i].receiver == p)
+                sent.list[i--] = sent.list[--sent.n];
+        x.nreceived = received.n;
+        x.received = received.list;
+        x.nsent = sent.n;
+        x.sent = sent.list;
+        if (dtn_emit_exchange(&x, mapped, &sched, NULL) == 0) {
+            bytes += moved_by(&sched);
+            dtn_sched_fini(&sched);
+        }
+        dtn_pieces_fini(&received);
+        dtn_pieces_fini(&sent);
+    }
+    return bytes;
+}
+
+/* Shards of every kind; S -> S' meets the bound exactly, whatever the kinds. */
+static void test_sent(struct dtensor_ctx *ctx)
+{
+    static const char *const kinds[] = {
+        "S(0)", "S(1)", "SS(0,2)", "C(0,2)", "S(0:1,4,2,4)", "C(1,1)",
+        "SS(1,3)", "R", "P"
+    };
+    static const int sizes[] = { 4 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 1, sizes);
+    const int64_t shape[] = { 11, 6 };
+    uint64_t promise, bound, loads, puts;
+    int cases = 0, exact = 0;
+    char why[200] = "";
+
+    for (size_t i = 0; i < DTN_COUNT(kinds); i++)
+        for (size_t j = 0; j + 1 < DTN_COUNT(kinds); j++) {
+            struct dtensor_spec src = spec_at(mesh, 2, shape, kinds[i]);
+            struct dtensor_spec dst = spec_at(mesh, 2, shape, kinds[j]);
+            struct dtensor_plan *plan = plan_of(&src, &dst,
+                                                DTENSOR_ROUTE_DIRECT);
+            const bool call = kinds[i][0] == 'P' && kinds[j][0] == 'R';
+
+            promise = dtensor_plan_bytes(plan, -1, -1, -1);
+            bound = dtensor_plan_bound(plan, -1);
+            if (plan->nsteps == 1 && !call) {
+                loads = moved_really(&plan->step[0].phase, true);
+                puts = moved_really(&plan->step[0].phase, false);
+                if (loads > promise || puts > promise || promise < bound ||
+                    (i < 7 && j < 7 && (puts != bound || loads != bound)))
+                    sprintf(why, "%s -> %s: %llu loaded, %llu put, %llu "
+                            "promised, %llu at least", kinds[i], kinds[j],
+                            (unsigned long long)loads, (unsigned long long)puts,
+                            (unsigned long long)promise,
+                            (unsigned long long)bound);
+                exact += loads == promise && puts == promise;
+                cases++;
+            }
+            dtensor_plan_destroy(plan);
+        }
+    ok(!why[0] && cases > 60 && exact == cases, "%d pairs of shards of every "
+       "kind: no more is sent than promised, S to S' just the bound %s", cases,
+       why);
+}
+
 /* --------------------------------------------------------------- the choice */
 
 static void test_choice(struct dtensor_ctx *ctx)
@@ -639,6 +744,107 @@ static void batch_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* ---------------------------------------------------------------- requests */
+
+/* Three runs started, one of them in steps; tested, waited for out of order; a
+ * collective in between; a late rank does not block the others.
+ */
+static void request_main(int rank, int n, void *arg)
+{
+    static const int sizes[] = { 2, 2 };
+    static const char *const pairs[][2] = {
+        { "S(0),S(0)", "R,S(1)" }, { "P,S(0)", "R,S(1)" },
+        { "S(1),R", "R,S(0)" }, { "R,S(0)", "R,S(0)" }
+    };
+    enum { N = sizeof pairs / sizeof pairs[0] };
+    const int64_t shape[] = { 5, 3 };
+    const struct timespec nap = { 0, 50000000 };
+    struct dtensor *a[N], *b[N] = { NULL };
+    struct dtensor_plan *plan[N] = { NULL };
+    const struct dtensor_mesh *mesh = NULL;
+    struct job job_here, *job = &job_here;
+
+    job_open(job, rank, n, arg);
+    good(dtensor_mesh_create(job->ctx, 2, sizes, NULL, NULL, &mesh, &job->err));
+    for (int i = 0; i < N; i++) {
+        struct dtensor_spec src = spec_of(job, mesh, DTENSOR_F64, shape,
+                                          pairs[i][0]);
+        struct dtensor_spec dst = spec_of(job, mesh, DTENSOR_F64, shape,
+                                          pairs[i][1]);
+
+        a[i] = make(job, &src, -1);
+        good(dtensor_zeros(&dst, &b[i], &job->err));
+        good(dtensor_plan_create(&src, &dst, NULL, &plan[i], &job->err));
+    }
+    for (int round = 0; round < 20; round++) {
+        struct dtensor_request *request[N] = { NULL };
+        int finished = 0, tests = 0;
+
+        for (int i = 0; i < N; i++)
+            memset(dtensor_to_local(b[i]), 0, dtensor_local_bytes(b[i]));
+        if (round == 1 && rank == 3)
+            nanosleep(&nap, NULL);
+        for (int i = 0; i < N; i++)
+            good(dtensor_plan_start(plan[i], a[i], b[i], &request[i],
+                                    &job->err));
+        while (round % 3 == 1 && !finished) {
+            good(dtensor_test(request[1], &finished, &job->err));
+            tests++;
+        }
+        need(round != 1 || rank == 3 || tests > 10,
+             "a late rank does not block tests: %d", tests);
+        if (round % 3 == 2)
+            good(dtensor_barrier(mesh, &job->err));
+        for (int i = N - 1; i >= 0; i--)
+            good(dtensor_wait(request[i], &job->err));
+        for (int i = 0; i < N; i++)
+            need(local_is_right(job, b[i]), "round %d: %s -> %s", round,
+                 pairs[i][0], pairs[i][1]);
+    }
+    good(dtensor_wait(NULL, &job->err));
+    for (int i = 0; i < N; i++) {
+        dtensor_plan_destroy(plan[i]);
+        dtensor_destroy(a[i]);
+        dtensor_destroy(b[i]);
+    }
+    dtensor_fini(job->ctx);
+}
+
+/* A peer that dies is found by testing, too. */
+static void death_main(int rank, int n, void *arg)
+{
+    static const int sizes[] = { 4 };
+    const int64_t shape[] = { 8, 4 };
+    const struct dtensor_mesh *mesh = NULL;
+    struct dtensor_request *request = NULL;
+    struct dtensor_plan *plan = NULL;
+    struct job job_here, *job = &job_here;
+    struct dtensor_spec src, dst;
+    struct dtensor *a, *b = NULL;
+    int finished = 0, rc = 0;
+
+    job_open(job, rank, n, arg);
+    good(dtensor_mesh_create(job->ctx, 1, sizes, NULL, NULL, &mesh, &job->err));
+    src = spec_of(job, mesh, DTENSOR_F64, shape, "S(0)");
+    dst = spec_of(job, mesh, DTENSOR_F64, shape, "S(1)");
+    a = make(job, &src, -1);
+    good(dtensor_zeros(&dst, &b, &job->err));
+    good(dtensor_plan_create(&src, &dst, NULL, &plan, &job->err));
+    good(dtensor_barrier(mesh, &job->err));
+    if (rank == 2)
+        _exit(0);
+    good(dtensor_plan_start(plan, a, b, &request, &job->err));
+    while (rc == 0 && !finished)
+        rc = dtensor_test(request, &finished, &job->err);
+    need(rc == DTENSOR_EPEER && job->err.rank == 2, "testing says %d: %s", rc,
+         job->err.text);
+    need(dtensor_wait(request, &job->err) == DTENSOR_EPEER, "so does waiting");
+    dtensor_plan_destroy(plan);
+    dtensor_destroy(a);
+    dtensor_destroy(b);
+    dtensor_fini(job->ctx);
+}
+
 /* The cache counts, and a call that moves nothing is cheap. */
 static void cache_main(int rank, int n, void *arg)
 {
@@ -698,6 +904,7 @@ int main(void)
 
     test_greedy(ctx);
     test_promises(ctx);
+    test_sent(ctx);
     test_choice(ctx);
     test_gradients(ctx);
     test_planning(ctx);
@@ -713,9 +920,15 @@ int main(void)
        "between meshes of other shape, order, ranks and size");
     ok(ranks_run(4, 60, batch_main, NULL, NULL) == 0,
        "a batch gives the right elements with fewer signals");
+    ok(ranks_run(4, 60, request_main, NULL, NULL) == 0,
+       "started, tested, waited for");
+    ok(ranks_run(4, 60, death_main, NULL, NULL) == 0,
+       "a dead peer is found by testing");
     path = ranks_file("tcp", 4, NULL);
     ok(ranks_run(4, 60, batch_main, (void *)path, NULL) == 0,
        "the same over tcp");
+    ok(ranks_run(4, 60, request_main, (void *)path, NULL) == 0,
+       "started, tested, waited for, over tcp");
     remove(path);
     ok(ranks_run(1, 60, cache_main, NULL, NULL) == 0,
        "the cache counts, is bounded and fast");

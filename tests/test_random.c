@@ -90,7 +90,7 @@ static void same_as_alone(struct job *job, const struct dtensor_spec *spec,
 static void global(int rank, int n, void *arg)
 {
     static const char *const placements[] = { "S(0),R", "S(1),S(0)",
-        "S(0),S(0)", "R,R" };
+        "S(0),S(0)", "R,R", "SS(0,2),S(0)", "C(1,2),R", "S(1:9,2),C(0,1)" };
     static const enum dtensor_dtype dtypes[] = { DTENSOR_F32, DTENSOR_F64,
         DTENSOR_F16, DTENSOR_BF16 };
     struct job the_job, *job = &the_job;
@@ -208,10 +208,17 @@ static void seeding(int rank, int n, void *arg)
 static void from_file(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
+    struct dtensor_generator *gen;
+    struct dtensor_random_rule rule;
 
     job_open(job, rank, n, arg);
-    need(dtensor_generator_seed(dtensor_generator_default(job->ctx)) ==
-         7 + 100 * (uint64_t)(rank / 2), "the seed of rank %d", rank);
+    gen = dtensor_generator_default(job->ctx);
+    need(dtensor_generator_seed(gen) == 7 + 100 * (uint64_t)(rank / 2),
+         "the seed of rank %d", rank);
+    dtensor_generator_get_rule(gen, &rule);
+    need(rule.tracker == DTENSOR_TRACKER_OFFSET && rule.pytorch == 1 &&
+         rule.fill == DTENSOR_FILL_CUDA && rule.sms == 108 &&
+         rule.threads_per_sm == 2048, "the rule");
     dtensor_fini(job->ctx);
 }
 
@@ -237,6 +244,14 @@ static void own_generator(int rank, int n, void *arg)
                 dtensor_local_bytes(a)) == 0, "seeded alike, but different");
     need(dtensor_generator_offset(dtensor_generator_default(job->ctx)) == 0,
          "the default one has not moved");
+    dtensor_destroy(b);
+    good(dtensor_randn_like(a, gen, &b, &job->err));
+    dtensor_destroy(b);
+    good(dtensor_randint_like(a, 3, 5, gen, &b, &job->err));
+    for (size_t i = 0; i < dtensor_local_bytes(b) / sizeof(float); i++)
+        need(get(DTENSOR_F32, dtensor_to_local(b), (int64_t)i) == 3 ||
+             get(DTENSOR_F32, dtensor_to_local(b), (int64_t)i) == 4,
+             "randint_like(3, 5)");
     dtensor_destroy(a);
     dtensor_destroy(b);
     dtensor_generator_destroy(gen);
@@ -306,7 +321,7 @@ static void permutations(int rank, int n, void *arg)
     job_open(&job, rank, n, NULL);
     for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
         permutation(&job, sizes[i], "S(0)");
-        permutation(&job, sizes[i], "R");
+        permutation(&job, sizes[i], "C(0,3)");
     }
     need(dtensor_generator_offset(dtensor_generator_default(job.ctx)) ==
          4 * 2 * DTN_COUNT(sizes), "each takes 4");
@@ -497,7 +512,9 @@ int main(void)
        "shards differ");
     ok(ranks_run(4, 60, seeding, NULL, NULL) == 0, "manual_seed, state, sync");
     path = ranks_file("shm", 4, "[mesh \"grid\"]\ndims = pp=2, tp=2\n[seed]\n"
-                      "base = 7\nstride = 100\nmesh = grid\ndistinct = pp\n");
+                      "base = 7\nstride = 100\nmesh = grid\ndistinct = pp\n"
+                      "tracker = offset\ncompat = pytorch\nfill = cuda\n"
+                      "sms = 108\n");
     ok(ranks_run(4, 60, from_file, (void *)(uintptr_t)path, NULL) == 0,
        "the default generator is seeded by the cluster file");
     unlink(path);

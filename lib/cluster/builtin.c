@@ -68,8 +68,7 @@ static struct dtensor_cluster *builtin_create(const char *name, int nhosts)
     c->nodes = calloc((size_t)nhosts, sizeof *c->nodes);
     c->meshes = calloc(1, sizeof *c->meshes);
     dtn_transport_defaults(&c->transport);
-    c->seed.stride = 1;
-    c->seed.mesh = -1;
+    dtn_seed_defaults(&c->seed);
     c->redistribute.max_scratch_bytes = 256 << 20;
     c->redistribute.pipeline_bytes = 4 << 20;
     if (c->path && c->hosts && c->nodes && c->meshes)

@@ -81,6 +81,11 @@ struct dtn_seed_conf {
     int mesh;                     /* index of the mesh, -1: none               */
     int ndistinct;
     int distinct[DTENSOR_MAX_DIMS];   /* dimensions of that mesh              */
+    int tracker;                  /* enum dtensor_tracker; default global      */
+    int fill;                     /* enum dtensor_fill; default sequential     */
+    int pytorch;                  /* compat = pytorch                          */
+    int sms;                      /* default 132                               */
+    int threads_per_sm;           /* default 2048                              */
 };
 
 /* [tuning]: for messages of `from`.. up to the next entry, use `algorithm`. */
@@ -163,6 +168,9 @@ int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
 void dtn_transport_defaults(struct dtn_transport_conf *conf);
 
 /* -------------------------------------------------------------- plan.c --- */
+
+/* Defaults of a [seed] section. */
+void dtn_seed_defaults(struct dtn_seed_conf *seed);
 
 /* The seed of a rank: base + stride * index modulo 2^64, where index numbers
  * its coordinates in the distinct dims, the first listed fastest.  Outside the

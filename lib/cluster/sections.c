@@ -40,6 +40,21 @@ static const struct dtn_word planner_words[] = {
     { "greedy", DTENSOR_ROUTE_GREEDY }, { NULL, 0 }
 };
 
+static const struct dtn_word tracker_words[] = {
+    { "global", DTENSOR_TRACKER_GLOBAL }, { "offset", DTENSOR_TRACKER_OFFSET },
+    { "megatron", DTENSOR_TRACKER_MEGATRON },
+    { "local", DTENSOR_TRACKER_LOCAL }, { NULL, 0 }
+};
+
+static const struct dtn_word compat_words[] = {
+    { "none", 0 }, { "pytorch", 1 }, { NULL, 0 }
+};
+
+static const struct dtn_word fill_words[] = {
+    { "sequential", DTENSOR_FILL_SEQUENTIAL }, { "cuda", DTENSOR_FILL_CUDA },
+    { NULL, 0 }
+};
+
 const struct dtn_word dtn_algorithm_words[] = {
     { "direct", DTN_ALG_DIRECT }, { "ring", DTN_ALG_RING },
     { "tree", DTN_ALG_TREE }, { "hierarchical", DTN_ALG_HIERARCHICAL },
@@ -125,6 +140,12 @@ static const struct dtn_key seed_keys[] = {
     { "mesh", OTHER },
     { "distinct", OTHER },
     { "stride", U64(S, stride) },
+    { "tracker", WORD(S, tracker, tracker_words,
+                      "global, offset, megatron or local") },
+    { "compat", WORD(S, pytorch, compat_words, "none or pytorch") },
+    { "fill", WORD(S, fill, fill_words, "sequential or cuda") },
+    { "sms", INT(S, sms, 1, 1 << 20) },
+    { "threads_per_sm", INT(S, threads_per_sm, 256, 1 << 20) },
     { .name = NULL }
 };
 #undef S

@@ -9,7 +9,8 @@
  * hierarchy*.c   emitters for groups that span hosts: who is where, and the
  *             collectives of one buffer and of blocks
  * choose.c    which emitter for which call
- * exec.c      the executor: runs a schedule over the transports
+ * exec_plan.c exec.c   the executor: a schedule made ready, and run over the
+ *             transports
  * plans.c     schedules already made, by call
  * coll.c      one call: checks, plan, run
  * fingerprint.c  what a rank is doing, in 32 bits
@@ -326,6 +327,22 @@ const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan);
  */
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint32_t fingerprint, struct dtensor_error *err);
+
+/* The same in pieces: start it, then poll until it returns other than EAGAIN.  A
+ * poll does what can be done without waiting for a peer's signal; it may wait
+ * while a peer's queue of signals is full.  One run of a plan at a time; `in` and
+ * `out` stay as they are until it is over.
+ */
+int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
+                   uint32_t fingerprint, struct dtensor_error *err);
+int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err);
+
+/* A plan of its own for a call, n and me filled in, and its fingerprint; the
+ * caller destroys it.
+ */
+int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
+                  struct dtn_plan **planp, uint32_t *fingerprintp,
+                  struct dtensor_error *err);
 
 /* What a rank is doing, in 32 bits: collective, dtype and reduction readable
  * (so that both sides of a mismatch can be worded), the rest hashed.

@@ -7,122 +7,12 @@
  * them or, where its transport maps, loads from them.  Nothing is allocated,
  * and no data moves before the peer's fingerprint was found to be ours.
  */
-#include "coll/coll.h"
+#include "coll/exec.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(DTN_NSPACES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
                "READY carries the names of all spaces");
-
-/* What is known of a peer during one run. */
-struct exec_peer {
-    struct dtn_transport *tp;     /* NULL: this rank itself                    */
-    int rank;                     /* in the world                              */
-    struct dtn_remote remote[DTN_NSPACES];
-    unsigned char *mapped[DTN_NSPACES];
-};
-
-struct dtn_plan {
-    struct dtn_group group;
-    struct dtn_sched sched;
-    unsigned char *tmp;
-    const void **terms;           /* [n] sources of a FOLD                     */
-    struct exec_peer *peers;      /* [n]                                       */
-};
-
-/* One run. */
-struct exec_run {
-    struct dtn_plan *plan;
-    struct dtensor_ctx *ctx;
-    unsigned char *base[DTN_NSPACES];
-    struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_NSPACES];
-    uint32_t fingerprint;
-    bool refused;                 /* a transport would not register a space    */
-};
-
-/* ----------------------------------------------------------------- plans --- */
-
-/* Connect to every peer that some step names. */
-static int plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
-{
-    const struct dtn_sched *sched = &plan->sched;
-    int *ranks = calloc((size_t)sched->n, sizeof *ranks);
-    int n = 0, rc;
-
-    if (!ranks)
-        return dtn_fail_nomem(err, sched->name, (size_t)sched->n * sizeof(int));
-    for (int p = 0; p < sched->n; p++)
-        for (int s = 0; s < sched->nsteps; s++)
-            if (sched->steps[s].op == DTN_OP_SIGNAL
-                || sched->steps[s].op == DTN_OP_WAIT
-                || sched->steps[s].op == DTN_OP_PUT)
-                if (sched->steps[s].peer == p) {
-                    ranks[n++] = plan->group.ranks[p];
-                    break;
-                }
-    rc = dtn_ctx_connect(plan->group.ctx, ranks, n, err);
-    free(ranks);
-    return rc;
-}
-
-static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
-{
-    struct dtensor_ctx *ctx = plan->group.ctx;
-    size_t n = (size_t)plan->sched.n, tmp = plan->sched.bytes[DTN_TMP];
-
-    plan->peers = calloc(n, sizeof *plan->peers);
-    plan->terms = calloc(n, sizeof *plan->terms);
-    if (!plan->peers || !plan->terms)
-        return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
-    for (size_t p = 0; p < n; p++) {
-        plan->peers[p].rank = plan->group.ranks[p];
-        plan->peers[p].tp = ctx->peers[plan->peers[p].rank].tp;
-    }
-    if (tmp > 0) {
-        plan->tmp = dtn_arena_alloc(&ctx->arena, tmp);
-        if (!plan->tmp)
-            return dtn_fail_nomem(err, plan->sched.name, tmp);
-    }
-    return plan_connect(plan, err);
-}
-
-int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
-                    struct dtn_plan **planp, struct dtensor_error *err)
-{
-    struct dtn_plan *plan = calloc(1, sizeof *plan);
-    int rc;
-
-    if (!plan)
-        return dtn_fail_nomem(err, sched->name, sizeof *plan);
-    plan->group = *group;
-    plan->sched = *sched;
-    rc = plan_fill(plan, err);
-    if (rc != 0) {
-        memset(&plan->sched, 0, sizeof plan->sched);
-        dtn_plan_destroy(plan);
-        return rc;
-    }
-    memset(sched, 0, sizeof *sched);
-    *planp = plan;
-    return 0;
-}
-
-void dtn_plan_destroy(struct dtn_plan *plan)
-{
-    if (!plan)
-        return;
-    dtn_arena_free(&plan->group.ctx->arena, plan->tmp);
-    dtn_sched_fini(&plan->sched);
-    free(plan->peers);
-    free(plan->terms);
-    free(plan);
-}
-
-const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan)
-{
-    return &plan->sched;
-}
 
 /* ------------------------------------------------------------- exposing --- */
 
@@ -258,10 +148,12 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
 {
     struct exec_peer *peer = &run->plan->peers[step->peer];
     const struct dtn_signal *signal;
-    int rc = dtn_await(run->ctx, peer->rank, &signal);
+    int rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
+                        : dtn_await(run->ctx, peer->rank, &signal);
 
     if (rc != 0)
         return rc;
+    run->wait.start_ns = 0;
     if (signal->fingerprint != run->fingerprint || signal->tag != step->tag)
         return run_mismatch(run, peer->rank, signal->fingerprint);
     if (step->tag == DTN_TAG_READY)
@@ -426,41 +318,85 @@ static int run_step(struct exec_run *run, const struct dtn_step *step)
     return DTENSOR_EINVAL;
 }
 
+/* From where it stands to the end; EAGAIN: to a signal that is not there. */
 static int run_steps(struct exec_run *run)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     int rc = 0;
 
-    for (int s = 0; s < sched->nsteps && rc == 0; s++)
-        rc = run_step(run, &sched->steps[s]);
-    return rc;
+    for (; run->step < sched->nsteps; run->step++) {
+        rc = run_step(run, &sched->steps[run->step]);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int run_begin(struct exec_run *run, struct dtn_plan *plan,
+                     const void *in, void *out, uint32_t fingerprint)
+{
+    int rc = 0;
+
+    run->plan = plan;
+    run->ctx = plan->group.ctx;
+    run->fingerprint = fingerprint;
+    run->out = out;
+    run->ctx->calls++;
+    run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
+    run->base[DTN_OUT] = out;
+    run->base[DTN_TMP] = plan->tmp;
+    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
+        rc = run_expose(run, (enum dtn_space)s);
+    return rc == 0 ? 0 : run_unexposed(run, rc);
+}
+
+static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
+{
+    const size_t bytes = run->plan->sched.bytes[DTN_OUT];
+
+    run_unregister(run);
+    if (rc != 0)
+        return dtn_ctx_check(run->ctx, err);
+    if (run->base[DTN_OUT] != run->out) {
+        memcpy(run->out, run->base[DTN_OUT], bytes);
+        run->ctx->copied_bytes += bytes;
+    }
+    return 0;
 }
 
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint32_t fingerprint, struct dtensor_error *err)
 {
-    struct exec_run run = { .plan = plan, .ctx = plan->group.ctx,
-                            .fingerprint = fingerprint };
-    int rc = dtn_ctx_check(run.ctx, err);
+    struct exec_run run = { .step = 0 };
+    int rc = dtn_ctx_check(plan->group.ctx, err);
+
+    if (rc == 0 && plan->group.ctx->pending)
+        rc = dtn_pending_finish(plan->group.ctx, err);
+    if (rc != 0)
+        return rc;
+    rc = run_begin(&run, plan, in, out, fingerprint);
+    if (rc == 0)
+        rc = run_steps(&run);
+    return run_end(&run, rc, err);
+}
+
+int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
+                   uint32_t fingerprint, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_check(plan->group.ctx, err);
 
     if (rc != 0)
         return rc;
-    run.ctx->calls++;
-    run.base[DTN_IN] = (unsigned char *)(uintptr_t)in;
-    run.base[DTN_OUT] = out;
-    run.base[DTN_TMP] = plan->tmp;
-    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
-        rc = run_expose(&run, (enum dtn_space)s);
-    if (rc != 0)
-        rc = run_unexposed(&run, rc);
-    else
-        rc = run_steps(&run);
-    run_unregister(&run);
-    if (rc != 0)
-        return dtn_ctx_check(run.ctx, err);
-    if (run.base[DTN_OUT] != out) {
-        memcpy(out, run.base[DTN_OUT], plan->sched.bytes[DTN_OUT]);
-        run.ctx->copied_bytes += plan->sched.bytes[DTN_OUT];
-    }
-    return 0;
+    plan->started = (struct exec_run){ .polls = true };
+    rc = run_begin(&plan->started, plan, in, out, fingerprint);
+    return rc == 0 ? 0 : run_end(&plan->started, rc, err);
+}
+
+int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_check(plan->group.ctx, err);
+
+    if (rc == 0)
+        rc = run_steps(&plan->started);
+    return rc == DTENSOR_EAGAIN ? rc : run_end(&plan->started, rc, err);
 }

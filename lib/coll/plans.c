@@ -143,6 +143,20 @@ static int entry_make(const struct dtn_group *group,
     return 0;
 }
 
+int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
+                  struct dtn_plan **planp, uint32_t *fingerprintp,
+                  struct dtensor_error *err)
+{
+    struct plan_entry entry;
+    int rc = entry_make(group, call, &entry, err);
+
+    if (rc != 0)
+        return rc;
+    *planp = entry.cached.plan;
+    *fingerprintp = entry.cached.fingerprint;
+    return 0;
+}
+
 static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
                      const struct dtn_call *call, const struct plan_key *key,
                      struct plan_entry **entryp, struct dtensor_error *err)

@@ -10,6 +10,9 @@
 #include "net/wire.h"
 
 #include <string.h>
+#include <time.h>
+
+#define NEWS_NS INT64_C(200000000)   /* for the tree to tell            */
 
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...)
@@ -39,15 +42,47 @@ int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
     return ctx->failure.code;
 }
 
-/* The peer is not well: say so. */
+int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code)
+{
+    const struct timespec pause = { 0, 1000000 };
+    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, peer);
+    int64_t end = dtn_now_ns() + NEWS_NS;
+    int teller = peer;
+
+    dtn_boot_watch(ctx->boot);
+    while (gone->order == 0 && dtn_now_ns() < end) {
+        nanosleep(&pause, NULL);
+        dtn_boot_watch(ctx->boot);
+    }
+    if (gone->order == 0)
+        teller = dtn_boot_failed(ctx->boot);
+    if (teller < 0)
+        return -1;
+    *culprit = dtn_boot_gone(ctx->boot, teller)->culprit;
+    *code = dtn_boot_gone(ctx->boot, teller)->code;
+    return *culprit == peer && (*code == 0 || *code == DTENSOR_EPEER) ? -1
+         : teller;
+}
+
+/* The peer is not well: say so.  When it is only gone, it may have said to
+ * others why.
+ */
 static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                        int culprit, int code)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
     char name[320], blamed[320], why[320];
+    int teller;
 
-    dtn_ctx_rank_name(ctx, peer, name, sizeof name);
     tp->ops->why(tp, peer, why, sizeof why);
+    if (health == DTENSOR_EPEER) {
+        teller = dtn_gone_news(ctx, peer, &culprit, &code);
+        if (teller >= 0) {
+            health = DTENSOR_EABORT;
+            peer = teller;
+        }
+    }
+    dtn_ctx_rank_name(ctx, peer, name, sizeof name);
     if (health == DTENSOR_EPEER)
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
                           "this rank waited for it%s%s (see its output)", name,
@@ -56,6 +91,9 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
         return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
                           "%s%s%s", name, dtensor_errname(health),
                           *why ? ": " : "", why);
+    if (culprit == peer && code == DTENSOR_EPEER)
+        return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left (see its "
+                          "output)", name);
     if (culprit < 0 || culprit >= ctx->self.world_size || culprit == peer)
         return dtn_poison(ctx, DTENSOR_EABORT, peer, "%s failed with %s (see "
                           "its message)", name, dtensor_errname(code));
@@ -103,11 +141,7 @@ int dtn_gone_first(struct dtensor_ctx *ctx, const int ranks[], int n)
 
 int dtn_gone_blame(struct dtensor_ctx *ctx, int peer)
 {
-    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, peer);
-    bool itself = gone->culprit == peer && gone->code == DTENSOR_EPEER;
-
-    return await_blame(ctx, peer, itself ? DTENSOR_EPEER : DTENSOR_EABORT,
-                       gone->culprit, gone->code);
+    return await_blame(ctx, peer, DTENSOR_EPEER, peer, DTENSOR_EPEER);
 }
 
 int dtn_look(struct dtensor_ctx *ctx, int peer)
@@ -246,6 +280,42 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
             return rc;
     } while (!(*signalp = tp->ops->peek(tp, peer)));
     return 0;
+}
+
+int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+             const struct dtn_signal **signalp)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    const int64_t now = dtn_now_ns();
+    char name[320], time[32];
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    if ((*signalp = tp->ops->peek(tp, peer)))
+        return 0;
+    if (wait->start_ns == 0)
+        wait->start_ns = wait->next_look_ns = now;
+    if (now - wait->start_ns > ctx->cluster->transport.op_timeout_ns)
+        return dtn_poison(ctx, DTENSOR_ETIME, peer, "polled %s for %s, which "
+                          "is alive (is it in another call, or stopped? see "
+                          "[transport] op_timeout)",
+                          dtn_format_time(now - wait->start_ns, time,
+                                          sizeof time),
+                          dtn_ctx_rank_name(ctx, peer, name, sizeof name));
+    if (now < wait->next_look_ns)
+        return DTENSOR_EAGAIN;
+    wait->next_look_ns = now + 1000000;
+    return await_look(ctx, peer, true) != 0 ? ctx->failure.code
+                                            : DTENSOR_EAGAIN;
+}
+
+int dtn_pending_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && ctx->pending)
+        rc = ctx->pending->finish(ctx->pending, err);
+    return rc;
 }
 
 void dtn_consume(struct dtensor_ctx *ctx, int peer)

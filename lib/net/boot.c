@@ -363,6 +363,7 @@ void dtn_boot_close(struct dtn_boot *boot)
 {
     if (!boot)
         return;
+    dtn_boot_blame(boot, boot->rank, 0);
     boot_socket_unlisten(boot);
     boot_route_close(&boot->up);
     boot_route_close(&boot->aside);

@@ -8,7 +8,8 @@
  * that never comes.  A host without power closes nothing: keep-alive notices
  * that within dead_after.
  *
- * To be gone is no failure: who needs the rank no more does not care.
+ * To be gone is no failure: who leaves says so, with code 0, and who needs the
+ * rank no more does not care.
  */
 #include "net/boot.h"
 
@@ -135,6 +136,20 @@ void dtn_boot_watch(struct dtn_boot *boot)
     watch_link(boot, &boot->up.link);
     for (int i = 0; i < boot->nchildren; i++)
         watch_link(boot, &boot->children[i]);
+}
+
+int dtn_boot_failed(const struct dtn_boot *boot)
+{
+    uint32_t earliest = UINT32_MAX;
+    int failed = -1;
+
+    for (int r = 0; r < boot->cluster->world_size; r++)
+        if (boot->gone[r].order > 0 && boot->gone[r].order < earliest
+            && boot->gone[r].code != 0 && r != boot->rank) {
+            earliest = boot->gone[r].order;
+            failed = r;
+        }
+    return failed;
 }
 
 const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank)

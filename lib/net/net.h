@@ -58,13 +58,11 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err);
 
-/* What is known of a rank that died or left, or that gave up: on whose account
- * (its own: it is just gone), and with which code.
- */
+/* What is known of a rank that is gone. */
 struct dtn_gone {
     uint32_t order;               /* 1 for the first heard of; 0: nothing     */
-    int culprit;
-    int code;
+    int culprit;                  /* on whose account; its own: by itself     */
+    int code;                     /* EPEER it died, 0 it left, else gave up   */
 };
 
 /* There will be no allgather any more: from now on the tree watches. */
@@ -73,6 +71,9 @@ void dtn_boot_watch_start(struct dtn_boot *boot);
 /* Hear, and pass on, who is gone; a few system calls, at most every 5 ms. */
 void dtn_boot_watch(struct dtn_boot *boot);
 const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank);
+
+/* The first rank known to have died or given up, -1: none. */
+int dtn_boot_failed(const struct dtn_boot *boot);
 
 /* Tell the tree that this rank gives up.  Best effort, never blocks. */
 void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code);
@@ -121,6 +122,7 @@ struct dtensor_ctx {
         void *mem;
         size_t size;
     } bounce[2];                  /* of IN, of OUT                             */
+    struct dtn_pending *pending;  /* what was started; NULL: nothing           */
     struct dtn_registered {       /* dtensor_register(): sorted, apart         */
         unsigned char *mem;
         size_t size;
@@ -203,6 +205,20 @@ const void *dtn_carried(const struct dtensor_ctx *ctx, int peer,
 int dtn_await(struct dtensor_ctx *ctx, int peer,
               const struct dtn_signal **signalp);
 void dtn_consume(struct dtensor_ctx *ctx, int peer);
+
+/* The same without waiting: EAGAIN when there is none yet.  `wait` was set to
+ * zero when the caller began to ask; the deadline counts from then.
+ */
+int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+             const struct dtn_signal **signalp);
+
+/* What was started and not waited for, at most one at a time.  Collective calls
+ * finish it first, so that signals come in the order of the calls.
+ */
+struct dtn_pending {
+    int (*finish)(struct dtn_pending *pending, struct dtensor_error *err);
+};
+int dtn_pending_finish(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* Record the first failure, tell the peers, return `code`.  Later calls keep
  * the first words.

@@ -11,10 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-#define WIRE_NEWS_NS INT64_C(200000000)
 
 static const char *const wire_names[] = {
     [DTN_WIRE_SHM] = "shm", [DTN_WIRE_TCP] = "tcp", [DTN_WIRE_RC] = "rc"
@@ -207,30 +204,13 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
     return left;
 }
 
-/* A peer that cannot be connected to may have left on account of another: it
- * says so on what connection there is, or along the tree, which takes a while.
- */
-static bool wire_blames_another(struct dtensor_ctx *ctx, int peer)
-{
-    const struct timespec pause = { 0, 1000000 };
-    int64_t end = dtn_now_ns() + WIRE_NEWS_NS;
-
-    if (dtn_look(ctx, peer) != 0)
-        return true;
-    while (dtn_gone_first(ctx, &peer, 1) < 0 && dtn_now_ns() < end)
-        nanosleep(&pause, NULL);
-    return dtn_gone_first(ctx, &peer, 1) >= 0
-        && dtn_boot_gone(ctx->boot, peer)->culprit != peer
-        && dtn_gone_blame(ctx, peer) != 0;
-}
-
 int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                     struct dtensor_error *err)
 {
     struct dtensor_error why = { 0 };
     struct dtn_wait wait;
     char name[320];
-    int waiting = -1, gone = -1, rc;
+    int waiting = -1, gone = -1, culprit, code, rc;
 
     /* The peer joins when it makes the same call, however long it computes.
      * One that is gone may have joined, said all it had to say, and left.
@@ -245,7 +225,10 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     }
     if (rc == 0)
         return 0;
-    if (rc == DTENSOR_EPEER && wire_blames_another(ctx, waiting))
+    if (rc == DTENSOR_EPEER && (dtn_look(ctx, waiting) != 0
+                                || (dtn_gone_news(ctx, waiting, &culprit,
+                                                  &code) >= 0
+                                    && dtn_gone_blame(ctx, waiting) != 0)))
         return dtn_ctx_check(ctx, err);
     dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
                "cannot connect to %s: %s",

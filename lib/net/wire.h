@@ -27,6 +27,12 @@ int dtn_look(struct dtensor_ctx *ctx, int peer);
 int dtn_gone_first(struct dtensor_ctx *ctx, const int ranks[], int n);
 int dtn_gone_blame(struct dtensor_ctx *ctx, int peer);
 
+/* The peer is gone; who is to blame when it is not itself?  Who told so, and
+ * *culprit and *code: the peer, or else the first rank that failed; -1: nobody.
+ * Blocks: 0.2 s at most, for the tree to tell.
+ */
+int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code);
+
 /* Wait until a signal to this peer would be taken. */
 int dtn_await_room(struct dtensor_ctx *ctx, int peer);
 

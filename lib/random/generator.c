@@ -36,12 +36,23 @@ void dtensor_generator_destroy(struct dtensor_generator *gen)
 
 int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtensor_cluster *cluster = ctx->cluster;
+    const struct dtn_seed_conf *conf = &ctx->cluster->seed;
     uint64_t seed = 0;
+    int rc;
 
-    if (cluster->seed.given)
-        seed = dtn_seed_of(cluster, ctx->self.rank);
-    return dtensor_generator_create(seed, &ctx->generator, err);
+    if (conf->given)
+        seed = dtn_seed_of(ctx->cluster, ctx->self.rank);
+    rc = dtensor_generator_create(seed, &ctx->generator, err);
+    if (rc == 0 && conf->given) {
+        struct dtensor_random_rule *rule = &ctx->generator->rule;
+
+        rule->tracker = (enum dtensor_tracker)conf->tracker;
+        rule->fill = (enum dtensor_fill)conf->fill;
+        rule->pytorch = conf->pytorch;
+        rule->sms = conf->sms;
+        rule->threads_per_sm = conf->threads_per_sm;
+    }
+    return rc;
 }
 
 struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx)

@@ -361,6 +361,8 @@ int dtn_batch_run(struct dtensor_batch *batch, const void *const in[],
 {
     int rc = dtn_ctx_check(batch->ctx, err);
 
+    if (rc == 0)
+        rc = dtn_pending_finish(batch->ctx, err);
     for (int s = 0; rc == 0 && s < batch->nshares; s++)
         if (batch->share[s].plan)
             rc = batch_run_share(batch, s, in, out, err);

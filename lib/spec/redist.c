@@ -1,7 +1,7 @@
 /* redist.c - bring a tensor from one spec to another
  *
- * What was made for a pair of specs is kept, 256 of them, the least recently
- * used dropped.  The pair of the last call is compared first, some 40 ns; any
+ * What was made for a pair of specs is kept, 256 of them and at most max_scratch
+ * bytes of their scratch, the least recently used dropped.  The pair of the last call is compared first, some 40 ns; any
  * other costs a hash of some 100 bytes more.  Running it walks its steps.  The
  * result of one is the input of the next, in scratch memory that all
  * redistributes share; the last writes straight to the caller's memory.
@@ -22,6 +22,7 @@ struct dtn_redists {
     struct dtensor_plan *last;         /* used last: most calls repeat        */
     struct dtensor_plan *bucket[REDISTS_BUCKETS];
     uint64_t hits, misses, dropped;
+    size_t tmp_bytes;                  /* scratch of all exchanges kept       */
     struct dtn_arena *arena;
     struct redist_scratch {            /* results between steps               */
         void *mem;
@@ -85,6 +86,17 @@ static uint32_t redist_key(const struct dtensor_plan *r)
     return r->hash - (uint32_t)r->route;
 }
 
+/* Memory that its exchanges keep for what is packed and unpacked. */
+static size_t redist_tmp_bytes(const struct dtensor_plan *r)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < r->nsteps; i++)
+        if (r->step[i].plan)
+            bytes += dtn_plan_sched(r->step[i].plan)->bytes[DTN_TMP];
+    return bytes;
+}
+
 /* Drop the one that was not used for longest. */
 static void redists_drop(struct dtn_redists *redists)
 {
@@ -100,6 +112,7 @@ static void redists_drop(struct dtn_redists *redists)
     *link = oldest->next;
     if (redists->last == oldest)
         redists->last = NULL;
+    redists->tmp_bytes -= redist_tmp_bytes(oldest);
     dtensor_plan_destroy(oldest);
     redists->dropped++;
     redists->n--;
@@ -119,7 +132,11 @@ static int redists_add(struct dtn_redists *redists,
     dtn_log(&dst->mesh->ctx->log, DTN_LOG_INFO, "spec: %s (%s: %s)", r->text,
             dtn_route_name(r->route), r->why);
     redists->misses++;
-    if (redists->n == REDISTS_MAX)
+    redists->tmp_bytes += redist_tmp_bytes(r);
+    while (redists->n == REDISTS_MAX ||
+           (redists->n > 0 && redists->tmp_bytes > dst->mesh->ctx->cluster
+                                                   ->redistribute
+                                                   .max_scratch_bytes))
         redists_drop(redists);
     bucket = redists_bucket(redists, redist_key(r));
     r->next = *bucket;
@@ -242,30 +259,55 @@ void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
         redist_multiply(phase->dst.dtype, out, count, phase->multiply);
 }
 
-static int redist_run_step(struct dtn_redist_step *step, uint32_t hash,
-                           const void *in, void *out, struct dtensor_error *err)
+static struct dtn_call redist_call(const struct dtn_redist_step *step)
 {
     const struct dtn_phase *phase = &step->phase;
-    enum dtensor_dtype dtype = phase->dst.dtype;
-    struct dtn_call call = { .coll = phase->kind == DTN_PHASE_REDUCE
-                                   ? DTN_COLL_ALLREDUCE : DTN_COLL_BROADCAST,
-                             .count = step->count, .dtype = dtype,
-                             .redop = phase->redop };
+
+    return (struct dtn_call){
+        .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
+                                                : DTN_COLL_BROADCAST,
+        .n = step->group->n, .me = step->group->me, .count = step->count,
+        .dtype = phase->dst.dtype, .redop = phase->redop
+    };
+}
+
+bool dtn_redist_idle(const struct dtn_redist_step *step)
+{
+    return step->group->me < 0 ||
+           (step->phase.kind != DTN_PHASE_EXCHANGE && step->count == 0);
+}
+
+static int redist_run_step(struct dtn_redist_step *step, const void *in,
+                           void *out, struct dtensor_error *err)
+{
+    struct dtn_call call = redist_call(step);
     int rc = 0;
 
-    if (phase->kind == DTN_PHASE_EXCHANGE)
-        rc = dtn_plan_run(step->plan, in, out,
-                          dtn_fingerprint(DTN_COLL_EXCHANGE, dtype,
-                                          phase->redop, hash), err);
+    if (step->phase.kind == DTN_PHASE_EXCHANGE)
+        rc = dtn_plan_run(step->plan, in, out, step->fingerprint, err);
     else if (step->count > 0)
         rc = dtn_call_run(step->group, &call, in, out, err);
     if (rc == 0)
-        dtn_phase_finish(phase, out, step->count);
+        dtn_phase_finish(&step->phase, out, step->count);
     return rc;
 }
 
-int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
-                   struct dtensor_error *err)
+int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        struct dtn_redist_step *step = &r->step[i];
+        const struct dtn_call call = redist_call(step);
+
+        if (!step->plan && !dtn_redist_idle(step))
+            rc = dtn_call_plan(step->group, &call, &step->plan,
+                               &step->fingerprint, err);
+    }
+    return rc;
+}
+
+int dtn_redist_scratch(const struct dtensor_plan *r, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
     int rc = redists_init(ctx, err);
@@ -273,16 +315,33 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
     for (int i = 0; rc == 0 && i < DTN_NTARGETS; i++)
         rc = redists_scratch(ctx->redists, (enum dtn_target)i, r->scratch[i],
                              err);
+    return rc;
+}
+
+void *dtn_redist_target(const struct dtensor_plan *r, int i, void *out)
+{
+    const enum dtn_target target = r->step[i].target;
+
+    return target == DTN_TARGET_OUT ? out
+         : r->dst.mesh->ctx->redists->scratch[target].mem;
+}
+
+int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
+                   struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = r->dst.mesh->ctx;
+    int rc = ctx->pending ? dtn_pending_finish(ctx, err) : 0;
+
+    if (rc == 0)
+        rc = dtn_redist_scratch(r, err);
     if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
         memcpy(out, in, r->out_bytes);
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
-        const enum dtn_target target = r->step[i].target;
-        void *to = target == DTN_TARGET_OUT ? out
-                 : ctx->redists->scratch[target].mem;
+        void *to = dtn_redist_target(r, i, out);
 
-        if (r->step[i].group->me < 0)        /* of the other mesh            */
+        if (dtn_redist_idle(&r->step[i]))
             continue;
-        rc = redist_run_step(&r->step[i], r->hash, in, to, err);
+        rc = redist_run_step(&r->step[i], in, to, err);
         in = to;
     }
     memcpy(ctx->plan_text, r->text, sizeof r->text);
@@ -330,24 +389,32 @@ static int redist_all(const struct dtensor_spec *src,
     return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);
 }
 
+int dtn_redist_fits(const struct dtensor_plan *plan,
+                    const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, struct dtensor_error *err)
+{
+    const bool from = dtn_spec_equal(src, &plan->src);
+    char have[400], want[400];
+
+    if (from && dtn_spec_equal(dst, &plan->dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "plan: the %s is %.200s, but the plan "
+                    "was made for %.200s", from ? "destination" : "source",
+                    dtn_spec_format(from ? dst : src, have, sizeof have),
+                    dtn_spec_format(from ? &plan->dst : &plan->src, want,
+                                    sizeof want));
+}
+
 int dtn_redistribute_by(struct dtensor_plan *plan,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, const void *in,
                         void *out, struct dtensor_error *err)
 {
     struct dtensor_error why;
-    char have[400], want[400];
-    const bool from = dtn_spec_equal(src, &plan->src);
-    int rc;
+    int rc = dtn_redist_fits(plan, src, dst, err);
 
-    if (!from || !dtn_spec_equal(dst, &plan->dst))
-        return dtn_fail(err, DTENSOR_EINVAL, "plan: the %s is %.200s, but the "
-                        "plan was made for %.200s",
-                        from ? "destination" : "source",
-                        dtn_spec_format(from ? dst : src, have, sizeof have),
-                        dtn_spec_format(from ? &plan->dst : &plan->src, want,
-                                        sizeof want));
-    rc = dtn_ctx_check(dst->mesh->ctx, err);
+    if (rc == 0)
+        rc = dtn_ctx_check(dst->mesh->ctx, err);
     if (rc != 0 || plan->all->group.me < 0)
         return rc;
     rc = dtn_redist_run(plan, in, out, &why);

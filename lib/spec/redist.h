@@ -14,7 +14,8 @@ enum dtn_target { DTN_TARGET_OUT = -1, DTN_TARGET_EVEN, DTN_TARGET_ODD,
 struct dtn_redist_step {
     struct dtn_phase phase;
     const struct dtn_group *group;
-    struct dtn_plan *plan;             /* EXCHANGE                            */
+    struct dtn_plan *plan;             /* EXCHANGE; others: if ever started   */
+    uint32_t fingerprint;              /* of that                             */
     size_t count;                      /* elements of the own result          */
     enum dtn_target target;
     double ns;                         /* predicted                           */
@@ -83,6 +84,19 @@ void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
 /* Run it.  `in` and `out` are this rank's parts. */
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
                    struct dtensor_error *err);
+
+/* For request.c: does the plan go with these specs; room for results between its
+ * steps; where that of step i goes; has this rank no part in a step; own plans
+ * for its collectives.   Errors: EINVAL, ENOMEM
+ */
+int dtn_redist_fits(const struct dtensor_plan *plan,
+                    const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, struct dtensor_error *err);
+int dtn_redist_scratch(const struct dtensor_plan *plan,
+                       struct dtensor_error *err);
+void *dtn_redist_target(const struct dtensor_plan *plan, int i, void *out);
+bool dtn_redist_idle(const struct dtn_redist_step *step);
+int dtn_redist_calls(struct dtensor_plan *plan, struct dtensor_error *err);
 
 /* A rank that fails alone tells the others, who wait for it; returns rc. */
 int dtn_redist_give_up(const struct dtensor_spec *src,

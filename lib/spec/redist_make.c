@@ -221,6 +221,8 @@ static int redist_make_exchange(struct dtensor_plan *r,
         exchange.received = received.list;
         exchange.nsent = sent.n;
         exchange.sent = sent.list;
+        step->fingerprint = dtn_fingerprint(DTN_COLL_EXCHANGE, exchange.dtype,
+                                            phase->redop, r->hash);
         rc = dtn_redist_plan(group, &exchange, &step->plan, err);
     }
     dtn_pieces_fini(&received);

@@ -18,6 +18,7 @@
  * cross.c       from one mesh to another
  * redist*.c     redistribute plans: made once per pair of specs, run
  * plan*.c       plans as objects, and what they move
+ * request.c     redistributes that are started and waited for later
  * batch.c       several tensors redistributed together
  * grad.c        what a redistribution does to gradients
  * scatter.c     a large array from one rank to all parts
@@ -324,6 +325,13 @@ int dtn_redistribute_by(struct dtensor_plan *plan,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, const void *in,
                         void *out, struct dtensor_error *err);
+
+/* request.c: the same as dtn_redistribute_by(), started only. */
+int dtn_request_start(struct dtensor_plan *plan,
+                      const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, const void *in,
+                      void *out, struct dtensor_request **requestp,
+                      struct dtensor_error *err);
 
 /* batch.c: is tensor `i` of the batch so?   Errors: EINVAL.  How many there are;
  * run it on the local parts of all.

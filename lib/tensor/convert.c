@@ -73,6 +73,14 @@ int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                                dst->local, err);
 }
 
+int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
+                       struct dtensor *dst, struct dtensor_request **requestp,
+                       struct dtensor_error *err)
+{
+    return dtn_request_start(plan, &src->spec, &dst->spec, src->local,
+                             dst->local, requestp, err);
+}
+
 int dtensor_batch_run(struct dtensor_batch *batch,
                       const struct dtensor *const src[],
                       struct dtensor *const dst[], struct dtensor_error *err)
