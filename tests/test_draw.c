@@ -33,6 +33,12 @@ static const struct {
     const char *lang;
     const char *want;
 } cases[] = {
+    { "parts that are no boxes, as a list of index ranges", { 3 }, "C(0,2)", 2,
+      { 16, 2 }, "C",
+      "f32[16,2]  C(0,2)  on mesh(3)\n"
+      "rank 0     0-1 6-7 12-13 0-1\n"
+      "rank 1     2-3 8-9 14-15 0-1\n"
+      "rank 2     4-5 10-11   0-1\n" },
     { "a matrix by rows, replicas in one box", { 2, 2 }, "S(0),R", 2,
       { 4, 6 }, "en_US.UTF-8",
       "f32[4,6]  S(0),R  on mesh(2,2)\n"

@@ -5,7 +5,8 @@
  * column shards, and in each cell the ranks that hold it.  f32[10,4] as
  * S(0),R on 3 x 2 is three boxes of 4, 4 and 2 rows, with ranks 0-1, 2-3 and
  * 4-5.  The boxes are to scale as far as 80 columns, 24 lines and the text in
- * them allow; more than two dimensions are a table.
+ * them allow; more than two dimensions, and parts
+ * that are no boxes, are a table.
  */
 #include "spec/spec.h"
 
@@ -328,21 +329,34 @@ static void draw_grid(struct draw *draw)
 
 /* ----------------------------------------------------------------- table --- */
 
+/* "0-1 5-6", at most three runs and "..." */
+static char *draw_runs(const struct dtensor_spec *spec, int rank, int dim,
+                       char buf[160])
+{
+    struct dtensor_run run[3];
+    int64_t n = dtensor_spec_runs(spec, rank, dim, run, 3);
+    char one[48];
+
+    strcpy(buf, n > 0 ? "" : "none");
+    for (int i = 0; i < n && i < 3; i++) {
+        strcat(buf, i ? " " : "");
+        strcat(buf, draw_range("", run[i].start, run[i].size, one,
+                               sizeof one));
+    }
+    return n > 3 ? strcat(buf, " ...") : buf;
+}
+
 static void draw_table(const struct draw *draw)
 {
     const struct dtensor_spec *spec = draw->spec;
-    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
     int n = spec->mesh->group.n;
-    char text[48];
+    char text[160];
 
     for (int i = 0; i < n && i < DRAW_LINES_MAX; i++) {
         fprintf(draw->stream, "rank %-5d", spec->mesh->group.ranks[i]);
-        dtn_layout(spec, i, shape, offset);
-        for (int d = 0; d < spec->ndim; d++) {
-            draw_range("", offset[d], shape[d], text, sizeof text);
+        for (int d = 0; d < spec->ndim; d++)
             fprintf(draw->stream, d + 1 < spec->ndim ? " %-11s" : " %s",
-                    shape[d] > 0 ? text : "none");
-        }
+                    draw_runs(spec, spec->mesh->group.ranks[i], d, text));
         fputc('\n', draw->stream);
     }
     if (n > DRAW_LINES_MAX)
@@ -365,6 +379,16 @@ static void draw_empty(const struct draw *draw)
                 dtn_format_ranks(draw->ranks, n, text, sizeof text));
 }
 
+/* Is every part one box? */
+static bool draw_boxes(const struct dtensor_spec *spec)
+{
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (spec->placement[m].kind == DTENSOR_STRIDED ||
+            spec->placement[m].kind == DTENSOR_CYCLIC)
+            return false;
+    return spec->ndim <= 2;
+}
+
 void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream)
 {
     struct draw draw = {
@@ -379,10 +403,10 @@ void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream)
         fputs("(no memory to draw it)\n", stream);
         return;
     }
-    if (spec->ndim > 2)
-        draw_table(&draw);
-    else
+    if (draw_boxes(spec))
         draw_grid(&draw);
+    else
+        draw_table(&draw);
     draw_empty(&draw);
     free(draw.ranks);
 }
