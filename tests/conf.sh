@@ -78,7 +78,7 @@ is "the last of them" "$(tail -n1 out)" \
 run --show digest laptop.ini
 is "--show digest ends with the digest" \
     "$status|$(grep -cE '^\[[^]]+\] [^ ]+ = ' out)|$(grep -cE '^digest [0-9a-f]{16}$' out)|$(wc -l <out)" \
-    "0|42|1|43"
+    "0|55|1|56"
 digest=$(tail -n1 out)
 sed 's/;.*//; s/ranks = 4/ranks=4/; /^$/d' laptop.ini >plain.ini
 run --show digest plain.ini

@@ -396,8 +396,8 @@ static void errors(int rank, int n, void *arg)
     other.shape[0] = 5;
     refused(dtensor_redistribute_to(t, &other, &none, &job->err),
             "redistribute: f32[4,2]  S(0)  on world(world=2) cannot become "
-            "f32[5,2]  S(0)  on world(world=2) (mesh, dtype and shape must be "
-            "the same)");
+            "f32[5,2]  S(0)  on world(world=2) (context, dtype and shape must "
+            "be the same)");
     other = spec_of(job, mesh, DTENSOR_F32, (const int64_t[]){ 4, 2 }, "P");
     refused(dtensor_arange(&other, &none, &job->err), "arange: no placement "
             "may be Partial (make it of R and redistribute)");
