@@ -40,7 +40,8 @@ static struct dtensor_spec spec_at(const struct dtensor_mesh *mesh, int ndim,
     struct dtensor_error err;
 
     memcpy(spec.shape, shape, (size_t)ndim * sizeof shape[0]);
-    if (dtensor_placements_parse(mesh, text, ndim, spec.placement, &err) != 0) {
+    if (dtensor_placements_parse(mesh, text, ndim, spec.placement, &err) != 0 ||
+        dtensor_spec_normalize(&spec, &err) != 0) {
         note("%s", err.text);
         exit(1);
     }
