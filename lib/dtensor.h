@@ -539,6 +539,29 @@ struct dtensor_run {
 int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
                           struct dtensor_run run[], int64_t max);
 
+/* For each tensor dimension the mesh dimension that cuts it, -1 for none; and
+ * in how many parts it is cut in all.   Semantics: DTensorSpec.dim_map,
+ * num_shards_map.
+ *
+ * Errors: EINVAL  two mesh dimensions cut one (dim_map only)
+ */
+int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
+                         struct dtensor_error *err);
+void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[]);
+
+/* Which mesh dimension cuts first.  place[m] is the place of mesh dimension m
+ * among those that cut the same tensor dimension: { 1, 0 } of S(0),S(0) on a
+ * 4 x 2 mesh is SS(0,2),S(0).  set_order() turns S into SS to that effect;
+ * order() finds the places, -1 where nothing is cut.
+ * Semantics: DTensorSpec.shard_order.
+ *
+ * Errors: EINVAL  not an order, or (order) a strided shard that is in none
+ */
+int dtensor_spec_set_order(struct dtensor_spec *spec, const int place[],
+                           struct dtensor_error *err);
+int dtensor_spec_order(const struct dtensor_spec *spec, int place[],
+                       struct dtensor_error *err);
+
 /* Draw which ranks hold what, 1-D and 2-D as a grid of boxes, more dimensions
  * as a list.  Needs no communication: any rank can draw any spec.
  */

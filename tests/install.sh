@@ -30,6 +30,7 @@ libdir=$root$(value libdir)
 is "the programs are there" "$(files "$prefix/bin")" \
     "dtensor-bench
 dtensor-conf
+dtensor-plan
 dtensor-run"
 is "one header is there" "$(files "$root$(value includedir)")" dtensor.h
 is "the library is there, and for pkg-config" \

@@ -234,6 +234,38 @@ static void test_between_meshes(void)
     claim("between meshes of other shapes, orders and ranks");
 }
 
+/* ------------------------------------------------- specs made by hand --- */
+
+static void test_by_hand(void)
+{
+    static const int sizes[] = { 2 };
+    int64_t lengths[] = { 4, 1 };
+    struct dtensor_error err = { 0 };
+    struct dtensor_spec spec = { .dtype = DTENSOR_F32, .ndim = 2,
+                                 .shape = { 3, 5 } };
+    struct dtensor_spec bad;
+
+    ok(dtensor_spec_normalize(&spec, &err) == DTENSOR_EINVAL,
+       "a spec without a mesh: %s", err.text);
+    if (dtensor_mesh_create(&ctx, 1, sizes, NULL, NULL, &spec.mesh, NULL) != 0)
+        abort();
+    spec.placement[0] = (struct dtensor_placement){
+        .kind = DTENSOR_SHARD, .dim = -1, .sizes = lengths
+    };
+    ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL,
+       "dimension -1 is not what queries expect");
+    bad = spec;
+    bad.placement[0].dim = -3;
+    ok(dtensor_spec_normalize(&bad, &err) == DTENSOR_EINVAL &&
+       bad.placement[0].dim == -3 && bad.placement[0].sizes == lengths,
+       "dimension -3 of 2 is refused, the spec as it was: %s", err.text);
+    ok(dtensor_spec_normalize(&spec, &err) == 0 &&
+       spec.placement[0].dim == 1, "dimension -1 of 2 is dimension 1");
+    lengths[0] = 0;
+    ok(spec.placement[0].sizes[0] == 4 && spec.placement[0].sizes[1] == 1,
+       "the lengths are kept, the caller's may go");
+}
+
 int main(void)
 {
     ctx.cluster = &cluster;
@@ -243,6 +275,7 @@ int main(void)
     test_any_placement();
     test_every_cut();
     test_between_meshes();
+    test_by_hand();
     dtn_meshes_destroy(ctx.meshes);
     dtn_lengths_destroy(ctx.lengths);
     return done();

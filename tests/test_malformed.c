@@ -99,7 +99,7 @@ static const struct row {
       "\"ranks\"?" },
     { "an unknown key like no other", "=18 qqqqqqqq = 4",
       "F:18: error: unknown key \"qqqqqqqq\" in [seed]; expected one of base, "
-      "mesh, distinct, stride" },
+      "mesh, distinct, stride, tracker, compat, fill, sms, threads_per_sm" },
     { "a key twice", "+7 ranks = 4",
       "F:7: error: \"ranks\" was already given on line 6" },
     { "a pattern twice", "+27 layers.*.up = row",
@@ -309,6 +309,12 @@ static const struct row {
     { "an unknown distinct dim", "=20 distinct = zz",
       "F:20: error: distinct: mesh \"world\" has no dim \"zz\"; expected one "
       "of dp, tp" },
+    { "an unknown tracker", "+18 tracker = globl",
+      "F:18: error: tracker: \"globl\"; expected global, offset, megatron or "
+      "local" },
+    { "a GPU without threads", "+18 threads_per_sm = 0",
+      "F:18: error: threads_per_sm: 0 is out of range; expected 256 to "
+      "1048576" },
 
     /* [tuning] */
     { "an algorithm", "=22 allreduce = 0-inf:rng",

@@ -276,7 +276,7 @@ static struct block block_of(enum kind kind, const struct dtensor_mesh *from,
                            power(n, from->ndim), power(n, to->ndim) };
 }
 
-/* Every other block, of both directions alike. */
+/* Every other block. */
 static void half(int rank, int n, void *arg)
 {
     const uint64_t *usual = arg;

@@ -8,6 +8,7 @@
  * placement.c   S(0), R, P(sum) as text
  * lengths.c     shard lengths that users chose, kept by the context
  * spec.c        specs: checks, normal form, comparing
+ * order.c       which mesh dimension cuts first
  * layout.c      which part of the global tensor a rank holds
  * runs.c        which elements of one part are which of another
  * pieces.c      which boxes go from whom to whom between two specs
