@@ -11,7 +11,8 @@
 static struct dtensor_placement grad_target(const struct dtensor_placement *src,
                                             const struct dtensor_placement *grad)
 {
-    static const struct dtensor_placement whole = { DTENSOR_REPLICATE };
+    static const struct dtensor_placement whole = {
+        .kind = DTENSOR_REPLICATE };
 
     if (src->kind != DTENSOR_PARTIAL)
         return *src;

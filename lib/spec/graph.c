@@ -59,7 +59,8 @@ static int graph_count(const struct graph *g)
 static void graph_choices(struct graph *g, const struct dtensor_spec *src,
                           const struct dtensor_spec *dst)
 {
-    static const struct dtensor_placement whole = { DTENSOR_REPLICATE };
+    static const struct dtensor_placement whole = {
+        .kind = DTENSOR_REPLICATE };
     struct dtensor_placement shard = { .kind = DTENSOR_SHARD };
     int before[DTENSOR_MAX_DIMS];
 

@@ -85,7 +85,8 @@ static void route_greedy(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst,
                          struct dtn_route *route)
 {
-    static const struct dtensor_placement whole = { DTENSOR_REPLICATE };
+    static const struct dtensor_placement whole = {
+        .kind = DTENSOR_REPLICATE };
     struct dtensor_placement now[DTENSOR_MAX_DIMS];
     const int ndim = dst->mesh->ndim;
     int shards = 1;
