@@ -1,11 +1,12 @@
 /* cost.c - what a redistribution is thought to cost
  *
  * A step in which a rank sends m messages with b bytes in all takes it
- * l + m * alpha + b / beta: l is the wait for the last of them, alpha the work on
- * one however short it is, beta what a link carries.  256 MiB on 8 ranks of one
- * host from S(0) to S(1) is 7 messages of 4 MiB from each: 1.2 us + 7 * 0.4 us +
- * 28 MiB / 4 GB/s = 7.3 ms, of which the messages are nothing.  Of 32 KiB on 512
- * ranks they are nearly all, and a route with fewer may win though it moves more.
+ * l + m * alpha + b / beta: l is the wait for the last of them, alpha the work
+ * on one however short it is, beta what a link carries.  256 MiB on 8 ranks of
+ * one host from S(0) to S(1) is 7 messages of 4 MiB from each: 1.2 us + 7 * 0.4
+ * us + 28 MiB / 4 GB/s = 7.3 ms, of which the messages are nothing.  Of 32 KiB
+ * on 512 ranks they are nearly all, and a route with fewer may win though it
+ * moves more.
  *
  * Volumes are those of an even division, found from the placements alone, so
  * that 1,024 ranks cost no more to plan for than 8.  They choose between routes
@@ -16,29 +17,29 @@
 #include <string.h>
 
 /* Every constant, its unit (ns a message; bytes a ns, which is GB/s) and where
- * it comes from.  [redistribute] in the cluster file overrides the links.
+ * it comes from.  They are round estimates that put routes in order, fitted to
+ * no machine; [redistribute] in the cluster file overrides the links.
  */
 static const struct dtn_link cost_wires[] = {
-    /* Two processes of one host, this library's own `dtensor-bench` on a 2-core
-     * x86 server, 2026-11: READY, the loads and DONE take 1.2 us when nothing is
-     * to be moved; a further peer adds three signals of 0.13 us; copies between
-     * two address spaces run at 4 GB/s while both ranks do so.
+    /* Two processes of one host: READY, the loads and DONE are some ten
+     * cache-line hops of 0.1 us; a further peer adds three signals; a copy
+     * between two address spaces reads and writes memory at 8 GB/s.
      */
     [DTN_WIRE_SHM] = { 1200, 400, 4.0 },
-    /* Kernel TCP: 15 us half round trip through two sockets on that server, twice;
+    /* Kernel TCP: half a round trip through two sockets takes some 15 us, twice;
      * 4 us for a send and its share of polling; the rate is that of 10 Gb/s
      * Ethernet less its headers.
      */
     [DTN_WIRE_TCP] = { 30000, 4000, 1.15 },
     /* InfiniBand and RoCE at 100 Gb/s, ib_write_lat and ib_write_bw as vendors
      * give them: 1.0 us one way, twice, and noticing; 12.1 GB/s.  To post a
-     * write and a signal is 0.2 us.
+     * write and a signal is taken for 0.2 us.
      */
     [DTN_WIRE_RC] = { 2500, 200, 12.1 },
 };
 
-/* dtn_reduce() of f32 out of cache, and memcpy, both measured by
- * `dtensor-bench` on the same server: bytes read of each term per ns.
+/* A reduction of f32 out of cache, and memcpy: bytes of a term per ns at the
+ * 10 GB/s or so that one core of a server reads and writes.
  */
 #define COST_FOLD_BYTES_PER_NS 5.0
 #define COST_COPY_BYTES_PER_NS 5.0
