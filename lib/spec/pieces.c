@@ -9,8 +9,9 @@
  *
  * Peers are found by cutting the own part as the other side's placements cut
  * the whole, mesh dimension by mesh dimension, going on only where something is
- * left: on 16 x 8 x 8 ranks from S(0),S(1),R to R,S(1),S(0) a rank looks at 24
- * coordinates to find its 16 sources among 1024.
+ * left; which chunks can meet is found by division.  With 1024 rows on 16 x 8 x 8
+ * ranks from S(0),S(1),R to R,S(1),S(0), a rank that is to hold 128 rows looks
+ * at the 2 chunks of 64 that make them, not at 1024 ranks.
  */
 #include "spec/spec.h"
 
