@@ -54,16 +54,20 @@ refuses "--from and --to go together" --from R redistribute
 run --help
 is "--help is on stdout, exit 0" "$code $(wc -c <"$tmp/err")" "0 0"
 is "--help fits 80 columns" "$(awk 'length > 80' "$tmp/out")" ""
-is "--help names every option of the manual" "$(
-    man=$top_srcdir/man/dtensor-bench.1
-    sed -n 's/^\.It Fl.*\\-\([a-z-]*\).*/\1/p' "$man" | while read -r name; do
-        grep -qe "--$name" "$tmp/out" || echo "$name"
-    done)" ""
-is "the manual names every option of --help" "$(
-    grep -oE -- '--[a-z-]+' "$tmp/out" | sed 's/--//' | sort -u |
-    while read -r name; do
-        grep -qF -- "\\-$name" "$top_srcdir/man/dtensor-bench.1" || echo "$name"
-    done)" ""
+# The manual and --help name the same options, of the program and of rng.
+manual() {
+    sed "$1" "$top_srcdir/man/dtensor-bench.1" | grep '^\.It Fl' |
+        grep -oE '\\-[a-z-]+' | sed 's/..//' | sort -u
+}
+options() {
+    grep -oE -- '--[a-z-]+' "$tmp/out" | sed 's/--//' | sort -u
+}
+is "--help and the manual name the same options" \
+    "$(diff <(options) <(manual '/^\.Sh RANDOM/,/^\.Sh ENV/d'))" ""
+run rng --help
+is "and those of rng" \
+    "$(diff <(options | grep -vx help) \
+        <(manual '/^\.Sh RANDOM/,/^\.Sh ENV/!d'))" ""
 run -V
 is "-V says name and version" "$code $(cut -d' ' -f1 "$tmp/out")" \
     "0 dtensor-bench"

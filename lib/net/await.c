@@ -12,7 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#define NEWS_NS INT64_C(200000000)   /* for the tree to tell            */
+#define NEWS_NS INT64_C(200000000)   /* for the tree to tell, and for the */
+                                     /* last words of a rank it tells of  */
 
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...)
@@ -107,6 +108,18 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                       code == DTENSOR_EABORT ? blamed : name);
 }
 
+/* Does the tree know that the peer died or gave up, though its transport does
+ * not?  A queue pair to a dead process answers nothing until its retries are
+ * spent.
+ */
+static bool await_lost(const struct dtensor_ctx *ctx, int peer)
+{
+    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, peer);
+
+    return gone->order > 0 && gone->code != 0
+        && dtn_now_ns() - gone->heard_ns > NEWS_NS;
+}
+
 /* A peer may send its last signal and leave: when `listening`, what it said
  * before counts more than that it is gone.
  */
@@ -117,7 +130,11 @@ static int await_look(struct dtensor_ctx *ctx, int peer, bool listening)
     int health = tp->ops->health(tp, peer, &culprit, &code);
 
     dtn_boot_watch(ctx->boot);
-    if (health == 0 || (listening && tp->ops->peek(tp, peer)))
+    if (listening && tp->ops->peek(tp, peer))
+        return 0;
+    if (health == 0 && await_lost(ctx, peer))
+        health = DTENSOR_EPEER;
+    if (health == 0)
         return 0;
     return await_blame(ctx, peer, health, culprit, code);
 }

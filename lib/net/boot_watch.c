@@ -76,7 +76,7 @@ static void watch_note(struct dtn_boot *boot, const struct boot_link *from,
 
     if (gone->order > 0)
         return;
-    *gone = (struct dtn_gone){ ++boot->ngone, culprit, code };
+    *gone = (struct dtn_gone){ ++boot->ngone, culprit, code, dtn_now_ns() };
     if (&boot->up.link != from)
         watch_post(&boot->up.link, rank, gone);
     for (int i = 0; i < boot->nchildren; i++)

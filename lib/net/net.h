@@ -63,6 +63,7 @@ struct dtn_gone {
     uint32_t order;               /* 1 for the first heard of; 0: nothing     */
     int culprit;                  /* on whose account; its own: by itself     */
     int code;                     /* EPEER it died, 0 it left, else gave up   */
+    int64_t heard_ns;             /* when this rank heard of it               */
 };
 
 /* There will be no allgather any more: from now on the tree watches. */
