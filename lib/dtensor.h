@@ -577,9 +577,9 @@ void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream);
 struct dtensor;
 
 /* Make a tensor: with any content; zeroed; every element one, or `value` (of a
- * Partial tensor, the value its reduction gives); or element i, row-major, equal
- * to i.  arange refuses Partial placements.  One like another is made of its
- * spec: dtensor_zeros(dtensor_spec_of(t), ...).
+ * Partial tensor, the value its reduction gives); or element i, row-major,
+ * equal to i.  arange refuses Partial placements.  One like another is made of
+ * its spec: dtensor_zeros(dtensor_spec_of(t), ...).
  *
  * Collective: no - but all ranks of the mesh must make the same ones.
  * Owns:   *tp is the caller's, for dtensor_destroy().
@@ -641,8 +641,8 @@ int dtensor_from_local_checked(const struct dtensor_spec *spec,
 
 /* The same when nobody knows the whole: parts->shape is that of this rank's
  * part, and the global shape is found from all of them.  Parts that S(d) would
- * cut otherwise become S(d:their lengths).  A rank outside the mesh, which hears
- * nothing, gets a tensor of sizes 0.
+ * cut otherwise become S(d:their lengths).  A rank outside the mesh, which
+ * hears nothing, gets a tensor of sizes 0.
  * Semantics: DTensor.from_local without shape, of uneven parts too.
  *
  * Collective, blocks: as above.
@@ -688,10 +688,11 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
 
 /* Make a tensor with the same elements that lies otherwise: by text on the same
  * mesh, or by a whole spec, whose mesh may be another of the context: of other
- * shape, order, size and ranks.  Any placement may become any other.  R -> P follows PyTorch: terms x/n for a sum
- * of floating type, x each for avg, min, max, band and bor; for other sums and
- * reductions coordinate 0 keeps x and the rest hold the neutral element.  S -> P
- * moves nothing: each rank's shard becomes its term, neutral elsewhere.
+ * shape, order, size and ranks.  Any placement may become any other.  R -> P
+ * follows PyTorch: terms x/n for a sum of floating type, x each for avg, min,
+ * max, band and bor; for other sums and reductions coordinate 0 keeps x and the
+ * rest hold the neutral element.  S -> P moves nothing: each rank's shard
+ * becomes its term, neutral elsewhere.
  * Semantics: DTensor.redistribute, without padding.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
@@ -720,8 +721,8 @@ int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
  */
 struct dtensor_plan;
 
-/* The ways there may be.  All give the same elements; terms are added in another
- * order, the same for the same plan.
+/* The ways there may be.  All give the same elements; terms are added in
+ * another order, the same for the same plan.
  */
 enum dtensor_route {
     DTENSOR_ROUTE_AUTO,        /* what is predicted to be fastest             */
@@ -754,7 +755,7 @@ int dtensor_plan_create(const struct dtensor_spec *src,
                         struct dtensor_plan **planp,
                         struct dtensor_error *err);
 
-/* Collective: no - but a plan is not destroyed while it runs.  NULL is a no-op. */
+/* NULL is a no-op.   Collective: no - but not while the plan runs. */
 void dtensor_plan_destroy(struct dtensor_plan *plan);
 
 /* Give the elements of `src` to `dst`, which have the plan's specs.  Allocates
@@ -772,8 +773,8 @@ struct dtensor_request;
 
 /* Start the same and return at once: `src` and `dst` are the library's until
  * dtensor_wait().  Requests are worked on in the order they were started, by
- * dtensor_test() and dtensor_wait() of any of them; other collective calls finish
- * them first.
+ * dtensor_test() and dtensor_wait() of any of them; other collective calls
+ * finish them first.
  *
  * Collective: yes - in the same order.   Blocks: no - but on the first start of
  *         a plan until connected, and while a peer has 16 signals unread.
@@ -788,7 +789,8 @@ int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
 /* Do what can be done now; *donep: 1 when it is over, else 0.  Either way the
  * request stays the caller's.
  *
- * Collective: no.   Blocks: no.   Errors: those of the run: dtensor_wait() is due
+ * Collective: no.   Blocks: no.
+ * Errors: those of the run: dtensor_wait() is due
  */
 int dtensor_test(struct dtensor_request *request, int *donep,
                  struct dtensor_error *err);
@@ -800,9 +802,10 @@ int dtensor_test(struct dtensor_request *request, int *donep,
  */
 int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err);
 
-/* The placements that the gradient of a tensor of spec `src` is brought to, when
- * it arrives as `grad`: those of src; where src is a term, R, without division,
- * or the term that arrives.  Semantics: the backward of DTensor.redistribute.
+/* The placements that the gradient of a tensor of spec `src` is brought to,
+ * when it arrives as `grad`: those of src; where src is a term, R, without
+ * division, or the term that arrives.
+ * Semantics: the backward of DTensor.redistribute.
  *
  * Errors: EINVAL  the specs, or another mesh;  ENOMEM
  */
@@ -864,9 +867,9 @@ int dtensor_plan_step(const struct dtensor_plan *plan, int i,
                       struct dtensor_plan_step *step,
                       struct dtensor_error *err);
 
-/* Bytes that world rank `from` sends to rank `to` in step `i`; -1 in place of any
- * of the three: all of them.  This is what the plan promises: no more is moved
- * between ranks.  Counted piece by piece on every call.
+/* Bytes that world rank `from` sends to rank `to` in step `i`; -1 in place of
+ * any of the three: all of them.  This is what the plan promises: no more is
+ * moved between ranks.  Counted piece by piece on every call.
  */
 uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
                             int to);
@@ -916,10 +919,10 @@ struct dtensor_plan_cache {
 void dtensor_plan_cache(const struct dtensor_ctx *ctx,
                         struct dtensor_plan_cache *cache);
 
-/* A context that plans and cannot communicate: rank 0 of the cluster in the file
- * `path`; NULL: of `nranks` ranks, `per_host` (0: all) on each host.  Meshes,
- * specs and plans are made and asked as usual; calls that would communicate or
- * hold elements fail with EINVAL.
+/* A context that plans and cannot communicate: rank 0 of the cluster in the
+ * file `path`; NULL: of `nranks` ranks, `per_host` (0: all) on each host.
+ * Meshes, specs and plans are made and asked as usual; calls that would
+ * communicate or hold elements fail with EINVAL.
  *
  * Collective: no.   Blocks: no.
  * Owns:   *ctxp is the caller's, for dtensor_fini().
@@ -928,7 +931,7 @@ void dtensor_plan_cache(const struct dtensor_ctx *ctx,
 int dtensor_init_plan(const char *path, int nranks, int per_host,
                       struct dtensor_ctx **ctxp, struct dtensor_error *err);
 
-/* dtensor_spec_draw() of its spec, by the mesh's first rank; nothing on others. */
+/* dtensor_spec_draw() of its spec, by the mesh's first rank only. */
 void dtensor_draw(const struct dtensor *t, FILE *stream);
 
 void dtensor_destroy(struct dtensor *t);                 /* NULL is a no-op */
