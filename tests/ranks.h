@@ -41,6 +41,25 @@ static inline int rounds_of(int usual)
     return n > 0 ? n : 1;
 }
 
+/* Do sanitizers make this build several times slower? */
+static inline bool sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
+/* Do times mean nothing here, in a slow build or on a slow machine? */
+static inline bool timeless(void)
+{
+    return sanitized() || getenv("DTN_TEST_ROUNDS");
+}
+
 /* Of many cases, is the next one of those to try when there is less time? */
 static inline bool rounds_pick(void)
 {

@@ -32,18 +32,6 @@ static struct tally {
 } *tally;
 static int process;                    /* 0 or 1                              */
 
-static bool sanitized(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-    return true;
-#endif
-#endif
-    return false;
-}
-
 /* As many cases of a block as the machine is thought to have time for. */
 static uint64_t quota(uint64_t usual)
 {

@@ -65,7 +65,8 @@ static int64_t pattern_term(const struct patterns *p, int64_t limit,
                             int source, int64_t pos)
 {
     uint64_t h = pattern_mix((uint64_t)source, (uint64_t)pos);
-    uint64_t bit = UINT64_C(1) << h % (8 * p->elem_bytes);
+    size_t bits = 8 * (p->elem_bytes < 8 ? p->elem_bytes : 8);
+    uint64_t bit = UINT64_C(1) << h % bits;
 
     if (p->dtype == DTENSOR_BOOL && p->op != DTENSOR_PROD)
         return (int64_t)(h & 1);
