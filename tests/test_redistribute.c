@@ -1,9 +1,9 @@
-/* test_redistribute.c - a thousand redistributions drawn at random, by real ranks
+/* test_redistribute.c - a thousand redistributions drawn at random, by ranks
  *
  * Eight ranks draw the same cases: a mesh of some of them in some order, now
- * and then another for the result, a small tensor, two specs, a route.  Each fills its part as the oracle says,
- * redistributes over shared memory, and asks the oracle about what it got; of a
- * Partial result the whole is looked at.  TEST_SEED=n draws others.
+ * and then another for the result, a small tensor, two specs, a route.  Each
+ * fills its part as the oracle says, redistributes over shared memory, and asks
+ * the oracle about what it got; of a Partial result the whole is looked at.  TEST_SEED=n draws others.
  */
 #include "tests/oracle.h"
 #include "tests/rand.h"

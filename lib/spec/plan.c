@@ -12,17 +12,10 @@ static int plan_check(const struct dtensor_spec *src,
                       const struct dtensor_plan_options *options,
                       struct dtensor_error *err)
 {
-    char from[400], to[400];
-
     if ((unsigned)options->route >= DTENSOR_NROUTES)
         return dtn_fail(err, DTENSOR_EINVAL, "plan: there is no route %d",
                         (int)options->route);
-    if (dtn_spec_alike(src, dst))
-        return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "plan: %.200s cannot become %.200s "
-                    "(context, dtype and shape must be the same)",
-                    dtn_spec_format(src, from, sizeof from),
-                    dtn_spec_format(dst, to, sizeof to));
+    return dtn_spec_check_alike("plan", src, dst, err);
 }
 
 int dtensor_plan_create(const struct dtensor_spec *src,

@@ -8,7 +8,7 @@
  * are all the root in turn; who gets what of them is found as ever (pieces.c).
  * The most that anybody holds is the array, the own part, and a slab or two.
  */
-#include "spec/spec.h"
+#include "spec/redist.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -86,28 +86,6 @@ static int slab_pieces(const struct scatter *scatter, int slab, int receiver,
     return rc;
 }
 
-static int slab_plan(const struct scatter *scatter,
-                     const struct dtn_exchange *exchange,
-                     struct dtn_plan **planp, struct dtensor_error *err)
-{
-    const struct dtn_group *group = &scatter->dst->mesh->group;
-    bool *mapped = calloc((size_t)group->n, sizeof *mapped);
-    struct dtn_sched sched;
-    int rc;
-
-    if (!mapped)
-        return dtn_fail_nomem(err, "distribute", (size_t)group->n);
-    dtn_group_mapped(group, mapped);
-    rc = dtn_emit_exchange(exchange, mapped, &sched, err);
-    free(mapped);
-    if (rc != 0)
-        return rc;
-    rc = dtn_plan_create(group, &sched, planp, err);
-    if (rc != 0)
-        dtn_sched_fini(&sched);
-    return rc;
-}
-
 /* Exchange the pieces of a slab, `in` on the root. */
 static int slab_move(const struct scatter *scatter, int slab,
                      const struct dtn_exchange *exchange, const void *in,
@@ -117,7 +95,7 @@ static int slab_move(const struct scatter *scatter, int slab,
         dtn_fingerprint(DTN_COLL_EXCHANGE, exchange->dtype, exchange->redop,
                         scatter->hash + (uint32_t)slab);
     struct dtn_plan *plan;
-    int rc = slab_plan(scatter, exchange, &plan, err);
+    int rc = dtn_redist_plan(&scatter->dst->mesh->group, exchange, &plan, err);
 
     if (rc != 0)
         return rc;

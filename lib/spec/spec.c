@@ -261,6 +261,20 @@ bool dtn_spec_alike(const struct dtensor_spec *a, const struct dtensor_spec *b)
                   (size_t)a->ndim * sizeof a->shape[0]) == 0;
 }
 
+int dtn_spec_check_alike(const char *what, const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtensor_error *err)
+{
+    char from[400], to[400];
+
+    if (dtn_spec_alike(src, dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %.200s cannot become %.200s "
+                    "(context, dtype and shape must be the same)", what,
+                    dtn_spec_format(src, from, sizeof from),
+                    dtn_spec_format(dst, to, sizeof to));
+}
+
 bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
 {
     if (!dtn_spec_congruent(a, b))

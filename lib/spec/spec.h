@@ -108,6 +108,11 @@ bool dtn_spec_congruent(const struct dtensor_spec *a,
 /* The same without the mesh, in one context. */
 bool dtn_spec_alike(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
+
+/* They must be alike for what `what` names.   Errors: EINVAL */
+int dtn_spec_check_alike(const char *what, const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtensor_error *err);
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 

@@ -9,20 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int convert_check(const struct dtensor_spec *src,
-                         const struct dtensor_spec *dst,
-                         struct dtensor_error *err)
-{
-    char from[400], to[400];
-
-    if (dtn_spec_alike(src, dst))
-        return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "redistribute: %.200s cannot become "
-                    "%.200s (context, dtype and shape must be the same)",
-                    dtn_spec_format(src, from, sizeof from),
-                    dtn_spec_format(dst, to, sizeof to));
-}
-
 int dtensor_redistribute_to(const struct dtensor *t,
                             const struct dtensor_spec *spec,
                             struct dtensor **tp, struct dtensor_error *err)
@@ -32,7 +18,7 @@ int dtensor_redistribute_to(const struct dtensor *t,
     int rc = dtensor_spec_normalize(&to, err);
 
     if (rc == 0)
-        rc = convert_check(&t->spec, &to, err);
+        rc = dtn_spec_check_alike("redistribute", &t->spec, &to, err);
     if (rc == 0)
         rc = dtn_tensor_create_all(&to, &made, err);
     if (rc != 0)
@@ -58,7 +44,7 @@ int dtensor_redistribute(const struct dtensor *t, const char *placements,
 int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                               struct dtensor_error *err)
 {
-    int rc = convert_check(&src->spec, &dst->spec, err);
+    int rc = dtn_spec_check_alike("redistribute", &src->spec, &dst->spec, err);
 
     if (rc != 0 || src == dst)
         return rc;
