@@ -1,7 +1,7 @@
 /* rand.h - repeatable random numbers for tests (splitmix64)
  *
  * The seed is the environment's TEST_SEED, or the test's own; print it with
- * every claim that depends on it.
+ * every claim that depends on it.  How many rounds is decided here, too.
  */
 #ifndef RAND_H
 #define RAND_H
@@ -37,6 +37,17 @@ static inline void rand_bytes(uint64_t *state, void *mem, size_t size)
 
     for (size_t i = 0; i < size; i++)
         p[i] = (unsigned char)(rand_next(state) >> 32);
+}
+
+/* As many rounds as usual, or the percentage of them in DTN_TEST_ROUNDS: for a
+ * machine that is slow, such as an emulated one.
+ */
+static inline int rounds_of(int usual)
+{
+    const char *percent = getenv("DTN_TEST_ROUNDS");
+    int n = percent ? usual * atoi(percent) / 100 : usual;
+
+    return n > 0 ? n : 1;
 }
 
 #endif

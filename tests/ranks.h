@@ -7,6 +7,7 @@
 #ifndef RANKS_H
 #define RANKS_H
 
+#include "tests/rand.h"
 #include "tests/tap.h"
 
 #include <signal.h>
@@ -29,17 +30,6 @@ typedef void rank_main_f(int rank, int nranks, void *arg);
             _exit(1);                                                         \
         }                                                                     \
     } while (0)
-
-/* As many rounds as usual, or the percentage of them in DTN_TEST_ROUNDS: for a
- * machine that is slow, such as an emulated one.
- */
-static inline int rounds_of(int usual)
-{
-    const char *percent = getenv("DTN_TEST_ROUNDS");
-    int n = percent ? usual * atoi(percent) / 100 : usual;
-
-    return n > 0 ? n : 1;
-}
 
 /* Do sanitizers make this build several times slower? */
 static inline bool sanitized(void)

@@ -258,6 +258,42 @@ static void own_generator(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* PyTorch's distribute region switched off: with one seed on all ranks shards are
+ * the same numbers, those that a tensor of the shard's shape has anywhere.
+ */
+static void local_numbers(int rank, int n, void *arg)
+{
+    const struct dtensor_random_rule rule = rule_of(DTENSOR_TRACKER_LOCAL,
+                                                    DTENSOR_FILL_SEQUENTIAL);
+    struct job the_job, *job = &the_job;
+    const struct dtensor_mesh *world;
+    struct dtensor_generator *gen[2];
+    struct dtensor_spec shard, copy;
+    struct dtensor *a = NULL, *b = NULL;
+
+    job_open(job, rank, n, NULL);
+    good(dtensor_mesh_find(job->ctx, "world", &world, &job->err));
+    for (int i = 0; i < 2; i++)
+        gen[i] = make_gen(job, 77, rule);
+    shard = spec_of(job, world, DTENSOR_F32,
+                    (const int64_t[]){ 3 * n, 5 }, "S(0)");
+    copy = spec_of(job, world, DTENSOR_F32, (const int64_t[]){ 3, 5 }, "R");
+    good(dtensor_rand(&shard, gen[0], &a, &job->err));
+    good(dtensor_rand(&copy, gen[1], &b, &job->err));
+    need(dtensor_local_bytes(a) == 60 && dtensor_local_bytes(b) == 60 &&
+         memcmp(dtensor_to_local(a), dtensor_to_local(b), 60) == 0,
+         "a shard is not what its generator's next numbers are");
+    need(dtensor_generator_offset(gen[0]) == 16 &&
+         dtensor_generator_offset(gen[1]) == 16,
+         "15 numbers are not 16 steps, but %d",
+         (int)dtensor_generator_offset(gen[0]));
+    dtensor_destroy(a);
+    dtensor_destroy(b);
+    dtensor_generator_destroy(gen[0]);
+    dtensor_generator_destroy(gen[1]);
+    dtensor_fini(job->ctx);
+}
+
 /* Ranks outside the mesh make the call and their generator keeps step. */
 static void outside(int rank, int n, void *arg)
 {
@@ -518,6 +554,8 @@ int main(void)
     ok(ranks_run(4, 60, from_file, (void *)(uintptr_t)path, NULL) == 0,
        "the default generator is seeded by the cluster file");
     unlink(path);
+    ok(ranks_run(3, 60, local_numbers, NULL, NULL) == 0, "tracker local: each "
+       "rank its generator's next numbers, whatever the placement");
     ok(ranks_run(3, 60, own_generator, NULL, NULL) == 0, "a generator of one's "
        "own is used and advanced");
     ok(ranks_run(4, 60, outside, NULL, NULL) == 0, "generators of ranks outside "

@@ -2,10 +2,14 @@
  *
  * The libm of one host may differ from another's in the last bit, and so may
  * two of its own versions for different CPUs.  These use +, -, *, / and square
- * roots only, which IEEE 754 rounds everywhere alike, in the order written
- * (the library is built without contraction to fused operations); they are
- * free of branches, so that a loop over them becomes vector code.  Errors are
- * below 2 units in the last place in the ranges given: log 0.5f = -0.6931472f.
+ * roots, and where it says so fused multiplication and addition, which IEEE 754
+ * rounds everywhere alike, in the order written (the library is built without
+ * contraction to others); they are free of branches, so that a loop over them
+ * becomes vector code.  Errors are below 2 units in the last place in the ranges
+ * given: log 0.5f = -0.6931472f.
+ *
+ * A normal f32 is a product of two such values, so each carries its own
+ * rounding error along in a second float, and the product is within 1 unit.
  */
 #ifndef DTN_ELEMENTARY_H
 #define DTN_ELEMENTARY_H
@@ -14,16 +18,6 @@
 #include "random/coefficients.h"
 
 #define POLY_TERMS(c) ((int)(sizeof(c) / sizeof(c)[0]))
-
-static inline __attribute__((always_inline)) float poly_f32(const float c[],
-                                                            int n, float x)
-{
-    float sum = c[n - 1];
-
-    for (int i = n - 2; i >= 0; i--)
-        sum = sum * x + c[i];
-    return sum;
-}
 
 static inline __attribute__((always_inline)) double poly_f64(const double c[],
                                                              int n, double x)
@@ -51,43 +45,106 @@ static inline double f64_of_bits(uint64_t bits)
     return value;
 }
 
+/* x y + z, rounded once. */
+static inline __attribute__((always_inline)) float fma_f32(float x, float y,
+                                                           float z)
+{
+    return __builtin_fmaf(x, y, z);
+}
+
+static inline __attribute__((always_inline)) float horner_f32(const float c[],
+                                                              int n, float x)
+{
+    float sum = c[n - 1];
+
+    for (int i = n - 2; i >= 0; i--)
+        sum = fma_f32(sum, x, c[i]);
+    return sum;
+}
+
+/* A number of about 32 digits more than a float has: what rounding `high`
+ * left out is in `low`.
+ */
+struct two_f32 {
+    float high, low;
+};
+
 /* A normal x > 0 is 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): taking the
  * bits of sqrt(1/2) off makes the exponent field e + 1 where it should be.
+ * e log 2 is exact in its upper part, and so is its sum with f in two floats.
  */
-static inline float log_of_f32(float x)
+static inline __attribute__((always_inline)) struct two_f32 log_of_f32(float x)
 {
     const uint32_t root = 0x3f3504f3;                /* sqrt(1/2)             */
     const uint32_t bits = narrow_bits(x) - root;
     const float e = (float)((int32_t)bits >> 23);
     const float f = narrow_float((bits & 0x7fffff) + root) - 1.0f;
+    const float sum = fma_f32(e, 0x1.62e4p-1f, f);   /* log 2, the high part  */
+    const float left = fma_f32(e, 0x1.62e4p-1f, -sum) + f;
     const float square = f * f;
-    const float rest = square * f * poly_f32(log_f32, POLY_TERMS(log_f32), f)
-                     + e * 0x1.7f7d1cp-20f;          /* log 2, the low part   */
+    const float poly = horner_f32(log_f32, POLY_TERMS(log_f32), f);
+    const float rest = fma_f32(-0.5f, square, fma_f32(square * f, poly,
+                               fma_f32(e, 0x1.7f7d1cp-20f, left)));
+    const float high = sum + rest;
 
-    return e * 0x1.62e4p-1f + (f - (0.5f * square - rest));
+    return (struct two_f32){ high, rest - (high - sum) };
 }
 
-/* For x in [0, 2 pi].  The three parts of pi/2 are short enough for their
- * products with a quarter's number to be exact.
+/* The square root of a number that is not negative.  What is left of the upper
+ * part, over twice the root; of 1/root the first digits will do: those that
+ * an exponent taken from another has, and one step by Newton, 1.5% at worst.
  */
-static inline void sin_cos_of_f32(float x, float *sinp, float *cosp)
+static inline __attribute__((always_inline)) struct two_f32
+sqrt_of_two(struct two_f32 x)
 {
-    const int32_t quarter = (int32_t)(x * 0x1.45f306p-1f + 0.5f);
+    const float root = __builtin_sqrtf(x.high);
+    const float left = fma_f32(-root, root, x.high) + x.low;
+    const float near = narrow_float(0x7ef311c7 - narrow_bits(root));
+    const float half = near * fma_f32(-0.5f * root, near, 1.0f);
+
+    return (struct two_f32){ root, left * half };
+}
+
+/* x y, rounded once of nearly all their digits. */
+static inline __attribute__((always_inline)) float
+times_two(struct two_f32 x, struct two_f32 y)
+{
+    return fma_f32(x.high, y.high, fma_f32(x.high, y.low, x.low * y.high));
+}
+
+static inline __attribute__((always_inline)) float pick_f32(uint32_t mask,
+                                                            float yes, float no)
+{
+    return narrow_float((narrow_bits(yes) & mask) | (narrow_bits(no) & ~mask));
+}
+
+/* For x in [0, 2 pi], s in s sin(x) and s cos(x).  The first part of pi/2 is
+ * short enough for its product with a quarter's number, and for the difference,
+ * to be exact.
+ */
+static inline __attribute__((always_inline)) void
+sin_cos_times(float x, struct two_f32 s, float *sinp, float *cosp)
+{
+    const int32_t quarter = (int32_t)fma_f32(x, 0x1.45f306p-1f, 0.5f);
     const float q = (float)quarter;
-    const float r = ((x - q * 0x1.921f8p+0f) - q * 0x1.aa22p-19f)
-                  - q * 0x1.68c234p-39f;
-    const float y = r * r;
-    const float s = r + r * y * poly_f32(sin_f32, POLY_TERMS(sin_f32), y);
-    const float c = (1.0f - 0.5f * y)
-                  + y * y * poly_f32(cos_f32, POLY_TERMS(cos_f32), y);
+    const float near = fma_f32(-q, 0x1.921f8p+0f, x);
+    const float r = fma_f32(-q, 0x1.aa22p-19f, near);
+    const float left = fma_f32(-q, 0x1.68c234p-39f,
+                               fma_f32(-q, 0x1.aa22p-19f, near - r));
+    const float y = r * r, half = 0.5f * r;
+    const float c = fma_f32(-half, r, 1.0f);
+    const struct two_f32 sine = { r, fma_f32(left, c, r * y *
+                                  horner_f32(sin_f32, POLY_TERMS(sin_f32), y)) };
+    const struct two_f32 cosine = { c, fma_f32(-half, r, 1.0f - c) +
+                                    fma_f32(-r, left, y * y *
+                                    horner_f32(cos_f32, POLY_TERMS(cos_f32), y)) };
+    const float a = times_two(s, sine), b = times_two(s, cosine);
     const uint32_t swap = narrow_mask(quarter & 1);
     const uint32_t sin_sign = (uint32_t)(quarter & 2) << 30;
     const uint32_t cos_sign = (uint32_t)((quarter + 1) & 2) << 30;
 
-    *sinp = narrow_float(((narrow_bits(c) & swap) | (narrow_bits(s) & ~swap))
-                       ^ sin_sign);
-    *cosp = narrow_float(((narrow_bits(s) & swap) | (narrow_bits(c) & ~swap))
-                       ^ cos_sign);
+    *sinp = narrow_float(narrow_bits(pick_f32(swap, b, a)) ^ sin_sign);
+    *cosp = narrow_float(narrow_bits(pick_f32(swap, a, b)) ^ cos_sign);
 }
 
 /* As log_of_f32; x is normal and positive. */

@@ -8,20 +8,32 @@
  * as it stands, and the high word after one shift.
  */
 
-/* One round, in place; k0 and k1 are the key of the round in every lane. */
-#define LANES_ROUND(c, k0, k1)                                                \
+/* A round of one vector of blocks: its products, and what the next round
+ * multiplies.  Of the last round the words go side by side as they are stored:
+ * LANES_PAIR puts high(p) ^ c ^ k below low(p).
+ */
+#define LANES_ROUND(c, k)                                                     \
     do {                                                                      \
-        const LANES_V p0 = LANES_MUL(c[0], m0);                               \
-        const LANES_V p1 = LANES_MUL(c[2], m1);                               \
+        const LANES_V p0 = LANES_MUL((c)[0], m0);                             \
+        const LANES_V p1 = LANES_MUL((c)[2], m1);                             \
                                                                               \
-        c[0] = LANES_XOR3(LANES_HIGH(p1), c[1], k0);                          \
-        c[2] = LANES_XOR3(LANES_HIGH(p0), c[3], k1);                          \
-        c[1] = p1;                                                            \
-        c[3] = p0;                                                            \
+        (c)[0] = LANES_XOR3(LANES_HIGH(p1), (c)[1], (k)[0]);                  \
+        (c)[2] = LANES_XOR3(LANES_HIGH(p0), (c)[3], (k)[1]);                  \
+        (c)[1] = p1;                                                          \
+        (c)[3] = p0;                                                          \
+    } while (0)
+#define LANES_LAST(c, k, out)                                                 \
+    do {                                                                      \
+        const LANES_V p0 = LANES_MUL((c)[0], m0);                             \
+        const LANES_V p1 = LANES_MUL((c)[2], m1);                             \
+                                                                              \
+        LANES_STORE(out, LANES_PAIR(p1, (c)[1], (k)[0]),                      \
+                    LANES_PAIR(p0, (c)[3], (k)[1]));                          \
     } while (0)
 
-/* With `moving` a constant, what does not depend on that word leaves the loop:
- * half of the first two rounds.
+/* Two vectors at a time, for a round waits seven cycles for the one before it
+ * and a CPU looks only so far ahead.  With `moving` a constant, what does not
+ * depend on that word leaves the loop: half of the first two rounds.
  */
 LANES_TARGET LANES_INLINE
 static inline void LANES_NAME(along)(const struct philox_run *run,
@@ -30,6 +42,7 @@ static inline void LANES_NAME(along)(const struct philox_run *run,
     const LANES_V m0 = LANES_SET(PHILOX_M0), m1 = LANES_SET(PHILOX_M1);
     const LANES_V step = LANES_SET(LANES);
     LANES_V first[4], key[PHILOX_ROUNDS][2];
+    const int last = PHILOX_ROUNDS - 1;
 
     for (int w = 0; w < 4; w++)
         first[w] = LANES_SET(run->word[w]);
@@ -38,18 +51,23 @@ static inline void LANES_NAME(along)(const struct philox_run *run,
         key[r][0] = LANES_SET(run->key[r][0]);
         key[r][1] = LANES_SET(run->key[r][1]);
     }
-    for (size_t i = 0; i < nblocks; i += LANES) {
-        LANES_V c[4] = { first[0], first[1], first[2], first[3] };
+    for (size_t i = 0; i < nblocks; i += 2 * LANES) {
+        LANES_V a[4] = { first[0], first[1], first[2], first[3] };
+        LANES_V b[4] = { first[0], first[1], first[2], first[3] };
 
+        b[moving] = LANES_ADD(first[moving], step);
+        first[moving] = LANES_ADD(b[moving], step);
         LANES_UNROLL
-        for (int r = 0; r < PHILOX_ROUNDS; r++)
-            LANES_ROUND(c, key[r][0], key[r][1]);
-        LANES_STORE(out + 4 * i, c);
-        first[moving] = LANES_ADD(first[moving], step);
+        for (int r = 0; r < last; r++) {
+            LANES_ROUND(a, key[r]);
+            LANES_ROUND(b, key[r]);
+        }
+        LANES_LAST(a, key[last], out + 4 * i);
+        LANES_LAST(b, key[last], out + 4 * (i + LANES));
     }
 }
 
-/* As philox_blocks_f, for a multiple of LANES blocks. */
+/* As philox_blocks_f, for a multiple of 2 LANES blocks. */
 LANES_TARGET static void LANES_NAME(blocks)(const struct philox_run *run,
                                             size_t nblocks, uint32_t *out)
 {
@@ -67,7 +85,9 @@ LANES_TARGET static void LANES_NAME(blocks)(const struct philox_run *run,
 #undef LANES_MUL
 #undef LANES_HIGH
 #undef LANES_XOR3
+#undef LANES_PAIR
 #undef LANES_STORE
 #undef LANES_TARGET
 #undef LANES_NAME
 #undef LANES_ROUND
+#undef LANES_LAST

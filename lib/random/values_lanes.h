@@ -52,12 +52,10 @@ LANES_TARGET static void LANES_NAME(gauss_f32)(const uint32_t *words, size_t n,
     for (size_t i = 0; i < n; i += 2) {
         const float u = LANES_UNIT(words[i]);
         const float angle = LANES_ANGLE((float)words[i + 1]);
-        const float s = __builtin_sqrtf(-2.0f * log_of_f32(u));
-        float sine, cosine;
+        const struct two_f32 log = log_of_f32(u);
+        const struct two_f32 twice = { -2.0f * log.high, -2.0f * log.low };
 
-        sin_cos_of_f32(angle, &sine, &cosine);
-        out[i] = s * sine;
-        out[i + 1] = s * cosine;
+        sin_cos_times(angle, sqrt_of_two(twice), &out[i], &out[i + 1]);
     }
 }
 
@@ -173,7 +171,7 @@ LANES_TARGET static void LANES_NAME(exponential_f32)(
 
     LANES_NAME(unit_f32)(words, n, x);
     for (size_t i = 0; i < n; i++) {
-        const float y = log_of_f32(x[i]);
+        const float y = log_of_f32(x[i]).high;
 
         x[i] = mul * (y > -0x1p-24f ? -0x1p-24f : y);
     }

@@ -65,6 +65,10 @@ static void print_value(enum dtensor_dtype dtype, const void *array, size_t i)
     case DTENSOR_U64:
         printf("%llu\n", (unsigned long long)((const uint64_t *)array)[i]);
         break;
+    case DTENSOR_I32:
+    case DTENSOR_U32:                      /* of ten digits                  */
+        printf("%.0f\n", value_load(dtype, array, i));
+        break;
     default:
         printf("%.9g\n", value_load(dtype, array, i));
     }
