@@ -49,6 +49,8 @@ refuses "bool has no avg (-o)" -d bool -o avg allreduce
 refuses "--registered 2: out of range" -R 2 allreduce
 refuses "--local 0: out of range" --local 0 allreduce
 refuses '--shape "3x": expected 1 to 8 numbers' --shape 3x redistribute
+refuses "--nonblocking and --persistent are two ways" \
+    --nonblocking --persistent allreduce
 refuses "--from and --to go together" --from R redistribute
 
 run --help
@@ -84,11 +86,15 @@ is "a file that cannot be written is refused once, exit 2" \
     "2 1 1"
 
 # ------------------------------------------------------------- the table ---
+run --local 4 allreduce broadcast -b 64K -e 64K -n 3 -w 1 -q --repro
+is "--repro: reductions twice, the second line says what it costs" \
+    "$code $(awk '{ print $1, $16, $18 }' "$tmp/out" | paste -sd,)" \
+    "0 allreduce  ,allreduce repro times,broadcast  "
 run --local 4 all -b 8 -e 4K -f 8 -n 3 -w 1
 is "all tests on 4 ranks are right" "$code $(cat "$tmp/err")" "0 "
 is "every test has its lines" \
     "$(results | awk '{ print $1 }' | uniq | paste -sd' ')" \
-    "allreduce allgather reduce_scatter all_to_all broadcast reduce barrier redistribute"
+    "allreduce allgather reduce_scatter all_to_all broadcast reduce gather scatter allgatherv reduce_scatterv all_to_allv gatherv scatterv barrier sendrecv redistribute"
 is "every line has 15 columns" "$(results | awk 'NF != 15')" ""
 is "allreduce has the sizes asked for" \
     "$(results | awk '$1 == "allreduce" { print $3 }' | paste -sd' ')" \
@@ -99,8 +105,10 @@ is "allgather counts all blocks, and has no size twice" \
 is "min <= p50 <= p99 <= max" \
     "$(results | awk '!($7 <= $8 && $8 <= $9 && $9 <= $10)')" ""
 is "busbw is algbw times the factor" "$(results | awk '
-    BEGIN { f["allreduce"] = 1.5; f["broadcast"] = f["reduce"] = 1
-        f["allgather"] = f["reduce_scatter"] = f["all_to_all"] = 0.75 }
+    BEGIN { f["allreduce"] = 1.5
+        f["broadcast"] = f["reduce"] = f["sendrecv"] = 1
+        split("allgather reduce_scatter all_to_all gather scatter", blocks)
+        for (i in blocks) f[blocks[i]] = f[blocks[i] "v"] = 0.75 }
     $1 in f && ($12 - f[$1] * $11 > 0.02 || $12 - f[$1] * $11 < -0.02)')" ""
 is "the header names what counts" "$(
     for word in version cluster ranks cpu kernel memory options times busbw bound; do
@@ -122,6 +130,12 @@ for r in 0 1; do
     run -q --local 3 all -R $r -b 100 -e 30000 -f 7 -n 3 -w 0
     is "all tests on 3 ranks with -R $r are right" \
         "$code $(awk '$14 != 0' "$tmp/out")" "0 "
+done
+for way in nonblocking persistent; do
+    run --local 3 all --$way --repro -r 2 -b 8 -e 30000 -f 59 -n 3 -w 0
+    is "all tests on 3 ranks with --$way are right, which the header says" \
+        "$code $(cat "$tmp/err") $(grep -c "^# options .* --$way --repro$" "$tmp/out")" \
+        "0  1"
 done
 run -q allreduce -n 2 -e 8
 is "one rank alone works, busbw 0" \
@@ -196,6 +210,27 @@ ranks = 5
 [transport]
 intra_node = tcp
 INI
+run --local 2 --calibrate
+cp "$tmp/out" "$tmp/section"
+is "--calibrate: a [tuning] section, with what it predicts" \
+    "$code|$(grep -c '^\[tuning\]' "$tmp/section")|$(grep -cE '^(intra_latency_ns|intra_message_ns|intra_bandwidth|fold_bandwidth|copy_bandwidth) += [1-9][0-9]*$' "$tmp/section")|$(grep -cE '^; (allreduce|barrier) ' "$tmp/section")" \
+    "0|1|5|8"
+printf '[cluster]\nversion = 1\n[nodes "n"]\nhosts = localhost\nranks = 2\n' |
+    cat - "$tmp/section" >"$tmp/calibrated.ini"
+chmod 600 "$tmp/calibrated.ini"
+"$top_builddir/dtensor-conf" --show digest "$tmp/calibrated.ini" >"$tmp/shown" 2>&1
+is "dtensor-conf accepts it, and shows the same numbers" \
+    "$?|$(sed -n 's/^\[tuning\] intra_latency_ns = //p' "$tmp/shown")" \
+    "0|$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section")"
+"$top_builddir/dtensor-plan" barrier --mesh 2 --cluster "$tmp/calibrated.ini" >"$tmp/shown"
+is "and the choice is made by it" \
+    "$(awk '/ taken$/ { print $3 }' "$tmp/shown")" \
+    "$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section" | awk '{ printf "%.2f", $1 / 1000 }')"
+run --local 2 -C "$tmp/calibrated.ini" allreduce -b 64 -e 64 -n 2
+is "the column plan says why" "$code|$(grep -cE '^allreduce .* carry/shm\([0-9.]+us<[a-z]+:[0-9.]+us\)$' "$tmp/out")" "0|1"
+run -q --local 2 --calibrate allreduce
+is "--calibrate goes alone" "$code|$(grep -c 'goes alone' "$tmp/err")" "2|1"
+
 run -q --local 3 --check-fabric -n 3
 is "--check-fabric: two matrices of 3 x 3 through shared memory" \
     "$code $(grep -cE '^ +[0-2]( +[0-9.]+[ *]| +- ){3}' "$tmp/out")" "0 6"
@@ -293,6 +328,11 @@ if [ $code = 0 ]; then
         '^dtensor-bench: allgather f32 65536 bytes: rank [01] \[[0-9]+\]: got [-0-9.e+]+, expected [0-9.]+$' \
         "$tmp/err")" "$(grep -c . "$tmp/err")"
     is "... and counted" "$(awk '$14 > 0' "$tmp/out" | wc -l)" 1
+    for test in allgatherv all_to_allv sendrecv; do
+        DTN_FAULT=drop_put=10 run -q --local 2 -C "$tmp/tcp.ini" $test \
+            -b 64K -e 64K
+        is "... and of $test" "$code $(awk '$14 > 0' "$tmp/out" | wc -l)" "1 1"
+    done
     DTN_FAULT=kill_signal=30 run -q --local 2 -C "$tmp/tcp.ini" allreduce
     is "a rank that dies is exit 3" "$code" 3
 else

@@ -5,7 +5,7 @@
 #ifndef COLL_CASES_H
 #define COLL_CASES_H
 
-#include "coll/coll.h"
+#include "coll/model.h"
 
 #include <string.h>
 
@@ -21,7 +21,10 @@ struct coll_case {
 /* The reduction tree of each element, as the first rank to finish has it. */
 static uint64_t case_trees[CASE_TREES];
 
-/* Block r, in elements; rows of counts for ALL_TO_ALL. */
+/* Must it be the fold from the left, rank 0 first? */
+static bool case_ordered;
+
+/* Block r, in elements; of ALL_TO_ALL, for all ranks, from i to j at i*n+j. */
 static inline size_t case_count(const struct dtn_call *call, int r)
 {
     return call->counts ? call->counts[r] : call->count;
@@ -36,11 +39,23 @@ static inline size_t case_start(const struct dtn_call *call, int r)
     return start;
 }
 
+/* Of PAIRS some send nothing, not even 0 bytes. */
+static inline bool case_sends(const struct dtn_call *call, int i, int j)
+{
+    return call->coll != DTN_COLL_PAIRS || (i * 5 + j * 3 + i / 4) % 4 != 0;
+}
+
+/* What rank i sends rank j. */
+static inline size_t case_pair(const struct dtn_call *call, int i, int j)
+{
+    return case_sends(call, i, j) ? case_count(call, i * call->n + j) : 0;
+}
+
 /* The element is `index` of IN of one rank. */
 static inline bool cell_is_from(const struct dtn_cell *cell, int rank,
                                 size_t index)
 {
-    bool good = cell->defined && !cell->scaled && cell->index == (int64_t)index;
+    bool good = cell->defined && !cell->dropped && cell->index == (int64_t)index;
 
     for (int r = 0; r < DTN_CHECK_RANKS_MAX; r++)
         good = good && (cell->ranks[r / 32] >> r % 32 & 1) == (r == rank);
@@ -51,8 +66,12 @@ static inline bool cell_is_from(const struct dtn_cell *cell, int rank,
 static inline bool cell_is_sum(const struct dtn_cell *cell,
                                const struct dtn_call *call, size_t index)
 {
+    const struct dtn_reduction how = dtn_reduction(call->dtype, call->redop,
+                                                   call->n);
     bool good = cell->defined && cell->index == (int64_t)index
-             && cell->scaled == (call->redop == DTENSOR_AVG && call->n > 1);
+             && cell->dropped == dtn_reduction_drops(&how)
+             && (!case_ordered || cell->tree == dtn_check_tree(call->n,
+                                                               cell->index));
 
     for (int r = 0; r < DTN_CHECK_RANKS_MAX; r++)
         good = good && (cell->ranks[r / 32] >> r % 32 & 1) == (r < call->n);
@@ -87,15 +106,19 @@ static inline bool case_expect(int rank, size_t elem,
         return cell_is_from(cell, call->root, elem);
     case DTN_COLL_REDUCE_SCATTER:
         return cell_is_sum(cell, call, case_start(call, rank) + elem);
+    case DTN_COLL_SCATTER:
+        return cell_is_from(cell, call->root, case_start(call, rank) + elem);
+    case DTN_COLL_GATHER:
     case DTN_COLL_ALLGATHER:
         for (; at >= case_count(call, r); r++)
             at -= case_count(call, r);
         return cell_is_from(cell, r, at);
+    case DTN_COLL_PAIRS:
     case DTN_COLL_ALL_TO_ALL:
-        for (; at >= case_count(call, r * call->n + rank); r++)
-            at -= case_count(call, r * call->n + rank);
+        for (; at >= case_pair(call, r, rank); r++)
+            at -= case_pair(call, r, rank);
         for (int q = 0; q < rank; q++)
-            start += case_count(call, r * call->n + q);
+            start += case_pair(call, r, q);
         return cell_is_from(cell, r, start + at);
     default:
         return false;
@@ -110,13 +133,17 @@ static inline size_t case_out_count(const struct dtn_call *call, int rank)
     switch (call->coll) {
     case DTN_COLL_REDUCE:
         return rank == call->root ? call->count : 0;
+    case DTN_COLL_GATHER:
+        return rank == call->root ? case_start(call, call->n) : 0;
     case DTN_COLL_ALLGATHER:
         return case_start(call, call->n);
+    case DTN_COLL_SCATTER:
     case DTN_COLL_REDUCE_SCATTER:
         return case_count(call, rank);
+    case DTN_COLL_PAIRS:
     case DTN_COLL_ALL_TO_ALL:
         for (int r = 0; r < call->n; r++)
-            total += case_count(call, r * call->n + rank);
+            total += case_pair(call, r, rank);
         return total;
     case DTN_COLL_BARRIER:
         return 0;
@@ -149,14 +176,59 @@ static inline int case_loads_near(const struct dtn_sched *sched,
     return 0;
 }
 
+/* The edges of rank r, packed. */
+static inline void case_edges(const struct coll_case *c, int r,
+                              struct dtn_edge edges[])
+{
+    size_t elem = dtensor_dtype_size(c->call.dtype), sent = 0, received = 0;
+
+    for (int q = 0; q < c->call.n; q++) {
+        edges[q] = (struct dtn_edge){ .peer = q,
+            .sends = case_sends(&c->call, r, q),
+            .receives = case_sends(&c->call, q, r),
+            .sent_salt = (uint32_t)(r * 100 + q),
+            .received_salt = (uint32_t)(q * 100 + r),
+            .sent = { sent, case_pair(&c->call, r, q) * elem },
+            .received = { received, case_pair(&c->call, q, r) * elem } };
+        sent += edges[q].sent.bytes;
+        received += edges[q].received.bytes;
+    }
+}
+
+/* Rank r's view of the call: of ALL_TO_ALL its own row and column. */
+static inline struct dtn_call case_call(const struct coll_case *c, int r)
+{
+    static size_t column[CASE_RANKS_MAX];
+    static struct dtn_edge edges[CASE_RANKS_MAX];
+    struct dtn_call call = c->call;
+
+    call.me = r;
+    if (call.coll == DTN_COLL_PAIRS) {
+        case_edges(c, r, edges);
+        call.edges = edges;
+        call.nedges = call.n;
+        call.counts = NULL;
+    }
+    if (call.coll == DTN_COLL_ALL_TO_ALL && call.counts) {
+        for (int q = 0; q < call.n; q++)
+            column[q] = c->call.counts[q * call.n + r];
+        call.counts = c->call.counts + r * call.n;
+        call.recv_counts = column;
+    }
+    return call;
+}
+
 static inline int case_emit(struct coll_case *c, struct dtensor_error *err)
 {
     int rc = 0;
 
+    case_ordered = dtn_emitter_ordered(c->emitter);
+
     memset(c->scheds, 0, sizeof c->scheds);
     for (int r = 0; rc == 0 && r < c->call.n; r++) {
-        c->call.me = r;
-        rc = c->emitter->emit(&c->call, &c->scheds[r], err);
+        struct dtn_call call = case_call(c, r);
+
+        rc = c->emitter->emit(&call, &c->scheds[r], err);
         if (rc == 0 && c->scheds[r].bytes[DTN_OUT]
             != case_out_count(&c->call, r) * dtensor_dtype_size(c->call.dtype))
             rc = dtn_fail(err, DTENSOR_EINVAL, "OUT of rank %d: %zu bytes", r,
@@ -178,7 +250,7 @@ static inline void case_fini(struct coll_case *c)
 
 static inline bool case_in_place_ok(enum dtn_coll coll)
 {
-    return coll != DTN_COLL_ALL_TO_ALL && coll != DTN_COLL_BARRIER;
+    return dtn_shapes[coll].in_place;
 }
 
 /* dtn_check() of the schedules as they are. */
@@ -191,9 +263,9 @@ static inline int case_check(const struct coll_case *c, int rounds,
     for (int r = 0; r < c->call.n; r++) {
         int64_t start = (int64_t)case_start(&c->call, r) * elem_bytes;
 
-        if (c->call.coll == DTN_COLL_ALLGATHER)
+        if (dtn_shapes[c->call.coll].out == DTN_EACH)
             alias[r] = -start;
-        if (c->call.coll == DTN_COLL_REDUCE_SCATTER)
+        if (dtn_shapes[c->call.coll].in == DTN_EACH)
             alias[r] = start;
     }
     memset(case_trees, 0, sizeof case_trees);

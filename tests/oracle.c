@@ -52,12 +52,33 @@ static int cut(short *items, int N, const struct dtensor_placement *p, int n,
     return kept;
 }
 
+/* The coordinate of a position, divided out when the mesh is first asked for: it
+ * is by far the most frequent question.
+ */
+static const int *coord_of(const struct dtensor_mesh *mesh, int position)
+{
+    enum { SLOTS = 256 };
+    static struct {
+        int ndim, size[DTENSOR_MAX_DIMS];
+        int coord[ORACLE_RANKS][DTENSOR_MAX_DIMS];
+    } slots[SLOTS], *slot;
+    const size_t bytes = (size_t)mesh->ndim * sizeof mesh->size[0];
+
+    slot = &slots[(uintptr_t)mesh / 64 % SLOTS];
+    if (slot->ndim != mesh->ndim || memcmp(slot->size, mesh->size, bytes)) {
+        slot->ndim = mesh->ndim;
+        memcpy(slot->size, mesh->size, bytes);
+        for (int r = 0; r < mesh->group.n; r++)
+            dtn_mesh_coord_of(mesh, r, slot->coord[r]);
+    }
+    return slot->coord[position];
+}
+
 void oracle_hold(const struct dtensor_spec *spec, int position,
                  struct oracle_held *held)
 {
-    int coord[DTENSOR_MAX_DIMS];
+    const int *coord = coord_of(spec->mesh, position);
 
-    dtn_mesh_coord_of(spec->mesh, position, coord);
     for (int d = 0; d < spec->ndim; d++) {
         held->n[d] = (int)spec->shape[d];
         for (int i = 0; i < held->n[d]; i++)
@@ -141,13 +162,13 @@ struct terms {
 static void terms_init(struct terms *terms, const struct dtensor_spec *spec)
 {
     const struct dtensor_mesh *mesh = spec->mesh;
-    int coord[DTENSOR_MAX_DIMS];
 
     for (int r = 0; r < mesh->group.n; r++) {
+        const int *coord = coord_of(mesh, r);
+
         terms->op = DTENSOR_SUM;
         terms->n = 1;
         terms->of[r] = terms->home[r] = 0;
-        dtn_mesh_coord_of(mesh, r, coord);
         for (int m = 0; m < mesh->ndim; m++) {
             bool is = spec->placement[m].kind == DTENSOR_PARTIAL;
 
@@ -217,22 +238,29 @@ static double parts[2][ORACLE_RANKS][ORACLE_ELEMS];
 static int linear[ORACLE_ELEMS];
 static struct oracle_held src_held[ORACLE_RANKS], dst_held[ORACLE_RANKS];
 
-int64_t oracle_fill(const struct dtensor_spec *spec, int position,
-                    double part[])
+static int64_t fill(const struct dtensor_spec *spec, const struct terms *terms,
+                    int position, double part[])
 {
     struct oracle_held *held = &src_held[position];
-    struct terms terms;
     int64_t n;
 
-    terms_init(&terms, spec);
     oracle_hold(spec, position, held);
     n = oracle_count(spec, held);
     oracle_list(spec, held, linear);
     for (int64_t i = 0; i < n; i++)
-        part[i] = terms.of[position] == 0
-                ? term_rest(&terms, linear[i])
-                : term_at(terms.op, terms.of[position], linear[i]);
+        part[i] = terms->of[position] == 0
+                ? term_rest(terms, linear[i])
+                : term_at(terms->op, terms->of[position], linear[i]);
     return n;
+}
+
+int64_t oracle_fill(const struct dtensor_spec *spec, int position,
+                    double part[])
+{
+    struct terms terms;
+
+    terms_init(&terms, spec);
+    return fill(spec, &terms, position, part);
 }
 
 bool oracle_check(const struct dtensor_spec *spec, int position,
@@ -338,7 +366,7 @@ static uint64_t piece_mark(const struct dtn_piece *piece)
 
     h = h * 1000003 + piece->src_offset;
     h = h * 1000003 + piece->dst_offset;
-    h = h * 1000003 + piece->slot * 2 + piece->accumulate;
+    h = h * 1000003 + piece->accumulate;
     for (int d = 0; d < piece->box.ndim; d++) {
         h = h * 1000003 + (uint64_t)piece->box.size[d];
         h = h * 1000003 + (uint64_t)piece->box.src_stride[d];
@@ -414,12 +442,12 @@ static bool exchange(const struct dtn_phase *phase, uint64_t *movedp,
 static void allreduce(const struct dtn_phase *phase)
 {
     const struct dtensor_mesh *mesh = phase->src.mesh;
-    int home[ORACLE_RANKS], coord[DTENSOR_MAX_DIMS];
+    int home[ORACLE_RANKS];
 
     for (int r = 0; r < mesh->group.n; r++) {
+        const int *coord = coord_of(mesh, r);
         int64_t n = dtn_local_numel(&phase->src, r);
 
-        dtn_mesh_coord_of(mesh, r, coord);
         home[r] = 0;
         for (int m = 0; m < mesh->ndim; m++)
             home[r] = home[r] * mesh->size[m] +
@@ -485,9 +513,11 @@ bool oracle_case(const struct dtensor_spec *src, const struct dtensor_spec *dst,
 {
     static struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
     int n = phases(src, dst, route, phase);
+    struct terms terms;
 
+    terms_init(&terms, src);
     for (int r = 0; r < src->mesh->group.n; r++)
-        oracle_fill(src, r, parts[0][r]);
+        fill(src, &terms, r, parts[0][r]);
     for (int i = 0; i < n; i++)
         if (!run(&phase[i], movedp, boundp))
             return complain(src, dst, route, "a rank gets more or less than it "

@@ -81,6 +81,51 @@ run --cluster "$dir/two-nodes.ini" --mesh world --from 'P,R' --to 'R,S(0)' --sha
 is "meshes and hosts of a cluster file" "$status|$err|$(head -1 "$dir/out")" \
     "0||from   f32[64,64]  P(sum),R  on world(dp=2,tp=4)"
 
+run allreduce --size 1M --mesh 16 --per-host 4
+is "a collective: every algorithm, one is taken, and why" \
+    "$status|$err|$(grep -cE '^(ring|tree|twotree|doubling|halving|put|hierarchical) ' "$dir/out")|$(grep -c ' taken$' "$dir/out")|$(grep -cE '^takes [a-z]+, [0-9.]+ us less than [a-z]+: ' "$dir/out")" \
+    "0||7|1|1"
+run barrier --mesh 2
+is "a barrier has no size" "$status|$(head -1 "$dir/out")" "0|barrier of 0 bytes over 2 ranks"
+for inter in 1 100000; do
+    cat >"$dir/tuned.ini" <<INI
+[cluster]
+version = 1
+[nodes "n"]
+hosts = n[1-16]
+ranks = 1
+[tuning]
+inter_latency_ns = $inter
+broadcast = 0-inf:ring
+INI
+    chmod 600 "$dir/tuned.ini"
+    run allreduce --size 64K --mesh 16 --cluster "$dir/tuned.ini"
+    awk '/ taken$/ { print $1 }' "$dir/out"
+done >"$dir/taken"
+is "[tuning] changes what is taken" "$(sort -u "$dir/taken" | wc -l)" 2
+run broadcast --size 64 --mesh 16 --cluster "$dir/tuned.ini"
+is "or says it" "$(tail -1 "$dir/out" | cut -d';' -f1)" "takes ring, since [tuning] says so"
+if run allgather --size 64K --mesh 16 --json && [ $status -eq 0 ] && command -v python3 >/dev/null; then
+    is "a collective as JSON" "$(python3 - "$dir/out" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+w = j["ways"]
+assert j["collective"] == "allgather" and j["bytes"] == 65536 and j["ranks"] == 16
+assert [x["us"] for x in w] == sorted(x["us"] for x in w) and sum(x["taken"] for x in w) == 1
+assert all(abs(x["us"] - x["waiting"] - x["messages"] - x["moving"] - x["folding"]) < 1e-6 * x["us"] for x in w)
+print("good")
+PY
+    )" good
+else
+    skip_test "a collective as JSON" "no python3, or a build without libjansson"
+fi
+refuses "what is it?" allredoce --mesh 2 --size 4
+refuses "--size is missing" allreduce --mesh 2
+refuses '--size "1X"' allreduce --mesh 2 --size 1X
+refuses "expected a multiple of 8 bytes" allgather --mesh 2 --size 12
+refuses "has no placements" allreduce --mesh 2 --size 4 --from R
+refuses "goes with a collective" --mesh 2 --size 4
+
 refuses "--mesh is missing" --from R --to R --shape 4
 refuses "--to is missing" --mesh 2 --from R --shape 4
 refuses '--mesh "2x"' --mesh 2x --from R --to R --shape 4

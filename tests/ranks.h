@@ -86,14 +86,16 @@ static inline pid_t rank_fork(int rank, int n, const char *job,
     _exit(0);
 }
 
-/* A cluster file of n ranks on this host that talk over `wire`; `more` is the
- * rest of [transport] and what follows, NULL: patience.  The path is good until
+/* A cluster file of n ranks on this host that talk over `wire`, on the devices
+ * DTN_TEST_HCA if set; `more` is the rest of [transport] and what follows, NULL:
+ * patience.  The path is good until
  * the next call, the file until the caller removes it.
  */
 static inline const char *ranks_file(const char *wire, int n, const char *more)
 {
     static char path[64];
     static int files;
+    const char *hca = getenv("DTN_TEST_HCA");
     FILE *file;
 
     snprintf(path, sizeof path, "ranks-%d-%d.ini", (int)getpid(), ++files);
@@ -101,8 +103,9 @@ static inline const char *ranks_file(const char *wire, int n, const char *more)
     if (!file)
         exit(99);
     fprintf(file, "[cluster]\nversion = 1\n[nodes \"here\"]\n"
-            "hosts = localhost\nranks = %d\n[transport]\nintra_node = %s\n"
-            "%s", n, wire, more ? more : "connect_timeout = 20s\n");
+            "hosts = localhost\nranks = %d\nhca = %s\n[transport]\n"
+            "intra_node = %s\n%s", n, hca ? hca : "none", wire,
+            more ? more : "connect_timeout = 20s\n");
     fclose(file);
     return path;
 }

@@ -6,28 +6,9 @@
 #ifndef TENSOR_JOB_H
 #define TENSOR_JOB_H
 
-#include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/job.h"
 
 #define ELEMS_MAX 64
-
-struct job {
-    struct dtensor_ctx *ctx;
-    struct dtensor_error err;
-    int rank, n;
-};
-
-#define good(call)                                                            \
-    do {                                                                      \
-        job->err.text[0] = '\0';                                              \
-        need((call) == 0, "%s: %s", #call, job->err.text);                    \
-    } while (0)
-
-static inline void job_open(struct job *job, int rank, int n, const char *path)
-{
-    *job = (struct job){ .rank = rank, .n = n };
-    good(dtensor_init(path, &job->ctx, &job->err));
-}
 
 static inline struct dtensor_spec spec_of(struct job *job,
                                           const struct dtensor_mesh *mesh,

@@ -71,6 +71,9 @@ static void test_factors(void)
         { "allgather", 4, 0.75 },         { "reduce_scatter", 4, 0.75 },
         { "all_to_all", 4, 0.75 },        { "broadcast", 4, 1 },
         { "reduce", 4, 1 },               { "barrier", 4, 0 },
+        { "gather", 4, 0.75 },            { "scatter", 4, 0.75 },
+        { "allgatherv", 4, 0.75 },        { "all_to_allv", 4, 0.75 },
+        { "sendrecv", 4, 1 },             { "sendrecv", 1, 0 },
         { "allreduce", 1, 0 },            { "broadcast", 1, 0 },
     };
 
@@ -100,6 +103,35 @@ static void test_sizes(void)
     ok(c.count == 1 && c.bytes == 40, "... and up to one");
     test_size(test_find("barrier"), 4096, 4, 4, &c);
     ok(c.count == 0 && c.bytes == 0, "a barrier has no bytes");
+}
+
+/* Unequal blocks: by the rule, and never a byte more than equal ones. */
+static void test_blocks(void)
+{
+    static const int share[4] = { 10, 20, 30, 40 };
+    struct bench_case c = { .count = 25 };
+    struct bench b = { .group = 4 };
+    struct flat f = { .job = { .b = &b, .c = &c } };
+    bool ruled = true, whole = true;
+
+    c.test = test_find("allgatherv");
+    for (int r = 0; r < 4; r++)
+        ruled = ruled && test_block(&f, 0, r) == (size_t)share[r];
+    ok(ruled, "100 elements over 4 ranks: blocks of 10, 20, 30 and 40");
+    c.test = test_find("all_to_allv");
+    for (b.group = 1; b.group <= 9; b.group++)
+        for (c.count = 0; c.count <= 40; c.count++)
+            for (int p = 0; p < b.group; p++) {
+                size_t sent = 0, back = 0;
+
+                for (int r = 0; r < b.group; r++) {
+                    sent += test_block(&f, p, r);
+                    back += test_block(&f, r, p);
+                }
+                whole = whole && sent == c.count * (size_t)b.group
+                        && back == sent;
+            }
+    ok(whole, "all_to_allv: 1 to 9 ranks send and get n times count, 0 to 40");
 }
 
 /* --------------------------------------------------------------- cross --- */
@@ -410,6 +442,7 @@ int main(void)
     test_percentiles_brute();
     test_factors();
     test_sizes();
+    test_blocks();
     test_overlap_brute();
     test_incoming();
     test_values();

@@ -130,17 +130,19 @@ static void test_reduce(enum dtensor_dtype dtype)
     for (int turn = 0; turn < turns && wrong == 0; turn++) {
         const uint64_t at = seed;
         const struct dtn_box box = random_box(MOST);
+        struct dtn_reduction how;
         enum dtensor_redop op;
 
         do
             op = (enum dtensor_redop)rand_below(&seed, DTENSOR_NREDOPS);
         while (!dtn_redop_ok(op, dtype));
+        how = dtn_reduction(dtype, op, 1);
         rand_bytes(&seed, want, MOST * dtensor_dtype_size(dtype));
         for (size_t i = 0; dtype == DTENSOR_BOOL && i < MOST; i++)
             want[i] &= 1, src[i] &= 1;
         memcpy(dst, want, sizeof dst);
         reduce_slowly(&box, dtype, op);
-        dtn_box_reduce(&box, dtype, op, dst, src);
+        dtn_box_fold(&box, &how, 0, true, dst, src);
         if (memcmp(dst, want, sizeof dst) == 0)
             continue;
         wrong++;
@@ -254,13 +256,14 @@ static void test_nothing(void)
 {
     const struct dtn_box none = { 2, { 0, 4 }, { 4, 1 }, { 4, 1 } };
     const struct dtn_box one = { .ndim = 0 };
+    const struct dtn_reduction how = dtn_reduction(DTENSOR_I32, DTENSOR_SUM, 1);
     int32_t a = 1;
     const int32_t b = 2;
 
     dtn_box_copy(&none, 4, NULL, NULL);
-    dtn_box_reduce(&none, DTENSOR_I32, DTENSOR_SUM, NULL, NULL);
+    dtn_box_fold(&none, &how, 0, true, NULL, NULL);
     ok(dtn_box_count(&none) == 0, "an empty box touches nothing");
-    dtn_box_reduce(&one, DTENSOR_I32, DTENSOR_SUM, &a, &b);
+    dtn_box_fold(&one, &how, 0, true, &a, &b);
     ok(a == 3, "a box of no dimensions reduces one element");
     dtn_box_copy(&one, 4, &a, &b);
     ok(a == 2 && dtn_box_count(&one) == 1, "and copies one");

@@ -55,19 +55,25 @@ static bool case_places(int rounds)
 
 static bool rooted(enum dtn_coll coll)
 {
-    return coll == DTN_COLL_BROADCAST || coll == DTN_COLL_REDUCE;
+    return dtn_shapes[coll].in_at_root || dtn_shapes[coll].out_at_root;
+}
+
+static bool reducing(enum dtn_coll coll)
+{
+    return dtn_shapes[coll].reduces;
 }
 
 static bool blocked(enum dtn_coll coll)
 {
-    return coll == DTN_COLL_ALLGATHER || coll == DTN_COLL_REDUCE_SCATTER
-        || coll == DTN_COLL_ALL_TO_ALL;
+    return dtn_shapes[coll].in == DTN_EACH || dtn_shapes[coll].out == DTN_EACH
+        || coll == DTN_COLL_PAIRS;
 }
 
+/* Five lines and a bit are more blocks than one. */
 static bool even_good(int n)
 {
-    const size_t counts[] = { 0, 1, 2, (size_t)n - 1, (size_t)n,
-                              (size_t)n + 1, 37 };
+    const size_t counts[] = { 0, 1, 2, (size_t)n - 1, (size_t)n, (size_t)n + 1,
+                              296 / dtensor_dtype_size(now.call.dtype) };
     int nroots = rooted(now.call.coll) ? n : 1;
 
     now.call.counts = NULL;
@@ -81,11 +87,20 @@ static bool even_good(int n)
     return true;
 }
 
+/* Has it another way for what does not go with a signal? */
+static bool carries(enum dtn_algorithm algorithm)
+{
+    return algorithm == DTN_ALG_TREE || algorithm == DTN_ALG_DOUBLING
+        || algorithm == DTN_ALG_BRUCK;
+}
+
 /* Beyond what goes with a signal, from the first and the last root. */
 static bool tall_good(int n)
 {
+    if (blocked(now.call.coll) && n > 9)
+        return true;              /* 17 x 17 x 521 cells take too long         */
     now.call.counts = NULL;
-    now.call.count = DTN_CARRY_MAX / sizeof(double) + 9;
+    now.call.count = DTN_CARRY_MAX / dtensor_dtype_size(now.call.dtype) + 9;
     for (now.call.root = 0; now.call.root < n; now.call.root += n - 1) {
         if (!case_good(false, 2))
             return false;
@@ -96,10 +111,14 @@ static bool tall_good(int n)
     return true;
 }
 
-/* Patterns of uneven blocks, some empty: by pattern number. */
+/* Patterns of uneven blocks, some empty: by pattern number.  The last has some
+ * that do not go with a signal.
+ */
 static size_t uneven_count(int pattern, int r, int n)
 {
     switch (pattern) {
+    case 4:  return r % 4 == 2 ? DTN_CARRY_MAX / sizeof(double) + 1
+                  : (size_t)r % 3;
     case 0:  return (size_t)(r * 7 + 3) % 5;       /* 3 0 2 4 1 ...          */
     case 1:  return r % n == n - 1 ? 40 : 0;       /* all in the last        */
     case 2:  return r % 3 == 0 ? 0 : (size_t)r % 9;
@@ -110,33 +129,67 @@ static size_t uneven_count(int pattern, int r, int n)
 static bool uneven_good(int n)
 {
     static size_t counts[CASE_RANKS_MAX * CASE_RANKS_MAX];
-    int total = now.call.coll == DTN_COLL_ALL_TO_ALL ? n * n : n;
+    bool pairs = now.call.coll == DTN_COLL_ALL_TO_ALL
+              || now.call.coll == DTN_COLL_PAIRS;
+    int total = pairs ? n * n : n;
 
     now.call.counts = counts;
-    for (int pattern = 0; pattern < 4; pattern++) {
+    for (int pattern = 0; pattern < (n <= 3 ? 5 : 4); pattern++) {
         for (int r = 0; r < total; r++)
             counts[r] = uneven_count(pattern, r, n);
+        now.call.root = rooted(now.call.coll) ? pattern * 3 % n : 0;
         if (!case_places(2))
             return false;
     }
     now.call.counts = NULL;
+    now.call.root = 0;
     return true;
 }
 
 /* Large enough for blocks to be pulled, folded together, and cut in chunks. */
 static bool large_good(void)
 {
-    static const size_t counts[] = { 10007, 100003 };
+    static const size_t counts[] = { 10007, 100003, 30011 };
     bool ring = now.emitter->algorithm == DTN_ALG_RING;
+    bool twotree = now.emitter->algorithm == DTN_ALG_TWOTREE;
 
-    for (size_t i = 0; i < (ring ? 2 : 1); i++)
-        for (now.call.n = 2; now.call.n <= 3; now.call.n++) {
+    now.call.dtype = DTENSOR_F64;
+    for (size_t i = 0; i < (twotree ? 3 : ring ? 2 : 1); i++)
+        for (now.call.n = 2; now.call.n <= (i == 2 ? 9 : 3); now.call.n++) {
             now.call.count = counts[i];
             now.call.root = now.call.n - 1;
             if (!case_good(case_in_place_ok(now.call.coll), 2))
                 return false;
         }
     return true;
+}
+
+/* What partial results are made of: the elements themselves; sums that are
+ * divided at the end; wider ones.
+ */
+static bool types_good(int n)
+{
+    static const struct {
+        enum dtensor_dtype dtype;
+        enum dtensor_redop op;
+    } types[] = {
+        { DTENSOR_F64, DTENSOR_AVG }, { DTENSOR_F64, DTENSOR_SUM },
+        { DTENSOR_BF16, DTENSOR_SUM }, { DTENSOR_F8E5M2, DTENSOR_AVG }
+    };
+    const bool reduces = reducing(now.emitter->coll);
+    bool good = true;
+
+    now.call.n = n;
+    for (int t = 0; good && t < 4; t++) {
+        if (reduces ? n > 4 && n % 4 != t : t > 0)
+            continue;
+        now.call.dtype = types[t].dtype;
+        now.call.redop = types[t].op;
+        good = even_good(n)
+            && (!carries(now.emitter->algorithm) || tall_good(n))
+            && (!blocked(now.emitter->coll) || uneven_good(n));
+    }
+    return good;
 }
 
 static void test_row(const struct dtn_emitter *emitter)
@@ -146,12 +199,8 @@ static void test_row(const struct dtn_emitter *emitter)
     now.emitter = emitter;
     now.call = (struct dtn_call){ .coll = emitter->coll,
                                   .dtype = DTENSOR_F64 };
-    for (int n = 1; good && n <= CASE_RANKS_MAX; n++) {
-        now.call.n = n;
-        now.call.redop = n % 3 == 0 ? DTENSOR_SUM : DTENSOR_AVG;
-        good = even_good(n)
-            && (emitter->algorithm != DTN_ALG_TREE || tall_good(n)) && (!blocked(emitter->coll) || uneven_good(n));
-    }
+    for (int n = 1; good && n <= CASE_RANKS_MAX; n++)
+        good = types_good(n);
     ok(good, "%s: right for 1 to %d ranks, every root, even and uneven%s, in "
        "repeated rounds", row_name(emitter), CASE_RANKS_MAX,
        case_in_place_ok(emitter->coll) ? ", apart and in place" : "");
@@ -178,14 +227,37 @@ static void test_bytes(void)
 
 /* --------------------------------------------------------------- choosing */
 
+/* n ranks on one host, or of two hosts' each if they load from their own; one
+ * host each if from nobody.
+ */
+static void model_of(struct dtn_model *model, int n)
+{
+    static const struct dtensor_cluster cluster = {
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC }
+    };
+    const struct dtn_tuning *tuning = model->tuning;
+
+    dtn_model_costs(&cluster, model);
+    model->tuning = tuning;
+    model->hosts = model->reach == DTN_REACH_MAP ? 1
+                 : model->reach == DTN_REACH_PUT ? n : (n + 1) / 2;
+    model->locals = model->reach == DTN_REACH_MAP ? n
+                  : model->reach == DTN_REACH_PUT ? 1 : 2;
+    model->sharers = model->locals;
+}
+
 static const struct dtn_emitter *chosen(enum dtn_coll coll, int n,
                                         size_t count, enum dtn_reach reach,
                                         const struct dtn_tuning tuning[])
 {
     struct dtn_call call = { .coll = coll, .n = n, .count = count,
                              .dtype = DTENSOR_F32 };
+    struct dtn_model model = { .reach = reach, .tuning = tuning };
+    struct dtn_pick pick;
 
-    return dtn_choose(&call, reach, tuning);
+    model_of(&model, n);
+    dtn_choose(&call, &model, &pick);
+    return pick.emitter;
 }
 
 static void test_choose(void)
@@ -216,12 +288,14 @@ static void test_choose(void)
        == DTN_ALG_HIERARCHICAL, "and over hosts of several ranks by hierarchy");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 20, DTN_REACH_HOST, tuning)->algorithm
        == DTN_ALG_TREE, "unless [tuning] says otherwise");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_PUT, NULL)->algorithm
-       == DTN_ALG_DIRECT, "8 KiB over 4 ranks that do not map are put");
-    ok(chosen(DTN_COLL_ALLREDUCE, 16, 2048, DTN_REACH_PUT, NULL)->algorithm
-       == DTN_ALG_TREE, "over 16 ranks that do not map they take the tree");
-    ok(chosen(DTN_COLL_ALLREDUCE, 4, 1 << 20, DTN_REACH_PUT, NULL)->algorithm
-       == DTN_ALG_RING, "4 MiB the ring");
+    ok(chosen(DTN_COLL_ALLREDUCE, 64, 2, DTN_REACH_PUT, NULL)->algorithm
+       == DTN_ALG_DOUBLING, "8 bytes over 64 hosts take recursive doubling");
+    ok(chosen(DTN_COLL_ALLREDUCE, 64, 1 << 16, DTN_REACH_PUT, NULL)->algorithm
+       == DTN_ALG_HALVING, "256 KiB Rabenseifner's");
+    ok(chosen(DTN_COLL_ALL_TO_ALL, 64, 2, DTN_REACH_PUT, NULL)->algorithm
+       == DTN_ALG_BRUCK, "an all-to-all of 8 bytes for each of them Bruck's");
+    ok(chosen(DTN_COLL_BROADCAST, 64, 1 << 20, DTN_REACH_PUT, NULL)->algorithm
+       == DTN_ALG_TWOTREE, "a broadcast of 4 MiB two trees");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, DTN_REACH_MAP, tuning)->algorithm
        == DTN_ALG_TREE, "[tuning] is obeyed for the smallest sizes");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 16384, DTN_REACH_MAP, tuning)->algorithm

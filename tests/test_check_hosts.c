@@ -52,18 +52,21 @@ static bool uneven_good(void)
     return good;
 }
 
-/* One placing of the ranks; a buffer of 137 f64 has 18 lines to cut. */
+/* One placing of the ranks; a buffer of 1096 bytes has 18 lines to cut. */
 static bool placing_good(int n, const int hosts[])
 {
     enum dtn_coll coll = now.emitter->coll;
     bool rooted = coll == DTN_COLL_BROADCAST || coll == DTN_COLL_REDUCE;
     bool blocks = coll == DTN_COLL_ALLGATHER
                || coll == DTN_COLL_REDUCE_SCATTER;
-    const size_t counts[] = { 0, 1, blocks ? 3 : 137 };
+    const bool narrow = n == 3 || n == 4 || n == 8;
+    const enum dtensor_dtype dtype = narrow ? DTENSOR_BF16 : DTENSOR_F64;
+    const size_t counts[] = { 0, 1, blocks ? 3
+                                           : 1096 / dtensor_dtype_size(dtype) };
     bool good = true;
 
     now.call = (struct dtn_call){ .coll = coll, .n = n, .hosts = hosts,
-                                  .dtype = DTENSOR_F64,
+                                  .dtype = dtype,
                                   .redop = n % 3 ? DTENSOR_AVG : DTENSOR_SUM };
     for (size_t i = 0; good && i < DTN_COUNT(counts); i++)
         for (int root = 0; good && root < (rooted ? n : 1); root++) {

@@ -58,7 +58,8 @@ static void test_two_nodes(void)
        c->hosts[1].first_rank == 4 && c->hosts[1].nranks == 4,
        "rank 4 is the first of gpu02 at 10.12.0.2");
     ok(nodes->gpus[3] == 3 && strcmp(nodes->hca[1], "mlx5_0:1") == 0 &&
-       strcmp(nodes->hca[2], "mlx5_1:1") == 0 && nodes->gid_index == 3 &&
+       strcmp(nodes->hca[2], "mlx5_1:1") == 0 && nodes->nrails == 1 &&
+       nodes->gid_index == 3 &&
        strcmp(nodes->cpus[1], "16-31") == 0, "local ranks have their devices");
     ok(c->transport.inter_node == DTN_WIRE_RC && c->transport.mtu == 4096 &&
        c->transport.chunk_bytes == 512 << 10 &&
@@ -237,7 +238,7 @@ static void test_step(void)
 static const char base_file[] =
     "[cluster]\nversion = 1\nname = c\n"
     "[nodes \"a\"]\nhosts = n[1-2]\nranks = 2\ngpus = 0-1\n"
-    "hca = mlx5_[0-1]:1\ncpus = 0-3 | 4-7\n"
+    "hca = mlx5_[0-1]:1+mlx5_[2-3]\ncpus = 0-3 | 4-7\n"
     "[transport]\nchunk = 512K\nheartbeat = 1s\n"
     "[mesh \"world\"]\ndims = dp=2, tp=2\n"
     "[mesh \"row\"]\nparent = world\nselect = dp=1\n"
@@ -251,9 +252,9 @@ static const char same_file[] =
     "[seed] ; first\nstride = 1\ndistinct=dp\nmesh=world\nbase = 0x10\n"
     "[tuning]\nallreduce=0-512:tree,512-1024:tree,1024-inf:ring\n"
     "[nodes \"first\"]\nranks = 2\nhosts = n1\ngpus = 0,1\n"
-    "hca = mlx5_0,mlx5_1\ncpus = 3,0-2|4,5,6,7\n"
+    "hca = mlx5_0+mlx5_2,mlx5_1+mlx5_3\ncpus = 3,0-2|4,5,6,7\n"
     "[nodes \"second\"]\nranks = 2\nhosts = n2\ngpus = 0-1\naddresses = n2\n"
-    "hca = mlx5_0:1, mlx5_1:1\ncpus = 0-3 | 4-7\n"
+    "hca = mlx5_0:1 + mlx5_2:1, mlx5_1 +mlx5_3\ncpus = 0-3 | 4-7\n"
     "[mesh \"row\"]\ndims = tp=2\nranks = 2,3\n"
     "[mesh \"world\"]\nranks = all\ndims = dp=2,tp=2\n"
     "[transport]\nheartbeat = 1000ms\nchunk = 524288\nport = 17800\n"
@@ -284,6 +285,8 @@ static const struct {
     { "hosts = n[1-2]", "hosts = n[1-2]\naddresses = a[1-2]",
       "[host n1] address is a1 there, n1 here" },
     { "gpus = 0-1", "gpus = 1,0", "[host n1] gpus is 1,0 there, 0-1 here" },
+    { "mlx5_[0-1]:1+mlx5_[2-3]", "mlx5_[0-1]", "[host n1] hca is "
+      "mlx5_0:1,mlx5_1:1 there, mlx5_0:1+mlx5_2:1,mlx5_1:1+mlx5_3:1 here" },
     { "cpus = 0-3 | 4-7", "cpus = numa",
       "[host n1] cpus is numa there, 0-3|4-7 here" },
     { "heartbeat = 1s", "heartbeat = 1500ms",

@@ -6,22 +6,10 @@
  * that what each rank held at most is known.
  */
 #include "tensor/tensor.h"
-#include "tests/ranks.h"
+#include "tests/job.h"
 
 #include <malloc.h>
 #include <sys/mman.h>
-
-struct job {
-    struct dtensor_ctx *ctx;
-    struct dtensor_error err;
-    int rank, n;
-};
-
-#define good(call)                                                            \
-    do {                                                                      \
-        job->err.text[0] = '\0';                                              \
-        need((call) == 0, "%s: %s", #call, job->err.text);                    \
-    } while (0)
 
 /* ---------------------------------------------------------- allocations --- */
 

@@ -275,7 +275,7 @@ static void test_names(void)
        "an unknown reduction is refused: %s", err.text);
     ok(dtensor_dtype_size(DTENSOR_NDTYPES) == 0 &&
        strcmp(dtensor_dtype_name((enum dtensor_dtype)-1), "?") == 0 &&
-       strcmp(dtensor_redop_name(DTENSOR_NREDOPS), "?") == 0,
+       strcmp(dtensor_redop_name((enum dtensor_redop)DTN_NREDOPS), "?") == 0,
        "values outside the enums have no size and the name \"?\"");
 }
 

@@ -16,7 +16,8 @@ static struct dtensor_cluster cluster = {
     .path = (char[]){ "pair.ini" }, .world_size = 4, .nhosts = 2,
     .hosts = hosts, .transport.inter_node = DTN_WIRE_RC
 };
-static struct fabric_facts facts[4];
+static struct dtn_nodes twin = { .nrails = 2 };
+static struct fabric_facts facts[8];
 
 static void facts_alike(void)
 {
@@ -124,6 +125,43 @@ static void test_wrong(void)
          "this machine has no RDMA device\n4 ranks: none fit for rc;");
 }
 
+/* Four ranks with two rails each: eight rows, in pairs. */
+static void test_rails(void)
+{
+    cluster.nodes = &twin;
+    cluster.nnodes = 1;
+    facts_alike();
+    for (int i = 7; i >= 0; i--) {
+        facts[i] = facts[i / 2];
+        facts[i].device[5] = (char)('0' + i % 2);
+        facts[i].gid[0].raw[13] = (unsigned char)(i % 2);
+    }
+    said(0, "two rails are two rows",
+"      0  n0    mlx5_0:1  ACTIVE  RoCE  100 Gb/s  4096  -    3 v2 10.0.0.1  unlimited\n"
+"      0  n0    mlx5_1:1  ACTIVE  RoCE  100 Gb/s  4096  -    3 v2 10.1.0.1  unlimited\n"
+"      1  n0    mlx5_0:1  ACTIVE  RoCE  100 Gb/s  4096  -    3 v2 10.0.0.1  unlimited\n");
+    said(0, "and two choices",
+"ranks 0-3, rail 0: mlx5_0:1, the first active one; GID: routable\n"
+"ranks 0-3, rail 1: mlx5_1:1, the first active one; GID: routable\n"
+"GIDs of n0 mlx5_0:1: 3 v2 10.0.0.1\n"
+"GIDs of n0 mlx5_1:1: 3 v2 10.1.0.1\n"
+"GIDs of n1 mlx5_0:1: 3 v2 10.0.0.2\n"
+"GIDs of n1 mlx5_1:1: 3 v2 10.1.0.2\n"
+"4 ranks: all fit for rc; the cluster file asks for it\n");
+    facts[7].mtu = 1024;
+    said(0, "what differs on a rail is said of it",
+         "\nrank 3, rail 1: MTU 1024, most have 4096");
+    facts[4].memlock = facts[5].memlock = 65536;
+    said(1, "what may be locked is said of the rank, once", "\nrank 2: 64.0 KiB "
+         "of memory may be locked");
+    facts[4].memlock = facts[5].memlock = DTN_MEMLOCK_UNLIMITED;
+    facts[3].code = DTENSOR_ENODEV;
+    strcpy(facts[3].why, "verbs: mlx5_1:1 is DOWN");
+    said(1, "a rank of which one rail is unfit is unfit",
+         "\nrank 1, rail 1: verbs: mlx5_1:1 is DOWN\n");
+    cluster.nnodes = 0;
+}
+
 static void test_wanted(void)
 {
     struct dtensor_cluster one = { .nhosts = 1, .hosts = hosts };
@@ -164,6 +202,7 @@ int main(void)
     test_alike();
     test_different();
     test_wrong();
+    test_rails();
     test_wanted();
     free(text);
     ok(ranks_run(3, 30, gather, NULL, NULL) == 0,

@@ -329,8 +329,8 @@ static void test_bad_text(void)
           "\"Replicate()\"; " EXPECTED " (did you mean R?)" },
         { "R,Partial()", "placements: word 2 of \"R,Partial()\" is "
           "\"Partial()\"; " EXPECTED " (did you mean P(sum)?)" },
-        { "_S(0, 2),R", "placements: word 1 of \"_S(0, 2),R\" is "
-          "\"_S(0, 2)\"; " EXPECTED " (did you mean SS(0,factor)?)" },
+        { "_Shard(0),R", "placements: word 1 of \"_Shard(0),R\" is "
+          "\"_Shard(0)\"; " EXPECTED " (did you mean SS(0,factor)?)" },
         { "R,_StridedShard(1)", "placements: word 2 of \"R,_StridedShard(1)\" "
           "is \"_StridedShard(1)\"; " EXPECTED
           " (did you mean SS(1,factor)?)" },

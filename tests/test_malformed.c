@@ -199,6 +199,28 @@ static const struct row {
     { "an hca range", "=8 hca = mlx5_[1-0]:1",
       "F:8: error: hca: range \"1-0\" in \"mlx5_[1-0]\" runs backwards; "
       "expected 0-1" },
+    { "a rail twice", "=8 hca = mlx5_0 + mlx5_0:1",
+      "F:8: error: hca: \"mlx5_0:1\" is twice in \"mlx5_0 + mlx5_0:1\"; expected "
+      "another device for each rail" },
+    { "rails of unlike lists", "=8 hca = mlx5_[0-1]+mlx5_[2-4]",
+      "F:8: error: hca: \"mlx5_[0-1]+mlx5_[2-4]\" joins 2 devices and 3; "
+      "expected as many on each side of a \"+\"" },
+    { "ranks with more rails than others", "=8 hca = mlx5_0+mlx5_1, mlx5_2",
+      "F:8: error: hca: \"mlx5_2\" has 1 rail, those before it 2; expected as "
+      "many for every rank" },
+    { "hosts with more rails than others", "+9 [nodes \"b\"]\n+9 hosts = m1\n"
+      "+9 ranks = 8\n+9 hca = a+b\n=18 base = 8\n=16 dims = dp=4, tp=4",
+      "F:12: error: hca: 2 rails for each rank of [nodes \"b\"], 1 of [nodes "
+      "\"a\"]; expected as many for every rank" },
+    { "and hosts of which hca says nothing", "=8 hca = a+b\n+9 [nodes \"b\"]\n"
+      "+9 hosts = m1\n+9 ranks = 8\n=16 dims = dp=4, tp=4",
+      "F:8: error: hca: 1 rail for each rank of [nodes \"b\"], 2 of [nodes "
+      "\"a\"]; expected as many for every rank" },
+    { "too many rails", "=8 hca = a+b+c+d+e+f+g+h+i",
+      "F:8: error: hca: 9 rails in \"a+b+c+d+e+f+g+h+i\"; expected at most 8" },
+    { "half a rail", "=8 hca = mlx5_0+",
+      "F:8: error: hca: nothing beside a \"+\" in \"mlx5_0+\"; expected a device"
+    },
     { "gid_index", "+9 gid_index = 300",
       "F:9: error: gid_index: 300 is out of range; expected 0 to 255" },
     { "the number of CPU sets", "=8 cpus = 0-3 | 4-7",
@@ -324,7 +346,11 @@ static const struct row {
       "\"hierarchical\"?" },
     { "an algorithm like no other", "=22 allreduce = 0-inf:quantum",
       "F:22: error: allreduce: no algorithm \"quantum\"; expected direct, "
-      "ring, tree or hierarchical" },
+      "ring, tree, twotree, doubling, halving, bruck, pairwise or "
+      "hierarchical" },
+    { "a bandwidth that is none", "=22 intra_bandwidth = fast",
+      "F:22: error: intra_bandwidth: \"fast\" is not a size; expected a "
+      "number of bytes with an optional K, M, G or T (powers of 1024)" },
     { "tuning that does not begin at 0", "=22 reduce = 1K-inf:ring",
       "F:22: error: reduce: begins at 1K; expected 0" },
     { "tuning with a gap", "=22 allreduce = 0-1K:tree, 2K-inf:ring",

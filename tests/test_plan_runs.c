@@ -271,7 +271,9 @@ static void death_main(int rank, int n, void *arg)
     dst = spec_of(job, mesh, DTENSOR_F64, shape, "S(1)");
     a = make(job, &src, -1);
     good(dtensor_zeros(&dst, &b, &job->err));
-    good(dtensor_plan_create(&src, &dst, NULL, &plan, &job->err));
+    good(dtensor_plan_create(&src, &dst,
+                             &(struct dtensor_plan_options){ .connect = 1 },
+                             &plan, &job->err));
     good(dtensor_barrier(mesh, &job->err));
     if (rank == 2)
         _exit(0);

@@ -357,6 +357,42 @@ static void play_outside(struct wire *w)
          "the whole arena cannot be registered");
 }
 
+/* Private memory that a transport which maps takes is fetched, and put into. */
+static void play_fetch(struct wire *w)
+{
+    static unsigned char mine[70000], got[70000];
+    struct dtn_remote names[WIRE_MAX] = { { 0, 0 } }, theirs[WIRE_MAX];
+    const size_t size = sizeof mine, part = size / WIRE_MAX;
+    int rc;
+
+    fill(mine, size, seed_of(w->rank, 0, 1));
+    for (int r = 0; r < w->n; r++)    /* all have tried whom they can read */
+        if (w->tp->fetches && w->n > 1)
+            w->tp->ops->reg(w->tp, mine, size, &names[r]);
+    wire_swap(w, names, theirs);
+    for (int r = 0; r < w->n; r++) {
+        if (r == w->rank)
+            continue;
+        rc = w->tp->ops->fetch(w->tp, r, got, theirs[r], size);
+        need(rc == (theirs[r].key ? 0 : DTENSOR_EINVAL), "fetch from %d: %s",
+             r, dtensor_errname(rc));
+        need(rc != 0 || differs(got, size, seed_of(r, 0, 1)) == size,
+             "%d: wrong bytes", r);
+    }
+    wire_barrier(w);
+    for (int r = 0; r < w->n; r++) {
+        theirs[r].addr += part * (size_t)w->rank;
+        fill(got, part, seed_of(w->rank, r, 2));
+        if (r != w->rank && theirs[r].key)
+            wire_put(w, r, theirs[r], got, part);
+    }
+    wire_barrier(w);
+    for (int r = 0; r < w->n; r++)
+        need(r == w->rank || !names[r].key
+             || differs(mine + part * (size_t)r, part,
+                        seed_of(r, w->rank, 2)) == part, "put by %d", r);
+}
+
 /* A put past what was registered: refused, or the end of the connection. */
 static void play_stray(struct wire *w)
 {
@@ -477,6 +513,7 @@ static const struct scenario {
     { "memory comes and goes under load", play_churn, 1 },
     { "map shows the peer's memory, or NULL", play_map, 1 },
     { "reg takes what peers can reach", play_outside, 1 },
+    { "private memory is fetched, or refused", play_fetch, 1 },
     { "a put outside of registered memory hurts nobody", play_stray, 2 },
     { "abort tells who and why", play_abort, 1 },
     { "the last words before close are heard", play_last_words, 2 },

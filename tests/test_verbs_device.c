@@ -286,12 +286,14 @@ static void test_memlock(void)
 /* Whoever changes one of these changes the page, too. */
 static void test_page(void)
 {
-    ok(sizeof(struct verbs_lane) == 71936 && VERBS_STAGE_BYTES == 1 << 20
-       && VERBS_DEPTH == 128,
+    ok(verbs_lane_bytes(1) == 137600 && verbs_lane_bytes(2) == 137600 + 8192
+       && VERBS_STAGE_BYTES == 1 << 20 && VERBS_DEPTH == 128,
        "the sizes in dtensor-rdma(7) hold: a lane has %zu bytes",
-       sizeof(struct verbs_lane));
-    ok(dtn_memlock_need(16) == 2 * 71936 + (1 << 20) + (16 << 10),
+       verbs_lane_bytes(1));
+    ok(dtn_memlock_need(16, 1) == 2 * 137600 + (1 << 20) + (16 << 10),
        "and its formula for what is locked to begin with");
+    ok(dtn_memlock_need(16, 2) == 2 * 2 * 145792 + 8192 + (1 << 20)
+                                  + (16 << 10), "and on two rails");
 }
 
 static void test_events(void)
@@ -382,7 +384,7 @@ static void test_open(void)
 
     dtn_log_init(&log);
     dtn_transport_defaults(&conf);
-    rc = verbs_device_open(&args, &device, &err);
+    rc = verbs_device_open(&args, args.device, &device, &err);
     if (rc == DTENSOR_ENODEV) {
         skip("the device that was chosen is opened", err.text);
         return;
@@ -393,12 +395,12 @@ static void test_open(void)
         return;
     verbs_device_close(&device);
     args.device = "nosuch";
-    ok(verbs_device_open(&args, &device, &err) == DTENSOR_ENODEV
+    ok(verbs_device_open(&args, args.device, &device, &err) == DTENSOR_ENODEV
        && strstr(err.text, "no RDMA device nosuch here"),
        "one that is not there is not");
     args.device = NULL;
     args.gid_index = 255;
-    ok(verbs_device_open(&args, &device, &err) == DTENSOR_ENODEV,
+    ok(verbs_device_open(&args, args.device, &device, &err) == DTENSOR_ENODEV,
        "nor a GID that is not there: %s", err.text);
 }
 #endif

@@ -182,8 +182,8 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
         w->reached[r] = r != rank;
     }
     w->args = (struct dtn_open_args){ n, rank, w->places, w->reached,
-                                      &w->arena, &w->conf, &w->log, NULL,
-                                      -1 };
+                                      &w->arena, &w->conf, &w->log,
+                                      getenv("DTN_TEST_HCA"), -1 };
     wire_page->pid[rank] = getpid();
     need(dtn_arena_init(&w->arena, WIRE_ARENA, shared, &err) == 0, "%s",
          err.text);

@@ -148,7 +148,7 @@ static const char template[] =
     "ranks      = 4               ; on each host\n"
     ";addresses = node[001-064]-ib0   ; default: the hosts\n"
     ";gpus      = 0-3             ; one for each rank\n"
-    ";hca       = mlx5_[0-3]:1    ; device and port; as many as divide ranks\n"
+    ";hca       = mlx5_[0-3]:1    ; as many as divide ranks; a+b: two of each\n"
     ";gid_index = 3               ; on RoCE\n"
     ";cpus      = numa            ; or 0-7 | 8-15 | 16-23 | 24-31\n"
     "\n"

@@ -3,7 +3,9 @@
  *   $ dtensor-plan --mesh 2x4 --from 'S(0),R' --to 'R,S(1)' --shape 8192x8192
  *
  * says which route is taken and why, its steps, what each rank sends, the least
- * that has to be sent, and what the other routes would cost.  It asks nobody:
+ * that has to be sent, and what the other routes would cost.  With the name of a
+ * collective it says what each algorithm would take, and which is taken and why.
+ * It asks nobody:
  * mesh, hosts and figures are those of a cluster file, or made up.
  */
 #include "tools/plan/plan.h"
@@ -22,6 +24,12 @@ static int finish(int status)
 
 static int show(const struct plan_job *job, const struct plan_options *opt)
 {
+    if (opt->collective && opt->json)
+        return plan_ways_json(job, stdout);
+    if (opt->collective) {
+        plan_ways_text(job, stdout);
+        return PLAN_GOOD;
+    }
     if (opt->json)
         return plan_json(job, opt->layout, stdout);
     if (opt->svg)

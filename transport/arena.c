@@ -9,6 +9,11 @@
  * size, so nobody who maps it can be killed by a truncation (SIGBUS), and a
  * file without a name is gone with the last process, however it ended.
  *
+ * A card translates addresses faster the larger the pages are.  Where the
+ * administrator has set aside as many of 2 MiB as the whole range has (a page
+ * that is missing when it is touched would be a fatal signal), they are taken;
+ * otherwise the kernel is asked to use such as it finds.
+ *
  * The books are kept outside of the range, where no peer can spoil them: a
  * sorted array of extents, used or free, that covers it without a gap.  Two
  * free extents never touch.  1000 live blocks make at most 2001 extents, and
@@ -29,6 +34,15 @@
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef MFD_HUGETLB
+#define MFD_HUGETLB 0x0004U
+#endif
+#ifndef MFD_HUGE_2MB
+#define MFD_HUGE_2MB (21U << 26)
+#endif
+#ifndef MAP_HUGE_2MB
+#define MAP_HUGE_2MB (21 << 26)
 #endif
 
 #define ARENA_PAGED_BYTES ((size_t)64 << 10)    /* page-aligned from here     */
@@ -59,14 +73,12 @@ static size_t round_up(size_t n, size_t to)
 /* Since Linux 6.3 a system may insist that a memfd never be executable; an
  * older kernel does not know the flag.
  */
-static int arena_memfd(void)
+static int arena_memfd(unsigned pages)
 {
-    int fd = memfd_create("dtensor", MFD_CLOEXEC | MFD_ALLOW_SEALING |
-                                     MFD_NOEXEC_SEAL);
+    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | pages;
+    int fd = memfd_create("dtensor", flags | MFD_NOEXEC_SEAL);
 
-    if (fd < 0 && errno == EINVAL)
-        fd = memfd_create("dtensor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    return fd;
+    return fd < 0 && errno == EINVAL ? memfd_create("dtensor", flags) : fd;
 }
 
 /* The size a file may have: more would be a fatal signal, not an error. */
@@ -99,7 +111,7 @@ static int arena_map(struct dtn_arena *arena, int flags,
 {
     char buf[32];
     void *base = mmap(NULL, arena->size, PROT_READ | PROT_WRITE,
-                      flags | MAP_NORESERVE, arena->fd, 0);
+                      flags, arena->fd, 0);
 
     if (base == MAP_FAILED)
         return dtn_fail_sys(err, errno, "arena: cannot map %s of address "
@@ -109,9 +121,43 @@ static int arena_map(struct dtn_arena *arena, int flags,
     return 0;
 }
 
-static int arena_map_shared(struct dtn_arena *arena, struct dtensor_error *err)
+/* A file of `pages` that peers can map, and our mapping. */
+static int arena_map_file(struct dtn_arena *arena, unsigned pages, int flags,
+                          struct dtensor_error *err)
 {
-    size_t limit = arena_file_limit();
+    int rc;
+
+    arena->fd = arena_memfd(pages);
+    if (arena->fd < 0)
+        return dtn_fail_sys(err, errno, "shm: memfd_create: %m "
+                            "(" REMEDY_SHM ")");
+    rc = arena_size_file(arena->fd, arena->size, err);
+    if (rc == 0)
+        rc = arena_map(arena, MAP_SHARED | flags, err);
+    if (rc < 0) {
+        close(arena->fd);
+        arena->fd = -1;
+    }
+    return rc;
+}
+
+/* All of it in pages of 2 MiB that are set aside for it from now on. */
+static bool arena_map_huge(struct dtn_arena *arena, bool shared)
+{
+    if (arena->size % ARENA_STEP_BYTES != 0)
+        return false;
+    if (shared ? arena_map_file(arena, MFD_HUGETLB | MFD_HUGE_2MB, 0, NULL)
+               : arena_map(arena, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB
+                                  | MAP_HUGE_2MB, NULL))
+        return false;
+    arena->pages = DTN_PAGES_HUGE;
+    return true;
+}
+
+static int arena_map_any(struct dtn_arena *arena, bool shared,
+                         struct dtensor_error *err)
+{
+    size_t limit = shared ? arena_file_limit() : SIZE_MAX;
     int rc;
 
     if (arena->size > limit)
@@ -119,16 +165,25 @@ static int arena_map_shared(struct dtn_arena *arena, struct dtensor_error *err)
     if (arena->size == 0)
         return dtn_fail(err, DTENSOR_ESYS, "shm: files may not grow at all "
                         "here (see ulimit -f, or " REMEDY_SHM ")");
-    arena->fd = arena_memfd();
-    if (arena->fd < 0)
-        return dtn_fail_sys(err, errno, "shm: memfd_create: %m "
-                            "(" REMEDY_SHM ")");
-    rc = arena_size_file(arena->fd, arena->size, err);
-    if (rc == 0)
-        rc = arena_map(arena, MAP_SHARED, err);
-    if (rc < 0)
-        close(arena->fd);
+    if (arena_map_huge(arena, shared))
+        return 0;
+    rc = shared ? arena_map_file(arena, 0, MAP_NORESERVE, err)
+                : arena_map(arena, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                            err);
+    if (rc == 0 && madvise(arena->base, arena->size, MADV_HUGEPAGE) == 0)
+        arena->pages = DTN_PAGES_ASKED;
     return rc;
+}
+
+const char *dtn_arena_pages(const struct dtn_arena *arena)
+{
+    static const char *const words[] = {
+        [DTN_PAGES_SMALL] = "small pages, for lack of huge ones",
+        [DTN_PAGES_ASKED] = "huge pages, as found (see vm.nr_hugepages)",
+        [DTN_PAGES_HUGE] = "huge pages that are set aside for it",
+    };
+
+    return words[arena->pages];
 }
 
 int dtn_arena_init(struct dtn_arena *arena, size_t size, bool shared,
@@ -144,8 +199,7 @@ int dtn_arena_init(struct dtn_arena *arena, size_t size, bool shared,
     made.extents = calloc((size_t)made.capacity, sizeof *made.extents);
     if (!made.extents)
         return dtn_fail_nomem(err, "arena", sizeof *made.extents * 64);
-    rc = shared ? arena_map_shared(&made, err)
-                : arena_map(&made, MAP_PRIVATE | MAP_ANONYMOUS, err);
+    rc = arena_map_any(&made, shared, err);
     if (rc < 0) {
         free(made.extents);
         return rc;
@@ -298,7 +352,8 @@ void dtn_arena_free(struct dtn_arena *arena, void *mem)
     at = arena_find(arena, offset);
     e = &arena->extents[at];
     assert(e->used && e->offset == offset);
-    if (e->size >= ARENA_PUNCH_BYTES && !arena->pinned)
+    if (e->size >= ARENA_PUNCH_BYTES && !arena->pinned
+        && arena->pages != DTN_PAGES_HUGE)    /* set aside, once: keep them   */
         arena_punch(arena, offset, e->size);
     e->used = false;
     arena->used_bytes -= e->size;

@@ -1,7 +1,7 @@
 /* device.c - RDMA devices: which port, GID and partition to use, and why
  *
- * The cluster file may name a device and port for each rank, `hca =
- * mlx5_0:1`, a GID index and a partition key.  What it does not name is found:
+ * The cluster file may name devices and ports for each rank, `hca =
+ * mlx5_0:1+mlx5_1:1`, a GID index and a partition key.  What it does not name is found:
  * the first active port that has an address, and on RoCE the first GID that a
  * router would carry.  A port of a lab machine shows
  *
@@ -130,6 +130,27 @@ static bool port_active(const struct dtn_port *port)
 static bool port_addressed(const struct dtn_port *port)
 {
     return port->ethernet ? port->ngids > 0 : port->lid > 0;
+}
+
+int dtn_rails_count(const char *devices)
+{
+    int n = 1;
+
+    for (; devices && *devices; devices++)
+        n += *devices == '+';
+    return n;
+}
+
+const char *dtn_rails_name(const char *devices, int k,
+                           char name[DTN_DEVICE_NAME])
+{
+    if (!devices)
+        return NULL;
+    for (; k > 0; k--)
+        devices += strcspn(devices, "+") + 1;
+    snprintf(name, DTN_DEVICE_NAME, "%.*s", (int)strcspn(devices, "+"),
+             devices);
+    return name;
 }
 
 /* Split "mlx5_0:1" into name and port, 0 when there is none. */

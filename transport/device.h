@@ -60,7 +60,15 @@ struct dtn_devices {
 int dtn_devices_look(struct dtn_devices *devices, struct dtensor_error *err);
 void dtn_devices_fini(struct dtn_devices *devices);
 
-/* What the cluster file asks for. */
+/* The devices of a rank as the cluster file has them, "mlx5_0:1+mlx5_1:1", or
+ * NULL, which stands for one that is to be found: how many, and the name of
+ * number k, NULL for that one.
+ */
+int dtn_rails_count(const char *devices);
+const char *dtn_rails_name(const char *devices, int k,
+                           char name[DTN_DEVICE_NAME]);
+
+/* What the cluster file asks for, of one device. */
 struct dtn_device_want {
     const char *device;           /* "mlx5_0" or "mlx5_0:1"; NULL: any         */
     int gid_index;                /* -1: the best                              */
@@ -121,8 +129,8 @@ uint64_t dtn_memlock_bytes(void);
 char *dtn_memlock_text(uint64_t bytes, char *buf, size_t size);
 
 /* Bytes that an rc transport of `nranks` locks to open at all, without any
- * tensor; see dtensor-rdma(7).
+ * tensor, when each has so many rails; see dtensor-rdma(7).
  */
-uint64_t dtn_memlock_need(int nranks);
+uint64_t dtn_memlock_need(int nranks, int nrails);
 
 #endif

@@ -133,6 +133,7 @@ int dtn_fault_wrap(struct dtn_transport *inner,
     fault->base.ops = &fault_ops;
     fault->base.row_bytes = inner->row_bytes;
     fault->base.along_bytes = inner->along_bytes;
+    fault->base.fetches = inner->fetches;
     fault->inner = inner;
     fault->plan = *plan;
     if (fault->plan.code == 0)
@@ -277,6 +278,14 @@ static void *fault_map(struct dtn_transport *tp, int peer,
     return inner->ops->map(inner, peer, remote);
 }
 
+static int fault_fetch(struct dtn_transport *tp, int peer, void *dst,
+                       struct dtn_remote src, size_t size)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    return inner->ops->fetch(inner, peer, dst, src, size);
+}
+
 static int fault_flush(struct dtn_transport *tp, int peer)
 {
     struct dtn_transport *inner = fault_of(tp)->inner;
@@ -347,6 +356,7 @@ static const struct dtn_transport_ops fault_ops = {
     .adopt = fault_adopt,
     .disown = fault_disown,
     .map = fault_map,
+    .fetch = fault_fetch,
     .put = fault_put,
     .flush = fault_flush,
     .signal = fault_signal,

@@ -18,13 +18,16 @@
  *
  * A dead peer leaves its memory behind, valid and silent: health() asks the
  * kernel, through a pidfd, whether the process still is.
+ *
+ * Memory from outside the arena has no address at the peers.  From 32 KiB on,
+ * where the kernel lets them, they fetch it (process.c); what is smaller the
+ * caller copies into the arena.  Each rank tries when it connects whether it may
+ * read the other's memory, and writes into its lane there that it may.
  */
-#include "transport/transport.h"
+#include "transport/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,9 +35,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SHM_MAGIC UINT64_C(0x6474656e73686d31)   /* "dtenshm1" */
+#define SHM_MAGIC UINT64_C(0x6474656e73686d32)   /* "dtenshm2" */
 #define SHM_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-#define SHM_KEY 1                /* of every remote: {0, 0} is nowhere */
+#define SHM_KEY 1                /* of the arena: {0, 0} is nowhere    */
+#define SHM_KEY_PRIVATE 2        /* addr is one of the process         */
+#define SHM_FETCH_BYTES ((size_t)32 << 10)   /* from here on it pays   */
 #define SHM_ABORT_SET (UINT64_C(1) << 63)
 #define SHM_LEFT (UINT64_C(1) << 62)
 
@@ -44,7 +49,8 @@
  */
 struct shm_lane {
     struct dtn_signal line[DTN_QUEUE_DEPTH];
-    unsigned char apart[DTN_CACHE_LINE];
+    _Alignas(DTN_CACHE_LINE) _Atomic uint32_t fetches;   /* it reads our      */
+                                                         /* private memory    */
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t consumed;
     unsigned char apart_too[DTN_CACHE_LINE];
 };
@@ -58,20 +64,14 @@ struct shm_control {
     struct shm_lane lane[];       /* [nlanes], by position on the host        */
 };
 
-/* A process, surely enough: a number alone may be used again. */
-struct shm_process {
-    int64_t pid;
-    uint64_t start;               /* time, since boot; 0: unknown             */
-    uint64_t pid_space;           /* inode of its pid namespace; 0: unknown   */
-};
-
 /* The address: where to find the control block in the arena sent along. */
 struct shm_address {
     uint64_t magic;
     uint64_t size;                /* of the arena                             */
     uint64_t control;             /* its offset                               */
     uint64_t nlanes;
-    struct shm_process process;
+    uint64_t control_addr;        /* where it is in its process               */
+    struct dtn_process process;
 };
 
 struct shm_peer {
@@ -84,7 +84,8 @@ struct shm_peer {
     unsigned char *base;          /* its arena, NULL until connected          */
     size_t size;
     struct shm_control *control;
-    struct shm_process process;
+    struct shm_lane *lane;        /* of that: for us                          */
+    struct dtn_process process;
     bool watched;                 /* its process is one we can see            */
     int pidfd;                    /* or -1                                    */
 };
@@ -94,8 +95,10 @@ struct shm {
     struct dtn_arena *arena;
     int rank;
     int first, span;              /* local ranks lie in first..first+span-1   */
+    int nconnected;               /* to so many of them                       */
+    int nfetching;                /* so many were seen to fetch               */
     struct shm_control *control;
-    struct shm_process self;
+    struct dtn_process self;
     struct shm_peer peers[];      /* [span], by rank - first                  */
 };
 
@@ -109,90 +112,6 @@ static struct shm_peer *shm_peer(const struct dtn_transport *tp, int peer)
     struct shm *shm = shm_of(tp);
 
     return &shm->peers[peer - shm->first];
-}
-
-/* ------------------------------------------------------------ processes --- */
-
-/* Read state and start time of process `pid` ("self") from /proc; returns the
- * pid it has there, or -1.
- */
-static int64_t process_stat(const char *pid, char *state, uint64_t *start)
-{
-    char path[64], text[1024];
-    const char *after;
-    unsigned long long begun;
-    ssize_t n;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%s/stat", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    after = strrchr(text, ')');   /* the name before it may hold anything */
-    if (!after || sscanf(after, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-                         "%*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                         state, &begun) != 2)
-        return -1;
-    *start = begun;
-    return strtoll(text, NULL, 10);
-}
-
-static struct shm_process process_self(void)
-{
-    struct shm_process self = { .pid = getpid() };
-    struct stat space;
-    char state;
-
-    /* A /proc of another namespace tells of other processes: no use. */
-    if (process_stat("self", &state, &self.start) != self.pid ||
-        stat("/proc/self/ns/pid", &space) < 0)
-        self.start = 0;
-    else
-        self.pid_space = space.st_ino;
-    return self;
-}
-
-/* Has it died?  True only when that is certain. */
-static bool process_is_dead(const struct shm_process *process)
-{
-    uint64_t start;
-    char pid[24], state;
-
-    snprintf(pid, sizeof pid, "%lld", (long long)process->pid);
-    if (process_stat(pid, &state, &start) < 0)
-        return kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
-    return state == 'Z' || state == 'X' || start != process->start;
-}
-
-static bool pidfd_is_dead(int pidfd)
-{
-    struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
-
-    return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN);
-}
-
-/* Hold on to the peer's process.  In another pid namespace its number means
- * somebody else here: then there is no watching it, and deadlines must do.  A
- * process that is dead already is watched by number: its last words, in the
- * memory it left, are still to be read.
- */
-static void shm_watch(const struct shm *shm, struct shm_peer *p)
-{
-    const struct shm_process *self = &shm->self;
-
-    p->watched = self->start != 0 && p->process.start != 0 &&
-                 self->pid_space == p->process.pid_space;
-    if (!p->watched)
-        return;
-    /* First hold, then compare, so that it cannot be replaced in between. */
-    p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)p->process.pid, 0);
-    if (p->pidfd >= 0 && process_is_dead(&p->process)) {
-        close(p->pidfd);
-        p->pidfd = -1;
-    }
 }
 
 /* ------------------------------------------------------ open and close --- */
@@ -255,11 +174,12 @@ static int shm_create(const struct dtn_open_args *args,
                               (size_t)n * sizeof(struct shm_lane));
     }
     shm->base.ops = &dtn_shm_ops;
+    shm->base.fetches = true;
     shm->arena = args->arena;
     shm->rank = args->rank;
     shm->first = first;
     shm->span = last - first + 1;
-    shm->self = process_self();
+    shm->self = dtn_process_self();
     for (int r = first, index = 0; r <= last; r++) {
         shm->peers[r - first].pidfd = -1;
         if (args->places[r].host == args->places[args->rank].host)
@@ -301,6 +221,7 @@ static void shm_address(const struct dtn_transport *tp, struct dtn_blob *blob)
         .control = (uint64_t)((unsigned char *)shm->control -
                               shm->arena->base),
         .nlanes = shm->control->nlanes,
+        .control_addr = (uintptr_t)shm->control,
         .process = shm->self,
     };
 
@@ -344,7 +265,6 @@ static int shm_map_peer(struct shm *shm, int peer, struct shm_peer *p,
                         struct dtensor_error *err)
 {
     const struct shm_lane *mine = shm->peers[shm->rank - shm->first].in;
-    struct shm_lane *lane;
     void *base = mmap(NULL, address->size, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_NORESERVE, blob->fd, 0);
 
@@ -355,10 +275,42 @@ static int shm_map_peer(struct shm *shm, int peer, struct shm_peer *p,
     p->size = address->size;
     p->control = (struct shm_control *)(p->base + address->control);
     /* We are at the same position of the host for everyone on it. */
-    lane = &p->control->lane[mine - shm->control->lane];
-    p->out = lane->line;
-    p->acked = &lane->consumed;
+    p->lane = &p->control->lane[mine - shm->control->lane];
+    p->out = p->lane->line;
+    p->acked = &p->lane->consumed;
     return 0;
+}
+
+/* Hold on to the peer's process.  In another pid namespace its number means
+ * somebody else here: then there is no watching it, and deadlines must do.  A
+ * process that is dead already is watched by number: its last words, in the
+ * memory it left, are still to be read.
+ */
+static void shm_watch(const struct shm *shm, struct shm_peer *p)
+{
+    const struct dtn_process *self = &shm->self;
+
+    p->watched = self->start != 0 && p->process.start != 0 &&
+                 self->pid_space == p->process.pid_space;
+    if (!p->watched)
+        return;
+    /* First hold, then compare, so that it cannot be replaced in between. */
+    p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)p->process.pid, 0);
+    if (p->pidfd >= 0 && dtn_process_is_dead(&p->process)) {
+        close(p->pidfd);
+        p->pidfd = -1;
+    }
+}
+
+/* May we read its memory?  If so tell it, and it need not stage any for us. */
+static void shm_try_fetch(struct shm_peer *p, uint64_t control_addr)
+{
+    uint64_t magic = 0;
+
+    if (p->watched && dtn_process_read(&p->process, &magic, control_addr,
+                                       sizeof magic) == 0
+        && magic == SHM_MAGIC)
+        atomic_store_explicit(&p->lane->fetches, 1, memory_order_release);
 }
 
 static int shm_refuse(int peer, struct dtensor_error *err)
@@ -391,20 +343,44 @@ static int shm_connect(struct dtn_transport *tp, int peer,
         return shm_refuse(peer, err);
     }
     shm_watch(shm, p);
+    shm_try_fetch(p, address.control_addr);
+    shm->nconnected++;
     return 0;
 }
 
 /* --------------------------------------------------------------- memory --- */
 
+/* Do all that are connected read the private memory of this rank? */
+static bool shm_is_fetched(struct shm *shm)
+{
+    const struct shm_peer *p = shm->peers;
+
+    if (shm->nfetching < shm->nconnected) {
+        shm->nfetching = 0;
+        for (int i = 0; i < shm->span; i++)
+            shm->nfetching += p[i].base &&
+                              atomic_load_explicit(&p[i].in->fetches,
+                                                   memory_order_acquire);
+    }
+    return shm->nconnected > 0 && shm->nfetching == shm->nconnected;
+}
+
 static int shm_reg(struct dtn_transport *tp, void *mem, size_t size,
                    struct dtn_remote *remote)
 {
     const struct dtn_arena *arena = shm_of(tp)->arena;
+    bool near = (unsigned char *)mem + size > arena->base &&
+                (unsigned char *)mem < arena->base + arena->size;
 
-    if (!dtn_arena_contains(arena, mem, size))
+    if (dtn_arena_contains(arena, mem, size)) {
+        remote->addr = (uint64_t)((unsigned char *)mem - arena->base);
+        remote->key = SHM_KEY;
+    } else if (size >= SHM_FETCH_BYTES && !near && shm_is_fetched(shm_of(tp))) {
+        remote->addr = (uintptr_t)mem;
+        remote->key = SHM_KEY_PRIVATE;
+    } else {
         return DTENSOR_EINVAL;
-    remote->addr = (uint64_t)((unsigned char *)mem - arena->base);
-    remote->key = SHM_KEY;
+    }
     return 0;
 }
 
@@ -426,12 +402,26 @@ static int shm_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                    const void *src, size_t size, size_t *done)
 {
     const struct shm_peer *p = shm_peer(tp, peer);
+    int rc = 0;
 
-    if (dst.key != SHM_KEY || dst.addr > p->size || size > p->size - dst.addr)
+    if (dst.key == SHM_KEY_PRIVATE)
+        rc = dtn_process_write(&p->process, dst.addr, src, size);
+    else if (dst.key == SHM_KEY && dst.addr <= p->size &&
+             size <= p->size - dst.addr)
+        memcpy(p->base + dst.addr, src, size);
+    else
+        rc = DTENSOR_EINVAL;
+    if (rc == 0)
+        *done = size;
+    return rc;
+}
+
+static int shm_fetch(struct dtn_transport *tp, int peer, void *dst,
+                     struct dtn_remote src, size_t size)
+{
+    if (src.key != SHM_KEY_PRIVATE)
         return DTENSOR_EINVAL;
-    memcpy(p->base + dst.addr, src, size);
-    *done = size;
-    return 0;
+    return dtn_process_read(&shm_peer(tp, peer)->process, dst, src.addr, size);
 }
 
 static int shm_flush(struct dtn_transport *tp, int peer)
@@ -452,6 +442,17 @@ static bool shm_room(struct dtn_transport *tp, int peer)
     return p->sent - p->acked_seen < DTN_QUEUE_DEPTH;
 }
 
+/* Have the line that is written next in this CPU's cache, and in no other, by
+ * the time that it is.  Otherwise its first store would wait for it, and a peer
+ * that polls would fetch it between that and the last.
+ */
+static void shm_own(struct dtn_signal *line)
+{
+#ifdef __x86_64__
+    __asm__ volatile("prefetchw %0" : : "m"(*line));
+#endif
+}
+
 static int shm_signal(struct dtn_transport *tp, int peer,
                       const struct dtn_signal *signal)
 {
@@ -462,6 +463,7 @@ static int shm_signal(struct dtn_transport *tp, int peer,
         return DTENSOR_EAGAIN;
     memcpy(line, signal, DTN_SIGNAL_BODY);
     atomic_store_explicit(&line->seq, ++p->sent, memory_order_release);
+    shm_own(&p->out[p->sent % DTN_QUEUE_DEPTH]);
     return 0;
 }
 
@@ -495,8 +497,8 @@ static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
                       int *code)
 {
     struct shm_peer *p = shm_peer(tp, peer);
-    bool dead = p->watched && (p->pidfd >= 0 ? pidfd_is_dead(p->pidfd)
-                                             : process_is_dead(&p->process));
+    bool dead = p->watched && (p->pidfd >= 0 ? dtn_pidfd_is_dead(p->pidfd)
+                                             : dtn_process_is_dead(&p->process));
     uint64_t word;
 
     if (!p->control)
@@ -543,6 +545,7 @@ const struct dtn_transport_ops dtn_shm_ops = {
     .adopt = dtn_adopt_any,
     .disown = dtn_disown_any,
     .map = shm_map,
+    .fetch = shm_fetch,
     .put = shm_put,
     .flush = shm_flush,
     .signal = shm_signal,

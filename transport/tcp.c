@@ -189,8 +189,8 @@ static int tcp_open(const struct dtn_open_args *args,
     tcp->listener = tcp->epoll = -1;
     tcp->first_free = -1;
     tcp->keep_idle_s = whole_seconds(args->conf->heartbeat_ns);
-    tcp->keep_count = whole_seconds(args->conf->dead_after_ns) /
-                      tcp->keep_idle_s + 1;
+    tcp->dead_after_s = whole_seconds(args->conf->dead_after_ns);
+    tcp->keep_count = tcp->dead_after_s / tcp->keep_idle_s + 1;
     rc = tcp_prepare(tcp, args->places[args->rank].address, err);
     if (rc < 0) {
         tcp_close(&tcp->base);
@@ -464,6 +464,10 @@ static int tcp_health(struct dtn_transport *tp, int peer, int *culprit,
         tcp_stream_receive(tcp, p);
     else if (p->state == TCP_NEW && p->fd < 0 && tcp_probe_refused(p))
         tcp_stream_kill(tcp, p);
+    if (p->state == TCP_UP && !p->aborted && tcp_probe_silent(tcp, p)) {
+        p->silent = true;
+        tcp_stream_kill(tcp, p);
+    }
     if (p->aborted) {
         *culprit = p->abort_culprit;
         *code = p->abort_code;
@@ -487,10 +491,15 @@ static void tcp_abort(struct dtn_transport *tp, int culprit, int code)
 static void tcp_why(const struct dtn_transport *tp, int peer, char *buf,
                     size_t size)
 {
-    bool met = tcp_of(tp)->peers[peer]->sent > 0 ||
-               tcp_of(tp)->peers[peer]->received > 0;
+    const struct tcp *tcp = (const struct tcp *)tp;
+    const struct tcp_peer *p = tcp->peers[peer];
 
-    snprintf(buf, size, met ? "its connection closed"
+    if (p->silent)
+        snprintf(buf, size, "its host answers nothing for %d s",
+                 tcp->dead_after_s);
+    else
+        snprintf(buf, size, p->sent > 0 || p->received > 0
+                            ? "its connection closed"
                             : "it closed before it was connected");
 }
 
@@ -506,6 +515,7 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .adopt = dtn_adopt_any,
     .disown = dtn_disown_any,
     .map = tcp_map,
+    .fetch = dtn_fetch_none,
     .put = tcp_put,
     .flush = tcp_flush,
     .signal = tcp_signal,

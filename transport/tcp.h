@@ -51,6 +51,7 @@ struct tcp_peer {
     enum tcp_state state;
     bool send_failed;             /* nothing more goes out; reading goes on   */
     bool wants_write;             /* epoll tells when it can be written       */
+    bool silent;                  /* it was given up because it said nothing  */
 
     /* While it has not connected. */
     struct sockaddr_storage at;   /* where it listens                         */
@@ -118,6 +119,7 @@ struct tcp {
     struct tcp_peer *owed;        /* peers that do not know what we consumed  */
     int idle_turns;
     int keep_idle_s, keep_count;
+    int dead_after_s;
     struct tcp_peer *peers[];     /* [nranks], NULL until connect()           */
 };
 
@@ -128,6 +130,11 @@ struct tcp {
  */
 bool tcp_probe_refused(struct tcp_peer *p);
 void tcp_probe_close(struct tcp_peer *p);
+
+/* True when what was sent to this peer, which is connected, is sent again and
+ * again, and nothing came back for dead_after.
+ */
+bool tcp_probe_silent(const struct tcp *tcp, const struct tcp_peer *p);
 
 /* -------------------------------------------------------- tcp_stream.c --- */
 

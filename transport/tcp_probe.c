@@ -1,16 +1,24 @@
-/* tcp_probe.c - is the peer that is to connect to us still there?
+/* tcp_probe.c - is the peer still there?
  *
- * Of two ranks the higher connects, when it comes to it; the lower waits, and
- * if the higher is gone there is no connection to tell.  But the higher has a
- * listener too, which it closes when it gives up or leaves, and its kernel
- * when it dies: knocking there is refused at once.  Whoever waits knocks after
- * 1 ms, 20, 40, ... then once a second, and hangs up: of a peer that computes
- * for ten minutes 600 dead connections wait to be swept, of a dead one the
- * rank knows within a second.
+ * Of a host without power no packet says so.  The kernel's keep-alive finds out
+ * while the connection is idle, but not while something is on its way: that it
+ * sends again for 15 minutes.  So who waits asks it how long ago the peer's
+ * last acknowledgement came.  A process that is merely stopped is acknowledged
+ * for by its kernel.
+ *
+ * And one that is to connect to us?  Of two ranks the higher connects, when it
+ * comes to it; the lower waits, and if the higher is gone there is no connection
+ * to tell.  But the higher has a listener too, which it closes when it gives up
+ * or leaves, and its kernel when it dies: knocking there is refused at once.
+ * Whoever waits knocks after 1 ms, 20, 40, ... then once a second, and hangs up:
+ * of a peer that computes for ten minutes 600 dead connections wait to be swept,
+ * of a dead one the rank knows within a second.
  */
 #include "transport/tcp.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -63,4 +71,14 @@ bool tcp_probe_refused(struct tcp_peer *p)
     tcp_probe_close(p);
     p->probe_next_ns = now + p->probe_pause_ns;
     return failed == ECONNREFUSED;
+}
+
+bool tcp_probe_silent(const struct tcp *tcp, const struct tcp_peer *p)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+
+    return getsockopt(p->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
+        && info.tcpi_unacked > 0 && info.tcpi_retransmits > 0
+        && info.tcpi_last_ack_recv / 1e3 > tcp->dead_after_s;
 }

@@ -36,3 +36,9 @@ int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
 void dtn_disown_any(struct dtn_transport *tp, void *mem, size_t size)
 {
 }
+
+int dtn_fetch_none(struct dtn_transport *tp, int peer, void *dst,
+                   struct dtn_remote src, size_t size)
+{
+    return DTENSOR_EINVAL;
+}

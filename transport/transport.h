@@ -26,7 +26,8 @@
 
 /* A place in a peer's memory.  What the two words mean is the transport's
  * business: for shm an arena offset; for tcp an address and a region number;
- * for verbs an address and an rkey.  {0, 0} is nowhere.
+ * for verbs an address and an rkey, and which row of keys is its on several
+ * rails.  {0, 0} is nowhere.
  */
 struct dtn_remote {
     uint64_t addr;
@@ -61,8 +62,15 @@ struct dtn_blob {
  * pages only where touched.  A sealed memfd that peers map (no name anywhere,
  * gone with the last process), or anonymous memory when no peer is to map it.
  */
+enum dtn_pages {
+    DTN_PAGES_SMALL,              /* those of the system, 4 KiB                */
+    DTN_PAGES_ASKED,              /* huge ones where the kernel has some       */
+    DTN_PAGES_HUGE                /* of 2 MiB, set aside for all of it         */
+};
+
 struct dtn_arena {
     int fd;                       /* -1: anonymous                             */
+    enum dtn_pages pages;
     unsigned char *base;
     size_t size;
     bool pinned;                  /* a device knows pages: never give any back */
@@ -76,6 +84,9 @@ struct dtn_arena {
 int dtn_arena_init(struct dtn_arena *arena, size_t size, bool shared,
                    struct dtensor_error *err);
 void dtn_arena_fini(struct dtn_arena *arena);
+
+/* Its pages in words, for the log. */
+const char *dtn_arena_pages(const struct dtn_arena *arena);
 
 /* The size of the arena each of `nlocal` ranks should have on this host. */
 size_t dtn_arena_default_size(int nlocal);
@@ -109,7 +120,7 @@ struct dtn_open_args {
     struct dtn_arena *arena;
     const struct dtn_transport_conf *conf;
     const struct dtn_log *log;
-    const char *device;           /* "mlx5_0:1", NULL: find one                */
+    const char *device;           /* "mlx5_0:1+mlx5_1:1", NULL: find one       */
     int gid_index;                /* -1: find one                              */
 };
 
@@ -120,6 +131,9 @@ struct dtn_transport {
     size_t row_bytes;             /* least size of a put that pays, against    */
                                   /* copying as much at both ends; the same on */
                                   /* every rank; 0: as of a network card       */
+    bool fetches;                 /* memory from outside the arena is fetched  */
+                                  /* by peers, at the price of a system call   */
+                                  /* a run                                     */
     size_t along_bytes;           /* a put of at most so many goes along with  */
                                   /* the signal right behind it, and its       */
                                   /* source is free then                       */
@@ -162,9 +176,9 @@ struct dtn_transport_ops {
     int (*connect)(struct dtn_transport *tp, int peer,
                    const struct dtn_blob *blob, struct dtensor_error *err);
 
-    /* Let peers reach [mem, mem+size): *remote is what they need.  EINVAL:
-     * this transport cannot reach that memory where it is (no text: the
-     * caller stages it).  Must be cheap for memory in the arena.
+    /* Let peers connected by now reach [mem, mem+size): *remote is what they
+     * need.  EINVAL: this transport cannot reach that memory where it is (no
+     * text: the caller stages it).  Must be cheap for memory in the arena.
      */
     int (*reg)(struct dtn_transport *tp, void *mem, size_t size,
                struct dtn_remote *remote);
@@ -183,6 +197,13 @@ struct dtn_transport_ops {
      * until close, or NULL when they cannot.
      */
     void *(*map)(struct dtn_transport *tp, int peer, struct dtn_remote remote);
+
+    /* Read `size` bytes of the peer's memory into dst, from where no pointer
+     * reaches though a transport that maps took it: when it returns they are
+     * there.   Errors: EINVAL  no such memory, EPEER, ESYS
+     */
+    int (*fetch)(struct dtn_transport *tp, int peer, void *dst,
+                 struct dtn_remote src, size_t size);
 
     /* Write `size` bytes into the peer's memory.  After 0 the source must
      * stay as it is until flush(peer) has returned 0; EAGAIN: nothing was
@@ -250,6 +271,10 @@ extern const struct dtn_transport_ops dtn_verbs_ops;       /* verbs.c        */
 int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
                   struct dtensor_error *err);
 void dtn_disown_any(struct dtn_transport *tp, void *mem, size_t size);
+
+/* fetch() where nothing is mapped, and so nothing asked for. */
+int dtn_fetch_none(struct dtn_transport *tp, int peer, void *dst,
+                   struct dtn_remote src, size_t size);
 
 /* The transport of that name, or NULL. */
 const struct dtn_transport_ops *dtn_transport_find(const char *name);

@@ -33,43 +33,21 @@ static bool verbs_reaches(const struct dtn_place *a, const struct dtn_place *b)
 static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
 {
     struct dtn_arena *arena = verbs->args.arena;
+    const struct verbs_rail *rail = &verbs->rail[0];
 
     verbs->memory.arena = arena;
-    verbs->memory.pd = ibv_alloc_pd(verbs->device.context);
-    if (!verbs->memory.pd)
-        return dtn_fail_sys(err, errno, "verbs: no protection domain on %s: "
-                            "%m", verbs->device.name);
+    verbs->memory.rails = verbs->rail;
+    verbs->memory.nrails = verbs->nrails;
     verbs->stage = dtn_arena_alloc(arena, VERBS_STAGE_BYTES);
     if (!verbs->stage)
         return dtn_fail_nomem(err, "verbs", VERBS_STAGE_BYTES);
-    verbs->stage_mr = ibv_reg_mr(verbs->memory.pd, verbs->stage,
-                                 VERBS_STAGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    verbs->stage_mr = ibv_reg_mr(rail->pd, verbs->stage, VERBS_STAGE_BYTES,
+                                 IBV_ACCESS_LOCAL_WRITE);
     if (!verbs->stage_mr)
-        return verbs_fail_register(&verbs->device, VERBS_STAGE_BYTES, errno,
+        return verbs_fail_register(&rail->device, VERBS_STAGE_BYTES, errno,
                                    err);
     arena->pinned = true;
-    return 0;
-}
-
-/* Room for every completion that can be on its way: none is ever lost.  Where
- * the device has less, posting waits; then each request must tell of itself,
- * lest the silent ones of many queues fill the room.
- */
-static int verbs_open_cq(struct verbs *verbs, struct dtensor_error *err)
-{
-    int64_t queues = (int64_t)verbs->args.nranks
-                   * verbs_queues_wanted(verbs->args.conf);
-    int64_t want = queues * VERBS_DEPTH;
-    int cqe = want < verbs->device.max_cqe ? (int)want : verbs->device.max_cqe;
-
-    verbs->cqe = cqe;
-    verbs->signalled_every = queues * 2 * VERBS_SIGNALLED_EVERY > cqe ? 1
-                           : VERBS_SIGNALLED_EVERY;
-    verbs->cq = ibv_create_cq(verbs->device.context, cqe, NULL, NULL, 0);
-    if (!verbs->cq)
-        return dtn_fail_sys(err, errno, "verbs: no completion queue of %d on "
-                            "%s: %m (see ulimit -l)", cqe, verbs->device.name);
-    return 0;
+    return verbs_keys_init(&verbs->memory, err);
 }
 
 static void verbs_close(struct dtn_transport *tp);
@@ -86,11 +64,9 @@ static int verbs_open(const struct dtn_open_args *args,
     verbs->base.ops = &dtn_verbs_ops;
     verbs->base.along_bytes = VERBS_ALONG;
     verbs->args = *args;
-    rc = verbs_device_open(args, &verbs->device, err);
+    rc = verbs_rails_open(verbs, err);
     if (rc == 0)
         rc = verbs_open_memory(verbs, err);
-    if (rc == 0)
-        rc = verbs_open_cq(verbs, err);
     if (rc == 0)
         rc = verbs_meet_open(verbs, err);
     if (rc != 0) {
@@ -123,8 +99,8 @@ static void verbs_drain(struct verbs *verbs)
             if (!peer->error && !queue_done(queue)
                 && verbs_room(verbs, queue) > 0)
                 verbs_post(verbs, peer, q, peer->greeting.lane,
-                           peer->greeting.lane_key, verbs->stage, 0,
-                           verbs->stage_mr);
+                           peer->greeting.lane_key[queue->rail->number],
+                           verbs->stage, 0, NULL);
             verbs_ring(verbs);
             while (!queue_done(queue) && !peer->error && dtn_now_ns() < end)
                 if (verbs_poll(verbs) != 0)
@@ -137,23 +113,19 @@ static void verbs_close(struct dtn_transport *tp)
 {
     struct verbs *verbs = verbs_of(tp);
 
-    if (verbs->cq)
-        verbs_drain(verbs);
+    verbs_drain(verbs);
     for (int r = 0; r < verbs->args.nranks; r++)
         for (int q = 0; q < verbs->peers[r].nqueues; q++)
             ibv_destroy_qp(verbs->peers[r].queue[q].qp);
     verbs_meet_close(verbs);
-    if (verbs->cq)
-        ibv_destroy_cq(verbs->cq);
     for (int r = 0; r < verbs->args.nranks; r++)
         verbs_lane_close(verbs, &verbs->peers[r]);
     if (verbs->stage_mr)
         ibv_dereg_mr(verbs->stage_mr);
     verbs_memory_fini(&verbs->memory);
-    if (verbs->memory.pd)
-        ibv_dealloc_pd(verbs->memory.pd);
+    verbs_keys_fini(&verbs->memory);
     dtn_arena_free(verbs->args.arena, verbs->stage);
-    verbs_device_close(&verbs->device);
+    verbs_rails_close(verbs);
     free(verbs);
 }
 
@@ -162,15 +134,53 @@ static void verbs_address(const struct dtn_transport *tp, struct dtn_blob *blob)
     const struct verbs *verbs = verbs_of(tp);
     struct verbs_address address = {
         .magic = VERBS_MAGIC, .cookie = verbs->cookie,
-        .gid = verbs->device.gid, .datagram_qpn = verbs->datagram->qp_num,
-        .lid = verbs->device.lid, .mtu = (uint8_t)verbs->device.mtu,
-        .ethernet = verbs->device.ethernet
+        .datagram_qpn = verbs->datagram->qp_num,
+        .nrails = (uint32_t)verbs->nrails
     };
 
-    memcpy(address.device, verbs->device.name, sizeof address.device);
+    for (int k = 0; k < verbs->nrails; k++) {
+        const struct verbs_device *device = &verbs->rail[k].device;
+        struct verbs_end *end = &address.end[k];
+
+        end->gid = device->gid;
+        end->rate_mbps = (uint32_t)device->rate_mbps;
+        end->lid = device->lid;
+        end->mtu = (uint8_t)device->mtu;
+        end->ethernet = device->ethernet;
+        memcpy(end->device, device->name, sizeof end->device);
+    }
     memcpy(blob->bytes, &address, sizeof address);
     blob->size = sizeof address;
     blob->fd = -1;
+}
+
+/* May each rail talk to the peer's of the same number? */
+static int connect_check(const struct verbs *verbs, int rank,
+                         const struct verbs_address *address,
+                         struct dtensor_error *err)
+{
+    static const char *const link[] = { "InfiniBand", "RoCE" };
+
+    if (address->magic != VERBS_MAGIC)
+        return dtn_fail_rank(err, DTENSOR_ESYS, rank, "verbs: the address of "
+                             "rank %d is not one of verbs", rank);
+    if (address->nrails != (uint32_t)verbs->nrails)
+        return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "verbs: rank %d has "
+                             "%u rails, this rank %d (hca gives every rank as "
+                             "many, joined by +)", rank, address->nrails,
+                             verbs->nrails);
+    for (int k = 0; k < verbs->nrails; k++) {
+        const struct verbs_device *device = &verbs->rail[k].device;
+        const struct verbs_end *end = &address->end[k];
+
+        if (!end->ethernet != !device->ethernet)
+            return dtn_fail_rank(err, DTENSOR_ENODEV, rank, "verbs: rank %d "
+                                 "has %s on %s, this rank %s on %s (one fabric "
+                                 "must carry both: see hca)", rank,
+                                 link[end->ethernet != 0], end->device,
+                                 link[device->ethernet], device->name);
+    }
+    return 0;
 }
 
 static int verbs_connect(struct dtn_transport *tp, int peer,
@@ -179,22 +189,15 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
 {
     struct verbs *verbs = verbs_of(tp);
     struct verbs_peer *p = verbs_peer(tp, peer);
+    int rc;
 
     if (p->joined)
         return 0;
     if (!p->called) {
-        if (blob->size != sizeof p->address)
-            return dtn_fail_rank(err, DTENSOR_ESYS, peer, "verbs: the address "
-                                 "of rank %d is not one of verbs", peer);
         memcpy(&p->address, blob->bytes, sizeof p->address);
-        if (p->address.magic != VERBS_MAGIC
-            || p->address.ethernet != verbs->device.ethernet)
-            return dtn_fail_rank(err, DTENSOR_ENODEV, peer, "verbs: rank %d "
-                                 "has %s, this rank %s (one fabric must carry "
-                                 "both: see hca)", peer, p->address.ethernet
-                                 ? "RoCE" : "InfiniBand",
-                                 verbs->device.ethernet ? "RoCE"
-                                 : "InfiniBand");
+        rc = connect_check(verbs, peer, &p->address, err);
+        if (rc != 0)
+            return rc;
         p->called = true;
     }
     return verbs_meet(verbs, peer, err);
@@ -215,12 +218,13 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
         && !dtn_arena_contains(verbs->args.arena, mem, size))
         return DTENSOR_EINVAL;
     if (!region) {
-        rc = verbs_fail_register(&verbs->device, size, errno, &why);
+        rc = verbs_fail_register(&verbs->memory.refused->device, size, errno,
+                                 &why);
         dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
         return rc;
     }
     remote->addr = (uintptr_t)mem;
-    remote->key = region->mr->rkey;
+    remote->key = verbs_keys_name(region);
     return 0;
 }
 
@@ -235,7 +239,8 @@ static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,
     int rc = verbs_limits_more(verbs, size, err);
 
     if (rc == 0 && !verbs_memory_adopt(&verbs->memory, mem, size))
-        rc = verbs_fail_register(&verbs->device, size, errno, err);
+        rc = verbs_fail_register(&verbs->memory.refused->device, size, errno,
+                                 err);
     return rc;
 }
 
@@ -248,147 +253,6 @@ static void *verbs_map(struct dtn_transport *tp, int peer,
                        struct dtn_remote remote)
 {
     return NULL;
-}
-
-/* Is the stage free?  Its last user's put must be done. */
-static bool verbs_stage_free(struct verbs *verbs)
-{
-    struct verbs_peer *user = verbs->stage_user;
-
-    if (!user || user->error
-        || user->queue[0].completed >= user->queue[0].last_put)
-        return true;
-    verbs_poll(verbs);
-    return user->error || user->queue[0].completed >= user->queue[0].last_put;
-}
-
-/* Write by one queue, cut into requests as long as the connection takes; *size
- * becomes what was posted.  The newest put is what flush() waits for.
- */
-static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
-                   struct dtn_remote dst, const unsigned char *src,
-                   size_t *size, const struct ibv_mr *mr)
-{
-    struct verbs_queue *queue = &peer->queue[q];
-    size_t at = 0, part;
-    int rc;
-
-    do {
-        part = *size - at < peer->request_max ? *size - at : peer->request_max;
-        rc = verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
-           : verbs_post_put(verbs, peer, q, dst, src + at, part, mr);
-        at += rc == 0 ? part : 0;
-        dst.addr += part;
-    } while (rc == 0 && at < *size);
-    if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
-        return rc;
-    *size = at;
-    return at >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : 0;
-}
-
-/* A source outside the arena leaves through the stage. */
-static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
-                      struct dtn_remote dst, const void *src, size_t size,
-                      size_t *done)
-{
-    int rc;
-
-    if (!verbs_stage_free(verbs))
-        return DTENSOR_EAGAIN;
-    size = size < VERBS_STAGE_BYTES ? size : VERBS_STAGE_BYTES;
-    memcpy(verbs->stage, src, size);
-    rc = put_one(verbs, peer, 0, dst, verbs->stage, &size, verbs->stage_mr);
-    if (rc != 0)
-        return rc;
-    verbs->base.copied_bytes += size;
-    verbs->stage_user = peer;
-    *done = size;
-    return 0;
-}
-
-/* Cut over all queues, in whole pages. */
-static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
-                       struct dtn_remote dst, const unsigned char *src,
-                       size_t size, const struct ibv_mr *mr, size_t *done)
-{
-    size_t share = (size / (size_t)peer->nqueues + 4095) / 4096 * 4096;
-    int rc = 0;
-
-    for (int q = 0; q < peer->nqueues && *done < size && rc == 0; q++) {
-        size_t want = size - *done < share ? size - *done : share, part = want;
-
-        rc = put_one(verbs, peer, q, dst, src + *done, &part, mr);
-        if (rc != 0)
-            break;
-        peer->striped |= q > 0;
-        dst.addr += part;
-        *done += part;
-        if (part < want)
-            break;
-    }
-    return *done > 0 ? 0 : rc;
-}
-
-/* A small one waits for the signal it may go along with. */
-static int put_held(struct verbs *verbs, struct verbs_peer *peer,
-                    struct dtn_remote dst, const void *src, size_t size,
-                    const struct ibv_mr *mr)
-{
-    if (verbs_room(verbs, &peer->queue[0]) < 3)
-        return DTENSOR_EAGAIN;
-    verbs->held = (struct verbs_held){ peer, dst, src, size, mr };
-    return 0;
-}
-
-static int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
-                     const void *src, size_t size, size_t *done)
-{
-    struct verbs *verbs = verbs_of(tp);
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    const struct verbs_region *region = NULL;
-    const struct ibv_mr *mr = NULL;
-    int rc;
-
-    *done = 0;
-    if (p->error)
-        return DTENSOR_EPEER;
-    rc = verbs_unhold(verbs);
-    if (rc != 0)
-        return rc;
-    if (size > (size_t)verbs->device.max_inline) {
-        region = verbs_memory_get(&verbs->memory, src, size);
-        if (!region)
-            return put_staged(verbs, p, dst, src, size, done);
-        mr = region->mr;
-    }
-    if (p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
-        return put_striped(verbs, p, dst, src, size, mr, done);
-    size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = size <= VERBS_ALONG && p->request_max >= sizeof(struct verbs_place)
-       ? put_held(verbs, p, dst, src, size, mr)
-       : put_one(verbs, p, 0, dst, src, &size, mr);
-    if (rc == 0)
-        *done = size;
-    return rc;
-}
-
-static int verbs_flush(struct dtn_transport *tp, int peer)
-{
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    int rc = verbs_release(verbs_of(tp));
-
-    if (rc != 0)
-        return rc;
-    for (int q = 0; q < p->nqueues; q++) {
-        if (p->queue[q].completed >= p->queue[q].last_put)
-            continue;
-        verbs_poll(verbs_of(tp));
-        if (p->error)
-            return DTENSOR_EPEER;
-        if (p->queue[q].completed < p->queue[q].last_put)
-            return DTENSOR_EAGAIN;
-    }
-    return p->error ? DTENSOR_EPEER : 0;
 }
 
 /* Post what was held back.  While waiting, every now and then, acknowledge even
@@ -470,8 +334,8 @@ static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
     *buf = '\0';
     if (verbs->peers[peer].error)
         verbs_words(verbs, peer, buf, size);
-    else
-        verbs_events_words(&verbs->device, buf, size);
+    for (int k = 0; k < verbs->nrails && !*buf; k++)
+        verbs_events_words(&verbs->rail[k].device, buf, size);
 }
 
 const struct dtn_transport_ops dtn_verbs_ops = {
@@ -486,6 +350,7 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .adopt = verbs_adopt,
     .disown = verbs_disown,
     .map = verbs_map,
+    .fetch = dtn_fetch_none,
     .put = verbs_put,
     .flush = verbs_flush,
     .signal = verbs_signal,

@@ -2,13 +2,16 @@
  *
  * verbs_look.c    the devices there are, as facts (device.h)
  * verbs_device.c  open the one that device.c chose, and say so
+ * verbs_rail.c    the devices of this rank, each with what hangs on it
  * verbs_limits.c  what the machine allows: locked memory, queue pairs, MTU
  * verbs_events.c  messages of the device itself, as words
  * verbs_memory.c  memory regions, registered once
+ * verbs_keys.c    keys of a region on all rails, told to peers
  * verbs_meet.c    two ranks meet: queue pair numbers by datagram
  * verbs_queue.c   queue pairs, posting in chains, completions
  * verbs_lane.c    the memory in which two ranks signal to each other
  * verbs_words.c   completion statuses as words
+ * verbs_put.c     puts: over which rails, from where, until when
  * verbs_signal.c  signals: their room, and what orders them behind puts
  * verbs.c         the table
  */
@@ -45,26 +48,27 @@ struct verbs_device {
     int gid_index;                /* -1: LID only                              */
     union ibv_gid gid;
     enum ibv_mtu mtu;             /* active                                    */
+    int rate_mbps;                /* 0: not known                              */
     int max_inline;               /* learnt from the first queue pair          */
+    int max_pieces;               /* of one write's source                     */
     int max_cqe;
     int max_qp;
     bool one_packet;              /* repeats longer requests wrongly           */
     struct verbs_events events;
 };
 
-/* Open the device, port, GID and partition that args and the cluster file name,
- * or the best there are, and log the choice.   Errors: ENODEV, ENOMEM, ESYS
+/* Open the device and port `name`, and the GID and partition that args and the
+ * cluster file name, or the best there are, and log the choice.
+ * Errors: ENODEV, ENOMEM, ESYS
  */
-int verbs_device_open(const struct dtn_open_args *args,
+int verbs_device_open(const struct dtn_open_args *args, const char *name,
                       struct verbs_device *device, struct dtensor_error *err);
 void verbs_device_close(struct verbs_device *device);
 
-/* Will what this machine allows do?  ENOMEM when it cannot; what may become
- * narrow later is logged.
+/* Will what this machine allows do for `verbs`, whose devices are open?  ENOMEM
+ * when it cannot; what may become narrow later is logged.
  */
-int verbs_limits_check(const struct dtn_open_args *args,
-                       const struct verbs_device *device,
-                       struct dtensor_error *err);
+int verbs_limits_check(const struct verbs *verbs, struct dtensor_error *err);
 
 /* May `size` bytes more be locked?   Errors: ENOMEM, with both numbers */
 int verbs_limits_more(const struct verbs *verbs, size_t size,
@@ -77,27 +81,62 @@ int verbs_fail_register(const struct verbs_device *device, size_t size,
 /* "fe80::1" or "10.1.2.3" of a GID. */
 char *verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size);
 
+/* ---------------------------------------------------------------- rails --- */
+
+/* A device that carries bytes of this rank, and what hangs on it.  Rail k of
+ * one rank talks to rail k of another; what has no size to speak of, signals
+ * above all, goes by rail 0.
+ */
+struct verbs_rail {
+    int number;
+    struct verbs_device device;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    int cqe;                      /* completions it holds                      */
+    int outstanding;              /* requests that may yet complete            */
+    unsigned signalled_every;     /* so many ask for a completion              */
+    uint64_t put_bytes;           /* counter: puts posted on it                */
+};
+
+/* Open the devices that args name, and say so; close what there is. */
+int verbs_rails_open(struct verbs *verbs, struct dtensor_error *err);
+void verbs_rails_close(struct verbs *verbs);
+
 /* --------------------------------------------------------------- memory --- */
 
 #define VERBS_ADOPTED UINT64_MAX  /* the user's: stays until disowned          */
 
-/* A range that the device knows. */
+/* A range that the devices know. */
 struct verbs_region {
     unsigned char *start;
     size_t size;
-    struct ibv_mr *mr;
+    struct ibv_mr *mr[DTN_MAX_RAILS];
+    int row;                      /* of its keys: see verbs_keys.c; -1: none   */
     uint64_t used;                /* clock of the last use, or VERBS_ADOPTED   */
 };
 
+/* The keys of regions on all rails, a row for each, as peers are told. */
+struct verbs_keys {
+    int nrails;
+    uint32_t *key;                /* [VERBS_REGIONS][nrails]; NULL: one rail   */
+    struct ibv_mr *mr;            /* of that, on rail 0                        */
+    uint64_t version;             /* rows written, ever                        */
+    uint64_t *written;            /* [VERBS_REGIONS] the version; 0: never     */
+    bool *taken;                  /* [VERBS_REGIONS]                           */
+};
+
 struct verbs_memory {
-    struct ibv_pd *pd;
+    struct verbs_rail *rails;
+    int nrails;
     struct dtn_arena *arena;
     uint64_t clock;
     int n, capacity;
     struct verbs_region *regions; /* sorted by start                           */
-    uint64_t bytes;               /* in all regions                            */
+    uint64_t bytes;               /* in all regions, for each rail             */
+    const struct verbs_rail *refused;     /* by which registering failed       */
     unsigned long registered;     /* counters, for the log and tests           */
     unsigned long hits;
+    struct verbs_keys keys;
 };
 
 /* The region that holds [mem, mem + size); memory of the arena is registered
@@ -113,33 +152,59 @@ struct verbs_region *verbs_memory_adopt(struct verbs_memory *memory, void *mem,
 void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size);
 void verbs_memory_fini(struct verbs_memory *memory);
 
+/* Make [mem, mem + size) known to all rails, for peers to write; false with
+ * errno, and then to none.  Never with relaxed ordering: bytes could then come
+ * after the signal that follows them, which is polled for.
+ */
+bool verbs_register(struct verbs_memory *memory, void *mem, size_t size,
+                    struct ibv_mr *mr[DTN_MAX_RAILS]);
+void verbs_deregister(struct verbs_memory *memory,
+                      struct ibv_mr *mr[DTN_MAX_RAILS]);
+
 /* May peers write there with that key? */
 bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
                        size_t size, uint32_t key);
 
-/* ------------------------------------------------------------ transport --- */
+/* The table of keys, empty where there is one rail.   Errors: ENOMEM */
+int verbs_keys_init(struct verbs_memory *memory, struct dtensor_error *err);
+void verbs_keys_fini(struct verbs_memory *memory);
+
+/* A row for a region whose keys these are; -1: there is none free. */
+int verbs_keys_take(struct verbs_keys *keys, struct ibv_mr *const mr[]);
+void verbs_keys_drop(struct verbs_keys *keys, int row);
+
+/* The key word of a name: the key on rail 0 and, above it, the row. */
+uint64_t verbs_keys_name(const struct verbs_region *region);
+
+/* ------------------------------------------------------------- transport --- */
 
 enum {
     VERBS_DEPTH = 128,            /* work requests of a queue pair             */
-    VERBS_QUEUES_MAX = 16,        /* queue pairs to one peer                   */
-    VERBS_INLINE = 220,           /* what fits into 256 bytes of a mlx5 queue  */
+    VERBS_QUEUES_MAX = 16,        /* queue pairs to one peer, of all rails     */
+    VERBS_REGIONS = 1024,         /* registered at a time                      */
+    VERBS_INLINE = 220,           /* what fits into 256 bytes of a mlx5 queue, */
+    VERBS_PIECES = 14,            /* and as many pieces of a source do         */
     VERBS_SIGNALLED_EVERY = 16,
     VERBS_CHAIN = 16,             /* requests posted at once                   */
     VERBS_CHAIN_BYTES = 1 << 14,  /* a put from here on is posted at once      */
-    VERBS_ALONG = 2048,           /* bytes of a put that go with a signal      */
+    VERBS_ALONG = 4096,           /* bytes of a put that go with a signal      */
     VERBS_STAGE_BYTES = 1 << 20,
-    VERBS_STRIPE_BYTES = 1 << 16, /* puts from here on use all queue pairs     */
+    VERBS_STRIPE_BYTES = 1 << 16, /* puts from here on use all rails           */
     VERBS_MESSAGE_MAX = 1 << 23
 };
 
-/* A signal on its way: 64 bytes, each four of them beside the low half of the
- * signal's number.  A device writes eight bytes at once, so a reader that
- * finds the number in all sixteen words has the whole line, whatever the order
- * in which it came.  Where the device promises order, the plain form: 64 bytes
- * and then the number.
+/* A signal on its way: up to 64 bytes, each four of them beside the low half of
+ * the signal's number.  A device writes eight bytes at once, so a reader that
+ * finds the number in all words has the whole line, whatever the order in which
+ * it came.  Where the device promises order, the plain form: the bytes and then
+ * the number.  Of a payload of 8 bytes only the last 24 of the 64 are written,
+ * unless something stands in front of them.
  */
 struct verbs_content {
-    unsigned char body[DTN_SIGNAL_BODY];
+    unsigned char payload[DTN_PAYLOAD_MAX];      /* it ends at the end         */
+    uint32_t fingerprint;
+    uint16_t tag;
+    uint16_t len;
     uint32_t consumed;            /* of the receiver's signals, by the sender  */
     uint16_t stripes;             /* what every other queue must have shown    */
     uint16_t along;               /* bytes of a put that came with it          */
@@ -154,7 +219,7 @@ union verbs_line {
 _Static_assert(sizeof(struct verbs_content) == 64, "sixteen times four bytes");
 
 /* Where the bytes of a put that came with a signal belong.  It stands right in
- * front of the line, the bytes in front of it: one write.  Where the device
+ * front of the whole line, the bytes in front of it: one write.  Where the device
  * does not promise order, the hash tells that all of it has landed.
  */
 struct verbs_along {
@@ -169,6 +234,7 @@ struct verbs_place {
     struct verbs_along along;
     union verbs_line line;
 };
+#define VERBS_AROUND (sizeof(struct verbs_along) + sizeof(union verbs_line))
 _Static_assert(offsetof(struct verbs_place, line)
                == offsetof(struct verbs_place, along)
                   + sizeof(struct verbs_along), "no gap before the line");
@@ -181,28 +247,38 @@ struct verbs_lane {
     _Atomic uint64_t beat;        /* a sign that writes arrive; never read     */
     _Alignas(DTN_CACHE_LINE) _Atomic uint64_t stripes[VERBS_QUEUES_MAX];
     struct verbs_place out[DTN_QUEUE_DEPTH];
-    uint64_t out_acked, out_aborted, out_beat, out_stripes;
+    uint64_t out_acked, out_aborted, out_beat;
+    uint64_t out_stripes[DTN_QUEUE_DEPTH];    /* none changes before it left  */
+    _Atomic uint32_t keys[];      /* [VERBS_REGIONS][nrails] the peer's        */
 };
 #define VERBS_ABORT_SET (UINT64_C(1) << 63)
 
-/* Where a rank is met: its address blob. */
-struct verbs_address {
-    uint64_t magic;
-    uint64_t cookie;              /* datagrams to it must bear it              */
+/* The port of a rail, as its peers must know it. */
+struct verbs_end {
     union ibv_gid gid;
-    uint32_t datagram_qpn;
+    uint32_t rate_mbps;
     uint16_t lid;
     uint8_t mtu;
     uint8_t ethernet;
     char device[IBV_SYSFS_NAME_MAX];
 };
 
+/* Where a rank is met: its address blob. */
+struct verbs_address {
+    uint64_t magic;
+    uint64_t cookie;              /* datagrams to it must bear it              */
+    uint32_t datagram_qpn;        /* on rail 0                                 */
+    uint32_t nrails;
+    struct verbs_end end[DTN_MAX_RAILS];
+};
+_Static_assert(sizeof(struct verbs_address) <= DTN_BLOB_MAX, "a blob holds it");
+
 /* What one rank tells another so that their queue pairs can be joined. */
 struct verbs_greeting {
     uint64_t magic;
     uint64_t cookie;              /* of the receiver                           */
     uint64_t lane;                /* address of the receiver's lane here       */
-    uint32_t lane_key;
+    uint32_t lane_key[DTN_MAX_RAILS];
     int32_t rank;
     uint32_t ready;               /* the sender's queue pairs can receive      */
     uint32_t seen;                /* it knows that the receiver's can          */
@@ -212,10 +288,16 @@ struct verbs_greeting {
     uint32_t psn[VERBS_QUEUES_MAX];
 };
 
-/* One connection.  Requests are numbered from 1. */
+/* One connection.  Requests are numbered from 1.  Queue q is of rail q modulo
+ * their number; queue 0 carries the signals.
+ */
 struct verbs_queue {
     struct ibv_qp *qp;
+    struct verbs_rail *rail;
     uint32_t psn;                 /* ours, random                              */
+    uint32_t share;               /* of a striped put, against the others'     */
+    size_t request_max;           /* bytes of one write                        */
+    enum ibv_wc_status error;     /* first bad completion; 0: none             */
     uint64_t posted, completed;
     uint64_t last_put;            /* number of the newest put                  */
 };
@@ -230,11 +312,11 @@ struct verbs_peer {
     bool ready;                   /* our queue pairs are up                    */
     bool joined;                  /* and its are, too                          */
     bool plain;                   /* lines to it are plain                     */
-    size_t request_max;           /* bytes of one write                        */
     int64_t next_greeting_ns;
     struct verbs_greeting greeting;
     struct verbs_lane *lane;      /* ours, for it; NULL: not met yet           */
-    struct ibv_mr *lane_mr;
+    struct ibv_mr *lane_mr[DTN_MAX_RAILS];
+    uint64_t keys_told;           /* version of our table that it has          */
     uint64_t sent;                /* signals                                   */
     uint64_t acked;               /* of them, as far as we know                */
     uint64_t consumed;            /* of its signals                            */
@@ -244,8 +326,9 @@ struct verbs_peer {
     bool striped;                 /* puts went by other queues since a signal  */
     uint16_t stripes;             /* times that happened                       */
     int64_t next_beat_ns;
-    enum ibv_wc_status error;     /* first bad completion; 0: none             */
+    enum ibv_wc_status error;     /* first bad completion of any queue; 0:none */
     uint32_t vendor_error;
+    int error_rail;               /* the number of its rail                    */
 };
 
 /* Requests to one queue that are yet to be posted, in one call. */
@@ -253,8 +336,9 @@ struct verbs_chain {
     struct verbs_queue *queue;
     int n;
     bool tells;                   /* the last one asks for a completion        */
+    size_t last_bytes;            /* of the last request                       */
     struct ibv_send_wr wr[VERBS_CHAIN];
-    struct ibv_sge sge[VERBS_CHAIN];
+    struct ibv_sge sge[VERBS_CHAIN][VERBS_PIECES];
 };
 
 /* A small put that waits for the signal it may go along with. */
@@ -269,13 +353,10 @@ struct verbs_held {
 struct verbs {
     struct dtn_transport base;
     struct dtn_open_args args;    /* pointers borrowed                         */
-    struct verbs_device device;
+    int nrails;
+    struct verbs_rail rail[DTN_MAX_RAILS];
     struct verbs_memory memory;
-    struct ibv_cq *cq;
-    int cqe;                      /* completions it holds                      */
-    int outstanding;              /* requests that may yet complete            */
-    unsigned signalled_every;     /* so many ask for a completion              */
-    struct ibv_qp *datagram;
+    struct ibv_qp *datagram;      /* on rail 0                                 */
     struct ibv_cq *datagram_cq;
     struct verbs_datagrams *datagrams;
     struct verbs_chain chain;
@@ -310,8 +391,8 @@ void verbs_meet_close(struct verbs *verbs);
 int verbs_meet(struct verbs *verbs, int peer, struct dtensor_error *err);
 int verbs_meet_progress(struct verbs *verbs);
 
-/* Queue pairs to each peer. */
-int verbs_queues_wanted(const struct dtn_transport_conf *conf);
+/* Queue pairs to each peer on each of so many rails. */
+int verbs_queues_wanted(const struct dtn_transport_conf *conf, int nrails);
 
 /* Make our ends of the queue pairs for a peer; join them to what it greeted
  * with.
@@ -324,7 +405,8 @@ int verbs_queues_join(struct verbs *verbs, int peer, struct dtensor_error *err);
 int verbs_room(struct verbs *verbs, struct verbs_queue *queue);
 
 /* Append one write to the chain of queue `q` of a peer, inline where mr is
- * NULL.  There must be room.   Errors: ESYS
+ * NULL, or make it one more piece of the last.  There must be room.
+ * Errors: ESYS
  */
 int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                uint64_t to, uint32_t key, const void *from, size_t size,
@@ -348,6 +430,9 @@ int verbs_release(struct verbs *verbs);
 int verbs_lane_open(struct verbs *verbs, int peer, struct dtensor_error *err);
 void verbs_lane_close(struct verbs *verbs, struct verbs_peer *peer);
 
+/* Bytes of a lane between ranks of so many rails. */
+size_t verbs_lane_bytes(int nrails);
+
 /* Write from our lane to the same peer's lane for us.  EAGAIN: no room. */
 int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
                      size_t offset, const void *from, size_t size);
@@ -355,6 +440,15 @@ int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
 /* Write signal `seq`, and with it `put`, if any: a chain is begun. */
 int verbs_line_send(struct verbs *verbs, struct verbs_peer *peer, uint64_t seq,
                     struct verbs_content *say, const struct verbs_held *put);
+
+/* Where in the content the payload of a signal with that `len` begins: what is
+ * longer stands beside it.
+ */
+static inline size_t verbs_line_skip(uint16_t len)
+{
+    return len > DTN_PAYLOAD_MAX ? DTN_PAYLOAD_MAX
+         : DTN_PAYLOAD_MAX - ((size_t)len + 7) / 8 * 8;
+}
 
 /* Take the content of line number `seq` if all of it is there. */
 bool verbs_line_take(const struct verbs_peer *peer, uint64_t seq,
@@ -365,6 +459,22 @@ bool verbs_line_take(const struct verbs_peer *peer, uint64_t seq,
  */
 int verbs_along_take(struct verbs *verbs, const struct verbs_peer *peer,
                      uint64_t seq, const struct verbs_content *said);
+
+/* The rows of our keys that the peer does not have yet go to its lane, in the
+ * chain of queue 0, in at most one write.
+ */
+int verbs_keys_tell(struct verbs *verbs, struct verbs_peer *peer);
+
+/* The keys of memory that the peer named so; returns on how many rails it is
+ * known to have one: all, or 1 where it has not told yet.
+ */
+int verbs_keys_find(const struct verbs *verbs, const struct verbs_peer *peer,
+                    uint64_t name, uint32_t key[DTN_MAX_RAILS]);
+
+/* Entries of the table that deal with puts. */
+int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+              const void *src, size_t size, size_t *done);
+int verbs_flush(struct dtn_transport *tp, int peer);
 
 /* Entries of the table that deal with signals. */
 bool verbs_has_room(struct dtn_transport *tp, int peer);
@@ -381,8 +491,8 @@ void verbs_acknowledge(struct verbs *verbs, struct verbs_peer *p,
 int verbs_poll(struct verbs *verbs);
 
 /* Word that no queue pair could be made for a rank. */
-int verbs_fail_queue(const struct verbs *verbs, int rank, int sys_errno,
-                     struct dtensor_error *err);
+int verbs_fail_queue(const struct verbs *verbs, const struct verbs_rail *rail,
+                     int rank, int sys_errno, struct dtensor_error *err);
 
 /* Note one message of the device. */
 void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,

@@ -88,6 +88,7 @@ static int device_take(const struct dtn_device_choice *choice,
     device->gid_index = -1;
     device->pkey_index = (uint16_t)choice->pkey_index;
     device->max_qp = port->max_qp;
+    device->rate_mbps = port->rate_mbps;
     if (choice->gid) {
         device->gid_index = choice->gid->index;
         memcpy(device->gid.raw, choice->gid->raw, sizeof device->gid.raw);
@@ -97,6 +98,8 @@ static int device_take(const struct dtn_device_choice *choice,
         return dtn_fail_sys(err, errno, "verbs: cannot open %s: %m (see rdma "
                             "link)", device->name);
     device->max_cqe = attr.max_cqe;
+    device->max_pieces = attr.max_sge < VERBS_PIECES ? attr.max_sge
+                       : VERBS_PIECES;
     device->one_packet = attr.vendor_id == DEVICE_RXE_VENDOR;
     flags = fcntl(device->context->async_fd, F_GETFL);
     if (flags < 0 || fcntl(device->context->async_fd, F_SETFL,
@@ -106,12 +109,11 @@ static int device_take(const struct dtn_device_choice *choice,
     return 0;
 }
 
-int verbs_device_open(const struct dtn_open_args *args,
+int verbs_device_open(const struct dtn_open_args *args, const char *name,
                       struct verbs_device *device, struct dtensor_error *err)
 {
     struct dtn_device_want want = {
-        .device = args->device, .gid_index = args->gid_index,
-        .pkey = args->conf->pkey
+        .device = name, .gid_index = args->gid_index, .pkey = args->conf->pkey
     };
     struct dtn_device_choice choice;
     struct dtn_devices devices;
@@ -123,11 +125,9 @@ int verbs_device_open(const struct dtn_open_args *args,
     rc = dtn_device_choose(&devices, &want, &choice, err);
     if (rc == 0)
         rc = device_take(&choice, device, err);
-    if (rc == 0) {
+    if (rc == 0)
         device_log(&choice, args->log);
-        rc = verbs_limits_check(args, device, err);
-    }
-    if (rc != 0)
+    else
         verbs_device_close(device);
     dtn_devices_fini(&devices);
     return rc;

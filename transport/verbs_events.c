@@ -107,9 +107,8 @@ void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,
     events->at_ns = now_ns;
 }
 
-int verbs_events_poll(struct verbs *verbs)
+static int events_poll(struct verbs *verbs, struct verbs_device *device)
 {
-    struct verbs_device *device = &verbs->device;
     struct ibv_async_event event;
 
     while (ibv_get_async_event(device->context, &event) == 0) {
@@ -132,6 +131,15 @@ int verbs_events_poll(struct verbs *verbs)
                                || device->events.last == IBV_EVENT_CQ_ERR))
         return DTENSOR_ENODEV;
     return 0;
+}
+
+int verbs_events_poll(struct verbs *verbs)
+{
+    int rc = 0;
+
+    for (int k = 0; k < verbs->nrails && rc == 0; k++)
+        rc = events_poll(verbs, &verbs->rail[k].device);
+    return rc;
 }
 
 const char *verbs_events_words(const struct verbs_device *device, char *buf,

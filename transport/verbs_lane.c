@@ -2,9 +2,9 @@
  *
  * Each rank keeps a lane for every peer it has met: 16 places the peer writes
  * its signals into, and as many that our own leave from.  A signal is one
- * write, and up to 2 KiB of the put before it goes in that write, in front of
- * the line, with the address at which it belongs: a message of 512 bytes costs
- * one write of 664 bytes, not one of 512 and one of 128.
+ * write, of 16 bytes and its payload.  Up to 4 KiB of the put before it go in that
+ * write, in front of the line, with the address at which they belong: a message
+ * of 512 bytes costs one write of 664 bytes, not one of 512 and one of 32.
  *
  *     ... 512 bytes | address, key, size, hash | line: 64 bytes, their number
  *
@@ -22,24 +22,31 @@
 #include <errno.h>
 #include <string.h>
 
+size_t verbs_lane_bytes(int nrails)
+{
+    return sizeof(struct verbs_lane)
+         + (nrails > 1 ? (size_t)VERBS_REGIONS * (size_t)nrails
+                         * sizeof(uint32_t) : 0);
+}
+
 int verbs_lane_open(struct verbs *verbs, int peer, struct dtensor_error *err)
 {
     struct verbs_peer *p = &verbs->peers[peer];
+    size_t size = verbs_lane_bytes(verbs->nrails);
 
-    p->lane = dtn_arena_alloc(verbs->args.arena, sizeof *p->lane);
+    p->lane = dtn_arena_alloc(verbs->args.arena, size);
     if (!p->lane)
-        return dtn_fail_nomem(err, "verbs", sizeof *p->lane);
-    memset(p->lane, 0, sizeof *p->lane);
-    p->lane_mr = ibv_reg_mr(verbs->memory.pd, p->lane, sizeof *p->lane,
-                            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    return p->lane_mr ? 0 : verbs_fail_register(&verbs->device,
-                                                sizeof *p->lane, errno, err);
+        return dtn_fail_nomem(err, "verbs", size);
+    memset(p->lane, 0, size);
+    if (!verbs_register(&verbs->memory, p->lane, size, p->lane_mr))
+        return verbs_fail_register(&verbs->memory.refused->device, size, errno,
+                                   err);
+    return 0;
 }
 
 void verbs_lane_close(struct verbs *verbs, struct verbs_peer *peer)
 {
-    if (peer->lane_mr)
-        ibv_dereg_mr(peer->lane_mr);
+    verbs_deregister(&verbs->memory, peer->lane_mr);
     dtn_arena_free(verbs->args.arena, peer->lane);
 }
 
@@ -47,11 +54,12 @@ void verbs_lane_close(struct verbs *verbs, struct verbs_peer *peer)
 static int lane_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                      size_t offset, const void *from, size_t size)
 {
-    const struct ibv_mr *mr = size <= (size_t)verbs->device.max_inline ? NULL
-                            : peer->lane_mr;
+    const struct verbs_rail *rail = peer->queue[q].rail;
+    const struct ibv_mr *mr = size <= (size_t)rail->device.max_inline ? NULL
+                            : peer->lane_mr[rail->number];
 
     return verbs_post(verbs, peer, q, peer->greeting.lane + offset,
-                      peer->greeting.lane_key, from, size, mr);
+                      peer->greeting.lane_key[rail->number], from, size, mr);
 }
 
 int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
@@ -59,7 +67,7 @@ int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
 {
     int rc = verbs_release(verbs);
 
-    if (peer->error)
+    if (peer->queue[q].error)
         return DTENSOR_EPEER;
     if (rc == 0 && verbs_room(verbs, &peer->queue[q]) < 1)
         return DTENSOR_EAGAIN;
@@ -70,30 +78,55 @@ int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
 
 /* --------------------------------------------------------------- numbered --- */
 
-static void words_fill(_Atomic uint64_t word[16],
-                       const struct verbs_content *said, uint64_t seq)
+enum {
+    WORDS = 16,
+    WORD_BYTES = 4,               /* of the content, in each of eight          */
+    WORDS_OF_PAYLOAD = DTN_PAYLOAD_MAX / WORD_BYTES
+};
+
+static void words_fill(_Atomic uint64_t word[WORDS],
+                       const struct verbs_content *said, int first,
+                       uint64_t seq)
 {
-    uint32_t part[16];
+    uint32_t part[WORDS];
 
     memcpy(part, said, sizeof part);
-    for (int i = 0; i < 16; i++)
+    for (int i = first; i < WORDS; i++)
         atomic_store_explicit(&word[i], seq << 32 | part[i],
                               memory_order_relaxed);
 }
 
-static bool words_take(const _Atomic uint64_t word[16],
-                       struct verbs_content *said, uint64_t seq)
+/* Words `first` to `last`, if all are of this signal. */
+static bool words_read(const _Atomic uint64_t word[WORDS], int first, int last,
+                       uint64_t seq, uint32_t part[WORDS])
 {
-    uint32_t part[16];
-
-    for (int i = 15; i >= 0; i--) {
+    for (int i = last; i >= first; i--) {
         uint64_t got = atomic_load_explicit(&word[i], memory_order_acquire);
 
         if (got >> 32 != (uint32_t)seq)
             return false;
         part[i] = (uint32_t)got;
     }
-    memcpy(said, part, sizeof part);
+    return true;
+}
+
+/* What stands behind the payload tells how long it is. */
+static bool words_take(const _Atomic uint64_t word[WORDS],
+                       struct verbs_content *said, uint64_t seq)
+{
+    uint32_t part[WORDS];
+    size_t skip;
+
+    if (!words_read(word, WORDS_OF_PAYLOAD, WORDS - 1, seq, part))
+        return false;
+    memcpy(&said->fingerprint, part + WORDS_OF_PAYLOAD,
+           sizeof *said - DTN_PAYLOAD_MAX);
+    skip = verbs_line_skip(said->len);
+    if (!words_read(word, (int)skip / WORD_BYTES, WORDS_OF_PAYLOAD - 1, seq,
+                    part))
+        return false;
+    memcpy(said->payload + skip, (unsigned char *)part + skip,
+           DTN_PAYLOAD_MAX - skip);
     return true;
 }
 
@@ -104,8 +137,7 @@ static uint64_t along_hash(const struct verbs_along *along, uint64_t seq)
 {
     const unsigned char *at = (const unsigned char *)along - along->size;
 
-    return XXH64(at, along->size
-                                + offsetof(struct verbs_along, hash), seq);
+    return XXH64(at, along->size + offsetof(struct verbs_along, hash), seq);
 }
 
 /* Write the put in front of the line; how many bytes that makes. */
@@ -123,24 +155,30 @@ static size_t along_fill(struct verbs_along *along, uint64_t seq, bool plain,
 int verbs_line_send(struct verbs *verbs, struct verbs_peer *peer, uint64_t seq,
                     struct verbs_content *say, const struct verbs_held *put)
 {
-    size_t at = (seq - 1) % DTN_QUEUE_DEPTH;
-    struct verbs_place *place = &peer->lane->out[at];
+    struct verbs_lane *lane = peer->lane;
+    struct verbs_place *place = &lane->out[(seq - 1) % DTN_QUEUE_DEPTH];
+    union verbs_line *line = &place->line;
+    size_t skip = put ? 0 : verbs_line_skip(say->len);
+    size_t word = skip / WORD_BYTES;
     size_t before = put ? along_fill(&place->along, seq, peer->plain, put) : 0;
-    size_t size = peer->plain ? sizeof place->line.plain
-                : sizeof place->line.word;
+    unsigned char *from, *end;
 
     say->along = put ? (uint16_t)put->size : 0;
+    peer->queue[0].rail->put_bytes += say->along;
     if (peer->plain) {
-        place->line.plain.content = *say;
-        atomic_store_explicit(&place->line.plain.seq, seq,
-                              memory_order_relaxed);
+        line->plain.content = *say;
+        atomic_store_explicit(&line->plain.seq, seq, memory_order_relaxed);
+        from = line->plain.content.payload + skip;
+        end = (unsigned char *)(&line->plain + 1);
     } else {
-        words_fill(place->line.word, say, seq);
+        words_fill(line->word, say, (int)word, seq);
+        from = (unsigned char *)(line->word + word);
+        end = (unsigned char *)(line->word + WORDS);
     }
+    from -= before;
     return lane_post(verbs, peer, 0, offsetof(struct verbs_lane, place)
-                     + at * sizeof *place + offsetof(struct verbs_place, line)
-                     - before, (unsigned char *)&place->line - before,
-                     size + before);
+                     + (size_t)(from - (unsigned char *)lane->out), from,
+                     (size_t)(end - from));
 }
 
 bool verbs_line_take(const struct verbs_peer *peer, uint64_t seq,

@@ -6,6 +6,7 @@
  * with a number and a remedy, not in its third hour with "Cannot allocate
  * memory".  Before the first tensor a rank locks a stage of 1 MiB, some KiB for
  * datagrams, and a lane of 73 KiB for each peer, of which it has two in a ring.
+ * Memory that two devices know counts twice.
  */
 #include "transport/verbs.h"
 
@@ -17,11 +18,13 @@ enum {
     ROCE_HEADERS = 96             /* what the kernel keeps of an Ethernet MTU  */
 };
 
-uint64_t dtn_memlock_need(int nranks)
+uint64_t dtn_memlock_need(int nranks, int nrails)
 {
     uint64_t peers = nranks < 3 ? (uint64_t)nranks - 1 : 2;
+    uint64_t lane = verbs_lane_bytes(nrails);
+    uint64_t keys = lane - sizeof(struct verbs_lane);
 
-    return peers * sizeof(struct verbs_lane) + VERBS_STAGE_BYTES
+    return peers * lane * (uint64_t)nrails + keys + VERBS_STAGE_BYTES
          + DATAGRAM_BYTES;
 }
 
@@ -34,23 +37,22 @@ static const char *limits_memlock_remedy(void)
         : "set ulimit -l unlimited, for good in /etc/security/limits.conf";
 }
 
-static int limits_memlock(const struct dtn_open_args *args,
-                          const struct verbs_device *device,
-                          struct dtensor_error *err)
+static int limits_memlock(const struct verbs *verbs, struct dtensor_error *err)
 {
-    uint64_t have = dtn_memlock_bytes();
-    uint64_t need = dtn_memlock_need(args->nranks);
+    const struct dtn_open_args *args = &verbs->args;
+    uint64_t have = dtn_memlock_bytes(), rails = (uint64_t)verbs->nrails;
+    uint64_t need = dtn_memlock_need(args->nranks, verbs->nrails);
     char have_text[32], need_text[32], arena_text[32];
 
     dtn_memlock_text(have, have_text, sizeof have_text);
     dtn_memlock_text(need, need_text, sizeof need_text);
-    dtn_memlock_text(args->arena->size, arena_text, sizeof arena_text);
+    dtn_memlock_text(rails * args->arena->size, arena_text, sizeof arena_text);
     if (have < need)
         return dtn_fail(err, DTENSOR_ENOMEM, "verbs: %s of memory may be "
                         "locked, %s uses %s for %d ranks before any tensor "
-                        "(%s)", have_text, device->name, need_text,
-                        args->nranks, limits_memlock_remedy());
-    if (have < need + args->arena->size)
+                        "(%s)", have_text, verbs->rail[0].device.name,
+                        need_text, args->nranks, limits_memlock_remedy());
+    if (have < need + rails * args->arena->size)
         dtn_log(args->log, DTN_LOG_WARN, "verbs: %s of memory may be locked, "
                 "and tensors may take %s: large ones will fail (%s)",
                 have_text, arena_text, limits_memlock_remedy());
@@ -63,16 +65,18 @@ static int limits_memlock(const struct dtn_open_args *args,
 int verbs_limits_more(const struct verbs *verbs, size_t size,
                       struct dtensor_error *err)
 {
-    uint64_t have = dtn_memlock_bytes();
-    uint64_t used = dtn_memlock_need(verbs->args.nranks) + verbs->memory.bytes;
+    uint64_t have = dtn_memlock_bytes(), rails = (uint64_t)verbs->nrails;
+    uint64_t used = dtn_memlock_need(verbs->args.nranks, verbs->nrails)
+                  + rails * verbs->memory.bytes;
     char have_text[32], used_text[32], size_text[32];
 
-    if (used <= have && size <= have - used)
+    if (used <= have && size <= (have - used) / rails)
         return 0;
     return dtn_fail(err, DTENSOR_ENOMEM, "verbs: %s more cannot be locked for "
                     "%s: this process may lock %s, of which %s are (%s)",
-                    dtn_memlock_text(size, size_text, sizeof size_text),
-                    verbs->device.name,
+                    dtn_memlock_text(rails * size, size_text,
+                                     sizeof size_text),
+                    verbs->rail[0].device.name,
                     dtn_memlock_text(have, have_text, sizeof have_text),
                     dtn_memlock_text(used, used_text, sizeof used_text),
                     limits_memlock_remedy());
@@ -140,16 +144,17 @@ static void limits_retry(const struct dtn_open_args *args)
                                                         sizeof text));
 }
 
-int verbs_limits_check(const struct dtn_open_args *args,
-                       const struct verbs_device *device,
-                       struct dtensor_error *err)
+int verbs_limits_check(const struct verbs *verbs, struct dtensor_error *err)
 {
-    int rc = limits_memlock(args, device, err);
+    const struct dtn_open_args *args = &verbs->args;
+    int rc = limits_memlock(verbs, err);
 
     if (rc != 0)
         return rc;
-    limits_mtu(args, device);
-    limits_queues(args, device);
+    for (int k = 0; k < verbs->nrails; k++) {
+        limits_mtu(args, &verbs->rail[k].device);
+        limits_queues(args, &verbs->rail[k].device);
+    }
     limits_retry(args);
     limits_fork(args);
     return 0;
@@ -173,15 +178,16 @@ int verbs_fail_register(const struct verbs_device *device, size_t size,
                         "say more)", bytes, device->name);
 }
 
-int verbs_fail_queue(const struct verbs *verbs, int rank, int sys_errno,
-                     struct dtensor_error *err)
+int verbs_fail_queue(const struct verbs *verbs, const struct verbs_rail *rail,
+                     int rank, int sys_errno, struct dtensor_error *err)
 {
-    const struct verbs_device *device = &verbs->device;
+    const struct verbs_device *device = &rail->device;
     char limit[32];
     int made = 0;
 
     for (int r = 0; r < verbs->args.nranks; r++)
-        made += verbs->peers[r].nqueues;
+        for (int q = 0; q < verbs->peers[r].nqueues; q++)
+            made += verbs->peers[r].queue[q].rail == rail;
     return dtn_fail_sys(err, sys_errno, "verbs: no queue pair for rank %d on "
                         "%s: %m; this rank has %d, the device %d for all its "
                         "users, and %s may be locked (fewer ranks a host, ring "

@@ -9,7 +9,8 @@
  *      5 -> 2   and mine, 23; it is ready
  *      2 -> 5   mine is ready too, and I know yours is
  *
- * Datagrams get lost, so each side repeats what it has to say every 5 ms
+ * Datagrams go by rail 0; they tell of the queue pairs of all rails.  They get
+ * lost, so each side repeats what it has to say every 5 ms
  * until it hears that the other knows.  Who does not bear the receiver's
  * 64-bit cookie, also spread by the bootstrap, is not listened to.
  */
@@ -56,9 +57,10 @@ static int meet_listen(struct verbs *verbs, int slot)
 /* Bring the datagram queue to the state in which it sends and receives. */
 static int meet_ready(struct verbs *verbs)
 {
+    const struct verbs_device *device = &verbs->rail[0].device;
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
-        .pkey_index = verbs->device.pkey_index,
+        .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)device->port,
+        .pkey_index = device->pkey_index,
         .qkey = MEET_QKEY
     };
     int rc = ibv_modify_qp(verbs->datagram, &attr, IBV_QP_STATE
@@ -83,6 +85,7 @@ int verbs_meet_open(struct verbs *verbs, struct dtensor_error *err)
         .cap = { .max_send_wr = 1, .max_recv_wr = MEET_SLOTS,
                  .max_send_sge = 1, .max_recv_sge = 1 }
     };
+    const struct verbs_rail *rail = &verbs->rail[0];
     struct verbs_datagrams *datagrams;
 
     if (getrandom(&verbs->cookie, sizeof verbs->cookie, 0) < 0)
@@ -90,19 +93,19 @@ int verbs_meet_open(struct verbs *verbs, struct dtensor_error *err)
     verbs->datagrams = datagrams = calloc(1, sizeof *datagrams);
     if (!datagrams)
         return dtn_fail_nomem(err, "verbs", sizeof *datagrams);
-    datagrams->mr = ibv_reg_mr(verbs->memory.pd, datagrams, sizeof *datagrams,
+    datagrams->mr = ibv_reg_mr(rail->pd, datagrams, sizeof *datagrams,
                                IBV_ACCESS_LOCAL_WRITE);
-    verbs->datagram_cq = ibv_create_cq(verbs->device.context,
-                                       MEET_SLOTS + 1, NULL, NULL, 0);
+    verbs->datagram_cq = ibv_create_cq(rail->device.context, MEET_SLOTS + 1,
+                                       NULL, NULL, 0);
     if (!datagrams->mr || !verbs->datagram_cq)
         return dtn_fail_sys(err, errno, "verbs: no memory or queue for "
                             "datagrams on %s: %m (see ulimit -l)",
-                            verbs->device.name);
+                            rail->device.name);
     init.send_cq = init.recv_cq = verbs->datagram_cq;
-    verbs->datagram = ibv_create_qp(verbs->memory.pd, &init);
+    verbs->datagram = ibv_create_qp(rail->pd, &init);
     if (!verbs->datagram || meet_ready(verbs) != 0)
         return dtn_fail_sys(err, errno, "verbs: no datagram queue pair on %s: "
-                            "%m", verbs->device.name);
+                            "%m", rail->device.name);
     return 0;
 }
 
@@ -126,20 +129,21 @@ void verbs_meet_close(struct verbs *verbs)
 static struct ibv_ah *meet_way(struct verbs *verbs,
                                const struct verbs_address *address)
 {
+    const struct verbs_rail *rail = &verbs->rail[0];
     struct ibv_ah_attr attr = {
-        .dlid = address->lid, .sl = (uint8_t)(verbs->args.conf->service_level
+        .dlid = address->end[0].lid, .sl = (uint8_t)(verbs->args.conf->service_level
                                               < 0 ? 0 : verbs->args.conf->
                                               service_level),
-        .port_num = (uint8_t)verbs->device.port
+        .port_num = (uint8_t)rail->device.port
     };
 
-    if (verbs->device.gid_index >= 0) {
+    if (rail->device.gid_index >= 0) {
         attr.is_global = 1;
-        attr.grh.dgid = address->gid;
-        attr.grh.sgid_index = (uint8_t)verbs->device.gid_index;
+        attr.grh.dgid = address->end[0].gid;
+        attr.grh.sgid_index = (uint8_t)rail->device.gid_index;
         attr.grh.hop_limit = 64;
     }
-    return ibv_create_ah(verbs->memory.pd, &attr);
+    return ibv_create_ah(rail->pd, &attr);
 }
 
 /* Say to a peer where our end is, if the last datagram has left. */
@@ -163,10 +167,12 @@ static int meet_greet(struct verbs *verbs, int rank)
         return 0;
     *greeting = (struct verbs_greeting){
         .magic = MEET_MAGIC, .cookie = peer->address.cookie,
-        .lane = (uintptr_t)peer->lane, .lane_key = peer->lane_mr->rkey,
+        .lane = (uintptr_t)peer->lane,
         .rank = verbs->args.rank, .ready = peer->ready, .seen = peer->joined,
         .in_order = peer->plain, .nqueues = (uint32_t)peer->nqueues
     };
+    for (int k = 0; k < verbs->nrails; k++)
+        greeting->lane_key[k] = peer->lane_mr[k]->rkey;
     for (int q = 0; q < peer->nqueues; q++) {
         greeting->qpn[q] = peer->queue[q].qp->qp_num;
         greeting->psn[q] = peer->queue[q].psn;
@@ -241,11 +247,11 @@ int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
             return DTENSOR_EAGAIN;   /* its address was not resolved in 1 s  */
         if (!peer->way)
             return dtn_fail_sys(err, errno, "verbs: %s knows no way to rank "
-                                "%d: %m", verbs->device.name, rank);
+                                "%d: %m", verbs->rail[0].device.name, rank);
     }
     if (verbs_meet_progress(verbs) != 0)
         return dtn_fail(err, DTENSOR_ESYS, "verbs: the datagram queue of %s "
-                        "failed", verbs->device.name);
+                        "failed", verbs->rail[0].device.name);
     if (peer->greeted && !peer->ready) {
         rc = verbs_queues_join(verbs, rank, err);
         if (rc != 0)

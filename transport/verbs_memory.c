@@ -6,6 +6,8 @@
  * thousand times is registered once.  The arena keeps its pages while a device
  * knows them.  At most 1024 regions; the one used longest ago goes first.
  *
+ * Every rail of the rank has its own key for the region.
+ *
  * Memory from elsewhere is registered only when the user says so, since only
  * the user knows when it goes away: between dtensor_register() and
  * dtensor_unregister() it is a region that stays.
@@ -16,7 +18,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS_MAX = 1024 };
+bool verbs_register(struct verbs_memory *memory, void *mem, size_t size,
+                    struct ibv_mr *mr[DTN_MAX_RAILS])
+{
+    int why;
+
+    for (int k = 0; k < memory->nrails; k++) {
+        mr[k] = ibv_reg_mr(memory->rails[k].pd, mem, size,
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (mr[k])
+            continue;
+        why = errno;
+        memory->refused = &memory->rails[k];
+        verbs_deregister(memory, mr);
+        errno = why;
+        return false;
+    }
+    return true;
+}
+
+void verbs_deregister(struct verbs_memory *memory,
+                      struct ibv_mr *mr[DTN_MAX_RAILS])
+{
+    for (int k = 0; k < memory->nrails && mr[k]; k++) {
+        ibv_dereg_mr(mr[k]);
+        mr[k] = NULL;
+    }
+}
 
 static bool region_holds(const struct verbs_region *region,
                          const unsigned char *mem, size_t size)
@@ -54,7 +82,8 @@ static struct verbs_region *memory_find(struct verbs_memory *memory,
 
 static void memory_drop(struct verbs_memory *memory, int i)
 {
-    ibv_dereg_mr(memory->regions[i].mr);
+    verbs_deregister(memory, memory->regions[i].mr);
+    verbs_keys_drop(&memory->keys, memory->regions[i].row);
     memory->bytes -= memory->regions[i].size;
     memory->n--;
     memmove(&memory->regions[i], &memory->regions[i + 1],
@@ -80,7 +109,7 @@ static bool memory_grow(struct verbs_memory *memory)
     int capacity = memory->capacity ? 2 * memory->capacity : 16;
     struct verbs_region *regions;
 
-    if (memory->n >= REGIONS_MAX)
+    if (memory->n >= VERBS_REGIONS)
         memory_drop_oldest(memory);
     if (memory->n < memory->capacity)
         return true;
@@ -102,10 +131,9 @@ static struct verbs_region *memory_add(struct verbs_memory *memory,
         errno = ENOMEM;
         return NULL;
     }
-    region.mr = ibv_reg_mr(memory->pd, region.start, region.size,
-                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (!region.mr)
+    if (!verbs_register(memory, region.start, region.size, region.mr))
         return NULL;
+    region.row = verbs_keys_take(&memory->keys, region.mr);
     memory->registered++;
     memory->bytes += region.size;
     i = region_after(memory, region.start);
@@ -160,7 +188,7 @@ bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
                        size_t size, uint32_t key)
 {
     for (int i = region_after(memory, mem) - 1; i >= 0; i--)
-        if (memory->regions[i].mr->rkey == key
+        if (memory->regions[i].mr[0]->rkey == key
             && region_holds(&memory->regions[i], mem, size))
             return true;
     return false;

@@ -9,7 +9,9 @@
  * Posting is a call of the device's, of some 40 ns on a good one and a system
  * call on others.  So requests are strung together, up to 16, and posted by
  * the one that ends the chain: a put and the signal behind it, or the rows of
- * a strided box.
+ * a strided box.  A put that goes on where the one before it ends becomes one
+ * more piece of that request: of 512 rows of 2 KiB that lie apart here and
+ * close together there, 14 make a request of 28 KiB, and 37 requests do.
  */
 #include "transport/verbs.h"
 
@@ -23,162 +25,192 @@ static int conf_or(int value, int otherwise)
 }
 
 /* The device tells only by making one how much may be inline. */
-static struct ibv_qp *queue_make(struct verbs *verbs)
+static struct ibv_qp *queue_make(struct verbs_rail *rail)
 {
     struct ibv_qp_init_attr init = {
-        .qp_type = IBV_QPT_RC, .send_cq = verbs->cq, .recv_cq = verbs->cq,
-        .cap = { .max_send_wr = VERBS_DEPTH, .max_send_sge = 1,
+        .qp_type = IBV_QPT_RC, .send_cq = rail->cq, .recv_cq = rail->cq,
+        .cap = { .max_send_wr = VERBS_DEPTH,
+                 .max_send_sge = (uint32_t)rail->device.max_pieces,
                  .max_recv_wr = 1, .max_recv_sge = 1,
                  .max_inline_data = VERBS_INLINE }
     };
-    struct ibv_qp *qp = ibv_create_qp(verbs->memory.pd, &init);
+    struct ibv_qp *qp = ibv_create_qp(rail->pd, &init);
 
     if (!qp) {
         init.cap.max_inline_data = 0;    /* then lines are read from memory */
-        qp = ibv_create_qp(verbs->memory.pd, &init);
+        qp = ibv_create_qp(rail->pd, &init);
     }
     if (qp)
-        verbs->device.max_inline = (int)init.cap.max_inline_data;
+        rail->device.max_inline = (int)init.cap.max_inline_data;
     return qp;
 }
 
-static int queue_create(struct verbs *verbs, int rank,
+static int queue_create(struct verbs *verbs, int rank, struct verbs_rail *rail,
                         struct verbs_queue *queue, struct dtensor_error *err)
 {
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)verbs->device.port,
-        .pkey_index = verbs->device.pkey_index,
+        .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)rail->device.port,
+        .pkey_index = rail->device.pkey_index,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE
     };
-    struct ibv_qp *qp = queue_make(verbs);
+    struct ibv_qp *qp = queue_make(rail);
 
     if (!qp)
-        return verbs_fail_queue(verbs, rank, errno, err);
+        return verbs_fail_queue(verbs, rail, rank, errno, err);
     if (getrandom(&queue->psn, sizeof queue->psn, 0) < 0
         || (errno = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX
                                   | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) != 0) {
         ibv_destroy_qp(qp);
-        return dtn_fail_sys(err, errno, "verbs: queue pair for rank %d: %m",
-                            rank);
+        return dtn_fail_sys(err, errno, "verbs: queue pair for rank %d on %s: "
+                            "%m", rank, rail->device.name);
     }
+    queue->rail = rail;
     queue->psn &= 0xffffff;       /* random, so that it cannot be guessed      */
     queue->qp = qp;
     return 0;
 }
 
-int verbs_queues_wanted(const struct dtn_transport_conf *conf)
+int verbs_queues_wanted(const struct dtn_transport_conf *conf, int nrails)
 {
-    int want = conf->qp_per_peer;
+    int want = conf->qp_per_peer, most = VERBS_QUEUES_MAX / nrails;
 
-    return want < 1 ? 1 : want < VERBS_QUEUES_MAX ? want : VERBS_QUEUES_MAX;
+    return want < 1 ? 1 : want < most ? want : most;
 }
 
 int verbs_queues_create(struct verbs *verbs, int rank,
                         struct dtensor_error *err)
 {
     struct verbs_peer *peer = &verbs->peers[rank];
-    int want = verbs_queues_wanted(verbs->args.conf), rc = 0;
+    int want = verbs_queues_wanted(verbs->args.conf, verbs->nrails), rc = 0;
 
-    while (peer->nqueues < want && rc == 0) {
-        rc = queue_create(verbs, rank, &peer->queue[peer->nqueues], err);
+    while (peer->nqueues < want * verbs->nrails && rc == 0) {
+        rc = queue_create(verbs, rank,
+                          &verbs->rail[peer->nqueues % verbs->nrails],
+                          &peer->queue[peer->nqueues], err);
         peer->nqueues += rc == 0;
     }
     return rc;
 }
 
-static void queue_path(const struct verbs *verbs, const struct verbs_peer *peer,
-                       struct ibv_ah_attr *attr)
+static void queue_path(const struct verbs *verbs,
+                       const struct verbs_device *device,
+                       const struct verbs_end *end, struct ibv_ah_attr *attr)
 {
     const struct dtn_transport_conf *conf = verbs->args.conf;
 
     memset(attr, 0, sizeof *attr);
-    attr->dlid = peer->address.lid;
+    attr->dlid = end->lid;
     attr->sl = (uint8_t)conf_or(conf->service_level, 0);
-    attr->port_num = (uint8_t)verbs->device.port;
-    if (verbs->device.gid_index < 0)
+    attr->port_num = (uint8_t)device->port;
+    if (device->gid_index < 0)
         return;
     attr->is_global = 1;
-    attr->grh.dgid = peer->address.gid;
-    attr->grh.sgid_index = (uint8_t)verbs->device.gid_index;
+    attr->grh.dgid = end->gid;
+    attr->grh.sgid_index = (uint8_t)device->gid_index;
     attr->grh.hop_limit = 64;
     attr->grh.traffic_class = (uint8_t)conf_or(conf->traffic_class, 0);
 }
 
 /* The smaller of both ends' active MTU, and of the file's. */
 static enum ibv_mtu queue_mtu(const struct verbs *verbs,
-                              const struct verbs_peer *peer)
+                              const struct verbs_device *device,
+                              const struct verbs_end *end)
 {
-    enum ibv_mtu mtu = verbs->device.mtu, want = IBV_MTU_4096;
+    enum ibv_mtu mtu = device->mtu, want = IBV_MTU_4096;
 
     for (int bytes = 2048; bytes >= 256; bytes /= 2)
         if (verbs->args.conf->mtu > 0 && verbs->args.conf->mtu <= bytes)
             want--;
-    if (peer->address.mtu < (unsigned)mtu)
-        mtu = (enum ibv_mtu)peer->address.mtu;
+    if (end->mtu < (unsigned)mtu)
+        mtu = (enum ibv_mtu)end->mtu;
     return want < mtu ? want : mtu;
+}
+
+/* Do writes to the peer cross a wire, on which packets are lost? */
+static bool queue_wired(const struct verbs_device *device,
+                        const struct verbs_end *end)
+{
+    return memcmp(&device->gid, &end->gid, sizeof end->gid) != 0;
 }
 
 static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
 {
+    struct verbs_queue *queue = &peer->queue[q];
+    const struct verbs_device *device = &queue->rail->device;
+    const struct verbs_end *end = &peer->address.end[queue->rail->number];
     const struct dtn_transport_conf *conf = verbs->args.conf;
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR, .path_mtu = queue_mtu(verbs, peer),
+        .qp_state = IBV_QPS_RTR, .path_mtu = queue_mtu(verbs, device, end),
         .dest_qp_num = peer->greeting.qpn[q], .rq_psn = peer->greeting.psn[q],
         .min_rnr_timer = 1
     };
     int rc;
 
-    queue_path(verbs, peer, &attr.ah_attr);
-    rc = ibv_modify_qp(peer->queue[q].qp, &attr, IBV_QP_STATE | IBV_QP_AV
+    queue->share = (uint32_t)device->rate_mbps < end->rate_mbps
+                 ? (uint32_t)device->rate_mbps : end->rate_mbps;
+    queue->request_max = device->one_packet && queue_wired(device, end)
+                       ? (size_t)128 << attr.path_mtu : VERBS_MESSAGE_MAX;
+    queue_path(verbs, device, end, &attr.ah_attr);
+    rc = ibv_modify_qp(queue->qp, &attr, IBV_QP_STATE | IBV_QP_AV
                        | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
                        | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS, .sq_psn = peer->queue[q].psn,
+        .qp_state = IBV_QPS_RTS, .sq_psn = queue->psn,
         .timeout = (uint8_t)verbs_timeout(conf),
         .retry_cnt = (uint8_t)conf->retry_count,
         .rnr_retry = (uint8_t)conf_or(conf->rnr_retry, 6)
     };
     if (rc == 0)
-        rc = ibv_modify_qp(peer->queue[q].qp, &attr, IBV_QP_STATE
+        rc = ibv_modify_qp(queue->qp, &attr, IBV_QP_STATE
                            | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
                            | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN
                            | IBV_QP_MAX_QP_RD_ATOMIC);
     return rc;
 }
 
-/* Do writes to the peer cross a wire, on which packets are lost? */
-static bool queue_wired(const struct verbs *verbs,
-                        const struct verbs_peer *peer)
+/* A rail whose rate is not known is taken for as fast as all the others. */
+static void queues_share(struct verbs_peer *peer)
 {
-    return memcmp(&verbs->device.gid, &peer->address.gid,
-                  sizeof peer->address.gid) != 0;
+    bool known = true;
+
+    for (int q = 0; q < peer->nqueues; q++)
+        known = known && peer->queue[q].share > 0;
+    for (int q = 0; q < peer->nqueues && !known; q++)
+        peer->queue[q].share = 1;
+}
+
+/* The network does not lead from the one end to the other. */
+static int queues_apart(const struct verbs_peer *peer, int q, int rank,
+                        int sys_errno, struct dtensor_error *err)
+{
+    const struct verbs_rail *rail = peer->queue[q].rail;
+    const struct verbs_end *end = &peer->address.end[rail->number];
+    char here[64], there[64];
+
+    return dtn_fail_sys(err, sys_errno, "verbs: no path from %s (GID %s) to "
+                        "rank %d's %s (GID %s): %m (are both on one fabric? "
+                        "see gid_index)", rail->device.name,
+                        verbs_gid_text(&rail->device.gid, here, sizeof here),
+                        rank, end->device,
+                        verbs_gid_text(&end->gid, there, sizeof there));
 }
 
 int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
 {
     struct verbs_peer *peer = &verbs->peers[rank];
-    char here[64], there[64];
-    int rc = 0;
+    int rc;
 
     if (peer->greeting.nqueues != (uint32_t)peer->nqueues)
         return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "verbs: rank %d "
                              "made %u queue pairs, this rank %d (is "
                              "qp_per_peer the same?)", rank,
                              peer->greeting.nqueues, peer->nqueues);
-    for (int q = 0; q < peer->nqueues && rc == 0; q++)
+    for (int q = 0; q < peer->nqueues; q++) {
         rc = queue_join(verbs, peer, q);
-    if (rc != 0)
-        return dtn_fail_sys(err, rc, "verbs: no path from %s (GID %s) to rank "
-                            "%d's %s (GID %s): %m (are both on one fabric? "
-                            "see gid_index)", verbs->device.name,
-                            verbs_gid_text(&verbs->device.gid, here,
-                                           sizeof here), rank,
-                            peer->address.device,
-                            verbs_gid_text(&peer->address.gid, there,
-                                           sizeof there));
-    peer->request_max = verbs->device.one_packet && queue_wired(verbs, peer)
-                      ? (size_t)128 << queue_mtu(verbs, peer)
-                      : VERBS_MESSAGE_MAX;
+        if (rc != 0)
+            return queues_apart(peer, q, rank, rc, err);
+    }
+    queues_share(peer);
     peer->plain = ibv_query_qp_data_in_order(peer->queue[0].qp,
                                              IBV_WR_RDMA_WRITE, 0) != 0;
     peer->ready = true;
@@ -189,14 +221,15 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
 
 int verbs_room(struct verbs *verbs, struct verbs_queue *queue)
 {
+    const struct verbs_rail *rail = queue->rail;
     int room;
 
     if (queue->posted - queue->completed > VERBS_DEPTH / 2)
         verbs_poll(verbs);
     room = VERBS_DEPTH - (int)(queue->posted - queue->completed);
-    if (verbs->cqe - verbs->outstanding < room) {
+    if (rail->cqe - rail->outstanding < room) {
         verbs_poll(verbs);        /* never more than the CQ could report       */
-        room = verbs->cqe - verbs->outstanding;
+        room = rail->cqe - rail->outstanding;
     }
     return room;
 }
@@ -208,33 +241,63 @@ static uint64_t queue_id(const struct verbs *verbs,
     return number << 32 | (uint64_t)(peer - verbs->peers) << 8 | (uint64_t)q;
 }
 
+/* The last request of the chain takes one more piece, if it is to end where the
+ * piece belongs.
+ */
+static bool post_gathered(struct verbs_chain *chain,
+                          const struct verbs_queue *queue, uint64_t to,
+                          uint32_t key, struct ibv_sge piece)
+{
+    struct ibv_send_wr *last;
+
+    if (chain->n == 0 || chain->queue != queue)
+        return false;
+    last = &chain->wr[chain->n - 1];
+    if (last->wr.rdma.remote_addr + chain->last_bytes != to
+        || last->wr.rdma.rkey != key || last->send_flags & IBV_SEND_INLINE
+        || last->num_sge == queue->rail->device.max_pieces
+        || chain->last_bytes + piece.length > queue->request_max)
+        return false;
+    last->sg_list[last->num_sge++] = piece;
+    chain->last_bytes += piece.length;
+    return true;
+}
+
 int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
                uint64_t to, uint32_t key, const void *from, size_t size,
                const struct ibv_mr *mr)
 {
     struct verbs_queue *queue = &peer->queue[q];
     struct verbs_chain *chain = &verbs->chain;
-    int rc = chain->n == VERBS_CHAIN || (chain->n > 0 && chain->queue != queue)
-           ? verbs_ring(verbs) : 0, i = chain->n;
+    const struct ibv_sge piece = { .addr = (uintptr_t)from,
+                                   .length = (uint32_t)size,
+                                   .lkey = mr ? mr->lkey : 0 };
+    struct ibv_send_wr *wr;
+    int rc;
 
+    if (mr && post_gathered(chain, queue, to, key, piece))
+        return 0;
+    rc = chain->n == VERBS_CHAIN || (chain->n > 0 && chain->queue != queue)
+       ? verbs_ring(verbs) : 0;
     if (rc != 0)
         return rc;
     queue->posted++;
-    verbs->outstanding++;
-    chain->sge[i] = (struct ibv_sge){
-        .addr = (uintptr_t)from, .length = (uint32_t)size,
-        .lkey = mr ? mr->lkey : 0
-    };
-    chain->wr[i] = (struct ibv_send_wr){
-        .wr_id = queue_id(verbs, peer, q, queue->posted),
-        .sg_list = &chain->sge[i], .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-        .send_flags = mr ? 0 : IBV_SEND_INLINE,
-        .wr.rdma = { .remote_addr = to, .rkey = key }
-    };
-    if (i > 0)
-        chain->wr[i - 1].next = &chain->wr[i];
+    queue->rail->outstanding++;
+    chain->sge[chain->n][0] = piece;
+    chain->last_bytes = size;
+    wr = &chain->wr[chain->n];    /* what is not set here is 0 for ever        */
+    wr->wr_id = queue_id(verbs, peer, q, queue->posted);
+    wr->next = NULL;
+    wr->sg_list = chain->sge[chain->n];
+    wr->num_sge = 1;
+    wr->opcode = IBV_WR_RDMA_WRITE;
+    wr->send_flags = mr ? 0 : IBV_SEND_INLINE;
+    wr->wr.rdma.remote_addr = to;
+    wr->wr.rdma.rkey = key;
+    if (chain->n > 0)
+        wr[-1].next = wr;
     chain->queue = queue;
-    chain->tells |= queue->posted % verbs->signalled_every == 0;
+    chain->tells |= queue->posted % queue->rail->signalled_every == 0;
     chain->n++;
     return 0;
 }
@@ -250,6 +313,8 @@ int verbs_post_put(struct verbs *verbs, struct verbs_peer *peer, int q,
         verbs->chain.tells = true;
         peer->queue[q].last_put = peer->queue[q].posted;
     }
+    if (rc == 0)
+        peer->queue[q].rail->put_bytes += size;
     return rc;
 }
 
@@ -287,10 +352,23 @@ int verbs_release(struct verbs *verbs)
     return rc == 0 ? verbs_ring(verbs) : rc;
 }
 
-int verbs_poll(struct verbs *verbs)
+/* The first bad one of a peer: flushes of the same and other queues follow. */
+static void poll_bad(struct verbs_peer *peer, struct verbs_queue *queue,
+                     const struct ibv_wc *wc)
+{
+    if (!queue->error)
+        queue->error = wc->status;
+    if (peer->error)
+        return;
+    peer->error = wc->status;
+    peer->vendor_error = wc->vendor_err;
+    peer->error_rail = queue->rail->number;
+}
+
+static int poll_rail(struct verbs *verbs, struct verbs_rail *rail)
 {
     struct ibv_wc wc[16];
-    int n = ibv_poll_cq(verbs->cq, DTN_COUNT(wc), wc);
+    int n = ibv_poll_cq(rail->cq, DTN_COUNT(wc), wc);
     uint32_t ahead;
 
     for (int i = 0; i < n; i++) {
@@ -300,11 +378,19 @@ int verbs_poll(struct verbs *verbs)
         if (wc[i].status == IBV_WC_SUCCESS) {
             ahead = (uint32_t)(wc[i].wr_id >> 32) - (uint32_t)queue->completed;
             queue->completed += ahead;
-            verbs->outstanding -= (int)ahead;
-        } else if (!peer->error) {
-            peer->error = wc[i].status;       /* the first: flushes follow     */
-            peer->vendor_error = wc[i].vendor_err;
+            rail->outstanding -= (int)ahead;
+        } else {
+            poll_bad(peer, queue, &wc[i]);
         }
     }
     return n < 0 ? DTENSOR_ESYS : 0;
+}
+
+int verbs_poll(struct verbs *verbs)
+{
+    int rc = 0;
+
+    for (int k = 0; k < verbs->nrails && rc == 0; k++)
+        rc = poll_rail(verbs, &verbs->rail[k]);
+    return rc;
 }

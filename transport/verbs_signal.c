@@ -1,11 +1,11 @@
 /* verbs_signal.c - signals over verbs
  *
- * A signal is one write, by which up to 2 KiB of the put before it go along:
+ * A signal is one write, by which up to 4 KiB of the put before it go along:
  * see verbs_lane.c.  The processor of the receiver is not involved until it
  * looks.  Every signal also tells how many of the other side's were read.
  *
- * With several queue pairs to a peer, puts of 64 KiB and more are cut over all
- * of them.  Queues do not keep order among each other, so before the next
+ * With several queue pairs to a peer, on one rail or on several, puts of 64 KiB
+ * and more are cut over all of them.  Queues do not keep order among each other, so before the next
  * signal each other queue writes a stripe number of its own behind its bytes,
  * and the signal, on the first, counts only once all of them show.
  */
@@ -16,20 +16,20 @@
 /* A standing acknowledgement is due after so many signals. */
 #define ACK_EVERY (DTN_QUEUE_DEPTH / 2)
 
-/* Behind the puts of every other queue goes the next stripe number. */
+/* Behind the puts of every other queue goes the next stripe number; there is
+ * room for it.
+ */
 static int signal_stripes(struct verbs *verbs, struct verbs_peer *p)
 {
+    uint64_t *out = &p->lane->out_stripes[++p->stripes % DTN_QUEUE_DEPTH];
     int rc = 0;
 
-    for (int q = 1; q < p->nqueues; q++)
-        if (verbs_room(verbs, &p->queue[q]) < 1)
-            return DTENSOR_EAGAIN;
-    p->lane->out_stripes = ++p->stripes;
+    *out = p->stripes;
     p->striped = false;
     for (int q = 1; q < p->nqueues && rc == 0; q++)
         rc = verbs_lane_write(verbs, p, q, offsetof(struct verbs_lane, stripes)
                         + (size_t)q * sizeof p->lane->stripes[0],
-                        &p->lane->out_stripes, sizeof p->lane->out_stripes);
+                        out, sizeof *out);
     return rc;
 }
 
@@ -66,18 +66,32 @@ bool verbs_has_room(struct dtn_transport *tp, int peer)
     return signal_room(verbs_peer(tp, peer));
 }
 
+/* Is there a place for the line and the keys in front of it, and for the stripe
+ * numbers if they are due?
+ */
+static bool signal_fits(struct verbs *verbs, struct verbs_peer *p)
+{
+    if (!signal_room(p) || verbs_room(verbs, &p->queue[0]) < 2)
+        return false;
+    for (int q = 1; q < p->nqueues && p->striped; q++)
+        if (verbs_room(verbs, &p->queue[q]) < 1)
+            return false;
+    return true;
+}
+
 int verbs_signal(struct dtn_transport *tp, int peer,
                         const struct dtn_signal *signal)
 {
     struct verbs *verbs = verbs_of(tp);
     struct verbs_peer *p = verbs_peer(tp, peer);
     const struct verbs_held held = verbs->held;
-    struct verbs_content say;
+    struct verbs_content say = { .len = signal->len };
+    const size_t skip = verbs_line_skip(signal->len);
     int rc = 0;
 
     if (p->error)
         return DTENSOR_EPEER;
-    if (!signal_room(p) || verbs_room(verbs, &p->queue[0]) < 1)
+    if (!signal_fits(verbs, p))
         return DTENSOR_EAGAIN;
     if (held.peer == p)
         verbs->held.peer = NULL;
@@ -85,11 +99,15 @@ int verbs_signal(struct dtn_transport *tp, int peer,
         rc = verbs_unhold(verbs);
     if (rc == 0 && p->striped)
         rc = signal_stripes(verbs, p);
+    if (rc == 0)
+        rc = verbs_keys_tell(verbs, p);
     if (rc != 0)
         return rc;
-    memcpy(say.body, signal, sizeof say.body);
+    say.fingerprint = signal->fingerprint;
+    say.tag = signal->tag;
     say.consumed = (uint32_t)p->consumed;
     say.stripes = p->stripes;
+    memcpy(say.payload + skip, signal->payload, sizeof say.payload - skip);
     rc = verbs_line_send(verbs, p, p->sent + 1, &say,
                          held.peer == p ? &held : NULL);
     if (rc == 0)
@@ -115,6 +133,7 @@ const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer)
 {
     struct verbs_peer *p = verbs_peer(tp, peer);
     struct verbs_content said;
+    size_t skip;
     int rc = 0;
 
     if (p->arrived)
@@ -128,7 +147,12 @@ const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer)
         p->error = IBV_WC_LOC_ACCESS_ERR;    /* it is damaged: health() says  */
     if (rc != 0)
         return NULL;
-    memcpy(&p->incoming, said.body, sizeof said.body);
+    skip = verbs_line_skip(said.len);
+    memcpy(p->incoming.payload, said.payload + skip,
+           sizeof said.payload - skip);
+    p->incoming.fingerprint = said.fingerprint;
+    p->incoming.tag = said.tag;
+    p->incoming.len = said.len;
     signal_acked(p, said.consumed);
     p->arrived = true;
     return &p->incoming;

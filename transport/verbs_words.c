@@ -64,26 +64,47 @@ char *verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
     return buf;
 }
 
+/* What is wrong with the port, by the device's messages or as it is now. */
+static const char *words_port(const struct verbs_device *device, char *buf,
+                              size_t size)
+{
+    struct ibv_port_attr attr;
+
+    if (verbs_events_words(device, buf, size))
+        return buf;
+    if (ibv_query_port(device->context, (uint8_t)device->port, &attr) != 0
+        || attr.state == IBV_PORT_ACTIVE)
+        return NULL;
+    snprintf(buf, size, "port %d of %s is %s (is the cable in, and the "
+             "interface and switch port up?)", device->port, device->name,
+             dtn_port_state_name((int)attr.state));
+    return buf;
+}
+
 char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
 {
     const struct verbs_peer *peer = &verbs->peers[rank];
+    const struct verbs_device *device = &verbs->rail[peer->error_rail].device;
+    const struct verbs_end *end = &peer->address.end[peer->error_rail];
     const char *means = ibv_wc_status_str(peer->error);
     const char *look = "see ibv_devinfo";
-    char here[64], there[64], time[80], said[240];
+    char here[64], there[64], time[80], said[240], number[32] = "";
     bool silent = peer->error == IBV_WC_RETRY_EXC_ERR;
-    const char *event = verbs_events_words(&verbs->device, said, sizeof said);
+    const char *event = words_port(device, said, sizeof said);
 
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
         if (rows[i].status == peer->error) {
             means = rows[i].means;
             look = rows[i].look;
         }
-    snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s GID %s -> %s GID "
-             "%s%s%s (%s)%s%s", means, (int)peer->error, peer->vendor_error,
-             verbs->device.name,
-             verbs_gid_text(&verbs->device.gid, here, sizeof here),
-             peer->address.device,
-             verbs_gid_text(&peer->address.gid, there, sizeof there),
+    if (verbs->nrails > 1)
+        snprintf(number, sizeof number, "rail %d of %d, ", peer->error_rail,
+                 verbs->nrails);
+    snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s%s GID %s -> %s "
+             "GID %s%s%s (%s)%s%s", means, (int)peer->error,
+             peer->vendor_error, number, device->name,
+             verbs_gid_text(&device->gid, here, sizeof here), end->device,
+             verbs_gid_text(&end->gid, there, sizeof there),
              silent ? ", given up after " : "", silent
              ? verbs_give_up_text(verbs->args.conf, time, sizeof time) : "",
              look, event ? "; " : "", event ? event : "");

@@ -3,7 +3,7 @@
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
  * the version (version.c),
  * element types (dtype.c, narrow.h), comparing (equal.c), reductions
- * (reduce*.c), strided boxes (box.c),
+ * (reduction.c, reduce*.c), strided boxes (box.c),
  * time and patience (wait.c).
  */
 #ifndef DTN_BASE_H
@@ -100,8 +100,19 @@ enum dtn_dtype_kind dtn_dtype_kind(enum dtensor_dtype dtype);
 /* Is division exact but for rounding: floats and complex numbers? */
 bool dtn_dtype_is_float(enum dtensor_dtype dtype);
 
+/* Is it a float of 16 or 8 bits, which is computed with as f32? */
+bool dtn_dtype_is_narrow(enum dtensor_dtype dtype);
+
 /* Does this reduction exist for this type?  See enum dtensor_redop. */
 bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype);
+
+/* Reductions made at run time are numbered from DTN_MADE_FIRST on, functions of
+ * the caller's odd.  The kind of any reduction is a built-in one or one of two
+ * more, which have names, too.
+ */
+enum { DTN_MADE_FIRST = 0x10000, DTN_MADE_USER = 1 };
+enum { DTN_REDOP_PREMUL = DTENSOR_NREDOPS, DTN_REDOP_USER, DTN_NREDOPS };
+int dtn_redop_kind(enum dtensor_redop op);
 
 /* Element `i` of an array, read and written as double (integers rounded
  * toward zero and clamped, bool by != 0, of complex numbers the real part,
@@ -129,27 +140,70 @@ bool dtn_equal(enum dtensor_dtype dtype, const void *left, const void *right,
 
 /* ------------------------------------------------------------ reduce.c --- */
 
-/* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the
- * left in that order, nsrc >= 1.  dst may be the same as any src, else does
- * not overlap.  AVG folds as SUM: divide once at the end with dtn_scale().
- * The floats of 16 and 8 bits are folded in f32 and rounded once.  Of bool SUM
- * and MAX are or, PROD and MIN are and, if it is 0 or 1.  MIN and MAX keep the
- * left of two equal ones, such as -0 and +0; a NaN that comes out of two or
- * more sources is always the same positive quiet one.  Dispatches to the
- * widest vectors of the CPU at run time; every width gives the same bits.
+/* A reduction of one type over ranks.  What the caller's arrays hold are
+ * *elements*; what lies between two steps is a *partial result*, of type
+ * `partial`: f32 where floats of 16 and 8 bits are added, multiplied or given
+ * to a function of the caller's, so that all of them are rounded once, at the
+ * end; else the element's own type.  An element that comes in is *lifted*:
+ * widened, and multiplied by `factor`.  A result that becomes an element is
+ * *dropped*: divided by `divisor`, and rounded.
  */
+struct dtn_reduction {
+    enum dtensor_dtype dtype;
+    enum dtensor_dtype partial;
+    enum dtensor_redop op;        /* a built-in one; AVG folds as SUM          */
+    int divisor;                  /* of AVG the ranks, else 1                  */
+    double factor;                /* of a premultiplied sum, else 1            */
+    dtensor_reduce_f *fn;         /* folds instead of `op`; or NULL            */
+    void *arg;
+};
+
+/* That of a built-in `op` over n ranks. */
+struct dtn_reduction dtn_reduction(enum dtensor_dtype dtype,
+                                   enum dtensor_redop op, int n);
+
+/* Is an element something else than a partial result of one term, and is a
+ * partial result of all terms something else than the element it becomes?
+ */
+bool dtn_reduction_lifts(const struct dtn_reduction *how);
+bool dtn_reduction_drops(const struct dtn_reduction *how);
+
+/* How many elements take as much memory as a partial result: 1, 2 or 4. */
+size_t dtn_reduction_ratio(const struct dtn_reduction *how);
+
+/* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the
+ * left in that order, nsrc >= 1.  `partial` says which of them are partial
+ * results; the rest are elements.  dst may be the same as any src of its kind,
+ * else does not overlap.  Of bool SUM and MAX are or, PROD and MIN are and, if
+ * it is 0 or 1.  MIN and MAX keep the left of two equal ones, such as -0 and
+ * +0; a NaN that comes out of two or more sources is always the same positive
+ * quiet one, and that of a single source quiet or not.  Dispatches to the widest vectors of the CPU at run time; every
+ * width gives the same bits.
+ */
+enum {
+    DTN_PARTIAL_DST = 1,
+    DTN_PARTIAL_FIRST = 2,                  /* src[0]                        */
+    DTN_PARTIAL_REST = 4                    /* src[1] and all that follow    */
+};
+void dtn_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
+              const void *const src[], int nsrc, size_t count);
+
+/* The same of elements only, AVG as SUM. */
 void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
                 const void *const src[], int nsrc, size_t count);
 
 /* One of the widths by number, narrowest first, and its name; NULL when this
  * CPU has no more.  For tests and measurements.
  */
-void dtn_reduce_width(int width, enum dtensor_dtype dtype,
-                      enum dtensor_redop op, void *dst,
-                      const void *const src[], int nsrc, size_t count);
+void dtn_fold_width(int width, const struct dtn_reduction *how,
+                    unsigned partial, void *dst, const void *const src[],
+                    int nsrc, size_t count);
 const char *dtn_reduce_width_name(int width);
 
-/* Its naive twin: one element at a time, for tests. */
+/* Their naive twins: one element at a time, for tests. */
+void dtn_fold_naive(const struct dtn_reduction *how, unsigned partial,
+                    void *dst, const void *const src[], int nsrc,
+                    size_t count);
 void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
                       void *dst, const void *const src[], int nsrc,
                       size_t count);
@@ -208,9 +262,9 @@ bool dtn_walk_next(struct dtn_walk *walk);
 void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
                   const void *src);
 
-/* dst = dst op src over the box. */
-void dtn_box_reduce(const struct dtn_box *box, enum dtensor_dtype dtype,
-                    enum dtensor_redop op, void *dst, const void *src);
+/* dtn_fold() over the box: of dst and src if it adds, else of src alone. */
+void dtn_box_fold(const struct dtn_box *box, const struct dtn_reduction *how,
+                  unsigned partial, bool adds, void *dst, const void *src);
 
 /* -------------------------------------------------------------- wait.c --- */
 

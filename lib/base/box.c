@@ -277,20 +277,29 @@ void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
 
 /* ------------------------------------------------------------- reduce --- */
 
-static void reduce_row(enum dtensor_dtype dtype, enum dtensor_redop op,
-                       void *dst, const void *src, size_t count)
+/* What dtn_box_fold() does to each run, and the sizes of both sides. */
+struct fold {
+    const struct dtn_reduction *how;
+    unsigned partial;
+    bool adds;
+    size_t dst_bytes;
+    size_t src_bytes;
+};
+
+static void fold_row(const struct fold *fold, void *dst, const void *src,
+                     size_t count)
 {
     const void *both[] = { dst, src };
 
-    dtn_reduce(dtype, op, dst, both, 2, count);
+    dtn_fold(fold->how, fold->partial, dst, fold->adds ? both : both + 1,
+             fold->adds ? 2 : 1, count);
 }
 
 /* A box of at most PIECE_BYTES: pack both sides, reduce, put back. */
-static void reduce_piece(const struct dtn_box *box, enum dtensor_dtype dtype,
-                         enum dtensor_redop op, char *dst, const char *src)
+static void fold_piece(const struct dtn_box *box, const struct fold *fold,
+                       char *dst, const char *src)
 {
     _Alignas(DTN_CACHE_LINE) char left[PIECE_BYTES], right[PIECE_BYTES];
-    const size_t size = dtensor_dtype_size(dtype);
     struct dtn_box from_dst = *box, from_src = *box, to_dst = *box;
     int64_t packed = 1;
 
@@ -301,36 +310,53 @@ static void reduce_piece(const struct dtn_box *box, enum dtensor_dtype dtype,
         to_dst.src_stride[d] = packed;
         packed *= box->size[d];
     }
-    dtn_box_copy(&from_dst, size, left, dst);
-    dtn_box_copy(&from_src, size, right, src);
-    reduce_row(dtype, op, left, right, (size_t)packed);
-    dtn_box_copy(&to_dst, size, dst, left);
+    if (fold->adds)
+        dtn_box_copy(&from_dst, fold->dst_bytes, left, dst);
+    dtn_box_copy(&from_src, fold->src_bytes, right, src);
+    fold_row(fold, left, right, (size_t)packed);
+    dtn_box_copy(&to_dst, fold->dst_bytes, dst, left);
+}
+
+static size_t fold_most_bytes(const struct fold *fold)
+{
+    return fold->dst_bytes > fold->src_bytes ? fold->dst_bytes
+                                             : fold->src_bytes;
 }
 
 /* Cut dimension d of the piece into parts that fit the buffers. */
-static void reduce_parts(struct dtn_box *piece, enum dtensor_dtype dtype,
-                         enum dtensor_redop op, char *dst, const char *src)
+static void fold_parts(struct dtn_box *piece, const struct fold *fold,
+                       char *dst, const char *src)
 {
-    const int64_t size = (int64_t)dtensor_dtype_size(dtype);
     const int64_t whole = piece->size[0];
     const int64_t inner = dtn_box_count(piece) / whole;
-    const int64_t most = PIECE_BYTES / size / inner;
+    const int64_t most = PIECE_BYTES / (int64_t)fold_most_bytes(fold)
+                       / inner;
 
     for (int64_t i = 0; i < whole; i += most) {
         piece->size[0] = whole - i < most ? whole - i : most;
-        reduce_piece(piece, dtype, op, dst + i * piece->dst_stride[0] * size,
-                     src + i * piece->src_stride[0] * size);
+        fold_piece(piece, fold,
+                   dst + i * piece->dst_stride[0] * (int64_t)fold->dst_bytes,
+                   src + i * piece->src_stride[0] * (int64_t)fold->src_bytes);
     }
     piece->size[0] = whole;
+}
+
+/* Strides in elements become bytes. */
+static void fold_to_bytes(const struct fold *fold, struct dtn_box *box)
+{
+    for (int d = 0; d < box->ndim; d++) {
+        box->dst_stride[d] *= (int64_t)fold->dst_bytes;
+        box->src_stride[d] *= (int64_t)fold->src_bytes;
+    }
 }
 
 /* Split off the inner dimensions of the box that together fit the buffers,
  * and one more that will be cut; strides of `outer` become bytes.
  */
-static void box_split(struct dtn_box *outer, size_t elem_bytes,
+static void box_split(struct dtn_box *outer, const struct fold *fold,
                       struct dtn_box *inner)
 {
-    int64_t bytes = (int64_t)elem_bytes;
+    int64_t bytes = (int64_t)fold_most_bytes(fold);
     int d = outer->ndim - 1;
 
     for (; d > 0 && bytes * outer->size[d] <= PIECE_BYTES; d--)
@@ -342,7 +368,7 @@ static void box_split(struct dtn_box *outer, size_t elem_bytes,
         inner->src_stride[e] = outer->src_stride[d + e];
     }
     outer->ndim = d;
-    box_to_bytes(outer, elem_bytes);
+    fold_to_bytes(fold, outer);
 }
 
 static bool box_has_rows(const struct dtn_box *box, size_t elem_bytes)
@@ -355,10 +381,17 @@ static bool box_has_rows(const struct dtn_box *box, size_t elem_bytes)
              box->size[last] * (int64_t)elem_bytes >= ROW_LEAST_BYTES));
 }
 
-void dtn_box_reduce(const struct dtn_box *box, enum dtensor_dtype dtype,
-                    enum dtensor_redop op, void *dst, const void *src)
+void dtn_box_fold(const struct dtn_box *box, const struct dtn_reduction *how,
+                  unsigned partial, bool adds, void *dst, const void *src)
 {
-    const size_t size = dtensor_dtype_size(dtype);
+    const unsigned of_src = adds ? DTN_PARTIAL_REST : DTN_PARTIAL_FIRST;
+    const struct fold fold = {
+        .how = how, .partial = partial, .adds = adds,
+        .dst_bytes = dtensor_dtype_size(partial & DTN_PARTIAL_DST
+                                        ? how->partial : how->dtype),
+        .src_bytes = dtensor_dtype_size(partial & of_src ? how->partial
+                                                         : how->dtype)
+    };
     struct dtn_box outer = *box, inner;
     struct dtn_walk walk = { .box = &outer };
     char *to = dst;
@@ -368,16 +401,16 @@ void dtn_box_reduce(const struct dtn_box *box, enum dtensor_dtype dtype,
     if (box_empty(box))
         return;
     dtn_box_coalesce(&outer);
-    if (box_has_rows(&outer, size)) {
+    if (box_has_rows(&outer, fold.src_bytes)) {
         run = dtn_box_take_run(&outer);
-        box_to_bytes(&outer, size);
+        fold_to_bytes(&fold, &outer);
         do
-            reduce_row(dtype, op, to + walk.dst, from + walk.src, run);
+            fold_row(&fold, to + walk.dst, from + walk.src, run);
         while (dtn_walk_next(&walk));
         return;
     }
-    box_split(&outer, size, &inner);
+    box_split(&outer, &fold, &inner);
     do
-        reduce_parts(&inner, dtype, op, to + walk.dst, from + walk.src);
+        fold_parts(&inner, &fold, to + walk.dst, from + walk.src);
     while (dtn_walk_next(&walk));
 }

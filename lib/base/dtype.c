@@ -48,10 +48,11 @@ static const unsigned reductions[] = {
     [DTN_DTYPE_BOOL]     = SUMS | ORDER | BITS,
 };
 
-static const char *const redops[DTENSOR_NREDOPS] = {
+static const char *const redops[DTN_NREDOPS] = {
     [DTENSOR_SUM] = "sum",   [DTENSOR_AVG] = "avg",  [DTENSOR_PROD] = "prod",
     [DTENSOR_MIN] = "min",   [DTENSOR_MAX] = "max",  [DTENSOR_BAND] = "band",
     [DTENSOR_BOR] = "bor",   [DTENSOR_BXOR] = "bxor",
+    [DTN_REDOP_PREMUL] = "premul", [DTN_REDOP_USER] = "user",
 };
 
 bool dtn_dtype_ok(enum dtensor_dtype dtype)
@@ -67,6 +68,11 @@ enum dtn_dtype_kind dtn_dtype_kind(enum dtensor_dtype dtype)
 bool dtn_dtype_is_float(enum dtensor_dtype dtype)
 {
     return dtypes[dtype].kind <= DTN_DTYPE_COMPLEX;
+}
+
+bool dtn_dtype_is_narrow(enum dtensor_dtype dtype)
+{
+    return dtypes[dtype].kind == DTN_DTYPE_FLOAT && dtypes[dtype].size < 4;
 }
 
 bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype)
@@ -86,9 +92,18 @@ const char *dtensor_dtype_name(enum dtensor_dtype dtype)
     return dtn_dtype_ok(dtype) ? dtypes[dtype].name : "?";
 }
 
+int dtn_redop_kind(enum dtensor_redop op)
+{
+    if ((unsigned)op < DTN_MADE_FIRST || (unsigned)op > DTENSOR_REDOP_LAST)
+        return (int)op;
+    return (unsigned)op & DTN_MADE_USER ? DTN_REDOP_USER : DTN_REDOP_PREMUL;
+}
+
 const char *dtensor_redop_name(enum dtensor_redop op)
 {
-    return (unsigned)op < DTENSOR_NREDOPS ? redops[op] : "?";
+    const unsigned kind = (unsigned)dtn_redop_kind(op);
+
+    return kind < DTN_NREDOPS ? redops[kind] : "?";
 }
 
 int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,

@@ -8,9 +8,17 @@
  * be any of the sources.  The floats of 16 and 8 bits take the same way, widened
  * to f32 block by block and rounded once at its end.
  *
+ * A reduction over several ranks is folded piece by piece, and what is between
+ * two pieces is a *partial result*: of bf16 sums an f32, or 256 + 1 + 1 would
+ * be 256.  Whatever is an element is lifted when it comes in (widened, of a
+ * premultiplied sum multiplied), and dropped when it goes out (of an average
+ * divided, then rounded).
+ *
  * Every NaN that an operation makes is the same one: which of two NaNs an
  * addition keeps depends on the order in which the compiler hands them to the
- * CPU, and an x86 makes a negative one of inf - inf, an ARM a positive one.
+ * CPU, and an x86 makes a negative one of inf - inf, an ARM a positive one.  The
+ * loop only notes, in integers, that there was one; then a second makes them
+ * alike.
  *
  * The loops are in reduce_loops.h, compiled for each vector width; which is
  * used is asked of the CPU.  In the second cache a sum of two runs at the
@@ -33,17 +41,20 @@
 #include <immintrin.h>
 #endif
 
-enum { BLOCK_BYTES = 4096, BLOCK_FLOATS = BLOCK_BYTES / sizeof(float) };
+enum { BLOCK_BYTES = 4096 };
 
 typedef void fold_f(void *dst, const void *a, const void *b, size_t count);
 typedef void widen_f(float *dst, const void *src, size_t count);
 typedef void narrow_f(void *dst, const float *src, size_t count);
+typedef void scale_f(void *dst, const void *src, double by, size_t count);
 
 /* The loops of one vector width.  A narrow float's fold is that of f32. */
 struct loops {
     fold_f *fold[DTENSOR_NDTYPES][DTENSOR_NREDOPS];
     widen_f *widen[DTENSOR_NDTYPES];
     narrow_f *narrow[DTENSOR_NDTYPES];
+    scale_f *times[DTENSOR_NDTYPES];
+    scale_f *over[DTENSOR_NDTYPES];
 };
 
 static inline float f32_one_nan(float value)
@@ -54,6 +65,23 @@ static inline float f32_one_nan(float value)
 static inline double f64_one_nan(double value)
 {
     return value != value ? (double)NAN : value;
+}
+
+/* The highest bit is set for a NaN: without its sign it is above infinity. */
+static inline uint32_t f32_nan_bit(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & 0x7fffffff) + 0x007fffff;
+}
+
+static inline uint64_t f64_nan_bit(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & INT64_MAX) + 0x000fffffffffffff;
 }
 
 /* With checks of each operation in the loop clang cannot keep this promise,
@@ -145,66 +173,160 @@ const char *dtn_reduce_width_name(int width)
     return width >= 0 && width < reduce_widths() ? widths[width].name : NULL;
 }
 
-/* Three or more sources, block by block. */
-static void reduce_many(fold_f *fold, size_t size, char *dst,
-                        const void *const src[], int nsrc, size_t count)
-{
-    _Alignas(DTN_CACHE_LINE) char result[BLOCK_BYTES];
-    const size_t total = count * size;
-    size_t n;
+/* ------------------------------------------------------------- folding --- */
 
-    for (size_t at = 0; at < total; at += n * size) {
-        n = (total - at < BLOCK_BYTES ? total - at : BLOCK_BYTES) / size;
-        fold(result, (const char *)src[0] + at, (const char *)src[1] + at, n);
-        for (int s = 2; s < nsrc - 1; s++)
-            fold(result, result, (const char *)src[s] + at, n);
-        fold(dst + at, result, (const char *)src[nsrc - 1] + at, n);
-    }
+/* One call of dtn_fold().  `work` is the type that is computed in. */
+struct folder {
+    const struct loops *loops;
+    const struct dtn_reduction *how;
+    fold_f *fold;
+    enum dtensor_dtype work;
+    size_t work_bytes;
+    unsigned partial;
+};
+
+static enum dtensor_dtype folder_dtype(const struct folder *f, unsigned which)
+{
+    return f->partial & which ? f->how->partial : f->how->dtype;
 }
 
-/* Two or more sources of floats narrower than f32, block by block. */
-static void reduce_narrow(const struct loops *loops, enum dtensor_dtype dtype,
-                          enum dtensor_redop op, char *dst,
-                          const void *const src[], int nsrc, size_t count)
+/* dst = a op b, `n` of them in the type that is computed in. */
+static void folder_two(const struct folder *f, void *dst, const void *a,
+                       const void *b, size_t n)
 {
-    _Alignas(DTN_CACHE_LINE) float result[BLOCK_FLOATS], term[BLOCK_FLOATS];
-    const size_t size = dtensor_dtype_size(dtype);
-    size_t n;
-
-    for (size_t i = 0; i < count; i += n) {
-        n = count - i < BLOCK_FLOATS ? count - i : BLOCK_FLOATS;
-        loops->widen[dtype](result, (const char *)src[0] + i * size, n);
-        for (int s = 1; s < nsrc; s++) {
-            loops->widen[dtype](term, (const char *)src[s] + i * size, n);
-            loops->fold[dtype][op](result, result, term, n);
-        }
-        loops->narrow[dtype](dst + i * size, result, n);
-    }
+    if (f->how->fn)
+        f->how->fn(dst, a, b, n, f->work, f->how->arg);
+    else
+        f->fold(dst, a, b, n);
 }
 
-void dtn_reduce_width(int width, enum dtensor_dtype dtype,
-                      enum dtensor_redop op, void *dst,
-                      const void *const src[], int nsrc, size_t count)
+/* `n` terms from `at` on as they are computed with: where they stand, or in
+ * `room`.
+ */
+static const void *folder_load(const struct folder *f, unsigned which,
+                               const char *src, size_t at, size_t n,
+                               void *room)
+{
+    const enum dtensor_dtype dtype = folder_dtype(f, which);
+    const void *terms = src + at * dtensor_dtype_size(dtype);
+
+    if (f->loops->widen[dtype]) {
+        f->loops->widen[dtype](room, terms, n);
+        terms = room;
+    }
+    if (f->partial & which || f->how->factor == 1)
+        return terms;
+    f->loops->times[f->work](room, terms, f->how->factor, n);
+    return room;
+}
+
+/* `n` results in `room`, which they leave: an average is divided, all are
+ * rounded.
+ */
+static void folder_drop(const struct folder *f, char *dst, size_t at, size_t n,
+                        void *room)
+{
+    const enum dtensor_dtype dtype = folder_dtype(f, DTN_PARTIAL_DST);
+    const int divisor = f->partial & DTN_PARTIAL_DST ? 1 : f->how->divisor;
+
+    if (divisor > 1 && f->loops->over[f->work])
+        f->loops->over[f->work](room, room, divisor, n);
+    else if (divisor > 1)
+        dtn_scale(f->work, room, n, divisor);
+    dst += at * dtensor_dtype_size(dtype);
+    if (f->loops->narrow[dtype])
+        f->loops->narrow[dtype](dst, room, n);
+    else
+        memcpy(dst, room, n * f->work_bytes);
+}
+
+/* Can the last fold of a block write `dst`, or must it be dropped first? */
+static bool folder_ends(const struct folder *f)
+{
+    return !f->loops->narrow[folder_dtype(f, DTN_PARTIAL_DST)]
+        && (f->partial & DTN_PARTIAL_DST || f->how->divisor <= 1);
+}
+
+/* `n` elements from `at` on, which fit a block. */
+static void folder_block(const struct folder *f, char *dst,
+                         const void *const src[], int nsrc, size_t at,
+                         size_t n)
+{
+    _Alignas(DTN_CACHE_LINE) char room[BLOCK_BYTES], next[BLOCK_BYTES];
+    char *end = folder_ends(f) ? dst + at * f->work_bytes : room;
+    const void *left = folder_load(f, DTN_PARTIAL_FIRST, src[0], at, n, room);
+
+    for (int s = 1; s < nsrc; s++) {
+        char *to = s < nsrc - 1 ? room : end;
+
+        folder_two(f, to, left, folder_load(f, DTN_PARTIAL_REST, src[s], at, n,
+                                            next), n);
+        left = to;
+    }
+    if (left != end)
+        memcpy(end, left, n * f->work_bytes);
+    if (end == room)
+        folder_drop(f, dst, at, n, room);
+}
+
+static void fold_width(int width, const struct dtn_reduction *how,
+                       unsigned partial, void *dst, const void *const src[],
+                       int nsrc, size_t count)
 {
     const struct loops *loops = widths[width].loops;
-    const size_t size = dtensor_dtype_size(dtype);
-    fold_f *fold = loops->fold[dtype][op];
+    struct folder f = { .loops = loops, .how = how, .partial = partial,
+                        .fold = loops->fold[how->dtype][how->op],
+                        .work = loops->widen[how->dtype] ? DTENSOR_F32
+                                                         : how->dtype };
+    size_t n;
 
-    assert(nsrc >= 1 && dtn_redop_ok(op, dtype));
-    if (nsrc == 1) {
-        if (dst != src[0] && count > 0)
-            memcpy(dst, src[0], count * size);
-    } else if (loops->widen[dtype]) {
-        reduce_narrow(loops, dtype, op, dst, src, nsrc, count);
-    } else if (nsrc == 2) {
-        fold(dst, src[0], src[1], count);
-    } else {
-        reduce_many(fold, size, dst, src, nsrc, count);
+    f.work_bytes = dtensor_dtype_size(f.work);
+    if (nsrc == 2 && f.work == how->dtype && !how->fn && how->factor == 1
+        && folder_ends(&f)) {
+        f.fold(dst, src[0], src[1], count);
+        return;
     }
+    for (size_t at = 0; at < count; at += n) {
+        n = BLOCK_BYTES / f.work_bytes;
+        n = count - at < n ? count - at : n;
+        folder_block(&f, dst, src, nsrc, at, n);
+    }
+}
+
+/* Is a single source to be had as it stands? */
+static bool fold_moves(const struct dtn_reduction *how, unsigned partial)
+{
+    const bool from = partial & DTN_PARTIAL_FIRST, to = partial & DTN_PARTIAL_DST;
+
+    return from == to ? from || (how->factor == 1 && how->divisor <= 1)
+         : how->partial == how->dtype && (from ? how->divisor <= 1
+                                               : how->factor == 1);
+}
+
+void dtn_fold_width(int width, const struct dtn_reduction *how,
+                    unsigned partial, void *dst, const void *const src[],
+                    int nsrc, size_t count)
+{
+    const enum dtensor_dtype dtype = partial & DTN_PARTIAL_DST ? how->partial
+                                                               : how->dtype;
+
+    assert(nsrc >= 1 && (how->fn || dtn_redop_ok(how->op, how->dtype)));
+    if (nsrc > 1 || !fold_moves(how, partial))
+        fold_width(width, how, partial, dst, src, nsrc, count);
+    else if (dst != src[0] && count > 0)
+        memcpy(dst, src[0], count * dtensor_dtype_size(dtype));
+}
+
+void dtn_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
+              const void *const src[], int nsrc, size_t count)
+{
+    dtn_fold_width(reduce_widths() - 1, how, partial, dst, src, nsrc, count);
 }
 
 void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
                 const void *const src[], int nsrc, size_t count)
 {
-    dtn_reduce_width(reduce_widths() - 1, dtype, op, dst, src, nsrc, count);
+    const struct dtn_reduction how = dtn_reduction(dtype, op, 1);
+
+    dtn_fold(&how, 0, dst, src, nsrc, count);
 }

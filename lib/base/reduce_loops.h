@@ -8,7 +8,7 @@
  * how many elements F16_WIDEN and F16_NARROW convert at once.  LOOPS_PRODUCT(x)
  * names a complex product that another width has made.
  */
-#define LOOP(name, T, result, expression)                                     \
+#define LOOP(name, T, expression)                                             \
     LOOPS_TARGET static void LOOPS_NAME(name)(void *dst, const void *a,       \
                                               const void *b, size_t count)    \
     {                                                                         \
@@ -21,8 +21,33 @@
             const T x = left[i];                                              \
             const T y = right[i];                                             \
                                                                               \
-            to[i] = result(expression);                                       \
+            to[i] = (T)(expression);                                          \
         }                                                                     \
+    }
+
+#define LOOP_FLOAT(name, kind, T, bits, expression)                           \
+    LOOPS_TARGET static void LOOPS_NAME(name)(void *dst, const void *a,       \
+                                              const void *b, size_t count)    \
+    {                                                                         \
+        T *to = dst;                                                          \
+        const T *left = a;                                                    \
+        const T *right = b;                                                   \
+        bits seen = 0;                                                        \
+                                                                              \
+        LOOPS_INDEPENDENT                                                     \
+        for (size_t i = 0; i < count; i++) {                                  \
+            const T x = left[i];                                              \
+            const T y = right[i];                                             \
+            const T z = expression;                                           \
+                                                                              \
+            seen |= kind##_nan_bit(z);                                        \
+            to[i] = z;                                                        \
+        }                                                                     \
+        if (seen >> (8 * sizeof seen - 1) == 0)                               \
+            return;                                                           \
+        LOOPS_INDEPENDENT                                                     \
+        for (size_t i = 0; i < count; i++)                                    \
+            to[i] = kind##_one_nan(to[i]);                                    \
     }
 
 #define WIDEN(name, T)                                                        \
@@ -64,8 +89,8 @@
             const T re = x[i][0] * y[i][0] - x[i][1] * y[i][1];               \
             const T im = x[i][0] * y[i][1] + x[i][1] * y[i][0];               \
                                                                               \
-            to[i][0] = one_nan(re);                                        \
-            to[i][1] = one_nan(im);                                        \
+            to[i][0] = one_nan(re);                                           \
+            to[i][1] = one_nan(im);                                           \
         }                                                                     \
     }
 
@@ -78,26 +103,47 @@
         LOOPS_NAME(part##_sum)(dst, a, b, 2 * count);                         \
     }
 
-#define LOOPS_FLOAT(name, T)                                                  \
-    LOOP(name##_sum, T, name##_one_nan, x + y)                                \
-    LOOP(name##_prod, T, name##_one_nan, x * y)                               \
-    LOOP(name##_min, T, name##_one_nan, ((y < x) | (y != y)) ? y : x)         \
-    LOOP(name##_max, T, name##_one_nan, ((y > x) | (y != y)) ? y : x)
+/* dst[i] = src[i] op by; `by` rounded to the type once. */
+#define SCALE(name, T, one_nan, op)                                           \
+    LOOPS_TARGET static void LOOPS_NAME(name)(void *dst, const void *array,   \
+                                              double by, size_t count)        \
+    {                                                                         \
+        T *to = dst;                                                          \
+        const T *src = array;                                                 \
+        const T y = (T)by;                                                    \
+                                                                              \
+        LOOPS_INDEPENDENT                                                     \
+        for (size_t i = 0; i < count; i++)                                    \
+            to[i] = one_nan(src[i] op y);                                     \
+    }
+
+#define SCALE_OF_PARTS(name, part)                                            \
+    LOOPS_TARGET static void LOOPS_NAME(name)(void *dst, const void *array,   \
+                                              double by, size_t count)        \
+    {                                                                         \
+        LOOPS_NAME(part)(dst, array, by, 2 * count);                          \
+    }
+
+#define LOOPS_FLOAT(kind, T, bits)                                            \
+    LOOP_FLOAT(kind##_sum, kind, T, bits, x + y)                              \
+    LOOP_FLOAT(kind##_prod, kind, T, bits, x * y)                             \
+    LOOP_FLOAT(kind##_min, kind, T, bits, ((y < x) | (y != y)) ? y : x)       \
+    LOOP_FLOAT(kind##_max, kind, T, bits, ((y > x) | (y != y)) ? y : x)
 
 #define LOOPS_ORDER(name, T)                                                  \
-    LOOP(name##_min, T, (T), y < x ? y : x)                                   \
-    LOOP(name##_max, T, (T), y > x ? y : x)
+    LOOP(name##_min, T, y < x ? y : x)                                        \
+    LOOP(name##_max, T, y > x ? y : x)
 
 /* Unsigned, so that they wrap; the bits are right for signed types too. */
 #define LOOPS_WRAP(name, T)                                                   \
-    LOOP(name##_sum, T, (T), x + y)                                           \
-    LOOP(name##_prod, T, (T), x * y)                                          \
-    LOOP(name##_band, T, (T), x & y)                                          \
-    LOOP(name##_bor, T, (T), x | y)                                           \
-    LOOP(name##_bxor, T, (T), x ^ y)
+    LOOP(name##_sum, T, x + y)                                                \
+    LOOP(name##_prod, T, x * y)                                               \
+    LOOP(name##_band, T, x & y)                                               \
+    LOOP(name##_bor, T, x | y)                                                \
+    LOOP(name##_bxor, T, x ^ y)
 
-LOOPS_FLOAT(f32, float)
-LOOPS_FLOAT(f64, double)
+LOOPS_FLOAT(f32, float, uint32_t)
+LOOPS_FLOAT(f64, double, uint64_t)
 LOOPS_ORDER(i8, int8_t)
 LOOPS_ORDER(i16, int16_t)
 LOOPS_ORDER(i32, int32_t)
@@ -110,6 +156,14 @@ LOOPS_WRAP(u8, uint8_t)
 LOOPS_WRAP(u16, uint16_t)
 LOOPS_WRAP(u32, uint32_t)
 LOOPS_WRAP(u64, uint64_t)
+SCALE(f32_times, float, f32_one_nan, *)
+SCALE(f64_times, double, f64_one_nan, *)
+SCALE(f32_over, float, f32_one_nan, /)
+SCALE(f64_over, double, f64_one_nan, /)
+SCALE_OF_PARTS(c64_times, f32_times)
+SCALE_OF_PARTS(c128_times, f64_times)
+SCALE_OF_PARTS(c64_over, f32_over)
+SCALE_OF_PARTS(c128_over, f64_over)
 SUM_OF_PARTS(c64, f32)
 SUM_OF_PARTS(c128, f64)
 #ifndef LOOPS_PRODUCT
@@ -217,14 +271,29 @@ static const struct loops LOOPS_NAME(loops) = {
         [DTENSOR_F8E4M3] = LOOPS_NAME(f8e4m3_narrow),
         [DTENSOR_F8E5M2] = LOOPS_NAME(f8e5m2_narrow),
     },
+    .times = {
+        [DTENSOR_F32] = LOOPS_NAME(f32_times),
+        [DTENSOR_F64] = LOOPS_NAME(f64_times),
+        [DTENSOR_C64] = LOOPS_NAME(c64_times),
+        [DTENSOR_C128] = LOOPS_NAME(c128_times),
+    },
+    .over = {
+        [DTENSOR_F32] = LOOPS_NAME(f32_over),
+        [DTENSOR_F64] = LOOPS_NAME(f64_over),
+        [DTENSOR_C64] = LOOPS_NAME(c64_over),
+        [DTENSOR_C128] = LOOPS_NAME(c128_over),
+    },
 };
 
 #undef LOOP
+#undef LOOP_FLOAT
 #undef WIDEN
 #undef NARROW
 #undef PRODUCT
 #undef LOOPS_PRODUCT
 #undef SUM_OF_PARTS
+#undef SCALE
+#undef SCALE_OF_PARTS
 #undef F16_LANES
 #undef F16_WIDEN
 #undef F16_NARROW

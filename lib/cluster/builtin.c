@@ -50,6 +50,7 @@ static int builtin_nodes(struct dtensor_cluster *c, int nranks)
             return i;
     c->nodes[i].nranks = nranks;
     c->nodes[i].gid_index = -1;
+    c->nodes[i].nrails = 1;
     snprintf(c->nodes[i].name, sizeof c->nodes[i].name, "ranks-%d", nranks);
     c->nnodes++;
     return i;

@@ -104,8 +104,9 @@ static void canonical_seed(FILE *out, const struct dtensor_cluster *cluster)
     fprintf(out, "%s\n", seed->ndistinct ? "" : "none");
 }
 
-static void canonical_tuning(FILE *out, const struct dtn_tuning tuning[])
+static void canonical_tuning(FILE *out, const struct dtensor_cluster *cluster)
 {
+    const struct dtn_tuning *tuning = cluster->tuning;
     const struct dtn_key *keys = dtn_kinds[DTN_KIND_TUNING].keys;
     char from[32], to[32];
 
@@ -125,6 +126,7 @@ static void canonical_tuning(FILE *out, const struct dtn_tuning tuning[])
         }
         fputc('\n', out);
     }
+    canonical_scalars(out, DTN_KIND_TUNING, "tuning", &cluster->costs);
 }
 
 /* The order of rules has a meaning, since the first match wins. */
@@ -149,7 +151,7 @@ static void canonical_plan(FILE *out, const struct dtensor_cluster *cluster,
 static void canonical_cluster(FILE *out, const struct dtensor_cluster *cluster)
 {
     struct dtn_cluster_section scalars = {
-        1, "", cluster->world_size, cluster->auth_munge
+        1, "", cluster->world_size, cluster->auth_munge, cluster->repro
     };
 
     strcpy(scalars.name, cluster->name);
@@ -180,7 +182,7 @@ static bool canonical_sorted(FILE *out, const struct dtensor_cluster *cluster)
         for (size_t i = 0; i < nmeshes; i++)
             canonical_mesh(out, mesh[i]);
         canonical_seed(out, cluster);
-        canonical_tuning(out, cluster->tuning);
+        canonical_tuning(out, cluster);
         canonical_scalars(out, DTN_KIND_REDISTRIBUTE, "redistribute",
                           &cluster->redistribute);
         for (size_t i = 0; i < nplans; i++)

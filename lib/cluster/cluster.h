@@ -18,6 +18,7 @@
 #define DTN_HOST_MAX 256          /* bytes of a host name or address, with NUL */
 #define DTN_MAX_HOSTS 65536
 #define DTN_MAX_LOCAL 1024        /* ranks on one host                         */
+#define DTN_MAX_RAILS 8           /* RDMA devices of one rank                  */
 
 /* One host.  Rank order is file order: section, then list, then local rank. */
 struct dtn_host {
@@ -33,7 +34,8 @@ struct dtn_nodes {
     char name[DTENSOR_NAME_MAX + 1];
     int nranks;
     int *gpus;                    /* [nranks], or NULL for none                */
-    char **hca;                   /* [nranks] "mlx5_0:1", or NULL for none     */
+    char **hca;                   /* [nranks] "mlx5_0:1+mlx5_1:1", or NULL     */
+    int nrails;                   /* devices of each rank; 1 without hca       */
     int gid_index;                /* -1: not given                             */
     char **cpus;                  /* [nranks] "0-15", or NULL                  */
     bool cpus_numa;               /* cpus = numa                               */
@@ -93,25 +95,30 @@ enum dtn_tuned { DTN_TUNED_ALLREDUCE, DTN_TUNED_ALLGATHER,
                  DTN_TUNED_REDUCE_SCATTER, DTN_TUNED_ALL_TO_ALL,
                  DTN_TUNED_BROADCAST, DTN_TUNED_REDUCE, DTN_NTUNED };
 enum dtn_algorithm { DTN_ALG_AUTO, DTN_ALG_DIRECT, DTN_ALG_RING, DTN_ALG_TREE,
-                     DTN_ALG_HIERARCHICAL };
+                     DTN_ALG_HIERARCHICAL, DTN_ALG_TWOTREE, DTN_ALG_DOUBLING,
+                     DTN_ALG_HALVING, DTN_ALG_BRUCK, DTN_ALG_PAIRWISE };
 struct dtn_tuning {
     int n;                        /* 0: built in                               */
     struct { uint64_t from_bytes; enum dtn_algorithm algorithm; } entry[16];
 };
 
-/* [redistribute].  What messages cost and what links carry: 0 is the planner's
- * own figure.
- */
+/* [tuning], too: what messages cost and what links carry; 0: built in. */
+struct dtn_costs_conf {
+    int intra_latency_ns;         /* of a hop between ranks of one host        */
+    int inter_latency_ns;         /* of a hop between hosts                    */
+    int intra_message_ns;         /* to hand over one more message             */
+    int inter_message_ns;
+    uint64_t intra_bandwidth;     /* bytes a second of one rank                */
+    uint64_t inter_bandwidth;     /* bytes a second of one host or device      */
+    uint64_t fold_bandwidth;      /* bytes of terms a second of one rank       */
+    uint64_t copy_bandwidth;      /* bytes a second of one rank                */
+};
+
+/* [redistribute] */
 struct dtn_redistribute_conf {
     uint64_t max_scratch_bytes;   /* default 256M                              */
     uint64_t pipeline_bytes;      /* default 4M                                */
     enum dtensor_route planner;   /* default auto                              */
-    int intra_latency_ns;         /* of a step between ranks of one host       */
-    int inter_latency_ns;         /* of a step between hosts                   */
-    int intra_message_ns;         /* to send one of a step's messages          */
-    int inter_message_ns;
-    uint64_t intra_bandwidth;     /* bytes a second of one rank                */
-    uint64_t inter_bandwidth;     /* bytes a second of one host or device      */
 };
 
 /* [plan "P"]: which placement each parameter pattern gets. */
@@ -129,6 +136,8 @@ struct dtensor_cluster {
     char *path;                   /* for messages; "built-in" without a file   */
     char name[DTENSOR_NAME_MAX + 1];
     bool auth_munge;
+    bool repro;                   /* fold in the order of the ranks, which     */
+                                  /* dtensor_set_repro() may change            */
     int world_size;
     int nhosts;
     struct dtn_host *hosts;
@@ -139,6 +148,7 @@ struct dtensor_cluster {
     struct dtn_mesh_def *meshes;
     struct dtn_seed_conf seed;
     struct dtn_tuning tuning[DTN_NTUNED];
+    struct dtn_costs_conf costs;
     struct dtn_redistribute_conf redistribute;
     int nplans;
     struct dtn_plan_conf *plans;

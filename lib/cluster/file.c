@@ -76,7 +76,7 @@ static int check_required(struct dtn_check *check)
 
 static int check_cluster(struct dtn_check *check)
 {
-    struct dtn_cluster_section scalars = { 1, "cluster", 0, 0 };
+    struct dtn_cluster_section scalars = { 1, "cluster", 0, 0, 0 };
     struct dtensor_cluster *cluster = check->cluster;
     const struct dtn_section *section;
     const struct dtn_entry *entry;
@@ -87,6 +87,7 @@ static int check_cluster(struct dtn_check *check)
     dtn_check_scalars(check, section, &scalars);
     strcpy(cluster->name, scalars.name);
     cluster->auth_munge = scalars.auth_munge != 0;
+    cluster->repro = scalars.repro != 0;
     entry = dtn_section_get(check->doc, section, "version");
     if (entry && scalars.version != 1)
         dtn_finding(check->findings, entry->line, "version: this is format %d; "

@@ -100,6 +100,7 @@ struct dtn_cluster_section {
     char name[DTENSOR_NAME_MAX + 1];
     int world_size;
     int auth_munge;
+    int repro;
 };
 
 const struct dtn_kind *dtn_kind_find(const char *name);
@@ -224,8 +225,10 @@ int dtn_numbers_parse(const char *text, const char *what, int max,
 /* Write them back, "0-3,8,10". */
 void dtn_numbers_print(const int values[], int n, FILE *stream);
 
-/* "mlx5_[0-1]:1, mlx5_4" for `nranks` ranks: one string for each rank. */
-int dtn_hca_parse(const char *text, int nranks, char ***hcap,
+/* "mlx5_[0-1]:1, mlx5_4" for `nranks` ranks: one string for each rank, in which
+ * *nrailsp devices are joined by "+".
+ */
+int dtn_hca_parse(const char *text, int nranks, char ***hcap, int *nrailsp,
                   char why[DTN_WHY_SIZE]);
 
 /* "0-15 | 16-31": one CPU set for each rank, ascending and merged. */
@@ -268,6 +271,11 @@ int dtn_check_submesh(struct dtn_check *check,
 const struct dtn_section *dtn_section_next(const struct dtn_document *doc,
                                            enum dtn_kind_id kind,
                                            const struct dtn_section *section);
+
+/* The section of that kind and name, or NULL. */
+const struct dtn_section *dtn_section_find(const struct dtn_document *doc,
+                                           enum dtn_kind_id kind,
+                                           const char *name);
 
 /* Make room for one more element of `size` bytes in *arrayp of n, zeroed.
  * Grows by doubling: capacity is the power of two that holds n.

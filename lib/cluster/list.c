@@ -2,7 +2,8 @@
  *
  * "0-3,8-14:2" is the numbers 0 1 2 3 8 10 12 14; "mlx5_[0-1]:1" for four
  * ranks is the devices mlx5_0:1 mlx5_0:1 mlx5_1:1 mlx5_1:1, for local rank i of
- * n gets entry i*2/n; "0-7,16-23 | 8-15" is a CPU set for each of two ranks.
+ * n gets entry i*2/n; "mlx5_0+mlx5_1" are two devices of each;
+ * "0-7,16-23 | 8-15" is a CPU set for each of two ranks.
  */
 #include "cluster/file.h"
 
@@ -160,9 +161,9 @@ static int strings_add(struct strings *list, const char *text)
 
 /* ----------------------------------------------------------------- hca --- */
 
-/* Add the devices of "mlx5_[0-1]:1", port 1 unless given. */
-static int hca_entry(struct strings *list, const char *item,
-                     char why[DTN_WHY_SIZE])
+/* The devices of "mlx5_[0-1]:1", port 1 unless given. */
+static int hca_devices(const char *item, struct strings *list,
+                       char why[DTN_WHY_SIZE])
 {
     char device[DTN_ITEM_SIZE], full[DTN_HOST_MAX + 8], *colon, **names;
     char reason[DTN_WHY_SIZE / 2];
@@ -190,7 +191,86 @@ static int hca_entry(struct strings *list, const char *item,
     return rc;
 }
 
-/* Give each rank its own device: rank i of nranks the entry i*n/nranks. */
+/* Is the device one of "mlx5_0:1+mlx5_1:1"? */
+static bool hca_among(const char *device, const char *rails)
+{
+    size_t n = strlen(device);
+
+    for (const char *p = rails; p; p = strchr(p, '+')) {
+        p += *p == '+';
+        if (strncmp(p, device, n) == 0 && (p[n] == '+' || !p[n]))
+            return true;
+    }
+    return false;
+}
+
+/* Each of `rails` gets one more device: mlx5_0 and mlx5_1 with mlx5_2 and mlx5_3
+ * are mlx5_0+mlx5_2 and mlx5_1+mlx5_3.
+ */
+static int hca_join(struct strings *rails, const struct strings *more,
+                    const char *item, char why[DTN_WHY_SIZE])
+{
+    char *both;
+
+    if (rails->n != more->n)
+        return WHY("\"%s\" joins %d device%s and %d; expected as many on each "
+                   "side of a \"+\"", item, rails->n, rails->n == 1 ? "" : "s",
+                   more->n);
+    for (int i = 0; i < more->n; i++) {
+        if (hca_among(more->text[i], rails->text[i]))
+            return WHY("\"%s\" is twice in \"%s\"; expected another device for "
+                       "each rail", more->text[i], item);
+        if (asprintf(&both, "%s+%s", rails->text[i], more->text[i]) < 0)
+            return DTENSOR_ENOMEM;
+        free(rails->text[i]);
+        rails->text[i] = both;
+    }
+    return 0;
+}
+
+/* The rails of "mlx5_0+mlx5_1", one device for each; *nrailsp how many. */
+static int hca_rails(const char *item, struct strings *rails, int *nrailsp,
+                     char why[DTN_WHY_SIZE])
+{
+    struct strings more;
+    char part[DTN_ITEM_SIZE];
+    int n = 0, rc = 0;
+
+    for (const char *cursor = item;
+         rc == 0 && dtn_list_next(&cursor, '+', part); n++) {
+        more = (struct strings){ NULL, 0 };
+        rc = !*part ? WHY("nothing beside a \"+\" in \"%s\"; expected a device",
+                          item)
+           : hca_devices(part, n == 0 ? rails : &more, why);
+        if (rc == 0 && n > 0)
+            rc = hca_join(rails, &more, item, why);
+        dtn_hostlist_free(more.text, more.n);
+    }
+    if (rc == 0 && n > DTN_MAX_RAILS)
+        rc = WHY("%d rails in \"%s\"; expected at most %d", n, item,
+                 DTN_MAX_RAILS);
+    *nrailsp = n;
+    return rc;
+}
+
+/* Add the entries of one item, which has as many rails as those before. */
+static int hca_entry(struct strings *list, const char *item, int *nrailsp,
+                     char why[DTN_WHY_SIZE])
+{
+    struct strings rails = { NULL, 0 };
+    int n, rc = hca_rails(item, &rails, &n, why);
+
+    if (rc == 0 && list->n > 0 && n != *nrailsp)
+        rc = WHY("\"%s\" has %d rail%s, those before it %d; expected as many "
+                 "for every rank", item, n, n == 1 ? "" : "s", *nrailsp);
+    *nrailsp = n;
+    for (int i = 0; i < rails.n && rc == 0; i++)
+        rc = strings_add(list, rails.text[i]);
+    dtn_hostlist_free(rails.text, rails.n);
+    return rc;
+}
+
+/* Give each rank its own entry: rank i of nranks the one i*n/nranks. */
 static int hca_spread(const struct strings *devices, int nranks,
                       struct strings *list, char why[DTN_WHY_SIZE])
 {
@@ -204,16 +284,16 @@ static int hca_spread(const struct strings *devices, int nranks,
     return rc;
 }
 
-int dtn_hca_parse(const char *text, int nranks, char ***hcap,
+int dtn_hca_parse(const char *text, int nranks, char ***hcap, int *nrailsp,
                   char why[DTN_WHY_SIZE])
 {
     struct strings devices = { NULL, 0 }, list = { NULL, 0 };
     char item[DTN_ITEM_SIZE];
-    int rc = 0;
+    int nrails = 0, rc = 0;
 
     for (const char *cursor = text;
          rc == 0 && dtn_list_next(&cursor, ',', item);)
-        rc = hca_entry(&devices, item, why);
+        rc = hca_entry(&devices, item, &nrails, why);
     if (rc == 0)
         rc = hca_spread(&devices, nranks, &list, why);
     dtn_hostlist_free(devices.text, devices.n);
@@ -222,6 +302,7 @@ int dtn_hca_parse(const char *text, int nranks, char ***hcap,
         return rc;
     }
     *hcap = list.text;
+    *nrailsp = nrails;
     return 0;
 }
 

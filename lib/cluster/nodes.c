@@ -129,7 +129,8 @@ static int nodes_hca(struct dtn_check *check, const struct dtn_entry *entry,
                      struct dtn_nodes *nodes)
 {
     char why[DTN_WHY_SIZE];
-    int rc = dtn_hca_parse(entry->value, nodes->nranks, &nodes->hca, why);
+    int rc = dtn_hca_parse(entry->value, nodes->nranks, &nodes->hca,
+                           &nodes->nrails, why);
 
     return nodes_result(check, entry, rc, why);
 }
@@ -270,6 +271,7 @@ static int nodes_section(struct dtn_check *check,
     nodes = &cluster->nodes[cluster->nnodes++];
     strcpy(nodes->name, section->name);
     nodes->gid_index = -1;
+    nodes->nrails = 1;
     good = dtn_check_scalars(check, section, nodes);
     rc = nodes_list(check, section, list);
     if (rc == 0 && good && nodes_count(check, section, list, nodes)) {
@@ -342,6 +344,24 @@ static void nodes_localhost(struct dtn_check *check)
                         "only host");
 }
 
+/* Rail k of a rank talks to rail k of every other. */
+static void nodes_rails(struct dtn_check *check)
+{
+    const struct dtn_nodes *nodes = check->cluster->nodes;
+    const struct dtn_entry *hca;
+
+    for (int i = 1; i < check->cluster->nnodes; i++) {
+        if (nodes[i].nrails == nodes[0].nrails)
+            continue;
+        hca = nodes_entry(check, nodes[i].hca ? i : 0, "hca");
+        dtn_finding(check->findings, hca->line, "hca: %d rail%s for each rank "
+                    "of [nodes \"%s\"], %d of [nodes \"%s\"]; expected as many "
+                    "for every rank", nodes[i].nrails,
+                    nodes[i].nrails == 1 ? "" : "s", nodes[i].name,
+                    nodes[0].nrails, nodes[0].name);
+    }
+}
+
 /* Number the ranks. */
 static int nodes_sum(struct dtn_check *check)
 {
@@ -361,6 +381,7 @@ static int nodes_sum(struct dtn_check *check)
     }
     cluster->world_size = (int)sum;
     nodes_localhost(check);
+    nodes_rails(check);
     return nodes_repeats(check);
 }
 

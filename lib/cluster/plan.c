@@ -129,7 +129,7 @@ static bool tuning_size(const char *text, uint64_t *bytes)
 static bool tuning_range_parse(const char *item, struct tuning_range *range,
                                char why[DTN_WHY_SIZE])
 {
-    const char *known[8] = { NULL };
+    const char *known[16] = { NULL };
     char text[DTN_ITEM_SIZE], advice[DTN_WHY_SIZE / 2], *dash, *colon;
 
     strcpy(text, item);
@@ -152,8 +152,8 @@ static bool tuning_range_parse(const char *item, struct tuning_range *range,
             return true;
     }
     snprintf(why, DTN_WHY_SIZE, "no algorithm \"%s\"; %s", colon,
-             dtn_advise(colon, known, "direct, ring, tree or "
-                        "hierarchical", advice,
+             dtn_advise(colon, known, "direct, ring, tree, twotree, doubling, "
+                        "halving, bruck, pairwise or hierarchical", advice,
                         sizeof advice));
     return false;
 }
@@ -238,6 +238,8 @@ int dtn_check_tuning(struct dtn_check *check)
                                    why))
             dtn_finding(check->findings, entry->line, "%s: %s", key, why);
     }
+    if (section)
+        dtn_check_scalars(check, section, &check->cluster->costs);
     return 0;
 }
 

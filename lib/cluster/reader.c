@@ -400,3 +400,15 @@ const struct dtn_section *dtn_section_next(const struct dtn_document *doc,
             return &doc->sections[i];
     return NULL;
 }
+
+const struct dtn_section *dtn_section_find(const struct dtn_document *doc,
+                                           enum dtn_kind_id kind,
+                                           const char *name)
+{
+    const struct dtn_section *section = NULL;
+
+    while ((section = dtn_section_next(doc, kind, section)))
+        if (strcmp(section->name, name) == 0)
+            break;
+    return section;
+}

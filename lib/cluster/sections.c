@@ -20,6 +20,10 @@ static const struct dtn_word auth_words[] = {
     { "none", 0 }, { "munge", 1 }, { NULL, 0 }
 };
 
+static const struct dtn_word switch_words[] = {
+    { "no", 0 }, { "yes", 1 }, { NULL, 0 }
+};
+
 static const struct dtn_word intra_words[] = {
     { "shm", DTN_WIRE_SHM }, { "tcp", DTN_WIRE_TCP }, { "rc", DTN_WIRE_RC },
     { NULL, 0 }
@@ -58,6 +62,9 @@ static const struct dtn_word fill_words[] = {
 const struct dtn_word dtn_algorithm_words[] = {
     { "direct", DTN_ALG_DIRECT }, { "ring", DTN_ALG_RING },
     { "tree", DTN_ALG_TREE }, { "hierarchical", DTN_ALG_HIERARCHICAL },
+    { "twotree", DTN_ALG_TWOTREE }, { "doubling", DTN_ALG_DOUBLING },
+    { "halving", DTN_ALG_HALVING }, { "bruck", DTN_ALG_BRUCK },
+    { "pairwise", DTN_ALG_PAIRWISE },
     { NULL, 0 }
 };
 
@@ -87,6 +94,7 @@ static const struct dtn_key cluster_keys[] = {
     { "name", NAME(S, name) },
     { "world_size", INT(S, world_size, 1, DTN_MAX_WORLD) },
     { "auth", WORD(S, auth_munge, auth_words, "none or munge") },
+    { "repro", WORD(S, repro, switch_words, "yes or no") },
     { .name = NULL }
 };
 #undef S
@@ -150,12 +158,22 @@ static const struct dtn_key seed_keys[] = {
 };
 #undef S
 
-/* In the order of enum dtn_tuned. */
+/* First in the order of enum dtn_tuned. */
+#define S struct dtn_costs_conf
 static const struct dtn_key tuning_keys[] = {
     { "allreduce", OTHER }, { "allgather", OTHER }, { "reduce_scatter", OTHER },
     { "all_to_all", OTHER }, { "broadcast", OTHER }, { "reduce", OTHER },
+    { "intra_latency_ns", INT(S, intra_latency_ns, 0, 1000000000) },
+    { "inter_latency_ns", INT(S, inter_latency_ns, 0, 1000000000) },
+    { "intra_message_ns", INT(S, intra_message_ns, 0, 1000000000) },
+    { "inter_message_ns", INT(S, inter_message_ns, 0, 1000000000) },
+    { "intra_bandwidth", SIZE(S, intra_bandwidth, 0, TIB) },
+    { "inter_bandwidth", SIZE(S, inter_bandwidth, 0, TIB) },
+    { "fold_bandwidth", SIZE(S, fold_bandwidth, 0, TIB) },
+    { "copy_bandwidth", SIZE(S, copy_bandwidth, 0, TIB) },
     { .name = NULL }
 };
+#undef S
 
 #define S struct dtn_redistribute_conf
 static const struct dtn_key redistribute_keys[] = {
@@ -163,12 +181,6 @@ static const struct dtn_key redistribute_keys[] = {
     { "pipeline", SIZE(S, pipeline_bytes, 4 * KIB, TIB) },
     { "planner", WORD(S, planner, planner_words,
                       "auto, direct, merged, min-cost or greedy") },
-    { "intra_latency_ns", INT(S, intra_latency_ns, 0, 1000000000) },
-    { "inter_latency_ns", INT(S, inter_latency_ns, 0, 1000000000) },
-    { "intra_message_ns", INT(S, intra_message_ns, 0, 1000000000) },
-    { "inter_message_ns", INT(S, inter_message_ns, 0, 1000000000) },
-    { "intra_bandwidth", SIZE(S, intra_bandwidth, 0, TIB) },
-    { "inter_bandwidth", SIZE(S, inter_bandwidth, 0, TIB) },
     { .name = NULL }
 };
 #undef S

@@ -95,15 +95,33 @@ static int show_width(const struct dtensor_cluster *cluster, bool address,
     return width;
 }
 
+/* The widest "mlx5_0:1+mlx5_1:1". */
+static int show_hca_width(const struct dtensor_cluster *cluster, int least)
+{
+    int width = least;
+
+    for (int i = 0; i < cluster->nnodes; i++) {
+        const struct dtn_nodes *nodes = &cluster->nodes[i];
+
+        for (int local = 0; nodes->hca && local < nodes->nranks; local++) {
+            int n = (int)strlen(nodes->hca[local]);
+
+            width = n > width ? n : width;
+        }
+    }
+    return width;
+}
+
 static int show_ranks(const struct dtensor_cluster *cluster, int rank,
                       FILE *out, struct dtensor_error *err)
 {
     const struct dtn_nodes *nodes;
     int width = show_width(cluster, false, 4);
+    int hca_width = show_hca_width(cluster, 10);
     char gpu[16];
 
-    fprintf(out, "%7s  %-*s  %5s  %4s  %-10s  %s\n", "rank", width, "host",
-            "local", "gpu", "hca", "cpus");
+    fprintf(out, "%7s  %-*s  %5s  %4s  %-*s  %s\n", "rank", width, "host",
+            "local", "gpu", hca_width, "hca", "cpus");
     for (int i = 0; i < cluster->nhosts; i++) {
         const struct dtn_host *host = &cluster->hosts[i];
 
@@ -113,9 +131,9 @@ static int show_ranks(const struct dtensor_cluster *cluster, int rank,
                 continue;
             snprintf(gpu, sizeof gpu, nodes->gpus ? "%d" : "-",
                      nodes->gpus ? nodes->gpus[local] : 0);
-            fprintf(out, "%7d  %-*s  %5d  %4s  %-10s  %s\n",
+            fprintf(out, "%7d  %-*s  %5d  %4s  %-*s  %s\n",
                     host->first_rank + local, width, host->name, local, gpu,
-                    nodes->hca ? nodes->hca[local] : "-",
+                    hca_width, nodes->hca ? nodes->hca[local] : "-",
                     nodes->cpus ? nodes->cpus[local] :
                     nodes->cpus_numa ? "numa" : "-");
         }

@@ -12,24 +12,20 @@
  */
 #include "coll/emit.h"
 
-/* Fold the n slots of TMP, of which peers' are yet to be caught, into OUT. */
+/* Catch the peers' terms in slots of TMP, and fold them with the own one. */
 static void carry_fold(struct dtn_sched *sched, const struct dtn_call *call,
                        size_t own_offset, size_t bytes)
 {
     int me = call->me;
 
-    sched->bytes[DTN_TMP] = (size_t)call->n * bytes;
-    dtn_sched_copy(sched, dtn_at(me, DTN_TMP, (size_t)me * bytes),
-                   dtn_at(me, DTN_IN, own_offset), bytes);
+    sched->bytes[DTN_TMP] = (size_t)(call->n - 1) * bytes;
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_around(call, -i);
 
-        dtn_sched_catch(sched, peer, dtn_at(me, DTN_TMP, (size_t)peer * bytes),
-                        bytes);
+        dtn_sched_catch(sched, peer, dtn_term_slot(me, peer, bytes), bytes);
     }
-    dtn_sched_fold(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
-                   bytes);
-    dtn_emit_average(sched, call, (struct dtn_range){ 0, bytes });
+    dtn_sched_fold_with(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
+                        bytes, dtn_at(me, DTN_IN, own_offset));
 }
 
 int dtn_emit_allreduce_carry(const struct dtn_call *call,
@@ -120,39 +116,6 @@ int dtn_emit_allgather_carry(const struct dtn_call *call,
     if (to == DTN_TMP)
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
                        total);
-    return dtn_emit_end(sched, err);
-}
-
-int dtn_emit_all_to_all_carry(const struct dtn_call *call,
-                              struct dtn_sched *sched,
-                              struct dtensor_error *err)
-{
-    int n = call->n, me = call->me;
-    struct dtn_range from = dtn_sent(call, me, me);
-    struct dtn_range own = dtn_received(call, me, me);
-    enum dtn_space to = n > 2 ? DTN_TMP : DTN_OUT;
-
-    dtn_emit_begin(sched, "all_to_all carry", call);
-    sched->bytes[DTN_TMP] = n > 2 ? sched->bytes[DTN_OUT] : 0;
-    for (int i = 1; i < n; i++) {
-        int peer = dtn_around(call, i);
-        struct dtn_range block = dtn_sent(call, me, peer);
-
-        dtn_sched_carry(sched, peer, dtn_at(me, DTN_IN, block.offset),
-                        block.bytes);
-    }
-    for (int i = 1; i < n; i++) {
-        int peer = dtn_around(call, -i);
-        struct dtn_range block = dtn_received(call, peer, me);
-
-        dtn_sched_catch(sched, peer, dtn_at(me, to, block.offset),
-                        block.bytes);
-    }
-    dtn_sched_copy(sched, dtn_at(me, to, own.offset),
-                   dtn_at(me, DTN_IN, from.offset), from.bytes);
-    if (to == DTN_TMP)
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
-                       sched->bytes[DTN_OUT]);
     return dtn_emit_end(sched, err);
 }
 

@@ -158,9 +158,22 @@ static int check_balance(struct dtn_checker *check)
     return 0;
 }
 
+/* READY has room for one name of scratch. */
+static int check_scratch(struct dtn_checker *check)
+{
+    for (int r = 0; r < check->n; r++)
+        if (check->scheds[r].exposed[DTN_TMP]
+            && check->scheds[r].exposed[DTN_ACC])
+            return dtn_fail(check->err, DTENSOR_EINVAL, "check: %s: rank %d "
+                            "exposes both TMP and ACC", check->scheds[r].name,
+                            r);
+    return 0;
+}
+
 static int check_init(struct dtn_checker *check)
 {
     size_t n = (size_t)check->n;
+    int rc;
 
     check->pairs = calloc(n * n, sizeof *check->pairs);
     check->ranks = calloc(n, sizeof *check->ranks);
@@ -174,7 +187,8 @@ static int check_init(struct dtn_checker *check)
         check->ranks[r].round = 1;
         dtn_cells_begin(&check->cells, dtn_check_actor(check, r));
     }
-    return check_balance(check);
+    rc = check_balance(check);
+    return rc == 0 ? check_scratch(check) : rc;
 }
 
 static void check_fini(struct dtn_checker *check)
@@ -192,6 +206,29 @@ static void check_fini(struct dtn_checker *check)
     free(check->ranks);
     free(check->clocks);
     dtn_cells_fini(&check->cells);
+}
+
+static int check_edges(struct dtn_checker *check, int me, struct dtn_span span,
+                       size_t bytes)
+{
+    const struct dtn_range *shown = &check->scheds[me].shown[DTN_OUT];
+    size_t end = span.offset + bytes, shown_end = shown->offset + shown->bytes;
+    bool inside = span.offset >= shown->offset && end <= shown_end;
+    bool outside = end <= shown->offset || span.offset >= shown_end;
+
+    if (span.rank != me || span.space != DTN_OUT || shown->bytes == 0
+        || bytes == 0 || inside || outside)
+        return 0;
+    return dtn_check_fail(check, me, "touches OUT+%zu, %zu bytes, across the "
+                          "edge of what it shows", span.offset, bytes);
+}
+
+int dtn_check_edges(struct dtn_checker *check, int me,
+                    const struct dtn_step *step)
+{
+    int rc = check_edges(check, me, step->dst, step->bytes);
+
+    return rc != 0 ? rc : check_edges(check, me, step->src, step->bytes);
 }
 
 int dtn_check(const struct dtn_sched scheds[], int n, int rounds,

@@ -1,6 +1,7 @@
 /* check.h - what the files of the checker share
  *
  * check.c        runs all ranks, rounds, deadlocks
+ * check_form.c   whether a step is good by itself
  * check_steps.c  what each step does to signals and cells
  * check_cells.c  symbolic memory: values, and who may touch them
  */
@@ -68,9 +69,10 @@ const struct dtn_cell *dtn_cells_peek(const struct dtn_cells *cells,
 int64_t dtn_cells_distance(const struct dtn_cells *cells, struct dtn_spot a,
                            struct dtn_spot b);
 
-/* *acc = *acc op *term.  `fold`: as one of FOLD's terms, which rounds once. */
+/* Can it be a term?  *acc = *acc op *term. */
+bool dtn_cell_term(struct dtn_cells *cells, const struct dtn_cell *term);
 bool dtn_cell_reduce(struct dtn_cells *cells, struct dtn_cell *acc,
-                     const struct dtn_cell *term, bool fold);
+                     const struct dtn_cell *term);
 bool dtn_cell_scale(struct dtn_cells *cells, struct dtn_cell *acc);
 struct dtn_cell dtn_cell_neutral(void);
 
@@ -79,6 +81,9 @@ struct dtn_cell dtn_cell_neutral(void);
 struct dtn_check_signal {
     enum dtn_tag tag;
     size_t bytes;
+    uint32_t salt;
+    struct dtn_span from;         /* READY: where the peer's space begins;     */
+                                  /* CARRY: what is carried                    */
     int nputs;                    /* this many puts of the pair came before    */
     struct dtn_cell *payload;
     uint32_t clock[];             /* [n] of the sender                         */
@@ -96,6 +101,7 @@ struct dtn_check_pair {
     int head;
     int len;
     int ready_round;              /* the receiver has seen READY of this round */
+    size_t base[DTN_NSPACES];     /* from where on, in bytes                   */
     struct dtn_check_put *puts;
     int nputs;
     int capacity;
@@ -125,6 +131,18 @@ struct dtn_checker {
 /* EINVAL, with the rank and the step it is at before the words. */
 int dtn_check_fail(struct dtn_checker *check, int me, const char *fmt, ...)
     DTN_PRINTF(3, 4);
+
+/* check_form.c: 0, or what is wrong with the step itself. */
+int dtn_check_form(struct dtn_checker *check, int me,
+                   const struct dtn_step *step);
+
+/* May bytes go from a space to another as they are? */
+bool dtn_check_alike(const struct dtn_checker *check, int me, bool from_acc,
+                     bool to_acc);
+
+/* Does the rank itself touch its OUT across the edge of what it shows? */
+int dtn_check_edges(struct dtn_checker *check, int me,
+                    const struct dtn_step *step);
 
 /* Take one step: 0, EAGAIN when it must wait, or what is wrong with it. */
 int dtn_check_step(struct dtn_checker *check, int me,

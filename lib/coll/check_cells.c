@@ -31,14 +31,14 @@ struct stamp {
 struct dtn_cells_rank {
     int64_t count[DTN_NSPACES];
     int64_t base[DTN_NSPACES];    /* first cell of each space                  */
-    bool exposed[DTN_NSPACES];
+    int64_t shown[DTN_NSPACES], end[DTN_NSPACES];  /* to peers: empty if none  */
     size_t ncells;
     struct dtn_cell *values;      /* [ncells]                                  */
     struct stamp *stamps;         /* [ncells]                                  */
     uint32_t *reads;              /* [ncells][n] epochs of peers' last reads   */
 };
 
-static const char *const space_names[DTN_NSPACES] = { "IN", "OUT", "TMP" };
+static const char *const space_names[DTN_NSPACES] = { "IN", "OUT", "TMP", "ACC" };
 
 /* ------------------------------------------------------------------ layout */
 
@@ -51,7 +51,13 @@ static void rank_layout(struct dtn_cells_rank *rank,
 
     for (int s = 0; s < DTN_NSPACES; s++) {
         rank->count[s] = (int64_t)sched->bytes[s] / elem_bytes;
-        rank->exposed[s] = sched->exposed[s];
+        rank->shown[s] = (int64_t)sched->shown[s].offset / elem_bytes;
+        rank->end[s] = rank->shown[s]
+                     + (int64_t)sched->shown[s].bytes / elem_bytes;
+        if (!sched->exposed[s])
+            rank->end[s] = rank->shown[s];
+        else if (sched->shown[s].bytes == 0)
+            rank->end[s] = rank->count[s];
     }
     if (alias) {
         int64_t shift = *alias / elem_bytes;
@@ -65,7 +71,8 @@ static void rank_layout(struct dtn_cells_rank *rank,
         if (rank->base[s] + rank->count[s] > end)
             end = rank->base[s] + rank->count[s];
     rank->base[DTN_TMP] = end;
-    rank->ncells = (size_t)(end + rank->count[DTN_TMP]);
+    rank->base[DTN_ACC] = end + rank->count[DTN_TMP];
+    rank->ncells = (size_t)(rank->base[DTN_ACC] + rank->count[DTN_ACC]);
 }
 
 int dtn_cells_init(struct dtn_cells *cells, const struct dtn_sched scheds[],
@@ -152,7 +159,8 @@ static bool spot_allowed(struct dtn_cells *cells, struct dtn_actor actor,
                          (long long)spot.index * (long long)cells->elem_bytes,
                          (long long)rank->count[spot.space]
                          * (long long)cells->elem_bytes, spot.rank);
-    if (actor.rank != spot.rank && !rank->exposed[spot.space])
+    if (actor.rank != spot.rank && (spot.index < rank->shown[spot.space]
+                                    || spot.index >= rank->end[spot.space]))
         return spot_bad(cells, spot, "is not exposed to", actor.rank);
     return true;
 }
@@ -297,6 +305,15 @@ static uint64_t tree_mix(uint64_t left, uint64_t right)
     return x ^ x >> 31;
 }
 
+uint64_t dtn_check_tree(int n, int64_t index)
+{
+    uint64_t tree = tree_mix(0, (uint64_t)index);
+
+    for (int r = 1; r < n; r++)
+        tree = tree_mix(tree, tree_mix((uint64_t)r, (uint64_t)index));
+    return tree;
+}
+
 void dtn_cells_begin(struct dtn_cells *cells, struct dtn_actor owner)
 {
     struct dtn_cells_rank *rank = &cells->ranks[owner.rank];
@@ -332,11 +349,15 @@ bool dtn_cells_end(struct dtn_cells *cells, struct dtn_actor owner)
 
 /* ------------------------------------------------------------------ values */
 
-bool dtn_cell_reduce(struct dtn_cells *cells, struct dtn_cell *acc,
-                     const struct dtn_cell *term, bool fold)
+bool dtn_cell_term(struct dtn_cells *cells, const struct dtn_cell *term)
 {
-    if (acc->scaled || term->scaled)
-        return cells_bad(cells, "reduces what was divided already");
+    return !term->dropped || cells_bad(cells, "reduces what was divided or "
+                                       "rounded already");
+}
+
+bool dtn_cell_reduce(struct dtn_cells *cells, struct dtn_cell *acc,
+                     const struct dtn_cell *term)
+{
     if (acc->index >= 0 && term->index >= 0 && acc->index != term->index)
         return cells_bad(cells, "reduces element %lld with element %lld",
                          (long long)acc->index, (long long)term->index);
@@ -349,15 +370,15 @@ bool dtn_cell_reduce(struct dtn_cells *cells, struct dtn_cell *acc,
     }
     if (acc->index < 0)
         acc->index = term->index;
-    acc->tree = tree_mix(acc->tree + fold, term->tree);
+    acc->tree = tree_mix(acc->tree, term->tree);
     return true;
 }
 
 bool dtn_cell_scale(struct dtn_cells *cells, struct dtn_cell *acc)
 {
-    if (acc->scaled)
+    if (acc->dropped)
         return cells_bad(cells, "divides a second time");
-    acc->scaled = true;
+    acc->dropped = true;
     return true;
 }
 

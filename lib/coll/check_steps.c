@@ -12,56 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first element of a span. */
-static struct dtn_spot check_spot(const struct dtn_checker *check,
+/* The first element of a span, of a peer's from where its READY said. */
+static struct dtn_spot check_spot(struct dtn_checker *check, int me,
                                   struct dtn_span span)
 {
+    size_t offset = span.offset;
+
+    if (span.rank >= 0 && span.rank != me)
+        offset += dtn_check_pair(check, span.rank, me)->base[span.space];
     return (struct dtn_spot){ span.rank, span.space,
-        (int64_t)(span.offset / check->cells.elem_bytes) };
+        (int64_t)(offset / check->cells.elem_bytes) };
 }
 
-/* ------------------------------------------------------------ plain sense */
-
-static bool span_whole(const struct dtn_checker *check, struct dtn_span span)
-{
-    return (unsigned)span.space < DTN_NSPACES && span.rank >= -1
-        && span.rank < check->n
-        && span.offset % check->cells.elem_bytes == 0;
-}
-
-/* Is a step well formed, whatever the state? */
-static int check_form(struct dtn_checker *check, int me,
-                      const struct dtn_step *step)
-{
-    bool to_peer = step->op == DTN_OP_PUT || step->op == DTN_OP_FLUSH
-                || step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT;
-    int writes = step->op == DTN_OP_PUT ? step->peer : me;
-
-    if (to_peer && (step->peer < 0 || step->peer >= check->n
-                    || step->peer == me))
-        return dtn_check_fail(check, me, "not a peer");
-    if (step->bytes % check->cells.elem_bytes != 0
-        || !span_whole(check, step->dst) || !span_whole(check, step->src))
-        return dtn_check_fail(check, me,
-                              "not whole elements of a rank's space");
-    if (step->box >= check->scheds[me].nboxes)
-        return dtn_check_fail(check, me, "there is no box %d", step->box);
-    if (step->op == DTN_OP_FLUSH
-        || (to_peer && step->bytes == 0 && step->box < 0))
-        return 0;
-    if (step->op != DTN_OP_SIGNAL && step->dst.rank != writes)
-        return dtn_check_fail(check, me, "writes to rank %d", step->dst.rank);
-    if ((step->op == DTN_OP_PUT || step->op == DTN_OP_SIGNAL)
-        && step->src.rank != me)
-        return dtn_check_fail(check, me, "sends from rank %d", step->src.rank);
-    if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
-        && step->src.rank < 0)
-        return dtn_check_fail(check, me, "has no source rank");
-    if (to_peer && step->op != DTN_OP_PUT && step->bytes > DTN_CARRY_MAX)
-        return dtn_check_fail(check, me, "more than %d bytes in a signal",
-                          DTN_CARRY_MAX);
-    return 0;
-}
+/* ---------------------------------------------------------------- readiness */
 
 /* May `me` touch the owner's memory: between its READY and its last step? */
 static int check_remote(struct dtn_checker *check, int me, int owner)
@@ -111,6 +74,23 @@ static int check_overlap(struct dtn_checker *check, int me, struct dtn_spot dst,
     return 0;
 }
 
+/* Take a term: an element, or a partial result of some. */
+static bool check_term(struct dtn_checker *check, int me, struct dtn_spot src,
+                       struct dtn_cell *term)
+{
+    return dtn_cells_read(&check->cells, dtn_check_actor(check, me), src, term)
+        && dtn_cell_term(&check->cells, term);
+}
+
+/* Leave a reduction: in ACC as it is, elsewhere as a result. */
+static bool check_leave(struct dtn_checker *check, int me, struct dtn_spot dst,
+                        struct dtn_cell *acc)
+{
+    if (dst.space != DTN_ACC && dtn_reduction_drops(&check->scheds[me].how))
+        acc->dropped = true;
+    return dtn_cells_write(&check->cells, dtn_check_actor(check, me), dst, acc);
+}
+
 /* One element of COPY and REDUCE. */
 static bool check_move_one(struct dtn_checker *check, int me, bool reduce,
                            struct dtn_spot dst, struct dtn_spot src)
@@ -119,13 +99,16 @@ static bool check_move_one(struct dtn_checker *check, int me, bool reduce,
     struct dtn_actor actor = dtn_check_actor(check, me);
     struct dtn_cell term, acc;
 
-    if (!dtn_cells_read(cells, actor, src, &term))
-        return false;
-    if (!reduce)
-        return dtn_cells_write(cells, actor, dst, &term);
-    return dtn_cells_read(cells, actor, dst, &acc)
-        && dtn_cell_reduce(cells, &acc, &term, false)
-        && dtn_cells_write(cells, actor, dst, &acc);
+    if (reduce)
+        return check_term(check, me, src, &term)
+            && check_term(check, me, dst, &acc)
+            && dtn_cell_reduce(cells, &acc, &term)
+            && check_leave(check, me, dst, &acc);
+    if ((src.space == DTN_ACC) != (dst.space == DTN_ACC))
+        return check_term(check, me, src, &term)
+            && check_leave(check, me, dst, &term);
+    return dtn_cells_read(cells, actor, src, &term)
+        && dtn_cells_write(cells, actor, dst, &term);
 }
 
 static int step_move(struct dtn_checker *check, int me,
@@ -133,8 +116,8 @@ static int step_move(struct dtn_checker *check, int me,
 {
     struct dtn_box box = step_box(check, me, step);
     struct dtn_walk walk = { .box = &box };
-    struct dtn_spot dst = check_spot(check, step->dst), to = dst;
-    struct dtn_spot src = check_spot(check, step->src), from = src;
+    struct dtn_spot dst = check_spot(check, me, step->dst), to = dst;
+    struct dtn_spot src = check_spot(check, me, step->src), from = src;
     bool reduce = step->op == DTN_OP_REDUCE, same = false;
     int rc = check_remote(check, me, src.rank);
 
@@ -158,20 +141,26 @@ static int fold_count(const struct dtn_checker *check, int me,
     const struct dtn_sched *sched = &check->scheds[me];
 
     if (step->src.rank >= 0)
-        return step->slots;
+        return step->terms;
     return sched->terms ? sched->nterms : check->n;
 }
 
 /* Source q of FOLD: the same place on the q-th of its ranks, or own slot q. */
-static struct dtn_spot fold_source(const struct dtn_checker *check, int me,
+static struct dtn_spot fold_source(struct dtn_checker *check, int me,
                                    const struct dtn_step *step, int q)
 {
-    struct dtn_spot spot = check_spot(check, step->src);
+    struct dtn_spot spot = check_spot(check, me, step->src);
 
     if (spot.rank < 0) {
-        spot.rank = check->scheds[me].terms ? check->scheds[me].terms[q] : q;
-        return spot;
+        struct dtn_span src = step->src;
+
+        src.rank = check->scheds[me].terms ? check->scheds[me].terms[q] : q;
+        return check_spot(check, me, src);
     }
+    if (q == step->own_term)
+        return check_spot(check, me, step->own);
+    if (step->own_term >= 0 && q > step->own_term)
+        q--;
     spot.rank = me;
     spot.index += q * dtn_check_count(check, step->bytes);
     return spot;
@@ -181,32 +170,34 @@ static struct dtn_spot fold_source(const struct dtn_checker *check, int me,
 static bool check_fold_one(struct dtn_checker *check, int me,
                            const struct dtn_step *step, int64_t i)
 {
-    struct dtn_cells *cells = &check->cells;
-    struct dtn_actor actor = dtn_check_actor(check, me);
-    struct dtn_spot dst = check_spot(check, step->dst);
+    struct dtn_spot dst = check_spot(check, me, step->dst);
     struct dtn_cell acc, term;
 
     for (int q = 0; q < fold_count(check, me, step); q++) {
         struct dtn_spot src = fold_source(check, me, step, q);
 
         src.index += i;
-        if (!dtn_cells_read(cells, actor, src, q == 0 ? &acc : &term)
-            || (q > 0 && !dtn_cell_reduce(cells, &acc, &term, true)))
+        if (!check_term(check, me, src, q == 0 ? &acc : &term)
+            || (q > 0 && !dtn_cell_reduce(&check->cells, &acc, &term)))
             return false;
     }
     dst.index += i;
-    return dtn_cells_write(cells, actor, dst, &acc);
+    return check_leave(check, me, dst, &acc);
 }
 
 static int step_fold(struct dtn_checker *check, int me,
                      const struct dtn_step *step)
 {
-    struct dtn_spot dst = check_spot(check, step->dst);
+    struct dtn_spot dst = check_spot(check, me, step->dst);
     int64_t count = dtn_check_count(check, step->bytes);
     bool same;
 
     if (fold_count(check, me, step) < 1)
         return dtn_check_fail(check, me, "folds nothing");
+    if (step->own_term >= 0
+        && (step->src.rank < 0 || step->own.rank != me
+            || (step->own.space == DTN_ACC) != (step->src.space == DTN_ACC)))
+        return dtn_check_fail(check, me, "the own term is not like the others");
     for (int q = 0; q < fold_count(check, me, step); q++) {
         struct dtn_spot src = fold_source(check, me, step, q);
         int rc = check_remote(check, me, src.rank);
@@ -228,7 +219,7 @@ static int step_fill(struct dtn_checker *check, int me,
 {
     struct dtn_cells *cells = &check->cells;
     struct dtn_actor actor = dtn_check_actor(check, me);
-    struct dtn_spot dst = check_spot(check, step->dst);
+    struct dtn_spot dst = check_spot(check, me, step->dst);
     struct dtn_cell value = dtn_cell_neutral();
     int64_t left = dtn_check_count(check, step->bytes);
 
@@ -277,8 +268,8 @@ static void put_at(const struct dtn_check_put *put, const struct dtn_walk *walk,
 static int step_put(struct dtn_checker *check, int me,
                     const struct dtn_step *step)
 {
-    struct dtn_check_put put = { check_spot(check, step->dst),
-                                 check_spot(check, step->src),
+    struct dtn_check_put put = { check_spot(check, me, step->dst),
+                                 check_spot(check, me, step->src),
                                  step_box(check, me, step) };
     struct dtn_walk walk = { .box = &put.box };
     struct dtn_actor actor = dtn_check_actor(check, me);
@@ -329,6 +320,8 @@ signal_create(const struct dtn_checker *check, int me,
         return NULL;
     sig->tag = step->tag;
     sig->bytes = step->bytes;
+    sig->from = step->src;
+    sig->salt = step->salt;
     memcpy(sig->clock, check->ranks[me].clock, clock_bytes);
     if (count > 0)
         sig->payload = calloc(count, sizeof *sig->payload);
@@ -350,7 +343,7 @@ static int step_signal(struct dtn_checker *check, int me,
 {
     struct dtn_check_pair *pair = dtn_check_pair(check, me, step->peer);
     int64_t count = dtn_check_count(check, step->bytes);
-    struct dtn_spot src = check_spot(check, step->src);
+    struct dtn_spot src = check_spot(check, me, step->src);
     struct dtn_check_signal *sig;
 
     if (pair->len == DTN_QUEUE_DEPTH)
@@ -398,20 +391,30 @@ static int step_wait(struct dtn_checker *check, int me,
     struct dtn_check_pair *pair = dtn_check_pair(check, step->peer, me);
     struct dtn_check_signal *sig = pair->queue[pair->head];
     int64_t count = dtn_check_count(check, step->bytes);
-    struct dtn_spot dst = check_spot(check, step->dst);
+    struct dtn_spot dst = check_spot(check, me, step->dst);
     bool good = true;
     int rc;
 
     if (pair->len == 0)
         return DTENSOR_EAGAIN;
-    if (sig->tag != step->tag || sig->bytes != step->bytes)
+    if (sig->tag != step->tag || sig->bytes != step->bytes
+        || sig->salt != step->salt)
         return dtn_check_fail(check, me, "the next signal is tag %d, %zu "
-                              "bytes", (int)sig->tag, sig->bytes);
+                              "bytes, salt %08x", (int)sig->tag, sig->bytes,
+                              (unsigned)sig->salt);
+    if (count > 0
+        && !dtn_check_alike(check, me, sig->from.space == DTN_ACC,
+                         step->dst.space == DTN_ACC))
+        return dtn_check_fail(check, me, "takes elements for partial results, "
+                              "or these for elements");
     pair->head = (pair->head + 1) % DTN_QUEUE_DEPTH;
     pair->len--;
     signal_learn(check, me, pair, sig);
-    if (sig->tag == DTN_TAG_READY)
+    if (sig->tag == DTN_TAG_READY) {
         pair->ready_round = check->ranks[me].round;
+        memset(pair->base, 0, sizeof pair->base);
+        pair->base[sig->from.space] = sig->from.offset;
+    }
     for (int64_t i = 0; good && i < count; i++, dst.index++)
         good = dtn_cells_write(&check->cells, dtn_check_actor(check, me), dst,
                                &sig->payload[i]);
@@ -431,7 +434,8 @@ int dtn_check_step(struct dtn_checker *check, int me,
         [DTN_OP_FOLD] = step_fold,     [DTN_OP_SCALE] = step_fill,
         [DTN_OP_NEUTRAL] = step_fill,
     };
-    int rc = check_form(check, me, step);
+    int rc = dtn_check_form(check, me, step);
 
+    rc = rc != 0 ? rc : dtn_check_edges(check, me, step);
     return rc != 0 ? rc : takes[step->op](check, me, step);
 }

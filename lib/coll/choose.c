@@ -1,95 +1,15 @@
 /* choose.c - which emitter for which call
  *
- * One table.  An algorithm may have several rows; the first that can run the
- * call is taken.  So `direct` for an allreduce of 8 bytes over 4 ranks is the
- * carry row; of 8 KiB it is the next one where every pair of ranks maps, and
- * the one after that elsewhere.  There is none such for a broadcast: then the
- * built-in choice is made, the tree.
+ * Of the rows of dtn_emitters that can run the call the one that costs least.
+ * [tuning] may name an algorithm for its size: then only rows of that are
+ * looked at, unless none can run, as a ring for an all-to-all cannot.
+ *
+ * The choice asks only what all ranks know, and adds the same numbers in the
+ * same order, so all choose alike.  Of equals the first row is taken.
  */
-#include "coll/emit.h"
+#include "coll/model.h"
 
-#define ANY_BYTES SIZE_MAX
-#define FLAT_RANKS_MAX 8              /* to signal all others beats a tree     */
-#define TREE_BYTES_MAX ((size_t)32 << 10)
-#define SPREAD_BYTES_MAX ((size_t)1 << 20)
-
-const struct dtn_emitter dtn_emitters[] = {
-    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
-      dtn_emit_allreduce_carry },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
-      dtn_emit_allreduce_direct },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_allreduce_put },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_allreduce_ring },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_allreduce_tree },
-    { DTN_COLL_ALLREDUCE, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
-      dtn_emit_allreduce_hierarchical },
-
-    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
-      dtn_emit_reduce_carry },
-    { DTN_COLL_REDUCE, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
-      dtn_emit_reduce_direct },
-    { DTN_COLL_REDUCE, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_reduce_ring },
-    { DTN_COLL_REDUCE, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_reduce_tree },
-    { DTN_COLL_REDUCE, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
-      dtn_emit_reduce_hierarchical },
-
-    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
-      dtn_emit_broadcast_carry },
-    { DTN_COLL_BROADCAST, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
-      dtn_emit_broadcast_direct },
-    { DTN_COLL_BROADCAST, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_broadcast_ring },
-    { DTN_COLL_BROADCAST, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_broadcast_tree },
-    { DTN_COLL_BROADCAST, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
-      dtn_emit_broadcast_hierarchical },
-
-    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
-      dtn_emit_allgather_carry },
-    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
-      dtn_emit_allgather_direct },
-    { DTN_COLL_ALLGATHER, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_allgather_put },
-    { DTN_COLL_ALLGATHER, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_allgather_ring },
-    { DTN_COLL_ALLGATHER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_allgather_tree },
-    { DTN_COLL_ALLGATHER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
-      dtn_emit_allgather_hierarchical },
-
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
-      dtn_emit_reduce_scatter_carry },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
-      dtn_emit_reduce_scatter_direct },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_reduce_scatter_put },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_RING, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_reduce_scatter_ring },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_reduce_scatter_tree },
-    { DTN_COLL_REDUCE_SCATTER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
-      dtn_emit_reduce_scatter_hierarchical },
-
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_PUT, DTN_CARRY_MAX,
-      dtn_emit_all_to_all_carry },
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_MAP, ANY_BYTES,
-      dtn_emit_all_to_all_direct },
-    { DTN_COLL_ALL_TO_ALL, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_all_to_all_put },
-
-    { DTN_COLL_BARRIER, DTN_ALG_DIRECT, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_barrier_direct },
-    { DTN_COLL_BARRIER, DTN_ALG_TREE, DTN_REACH_PUT, ANY_BYTES,
-      dtn_emit_barrier_tree },
-    { DTN_COLL_BARRIER, DTN_ALG_HIERARCHICAL, DTN_REACH_HOST, ANY_BYTES,
-      dtn_emit_barrier_hierarchical },
-    { .emit = NULL }
-};
+#include <string.h>
 
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm)
 {
@@ -97,23 +17,28 @@ const char *dtn_algorithm_name(enum dtn_algorithm algorithm)
         [DTN_ALG_AUTO] = "auto", [DTN_ALG_DIRECT] = "direct",
         [DTN_ALG_RING] = "ring", [DTN_ALG_TREE] = "tree",
         [DTN_ALG_HIERARCHICAL] = "hierarchical",
+        [DTN_ALG_TWOTREE] = "twotree", [DTN_ALG_DOUBLING] = "doubling",
+        [DTN_ALG_HALVING] = "halving", [DTN_ALG_BRUCK] = "bruck",
+        [DTN_ALG_PAIRWISE] = "pairwise",
     };
 
     return (unsigned)algorithm < DTN_COUNT(names) ? names[algorithm] : "?";
 }
 
-/* The first row that can run the call, or NULL. */
-static const struct dtn_emitter *choose_row(const struct dtn_call *call,
-                                            enum dtn_algorithm algorithm,
-                                            enum dtn_reach reach)
+/* Where every term goes straight to where it is folded, they are so in order. */
+bool dtn_emitter_ordered(const struct dtn_emitter *emitter)
 {
-    size_t edge_bytes = dtn_call_edge_bytes(call);
+    return emitter->algorithm == DTN_ALG_DIRECT
+        || !dtn_shapes[emitter->coll].reduces;
+}
 
-    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++)
-        if (e->coll == call->coll && e->algorithm == algorithm
-            && reach >= e->needs && edge_bytes <= e->max_bytes)
-            return e;
-    return NULL;
+bool dtn_emitter_runs(const struct dtn_emitter *emitter,
+                      const struct dtn_call *call,
+                      const struct dtn_model *model)
+{
+    return emitter->coll == call->coll && model->reach >= emitter->needs
+        && dtn_call_edge_bytes(call) <= emitter->max_bytes
+        && (!call->ordered || dtn_emitter_ordered(emitter));
 }
 
 /* What [tuning] says for a size: the last entry that begins at or below it. */
@@ -127,13 +52,16 @@ static enum dtn_algorithm choose_tuned(const struct dtn_call *call,
         [DTN_COLL_ALLGATHER] = DTN_TUNED_ALLGATHER,
         [DTN_COLL_REDUCE_SCATTER] = DTN_TUNED_REDUCE_SCATTER,
         [DTN_COLL_ALL_TO_ALL] = DTN_TUNED_ALL_TO_ALL,
+        [DTN_COLL_GATHER] = -1,
+        [DTN_COLL_SCATTER] = -1,
         [DTN_COLL_BARRIER] = -1,
+        [DTN_COLL_PAIRS] = -1,
         [DTN_COLL_EXCHANGE] = -1,
     };
     const struct dtn_tuning *entries;
     enum dtn_algorithm algorithm = DTN_ALG_AUTO;
 
-    if (!tuning || tuned[call->coll] < 0)
+    if (!tuning || tuned[call->coll] < 0 || dtn_call_private(call))
         return DTN_ALG_AUTO;
     entries = &tuning[tuned[call->coll]];
     for (int i = 0; i < entries->n; i++)
@@ -142,47 +70,93 @@ static enum dtn_algorithm choose_tuned(const struct dtn_call *call,
     return algorithm;
 }
 
-/* Is there an algorithm in which everyone puts to everyone, and is the call
- * small enough that hops count for more than an even use of the links?
+static double choose_ns(const struct dtn_call *call,
+                        const struct dtn_model *model,
+                        const struct dtn_emitter *emitter)
+{
+    double load[DTENSOR_NCOSTS];
+
+    dtn_model_load(model, call, emitter, load);
+    return dtn_model_ns(model, load);
+}
+
+/* A hierarchy over one host is what is direct there, with more to it. */
+static bool choose_layered(const struct dtn_emitter *emitter,
+                           const struct dtn_model *model)
+{
+    return emitter->needs != DTN_REACH_HOST || model->hosts > 1;
+}
+
+/* The cheapest row that can run and the next: of one algorithm, or with AUTO of
+ * any.
  */
-static bool choose_spreads(const struct dtn_call *call)
+static void choose_two(const struct dtn_call *call,
+                       const struct dtn_model *model, enum dtn_algorithm only,
+                       struct dtn_pick *pick)
 {
-    return (call->coll == DTN_COLL_ALLREDUCE
-            || call->coll == DTN_COLL_ALLGATHER
-            || call->coll == DTN_COLL_REDUCE_SCATTER)
-        && dtn_call_bytes(call) <= SPREAD_BYTES_MAX;
+    *pick = (struct dtn_pick){ .emitter = NULL };
+    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
+        double ns;
+
+        if (!dtn_emitter_runs(e, call, model)
+            || (only != DTN_ALG_AUTO && e->algorithm != only)
+            || (only == DTN_ALG_AUTO && !choose_layered(e, model)))
+            continue;
+        ns = choose_ns(call, model, e);
+        if (!pick->emitter || ns < pick->ns) {
+            pick->next = pick->emitter;
+            pick->next_ns = pick->ns;
+            pick->emitter = e;
+            pick->ns = ns;
+        } else if (!pick->next || ns < pick->next_ns) {
+            pick->next = e;
+            pick->next_ns = ns;
+        }
+    }
 }
 
-/* The same on every rank: asks only what all know. */
-static enum dtn_algorithm choose_builtin(const struct dtn_call *call,
-                                         enum dtn_reach reach)
+void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
+                struct dtn_pick *pick)
 {
-    bool flat = call->n <= FLAT_RANKS_MAX;
-    size_t edge_bytes = dtn_call_edge_bytes(call);
-    bool tiny = call->coll == DTN_COLL_BARRIER
-             || edge_bytes <= DTN_PAYLOAD_MAX;         /* in the line          */
-    bool small = tiny || edge_bytes <= DTN_CARRY_MAX;  /* or beside it         */
+    enum dtn_algorithm tuned = choose_tuned(call, model->tuning);
+    struct dtn_pick named;
 
-    if (call->coll == DTN_COLL_ALL_TO_ALL)
-        return DTN_ALG_DIRECT;
-    if (small && flat)
-        return DTN_ALG_DIRECT;
-    if (reach == DTN_REACH_HOST)
-        return DTN_ALG_HIERARCHICAL;
-    if (tiny || (small && reach == DTN_REACH_PUT))
-        return DTN_ALG_TREE;
-    if (reach == DTN_REACH_MAP || (flat && choose_spreads(call)))
-        return DTN_ALG_DIRECT;
-    return dtn_call_bytes(call) <= TREE_BYTES_MAX ? DTN_ALG_TREE
-                                                  : DTN_ALG_RING;
+    choose_two(call, model, DTN_ALG_AUTO, pick);
+    if (tuned == DTN_ALG_AUTO)
+        return;
+    choose_two(call, model, tuned, &named);
+    if (!named.emitter)
+        return;
+    if (named.emitter != pick->emitter) {
+        pick->next = pick->emitter;
+        pick->next_ns = pick->ns;
+    }
+    pick->emitter = named.emitter;
+    pick->ns = named.ns;
+    pick->tuned = true;
 }
 
-const struct dtn_emitter *dtn_choose(const struct dtn_call *call,
-                                     enum dtn_reach reach,
-                                     const struct dtn_tuning tuning[])
+/* "4.7 us", with three digits. */
+static char *pick_time(double ns, char *buf, size_t size)
 {
-    const struct dtn_emitter *row = choose_row(call, choose_tuned(call, tuning),
-                                               reach);
+    double value = ns < 1e6 ? ns / 1e3 : ns < 1e9 ? ns / 1e6 : ns / 1e9;
 
-    return row ? row : choose_row(call, choose_builtin(call, reach), reach);
+    snprintf(buf, size, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value,
+             ns < 1e6 ? "us" : ns < 1e9 ? "ms" : "s");
+    return buf;
+}
+
+char *dtn_pick_text(const struct dtn_pick *pick, char *buf, size_t size)
+{
+    char ns[32], next[32];
+
+    pick_time(pick->ns, ns, sizeof ns);
+    pick_time(pick->next_ns, next, sizeof next);
+    if (!pick->next)
+        snprintf(buf, size, "%s, nothing else can", ns);
+    else
+        snprintf(buf, size, "%s%s %s %s: %s", pick->tuned ? "[tuning] " : "",
+                 ns, pick->ns <= pick->next_ns ? "<" : ">", pick->next->name,
+                 next);
+    return buf;
 }

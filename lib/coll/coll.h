@@ -1,199 +1,64 @@
 /* coll.h - L3: collectives as data
  *
+ * sched.h     schedules and the checker, for those who include this file
  * sched.c     the schedule: an array of steps; building and printing it
  * check.c     the checker: proves a set of schedules, one per rank, right;
- *             check_steps.c and check_cells.c are its steps and memory
- * carry.c direct.c spread.c ring.c tree.c exchange.c   emitters: pure functions
- *             from a description of the call to one rank's schedule; emit.c and
+ *             check_form.c, check_steps.c and check_cells.c are its parts
+ * call.c      what the buffers of a collective hold
+ * redops.c    reductions made at run time; what a call's reduction is
+ * carry.c direct.c spread.c pairs.c pairwise.c ring.c tree.c twotree.c
+ * doubling.c halving.c bruck.c exchange*.c  emitters: pure functions from a
+ *             description of the call to one rank's schedule; emit.c and
  *             emit.h cut buffers into blocks for them
  * hierarchy*.c   emitters for groups that span hosts: who is where, and the
  *             collectives of one buffer and of blocks
- * choose.c    which emitter for which call
- * exec_plan.c exec.c   the executor: a schedule made ready, and run over the
- *             transports
+ * emitters.c  the table of emitters, and what each takes of a rank
+ * model.c     what that costs on these wires; choose.c the cheapest emitter for
+ *             a call, and why
+ * exec_plan.c exec.c exec_move.c   the executor: a schedule made ready, and run
+ *             over the transports
  * plans.c     schedules already made, by call
  * coll.c      one call: checks, plan, run
+ * request.c   the queue of what was started; start.c: collectives in it
+ * message.c   sends and receives; group.c: calls that are made at once
  * fingerprint.c  what a rank is doing, in 32 bits
  *
- * To add a collective or an algorithm: write an emitter, list it in choose.c,
+ * model.h has what emitters.c, model.c and choose.c offer.
+ *
+ * To add a collective or an algorithm: write an emitter, list it in emitters.c,
  * and it is proven by test_check, run by test_coll and shown by dtensor-bench.
  */
 #ifndef DTN_COLL_H
 #define DTN_COLL_H
 
-#include "net/net.h"
-
-/* ------------------------------------------------------------- schedule --- */
-
-/* Every rank's memory, as a schedule sees it.  TMP is scratch that belongs to
- * the schedule.
- */
-enum dtn_space { DTN_IN, DTN_OUT, DTN_TMP, DTN_NSPACES };
-
-/* Bytes from `offset` on in a space of the rank at a position of the group. */
-struct dtn_span {
-    int rank;
-    enum dtn_space space;
-    size_t offset;
-};
-
-/* What a signal says. */
-enum dtn_tag {
-    DTN_TAG_READY,                /* my buffers are in place: here they are    */
-    DTN_TAG_DATA,                 /* what I put, or let you read, is complete  */
-    DTN_TAG_CARRY,                /* the payload is the data                   */
-    DTN_TAG_DONE,                 /* I have read what I needed of yours        */
-    DTN_NTAGS
-};
-
-/* One step of one rank.  Steps run in order; only `put` may still be reading
- * its source when the next step starts.
- *
- *   op      peer        dst           src            meaning
- *   PUT     receiver    on the peer   own            write bytes, or a box run
- *                                                    by run, to the peer
- *   FLUSH   receiver                                 sources of puts are free
- *   SIGNAL  receiver                  own, if CARRY  append a signal
- *   WAIT    sender      own, if CARRY                take its next signal
- *   COPY                own           any rank's     dst = src
- *   REDUCE              own           any rank's     dst = dst op src
- *   FOLD                own           rank -1        dst = src of the first of
- *                                                    `terms` op src of the
- *                                                    second op ...
- *   FOLD                own           own            dst = slot 0 op slot 1 op
- *                                                    ...: slots of `bytes` one
- *                                                    after another
- *   SCALE               own                          dst /= divisor (ends AVG)
- *   NEUTRAL             own                          dst = neutral element
- *
- * COPY, REDUCE and FOLD with a `src` on another rank load through a mapped
- * pointer: only where transports map.  They need the owner's READY before and
- * must be followed by a signal to the owner, after which it may reuse or
- * return the memory; a PUT needs the receiver's READY before.  Source and
- * destination do not overlap, or they are the very same bytes (a call in
- * place): such a COPY does nothing at all, so that peers may be reading.
- */
-enum dtn_op {
-    DTN_OP_PUT, DTN_OP_FLUSH, DTN_OP_SIGNAL, DTN_OP_WAIT, DTN_OP_COPY,
-    DTN_OP_REDUCE, DTN_OP_FOLD, DTN_OP_SCALE, DTN_OP_NEUTRAL, DTN_NOPS
-};
-
-struct dtn_step {
-    enum dtn_op op;
-    enum dtn_tag tag;             /* SIGNAL, WAIT                              */
-    int peer;                     /* position in the group                     */
-    int box;                      /* PUT, COPY, REDUCE: index of a box, or -1  */
-    int slots;                    /* FOLD of own memory: how many              */
-    struct dtn_span dst;
-    struct dtn_span src;
-    size_t bytes;                 /* moved, when box is -1                     */
-};
-
-struct dtn_sched {
-    int n;                        /* ranks in the group                        */
-    int me;
-    int divisor;                  /* of SCALE: n unless an emitter says else   */
-    enum dtensor_dtype dtype;
-    enum dtensor_redop redop;
-    const char *name;             /* "allreduce ring": static                  */
-    size_t bytes[DTN_NSPACES];    /* size of each space on this rank           */
-    bool exposed[DTN_NSPACES];    /* peers read or write it on this rank       */
-    bool needs_map;               /* some step loads from a peer: set by the   */
-                                  /* functions that append it                  */
-    int nsteps, steps_capacity;
-    struct dtn_step *steps;
-    int nboxes, boxes_capacity;
-    struct dtn_box *boxes;        /* strides in elements of dtype              */
-    int nterms;                   /* positions that FOLD of rank -1 loads from,*/
-    int *terms;                   /* in order; NULL: all n                     */
-};
-
-void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
-                    enum dtensor_dtype dtype, enum dtensor_redop redop);
-void dtn_sched_fini(struct dtn_sched *sched);
-
-/* Append; running out of memory is remembered and reported by _finish, so
- * that emitters read as algorithms.  Zero bytes append nothing (except
- * signals and waits).
- */
-void dtn_sched_put(struct dtn_sched *sched, int peer, struct dtn_span dst,
-                   struct dtn_span src, size_t bytes);
-void dtn_sched_put_box(struct dtn_sched *sched, int peer, struct dtn_span dst,
-                       struct dtn_span src, const struct dtn_box *box);
-void dtn_sched_flush(struct dtn_sched *sched, int peer);
-void dtn_sched_signal(struct dtn_sched *sched, int peer, enum dtn_tag tag);
-void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag);
-void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
-                     size_t bytes);                /* bytes <= DTN_CARRY_MAX   */
-void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
-                     size_t bytes);                /* the matching wait        */
-void dtn_sched_copy(struct dtn_sched *sched, struct dtn_span dst,
-                    struct dtn_span src, size_t bytes);
-void dtn_sched_reduce(struct dtn_sched *sched, struct dtn_span dst,
-                      struct dtn_span src, size_t bytes);
-void dtn_sched_copy_box(struct dtn_sched *sched, struct dtn_span dst,
-                        struct dtn_span src, const struct dtn_box *box);
-void dtn_sched_reduce_box(struct dtn_sched *sched, struct dtn_span dst,
-                          struct dtn_span src, const struct dtn_box *box);
-void dtn_sched_terms(struct dtn_sched *sched, const int ranks[], int n);
-void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
-                    struct dtn_span src, size_t bytes);    /* of each source   */
-void dtn_sched_fold_slots(struct dtn_sched *sched, struct dtn_span dst,
-                          struct dtn_span src, size_t bytes, int slots);
-void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
-                     size_t bytes);
-void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
-                       size_t bytes);
-
-/* 0, or ENOMEM if any append failed. */
-int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err);
-
-/* One step a line, for people and golden tests. */
-void dtn_sched_print(const struct dtn_sched *sched, FILE *stream);
-
-/* One step, without its number: "put     -> 1  OUT+64 <- OUT+0  64 bytes". */
-char *dtn_step_text(const struct dtn_sched *sched, const struct dtn_step *step,
-                    char *buf, size_t size);
-
-/* -------------------------------------------------------------- checker --- */
-
-/* Run the schedules of all n ranks on symbolic elements, `rounds` times in a
- * row, for every order the signals allow, without any transport.  Proves: no
- * deadlock with queues of DTN_QUEUE_DEPTH; no read of a byte before the
- * signal that orders it after its write, no unordered pair of accesses; no
- * access outside a space, or to a space not exposed, or before READY; put
- * sources untouched until flushed; no peer touches a rank's memory after its
- * last step; tags match.  Then calls `expect` for every OUT element.
- *
- * Symbolic element: which ranks' element `index` of IN is in it, as a bit set
- * (reducing the same rank in twice is refused), or undefined.  `tree` is a
- * hash of the order in which they were put together: equal trees, equal bits.
- */
-#define DTN_CHECK_RANKS_MAX 256
-struct dtn_cell {
-    bool defined;
-    bool scaled;
-    uint32_t ranks[DTN_CHECK_RANKS_MAX / 32];  /* bit r: rank r contributed    */
-    int64_t index;                /* of IN; -1: neutral, no rank is in it      */
-    uint64_t tree;
-};
-typedef bool dtn_expect_f(int rank, size_t elem, const struct dtn_cell *cell,
-                          const void *arg);
-
-/* 0, or EINVAL with the first violation in words: which rank, step, bytes.
- * alias NULL: IN and OUT are apart; else in place: OUT begins alias[r] bytes
- * after IN on rank r (0 for allreduce; less than 0 for allgather).
- */
-int dtn_check(const struct dtn_sched scheds[], int n, int rounds,
-              const int64_t alias[], dtn_expect_f *expect, const void *arg,
-              struct dtensor_error *err);
+#include "coll/sched.h"
 
 /* ------------------------------------------------------------- emitters --- */
 
+/* The public ones, and those that have no struct dtensor_call. */
 enum dtn_coll {
-    DTN_COLL_ALLREDUCE, DTN_COLL_REDUCE, DTN_COLL_BROADCAST,
-    DTN_COLL_ALLGATHER, DTN_COLL_REDUCE_SCATTER, DTN_COLL_ALL_TO_ALL,
-    DTN_COLL_BARRIER, DTN_COLL_EXCHANGE, DTN_NCOLLS
+    DTN_COLL_ALLREDUCE = DTENSOR_ALLREDUCE,
+    DTN_COLL_REDUCE = DTENSOR_REDUCE,
+    DTN_COLL_BROADCAST = DTENSOR_BROADCAST,
+    DTN_COLL_ALLGATHER = DTENSOR_ALLGATHER,
+    DTN_COLL_REDUCE_SCATTER = DTENSOR_REDUCE_SCATTER,
+    DTN_COLL_ALL_TO_ALL = DTENSOR_ALL_TO_ALL,
+    DTN_COLL_GATHER = DTENSOR_GATHER,
+    DTN_COLL_SCATTER = DTENSOR_SCATTER,
+    DTN_COLL_BARRIER = DTENSOR_BARRIER,
+    DTN_COLL_PAIRS = DTENSOR_NCOLLECTIVES,         /* sends and receives       */
+    DTN_COLL_EXCHANGE,                             /* a step of a redistribute */
+    DTN_NCOLLS
+};
+
+/* PAIRS: what goes between this rank and another.  No padding: it is hashed. */
+struct dtn_edge {
+    int32_t peer;
+    uint32_t sends, receives;     /* 1: something, be it of 0 bytes            */
+    uint32_t sent_salt, received_salt;
+    uint32_t zero;
+    struct dtn_range sent;        /* in IN                                     */
+    struct dtn_range received;    /* in OUT                                    */
 };
 
 /* A call, the same on every rank but for `me`.  Elements, not bytes. */
@@ -204,14 +69,53 @@ struct dtn_call {
     int root;
     enum dtensor_dtype dtype;
     enum dtensor_redop redop;
+    const struct dtn_made *made;  /* what it is, if it was made at run time    */
+    bool repro;                   /* the bits must not depend on the algorithm */
+    bool ordered;                 /* fold from the left, in order of the ranks */
     size_t count;                 /* as in dtensor.h                           */
-    const size_t *counts;         /* NULL: all blocks are `count`.             */
-                                  /* ALLGATHER, REDUCE_SCATTER: [n] of block r */
-                                  /* ALL_TO_ALL: [n*n], from i to j at i*n+j   */
-                                  /* Blocks lie one after another              */
+    const size_t *counts;         /* NULL: all blocks are `count`; else [n] of */
+                                  /* block r.  ALL_TO_ALL: of those that this  */
+                                  /* rank sends.  They lie one after another   */
+    const size_t *recv_counts;    /* ALL_TO_ALL: of those that it gets         */
+    const struct dtn_edge *edges; /* PAIRS: one for each peer                  */
+    int nedges;
+    uint32_t number;              /* of the call over its group, 0: unknown    */
     const int *hosts;             /* [n] where each position is, any numbers;  */
                                   /* NULL: all on one host                     */
 };
+
+/* A reduction made at run time.  `hash` is what ranks compare. */
+struct dtn_made {
+    enum dtensor_redop op;
+    unsigned flags;
+    uint32_t hash;
+    double factor;                /* of a premultiplied sum                    */
+    dtensor_reduce_f *fn;         /* or a function of the caller's             */
+    void *arg;
+};
+const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
+                                     enum dtensor_redop op);
+void dtn_redops_destroy(struct dtn_redops *redops);
+
+/* For tests: as if that many numbers had been given out. */
+void dtn_redops_skip(struct dtensor_ctx *ctx, int numbers);
+
+/* Find the reduction of a call, and the order that it and the context ask for.
+ * Errors: EINVAL  none such, or not for this type or mode
+ */
+int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
+                     struct dtensor_error *err);
+struct dtn_reduction dtn_call_reduction(const struct dtn_call *call);
+
+/* Is it a call that can be made?  n and me are filled in; `rank` is the own one
+ * in the world.   Errors: EINVAL, in words
+ */
+int dtn_call_check(const struct dtn_call *call, int rank, const void *in,
+                   const void *out, struct dtensor_error *err);
+
+/* The same but for its buffers. */
+int dtn_call_check_form(const struct dtn_call *call, int rank,
+                        struct dtensor_error *err);
 
 /* Emit the schedule of rank call->me into *sched (initialised here). */
 typedef int dtn_emit_f(const struct dtn_call *call, struct dtn_sched *sched,
@@ -225,31 +129,45 @@ enum dtn_reach {
     DTN_REACH_MAP                 /* everyone from everyone                    */
 };
 
-/* An emitter for a collective. */
-struct dtn_emitter {
-    enum dtn_coll coll;
-    enum dtn_algorithm algorithm;
-    enum dtn_reach needs;         /* the least it runs with                    */
-    size_t max_bytes;             /* of dtn_call_edge_bytes()                  */
-    dtn_emit_f *emit;
+/* What the buffers of a collective hold: call.c. */
+enum dtn_holds { DTN_NONE, DTN_ONE, DTN_EACH };
+struct dtn_shape {
+    const char *name;
+    enum dtn_holds in, out;
+    bool in_at_root, out_at_root;   /* elsewhere there is none                 */
+    bool reduces;
+    bool in_place;                  /* may be                                  */
 };
-extern const struct dtn_emitter dtn_emitters[];    /* choose.c; emit NULL ends */
+extern const struct dtn_shape dtn_shapes[DTN_NCOLLS];
+const char *dtn_coll_name(enum dtn_coll coll);
 
-/* The most that goes from one rank to another: `count`, or the largest block. */
+/* Has some buffer a block for each rank? */
+bool dtn_call_blocked(const struct dtn_call *call);
+
+/* Are its counts known to this rank only?  Then whatever all ranks must decide
+ * alike cannot depend on them.
+ */
+static inline bool dtn_call_private(const struct dtn_call *call)
+{
+    return (call->coll == DTN_COLL_ALL_TO_ALL && call->counts)
+        || call->coll == DTN_COLL_PAIRS;
+}
+
+/* Bytes of this rank's IN or OUT; false when no memory could hold them. */
+bool dtn_call_bytes_of(const struct dtn_call *call, enum dtn_space space,
+                       size_t *bytes);
+
+/* The most that goes from one rank to another: `count`, or the largest block;
+ * SIZE_MAX when only this rank knows.
+ */
 size_t dtn_call_edge_bytes(const struct dtn_call *call);
 
-/* The size of the call as [tuning] means it: of the largest buffer of a rank. */
+/* The size of the call as [tuning] means it: of the largest buffer of a rank;
+ * SIZE_MAX when only this rank knows.
+ */
 size_t dtn_call_bytes(const struct dtn_call *call);
 
-const char *dtn_coll_name(enum dtn_coll coll);
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm);
-
-/* The emitter for this call: what [tuning] says for its size if that can run
- * here, else the built-in choice.
- */
-const struct dtn_emitter *dtn_choose(const struct dtn_call *call,
-                                     enum dtn_reach reach,
-                                     const struct dtn_tuning tuning[]);
 
 /* ------------------------------------------------------------- exchange --- */
 
@@ -259,9 +177,6 @@ struct dtn_piece {
     int receiver;
     size_t src_offset;            /* of its first element, in elements         */
     size_t dst_offset;
-    size_t slot;                  /* where its elements, flat, are put in the  */
-                                  /* receiver's TMP: apart from the slots of   */
-                                  /* all that the receiver gets from anyone    */
     bool accumulate;              /* dst op= src; else dst = src               */
     struct dtn_box box;
 };
@@ -280,8 +195,14 @@ struct dtn_exchange {
     size_t out_count;
     bool neutral;                 /* OUT starts as the neutral element         */
     int scale;                    /* > 1: OUT is divided by it at the end      */
+    bool folds;                   /* some piece accumulates, on any rank       */
+    bool (*maps)(const void *whose, int position);
+    const void *whose;            /* does this rank load from that one?        */
     size_t row_bytes;             /* shortest run put by itself, the same on   */
                                   /* every rank; 0: DTN_ROW_BYTES             */
+    size_t window_bytes;          /* the most that is packed for, or unpacked  */
+                                  /* from, a peer at a time, the same on every */
+                                  /* rank; 0: all there is                     */
     int nreceived;
     const struct dtn_piece *received;
     int nsent;
@@ -300,11 +221,15 @@ size_t dtn_group_row_bytes(const struct dtn_group *group);
  * from the source's IN into OUT; from others it is put by the source, run by
  * run, from IN into OUT.  Where runs would be shorter than row_bytes, it is
  * packed in the source's TMP; where they would be so in OUT, or where it
- * accumulates, it goes to the receiver's TMP and is unpacked there.  Mapping
- * is symmetric; what does not accumulate does not overlap.
+ * accumulates, it goes to the receiver's TMP and is unpacked there, in rounds
+ * of what fits the windows: TMP has at most 5 of them for a peer, 3 to unpack and
+ * 2 to pack.  Mapping is symmetric; what does not accumulate does not overlap.
+ * Terms of an element that go in rounds come in the same one, if the pieces of
+ * their sources are alike.
  */
-int dtn_emit_exchange(const struct dtn_exchange *exchange, const bool mapped[],
+int dtn_emit_exchange(const struct dtn_exchange *exchange,
                       struct dtn_sched *sched, struct dtensor_error *err);
+#define DTN_EXCHANGE_WINDOWS 5
 
 /* ------------------------------------------------------------- executor --- */
 
@@ -328,14 +253,18 @@ const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan);
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint32_t fingerprint, struct dtensor_error *err);
 
-/* The same in pieces: start it, then poll until it returns other than EAGAIN.  A
- * poll does what can be done without waiting for a peer's signal; it may wait
- * while a peer's queue of signals is full.  One run of a plan at a time; `in` and
- * `out` stay as they are until it is over.
+/* The same in pieces: start it - EAGAIN: another run has the bounce buffer that
+ * it needs - then poll until it returns other than EAGAIN.  A poll does what can
+ * be done without waiting for a peer's signal, or for room in its queue of them.
+ * One run of a plan at a time; `in` and `out` stay as they are until it is over.
  */
 int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
                    uint32_t fingerprint, struct dtensor_error *err);
 int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err);
+
+/* Have what a run of it with such buffers needs, so that it allocates nothing. */
+int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
+                  struct dtensor_error *err);
 
 /* A plan of its own for a call, n and me filled in, and its fingerprint; the
  * caller destroys it.
@@ -349,12 +278,14 @@ int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
  */
 uint32_t dtn_fingerprint(int coll, enum dtensor_dtype dtype,
                          enum dtensor_redop redop, uint32_t hash);
+uint32_t dtn_fingerprint_mix(uint32_t fingerprint, size_t more);
 char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size);
 
-/* Can every pair of ranks of the group load from each other? mapped[] (NULL:
- * not wanted) gets it for each position against the own one.
+/* Do this rank and that at a position load from each other?  And every pair of
+ * the group?
  */
-bool dtn_group_mapped(const struct dtn_group *group, bool mapped[]);
+bool dtn_group_maps(const struct dtn_group *group, int position);
+bool dtn_group_mapped(const struct dtn_group *group);
 
 /* The same for all pairs, the same on every rank; hosts[] gets the index in the
  * cluster of each position's host.
@@ -371,7 +302,81 @@ const char *dtn_group_wire(const struct dtn_group *group);
 int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
                  const void *in, void *out, struct dtensor_error *err);
 
-/* Free the context's plans. */
-void dtn_plans_destroy(struct dtn_plans *plans);
+/* The checks and the plan of a call that is to be made now, and what to do when
+ * there is none: the others may have made theirs and wait, so they are told.
+ */
+struct dtn_cached_plan;
+int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
+                  const void *in, void *out, struct dtn_cached_plan **cachedp,
+                  struct dtensor_error *err);
+int dtn_call_give_up(const struct dtn_group *group, int rc,
+                     const struct dtensor_error *why,
+                     struct dtensor_error *err);
+
+/* ------------------------------------------------------------- requests --- */
+
+/* What is done for a request.  begin and poll: 0, EAGAIN (later), or failed. */
+struct dtn_work {
+    int (*begin)(struct dtensor_request *request, struct dtensor_error *err);
+    int (*poll)(struct dtensor_request *request, struct dtensor_error *err);
+    void (*end)(struct dtensor_request *request);    /* over; NULL: nothing    */
+};
+
+/* Every kind of request begins with this, in memory of malloc() unless kept. */
+struct dtensor_request {
+    const struct dtn_work *work;
+    struct dtensor_ctx *ctx;
+    const int *ranks;             /* it takes part with, of the world          */
+    int nranks;
+    bool kept;                    /* dtensor_wait() does not free it           */
+    bool begun;
+    bool done;
+    int rc;
+    struct dtensor_error err;     /* when rc < 0                               */
+    struct dtensor_request *next; /* started after it                          */
+};
+
+/* Put it at the end of the queue, and do what can be done now. */
+void dtn_request_start(struct dtensor_request *request);
+
+/* Finish all there are: for calls that do not go through the queue. */
+int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* As dtn_call_run(), but started; a call made ready to be started often. */
+int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
+                   const void *in, void *out,
+                   struct dtensor_request **requestp,
+                   struct dtensor_error *err);
+int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
+                          const void *in, void *out,
+                          struct dtensor_persistent **persistentp,
+                          struct dtensor_error *err);
+
+/* ------------------------------------------- messages, groups of calls --- */
+
+/* A send or receive, with a position of the group.  While the context records
+ * it is written down only.
+ */
+struct dtn_message {
+    bool sends;
+    int peer;
+    const void *in;               /* of a send                                 */
+    void *out;                    /* of a receive                              */
+    size_t count;
+    enum dtensor_dtype dtype;
+};
+int dtn_message(const struct dtn_group *group, struct dtn_message message,
+                struct dtensor_error *err);
+
+/* Write calls down from now on (ctx->recorded); one of them; make them all. */
+int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
+int dtn_group_record(const struct dtn_group *group,
+                     const struct dtn_call *call, const void *in, void *out,
+                     struct dtensor_error *err);
+int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
+void dtn_recorded_destroy(struct dtn_recorded *recorded);
+
+/* Free what belongs to this room in the context. */
+void dtn_coll_fini(struct dtensor_ctx *ctx);
 
 #endif

@@ -14,11 +14,20 @@
  * OUT instead, which needs none: two hops.  Above that loading wins, since
  * between cores far apart it is faster than storing (2 MiB, two ranks: 161
  * against 220 us).
+ *
+ * In a broadcast the root has nothing to load, so it puts: of 4 MiB over 4 ranks
+ * 1 MiB to each of three, while each loads the other 3 MiB.
+ *
+ * Memory that is not mapped is fetched by the peers where it is only copied.
+ * What is folded had better be staged by its owner, and only the part that
+ * others read: fetched terms would be written and read once more.  From 4 MiB
+ * on that is given up, for staging would take as much memory again.
  */
 #include "coll/emit.h"
 
 #define PUSH_MAX_BYTES ((size_t)64 << 10)
-#define FOLD_ALONE_MAX_BYTES ((size_t)32 << 10)
+#define FOLD_ALONE_MAX_BYTES ((size_t)32 << 10)      /* of all terms */
+#define FOLD_FETCH_BYTES ((size_t)4 << 20)
 
 /* Put the own block into every OUT. */
 static void direct_push(struct dtn_sched *sched, const struct dtn_call *call,
@@ -59,15 +68,19 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
                               struct dtensor_error *err)
 {
     struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_range others = dtn_others(call);
+    bool push;
 
     dtn_emit_begin(sched, "allreduce direct", call);
-    sched->exposed[DTN_IN] = sched->exposed[DTN_OUT] = true;
+    push = sched->bytes[DTN_OUT] <= PUSH_MAX_BYTES;
+    sched->fetch_bytes = FOLD_FETCH_BYTES;
+    dtn_sched_show(sched, DTN_IN, others);
+    dtn_sched_show(sched, DTN_OUT, push ? others : mine);
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
     dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, mine.offset),
                    dtn_at(-1, DTN_IN, mine.offset), mine.bytes);
-    dtn_emit_average(sched, call, mine);
-    if (sched->bytes[DTN_OUT] <= PUSH_MAX_BYTES)
+    if (push)
         direct_push(sched, call, mine);
     else
         direct_pull(sched, call);
@@ -77,18 +90,14 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
 /* The root folds everything itself. */
 static void reduce_alone(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    size_t bytes = sched->bytes[DTN_IN];
-
     if (call->me != call->root) {
         dtn_sched_signal(sched, call->root, DTN_TAG_READY);
         dtn_sched_wait(sched, call->root, DTN_TAG_DONE);
         return;
     }
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
-    dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, 0), dtn_at(-1, DTN_IN, 0),
-                   bytes);
+    dtn_emit_alone(sched);
     dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
-    dtn_emit_average(sched, call, (struct dtn_range){ 0, bytes });
 }
 
 /* Everyone folds a block and puts it into the root's OUT.  The root's DONE
@@ -108,8 +117,6 @@ static void reduce_together(struct dtn_sched *sched,
     if (me == root) {
         dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
         dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
-        dtn_emit_average(sched, call,
-                         (struct dtn_range){ 0, sched->bytes[DTN_OUT] });
         return;
     }
     sched->bytes[DTN_TMP] = mine.bytes;
@@ -124,13 +131,36 @@ int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
                            struct dtensor_error *err)
 {
     dtn_emit_begin(sched, "reduce direct", call);
+    sched->fetch_bytes = FOLD_FETCH_BYTES;
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_OUT] = call->me == call->root;
-    if (sched->bytes[DTN_IN] <= FOLD_ALONE_MAX_BYTES)
+    if (sched->bytes[DTN_IN] * (size_t)call->n <= FOLD_ALONE_MAX_BYTES)
         reduce_alone(sched, call);
     else
         reduce_together(sched, call);
     return dtn_emit_end(sched, err);
+}
+
+/* The root puts `part` to everyone, who loads the rest meanwhile. */
+static void broadcast_root(struct dtn_sched *sched,
+                           const struct dtn_call *call, struct dtn_range part)
+{
+    int me = call->me;
+
+    dtn_emit_signal_all(sched, call, DTN_TAG_READY);
+    for (int i = 1; i < call->n; i++) {
+        int peer = dtn_around(call, i);
+
+        dtn_sched_wait(sched, peer, DTN_TAG_READY);
+        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, 0),
+                      dtn_at(me, DTN_IN, 0), part.bytes);
+        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
+    }
+    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
+                   sched->bytes[DTN_IN]);
+    dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
+    for (int i = 1; i < call->n; i++)
+        dtn_sched_flush(sched, dtn_around(call, i));
 }
 
 int dtn_emit_broadcast_direct(const struct dtn_call *call,
@@ -139,20 +169,22 @@ int dtn_emit_broadcast_direct(const struct dtn_call *call,
 {
     int me = call->me, root = call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
+    struct dtn_range part = dtn_cut(bytes, call->n, 0);
+    struct dtn_range rest = { part.bytes, bytes - part.bytes };
 
     dtn_emit_begin(sched, "broadcast direct", call);
     if (me == root) {
-        sched->exposed[DTN_IN] = true;
-        dtn_emit_signal_all(sched, call, DTN_TAG_READY);
-    } else {
-        dtn_sched_wait(sched, root, DTN_TAG_READY);
+        dtn_sched_show(sched, DTN_IN, rest);
+        broadcast_root(sched, call, part);
+        return dtn_emit_end(sched, err);
     }
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(root, DTN_IN, 0),
-                   bytes);
-    if (me == root)
-        dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
-    else
-        dtn_sched_signal(sched, root, DTN_TAG_DONE);
+    dtn_sched_show(sched, DTN_OUT, part);
+    dtn_sched_signal(sched, root, DTN_TAG_READY);
+    dtn_sched_wait(sched, root, DTN_TAG_READY);
+    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, rest.offset),
+                   dtn_at(root, DTN_IN, rest.offset), rest.bytes);
+    dtn_sched_signal(sched, root, DTN_TAG_DONE);
+    dtn_sched_wait(sched, root, DTN_TAG_DATA);
     return dtn_emit_end(sched, err);
 }
 
@@ -186,37 +218,13 @@ int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
     struct dtn_range mine = dtn_block(call, call->me);
 
     dtn_emit_begin(sched, "reduce_scatter direct", call);
-    sched->exposed[DTN_IN] = true;
+    sched->fetch_bytes = FOLD_FETCH_BYTES;
+    dtn_sched_show(sched, DTN_IN, dtn_others(call));
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
     dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, 0),
                    dtn_at(-1, DTN_IN, mine.offset), mine.bytes);
     dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
-    dtn_emit_average(sched, call, (struct dtn_range){ 0, mine.bytes });
-    dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
-    return dtn_emit_end(sched, err);
-}
-
-int dtn_emit_all_to_all_direct(const struct dtn_call *call,
-                               struct dtn_sched *sched,
-                               struct dtensor_error *err)
-{
-    int me = call->me;
-
-    dtn_emit_begin(sched, "all_to_all direct", call);
-    sched->exposed[DTN_IN] = true;
-    dtn_emit_signal_all(sched, call, DTN_TAG_READY);
-    dtn_emit_wait_all(sched, call, DTN_TAG_READY);
-    for (int i = 0; i < call->n; i++) {
-        int peer = dtn_around(call, -i);
-        struct dtn_range to = dtn_received(call, peer, me);
-
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, to.offset),
-                       dtn_at(peer, DTN_IN, dtn_sent(call, peer, me).offset),
-                       to.bytes);
-        if (peer != me)
-            dtn_sched_signal(sched, peer, DTN_TAG_DONE);
-    }
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
     return dtn_emit_end(sched, err);
 }

@@ -22,101 +22,63 @@ struct dtn_range dtn_cut(size_t bytes, int n, int i)
     return (struct dtn_range){ begin, end - begin };
 }
 
-struct dtn_range dtn_blocks(const struct dtn_call *call, int first, int count)
+/* Blocks first .. first+count-1 of those in `counts`, or of `count` each. */
+static struct dtn_range blocks_of(const struct dtn_call *call,
+                                  const size_t counts[], int first, int count)
 {
     size_t elem_bytes = dtensor_dtype_size(call->dtype);
-    struct dtn_range range = { 0, 0 };
+    struct dtn_range range = { (size_t)first * call->count,
+                               (size_t)count * call->count };
 
-    for (int r = 0; r < first + count; r++) {
-        size_t bytes = elem_bytes * (call->counts ? call->counts[r]
-                                                  : call->count);
-
-        *(r < first ? &range.offset : &range.bytes) += bytes;
-    }
+    if (counts)
+        range = (struct dtn_range){ 0, 0 };
+    for (int r = 0; counts && r < first + count; r++)
+        *(r < first ? &range.offset : &range.bytes) += counts[r];
+    range.offset *= elem_bytes;
+    range.bytes *= elem_bytes;
     return range;
+}
+
+struct dtn_range dtn_blocks(const struct dtn_call *call, int first, int count)
+{
+    return blocks_of(call, call->counts, first, count);
 }
 
 struct dtn_range dtn_block(const struct dtn_call *call, int r)
 {
-    if (call->coll == DTN_COLL_ALLGATHER
-        || call->coll == DTN_COLL_REDUCE_SCATTER)
+    if (dtn_call_blocked(call))
         return dtn_blocks(call, r, 1);
     return dtn_cut(call->count * dtensor_dtype_size(call->dtype), call->n, r);
 }
 
-/* Bytes from rank i to rank j. */
-static size_t pair_bytes(const struct dtn_call *call, int i, int j)
+struct dtn_range dtn_sent(const struct dtn_call *call, int to)
 {
-    return dtensor_dtype_size(call->dtype)
-         * (call->counts ? call->counts[i * call->n + j] : call->count);
+    return blocks_of(call, call->counts, to, 1);
 }
 
-struct dtn_range dtn_sent(const struct dtn_call *call, int i, int j)
+struct dtn_range dtn_received(const struct dtn_call *call, int from)
 {
-    struct dtn_range range = { 0, pair_bytes(call, i, j) };
-
-    for (int q = 0; q < j; q++)
-        range.offset += pair_bytes(call, i, q);
-    return range;
+    return blocks_of(call, call->recv_counts, from, 1);
 }
 
-struct dtn_range dtn_received(const struct dtn_call *call, int i, int j)
+struct dtn_range dtn_others(const struct dtn_call *call)
 {
-    struct dtn_range range = { 0, pair_bytes(call, i, j) };
+    struct dtn_range others = { 0, 0 };
 
-    for (int q = 0; q < i; q++)
-        range.offset += pair_bytes(call, q, j);
-    return range;
-}
-
-size_t dtn_call_edge_bytes(const struct dtn_call *call)
-{
-    bool pairs = call->coll == DTN_COLL_ALL_TO_ALL;
-    int n = pairs ? call->n * call->n : call->n;
-    size_t most = call->counts ? 0 : call->count;
-
-    for (int i = 0; call->counts && i < n; i++)
-        if (call->counts[i] > most)
-            most = call->counts[i];
-    return most * dtensor_dtype_size(call->dtype);
-}
-
-size_t dtn_call_bytes(const struct dtn_call *call)
-{
-    bool blocks = call->coll == DTN_COLL_ALLGATHER
-               || call->coll == DTN_COLL_REDUCE_SCATTER
-               || call->coll == DTN_COLL_ALL_TO_ALL;
-
-    return dtn_call_edge_bytes(call) * (blocks ? (size_t)call->n : 1);
+    for (int r = 0; r < call->n; r++)
+        if (r != call->me)
+            others = dtn_range_hull(others, dtn_block(call, r));
+    return others;
 }
 
 void dtn_emit_begin(struct dtn_sched *sched, const char *name,
                     const struct dtn_call *call)
 {
-    size_t whole = call->count * dtensor_dtype_size(call->dtype);
-    size_t blocks = 0, mine = 0, in = whole, out = whole;
-    int n = call->n, me = call->me;
-
-    if (call->coll == DTN_COLL_ALLGATHER
-        || call->coll == DTN_COLL_REDUCE_SCATTER) {
-        blocks = dtn_blocks(call, 0, n).bytes;
-        mine = dtn_block(call, me).bytes;
-        in = call->coll == DTN_COLL_ALLGATHER ? mine : blocks;
-        out = call->coll == DTN_COLL_ALLGATHER ? blocks : mine;
-    } else if (call->coll == DTN_COLL_ALL_TO_ALL) {
-        in = dtn_sent(call, me, n - 1).offset + dtn_sent(call, me, n - 1).bytes;
-        out = dtn_received(call, n - 1, me).offset
-            + dtn_received(call, n - 1, me).bytes;
-    } else if (call->coll == DTN_COLL_REDUCE) {
-        out = me == call->root ? whole : 0;
-    } else if (call->coll == DTN_COLL_BROADCAST) {
-        in = me == call->root ? whole : 0;
-    } else if (call->coll == DTN_COLL_BARRIER) {
-        in = out = 0;
-    }
-    dtn_sched_init(sched, name, n, me, call->dtype, call->redop);
-    sched->bytes[DTN_IN] = in;
-    sched->bytes[DTN_OUT] = out;
+    dtn_sched_init(sched, name, call->n, call->me, call->dtype, DTENSOR_SUM);
+    if (dtn_shapes[call->coll].reduces)
+        sched->how = dtn_call_reduction(call);
+    dtn_call_bytes_of(call, DTN_IN, &sched->bytes[DTN_IN]);
+    dtn_call_bytes_of(call, DTN_OUT, &sched->bytes[DTN_OUT]);
 }
 
 int dtn_emit_end(struct dtn_sched *sched, struct dtensor_error *err)
@@ -142,10 +104,27 @@ void dtn_emit_wait_all(struct dtn_sched *sched, const struct dtn_call *call,
         dtn_sched_wait(sched, dtn_around(call, -i), tag);
 }
 
-void dtn_emit_average(struct dtn_sched *sched, const struct dtn_call *call,
-                      struct dtn_range range)
+struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
+                              struct dtn_span room, size_t bytes)
 {
-    if (call->redop == DTENSOR_AVG && call->n > 1)
-        dtn_sched_scale(sched, dtn_at(call->me, DTN_OUT, range.offset),
-                        range.bytes);
+    if (!dtn_reduction_lifts(&sched->how))
+        return own;
+    dtn_sched_copy(sched, room, own, bytes);
+    return room;
+}
+
+size_t dtn_emit_term_bytes(const struct dtn_sched *sched, size_t bytes)
+{
+    return dtn_reduction_lifts(&sched->how) ? bytes : 0;
+}
+
+size_t dtn_emit_partial_bytes(const struct dtn_sched *sched, size_t bytes)
+{
+    return bytes * dtn_reduction_ratio(&sched->how);
+}
+
+void dtn_emit_alone(struct dtn_sched *sched)
+{
+    dtn_sched_fold(sched, dtn_at(sched->me, DTN_OUT, 0),
+                   dtn_at(-1, DTN_IN, 0), sched->bytes[DTN_OUT]);
 }

@@ -14,38 +14,27 @@
  *
  * A put has a cost of its own, so runs shorter than row_bytes, such as these of
  * 2 elements, are packed in the source's TMP; and where the receiver's own runs
- * are short, or it has to add what comes, the box goes flat to its TMP and is
- * applied from there.  Of f32[4096,4096] over 8 ranks, runs are 2 KiB: nobody
- * copies anything but the part that stays.
+ * are short, or it has to add what comes, the box goes flat to a window in its
+ * TMP and is applied from there.  Of f32[4096,4096] over 8 ranks, runs are 2 KiB:
+ * nobody copies anything but the part that stays.
  *
- * Ranks with nothing for each other exchange nothing, not even a signal.
+ * Where partial results are wider than elements, what is added up is so in ACC,
+ * which then lies as OUT will, and is dropped at the end: of four bf16 terms
+ * that land in OUT, in TMP or nowhere each is lifted into ACC, and rounded once.
+ *
+ * What does not fit a window goes in rounds (parcels.c).  READY says where the
+ * window of its round is.  A receiver has three of them for a peer, a source two
+ * to pack in, and at round k they do, in this order,
+ *
+ *   READY for k + 2, pack and put round k + 1, unpack round k
+ *
+ * so that while one is unpacked the next is on its way.  Ranks with nothing for
+ * each other exchange nothing, not even a signal.
  */
 #include "coll/emit.h"
+#include "coll/exchange.h"
 
-#include <stdlib.h>
-
-/* A rank that gives or gets anything. */
-struct partner {
-    int distance;                 /* in positions, upwards from this rank      */
-    int rank;
-    size_t to;                    /* bytes                                     */
-    size_t from;
-    int sent;                     /* first of the pieces sent to it, or -1     */
-    int nreceived;                /* pieces with any elements, still to come   */
-    bool begun;                   /* one has come                              */
-};
-
-struct exchanger {
-    struct dtn_sched *sched;
-    const struct dtn_exchange *x;
-    const bool *mapped;
-    size_t elem_bytes;
-    size_t row_bytes;
-    size_t pack_bytes;            /* of TMP in use: first to unpack, then pack */
-    int npartners;                /* nearest first: everyone begins elsewhere  */
-    struct partner *partners;
-    int *next;                    /* [nsent] the next piece sent to the same   */
-};
+#include <string.h>
 
 /* ------------------------------------------------------------------- boxes */
 
@@ -60,26 +49,6 @@ static bool box_is_flat(const struct dtn_box *box, const int64_t stride[])
         flat *= box->size[d];
     }
     return true;
-}
-
-static void box_flatten(const struct dtn_box *box, int64_t stride[])
-{
-    int64_t flat = 1;
-
-    for (int d = box->ndim - 1; d >= 0; d--) {
-        stride[d] = flat;
-        flat *= box->size[d];
-    }
-}
-
-/* Is it one run, or are its runs long enough to be put one by one? */
-static bool box_runs(const struct exchanger *ex, struct dtn_box box)
-{
-    size_t run;
-
-    dtn_box_coalesce(&box);
-    run = dtn_box_take_run(&box);
-    return box.ndim == 0 || run * ex->elem_bytes >= ex->row_bytes;
 }
 
 /* dst = src, or dst op= src, over a box; a flat one needs no box. */
@@ -104,239 +73,205 @@ static void exchange_apply(struct exchanger *ex, struct dtn_span dst,
     }
 }
 
-/* ----------------------------------------------------------- who with whom */
-
-static size_t piece_bytes(const struct exchanger *ex,
-                          const struct dtn_piece *piece)
-{
-    return (size_t)dtn_box_count(&piece->box) * ex->elem_bytes;
-}
-
-/* Is it put straight into OUT?  Both sides must agree: asks the piece only. */
-static bool piece_lands(const struct exchanger *ex,
-                        const struct dtn_piece *piece)
-{
-    struct dtn_box box = piece->box;
-
-    box_flatten(&box, box.src_stride);
-    return !piece->accumulate && box_runs(ex, box);
-}
-
-static int partner_compare(const void *a, const void *b)
-{
-    return ((const struct partner *)a)->distance -
-           ((const struct partner *)b)->distance;
-}
-
-static struct partner *exchange_partner(const struct exchanger *ex, int rank)
-{
-    const struct partner key = {
-        .distance = (rank - ex->x->me + ex->x->n) % ex->x->n
-    };
-
-    return bsearch(&key, ex->partners, (size_t)ex->npartners, sizeof key,
-                   partner_compare);
-}
-
-static void partners_list(struct exchanger *ex, int rank)
-{
-    const int last = ex->npartners - 1;
-
-    if (last < 0 || ex->partners[last].rank != rank)
-        ex->partners[ex->npartners++] = (struct partner){
-            .distance = (rank - ex->x->me + ex->x->n) % ex->x->n,
-            .rank = rank, .sent = -1
-        };
-}
-
-/* Everyone in the lists of pieces, once. */
-static void partners_find(struct exchanger *ex)
-{
-    int n = 0;
-
-    for (int i = 0; i < ex->x->nreceived; i++)
-        if (ex->x->received[i].source != ex->x->me)
-            partners_list(ex, ex->x->received[i].source);
-    for (int i = 0; i < ex->x->nsent; i++)
-        if (ex->x->sent[i].receiver != ex->x->me)
-            partners_list(ex, ex->x->sent[i].receiver);
-    qsort(ex->partners, (size_t)ex->npartners, sizeof ex->partners[0],
-          partner_compare);
-    for (int i = 0; i < ex->npartners; i++)
-        if (i == 0 || ex->partners[i].distance != ex->partners[n - 1].distance)
-            ex->partners[n++] = ex->partners[i];
-    ex->npartners = n;
-}
-
-static void partners_count(struct exchanger *ex)
-{
-    const struct dtn_exchange *x = ex->x;
-    struct partner *p;
-
-    for (int i = 0; i < x->nreceived; i++) {
-        const size_t bytes = piece_bytes(ex, &x->received[i]);
-
-        if (x->received[i].source == x->me)
-            continue;
-        p = exchange_partner(ex, x->received[i].source);
-        p->from += bytes;
-        p->nreceived += bytes > 0;
-    }
-    for (int i = x->nsent - 1; i >= 0; i--) {
-        if (x->sent[i].receiver == x->me)
-            continue;
-        p = exchange_partner(ex, x->sent[i].receiver);
-        p->to += piece_bytes(ex, &x->sent[i]);
-        ex->next[i] = p->sent;
-        p->sent = i;
-    }
-}
-
-static int partners_init(struct exchanger *ex, struct dtensor_error *err)
-{
-    const size_t most = (size_t)ex->x->nreceived + (size_t)ex->x->nsent;
-    const size_t bytes = most * sizeof ex->partners[0];
-
-    if (most == 0)
-        return 0;
-    ex->partners = malloc(bytes + (size_t)ex->x->nsent * sizeof ex->next[0]);
-    if (!ex->partners)
-        return dtn_fail_nomem(err, ex->x->name, bytes);
-    ex->next = (int *)(void *)(ex->partners + most);
-    partners_find(ex);
-    partners_count(ex);
-    return 0;
-}
-
 /* ------------------------------------------------------------------ phases */
 
-/* What peers reach, and the part of TMP that is theirs to put into. */
+static size_t least(int a, int b)
+{
+    return (size_t)(a < b ? a : b);
+}
+
+/* What peers reach; first in TMP are the windows, then where parcels are
+ * packed.
+ */
 static void exchange_spaces(struct exchanger *ex)
 {
     const struct dtn_exchange *x = ex->x;
     struct dtn_sched *sched = ex->sched;
+    size_t *tmp = &sched->bytes[DTN_TMP];
 
     sched->bytes[DTN_IN] = x->in_count * ex->elem_bytes;
     sched->bytes[DTN_OUT] = x->out_count * ex->elem_bytes;
-    for (int i = 0; i < x->nsent; i++)
-        if (x->sent[i].receiver != x->me && ex->mapped[x->sent[i].receiver])
-            sched->exposed[DTN_IN] = true;
-    for (int i = 0; i < x->nreceived; i++) {
-        const struct dtn_piece *piece = &x->received[i];
-        size_t end = piece->slot * ex->elem_bytes + piece_bytes(ex, piece);
+    for (int i = 0; i < ex->received.n; i++) {
+        const struct dtn_parcel *parcel = &ex->received.list[i];
+        const struct partner *p = dtn_exchange_partner(ex,
+                                                       parcel->piece->source);
 
-        if (piece->source == x->me || ex->mapped[piece->source])
-            continue;
-        sched->exposed[piece_lands(ex, piece) ? DTN_OUT : DTN_TMP] = true;
-        if (!piece_lands(ex, piece) && end > ex->pack_bytes)
-            ex->pack_bytes = end;
+        if (p && !p->maps)
+            sched->exposed[parcel->lands ? DTN_OUT : DTN_TMP] = true;
+    }
+    for (int i = 0; i < ex->npartners; i++) {
+        struct partner *p = &ex->partners[i];
+
+        sched->exposed[DTN_IN] = sched->exposed[DTN_IN] || (p->maps && p->gets);
+        p->window = *tmp;
+        *tmp += p->window_bytes * least(p->in.rounds, EXCHANGE_WINDOWS);
+    }
+    for (int i = 0; i < ex->npartners; i++) {
+        ex->partners[i].pack = *tmp;
+        *tmp += ex->partners[i].pack_bytes *
+                least(ex->partners[i].out.rounds, EXCHANGE_PACKS);
     }
 }
 
-/* READY: to load from my IN, or to put into my TMP and OUT. */
-static void exchange_invite(struct exchanger *ex)
+/* Is anything added up that partial results are wider than? */
+static void exchange_widen(struct exchanger *ex)
+{
+    bool adds = false;
+
+    for (int i = 0; i < ex->x->nreceived; i++)
+        adds = adds || ex->x->received[i].accumulate;
+    ex->lifts = adds && dtn_reduction_lifts(&ex->sched->how);
+    ex->sched->bytes[DTN_ACC] = ex->lifts ? ex->sched->bytes[DTN_OUT] : 0;
+}
+
+/* Where in TMP a peer puts its parcels of a round. */
+static size_t partner_window(const struct partner *p, int round)
+{
+    return p->window_bytes ? p->window + p->window_bytes *
+                             (size_t)(round % EXCHANGE_WINDOWS) : 0;
+}
+
+/* READY: to load from my IN, or to put a round into its window and OUT. */
+static void exchange_invite(struct exchanger *ex, int round)
 {
     for (int i = 0; i < ex->npartners; i++) {
         const struct partner *p = &ex->partners[i];
 
-        if (ex->mapped[p->rank] ? p->to > 0 : p->from > 0)
+        if (p->maps && p->gets && round == 0)
             dtn_sched_signal(ex->sched, p->rank, DTN_TAG_READY);
+        else if (!p->maps && round < p->in.rounds)
+            dtn_sched_offer(ex->sched, p->rank,
+                            dtn_at(ex->x->me, DTN_TMP,
+                                   partner_window(p, round)));
     }
 }
 
-/* A piece to put, as it is to lie at the receiver's: its source, in IN or
+/* Where in TMP parcels of a round are packed; what was put from there before has
+ * left.
+ */
+static size_t partner_pack(struct exchanger *ex, struct partner *p, int round)
+{
+    const int pack = round % EXCHANGE_PACKS;
+
+    if (p->packed < round) {
+        if (p->busy >> pack & 1) {
+            dtn_sched_flush(ex->sched, p->rank);
+            p->busy = 0;
+        }
+        p->busy |= 1u << pack;
+        p->packed = round;
+    }
+    return p->pack + (size_t)pack * p->pack_bytes;
+}
+
+/* A parcel to put, as it is to lie at the receiver's: its source, in IN or
  * packed in TMP, and how it lies there.
  */
-static struct dtn_span piece_pack(struct exchanger *ex,
-                                  const struct dtn_piece *piece,
-                                  struct dtn_box *box)
+static struct dtn_span parcel_pack(struct exchanger *ex,
+                                   const struct dtn_parcel *parcel,
+                                   struct partner *p, struct dtn_piece *piece)
 {
-    int me = ex->x->me;
+    const int me = ex->x->me;
     struct dtn_span in = dtn_at(me, DTN_IN, piece->src_offset
                                             * ex->elem_bytes);
-    struct dtn_span packed = dtn_at(me, DTN_TMP, ex->pack_bytes);
     struct dtn_box flat = piece->box;
+    struct dtn_span packed;
 
-    *box = piece->box;
-    if (!piece_lands(ex, piece))
-        box_flatten(box, box->dst_stride);
-    if (box_runs(ex, *box))
+    if (!parcel->lands)
+        dtn_box_flatten(&piece->box, piece->box.dst_stride);
+    if (!parcel->packs)
         return in;
-    box_flatten(&flat, flat.dst_stride);
+    packed = dtn_at(me, DTN_TMP, partner_pack(ex, p, parcel->round) +
+                    parcel->at * ex->elem_bytes);
+    dtn_box_flatten(&flat, flat.dst_stride);
     exchange_apply(ex, packed, in, flat, false);
-    ex->pack_bytes += piece_bytes(ex, piece);
-    box_flatten(box, box->src_stride);
+    dtn_box_flatten(&piece->box, piece->box.src_stride);
     return packed;
 }
 
-/* Put one piece; `ready` once the receiver has said so. */
-static void piece_push(struct exchanger *ex, const struct dtn_piece *piece,
-                       bool ready)
+/* Put one parcel; `first` of its round for this receiver. */
+static void parcel_push(struct exchanger *ex, const struct dtn_parcel *parcel,
+                        struct partner *p, bool first)
 {
-    const int peer = piece->receiver;
-    const bool lands = piece_lands(ex, piece);
-    const size_t offset = lands ? piece->dst_offset : piece->slot;
-    struct dtn_span dst = dtn_at(peer, lands ? DTN_OUT : DTN_TMP,
-                                 offset * ex->elem_bytes), src;
-    struct dtn_box box;
+    struct dtn_piece piece = dtn_parcel_piece(parcel);
+    struct dtn_span dst = parcel->lands
+        ? dtn_at(p->rank, DTN_OUT, piece.dst_offset * ex->elem_bytes)
+        : dtn_at(p->rank, DTN_TMP, parcel->at * ex->elem_bytes);
+    struct dtn_span src;
+    struct dtn_box *box = &piece.box;
 
-    src = piece_pack(ex, piece, &box);
-    if (!ready)
-        dtn_sched_wait(ex->sched, peer, DTN_TAG_READY);
-    dtn_box_coalesce(&box);
-    if (box_is_flat(&box, box.dst_stride) && box_is_flat(&box, box.src_stride))
-        dtn_sched_put(ex->sched, peer, dst, src, piece_bytes(ex, piece));
+    src = parcel_pack(ex, parcel, p, &piece);
+    if (first)
+        dtn_sched_wait(ex->sched, p->rank, DTN_TAG_READY);
+    dtn_box_coalesce(box);
+    if (box_is_flat(box, box->dst_stride) && box_is_flat(box, box->src_stride))
+        dtn_sched_put(ex->sched, p->rank, dst, src,
+                      (size_t)parcel->count * ex->elem_bytes);
     else
-        dtn_sched_put_box(ex->sched, peer, dst, src, &box);
+        dtn_sched_put_box(ex->sched, p->rank, dst, src, box);
 }
 
-/* Put all pieces for a peer that does not map. */
-static void exchange_push(struct exchanger *ex, const struct partner *p)
+/* Put all of a round, to one peer after another. */
+static void exchange_send(struct exchanger *ex, int round)
 {
-    for (int i = p->sent; i >= 0; i = ex->next[i])
-        piece_push(ex, &ex->x->sent[i], i != p->sent);
-    dtn_sched_signal(ex->sched, p->rank, DTN_TAG_DATA);
-}
+    const struct partner *last = NULL;
+    const struct dtn_parcel *parcel;
 
-/* Bring a received piece to its place. */
-static void piece_apply(struct exchanger *ex, const struct dtn_piece *piece)
-{
-    int me = ex->x->me, source = piece->source;
-    struct dtn_span out = dtn_at(me, DTN_OUT, piece->dst_offset
-                                              * ex->elem_bytes);
-    struct dtn_span in = dtn_at(source, DTN_IN, piece->src_offset
-                                                * ex->elem_bytes);
-    struct dtn_box box = piece->box;
+    while ((parcel = dtn_parcels_next(&ex->sent, round))) {
+        struct partner *p =
+            dtn_exchange_partner(ex, parcel->piece->receiver);
 
-    if (source != me && !ex->mapped[source]) {
-        if (piece_lands(ex, piece))
-            return;
-        in = dtn_at(me, DTN_TMP, piece->slot * ex->elem_bytes);
-        box_flatten(&box, box.src_stride);
+        if (last && last != p)
+            dtn_sched_signal(ex->sched, last->rank, DTN_TAG_DATA);
+        parcel_push(ex, parcel, p, last != p);
+        last = p;
     }
-    exchange_apply(ex, out, in, box, piece->accumulate);
+    if (last)
+        dtn_sched_signal(ex->sched, last->rank, DTN_TAG_DATA);
 }
 
-/* All received pieces, in order; those put wait for their DATA here. */
-static void exchange_receive(struct exchanger *ex)
+/* Bring a received parcel to its place. */
+static void parcel_apply(struct exchanger *ex, const struct dtn_parcel *parcel,
+                         const struct partner *p)
 {
-    const struct dtn_exchange *x = ex->x;
+    struct dtn_piece piece = dtn_parcel_piece(parcel);
+    const int me = ex->x->me;
+    struct dtn_span out = dtn_at(me, ex->lifts ? DTN_ACC : DTN_OUT,
+                                 piece.dst_offset * ex->elem_bytes);
+    struct dtn_span in = dtn_at(piece.source, DTN_IN, piece.src_offset
+                                                      * ex->elem_bytes);
 
-    for (int i = 0; i < x->nreceived; i++) {
-        const struct dtn_piece *piece = &x->received[i];
-        struct partner *p = NULL;
+    if (p && !p->maps && parcel->lands) {
+        if (!ex->lifts)
+            return;
+        in = dtn_at(me, DTN_OUT, out.offset);
+        memcpy(piece.box.src_stride, piece.box.dst_stride,
+               sizeof piece.box.src_stride);
+    } else if (p && !p->maps) {
+        in = dtn_at(me, DTN_TMP, partner_window(p, parcel->round) +
+                    parcel->at * ex->elem_bytes);
+        dtn_box_flatten(&piece.box, piece.box.src_stride);
+    }
+    exchange_apply(ex, out, in, piece.box, piece.accumulate);
+}
 
-        if (piece_bytes(ex, piece) == 0)
-            continue;
-        if (piece->source != x->me)
-            p = exchange_partner(ex, piece->source);
-        if (p && !ex->mapped[p->rank] && !p->begun)
+/* All that is received in a round, in order; what is put waits for its DATA
+ * here.
+ */
+static void exchange_receive(struct exchanger *ex, int round)
+{
+    const struct dtn_parcel *parcel;
+
+    while ((parcel = dtn_parcels_next(&ex->received, round))) {
+        struct partner *p = dtn_exchange_partner(ex, parcel->piece->source);
+
+        if (p && !p->maps && p->came < round)
             dtn_sched_wait(ex->sched, p->rank, DTN_TAG_DATA);
-        piece_apply(ex, piece);
+        parcel_apply(ex, parcel, p);
         if (!p)
             continue;
-        p->begun = true;
-        if (--p->nreceived == 0 && ex->mapped[p->rank])
+        p->came = round;
+        if (--p->left == 0 && p->maps)
             dtn_sched_signal(ex->sched, p->rank, DTN_TAG_DONE);
     }
 }
@@ -347,53 +282,90 @@ static void exchange_end(struct exchanger *ex)
     for (int i = 0; i < ex->npartners; i++) {
         const struct partner *p = &ex->partners[i];
 
-        if (p->to == 0)
+        if (!p->gets)
             continue;
-        if (ex->mapped[p->rank])
+        if (p->maps)
             dtn_sched_wait(ex->sched, p->rank, DTN_TAG_DONE);
         else
             dtn_sched_flush(ex->sched, p->rank);
     }
 }
 
-static void exchange_emit(struct exchanger *ex)
+/* What was put together in ACC becomes OUT: all of it if it began as neutral
+ * elements, else what pieces began that do not accumulate.
+ */
+static void exchange_drop(struct exchanger *ex)
 {
     const struct dtn_exchange *x = ex->x;
     struct dtn_sched *sched = ex->sched;
     struct dtn_span out = dtn_at(x->me, DTN_OUT, 0);
+    struct dtn_span acc = dtn_at(x->me, DTN_ACC, 0);
 
-    exchange_spaces(ex);
+    sched->how.divisor = x->scale;
     if (x->neutral)
-        dtn_sched_neutral(sched, out, sched->bytes[DTN_OUT]);
-    exchange_invite(ex);
+        dtn_sched_copy(sched, out, acc, sched->bytes[DTN_OUT]);
+    for (int i = 0; !x->neutral && i < x->nreceived; i++) {
+        struct dtn_box box = x->received[i].box;
+
+        if (x->received[i].accumulate)
+            continue;
+        memcpy(box.src_stride, box.dst_stride, sizeof box.src_stride);
+        acc.offset = x->received[i].dst_offset * ex->elem_bytes;
+        out.offset = acc.offset;
+        exchange_apply(ex, out, acc, box, false);
+    }
+}
+
+static void exchange_emit(struct exchanger *ex)
+{
+    struct dtn_sched *sched = ex->sched;
+    struct dtn_span out = dtn_at(ex->x->me, DTN_OUT, 0);
+    struct dtn_span acc = dtn_at(ex->x->me, DTN_ACC, 0);
+
+    sched->rounds = ex->rounds;
+    exchange_spaces(ex);
+    exchange_widen(ex);
+    if (ex->x->neutral)
+        dtn_sched_neutral(sched, ex->lifts ? acc : out, sched->bytes[DTN_OUT]);
+    exchange_invite(ex, 0);
+    exchange_invite(ex, 1);
+    exchange_send(ex, 0);
     for (int i = 0; i < ex->npartners; i++)
-        if (!ex->mapped[ex->partners[i].rank] && ex->partners[i].to > 0)
-            exchange_push(ex, &ex->partners[i]);
-    for (int i = 0; i < ex->npartners; i++)
-        if (ex->mapped[ex->partners[i].rank] && ex->partners[i].from > 0)
+        if (ex->partners[i].maps && ex->partners[i].gives)
             dtn_sched_wait(sched, ex->partners[i].rank, DTN_TAG_READY);
-    exchange_receive(ex);
-    if (x->scale > 1) {
-        sched->divisor = x->scale;
+    for (int k = 0; k < ex->rounds; k++) {
+        exchange_invite(ex, k + 2);
+        exchange_send(ex, k + 1);
+        exchange_receive(ex, k);
+    }
+    if (ex->lifts) {
+        exchange_drop(ex);
+    } else if (ex->x->scale > 1) {
+        sched->divisor = ex->x->scale;
         dtn_sched_scale(sched, out, sched->bytes[DTN_OUT]);
     }
     exchange_end(ex);
-    sched->bytes[DTN_TMP] = ex->pack_bytes;
 }
 
-int dtn_emit_exchange(const struct dtn_exchange *x, const bool mapped[],
-                      struct dtn_sched *sched, struct dtensor_error *err)
+int dtn_emit_exchange(const struct dtn_exchange *x, struct dtn_sched *sched,
+                      struct dtensor_error *err)
 {
-    struct exchanger ex = { .sched = sched, .x = x, .mapped = mapped,
+    struct exchanger ex = { .sched = sched, .x = x,
                             .elem_bytes = dtensor_dtype_size(x->dtype),
                             .row_bytes = x->row_bytes ? x->row_bytes
                                                       : DTN_ROW_BYTES };
-    int rc = partners_init(&ex, err);
+    int rc;
 
-    if (rc != 0)
-        return rc;
-    dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
-    exchange_emit(&ex);
-    free(ex.partners);
-    return dtn_emit_end(sched, err);
+    ex.most = x->window_bytes ? (int64_t)(x->window_bytes / ex.elem_bytes)
+                              : INT64_MAX;
+    ex.most += ex.most == 0;
+    rc = dtn_exchange_cut(&ex, err);
+    if (rc == 0) {
+        dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
+        sched->fetch_bytes = SIZE_MAX;   /* each run would be a system call    */
+        exchange_emit(&ex);
+        rc = dtn_emit_end(sched, err);
+    }
+    dtn_exchange_fini(&ex);
+    return rc;
 }

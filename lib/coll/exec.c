@@ -3,7 +3,8 @@
  * A plan is a schedule with everything it needs at hand: connections, scratch
  * memory, room for what the peers say of their buffers.  Running it walks the
  * steps in order.  READY tells a peer where this rank's IN, OUT and TMP are:
- * three 16-byte names, which fill the 48 bytes of a signal; the peer puts into
+ * three 16-byte names, which fill the 48 bytes of a signal (a schedule shows TMP
+ * or ACC, so one name will do for both); the peer puts into
  * them or, where its transport maps, loads from them.  Nothing is allocated,
  * and no data moves before the peer's fingerprint was found to be ours.
  */
@@ -11,57 +12,90 @@
 
 #include <string.h>
 
-_Static_assert(DTN_NSPACES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
-               "READY carries the names of all spaces");
+_Static_assert(EXEC_NNAMES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
+               "READY carries all names");
 
 /* ------------------------------------------------------------- exposing --- */
 
-/* Name one space to the peers of every transport; EINVAL if one cannot. */
-static int run_register(struct exec_run *run, enum dtn_space space)
+/* Name `mem` to the peers of every transport as a space; EINVAL if one cannot,
+ * or peers would fetch what had better be staged.
+ */
+static int run_register(struct exec_run *run, enum dtn_space space,
+                        unsigned char *mem)
 {
     struct dtensor_ctx *ctx = run->ctx;
-    size_t bytes = run->plan->sched.bytes[space];
+    const struct dtn_sched *sched = &run->plan->sched;
+    size_t bytes = sched->bytes[space] * run->plan->scale[space];
     int rc = 0;
 
-    for (int t = 0; t < ctx->ntransports && rc == 0; t++)
-        rc = ctx->transports[t]->ops->reg(ctx->transports[t], run->base[space],
-                                          bytes, &run->name[t][space]);
+    for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
+        struct dtn_transport *tp = ctx->transports[t];
+
+        if (tp->fetches && bytes < sched->fetch_bytes
+            && !dtn_arena_contains(&ctx->arena, mem, bytes))
+            return DTENSOR_EINVAL;
+        rc = tp->ops->reg(tp, mem, bytes, &run->name[t][exec_name(space)]);
+    }
     return rc;
 }
 
-static void run_unregister(struct exec_run *run)
+static void run_hide(struct exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
+    if (!run->plan->named)
+        return;
+    for (size_t i = 0; i < DTN_COUNT(ctx->bounce); i++)
+        if (ctx->bounce[i].user == run)
+            ctx->bounce[i].user = NULL;
     for (int t = 0; t < ctx->ntransports; t++)
-        for (int s = 0; s < DTN_NSPACES; s++)
+        for (int s = 0; s < EXEC_NNAMES; s++)
             if (run->name[t][s].addr || run->name[t][s].key)
                 ctx->transports[t]->ops->unreg(ctx->transports[t],
                                                run->name[t][s]);
 }
 
-/* Make the space reachable for peers, where it stands or in a bounce buffer. */
+/* What peers may touch of a space. */
+static struct dtn_range run_shown(const struct exec_run *run,
+                                  enum dtn_space space)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+
+    if (sched->shown[space].bytes > 0)
+        return sched->shown[space];
+    return (struct dtn_range){ 0, sched->bytes[space] };
+}
+
+/* Make the space reachable for peers, where it stands or in a bounce buffer, of
+ * which only the part that they touch is used; EAGAIN while another run has that.
+ */
 static int run_expose(struct exec_run *run, enum dtn_space space)
 {
     size_t bytes = run->plan->sched.bytes[space];
+    struct dtn_range shown;
     unsigned char *bounce;
     int rc;
 
     if (!run->plan->sched.exposed[space] || bytes == 0)
         return 0;
-    rc = run_register(run, space);
+    rc = run_register(run, space, run->base[space]);
     run->refused = rc != 0 && rc != DTENSOR_EINVAL;
     if (rc == 0 || run->refused)
         return rc;
+    if (run->ctx->bounce[space].user)
+        return DTENSOR_EAGAIN;
     bounce = dtn_ctx_bounce(run->ctx, space, bytes);
     if (!bounce)
         return DTENSOR_ENOMEM;
+    run->ctx->bounce[space].user = run;
     if (space == DTN_IN) {
-        memcpy(bounce, run->base[space], bytes);
-        run->ctx->copied_bytes += bytes;
+        shown = run_shown(run, space);
+        memcpy(bounce + shown.offset, run->base[space] + shown.offset,
+               shown.bytes);
+        run->ctx->copied_bytes += shown.bytes;
     }
-    run->base[space] = bounce;
-    rc = run_register(run, space);
+    run->staged[space] = bounce;
+    rc = run_register(run, space, bounce);
     run->refused = rc != 0;
     return rc;
 }
@@ -86,50 +120,57 @@ static int run_unexposed(struct exec_run *run, int rc)
 
 /* ---------------------------------------------------------------- steps --- */
 
-static unsigned char *run_at(const struct exec_run *run,
-                             const struct dtn_span *span)
+/* A signal other than the one of this step: another call, or news of one. */
+static int run_mismatch(struct exec_run *run, const struct dtn_step *step,
+                        const struct dtn_signal *signal)
 {
-    unsigned char *base = span->rank == run->plan->sched.me
-                        ? run->base[span->space]
-                        : run->plan->peers[span->rank].mapped[span->space];
+    struct dtn_mismatch mismatch;
 
-    return base ? base + span->offset : NULL;     /* a barrier has no bytes */
+    if (!dtn_signal_mismatch(signal, &mismatch))
+        mismatch = (struct dtn_mismatch){
+            .rank = run->plan->peers[step->peer].rank,
+            .witness = run->ctx->self.rank, .called = signal->fingerprint,
+            .expected = run->fingerprint ^ step->salt };
+    return dtn_poison_mismatch(run->ctx, &mismatch);
 }
 
-static int run_mismatch(struct exec_run *run, int rank, uint32_t theirs)
+/* READY tells the peer where the spaces of this rank are. */
+static void run_say_ready(const struct exec_run *run,
+                          const struct dtn_step *step,
+                          struct dtn_signal *signal)
 {
-    char name[320], mine_words[64], their_words[64];
-    char *mine = dtn_fingerprint_words(run->fingerprint, mine_words,
-                                       sizeof mine_words);
-    char *other = dtn_fingerprint_words(theirs, their_words,
-                                        sizeof their_words);
+    struct dtn_remote name[EXEC_NNAMES];
+    int t = 0;
 
-    dtn_ctx_rank_name(run->ctx, rank, name, sizeof name);
-    if (strcmp(mine, other) == 0)
-        return dtn_poison(run->ctx, DTENSOR_EMISMATCH, rank, "%s called %s "
-                          "too, but with another count, root, shape or mesh "
-                          "(all ranks must make the same call)", name, mine);
-    return dtn_poison(run->ctx, DTENSOR_EMISMATCH, rank, "%s called %s, this "
-                      "rank %s (all ranks must make the same calls in the "
-                      "same order)", name, other, mine);
+    while (run->ctx->transports[t] != run->plan->peers[step->peer].tp)
+        t++;
+    memcpy(name, run->name[t], sizeof name);
+    name[exec_name(step->src.space)].addr += step->src.offset
+                                  * run->plan->scale[step->src.space];
+    signal->len = sizeof name;
+    memcpy(signal->payload, name, sizeof name);
 }
 
 static int run_signal(struct exec_run *run, const struct dtn_step *step)
 {
     const struct exec_peer *peer = &run->plan->peers[step->peer];
-    struct dtn_signal signal = { .fingerprint = run->fingerprint,
+    struct dtn_signal signal = { .fingerprint = run->fingerprint ^ step->salt,
                                  .tag = (uint16_t)step->tag };
-    int t = 0;
 
+    if (run->polls) {
+        int rc = dtn_poll_room(run->ctx, peer->rank, &run->wait);
+
+        if (rc != 0)
+            return rc;
+        run->wait.start_ns = 0;
+    }
     if (step->tag == DTN_TAG_READY) {
-        while (run->ctx->transports[t] != peer->tp)
-            t++;
-        signal.len = sizeof run->name[t];
-        memcpy(signal.payload, run->name[t], sizeof run->name[t]);
+        run_say_ready(run, step, &signal);
     } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
-        signal.len = (uint16_t)step->bytes;
+        signal.len = (uint16_t)(step->bytes
+                                * run->plan->scale[step->src.space]);
         return dtn_carry(run->ctx, peer->rank, &signal,
-                         run_at(run, &step->src));
+                         dtn_run_at(run, &step->src));
     }
     return dtn_signal(run->ctx, peer->rank, &signal);
 }
@@ -139,7 +180,7 @@ static void run_take_ready(struct exec_peer *peer,
                            const struct dtn_signal *signal)
 {
     memcpy(peer->remote, signal->payload, sizeof peer->remote);
-    for (int s = 0; s < DTN_NSPACES; s++)
+    for (int s = 0; s < EXEC_NNAMES; s++)
         peer->mapped[s] = peer->remote[s].addr || peer->remote[s].key
             ? peer->tp->ops->map(peer->tp, peer->rank, peer->remote[s]) : NULL;
 }
@@ -148,21 +189,23 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
 {
     struct exec_peer *peer = &run->plan->peers[step->peer];
     const struct dtn_signal *signal;
+    const size_t bytes = step->bytes * run->plan->scale[step->dst.space];
     int rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
                         : dtn_await(run->ctx, peer->rank, &signal);
 
     if (rc != 0)
         return rc;
     run->wait.start_ns = 0;
-    if (signal->fingerprint != run->fingerprint || signal->tag != step->tag)
-        return run_mismatch(run, peer->rank, signal->fingerprint);
+    if (signal->fingerprint != (run->fingerprint ^ step->salt)
+        || signal->tag != step->tag)
+        return run_mismatch(run, step, signal);
     if (step->tag == DTN_TAG_READY)
         run_take_ready(peer, signal);
-    else if (signal->len != step->bytes)
-        return run_mismatch(run, peer->rank, signal->fingerprint);
-    else if (step->bytes > 0)
-        memcpy(run_at(run, &step->dst),
-               dtn_carried(run->ctx, peer->rank, signal), step->bytes);
+    else if (signal->len != bytes)
+        return run_mismatch(run, step, signal);
+    else if (bytes > 0)
+        memcpy(dtn_run_at(run, &step->dst),
+               dtn_carried(run->ctx, peer->rank, signal), bytes);
     dtn_consume(run->ctx, peer->rank);
     return 0;
 }
@@ -173,7 +216,7 @@ static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
 {
     struct dtn_box box = run->plan->sched.boxes[step->box];
     int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
-    const unsigned char *src = run_at(run, &step->src);
+    const unsigned char *src = dtn_run_at(run, &step->src);
     struct dtn_walk walk = { .box = &box };
     size_t bytes = dtn_box_take_run(&box) * (size_t)elem;
     int rc;
@@ -190,104 +233,31 @@ static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
 static int run_put(struct exec_run *run, const struct dtn_step *step)
 {
     const struct exec_peer *peer = &run->plan->peers[step->peer];
-    struct dtn_remote dst = peer->remote[step->dst.space];
+    struct dtn_remote dst = peer->remote[exec_name(step->dst.space)];
 
-    dst.addr += step->dst.offset;
+    dst.addr += step->dst.offset * run->plan->scale[step->dst.space];
     if (step->box >= 0)
         return run_put_box(run, peer->rank, dst, step);
-    return dtn_put(run->ctx, peer->rank, dst, run_at(run, &step->src),
-                   step->bytes);
+    return dtn_put(run->ctx, peer->rank, dst, dtn_run_at(run, &step->src),
+                   step->bytes * run->plan->scale[step->src.space]);
 }
 
-/* A peer named memory that its transport cannot map. */
-static int run_unmapped(struct exec_run *run, int position)
-{
-    int rank = run->plan->peers[position].rank;
-    char name[320];
-
-    return dtn_poison(run->ctx, DTENSOR_EPEER, rank, "%s named memory outside "
-                      "its arena (its context is damaged)",
-                      dtn_ctx_rank_name(run->ctx, rank, name, sizeof name));
-}
-
-static bool run_mapped(const struct exec_run *run, const struct dtn_span *span)
-{
-    return span->rank == run->plan->sched.me
-        || run->plan->peers[span->rank].mapped[span->space];
-}
-
-/* A copy within this rank other than of its own part, which goes from IN to
- * OUT, is one that a faster way would not need.
- */
-static void run_count(struct exec_run *run, const struct dtn_step *step)
+static void run_fill(struct exec_run *run, const struct dtn_step *step)
 {
     const struct dtn_sched *sched = &run->plan->sched;
+    const size_t count = step->bytes / dtensor_dtype_size(sched->dtype);
+    const enum dtensor_dtype dtype = step->dst.space == DTN_ACC
+                                   ? sched->how.partial : sched->dtype;
+    void *dst = dtn_run_at(run, &step->dst);
 
-    if (step->src.rank != sched->me
-        || (step->src.space == DTN_IN && step->dst.space == DTN_OUT))
-        return;
-    run->ctx->copied_bytes += step->box < 0 ? step->bytes
-        : (size_t)dtn_box_count(&sched->boxes[step->box])
-          * dtensor_dtype_size(sched->dtype);
-}
-
-static int run_move(struct exec_run *run, const struct dtn_step *step)
-{
-    const struct dtn_sched *sched = &run->plan->sched;
-    size_t elem = dtensor_dtype_size(sched->dtype);
-    const void *terms[2];
-    unsigned char *dst;
-    const unsigned char *src;
-
-    if (!run_mapped(run, &step->src))
-        return run_unmapped(run, step->src.rank);
-    terms[0] = dst = run_at(run, &step->dst);
-    terms[1] = src = run_at(run, &step->src);
-    if (step->op == DTN_OP_COPY && dst != src)
-        run_count(run, step);
-    if (step->op == DTN_OP_COPY && step->box >= 0)
-        dtn_box_copy(&sched->boxes[step->box], elem, dst, src);
-    else if (step->op == DTN_OP_COPY && dst != src)
-        memcpy(dst, src, step->bytes);
-    else if (step->op == DTN_OP_COPY)
-        return 0;                 /* in place: peers may be reading            */
-    else if (step->box >= 0)
-        dtn_box_reduce(&sched->boxes[step->box], sched->dtype, sched->redop,
-                       dst, src);
+    if (step->op == DTN_OP_SCALE)
+        dtn_scale(dtype, dst, count, sched->divisor);
     else
-        dtn_reduce(sched->dtype, sched->redop, dst, terms, 2,
-                   step->bytes / elem);
-    return 0;
-}
-
-/* The terms are the same bytes of several ranks, or slots of the own memory. */
-static int run_fold(struct exec_run *run, const struct dtn_step *step)
-{
-    const struct dtn_sched *sched = &run->plan->sched;
-    struct dtn_span span = step->src;
-    int nterms = step->src.rank >= 0 ? step->slots
-               : sched->terms ? sched->nterms : sched->n;
-
-    for (int p = 0; p < nterms; p++) {
-        if (step->src.rank < 0)
-            span.rank = sched->terms ? sched->terms[p] : p;
-        if (!run_mapped(run, &span))
-            return run_unmapped(run, span.rank);
-        run->plan->terms[p] = run_at(run, &span);
-        if (step->src.rank >= 0)
-            span.offset += step->bytes;
-    }
-    dtn_reduce(sched->dtype, sched->redop, run_at(run, &step->dst),
-               run->plan->terms, nterms,
-               step->bytes / dtensor_dtype_size(sched->dtype));
-    return 0;
+        dtn_fill_neutral(dtype, sched->how.op, dst, count);
 }
 
 static int run_step(struct exec_run *run, const struct dtn_step *step)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
-    size_t count;
-
     switch (step->op) {
     case DTN_OP_PUT:
         return run_put(run, step);
@@ -298,19 +268,13 @@ static int run_step(struct exec_run *run, const struct dtn_step *step)
     case DTN_OP_WAIT:
         return run_wait(run, step);
     case DTN_OP_COPY:
+        return dtn_run_copy(run, step);
     case DTN_OP_REDUCE:
-        return run_move(run, step);
     case DTN_OP_FOLD:
-        return run_fold(run, step);
+        return dtn_run_reduce(run, step);
     case DTN_OP_SCALE:
     case DTN_OP_NEUTRAL:
-        count = step->bytes / dtensor_dtype_size(sched->dtype);
-        if (step->op == DTN_OP_SCALE)
-            dtn_scale(sched->dtype, run_at(run, &step->dst), count,
-                      sched->divisor);
-        else
-            dtn_fill_neutral(sched->dtype, sched->redop,
-                             run_at(run, &step->dst), count);
+        run_fill(run, step);
         return 0;
     case DTN_NOPS:
         break;
@@ -332,6 +296,7 @@ static int run_steps(struct exec_run *run)
     return 0;
 }
 
+/* `run` may be anything before, but for `polls`. */
 static int run_begin(struct exec_run *run, struct dtn_plan *plan,
                      const void *in, void *out, uint32_t fingerprint)
 {
@@ -340,26 +305,37 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->plan = plan;
     run->ctx = plan->group.ctx;
     run->fingerprint = fingerprint;
-    run->out = out;
-    run->ctx->calls++;
+    run->refused = false;
+    run->step = 0;
+    run->wait.start_ns = 0;
+    memset(run->staged, 0, sizeof run->staged);
+    if (plan->named)
+        memset(run->name, 0, sizeof run->name);
     run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     run->base[DTN_OUT] = out;
     run->base[DTN_TMP] = plan->tmp;
+    run->base[DTN_ACC] = plan->acc;
     for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
         rc = run_expose(run, (enum dtn_space)s);
+    if (rc == DTENSOR_EAGAIN) {
+        run_hide(run);
+        return rc;
+    }
+    run->ctx->calls++;
     return rc == 0 ? 0 : run_unexposed(run, rc);
 }
 
 static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 {
-    const size_t bytes = run->plan->sched.bytes[DTN_OUT];
+    const struct dtn_range shown = run_shown(run, DTN_OUT);
 
-    run_unregister(run);
+    run_hide(run);
     if (rc != 0)
         return dtn_ctx_check(run->ctx, err);
-    if (run->base[DTN_OUT] != run->out) {
-        memcpy(run->out, run->base[DTN_OUT], bytes);
-        run->ctx->copied_bytes += bytes;
+    if (run->staged[DTN_OUT]) {
+        memcpy(run->base[DTN_OUT] + shown.offset,
+               run->staged[DTN_OUT] + shown.offset, shown.bytes);
+        run->ctx->copied_bytes += shown.bytes;
     }
     return 0;
 }
@@ -367,13 +343,14 @@ static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint32_t fingerprint, struct dtensor_error *err)
 {
-    struct exec_run run = { .step = 0 };
+    struct exec_run run;
     int rc = dtn_ctx_check(plan->group.ctx, err);
 
     if (rc == 0 && plan->group.ctx->pending)
-        rc = dtn_pending_finish(plan->group.ctx, err);
+        rc = dtn_requests_finish(plan->group.ctx, err);
     if (rc != 0)
         return rc;
+    run.polls = false;
     rc = run_begin(&run, plan, in, out, fingerprint);
     if (rc == 0)
         rc = run_steps(&run);
@@ -387,9 +364,20 @@ int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
 
     if (rc != 0)
         return rc;
-    plan->started = (struct exec_run){ .polls = true };
+    plan->started.polls = true;
     rc = run_begin(&plan->started, plan, in, out, fingerprint);
-    return rc == 0 ? 0 : run_end(&plan->started, rc, err);
+    return rc == 0 || rc == DTENSOR_EAGAIN ? rc
+         : run_end(&plan->started, rc, err);
+}
+
+int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
+                  struct dtensor_error *err)
+{
+    int rc = dtn_plan_start(plan, in, out, 0, err);
+
+    if (rc == 0)
+        run_hide(&plan->started);
+    return rc;
 }
 
 int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)

@@ -4,12 +4,22 @@
 
 #include "coll/coll.h"
 
+/* What READY carries: the names of IN, of OUT, and of TMP or ACC, whichever is
+ * exposed.
+ */
+enum { EXEC_NNAMES = 3 };
+
+static inline int exec_name(enum dtn_space space)
+{
+    return space == DTN_ACC ? DTN_TMP : space;
+}
+
 /* What is known of a peer during one run. */
 struct exec_peer {
     struct dtn_transport *tp;     /* NULL: this rank itself                    */
     int rank;                     /* in the world                              */
-    struct dtn_remote remote[DTN_NSPACES];
-    unsigned char *mapped[DTN_NSPACES];
+    struct dtn_remote remote[EXEC_NNAMES];
+    unsigned char *mapped[EXEC_NNAMES];
 };
 
 /* One run. */
@@ -17,10 +27,11 @@ struct exec_run {
     struct dtn_plan *plan;
     struct dtensor_ctx *ctx;
     unsigned char *base[DTN_NSPACES];
-    struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_NSPACES];
+    unsigned char *staged[DTN_NSPACES];    /* what peers see in its stead, or  */
+                                           /* NULL                             */
+    struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
     uint32_t fingerprint;
     bool refused;                 /* a transport would not register a space    */
-    void *out;                    /* the caller's; base[] may be a copy of it  */
     int step;                     /* the next                                  */
     bool polls;                   /* gives EAGAIN instead of waiting           */
     struct dtn_wait wait;         /* of the step it polls for                  */
@@ -29,10 +40,22 @@ struct exec_run {
 struct dtn_plan {
     struct dtn_group group;
     struct dtn_sched sched;
-    unsigned char *tmp;
-    const void **terms;           /* [n] sources of a FOLD                     */
+    bool named;                   /* it names spaces to peers                  */
+    size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
+                                  /* dtn_reduction_ratio()                     */
+    unsigned char *tmp;           /* one piece of memory: TMP, then            */
+    unsigned char *acc;
+    const void **terms;           /* [n + 1] sources of a reduction            */
     struct exec_peer *peers;      /* [n]                                       */
     struct exec_run started;      /* by dtn_plan_start()                       */
 };
+
+/* Where a span of memory is that this CPU can reach, or NULL. */
+unsigned char *dtn_run_at(const struct exec_run *run,
+                          const struct dtn_span *span);
+
+/* The steps that copy and reduce: exec_move.c */
+int dtn_run_copy(struct exec_run *run, const struct dtn_step *step);
+int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step);
 
 #endif

@@ -13,42 +13,65 @@
 static int plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
 {
     const struct dtn_sched *sched = &plan->sched;
-    int *ranks = calloc((size_t)sched->n, sizeof *ranks);
+    const size_t bytes = (size_t)sched->n * (sizeof(int) + sizeof(bool));
+    int *ranks = calloc(1, bytes);
+    bool *named = (bool *)(ranks + sched->n);
     int n = 0, rc;
 
     if (!ranks)
-        return dtn_fail_nomem(err, sched->name, (size_t)sched->n * sizeof(int));
+        return dtn_fail_nomem(err, sched->name, bytes);
+    for (int s = 0; s < sched->nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+
+        if (step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT
+            || step->op == DTN_OP_PUT)
+            named[step->peer] = true;
+    }
     for (int p = 0; p < sched->n; p++)
-        for (int s = 0; s < sched->nsteps; s++)
-            if (sched->steps[s].op == DTN_OP_SIGNAL
-                || sched->steps[s].op == DTN_OP_WAIT
-                || sched->steps[s].op == DTN_OP_PUT)
-                if (sched->steps[s].peer == p) {
-                    ranks[n++] = plan->group.ranks[p];
-                    break;
-                }
+        if (named[p])
+            ranks[n++] = plan->group.ranks[p];
     rc = dtn_ctx_connect(plan->group.ctx, ranks, n, err);
     free(ranks);
     return rc;
 }
 
+/* Does a step say READY, or a peer reach a space? */
+static bool plan_names(const struct dtn_sched *sched)
+{
+    bool names = false;
+
+    for (int s = 0; s < DTN_NSPACES; s++)
+        names |= sched->exposed[s];
+    for (int s = 0; s < sched->nsteps; s++)
+        names |= sched->steps[s].op == DTN_OP_SIGNAL
+              && sched->steps[s].tag == DTN_TAG_READY;
+    return names;
+}
+
 static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = plan->group.ctx;
-    size_t n = (size_t)plan->sched.n, tmp = plan->sched.bytes[DTN_TMP];
+    size_t n = (size_t)plan->sched.n;
+    size_t scratch = dtn_sched_scratch(&plan->sched);
 
+    plan->named = plan_names(&plan->sched);
     plan->peers = calloc(n, sizeof *plan->peers);
-    plan->terms = calloc(n, sizeof *plan->terms);
+    plan->terms = calloc(n + 1, sizeof *plan->terms);
     if (!plan->peers || !plan->terms)
         return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
     for (size_t p = 0; p < n; p++) {
         plan->peers[p].rank = plan->group.ranks[p];
         plan->peers[p].tp = ctx->peers[plan->peers[p].rank].tp;
     }
-    if (tmp > 0) {
-        plan->tmp = dtn_arena_alloc(&ctx->arena, tmp);
+    for (int s = 0; s < DTN_NSPACES; s++)
+        plan->scale[s] = s == DTN_ACC ? dtn_reduction_ratio(&plan->sched.how)
+                                      : 1;
+    if (scratch > 0) {
+        plan->tmp = dtn_arena_alloc(&ctx->arena, scratch);
         if (!plan->tmp)
-            return dtn_fail_nomem(err, plan->sched.name, tmp);
+            return dtn_fail_nomem(err, plan->sched.name, scratch);
+        plan->acc = plan->tmp + scratch - plan->sched.bytes[DTN_ACC]
+                                          * plan->scale[DTN_ACC];
     }
     return plan_connect(plan, err);
 }
@@ -62,6 +85,7 @@ int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
     if (!plan)
         return dtn_fail_nomem(err, sched->name, sizeof *plan);
     plan->group = *group;
+    group->ctx->describe = dtn_fingerprint_words;
     plan->sched = *sched;
     rc = plan_fill(plan, err);
     if (rc != 0) {

@@ -7,34 +7,27 @@
  */
 #include "coll/coll.h"
 
-static const char *const names[] = {
-    [DTN_COLL_ALLREDUCE] = "allreduce", [DTN_COLL_REDUCE] = "reduce",
-    [DTN_COLL_BROADCAST] = "broadcast", [DTN_COLL_ALLGATHER] = "allgather",
-    [DTN_COLL_REDUCE_SCATTER] = "reduce_scatter",
-    [DTN_COLL_ALL_TO_ALL] = "all_to_all", [DTN_COLL_BARRIER] = "barrier",
-    [DTN_COLL_EXCHANGE] = "redistribute"
-};
-
 _Static_assert(DTN_NCOLLS <= 16 && DTENSOR_NDTYPES <= 32
-               && DTENSOR_NREDOPS <= 16, "each fits its bits");
-
-const char *dtn_coll_name(enum dtn_coll coll)
-{
-    return (unsigned)coll < DTN_NCOLLS ? names[coll] : "?";
-}
+               && DTN_NREDOPS <= 16, "each fits its bits");
 
 uint32_t dtn_fingerprint(int coll, enum dtensor_dtype dtype,
                          enum dtensor_redop redop, uint32_t hash)
 {
-    return (uint32_t)coll << 28 | (uint32_t)dtype << 23 | (uint32_t)redop << 19
+    return (uint32_t)coll << 28 | (uint32_t)dtype << 23 | (uint32_t)dtn_redop_kind(redop) << 19
          | ((hash ^ hash >> 19) & 0x7ffff);
+}
+
+/* The odd constant, 2^64 over the golden ratio, spreads small numbers. */
+uint32_t dtn_fingerprint_mix(uint32_t fingerprint, size_t more)
+{
+    return fingerprint ^ (uint32_t)(((uint64_t)more
+                                     * UINT64_C(0x9e3779b97f4a7c15)) >> 45);
 }
 
 char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size)
 {
     enum dtn_coll coll = (enum dtn_coll)(fingerprint >> 28);
-    bool reduces = coll == DTN_COLL_ALLREDUCE || coll == DTN_COLL_REDUCE
-                || coll == DTN_COLL_REDUCE_SCATTER;
+    bool reduces = coll < DTN_NCOLLS && dtn_shapes[coll].reduces;
 
     if (coll == DTN_COLL_BARRIER)
         snprintf(buf, size, "barrier");

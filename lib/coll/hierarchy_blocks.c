@@ -10,7 +10,7 @@
  *
  * The cargo of rail r are the locals r, r + nrails, r + 2 nrails, ...
  *
- * TMP of an owner in a reduce-scatter, for its cargo {a, b} and 2 hosts:
+ * ACC of an owner in a reduce-scatter, for its cargo {a, b} and 2 hosts:
  *
  *     slots of a, slots of b   |   what is sent   |   results but its own
  */
@@ -145,7 +145,7 @@ static struct dtn_span block_slot(const struct dtn_hierarchy *h, int host,
     int rail = l % h->nrails, p = dtn_local_at(h, host, l);
     size_t before = (size_t)h->nhosts * cargo_bytes(h, rail, host, l);
 
-    return dtn_at(dtn_local_at(h, host, rail), DTN_TMP,
+    return dtn_at(dtn_local_at(h, host, rail), DTN_ACC,
                   before + (size_t)slot * dtn_block(h->call, p).bytes);
 }
 
@@ -162,12 +162,12 @@ static struct dtn_span block_result(const struct dtn_hierarchy *h, int l)
     for (int k = 0; k < h->nhosts; k++)
         if (k != h->host)
             offset += cargo_bytes(h, rail, k, h->call->n);
-    return dtn_at(owner, DTN_TMP, offset
+    return dtn_at(owner, DTN_ACC, offset
                   + cargo_bytes(h, rail, h->host, l)
                   - dtn_block(h->call, owner).bytes);
 }
 
-/* All of an owner's TMP. */
+/* All of an owner's ACC. */
 static size_t scatter_room(const struct dtn_hierarchy *h)
 {
     size_t own = cargo_bytes(h, h->local, h->host, h->call->n);
@@ -215,7 +215,7 @@ static bool scatter_serves(const struct dtn_hierarchy *h)
 
 static void scatter_own(const struct dtn_hierarchy *h)
 {
-    struct dtn_span sending = dtn_at(h->call->me, DTN_TMP, (size_t)h->nhosts
+    struct dtn_span sending = dtn_at(h->call->me, DTN_ACC, (size_t)h->nhosts
         * cargo_bytes(h, h->local, h->host, h->call->n));
 
     for (int i = 1; i <= h->nhosts; i++)
@@ -256,9 +256,9 @@ int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
     if (rc != 0)
         return rc;
     if (h.owner)
-        sched->bytes[DTN_TMP] = scatter_room(&h);
+        sched->bytes[DTN_ACC] = scatter_room(&h);
     sched->exposed[DTN_IN] = true;
-    sched->exposed[DTN_TMP] = sched->bytes[DTN_TMP] > 0;
+    sched->exposed[DTN_ACC] = sched->bytes[DTN_ACC] > 0;
     dtn_local_tell(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
     dtn_rail_tell(&h, DTN_TAG_READY);
     dtn_local_hear(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
@@ -268,8 +268,6 @@ int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
         scatter_fetch(&h);
     if (h.owner && !scatter_serves(&h))
         dtn_local_hear(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
-    dtn_emit_average(sched, call, (struct dtn_range){ 0,
-                                                      sched->bytes[DTN_OUT] });
     dtn_rail_flush(&h);
     return dtn_hierarchy_end(&h, err);
 }

@@ -4,7 +4,7 @@
  * each host.  In an allreduce the owner of a rail folds its block over its
  * host, gives each part to the host it is numbered after, in whose TMP there
  * is a slot for each host, folds the slots of its own part into OUT, and puts
- * that into the OUT of all others of its rail.  TMP with 3 hosts on host 1:
+ * that into the OUT of all others of its rail.  ACC with 3 hosts on host 1:
  *
  *     slots 0 1 2 of part 1   |   part 0, part 1 (unused), part 2, to be sent
  *
@@ -13,11 +13,11 @@
  */
 #include "coll/hierarchy.h"
 
-/* Where things are in the TMP of an owner. */
+/* Where things are in the ACC of an owner. */
 static struct dtn_span slot_at(const struct dtn_hierarchy *h, int rail,
                                int host, int slot)
 {
-    return dtn_at(dtn_local_at(h, host, rail), DTN_TMP,
+    return dtn_at(dtn_local_at(h, host, rail), DTN_ACC,
                   (size_t)slot * dtn_rail_part(h, rail, host).bytes);
 }
 
@@ -78,11 +78,11 @@ static void buffer_share(const struct dtn_hierarchy *h)
     dtn_local_hear(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
 }
 
-/* TMP of owners: slots for the own part, and the block that is sent. */
+/* ACC of owners: slots for the own part, and the block that is sent. */
 static void buffer_room(const struct dtn_hierarchy *h)
 {
     if (h->owner && h->nhosts > 1)
-        h->sched->bytes[DTN_TMP] =
+        h->sched->bytes[DTN_ACC] =
             (size_t)h->nhosts * dtn_rail_part(h, h->local, h->host).bytes
             + dtn_rail_block(h, h->local).bytes;
     for (int s = 0; s < DTN_NSPACES; s++)
@@ -128,7 +128,6 @@ int dtn_emit_allreduce_hierarchical(const struct dtn_call *call,
         block = dtn_rail_block(&h, h.local);
         part = dtn_rail_part(&h, h.local, h.host);
         buffer_reduce(&h, dtn_at(me, DTN_OUT, block.offset));
-        dtn_emit_average(sched, call, part);
         for (int i = 1; i < h.nhosts; i++)
             dtn_sched_put(sched, dtn_rail_peer(&h, i),
                           dtn_at(dtn_rail_peer(&h, i), DTN_OUT, part.offset),
@@ -149,7 +148,9 @@ static bool root_is_near(const struct dtn_hierarchy *h)
     return h->host == h->host_of[h->call->root];
 }
 
-/* Where the block of a rail is put together on the root's host. */
+/* Where the block of a rail is put together on the root's host: a root that is
+ * owner gets results, another owner has partial results, which the root drops.
+ */
 static struct dtn_span result_at(const struct dtn_hierarchy *h, int rail)
 {
     int host = h->host_of[h->call->root];
@@ -158,8 +159,8 @@ static struct dtn_span result_at(const struct dtn_hierarchy *h, int rail)
     if (owner == h->call->root)
         return dtn_at(owner, DTN_OUT, dtn_rail_block(h, rail).offset);
     if (h->nhosts == 1)
-        return dtn_at(owner, DTN_TMP, 0);
-    return dtn_at(owner, DTN_TMP,
+        return dtn_at(owner, DTN_ACC, 0);
+    return dtn_at(owner, DTN_ACC,
                   (size_t)h->nhosts * dtn_rail_part(h, rail, host).bytes
                   + dtn_rail_block(h, rail).bytes);
 }
@@ -170,17 +171,20 @@ static void reduce_deliver(const struct dtn_hierarchy *h)
     struct dtn_range block = dtn_rail_block(h, h->local);
     struct dtn_range part = dtn_rail_part(h, h->local, h->host);
     struct dtn_span to = result_at(h, h->local);
-    struct dtn_span from = sending_at(h, h->host);
+    struct dtn_span from = to.space == DTN_ACC ? sending_at(h, h->host)
+                         : dtn_at(h->call->me, DTN_TMP, 0), begin = from;
 
     if (root_is_near(h)) {
         buffer_reduce(h, to);
         dtn_rail_hear(h, DTN_TAG_DATA);
         return;
     }
-    from.offset -= part.offset - block.offset;
-    buffer_reduce(h, from);
+    if (from.space == DTN_TMP)
+        h->sched->bytes[DTN_TMP] = part.bytes;
+    begin.offset -= part.offset - block.offset;
+    buffer_reduce(h, begin);
     to.offset += part.offset - block.offset;
-    dtn_sched_put(h->sched, to.rank, to, sending_at(h, h->host), part.bytes);
+    dtn_sched_put(h->sched, to.rank, to, from, part.bytes);
     dtn_sched_signal(h->sched, to.rank, DTN_TAG_DATA);
 }
 
@@ -198,8 +202,6 @@ static void reduce_collect(const struct dtn_hierarchy *h)
                        result_at(h, rail), block.bytes);
         dtn_sched_signal(h->sched, p, DTN_TAG_DONE);
     }
-    dtn_emit_average(h->sched, h->call,
-                     (struct dtn_range){ 0, h->sched->bytes[DTN_OUT] });
 }
 
 /* Owners load from everyone on their host, and the root from the owners. */
@@ -265,8 +267,8 @@ int dtn_emit_reduce_hierarchical(const struct dtn_call *call,
         return rc;
     buffer_room(&h);
     if (h.owner && !root && root_is_near(&h)) {
-        sched->bytes[DTN_TMP] += dtn_rail_block(&h, h.local).bytes;
-        sched->exposed[DTN_TMP] = true;
+        sched->bytes[DTN_ACC] += dtn_rail_block(&h, h.local).bytes;
+        sched->exposed[DTN_ACC] = true;
     }
     reduce_invite(&h);
     if (h.owner)

@@ -3,8 +3,10 @@
  * The first allreduce of 1000 floats over a group makes a plan; the next
  * thousand find it by its call: one hash, one comparison.  At most 256 plans,
  * and at most [redistribute] max_scratch bytes of scratch among them, are
- * kept; the least recently used goes first.
+ * kept; the least recently used goes first.  Counts for each rank are part of
+ * the call: they are hashed, and kept behind the entry to be compared.
  */
+#include "coll/model.h"
 #include "coll/plans.h"
 
 #define XXH_INLINE_ALL
@@ -19,7 +21,8 @@ enum { PLANS_MAX = 256, PLANS_BUCKETS = 512 };
 struct plan_key {
     const int *ranks;             /* of the group: it lives with its mesh      */
     size_t count;
-    int coll, root, dtype, redop;
+    uint64_t lists;               /* hash of the counts or edges, 0: none      */
+    int coll, root, dtype, redop, ordered;
 };
 
 struct plan_entry {
@@ -27,6 +30,7 @@ struct plan_entry {
     struct dtn_cached_plan cached;
     uint64_t used;                /* clock of the last use                     */
     struct plan_entry *next;      /* in its bucket                             */
+    unsigned char lists[];        /* of the call                               */
 };
 
 struct dtn_plans {
@@ -37,16 +41,89 @@ struct dtn_plans {
     struct plan_entry *bucket[PLANS_BUCKETS];
 };
 
+/* ---------------------------------------------------------------- lists --- */
+
+/* The lists that belong to a call. */
+enum { LISTS = 3 };
+struct call_list {
+    const void *mem;
+    size_t bytes;
+};
+
+static void call_lists(const struct dtn_call *call,
+                       struct call_list list[LISTS])
+{
+    size_t bytes = (size_t)call->n * sizeof *call->counts;
+
+    list[0] = (struct call_list){ call->counts, call->counts ? bytes : 0 };
+    list[1] = (struct call_list){ call->recv_counts,
+                                  call->recv_counts ? bytes : 0 };
+    list[2] = (struct call_list){ call->edges, (size_t)call->nedges
+                                               * sizeof *call->edges };
+}
+
+static size_t lists_bytes(const struct dtn_call *call)
+{
+    struct call_list list[LISTS];
+
+    call_lists(call, list);
+    return list[0].bytes + list[1].bytes + list[2].bytes;
+}
+
+static uint64_t lists_hash(const struct dtn_call *call)
+{
+    struct call_list list[LISTS];
+    uint64_t hash = 0;
+
+    call_lists(call, list);
+    for (int i = 0; i < LISTS; i++)
+        if (list[i].bytes > 0)
+            hash = XXH3_64bits_withSeed(list[i].mem, list[i].bytes, hash + 1);
+    return hash;
+}
+
+static void lists_copy(const struct dtn_call *call, unsigned char *to)
+{
+    struct call_list list[LISTS];
+
+    call_lists(call, list);
+    for (int i = 0; i < LISTS; to += list[i++].bytes)
+        if (list[i].bytes > 0)
+            memcpy(to, list[i].mem, list[i].bytes);
+}
+
+static bool lists_equal(const struct dtn_call *call, const unsigned char *have)
+{
+    struct call_list list[LISTS];
+
+    call_lists(call, list);
+    for (int i = 0; i < LISTS; have += list[i++].bytes)
+        if (list[i].bytes > 0 && memcmp(have, list[i].mem, list[i].bytes) != 0)
+            return false;
+    return true;
+}
+
+/* --------------------------------------------------------------- entries --- */
+
 static void plan_key_init(struct plan_key *key, const struct dtn_group *group,
                           const struct dtn_call *call)
 {
     memset(key, 0, sizeof *key);  /* padding takes part in the comparison      */
     key->ranks = group->ranks;
     key->count = call->count;
+    key->lists = call->counts || call->edges ? lists_hash(call) : 0;
     key->coll = call->coll;
     key->root = call->root;
     key->dtype = call->dtype;
     key->redop = call->redop;
+    key->ordered = call->ordered;
+}
+
+static bool entry_is(const struct plan_entry *entry,
+                     const struct plan_key *key, const struct dtn_call *call)
+{
+    return memcmp(&entry->key, key, sizeof *key) == 0
+        && (key->lists == 0 || lists_equal(call, entry->lists));
 }
 
 static struct plan_entry **plans_bucket(struct dtn_plans *plans,
@@ -56,21 +133,22 @@ static struct plan_entry **plans_bucket(struct dtn_plans *plans,
 }
 
 static struct plan_entry *plans_find(struct dtn_plans *plans,
-                                     const struct plan_key *key)
+                                     const struct plan_key *key,
+                                     const struct dtn_call *call)
 {
     struct plan_entry *entry = plans->last;
 
-    if (entry && memcmp(&entry->key, key, sizeof *key) == 0)
+    if (entry && entry_is(entry, key, call))
         return entry;
     for (entry = *plans_bucket(plans, key); entry; entry = entry->next)
-        if (memcmp(&entry->key, key, sizeof *key) == 0)
+        if (entry_is(entry, key, call))
             return entry;
     return NULL;
 }
 
 static size_t entry_scratch(const struct plan_entry *entry)
 {
-    return dtn_plan_sched(entry->cached.plan)->bytes[DTN_TMP];
+    return dtn_sched_scratch(dtn_plan_sched(entry->cached.plan));
 }
 
 static void plans_remove(struct dtn_plans *plans, struct plan_entry *entry)
@@ -94,16 +172,37 @@ static struct plan_entry *plans_oldest(const struct dtn_plans *plans)
 
     for (int b = 0; b < PLANS_BUCKETS; b++)
         for (entry = plans->bucket[b]; entry; entry = entry->next)
-            if (!oldest || entry->used < oldest->used)
+            if (entry->cached.users == 0
+                && (!oldest || entry->used < oldest->used))
                 oldest = entry;
     return oldest;
 }
 
 static void plans_shrink(struct dtn_plans *plans, size_t max_scratch)
 {
-    while (plans->n > 0
-           && (plans->n >= PLANS_MAX || plans->scratch_bytes > max_scratch))
-        plans_remove(plans, plans_oldest(plans));
+    struct plan_entry *oldest;
+
+    while ((plans->n >= PLANS_MAX || plans->scratch_bytes > max_scratch)
+           && (oldest = plans_oldest(plans)))
+        plans_remove(plans, oldest);
+}
+
+/* Of what all ranks of the call know. */
+static uint32_t call_fingerprint(const struct dtn_group *group,
+                                 const struct dtn_call *call)
+{
+    uint32_t seed = group->hash ^ (uint32_t)call->root * 0x9e3779b9u
+                  ^ (call->made ? call->made->hash : 0)
+                  ^ (call->repro ? 0x5bd1e995u : 0);
+    uint32_t lists = dtn_call_private(call) ? (uint32_t)call->coll
+                   : call->counts ? (uint32_t)lists_hash(call) : 0;
+
+    if (call->coll == DTN_COLL_PAIRS)      /* the rest is in each edge's salt */
+        return dtn_fingerprint((int)call->coll, (enum dtensor_dtype)0,
+                               (enum dtensor_redop)0, 0);
+    return dtn_fingerprint((int)call->coll, call->dtype, call->redop,
+                           XXH32(&call->count, sizeof call->count,
+                                 seed ^ lists));
 }
 
 /* Make the schedule and the plan of a call. */
@@ -111,20 +210,21 @@ static int entry_make(const struct dtn_group *group,
                       const struct dtn_call *call, struct plan_entry *entry,
                       struct dtensor_error *err)
 {
-    struct dtensor_ctx *ctx = group->ctx;
     int *hosts = calloc((size_t)call->n, sizeof *hosts);
     struct dtn_call placed = *call;
-    enum dtn_reach reach;
+    struct dtn_pick pick;
+    struct dtn_model model;
     struct dtn_sched sched;
+    char why[64];
     int rc;
 
     if (!hosts)
         return dtn_fail_nomem(err, dtn_coll_name(call->coll),
                               (size_t)call->n * sizeof *hosts);
     placed.hosts = hosts;
-    reach = dtn_group_reach(group, hosts);
-    rc = dtn_choose(call, reach, ctx->cluster->tuning)->emit(&placed, &sched,
-                                                             err);
+    dtn_model_init(group, hosts, &model);
+    dtn_choose(call, &model, &pick);
+    rc = pick.emitter->emit(&placed, &sched, err);
     free(hosts);
     if (rc != 0)
         return rc;
@@ -133,13 +233,13 @@ static int entry_make(const struct dtn_group *group,
         dtn_sched_fini(&sched);
         return rc;
     }
-    snprintf(entry->cached.text, sizeof entry->cached.text, "%s %s %d rank%s",
-             dtn_plan_sched(entry->cached.plan)->name,
-             reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group), call->n,
-             call->n == 1 ? "" : "s");
-    entry->cached.fingerprint = dtn_fingerprint((int)call->coll, call->dtype,
-        call->redop, XXH32(&call->count, sizeof call->count, group->hash
-                           ^ (uint32_t)call->root * 0x9e3779b9u));
+    snprintf(entry->cached.text, sizeof entry->cached.text,
+             "%s %s %d rank%s (%s)", dtn_plan_sched(entry->cached.plan)->name,
+             model.reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group),
+             call->n, call->n == 1 ? "" : "s",
+             dtn_pick_text(&pick, why, sizeof why));
+    entry->cached.text_bytes = strlen(entry->cached.text) + 1;
+    entry->cached.fingerprint = call_fingerprint(group, call);
     return 0;
 }
 
@@ -161,12 +261,13 @@ static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
                      const struct dtn_call *call, const struct plan_key *key,
                      struct plan_entry **entryp, struct dtensor_error *err)
 {
-    struct plan_entry *entry = calloc(1, sizeof *entry);
+    size_t size = sizeof(struct plan_entry) + lists_bytes(call);
+    struct plan_entry *entry = calloc(1, size);
     struct plan_entry **bucket = plans_bucket(plans, key);
     int rc;
 
     if (!entry)
-        return dtn_fail_nomem(err, dtn_coll_name(call->coll), sizeof *entry);
+        return dtn_fail_nomem(err, dtn_coll_name(call->coll), size);
     plans_shrink(plans,
                  group->ctx->cluster->redistribute.max_scratch_bytes);
     rc = entry_make(group, call, entry, err);
@@ -175,6 +276,7 @@ static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
         return rc;
     }
     entry->key = *key;
+    lists_copy(call, entry->lists);
     entry->next = *bucket;
     *bucket = entry;
     plans->n++;
@@ -184,8 +286,7 @@ static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
 }
 
 int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
-                  const struct dtn_cached_plan **cachedp,
-                  struct dtensor_error *err)
+                  struct dtn_cached_plan **cachedp, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = group->ctx;
     struct plan_entry *entry;
@@ -198,7 +299,7 @@ int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
             return dtn_fail_nomem(err, "plans", sizeof *ctx->plans);
     }
     plan_key_init(&key, group, call);
-    entry = plans_find(ctx->plans, &key);
+    entry = plans_find(ctx->plans, &key, call);
     if (!entry) {
         rc = plans_add(ctx->plans, group, call, &key, &entry, err);
         if (rc != 0)
@@ -208,6 +309,31 @@ int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
     ctx->plans->last = entry;
     *cachedp = &entry->cached;
     return 0;
+}
+
+/* A reduction made at run time may have been destroyed since. */
+struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
+                                        const struct dtn_call *call,
+                                        const void *in, const void *out)
+{
+    struct dtn_plans *plans = group->ctx->plans;
+    uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
+    struct plan_entry *entry;
+    struct plan_key key;
+    const size_t *bytes;
+
+    if (!plans || (unsigned)call->redop >= DTENSOR_NREDOPS)
+        return NULL;
+    plan_key_init(&key, group, call);
+    entry = plans_find(plans, &key, call);
+    if (!entry || !in || !out)
+        return NULL;
+    bytes = dtn_plan_sched(entry->cached.plan)->bytes;
+    if (a + bytes[DTN_IN] > b && b + bytes[DTN_OUT] > a)
+        return NULL;
+    entry->used = ++plans->clock;
+    plans->last = entry;
+    return &entry->cached;
 }
 
 void dtn_plans_destroy(struct dtn_plans *plans)
@@ -220,21 +346,22 @@ void dtn_plans_destroy(struct dtn_plans *plans)
     free(plans);
 }
 
-bool dtn_group_mapped(const struct dtn_group *group, bool mapped[])
+bool dtn_group_maps(const struct dtn_group *group, int position)
 {
     const struct dtensor_ctx *ctx = group->ctx;
-    bool shm = ctx->cluster->transport.intra_node == DTN_WIRE_SHM, all = true;
-    int host = dtn_ctx_host(ctx, ctx->self.rank), peer;
+    const int peer = group->ranks[position];
 
-    for (int p = 0; p < group->n; p++) {
-        peer = group->ranks[p];
-        bool maps = peer == ctx->self.rank
-                 || (shm && dtn_ctx_host(ctx, peer) == host);
+    return peer == ctx->self.rank
+        || (ctx->cluster->transport.intra_node == DTN_WIRE_SHM
+            && dtn_ctx_host(ctx, peer) == dtn_ctx_host(ctx, ctx->self.rank));
+}
 
-        if (mapped)
-            mapped[p] = maps;
-        all &= maps;
-    }
+bool dtn_group_mapped(const struct dtn_group *group)
+{
+    bool all = true;
+
+    for (int p = 0; all && p < group->n; p++)
+        all = dtn_group_maps(group, p);
     return all;
 }
 

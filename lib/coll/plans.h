@@ -7,14 +7,25 @@
 struct dtn_cached_plan {
     struct dtn_plan *plan;
     uint32_t fingerprint;
-    char text[96];                /* for dtensor_last_plan()                   */
+    int users;                    /* requests that hold it: it stays           */
+    char text[160];               /* for dtensor_last_plan()                   */
+    size_t text_bytes;
 };
 
 /* The plan of this call, made now if it is new.  Borrowed until the next call
- * of this function.
+ * of this function, or while it has users.
  */
 int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
-                  const struct dtn_cached_plan **cachedp,
-                  struct dtensor_error *err);
+                  struct dtn_cached_plan **cachedp, struct dtensor_error *err);
+
+/* The plan of a call that was made before, with buffers of which one look tells
+ * that they are good: there, and apart.  NULL: look closely.
+ */
+struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
+                                        const struct dtn_call *call,
+                                        const void *in, const void *out);
+
+/* NULL is a no-op. */
+void dtn_plans_destroy(struct dtn_plans *plans);
 
 #endif

@@ -14,7 +14,7 @@
  * of the message.  A block's terms are added in an order fixed by its number,
  * and one rank's result is everyone's.
  *
- * Partial sums arrive in two slots of TMP, used in turn.  The first READY to
+ * Partial sums arrive in two slots of ACC, used in turn.  The first READY to
  * the left says that both are free, each later one that another is: what was
  * in it has been passed on and flushed.
  *
@@ -70,11 +70,11 @@ static struct dtn_range ring_chunk(const struct ring *ring, int b, int c)
     return (struct dtn_range){ block.offset + chunk.offset, chunk.bytes };
 }
 
-/* Where chunk c is in the slot of step s, on `rank`. */
+/* Where a chunk of block b is in slot s, on `rank`. */
 static struct dtn_span ring_slot(const struct ring *ring, int rank, int s,
                                  struct dtn_range chunk, int b)
 {
-    return dtn_at(rank, DTN_TMP, (size_t)(s % 2) * ring->slot_bytes
+    return dtn_at(rank, DTN_ACC, (size_t)s * ring->slot_bytes
                   + chunk.offset - dtn_block(ring->call, b).offset);
 }
 
@@ -91,15 +91,18 @@ static void ring_reduce_step(const struct ring *ring, int s)
     for (int c = 0; c < ring->chunks; c++) {
         struct dtn_range chunk = ring_chunk(ring, b, c);
         struct dtn_span own = dtn_at(ring->me, DTN_IN, chunk.offset);
-        struct dtn_span sum = own;
+        struct dtn_span sum;
 
         if (s > 0) {
-            sum = ring_slot(ring, ring->me, s - 1, chunk, b);
+            sum = ring_slot(ring, ring->me, (s - 1) % 2, chunk, b);
             dtn_sched_wait(sched, ring->left, DTN_TAG_DATA);
             dtn_sched_reduce(sched, sum, own, chunk.bytes);
+        } else {
+            sum = dtn_emit_term(sched, own, ring_slot(ring, ring->me, 2, chunk,
+                                                      b), chunk.bytes);
         }
         dtn_sched_put(sched, ring->right,
-                      ring_slot(ring, ring->right, s, chunk, b), sum,
+                      ring_slot(ring, ring->right, s % 2, chunk, b), sum,
                       chunk.bytes);
         dtn_sched_signal(sched, ring->right, DTN_TAG_DATA);
     }
@@ -121,28 +124,31 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
     int me = ring->me, n = ring->n;
     struct dtn_range mine = dtn_block(ring->call, me);
 
-    sched->bytes[DTN_TMP] = n > 1 ? 2 * ring->slot_bytes : 0;
-    sched->exposed[DTN_TMP] = true;
-    if (n > 1)
-        dtn_sched_signal(sched, ring->left, DTN_TAG_READY);
+    if (n == 1) {
+        dtn_emit_alone(sched);
+        return;
+    }
+    sched->bytes[DTN_ACC] = 2 * ring->slot_bytes
+                          + dtn_emit_term_bytes(sched, ring->slot_bytes);
+    sched->exposed[DTN_ACC] = true;
+    dtn_sched_signal(sched, ring->left, DTN_TAG_READY);
     dtn_sched_copy(sched, dtn_at(me, DTN_OUT, out_offset),
                    dtn_at(me, DTN_IN, mine.offset), mine.bytes);
     for (int s = 0; s < n - 1; s++)
         ring_reduce_step(ring, s);
-    if (n > 1 && (!gather || n < 4))
+    if (!gather || n < 4)
         dtn_sched_flush(sched, ring->right);
-    if (n > 1 && gather && n < 4)
+    if (gather && n < 4)
         dtn_sched_signal(sched, ring->left, DTN_TAG_READY);
-    for (int c = 0; n > 1 && c < ring->chunks; c++) {
+    for (int c = 0; c < ring->chunks; c++) {
         struct dtn_range chunk = ring_chunk(ring, me, c);
 
         dtn_sched_wait(sched, ring->left, DTN_TAG_DATA);
         dtn_sched_reduce(sched, dtn_at(me, DTN_OUT, out_offset + chunk.offset
                                                     - mine.offset),
-                         ring_slot(ring, me, n - 2, chunk, me), chunk.bytes);
+                         ring_slot(ring, me, (n - 2) % 2, chunk, me),
+                         chunk.bytes);
     }
-    dtn_emit_average(sched, ring->call,
-                     (struct dtn_range){ out_offset, mine.bytes });
 }
 
 /* Everyone's own block of OUT goes around.  What arrives in the last step is
@@ -271,7 +277,7 @@ static void chain_reduce(struct dtn_sched *sched, const struct link *link,
     int me = sched->me;
     size_t slot = (size_t)(c % 2) * link->slot_bytes;
     struct dtn_span own = dtn_at(me, DTN_IN, chunk.offset);
-    struct dtn_span sum = link->from < 0 ? own : dtn_at(me, DTN_TMP, slot);
+    struct dtn_span sum = dtn_at(me, DTN_ACC, slot);
 
     if (link->from >= 0) {
         dtn_sched_wait(sched, link->from, DTN_TAG_DATA);
@@ -280,14 +286,17 @@ static void chain_reduce(struct dtn_sched *sched, const struct link *link,
                              chunk.bytes);
         else
             dtn_sched_reduce(sched, sum, own, chunk.bytes);
+    } else {
+        sum = dtn_emit_term(sched, own, sum, chunk.bytes);
     }
     if (link->to >= 0) {
         if (c != 1)
             dtn_sched_wait(sched, link->to, DTN_TAG_READY);
-        dtn_sched_put(sched, link->to, dtn_at(link->to, DTN_TMP, slot), sum,
+        dtn_sched_put(sched, link->to, dtn_at(link->to, DTN_ACC, slot), sum,
                       chunk.bytes);
         dtn_sched_signal(sched, link->to, DTN_TAG_DATA);
-        if (c + 1 == link->chunks || (link->from >= 0 && c + 2 < link->chunks))
+        if (c + 1 == link->chunks
+            || (sum.space == DTN_ACC && c + 2 < link->chunks))
             dtn_sched_flush(sched, link->to);
     }
     if (link->from >= 0 && c + 2 < link->chunks)
@@ -308,10 +317,13 @@ int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
 
     link.slot_bytes = dtn_cut(bytes, link.chunks, 0).bytes;
     dtn_emit_begin(sched, "reduce ring", call);
-    if (link.from >= 0) {
-        sched->bytes[DTN_TMP] = 2 * link.slot_bytes;
-        sched->exposed[DTN_TMP] = true;
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
     }
+    sched->bytes[DTN_ACC] = link.from >= 0 ? 2 * link.slot_bytes
+                          : dtn_emit_term_bytes(sched, 2 * link.slot_bytes);
+    sched->exposed[DTN_ACC] = link.from >= 0;
     if (link.from >= 0)
         dtn_sched_signal(sched, link.from, DTN_TAG_READY);
     if (link.to < 0)
@@ -319,7 +331,5 @@ int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
                        bytes);
     for (int c = 0; c < link.chunks; c++)
         chain_reduce(sched, &link, dtn_cut(bytes, link.chunks, c), c);
-    if (link.to < 0)
-        dtn_emit_average(sched, call, (struct dtn_range){ 0, bytes });
     return dtn_emit_end(sched, err);
 }

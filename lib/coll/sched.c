@@ -3,11 +3,10 @@
  * A collective is an array of steps for each rank.  This is all rank 1 of 2
  * does in an allreduce of two f32, one signal each way (dtn_sched_print):
  *
- *     allreduce carry: rank 1 of 2, f32 sum, IN 8 OUT 8 TMP 16
+ *     allreduce carry: rank 1 of 2, f32 sum, IN 8 OUT 8 TMP 8
  *       0 signal  -> 0  CARRY <- IN+0  8 bytes
- *       1 copy    TMP+8 <- IN+0  8 bytes
- *       2 wait    <- 0  CARRY -> TMP+0  8 bytes
- *       3 fold    OUT+0 <- TMP+0  2 slots of 8 bytes
+ *       1 wait    <- 0  CARRY -> TMP+0  8 bytes
+ *       2 fold    OUT+0 <- TMP+0  1 slots of 8 bytes with IN+0 as term 1
  *
  * Being data it can be checked (check.c), run (exec.c) and shown.  A space
  * that peers reach is printed with a star, "TMP* 64", and another rank's
@@ -32,7 +31,7 @@ static const char *const tag_names[DTN_NTAGS] = {
 };
 
 static const char *const space_names[DTN_NSPACES] = {
-    [DTN_IN] = "IN", [DTN_OUT] = "OUT", [DTN_TMP] = "TMP",
+    [DTN_IN] = "IN", [DTN_OUT] = "OUT", [DTN_TMP] = "TMP", [DTN_ACC] = "ACC",
 };
 
 void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
@@ -44,7 +43,7 @@ void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
     sched->me = me;
     sched->divisor = n;
     sched->dtype = dtype;
-    sched->redop = redop;
+    sched->how = dtn_reduction(dtype, redop, n);
 }
 
 void dtn_sched_fini(struct dtn_sched *sched)
@@ -154,6 +153,18 @@ void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
                .bytes = bytes });
 }
 
+void dtn_sched_offer(struct dtn_sched *sched, int peer, struct dtn_span src)
+{
+    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
+               .tag = DTN_TAG_READY, .peer = peer, .box = -1, .src = src });
+}
+
+void dtn_sched_salt(struct dtn_sched *sched, uint32_t salt)
+{
+    if (sched->steps_capacity > 0)
+        sched->steps[sched->nsteps - 1].salt = salt;
+}
+
 /* COPY and REDUCE: `peer` is whose memory is loaded from. */
 static void sched_move(struct dtn_sched *sched, enum dtn_op op,
                        struct dtn_span dst, struct dtn_span src, size_t bytes,
@@ -206,21 +217,38 @@ void dtn_sched_terms(struct dtn_sched *sched, const int ranks[], int n)
     sched->nterms = n;
 }
 
+static void sched_fold(struct dtn_sched *sched, struct dtn_step step)
+{
+    step.op = DTN_OP_FOLD;
+    step.peer = step.box = -1;
+    if (step.bytes == 0)
+        return;
+    if (step.src.rank < 0 && (sched->terms ? sched->nterms : sched->n) > 1)
+        sched->needs_map = true;
+    sched_push(sched, &step);
+}
+
 void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
                     struct dtn_span src, size_t bytes)
 {
-    dtn_sched_fold_slots(sched, dst, src, bytes, src.rank < 0 ? 0 : sched->n);
+    sched_fold(sched, (struct dtn_step){ .dst = dst, .src = src,
+               .terms = src.rank < 0 ? 0 : sched->n, .own_term = -1,
+               .bytes = bytes });
 }
 
 void dtn_sched_fold_slots(struct dtn_sched *sched, struct dtn_span dst,
                           struct dtn_span src, size_t bytes, int slots)
 {
-    if (bytes == 0)
-        return;
-    if (src.rank < 0 && (sched->terms ? sched->nterms : sched->n) > 1)
-        sched->needs_map = true;
-    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_FOLD, .peer = -1,
-               .box = -1, .slots = slots, .dst = dst, .src = src,
+    sched_fold(sched, (struct dtn_step){ .dst = dst, .src = src,
+               .terms = slots, .own_term = -1, .bytes = bytes });
+}
+
+void dtn_sched_fold_with(struct dtn_sched *sched, struct dtn_span dst,
+                         struct dtn_span src, size_t bytes,
+                         struct dtn_span own)
+{
+    sched_fold(sched, (struct dtn_step){ .dst = dst, .src = src,
+               .terms = sched->n, .own_term = sched->me, .own = own,
                .bytes = bytes });
 }
 
@@ -232,12 +260,29 @@ void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
                    .box = -1, .dst = dst, .bytes = bytes });
 }
 
+void dtn_sched_show(struct dtn_sched *sched, enum dtn_space space,
+                    struct dtn_range range)
+{
+    sched->exposed[space] = range.bytes > 0;
+    sched->shown[space] = range;
+}
+
 void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
                        size_t bytes)
 {
     if (bytes > 0)
         sched_push(sched, &(struct dtn_step){ .op = DTN_OP_NEUTRAL, .peer = -1,
                    .box = -1, .dst = dst, .bytes = bytes });
+}
+
+size_t dtn_sched_scratch(const struct dtn_sched *sched)
+{
+    const size_t line = DTN_CACHE_LINE;
+    size_t tmp = sched->bytes[DTN_TMP], acc = sched->bytes[DTN_ACC];
+
+    if (tmp > 0 && acc > 0)                    /* ACC begins a line          */
+        tmp = (tmp + line - 1) / line * line;
+    return tmp + acc * dtn_reduction_ratio(&sched->how);
 }
 
 int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err)
@@ -299,11 +344,30 @@ static void text_signal(char *buf, size_t size, int me,
 
     text_add(buf, size, "%s %d  %s", sends ? "->" : "<-", step->peer,
              tag_names[step->tag]);
+    if (step->tag == DTN_TAG_READY && sends && step->src.offset > 0) {
+        text_add(buf, size, " of ");
+        text_span(buf, size, me, &step->src);
+    }
     if (step->tag != DTN_TAG_CARRY)
         return;
     text_add(buf, size, sends ? " <- " : " -> ");
     text_span(buf, size, me, sends ? &step->src : &step->dst);
     text_add(buf, size, "  %zu bytes", step->bytes);
+}
+
+/* The terms of a fold of own memory. */
+static void text_fold(char *buf, size_t size, int me,
+                      const struct dtn_step *step)
+{
+    const bool with = step->own_term >= 0;
+
+    text_add(buf, size, "  %d slots of %zu bytes", step->terms - with,
+             step->bytes);
+    if (!with)
+        return;
+    text_add(buf, size, " with ");
+    text_span(buf, size, me, &step->own);
+    text_add(buf, size, " as term %d", step->own_term);
 }
 
 /* A step that moves or makes bytes. */
@@ -324,8 +388,7 @@ static void text_move(char *buf, size_t size, const struct dtn_sched *sched,
     if (step->box >= 0)
         text_box(buf, size, &sched->boxes[step->box]);
     else if (step->op == DTN_OP_FOLD && step->src.rank >= 0)
-        text_add(buf, size, "  %d slots of %zu bytes", step->slots,
-                 step->bytes);
+        text_fold(buf, size, sched->me, step);
     else
         text_add(buf, size, "  %zu bytes", step->bytes);
 }
@@ -349,10 +412,11 @@ void dtn_sched_print(const struct dtn_sched *sched, FILE *stream)
 
     fprintf(stream, "%s: rank %d of %d, %s %s,", sched->name, sched->me,
             sched->n, dtensor_dtype_name(sched->dtype),
-            dtensor_redop_name(sched->redop));
+            dtensor_redop_name(sched->how.op));
     for (int s = 0; s < DTN_NSPACES; s++)
-        fprintf(stream, " %s%s %zu", space_names[s],
-                sched->exposed[s] ? "*" : "", sched->bytes[s]);
+        if (s != DTN_ACC || sched->bytes[s] > 0)
+            fprintf(stream, " %s%s %zu", space_names[s],
+                    sched->exposed[s] ? "*" : "", sched->bytes[s]);
     fprintf(stream, "\n");
     for (int i = 0; i < sched->nsteps; i++)
         fprintf(stream, "%3d %s\n", i,

@@ -32,8 +32,92 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                   (unsigned long long)ctx->calls, what);
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
-    dtn_boot_blame(ctx->boot, culprit, code);
+    dtn_boot_blame(ctx->boot, culprit, code, &ctx->mismatch);
     return code;
+}
+
+/* -------------------------------------------------------------- mismatches */
+
+#define MISMATCH_TAG (UINT16_MAX - 1)
+
+bool dtn_signal_mismatch(const struct dtn_signal *signal,
+                         struct dtn_mismatch *mismatch)
+{
+    if (signal->tag != MISMATCH_TAG || signal->len != sizeof *mismatch)
+        return false;
+    memcpy(mismatch, signal->payload, sizeof *mismatch);
+    return true;
+}
+
+/* Best effort: a peer whose queue is full finds the abort, and its code. */
+static void mismatch_tell(struct dtensor_ctx *ctx,
+                          const struct dtn_mismatch *mismatch)
+{
+    struct dtn_signal signal = { .tag = MISMATCH_TAG,
+                                 .len = sizeof *mismatch };
+
+    memcpy(signal.payload, mismatch, sizeof *mismatch);
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        struct dtn_transport *tp = ctx->peers[r].tp;
+
+        if (tp && ctx->peers[r].connected
+            && tp->ops->signal(tp, r, &signal) == 0)
+            ctx->peers[r].sent++;
+    }
+}
+
+int dtn_poison_mismatch(struct dtensor_ctx *ctx,
+                        const struct dtn_mismatch *mismatch)
+{
+    char rank[160], witness[160], called[64], expected[64];
+    bool same;
+
+    if (ctx->failure.code != 0)
+        return ctx->failure.code;
+    ctx->mismatch = *mismatch;
+    mismatch_tell(ctx, mismatch);
+    ctx->describe(mismatch->called, called, sizeof called);
+    ctx->describe(mismatch->expected, expected, sizeof expected);
+    same = strcmp(called, expected) == 0;
+    return dtn_poison(ctx, DTENSOR_EMISMATCH, mismatch->rank, "%s called %s, "
+                      "%s %s%s (all ranks must make the same calls in the same "
+                      "order)", dtn_ctx_rank_name(ctx, mismatch->rank, rank,
+                      sizeof rank), called, dtn_ctx_rank_name(ctx,
+                      mismatch->witness, witness, sizeof witness), expected,
+                      same ? ", but with another count, root, shape or mesh, or "
+                      "one of them was refused a call before" : "");
+}
+
+/* Did a peer that gave up say before what was called? */
+static bool mismatch_heard(struct dtensor_ctx *ctx, int peer,
+                           struct dtn_mismatch *mismatch)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    const struct dtn_signal *signal;
+
+    while (tp && ctx->peers[peer].connected
+           && (signal = tp->ops->peek(tp, peer))) {
+        if (dtn_signal_mismatch(signal, mismatch))
+            return true;
+        dtn_consume(ctx, peer);
+    }
+    return false;
+}
+
+/* Did anyone say over the tree what was called?  The peer may be about to. */
+static bool mismatch_told(struct dtensor_ctx *ctx, int peer,
+                          struct dtn_mismatch *mismatch)
+{
+    int culprit, code;
+
+    if (dtn_boot_gone(ctx->boot, peer)->order == 0)
+        dtn_gone_news(ctx, peer, &culprit, &code);
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        *mismatch = dtn_boot_gone(ctx->boot, r)->mismatch;
+        if (mismatch->rank != mismatch->witness)
+            return true;
+    }
+    return false;
 }
 
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
@@ -73,6 +157,7 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
     char name[320], blamed[320], why[320];
+    struct dtn_mismatch mismatch;
     int teller;
 
     tp->ops->why(tp, peer, why, sizeof why);
@@ -83,6 +168,9 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
             peer = teller;
         }
     }
+    if (health == DTENSOR_EPEER && ctx->describe
+        && mismatch_told(ctx, peer, &mismatch))
+        return dtn_poison_mismatch(ctx, &mismatch);
     dtn_ctx_rank_name(ctx, peer, name, sizeof name);
     if (health == DTENSOR_EPEER)
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
@@ -92,9 +180,20 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
         return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
                           "%s%s%s", name, dtensor_errname(health),
                           *why ? ": " : "", why);
+    if (culprit == ctx->self.rank && code == DTENSOR_EPEER)
+        return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s gave this rank up, for "
+                          "it got no answer (see its message)", name);
     if (culprit == peer && code == DTENSOR_EPEER)
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left (see its "
                           "output)", name);
+    if (code == DTENSOR_EMISMATCH) {
+        if (ctx->describe && (mismatch_heard(ctx, peer, &mismatch)
+                              || mismatch_told(ctx, peer, &mismatch)))
+            return dtn_poison_mismatch(ctx, &mismatch);
+        return dtn_poison(ctx, code, culprit, "%s and another rank called what "
+                          "is not the same (see the message of %s)", name,
+                          name);
+    }
     if (culprit < 0 || culprit >= ctx->self.world_size || culprit == peer)
         return dtn_poison(ctx, DTENSOR_EABORT, peer, "%s failed with %s (see "
                           "its message)", name, dtensor_errname(code));
@@ -235,6 +334,18 @@ int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
     return 0;
 }
 
+int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
+              struct dtn_remote src, size_t size)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    int rc = tp->ops->fetch(tp, peer, dst, src, size), looked;
+
+    if (rc == 0)
+        return 0;
+    looked = await_look(ctx, peer, false);
+    return looked != 0 ? looked : await_blame(ctx, peer, rc, peer, rc);
+}
+
 int dtn_flush(struct dtensor_ctx *ctx, int peer)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
@@ -299,17 +410,13 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
     return 0;
 }
 
-int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-             const struct dtn_signal **signalp)
+/* Nothing yet, and nobody may wait: EAGAIN, unless it has taken too long. */
+static int await_later(struct dtensor_ctx *ctx, int peer, bool listening,
+                       struct dtn_wait *wait)
 {
-    struct dtn_transport *tp = ctx->peers[peer].tp;
     const int64_t now = dtn_now_ns();
     char name[320], time[32];
 
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
-    if ((*signalp = tp->ops->peek(tp, peer)))
-        return 0;
     if (wait->start_ns == 0)
         wait->start_ns = wait->next_look_ns = now;
     if (now - wait->start_ns > ctx->cluster->transport.op_timeout_ns)
@@ -322,17 +429,30 @@ int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
     if (now < wait->next_look_ns)
         return DTENSOR_EAGAIN;
     wait->next_look_ns = now + 1000000;
-    return await_look(ctx, peer, true) != 0 ? ctx->failure.code
-                                            : DTENSOR_EAGAIN;
+    return await_look(ctx, peer, listening) != 0 ? ctx->failure.code
+                                                 : DTENSOR_EAGAIN;
 }
 
-int dtn_pending_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
+int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+             const struct dtn_signal **signalp)
 {
-    int rc = 0;
+    struct dtn_transport *tp = ctx->peers[peer].tp;
 
-    while (rc == 0 && ctx->pending)
-        rc = ctx->pending->finish(ctx->pending, err);
-    return rc;
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    *signalp = tp->ops->peek(tp, peer);
+    return *signalp ? 0 : await_later(ctx, peer, true, wait);
+}
+
+int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+
+    if (tp->ops->room(tp, peer))
+        return 0;
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    return tp->ops->room(tp, peer) ? 0 : await_later(ctx, peer, false, wait);
 }
 
 void dtn_consume(struct dtensor_ctx *ctx, int peer)

@@ -250,7 +250,7 @@ static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
     boot->digest = dtn_digest(args->identity);
     boot->rank = args->self->rank;
     boot->root = boot->rank == 0;
-    boot->unix_fd = boot->tcp_fd = boot->mine_fd = -1;
+    boot->unix_fd = boot->tcp_fd = boot->spare_fd = boot->mine_fd = -1;
     boot->asked = -1;
     boot_route_init(&boot->up, -1, 0);
     boot_route_init(&boot->aside, -1, 0);
@@ -363,7 +363,7 @@ void dtn_boot_close(struct dtn_boot *boot)
 {
     if (!boot)
         return;
-    dtn_boot_blame(boot, boot->rank, 0);
+    dtn_boot_blame(boot, boot->rank, 0, &(struct dtn_mismatch){ .rank = 0 });
     boot_socket_unlisten(boot);
     boot_route_close(&boot->up);
     boot_route_close(&boot->aside);

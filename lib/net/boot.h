@@ -108,6 +108,7 @@ struct dtn_boot {
 
     int unix_fd;                  /* listening, or -1                         */
     int tcp_fd;
+    int spare_fd;                 /* given up when there is no other left     */
     struct boot_route up;
     struct boot_route aside;
     struct boot_link *children;

@@ -13,6 +13,7 @@
 #include "net/boot.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -168,6 +169,26 @@ static int socket_listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
     return socket_fail_port(boot, saved, err);
 }
 
+/* A rank that has none left still has to tell that to those who connect. */
+static int socket_spare(struct dtn_boot *boot, struct dtensor_error *err)
+{
+    int listener = boot->unix_fd >= 0 ? boot->unix_fd : boot->tcp_fd;
+
+    if (listener < 0)
+        return 0;
+    boot->spare_fd = fcntl(listener, F_DUPFD_CLOEXEC, 0);
+    if (boot->spare_fd < 0)
+        return boot_fail_fd_limit(boot, err);
+    return 0;
+}
+
+static void socket_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 int boot_socket_listen(struct dtn_boot *boot, bool *taken,
                        struct dtensor_error *err)
 {
@@ -180,20 +201,16 @@ int boot_socket_listen(struct dtn_boot *boot, bool *taken,
         rc = socket_listen_unix(boot, taken, err);
     if (rc == 0 && !*taken && boot_tree_child_hosts(boot) > 0)
         rc = socket_listen_tcp(boot, err);
+    if (rc == 0 && !*taken)
+        rc = socket_spare(boot, err);
     return rc;
-}
-
-static void socket_close(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }
 
 void boot_socket_unlisten(struct dtn_boot *boot)
 {
     socket_close(&boot->unix_fd);
     socket_close(&boot->tcp_fd);
+    socket_close(&boot->spare_fd);
 }
 
 /* The uid on the other side of an AF_UNIX connection. */
@@ -226,9 +243,10 @@ int boot_socket_accept(struct dtn_boot *boot, bool local,
     *rc = 0;
     for (;;) {
         fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
             *rc = boot_fail_fd_limit(boot, err);
-        else if (fd < 0 && (errno == ENOMEM || errno == ENOBUFS))
+            socket_close(&boot->spare_fd);
+        } else if (fd < 0 && (errno == ENOMEM || errno == ENOBUFS))
             *rc = dtn_fail_sys(err, errno,
                                "boot: cannot accept a connection: %m");
         if (fd < 0)

@@ -4,7 +4,7 @@
  * ends closes its own, however it ends.  Its neighbours pass on that it is
  * gone, and on whose account when it said so itself: with rank 2 of a tree
  * 1 - 0 - 2 killed before it ever met rank 1, rank 0 sees the end of a stream,
- * rank 1 gets a frame of 12 bytes from rank 0, and need not wait for a meeting
+ * rank 1 gets a frame of 28 bytes from rank 0, and need not wait for a meeting
  * that never comes.  A host without power closes nothing: keep-alive notices
  * that within dead_after.
  *
@@ -18,7 +18,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-enum { GONE_BYTES = 12, EVERY_NS = 5000000 };
+enum { EVERY_NS = 5000000 };
 
 /* ------------------------------------------------------------ keep-alive --- */
 
@@ -55,7 +55,7 @@ void dtn_boot_watch_start(struct dtn_boot *boot)
 static void watch_post(struct boot_link *link, int rank,
                        const struct dtn_gone *gone)
 {
-    unsigned char body[GONE_BYTES];
+    unsigned char body[FRAME_GONE_BYTES];
     const struct frame frame = { .type = FRAME_GONE, .size = sizeof body,
                                  .body = body };
 
@@ -64,19 +64,25 @@ static void watch_post(struct boot_link *link, int rank,
     frame_put32(body, (uint32_t)rank);
     frame_put32(body + 4, (uint32_t)gone->culprit);
     frame_put32(body + 8, (uint32_t)-gone->code);
+    frame_put32(body + 12, (uint32_t)gone->mismatch.rank);
+    frame_put32(body + 16, (uint32_t)gone->mismatch.witness);
+    frame_put32(body + 20, gone->mismatch.called);
+    frame_put32(body + 24, gone->mismatch.expected);
     frame_post(&link->io, &frame, false);       /* or they learn it later    */
     frame_flush(&link->io);
 }
 
 /* The first news of a rank is kept, and told to all but who told it. */
 static void watch_note(struct dtn_boot *boot, const struct boot_link *from,
-                       int rank, int culprit, int code)
+                       int rank, const struct dtn_gone *news)
 {
     struct dtn_gone *gone = &boot->gone[rank];
 
     if (gone->order > 0)
         return;
-    *gone = (struct dtn_gone){ ++boot->ngone, culprit, code, dtn_now_ns() };
+    *gone = *news;
+    gone->order = ++boot->ngone;
+    gone->heard_ns = dtn_now_ns();
     if (&boot->up.link != from)
         watch_post(&boot->up.link, rank, gone);
     for (int i = 0; i < boot->nchildren; i++)
@@ -84,10 +90,14 @@ static void watch_note(struct dtn_boot *boot, const struct boot_link *from,
             watch_post(&boot->children[i], rank, gone);
 }
 
-void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code)
+void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
+                    const struct dtn_mismatch *mismatch)
 {
+    const struct dtn_gone news = { .culprit = culprit, .code = code,
+                                   .mismatch = *mismatch };
+
     if (boot && boot->watching)
-        watch_note(boot, NULL, boot->rank, culprit, code);
+        watch_note(boot, NULL, boot->rank, &news);
 }
 
 /* ------------------------------------------------------------- listening --- */
@@ -96,14 +106,25 @@ static void watch_frame(struct dtn_boot *boot, const struct boot_link *link,
                         const struct frame *frame)
 {
     uint32_t world = (uint32_t)boot->cluster->world_size, rank, culprit;
+    uint32_t odd, witness;
+    struct dtn_gone news;
 
-    if (frame->size != GONE_BYTES)
+    if (frame->size != FRAME_GONE_BYTES)
         return;
     rank = frame_get32(frame->body);
     culprit = frame_get32(frame->body + 4);
-    if (rank < world && culprit < world)
-        watch_note(boot, link, (int)rank, (int)culprit,
-                   -(int)(frame_get32(frame->body + 8) & 0xff));
+    odd = frame_get32(frame->body + 12);
+    witness = frame_get32(frame->body + 16);
+    if (rank >= world || culprit >= world || odd >= world || witness >= world)
+        return;
+    news = (struct dtn_gone){
+        .culprit = (int)culprit,
+        .code = -(int)(frame_get32(frame->body + 8) & 0xff),
+        .mismatch = { (int32_t)odd, (int32_t)witness,
+                      frame_get32(frame->body + 20),
+                      frame_get32(frame->body + 24) }
+    };
+    watch_note(boot, link, (int)rank, &news);
 }
 
 static void watch_link(struct dtn_boot *boot, struct boot_link *link)
@@ -122,7 +143,9 @@ static void watch_link(struct dtn_boot *boot, struct boot_link *link)
         }
         frame_close(&link->io);
         link->state = LINK_IDLE;
-        watch_note(boot, link, link->rank, link->rank, DTENSOR_EPEER);
+        watch_note(boot, link, link->rank,
+                   &(struct dtn_gone){ .culprit = link->rank,
+                                       .code = DTENSOR_EPEER });
     }
 }
 

@@ -94,6 +94,7 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
     const struct dtn_host *host;
     struct dtn_blob *all;
     size_t world;
+    char size[32];
     int rc;
 
     host = &ctx->cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)];
@@ -102,6 +103,9 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
                         err);
     if (rc != 0)
         return rc;
+    dtn_log(&ctx->log, DTN_LOG_INFO, "arena: %s in %s",
+            dtn_format_size(ctx->arena.size, size, sizeof size),
+            dtn_arena_pages(&ctx->arena));
     world = (size_t)ctx->self.world_size;
     ctx->peers = calloc(world, sizeof *ctx->peers);
     all = calloc(world, sizeof *all);

@@ -3,9 +3,9 @@
  * Whether rc will work depends on facts that are spread over all machines: a
  * port that is down on one of 128 hosts, a `ulimit -l` that Slurm has passed
  * on from a login node.  So every rank looks at its own devices, makes the
- * choice it would make in dtensor_init(), and sends both as one blob of less
- * than 1 KiB through the bootstrap, which needs no RDMA; 1024 ranks make 1 MiB,
- * once.
+ * choice it would make in dtensor_init(), and sends both, for each of its rails,
+ * as one blob of less than 1 KiB through the bootstrap, which needs no RDMA;
+ * 1024 ranks with one rail make 1 MiB, once.
  */
 #include "net/fabric.h"
 
@@ -41,8 +41,14 @@ static void facts_port(const struct dtn_port *port, struct fabric_facts *facts)
         facts->gid[i] = port->gid[i];
 }
 
+int fabric_rails(const struct dtensor_cluster *cluster)
+{
+    return cluster->nnodes > 0 ? cluster->nodes[0].nrails : 1;
+}
+
 int fabric_facts_make(const struct dtn_device_want *want, int nranks,
-                      struct fabric_facts *facts, struct dtensor_error *err)
+                      int nrails, struct fabric_facts *facts,
+                      struct dtensor_error *err)
 {
     struct dtn_device_choice choice;
     struct dtensor_error why = { 0 };
@@ -54,7 +60,8 @@ int fabric_facts_make(const struct dtn_device_want *want, int nranks,
         return rc;
     *facts = (struct fabric_facts){
         .built = devices.built, .ndevices = devices.ndevices, .gid_index = -1,
-        .memlock = dtn_memlock_bytes(), .need = dtn_memlock_need(nranks)
+        .memlock = dtn_memlock_bytes(),
+        .need = dtn_memlock_need(nranks, nrails)
     };
     port = dtn_device_meant(&devices, want);
     facts->code = dtn_device_choose(&devices, want, &choice, &why);
@@ -75,20 +82,23 @@ int fabric_facts_make(const struct dtn_device_want *want, int nranks,
 /* A rank that could not look says so in its report: the others must not wait
  * for it.
  */
-static void facts_mine(const struct dtensor_ctx *ctx,
+static void facts_mine(const struct dtensor_ctx *ctx, int rail,
                        struct fabric_facts *facts)
 {
     const struct dtensor_cluster *cluster = ctx->cluster;
     const struct dtn_nodes *nodes = &cluster->nodes[
         cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)].nodes];
+    const char *devices = nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL;
+    char name[DTN_DEVICE_NAME];
     const struct dtn_device_want want = {
-        .device = nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL,
+        .device = dtn_rails_name(devices, rail, name),
         .gid_index = nodes->gid_index, .pkey = cluster->transport.pkey
     };
     struct dtensor_error err = { 0 };
 
     memset(facts, 0, sizeof *facts);
-    if (fabric_facts_make(&want, ctx->self.world_size, facts, &err) == 0)
+    if (fabric_facts_make(&want, ctx->self.world_size, nodes->nrails, facts,
+                          &err) == 0)
         return;
     facts->code = err.code;
     snprintf(facts->why, sizeof facts->why, "%s", err.text);
@@ -98,14 +108,16 @@ static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
                          struct fabric_facts facts[], struct dtensor_error *err)
 {
     struct dtn_blob mine = { .size = sizeof facts[0], .fd = -1 };
+    int nrails = fabric_rails(ctx->cluster), rc = 0;
     struct fabric_facts own;
-    int rc;
 
-    facts_mine(ctx, &own);
-    memcpy(mine.bytes, &own, sizeof own);
-    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
-    for (int r = 0; rc == 0 && r < ctx->self.world_size; r++)
-        memcpy(&facts[r], all[r].bytes, sizeof facts[r]);
+    for (int k = 0; k < nrails && rc == 0; k++) {
+        facts_mine(ctx, k, &own);
+        memcpy(mine.bytes, &own, sizeof own);
+        rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+        for (int r = 0; rc == 0 && r < ctx->self.world_size; r++)
+            memcpy(&facts[r * nrails + k], all[r].bytes, sizeof facts[0]);
+    }
     return rc;
 }
 
@@ -125,7 +137,8 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
 {
     size_t world = (size_t)ctx->self.world_size;
     struct dtn_blob *all = calloc(world, sizeof *all);
-    struct fabric_facts *facts = calloc(world, sizeof *facts);
+    size_t rows = world * (size_t)fabric_rails(ctx->cluster);
+    struct fabric_facts *facts = calloc(rows, sizeof *facts);
     struct fabric_usual usual;
     int rc = 0, unfit = 0;
 
@@ -134,9 +147,8 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
     if (rc == 0)
         rc = fabric_gather(ctx, all, facts, err);
     if (rc == 0) {
-        fabric_usual(facts, (int)world, &usual);
-        for (size_t r = 0; r < world; r++)
-            unfit += (fabric_marks(&facts[r], &usual) & FABRIC_UNFIT) != 0;
+        fabric_usual(facts, (int)rows, &usual);
+        unfit = fabric_unfit(ctx->cluster, facts, &usual);
         if (ctx->self.rank == 0) {
             fabric_table_write(ctx->cluster, facts, stream);
             fflush(stream);

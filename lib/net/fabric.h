@@ -12,7 +12,7 @@
 
 #define FABRIC_GIDS 16            /* rows of a GID table that travel           */
 
-/* One rank's report, as it travels in a blob. */
+/* A rank's report on one of its rails, as it travels in a blob. */
 struct fabric_facts {
     char device[DTN_DEVICE_NAME]; /* "" : none                                 */
     int32_t built;                /* with libibverbs                           */
@@ -45,19 +45,31 @@ enum fabric_mark {
     FABRIC_RATE = 64
 };
 
+/* Reports are in the order of ranks, and of the rails of each. */
 void fabric_usual(const struct fabric_facts facts[], int n,
                   struct fabric_usual *usual);
 unsigned fabric_marks(const struct fabric_facts *facts,
                       const struct fabric_usual *usual);
 
-/* Fill in the report of this machine.   Errors: ESYS, ENOMEM */
+/* Fill in the report of this machine on one device, of a job of so many ranks
+ * and rails of each.   Errors: ESYS, ENOMEM
+ */
 int fabric_facts_make(const struct dtn_device_want *want, int nranks,
-                      struct fabric_facts *facts, struct dtensor_error *err);
+                      int nrails, struct fabric_facts *facts,
+                      struct dtensor_error *err);
+
+/* How many rails each rank has. */
+int fabric_rails(const struct dtensor_cluster *cluster);
+
+/* How many ranks have an unfit rail. */
+int fabric_unfit(const struct dtensor_cluster *cluster,
+                 const struct fabric_facts facts[],
+                 const struct fabric_usual *usual);
 
 /* Does any pair of ranks use rc? */
 bool fabric_wanted(const struct dtensor_cluster *cluster);
 
-/* Write the table of all ranks; returns how many are unfit. */
+/* Write the table of all ranks and rails; returns how many ranks are unfit. */
 int fabric_table_write(const struct dtensor_cluster *cluster,
                        const struct fabric_facts facts[], FILE *out);
 

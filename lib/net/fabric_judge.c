@@ -79,3 +79,19 @@ unsigned fabric_marks(const struct fabric_facts *facts,
         marks |= FABRIC_RATE;
     return marks;
 }
+
+int fabric_unfit(const struct dtensor_cluster *cluster,
+                 const struct fabric_facts facts[],
+                 const struct fabric_usual *usual)
+{
+    int nrails = fabric_rails(cluster), unfit = 0;
+
+    for (int r = 0; r < cluster->world_size; r++) {
+        unsigned marks = 0;
+
+        for (int k = 0; k < nrails; k++)
+            marks |= fabric_marks(&facts[r * nrails + k], usual);
+        unfit += (marks & FABRIC_UNFIT) != 0;
+    }
+    return unfit;
+}

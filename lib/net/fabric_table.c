@@ -5,8 +5,8 @@
  *           1  n1    rxe0:1  ACTIVE  RoCE  100 Gb/s  1024*    -  1 v2 10.0.0.2
  *     rank 1: MTU 1024, most have 4096: connections between them use the ...
  *
- * A column is a row of a table: its heading, and a function that writes one
- * rank's cell.  A mark, `*`, has its sentence below, said once for all ranks
+ * A rank with several rails has as many rows, one after the other.  A column is a row of a table: its heading, and a function that writes the
+ * cell of one row.  A mark, `*`, has its sentence below, said once for all ranks
  * of which it is true.
  */
 #include "net/fabric.h"
@@ -17,17 +17,19 @@
 struct table {
     const struct dtensor_cluster *cluster;
     const struct fabric_facts *facts;
+    int nrails, nrows;            /* rails of a rank, of all                   */
     struct fabric_usual usual;
     FILE *out;
     int *ranks;                   /* [world_size] scratch                      */
-    bool *said;                   /* [world_size] scratch                      */
+    bool *said;                   /* [nrows] scratch                           */
 };
 
 #define CELL 96
 
-static const struct dtn_host *table_host(const struct table *table, int rank)
+static const struct dtn_host *table_host(const struct table *table, int row)
 {
     const struct dtn_host *host = table->cluster->hosts;
+    int rank = row / table->nrails;
 
     while (rank >= host->first_rank + host->nranks)
         host++;
@@ -38,8 +40,7 @@ static const struct dtn_host *table_host(const struct table *table, int rank)
 
 static void cell_rank(const struct table *t, int r, char *buf)
 {
-    (void)t;
-    snprintf(buf, CELL, "%7d", r);
+    snprintf(buf, CELL, "%7d", r / t->nrails);
 }
 
 static void cell_host(const struct table *t, int r, char *buf)
@@ -97,7 +98,7 @@ static void cell_memlock(const struct table *t, int r, char *buf)
 
 static const struct column {
     const char *heading;
-    void (*write)(const struct table *t, int rank, char *buf);
+    void (*write)(const struct table *t, int row, char *buf);
     unsigned marks;               /* any of these puts a mark behind it        */
     bool always;                  /* also of a rank without a device           */
 } columns[] = {
@@ -115,13 +116,13 @@ static const struct column {
 #define NCOLUMNS DTN_COUNT(columns)
 
 static void column_cell(const struct table *t, const struct column *column,
-                        int rank, char buf[CELL + 1])
+                        int row, char buf[CELL + 1])
 {
-    unsigned marks = fabric_marks(&t->facts[rank], &t->usual);
+    unsigned marks = fabric_marks(&t->facts[row], &t->usual);
 
     strcpy(buf, "-");
-    if (column->always || t->facts[rank].device[0])
-        column->write(t, rank, buf);
+    if (column->always || t->facts[row].device[0])
+        column->write(t, row, buf);
     if (marks & column->marks)
         strcat(buf, "*");
 }
@@ -133,13 +134,13 @@ static void table_rows(const struct table *t)
 
     for (size_t c = 0; c < NCOLUMNS; c++) {
         width[c] = (int)strlen(columns[c].heading);
-        for (int r = 0; r < t->cluster->world_size; r++) {
+        for (int r = 0; r < t->nrows; r++) {
             column_cell(t, &columns[c], r, cell);
             if ((int)strlen(cell) > width[c])
                 width[c] = (int)strlen(cell);
         }
     }
-    for (int r = -1; r < t->cluster->world_size; r++)
+    for (int r = -1; r < t->nrows; r++)
         for (size_t c = 0; c < NCOLUMNS; c++) {
             bool last = c + 1 == NCOLUMNS;
 
@@ -210,41 +211,46 @@ static void say_choice(const struct table *t, int r, char *buf)
              t->facts[r].why);
 }
 
-static bool table_marked(const struct table *t, int rank, unsigned mark)
+/* What may be locked is one number for all rails of a rank: said of the first. */
+static bool table_marked(const struct table *t, int row, unsigned mark)
 {
-    const struct fabric_facts *facts = &t->facts[rank];
+    const struct fabric_facts *facts = &t->facts[row];
 
+    if (mark == FABRIC_MEMLOCK && row % t->nrails > 0)
+        return false;
     return mark ? fabric_marks(facts, &t->usual) & mark
                 : facts->device[0] && facts->code == 0;
 }
 
-/* Say it once for all ranks with that mark (0: those with a choice) of which
- * the same sentence is true.
+/* Say it once for all ranks with that mark (0: those with a choice) on the same
+ * rail of which the same sentence is true.
  */
 static void table_say(const struct table *t, unsigned mark,
                       void (*say)(const struct table *, int, char *))
 {
-    int world = t->cluster->world_size;
-    char first[SENTENCE], other[SENTENCE], ranks[160];
+    char first[SENTENCE], other[SENTENCE], ranks[160], rail[32] = "";
 
-    memset(t->said, 0, (size_t)world * sizeof t->said[0]);
-    for (int r = 0; r < world; r++) {
+    memset(t->said, 0, (size_t)t->nrows * sizeof t->said[0]);
+    for (int r = 0; r < t->nrows; r++) {
         int n = 0;
 
         if (t->said[r] || !table_marked(t, r, mark))
             continue;
         say(t, r, first);
-        for (int i = r; i < world; i++) {
+        for (int i = r; i < t->nrows; i += t->nrails) {
             if (t->said[i] || !table_marked(t, i, mark))
                 continue;
             say(t, i, other);
             if (strcmp(first, other) != 0)
                 continue;
             t->said[i] = true;
-            t->ranks[n++] = i;
+            t->ranks[n++] = i / t->nrails;
         }
-        fprintf(t->out, "rank%s %s: %s\n", n > 1 ? "s" : "",
-                dtn_format_ranks(t->ranks, n, ranks, sizeof ranks), first);
+        if (t->nrails > 1 && mark != FABRIC_MEMLOCK)
+            snprintf(rail, sizeof rail, ", rail %d", r % t->nrails);
+        fprintf(t->out, "rank%s %s%s: %s\n", n > 1 ? "s" : "",
+                dtn_format_ranks(t->ranks, n, ranks, sizeof ranks), rail,
+                first);
     }
 }
 
@@ -266,13 +272,13 @@ static void table_sentences(const struct table *t)
 
 /* -------------------------------------------------------- GID tables --- */
 
-static bool table_gids_seen(const struct table *t, int rank)
+static bool table_gids_seen(const struct table *t, int row)
 {
-    int first = table_host(t, rank)->first_rank;
+    int first = table_host(t, row)->first_rank * t->nrails;
 
-    for (int r = first; r < rank; r++)
-        if (strcmp(t->facts[r].device, t->facts[rank].device) == 0
-            && t->facts[r].port == t->facts[rank].port)
+    for (int r = first; r < row; r++)
+        if (strcmp(t->facts[r].device, t->facts[row].device) == 0
+            && t->facts[r].port == t->facts[row].port)
             return true;
     return false;
 }
@@ -282,7 +288,7 @@ static void table_gids(const struct table *t)
 {
     char text[64];
 
-    for (int r = 0; r < t->cluster->world_size; r++) {
+    for (int r = 0; r < t->nrows; r++) {
         const struct fabric_facts *facts = &t->facts[r];
 
         if (!facts->device[0] || table_gids_seen(t, r))
@@ -304,10 +310,9 @@ static void table_gids(const struct table *t)
 static int table_verdict(const struct table *t)
 {
     bool wanted = fabric_wanted(t->cluster);
-    int world = t->cluster->world_size, unfit = 0;
+    int world = t->cluster->world_size;
+    int unfit = fabric_unfit(t->cluster, t->facts, &t->usual);
 
-    for (int r = 0; r < world; r++)
-        unfit += (fabric_marks(&t->facts[r], &t->usual) & FABRIC_UNFIT) != 0;
     fprintf(t->out, "%d rank%s: ", world, world == 1 ? "" : "s");
     if (unfit == 0)
         fputs("all fit for rc", t->out);
@@ -324,14 +329,16 @@ int fabric_table_write(const struct dtensor_cluster *cluster,
                        const struct fabric_facts facts[], FILE *out)
 {
     size_t world = (size_t)cluster->world_size;
+    size_t rows = world * (size_t)fabric_rails(cluster);
     struct table table = {
         .cluster = cluster, .facts = facts, .out = out,
+        .nrails = fabric_rails(cluster), .nrows = (int)rows,
         .ranks = calloc(world, sizeof *table.ranks),
-        .said = calloc(world, sizeof *table.said)
+        .said = calloc(rows, sizeof *table.said)
     };
     int unfit;
 
-    fabric_usual(facts, (int)world, &table.usual);
+    fabric_usual(facts, (int)rows, &table.usual);
     table_rows(&table);
     if (table.ranks && table.said)
         table_sentences(&table);

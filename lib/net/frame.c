@@ -120,7 +120,7 @@ static size_t frame_limit(const struct frame_stream *s, enum frame_type type)
         [FRAME_ASK] = 4,
         [FRAME_IDENTITY] = 4 + FRAME_IDENTITY_MAX,
         [FRAME_EXPIRED] = 0,
-        [FRAME_GONE] = 12,
+        [FRAME_GONE] = FRAME_GONE_BYTES,
         [FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,
     };
 

@@ -58,12 +58,21 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err);
 
+/* Two ranks called what is not the same: by their fingerprints, see describe(). */
+struct dtn_mismatch {
+    int32_t rank;                 /* the odd one                               */
+    int32_t witness;              /* that found out; the same: nothing known   */
+    uint32_t called;              /* by `rank`                                 */
+    uint32_t expected;            /* by the witness                            */
+};
+
 /* What is known of a rank that is gone. */
 struct dtn_gone {
     uint32_t order;               /* 1 for the first heard of; 0: nothing     */
     int culprit;                  /* on whose account; its own: by itself     */
     int code;                     /* EPEER it died, 0 it left, else gave up   */
     int64_t heard_ns;             /* when this rank heard of it               */
+    struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
 };
 
 /* There will be no allgather any more: from now on the tree watches. */
@@ -76,8 +85,11 @@ const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank);
 /* The first rank known to have died or given up, -1: none. */
 int dtn_boot_failed(const struct dtn_boot *boot);
 
-/* Tell the tree that this rank gives up.  Best effort, never blocks. */
-void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code);
+/* Tell the tree that this rank gives up, and for what mismatch if it was one.
+ * Best effort, never blocks.
+ */
+void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
+                    const struct dtn_mismatch *mismatch);
 
 /* Never blocks; NULL is a no-op. */
 void dtn_boot_close(struct dtn_boot *boot);
@@ -90,6 +102,7 @@ struct dtn_peer {
     struct dtn_transport *tp;     /* NULL for this rank itself                 */
     struct dtn_blob address;      /* fd owned by the context                   */
     bool connected;
+    bool busy;                    /* coll: a request under way names it        */
     uint64_t sent;                /* signals, ever                             */
     uint64_t consumed;
     struct dtn_box_pair {         /* for what signals carry: carry.c           */
@@ -115,22 +128,29 @@ struct dtensor_ctx {
     bool planning;                /* it has no peers: see dtn_ctx_plan()       */
     bool crowded;                 /* more ranks here than CPUs they may use    */
     bool sharing;                 /* learned by waits: a peer is on our CPU    */
+    char *(*describe)(uint32_t fingerprint, char *buf, size_t size);
+                                  /* what was called: coll's                   */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
+    struct dtn_mismatch mismatch; /* that was it                               */
     uint64_t calls;               /* collective calls made, for messages       */
     uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */
     char plan_text[160];          /* dtensor_last_plan()                       */
     struct dtn_bounce {           /* staging of memory peers cannot reach      */
         void *mem;
         size_t size;
-    } bounce[2];                  /* of IN, of OUT                             */
-    struct dtn_pending *pending;  /* what was started; NULL: nothing           */
+        const void *user;         /* coll: the run that has it, or NULL        */
+    } bounce[3];                  /* of IN, of OUT, for terms that are fetched */
+    struct dtensor_request *pending;   /* coll: started, not yet over          */
     struct dtn_registered {       /* dtensor_register(): sorted, apart         */
         unsigned char *mem;
         size_t size;
     } *registered;
     int nregistered, registered_capacity;
     uint64_t registered_bytes;
+    struct dtn_redops *redops;    /* coll: reductions made at run time         */
     struct dtn_plans *plans;      /* coll: schedules by call                   */
+    struct dtn_recorded *recorded;     /* coll: calls of an open group         */
+    int *everyone;                /* coll: 0, 1, 2, ..., when needed           */
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
     struct dtensor_generator *generator;   /* random: the default one          */
@@ -164,7 +184,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx);
 int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                     struct dtensor_error *err);
 
-/* A staging buffer of at least `size` bytes in the arena, `which` 0 or 1;
+/* A staging buffer of at least `size` bytes in the arena, `which` 0, 1 or 2;
  * NULL when memory is exhausted.  Valid until the next call for `which`.
  */
 void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
@@ -184,6 +204,8 @@ char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
 int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
             const void *src, size_t size);
 int dtn_flush(struct dtensor_ctx *ctx, int peer);
+int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
+              struct dtn_remote src, size_t size);
 int dtn_signal(struct dtensor_ctx *ctx, int peer,
                const struct dtn_signal *signal);
 
@@ -213,19 +235,24 @@ void dtn_consume(struct dtensor_ctx *ctx, int peer);
 int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
              const struct dtn_signal **signalp);
 
-/* What was started and not waited for, at most one at a time.  Collective calls
- * finish it first, so that signals come in the order of the calls.
- */
-struct dtn_pending {
-    int (*finish)(struct dtn_pending *pending, struct dtensor_error *err);
-};
-int dtn_pending_finish(struct dtensor_ctx *ctx, struct dtensor_error *err);
+/* The same for a place in the peer's queue of signals: 0 when there is one. */
+int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 
 /* Record the first failure, tell the peers, return `code`.  Later calls keep
  * the first words.
  */
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...) DTN_PRINTF(4, 5);
+
+/* Poison with EMISMATCH and the words of both sides; connected peers, who may
+ * have been in neither call, get to know them and say the same.
+ */
+int dtn_poison_mismatch(struct dtensor_ctx *ctx,
+                        const struct dtn_mismatch *mismatch);
+
+/* Is the signal a peer's news of one?  Such a one ends its queue. */
+bool dtn_signal_mismatch(const struct dtn_signal *signal,
+                         struct dtn_mismatch *mismatch);
 
 /* 0, or the code of the recorded failure with its words in *err. */
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err);
@@ -239,6 +266,8 @@ struct dtn_group {
     int me;                       /* own position, -1: outside                 */
     const int *ranks;             /* [n] world ranks                           */
     uint32_t hash;                /* of n and ranks                            */
+    uint32_t *calls;              /* collectives called over them, also those  */
+                                  /* refused: the same on all when they call   */
 };
 
 #endif

@@ -4,7 +4,8 @@
  * Those of a batch that one exchange would bring home, of one dtype and reduction,
  * are laid one after another and exchanged as one: 100 of 4 KiB from S(0) to S(1)
  * on 8 ranks are 7 messages of each rank instead of 700, for two copies of 400 KiB.
- * The others run one by one.
+ * The others run one by one, and so do those for which [redistribute] max_scratch
+ * has no room.
  */
 #include "spec/redist.h"
 
@@ -32,6 +33,7 @@ struct batch_share {
 struct dtensor_batch {
     struct dtensor_ctx *ctx;
     int n, nshares;
+    double bytes;                 /* that shares take, on the largest rank     */
     struct batch_item *item;      /* [n]                                       */
     struct batch_share *share;    /* [n] at most                               */
 };
@@ -71,6 +73,28 @@ static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
     share->out_count += item->out_count;
 }
 
+/* Is there room to lay it with the others: both parts, and what comes to the
+ * larger rank, of each term?  The same on every rank.
+ */
+static bool batch_has_room(struct dtensor_batch *batch,
+                           const struct dtn_phase *phase)
+{
+    const uint64_t bound = batch->ctx->cluster->redistribute.max_scratch_bytes;
+    const double in = (double)dtn_most_numel(&phase->src);
+    const double out = (double)dtn_most_numel(&phase->dst);
+    double terms = 1, bytes;
+
+    for (int m = 0; m < phase->src.mesh->ndim; m++)
+        if (phase->src.placement[m].kind == DTENSOR_PARTIAL)
+            terms *= phase->src.mesh->size[m];
+    bytes = (2 * in + (1 + terms) * out) *
+            (double)dtensor_dtype_size(phase->dst.dtype);
+    if (batch->bytes + bytes > (double)bound)
+        return false;
+    batch->bytes += bytes;
+    return true;
+}
+
 /* Alone unless one exchange does it. */
 static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
                      const struct dtensor_spec *src,
@@ -80,7 +104,8 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 
     item->share = -1;
     if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1 ||
-        phase[0].kind != DTN_PHASE_EXCHANGE)
+        phase[0].kind != DTN_PHASE_EXCHANGE ||
+        !batch_has_room(batch, &phase[0]))
         return dtensor_plan_create(src, dst, NULL, &item->alone, err);
     item->phase = phase[0];
     batch_share(batch, item, dtn_redist_hash(src, dst, DTN_NO_ROOT));
@@ -89,32 +114,22 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 
 /* ----------------------------------------------------------------- pieces --- */
 
-/* Where a tensor begins on a rank: in IN, in OUT, and in the slots of TMP, of
- * which it needs one of its size for each term.
- */
+/* Where a tensor begins on a rank, in IN and in OUT. */
 struct batch_base {
-    size_t in, out, slot;
+    size_t in, out;
 };
 
 static struct batch_base batch_base(const struct dtensor_batch *batch,
                                     const struct batch_item *item, int source,
                                     int receiver)
 {
-    struct batch_base base = { 0, 0, 0 };
+    struct batch_base base = { 0, 0 };
 
     for (const struct batch_item *i = batch->item; i < item; i++) {
-        const struct dtn_phase *phase = &i->phase;
-        size_t terms = 1, out;
-
         if (i->share != item->share)
             continue;
-        for (int m = 0; m < phase->src.mesh->ndim; m++)
-            if (phase->src.placement[m].kind == DTENSOR_PARTIAL)
-                terms *= (size_t)phase->src.mesh->size[m];
-        out = (size_t)dtn_local_numel(&phase->dst, receiver);
-        base.in += (size_t)dtn_local_numel(&phase->src, source);
-        base.out += out;
-        base.slot += terms * out;
+        base.in += (size_t)dtn_local_numel(&i->phase.src, source);
+        base.out += (size_t)dtn_local_numel(&i->phase.dst, receiver);
     }
     return base;
 }
@@ -138,7 +153,6 @@ static void batch_shift(const struct dtensor_batch *batch,
             continue;
         piece->src_offset += base.in;
         piece->dst_offset += base.out;
-        piece->slot += base.slot;
         pieces->list[n++] = *piece;
     }
     pieces->n = n;
@@ -192,6 +206,7 @@ static int batch_make(const struct dtensor_batch *batch, int s,
         .dtype = share->phase.dst.dtype, .redop = share->phase.redop,
         .in_count = share->in_count, .out_count = share->out_count,
         .neutral = share->phase.neutral, .scale = 1,
+        .folds = dtn_phase_folds(&share->phase),
         .row_bytes = dtn_group_row_bytes(group)
     };
     int rc = batch_buffers(batch, share, err);
@@ -362,7 +377,7 @@ int dtn_batch_run(struct dtensor_batch *batch, const void *const in[],
     int rc = dtn_ctx_check(batch->ctx, err);
 
     if (rc == 0)
-        rc = dtn_pending_finish(batch->ctx, err);
+        rc = dtn_requests_finish(batch->ctx, err);
     for (int s = 0; rc == 0 && s < batch->nshares; s++)
         if (batch->share[s].plan)
             rc = batch_run_share(batch, s, in, out, err);

@@ -1,12 +1,11 @@
 /* cost.c - what a redistribution is thought to cost
  *
- * A step in which a rank sends m messages with b bytes in all takes it
- * l + m * alpha + b / beta: l is the wait for the last of them, alpha the work
- * on one however short it is, beta what a link carries.  256 MiB on 8 ranks of
- * one host from S(0) to S(1) is 7 messages of 4 MiB from each: 1.2 us + 7 * 0.4
- * us + 28 MiB / 4 GB/s = 7.3 ms, of which the messages are nothing.  Of 32 KiB
- * on 512 ranks they are nearly all, and a route with fewer may win though it
- * moves more.
+ * A step in which a rank sends m messages with b bytes in all takes it two hops,
+ * 3 m hand-overs and b / bandwidth, with the constants by which collectives are
+ * chosen (coll/model.c).  256 MiB on 8 ranks of one host from S(0) to S(1) is 7
+ * messages of 4 MiB from each, at 0.1 us, 0.05 us and 12 GB/s: 0.2 us + 1 us +
+ * 2.4 ms.  Of 32 KiB on 512 ranks the messages are nearly all, and a route with
+ * fewer may win though it moves more.
  *
  * Volumes are those of an even division, found from the placements alone, so
  * that 1,024 ranks cost no more to plan for than 8.  They choose between routes
@@ -15,50 +14,6 @@
 #include "spec/cost.h"
 
 #include <string.h>
-
-/* Every constant, its unit (ns a message; bytes a ns, which is GB/s) and where
- * it comes from.  They are round estimates that put routes in order, fitted to
- * no machine; [redistribute] in the cluster file overrides the links.
- */
-static const struct dtn_link cost_wires[] = {
-    /* Two processes of one host: READY, the loads and DONE are some ten
-     * cache-line hops of 0.1 us; a further peer adds three signals; a copy
-     * between two address spaces reads and writes memory at 8 GB/s.
-     */
-    [DTN_WIRE_SHM] = { 1200, 400, 4.0 },
-    /* Kernel TCP: half a round trip through two sockets takes some 15 us, twice;
-     * 4 us for a send and its share of polling; the rate is that of 10 Gb/s
-     * Ethernet less its headers.
-     */
-    [DTN_WIRE_TCP] = { 30000, 4000, 1.15 },
-    /* InfiniBand and RoCE at 100 Gb/s, ib_write_lat and ib_write_bw as vendors
-     * give them: 1.0 us one way, twice, and noticing; 12.1 GB/s.  To post a
-     * write and a signal is taken for 0.2 us.
-     */
-    [DTN_WIRE_RC] = { 2500, 200, 12.1 },
-};
-
-/* A reduction of f32 out of cache, and memcpy: bytes of a term per ns at the
- * 10 GB/s or so that one core of a server reads and writes.
- */
-#define COST_FOLD_BYTES_PER_NS 5.0
-#define COST_COPY_BYTES_PER_NS 5.0
-
-/* ------------------------------------------------------------ constants --- */
-
-static struct dtn_link cost_link(enum dtn_wire wire, int latency_ns,
-                                 int message_ns, uint64_t bandwidth)
-{
-    struct dtn_link link = cost_wires[wire];
-
-    if (latency_ns > 0)
-        link.latency_ns = latency_ns;
-    if (message_ns > 0)
-        link.message_ns = message_ns;
-    if (bandwidth > 0)
-        link.bytes_per_ns = (double)bandwidth / 1e9;
-    return link;
-}
 
 /* Coordinates along mesh dimension m whose rank, all others 0, is on the host
  * of position 0.
@@ -79,43 +34,23 @@ static int cost_near(const struct dtensor_mesh *mesh, int m)
 static double cost_sharers(const struct dtensor_mesh *mesh,
                            const struct dtn_cost *cost)
 {
-    const struct dtensor_cluster *cluster = mesh->ctx->cluster;
-    const struct dtn_host *host =
-        &cluster->hosts[dtn_ctx_host(mesh->ctx, mesh->group.ranks[0])];
-    char *const *hca = cluster->nodes[host->nodes].hca;
+    const struct dtensor_ctx *ctx = mesh->ctx;
+    double devices = dtn_model_devices(ctx->cluster,
+                                       dtn_ctx_host(ctx, mesh->group.ranks[0]));
     double ranks = 1;
-    int devices = 0;
 
     for (int m = 0; m < mesh->ndim; m++)
         ranks *= cost->near[m];
-    for (int r = 0; hca && r < host->nranks; r++) {
-        int first = 0;
-
-        while (strcmp(hca[first], hca[r]) != 0)
-            first++;
-        devices += first == r;
-    }
-    return devices > 1 && ranks > devices ? ranks / devices
-         : devices > 1 ? 1 : ranks;
+    return ranks > devices ? ranks / devices : 1;
 }
 
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
 {
-    const struct dtensor_cluster *cluster = mesh->ctx->cluster;
-    const struct dtn_redistribute_conf *conf = &cluster->redistribute;
-
     cost->mesh = mesh;
-    cost->intra = cost_link(cluster->transport.intra_node,
-                            conf->intra_latency_ns, conf->intra_message_ns,
-                            conf->intra_bandwidth);
-    cost->inter = cost_link(cluster->transport.inter_node,
-                            conf->inter_latency_ns, conf->inter_message_ns,
-                            conf->inter_bandwidth);
-    cost->fold_bytes_per_ns = COST_FOLD_BYTES_PER_NS;
-    cost->copy_bytes_per_ns = COST_COPY_BYTES_PER_NS;
+    dtn_model_costs(mesh->ctx->cluster, &cost->model);
     for (int m = 0; m < mesh->ndim; m++)
         cost->near[m] = cost_near(mesh, m);
-    cost->inter.bytes_per_ns /= cost_sharers(mesh, cost);
+    cost->model.ns[DTENSOR_COST_INTER_BYTES] *= cost_sharers(mesh, cost);
 }
 
 /* -------------------------------------------------------------- volumes --- */
@@ -250,11 +185,22 @@ void dtn_volume_exchange(const struct dtn_cost *cost,
 
 /* ---------------------------------------------------------------- times --- */
 
-static double cost_link_ns(const struct dtn_link *link, double messages,
-                           double bytes)
+/* ns of a hop, a message and a byte: inside a host, and between hosts. */
+static const double *cost_near_link(const struct dtn_cost *cost)
 {
-    return messages <= 0 ? 0 : link->latency_ns + messages * link->message_ns
-                             + bytes / link->bytes_per_ns;
+    return cost->model.ns + DTENSOR_COST_INTRA_HOPS;
+}
+
+static const double *cost_far_link(const struct dtn_cost *cost)
+{
+    return cost->model.ns + DTENSOR_COST_INTER_HOPS;
+}
+
+/* A step: READY, and when all is there DATA or DONE; for each peer a put, too. */
+static double cost_link_ns(const double link[], double messages, double bytes)
+{
+    return messages <= 0 ? 0 : 2 * link[0] + messages * 3 * link[1]
+                             + bytes * link[2];
 }
 
 double dtn_cost_exchange(const struct dtn_cost *cost,
@@ -270,42 +216,40 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
     for (int m = 0; m < spec->mesh->ndim; m++)
         if (src[m].kind == DTENSOR_PARTIAL && volume_cuts(&dst[m]))
             folded = v.sent;
-    ns = cost_link_ns(&cost->intra, v.messages * v.near, v.sent * elem * v.near);
-    ns += cost_link_ns(&cost->inter, v.messages * (1 - v.near),
+    ns = cost_link_ns(cost_near_link(cost), v.messages * v.near,
+                      v.sent * elem * v.near);
+    ns += cost_link_ns(cost_far_link(cost), v.messages * (1 - v.near),
                        v.sent * elem * (1 - v.near));
-    return ns + v.kept * elem / cost->copy_bytes_per_ns
-              + folded * elem / cost->fold_bytes_per_ns;
+    return ns + v.kept * elem * cost->model.ns[DTENSOR_COST_COPIED]
+              + folded * elem * cost->model.ns[DTENSOR_COST_FOLDED];
 }
 
-/* Rounds of doubling until n are reached. */
-static int cost_rounds(int n)
-{
-    int rounds = 0;
-
-    for (int64_t reached = 1; reached < n; reached *= 2)
-        rounds++;
-    return rounds;
-}
-
-/* One level of ranks: short ones go up and down a tree, long ones are scattered
- * and gathered, each byte of the result sent twice but for the own share.
- */
+/* One level of ranks, by the algorithm that a call over them would take. */
 static double cost_level(const struct dtn_cost *cost,
-                         const struct dtn_link *link, int n, double bytes)
+                         const double link[], enum dtn_reach reach, int n,
+                         double bytes)
 {
-    const double share = 2 * (double)(n - 1) / n * bytes;
-    const double tree = 2 * cost_rounds(n) *
-                        cost_link_ns(link, 1, bytes);
-    const double ring = 2 * (n - 1) * cost_link_ns(link, 1, share / 2 / (n - 1))
-                      + share / 2 / cost->fold_bytes_per_ns;
+    const struct dtn_call call = { .coll = DTN_COLL_ALLREDUCE, .n = n,
+                                   .dtype = DTENSOR_U8,
+                                   .count = (size_t)bytes };
+    struct dtn_model model = cost->model;
+    struct dtn_pick pick;
 
-    return n == 1 ? 0 : tree < ring ? tree : ring;
+    model.reach = reach;
+    memcpy(model.ns + DTENSOR_COST_INTRA_HOPS, link, 3 * sizeof *link);
+    model.hosts = 1;
+    model.locals = n;
+    dtn_choose(&call, &model, &pick);
+    return pick.ns;
 }
 
 double dtn_cost_allreduce(const struct dtn_cost *cost,
                           const struct dtensor_mesh *mesh, unsigned dims,
                           double bytes)
 {
+    const enum dtn_wire wire = mesh->ctx->cluster->transport.intra_node;
+    const enum dtn_reach near_reach = wire == DTN_WIRE_SHM ? DTN_REACH_MAP
+                                                           : DTN_REACH_PUT;
     int near = 1, n = 1;
 
     for (int m = 0; m < mesh->ndim; m++)
@@ -313,8 +257,9 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
             near *= cost->near[m];
             n *= mesh->size[m];
         }
-    return cost_level(cost, &cost->intra, near, bytes)
-         + cost_level(cost, &cost->inter, n / near, bytes);
+    return cost_level(cost, cost_near_link(cost), near_reach, near, bytes)
+         + cost_level(cost, cost_far_link(cost), DTN_REACH_PUT, n / near,
+                      bytes);
 }
 
 /* To another mesh: a receiver takes its part from as many as hold some of it, by
@@ -326,8 +271,8 @@ static double cost_cross(const struct dtn_cost *cost,
 {
     const double held = dtn_volume_local(src, src->placement);
     const double wanted = dtn_volume_local(dst, dst->placement);
-    const struct dtn_link *link = dst->mesh->ctx->cluster->nhosts > 1
-                                ? &cost->inter : &cost->intra;
+    const double *link = dst->mesh->ctx->cluster->nhosts > 1
+                       ? cost_far_link(cost) : cost_near_link(cost);
 
     return cost_link_ns(link, wanted > held && held > 0 ? wanted / held : 1,
                         wanted * (double)dtensor_dtype_size(dst->dtype));

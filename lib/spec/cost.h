@@ -2,23 +2,13 @@
 #ifndef DTN_COST_H
 #define DTN_COST_H
 
+#include "coll/model.h"
 #include "spec/spec.h"
 
-/* What a step, a message and a byte cost a rank on the way to peers. */
-struct dtn_link {
-    double latency_ns;            /* of a step, however many peers it has: one */
-                                  /* message after another, and noticing them  */
-    double message_ns;            /* to hand one more over                     */
-    double bytes_per_ns;          /* of one rank while all others move theirs  */
-};
-
-/* The constants for one mesh; where each comes from stands in cost.c. */
+/* The constants for one mesh; where each comes from stands in coll/model.c. */
 struct dtn_cost {
     const struct dtensor_mesh *mesh;
-    struct dtn_link intra;        /* between ranks of one host                 */
-    struct dtn_link inter;        /* between hosts                             */
-    double fold_bytes_per_ns;     /* terms folded into a result                */
-    double copy_bytes_per_ns;     /* what stays is copied to its new place     */
+    struct dtn_model model;       /* the far rate is one rank's share          */
     int near[DTENSOR_MAX_DIMS];   /* coordinates along each mesh dimension on  */
                                   /* the host of coordinate 0                  */
 };

@@ -40,16 +40,21 @@ static int cross_longest(const struct dtensor_spec *spec)
     return dim;
 }
 
-/* `spec` with its terms reduced: scattered where there is a dimension to cut. */
+/* `spec` with its terms reduced: scattered where there is a dimension to cut, and
+ * lengths that somebody chose still add up.
+ */
 static struct dtensor_spec cross_leaves(struct dtensor_spec spec)
 {
     for (int m = 0; m < spec.mesh->ndim; m++) {
         int dim = cross_longest(&spec);
 
-        if (spec.placement[m].kind == DTENSOR_PARTIAL)
-            spec.placement[m] = (struct dtensor_placement){
-                .kind = dim < 0 ? DTENSOR_REPLICATE : DTENSOR_SHARD,
-                .dim = dim < 0 ? 0 : dim };
+        if (spec.placement[m].kind != DTENSOR_PARTIAL)
+            continue;
+        spec.placement[m] = (struct dtensor_placement){
+            .kind = dim < 0 ? DTENSOR_REPLICATE : DTENSOR_SHARD,
+            .dim = dim < 0 ? 0 : dim };
+        if (!dtn_spec_lengths_fit(&spec))
+            spec.placement[m].kind = DTENSOR_REPLICATE;
     }
     return spec;
 }

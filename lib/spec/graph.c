@@ -8,12 +8,13 @@
  */
 #include "spec/route.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
     PLACES_MAX = 729,             /* 3 choices along 6 mesh dimensions         */
-    PLACES_FEW = 64,              /* up to here other shards are tried as well */
-    CHOICES_MAX = 3 + DTENSOR_MAX_DIMS
+    PLACES_FEW = 128,             /* up to here other shards are tried as well */
+    CHOICES_MAX = 3 + 2 * DTENSOR_MAX_DIMS
 };
 
 struct graph {
@@ -54,24 +55,32 @@ static int graph_count(const struct graph *g)
 }
 
 /* Along each dimension: what it is, what it is to be, R; and, while they are few,
- * plain shards of tensor dimensions that the target cuts.
+ * plain shards of tensor dimensions that the target cuts.  Thorough, also of any
+ * where a value is to become a term: [R,S(0)] to [P,R] gathers less as
+ * [S(1),S(0)].
  */
 static void graph_choices(struct graph *g, const struct dtensor_spec *src,
-                          const struct dtensor_spec *dst)
+                          const struct dtensor_spec *dst, bool thorough)
 {
     static const struct dtensor_placement whole = {
         .kind = DTENSOR_REPLICATE };
     struct dtensor_placement shard = { .kind = DTENSOR_SHARD };
     int before[DTENSOR_MAX_DIMS];
 
+    memset(g->n, 0, sizeof g->n);
     for (int m = 0; m < g->ndim; m++) {
-        g->n[m] = 0;
         graph_choice(g, m, &src->placement[m]);
         graph_choice(g, m, &dst->placement[m]);
         if (g->spec->mesh->size[m] > 1)
             graph_choice(g, m, &whole);
     }
     memcpy(before, g->n, sizeof before);
+    for (int m = 0; thorough && m < g->ndim; m++)
+        for (shard.dim = 0; shard.dim < dst->ndim; shard.dim++)
+            if (g->spec->mesh->size[m] > 1 &&
+                src->placement[m].kind == DTENSOR_REPLICATE &&
+                dst->placement[m].kind == DTENSOR_PARTIAL)
+                graph_choice(g, m, &shard);
     for (int m = 0; m < g->ndim; m++)
         for (int k = 0; k < g->ndim; k++) {
             shard.dim = dst->placement[k].dim;
@@ -123,6 +132,16 @@ static bool graph_legal(const struct graph *g,
     return true;
 }
 
+/* Are the lengths that somebody chose those of what they would find? */
+static bool graph_fits(const struct graph *g,
+                       const struct dtensor_placement next[])
+{
+    struct dtensor_spec spec = *g->spec;
+
+    memcpy(spec.placement, next, (size_t)g->ndim * sizeof next[0]);
+    return dtn_spec_lengths_fit(&spec);
+}
+
 static double graph_edge(const struct graph *g,
                          const struct dtensor_placement now[],
                          const struct dtensor_placement next[], int m)
@@ -154,6 +173,8 @@ static void graph_relax(struct graph *g, int place, double limit_ns)
                 !graph_legal(g, now, m, &g->choice[m][c]))
                 continue;
             next[m] = g->choice[m][c];
+            if (!graph_fits(g, next))
+                continue;
             ns = g->ns[place] + graph_edge(g, now, next, m);
             if (ns < limit_ns && (g->ns[to] < 0 || ns < g->ns[to])) {
                 g->ns[to] = ns;
@@ -198,16 +219,21 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
                         const struct dtensor_spec *dst, double limit_ns,
                         struct dtn_route *route)
 {
-    struct graph g = { .cost = cost, .spec = dst, .ndim = dst->mesh->ndim };
+    struct graph g;                    /* large: only what is used is set      */
     int start, goal, place;
 
-    graph_choices(&g, src, dst);
+    g.cost = cost;
+    g.spec = dst;
+    g.ndim = dst->mesh->ndim;
+    graph_choices(&g, src, dst, isinf(limit_ns));
     if (g.nplaces < 0) {
         route->refused = "more than 729 placements to search";
         return;
     }
-    for (int p = 0; p < g.nplaces; p++)
+    for (int p = 0; p < g.nplaces; p++) {
         g.ns[p] = -1;
+        g.done[p] = false;
+    }
     start = graph_number(&g, src->placement);
     goal = graph_number(&g, dst->placement);
     g.ns[start] = 0;

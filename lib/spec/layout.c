@@ -7,6 +7,8 @@
  */
 #include "spec/spec.h"
 
+#include <string.h>
+
 void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size)
 {
     int64_t full = N / n + (N % n != 0);
@@ -215,6 +217,30 @@ int64_t dtn_local_numel(const struct dtensor_spec *spec, int index)
 
     dtn_part_init(&part, spec, index);
     return dtn_numel(spec->ndim, part.shape);
+}
+
+int64_t dtn_most_numel(const struct dtensor_spec *spec)
+{
+    int64_t size[DTENSOR_MAX_DIMS], most;
+    struct dtn_cut cut;
+
+    memcpy(size, spec->shape, sizeof size);
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+        const int n = spec->mesh->size[m];
+
+        if (dtn_placement_class(p) != DTENSOR_SHARD)
+            continue;
+        most = 0;
+        for (int r = 0; r < (p->kind == DTENSOR_SHARD && p->sizes ? n : 1);
+             r++) {
+            dtn_cut_of(p, size[p->dim], n, r, &cut);
+            if (dtn_cut_count(&cut) > most)
+                most = dtn_cut_count(&cut);
+        }
+        size[p->dim] = most;
+    }
+    return dtn_numel(spec->ndim, size);
 }
 
 void dtn_strides(int ndim, const int64_t shape[], int64_t stride[])

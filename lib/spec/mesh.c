@@ -20,7 +20,7 @@
 
 static int mesh_ranks_add(struct dtensor_ctx *ctx, uint32_t hash,
                           const int ranks[], int n,
-                          const struct mesh_ranks **listp,
+                          struct mesh_ranks **listp,
                           struct dtensor_error *err)
 {
     size_t size = sizeof(struct mesh_ranks) + (size_t)n * sizeof(int);
@@ -29,7 +29,7 @@ static int mesh_ranks_add(struct dtensor_ctx *ctx, uint32_t hash,
 
     if (!list)
         return dtn_fail_nomem(err, "mesh", size);
-    *list = (struct mesh_ranks){ *bucket, hash, n, -1 };
+    *list = (struct mesh_ranks){ *bucket, hash, n, -1, 0 };
     memcpy(list->rank, ranks, (size_t)n * sizeof(int));
     for (int i = 0; i < n; i++)
         if (ranks[i] == ctx->self.rank)
@@ -45,7 +45,7 @@ static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
 {
     size_t bytes = (size_t)n * sizeof ranks[0];
     uint32_t hash = XXH32(ranks, bytes, (uint32_t)n);
-    const struct mesh_ranks *list;
+    struct mesh_ranks *list;
     int rc = 0;
 
     list = mesh->ctx->meshes->ranks[hash % MESH_BUCKETS];
@@ -56,7 +56,7 @@ static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
         rc = mesh_ranks_add(mesh->ctx, hash, ranks, n, &list, err);
     if (rc == 0)
         mesh->group = (struct dtn_group){ mesh->ctx, n, list->me, list->rank,
-                                          hash };
+                                          hash, &list->calls };
     return rc;
 }
 

@@ -12,6 +12,7 @@ struct mesh_ranks {
     uint32_t hash;
     int n;
     int me;                       /* position of this rank, or -1              */
+    uint32_t calls;               /* see struct dtn_group                      */
     int rank[];
 };
 

@@ -181,6 +181,9 @@ static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
     for (int m = 0; m < mid.mesh->ndim; m++)
         if (phases_is(dst, m, DTENSOR_SHARD))
             mid.placement[m] = dst->placement[m];
+    for (int m = 0; !dtn_spec_lengths_fit(&mid) && m < mid.mesh->ndim; m++)
+        if (phases_is(&mid, m, DTENSOR_SHARD))
+            mid.placement[m].sizes = NULL;
     return mid;
 }
 
@@ -238,6 +241,34 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
     return 2;
 }
 
+/* A mesh dimension is stayed in where a value or a term only has to be kept, and
+ * where it cuts as before what is cut as before.
+ */
+int dtn_phase_reach(const struct dtn_phase *phase)
+{
+    const struct dtensor_spec *src = &phase->src, *dst = &phase->dst;
+    unsigned moved = 0;                /* tensor dimensions cut otherwise     */
+    int reach = 1;
+
+    for (int m = 0; m < src->mesh->ndim; m++) {
+        const struct dtensor_placement *from = &src->placement[m];
+        const struct dtensor_placement *to = &dst->placement[m];
+        const bool cut = phases_is(src, m, DTENSOR_SHARD);
+        const bool cuts = phases_is(dst, m, DTENSOR_SHARD);
+
+        if (src->mesh->size[m] == 1)
+            continue;
+        if (!dtn_placement_equal(from, to, src->mesh->size[m]))
+            moved |= (cut ? 1u << from->dim : 0) | (cuts ? 1u << to->dim : 0);
+        if (phases_is(src, m, DTENSOR_REPLICATE) ||
+            phases_is(dst, m, DTENSOR_PARTIAL) ||
+            (cut && cuts && from->dim == to->dim && !(moved >> to->dim & 1)))
+            continue;
+        reach *= src->mesh->size[m];
+    }
+    return reach;
+}
+
 bool dtn_phase_folds(const struct dtn_phase *phase)
 {
     return phases_dims(&phase->src, DTENSOR_PARTIAL, &phase->dst,
@@ -248,6 +279,8 @@ bool dtn_phase_idle(const struct dtn_phase *phase, int index)
 {
     int coord[DTENSOR_MAX_DIMS];
 
+    if (phase->keepers == 0)
+        return false;
     dtn_mesh_coord_of(phase->src.mesh, index, coord);
     for (int m = 0; m < phase->src.mesh->ndim; m++)
         if (phase->keepers >> m & 1 && coord[m] != 0)

@@ -98,8 +98,6 @@ struct search {
     int coord[DTENSOR_MAX_DIMS];
     const struct dtn_runs *common[DTENSOR_MAX_DIMS];
     int64_t size[DTENSOR_MAX_DIMS];            /* of list 0                    */
-    int64_t base[DTENSOR_MAX_DIMS];            /* of the own elements, that    */
-                                               /* come from lower coordinates  */
     struct dtn_pieces *pieces;
     struct dtensor_error *err;
     int (*found)(struct search *s);
@@ -137,36 +135,12 @@ static void search_range(const struct search *s, int m, int *first, int *last)
     }
 }
 
-/* Own elements that come from coordinates before `c`: of shards by counting
- * what lies before theirs, of other cuts by cutting it.
- */
-static int64_t search_before(const struct search *s, int m, int first, int c,
-                             const struct dtn_cut *cut)
-{
-    const struct dtensor_placement *p = &s->theirs->placement[m];
-    const struct dtn_runs *common = s->common[p->dim];
-    int64_t before = 0;
-    struct dtn_cut other;
-    struct dtn_runs runs;
-
-    if (p->kind == DTENSOR_SHARD)
-        return dtn_runs_below(common, cut->start);
-    for (; first < c; first++) {
-        dtn_cut_of(p, s->size[p->dim], s->theirs->mesh->size[m], first, &other);
-        dtn_runs_init(&runs);
-        dtn_runs_cut(common, &other, &runs);
-        before += dtn_runs_count(&runs);
-        dtn_runs_fini(&runs);
-    }
-    return before;
-}
-
 /* Go on with coordinate c of a mesh dimension that cuts. */
-static int search_coordinate(struct search *s, int m, int first, int c)
+static int search_coordinate(struct search *s, int m, int c)
 {
     const struct dtensor_placement *p = &s->theirs->placement[m];
     const struct dtn_runs *common = s->common[p->dim];
-    const int64_t size = s->size[p->dim], base = s->base[p->dim];
+    const int64_t size = s->size[p->dim];
     struct dtn_runs left;
     struct dtn_cut cut;
     int rc = 0;
@@ -178,15 +152,12 @@ static int search_coordinate(struct search *s, int m, int first, int c)
         rc = dtn_fail_nomem(s->err, "redistribute",
                             (size_t)left.n * sizeof left.list[0]);
     if (rc == 0 && left.n > 0) {
-        if (s->theirs == s->src)
-            s->base[p->dim] += search_before(s, m, first, c, &cut);
         s->common[p->dim] = &left;
         s->size[p->dim] = dtn_cut_count(&cut);
         s->coord[m] = c;
         rc = search_dim(s, m + 1);
         s->common[p->dim] = common;
         s->size[p->dim] = size;
-        s->base[p->dim] = base;
     }
     dtn_runs_fini(&left);
     return rc;
@@ -210,7 +181,7 @@ static int search_dim(struct search *s, int m)
     for (int c = s->only[m] == ANY ? first : s->only[m];
          rc == 0 && c >= first && c <= last; c++) {
         s->coord[m] = c;
-        rc = cuts ? search_coordinate(s, m, first, c) : search_dim(s, m + 1);
+        rc = cuts ? search_coordinate(s, m, c) : search_dim(s, m + 1);
         if (s->only[m] != ANY)
             break;
     }
@@ -231,7 +202,6 @@ static int search_run(struct search *s, const struct dtensor_spec *spec)
         dtn_runs_flip(&own[d]);
         s->common[d] = &own[d];
         s->size[d] = spec->shape[d];
-        s->base[d] = 0;
         empty = empty || part.shape[d] == 0;
         if (own[d].failed)
             rc = dtn_fail_nomem(s->err, "redistribute",
@@ -265,33 +235,19 @@ static void box_append(struct dtn_box *box, const struct dtn_run *run,
     box->ndim = d;
 }
 
-/* The box of entry k[d] of what is common along each dimension d.
- *
- * The pieces of a receiver tile its part as a grid, if along each dimension the
- * elements are taken by source coordinate, then by entry; so each can be given
- * its own range of TMP without knowing the others: tiles row-major, each in one
- * piece.  In a part of L0 x L1 the tile at (a0, a1) of l0 x l1 has a0 * L1
- * elements in the tile rows above it, and l0 * a1 to its left.
- */
+/* The box of entry k[d] of what is common along each dimension d. */
 static void search_box(const struct search *s, const int k[],
                        const int64_t src_stride[], const int64_t dst_stride[],
                        struct dtn_piece *piece)
 {
-    int64_t above = 1;
-
     piece->box = (struct dtn_box){ 0 };
-    piece->src_offset = piece->dst_offset = piece->slot = 0;
+    piece->src_offset = piece->dst_offset = 0;
     for (int d = 0; d < s->src->ndim; d++) {
         const struct dtn_run *run = &s->common[d]->list[k[d]];
-        int64_t at = s->base[d];
 
-        for (int i = 0; i < k[d]; i++)
-            at += s->common[d]->list[i].len * s->common[d]->list[i].count;
         box_append(&piece->box, run, src_stride[d], dst_stride[d]);
         piece->src_offset += (size_t)(run->at[0] * src_stride[d]);
         piece->dst_offset += (size_t)(run->at[1] * dst_stride[d]);
-        piece->slot += (size_t)(above * at * dst_stride[d]);
-        above *= run->len * run->count;
     }
     dtn_box_coalesce(&piece->box);
 }
@@ -314,18 +270,15 @@ static int search_source(struct search *s)
     struct dtn_piece piece = { .receiver = s->mine, .source = search_index(s) };
     struct dtn_part part;
     int k[DTENSOR_MAX_DIMS] = { 0 }, rc;
-    size_t term = 0;
 
     dtn_part_init(&part, s->dst, s->mine);
     dtn_strides(s->src->ndim, s->size, src_stride);
     dtn_strides(s->dst->ndim, part.shape, dst_stride);
     for (int m = 0; m < s->src->mesh->ndim; m++)
         if (s->src->placement[m].kind == DTENSOR_PARTIAL && s->want[m] == ANY)
-            term = term * (size_t)s->src->mesh->size[m] + (size_t)s->coord[m];
-    piece.accumulate = term > 0;
+            piece.accumulate = piece.accumulate || s->coord[m] > 0;
     do {
         search_box(s, k, src_stride, dst_stride, &piece);
-        piece.slot += term * (size_t)dtn_numel(s->dst->ndim, part.shape);
         rc = pieces_add(s->pieces, &piece, s->err);
     } while (rc == 0 && search_next(s, k));
     return rc;

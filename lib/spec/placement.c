@@ -1,9 +1,13 @@
-/* placement.c - S(0), R, P(sum) as text
+/* placement.c - S(0), R, P(sum), read
  *
  * "S(-1),P" for a mesh of two dimensions and a matrix is S(1) on the first and
  * P(sum) on the second.  The grammar, one word for each mesh dimension:
  *
  *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  P  P(reduction)
+ *
+ * PyTorch's own form is read too: no commas, _S(dim, factor) for SS, and after
+ * shards of one dimension in brackets which cuts first.  S(0)[1]S(0)[0]R on
+ * 4 x 2 x 2 is SS(0,2),S(0),R.
  *
  * Every refusal quotes the word, its place and the mesh, and guesses what was
  * meant: for Shard(0) and s0 alike, S(0).
@@ -25,6 +29,7 @@ struct placement_word {
     const char *text;                  /* all words                           */
     const char *begin, *end;           /* this one, without spaces around     */
     int number;                        /* from 1                              */
+    int place;                         /* in brackets; -1: none               */
 };
 
 /* "word 2 of "R,s0" is "s0"", the head of most messages; both are cut. */
@@ -36,8 +41,15 @@ static int placement_word_length(const struct placement_word *w)
     return w->end - w->begin < 40 ? (int)(w->end - w->begin) : 40;
 }
 
-/* Find the next word after *posp: up to a comma outside parentheses.  False at
- * the end.
+/* Does another word begin at p without a comma before it, as in RS(0)[1]P? */
+static bool placement_begins(const char *begin, const char *p)
+{
+    return p > begin && *p && strchr("RSPC_", *p) &&
+           (p[-1] == ')' || p[-1] == ']' || (p[-1] == 'R' && p - 1 == begin));
+}
+
+/* Find the next word after *posp: up to a comma outside parentheses, or to the
+ * next.  False at the end.
  */
 static bool placement_next(struct placement_word *w, const char **posp)
 {
@@ -47,11 +59,12 @@ static bool placement_next(struct placement_word *w, const char **posp)
     if (!p)
         return false;
     w->begin = p + strspn(p, " ");
-    for (; *p && (*p != ',' || depth > 0); p++) {
+    for (; *p && (depth > 0 || (*p != ',' && !placement_begins(w->begin, p)));
+         p++) {
         depth += *p == '(';
         depth -= *p == ')' && depth > 0;
     }
-    *posp = *p ? p + 1 : NULL;
+    *posp = *p == ',' ? p + 1 : *p ? p : NULL;
     while (p > w->begin && p[-1] == ' ')
         p--;
     w->end = p < w->begin ? w->begin : p;
@@ -245,6 +258,29 @@ static int placement_parse_partial(const struct placement_word *w,
                     "min, max, band, bor or bxor", w->number, w->text, inner);
 }
 
+/* Take "[1]" off the end of a word. */
+static int placement_take_place(struct placement_word *w,
+                                struct dtensor_error *err)
+{
+    const struct placement_word whole = *w;
+    const char *at = w->end;
+    int64_t place;
+
+    w->place = -1;
+    if (w->end == w->begin || w->end[-1] != ']')
+        return 0;
+    while (at > w->begin && *at != '[')
+        at--;
+    w->end = at++;
+    if (!placement_number(&at, &place) || at != whole.end - 1 || place < 0 ||
+        place >= DTENSOR_MAX_DIMS || *w->begin != 'S')
+        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; brackets say which "
+                        "mesh dimension cuts first, as in S(0)[1],S(0)[0]",
+                        WORD_ARGS(&whole));
+    w->place = (int)place;
+    return 0;
+}
+
 static int placement_parse_word(const struct placement_word *w,
                                 struct dtensor_placement *placement,
                                 struct dtensor_error *err)
@@ -258,7 +294,7 @@ static int placement_parse_word(const struct placement_word *w,
         *placement = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL };
     else if (placement_is(w, "S", &inner))
         return placement_parse_shard(w, inner, placement, err);
-    else if (placement_is(w, "SS", &inner))
+    else if (placement_is(w, "SS", &inner) || placement_is(w, "_S", &inner))
         return placement_parse_block(w, inner, DTENSOR_STRIDED, placement, err);
     else if (placement_is(w, "C", &inner))
         return placement_parse_block(w, inner, DTENSOR_CYCLIC, placement, err);
@@ -272,11 +308,35 @@ static int placement_parse_word(const struct placement_word *w,
     return 0;
 }
 
+/* Put them in the order that brackets gave; where they gave none, left to right. */
+static int placement_order(struct dtensor_spec *read, int place[],
+                           struct dtensor_error *err)
+{
+    const int n = read->mesh->ndim;
+    bool given = false, gives;
+
+    for (int m = 0; m < n; m++)
+        given = given || place[m] >= 0;
+    for (int d = 0; given && d < read->ndim; d++) {
+        int cuts = 0;
+
+        gives = false;
+        for (int m = 0; m < n; m++)
+            gives = gives || (read->placement[m].dim == d && place[m] >= 0);
+        for (int m = 0; m < n && !gives; m++)
+            if (read->placement[m].dim == d &&
+                dtn_placement_class(&read->placement[m]) == DTENSOR_SHARD)
+                place[m] = cuts++;
+    }
+    return given ? dtensor_spec_set_order(read, place, err) : 0;
+}
+
 int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
                              int ndim, struct dtensor_placement placement[],
                              struct dtensor_error *err)
 {
-    struct dtensor_placement read[DTENSOR_MAX_DIMS];
+    struct dtensor_spec read = { .mesh = mesh, .ndim = ndim };
+    int place[DTENSOR_MAX_DIMS];
     struct placement_word w = { .mesh = mesh, .ndim = ndim, .text = text };
     const char *pos = text;
     int rc;
@@ -288,79 +348,22 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
     while (placement_next(&w, &pos)) {
         if (w.number > mesh->ndim)
             continue;
-        rc = placement_parse_word(&w, &read[w.number - 1], err);
+        rc = placement_take_place(&w, err);
+        if (rc == 0)
+            rc = placement_parse_word(&w, &read.placement[w.number - 1], err);
         if (rc != 0)
             return rc;
+        place[w.number - 1] = w.place;
     }
     if (w.number != mesh->ndim)
         return dtn_fail(err, DTENSOR_EINVAL, "placements: \"%.80s\" has %d, "
                         "but the mesh has %d dimensions (give one for each)",
                         text, w.number, mesh->ndim);
-    memcpy(placement, read, (size_t)mesh->ndim * sizeof read[0]);
-    return 0;
-}
-
-/* ------------------------------------------------------- writing a text --- */
-
-/* Text in a buffer that may be too short: what it would need is counted. */
-struct placement_text {
-    char *text;
-    size_t size;
-    size_t used;
-};
-
-static void placement_say(struct placement_text *t, const char *fmt, ...)
-    DTN_PRINTF(2, 3);
-
-static void placement_say(struct placement_text *t, const char *fmt, ...)
-{
-    const size_t room = t->used < t->size ? t->size - t->used : 0;
-    va_list ap;
-
-    va_start(ap, fmt);
-    t->used += (size_t)vsnprintf(room ? t->text + t->used : NULL, room, fmt,
-                                 ap);
-    va_end(ap);
-}
-
-static void placement_say_one(struct placement_text *t,
-                              const struct dtensor_placement *p, int n)
-{
-    switch (p->kind) {
-    case DTENSOR_REPLICATE:
-        placement_say(t, "R");
-        break;
-    case DTENSOR_PARTIAL:
-        placement_say(t, "P(%s)", dtensor_redop_name(p->op));
-        break;
-    case DTENSOR_STRIDED:
-        placement_say(t, "SS(%d,%lld)", p->dim, (long long)p->block);
-        break;
-    case DTENSOR_CYCLIC:
-        placement_say(t, "C(%d,%lld)", p->dim, (long long)p->block);
-        break;
-    case DTENSOR_SHARD:
-        placement_say(t, "S(%d", p->dim);
-        for (int r = 0; p->sizes && r < n; r++)
-            placement_say(t, "%s%lld", r ? "," : ":", (long long)p->sizes[r]);
-        placement_say(t, ")");
-        break;
-    }
-}
-
-int dtensor_placements_format(const struct dtensor_mesh *mesh,
-                              const struct dtensor_placement placement[],
-                              char *text, size_t size)
-{
-    struct placement_text t = { text, size, 0 };
-
-    if (size > 0)
-        text[0] = '\0';
-    for (int m = 0; m < mesh->ndim; m++) {
-        placement_say(&t, "%s", m ? "," : "");
-        placement_say_one(&t, &placement[m], mesh->size[m]);
-    }
-    return (int)t.used;
+    rc = placement_order(&read, place, err);
+    if (rc == 0)
+        memcpy(placement, read.placement,
+               (size_t)mesh->ndim * sizeof placement[0]);
+    return rc;
 }
 
 /* ------------------------------------------------------------- comparing --- */

@@ -6,6 +6,7 @@
  * what a rank is to hold and does not hold: from S(0) to S(1) on 4 ranks 3/4 of
  * its part, which is what a direct exchange brings it.
  */
+#include "coll/model.h"
 #include "spec/redist.h"
 
 #include <stdlib.h>
@@ -108,17 +109,18 @@ static uint64_t bytes_call(const struct dtn_phase *phase,
         .n = group->n, .dtype = phase->dst.dtype, .redop = phase->redop,
         .count = count
     };
-    const struct dtn_emitter *emitter;
+    struct dtn_pick pick;
+    struct dtn_model model;
     struct dtn_sched sched;
     uint64_t bytes = 0;
 
     if (!hosts)
         return 0;
-    emitter = dtn_choose(&call, dtn_group_reach(group, hosts),
-                         group->ctx->cluster->tuning);
+    dtn_model_init(group, hosts, &model);
+    dtn_choose(&call, &model, &pick);
     call.hosts = hosts;
     for (call.me = 0; call.count > 0 && call.me < call.n; call.me++)
-        if (emitter->emit(&call, &sched, NULL) == 0) {
+        if (pick.emitter->emit(&call, &sched, NULL) == 0) {
             bytes += bytes_sched(&sched, group->ranks, of);
             dtn_sched_fini(&sched);
         }

@@ -28,6 +28,7 @@ struct dtn_redists {
         void *mem;
         size_t size;
     } scratch[DTN_NTARGETS];
+    const void *holder;                /* the request that uses it, or NULL   */
 };
 
 /* ------------------------------------------------------------------ keys --- */
@@ -93,7 +94,7 @@ static size_t redist_tmp_bytes(const struct dtensor_plan *r)
 
     for (int i = 0; i < r->nsteps; i++)
         if (r->step[i].plan)
-            bytes += dtn_plan_sched(r->step[i].plan)->bytes[DTN_TMP];
+            bytes += dtn_sched_scratch(dtn_plan_sched(r->step[i].plan));
     return bytes;
 }
 
@@ -129,6 +130,11 @@ static int redists_add(struct dtn_redists *redists,
 
     if (rc != 0)
         return rc;
+    rc = dtn_redist_ready(r, err);
+    if (rc != 0) {
+        dtensor_plan_destroy(r);
+        return rc;
+    }
     dtn_log(&dst->mesh->ctx->log, DTN_LOG_INFO, "spec: %s (%s: %s)", r->text,
             dtn_route_name(r->route), r->why);
     redists->misses++;
@@ -294,8 +300,10 @@ static int redist_run_step(struct dtn_redist_step *step, const void *in,
 
 int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
 {
-    int rc = 0;
+    int rc = dtn_redist_ready(r, err);
 
+    if (r->all->group.me < 0)
+        return rc;
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         struct dtn_redist_step *step = &r->step[i];
         const struct dtn_call call = redist_call(step);
@@ -307,7 +315,8 @@ int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
     return rc;
 }
 
-int dtn_redist_scratch(const struct dtensor_plan *r, struct dtensor_error *err)
+static int redist_scratch(const struct dtensor_plan *r,
+                          struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
     int rc = redists_init(ctx, err);
@@ -316,6 +325,27 @@ int dtn_redist_scratch(const struct dtensor_plan *r, struct dtensor_error *err)
         rc = redists_scratch(ctx->redists, (enum dtn_target)i, r->scratch[i],
                              err);
     return rc;
+}
+
+int dtn_redist_hold(const struct dtensor_plan *r, const void *holder,
+                    struct dtensor_error *err)
+{
+    struct dtn_redists *redists = r->dst.mesh->ctx->redists;
+
+    if (r->scratch[DTN_TARGET_EVEN] + r->scratch[DTN_TARGET_ODD] == 0)
+        return 0;
+    if (redists && redists->holder)
+        return DTENSOR_EAGAIN;
+    if (redist_scratch(r, err) != 0)
+        return DTENSOR_ENOMEM;
+    r->dst.mesh->ctx->redists->holder = holder;
+    return 0;
+}
+
+void dtn_redist_release(struct dtensor_ctx *ctx, const void *holder)
+{
+    if (ctx->redists && ctx->redists->holder == holder)
+        ctx->redists->holder = NULL;
 }
 
 void *dtn_redist_target(const struct dtensor_plan *r, int i, void *out)
@@ -330,10 +360,12 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
                    struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
-    int rc = ctx->pending ? dtn_pending_finish(ctx, err) : 0;
+    int rc = ctx->pending ? dtn_requests_finish(ctx, err) : 0;
 
     if (rc == 0)
-        rc = dtn_redist_scratch(r, err);
+        rc = dtn_redist_ready(r, err);
+    if (rc == 0)
+        rc = redist_scratch(r, err);
     if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
         memcpy(out, in, r->out_bytes);
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {

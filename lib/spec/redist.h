@@ -17,6 +17,7 @@ struct dtn_redist_step {
     struct dtn_plan *plan;             /* EXCHANGE; others: if ever started   */
     uint32_t fingerprint;              /* of that                             */
     size_t count;                      /* elements of the own result          */
+    size_t window_bytes;               /* EXCHANGE: packed for a peer at once */
     enum dtn_target target;
     double ns;                         /* predicted                           */
 };
@@ -43,6 +44,7 @@ struct dtensor_plan {
     size_t out_bytes;                  /* of the own part of dst              */
     size_t scratch[DTN_NTARGETS];      /* bytes of both buffers               */
     char text[160];                    /* for dtensor_last_plan()             */
+    bool ready;                        /* to run on this rank                 */
     int nsteps;
     struct dtn_redist_step step[];
 };
@@ -61,8 +63,8 @@ int dtn_cross_mesh(const struct dtensor_mesh *a, const struct dtensor_mesh *b,
                    const struct dtensor_mesh **meshp,
                    struct dtensor_error *err);
 
-/* Make it; in a scatter `src` is all R and `options` do not matter.
- * Collective: yes, the mesh.   Blocks: until connected to the peers it needs.
+/* Make it, without a word to anybody; in a scatter `src` is all R and `options`
+ * do not matter.
  */
 int dtn_redist_create(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst, int root,
@@ -72,6 +74,19 @@ int dtn_redist_create(const struct dtensor_spec *src,
 /* Of both specs and the root, the same on all ranks. */
 uint32_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
+
+/* redist_ready.c: make what this rank needs to run it, unless that is done.
+ * Collective: yes, both meshes.   Blocks: until connected to the peers it needs.
+ */
+int dtn_redist_ready(struct dtensor_plan *plan, struct dtensor_error *err);
+
+/* This rank's schedule of step i, an exchange of a group that it is in. */
+int dtn_redist_emit(const struct dtensor_plan *plan, int i,
+                    struct dtn_sched *sched, struct dtensor_error *err);
+
+/* Append to the text; what does not fit is cut. */
+void dtn_redist_say(struct dtensor_plan *plan, const char *fmt, ...)
+    DTN_PRINTF(2, 3);
 
 /* Emit an exchange of the group and make it ready to run. */
 int dtn_redist_plan(const struct dtn_group *group,
@@ -85,15 +100,17 @@ void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
                    struct dtensor_error *err);
 
-/* For request.c: does the plan go with these specs; room for results between its
- * steps; where that of step i goes; has this rank no part in a step; own plans
- * for its collectives.   Errors: EINVAL, ENOMEM
+/* For request.c: does the plan go with these specs; take the room for results
+ * between steps, if it needs any, and give it back (EAGAIN: another has it);
+ * where that of step i goes; has this rank no part in a step; own plans for its
+ * collectives.   Errors: EINVAL, ENOMEM
  */
 int dtn_redist_fits(const struct dtensor_plan *plan,
                     const struct dtensor_spec *src,
                     const struct dtensor_spec *dst, struct dtensor_error *err);
-int dtn_redist_scratch(const struct dtensor_plan *plan,
-                       struct dtensor_error *err);
+int dtn_redist_hold(const struct dtensor_plan *plan, const void *holder,
+                    struct dtensor_error *err);
+void dtn_redist_release(struct dtensor_ctx *ctx, const void *holder);
 void *dtn_redist_target(const struct dtensor_plan *plan, int i, void *out);
 bool dtn_redist_idle(const struct dtn_redist_step *step);
 int dtn_redist_calls(struct dtensor_plan *plan, struct dtensor_error *err);

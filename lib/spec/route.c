@@ -200,7 +200,7 @@ static void route_measure(const struct dtn_cost *cost,
     route->ns = 0;
     for (int i = 0; i < route->nphases; i++) {
         const struct dtensor_spec *now = &phase[i].dst;
-        const double bytes = elem * dtn_volume_local(now, now->placement);
+        const double bytes = elem * (double)dtn_most_numel(now);
 
         route->ns += dtn_cost_phase(cost, &phase[i]);
         if (i + 1 == route->nphases ||

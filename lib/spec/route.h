@@ -46,7 +46,8 @@ int dtn_route_phases(const struct dtn_route *route,
                      struct dtn_phase phase[DTN_ROUTE_PHASES_MAX]);
 
 /* graph.c: the cheapest way that changes one mesh dimension at a time; no way
- * when it would cost `limit_ns` or more.
+ * when it would cost `limit_ns` or more.  HUGE_VAL: it is asked for, and looked for
+ * thoroughly.
  */
 void dtn_route_min_cost(const struct dtn_cost *cost,
                         const struct dtensor_spec *src,

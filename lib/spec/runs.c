@@ -108,34 +108,6 @@ void dtn_runs_flip(struct dtn_runs *runs)
     }
 }
 
-int64_t dtn_runs_count(const struct dtn_runs *runs)
-{
-    int64_t count = 0;
-
-    for (int i = 0; i < runs->n; i++)
-        count += runs->list[i].len * runs->list[i].count;
-    return count;
-}
-
-int64_t dtn_runs_below(const struct dtn_runs *runs, int64_t end)
-{
-    int64_t count = 0;
-
-    for (int i = 0; i < runs->n; i++) {
-        const struct dtn_run *run = &runs->list[i];
-        const int64_t part = end - run->at[0];
-        int64_t k = run->count > 1 ? part / run->step[0] : 0, rest;
-
-        if (part <= 0)
-            continue;
-        if (k >= run->count)
-            k = run->count - 1;
-        rest = part - k * run->step[0];
-        count += k * run->len + (rest < run->len ? rest : run->len);
-    }
-    return count;
-}
-
 void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp)
 {
     int64_t start = INT64_MAX, end = 0;

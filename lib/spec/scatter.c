@@ -71,18 +71,14 @@ static int slab_pieces(const struct scatter *scatter, int slab, int receiver,
                        struct dtn_pieces *pieces, struct dtensor_error *err)
 {
     const int begin = pieces->n;
-    size_t slot = 0;
     int rc;
 
     if (dtn_phase_idle(&scatter->phase[0], receiver))
         return 0;
     rc = dtn_pieces_between(&scatter->src, scatter->dst, slab, receiver, pieces,
                             err);
-    for (int i = begin; i < pieces->n; i++) {
+    for (int i = begin; i < pieces->n; i++)
         pieces->list[i].source = scatter->root;
-        pieces->list[i].slot = slot;
-        slot += (size_t)dtn_box_count(&pieces->list[i].box);
-    }
     return rc;
 }
 
@@ -190,8 +186,7 @@ static int scatter_run(struct scatter *scatter, const void *full, void *out,
 {
     const struct dtensor_spec *dst = scatter->dst;
     size_t count = (size_t)dtn_local_numel(dst, dst->mesh->group.me);
-    int nphases = dtn_scatter_phases(dst, !dtn_group_mapped(&dst->mesh->group,
-                                                            NULL),
+    int nphases = dtn_scatter_phases(dst, !dtn_group_mapped(&dst->mesh->group),
                                      scatter->phase);
     int rc = 0;
 

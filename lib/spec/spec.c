@@ -139,6 +139,16 @@ static int spec_check_lengths(const struct dtensor_spec *spec, int m,
     return spec_check_sizes(spec, m, N, err);
 }
 
+bool dtn_spec_lengths_fit(const struct dtensor_spec *spec)
+{
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (spec->placement[m].kind == DTENSOR_SHARD &&
+            spec->placement[m].sizes &&
+            spec_check_lengths(spec, m, NULL) != 0)
+            return false;
+    return true;
+}
+
 static int spec_check_cut(const struct dtensor_spec *spec, int m,
                           struct dtensor_error *err)
 {

@@ -5,11 +5,12 @@
  * mesh_names.c mesh_slice.c mesh_shape.c mesh_ask.c   their names; parts of
  *               them; flattened and cut; questions and pictures
  * mesh_stack.c  the mesh that is meant when none is named
- * placement.c   S(0), R, P(sum) as text
+ * placement*.c  S(0), R, P(sum) as text
  * lengths.c     shard lengths that users chose, kept by the context
  * spec.c        specs: checks, normal form, comparing
  * order.c       which mesh dimension cuts first
  * layout.c      which part of the global tensor a rank holds
+ * meta.c        shapes and strides of wholes and parts
  * runs.c        which elements of one part are which of another
  * pieces.c      which boxes go from whom to whom between two specs
  * phases.c      which collectives lead from one spec to another
@@ -99,6 +100,9 @@ void dtn_lengths_destroy(struct dtn_lengths *lengths);
  */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
+/* Do lengths that somebody chose add up, with what stands to their left? */
+bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
+
 /* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
 char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 
@@ -165,6 +169,7 @@ void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
  */
 int64_t dtn_numel(int ndim, const int64_t shape[]);
 int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);
+int64_t dtn_most_numel(const struct dtensor_spec *spec);    /* of any part      */
 
 /* Row-major strides of a shape, in elements. */
 void dtn_strides(int ndim, const int64_t shape[], int64_t stride[]);
@@ -197,9 +202,6 @@ void dtn_runs_add(struct dtn_runs *runs, struct dtn_run run);
 void dtn_runs_flip(struct dtn_runs *runs);     /* list 0 becomes list 1        */
 void dtn_runs_take(struct dtn_runs *runs, struct dtn_runs *from);   /* moves   */
 
-int64_t dtn_runs_count(const struct dtn_runs *runs);        /* of elements     */
-int64_t dtn_runs_below(const struct dtn_runs *runs, int64_t end);
-                                       /* of elements before `end` in list 0  */
 void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp);
                                        /* of list 0; start >= end: none       */
 
@@ -297,6 +299,11 @@ int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
 int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
                        struct dtn_phase phase[DTN_MAX_PHASES]);
 
+/* How many ranks, one of them among them, may exchange anything with it, on one
+ * mesh.
+ */
+int dtn_phase_reach(const struct dtn_phase *phase);
+
 /* Are terms folded in this exchange? */
 bool dtn_phase_folds(const struct dtn_phase *phase);
 
@@ -332,7 +339,7 @@ int dtn_redistribute_by(struct dtensor_plan *plan,
                         void *out, struct dtensor_error *err);
 
 /* request.c: the same as dtn_redistribute_by(), started only. */
-int dtn_request_start(struct dtensor_plan *plan,
+int dtn_request_redist(struct dtensor_plan *plan,
                       const struct dtensor_spec *src,
                       const struct dtensor_spec *dst, const void *in,
                       void *out, struct dtensor_request **requestp,

@@ -63,7 +63,7 @@ int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
                        struct dtensor *dst, struct dtensor_request **requestp,
                        struct dtensor_error *err)
 {
-    return dtn_request_start(plan, &src->spec, &dst->spec, src->local,
+    return dtn_request_redist(plan, &src->spec, &dst->spec, src->local,
                              dst->local, requestp, err);
 }
 

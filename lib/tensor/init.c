@@ -44,7 +44,7 @@ void dtensor_fini(struct dtensor_ctx *ctx)
         return;
     dtensor_generator_destroy(ctx->generator);
     dtn_redists_destroy(ctx->redists);
-    dtn_plans_destroy(ctx->plans);
+    dtn_coll_fini(ctx);
     dtn_meshes_destroy(ctx->meshes);
     dtn_lengths_destroy(ctx->lengths);
     dtn_ctx_close(ctx);

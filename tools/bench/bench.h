@@ -17,6 +17,7 @@
  * outliers.c     which pairs are unlike the others, and the matrices
  * facts.c        what the header says of this run
  * report.c       results to table.c, csv.c and json.c
+ * calibrate.c    what messages and bytes cost here, for [tuning]
  * rng.c          random numbers, printed or timed; rng.h lists its parts
  * main.c         all of it in order
  *
@@ -56,7 +57,8 @@ struct bench_options {
     int64_t dtype;                /* DTENSOR_NDTYPES: all of them             */
     int64_t redop;                /* DTENSOR_NREDOPS: all of them             */
     int64_t root, registered, local, loop;
-    int64_t draw, startup, check_fabric, quiet, help, version;
+    int64_t nonblocking, persistent;
+    int64_t draw, repro, startup, check_fabric, calibrate, quiet, help, version;
     const char *cluster, *mesh, *dim;
     const char *shape, *from, *to;
     const char *json, *csv;
@@ -150,6 +152,11 @@ int64_t value_limit(enum dtensor_dtype dtype);
  */
 bool value_op_fits(enum dtensor_dtype dtype, enum dtensor_redop op);
 
+/* --------------------------------------------------------- calibrate.c --- */
+
+/* Time calls over the mesh; rank 0 writes a [tuning] section. */
+int calibrate(struct bench *b, FILE *stream, struct dtensor_error *err);
+
 /* ----------------------------------------------------------- pattern.c --- */
 
 #define PATTERN_PERIOD 1021       /* prime: no block length is a multiple     */
@@ -189,8 +196,9 @@ struct bench_case {
     const struct bench_test *test;
     enum dtensor_dtype dtype;
     enum dtensor_redop redop;     /* PATTERN_NO_OP: the test reduces nothing  */
+    bool repro;                   /* the case before, under repro             */
     uint64_t bytes;               /* as nccl-tests counts them: see tests.c   */
-    uint64_t count;               /* the count argument of the call           */
+    uint64_t count;               /* of the call; of unequal blocks the mean  */
     int ndim;                     /* redistribute: the global shape           */
     int64_t shape[DTENSOR_MAX_DIMS];
 };
@@ -231,12 +239,18 @@ struct segment {
     size_t count;
 };
 
+enum test_flags {
+    TEST_REDUCES = 1,             /* takes a redop                            */
+    TEST_IN_PLACE = 2,            /* out is in, and only the root fills it    */
+    TEST_UNEVEN = 4               /* blocks have unequal sizes                */
+};
+
 struct flat;
 struct bench_test {
     const char *name;
-    bool reduces;                 /* takes a redop                            */
-    bool in_place;                /* out is in, and only the root fills it    */
-    int in_blocks, out_blocks;    /* 0, 1 or TEST_GROUP                       */
+    enum dtensor_collective coll; /* DTENSOR_NCOLLECTIVES: it is none         */
+    unsigned flags;               /* enum test_flags                          */
+    int in_blocks, out_blocks;    /* 0, 1 (the own) or TEST_GROUP             */
     double (*factor)(int group);  /* busbw = algbw x factor; NULL: the job's  */
     int (*open)(struct bench *b, const struct bench_case *c,
                 struct bench_job **jobp, struct dtensor_error *err);
@@ -253,6 +267,9 @@ const struct bench_test *test_find(const char *name);
 void test_size(const struct bench_test *test, uint64_t bytes,
                size_t elem_bytes, int group, struct bench_case *c);
 
+/* Elements of block r at position p of the group. */
+size_t test_block(const struct flat *f, int p, int r);
+
 /* -------------------------------------------------------------- flat.c --- */
 
 struct flat {
@@ -260,6 +277,9 @@ struct flat {
     void *in, *out;
     size_t in_elems, out_elems, elem_bytes;
     struct patterns patterns;
+    struct dtensor_call call;
+    size_t *counts;               /* [group] this position's blocks           */
+    struct dtensor_persistent *persistent;     /* --persistent, or NULL       */
 };
 
 int flat_open(struct bench *b, const struct bench_case *c,

@@ -111,8 +111,10 @@ static int run_case(struct run *run, const struct bench_case *c,
                     struct dtensor_error *err)
 {
     struct bench_job *job = NULL;
-    int rc = session_agree(&run->b, c->test->open(&run->b, c, &job, err), err);
+    int rc;
 
+    dtensor_set_repro(run->b.ctx, c->repro);
+    rc = session_agree(&run->b, c->test->open(&run->b, c, &job, err), err);
     if (rc == 0 && run->b.opt->loop)
         rc = run_soak(run, job, err);
     else if (rc == 0)
@@ -197,7 +199,8 @@ static int run_rank(const struct bench_options *opt, int64_t start_ns)
     int rc = session_open(&run.b, opt, &err);
 
     if (rc == 0)
-        rc = run_all(&run, start_ns, &err);
+        rc = opt->calibrate ? calibrate(&run.b, stdout, &err)
+                            : run_all(&run, start_ns, &err);
     if (rc)
         run_complain(&run, &err);
     free(run.cases);

@@ -107,8 +107,9 @@ static int measure_once(struct measure *m, struct dtensor_error *err)
         rc = measure_probe(m, &m->copy_us[m->n], err);
     if (rc == 0)
         rc = measure_call(m, &m->call_us[m->n], err);
-    snprintf(m->plan, sizeof m->plan, "%s",
-             dtensor_last_plan(m->job->b->ctx));
+    if (rc == 0 && !*m->plan)         /* the same in each iteration           */
+        snprintf(m->plan, sizeof m->plan, "%s",
+                 dtensor_last_plan(m->job->b->ctx));
     if (rc == 0)
         rc = measure_verify(m, err);
     m->iter++;

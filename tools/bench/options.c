@@ -51,7 +51,7 @@ static const struct option_row option_rows[] = {
     { 'o', "op", "OP", "sum", OPTION_REDOP, AT(redop), 0, 0,
       "sum avg prod min max band bor bxor, or all" },
     { 'r', "root", "N", "0", OPTION_NUMBER, AT(root), 0, INT32_MAX,
-      "root of broadcast and reduce, a mesh position" },
+      "root of those that have one, a mesh position" },
     { 'R', "registered", "0|1", "1", OPTION_NUMBER, AT(registered), 0, 1,
       "buffers: 1 from dtensor_alloc, 0 from malloc" },
     { 'C', "cluster", "FILE", NULL, OPTION_TEXT, AT(cluster), 0, 0,
@@ -68,6 +68,12 @@ static const struct option_row option_rows[] = {
       "redistribute: placements before, such as \"S(0),R\"" },
     { 0, "to", "P", NULL, OPTION_TEXT, AT(to), 0, 0,
       "redistribute: placements after" },
+    { 0, "nonblocking", NULL, NULL, OPTION_FLAG, AT(nonblocking), 0, 1,
+      "collectives: start each call, then wait for it" },
+    { 0, "persistent", NULL, NULL, OPTION_FLAG, AT(persistent), 0, 1,
+      "collectives: made ready once, then started each time" },
+    { 0, "repro", NULL, NULL, OPTION_FLAG, AT(repro), 0, 1,
+      "each reduction again with the same bits everywhere" },
     { 0, "draw", NULL, NULL, OPTION_FLAG, AT(draw), 0, 1,
       "redistribute: draw who holds what, before and after" },
     { 0, "json", "FILE", NULL, OPTION_TEXT, AT(json), 0, 0,
@@ -80,6 +86,8 @@ static const struct option_row option_rows[] = {
       "print the time from launch to a first allreduce" },
     { 0, "check-fabric", NULL, NULL, OPTION_FLAG, AT(check_fabric), 0, 1,
       "latency and bandwidth of every two ranks, and outliers" },
+    { 0, "calibrate", NULL, NULL, OPTION_FLAG, AT(calibrate), 0, 1,
+      "print a [tuning] section of what calls cost here" },
     { 'q', "quiet", NULL, NULL, OPTION_FLAG, AT(quiet), 0, 1,
       "result lines only, no # lines" },
     { 'h', "help", NULL, NULL, OPTION_FLAG, AT(help), 0, 1,
@@ -334,14 +342,21 @@ static bool option_check(const struct bench_options *opt, char *why,
 {
     int64_t shape[DTENSOR_MAX_DIMS];
 
-    if (opt->ntests == 0 && !opt->startup && !opt->check_fabric)
+    if (opt->ntests == 0 && !opt->startup && !opt->check_fabric
+        && !opt->calibrate)
         snprintf(why, why_size, "which test?");
+    else if (opt->calibrate && (opt->ntests || opt->check_fabric))
+        snprintf(why, why_size, "--calibrate goes alone: what it prints is a "
+                 "section of a cluster file");
     else if (opt->min_bytes > opt->max_bytes)
         snprintf(why, why_size, "-b %lld is more than -e %lld",
                  (long long)opt->min_bytes, (long long)opt->max_bytes);
     else if (opt->shape && !options_shape(opt->shape, shape))
         snprintf(why, why_size, "--shape \"%s\": expected 1 to %d numbers "
                  "such as 4096x4096", opt->shape, DTENSOR_MAX_DIMS);
+    else if (opt->nonblocking && opt->persistent)
+        snprintf(why, why_size, "--nonblocking and --persistent are two ways "
+                 "to make a call: choose one");
     else if (!opt->from != !opt->to)
         snprintf(why, why_size, "--from and --to go together");
     else if (!option_op_fits(opt))
@@ -409,6 +424,13 @@ static const char *option_word(const struct option_row *row, int64_t value)
     return value == all ? "all" : word;
 }
 
+/* Does it shape the numbers?  Letters with a default, flags without one. */
+static bool option_shapes(const struct option_row *row)
+{
+    return row->kind == OPTION_FLAG ? !row->letter
+                                    : row->letter && row->initial;
+}
+
 void options_format(const struct bench_options *opt, char *text, size_t size)
 {
     size_t used = 0;
@@ -418,10 +440,14 @@ void options_format(const struct bench_options *opt, char *text, size_t size)
         const struct option_row *row = &option_rows[i];
         int64_t value;
 
-        if (!row->letter || !row->initial)
+        if (!option_shapes(row))
             continue;
         value = *(const int64_t *)((const char *)opt + row->at);
-        if (option_is_word(row))
+        if (row->kind == OPTION_FLAG)
+            used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                     value ? " --" : "",
+                                     value ? row->name : "");
+        else if (option_is_word(row))
             used += (size_t)snprintf(text + used, size - used, "%s-%c %s",
                                      used ? " " : "", row->letter,
                                      option_word(row, value));

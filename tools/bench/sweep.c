@@ -55,9 +55,13 @@ static bool sweep_shape(struct bench_case *c, const char *text, size_t elem)
 
 static void sweep_add(struct sweep *sweep, const struct bench_case *c)
 {
-    if (sweep->cases)
-        sweep->cases[sweep->n] = *c;
-    sweep->n++;
+    const int times = sweep->b->opt->repro && c->test->flags & TEST_REDUCES ? 2 : 1;
+
+    for (int i = 0; i < times; i++, sweep->n++)
+        if (sweep->cases) {
+            sweep->cases[sweep->n] = *c;
+            sweep->cases[sweep->n].repro = i == 1;
+        }
 }
 
 /* All sizes of a test, type and reduction. */
@@ -98,7 +102,7 @@ static int sweep_ops(struct sweep *sweep, struct bench_case *c,
     int rc = 0;
 
     c->redop = PATTERN_NO_OP;
-    if (!c->test->reduces)
+    if (!(c->test->flags & TEST_REDUCES))
         return sweep_sizes(sweep, c, err);
     for (int op = 0; op < DTENSOR_NREDOPS && rc == 0; op++) {
         c->redop = (enum dtensor_redop)op;

@@ -12,6 +12,7 @@
 struct table {
     FILE *stream;
     bool comments;
+    double before_us;             /* p50 of the row before                    */
 };
 
 static void table_line(const struct table *t, const char *label,
@@ -84,20 +85,21 @@ static void *table_open(FILE *stream, const struct facts *facts,
     return t;
 }
 
-/* "allreduce direct shm 2 ranks" is "direct/shm", and "redistribute S(0) ->
- * S(1): exchange shm 2 ranks, 1.0 MiB" is "exchange/shm": what other columns do
- * not say, without blanks.
+/* "allreduce direct shm 2 ranks (1.2 us < ring: 3.4 us)" is
+ * "direct/shm(1.2us<ring:3.4us)", and "redistribute S(0) -> S(1): exchange shm 2
+ * ranks, 1.0 MiB" is "exchange/shm": what other columns do not say, without
+ * blanks.  The plan of allgatherv begins with "allgather".
  */
 static void table_plan(const char *plan, const char *test, char *text,
                        size_t size)
 {
-    const char *colon = strstr(plan, ": ");
-    size_t end;
+    const char *why = strstr(plan, " ("), *colon = strstr(plan, ": ");
+    size_t end, at, word = strcspn(plan, " ");
 
-    if (colon)
+    if (colon && (!why || colon < why))
         plan = colon + 2;
-    else if (strncmp(plan, test, strlen(test)) == 0)
-        plan += strlen(test);
+    else if (strncmp(plan, test, word) == 0)
+        plan += word;
     plan += strspn(plan, " ");
     end = strcspn(plan, ",0123456789");
     while (end > 0 && plan[end - 1] == ' ')
@@ -106,23 +108,32 @@ static void table_plan(const char *plan, const char *test, char *text,
     for (char *p = text; *p; p++)
         if (*p == ' ')
             *p = '/';
+    at = strlen(text);
+    for (; why && *why && at + 1 < size; why++)
+        if (*why != ' ')
+            text[at++] = *why;
+    text[at] = '\0';
 }
 
 static void table_row(void *state, const struct bench_result *result)
 {
-    const struct table *t = state;
+    struct table *t = state;
     const struct bench_case *c = result->c;
-    char plan[64];
+    char plan[120], repro[40] = "";
 
     table_plan(result->plan, c->test->name, plan, sizeof plan);
+    if (c->repro)
+        snprintf(repro, sizeof repro, " repro %.2f times",
+                 t->before_us > 0 ? result->time_us.p50 / t->before_us : 0);
+    t->before_us = result->time_us.p50;
     fprintf(t->stream, "%-14s %-8s %11llu %11llu %5s %5s %9.2f %9.2f %9.2f "
-            "%9.2f %7.2f %7.2f %7.2f %6llu %s\n", c->test->name, result->dim,
+            "%9.2f %7.2f %7.2f %7.2f %6llu %s%s\n", c->test->name, result->dim,
             (unsigned long long)c->bytes, (unsigned long long)c->count,
             dtensor_dtype_name(c->dtype), c->redop == PATTERN_NO_OP
             ? "none" : dtensor_redop_name(c->redop), result->time_us.min,
             result->time_us.p50, result->time_us.p99, result->time_us.max,
             result->algbw, result->busbw, result->bound,
-            (unsigned long long)result->wrong, plan);
+            (unsigned long long)result->wrong, plan, repro);
     fflush(t->stream);
 }
 

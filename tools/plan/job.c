@@ -158,12 +158,47 @@ static int job_plan(const struct plan_options *opt, struct plan_job *job)
     return PLAN_GOOD;
 }
 
+/* Every way to carry out a collective.  The size is that of the largest buffer,
+ * which of some collectives is a block for each rank.
+ */
+static int job_ways(const struct plan_options *opt, struct plan_job *job)
+{
+    static const bool blocked[DTENSOR_NCOLLECTIVES] = {
+        [DTENSOR_ALLGATHER] = true, [DTENSOR_REDUCE_SCATTER] = true,
+        [DTENSOR_ALL_TO_ALL] = true, [DTENSOR_GATHER] = true,
+        [DTENSOR_SCATTER] = true
+    };
+    struct dtensor_error err;
+    size_t unit;
+
+    job->call.coll = (enum dtensor_collective)plan_collective(opt->collective);
+    if (opt->size && !job_size(opt->size, &job->size))
+        return plan_usage("--size \"%s\": expected a size such as 1M",
+                          opt->size);
+    if (dtensor_dtype_parse(opt->dtype, &job->call.dtype, &err) != 0)
+        return job_say(&err);
+    unit = dtensor_dtype_size(job->call.dtype);
+    if (blocked[job->call.coll])
+        unit *= (size_t)dtensor_mesh_size(job->mesh);
+    if (job->size % unit != 0)
+        return plan_usage("--size %s: expected a multiple of %zu bytes, an "
+                          "element%s", opt->size, unit,
+                          blocked[job->call.coll] ? " for each rank" : "");
+    job->call.count = job->size / unit;
+    if (dtensor_call_ways(job->mesh, &job->call, job->ways, PLAN_WAYS_MAX,
+                          &job->nways, &err) != 0)
+        return job_say(&err);
+    return PLAN_GOOD;
+}
+
 int plan_job_open(const struct plan_options *opt, struct plan_job *job)
 {
     int status;
 
     *job = (struct plan_job){ .ctx = NULL };
     status = job_mesh(opt, job);
+    if (opt->collective)
+        return status == PLAN_GOOD ? job_ways(opt, job) : status;
     if (status == PLAN_GOOD)
         status = job_spec(opt, opt->from, job, &job->from);
     if (status == PLAN_GOOD && opt->to)

@@ -85,11 +85,12 @@ static json_t *json_steps(const struct dtensor_plan *plan, int n)
 
     for (int i = 0; i < n; i++) {
         dtensor_plan_step(plan, i, &step, NULL);
-        json_array_append_new(steps, json_pack("{ss so so si sI sf}",
+        json_array_append_new(steps, json_pack("{ss so so si sI sf si sI}",
             "what", step.what, "from", json_placements(&step.src),
             "to", json_placements(&step.dst), "ranks", step.ranks,
             "bytes", (json_int_t)dtensor_plan_bytes(plan, i, -1, -1),
-            "predicted_us", step.predicted_us));
+            "predicted_us", step.predicted_us, "rounds", step.rounds,
+            "scratch", (json_int_t)step.scratch_bytes));
     }
     return steps;
 }

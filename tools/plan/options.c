@@ -28,6 +28,8 @@ static const struct plan_row plan_rows[] = {
     { "from", 'f', "P", AT(from), "placements before, such as \"S(0),R\"" },
     { "to", 't', "P", AT(to), "placements after; none: only --layout" },
     { "shape", 's', "NxM", AT(shape), "global shape of the tensor" },
+    { "size", 'z', "SIZE", AT(size),
+      "of a collective: bytes of its largest buffer" },
     { "dtype", 'd', "TYPE", AT(dtype),
       "f32 (the default) f64 f16 bf16 i8 u8 i32 i64" },
     { "names", 'n', "A,B", AT(names), "names of the mesh dimensions" },
@@ -66,8 +68,10 @@ void plan_help(FILE *stream)
     char left[40];
 
     fprintf(stream, "Usage: %s --mesh NxM --shape NxM --from P --to P "
+            "[OPTION]...\n       %s COLLECTIVE --mesh NxM --size SIZE "
             "[OPTION]...\nExplain how a tensor gets from one placement to "
-            "another; no peers are needed.\n\n", plan_program);
+            "another, or what a collective\nwould cost; no peers are needed."
+            "\n\n", plan_program, plan_program);
     for (size_t i = 0; i < NROWS; i++) {
         const struct plan_row *row = &plan_rows[i];
 
@@ -111,6 +115,23 @@ static void options_make(struct option options[NROWS + 1],
     options[NROWS] = (struct option){ NULL, 0, NULL, 0 };
 }
 
+static int options_check_collective(const struct plan_options *opt)
+{
+    if (plan_collective(opt->collective) < 0)
+        return plan_usage("%s: what is it? (options begin with -; collectives "
+                          "are allreduce, allgather, ...)", opt->collective);
+    if (!opt->size && strcmp(opt->collective, "barrier") != 0)
+        return plan_usage("--size is missing");
+    if (opt->from || opt->to || opt->shape || opt->layout || opt->svg)
+        return plan_usage("%s has no placements, shape or pictures",
+                          opt->collective);
+    if (opt->cluster && opt->per_host)
+        return plan_usage("--per-host is what --cluster says");
+    if (opt->json && !plan_has_json())
+        return plan_usage("--json: this build is without libjansson");
+    return PLAN_GOOD;
+}
+
 /* What is missing or does not go together. */
 static int options_check(const struct plan_options *opt)
 {
@@ -118,6 +139,10 @@ static int options_check(const struct plan_options *opt)
         return PLAN_GOOD;
     if (!opt->mesh)
         return plan_usage("--mesh is missing");
+    if (opt->collective)
+        return options_check_collective(opt);
+    if (opt->size)
+        return plan_usage("--size goes with a collective, such as allreduce");
     if (!opt->shape)
         return plan_usage("--shape is missing");
     if (!opt->from)
@@ -152,6 +177,8 @@ int plan_options_read(int argc, char **argv, struct plan_options *opt)
             return plan_usage("%s: no such option", argv[optind - 1]);
         options_set(opt, &plan_rows[i], optarg);
     }
+    if (optind < argc)
+        opt->collective = argv[optind++];
     if (optind < argc)
         return plan_usage("%s: what is it? (options begin with -)",
                           argv[optind]);

@@ -6,6 +6,7 @@
  * text.c      for people: steps, bytes matrix, cost, alternatives
  * layout.c    which rank holds what, as text
  * json.c      both for programs
+ * ways.c      what a collective would cost, by every algorithm
  * svg.c       pictures before and after
  *
  * Only <dtensor.h>, libc and (json.c) libjansson are used.
@@ -19,6 +20,8 @@
 
 #define PLAN_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+#define PLAN_WAYS_MAX 32
+
 enum plan_exit { PLAN_GOOD = 0, PLAN_BAD = 2 };
 
 extern const char plan_program[];
@@ -28,6 +31,7 @@ extern const char plan_program[];
 struct plan_options {
     const char *mesh, *names, *cluster;       /* NULL: not given              */
     const char *from, *to, *shape, *dtype, *route, *max_scratch, *per_host;
+    const char *collective, *size;            /* instead of from, to, shape   */
     bool json, svg, layout, help, version;
 };
 
@@ -45,6 +49,10 @@ struct plan_job {
     const struct dtensor_mesh *mesh;
     struct dtensor_spec from, to;
     struct dtensor_plan *plan;                /* NULL: there is only `from`   */
+    struct dtensor_call call;                 /* of a collective, and         */
+    uint64_t size;                            /* bytes of its largest buffer  */
+    int nways;                                /* 0: it is none                */
+    struct dtensor_way ways[PLAN_WAYS_MAX];
 };
 
 /* PLAN_GOOD, or PLAN_BAD after saying what is wrong; _close() in any case. */
@@ -74,6 +82,11 @@ struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
 
 bool plan_has_json(void);
 int plan_json(const struct plan_job *job, bool layout, FILE *stream);
+void plan_ways_text(const struct plan_job *job, FILE *stream);
+int plan_ways_json(const struct plan_job *job, FILE *stream);
+
+/* Which collective has that name; -1: none. */
+int plan_collective(const char *name);
 int plan_svg(const struct plan_job *job, FILE *stream);
 
 #endif

@@ -1,0 +1,233 @@
+/* group.c - calls that share messages
+ *
+ * Between dtensor_group_begin() and dtensor_group_end() calls are written down,
+ * not made.  Then all sends and receives become one schedule (message.c), and
+ * collectives that are alike but for count and buffers become one with the sum
+ * of the counts: ten allreduces of 100 floats are one of 1000, which is one
+ * message to a peer and not ten.  Above 64 KiB the copies into one buffer would
+ * cost more than the messages, so larger ones stay alone.
+ */
+#include "coll/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FUSE_MAX_BYTES ((size_t)64 << 10)
+
+/* ---------------------------------------------------------------- writing --- */
+
+int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_check(ctx, err);
+
+    if (rc != 0)
+        return rc;
+    if (ctx->recorded)
+        return dtn_fail(err, DTENSOR_EINVAL, "group: one was begun already "
+                        "(dtensor_group_end() it first)");
+    ctx->recorded = calloc(1, sizeof *ctx->recorded);
+    return ctx->recorded ? 0
+         : dtn_fail_nomem(err, "group", sizeof *ctx->recorded);
+}
+
+int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
+                  struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = ctx->recorded;
+    int more = recorded->capacity ? 2 * recorded->capacity : 16;
+    struct dtn_item *items = recorded->items;
+
+    if (recorded->n == recorded->capacity) {
+        items = realloc(items, (size_t)more * sizeof *items);
+        if (!items)
+            return dtn_fail_nomem(err, "group", (size_t)more * sizeof *items);
+        recorded->items = items;
+        recorded->capacity = more;
+    }
+    items[recorded->n] = *item;
+    items[recorded->n++].unit = -1;
+    return 0;
+}
+
+int dtn_group_record(const struct dtn_group *group,
+                     const struct dtn_call *call, const void *in, void *out,
+                     struct dtensor_error *err)
+{
+    struct dtn_item item = { .group = group, .call = *call, .in = in,
+                             .out = out };
+    int rc;
+
+    item.call.n = group->n;
+    item.call.me = group->me;
+    rc = dtn_call_check(&item.call, group->ctx->self.rank, in, out, err);
+    if (rc == 0)
+        rc = dtn_call_resolve(group->ctx, &item.call, err);
+    return rc != 0 ? rc : dtn_group_add(group->ctx, &item, err);
+}
+
+/* ------------------------------------------------------------ collectives --- */
+
+static bool items_alike(const struct dtn_item *a, const struct dtn_item *b)
+{
+    return a->group->ranks == b->group->ranks && a->call.coll == b->call.coll
+        && a->call.root == b->call.root && a->call.dtype == b->call.dtype
+        && a->call.redop == b->call.redop && !a->call.counts
+        && !b->call.counts;
+}
+
+/* Take an item, and those behind it that go with it.  The same on all ranks. */
+static int unit_take(struct dtn_recorded *recorded, struct dtn_fused *unit,
+                     int first, int number)
+{
+    struct dtn_item *items = recorded->items;
+    struct dtn_call more = items[first].call;
+    int taken = 1;
+
+    unit->call = more;
+    items[first].unit = number;
+    for (int i = first + 1; i < recorded->n; i++) {
+        if (items[i].unit >= 0 || !items_alike(&items[first], &items[i]))
+            continue;
+        more.count = unit->call.count + items[i].call.count;
+        if (dtn_call_bytes(&more) > FUSE_MAX_BYTES)
+            continue;
+        unit->call.count = more.count;
+        items[i].unit = number;
+        taken++;
+    }
+    return taken;
+}
+
+/* Copy the buffers of all items of a unit to or from where they are packed:
+ * block r of each beside block r of the next.
+ */
+static void unit_copy(const struct dtn_recorded *recorded,
+                      const struct dtn_fused *unit, int number,
+                      enum dtn_space space)
+{
+    size_t elem = dtensor_dtype_size(unit->call.dtype), before = 0, whole;
+    size_t stride = unit->call.count * elem;
+
+    dtn_call_bytes_of(&unit->call, space, &whole);
+    for (int i = 0; i < recorded->n; i++) {
+        const struct dtn_item *item = &recorded->items[i];
+        size_t bytes = item->call.count * elem;
+
+        if (item->unit != number || bytes == 0)
+            continue;
+        for (size_t at = before, b = 0; at < whole; at += stride, b++) {
+            if (space == DTN_IN)
+                memcpy(unit->packed[DTN_IN] + at,
+                       (const char *)item->in + b * bytes, bytes);
+            else
+                memcpy((char *)item->out + b * bytes,
+                       unit->packed[DTN_OUT] + at, bytes);
+        }
+        before += bytes;
+    }
+}
+
+static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit, int number,
+                     struct dtensor_error *err)
+{
+    size_t bytes;
+
+    for (int s = DTN_IN; s <= DTN_OUT; s++) {
+        dtn_call_bytes_of(&unit->call, (enum dtn_space)s, &bytes);
+        unit->packed[s] = dtn_arena_alloc(&ctx->arena, bytes + 1);
+        if (!unit->packed[s])
+            return dtn_fail_nomem(err, "group", bytes);
+    }
+    unit_copy(ctx->recorded, unit, number, DTN_IN);
+    return 0;
+}
+
+static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                      int first, int number, struct dtensor_error *err)
+{
+    struct dtn_item *item = &ctx->recorded->items[first];
+    int taken = unit_take(ctx->recorded, unit, first, number);
+    struct dtensor_error why;
+    int rc = 0;
+
+    if (taken == 1)
+        return dtn_call_start(item->group, &unit->call, item->in, item->out,
+                              &unit->request, err);
+    rc = unit_pack(ctx, unit, number, &why);
+    if (rc != 0)
+        return dtn_call_give_up(item->group, rc, &why, err);
+    return dtn_call_start(item->group, &unit->call, unit->packed[DTN_IN],
+                          unit->packed[DTN_OUT], &unit->request, err);
+}
+
+/* ----------------------------------------------------------------- making --- */
+
+/* Wait for a unit, and bring what came to where it belongs. */
+static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                       int number, struct dtensor_error *err)
+{
+    int rc = dtensor_wait(unit->request, err);
+
+    if (rc == 0 && unit->request && number == 0)
+        dtn_messages_unpack(ctx, unit);
+    else if (rc == 0 && unit->request && unit->packed[DTN_OUT])
+        unit_copy(ctx->recorded, unit, number, DTN_OUT);
+    dtn_arena_free(&ctx->arena, unit->packed[DTN_IN]);
+    dtn_arena_free(&ctx->arena, unit->packed[DTN_OUT]);
+    return rc;
+}
+
+/* Unit 0 is that of all messages. */
+static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
+                     struct dtn_edge edges[], struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = ctx->recorded;
+    int nunits = 1, nmessages = 0, rc = 0, done;
+
+    for (int i = 0; rc == 0 && i < recorded->n; i++) {
+        nmessages += dtn_item_is_message(&recorded->items[i]);
+        if (!dtn_item_is_message(&recorded->items[i])
+            && recorded->items[i].unit < 0) {
+            rc = unit_start(ctx, &units[nunits], i, nunits, err);
+            nunits++;
+        }
+    }
+    if (rc == 0 && nmessages > 0)
+        rc = dtn_messages_start(ctx, &units[0], edges, err);
+    for (int u = 0; u < nunits; u++) {
+        done = unit_finish(ctx, &units[u], u, rc == 0 ? err : NULL);
+        rc = rc == 0 ? done : rc;
+    }
+    return rc;
+}
+
+void dtn_recorded_destroy(struct dtn_recorded *recorded)
+{
+    if (!recorded)
+        return;
+    free(recorded->items);
+    free(recorded);
+}
+
+int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_recorded *recorded = ctx->recorded;
+    struct dtn_fused *units;
+    struct dtn_edge *edges;
+    size_t n;
+    int rc;
+
+    if (!recorded)
+        return dtn_fail(err, DTENSOR_EINVAL, "group: none was begun "
+                        "(dtensor_group_begin() comes first)");
+    n = (size_t)recorded->n + 1;
+    units = calloc(n, sizeof *units);
+    edges = calloc(n, sizeof *edges);
+    rc = units && edges ? group_run(ctx, units, edges, err)
+       : dtn_fail_nomem(err, "group", n * sizeof *units);
+    free(units);
+    free(edges);
+    dtn_recorded_destroy(recorded);
+    ctx->recorded = NULL;
+    return rc;
+}

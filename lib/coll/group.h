@@ -1,0 +1,45 @@
+/* group.h - private to the coll room: calls that are written down, made at once */
+#ifndef DTN_GROUP_H
+#define DTN_GROUP_H
+
+#include "coll/coll.h"
+
+/* A call as it was made. */
+struct dtn_item {
+    const struct dtn_group *group;
+    struct dtn_call call;         /* PAIRS: a send or receive, of count, dtype */
+    const void *in;               /* NULL: a receive                           */
+    void *out;
+    size_t bytes;                 /* of a send or receive                      */
+    int peer;                     /* in the world                              */
+    int unit;                     /* it is made with, -1: none yet             */
+};
+
+struct dtn_recorded {
+    struct dtn_item *items;
+    int n, capacity;
+};
+
+/* Calls that are made as one. */
+struct dtn_fused {
+    struct dtensor_request *request;
+    struct dtn_call call;
+    unsigned char *packed[2];     /* IN, OUT; NULL: where they are             */
+};
+
+int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
+                  struct dtensor_error *err);
+
+/* message.c: start all sends and receives as one, whose edges have room for as
+ * many as there are; bring what came packed to where it belongs.
+ */
+int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                       struct dtn_edge edges[], struct dtensor_error *err);
+void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit);
+
+static inline bool dtn_item_is_message(const struct dtn_item *item)
+{
+    return item->call.coll == DTN_COLL_PAIRS;
+}
+
+#endif

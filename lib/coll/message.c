@@ -1,0 +1,303 @@
+/* message.c - sends and receives
+ *
+ * A send and its receive are an edge of a schedule that names two ranks only:
+ * up to 4 KiB in one signal, more in READY, put and DATA.  In a group of calls
+ * all that goes from one rank to another is one such edge, and nobody waits for
+ * an order of calls: a ring of 4 ranks in which everyone sends 1 MiB first and
+ * then receives is one READY and one DATA for each.
+ *
+ * What is one buffer, or lies in memory of dtensor_alloc() with none other for
+ * the same peer, goes from and to where it is.  The rest is packed, which costs
+ * what staging it would.
+ */
+#include "coll/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What both sides of a message say of it; dtypes stay readable. */
+static uint32_t message_salt(uint32_t salt, const struct dtn_item *item)
+{
+    uint32_t dtype = (uint32_t)item->call.dtype << 23;
+    uint32_t earlier = salt * 0x9e3779b9u >> 13;
+
+    return dtype ^ dtn_fingerprint_mix(earlier, item->call.count + 1);
+}
+
+static struct dtn_edge *edge_of(struct dtn_call *call, struct dtn_edge edges[],
+                                int peer)
+{
+    for (int i = 0; i < call->nedges; i++)
+        if (edges[i].peer == peer)
+            return &edges[i];
+    edges[call->nedges] = (struct dtn_edge){ .peer = peer };
+    return &edges[call->nedges++];
+}
+
+/* Add a message to its edge; its bytes come behind those it has. */
+static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
+                     const struct dtn_item *item)
+{
+    struct dtn_edge *edge = edge_of(call, edges, item->peer);
+
+    if (item->in) {
+        edge->sends++;
+        edge->sent.bytes += item->bytes;
+        edge->sent_salt = message_salt(edge->sent_salt, item);
+    } else {
+        edge->receives++;
+        edge->received.bytes += item->bytes;
+        edge->received_salt = message_salt(edge->received_salt, item);
+    }
+}
+
+/* The ranks of the world, as a group. */
+static int group_everyone(struct dtensor_ctx *ctx, struct dtn_group *group,
+                          struct dtensor_error *err)
+{
+    size_t bytes = (size_t)ctx->self.world_size * sizeof(int);
+
+    if (!ctx->everyone) {
+        ctx->everyone = malloc(bytes);
+        if (!ctx->everyone)
+            return dtn_fail_nomem(err, "send", bytes);
+        for (int r = 0; r < ctx->self.world_size; r++)
+            ctx->everyone[r] = r;
+    }
+    *group = (struct dtn_group){ .ctx = ctx, .n = ctx->self.world_size,
+                                 .me = ctx->self.rank,
+                                 .ranks = ctx->everyone };
+    return 0;
+}
+
+static const char *message_name(const struct dtn_item *item)
+{
+    return item->in ? "send" : "recv";
+}
+
+/* Check a send or receive, to or from position `at`; fills in the rest. */
+static int message_check(struct dtn_item *item, const void *buf, int at,
+                         struct dtensor_error *err)
+{
+    const struct dtn_group *group = item->group;
+    const struct dtn_call *call = &item->call;
+    const char *name = message_name(item);
+
+    if (group->me < 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is not in this mesh "
+                        "of %d ranks (only its members call)", name,
+                        group->ctx->self.rank, group->n);
+    if (at < 0 || at >= group->n)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: peer %d is not a position of "
+                        "the mesh; expected 0 to %d", name, at, group->n - 1);
+    if (!dtn_dtype_ok(call->dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: there is no dtype %d", name,
+                        (int)call->dtype);
+    if (!dtn_mul_size(call->count, dtensor_dtype_size(call->dtype),
+                      &item->bytes) || item->bytes > PTRDIFF_MAX)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: %zu elements of %s overflow "
+                        "memory", name, call->count,
+                        dtensor_dtype_name(call->dtype));
+    if (!buf && item->bytes > 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: the buffer is NULL, but %zu "
+                        "bytes are to %s", name, item->bytes,
+                        item->in ? "be sent" : "come");
+    item->peer = group->ranks[at];
+    return 0;
+}
+
+/* A message by itself. */
+static int message_run(const struct dtn_item *item, struct dtensor_error *err)
+{
+    struct dtn_edge edge;
+    struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
+                             .edges = &edge };
+    struct dtn_group everyone;
+    int rc;
+
+    if (item->peer == item->group->ctx->self.rank)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is this rank itself "
+                        "(in a group it can send and receive)",
+                        message_name(item), item->peer);
+    rc = group_everyone(item->group->ctx, &everyone, err);
+    if (rc != 0)
+        return rc;
+    edge_add(&call, &edge, item);
+    return dtn_call_run(&everyone, &call, item->in, item->out, err);
+}
+
+int dtn_message(const struct dtn_group *group, struct dtn_message message,
+                struct dtensor_error *err)
+{
+    static const char nothing[1];
+    const void *buf = message.sends ? message.in : message.out;
+    struct dtn_item item = { .group = group, .in = message.sends ? nothing : NULL,
+        .call = { .coll = DTN_COLL_PAIRS, .dtype = message.dtype,
+                  .count = message.count } };
+    int rc = message_check(&item, buf, message.peer, err);
+
+    if (rc != 0)
+        return rc;
+    if (message.sends && buf)
+        item.in = buf;
+    item.out = message.out;
+    return group->ctx->recorded ? dtn_group_add(group->ctx, &item, err)
+                                : message_run(&item, err);
+}
+
+/* ---------------------------------------------------------------- groups --- */
+
+/* The buffers of one side of all messages. */
+struct side {
+    const unsigned char *low;     /* the lowest there is                       */
+    int n;
+    size_t bytes;
+    bool lone;                    /* no two for one peer                       */
+    bool arena;                   /* all of it is                              */
+};
+
+static bool item_is_on(const struct dtn_item *item, bool sent)
+{
+    return dtn_item_is_message(item) && (item->in != NULL) == sent;
+}
+
+static const void *item_buf(const struct dtn_item *item)
+{
+    return item->in ? item->in : item->out;
+}
+
+static struct side side_look(const struct dtensor_ctx *ctx, bool sent)
+{
+    const struct dtn_recorded *recorded = ctx->recorded;
+    struct side side = { .lone = true, .arena = true };
+
+    for (int i = 0; i < recorded->n; i++) {
+        const struct dtn_item *item = &recorded->items[i];
+
+        if (!item_is_on(item, sent))
+            continue;
+        if (!side.low || (const unsigned char *)item_buf(item) < side.low)
+            side.low = item_buf(item);
+        side.n++;
+        side.bytes += item->bytes;
+        side.arena &= dtn_arena_contains(&ctx->arena, item_buf(item),
+                                         item->bytes);
+        for (int q = 0; q < i; q++)
+            side.lone &= !item_is_on(&recorded->items[q], sent)
+                      || recorded->items[q].peer != item->peer;
+    }
+    return side;
+}
+
+/* Place the edges of one side one after another. */
+static void side_place(struct dtn_call *call, struct dtn_edge edges[],
+                       bool sent)
+{
+    size_t at = 0;
+
+    for (int i = 0; i < call->nedges; i++) {
+        struct dtn_range *range = sent ? &edges[i].sent : &edges[i].received;
+
+        range->offset = at;
+        at += range->bytes;
+    }
+}
+
+/* Copy all messages of one side to or from where they are packed. */
+static void side_copy(const struct dtn_recorded *recorded,
+                      const struct dtn_call *call, unsigned char *packed,
+                      bool sent)
+{
+    for (int e = 0; e < call->nedges; e++) {
+        unsigned char *at = packed + (sent ? call->edges[e].sent.offset
+                                           : call->edges[e].received.offset);
+
+        for (int i = 0; i < recorded->n; i++) {
+            const struct dtn_item *item = &recorded->items[i];
+
+            if (!item_is_on(item, sent) || item->peer != call->edges[e].peer
+                || item->bytes == 0)
+                continue;
+            if (sent)
+                memcpy(at, item->in, item->bytes);
+            else
+                memcpy(item->out, at, item->bytes);
+            at += item->bytes;
+        }
+    }
+}
+
+/* Where one side begins: the buffers' own memory, or room to pack them. */
+static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                     struct dtn_edge edges[], bool sent,
+                     const unsigned char **basep, struct dtensor_error *err)
+{
+    const struct dtn_recorded *recorded = ctx->recorded;
+    struct side side = side_look(ctx, sent);
+
+    *basep = side.low;
+    if (side.n <= 1)
+        return 0;
+    if (side.lone && side.arena) {
+        for (int i = 0; i < recorded->n; i++) {
+            const struct dtn_item *item = &recorded->items[i];
+            struct dtn_edge *edge;
+
+            if (!item_is_on(item, sent))
+                continue;
+            edge = edge_of(&unit->call, edges, item->peer);
+            *(sent ? &edge->sent.offset : &edge->received.offset) =
+                (size_t)((const unsigned char *)item_buf(item) - side.low);
+        }
+        return 0;
+    }
+    side_place(&unit->call, edges, sent);
+    unit->packed[!sent] = dtn_arena_alloc(&ctx->arena, side.bytes + 1);
+    if (!unit->packed[!sent])
+        return dtn_fail_nomem(err, "group", side.bytes);
+    *basep = unit->packed[!sent];
+    if (sent)
+        side_copy(recorded, &unit->call, unit->packed[0], true);
+    return 0;
+}
+
+/* All sends and receives as one. */
+int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                       struct dtn_edge edges[], struct dtensor_error *err)
+{
+    const struct dtn_recorded *recorded = ctx->recorded;
+    const unsigned char *in = NULL, *out = NULL;
+    struct dtn_group everyone;
+    int rc = group_everyone(ctx, &everyone, err);
+
+    unit->call = (struct dtn_call){ .coll = DTN_COLL_PAIRS,
+                                    .dtype = DTENSOR_U8, .edges = edges };
+    for (int i = 0; i < recorded->n; i++)
+        if (dtn_item_is_message(&recorded->items[i]))
+            edge_add(&unit->call, edges, &recorded->items[i]);
+    for (int e = 0; e < unit->call.nedges; e++)
+        if (edges[e].peer == ctx->self.rank
+            && (edges[e].sent_salt != edges[e].received_salt))
+            return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
+                            "sends itself is not what it receives from itself",
+                            ctx->self.rank);
+    if (rc == 0)
+        rc = side_make(ctx, unit, edges, true, &in, err);
+    if (rc == 0)
+        rc = side_make(ctx, unit, edges, false, &out, err);
+    for (int e = 0; e < unit->call.nedges; e++) {
+        edges[e].sends = edges[e].sends > 0;
+        edges[e].receives = edges[e].receives > 0;
+    }
+    if (rc == 0)
+        rc = dtn_call_start(&everyone, &unit->call, in,
+                            (void *)(uintptr_t)out, &unit->request, err);
+    return rc;
+}
+
+
+void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit)
+{
+    if (unit->packed[DTN_OUT])
+        side_copy(ctx->recorded, &unit->call, unit->packed[DTN_OUT], false);
+}

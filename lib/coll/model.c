@@ -1,0 +1,280 @@
+/* model.c - what a collective is thought to cost
+ *
+ * The rank that has most to do hands over m messages, waits for h of others'
+ * one after another, moves b bytes, and folds and copies some:
+ *
+ *     h * hop + m * message + b / bandwidth + folded / fold + copied / copy
+ *
+ * An allreduce of 1 MiB over 4 ranks that do not map, at 1.2 us, 0.2 us and
+ * 12.1 GB/s as over InfiniBand, by the ring: 7 hops, 51 messages (blocks of 256
+ * KiB go in 2 chunks) and 1.5 MiB moved are 8.4 + 10.2 + 130 us; by the tree, 5
+ * hops, 9 messages and 4 MiB: 6 + 1.8 + 347 us.  Of 8 KiB the ring takes 14 us
+ * and the tree 10.
+ *
+ * What an emitter takes of a rank is in its row (emitters.c); that these rows
+ * are true to the schedules is shown by test_model, which plays the schedules
+ * of all ranks with the same constants.
+ */
+#include "coll/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one wire: ns until a signal is seen by a rank that waits for it; ns to hand
+ * over one more put or signal; bytes a ns (GB/s) that one rank moves while all
+ * others move theirs.
+ */
+struct wire {
+    double hop_ns;
+    double message_ns;
+    double bytes_per_ns;
+};
+
+/* Every constant and where it comes from.  [tuning] overrides each;
+ * dtensor-bench --calibrate measures them.
+ */
+static const struct wire model_wires[] = {
+    /* Two and four processes on two CPUs of an EPYC, whose caches are near each
+     * other: by tests/model_times, every emitter, 64 B to 1 MiB.  With these
+     * the emitter taken is 4% slower than the fastest in the mean.
+     */
+    [DTN_WIRE_SHM] = { 140, 50, 25.0 },
+    /* Kernel TCP: half a round trip through two sockets takes some 15 us; 2 us
+     * for a send and its share of polling; the rate is that of 10 Gb/s Ethernet
+     * less its headers.  Estimates.
+     */
+    [DTN_WIRE_TCP] = { 15000, 2000, 1.15 },
+    /* InfiniBand and RoCE at 100 Gb/s, ib_write_lat and ib_write_bw as vendors
+     * give them: 1.0 us one way, and noticing; 12.1 GB/s.  To post a write or a
+     * signal is taken for 0.2 us.  Estimates.
+     */
+    [DTN_WIRE_RC] = { 1200, 200, 12.1 },
+};
+
+/* In the first caches, where calls live for which it decides. */
+#define MODEL_FOLD_BYTES_PER_NS 60.0
+#define MODEL_COPY_BYTES_PER_NS 60.0
+
+/* What blocks of an all-to-all are taken for whose sizes not all know. */
+#define MODEL_PRIVATE_BYTES ((double)(1 << 20))
+
+/* ------------------------------------------------------------ constants --- */
+
+/* ns[] has those of a hop, a message and a byte, in this order. */
+static void model_wire(double ns[], const struct wire *wire, int latency_ns,
+                       int message_ns, uint64_t bandwidth)
+{
+    ns[0] = latency_ns > 0 ? latency_ns : wire->hop_ns;
+    ns[1] = message_ns > 0 ? message_ns : wire->message_ns;
+    ns[2] = bandwidth > 0 ? 1e9 / (double)bandwidth : 1 / wire->bytes_per_ns;
+}
+
+void dtn_model_costs(const struct dtensor_cluster *cluster,
+                     struct dtn_model *model)
+{
+    const struct dtn_costs_conf *conf = &cluster->costs;
+    double *ns = model->ns;
+
+    model->tuning = cluster->tuning;
+    model_wire(ns + DTENSOR_COST_INTRA_HOPS,
+               &model_wires[cluster->transport.intra_node],
+               conf->intra_latency_ns, conf->intra_message_ns,
+               conf->intra_bandwidth);
+    model_wire(ns + DTENSOR_COST_INTER_HOPS,
+               &model_wires[cluster->transport.inter_node],
+               conf->inter_latency_ns, conf->inter_message_ns,
+               conf->inter_bandwidth);
+    ns[DTENSOR_COST_FOLDED] = conf->fold_bandwidth
+        ? 1e9 / (double)conf->fold_bandwidth : 1 / MODEL_FOLD_BYTES_PER_NS;
+    ns[DTENSOR_COST_COPIED] = conf->copy_bandwidth
+        ? 1e9 / (double)conf->copy_bandwidth : 1 / MODEL_COPY_BYTES_PER_NS;
+}
+
+int dtn_model_devices(const struct dtensor_cluster *cluster, int host)
+{
+    const struct dtn_host *h = &cluster->hosts[host];
+    char *const *hca = cluster->nodes[h->nodes].hca;
+    int devices = 0, first;
+
+    for (int r = 0; hca && r < h->nranks; r++) {
+        for (first = 0; strcmp(hca[first], hca[r]) != 0; first++)
+            ;
+        devices += first == r;
+    }
+    return devices > 0 ? devices : 1;
+}
+
+/* How many hosts, and ranks on the fullest. */
+static void model_count(const int hosts[], int n, struct dtn_model *model)
+{
+    model->hosts = 0;
+    model->locals = 0;
+    for (int p = 0; p < n; p++) {
+        int same = 0, before = 0;
+
+        for (int q = 0; q < n; q++) {
+            same += hosts[q] == hosts[p];
+            before += q < p && hosts[q] == hosts[p];
+        }
+        model->hosts += before == 0;
+        if (same > model->locals)
+            model->locals = same;
+    }
+}
+
+void dtn_model_init(const struct dtn_group *group, int hosts[],
+                    struct dtn_model *model)
+{
+    const struct dtensor_cluster *cluster = group->ctx->cluster;
+
+    dtn_model_costs(cluster, model);
+    model->reach = dtn_group_reach(group, hosts);
+    model_count(hosts, group->n, model);
+    model->sharers = (double)model->locals
+                   / dtn_model_devices(cluster, hosts[0]);
+    if (model->sharers < 1)
+        model->sharers = 1;
+}
+
+/* ---------------------------------------------------------------- loads --- */
+
+/* A call, as weights see it. */
+struct call_units {
+    int n;
+    double whole;
+    double block;
+    double chunk;
+    double chunks;
+};
+
+static double term_value(struct dtn_term term, int n)
+{
+    int levels = 0;
+
+    while (1 << levels < n)
+        levels++;
+    return term.one + term.levels * levels + term.others * (n - 1)
+         + (1 << levels != n ? term.odd : 0);
+}
+
+static double units_value(const struct call_units *units, enum dtn_measure unit)
+{
+    return unit == DTN_UNIT_WHOLE ? units->whole
+         : unit == DTN_UNIT_HALF ? units->whole / 2
+         : unit == DTN_UNIT_BLOCK ? units->block : 0;
+}
+
+static double amount_value(const struct dtn_amount *amount,
+                           const struct call_units *units)
+{
+    return term_value(amount->whole, units->n) * units->whole
+         + term_value(amount->block, units->n) * units->block
+         + term_value(amount->chunk, units->n) * units->chunk;
+}
+
+static struct call_units units_make(int n, double whole,
+                                    const struct dtn_weight *weight)
+{
+    struct call_units units = { .n = n, .whole = whole, .block = whole / n,
+                                .chunks = 1 };
+    double cut = units_value(&units, weight->chunk.of);
+
+    while (units.chunks < weight->chunk.most
+           && cut >= (units.chunks + 1) * (double)weight->chunk.bytes)
+        units.chunks++;
+    units.chunk = cut / units.chunks;
+    return units;
+}
+
+/* What a weight is over n ranks, inside a host or between hosts. */
+static void load_add(const struct dtn_weight *weight, int n, double whole,
+                     double sharers, double load[DTENSOR_NCOSTS])
+{
+    struct call_units units = units_make(n, whole, weight);
+    double hops = term_value(weight->hops, n);
+    double moved = amount_value(&weight->moved, &units);
+    double messages = term_value(weight->messages, n)
+                    + term_value(weight->each_chunk, n) * units.chunks;
+    double *link = load + (sharers > 0 ? DTENSOR_COST_INTER_HOPS
+                                       : DTENSOR_COST_INTRA_HOPS);
+
+    if (n < 2)
+        return;
+    if (units_value(&units, weight->message) > DTN_CARRY_MAX) {
+        hops += 1;
+        messages *= 3;
+    } else if (weight->message != DTN_UNIT_NONE) {
+        load[DTENSOR_COST_COPIED] += moved;       /* out of the signals       */
+    }
+    link[0] += hops;
+    link[1] += messages;
+    link[2] += moved * (sharers > 0 && !weight->neighbours ? sharers : 1);
+    load[DTENSOR_COST_FOLDED] += amount_value(&weight->folded, &units);
+    load[DTENSOR_COST_COPIED] += amount_value(&weight->copied, &units);
+}
+
+void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
+                    const struct dtn_emitter *emitter,
+                    double load[DTENSOR_NCOSTS])
+{
+    double whole = dtn_call_private(call) ? MODEL_PRIVATE_BYTES * call->n
+                                          : (double)dtn_call_bytes(call);
+
+    for (int c = 0; c < DTENSOR_NCOSTS; c++)
+        load[c] = 0;
+    if (emitter->needs != DTN_REACH_HOST) {
+        load_add(&emitter->weight, call->n, whole,
+                 model->hosts > 1 ? model->sharers : 0, load);
+        return;
+    }
+    load_add(&emitter->weight, model->locals, whole, 0, load);
+    load_add(&emitter->rails, model->hosts, whole / model->locals,
+             model->sharers, load);
+}
+
+double dtn_model_ns(const struct dtn_model *model,
+                    const double load[DTENSOR_NCOSTS])
+{
+    double ns = 0;
+
+    for (int c = 0; c < DTENSOR_NCOSTS; c++)
+        ns += load[c] * model->ns[c];
+    return ns;
+}
+
+/* ------------------------------------------------------------------- ways --- */
+
+#define MODEL_WAYS_MAX 32             /* rows of one collective, and more      */
+
+static int way_compare(const void *a, const void *b)
+{
+    const struct dtensor_way *x = a, *y = b;
+
+    return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
+                   struct dtensor_way ways[], int max)
+{
+    struct dtensor_way all[MODEL_WAYS_MAX];
+    struct dtn_pick pick;
+    int n = 0;
+
+    dtn_choose(call, model, &pick);
+    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
+        struct dtensor_way *way = &all[n];
+
+        if (!dtn_emitter_runs(e, call, model) || n == MODEL_WAYS_MAX)
+            continue;
+        *way = (struct dtensor_way){ .name = e->name, .taken = e == pick.emitter,
+                                     .tuned = e == pick.emitter && pick.tuned };
+        dtn_model_load(model, call, e, way->amount);
+        way->ns = dtn_model_ns(model, way->amount);
+        for (int c = 0; c < DTENSOR_NCOSTS; c++)
+            way->part_ns[c] = way->amount[c] * model->ns[c];
+        n++;
+    }
+    qsort(all, (size_t)n, sizeof all[0], way_compare);
+    memcpy(ways, all, (size_t)(n < max ? n : max) * sizeof all[0]);
+    return n;
+}

@@ -1,0 +1,116 @@
+/* model.h - the emitters, what they cost, and which is taken
+ *
+ * emitters.c  the table
+ * model.c     from what an emitter takes of a rank to nanoseconds
+ * choose.c    the cheapest for a call
+ */
+#ifndef DTN_COLL_MODEL_H
+#define DTN_COLL_MODEL_H
+
+#include "coll/coll.h"
+
+/* Units of a call: its largest buffer, half of it, what is one rank's. */
+enum dtn_measure { DTN_UNIT_NONE, DTN_UNIT_WHOLE, DTN_UNIT_HALF, DTN_UNIT_BLOCK };
+
+/* A number that grows with the ranks: one + levels * log2(n), rounded up, +
+ * others * (n-1), + odd if n is no power of two.
+ */
+struct dtn_term { double one, levels, others, odd; };
+
+/* Bytes, as so many wholes, blocks and chunks. */
+struct dtn_amount { struct dtn_term whole, block, chunk; };
+
+/* What a call by an emitter takes of the rank that has most to do. */
+struct dtn_weight {
+    struct dtn_term hops;         /* signals, each after the last has come     */
+    struct dtn_term messages;     /* puts and signals that it hands over       */
+    enum dtn_measure message;        /* of how much each is that goes with a      */
+                                  /* signal if it fits; longer ones are three  */
+                                  /* and take one hop more                     */
+    struct dtn_term each_chunk;   /* more of them, for every chunk             */
+    struct { enum dtn_measure of; size_t bytes; int most; } chunk;
+    struct dtn_amount moved;      /* loaded from peers, or put to them         */
+    struct dtn_amount folded;     /* terms read by reductions                  */
+    struct dtn_amount copied;     /* within the rank                           */
+    bool neighbours;              /* to one rank, from one: hosts lie in a row */
+};
+
+/* An emitter for a collective. */
+struct dtn_emitter {
+    enum dtn_coll coll;
+    const char *name;             /* "carry": an algorithm may have several    */
+    enum dtn_algorithm algorithm;
+    enum dtn_reach needs;         /* the least it runs with                    */
+    size_t max_bytes;             /* of dtn_call_edge_bytes()                  */
+    dtn_emit_f *emit;
+    struct dtn_weight weight;     /* over all ranks; of a hierarchy those of a */
+    struct dtn_weight rails;      /* host, and this over the hosts             */
+};
+extern const struct dtn_emitter dtn_emitters[];  /* emitters.c; emit NULL ends */
+
+/* Does it fold from the left, in the order of the ranks, whatever the size and
+ * wherever they are?
+ */
+bool dtn_emitter_ordered(const struct dtn_emitter *emitter);
+
+/* ---------------------------------------------------------------- model --- */
+
+/* All that a cost depends on besides the call: the same on every rank. */
+struct dtn_model {
+    enum dtn_reach reach;
+    const struct dtn_tuning *tuning;     /* [DTN_NTUNED], or NULL              */
+    double ns[DTENSOR_NCOSTS];    /* of one hop, message, byte: model.c says   */
+                                  /* where each comes from                     */
+    int hosts;                    /* of the group                              */
+    int locals;                   /* ranks on the host that has most           */
+    double sharers;               /* of them, for one network device           */
+};
+
+/* The constants of a cluster: [tuning], or else the built-in ones. */
+void dtn_model_costs(const struct dtensor_cluster *cluster,
+                     struct dtn_model *model);
+
+/* How many network devices the ranks of a host have between them. */
+int dtn_model_devices(const struct dtensor_cluster *cluster, int host);
+
+/* The same for a group; hosts[] as for dtn_group_reach(). */
+void dtn_model_init(const struct dtn_group *group, int hosts[],
+                    struct dtn_model *model);
+
+/* What a call by an emitter takes of the busiest rank; in nanoseconds. */
+void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
+                    const struct dtn_emitter *emitter,
+                    double load[DTENSOR_NCOSTS]);
+double dtn_model_ns(const struct dtn_model *model,
+                    const double load[DTENSOR_NCOSTS]);
+
+/* What was chosen for a call. */
+struct dtn_pick {
+    const struct dtn_emitter *emitter;
+    const struct dtn_emitter *next;      /* the best other algorithm, or NULL  */
+    double ns;
+    double next_ns;
+    bool tuned;                   /* [tuning] says so                          */
+};
+
+/* Can it run the call? */
+bool dtn_emitter_runs(const struct dtn_emitter *emitter,
+                      const struct dtn_call *call,
+                      const struct dtn_model *model);
+
+/* The emitter for this call: of those that can run it the one that costs least;
+ * what [tuning] says for its size goes before.  Every rank chooses the same.
+ */
+void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
+                struct dtn_pick *pick);
+
+/* Every emitter that can run the call, cheapest first: how many there are, of
+ * which the first `max` are told.
+ */
+int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
+                   struct dtensor_way ways[], int max);
+
+/* Why, in short: "3.1 us < tree: 4.7 us". */
+char *dtn_pick_text(const struct dtn_pick *pick, char *buf, size_t size);
+
+#endif

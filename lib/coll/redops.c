@@ -1,0 +1,214 @@
+/* redops.c - reductions made at run time
+ *
+ * A reduction is a number, so that whatever takes an enum dtensor_redop takes
+ * those that a program makes, too: 0x10000, 0x10002, ... are premultiplied
+ * sums, 0x10001, 0x10003, ... functions of the caller's, numbered by the
+ * context.  Numbers are not used again, so that one whose reduction is gone is
+ * known to be so: 2^30 of them are more than a program makes in a day, one
+ * every 100 us, and then the next is refused.
+ *
+ * Ranks compare what a reduction does, not its number: of a premultiplied sum
+ * the bits of its factor; of functions, whose addresses say nothing, how many
+ * were made before and what is claimed of them.
+ */
+#include "coll/coll.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dtn_redops {
+    int next;                     /* numbers given out, by 2                   */
+    uint32_t functions;           /* made so far                               */
+    int n, capacity;
+    struct dtn_made *made;        /* [n], by number                            */
+};
+
+static int made_compare(const void *a, const void *b)
+{
+    const struct dtn_made *x = a, *y = b;
+
+    return (x->op > y->op) - (x->op < y->op);
+}
+
+const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
+                                     enum dtensor_redop op)
+{
+    const struct dtn_redops *redops = ctx->redops;
+    const struct dtn_made key = { .op = op };
+
+    if ((int)op < DTN_MADE_FIRST || !redops)
+        return NULL;
+    return bsearch(&key, redops->made, (size_t)redops->n, sizeof key,
+                   made_compare);
+}
+
+/* Room for one more. */
+static int redops_grow(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_redops *redops = ctx->redops;
+    struct dtn_made *more;
+    size_t size;
+
+    if (!redops) {
+        ctx->redops = redops = calloc(1, sizeof *redops);
+        if (!redops)
+            return dtn_fail_nomem(err, "reduction", sizeof *redops);
+    }
+    if (redops->n < redops->capacity)
+        return 0;
+    size = (size_t)(redops->capacity + 16) * sizeof *more;
+    more = realloc(redops->made, size);
+    if (!more)
+        return dtn_fail_nomem(err, "reduction", size);
+    redops->made = more;
+    redops->capacity += 16;
+    return 0;
+}
+
+static int made_add(struct dtensor_ctx *ctx, struct dtn_made made, int kind,
+                    enum dtensor_redop *opp, struct dtensor_error *err)
+{
+    struct dtn_redops *redops;
+    int rc = redops_grow(ctx, err);
+
+    if (rc != 0)
+        return rc;
+    redops = ctx->redops;
+    if (redops->next > DTENSOR_REDOP_LAST - DTN_MADE_FIRST - 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "reduction: all %d numbers were "
+                        "used (make reductions once, not for every call)",
+                        redops->next / 2);
+    made.op = (enum dtensor_redop)(DTN_MADE_FIRST + redops->next + kind);
+    redops->next += 2;
+    redops->made[redops->n++] = made;
+    *opp = made.op;
+    return 0;
+}
+
+int dtensor_redop_premul(struct dtensor_ctx *ctx, double factor,
+                         enum dtensor_redop *opp, struct dtensor_error *err)
+{
+    const struct dtn_made made = {
+        .factor = factor, .flags = DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE,
+        .hash = XXH32(&factor, sizeof factor, 0)
+    };
+
+    return made_add(ctx, made, 0, opp, err);
+}
+
+int dtensor_redop_create(struct dtensor_ctx *ctx, dtensor_reduce_f *fn,
+                         void *arg, unsigned flags, enum dtensor_redop *opp,
+                         struct dtensor_error *err)
+{
+    struct dtn_made made = { .fn = fn, .arg = arg, .flags = flags };
+    int rc;
+
+    if (!fn)
+        return dtn_fail(err, DTENSOR_EINVAL, "reduction: no function was "
+                        "given");
+    if (flags & ~(unsigned)(DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE))
+        return dtn_fail(err, DTENSOR_EINVAL, "reduction: flags 0x%x; expected "
+                        "DTENSOR_ASSOCIATIVE, DTENSOR_COMMUTATIVE or both",
+                        flags);
+    made.hash = ctx->redops ? ctx->redops->functions : 0;
+    made.hash = XXH32(&made.hash, sizeof made.hash, flags);
+    rc = made_add(ctx, made, DTN_MADE_USER, opp, err);
+    if (rc == 0)
+        ctx->redops->functions++;
+    return rc;
+}
+
+void dtensor_redop_destroy(struct dtensor_ctx *ctx, enum dtensor_redop op)
+{
+    struct dtn_redops *redops = ctx->redops;
+    const struct dtn_made *made = dtn_made_find(ctx, op);
+    ptrdiff_t i;
+
+    if (!made)
+        return;
+    i = made - redops->made;
+    redops->n--;
+    memmove(redops->made + i, redops->made + i + 1,
+            (size_t)(redops->n - i) * sizeof *made);
+}
+
+void dtn_redops_destroy(struct dtn_redops *redops)
+{
+    if (redops)
+        free(redops->made);
+    free(redops);
+}
+
+void dtn_redops_skip(struct dtensor_ctx *ctx, int numbers)
+{
+    ctx->redops->next += numbers;
+}
+
+void dtensor_set_repro(struct dtensor_ctx *ctx, int on)
+{
+    ctx->cluster->repro = on != 0;
+}
+
+/* ------------------------------------------------------------------ calls --- */
+
+/* What is made fits floats, and a function of the caller's everything. */
+static int made_check(const struct dtn_call *call, struct dtensor_error *err)
+{
+    const char *name = dtn_coll_name(call->coll);
+
+    if (!call->made)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: there is no reduction 0x%x "
+                        "(destroyed, or made by another context)", name,
+                        (unsigned)call->redop);
+    if (!call->made->fn && !dtn_dtype_is_float(call->dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: no premultiplied sum for %s "
+                        "(factors are for floats and complex numbers)", name,
+                        dtensor_dtype_name(call->dtype));
+    if (call->repro && !(call->made->flags & DTENSOR_ASSOCIATIVE))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: this reduction is not "
+                        "declared associative, which repro needs (give "
+                        "DTENSOR_ASSOCIATIVE to dtensor_redop_create, if it is "
+                        "so)", name);
+    return 0;
+}
+
+int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
+                     struct dtensor_error *err)
+{
+    const unsigned any_order = DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE;
+
+    call->repro = call->ordered = ctx->cluster->repro;
+    if (!dtn_shapes[call->coll].reduces)
+        return 0;
+    call->made = dtn_made_find(ctx, call->redop);
+    call->ordered = call->repro || (call->made
+                                    && call->made->flags != any_order);
+    if ((int)call->redop >= DTN_MADE_FIRST)
+        return made_check(call, err);
+    if (!dtn_redop_ok(call->redop, call->dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: no reduction %s for %s "
+                        "(bit operations need integers, an average and an "
+                        "order are not for all)", dtn_coll_name(call->coll),
+                        dtensor_redop_name(call->redop),
+                        dtensor_dtype_name(call->dtype));
+    return 0;
+}
+
+struct dtn_reduction dtn_call_reduction(const struct dtn_call *call)
+{
+    struct dtn_reduction how;
+
+    if (!call->made)
+        return dtn_reduction(call->dtype, call->redop, call->n);
+    how = dtn_reduction(call->dtype, DTENSOR_SUM, call->n);
+    if (call->made->fn) {
+        how.fn = call->made->fn;
+        how.arg = call->made->arg;
+    } else {
+        how.factor = call->made->factor;
+    }
+    return how;
+}

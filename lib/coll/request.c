@@ -1,0 +1,157 @@
+/* request.c - work that is started now and waited for later
+ *
+ * Requests stand in a queue in the order they were started.  Signals between
+ * two ranks have no order but that in which they were sent, so of two requests
+ * that name the same peer the second begins when the first is over; those that
+ * share none are under way together: an allreduce over "dp" and one over "tp"
+ * of a 2 x 2 mesh, whose ranks have nobody in common but themselves.
+ *
+ * Requests begin in the order of the queue, never past one that cannot yet.
+ * So where each rank starts its requests in an order that all agree on, the
+ * first of all that is not over can begin on every rank: nothing ever waits in
+ * a circle, whatever else a request needs before it begins (a bounce buffer,
+ * scratch), for those that have it are before it in the queue.
+ */
+#include "coll/coll.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- working --- */
+
+/* Is no request under way that shares a peer with this one? */
+static bool request_apart(const struct dtensor_request *request)
+{
+    const struct dtensor_ctx *ctx = request->ctx;
+
+    for (int i = 0; i < request->nranks; i++)
+        if (request->ranks[i] != ctx->self.rank
+            && ctx->peers[request->ranks[i]].busy)
+            return false;
+    return true;
+}
+
+static void request_occupy(const struct dtensor_request *request, bool busy)
+{
+    for (int i = 0; i < request->nranks; i++)
+        request->ctx->peers[request->ranks[i]].busy = busy;
+}
+
+static void request_done(struct dtensor_request *request, int rc)
+{
+    if (request->begun)
+        request_occupy(request, false);
+    request->rc = rc;
+    request->done = true;
+    if (request->work->end)
+        request->work->end(request);
+}
+
+/* Do what can be done now: true when it is over. */
+static bool request_advance(struct dtensor_request *request)
+{
+    int rc = dtn_ctx_check(request->ctx, &request->err);
+
+    if (rc == 0 && !request->begun) {
+        if (!request_apart(request))
+            return false;
+        rc = request->work->begin(request, &request->err);
+        if (rc == DTENSOR_EAGAIN)
+            return false;
+        request->begun = true;
+        request_occupy(request, true);
+    }
+    if (rc == 0)
+        rc = request->work->poll(request, &request->err);
+    if (rc == DTENSOR_EAGAIN)
+        return false;
+    request_done(request, rc);
+    return true;
+}
+
+/* Go through the queue once; true when something in it came to its end. */
+static bool queue_advance(struct dtensor_ctx *ctx)
+{
+    struct dtensor_request **link = &ctx->pending, *request;
+    bool ended = false;
+
+    while ((request = *link)) {
+        if (request_advance(request)) {
+            *link = request->next;
+            ended = true;
+        } else if (request->begun) {
+            link = &request->next;
+        } else {
+            break;
+        }
+    }
+    return ended;
+}
+
+/* Until this one is done, and so all that it had to wait for. */
+static void request_finish(struct dtensor_request *request)
+{
+    struct dtensor_ctx *ctx = request->ctx;
+    struct dtn_wait wait;
+
+    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
+    while (!request->done)
+        if (!queue_advance(ctx))
+            dtn_wait_pause(&wait);     /* dtn_poll() looks at the clock       */
+}
+
+int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && ctx->pending) {
+        struct dtensor_request *request = ctx->pending;
+
+        request_finish(request);
+        rc = request->rc;
+        if (rc != 0 && err)
+            *err = request->err;
+    }
+    return rc;
+}
+
+void dtn_request_start(struct dtensor_request *request)
+{
+    struct dtensor_request **link = &request->ctx->pending;
+
+    request->begun = request->done = false;
+    request->next = NULL;
+    while (*link)
+        link = &(*link)->next;
+    *link = request;
+    queue_advance(request->ctx);
+}
+
+/* ----------------------------------------------------------------- asking --- */
+
+int dtensor_test(struct dtensor_request *request, int *donep,
+                 struct dtensor_error *err)
+{
+    while (!request->done && queue_advance(request->ctx))
+        ;
+    if (request->done && request->rc != 0 && err)
+        *err = request->err;
+    if (!request->done || request->rc == 0)
+        *donep = request->done;
+    return request->done ? request->rc : 0;
+}
+
+int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err)
+{
+    int rc;
+
+    if (!request)
+        return 0;
+    request_finish(request);
+    rc = request->rc;
+    if (rc != 0 && err)
+        *err = request->err;
+    if (!request->kept)
+        free(request);
+    return rc;
+}

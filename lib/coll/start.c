@@ -1,0 +1,166 @@
+/* start.c - collectives that are started, once or again and again
+ *
+ * dtensor_call_start() takes the plan of the call from the context and holds
+ * on to it until the request is over.  A persistent call has a plan, staging
+ * memory and a request of its own, made when it is: starting it a million times
+ * allocates nothing (tests/test_requests.c counts).
+ */
+#include "coll/plans.h"
+
+#include <stdlib.h>
+
+struct coll_request {
+    struct dtensor_request request;
+    struct dtn_cached_plan *cached;    /* NULL: the plan is its own           */
+    struct dtn_plan *plan;
+    uint32_t fingerprint;
+    const void *in;
+    void *out;
+    int *peers;                        /* of PAIRS: they follow               */
+};
+
+struct dtensor_persistent {
+    struct coll_request coll;
+    const struct dtn_group *group;     /* of a mesh, which lives as long as   */
+                                       /* the context                         */
+    uint32_t fingerprint;              /* without the number of the call      */
+};
+
+static int coll_begin(struct dtensor_request *request,
+                      struct dtensor_error *err)
+{
+    struct coll_request *coll = (struct coll_request *)request;
+
+    return dtn_plan_start(coll->plan, coll->in, coll->out, coll->fingerprint,
+                          err);
+}
+
+static int coll_poll(struct dtensor_request *request,
+                     struct dtensor_error *err)
+{
+    return dtn_plan_poll(((struct coll_request *)request)->plan, err);
+}
+
+static void coll_end(struct dtensor_request *request)
+{
+    struct coll_request *coll = (struct coll_request *)request;
+
+    if (coll->cached)
+        coll->cached->users--;
+}
+
+static const struct dtn_work coll_work = { coll_begin, coll_poll, coll_end };
+
+int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
+                   const void *in, void *out,
+                   struct dtensor_request **requestp,
+                   struct dtensor_error *err)
+{
+    struct dtn_cached_plan *cached;
+    struct coll_request *coll;
+    struct dtensor_error why;
+    size_t size;
+    int rc = dtn_call_find(group, call, in, out, &cached, err);
+
+    if (rc != 0)
+        return rc;
+    size = sizeof *coll + (size_t)call->nedges * sizeof coll->peers[0];
+    coll = calloc(1, size);
+    if (!coll)
+        return dtn_call_give_up(group, dtn_fail_nomem(&why,
+                                dtn_coll_name(call->coll), size), &why, err);
+    coll->request = (struct dtensor_request){ .work = &coll_work,
+        .ctx = group->ctx, .ranks = group->ranks, .nranks = group->n };
+    coll->peers = (int *)(coll + 1);
+    if (call->coll == DTN_COLL_PAIRS) {
+        for (int i = 0; i < call->nedges; i++)
+            coll->peers[i] = call->edges[i].peer;
+        coll->request.ranks = coll->peers;
+        coll->request.nranks = call->nedges;
+    }
+    coll->cached = cached;
+    coll->plan = cached->plan;
+    coll->fingerprint = dtn_fingerprint_mix(cached->fingerprint, call->number);
+    coll->in = in;
+    coll->out = out;
+    cached->users++;
+    *requestp = &coll->request;
+    dtn_request_start(&coll->request);
+    return 0;
+}
+
+int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
+                          const void *in, void *out,
+                          struct dtensor_persistent **persistentp,
+                          struct dtensor_error *err)
+{
+    struct dtensor_persistent *persistent;
+    struct coll_request *coll;
+    struct dtensor_error why;
+    int rc;
+
+    call->n = group->n;
+    call->me = group->me;
+    rc = dtn_call_check(call, group->ctx->self.rank, in, out, err);
+    if (rc == 0)
+        rc = dtn_call_resolve(group->ctx, call, err);
+    if (rc == 0)
+        rc = dtn_ctx_check(group->ctx, err);
+    if (rc == 0)
+        rc = dtn_requests_finish(group->ctx, err);
+    if (rc != 0)
+        return rc;
+    persistent = calloc(1, sizeof *persistent);
+    if (!persistent)
+        return dtn_call_give_up(group, dtn_fail_nomem(&why,
+                                dtn_coll_name(call->coll), sizeof *persistent),
+                                &why, err);
+    coll = &persistent->coll;
+    rc = dtn_call_plan(group, call, &coll->plan, &persistent->fingerprint,
+                       &why);
+    if (rc == 0)
+        rc = dtn_plan_warm(coll->plan, in, out, &why);
+    if (rc != 0) {
+        dtn_plan_destroy(coll->plan);
+        free(persistent);
+        return dtn_call_give_up(group, rc, &why, err);
+    }
+    coll->request = (struct dtensor_request){ .work = &coll_work,
+        .ctx = group->ctx, .ranks = group->ranks, .nranks = group->n,
+        .kept = true, .done = true };
+    coll->in = in;
+    coll->out = out;
+    persistent->group = group;
+    *persistentp = persistent;
+    return 0;
+}
+
+int dtensor_persistent_start(struct dtensor_persistent *persistent,
+                             struct dtensor_request **requestp,
+                             struct dtensor_error *err)
+{
+    struct dtensor_request *request = &persistent->coll.request;
+    const struct dtn_group *group = persistent->group;
+    uint32_t number = ++*group->calls;
+    int rc = dtn_ctx_check(request->ctx, err);
+
+    if (rc != 0)
+        return rc;
+    if (!request->done)
+        return dtn_fail(err, DTENSOR_EINVAL, "persistent: still under way "
+                        "(dtensor_wait() for the last start of it first)");
+    persistent->coll.fingerprint = dtn_fingerprint_mix(persistent->fingerprint,
+                                                       number);
+    *requestp = request;
+    dtn_request_start(request);
+    return 0;
+}
+
+void dtensor_persistent_destroy(struct dtensor_persistent *persistent)
+{
+    if (!persistent)
+        return;
+    dtensor_wait(&persistent->coll.request, NULL);
+    dtn_plan_destroy(persistent->coll.plan);
+    free(persistent);
+}

@@ -1,0 +1,41 @@
+/* ways.c - dtensor_call_ways(): what a collective would cost
+ *
+ * The model of lib/coll over the ranks of a mesh.  Of an allreduce of 1 MiB over
+ * 8 ranks of 2 hosts it tells ring, tree and six more, with what each takes.
+ */
+#include "coll/model.h"
+#include "spec/spec.h"
+
+#include <stdlib.h>
+
+int dtensor_call_ways(const struct dtensor_mesh *mesh,
+                      const struct dtensor_call *call,
+                      struct dtensor_way ways[], int max, int *np,
+                      struct dtensor_error *err)
+{
+    /* Any member's call does: only how much there is counts. */
+    struct dtn_call c = { .coll = (enum dtn_coll)call->coll,
+                          .n = mesh->group.n, .root = call->root,
+                          .dtype = call->dtype, .redop = call->op,
+                          .count = call->count, .counts = call->counts,
+                          .recv_counts = call->recv_counts };
+    struct dtn_model model;
+    int *hosts, n, rc = dtn_call_check_form(&c, 0, err);
+
+    if (rc == 0)
+        rc = dtn_call_resolve(mesh->group.ctx, &c, err);
+    if (rc != 0)
+        return rc;
+    if (max < 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "call ways: room for %d (at least "
+                        "1 is needed)", max);
+    hosts = calloc((size_t)c.n, sizeof *hosts);
+    if (!hosts)
+        return dtn_fail_nomem(err, "call ways", (size_t)c.n * sizeof *hosts);
+    dtn_model_init(&mesh->group, hosts, &model);
+    n = dtn_model_ways(&c, &model, ways, max);
+    if (np)
+        *np = n;
+    free(hosts);
+    return 0;
+}

@@ -1,0 +1,355 @@
+/* test_model.c - do the weights of emitters say what their schedules do?
+ *
+ * The schedules of all ranks are played with a clock for each, by the constants
+ * of the model: a put or signal occupies its sender, bytes the link into their
+ * receiver, too, a signal is seen a hop later, what is loaded, folded or copied
+ * takes its time.  The last clock is
+ * compared with the prediction, and what the model takes with the emitter that
+ * was the fastest in the play.
+ */
+#include "tests/coll_cases.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { PLAY_QUEUE = 4096 };
+
+/* Signals on their way from one rank to another: when each is seen. */
+struct play_pair {
+    double seen_ns[PLAY_QUEUE];
+    int sent, taken;
+    double landed_ns;             /* the last bytes                            */
+};
+
+static struct play {
+    const struct dtn_model *model;
+    int link;                     /* of the wire: DTENSOR_COST_.._HOPS         */
+    double clock[CASE_RANKS_MAX];
+    double inward_ns[CASE_RANKS_MAX];      /* the link into a rank is free     */
+    int pc[CASE_RANKS_MAX];
+    struct play_pair pair[CASE_RANKS_MAX][CASE_RANKS_MAX];
+} play;
+
+static double play_ns(int cost, double amount)
+{
+    return play.model->ns[cost] * amount;
+}
+
+/* Bytes of a source: moved if it is another's. */
+static double play_load(const struct dtn_sched *sched, int rank, double bytes)
+{
+    return rank == sched->me ? 0 : play_ns(play.link + 2, bytes);
+}
+
+static double play_fold(const struct dtn_sched *sched,
+                        const struct dtn_step *step)
+{
+    double bytes = (double)step->bytes, ns = 0;
+    int n = step->src.rank >= 0 ? step->terms
+          : sched->terms ? sched->nterms : sched->n;
+
+    for (int t = 0; t < n; t++)
+        ns += play_load(sched, step->src.rank >= 0 ? sched->me
+                        : sched->terms ? sched->terms[t] : t, bytes)
+            + play_ns(DTENSOR_COST_FOLDED, bytes);
+    return ns;
+}
+
+/* Bytes leave a rank, and come into another when those before them have. */
+static void play_send(int from, int to, double bytes)
+{
+    double ns = play_ns(play.link + 2, bytes);
+
+    play.clock[from] += ns;
+    play.inward_ns[to] = fmax(play.inward_ns[to] + ns, play.clock[from]);
+    play.pair[from][to].landed_ns = play.inward_ns[to];
+}
+
+/* One step; false: it waits for a signal that was not sent yet. */
+static bool play_step(const struct dtn_sched *sched,
+                      const struct dtn_step *step)
+{
+    double *clock = &play.clock[sched->me], bytes = (double)step->bytes;
+    bool carry = step->tag == DTN_TAG_CARRY;
+    struct play_pair *pair;
+
+    switch (step->op) {
+    case DTN_OP_PUT:
+        *clock += play_ns(play.link + 1, 1);
+        play_send(sched->me, step->peer, bytes);
+        break;
+    case DTN_OP_SIGNAL:
+        pair = &play.pair[sched->me][step->peer];
+        *clock += play_ns(play.link + 1, 1);
+        if (carry)
+            play_send(sched->me, step->peer, bytes);
+        pair->seen_ns[pair->sent++ % PLAY_QUEUE] =
+            fmax(*clock, pair->landed_ns) + play_ns(play.link, 1);
+        break;
+    case DTN_OP_WAIT:
+        pair = &play.pair[step->peer][sched->me];
+        if (pair->taken == pair->sent)
+            return false;
+        *clock = fmax(*clock, pair->seen_ns[pair->taken++ % PLAY_QUEUE])
+               + (carry ? play_ns(DTENSOR_COST_COPIED, bytes) : 0);
+        break;
+    case DTN_OP_COPY:
+        *clock += play_load(sched, step->src.rank, bytes);
+        if (step->src.rank == sched->me)
+            *clock += play_ns(DTENSOR_COST_COPIED, bytes);
+        break;
+    case DTN_OP_REDUCE:
+        *clock += play_load(sched, step->src.rank, bytes)
+                + play_ns(DTENSOR_COST_FOLDED, 2 * bytes);
+        break;
+    case DTN_OP_FOLD:
+        *clock += play_fold(sched, step);
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+/* The rank that is furthest behind of those that can goes on. */
+static bool play_one(const struct dtn_sched scheds[], int n)
+{
+    bool stuck[CASE_RANKS_MAX] = { false };
+
+    for (int tries = 0; tries < n; tries++) {
+        int next = -1;
+
+        for (int r = 0; r < n; r++)
+            if (!stuck[r] && play.pc[r] < scheds[r].nsteps
+                && (next < 0 || play.clock[r] < play.clock[next]))
+                next = r;
+        if (next < 0)
+            return false;
+        if (play_step(&scheds[next], &scheds[next].steps[play.pc[next]])) {
+            play.pc[next]++;
+            return true;
+        }
+        stuck[next] = true;
+    }
+    return false;
+}
+
+/* All ranks to their ends: the last one's time in ns. */
+static double play_all(const struct dtn_sched scheds[], int n,
+                       const struct dtn_model *model)
+{
+    double last = 0;
+
+    memset(&play, 0, sizeof play);
+    play.model = model;
+    play.link = model->hosts > 1 ? DTENSOR_COST_INTER_HOPS
+                                 : DTENSOR_COST_INTRA_HOPS;
+    while (play_one(scheds, n))
+        ;
+    for (int r = 0; r < n; r++)
+        last = play.pc[r] == scheds[r].nsteps ? fmax(last, play.clock[r])
+                                              : INFINITY;
+    return last;
+}
+
+/* ------------------------------------------------------------------ tests */
+
+struct tally {
+    int n;
+    double off[4000];             /* |log| of predicted against played         */
+    double worst;
+    double regret, worst_regret;
+    int calls;
+};
+
+static double time_played(struct coll_case *c, const struct dtn_model *model)
+{
+    struct dtensor_error err;
+    double ns = -1;
+
+    if (case_emit(c, &err) == 0)
+        ns = play_all(c->scheds, c->call.n, model);
+    else
+        note("%s", err.text);
+    case_fini(c);
+    return ns;
+}
+
+static void try_call(struct coll_case *c, const struct dtn_model *model,
+                     struct tally *tally)
+{
+    double best = INFINITY, taken = 0, load[DTENSOR_NCOSTS], ns, off;
+    struct dtn_pick pick;
+
+    dtn_choose(&c->call, model, &pick);
+    for (c->emitter = dtn_emitters; c->emitter->emit; c->emitter++) {
+        if (!dtn_emitter_runs(c->emitter, &c->call, model)
+            || c->emitter->needs == DTN_REACH_HOST)
+            continue;
+        ns = time_played(c, model);
+        dtn_model_load(model, &c->call, c->emitter, load);
+        off = fabs(log(dtn_model_ns(model, load) / ns));
+        tally->off[tally->n++] = off;
+        if (off > tally->worst || off > log(3))
+            note("%s %s, n %d, %zu bytes: predicted %.2f us, played %.2f",
+                 dtn_coll_name(c->call.coll), c->emitter->name, c->call.n,
+                 dtn_call_bytes(&c->call), dtn_model_ns(model, load) / 1e3,
+                 ns / 1e3);
+        tally->worst = fmax(tally->worst, off);
+        best = fmin(best, ns);
+        if (c->emitter == pick.emitter)
+            taken = ns;
+    }
+    tally->calls++;
+    tally->regret += taken / best - 1;
+    if (taken / best > tally->worst_regret) {
+        tally->worst_regret = taken / best;
+        note("%s, n %d, %zu bytes: takes %s, %.2f us, the fastest %.2f",
+             dtn_coll_name(c->call.coll), c->call.n, dtn_call_bytes(&c->call),
+             pick.emitter->name, taken / 1e3, best / 1e3);
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void test_wire(const char *name, enum dtn_reach reach,
+                      enum dtn_wire inter)
+{
+    static const int ranks[] = { 2, 3, 4, 5, 8, 13, 16 };
+    static const size_t sizes[] = { 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20 };
+    const struct dtensor_cluster cluster = {
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = inter }
+    };
+    struct dtn_model model = { .reach = reach };
+    static struct tally tally;
+    struct coll_case c;
+
+    memset(&tally, 0, sizeof tally);
+    dtn_model_costs(&cluster, &model);
+    model.sharers = 1;
+    for (size_t i = 0; i < DTN_COUNT(ranks); i++)
+        for (size_t s = 0; s < DTN_COUNT(sizes); s++)
+            for (int coll = 0; coll < DTN_COLL_BARRIER; coll++) {
+                memset(&c, 0, sizeof c);
+                c.call = (struct dtn_call){ .coll = (enum dtn_coll)coll,
+                    .n = ranks[i], .dtype = DTENSOR_U8, .count = sizes[s] };
+                if (dtn_call_blocked(&c.call))
+                    c.call.count /= (size_t)ranks[i];
+                model.hosts = reach == DTN_REACH_MAP ? 1 : ranks[i];
+                model.locals = reach == DTN_REACH_MAP ? ranks[i] : 1;
+                try_call(&c, &model, &tally);
+            }
+    qsort(tally.off, (size_t)tally.n, sizeof tally.off[0], ascending);
+    ok(exp(tally.off[tally.n / 2]) < 1.25, "%s: half of %d predictions are "
+       "within %.2f of what is played", name, tally.n,
+       exp(tally.off[tally.n / 2]));
+    ok(exp(tally.worst) < 4, "%s: all are within %.2f", name,
+       exp(tally.worst));
+    ok(tally.regret / tally.calls < 0.1, "%s: what is taken is %.1f%% slower "
+       "than the fastest in the mean of %d calls", name,
+       100 * tally.regret / tally.calls, tally.calls);
+    ok(tally.worst_regret < 2, "%s: and %.2f times at worst", name,
+       tally.worst_regret);
+}
+
+/* The same for all ranks: nothing but what all know is asked. */
+static void test_same(void)
+{
+    const struct dtensor_cluster cluster = {
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC }
+    };
+    struct dtn_model model = { .reach = DTN_REACH_PUT, .hosts = 8, .locals = 1,
+                               .sharers = 1 };
+    struct dtn_pick mine, others;
+    bool same = true;
+
+    dtn_model_costs(&cluster, &model);
+    for (int me = 0; me < 8; me++) {
+        struct dtn_call call = { .coll = DTN_COLL_ALLREDUCE, .n = 8, .me = me,
+                                 .dtype = DTENSOR_F32, .count = 5000 };
+
+        dtn_choose(&call, &model, &mine);
+        call.me = 0;
+        dtn_choose(&call, &model, &others);
+        same = same && mine.emitter == others.emitter;
+    }
+    ok(same, "every rank takes the same");
+}
+
+/* Constants of [tuning] are those of the model. */
+static void test_constants(void)
+{
+    struct dtensor_cluster cluster = { .costs = { .intra_latency_ns = 7,
+        .inter_message_ns = 11, .inter_bandwidth = 500000000,
+        .fold_bandwidth = 2000000000 } };
+    struct dtn_model model, plain;
+
+    dtn_model_costs(&cluster, &model);
+    memset(&cluster.costs, 0, sizeof cluster.costs);
+    dtn_model_costs(&cluster, &plain);
+    ok(model.ns[DTENSOR_COST_INTRA_HOPS] == 7
+       && model.ns[DTENSOR_COST_INTER_MESSAGES] == 11
+       && model.ns[DTENSOR_COST_INTER_BYTES] == 2
+       && model.ns[DTENSOR_COST_FOLDED] == 0.5, "[tuning] sets constants");
+    ok(model.ns[DTENSOR_COST_INTER_HOPS] == plain.ns[DTENSOR_COST_INTER_HOPS]
+       && plain.ns[DTENSOR_COST_INTRA_HOPS] > 7, "what it does not set is "
+       "built in");
+}
+
+/* The public question: all ways, least first, and one of them taken. */
+static void test_ways(void)
+{
+    struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE, .count = 1000,
+                                 .dtype = DTENSOR_F32 };
+    const struct dtensor_mesh *mesh;
+    struct dtensor_way ways[16], one[1];
+    struct dtensor_error err;
+    struct dtensor_ctx *ctx;
+    int n = 0, taken = 0;
+    bool sorted = true, sums = true;
+    double sum;
+
+    if (dtensor_init_plan(NULL, 16, 4, &ctx, &err) != 0
+        || dtensor_mesh_find(ctx, "world", &mesh, &err) != 0
+        || dtensor_call_ways(mesh, &call, ways, 16, &n, &err) != 0) {
+        ok(false, "ways of an allreduce: %s", err.text);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        sum = 0;
+        for (int c = 0; c < DTENSOR_NCOSTS; c++)
+            sum += ways[i].part_ns[c];
+        sums = sums && fabs(sum - ways[i].ns) < 1e-6 * sum;
+        sorted = sorted && (i == 0 || ways[i - 1].ns <= ways[i].ns);
+        taken += ways[i].taken;
+    }
+    ok(n >= 7 && sorted && sums && taken == 1 && ways[0].taken,
+       "%d ways for an allreduce over 4 hosts, least first, whose parts sum up",
+       n);
+    ok(dtensor_call_ways(mesh, &call, one, 1, &n, &err) == 0 && n >= 7
+       && one[0].ns == ways[0].ns, "room for one gets the least of them");
+    call.op = DTENSOR_BXOR;
+    ok(dtensor_call_ways(mesh, &call, one, 1, NULL, &err) == DTENSOR_EINVAL
+       && strstr(err.text, "bxor"), "a reduction that does not fit: %s",
+       err.text);
+    call.op = DTENSOR_SUM;
+    ok(dtensor_call_ways(mesh, &call, one, 0, NULL, &err) == DTENSOR_EINVAL,
+       "no room is EINVAL");
+    dtensor_fini(ctx);
+}
+
+int main(void)
+{
+    test_ways();
+    test_wire("shm", DTN_REACH_MAP, DTN_WIRE_RC);
+    test_wire("rc", DTN_REACH_PUT, DTN_WIRE_RC);
+    test_wire("tcp", DTN_REACH_PUT, DTN_WIRE_TCP);
+    test_same();
+    test_constants();
+    return done();
+}

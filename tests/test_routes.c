@@ -1,0 +1,91 @@
+/* test_routes.c - what stands between the steps of a plan
+ *
+ * S(0:3,7) is a shard of 10 rows.  On the way from one spec to another it may
+ * stand to the right of another shard of the rows, where there are not 10: such a
+ * way is not taken.
+ */
+#include "tests/plan_of.h"
+
+#include <string.h>
+
+/* What every step leaves is a spec that could be asked for. */
+static void test_lengths(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 2, 2 };
+    static const char *const pairs[][2] = {
+        { "S(0:3,7),R", "S(1),S(0:1,9)" }, { "R,S(0:3,7)", "S(0),S(1)" },
+        { "S(1),S(0:3,7)", "S(0),S(0)" }, { "P,S(0:3,7)", "S(0),S(1)" },
+        { "S(0),S(1:1,5)", "S(1:2,4),S(0)" }, { "S(0:4,6),P", "S(0),S(0)" },
+        { "P(max),R", "P(min),S(0:2,8)" }, { "P(max),S(0:2,8)", "S(0),P(min)" }
+    };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);
+    const int64_t shape[] = { 10, 6 };
+    struct dtensor_plan_step step;
+    struct dtensor_error err = { .text = "" };
+    int steps = 0;
+    bool good = true;
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (int route = 0; route < DTENSOR_NROUTES; route++) {
+            struct dtensor_spec src = spec_at(mesh, 2, shape, pairs[i][0]);
+            struct dtensor_spec dst = spec_at(mesh, 2, shape, pairs[i][1]);
+            struct dtensor_plan *plan = NULL;
+
+            if (dtensor_plan_create(&src, &dst, &(struct dtensor_plan_options){
+                    .route = (enum dtensor_route)route }, &plan, &err) != 0)
+                continue;
+            for (int s = 0; dtensor_plan_step(plan, s, &step, NULL) == 0; s++) {
+                steps++;
+                if (dtensor_spec_check(&step.src, &err) != 0 ||
+                    dtensor_spec_check(&step.dst, &err) != 0) {
+                    note("%s -> %s by route %d, step %d: %s", pairs[i][0],
+                         pairs[i][1], route, s, err.text);
+                    good = false;
+                }
+            }
+            dtensor_plan_destroy(plan);
+        }
+    ok(good && steps > 50, "chosen lengths add up after each of %d steps",
+       steps);
+}
+
+/* ------------------------------------------------------------ each of them */
+
+/* All can be asked for, and are what they were asked to be. */
+static void test_selectable(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 2, 2 };
+    static const int steps[DTENSOR_NROUTES] = {
+        [DTENSOR_ROUTE_DIRECT] = 1, [DTENSOR_ROUTE_MERGED] = 1,
+        [DTENSOR_ROUTE_MIN_COST] = 2, [DTENSOR_ROUTE_GREEDY] = 2
+    };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);
+    const int64_t shape[] = { 5, 3 };
+    struct dtensor_spec src = spec_at(mesh, 2, shape, "S(0),S(0)");
+    struct dtensor_spec dst = spec_at(mesh, 2, shape, "R,R");
+
+    for (int r = DTENSOR_ROUTE_DIRECT; r < DTENSOR_NROUTES; r++) {
+        struct dtensor_plan *plan = plan_of(&src, &dst, (enum dtensor_route)r);
+        struct dtensor_plan_info info = { .nsteps = -1 };
+
+        if (plan)
+            dtensor_plan_info(plan, &info);
+        ok(plan && info.route == (enum dtensor_route)r &&
+           info.nsteps == steps[r] && info.why[0],
+           "(5,3) on 2x2 from S(0),S(0) to R,R by route %d: %d steps", r,
+           info.nsteps);
+        dtensor_plan_destroy(plan);
+    }
+}
+
+int main(void)
+{
+    struct dtensor_ctx *ctx = NULL;
+
+    if (dtensor_init_plan(NULL, 8, 0, &ctx, NULL) != 0)
+        return skip_all("no context");
+    test_lengths(ctx);
+    test_selectable(ctx);
+    dtensor_fini(ctx);
+    return done();
+}

@@ -1,0 +1,121 @@
+/* verbs_keys.c - the keys of memory on several rails
+ *
+ * A name is an address and one word, while memory has a key on every rail.  So
+ * each rank keeps a table with a row of keys for each of its regions, which
+ * peers have copies of, in their lanes; the word of a name is
+ *
+ *     row + 1 (32 bits) | key on rail 0 (32 bits)
+ *
+ * and the row is 0x1a07, 0x2b11: the key on rail 0, again, and on rail 1.  Rows
+ * are new when memory is registered, a few times in a job, and written to a
+ * peer in front of the next signal to it, thus there before the name it
+ * carries.  Who learns a name by other ways may not have the row: then the
+ * first key in it is not that of the name, and all bytes go by rail 0.
+ */
+#include "transport/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t keys_bytes(const struct verbs_keys *keys)
+{
+    return (size_t)VERBS_REGIONS * (size_t)keys->nrails * sizeof keys->key[0];
+}
+
+int verbs_keys_init(struct verbs_memory *memory, struct dtensor_error *err)
+{
+    struct verbs_keys *keys = &memory->keys;
+
+    keys->nrails = memory->nrails;
+    if (keys->nrails == 1)
+        return 0;
+    keys->written = calloc(VERBS_REGIONS, sizeof keys->written[0]);
+    keys->taken = calloc(VERBS_REGIONS, sizeof keys->taken[0]);
+    keys->key = dtn_arena_alloc(memory->arena, keys_bytes(keys));
+    if (!keys->written || !keys->taken || !keys->key)
+        return dtn_fail_nomem(err, "verbs", keys_bytes(keys));
+    memset(keys->key, 0, keys_bytes(keys));
+    keys->mr = ibv_reg_mr(memory->rails[0].pd, keys->key, keys_bytes(keys),
+                          IBV_ACCESS_LOCAL_WRITE);
+    return keys->mr ? 0 : verbs_fail_register(&memory->rails[0].device,
+                                              keys_bytes(keys), errno, err);
+}
+
+void verbs_keys_fini(struct verbs_memory *memory)
+{
+    struct verbs_keys *keys = &memory->keys;
+
+    if (keys->mr)
+        ibv_dereg_mr(keys->mr);
+    dtn_arena_free(memory->arena, keys->key);
+    free(keys->written);
+    free(keys->taken);
+    memset(keys, 0, sizeof *keys);
+}
+
+int verbs_keys_take(struct verbs_keys *keys, struct ibv_mr *const mr[])
+{
+    int row = 0;
+
+    while (keys->key && row < VERBS_REGIONS && keys->taken[row])
+        row++;
+    if (!keys->key || row == VERBS_REGIONS)
+        return -1;
+    for (int k = 0; k < keys->nrails; k++)
+        keys->key[row * keys->nrails + k] = mr[k]->rkey;
+    keys->taken[row] = true;
+    keys->written[row] = ++keys->version;
+    return row;
+}
+
+void verbs_keys_drop(struct verbs_keys *keys, int row)
+{
+    if (row >= 0)
+        keys->taken[row] = false;
+}
+
+uint64_t verbs_keys_name(const struct verbs_region *region)
+{
+    return (uint64_t)(region->row + 1) << 32 | region->mr[0]->rkey;
+}
+
+int verbs_keys_tell(struct verbs *verbs, struct verbs_peer *peer)
+{
+    const struct verbs_keys *keys = &verbs->memory.keys;
+    size_t row_bytes = (size_t)keys->nrails * sizeof keys->key[0];
+    int first = VERBS_REGIONS, last = 0, rc;
+
+    if (peer->keys_told == keys->version)
+        return 0;
+    for (int row = 0; row < VERBS_REGIONS; row++)
+        if (keys->written[row] > peer->keys_told) {
+            first = row < first ? row : first;
+            last = row;
+        }
+    rc = verbs_post(verbs, peer, 0, peer->greeting.lane
+                    + offsetof(struct verbs_lane, keys)
+                    + (size_t)first * row_bytes, peer->greeting.lane_key[0],
+                    keys->key + first * keys->nrails,
+                    (size_t)(last + 1 - first) * row_bytes, keys->mr);
+    if (rc == 0)
+        peer->keys_told = keys->version;
+    return rc;
+}
+
+int verbs_keys_find(const struct verbs *verbs, const struct verbs_peer *peer,
+                    uint64_t name, uint32_t key[DTN_MAX_RAILS])
+{
+    uint64_t row = name >> 32;
+    const _Atomic uint32_t *told;
+
+    key[0] = (uint32_t)name;
+    if (verbs->nrails == 1 || row == 0 || row > VERBS_REGIONS)
+        return 1;
+    told = &peer->lane->keys[(row - 1) * (uint64_t)verbs->nrails];
+    if (atomic_load_explicit(&told[0], memory_order_acquire) != key[0])
+        return 1;
+    for (int k = 1; k < verbs->nrails; k++)
+        key[k] = atomic_load_explicit(&told[k], memory_order_relaxed);
+    return verbs->nrails;
+}
