@@ -17,11 +17,13 @@ guest 150 deaths.sh
 guest 180 collectives.sh
 guest 180 tensors.sh
 guest 120 zerocopy.sh
+guest 200 rails.sh
 guest 120 speed.sh
 guest 120 refusals.sh
 pair  240 hosts.sh 1
 pair  240 hosts.sh 2
 pair  240 weather.sh
+pair  240 twowires.sh
 pair  150 lost.sh packets
 pair  150 lost.sh power
 "

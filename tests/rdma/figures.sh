@@ -5,7 +5,8 @@
 #
 # writes: perftest, which moves bytes and nothing else, so a ratio says what
 # the transport and a collective add: matching, flow control, the way of a
-# call.  peer: Open MPI over UCX, as softly as it goes (see its options below),
+# call.  A second table has what both ranks at once can at best reach on this
+# device and these processors, by libibverbs alone (bound.c).  peer: Open MPI over UCX, as softly as it goes (see its options below),
 # by peers/collectives_mpi.c, which measures as dtensor-bench does.  Each
 # program gives its best and its median; the tables have the medians of each
 # over DTN_RDMA_TIMES runs (3).  On a busy machine only the best ones mean
@@ -65,6 +66,23 @@ row() {
         }'
 }
 
+# bounds TIME: each of what bound.c says to its file, 2 MiB and 1 MiB in MB/s
+bounds() {
+    local bound=$top_builddir/tests/rdma/bound other
+    timeout 60 "$bound" "bound.$1" 2 &
+    other=$!
+    timeout 60 "$bound" "bound.$1" 1 | while read -r what best median; do
+        case $what in
+        bound_moves | bound_reduces) echo $((4 * MiB)) ;;
+        bound_rows | bound_gathers | bound_packs) echo $((2 * MiB)) ;;
+        *) echo 0 ;;
+        esac | awk -v best="$best" -v median="$median" \
+            '!$1 { print best, median } $1 { print $1 / best, $1 / median }' \
+            >>"theirs.$what"
+    done
+    wait $other
+}
+
 writes() {
     local i
     cluster ours.ini 2
@@ -72,6 +90,7 @@ writes() {
         perftest 3 5 1 ib_write_lat -s 8 -n 2000 >>theirs.lat
         perftest 3 4 1.048576 ib_write_bw -s $MiB -n 100 >>theirs.bw
         perftest 3 4 1.048576 ib_write_bw -b -s $MiB -n 100 >>theirs.both
+        bounds "$i"
         "$top_builddir/tests/rdma/puts" | while read -r what best median; do
             echo "$best $median" >>"ours.$what"
         done
@@ -98,6 +117,19 @@ writes() {
     row both allgather MB/s - - '1 MiB both ways, allgather'
     row both all_to_all MB/s - - '1 MiB both ways, all_to_all'
     row both redistribute MB/s - - '1 MiB both ways, S(0) to S(1)'
+    echo
+    printf '%-36s %19s %19s %13s\n' '' 'bare verbs best/median' \
+        'dtensor best/median' ratios
+    row bound_turn put_lat us - - '8 B one way, in turn'
+    row bound_post8 allreduce8 us - - '8 B, only posted: allreduce'
+    row bound_both8 barrier us - - '8 B both ways: barrier'
+    row bound_both8 signal_both us - - '8 B both ways: signal'
+    row bound_both8 allreduce8 us - - '8 B both ways: allreduce'
+    row bound_moves allreduce MB/s - - '1 MiB, 1 MiB: allreduce'
+    row bound_reduces allreduce MB/s - - '1 MiB, sum, 1 MiB: allreduce'
+    row bound_rows redistribute MB/s - - '512 rows: S(0) to S(1)'
+    row bound_gathers redistribute MB/s - - '16 rows gathered: S(0) to S(1)'
+    row bound_packs redistribute MB/s - - 'rows packed: S(0) to S(1)'
 }
 
 # ---------------------------------------------------------------- Open MPI ---

@@ -2,15 +2,15 @@
 # guest.sh IMAGE OUT SECONDS SCRIPT [ARGUMENT...] - run a script in one guest
 #
 # Boots QEMU with the kernel of image.sh, this machine's file system read-only
-# underneath (what the guest writes is in its memory), a soft RDMA device rxe0
-# on a dummy link, and this directory as working directory; /guest-out is OUT.
+# underneath (what the guest writes is in its memory), soft RDMA devices rxe0 and
+# rxe1 on dummy links, and this directory as working directory; /guest-out is OUT.
 # What the script prints appears in OUT/log.1 and on stdout; its exit status is
 # ours; 124 when the time is up.
 set -u
 . "$(dirname "$0")/qemu.sh"
 image=$1 out=$2 limit=$3
 guest_prepare "$out" "${@:4}"
-guest_start "$image" "$out" 1 dummy
+guest_start "$image" "$out" 1
 pid=$!
 trap 'kill -9 $pid 2>/dev/null' EXIT
 for ((tick = limit * 10; tick > 0; tick--)); do

@@ -46,8 +46,9 @@ mv "$dir/order" "$dir/initrd/modules/order"
 cp "$(command -v busybox)" "$dir/initrd/bin/busybox"
 cat >"$dir/initrd/init" <<'INIT'
 #!/bin/busybox sh
-# Mount the host's file system read-only under a layer of memory, make rxe0,
-# run /guest-out/start, and switch off.
+# Mount the host's file system read-only under a layer of memory, make rxe0 and
+# rxe1, on links that end here unless there are two cards, run /guest-out/start,
+# and switch off.
 b=/bin/busybox
 $b mount -t proc proc /proc
 $b mount -t sysfs sys /sys
@@ -56,7 +57,6 @@ for m in $($b cat /modules/order); do
     $b insmod "/modules/$m" || echo "no $m"
 done
 id=$($b sed -n 's/.*guest\.id=\([^ ]*\).*/\1/p' /proc/cmdline)
-net=$($b sed -n 's/.*guest\.net=\([^ ]*\).*/\1/p' /proc/cmdline)
 share=trans=virtio,version=9p2000.L,msize=1048576
 $b mount -t 9p -o "$share,ro,cache=loose" host /host || $b poweroff -f
 $b mount -t tmpfs tmpfs /upper
@@ -70,14 +70,18 @@ $b mount -t tmpfs tmpfs $r/dev/shm
 $b mount -t tmpfs tmpfs $r/run
 $b mount -t 9p -o "$share,rw,cache=none" out $r/guest-out
 $b ip link set lo up
-[ "$net" = eth0 ] || $b ip link add eth0 type dummy
-$b ip link set eth0 mtu 9000
-$b ip addr add "10.77.0.$id/24" dev eth0
-$b ip link set eth0 up
+for n in 0 1; do
+    [ -e /sys/class/net/eth$n ] || $b ip link add eth$n type dummy
+    $b ip link set eth$n mtu 9000
+    $b ip addr add "10.7$((7 + n)).0.$id/24" dev eth$n
+    $b ip link set eth$n up
+done
 $b hostname "node$id"
 $b chroot $r /bin/sh -c '
     printf "127.0.0.1 localhost\n10.77.0.1 node1\n10.77.0.2 node2\n" >/etc/hosts
-    rdma link add rxe0 type rxe netdev eth0 || echo "rxe0 could not be made"
+    for n in 0 1; do
+        rdma link add rxe$n type rxe netdev eth$n || echo "no rxe$n can be made"
+    done
     ulimit -l unlimited
     GUEST_ID=$1 bash /guest-out/start >/guest-out/log.$1 2>&1 </dev/null
     echo $? >/guest-out/status.$1' sh "$id"

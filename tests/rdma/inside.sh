@@ -4,27 +4,27 @@
 export PATH=$PATH:/usr/sbin:/sbin
 work=$(mktemp -d) && chmod 755 "$work" && cd "$work" || exit
 
-# cluster FILE RANKS [KEY = VALUE...]: one host, all over rc
+# cluster FILE RANKS [KEY = VALUE...]: one host, all over rc, on the devices $hca
 cluster() {
     local file=$1 ranks=$2
     shift 2
     {
         printf '%s\n' '[cluster]' 'version = 1' '[nodes "here"]' \
-            'hosts = localhost' "ranks = $ranks" '[transport]' \
-            'intra_node = rc' 'connect_timeout = 20s'
+            'hosts = localhost' "ranks = $ranks" "hca = ${hca-none}" \
+            '[transport]' 'intra_node = rc' 'connect_timeout = 20s'
         printf '%s\n' "$@"
     } >"$file"
 }
 
 # pair_cluster FILE RANKS [KEY = VALUE...]: RANKS on node1 and as many on node2,
-# shared memory inside, rc between
+# shared memory inside, rc between, on the devices $hca
 pair_cluster() {
     local file=$1 ranks=$2
     shift 2
     {
         printf '%s\n' '[cluster]' 'version = 1' '[nodes "pair"]' \
-            'hosts = node[1-2]' "ranks = $ranks" '[transport]' \
-            'intra_node = shm' 'inter_node = rc' 'connect_timeout = 30s'
+            'hosts = node[1-2]' "ranks = $ranks" "hca = ${hca-none}" \
+            '[transport]' 'intra_node = shm' 'inter_node = rc' 'connect_timeout = 30s'
         printf '%s\n' "$@"
     } >"$file"
 }

@@ -1,28 +1,31 @@
 #!/bin/bash
 # pair.sh IMAGE OUT SECONDS SCRIPT [ARGUMENT...] - run a script in two guests
 #
-# As guest.sh, but two guests, joined by a wire: node1 is 10.77.0.1, node2 is
-# 10.77.0.2, both run the script and meet through files in /guest-out, which is
-# OUT for both.  A file OUT/kill.2 kills node2, as a power cut would.  The exit
+# As guest.sh, but two guests, joined by two wires: on the one node1 is 10.77.0.1
+# and node2 is 10.77.0.2, on the other 10.78.0.1 and 10.78.0.2.  Both run the
+# script and meet through files in /guest-out, which is OUT for both.  A file OUT/kill.2 kills node2, as a power cut would.  The exit
 # status is that of node1, or, if it is 0 and node2 was not killed, of node2.
 set -u
 . "$(dirname "$0")/qemu.sh"
 image=$1 out=$2 limit=$3
 guest_prepare "$out" "${@:4}"
 
-# The wire is two datagram sockets: when one end is gone the other keeps its
-# link, as with a switch between.
-nic() {
-    printf '%s\n' -netdev \
-        "dgram,id=n,local.type=unix,local.path=net.$1,remote.type=unix,remote.path=net.$2" \
-        -device "virtio-net-pci,netdev=n,host_mtu=9000,mac=52:54:00:77:00:0$1"
+# A wire is two datagram sockets: when one end is gone the other keeps its link,
+# as with a switch between.
+nics() {
+    local n
+    for n in 0 1; do
+        printf '%s\n' -netdev \
+            "dgram,id=n$n,local.type=unix,local.path=net.$1.$n,remote.type=unix,remote.path=net.$2.$n" \
+            -device "virtio-net-pci,netdev=n$n,host_mtu=9000,mac=52:54:00:7$((7 + n)):00:0$1"
+    done
 }
 
-mapfile -t nic1 < <(nic 1 2)
-mapfile -t nic2 < <(nic 2 1)
-guest_start "$image" "$out" 1 eth0 "${nic1[@]}"
+mapfile -t nics1 < <(nics 1 2)
+mapfile -t nics2 < <(nics 2 1)
+guest_start "$image" "$out" 1 "${nics1[@]}"
 pid1=$!
-guest_start "$image" "$out" 2 eth0 "${nic2[@]}"
+guest_start "$image" "$out" 2 "${nics2[@]}"
 pid2=$!
 killed=0
 trap 'kill -9 $pid1 $pid2 2>/dev/null' EXIT

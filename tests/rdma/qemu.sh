@@ -25,19 +25,19 @@ guest_prepare() {
     } >"$out/start"
 }
 
-# guest_start IMAGE OUT ID NETWORK [QEMU-ARGUMENT...]: in the background
+# guest_start IMAGE OUT ID [QEMU-ARGUMENT...]: in the background
 guest_start() {
-    local image out=$2 id=$3 net=$4 cpus
+    local image out=$2 id=$3 cpus
     image=$(realpath "$1")
     cpus=$(nproc)
-    shift 4
+    shift 3
     # shellcheck disable=SC2054
     local qemu=(qemu-system-x86_64 -accel tcg,thread=multi -cpu Nehalem
         -smp "$((cpus < 2 ? 2 : cpus < 4 ? cpus : 4))" -m 2560
         -nodefaults -nographic -no-reboot
         -kernel "$image/vmlinuz" -initrd "$image/initrd.gz"
         -append "console=ttyS0 quiet panic=-1 mitigations=off \
-guest.id=$id guest.net=$net"
+guest.id=$id"
         -serial "file:console.$id"
         -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap
         -device virtio-9p-pci,fsdev=host,mount_tag=host

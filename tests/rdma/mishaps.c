@@ -1,0 +1,256 @@
+/* mishaps.c - what a good device rarely does
+ *
+ * Calls of libibverbs are taken over here: the n-th queue pair is refused, or
+ * the n-th registration; a completion says that the peer's device failed.  What
+ * is then said is compared word for word.  The others see to it that memory is
+ * never registered with relaxed ordering, and that children made by fork() and
+ * what they do to memory are no harm.
+ */
+#include "config.h"
+#include "tests/wire.h"
+
+#ifdef HAVE_VERBS
+#include "transport/verbs.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+
+static int queues_left = 1000000, registrations_left = 1000000;
+static int registered, relaxed;
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+    struct ibv_qp *(*create)(struct ibv_pd *, struct ibv_qp_init_attr *);
+
+    *(void **)&create = dlsym(RTLD_NEXT, "ibv_create_qp");
+    if (init->qp_type == IBV_QPT_RC && queues_left-- <= 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return create(pd, init);
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+                          int access)
+{
+    struct ibv_mr *(*reg)(struct ibv_pd *, void *, size_t, int);
+
+    *(void **)&reg = dlsym(RTLD_NEXT, "ibv_reg_mr");
+    registered++;
+    relaxed += (access & IBV_ACCESS_RELAXED_ORDERING) != 0;
+    if (registrations_left-- <= 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return reg(pd, addr, length, access);
+}
+
+/* The next completions of device `taken` are these. */
+static struct ibv_context *taken;
+static int (*taken_poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+static struct ibv_wc staged[2];
+static int nstaged;
+
+static int poll_staged(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+    int count = nstaged;
+
+    if (count == 0 || n < count)
+        return taken_poll(cq, n, wc);
+    memcpy(wc, staged, (size_t)count * sizeof *wc);
+    nstaged = 0;
+    return count;
+}
+
+static void poll_take(struct ibv_context *context)
+{
+    taken = context;
+    taken_poll = context->ops.poll_cq;
+    context->ops.poll_cq = poll_staged;
+}
+
+/* ---------------------------------------------------------- bad words --- */
+
+/* Each status, as the device would give it, and what begins the words. */
+static const struct {
+    enum ibv_wc_status status;
+    const char *words;
+} rows[] = {
+    { IBV_WC_REM_OP_ERR, "its device failed to carry out a request (status 11, "
+      "vendor 0x89) over rxe0 GID 10.77.0.1 -> rxe0 GID 10.77.0.1 (see its "
+      "kernel log)" },
+    { IBV_WC_RETRY_EXC_ERR, "it does not answer (status 12, vendor 0x89) over "
+      "rxe0 GID 10.77.0.1 -> rxe0 GID 10.77.0.1, given up after 0.47 s = 7 x "
+      "4.096 us x 2^14 (is the process alive, and the link up? on RoCE: do both "
+      "GIDs route?)" },
+    { IBV_WC_REM_ACCESS_ERR, "it refused access to its memory (status 10, " },
+    { IBV_WC_REM_INV_REQ_ERR, "it could not make sense of a request (status 9" },
+    { IBV_WC_RNR_RETRY_EXC_ERR, "it was never ready to receive (status 13, " },
+    { IBV_WC_LOC_PROT_ERR, "memory here is not registered as it must be (" },
+    { IBV_WC_LOC_QP_OP_ERR, "the device here could not send to it (status 2" },
+    { IBV_WC_FATAL_ERR, "fatal error (status 19, vendor 0x89) over rxe0 GID" }
+};
+
+/* The first bad completion counts, not the flush behind it. */
+static void words_of(struct wire *w, int peer, size_t row)
+{
+    struct verbs_peer *p = verbs_peer(w->tp, peer);
+    int culprit = -1, code = 0;
+    char why[320];
+
+    p->error = IBV_WC_SUCCESS;
+    staged[0] = (struct ibv_wc){ .wr_id = (uint64_t)peer << 8,
+                                 .status = rows[row].status,
+                                 .vendor_err = 0x89 };
+    staged[1] = (struct ibv_wc){ .wr_id = (uint64_t)peer << 8,
+                                 .status = IBV_WC_WR_FLUSH_ERR };
+    nstaged = 2;
+    need(w->tp->ops->health(w->tp, peer, &culprit, &code) == DTENSOR_EPEER,
+         "a bad completion is EPEER");
+    w->tp->ops->why(w->tp, peer, why, sizeof why);
+    need(strncmp(why, rows[row].words, strlen(rows[row].words)) == 0,
+         "status %d is worded: %s", (int)rows[row].status, why);
+}
+
+static void words_rank(int rank, int n, void *arg)
+{
+    struct wire w;
+
+    wire_open(&w, arg, rank, n);
+    wire_connect_all(&w);
+    poll_take(verbs_of(w.tp)->rail[0].device.context);
+    for (size_t i = 0; i < DTN_COUNT(rows); i++)
+        words_of(&w, !rank, i);
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
+/* ------------------------------------------------------------ refused --- */
+
+/* The second peer's queue pair is one too many for the device. */
+static void queues_rank(int rank, int n, void *arg)
+{
+    struct dtensor_error err = { 0 };
+    struct wire w;
+    int rc;
+
+    wire_open(&w, arg, rank, n);
+    wire_meet(&w);
+    queues_left = 1;
+    rc = w.tp->ops->connect(w.tp, (rank + 1) % 3, &w.blobs[(rank + 1) % 3],
+                            &err);
+    need(rc == DTENSOR_EAGAIN, "the first: %s", err.text);
+    rc = w.tp->ops->connect(w.tp, (rank + 2) % 3, &w.blobs[(rank + 2) % 3],
+                            &err);
+    need(rc == DTENSOR_ENOMEM
+         && strstr(err.text, "on rxe0: Cannot allocate memory; this rank has 1, "
+                             "the device ")
+         && strstr(err.text, "(fewer ranks a host, ring or tree in [tuning], or "
+                             "a higher ulimit -l)"), "%s", err.text);
+    wire_close_blobs(&w);
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
+/* Memory is refused by the second rail: then the first forgets it, too. */
+static void memory_rank(int rank, int n, void *arg)
+{
+    struct dtn_remote remote = { 7, 7 };
+    struct verbs_memory *memory;
+    struct wire w;
+    void *mem;
+    int rc;
+
+    wire_open(&w, arg, rank, n);
+    wire_connect_all(&w);
+    memory = &verbs_of(w.tp)->memory;
+    mem = wire_alloc(&w, 1 << 20);
+    registrations_left = verbs_of(w.tp)->nrails - 1;
+    rc = w.tp->ops->reg(w.tp, mem, 1 << 20, &remote);
+    need(rc == DTENSOR_ENOMEM || rc == DTENSOR_ESYS, "refused: %s",
+         dtensor_errname(rc));
+    need(remote.addr == 7 && remote.key == 7 && memory->n == 0,
+         "%d regions after all", memory->n);
+    registrations_left = 1000000;
+    need(w.tp->ops->reg(w.tp, mem, 1 << 20, &remote) == 0, "once it may");
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
+/* ------------------------------------------- order, and other processes --- */
+
+/* Each round: both put what they have just written, while a child of each lives
+ * that wrote into the same pages before or after.
+ */
+static void fork_rank(int rank, int n, void *arg)
+{
+    struct dtn_remote mine[2], there[2];
+    unsigned char *out, *in;
+    pid_t child;
+    int status;
+    struct wire w;
+
+    wire_open(&w, arg, rank, n);
+    wire_connect_all(&w);
+    out = wire_alloc(&w, 1 << 20);
+    in = wire_alloc(&w, 1 << 20);
+    mine[!rank] = wire_reg(&w, in, 1 << 20);
+    wire_swap(&w, mine, there);
+    for (uint32_t round = 1; round <= 5; round++) {
+        memset(out, (int)round, 1 << 20);
+        wire_put(&w, !rank, there[!rank], out, 1 << 20);
+        wire_flush(&w, !rank);
+        child = fork();
+        if (child == 0) {
+            memset(out, 0xee, 1 << 20);
+            memset(in, 0xee, 1 << 20);
+            _exit(0);
+        }
+        memset(out, (int)round + 100, 1 << 20);
+        wire_put(&w, !rank, there[!rank], out, 1 << 20);
+        wire_signal(&w, !rank, 1, round);
+        wire_await(&w, !rank, 1, round);
+        for (size_t i = 0; i < 1 << 20; i++)
+            need(in[i] == round + 100, "round %u: byte %zu is %d", round, i,
+                 in[i]);
+        need(waitpid(child, &status, 0) == child && status == 0, "child");
+        wire_flush(&w, !rank);
+        wire_barrier(&w);
+    }
+    need(registered > 4 && relaxed == 0,
+         "%d of %d registrations have relaxed ordering", relaxed, registered);
+    wire_close(&w);
+}
+
+int main(void)
+{
+    static const struct {
+        int n;
+        rank_main_f *run;
+        const char *claim;
+    } cases[] = {
+        { 2, words_rank, "each bad completion has its words, the first counts" },
+        { 3, queues_rank, "a device without a queue pair left is named" },
+        { 2, memory_rank, "memory that is refused is known to no rail" },
+        { 2, fork_rank, "children of fork() are no harm; no relaxed ordering" }
+    };
+    struct wire_kind kind = { .label = "rc", .ops = &dtn_verbs_ops };
+
+    for (size_t i = 0; i < DTN_COUNT(cases); i++) {
+        if (i == 2)
+            setenv("DTN_TEST_HCA", "rxe0+rxe1", 1);
+        wire_prepare();
+        ok(ranks_run(cases[i].n, 60, cases[i].run, &kind, NULL) == 0, "rc: %s",
+           cases[i].claim);
+        wire_cleanup();
+    }
+    return done();
+}
+#else
+int main(void)
+{
+    puts("1..0 # SKIP this build is without verbs");
+    return 0;
+}
+#endif
