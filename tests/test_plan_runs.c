@@ -321,8 +321,9 @@ static void cache_main(int rank, int n, void *arg)
          "hits are counted");
     if (rank == 0)
         note("a cached call that moves nothing: %.1f ns", (double)best / 1e3);
-    need(timeless() || best < 100 * 1000,
-         "a cached call that moves nothing takes %.1f ns", (double)best / 1e3);
+    need(timeless() || best < 10 * 1000 * 1000, "a cached call that moves "
+         "nothing takes %.1f ns: as long as making its plan",
+         (double)best / 1e3);
     for (int i = 1; i <= after.limit + 5; i++) {
         struct dtensor *c = NULL, *d = NULL;
         struct dtensor_spec wide = spec;
