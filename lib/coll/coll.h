@@ -70,6 +70,8 @@ struct dtn_call {
     enum dtensor_dtype dtype;
     enum dtensor_redop redop;
     const struct dtn_made *made;  /* what it is, if it was made at run time    */
+    int divisor;                  /* the result is divided by it; 0: by n if   */
+                                  /* `redop` is AVG                            */
     bool repro;                   /* the bits must not depend on the algorithm */
     bool ordered;                 /* fold from the left, in order of the ranks */
     size_t count;                 /* as in dtensor.h                           */

@@ -22,7 +22,7 @@ struct plan_key {
     const int *ranks;             /* of the group: it lives with its mesh      */
     size_t count;
     uint64_t lists;               /* hash of the counts or edges, 0: none      */
-    int coll, root, dtype, redop, ordered;
+    int coll, root, dtype, redop, divisor, ordered;
 };
 
 struct plan_entry {
@@ -116,6 +116,7 @@ static void plan_key_init(struct plan_key *key, const struct dtn_group *group,
     key->root = call->root;
     key->dtype = call->dtype;
     key->redop = call->redop;
+    key->divisor = call->divisor;
     key->ordered = call->ordered;
 }
 
@@ -192,6 +193,7 @@ static uint32_t call_fingerprint(const struct dtn_group *group,
                                  const struct dtn_call *call)
 {
     uint32_t seed = group->hash ^ (uint32_t)call->root * 0x9e3779b9u
+                  ^ (uint32_t)call->divisor * 0x85ebca6bu
                   ^ (call->made ? call->made->hash : 0)
                   ^ (call->repro ? 0x5bd1e995u : 0);
     uint32_t lists = dtn_call_private(call) ? (uint32_t)call->coll

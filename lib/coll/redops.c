@@ -201,8 +201,11 @@ struct dtn_reduction dtn_call_reduction(const struct dtn_call *call)
 {
     struct dtn_reduction how;
 
-    if (!call->made)
-        return dtn_reduction(call->dtype, call->redop, call->n);
+    if (!call->made) {
+        how = dtn_reduction(call->dtype, call->redop, call->n);
+        how.divisor = call->divisor ? call->divisor : how.divisor;
+        return how;
+    }
     how = dtn_reduction(call->dtype, DTENSOR_SUM, call->n);
     if (call->made->fn) {
         how.fn = call->made->fn;

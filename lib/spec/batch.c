@@ -43,7 +43,8 @@ struct dtensor_batch {
 static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
 {
     return a->dst.mesh == b->dst.mesh && a->dst.dtype == b->dst.dtype &&
-           a->redop == b->redop && a->neutral == b->neutral;
+           a->redop == b->redop && a->neutral == b->neutral &&
+           a->divide == b->divide;
 }
 
 static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
@@ -205,7 +206,7 @@ static int batch_make(const struct dtensor_batch *batch, int s,
         .name = "batch", .n = group->n, .me = group->me,
         .dtype = share->phase.dst.dtype, .redop = share->phase.redop,
         .in_count = share->in_count, .out_count = share->out_count,
-        .neutral = share->phase.neutral, .scale = 1,
+        .neutral = share->phase.neutral, .scale = share->phase.divide,
         .folds = dtn_phase_folds(&share->phase),
         .row_bytes = dtn_group_row_bytes(group)
     };

@@ -79,7 +79,7 @@ static struct dtensor_spec phases_plain(struct dtensor_spec spec)
 
 /* --------------------------------------------------------------- phases --- */
 
-/* AVG travels as SUM, so that integers are divided once, at the end. */
+/* AVG travels as SUM, and its sum is divided: phases_average(). */
 static enum dtensor_redop phases_fold(int op)
 {
     return op < 0 || op == DTENSOR_AVG ? DTENSOR_SUM : (enum dtensor_redop)op;
@@ -137,6 +137,23 @@ struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
     return phase;
 }
 
+/* Floats are divided where their terms are added, so that in the types of 16 and
+ * 8 bits a sum is neither rounded nor beyond all numbers before it is an average;
+ * integers only once, at the end.
+ */
+static void phases_average(const struct dtensor_spec *src, unsigned all,
+                           unsigned scattered, struct dtn_phase phase[], int n)
+{
+    for (int i = 0; i < n; i++) {
+        const unsigned added = phase[i].kind == DTN_PHASE_REDUCE ? all
+                                                                 : scattered;
+        const int at = dtn_dtype_is_float(src->dtype) ? i : n - 1;
+
+        phase[at].divide *= phases_extent(
+            src->mesh, phases_waiting(src, added, DTENSOR_AVG));
+    }
+}
+
 /* src and dst have no two different reductions between them. */
 static int phases_direct(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst,
@@ -164,8 +181,7 @@ static int phases_direct(const struct dtensor_spec *src,
         phase[n++] = dtn_phase_exchange(src, &mid);
         phase[n++] = phases_reduce(&mid, dst, all);
     }
-    phase[n - 1].divide *= phases_extent(
-        src->mesh, phases_waiting(src, all | scattered, DTENSOR_AVG));
+    phases_average(src, all, scattered, phase, n);
     return n;
 }
 

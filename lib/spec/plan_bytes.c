@@ -107,7 +107,7 @@ static uint64_t bytes_call(const struct dtn_phase *phase,
         .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
                                                 : DTN_COLL_BROADCAST,
         .n = group->n, .dtype = phase->dst.dtype, .redop = phase->redop,
-        .count = count
+        .divisor = phase->divide, .count = count
     };
     struct dtn_pick pick;
     struct dtn_model model;

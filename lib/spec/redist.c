@@ -259,7 +259,7 @@ static void redist_multiply(enum dtensor_dtype dtype, void *array,
 
 void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
 {
-    if (phase->divide > 1)
+    if (phase->kind == DTN_PHASE_BROADCAST && phase->divide > 1)
         dtn_scale(phase->dst.dtype, out, count, phase->divide);
     if (phase->multiply > 1)
         redist_multiply(phase->dst.dtype, out, count, phase->multiply);
@@ -273,7 +273,8 @@ static struct dtn_call redist_call(const struct dtn_redist_step *step)
         .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
                                                 : DTN_COLL_BROADCAST,
         .n = step->group->n, .me = step->group->me, .count = step->count,
-        .dtype = phase->dst.dtype, .redop = phase->redop
+        .dtype = phase->dst.dtype, .redop = phase->redop,
+        .divisor = phase->divide                 /* of a broadcast it is none */
     };
 }
 

@@ -93,7 +93,9 @@ int dtn_redist_plan(const struct dtn_group *group,
                     const struct dtn_exchange *exchange,
                     struct dtn_plan **planp, struct dtensor_error *err);
 
-/* Divide or multiply `count` elements of the result, if the phase says so. */
+/* Multiply `count` elements of the result, if the phase says so, and after a
+ * broadcast divide them: exchanges and reductions have done so before rounding.
+ */
 void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
 
 /* Run it.  `in` and `out` are this rank's parts. */

@@ -163,7 +163,8 @@ static int redist_exchange_init(const struct dtensor_plan *r,
     *x = (struct redist_exchange){ .exchange = {
         .name = "redistribute", .n = group->n, .me = group->me,
         .dtype = phase->dst.dtype, .redop = phase->redop,
-        .out_count = step->count, .neutral = phase->neutral, .scale = 1,
+        .out_count = step->count, .neutral = phase->neutral,
+        .scale = phase->divide,
         .folds = dtn_phase_folds(phase), .maps = redist_maps, .whose = group,
         .row_bytes = dtn_group_row_bytes(group),
         .window_bytes = step->window_bytes

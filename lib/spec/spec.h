@@ -271,11 +271,12 @@ struct dtn_phase {
     struct dtensor_spec dst;
     unsigned dims;                /* bit set of mesh dimensions                */
     enum dtensor_redop redop;     /* folds terms and makes neutral elements;   */
-                                  /* AVG travels as SUM and is divided last    */
+                                  /* AVG travels as SUM                        */
     bool neutral;                 /* EXCHANGE: `dst` starts neutral            */
     unsigned keepers;             /* EXCHANGE: along the dimensions in this    */
                                   /* set only coordinate 0 gets anything       */
-    int divide;                   /* then the result is divided by this, and   */
+    int divide;                   /* the result is divided by this before it   */
+                                  /* is rounded, and then                      */
     int multiply;                 /* multiplied by this; 1: not                */
 };
 #define DTN_MAX_PHASES 3
