@@ -280,16 +280,20 @@ static void run_setup(const struct setup *setup, int n)
 
 static void mismatched(int rank, int n, void *arg)
 {
-    const char *how = arg, *mine = "allreduce of f32 sum", *theirs = mine;
+    const char *how = arg, *mine = "allreduce of 4 f32 sum", *theirs = mine;
     float in[4] = { 1, 2, 3, 4 }, out[24] = { -1 };
     struct world world;
     int odd = n - 1, rc;
 
     world_open(&world, getenv("DTN_CLUSTER"), false);
+    if (strcmp(how, "count") == 0)
+        theirs = "allreduce of 3 f32 sum";
+    if (strcmp(how, "number") == 0)
+        theirs = "allreduce of 4 f32 sum as call 2 over these ranks";
     if (strcmp(how, "reduction") == 0)
-        theirs = "allreduce of f32 max";
+        theirs = "allreduce of 4 f32 max";
     if (strcmp(how, "collective") == 0)
-        theirs = "allgather of f32";
+        theirs = "allgather of 4 f32";
     if (strcmp(how, "number") == 0 && rank == odd)
         need(dtensor_allreduce(world.mesh, in, out, 4, DTENSOR_F32,
                                DTENSOR_BXOR, NULL) == DTENSOR_EINVAL,

@@ -15,8 +15,8 @@
  * emitters.c  the table of emitters, and what each takes of a rank
  * model.c     what that costs on these wires; choose.c the cheapest emitter for
  *             a call, and why
- * exec_plan.c exec.c exec_move.c   the executor: a schedule made ready, and run
- *             over the transports
+ * exec_plan.c exec.c exec_move.c exec_said.c   the executor: a schedule made
+ *             ready, run over the transports, and met by another
  * plans.c     schedules already made, by call
  * coll.c      one call: checks, plan, run
  * request.c   the queue of what was started; start.c: collectives in it
@@ -245,6 +245,7 @@ struct dtn_plan;
  */
 int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
                     struct dtn_plan **planp, struct dtensor_error *err);
+void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said);
 void dtn_plan_destroy(struct dtn_plan *plan);
 const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan);
 
@@ -281,7 +282,13 @@ int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
 uint32_t dtn_fingerprint(int coll, enum dtensor_dtype dtype,
                          enum dtensor_redop redop, uint32_t hash);
 uint32_t dtn_fingerprint_mix(uint32_t fingerprint, size_t more);
-char *dtn_fingerprint_words(uint32_t fingerprint, char *buf, size_t size);
+size_t dtn_fingerprint_size(uint32_t fingerprint);     /* of an element, >= 1  */
+
+/* A call of this rank in numbers, and anyone's in words: ctx->words. */
+struct dtn_said dtn_call_said(const struct dtn_group *group,
+                              const struct dtn_call *call,
+                              uint32_t fingerprint);
+extern const struct dtn_coll_words dtn_coll_words;
 
 /* Do this rank and that at a position load from each other?  And every pair of
  * the group?

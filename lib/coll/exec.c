@@ -120,20 +120,6 @@ static int run_unexposed(struct exec_run *run, int rc)
 
 /* ---------------------------------------------------------------- steps --- */
 
-/* A signal other than the one of this step: another call, or news of one. */
-static int run_mismatch(struct exec_run *run, const struct dtn_step *step,
-                        const struct dtn_signal *signal)
-{
-    struct dtn_mismatch mismatch;
-
-    if (!dtn_signal_mismatch(signal, &mismatch))
-        mismatch = (struct dtn_mismatch){
-            .rank = run->plan->peers[step->peer].rank,
-            .witness = run->ctx->self.rank, .called = signal->fingerprint,
-            .expected = run->fingerprint ^ step->salt };
-    return dtn_poison_mismatch(run->ctx, &mismatch);
-}
-
 /* READY tells the peer where the spaces of this rank are. */
 static void run_say_ready(const struct exec_run *run,
                           const struct dtn_step *step,
@@ -198,11 +184,11 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
     run->wait.start_ns = 0;
     if (signal->fingerprint != (run->fingerprint ^ step->salt)
         || signal->tag != step->tag)
-        return run_mismatch(run, step, signal);
+        return dtn_run_mismatch(run, step, signal);
     if (step->tag == DTN_TAG_READY)
         run_take_ready(peer, signal);
     else if (signal->len != bytes)
-        return run_mismatch(run, step, signal);
+        return dtn_run_mismatch(run, step, signal);
     else if (bytes > 0)
         memcpy(dtn_run_at(run, &step->dst),
                dtn_carried(run->ctx, peer->rank, signal), bytes);
@@ -296,6 +282,19 @@ static int run_steps(struct exec_run *run)
     return 0;
 }
 
+/* Remember what this call is, in case it is not what others call. */
+static void run_note(const struct exec_run *run)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    struct dtn_said *said = &ctx->said[++ctx->calls % DTN_SAID_MAX];
+
+    *said = run->plan->said;
+    said->fingerprint = run->fingerprint;
+    said->number = run->plan->group.calls ? *run->plan->group.calls : 0;
+    if (run->plan->messages)
+        dtn_plan_turn(run->plan);
+}
+
 /* `run` may be anything before, but for `polls`. */
 static int run_begin(struct exec_run *run, struct dtn_plan *plan,
                      const void *in, void *out, uint32_t fingerprint)
@@ -321,7 +320,7 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
         run_hide(run);
         return rc;
     }
-    run->ctx->calls++;
+    run_note(run);
     return rc == 0 ? 0 : run_unexposed(run, rc);
 }
 

@@ -18,6 +18,7 @@ static inline int exec_name(enum dtn_space space)
 struct exec_peer {
     struct dtn_transport *tp;     /* NULL: this rank itself                    */
     int rank;                     /* in the world                              */
+    uint32_t turn[2];             /* of messages: in the salts of its steps    */
     struct dtn_remote remote[EXEC_NNAMES];
     unsigned char *mapped[EXEC_NNAMES];
 };
@@ -40,6 +41,8 @@ struct exec_run {
 struct dtn_plan {
     struct dtn_group group;
     struct dtn_sched sched;
+    struct dtn_said said;         /* what running it means                     */
+    bool messages;                /* sends and receives                        */
     bool named;                   /* it names spaces to peers                  */
     size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
                                   /* dtn_reduction_ratio()                     */
@@ -53,6 +56,13 @@ struct dtn_plan {
 /* Where a span of memory is that this CPU can reach, or NULL. */
 unsigned char *dtn_run_at(const struct exec_run *run,
                           const struct dtn_span *span);
+
+/* Number the messages of a run that begins. */
+void dtn_plan_turn(struct dtn_plan *plan);
+
+/* What went wrong, in words: exec_said.c */
+int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
+                     const struct dtn_signal *signal);
 
 /* The steps that copy and reduce: exec_move.c */
 int dtn_run_copy(struct exec_run *run, const struct dtn_step *step);

@@ -85,7 +85,7 @@ int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
     if (!plan)
         return dtn_fail_nomem(err, sched->name, sizeof *plan);
     plan->group = *group;
-    group->ctx->describe = dtn_fingerprint_words;
+    group->ctx->words = &dtn_coll_words;
     plan->sched = *sched;
     rc = plan_fill(plan, err);
     if (rc != 0) {
@@ -96,6 +96,31 @@ int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
     memset(sched, 0, sizeof *sched);
     *planp = plan;
     return 0;
+}
+
+void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said)
+{
+    plan->said = *said;
+    plan->messages = said->base >> 28 == DTN_COLL_PAIRS;
+}
+
+/* Each message has one step that is not DATA, and it is salted. */
+void dtn_plan_turn(struct dtn_plan *plan)
+{
+    for (int s = 0; s < plan->sched.nsteps; s++) {
+        struct dtn_step *step = &plan->sched.steps[s];
+        struct exec_peer *peer;
+        uint32_t turn;
+
+        if ((step->op != DTN_OP_SIGNAL && step->op != DTN_OP_WAIT)
+            || step->tag == DTN_TAG_DATA)
+            continue;
+        peer = &plan->peers[step->peer];
+        turn = dtn_fingerprint_mix(0, ++plan->group.ctx->peers[peer->rank]
+                                            .messages[step->comes]);
+        step->salt ^= peer->turn[step->comes] ^ turn;
+        peer->turn[step->comes] = turn;
+    }
 }
 
 void dtn_plan_destroy(struct dtn_plan *plan)

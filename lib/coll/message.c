@@ -15,13 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What both sides of a message say of it; dtypes stay readable. */
+/* What both sides of a message say of it; its dtype stays readable, of several
+ * at once that of bytes.
+ */
 static uint32_t message_salt(uint32_t salt, const struct dtn_item *item)
 {
-    uint32_t dtype = (uint32_t)item->call.dtype << 23;
-    uint32_t earlier = salt * 0x9e3779b9u >> 13;
+    uint32_t dtype = (uint32_t)item->call.dtype;
+    uint32_t earlier = (salt + dtype) * 0x9e3779b9u >> 13;
 
-    return dtype ^ dtn_fingerprint_mix(earlier, item->call.count + 1);
+    if (salt == 0)
+        return dtype << 23 ^ dtn_fingerprint_mix(0, item->call.count + 1);
+    return (uint32_t)DTENSOR_U8 << 23
+         ^ dtn_fingerprint_mix(earlier, item->call.count + 1);
 }
 
 static struct dtn_edge *edge_of(struct dtn_call *call, struct dtn_edge edges[],
@@ -126,6 +131,15 @@ static int message_run(const struct dtn_item *item, struct dtensor_error *err)
     return dtn_call_run(&everyone, &call, item->in, item->out, err);
 }
 
+/* One that was refused counts: the next is not taken for it. */
+static void message_skip(const struct dtn_group *group,
+                         const struct dtn_message *message)
+{
+    if (group->me >= 0 && message->peer >= 0 && message->peer < group->n)
+        group->ctx->peers[group->ranks[message->peer]]
+            .messages[!message->sends]++;
+}
+
 int dtn_message(const struct dtn_group *group, struct dtn_message message,
                 struct dtensor_error *err)
 {
@@ -136,8 +150,10 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
                   .count = message.count } };
     int rc = message_check(&item, buf, message.peer, err);
 
-    if (rc != 0)
+    if (rc != 0) {
+        message_skip(group, &message);
         return rc;
+    }
     if (message.sends && buf)
         item.in = buf;
     item.out = message.out;

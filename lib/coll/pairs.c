@@ -78,12 +78,22 @@ static bool pairs_alone(const struct dtn_call *call)
         || call->coll == DTN_COLL_PAIRS;
 }
 
+/* What the last step is about: what comes or goes between two ranks. */
+static void pairs_salt(struct dtn_sched *sched, const struct dtn_edge *edge,
+                       bool comes)
+{
+    if (comes)
+        dtn_sched_salt(sched, edge->received_salt, edge->received.bytes, true);
+    else
+        dtn_sched_salt(sched, edge->sent_salt, edge->sent.bytes, false);
+}
+
 static void pairs_carry(struct dtn_sched *sched, const struct dtn_edge *edge)
 {
     dtn_sched_carry(sched, edge->peer,
                     dtn_at(sched->me, DTN_IN, edge->sent.offset),
                     edge->sent.bytes);
-    dtn_sched_salt(sched, edge->sent_salt);
+    pairs_salt(sched, edge, false);
 }
 
 /* To TMP, block after block; if there are no others to wait for, to OUT. */
@@ -97,7 +107,7 @@ static void pairs_catch(struct dtn_sched *sched, const struct dtn_call *call,
         sched->bytes[DTN_TMP] += edge->received.bytes;
     }
     dtn_sched_catch(sched, edge->peer, slot, edge->received.bytes);
-    dtn_sched_salt(sched, edge->received_salt);
+    pairs_salt(sched, edge, true);
 }
 
 static void pairs_own(struct dtn_sched *sched, const struct dtn_call *call)
@@ -151,7 +161,7 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
             continue;
         dtn_sched_offer(sched, edge.peer,
                         dtn_at(call->me, DTN_IN, edge.sent.offset));
-        dtn_sched_salt(sched, edge.sent_salt);
+        pairs_salt(sched, &edge, false);
         shown = dtn_range_hull(shown, edge.sent);
     }
     dtn_sched_show(sched, DTN_IN, shown);
@@ -169,7 +179,7 @@ static void pull_take(struct dtn_sched *sched, const struct dtn_call *call)
         if (pairs_received(&edge) != LARGE)
             continue;
         dtn_sched_wait(sched, peer, DTN_TAG_READY);
-        dtn_sched_salt(sched, edge.received_salt);
+        pairs_salt(sched, &edge, true);
     }
 }
 
@@ -216,7 +226,7 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
         if (pairs_received(&edge) == LARGE) {
             dtn_sched_offer(sched, edge.peer,
                             dtn_at(call->me, DTN_OUT, edge.received.offset));
-            dtn_sched_salt(sched, edge.received_salt);
+            pairs_salt(sched, &edge, true);
         }
         if (pairs_sent(&edge) == SMALL)
             pairs_carry(sched, &edge);
@@ -232,7 +242,7 @@ static void push_take(struct dtn_sched *sched, const struct dtn_call *call)
             continue;
         if (pairs_sent(&edge) == LARGE) {
             dtn_sched_wait(sched, peer, DTN_TAG_READY);
-            dtn_sched_salt(sched, edge.sent_salt);
+            pairs_salt(sched, &edge, false);
         }
         if (pairs_received(&edge) == SMALL)
             pairs_catch(sched, call, &edge);

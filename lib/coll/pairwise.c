@@ -28,18 +28,21 @@ static void pairwise_invite(struct dtn_sched *sched,
         return;
     block = dtn_received(call, from);
     dtn_sched_offer(sched, from, dtn_at(call->me, DTN_OUT, block.offset));
-    dtn_sched_salt(sched, dtn_fingerprint_mix(0, block.bytes));
+    dtn_sched_salt(sched, dtn_fingerprint_mix(0, block.bytes), block.bytes,
+                   true);
 }
 
 static void pairwise_accept(struct dtn_sched *sched,
                             const struct dtn_call *call, int s)
 {
     int to = dtn_around(call, s);
+    size_t bytes;
 
     if (s >= call->n)
         return;
+    bytes = dtn_sent(call, to).bytes;
     dtn_sched_wait(sched, to, DTN_TAG_READY);
-    dtn_sched_salt(sched, dtn_fingerprint_mix(0, dtn_sent(call, to).bytes));
+    dtn_sched_salt(sched, dtn_fingerprint_mix(0, bytes), bytes, false);
 }
 
 int dtn_emit_all_to_all_pairwise(const struct dtn_call *call,

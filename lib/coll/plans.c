@@ -217,6 +217,7 @@ static int entry_make(const struct dtn_group *group,
     struct dtn_pick pick;
     struct dtn_model model;
     struct dtn_sched sched;
+    struct dtn_said said;
     char why[64];
     int rc;
 
@@ -230,7 +231,11 @@ static int entry_make(const struct dtn_group *group,
     free(hosts);
     if (rc != 0)
         return rc;
+    entry->cached.fingerprint = call_fingerprint(group, call);
+    said = dtn_call_said(group, call, entry->cached.fingerprint);
+    group->ctx->making = &said;
     rc = dtn_plan_create(group, &sched, &entry->cached.plan, err);
+    group->ctx->making = NULL;
     if (rc != 0) {
         dtn_sched_fini(&sched);
         return rc;
@@ -241,7 +246,7 @@ static int entry_make(const struct dtn_group *group,
              call->n, call->n == 1 ? "" : "s",
              dtn_pick_text(&pick, why, sizeof why));
     entry->cached.text_bytes = strlen(entry->cached.text) + 1;
-    entry->cached.fingerprint = call_fingerprint(group, call);
+    dtn_plan_says(entry->cached.plan, &said);
     return 0;
 }
 

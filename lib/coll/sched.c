@@ -159,10 +159,17 @@ void dtn_sched_offer(struct dtn_sched *sched, int peer, struct dtn_span src)
                .tag = DTN_TAG_READY, .peer = peer, .box = -1, .src = src });
 }
 
-void dtn_sched_salt(struct dtn_sched *sched, uint32_t salt)
+void dtn_sched_salt(struct dtn_sched *sched, uint32_t salt, size_t about,
+                    bool comes)
 {
-    if (sched->steps_capacity > 0)
-        sched->steps[sched->nsteps - 1].salt = salt;
+    struct dtn_step *last;
+
+    if (sched->steps_capacity == 0)
+        return;
+    last = &sched->steps[sched->nsteps - 1];
+    last->salt = salt;
+    last->about = about;
+    last->comes = comes;
 }
 
 /* COPY and REDUCE: `peer` is whose memory is loaded from. */

@@ -82,6 +82,8 @@ struct dtn_step {
     struct dtn_span own;
     uint32_t salt;                /* SIGNAL, WAIT: what both must mean too,    */
                                   /* mixed into the fingerprint; mostly 0      */
+    bool comes;                   /* and in words: this many bytes come from,  */
+    size_t about;                 /* or go to, the peer                        */
     struct dtn_span dst;
     struct dtn_span src;
     size_t bytes;                 /* moved, when box is -1                     */
@@ -140,8 +142,8 @@ void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
                      size_t bytes);                /* the matching wait        */
 void dtn_sched_offer(struct dtn_sched *sched, int peer,
                      struct dtn_span src);         /* READY, from there on     */
-void dtn_sched_salt(struct dtn_sched *sched, uint32_t salt);
-                                                   /* the last signal or wait  */
+void dtn_sched_salt(struct dtn_sched *sched, uint32_t salt, size_t about,
+                    bool comes);                   /* the last signal or wait  */
 void dtn_sched_copy(struct dtn_sched *sched, struct dtn_span dst,
                     struct dtn_span src, size_t bytes);
 void dtn_sched_reduce(struct dtn_sched *sched, struct dtn_span dst,

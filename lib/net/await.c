@@ -15,10 +15,29 @@
 #define NEWS_NS INT64_C(200000000)   /* for the tree to tell, and for the */
                                      /* last words of a rank it tells of  */
 
+int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
+                        const char *what)
+{
+    char me[320];
+
+    dtn_fail_rank(&ctx->failure, code, culprit, "%s: %s%scall %llu: %s",
+                  dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me),
+                  ctx->plan_text, *ctx->plan_text ? ", " : "",
+                  (unsigned long long)ctx->calls, what);
+    return code;
+}
+
+void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit)
+{
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
+    dtn_boot_blame(ctx->boot, culprit, code, &ctx->mismatch);
+}
+
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...)
 {
-    char what[400], me[320];
+    char what[400];
     va_list ap;
 
     if (ctx->failure.code != 0)
@@ -26,98 +45,9 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    dtn_fail_rank(&ctx->failure, code, culprit, "%s: %s%scall %llu: %s",
-                  dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me),
-                  ctx->plan_text, *ctx->plan_text ? ", " : "",
-                  (unsigned long long)ctx->calls, what);
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
-    dtn_boot_blame(ctx->boot, culprit, code, &ctx->mismatch);
+    dtn_poison_words(ctx, code, culprit, what);
+    dtn_poison_tell(ctx, code, culprit);
     return code;
-}
-
-/* -------------------------------------------------------------- mismatches */
-
-#define MISMATCH_TAG (UINT16_MAX - 1)
-
-bool dtn_signal_mismatch(const struct dtn_signal *signal,
-                         struct dtn_mismatch *mismatch)
-{
-    if (signal->tag != MISMATCH_TAG || signal->len != sizeof *mismatch)
-        return false;
-    memcpy(mismatch, signal->payload, sizeof *mismatch);
-    return true;
-}
-
-/* Best effort: a peer whose queue is full finds the abort, and its code. */
-static void mismatch_tell(struct dtensor_ctx *ctx,
-                          const struct dtn_mismatch *mismatch)
-{
-    struct dtn_signal signal = { .tag = MISMATCH_TAG,
-                                 .len = sizeof *mismatch };
-
-    memcpy(signal.payload, mismatch, sizeof *mismatch);
-    for (int r = 0; r < ctx->self.world_size; r++) {
-        struct dtn_transport *tp = ctx->peers[r].tp;
-
-        if (tp && ctx->peers[r].connected
-            && tp->ops->signal(tp, r, &signal) == 0)
-            ctx->peers[r].sent++;
-    }
-}
-
-int dtn_poison_mismatch(struct dtensor_ctx *ctx,
-                        const struct dtn_mismatch *mismatch)
-{
-    char rank[160], witness[160], called[64], expected[64];
-    bool same;
-
-    if (ctx->failure.code != 0)
-        return ctx->failure.code;
-    ctx->mismatch = *mismatch;
-    mismatch_tell(ctx, mismatch);
-    ctx->describe(mismatch->called, called, sizeof called);
-    ctx->describe(mismatch->expected, expected, sizeof expected);
-    same = strcmp(called, expected) == 0;
-    return dtn_poison(ctx, DTENSOR_EMISMATCH, mismatch->rank, "%s called %s, "
-                      "%s %s%s (all ranks must make the same calls in the same "
-                      "order)", dtn_ctx_rank_name(ctx, mismatch->rank, rank,
-                      sizeof rank), called, dtn_ctx_rank_name(ctx,
-                      mismatch->witness, witness, sizeof witness), expected,
-                      same ? ", but with another count, root, shape or mesh, or "
-                      "one of them was refused a call before" : "");
-}
-
-/* Did a peer that gave up say before what was called? */
-static bool mismatch_heard(struct dtensor_ctx *ctx, int peer,
-                           struct dtn_mismatch *mismatch)
-{
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-    const struct dtn_signal *signal;
-
-    while (tp && ctx->peers[peer].connected
-           && (signal = tp->ops->peek(tp, peer))) {
-        if (dtn_signal_mismatch(signal, mismatch))
-            return true;
-        dtn_consume(ctx, peer);
-    }
-    return false;
-}
-
-/* Did anyone say over the tree what was called?  The peer may be about to. */
-static bool mismatch_told(struct dtensor_ctx *ctx, int peer,
-                          struct dtn_mismatch *mismatch)
-{
-    int culprit, code;
-
-    if (dtn_boot_gone(ctx->boot, peer)->order == 0)
-        dtn_gone_news(ctx, peer, &culprit, &code);
-    for (int r = 0; r < ctx->self.world_size; r++) {
-        *mismatch = dtn_boot_gone(ctx->boot, r)->mismatch;
-        if (mismatch->rank != mismatch->witness)
-            return true;
-    }
-    return false;
 }
 
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
@@ -168,8 +98,8 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
             peer = teller;
         }
     }
-    if (health == DTENSOR_EPEER && ctx->describe
-        && mismatch_told(ctx, peer, &mismatch))
+    if (health == DTENSOR_EPEER && ctx->words
+        && dtn_mismatch_told(ctx, peer, &mismatch))
         return dtn_poison_mismatch(ctx, &mismatch);
     dtn_ctx_rank_name(ctx, peer, name, sizeof name);
     if (health == DTENSOR_EPEER)
@@ -187,8 +117,8 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
         return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left (see its "
                           "output)", name);
     if (code == DTENSOR_EMISMATCH) {
-        if (ctx->describe && (mismatch_heard(ctx, peer, &mismatch)
-                              || mismatch_told(ctx, peer, &mismatch)))
+        if (ctx->words && (dtn_mismatch_heard(ctx, peer, &mismatch)
+                           || dtn_mismatch_told(ctx, peer, &mismatch)))
             return dtn_poison_mismatch(ctx, &mismatch);
         return dtn_poison(ctx, code, culprit, "%s and another rank called what "
                           "is not the same (see the message of %s)", name,
@@ -222,7 +152,8 @@ static bool await_lost(const struct dtensor_ctx *ctx, int peer)
 /* A peer may send its last signal and leave: when `listening`, what it said
  * before counts more than that it is gone.
  */
-static int await_look(struct dtensor_ctx *ctx, int peer, bool listening)
+static int await_look(struct dtensor_ctx *ctx, int peer, bool listening,
+                      const struct dtn_wait *wait)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
     int culprit = peer, code = 0;
@@ -234,7 +165,8 @@ static int await_look(struct dtensor_ctx *ctx, int peer, bool listening)
     if (health == 0 && await_lost(ctx, peer))
         health = DTENSOR_EPEER;
     if (health == 0)
-        return 0;
+        return wait && dtn_now_ns() - wait->start_ns > DTN_STALL_NS
+             ? dtn_mismatch_stalled(ctx) : 0;
     return await_blame(ctx, peer, health, culprit, code);
 }
 
@@ -262,7 +194,7 @@ int dtn_gone_blame(struct dtensor_ctx *ctx, int peer)
 
 int dtn_look(struct dtensor_ctx *ctx, int peer)
 {
-    return await_look(ctx, peer, false);
+    return await_look(ctx, peer, false, NULL);
 }
 
 static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
@@ -276,7 +208,7 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
     case DTN_TURN_POLL:
         return 0;
     case DTN_TURN_LOOK:
-        return await_look(ctx, peer, listening);
+        return await_look(ctx, peer, listening, wait);
     case DTN_TURN_EXPIRED:
         break;
     }
@@ -300,7 +232,7 @@ static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
 
     if (rc == DTENSOR_EAGAIN)
         return dtn_turn(ctx, peer, wait);
-    turned = await_look(ctx, peer, false);
+    turned = await_look(ctx, peer, false, NULL);
     return turned != 0 ? turned : await_blame(ctx, peer, rc, peer, rc);
 }
 
@@ -342,7 +274,7 @@ int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
 
     if (rc == 0)
         return 0;
-    looked = await_look(ctx, peer, false);
+    looked = await_look(ctx, peer, false, NULL);
     return looked != 0 ? looked : await_blame(ctx, peer, rc, peer, rc);
 }
 
@@ -429,8 +361,8 @@ static int await_later(struct dtensor_ctx *ctx, int peer, bool listening,
     if (now < wait->next_look_ns)
         return DTENSOR_EAGAIN;
     wait->next_look_ns = now + 1000000;
-    return await_look(ctx, peer, listening) != 0 ? ctx->failure.code
-                                                 : DTENSOR_EAGAIN;
+    return await_look(ctx, peer, listening, wait) != 0 ? ctx->failure.code
+                                                       : DTENSOR_EAGAIN;
 }
 
 int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,

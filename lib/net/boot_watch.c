@@ -10,6 +10,9 @@
  *
  * To be gone is no failure: who leaves says so, with code 0, and who needs the
  * rank no more does not care.
+ *
+ * What a rank called goes the same way, in front of the news that it gave up for
+ * a mismatch: whoever hears of that can word both sides.
  */
 #include "net/boot.h"
 
@@ -41,10 +44,12 @@ static void watch_tune(const struct dtn_boot *boot, const struct boot_link *link
 
 void dtn_boot_watch_start(struct dtn_boot *boot)
 {
-    boot->up.link.io.accepts = FRAME_BIT(FRAME_GONE);
+    const unsigned accepts = FRAME_BIT(FRAME_GONE) | FRAME_BIT(FRAME_SAID);
+
+    boot->up.link.io.accepts = accepts;
     watch_tune(boot, &boot->up.link);
     for (int i = 0; i < boot->nchildren; i++) {
-        boot->children[i].io.accepts = FRAME_BIT(FRAME_GONE);
+        boot->children[i].io.accepts = accepts;
         watch_tune(boot, &boot->children[i]);
     }
     boot->watching = true;
@@ -52,15 +57,34 @@ void dtn_boot_watch_start(struct dtn_boot *boot)
 
 /* --------------------------------------------------------------- telling --- */
 
-static void watch_post(struct boot_link *link, int rank,
-                       const struct dtn_gone *gone)
+static void watch_send(struct boot_link *link, enum frame_type type,
+                       const unsigned char *body, uint32_t size)
 {
-    unsigned char body[FRAME_GONE_BYTES];
-    const struct frame frame = { .type = FRAME_GONE, .size = sizeof body,
-                                 .body = body };
+    const struct frame frame = { .type = type, .size = size, .body = body };
 
     if (link->state != LINK_JOINED)
         return;
+    frame_post(&link->io, &frame, false);       /* or they learn it later    */
+    frame_flush(&link->io);
+}
+
+/* To all but who told it. */
+static void watch_spread(struct dtn_boot *boot, const struct boot_link *from,
+                         enum frame_type type, const unsigned char *body,
+                         uint32_t size)
+{
+    if (&boot->up.link != from)
+        watch_send(&boot->up.link, type, body, size);
+    for (int i = 0; i < boot->nchildren; i++)
+        if (&boot->children[i] != from)
+            watch_send(&boot->children[i], type, body, size);
+}
+
+static void watch_tell(struct dtn_boot *boot, const struct boot_link *from,
+                       int rank, const struct dtn_gone *gone)
+{
+    unsigned char body[FRAME_GONE_BYTES];
+
     frame_put32(body, (uint32_t)rank);
     frame_put32(body + 4, (uint32_t)gone->culprit);
     frame_put32(body + 8, (uint32_t)-gone->code);
@@ -68,8 +92,7 @@ static void watch_post(struct boot_link *link, int rank,
     frame_put32(body + 16, (uint32_t)gone->mismatch.witness);
     frame_put32(body + 20, gone->mismatch.called);
     frame_put32(body + 24, gone->mismatch.expected);
-    frame_post(&link->io, &frame, false);       /* or they learn it later    */
-    frame_flush(&link->io);
+    watch_spread(boot, from, FRAME_GONE, body, sizeof body);
 }
 
 /* The first news of a rank is kept, and told to all but who told it. */
@@ -83,11 +106,7 @@ static void watch_note(struct dtn_boot *boot, const struct boot_link *from,
     *gone = *news;
     gone->order = ++boot->ngone;
     gone->heard_ns = dtn_now_ns();
-    if (&boot->up.link != from)
-        watch_post(&boot->up.link, rank, gone);
-    for (int i = 0; i < boot->nchildren; i++)
-        if (&boot->children[i] != from)
-            watch_post(&boot->children[i], rank, gone);
+    watch_tell(boot, from, rank, gone);
 }
 
 void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
@@ -100,9 +119,56 @@ void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
         watch_note(boot, NULL, boot->rank, &news);
 }
 
+static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
+                      int rank, const struct dtn_said *said)
+{
+    unsigned char body[FRAME_SAID_BYTES];
+
+    if (dtn_boot_said(boot, rank, said->fingerprint))
+        return;
+    boot->told[boot->ntold++ % DTN_TOLD_MAX] = (struct dtn_told){ rank, *said };
+    frame_put32(body, (uint32_t)rank);
+    frame_put32(body + 4, said->kind);
+    frame_put32(body + 8, said->fingerprint);
+    frame_put32(body + 12, said->group);
+    frame_put32(body + 16, said->number);
+    frame_put32(body + 20, (uint32_t)said->other);
+    frame_put64(body + 24, said->count);
+    watch_spread(boot, from, FRAME_SAID, body, sizeof body);
+}
+
+void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said)
+{
+    if (boot && boot->watching)
+        watch_say(boot, NULL, rank, said);
+}
+
 /* ------------------------------------------------------------- listening --- */
 
-static void watch_frame(struct dtn_boot *boot, const struct boot_link *link,
+static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
+                       const struct frame *frame)
+{
+    const unsigned char *body = frame->body;
+    const uint32_t world = (uint32_t)boot->cluster->world_size;
+    struct dtn_said said;
+    uint32_t rank;
+
+    if (frame->size != FRAME_SAID_BYTES)
+        return;
+    rank = frame_get32(body);
+    said = (struct dtn_said){
+        .kind = (enum dtn_said_kind)frame_get32(body + 4),
+        .fingerprint = frame_get32(body + 8),
+        .group = frame_get32(body + 12),
+        .number = frame_get32(body + 16),
+        .other = (int32_t)frame_get32(body + 20),
+        .count = frame_get64(body + 24)
+    };
+    if (rank < world && (unsigned)said.kind < DTN_NSAID)
+        watch_say(boot, link, (int)rank, &said);
+}
+
+static void watch_gone(struct dtn_boot *boot, const struct boot_link *link,
                         const struct frame *frame)
 {
     uint32_t world = (uint32_t)boot->cluster->world_size, rank, culprit;
@@ -138,7 +204,10 @@ static void watch_link(struct dtn_boot *boot, struct boot_link *link)
         if (got == FRAME_MORE || got == FRAME_NOMEM)
             return;
         if (got == FRAME_READY) {
-            watch_frame(boot, link, &frame);
+            if (frame.type == FRAME_SAID)
+                watch_said(boot, link, &frame);
+            else
+                watch_gone(boot, link, &frame);
             continue;
         }
         frame_close(&link->io);
@@ -173,6 +242,25 @@ int dtn_boot_failed(const struct dtn_boot *boot)
             failed = r;
         }
     return failed;
+}
+
+const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i)
+{
+    return i < boot->ntold && i < DTN_TOLD_MAX
+         ? &boot->told[(boot->ntold - 1 - i) % DTN_TOLD_MAX] : NULL;
+}
+
+/* A call is the same whoever makes it; of a message each side tells its own. */
+const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
+                                     uint32_t fingerprint)
+{
+    const struct dtn_told *told;
+
+    for (uint32_t i = 0; (told = dtn_boot_told(boot, i)); i++)
+        if (told->said.fingerprint == fingerprint
+            && (told->rank == rank || told->said.kind < DTN_SAID_SENT))
+            return &told->said;
+    return NULL;
 }
 
 const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank)

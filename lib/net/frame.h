@@ -11,7 +11,8 @@
 #define FRAME_VERSION 1
 #define FRAME_HEAD_BYTES 20
 #define FRAME_HELLO_BYTES 24      /* before the host name                     */
-#define FRAME_GONE_BYTES 28       /* who, whose fault, why; and a mismatch       */
+#define FRAME_GONE_BYTES 28       /* who, whose fault, why; and a mismatch     */
+#define FRAME_SAID_BYTES 32       /* who, what it called                       */
 #define FRAME_IDENTITY_MAX (1u << 20)
 
 enum frame_type {
@@ -24,6 +25,7 @@ enum frame_type {
     FRAME_ALL,                    /* down: every rank's entry; ends the round */
     FRAME_FAIL,                   /* both: the words; layout never changes    */
     FRAME_GONE,                   /* both, afterwards: a rank, who is blamed  */
+    FRAME_SAID,                   /* both, afterwards: a rank, what it called */
     FRAME_NTYPES
 };
 #define FRAME_BIT(type) (1u << (type))

@@ -6,6 +6,7 @@
  * ctx.c     the context: cluster, arena, transports, peers
  * wire.c    opening the transports and connecting to peers
  * await.c   waiting for a peer without hanging; poisoning
+ * mismatch.c    two ranks called what is not the same: the words
  * carry.c   bytes that go with a signal
  * memory.c  dtensor_alloc(), dtensor_register() and staging
  * query.c   dtensor_rank() and its kin
@@ -58,7 +59,34 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err);
 
-/* Two ranks called what is not the same: by their fingerprints, see describe(). */
+/* What a rank called, in numbers that coll knows how to word. */
+enum dtn_said_kind {
+    DTN_SAID_NOTHING,
+    DTN_SAID_CALL,                /* `count` elements                          */
+    DTN_SAID_LISTED,              /* a count for each rank, `count` in all     */
+    DTN_SAID_SENT,                /* `count` elements that go to `other`       */
+    DTN_SAID_RECEIVED,            /* that come from there                      */
+    DTN_NSAID
+};
+struct dtn_said {
+    enum dtn_said_kind kind;
+    uint32_t fingerprint;
+    uint32_t base;                /* here only: that without the number        */
+    uint32_t group;               /* hash of the ranks called over, 0: message */
+    uint32_t number;              /* among the calls over them, 0: unknown     */
+    int32_t other;                /* the root, or a rank                       */
+    uint64_t count;
+};
+#define DTN_SAID_MAX 16           /* calls that a rank remembers               */
+
+/* A rank told that it called that, or others that it did. */
+struct dtn_told {
+    int rank;
+    struct dtn_said said;
+};
+#define DTN_TOLD_MAX 64           /* that are remembered                       */
+
+/* Two ranks called what is not the same. */
 struct dtn_mismatch {
     int32_t rank;                 /* the odd one                               */
     int32_t witness;              /* that found out; the same: nothing known   */
@@ -91,6 +119,17 @@ int dtn_boot_failed(const struct dtn_boot *boot);
 void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
                     const struct dtn_mismatch *mismatch);
 
+/* Tell the tree what a rank called, unless it knows.  Best effort, never blocks.
+ */
+void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said);
+
+/* What a rank means by that fingerprint, NULL: nobody told; whatever was told,
+ * the i-th before the last, NULL: no more.
+ */
+const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
+                                     uint32_t fingerprint);
+const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i);
+
 /* Never blocks; NULL is a no-op. */
 void dtn_boot_close(struct dtn_boot *boot);
 
@@ -103,6 +142,7 @@ struct dtn_peer {
     struct dtn_blob address;      /* fd owned by the context                   */
     bool connected;
     bool busy;                    /* coll: a request under way names it        */
+    uint32_t messages[2];         /* coll: sends to it, receives from it       */
     uint64_t sent;                /* signals, ever                             */
     uint64_t consumed;
     struct dtn_box_pair {         /* for what signals carry: carry.c           */
@@ -114,6 +154,13 @@ struct dtn_peer {
         bool told;                /* the peer knows our name                   */
         bool known;               /* and we its                                */
     } carry;
+};
+
+/* What a mismatch is worded with. */
+struct dtn_coll_words {
+    char *(*describe)(const struct dtn_said *said, char *buf, size_t size);
+    bool (*recall)(const struct dtensor_ctx *ctx, uint32_t fingerprint,
+                   struct dtn_said *said);      /* a call of this rank         */
 };
 
 struct dtensor_ctx {
@@ -128,8 +175,9 @@ struct dtensor_ctx {
     bool planning;                /* it has no peers: see dtn_ctx_plan()       */
     bool crowded;                 /* more ranks here than CPUs they may use    */
     bool sharing;                 /* learned by waits: a peer is on our CPU    */
-    char *(*describe)(uint32_t fingerprint, char *buf, size_t size);
-                                  /* what was called: coll's                   */
+    const struct dtn_coll_words *words;   /* what was called: coll's           */
+    struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
+    const struct dtn_said *making;        /* the call a plan is being made for */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     struct dtn_mismatch mismatch; /* that was it                               */
     uint64_t calls;               /* collective calls made, for messages       */
@@ -244,8 +292,9 @@ int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...) DTN_PRINTF(4, 5);
 
-/* Poison with EMISMATCH and the words of both sides; connected peers, who may
- * have been in neither call, get to know them and say the same.
+/* Poison with EMISMATCH and the words of both sides; all others, who may have
+ * been in neither call, get to know them and say the same.   Blocks: at most a
+ * second, for the other side to say what it called.
  */
 int dtn_poison_mismatch(struct dtensor_ctx *ctx,
                         const struct dtn_mismatch *mismatch);

@@ -33,6 +33,25 @@ int dtn_gone_blame(struct dtensor_ctx *ctx, int peer);
  */
 int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code);
 
+/* dtn_poison() in two steps: keep the words, tell the others. */
+int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
+                     const char *what);
+void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);
+
+/* Did a peer that gave up say before what was called?  Did anyone over the tree,
+ * who may be about to?
+ */
+bool dtn_mismatch_heard(struct dtensor_ctx *ctx, int peer,
+                        struct dtn_mismatch *mismatch);
+bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
+                       struct dtn_mismatch *mismatch);
+
+/* Look for a mismatch that no signal shows, after a wait of DTN_STALL_NS.
+ * 0: there is none.
+ */
+#define DTN_STALL_NS INT64_C(1000000000)
+int dtn_mismatch_stalled(struct dtensor_ctx *ctx);
+
 /* Wait until a signal to this peer would be taken. */
 int dtn_await_room(struct dtensor_ctx *ctx, int peer);
 
