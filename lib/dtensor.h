@@ -248,8 +248,8 @@ int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
  * dtensor_mesh_flatten() may be among them, where what they stand for is
  * wholly above or below the rest.   Semantics: DeviceMesh.__getitem__.
  *
- * Errors: EINVAL  unknown, repeated, misordered or overlapping name, or a mesh
- *                 without names
+ * Errors: EINVAL  unknown, repeated, misordered or overlapping name, none at
+ *                 all, or a mesh without names
  */
 int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
                        const struct dtensor_mesh **meshp,
@@ -737,7 +737,8 @@ struct dtensor_spec {
  * and _S(0, 2) for SS(0,2).
  *
  * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
- * Errors: EINVAL  says which word, and what was expected;  ENOMEM
+ * Errors: EINVAL  says which word, and what was expected, also of no text;
+ *         ENOMEM
  */
 int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
                              int ndim, struct dtensor_placement placement[],
@@ -800,7 +801,7 @@ int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
  * in how many parts it is cut in all.   Semantics: DTensorSpec.dim_map,
  * num_shards_map.
  *
- * Errors: EINVAL  two mesh dimensions cut one (dim_map only)
+ * Errors: EINVAL  two mesh dimensions cut one, or one out of range (dim_map)
  */
 int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
                          struct dtensor_error *err);
@@ -835,7 +836,7 @@ void dtensor_spec_meta(const struct dtensor_spec *spec, int rank,
  * Semantics: compute_global_tensor_info, compute_local_tensor_info.
  *
  * Errors: EINVAL  SS, C or chosen lengths; a dimension out of range; a size that
- *                 does not divide (local), or sizes that overflow (global)
+ *                 does not divide (local), or sizes of over 2^63 bytes
  */
 int dtensor_meta_global(const struct dtensor_mesh *mesh,
                         const struct dtensor_placement placement[],
@@ -852,7 +853,8 @@ int dtensor_meta_local(const struct dtensor_mesh *mesh,
  * order() finds the places, -1 where nothing is cut.
  * Semantics: DTensorSpec.shard_order.
  *
- * Errors: EINVAL  not an order, or (order) a strided shard that is in none
+ * Errors: EINVAL  not an order, a dimension out of range, or (order) a strided
+ *                 shard that is in none
  */
 int dtensor_spec_set_order(struct dtensor_spec *spec, const int place[],
                            struct dtensor_error *err);
@@ -917,7 +919,8 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
  * must be exactly what dtensor_spec_local() says this rank holds.
  * Semantics: DTensor.from_local with shape given; no other rank is asked.
  *
- * Collective: no.   Errors: EINVAL  wrong size: says what it should be; ENOMEM
+ * Collective: no.
+ * Errors: EINVAL  wrong size, or no array: says what it should be;  ENOMEM
  */
 int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
                        size_t size, struct dtensor **tp,
@@ -963,7 +966,7 @@ const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
  * Semantics: DTensor.full_tensor.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until done.
- * Errors: EINVAL  wrong size; and those of the collectives
+ * Errors: EINVAL  wrong size, or no array; and those of the collectives
  */
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
                         struct dtensor_error *err);

@@ -96,7 +96,8 @@ static void test_refusals(void)
         { "C(0,2)", 8, 0, "is not S(dimension)" },
         { "S(0:1,2,3,2)", 8, 0, "is not S(dimension)" },
         { "S(0)", 7, 0, "do not divide by the 4 ranks" },
-        { "S(0)", INT64_MAX / 2, 0, "is over 2^63" },
+        { "S(0)", INT64_MAX / 2, 0, "over 2^63" },
+        { "S(0)", INT64_MAX / 32, 0, "over 2^63" },
         { "S(0)", -1, 0, "expected 0 or more" },
         { "S(0)", 8, 5, "has 3 dimensions" },
     };

@@ -14,7 +14,8 @@
 
 /* One tensor. */
 struct batch_item {
-    struct dtn_phase phase;
+    struct dtensor_spec src, dst;
+    struct dtn_phase phase;       /* the only one                              */
     int share;                    /* index of the exchange it shares, -1: none */
     size_t in_count, out_count;   /* elements of the own parts                 */
     size_t in_at, out_at;         /* where they begin among all in the share   */
@@ -103,6 +104,8 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 {
     struct dtn_phase phase[DTN_MAX_PHASES];
 
+    item->src = *src;
+    item->dst = *dst;
     item->share = -1;
     if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1 ||
         phase[0].kind != DTN_PHASE_EXCHANGE ||
@@ -259,7 +262,8 @@ static int batch_fill(struct dtensor_batch *batch, int n,
         rc = dtensor_spec_normalize(&from, err);
         if (rc == 0)
             rc = dtensor_spec_normalize(&to, err);
-        if (rc == 0 && !dtn_spec_alike(&from, &to))
+        if (rc == 0 && (from.mesh->ctx != batch->ctx ||
+                        !dtn_spec_alike(&from, &to)))
             rc = dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d changes its "
                           "shape, dtype or context (it may only lie "
                           "otherwise)", i);
@@ -314,17 +318,6 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
 
 /* ---------------------------------------------------------------- running --- */
 
-static bool batch_is(const struct batch_item *item,
-                     const struct dtensor_spec *src,
-                     const struct dtensor_spec *dst)
-{
-    if (item->alone)
-        return dtn_spec_equal(src, &item->alone->src) &&
-               dtn_spec_equal(dst, &item->alone->dst);
-    return dtn_spec_congruent(src, &item->phase.src) &&
-           dtn_spec_congruent(dst, &item->phase.dst);
-}
-
 /* The n-th tensor of every share: in, exchanged, out. */
 static int batch_run_share(const struct dtensor_batch *batch, int s,
                            const void *const in[], void *const out[],
@@ -361,7 +354,8 @@ int dtn_batch_check(const struct dtensor_batch *batch, int i,
                     const struct dtensor_spec *src,
                     const struct dtensor_spec *dst, struct dtensor_error *err)
 {
-    if (batch_is(&batch->item[i], src, dst))
+    if (dtn_spec_equal(src, &batch->item[i].src) &&
+        dtn_spec_equal(dst, &batch->item[i].dst))
         return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d has another spec "
                     "than the batch was made for", i);

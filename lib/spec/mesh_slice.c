@@ -105,6 +105,9 @@ int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
     struct slice_dim dim;
     int rc = 0;
 
+    if (!names)
+        return dtn_fail(err, DTENSOR_EINVAL, "mesh: a slice needs the names of "
+                        "its dimensions, such as \"dp,tp\"");
     if (!mesh->dim_name[0][0])
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: cannot slice by \"%.80s\" "
                         "a mesh whose dimensions have no names", names);

@@ -24,16 +24,14 @@ void dtensor_spec_meta(const struct dtensor_spec *spec, int rank,
 static int meta_check(const struct dtensor_meta *meta,
                       struct dtensor_error *err)
 {
-    if (meta->ndim < 0 || meta->ndim > DTENSOR_MAX_DIMS)
-        return dtn_fail(err, DTENSOR_EINVAL, "meta: %d tensor dimensions; "
-                        "expected 0 to %d", meta->ndim, DTENSOR_MAX_DIMS);
-    for (int d = 0; d < meta->ndim; d++)
-        if (meta->shape[d] < 0 || meta->stride[d] < 0)
-            return dtn_fail(err, DTENSOR_EINVAL, "meta: dimension %d has size "
-                            "%lld and stride %lld; expected 0 or more", d,
-                            (long long)meta->shape[d],
-                            (long long)meta->stride[d]);
-    return 0;
+    int rc = dtn_shape_check("meta", meta->dtype, meta->ndim, meta->shape, err);
+
+    for (int d = 0; rc == 0 && d < meta->ndim; d++)
+        if (meta->stride[d] < 0)
+            rc = dtn_fail(err, DTENSOR_EINVAL, "meta: dimension %d has stride "
+                          "%lld; expected 0 or more", d,
+                          (long long)meta->stride[d]);
+    return rc;
 }
 
 /* The tensor dimension that mesh dimension m cuts evenly, -1: none. */
@@ -84,6 +82,8 @@ int dtensor_meta_global(const struct dtensor_mesh *mesh,
             if (d != dim && made.stride[d] >= made.stride[dim])
                 rc = meta_grow(&made.stride[d], mesh->size[m], err);
     }
+    if (rc == 0)
+        rc = meta_check(&made, err);
     if (rc == 0)
         *whole = made;
     return rc;

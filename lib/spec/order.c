@@ -18,13 +18,27 @@ static bool order_cuts(const struct dtensor_spec *spec, int m, int dim)
     return dtn_placement_class(p) == DTENSOR_SHARD && p->dim == dim;
 }
 
+/* Does every placement cut a dimension that there is? */
+static int order_check(const struct dtensor_spec *spec,
+                       struct dtensor_error *err)
+{
+    int rc = 0;
+
+    for (int m = 0; rc == 0 && m < spec->mesh->ndim; m++)
+        rc = dtn_spec_check_dim(spec, m, err);
+    return rc;
+}
+
 /* ------------------------------------------------------------- shard maps */
 
 int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
                          struct dtensor_error *err)
 {
     int made[DTENSOR_MAX_DIMS];
+    int rc = order_check(spec, err);
 
+    if (rc != 0)
+        return rc;
     for (int d = 0; d < spec->ndim; d++) {
         made[d] = -1;
         for (int m = 0; m < spec->mesh->ndim; m++) {
@@ -80,7 +94,10 @@ int dtensor_spec_set_order(struct dtensor_spec *spec, const int place[],
 {
     struct dtensor_spec made = *spec;
     int list[DTENSOR_MAX_DIMS];
+    int rc = order_check(spec, err);
 
+    if (rc != 0)
+        return rc;
     for (int m = 0; m < spec->mesh->ndim; m++)
         if (dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
             (spec->placement[m].kind != DTENSOR_SHARD ||
@@ -132,7 +149,10 @@ int dtensor_spec_order(const struct dtensor_spec *spec, int place[],
                        struct dtensor_error *err)
 {
     int made[DTENSOR_MAX_DIMS], list[DTENSOR_MAX_DIMS];
+    int rc = order_check(spec, err);
 
+    if (rc != 0)
+        return rc;
     for (int m = 0; m < spec->mesh->ndim; m++)
         made[m] = -1;
     for (int d = 0; d < spec->ndim; d++) {

@@ -341,6 +341,10 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
     const char *pos = text;
     int rc;
 
+    if (!text)
+        return dtn_fail(err, DTENSOR_EINVAL, "placements: there are none; "
+                        "expected one for each of the %d mesh dimensions, such "
+                        "as \"S(0)\" or \"R\"", mesh->ndim);
     if (ndim < 0 || ndim > DTENSOR_MAX_DIMS)
         return dtn_fail(err, DTENSOR_EINVAL, "placements: for %d tensor "
                         "dimensions; expected 0 to %d", ndim,

@@ -69,12 +69,12 @@ int dtensor_placements_format(const struct dtensor_mesh *mesh,
     return (int)t.used;
 }
 
-/* "S(0)[1]", "_S(0, 3)": as PyTorch has it.  `shared`: another mesh dimension
- * cuts the same; `place`, which of them this is, -1: in no order.
+/* "S(0)[1]", "_S(0, 3)": as PyTorch has it.  cuts[d]: how many mesh dimensions
+ * cut tensor dimension d; `place`, which of them this is, -1: none, in no order.
  */
 static void placement_say_torch(struct placement_text *t,
                                 const struct dtensor_placement *p, int n,
-                                int place, bool shared)
+                                int place, const int cuts[])
 {
     if (p->kind == DTENSOR_STRIDED && place < 0)
         placement_say(t, "_S(%d, %lld)", p->dim, (long long)p->block);
@@ -82,7 +82,7 @@ static void placement_say_torch(struct placement_text *t,
         placement_say(t, "S(%d)", p->dim);
     else
         placement_say_one(t, p, n);
-    if (place >= 0 && shared)
+    if (place >= 0 && cuts[p->dim] > 1)
         placement_say(t, "[%d]", place);
 }
 
@@ -97,7 +97,7 @@ int dtensor_spec_format(const struct dtensor_spec *spec, char *text,
     if (dtensor_spec_order(spec, place, NULL) != 0)
         memset(place, -1, sizeof place);
     for (int m = 0; m < spec->mesh->ndim; m++)
-        if (dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD)
+        if (place[m] >= 0)
             cuts[spec->placement[m].dim]++;
     placement_say(&t, "%s[", dtensor_dtype_name(spec->dtype));
     for (int d = 0; d < spec->ndim; d++)
@@ -105,7 +105,7 @@ int dtensor_spec_format(const struct dtensor_spec *spec, char *text,
     placement_say(&t, "](");
     for (int m = 0; m < spec->mesh->ndim; m++)
         placement_say_torch(&t, &spec->placement[m], spec->mesh->size[m],
-                            place[m], cuts[spec->placement[m].dim] > 1);
+                            place[m], cuts);
     placement_say(&t, ")");
     return (int)t.used;
 }

@@ -11,33 +11,31 @@
 
 /* --------------------------------------------------------------- checks --- */
 
-/* The shape, and that neither the bytes nor any stride overflow: sizes of 0
- * count as 1.
- */
-static int spec_check_shape(const struct dtensor_spec *spec,
-                            struct dtensor_error *err)
+int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err)
 {
     size_t bytes;
 
-    if (!dtn_dtype_ok(spec->dtype))
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: dtype %d is none",
-                        (int)spec->dtype);
-    if (spec->ndim < 0 || spec->ndim > DTENSOR_MAX_DIMS)
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: %d tensor dimensions; "
-                        "expected 0 to %d", spec->ndim, DTENSOR_MAX_DIMS);
-    bytes = dtensor_dtype_size(spec->dtype);
-    for (int d = 0; d < spec->ndim; d++) {
-        int64_t size = spec->shape[d];
-
-        if (size < 0)
-            return dtn_fail(err, DTENSOR_EINVAL, "spec: size %lld of tensor "
-                            "dimension %d; expected 0 or more",
-                            (long long)size, d);
-        if (!dtn_mul_size(bytes, size ? (size_t)size : 1, &bytes) ||
+    if (!dtn_dtype_ok(dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: dtype %d is none", what,
+                        (int)dtype);
+    if (ndim < 0 || ndim > DTENSOR_MAX_DIMS)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: %d tensor dimensions; "
+                        "expected 0 to %d", what, ndim, DTENSOR_MAX_DIMS);
+    if (ndim > 0 && !shape)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: shape is NULL, but there are "
+                        "%d tensor dimensions", what, ndim);
+    bytes = dtensor_dtype_size(dtype);
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] < 0)
+            return dtn_fail(err, DTENSOR_EINVAL, "%s: size %lld of tensor "
+                            "dimension %d; expected 0 or more", what,
+                            (long long)shape[d], d);
+        if (!dtn_mul_size(bytes, shape[d] ? (size_t)shape[d] : 1, &bytes) ||
             bytes > INT64_MAX)
-            return dtn_fail(err, DTENSOR_EINVAL, "spec: sizes up to "
-                            "dimension %d make over 2^63 bytes of %s", d,
-                            dtensor_dtype_name(spec->dtype));
+            return dtn_fail(err, DTENSOR_EINVAL, "%s: sizes up to dimension %d "
+                            "make over 2^63 bytes of %s", what, d,
+                            dtensor_dtype_name(dtype));
     }
     return 0;
 }
@@ -149,17 +147,28 @@ bool dtn_spec_lengths_fit(const struct dtensor_spec *spec)
     return true;
 }
 
+int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
+                       struct dtensor_error *err)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+
+    if (dtn_placement_class(p) != DTENSOR_SHARD ||
+        (p->dim >= 0 && p->dim < spec->ndim))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of dimension "
+                    "%d, but the tensor has %d dimensions%s", m, p->dim,
+                    spec->ndim, p->dim < 0 && p->dim >= -spec->ndim
+                    ? " (see dtensor_spec_normalize)" : "");
+}
+
 static int spec_check_cut(const struct dtensor_spec *spec, int m,
                           struct dtensor_error *err)
 {
     const struct dtensor_placement *p = &spec->placement[m];
+    int rc = dtn_spec_check_dim(spec, m, err);
 
-    if (p->dim < 0 || p->dim >= spec->ndim)
-        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of "
-                        "dimension %d, but the tensor has %d dimensions%s", m,
-                        p->dim, spec->ndim,
-                        p->dim < 0 && p->dim >= -spec->ndim
-                        ? " (see dtensor_spec_normalize)" : "");
+    if (rc != 0)
+        return rc;
     if (p->kind == DTENSOR_STRIDED && p->block < 1)
         return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has the split "
                         "factor %lld; expected 1 or more", m,
@@ -194,7 +203,7 @@ int dtensor_spec_check(const struct dtensor_spec *spec,
 
     if (!spec->mesh)
         return dtn_fail(err, DTENSOR_EINVAL, "spec: it has no mesh");
-    rc = spec_check_shape(spec, err);
+    rc = dtn_shape_check("spec", spec->dtype, spec->ndim, spec->shape, err);
     for (int m = 0; rc == 0 && m < spec->mesh->ndim; m++)
         rc = spec_check_placement(spec, m, err);
     return rc;
@@ -240,11 +249,12 @@ int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
     rc = dtensor_mesh_find(ctx, mesh, &made.mesh, err);
     if (rc != 0)
         return rc;
-    if (ndim > 0 && ndim <= DTENSOR_MAX_DIMS)
+    rc = dtn_shape_check("spec", dtype, ndim, shape, err);
+    if (rc != 0)
+        return rc;
+    if (ndim > 0)
         memcpy(made.shape, shape, (size_t)ndim * sizeof shape[0]);
-    rc = spec_check_shape(&made, err);
-    if (rc == 0)
-        rc = dtensor_placements_parse(made.mesh, placements, ndim,
+    rc = dtensor_placements_parse(made.mesh, placements, ndim,
                                       made.placement, err);
     if (rc == 0)
         rc = dtensor_spec_check(&made, err);

@@ -106,6 +106,16 @@ bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
 /* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
 char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 
+/* Does placement m cut a dimension that there is, if any?   Errors: EINVAL */
+int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
+                       struct dtensor_error *err);
+
+/* The shape of what `what` names, and that neither its bytes nor any stride
+ * overflow: sizes of 0 count as 1.   Errors: EINVAL
+ */
+int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err);
+
 /* Same mesh, dtype, shape (placements may differ). */
 bool dtn_spec_congruent(const struct dtensor_spec *a,
                         const struct dtensor_spec *b);

@@ -101,6 +101,9 @@ int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
         return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: %zu bytes, but the "
                         "whole is %zu: %s", size, bytes,
                         dtn_spec_format(&spec, text, sizeof text));
+    if (!full && bytes > 0 && spec.mesh->group.me >= 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: full is NULL, but "
+                        "the whole is %zu bytes", bytes);
     for (int m = 0; m < spec.mesh->ndim; m++)
         spec.placement[m].kind = DTENSOR_REPLICATE;
     return dtn_redistribute(&t->spec, &spec, t->local, full, err);

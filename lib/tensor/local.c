@@ -34,6 +34,12 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
         dtensor_destroy(t);
         return rc;
     }
+    if (size > 0 && !local) {
+        dtensor_destroy(t);
+        return dtn_fail(err, DTENSOR_EINVAL, "from_local: local is NULL, but "
+                        "rank %d holds %zu bytes", spec->mesh->ctx->self.rank,
+                        size);
+    }
     if (size > 0)
         memcpy(t->local, local, size);
     *tp = t;
