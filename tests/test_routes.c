@@ -78,6 +78,95 @@ static void test_selectable(struct dtensor_ctx *ctx)
     }
 }
 
+/* ------------------------------------------------- facts 13.1, merged steps */
+
+/* How many all-gathers, allreduces and reduce-scatters PyTorch takes where its
+ * meshes were flattened; ours need not be, and are not more.
+ */
+static const struct merged_case {
+    int ndim, size[3];
+    const char *from, *to;
+    int gathers, reduces, scatters;
+} merged_cases[] = {
+    { 2, { 4, 2 }, "P,P", "R,R", 0, 1, 0 },
+    { 2, { 4, 2 }, "P,P", "S(0),S(0)", 0, 0, 1 },
+    { 2, { 4, 2 }, "P,P", "S(0),S(1)", 0, 0, 2 },
+    { 2, { 4, 2 }, "S(0),S(0)", "R,R", 1, 0, 0 },
+    { 2, { 4, 2 }, "S(0),S(1)", "R,R", 2, 0, 0 },
+    { 3, { 2, 2, 2 }, "S(0),S(0),S(0)", "R,R,R", 1, 0, 0 },
+    { 3, { 2, 2, 2 }, "S(0)[1]S(0)[0]S(0)[2]", "R,R,R", 3, 0, 0 },
+    { 3, { 2, 2, 2 }, "P,P,S(0)", "S(0),S(0),S(0)", 1, 1, 1 },
+    { 3, { 2, 2, 2 }, "P,P,P", "R,R,R", 0, 1, 0 },
+    { 3, { 2, 2, 2 }, "P,S(0),P", "R,R,R", 1, 2, 0 },
+    { 3, { 2, 2, 2 }, "P,R,P", "R,R,R", 0, 1, 0 },
+    { 3, { 2, 2, 2 }, "P,P,R", "S(0),S(1),R", 0, 0, 2 },
+    { 3, { 2, 2, 2 }, "P,P,P", "S(0),S(0),S(1)", 0, 0, 2 },
+    { 3, { 2, 2, 2 }, "P(avg),P(avg),P", "R,R,R", 0, 1, 0 },
+    { 3, { 2, 2, 2 }, "P(avg),P(avg),P", "S(0),S(0),S(0)", 0, 0, 1 },
+};
+
+static int steps_of(const struct dtensor_plan *plan, const char *what)
+{
+    struct dtensor_plan_step step;
+    int n = 0;
+
+    for (int i = 0; dtensor_plan_step(plan, i, &step, NULL) == 0; i++)
+        n += strcmp(step.what, what) == 0;
+    return n;
+}
+
+static void test_merged(struct dtensor_ctx *ctx)
+{
+    const int64_t shape[] = { 16, 16, 16 };
+
+    for (size_t i = 0; i < sizeof merged_cases / sizeof merged_cases[0]; i++) {
+        const struct merged_case *c = &merged_cases[i];
+        const struct dtensor_mesh *mesh = mesh_of(ctx, c->ndim, c->size);
+        struct dtensor_spec src = spec_at(mesh, 3, shape, c->from);
+        struct dtensor_spec dst = spec_at(mesh, 3, shape, c->to);
+        struct dtensor_plan *plan = plan_of(&src, &dst, DTENSOR_ROUTE_MERGED);
+        const int gathers = plan ? steps_of(plan, "all-gather") : 99;
+        const int reduces = plan ? steps_of(plan, "allreduce") : 99;
+        const int scatters = plan ? steps_of(plan, "reduce-scatter") : 99;
+
+        ok(gathers <= c->gathers && reduces <= c->reduces &&
+           scatters <= c->scatters && gathers + reduces + scatters > 0,
+           "[%s] to [%s] merged: %d all-gathers, %d allreduces, %d "
+           "reduce-scatters, where PyTorch has %d, %d, %d", c->from, c->to,
+           gathers, reduces, scatters, c->gathers, c->reduces, c->scatters);
+        dtensor_plan_destroy(plan);
+    }
+}
+
+/* A mesh dimension of one rank never communicates, by any route. */
+static void test_one_chunk(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 4, 1 };
+    static const char *const from[] = { "R,S(1)", "R,R", "R,P" };
+    static const char *const to[] = { "R,S(0)", "R,S(1)", "R,R" };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);
+    const int64_t shape[] = { 8, 8 };
+    uint64_t bytes = 0;
+    int plans = 0;
+
+    for (int pair = 0; pair < 9; pair++)
+        for (int r = DTENSOR_ROUTE_AUTO; r < DTENSOR_NROUTES; r++) {
+            struct dtensor_spec src = spec_at(mesh, 2, shape, from[pair / 3]);
+            struct dtensor_spec dst = spec_at(mesh, 2, shape, to[pair % 3]);
+            struct dtensor_plan *plan = plan_of(&src, &dst,
+                                                (enum dtensor_route)r);
+            struct dtensor_plan_info info = { .nsteps = 1 };
+
+            if (plan)
+                dtensor_plan_info(plan, &info);
+            plans += plan && info.nsteps == 0;
+            bytes += plan ? dtensor_plan_bytes(plan, -1, -1, -1) : 1;
+            dtensor_plan_destroy(plan);
+        }
+    ok(plans == 9 * DTENSOR_NROUTES && bytes == 0, "a mesh dimension of one "
+       "rank: %d plans without a step", plans);
+}
+
 int main(void)
 {
     struct dtensor_ctx *ctx = NULL;
@@ -86,6 +175,8 @@ int main(void)
         return skip_all("no context");
     test_lengths(ctx);
     test_selectable(ctx);
+    test_merged(ctx);
+    test_one_chunk(ctx);
     dtensor_fini(ctx);
     return done();
 }
