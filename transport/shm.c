@@ -493,12 +493,17 @@ static int shm_progress(struct dtn_transport *tp)
 
 /* ------------------------------------------------------ death and abort --- */
 
+static bool shm_is_dead(const struct shm_peer *p)
+{
+    return p->watched && (p->pidfd >= 0 ? dtn_pidfd_is_dead(p->pidfd)
+                                        : dtn_process_is_dead(&p->process));
+}
+
 static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
                       int *code)
 {
     struct shm_peer *p = shm_peer(tp, peer);
-    bool dead = p->watched && (p->pidfd >= 0 ? dtn_pidfd_is_dead(p->pidfd)
-                                             : dtn_process_is_dead(&p->process));
+    bool dead = shm_is_dead(p);
     uint64_t word;
 
     if (!p->control)
@@ -526,11 +531,16 @@ static void shm_why(const struct dtn_transport *tp, int peer, char *buf,
                     size_t size)
 {
     const struct shm_peer *p = shm_peer(tp, peer);
-    bool left = atomic_load_explicit(&p->control->aborted,
-                                     memory_order_relaxed) & SHM_LEFT;
+    bool left;
 
-    snprintf(buf, size, "pid %lld %s", (long long)p->process.pid,
-             left ? "has closed its context" : "is gone");
+    *buf = '\0';
+    if (!p->control)
+        return;
+    left = atomic_load_explicit(&p->control->aborted, memory_order_relaxed)
+         & SHM_LEFT;
+    snprintf(buf, size, "pid %lld%s", (long long)p->process.pid,
+             left ? " has closed its context"
+             : shm_is_dead(p) ? " is gone" : "");
 }
 
 const struct dtn_transport_ops dtn_shm_ops = {

@@ -494,6 +494,9 @@ static void tcp_why(const struct dtn_transport *tp, int peer, char *buf,
     const struct tcp *tcp = (const struct tcp *)tp;
     const struct tcp_peer *p = tcp->peers[peer];
 
+    *buf = '\0';
+    if (!p || p->state != TCP_DEAD)
+        return;
     if (p->silent)
         snprintf(buf, size, "its host answers nothing for %d s",
                  tcp->dead_after_s);

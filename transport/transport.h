@@ -251,8 +251,9 @@ struct dtn_transport_ops {
      */
     void (*abort)(struct dtn_transport *tp, int culprit, int code);
 
-    /* Words for EPEER of that peer: what was seen, on which device, what to
-     * look at; "" when there is nothing to add.
+    /* Words about a peer that is gone, whoever told: what was seen, or else
+     * how it was reached, on which device, what to look at; "" when there is
+     * nothing to add.  Legal for every peer, met or not.
      */
     void (*why)(const struct dtn_transport *tp, int peer, char *buf,
                 size_t size);

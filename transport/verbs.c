@@ -192,7 +192,7 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
     int rc;
 
     if (p->joined)
-        return 0;
+        return verbs_probe(verbs, peer, err);
     if (!p->called) {
         memcpy(&p->address, blob->bytes, sizeof p->address);
         rc = connect_check(verbs, peer, &p->address, err);
@@ -200,7 +200,8 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
             return rc;
         p->called = true;
     }
-    return verbs_meet(verbs, peer, err);
+    rc = verbs_meet(verbs, peer, err);
+    return rc == 0 ? verbs_probe(verbs, peer, err) : rc;
 }
 
 /* ---------------------------------------------------------------- memory --- */
@@ -300,7 +301,7 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
         return DTENSOR_EABORT;
     }
     if (p->error)
-        return DTENSOR_EPEER;
+        return p->narrow ? DTENSOR_ESYS : DTENSOR_EPEER;
     if (p->joined && now >= p->next_beat_ns) {
         verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, beat),
                    &p->lane->out_beat, sizeof p->lane->out_beat);
@@ -329,13 +330,7 @@ static void verbs_abort(struct dtn_transport *tp, int culprit, int code)
 static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
                       size_t size)
 {
-    const struct verbs *verbs = verbs_of(tp);
-
-    *buf = '\0';
-    if (verbs->peers[peer].error)
-        verbs_words(verbs, peer, buf, size);
-    for (int k = 0; k < verbs->nrails && !*buf; k++)
-        verbs_events_words(&verbs->rail[k].device, buf, size);
+    verbs_words(verbs_of(tp), peer, buf, size);
 }
 
 const struct dtn_transport_ops dtn_verbs_ops = {

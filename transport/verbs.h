@@ -8,6 +8,7 @@
  * verbs_memory.c  memory regions, registered once
  * verbs_keys.c    keys of a region on all rails, told to peers
  * verbs_meet.c    two ranks meet: queue pair numbers by datagram
+ * verbs_probe.c   does the way carry packets as long as both ports say?
  * verbs_queue.c   queue pairs, posting in chains, completions
  * verbs_lane.c    the memory in which two ranks signal to each other
  * verbs_words.c   completion statuses as words
@@ -190,7 +191,8 @@ enum {
     VERBS_ALONG = 4096,           /* bytes of a put that go with a signal      */
     VERBS_STAGE_BYTES = 1 << 20,
     VERBS_STRIPE_BYTES = 1 << 16, /* puts from here on use all rails           */
-    VERBS_MESSAGE_MAX = 1 << 23
+    VERBS_MESSAGE_MAX = 1 << 23,
+    VERBS_ROCE_HEADERS = 96       /* what the kernel keeps of an Ethernet MTU  */
 };
 
 /* A signal on its way: up to 64 bytes, each four of them beside the low half of
@@ -300,6 +302,7 @@ struct verbs_queue {
     enum ibv_wc_status error;     /* first bad completion; 0: none             */
     uint64_t posted, completed;
     uint64_t last_put;            /* number of the newest put                  */
+    uint64_t probe;               /* of the longest packet; 0: not sent yet    */
 };
 
 struct verbs_peer {
@@ -329,6 +332,7 @@ struct verbs_peer {
     enum ibv_wc_status error;     /* first bad completion of any queue; 0:none */
     uint32_t vendor_error;
     int error_rail;               /* the number of its rail                    */
+    bool narrow;                  /* only its longest packet was not answered  */
 };
 
 /* Requests to one queue that are yet to be posted, in one call. */
@@ -369,6 +373,7 @@ struct verbs {
     unsigned turns;
     int64_t next_ack_ns;
     uint64_t cookie;
+    bool unlike_said;             /* a peer's MTU is another: warned once      */
     struct verbs_peer peers[];    /* [nranks]                                  */
 };
 
@@ -390,6 +395,18 @@ int verbs_meet_open(struct verbs *verbs, struct dtensor_error *err);
 void verbs_meet_close(struct verbs *verbs);
 int verbs_meet(struct verbs *verbs, int peer, struct dtensor_error *err);
 int verbs_meet_progress(struct verbs *verbs);
+
+/* On each rail, one write of 8 bytes and one of the path's MTU: both must be
+ * answered before anything else goes that way.  Errors: EAGAIN, EPEER, ESYS
+ */
+int verbs_probe(struct verbs *verbs, int rank, struct dtensor_error *err);
+
+/* The MTU of the way from a device to a peer's end: the smallest of both
+ * ports' and the file's.
+ */
+enum ibv_mtu verbs_path_mtu(const struct verbs *verbs,
+                            const struct verbs_device *device,
+                            const struct verbs_end *end);
 
 /* Queue pairs to each peer on each of so many rails. */
 int verbs_queues_wanted(const struct dtn_transport_conf *conf, int nrails);
@@ -516,7 +533,13 @@ int verbs_timeout(const struct dtn_transport_conf *conf);
 char *verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
                          size_t size);
 
-/* Words for a bad completion: what it means and what to look at. */
+/* Words for a peer: its bad completion, what it means and what to look at, or
+ * else how it was reached; and what our own device said meanwhile.
+ */
 char *verbs_words(const struct verbs *verbs, int peer, char *buf, size_t size);
+
+/* "rxe0 GID 10.77.0.1 -> rxe0 GID 10.77.0.2" on that rail. */
+char *verbs_way_text(const struct verbs *verbs, int peer, int rail, char *buf,
+                     size_t size);
 
 #endif

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 
 enum {
-    DATAGRAM_BYTES = 16 << 10,    /* more than verbs_meet.c takes              */
-    ROCE_HEADERS = 96             /* what the kernel keeps of an Ethernet MTU  */
+    DATAGRAM_BYTES = 16 << 10     /* more than verbs_meet.c takes              */
 };
 
 uint64_t dtn_memlock_need(int nranks, int nrails)
@@ -94,7 +93,7 @@ static void limits_mtu(const struct dtn_open_args *args,
         dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] mtu = %d, but %s "
                 "port %d has %d: that is used (an Ethernet MTU of %d or more "
                 "on every host and switch is needed for %d)", want,
-                device->name, device->port, active, want + ROCE_HEADERS, want);
+                device->name, device->port, active, want + VERBS_ROCE_HEADERS, want);
     else
         dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] mtu = %d, but %s "
                 "port %d has %d: that is used (the subnet manager sets it)",

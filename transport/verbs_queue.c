@@ -111,10 +111,9 @@ static void queue_path(const struct verbs *verbs,
     attr->grh.traffic_class = (uint8_t)conf_or(conf->traffic_class, 0);
 }
 
-/* The smaller of both ends' active MTU, and of the file's. */
-static enum ibv_mtu queue_mtu(const struct verbs *verbs,
-                              const struct verbs_device *device,
-                              const struct verbs_end *end)
+enum ibv_mtu verbs_path_mtu(const struct verbs *verbs,
+                            const struct verbs_device *device,
+                            const struct verbs_end *end)
 {
     enum ibv_mtu mtu = device->mtu, want = IBV_MTU_4096;
 
@@ -140,7 +139,7 @@ static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
     const struct verbs_end *end = &peer->address.end[queue->rail->number];
     const struct dtn_transport_conf *conf = verbs->args.conf;
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR, .path_mtu = queue_mtu(verbs, device, end),
+        .qp_state = IBV_QPS_RTR, .path_mtu = verbs_path_mtu(verbs, device, end),
         .dest_qp_num = peer->greeting.qpn[q], .rq_psn = peer->greeting.psn[q],
         .min_rnr_timer = 1
     };
@@ -179,6 +178,29 @@ static void queues_share(struct verbs_peer *peer)
         peer->queue[q].share = 1;
 }
 
+/* Which MTU each rail has to this rank: that two ports differ is warned of once,
+ * for on many hosts it is a thousand times the same.
+ */
+static void queues_log(struct verbs *verbs, int rank)
+{
+    const struct verbs_peer *peer = &verbs->peers[rank];
+
+    for (int k = 0; k < verbs->nrails; k++) {
+        const struct verbs_device *device = &verbs->rail[k].device;
+        const struct verbs_end *end = &peer->address.end[k];
+        bool unlike = end->mtu != (uint8_t)device->mtu;
+
+        dtn_log(verbs->args.log, unlike && !verbs->unlike_said ? DTN_LOG_WARN
+                : DTN_LOG_DEBUG, "verbs: rank %d: MTU %d over %s, which has %d "
+                "here and %s %d there%s", rank,
+                128 << verbs_path_mtu(verbs, device, end), device->name,
+                128 << device->mtu, end->device, 128 << end->mtu, unlike
+                ? " (an Ethernet MTU of 4192 or more on every host and switch "
+                  "gives 4096)" : "");
+        verbs->unlike_said |= unlike;
+    }
+}
+
 /* The network does not lead from the one end to the other. */
 static int queues_apart(const struct verbs_peer *peer, int q, int rank,
                         int sys_errno, struct dtensor_error *err)
@@ -211,6 +233,7 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
             return queues_apart(peer, q, rank, rc, err);
     }
     queues_share(peer);
+    queues_log(verbs, rank);
     peer->plain = ibv_query_qp_data_in_order(peer->queue[0].qp,
                                              IBV_WR_RDMA_WRITE, 0) != 0;
     peer->ready = true;
@@ -363,6 +386,8 @@ static void poll_bad(struct verbs_peer *peer, struct verbs_queue *queue,
     peer->error = wc->status;
     peer->vendor_error = wc->vendor_err;
     peer->error_rail = queue->rail->number;
+    peer->narrow = wc->status == IBV_WC_RETRY_EXC_ERR && queue->probe > 0
+                && (uint32_t)(wc->wr_id >> 32) == (uint32_t)queue->probe;
 }
 
 static int poll_rail(struct verbs *verbs, struct verbs_rail *rail)

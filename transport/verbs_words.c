@@ -9,6 +9,8 @@
  */
 #include "transport/verbs.h"
 
+#include <string.h>
+
 static const struct {
     enum ibv_wc_status status;
     const char *means;
@@ -81,14 +83,81 @@ static const char *words_port(const struct verbs_device *device, char *buf,
     return buf;
 }
 
-char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
+/* "mlx5_0 GID 10.1.0.7", or without a GID "mlx5_0 LID 12". */
+static void words_end(const char *device, const union ibv_gid *gid,
+                      unsigned lid, char *buf, size_t size)
+{
+    static const union ibv_gid none;
+    char text[64];
+
+    if (memcmp(gid, &none, sizeof none) == 0)
+        snprintf(buf, size, "%s LID %u", device, lid);
+    else
+        snprintf(buf, size, "%s GID %s", device,
+                 verbs_gid_text(gid, text, sizeof text));
+}
+
+char *verbs_way_text(const struct verbs *verbs, int rank, int rail, char *buf,
+                     size_t size)
+{
+    const struct verbs_device *device = &verbs->rail[rail].device;
+    const struct verbs_end *end = &verbs->peers[rank].address.end[rail];
+    char here[140], there[140], number[32] = "";
+
+    words_end(device->name, &device->gid, device->lid, here, sizeof here);
+    words_end(end->device, &end->gid, end->lid, there, sizeof there);
+    if (verbs->nrails > 1)
+        snprintf(number, sizeof number, "rail %d of %d, ", rail,
+                 verbs->nrails);
+    snprintf(buf, size, "%s%s -> %s", number, here, there);
+    return buf;
+}
+
+/* Of the longest packet that a new connection is tried with, see verbs_probe.c:
+ * shorter ones were answered.
+ */
+static void words_narrow(const struct verbs *verbs, int rank, char *buf,
+                         size_t size)
 {
     const struct verbs_peer *peer = &verbs->peers[rank];
     const struct verbs_device *device = &verbs->rail[peer->error_rail].device;
-    const struct verbs_end *end = &peer->address.end[peer->error_rail];
+    int mtu = 128 << verbs_path_mtu(verbs, device,
+                                    &peer->address.end[peer->error_rail]);
+    char way[320];
+
+    snprintf(buf, size, "it answers, but not packets of %d bytes, over %s (is "
+             "the MTU of a switch smaller? its Ethernet MTU must be %d or more; "
+             "or set [transport] mtu = %d)", mtu,
+             verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
+             mtu + VERBS_ROCE_HEADERS, mtu > 1024 ? 1024 : mtu / 2);
+}
+
+/* Nothing was seen yet: how it was reached, and what our devices say. */
+static void words_unseen(const struct verbs *verbs, int rank, char *buf,
+                         size_t size)
+{
+    char way[320], said[240];
+    const char *event = NULL;
+
+    *buf = '\0';
+    for (int k = 0; k < verbs->nrails && !event; k++)
+        event = words_port(&verbs->rail[k].device, said, sizeof said);
+    if (verbs->peers[rank].called)
+        snprintf(buf, size, "it was reached over %s%s%s",
+                 verbs_way_text(verbs, rank, 0, way, sizeof way),
+                 event ? "; " : "", event ? event : "");
+    else if (event)
+        snprintf(buf, size, "%s", event);
+}
+
+static void words_bad(const struct verbs *verbs, int rank, char *buf,
+                      size_t size)
+{
+    const struct verbs_peer *peer = &verbs->peers[rank];
+    const struct verbs_device *device = &verbs->rail[peer->error_rail].device;
     const char *means = ibv_wc_status_str(peer->error);
     const char *look = "see ibv_devinfo";
-    char here[64], there[64], time[80], said[240], number[32] = "";
+    char way[320], time[80], said[240];
     bool silent = peer->error == IBV_WC_RETRY_EXC_ERR;
     const char *event = words_port(device, said, sizeof said);
 
@@ -97,16 +166,23 @@ char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
             means = rows[i].means;
             look = rows[i].look;
         }
-    if (verbs->nrails > 1)
-        snprintf(number, sizeof number, "rail %d of %d, ", peer->error_rail,
-                 verbs->nrails);
-    snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s%s GID %s -> %s "
-             "GID %s%s%s (%s)%s%s", means, (int)peer->error,
-             peer->vendor_error, number, device->name,
-             verbs_gid_text(&device->gid, here, sizeof here), end->device,
-             verbs_gid_text(&end->gid, there, sizeof there),
+    snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s%s%s (%s)%s%s",
+             means, (int)peer->error, peer->vendor_error,
+             verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
              silent ? ", given up after " : "", silent
              ? verbs_give_up_text(verbs->args.conf, time, sizeof time) : "",
              look, event ? "; " : "", event ? event : "");
+}
+
+char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
+{
+    const struct verbs_peer *peer = &verbs->peers[rank];
+
+    if (peer->narrow)
+        words_narrow(verbs, rank, buf, size);
+    else if (peer->error)
+        words_bad(verbs, rank, buf, size);
+    else
+        words_unseen(verbs, rank, buf, size);
     return buf;
 }

@@ -37,7 +37,7 @@ void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit)
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...)
 {
-    char what[400];
+    char what[480];
     va_list ap;
 
     if (ctx->failure.code != 0)
@@ -79,43 +79,34 @@ int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code)
          : teller;
 }
 
-/* The peer is not well: say so.  When it is only gone, it may have said to
- * others why.
+/* A rank is gone: the same line whoever told, this rank's transport or the tree,
+ * with what the transport knows of it: how it was reached, and what it saw.
  */
-static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
-                       int culprit, int code)
+static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
 {
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-    char name[320], blamed[320], why[320];
-    struct dtn_mismatch mismatch;
-    int teller;
+    const struct dtn_peer *peer = &ctx->peers[rank];
+    char name[320], why[400] = "";
 
-    tp->ops->why(tp, peer, why, sizeof why);
-    if (health == DTENSOR_EPEER) {
-        teller = dtn_gone_news(ctx, peer, &culprit, &code);
-        if (teller >= 0) {
-            health = DTENSOR_EABORT;
-            peer = teller;
-        }
-    }
-    if (health == DTENSOR_EPEER && ctx->words
-        && dtn_mismatch_told(ctx, peer, &mismatch))
-        return dtn_poison_mismatch(ctx, &mismatch);
+    if (peer->tp)
+        peer->tp->ops->why(peer->tp, rank, why, sizeof why);
+    return dtn_poison(ctx, DTENSOR_EPEER, rank, "%s %s%s%s (see its output)",
+                      dtn_ctx_rank_name(ctx, rank, name, sizeof name), how,
+                      *why ? ": " : "", why);
+}
+
+/* A peer gave up on account of `culprit`, for reason `code`.  If that is this
+ * rank itself, then it is the others that are lost to it.
+ */
+static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
+{
+    char name[320], blamed[320], how[360];
+    struct dtn_mismatch mismatch;
+
     dtn_ctx_rank_name(ctx, peer, name, sizeof name);
-    if (health == DTENSOR_EPEER)
-        return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left while "
-                          "this rank waited for it%s%s (see its output)", name,
-                          *why ? ": " : "", why);
-    if (health != DTENSOR_EABORT)            /* this rank's own failure      */
-        return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
-                          "%s%s%s", name, dtensor_errname(health),
-                          *why ? ": " : "", why);
-    if (culprit == ctx->self.rank && code == DTENSOR_EPEER)
-        return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s gave this rank up, for "
-                          "it got no answer (see its message)", name);
-    if (culprit == peer && code == DTENSOR_EPEER)
-        return dtn_poison(ctx, DTENSOR_EPEER, peer, "%s died or left (see its "
-                          "output)", name);
+    if (code == DTENSOR_EPEER && culprit == ctx->self.rank)
+        return await_gone(ctx, peer, "gave this rank up, for it got no answer");
+    if (code == DTENSOR_EPEER && culprit == peer)
+        return await_gone(ctx, peer, "died or left");
     if (code == DTENSOR_EMISMATCH) {
         if (ctx->words && (dtn_mismatch_heard(ctx, peer, &mismatch)
                            || dtn_mismatch_told(ctx, peer, &mismatch)))
@@ -127,14 +118,43 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
     if (culprit < 0 || culprit >= ctx->self.world_size || culprit == peer)
         return dtn_poison(ctx, DTENSOR_EABORT, peer, "%s failed with %s (see "
                           "its message)", name, dtensor_errname(code));
+    if (code == DTENSOR_EPEER) {
+        snprintf(how, sizeof how, "died or left, %s says", name);
+        return await_gone(ctx, culprit, how);
+    }
     dtn_ctx_rank_name(ctx, culprit, blamed, sizeof blamed);
-    if (code == DTENSOR_EPEER)
-        return dtn_poison(ctx, DTENSOR_EPEER, culprit, "%s died or left, "
-                          "%s says (see its output)", blamed, name);
     return dtn_poison(ctx, DTENSOR_EABORT, culprit, "%s gave up with %s on "
                       "account of %s (see the message of %s)", name,
                       dtensor_errname(code), blamed,
                       code == DTENSOR_EABORT ? blamed : name);
+}
+
+/* The peer is not well: say so.  When it is only gone, it may have said to
+ * others why.
+ */
+static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
+                       int culprit, int code)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_mismatch mismatch;
+    char name[320], why[400];
+    int teller;
+
+    if (health == DTENSOR_EABORT)
+        return await_abort(ctx, peer, culprit, code);
+    if (health == DTENSOR_EPEER) {
+        teller = dtn_gone_news(ctx, peer, &culprit, &code);
+        if (teller >= 0)
+            return await_abort(ctx, teller, culprit, code);
+        if (ctx->words && dtn_mismatch_told(ctx, peer, &mismatch))
+            return dtn_poison_mismatch(ctx, &mismatch);
+        return await_gone(ctx, peer, "died or left while this rank waited for "
+                          "it");
+    }
+    tp->ops->why(tp, peer, why, sizeof why);     /* this rank's own failure  */
+    return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
+                      "%s%s%s", dtn_ctx_rank_name(ctx, peer, name, sizeof name),
+                      dtensor_errname(health), *why ? ": " : "", why);
 }
 
 /* Does the tree know that the peer died or gave up, though its transport does
