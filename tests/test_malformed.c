@@ -232,7 +232,7 @@ static const struct row {
 
     /* [transport], [redistribute] */
     { "a transport", "=10 inter_node = infiniband",
-      "F:10: error: inter_node: \"infiniband\"; expected rc or tcp" },
+      "F:10: error: inter_node: \"infiniband\"; expected rc, tcp or auto" },
     { "the mtu", "=11 mtu = 9000",
       "F:11: error: mtu: \"9000\"; expected one of 256, 512, 1024, 2048, "
       "4096" },

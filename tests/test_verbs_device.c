@@ -139,10 +139,10 @@ static void test_refused_device(void)
     machine_empty();
     refused("no device at all", NULL, -1, -1, "verbs: this machine has no RDMA "
             "device (is its driver loaded? see rdma link; or set [transport] "
-            "inter_node = tcp)");
+            "inter_node = tcp, or auto)");
     refused("nor one by name", "mlx5_0", -1, -1, "verbs: this machine has no "
             "RDMA device (is its driver loaded? see rdma link; or set "
-            "[transport] inter_node = tcp)");
+            "[transport] inter_node = tcp, or auto)");
     port = machine_one();
     refused("a wrong name is guessed", "mlx5_O:1", -1, -1, "verbs: no RDMA "
             "device mlx5_O here; did you mean mlx5_0? (the cluster file's hca "
@@ -171,7 +171,7 @@ static void test_refused_device(void)
     port->state = 1;
     refused("none of several will do", NULL, -1, -1, "verbs: no RDMA port here "
             "can be used: mlx5_0:1 DOWN, rxe0:1 no address (see rdma link; or "
-            "set [transport] inter_node = tcp)");
+            "set [transport] inter_node = tcp, or auto)");
     refused("a RoCE port without a GID", "rxe0", -1, -1, "verbs: rxe0:1 has no "
             "GID at all (give its network interface an address)");
 }

@@ -154,7 +154,7 @@ static const char template[] =
     "\n"
     "[transport]\n"
     ";intra_node      = shm       ; or tcp, rc\n"
-    ";inter_node      = tcp       ; or rc\n"
+    ";inter_node      = tcp       ; or rc, or auto\n"
     ";port            = 17800     ; and one more for each rank of a host\n"
     ";eager_limit     = 8K\n"
     ";chunk           = 512K\n"

@@ -228,11 +228,11 @@ static int device_none(const struct dtn_devices *devices,
     if (!devices->built)
         return dtn_fail(err, DTENSOR_ENODEV, "verbs: this build has no verbs "
                         "(%s; configure with libibverbs, or set [transport] "
-                        "inter_node = tcp)", dtensor_build());
+                        "inter_node = tcp, or auto)", dtensor_build());
     if (devices->ndevices == 0)
         return dtn_fail(err, DTENSOR_ENODEV, "verbs: this machine has no RDMA "
                         "device (is its driver loaded? see rdma link; or set "
-                        "[transport] inter_node = tcp)");
+                        "[transport] inter_node = tcp, or auto)");
     if (devices->nports == 0 || devices->ndevices == 1)
         return device_unfit(devices, devices->device[0].name, 0, err);
     for (int i = 0; i < devices->nports && used + 40 < sizeof list; i++)
@@ -243,7 +243,7 @@ static int device_none(const struct dtn_devices *devices,
                                  : dtn_port_state_name(devices->port[i].state));
     return dtn_fail(err, DTENSOR_ENODEV, "verbs: no RDMA port here can be "
                     "used: %s (see rdma link; or set [transport] inter_node = "
-                    "tcp)", list);
+                    "tcp, or auto)", list);
 }
 
 static int port_choose(const struct dtn_devices *devices, const char *want,

@@ -41,12 +41,16 @@ struct dtn_nodes {
     bool cpus_numa;               /* cpus = numa                               */
 };
 
-enum dtn_wire { DTN_WIRE_SHM, DTN_WIRE_TCP, DTN_WIRE_RC };
+enum dtn_wire {
+    DTN_WIRE_SHM, DTN_WIRE_TCP, DTN_WIRE_RC,
+    DTN_WIRE_AUTO                 /* rc if all ranks can, else tcp; a context  */
+                                  /* that is open has one of the two           */
+};
 
 /* [transport] */
 struct dtn_transport_conf {
     enum dtn_wire intra_node;     /* shm, tcp or rc; default shm               */
-    enum dtn_wire inter_node;     /* rc or tcp; default tcp                    */
+    enum dtn_wire inter_node;     /* rc, tcp or auto; default tcp              */
     int port;                     /* default 17800                             */
     int mtu;                      /* verbs attributes; -1: not given           */
     int traffic_class;

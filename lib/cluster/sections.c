@@ -30,7 +30,8 @@ static const struct dtn_word intra_words[] = {
 };
 
 static const struct dtn_word inter_words[] = {
-    { "rc", DTN_WIRE_RC }, { "tcp", DTN_WIRE_TCP }, { NULL, 0 }
+    { "rc", DTN_WIRE_RC }, { "tcp", DTN_WIRE_TCP }, { "auto", DTN_WIRE_AUTO },
+    { NULL, 0 }
 };
 
 static const struct dtn_word mtu_words[] = {
@@ -116,7 +117,7 @@ static const struct dtn_key nodes_keys[] = {
 #define S struct dtn_transport_conf
 static const struct dtn_key transport_keys[] = {
     { "intra_node", WORD(S, intra_node, intra_words, "shm, tcp or rc") },
-    { "inter_node", WORD(S, inter_node, inter_words, "rc or tcp") },
+    { "inter_node", WORD(S, inter_node, inter_words, "rc, tcp or auto") },
     { "port", INT(S, port, 1024, 65535) },
     { "mtu", WORD(S, mtu, mtu_words, "one of 256, 512, 1024, 2048, 4096") },
     { "traffic_class", INT(S, traffic_class, 0, 255) },

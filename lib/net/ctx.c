@@ -117,6 +117,8 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
     }
     rc = ctx_count_cpus(ctx, all, err);
     if (rc == 0)
+        rc = dtn_wire_settle(ctx, all, err);
+    if (rc == 0)
         rc = dtn_wire_open(ctx, all, err);
     free(all);
     return rc;
@@ -182,6 +184,8 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
         dtn_ctx_close(ctx);
         return rc;
     }
+    if (ctx->cluster->transport.inter_node == DTN_WIRE_AUTO)
+        ctx->cluster->transport.inter_node = DTN_WIRE_RC;
     ctx->self.world_size = ctx->cluster->world_size;
     snprintf(ctx->self.host, sizeof ctx->self.host, "%s",
              ctx->cluster->hosts[0].name);

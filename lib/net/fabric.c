@@ -23,7 +23,7 @@ bool fabric_wanted(const struct dtensor_cluster *cluster)
         shared |= cluster->hosts[h].nranks > 1;
     return (shared && cluster->transport.intra_node == DTN_WIRE_RC)
         || (cluster->nhosts > 1
-            && cluster->transport.inter_node == DTN_WIRE_RC);
+            && cluster->transport.inter_node != DTN_WIRE_TCP);
 }
 
 static void facts_port(const struct dtn_port *port, struct fabric_facts *facts)

@@ -5,6 +5,7 @@
  *           parts are listed in boot.h
  * ctx.c     the context: cluster, arena, transports, peers
  * wire.c    opening the transports and connecting to peers
+ * settle.c  which wire between hosts, when the file leaves it open
  * await.c   waiting for a peer without hanging; poisoning
  * mismatch.c    two ranks called what is not the same: the words
  * carry.c   bytes that go with a signal

@@ -65,17 +65,16 @@ static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
     return rc;
 }
 
-/* What the cluster file says of this rank's host, and its device or NULL. */
-static const struct dtn_nodes *wire_nodes(const struct dtensor_ctx *ctx)
+const struct dtn_nodes *dtn_wire_nodes(const struct dtensor_ctx *ctx)
 {
     int host = dtn_ctx_host(ctx, ctx->self.rank);
 
     return &ctx->cluster->nodes[ctx->cluster->hosts[host].nodes];
 }
 
-static const char *wire_device(const struct dtensor_ctx *ctx)
+const char *dtn_wire_device(const struct dtensor_ctx *ctx)
 {
-    const struct dtn_nodes *nodes = wire_nodes(ctx);
+    const struct dtn_nodes *nodes = dtn_wire_nodes(ctx);
 
     return nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL;
 }
@@ -90,7 +89,8 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
         .nranks = ctx->self.world_size, .rank = ctx->self.rank,
         .places = places, .reached = reached, .arena = &ctx->arena,
         .conf = &ctx->cluster->transport, .log = &ctx->log,
-        .device = wire_device(ctx), .gid_index = wire_nodes(ctx)->gid_index
+        .device = dtn_wire_device(ctx),
+        .gid_index = dtn_wire_nodes(ctx)->gid_index
     };
     const struct dtn_transport_ops *ops = wire_ops(wire, err);
     const struct dtn_place *me = &places[args.rank];

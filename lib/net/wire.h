@@ -10,6 +10,16 @@
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                   struct dtensor_error *err);
 
+/* What the cluster file says of this rank's host, and its device or NULL. */
+const struct dtn_nodes *dtn_wire_nodes(const struct dtensor_ctx *ctx);
+const char *dtn_wire_device(const struct dtensor_ctx *ctx);
+
+/* Before that, inter_node = auto becomes what all ranks can use.  Collective:
+ * the world.
+ */
+int dtn_wire_settle(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                    struct dtensor_error *err);
+
 /* Tell a connected peer where what we carry to each other goes, and learn it.
  * 0: both know; EAGAIN: call again.   Errors: ENOMEM, EPEER, EMISMATCH
  */
