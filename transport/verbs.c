@@ -316,6 +316,7 @@ static void verbs_abort(struct dtn_transport *tp, int culprit, int code)
     uint64_t word = VERBS_ABORT_SET | (uint64_t)(-code & 0xff) << 32
                   | (uint32_t)culprit;
 
+    verbs_events_poll(verbs);     /* for the log: it may come late             */
     for (int r = 0; r < verbs->args.nranks; r++) {
         struct verbs_peer *p = &verbs->peers[r];
 

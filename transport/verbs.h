@@ -36,7 +36,7 @@ struct verbs_events {
     int rank;                     /* whose queue pair it is about, or -1       */
     int64_t at_ns;
     bool port_down;               /* PORT_ERR, and no PORT_ACTIVE since        */
-    bool gid_changed;             /* the row of our GID is another's now       */
+    int64_t gid_gone_ns;          /* since when our GID was missing; 0: is not */
 };
 
 struct verbs_device {
@@ -519,6 +519,9 @@ void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,
  * can no longer be used at all.
  */
 int verbs_events_poll(struct verbs *verbs);
+
+/* Is our GID no longer in its row? */
+bool verbs_gid_gone(const struct verbs_device *device);
 
 /* The worst it said, such as "port 1 of mlx5_0 went down 2.1 s ago (is the
  * cable in?)"; NULL when it said nothing of weight.  Written to buf.

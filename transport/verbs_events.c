@@ -8,12 +8,15 @@
  *
  * Messages are taken where a rank looks at its peers' health anyway; the
  * descriptor they come from does not block.  Only the worst is kept: a port
- * that came back is none.
+ * that came back is none.  An address that is taken away fails the next write
+ * before the device has said so: that is looked up.
  */
 #include "transport/verbs.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define GID_GRACE_NS INT64_C(1000000000)  /* for an address to come back      */
 
 /* Rows in the order of their weight, the worst last. */
 static const struct event_row {
@@ -76,8 +79,7 @@ static int event_rank(const struct verbs *verbs, const struct ibv_qp *qp)
     return -1;
 }
 
-/* Is our GID still in its row? */
-static bool event_gid_changed(const struct verbs_device *device)
+bool verbs_gid_gone(const struct verbs_device *device)
 {
     union ibv_gid gid;
 
@@ -107,30 +109,55 @@ void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,
     events->at_ns = now_ns;
 }
 
+/* Without its GID a device sends nothing that arrives, and may try for ever; but
+ * interfaces that are set up anew get their address back.
+ */
+static bool events_homeless(struct verbs_device *device, int64_t now_ns)
+{
+    struct verbs_events *events = &device->events;
+
+    if (events->gid_gone_ns == 0 || now_ns - events->gid_gone_ns < GID_GRACE_NS)
+        return false;
+    if (verbs_gid_gone(device))
+        return true;
+    events->gid_gone_ns = 0;
+    return false;
+}
+
+/* One message: is it about what we use?  Of another port, or of a GID that is
+ * not ours, it is not.
+ */
+static void events_hear(struct verbs *verbs, struct verbs_device *device,
+                        struct ibv_async_event *event)
+{
+    const enum ibv_event_type type = event->event_type;
+    const int64_t now = dtn_now_ns();
+    int rank = event_is_of_queue(type) ? event_rank(verbs, event->element.qp)
+             : -1;
+    bool ours = !event_is_of_port(type)
+             || event->element.port_num == device->port;
+
+    ibv_ack_async_event(event);
+    if (!ours || (type == IBV_EVENT_GID_CHANGE && !verbs_gid_gone(device)))
+        return;
+    if (type == IBV_EVENT_GID_CHANGE)
+        device->events.gid_gone_ns = now;
+    verbs_events_take(device, type, rank, now);
+    dtn_log(verbs->args.log, event_weight(type) ? DTN_LOG_WARN : DTN_LOG_DEBUG,
+            "verbs: %s says: %s", device->name, ibv_event_type_str(type));
+}
+
 static int events_poll(struct verbs *verbs, struct verbs_device *device)
 {
+    const struct verbs_events *events = &device->events;
     struct ibv_async_event event;
 
-    while (ibv_get_async_event(device->context, &event) == 0) {
-        int rank = event_is_of_queue(event.event_type)
-                 ? event_rank(verbs, event.element.qp) : -1;
-        bool ours = !event_is_of_port(event.event_type)
-                 || event.element.port_num == device->port;
-
-        ibv_ack_async_event(&event);
-        if (event.event_type == IBV_EVENT_GID_CHANGE && ours)
-            ours = device->events.gid_changed = event_gid_changed(device);
-        if (!ours)
-            continue;             /* of another port, or a GID we do not use   */
-        verbs_events_take(device, event.event_type, rank, dtn_now_ns());
-        dtn_log(verbs->args.log, event_weight(event.event_type)
-                ? DTN_LOG_WARN : DTN_LOG_DEBUG, "verbs: %s says: %s",
-                device->name, ibv_event_type_str(event.event_type));
-    }
-    if (device->events.any && (device->events.last == IBV_EVENT_DEVICE_FATAL
-                               || device->events.last == IBV_EVENT_CQ_ERR))
+    while (ibv_get_async_event(device->context, &event) == 0)
+        events_hear(verbs, device, &event);
+    if (events->any && (events->last == IBV_EVENT_DEVICE_FATAL
+                        || events->last == IBV_EVENT_CQ_ERR))
         return DTENSOR_ENODEV;
-    return 0;
+    return events_homeless(device, dtn_now_ns()) ? DTENSOR_ENODEV : 0;
 }
 
 int verbs_events_poll(struct verbs *verbs)

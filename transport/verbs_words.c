@@ -66,12 +66,20 @@ char *verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
     return buf;
 }
 
-/* What is wrong with the port, by the device's messages or as it is now. */
+/* What is wrong with the port, as it is now or by the device's messages. */
 static const char *words_port(const struct verbs_device *device, char *buf,
                               size_t size)
 {
     struct ibv_port_attr attr;
+    char gid[64];
 
+    if (verbs_gid_gone(device)) {
+        snprintf(buf, size, "GID %s is no longer row %d of port %d of %s (was "
+                 "its network interface set up anew?)",
+                 verbs_gid_text(&device->gid, gid, sizeof gid),
+                 device->gid_index, device->port, device->name);
+        return buf;
+    }
     if (verbs_events_words(device, buf, size))
         return buf;
     if (ibv_query_port(device->context, (uint8_t)device->port, &attr) != 0

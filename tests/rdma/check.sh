@@ -20,6 +20,7 @@ guest 120 zerocopy.sh
 guest 200 rails.sh
 guest 120 speed.sh
 guest 120 refusals.sh
+pair  240 unlike.sh
 pair  240 hosts.sh 1
 pair  240 hosts.sh 2
 pair  240 weather.sh

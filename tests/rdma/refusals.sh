@@ -35,7 +35,8 @@ refused "a rail twice" '"rxe0:1" is twice in "rxe0\+rxe0:1"' env
 nodes 'hca = rxe0:2'
 refused "no such port" 'port rxe0:2.*\(.*\)' env
 nodes 'gid_index = 7'
-refused "nothing at the GID index" 'GID.*7.*\(.*\)' env
+refused "nothing at the GID index" \
+    'GID 7 of rxe0:1 is empty \(leave gid_index out .* 1 v2 10\.77\.0\.1' env
 cluster plain.ini 2
 sed '/^pkey/d; s/^\[transport\].*/&\npkey = 0x8001/' plain.ini >one.ini
 refused "no such partition" 'partition 0x8001, its keys are 0xffff \(.*\)' env
@@ -76,14 +77,92 @@ ok $? "a link-local GID is used"
 grep -q 'GID 0 of rxe0.*link-local: no router will carry it' <<<"$said"
 ok $? "with a warning"
 
+# logged CLAIM PATTERN: a line of $said, which is sorted out after all claims
+logged() {
+    grep -qE "$2" <<<"$said"
+    ok $? "$1"
+}
+
+nodes ''
+said=$(DTN_LOG=debug timeout 30 "$top_builddir/dtensor-run" -n 2 -C one.ini \
+    "$top_builddir/dtensor-bench" -b 8 -e 8 -n 1 allreduce 2>&1)
+ok $? "a job that logs all"
+grep 'verbs: ' <<<"$said" | sed 's/^/# /'
+logged "device and port, and why" \
+    'verbs: device rxe0 port 1, RoCE, .*, MTU 4096: the first active one$'
+logged "the GID, and why" 'verbs: GID 1 of rxe0, 10\.77\.0\.1: a routable address$'
+logged "what fork() does" \
+    'verbs: fork: the kernel copies what the device knows for a child made by'
+logged "what may be locked, and what is needed" \
+    'verbs: memory that may be locked: unlimited, of which 1\.[0-9]+ MiB are'
+logged "when a silent peer is given up" \
+    'a silent peer is given up after at least 1\.88 s = 7 x 4\.096 us x 2\^16'
+logged "the MTU between two ranks" 'rank 1: MTU 4096 over rxe0, which has 4096'
+nodes 'hca = rxe1:1\ngid_index = 1'
+said=$(DTN_LOG=info timeout 30 "$top_builddir/dtensor-run" -n 2 -C one.ini \
+    "$top_builddir/dtensor-bench" -b 8 -e 8 -n 1 allreduce 2>&1)
+logged "a device that the file names" \
+    'verbs: device rxe1 port 1, .*: by the cluster file$'
+logged "and a GID" \
+    'GID 1 of rxe1, 10\.78\.0\.1: by the cluster file, a routable address$'
+
+# two WIRE [SECOND-DEVICE]: a job of two hosts, which are addresses of this one;
+# what both said is in $said
+two() {
+    local k pids=()
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "a"]' 'hosts = a' \
+        'addresses = 127.0.0.2' 'ranks = 1' '[nodes "b"]' 'hosts = b' \
+        'addresses = 127.0.0.3' 'ranks = 1' ${2:+"hca = $2"} '[transport]' \
+        "inter_node = $1" 'connect_timeout = 20s' >two.ini
+    for k in 0 1; do
+        DTN_HOST=$(tr 01 ab <<<"$k") DTN_RANK=$k DTN_WORLD_SIZE=2 \
+            DTN_LOCAL_RANK=0 DTN_LOCAL_SIZE=1 DTN_JOB=two DTN_CLUSTER=two.ini \
+            DTN_LOG=info timeout 30 "$top_builddir/dtensor-bench" -b 8 -e 8 \
+            -n 1 allreduce >"said.$k" 2>&1 &
+        pids+=($!)
+    done
+    wait "${pids[0]}" && wait "${pids[1]}"
+    status=$?
+    said=$(cat said.0 said.1)
+    grep -E 'inter_node|^allreduce|verbs: [^dG]' <<<"$said" | sed 's/^/# /'
+}
+
+# goes CLAIM WIRE: the last job of two hosts went well, and by that wire
+goes() {
+    [ "$status" -eq 0 ] && grep -qE "^allreduce .*/$2(\(|\$)" <<<"$said"
+    ok $? "$1"
+}
+
+two auto
+goes "auto: rc, where all ranks can use it" rc
+logged "which is logged" 'init: inter_node = auto: rc, which all ranks can use$'
+two auto mlx5_9
+goes "auto: tcp, where one rank cannot" tcp
+logged "and why is logged" \
+    'inter_node = auto: tcp, for rank 1 on b cannot use rc: verbs: no RDMA device mlx5_9 here'
+is "by one rank" "$(grep -c 'inter_node = auto' <<<"$said")" 1
+
 ip link set eth1 down
 nodes 'hca = rxe0+rxe1'
 refused "the port of a rail is down" 'rxe1:1 is DOWN.*\(.*\)' env
 rdma link delete rxe1
 nodes ''
 ip link set eth0 down
-refused "the port is down" 'rxe0|port' env
+refused "the port is down" \
+    'rxe0:1 is DOWN, its link Disabled \(.*ip link set dev eth0 up\)' env
+two auto
+goes "auto: tcp, where the port is down" tcp
+logged "and that it is down is logged" \
+    'auto: tcp, for rank 0 on a cannot use rc: verbs: rxe0:1 is DOWN'
 ip link set eth0 up
 rdma link delete rxe0
-refused "no device at all" 'RDMA device.*\(.*\)' env
+refused "no device at all" 'no RDMA device \(.*inter_node = tcp' env
+two rc
+[ "$status" -ne 0 ] && grep -qE \
+    'no RDMA device \(is its driver loaded\? .* inter_node = tcp, or auto\)' said.0
+ok $? "rc between hosts, without a device: one line, with the remedy"
+two auto
+goes "auto: tcp, where there is no device" tcp
+two tcp
+goes "tcp: nobody asks for a device" tcp
 done_testing
