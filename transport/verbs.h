@@ -351,7 +351,6 @@ struct verbs_held {
     struct dtn_remote dst;
     const void *src;
     size_t size;
-    const struct ibv_mr *mr;      /* NULL: inline                              */
 };
 
 struct verbs {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum {
-    DATAGRAM_BYTES = 16 << 10     /* more than verbs_meet.c takes              */
+    DATAGRAM_BYTES = 20 << 10     /* what verbs_meet.c takes, in whole pages   */
 };
 
 uint64_t dtn_memlock_need(int nranks, int nrails)

@@ -1,7 +1,8 @@
 /* verbs_put.c - puts: over which rails, from where, until when
  *
- * Three sizes of puts go three ways.  Up to 2 KiB are held back for the signal
- * that mostly follows, and then go in its write.  Up to 64 KiB are one write
+ * Three sizes of puts go three ways.  Up to 4 KiB are held back for the signal
+ * that mostly follows, and then are copied into its write, so that the device
+ * need not know where they came from.  Up to 64 KiB are one write
  * on the first queue, posted with what follows.  From there on all queues of
  * all rails take a share in proportion to the rate of their rail, in whole
  * pages: of 1 MiB over 200 and 100 Gb/s the first takes 171 pages of 256.
@@ -112,14 +113,24 @@ static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
     return *done > 0 ? 0 : rc;
 }
 
-/* A small one waits for the signal it may go along with. */
+/* A small one waits for the signal it may go along with, if it could also go
+ * by itself: from the arena, or inline.
+ */
+static bool put_may_wait(const struct verbs *verbs,
+                         const struct verbs_queue *first, const void *src,
+                         size_t size)
+{
+    return size <= VERBS_ALONG && size + VERBS_AROUND <= first->request_max
+        && (size <= (size_t)first->rail->device.max_inline
+            || dtn_arena_contains(verbs->args.arena, src, size));
+}
+
 static int put_held(struct verbs *verbs, struct verbs_peer *peer,
-                    struct dtn_remote dst, const void *src, size_t size,
-                    const struct ibv_mr *mr)
+                    struct dtn_remote dst, const void *src, size_t size)
 {
     if (verbs_room(verbs, &peer->queue[0]) < 3)
         return DTENSOR_EAGAIN;
-    verbs->held = (struct verbs_held){ peer, dst, src, size, mr };
+    verbs->held = (struct verbs_held){ peer, dst, src, size };
     return 0;
 }
 
@@ -139,6 +150,11 @@ int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     rc = verbs_unhold(verbs);
     if (rc != 0)
         return rc;
+    if (put_may_wait(verbs, first, src, size)) {
+        rc = put_held(verbs, p, dst, src, size);
+        *done = rc == 0 ? size : 0;
+        return rc;
+    }
     if (size > (size_t)first->rail->device.max_inline) {
         region = verbs_memory_get(&verbs->memory, src, size);
         if (!region)
@@ -148,9 +164,7 @@ int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     if (region && p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
         return put_striped(verbs, p, dst, src, size, region, done);
     size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
-    rc = size <= VERBS_ALONG && size + VERBS_AROUND <= first->request_max
-       ? put_held(verbs, p, dst, src, size, mr)
-       : put_one(verbs, p, 0, dst, src, &size, mr);
+    rc = put_one(verbs, p, 0, dst, src, &size, mr);
     if (rc == 0)
         *done = size;
     return rc;

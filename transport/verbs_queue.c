@@ -362,10 +362,18 @@ int verbs_ring(struct verbs *verbs)
 int verbs_unhold(struct verbs *verbs)
 {
     const struct verbs_held held = verbs->held;
+    const struct verbs_region *region = NULL;
 
+    if (!held.peer)
+        return 0;
     verbs->held.peer = NULL;
-    return !held.peer ? 0 : verbs_post_put(verbs, held.peer, 0, held.dst,
-                                           held.src, held.size, held.mr);
+    if (held.size > (size_t)verbs->rail[0].device.max_inline) {
+        region = verbs_memory_get(&verbs->memory, held.src, held.size);
+        if (!region)
+            return DTENSOR_ENOMEM;
+    }
+    return verbs_post_put(verbs, held.peer, 0, held.dst, held.src, held.size,
+                          region ? region->mr[0] : NULL);
 }
 
 int verbs_release(struct verbs *verbs)

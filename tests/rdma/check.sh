@@ -19,6 +19,7 @@ guest 180 tensors.sh
 guest 120 zerocopy.sh
 guest 200 rails.sh
 guest 120 speed.sh
+guest 200 footprint.sh
 guest 120 refusals.sh
 pair  240 unlike.sh
 pair  240 hosts.sh 1
