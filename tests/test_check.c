@@ -233,7 +233,8 @@ static void test_bytes(void)
 static void model_of(struct dtn_model *model, int n)
 {
     static const struct dtensor_cluster cluster = {
-        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC }
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC },
+        .redistribute.max_scratch_bytes = SIZE_MAX
     };
     const struct dtn_tuning *tuning = model->tuning;
 

@@ -223,7 +223,8 @@ static void test_wire(const char *name, enum dtn_reach reach,
     static const int ranks[] = { 2, 3, 4, 5, 8, 13, 16 };
     static const size_t sizes[] = { 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20 };
     const struct dtensor_cluster cluster = {
-        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = inter }
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = inter },
+        .redistribute.max_scratch_bytes = SIZE_MAX
     };
     struct dtn_model model = { .reach = reach };
     static struct tally tally;
@@ -257,11 +258,128 @@ static void test_wire(const char *name, enum dtn_reach reach,
        tally.worst_regret);
 }
 
+/* ---------------------------------------------------------------- scratch */
+
+static const struct layout {
+    int n, hosts, locals;
+    int host[CASE_RANKS_MAX];
+} layouts[] = {
+    { 1, 1, 1, { 0 } }, { 2, 1, 2, { 0 } }, { 3, 1, 3, { 0 } },
+    { 4, 1, 4, { 0 } }, { 5, 1, 5, { 0 } }, { 8, 1, 8, { 0 } },
+    { 13, 1, 13, { 0 } }, { 16, 1, 16, { 0 } },
+    { 4, 2, 2, { 0, 0, 1, 1 } }, { 5, 2, 3, { 0, 0, 0, 1, 1 } },
+    { 7, 3, 3, { 0, 0, 0, 1, 1, 1, 2 } },
+    { 9, 3, 3, { 0, 0, 0, 1, 1, 1, 2, 2, 2 } },
+};
+
+/* The most that a rank's schedule takes. */
+static double scratch_taken(struct coll_case *c)
+{
+    struct dtensor_error err;
+    size_t most = 0;
+
+    if (case_emit(c, &err) != 0)
+        return -1;
+    for (int r = 0; r < c->call.n; r++)
+        if (dtn_sched_scratch(&c->scheds[r]) > most)
+            most = dtn_sched_scratch(&c->scheds[r]);
+    case_fini(c);
+    return (double)most;
+}
+
+/* Rounding: of blocks to elements and lines, for each rank. */
+static double scratch_slack(const struct coll_case *c)
+{
+    return c->call.n == 1 ? 0 : 256.0 * c->call.n;
+}
+
+/* What is said is no less than what is taken; what is chosen keeps to any bound
+ * to which something is said to, or else takes no more than the least said.
+ */
+static int scratch_wrong(struct coll_case *c, struct dtn_model *model)
+{
+    static const double bounds[] = { 0, 4096, 100000, 1 << 20 };
+    double said, taken, least = INFINITY;
+    struct dtn_pick pick;
+    int wrong = 0;
+
+    for (c->emitter = dtn_emitters; c->emitter->emit; c->emitter++) {
+        if (!dtn_emitter_runs(c->emitter, &c->call, model))
+            continue;
+        said = dtn_model_scratch(model, &c->call, c->emitter);
+        taken = scratch_taken(c);
+        least = fmin(least, said);
+        if (taken < 0 || taken > said + scratch_slack(c)) {
+            note("%s %s, n %d on %d hosts, %zu bytes of %s: %.0f bytes of "
+                 "scratch, said %.0f", dtn_coll_name(c->call.coll),
+                 c->emitter->name, c->call.n, model->hosts,
+                 dtn_call_bytes(&c->call), dtensor_dtype_name(c->call.dtype),
+                 taken, said);
+            wrong++;
+        }
+    }
+    for (size_t b = 0; b < DTN_COUNT(bounds); b++) {
+        model->max_scratch = bounds[b];
+        dtn_choose(&c->call, model, &pick);
+        c->emitter = pick.emitter;
+        taken = scratch_taken(c);
+        if (taken > fmax(bounds[b], least) + scratch_slack(c)) {
+            note("%s, n %d, %zu bytes: %s takes %.0f, more than %.0f; said "
+                 "least %.0f", dtn_coll_name(c->call.coll), c->call.n,
+                 dtn_call_bytes(&c->call), pick.emitter->name, taken,
+                 bounds[b], least);
+            wrong++;
+        }
+    }
+    return wrong;
+}
+
+static void test_scratch(void)
+{
+    static const size_t sizes[] = { 3, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20,
+                                    5 << 20 };
+    static const enum dtensor_dtype dtypes[] = { DTENSOR_U8, DTENSOR_BF16 };
+    static const enum dtn_reach reaches[] = { DTN_REACH_PUT, DTN_REACH_HOST,
+                                              DTN_REACH_MAP };
+    const struct dtensor_cluster cluster = {
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC }
+    };
+    int calls = 0, wrong = 0;
+
+    for (size_t l = 0; l < DTN_COUNT(layouts); l++)
+        for (size_t s = 0; s < 2 * DTN_COUNT(sizes); s++)
+            for (int i = 0; i < 3 * DTN_COLL_BARRIER; i++) {
+                const struct layout *layout = &layouts[l];
+                struct dtn_model model = { .reach = reaches[i % 3],
+                    .hosts = layout->hosts, .locals = layout->locals,
+                    .uneven = layout->hosts * layout->locals != layout->n,
+                    .sharers = 1 };
+                static struct coll_case c;
+
+                if ((model.reach == DTN_REACH_HOST) != (layout->hosts > 1))
+                    continue;
+                memset(&c, 0, sizeof c);
+                c.call = (struct dtn_call){ .coll = (enum dtn_coll)(i / 3),
+                    .n = layout->n, .dtype = dtypes[s % 2],
+                    .count = sizes[s / 2], .root = layout->n / 2,
+                    .hosts = model.reach == DTN_REACH_HOST ? layout->host
+                                                           : NULL };
+                if (dtn_call_blocked(&c.call))
+                    c.call.count = (c.call.count + 1) / (size_t)layout->n;
+                dtn_model_costs(&cluster, &model);
+                wrong += scratch_wrong(&c, &model);
+                calls++;
+            }
+    ok(wrong == 0 && calls > 500, "scratch of %d calls: no more than said, "
+       "none by one rank, and what is taken keeps to the bound", calls);
+}
+
 /* The same for all ranks: nothing but what all know is asked. */
 static void test_same(void)
 {
     const struct dtensor_cluster cluster = {
-        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC }
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC },
+        .redistribute.max_scratch_bytes = SIZE_MAX
     };
     struct dtn_model model = { .reach = DTN_REACH_PUT, .hosts = 8, .locals = 1,
                                .sharers = 1 };
@@ -349,6 +467,7 @@ int main(void)
     test_wire("shm", DTN_REACH_MAP, DTN_WIRE_RC);
     test_wire("rc", DTN_REACH_PUT, DTN_WIRE_RC);
     test_wire("tcp", DTN_REACH_PUT, DTN_WIRE_TCP);
+    test_scratch();
     test_same();
     test_constants();
     return done();

@@ -1,6 +1,7 @@
 /* choose.c - which emitter for which call
  *
- * Of the rows of dtn_emitters that can run the call the one that costs least.
+ * Of the rows of dtn_emitters that can run the call, with no more scratch than
+ * [redistribute] max_scratch, the one that costs least.
  * [tuning] may name an algorithm for its size: then only rows of that are
  * looked at, unless none can run, as a ring for an all-to-all cannot.
  *
@@ -87,32 +88,43 @@ static bool choose_layered(const struct dtn_emitter *emitter,
     return emitter->needs != DTN_REACH_HOST || model->hosts > 1;
 }
 
-/* The cheapest row that can run and the next: of one algorithm, or with AUTO of
- * any.
+/* Is a better than b?  What keeps to max_scratch is; then what costs less. */
+static bool choose_better(const struct dtn_pick *a, const struct dtn_pick *b,
+                          double max_scratch)
+{
+    if (a->scratch > max_scratch || b->scratch > max_scratch)
+        return a->scratch < b->scratch;
+    return a->ns < b->ns;
+}
+
+/* The best row that can run and the next: of one algorithm, or with AUTO of any.
  */
 static void choose_two(const struct dtn_call *call,
                        const struct dtn_model *model, enum dtn_algorithm only,
                        struct dtn_pick *pick)
 {
-    *pick = (struct dtn_pick){ .emitter = NULL };
+    struct dtn_pick next = { .emitter = NULL };
+
+    *pick = next;
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
-        double ns;
+        struct dtn_pick this = { .emitter = e };
 
         if (!dtn_emitter_runs(e, call, model)
             || (only != DTN_ALG_AUTO && e->algorithm != only)
             || (only == DTN_ALG_AUTO && !choose_layered(e, model)))
             continue;
-        ns = choose_ns(call, model, e);
-        if (!pick->emitter || ns < pick->ns) {
-            pick->next = pick->emitter;
-            pick->next_ns = pick->ns;
-            pick->emitter = e;
-            pick->ns = ns;
-        } else if (!pick->next || ns < pick->next_ns) {
-            pick->next = e;
-            pick->next_ns = ns;
+        this.ns = choose_ns(call, model, e);
+        this.scratch = dtn_model_scratch(model, call, e);
+        if (!pick->emitter || choose_better(&this, pick, model->max_scratch)) {
+            next = *pick;
+            *pick = this;
+        } else if (!next.emitter
+                   || choose_better(&this, &next, model->max_scratch)) {
+            next = this;
         }
     }
+    pick->next = next.emitter;
+    pick->next_ns = next.ns;
 }
 
 void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
@@ -125,7 +137,8 @@ void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
     if (tuned == DTN_ALG_AUTO)
         return;
     choose_two(call, model, tuned, &named);
-    if (!named.emitter)
+    if (!named.emitter || (named.scratch > model->max_scratch
+                           && named.scratch > pick->scratch))
         return;
     if (named.emitter != pick->emitter) {
         pick->next = pick->emitter;
@@ -133,6 +146,7 @@ void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
     }
     pick->emitter = named.emitter;
     pick->ns = named.ns;
+    pick->scratch = named.scratch;
     pick->tuned = true;
 }
 

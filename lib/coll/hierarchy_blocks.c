@@ -255,6 +255,10 @@ int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
 
     if (rc != 0)
         return rc;
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_hierarchy_end(&h, err);
+    }
     if (h.owner)
         sched->bytes[DTN_ACC] = scatter_room(&h);
     sched->exposed[DTN_IN] = true;

@@ -76,6 +76,7 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
     double *ns = model->ns;
 
     model->tuning = cluster->tuning;
+    model->max_scratch = (double)cluster->redistribute.max_scratch_bytes;
     model_wire(ns + DTENSOR_COST_INTRA_HOPS,
                &model_wires[cluster->transport.intra_node],
                conf->intra_latency_ns, conf->intra_message_ns,
@@ -120,6 +121,7 @@ static void model_count(const int hosts[], int n, struct dtn_model *model)
         if (same > model->locals)
             model->locals = same;
     }
+    model->uneven = model->hosts * model->locals != n;
 }
 
 void dtn_model_init(const struct dtn_group *group, int hosts[],
@@ -240,6 +242,49 @@ double dtn_model_ns(const struct dtn_model *model,
     for (int c = 0; c < DTENSOR_NCOSTS; c++)
         ns += load[c] * model->ns[c];
     return ns;
+}
+
+/* ---------------------------------------------------------------- scratch --- */
+
+static double weight_scratch(const struct dtn_weight *weight, int n,
+                             double whole, double block,
+                             const struct dtn_call *call)
+{
+    const struct dtn_reduction how = dtn_call_reduction(call);
+    struct call_units units = units_make(n, whole, weight);
+    double bytes, acc;
+
+    if (call->n < 2)
+        return 0;
+    if (block > units.block)
+        units.block = block;
+    bytes = amount_value(&weight->tmp, &units);
+    acc = amount_value(&weight->acc, &units);
+    if (weight->message != DTN_UNIT_NONE
+        && units_value(&units, weight->message) <= DTN_CARRY_MAX)
+        bytes += amount_value(&weight->caught, &units);
+    if (dtn_shapes[call->coll].reduces && dtn_reduction_lifts(&how))
+        acc += amount_value(&weight->lifted, &units);
+    return bytes + acc * (double)(dtn_shapes[call->coll].reduces
+                                  ? dtn_reduction_ratio(&how) : 1);
+}
+
+/* Of counts that only this rank knows, what comes with signals is all there is.
+ */
+double dtn_model_scratch(const struct dtn_model *model,
+                         const struct dtn_call *call,
+                         const struct dtn_emitter *emitter)
+{
+    double whole = dtn_call_private(call) ? 0 : (double)dtn_call_bytes(call);
+    double block = !dtn_call_private(call) && dtn_call_blocked(call)
+                 ? (double)dtn_call_edge_bytes(call) : 0;
+
+    if (emitter->needs != DTN_REACH_HOST)
+        return weight_scratch(&emitter->weight, call->n, whole, block, call);
+    return weight_scratch(&emitter->weight, model->locals, whole, block, call)
+         + weight_scratch(&emitter->rails, model->hosts,
+                          model->uneven ? whole : whole / model->locals,
+                          block, call);
 }
 
 /* ------------------------------------------------------------------- ways --- */

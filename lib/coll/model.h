@@ -32,6 +32,10 @@ struct dtn_weight {
     struct dtn_amount moved;      /* loaded from peers, or put to them         */
     struct dtn_amount folded;     /* terms read by reductions                  */
     struct dtn_amount copied;     /* within the rank                           */
+    struct dtn_amount tmp;        /* scratch, at most: TMP,                    */
+    struct dtn_amount caught;     /* what comes with signals, if it does,      */
+    struct dtn_amount acc;        /* ACC, and                                  */
+    struct dtn_amount lifted;     /* more of it for own terms that are lifted  */
     bool neighbours;              /* to one rank, from one: hosts lie in a row */
 };
 
@@ -63,7 +67,9 @@ struct dtn_model {
                                   /* where each comes from                     */
     int hosts;                    /* of the group                              */
     int locals;                   /* ranks on the host that has most           */
-    double sharers;               /* of them, for one network device           */
+    bool uneven;                  /* another host has fewer                    */
+    double sharers;               /* of `locals`, for one network device       */
+    double max_scratch;           /* bytes of a rank for one call              */
 };
 
 /* The constants of a cluster: [tuning], or else the built-in ones. */
@@ -84,11 +90,17 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
 double dtn_model_ns(const struct dtn_model *model,
                     const double load[DTENSOR_NCOSTS]);
 
+/* The most scratch that a rank needs for it, in bytes. */
+double dtn_model_scratch(const struct dtn_model *model,
+                         const struct dtn_call *call,
+                         const struct dtn_emitter *emitter);
+
 /* What was chosen for a call. */
 struct dtn_pick {
     const struct dtn_emitter *emitter;
     const struct dtn_emitter *next;      /* the best other algorithm, or NULL  */
     double ns;
+    double scratch;
     double next_ns;
     bool tuned;                   /* [tuning] says so                          */
 };
@@ -98,8 +110,9 @@ bool dtn_emitter_runs(const struct dtn_emitter *emitter,
                       const struct dtn_call *call,
                       const struct dtn_model *model);
 
-/* The emitter for this call: of those that can run it the one that costs least;
- * what [tuning] says for its size goes before.  Every rank chooses the same.
+/* The emitter for this call: of those that can run it within max_scratch the one
+ * that costs least, if none can the one that needs least of it; what [tuning] says
+ * for its size goes before.  Every rank chooses the same.
  */
 void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
                 struct dtn_pick *pick);

@@ -271,12 +271,13 @@ static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
     size_t size = sizeof(struct plan_entry) + lists_bytes(call);
     struct plan_entry *entry = calloc(1, size);
     struct plan_entry **bucket = plans_bucket(plans, key);
+    const size_t max_scratch =
+        group->ctx->cluster->redistribute.max_scratch_bytes;
     int rc;
 
     if (!entry)
         return dtn_fail_nomem(err, dtn_coll_name(call->coll), size);
-    plans_shrink(plans,
-                 group->ctx->cluster->redistribute.max_scratch_bytes);
+    plans_shrink(plans, max_scratch);
     rc = entry_make(group, call, entry, err);
     if (rc != 0) {
         free(entry);
@@ -288,6 +289,9 @@ static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
     *bucket = entry;
     plans->n++;
     plans->scratch_bytes += entry_scratch(entry);
+    entry->cached.users++;
+    plans_shrink(plans, max_scratch);
+    entry->cached.users--;
     *entryp = entry;
     return 0;
 }

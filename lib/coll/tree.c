@@ -140,6 +140,10 @@ int dtn_emit_reduce_tree(const struct dtn_call *call, struct dtn_sched *sched,
     struct tree tree;
 
     dtn_emit_begin(sched, "reduce tree", call);
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
     tree = tree_make(call, call->root, bytes, sched);
     sum = tree_reduce(&tree);
     if (tree.parent < 0)
@@ -170,6 +174,10 @@ int dtn_emit_allreduce_tree(const struct dtn_call *call,
     struct tree tree;
 
     dtn_emit_begin(sched, "allreduce tree", call);
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
     tree = tree_make(call, 0, bytes, sched);
     sum = tree_reduce(&tree);
     if (tree.parent < 0)
@@ -203,6 +211,10 @@ int dtn_emit_reduce_scatter_tree(const struct dtn_call *call,
     struct tree tree;
 
     dtn_emit_begin(sched, "reduce_scatter tree", call);
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
     tree = tree_make(call, 0, bytes, sched);
     sum = tree_reduce(&tree);
     if (tree.parent >= 0) {
