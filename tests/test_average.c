@@ -21,29 +21,27 @@ static const struct {
     { DTENSOR_F8E5M2, 50000 }, { DTENSOR_F32, 1e30 }, { DTENSOR_I32, 1 << 28 }
 };
 
-/* Which results are rounded once: where a route takes one reduction after the
- * other, each of them rounds.
- */
-enum once { ANY_ROUTE, DIRECT_ROUTE, NO_ROUTE };
-
 /* Of `n` terms divided by `by`: both by hand. */
 static const struct {
     int ranks, ndim;
     const char *from, *to;
     int n, by;
-    enum once once;
+    bool twice;                        /* one reduction after the other: each */
+                                       /* of them rounds                      */
 } cases[] = {
-    { 3, 1, "P(avg)", "R", 3, 3, ANY_ROUTE },
-    { 3, 1, "P(avg)", "S(0)", 3, 3, ANY_ROUTE },
-    { 3, 1, "P(avg)", "S(1)", 3, 3, ANY_ROUTE },
-    { 3, 1, "P(avg)", "SS(0,2)", 3, 3, ANY_ROUTE },
-    { 4, 2, "P(avg),P(avg)", "R,R", 4, 4, ANY_ROUTE },
-    { 4, 2, "P(avg),P(avg)", "S(0),S(1)", 4, 4, DIRECT_ROUTE },
-    { 4, 2, "P(avg),R", "R,S(0)", 2, 2, ANY_ROUTE },
-    { 4, 2, "R,P(avg)", "S(1),R", 2, 2, ANY_ROUTE },
-    { 4, 2, "P(avg),P(sum)", "R,R", 4, 2, ANY_ROUTE },
-    { 4, 2, "P(avg),P(avg)", "R,S(0)", 4, 4, NO_ROUTE },
-    { 4, 2, "P(avg),P(avg)", "S(1),R", 4, 4, NO_ROUTE },
+    { 3, 1, "P(avg)", "R", 3, 3, false },
+    { 3, 1, "P(avg)", "S(0)", 3, 3, false },
+    { 3, 1, "P(avg)", "S(1)", 3, 3, false },
+    { 3, 1, "P(avg)", "SS(0,2)", 3, 3, false },
+    { 4, 2, "P(avg),P(avg)", "R,R", 4, 4, false },
+    { 4, 2, "P(avg),P(avg)", "S(0),S(1)", 4, 4, false },
+    { 4, 2, "P(avg),R", "R,S(0)", 2, 2, false },
+    { 4, 2, "R,P(avg)", "S(1),R", 2, 2, false },
+    { 4, 2, "P(avg),P(sum)", "R,R", 4, 2, false },
+    { 4, 2, "P(sum),P(avg)", "S(0),S(0)", 4, 2, false },
+    { 4, 2, "P(avg),P(sum)", "S(0),S(0)", 4, 2, false },
+    { 4, 2, "P(avg),P(avg)", "R,S(0)", 4, 4, true },
+    { 4, 2, "P(avg),P(avg)", "S(1),R", 4, 4, true },
 };
 
 /* Element i of term k, the same on every rank. */
@@ -70,7 +68,7 @@ static int term_of(const struct job *job, const struct dtensor_spec *spec)
     return k;
 }
 
-static bool element_is(int type, int c, int64_t i, bool once, const void *local,
+static bool element_is(int type, int c, int64_t i, const void *local,
                        int64_t at)
 {
     const enum dtensor_dtype dtype = types[type].dtype;
@@ -81,7 +79,7 @@ static bool element_is(int type, int c, int64_t i, bool once, const void *local,
         sum += term_at(type, k, i);
     want = dtype == DTENSOR_I32 ? trunc(sum / cases[c].by)
                                 : (float)sum / (float)cases[c].by;
-    if (!once || dtype == DTENSOR_F32)
+    if (cases[c].twice || dtype == DTENSOR_F32)
         return fabs(have - want) <= want / (size == 1 ? 4 : size == 2 ? 128
                                                           : 1 << 20);
     dtn_store(dtype, &room, 0, want);
@@ -91,9 +89,6 @@ static bool element_is(int type, int c, int64_t i, bool once, const void *local,
 static void check(struct job *job, int type, int c, const struct dtensor *t,
                   const char *way)
 {
-    const bool direct = strcmp(way, "direct") == 0;
-    const bool once = cases[c].once == ANY_ROUTE ||
-                      (direct && cases[c].once == DIRECT_ROUTE);
     const struct dtensor_spec *spec = dtensor_spec_of(t);
     int64_t row[ELEMS_MAX], col[ELEMS_MAX], at = 0;
     const int64_t rows = indices_of(job, spec, 0, row);
@@ -101,7 +96,7 @@ static void check(struct job *job, int type, int c, const struct dtensor *t,
 
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++, at++)
-            need(element_is(type, c, row[i] * COLS + col[j], once,
+            need(element_is(type, c, row[i] * COLS + col[j],
                             dtensor_to_local(t), at), "%s: %s from %s to %s: "
                  "element %d is %g", way,
                  dtensor_dtype_name(types[type].dtype), cases[c].from,
@@ -133,11 +128,10 @@ static void one_case(struct job *job, const struct dtensor_mesh *mesh, int type,
     good(dtensor_zeros(&to, &b[1], &job->err));
     good(dtensor_redistribute_into(a, b[0], &job->err));
     check(job, type, c, b[0], "at once");
-    good(dtensor_plan_create(&from, &to, &(struct dtensor_plan_options){
-        .route = DTENSOR_ROUTE_DIRECT }, &plan, &job->err));
+    good(dtensor_plan_create(&from, &to, NULL, &plan, &job->err));
     good(dtensor_plan_start(plan, a, b[0], &request, &job->err));
     good(dtensor_wait(request, &job->err));
-    check(job, type, c, b[0], "direct");
+    check(job, type, c, b[0], "started");
     good(dtensor_batch_create(2, src, dst, &batch, &job->err));
     good(dtensor_batch_run(batch, (const struct dtensor *const[]){ a, a }, b,
                            &job->err));

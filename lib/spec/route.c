@@ -198,11 +198,14 @@ static void route_measure(const struct dtn_cost *cost,
 
     route->nphases = dtn_route_phases(route, src, dst, phase);
     route->ns = 0;
+    route->nsums = 0;
     for (int i = 0; i < route->nphases; i++) {
         const struct dtensor_spec *now = &phase[i].dst;
         const double bytes = elem * (double)dtn_most_numel(now);
 
         route->ns += dtn_cost_phase(cost, &phase[i]);
+        route->nsums += phase[i].kind == DTN_PHASE_REDUCE ||
+                        dtn_phase_folds(&phase[i]);
         if (i + 1 == route->nphases ||
             phase[i + 1].kind != DTN_PHASE_EXCHANGE)
             continue;
@@ -220,7 +223,24 @@ static bool route_beats(const struct dtn_route *route,
     return route->ns < 0.99 * best->ns;
 }
 
-static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch)
+/* Is more than the order of terms lost by adding them in two steps?  Floats of 16
+ * and 8 bits are added in f32 and rounded after each, averages of integers are
+ * divided after each: that of 3, 4, 1 and 0 is 2, but those of two and two are 3
+ * and 0, of which it is 1.
+ */
+static bool route_rounds(const struct dtensor_spec *src)
+{
+    bool averages = false;
+
+    for (int m = 0; m < src->mesh->ndim; m++)
+        averages = averages || (src->placement[m].kind == DTENSOR_PARTIAL &&
+                                src->placement[m].op == DTENSOR_AVG);
+    return dtn_dtype_is_narrow(src->dtype) ||
+           (averages && !dtn_dtype_is_float(src->dtype));
+}
+
+static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
+                          bool rounds)
 {
     const struct dtn_route *best = &routes->route[DTENSOR_ROUTE_DIRECT];
 
@@ -234,6 +254,10 @@ static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch)
             route->refused = "needs more scratch than max_scratch";
         if (route->refused || !route_beats(route, best))
             continue;
+        if (rounds && route->nsums > best->nsums) {
+            routes->why = "no faster way rounds sums as rarely";
+            continue;
+        }
         best = route;
         routes->chosen = (enum dtensor_route)i;
         routes->why = "predicted to be the fastest";
@@ -274,7 +298,7 @@ int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
     }
     if (!route[DTENSOR_ROUTE_MIN_COST].refused)
         route_measure(cost, src, dst, &route[DTENSOR_ROUTE_MIN_COST]);
-    routes_choose(routes, max_scratch);
+    routes_choose(routes, max_scratch, route_rounds(src));
     if (want == DTENSOR_ROUTE_AUTO || want == routes->chosen)
         return 0;
     if (route[want].refused)

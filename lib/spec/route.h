@@ -18,6 +18,7 @@ struct dtn_route {
     double scratch;               /* bytes of the largest two results between  */
                                   /* exchanges, on the rank that has most      */
     int nphases;
+    int nsums;                    /* phases that add terms, and round          */
     const char *refused;          /* why there is no such way; NULL: there is  */
 };
 
@@ -30,7 +31,8 @@ struct dtn_routes {
 
 /* Find all ways from src to dst, congruent and checked, and choose: the one
  * asked for, or with AUTO the fastest whose scratch is within the bound; direct
- * needs none.  The same on every rank.
+ * needs none.  Where that would round more often than direct, it is not taken.
+ * The same on every rank.
  *
  * Errors: EINVAL  the one asked for does not exist: says why
  */
