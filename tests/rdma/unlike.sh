@@ -14,10 +14,10 @@ packets() { cat "/sys/class/net/eth$1/statistics/tx_"{bytes,packets}; }
 steady() {
     local before after
     meet "$1" || return
-    before=($(packets 0))
+    mapfile -t before < <(packets 0)
     DTN_LOG=$3 ranks 1 pair.ini 60 "$top_builddir/tests/rdma/steady" "$2" ||
         return
-    after=($(packets 0))
+    mapfile -t after < <(packets 0)
     mean=$(((after[0] - before[0]) / (after[1] - before[1])))
     grep -E 'MTU|^calls' rank.0 | cut -c -160 | sed 's/^/# /'
 }
@@ -58,9 +58,10 @@ if [ "$GUEST_ID" = 1 ]; then
     tc qdisc add dev eth0 parent 1: tbf rate 1gbit burst 2000 latency 1s
 fi
 meet narrow
+status=0
 ranks 1 short.ini 60 "$top_builddir/dtensor-bench" -b 8 -e 8 -n 1 allreduce \
-    >/dev/null
-[ $? -ne 0 ] && [ "$(wc -l <rank.0)" -lt 6 ]
+    >/dev/null || status=$?
+[ "$status" -ne 0 ] && [ "$(wc -l <rank.0)" -lt 6 ]
 ok $? "node$GUEST_ID: a path with a smaller MTU: the job ends"
 sed 's/^/# /' rank.0
 if [ "$GUEST_ID" = 1 ]; then
