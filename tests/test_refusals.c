@@ -437,6 +437,7 @@ static void orders(struct dtensor_ctx *ctx)
     struct dtensor_spec spec = spec_at(mesh, 2, square, "S(0),S(0),R");
     struct dtensor_spec strided = spec_at(mesh, 2, square, "SS(0,3),S(0),R");
     struct dtensor_spec beyond = spec, was = spec;
+    struct dtensor_plan *plan;
     int shards[2];
 
     row("3", dtensor_spec_set_order(&spec, (const int[]){ 1, 1, -1 }, &why),
@@ -466,8 +467,9 @@ static void orders(struct dtensor_ctx *ctx)
     dtensor_spec_num_shards(&spec, shards);
     allowed("3", memcmp(&spec, &was, sizeof spec) == 0 && shards[0] == 4,
             "a dimension cut twice has its number of shards");
-    allowed("4.1", plan_of(&strided, &spec, DTENSOR_ROUTE_DIRECT),
-            "a plan from a strided shard that is in no order");
+    plan = plan_of(&strided, &spec, DTENSOR_ROUTE_DIRECT);
+    allowed("4.1", plan, "a plan from a strided shard that is in no order");
+    dtensor_plan_destroy(plan);
 }
 
 /* ------------------------------------------------------------------- plans */
