@@ -4,10 +4,11 @@
 #   tests/peers/redistribute.sh [BUILD]
 #
 # 256^2 and 1024^2 doubles on 2 and 4 ranks: dtensor_redistribute_into(),
-# MPI_Alltoallw with subarrays, pdgemr2d; a call each in turn in one loop (see
-# redistribute_mpi.c).  Each round is a job of its own; of a figure the median
-# over the rounds is shown.  Open MPI moves the bytes by its own shared memory
-# (ob1) or by UCX.  Ranks are bound to cores where there are enough.
+# MPI_Alltoallw with subarrays, pdgemr2d, and the bare copies that are the bound;
+# a call each in turn in one loop (see redistribute_mpi.c).  Each round is a job
+# of its own; of a figure the median over the rounds is shown.  Open MPI moves the
+# bytes by its own shared memory (ob1) or by UCX.  Ranks are bound to cores where
+# there are enough.
 # shellcheck disable=SC2086 # options are words
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd)
@@ -38,7 +39,8 @@ opal_common_ucx_devices any -x UCX_TLS=posix,sysv,cma,self"
 
 echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), \
 $(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg); $rounds rounds of $calls \
-calls; microseconds, the slowest rank of each call"
+calls; microseconds, the slowest rank of each call; \
+times: as long as dtensor takes; at most: pdgemr2d by the bound"
 for ((round = 0; round < rounds; round++)); do
     for n in 2 4; do
         for way in ob1 ucx; do
@@ -61,23 +63,26 @@ done | awk '
         least[at, $4] = least[at, $4] " " $5
         half[at, $4] = half[at, $4] " " $6
         if ($4 == "dtensor") ours = $6
-        ratio[at, $4] = ratio[at, $4] " " ours / $6
+        if ($4 == "bound") bound = $6
+        ratio[at, $4] = ratio[at, $4] " " $6 / ours
+        most[at, $4] = most[at, $4] " " $6 / bound
     }
     END {
-        printf "%-5s %-6s %-4s | %9s %9s | %9s %9s %6s | %9s %9s %6s\n",
-            "ranks", "size", "via", "dtensor", "min", "alltoallw", "min",
-            "ratio", "pdgemr2d", "min", "ratio"
+        n = split("dtensor bound copied alltoallw pdgemr2d", names, " ")
+        printf "%-5s %-6s %-4s", "ranks", "size", "via"
+        for (l = 1; l <= n; l++)
+            printf (l > 1 ? " | %9s %8s %6s" : " | %9s %8s"), names[l],
+                "min", "times"
+        print " at most"
         for (c = 1; c <= cases; c++) {
             split(order[c], key, " ")
             printf "%-5s %-6s %-4s", key[1], key[2] "^2", key[3]
-            printf " | %9.1f %9.1f", middle(half[order[c], "dtensor"]),
-                middle(least[order[c], "dtensor"])
-            for (l = 1; l <= 2; l++) {
-                name = l == 1 ? "alltoallw" : "pdgemr2d"
-                printf " | %9.1f %9.1f %6.2f", middle(half[order[c], name]),
-                    middle(least[order[c], name]),
-                    middle(ratio[order[c], name])
+            for (l = 1; l <= n; l++) {
+                printf " | %9.1f %8.1f", middle(half[order[c], names[l]]),
+                    middle(least[order[c], names[l]])
+                if (l > 1)
+                    printf " %6.2f", middle(ratio[order[c], names[l]])
             }
-            print ""
+            printf " %7.2f\n", middle(most[order[c], names[n]])
         }
     }'
