@@ -84,12 +84,26 @@ static void sched_push(struct dtn_sched *sched, const struct dtn_step *step)
     steps[sched->nsteps++] = *step;
 }
 
-/* The index of a box among the schedule's, or -1 when out of memory. */
+static bool box_equal(const struct dtn_box *a, const struct dtn_box *b)
+{
+    const size_t bytes = (size_t)a->ndim * sizeof a->size[0];
+
+    return a->ndim == b->ndim && memcmp(a->size, b->size, bytes) == 0
+        && memcmp(a->dst_stride, b->dst_stride, bytes) == 0
+        && memcmp(a->src_stride, b->src_stride, bytes) == 0;
+}
+
+/* The index of a box among the schedule's, or -1 when out of memory.  Boxes of
+ * regular shards are alike: one does for all of them that follow each other.
+ */
 static int sched_push_box(struct dtn_sched *sched, const struct dtn_box *box)
 {
-    struct dtn_box *boxes = sched_grow(sched->boxes, sched->nboxes,
-                                       &sched->boxes_capacity, sizeof *boxes);
+    struct dtn_box *boxes;
 
+    if (sched->nboxes > 0 && box_equal(&sched->boxes[sched->nboxes - 1], box))
+        return sched->nboxes - 1;
+    boxes = sched_grow(sched->boxes, sched->nboxes, &sched->boxes_capacity,
+                       sizeof *boxes);
     if (!boxes) {
         sched->steps_capacity = -1;
         return -1;
