@@ -120,11 +120,8 @@ size_t dtn_call_bytes(const struct dtn_call *call)
 
 /* ------------------------------------------------------------- arguments --- */
 
-/* May `out` stand there?  Apart from `in`, or in place: where one holds all
- * blocks and the other the own one, that is its place among them.
- */
-static bool buffers_fit(const struct dtn_call *call, const void *in,
-                        const void *out, const size_t bytes[])
+bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
+                   const size_t bytes[])
 {
     const struct dtn_shape *shape = &dtn_shapes[call->coll];
     uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
@@ -184,7 +181,7 @@ static int check_buffers(const struct dtn_call *call, const char *name,
                         ? "in" : "out", bytes[bytes[DTN_IN] && !in ? DTN_IN
                                                                    : DTN_OUT],
                         bytes[DTN_IN] && !in ? "be sent" : "come");
-    if (!buffers_fit(call, in, out, bytes))
+    if (!dtn_call_fits(call, in, out, bytes))
         return dtn_fail(err, DTENSOR_EINVAL, "%s: in and out overlap (they "
                         "may only be in place as dtensor_%s(3) says)", name,
                         name);

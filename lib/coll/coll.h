@@ -159,6 +159,12 @@ static inline bool dtn_call_private(const struct dtn_call *call)
 bool dtn_call_bytes_of(const struct dtn_call *call, enum dtn_space space,
                        size_t *bytes);
 
+/* May IN and OUT of so many bytes stand there?  Apart, or in place: where one
+ * holds all blocks and the other the own one, that is its place among them.
+ */
+bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
+                   const size_t bytes[]);
+
 /* The most that goes from one rank to another: `count`, or the largest block;
  * SIZE_MAX when only this rank knows.
  */

@@ -328,7 +328,6 @@ struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
                                         const void *in, const void *out)
 {
     struct dtn_plans *plans = group->ctx->plans;
-    uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
     struct plan_entry *entry;
     struct plan_key key;
     const size_t *bytes;
@@ -337,10 +336,11 @@ struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
         return NULL;
     plan_key_init(&key, group, call);
     entry = plans_find(plans, &key, call);
-    if (!entry || !in || !out)
+    if (!entry)
         return NULL;
     bytes = dtn_plan_sched(entry->cached.plan)->bytes;
-    if (a + bytes[DTN_IN] > b && b + bytes[DTN_OUT] > a)
+    if ((bytes[DTN_IN] && !in) || (bytes[DTN_OUT] && !out)
+        || !dtn_call_fits(call, in, out, bytes))
         return NULL;
     entry->used = ++plans->clock;
     plans->last = entry;
