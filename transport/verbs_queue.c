@@ -361,11 +361,12 @@ int verbs_ring(struct verbs *verbs)
 
 int verbs_unhold(struct verbs *verbs)
 {
-    const struct verbs_held held = verbs->held;
     const struct verbs_region *region = NULL;
+    struct verbs_held held;
 
-    if (!held.peer)
+    if (!verbs->held.peer)
         return 0;
+    held = verbs->held;
     verbs->held.peer = NULL;
     if (held.size > (size_t)verbs->rail[0].device.max_inline) {
         region = verbs_memory_get(&verbs->memory, held.src, held.size);
