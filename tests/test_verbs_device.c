@@ -290,10 +290,10 @@ static void test_page(void)
        && VERBS_STAGE_BYTES == 1 << 20 && VERBS_DEPTH == 128,
        "the sizes in dtensor-rdma(7) hold: a lane has %zu bytes",
        verbs_lane_bytes(1));
-    ok(dtn_memlock_need(16, 1) == 2 * 137600 + (1 << 20) + (16 << 10),
+    ok(dtn_memlock_need(16, 1) == 2 * 137600 + (1 << 20) + (20 << 10),
        "and its formula for what is locked to begin with");
     ok(dtn_memlock_need(16, 2) == 2 * 2 * 145792 + 8192 + (1 << 20)
-                                  + (16 << 10), "and on two rails");
+                                  + (20 << 10), "and on two rails");
 }
 
 static void test_events(void)

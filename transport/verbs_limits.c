@@ -5,7 +5,7 @@
  * looked at when the transport opens, so that a job fails in its first second
  * with a number and a remedy, not in its third hour with "Cannot allocate
  * memory".  Before the first tensor a rank locks a stage of 1 MiB, some KiB for
- * datagrams, and a lane of 73 KiB for each peer, of which it has two in a ring.
+ * datagrams, and a lane of 134 KiB for each peer, of which it has two in a ring.
  * Memory that two devices know counts twice.
  */
 #include "transport/verbs.h"
