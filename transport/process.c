@@ -2,10 +2,10 @@
  *
  * A rank of this host is a process that can die, and whose memory the kernel
  * can copy from and to: one system call that moves a byte once, where a copy
- * into shared memory and another out of it move it twice.  The kernel holds
- * every page that it copies, some 100 ns each, so that this pays from 32 KiB on:
- * 64 KiB of a peer's dirty memory take 7 us, staged 10.  Debuggers live by the
- * same call, and where they are forbidden (a container, Yama) so is this.
+ * into shared memory and another out of it move it twice.  The call takes 2 us,
+ * and holding every page that it copies some 100 ns each, so that this can pay
+ * from 32 KiB on: 64 KiB of a peer's dirty memory take 8 us.  Debuggers live by
+ * the same call, and where they are forbidden (a container, Yama) so is this.
  */
 #include "transport/process.h"
 

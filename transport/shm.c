@@ -20,8 +20,8 @@
  * kernel, through a pidfd, whether the process still is.
  *
  * Memory from outside the arena has no address at the peers.  From 32 KiB on,
- * where the kernel lets them, they fetch it (process.c); what is smaller the
- * caller copies into the arena.  Each rank tries when it connects whether it may
+ * where the kernel lets them, they may fetch it (process.c); else, and what is
+ * smaller, the caller copies into the arena.  Each rank tries when it connects whether it may
  * read the other's memory, and writes into its lane there that it may.
  */
 #include "transport/process.h"

@@ -3,7 +3,7 @@
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
  * the version (version.c),
  * element types (dtype.c, narrow.h), comparing (equal.c), reductions
- * (reduction.c, reduce*.c), strided boxes (box.c),
+ * (reduction.c, reduce*.c), strided boxes (box.c), copying (copy.c),
  * time and patience (wait.c).
  */
 #ifndef DTN_BASE_H
@@ -86,6 +86,14 @@ char *dtn_format_ranks(const int ranks[], int n, char *buf, size_t size);
  * enough to be meant; else NULL.  For "did you mean".
  */
 const char *dtn_nearest(const char *word, const char *const words[]);
+
+/* -------------------------------------------------------------- copy.c --- */
+
+/* memcpy() past the caches.  Other CPUs may see the bytes when they see what
+ * this one stores after the fence.
+ */
+void dtn_copy_past(void *dst, const void *src, size_t bytes);
+void dtn_copy_fence(void);
 
 /* ------------------------------------------------------------- dtype.c --- */
 

@@ -15,8 +15,9 @@
  * emitters.c  the table of emitters, and what each takes of a rank
  * model.c     what that costs on these wires; choose.c the cheapest emitter for
  *             a call, and why
- * exec_plan.c exec.c exec_move.c exec_said.c   the executor: a schedule made
- *             ready, run over the transports, and met by another
+ * exec_plan.c exec.c exec_move.c exec_lend.c exec_said.c   the executor: a
+ *             schedule made ready, run over the transports, memory lent to
+ *             peers, and met by another
  * plans.c     schedules already made, by call
  * coll.c      one call: checks, plan, run
  * request.c   the queue of what was started; start.c: collectives in it

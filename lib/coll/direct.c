@@ -18,16 +18,14 @@
  * In a broadcast the root has nothing to load, so it puts: of 4 MiB over 4 ranks
  * 1 MiB to each of three, while each loads the other 3 MiB.
  *
- * Memory that is not mapped is fetched by the peers where it is only copied.
- * What is folded had better be staged by its owner, and only the part that
- * others read: fetched terms would be written and read once more.  From 4 MiB
- * on that is given up, for staging would take as much memory again.
+ * Memory that is not mapped is at first fetched by the peers where it is only
+ * copied, and staged by its owner where it is folded, the part that others read:
+ * fetched terms are written and read once more.  Then exec_lend.c finds out.
  */
 #include "coll/emit.h"
 
 #define PUSH_MAX_BYTES ((size_t)64 << 10)
 #define FOLD_ALONE_MAX_BYTES ((size_t)32 << 10)      /* of all terms */
-#define FOLD_FETCH_BYTES ((size_t)4 << 20)
 
 /* Put the own block into every OUT. */
 static void direct_push(struct dtn_sched *sched, const struct dtn_call *call,
@@ -73,7 +71,7 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "allreduce direct", call);
     push = sched->bytes[DTN_OUT] <= PUSH_MAX_BYTES;
-    sched->fetch_bytes = FOLD_FETCH_BYTES;
+    sched->lend = DTN_LEND_STAGED;
     dtn_sched_show(sched, DTN_IN, others);
     dtn_sched_show(sched, DTN_OUT, push ? others : mine);
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
@@ -131,7 +129,7 @@ int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
                            struct dtensor_error *err)
 {
     dtn_emit_begin(sched, "reduce direct", call);
-    sched->fetch_bytes = FOLD_FETCH_BYTES;
+    sched->lend = DTN_LEND_STAGED;
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_OUT] = call->me == call->root;
     if (sched->bytes[DTN_IN] * (size_t)call->n <= FOLD_ALONE_MAX_BYTES)
@@ -218,7 +216,7 @@ int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
     struct dtn_range mine = dtn_block(call, call->me);
 
     dtn_emit_begin(sched, "reduce_scatter direct", call);
-    sched->fetch_bytes = FOLD_FETCH_BYTES;
+    sched->lend = DTN_LEND_STAGED;
     dtn_sched_show(sched, DTN_IN, dtn_others(call));
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);

@@ -31,7 +31,7 @@ static int run_register(struct exec_run *run, enum dtn_space space,
     for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
         struct dtn_transport *tp = ctx->transports[t];
 
-        if (tp->fetches && bytes < sched->fetch_bytes
+        if (tp->fetches && !dtn_lend_fetched(run, space)
             && !dtn_arena_contains(&ctx->arena, mem, bytes))
             return DTENSOR_EINVAL;
         rc = tp->ops->reg(tp, mem, bytes, &run->name[t][exec_name(space)]);
@@ -72,7 +72,6 @@ static struct dtn_range run_shown(const struct exec_run *run,
 static int run_expose(struct exec_run *run, enum dtn_space space)
 {
     size_t bytes = run->plan->sched.bytes[space];
-    struct dtn_range shown;
     unsigned char *bounce;
     int rc;
 
@@ -88,13 +87,9 @@ static int run_expose(struct exec_run *run, enum dtn_space space)
     if (!bounce)
         return DTENSOR_ENOMEM;
     run->ctx->bounce[space].user = run;
-    if (space == DTN_IN) {
-        shown = run_shown(run, space);
-        memcpy(bounce + shown.offset, run->base[space] + shown.offset,
-               shown.bytes);
-        run->ctx->copied_bytes += shown.bytes;
-    }
     run->staged[space] = bounce;
+    if (space == DTN_IN)
+        dtn_lend_stage(run, run_shown(run, space));
     rc = run_register(run, space, bounce);
     run->refused = rc != 0;
     return rc;
@@ -314,6 +309,7 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->base[DTN_OUT] = out;
     run->base[DTN_TMP] = plan->tmp;
     run->base[DTN_ACC] = plan->acc;
+    dtn_lend_begin(run);
     for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
         rc = run_expose(run, (enum dtn_space)s);
     if (rc == DTENSOR_EAGAIN) {
@@ -336,6 +332,7 @@ static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
                run->staged[DTN_OUT] + shown.offset, shown.bytes);
         run->ctx->copied_bytes += shown.bytes;
     }
+    dtn_lend_end(run);
     return 0;
 }
 

@@ -23,6 +23,16 @@ struct exec_peer {
     unsigned char *mapped[EXEC_NNAMES];
 };
 
+/* How memory of this rank that is not mapped gets to its peers: exec_lend.c */
+enum { EXEC_NLENDINGS = 4 };
+
+/* What was learned of them by trying each. */
+struct exec_trials {
+    int runs;                     /* since it was asked last                   */
+    int best;                     /* -1: not known                             */
+    int64_t took_ns[EXEC_NLENDINGS];
+};
+
 /* One run. */
 struct exec_run {
     struct dtn_plan *plan;
@@ -32,6 +42,8 @@ struct exec_run {
                                            /* NULL                             */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
     uint32_t fingerprint;
+    int lending;
+    int64_t tried_ns;             /* when it began, if that is tried; else 0   */
     bool refused;                 /* a transport would not register a space    */
     int step;                     /* the next                                  */
     bool polls;                   /* gives EAGAIN instead of waiting           */
@@ -44,6 +56,8 @@ struct dtn_plan {
     struct dtn_said said;         /* what running it means                     */
     bool messages;                /* sends and receives                        */
     bool named;                   /* it names spaces to peers                  */
+    bool lends;                   /* some may be where only a fetch reaches    */
+    struct exec_trials trials;
     size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
                                   /* dtn_reduction_ratio()                     */
     unsigned char *tmp;           /* one piece of memory: TMP, then            */
@@ -52,6 +66,16 @@ struct dtn_plan {
     struct exec_peer *peers;      /* [n]                                       */
     struct exec_run started;      /* by dtn_plan_start()                       */
 };
+
+/* Decide how this run lends; and learn from it when it is over. */
+void dtn_lend_begin(struct exec_run *run);
+void dtn_lend_end(struct exec_run *run);
+
+/* Are peers to fetch the space from where it stands, or is it staged? */
+bool dtn_lend_fetched(const struct exec_run *run, enum dtn_space space);
+
+/* Copy what peers may touch of IN to where they see it. */
+void dtn_lend_stage(struct exec_run *run, struct dtn_range shown);
 
 /* Where a span of memory is that this CPU can reach, or NULL. */
 unsigned char *dtn_run_at(const struct exec_run *run,

@@ -48,6 +48,19 @@ static bool plan_names(const struct dtn_sched *sched)
     return names;
 }
 
+/* May peers have to fetch what it exposes? */
+static bool plan_lends(const struct dtn_plan *plan)
+{
+    const struct dtensor_ctx *ctx = plan->group.ctx;
+    const struct dtn_sched *sched = &plan->sched;
+    bool fetches = false;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        fetches |= ctx->transports[t]->fetches;
+    return fetches && (sched->exposed[DTN_IN] || sched->exposed[DTN_OUT])
+        && sched->lend != DTN_LEND_NEVER;
+}
+
 static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = plan->group.ctx;
@@ -55,6 +68,8 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     size_t scratch = dtn_sched_scratch(&plan->sched);
 
     plan->named = plan_names(&plan->sched);
+    plan->lends = plan_lends(plan);
+    plan->trials.best = -1;
     plan->peers = calloc(n, sizeof *plan->peers);
     plan->terms = calloc(n + 1, sizeof *plan->terms);
     if (!plan->peers || !plan->terms)

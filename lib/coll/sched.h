@@ -95,6 +95,15 @@ struct dtn_range {
     size_t bytes;
 };
 
+/* Memory that peers do not map, of processes that may read each other: how the
+ * first run goes.
+ */
+enum dtn_lend {
+    DTN_LEND_FETCHED,             /* they fetch it from where it stands        */
+    DTN_LEND_STAGED,              /* it is staged                              */
+    DTN_LEND_NEVER                /* always: it cannot be fetched step by step */
+};
+
 struct dtn_sched {
     int n;                        /* ranks in the group                        */
     int me;
@@ -110,8 +119,7 @@ struct dtn_sched {
                                   /* inside or outside, never across its edge  */
     bool needs_map;               /* some step loads from a peer: set by the   */
                                   /* functions that append it                  */
-    size_t fetch_bytes;           /* less than this, if peers cannot map it,   */
-                                  /* is staged for them rather than fetched    */
+    enum dtn_lend lend;           /* where peers cannot map what they touch    */
     int nsteps, steps_capacity;
     struct dtn_step *steps;
     int nboxes, boxes_capacity;

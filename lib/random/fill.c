@@ -13,9 +13,6 @@
 #include "random/random.h"
 
 #include <string.h>
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 enum { CUDA_BLOCK = 256, STREAM_BYTES = 4 << 20 };
 
@@ -100,21 +97,6 @@ static void fill_part(const struct fill *fill, uint64_t block, size_t lane,
     memcpy(out, whole + lane * fill->bytes, count * fill->bytes);
 }
 
-/* As memcpy() to a multiple of 16, past the caches: a store to a line that is
- * not in the cache would read it first, only to overwrite it.
- */
-static void copy_past(unsigned char *to, const unsigned char *from,
-                      size_t bytes)
-{
-#ifdef __x86_64__
-    for (size_t i = 0; i < bytes; i += 16)
-        _mm_stream_si128((__m128i *)(void *)(to + i),
-                         _mm_load_si128((const void *)(from + i)));
-#else
-    memcpy(to, from, bytes);
-#endif
-}
-
 /* Full blocks of so many that no cache holds them. */
 static size_t fill_past(const struct fill *fill, struct dtn_blocks *at,
                         size_t nblocks, unsigned char *out)
@@ -125,13 +107,11 @@ static size_t fill_past(const struct fill *fill, struct dtn_blocks *at,
 
     for (; nblocks - done >= DTN_CHUNK_BLOCKS; done += DTN_CHUNK_BLOCKS) {
         fill_chunk(fill, at, DTN_CHUNK_BLOCKS, whole);
-        copy_past(out, whole, bytes);
+        dtn_copy_past(out, whole, bytes);
         at->counter += DTN_CHUNK_BLOCKS;
         out += bytes;
     }
-#ifdef __x86_64__
-    _mm_sfence();
-#endif
+    dtn_copy_fence();
     return done;
 }
 
