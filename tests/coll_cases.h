@@ -51,15 +51,24 @@ static inline size_t case_pair(const struct dtn_call *call, int i, int j)
     return case_sends(call, i, j) ? case_count(call, i * call->n + j) : 0;
 }
 
+_Static_assert(CASE_RANKS_MAX < 32, "the first word names all ranks");
+
+/* Are these the ranks in it, by their bits? */
+static inline bool cell_has(const struct dtn_cell *cell, uint32_t ranks)
+{
+    uint32_t others = 0;
+
+    for (size_t w = 1; w < DTN_COUNT(cell->ranks); w++)
+        others |= cell->ranks[w];
+    return cell->ranks[0] == ranks && others == 0;
+}
+
 /* The element is `index` of IN of one rank. */
 static inline bool cell_is_from(const struct dtn_cell *cell, int rank,
                                 size_t index)
 {
-    bool good = cell->defined && !cell->dropped && cell->index == (int64_t)index;
-
-    for (int r = 0; r < DTN_CHECK_RANKS_MAX; r++)
-        good = good && (cell->ranks[r / 32] >> r % 32 & 1) == (r == rank);
-    return good;
+    return cell->defined && !cell->dropped && cell->index == (int64_t)index
+        && cell_has(cell, UINT32_C(1) << rank);
 }
 
 /* The element is the reduction of `index` of all n INs. */
@@ -68,14 +77,11 @@ static inline bool cell_is_sum(const struct dtn_cell *cell,
 {
     const struct dtn_reduction how = dtn_reduction(call->dtype, call->redop,
                                                    call->n);
-    bool good = cell->defined && cell->index == (int64_t)index
-             && cell->dropped == dtn_reduction_drops(&how)
-             && (!case_ordered || cell->tree == dtn_check_tree(call->n,
-                                                               cell->index));
 
-    for (int r = 0; r < DTN_CHECK_RANKS_MAX; r++)
-        good = good && (cell->ranks[r / 32] >> r % 32 & 1) == (r < call->n);
-    return good;
+    return cell->defined && cell->index == (int64_t)index
+        && cell->dropped == dtn_reduction_drops(&how)
+        && (!case_ordered || cell->tree == dtn_check_tree(call->n, cell->index))
+        && cell_has(cell, (UINT32_C(1) << call->n) - 1);
 }
 
 /* And put together in the same order on every rank. */
