@@ -522,6 +522,8 @@ struct dtensor_way {
     double ns;                     /* predicted: the sum of part_ns             */
     double amount[DTENSOR_NCOSTS]; /* of the rank that has most to do           */
     double part_ns[DTENSOR_NCOSTS];
+    double stretch;                /* a byte inside hosts, folded or copied is  */
+                                   /* taken for so many: not all are in a cache */
 };
 
 /* Predict a call over the mesh by every algorithm that can run it, least time

@@ -51,6 +51,8 @@ refuses "--local 0: out of range" --local 0 allreduce
 refuses '--shape "3x": expected 1 to 8 numbers' --shape 3x redistribute
 refuses "--nonblocking and --persistent are two ways" \
     --nonblocking --persistent allreduce
+refuses "sendrecv knows no --nonblocking" --nonblocking allreduce sendrecv
+refuses "redistribute knows no --persistent" --persistent redistribute
 refuses "--from and --to go together" --from R redistribute
 
 run --help
@@ -214,7 +216,7 @@ run --local 2 --calibrate
 cp "$tmp/out" "$tmp/section"
 is "--calibrate: a [tuning] section, with what it predicts" \
     "$code|$(grep -c '^\[tuning\]' "$tmp/section")|$(grep -cE '^(intra_latency_ns|intra_message_ns|intra_bandwidth|fold_bandwidth|copy_bandwidth) += [1-9][0-9]*$' "$tmp/section")|$(grep -cE '^; (allreduce|barrier) ' "$tmp/section")" \
-    "0|1|5|8"
+    "0|1|5|9"
 printf '[cluster]\nversion = 1\n[nodes "n"]\nhosts = localhost\nranks = 2\n' |
     cat - "$tmp/section" >"$tmp/calibrated.ini"
 chmod 600 "$tmp/calibrated.ini"

@@ -295,6 +295,10 @@ static void test_choose(void)
        == DTN_ALG_HALVING, "256 KiB Rabenseifner's");
     ok(chosen(DTN_COLL_ALL_TO_ALL, 64, 2, DTN_REACH_PUT, NULL)->algorithm
        == DTN_ALG_BRUCK, "an all-to-all of 8 bytes for each of them Bruck's");
+    ok(chosen(DTN_COLL_ALL_TO_ALL, 64, 1 << 12, DTN_REACH_PUT, NULL)->algorithm
+       == DTN_ALG_DIRECT, "of 16 KiB goes to all at once");
+    ok(chosen(DTN_COLL_ALL_TO_ALL, 64, 1 << 16, DTN_REACH_PUT, NULL)->algorithm
+       == DTN_ALG_PAIRWISE, "of 256 KiB by pairs, for links");
     ok(chosen(DTN_COLL_BROADCAST, 64, 1 << 20, DTN_REACH_PUT, NULL)->algorithm
        == DTN_ALG_TWOTREE, "a broadcast of 4 MiB two trees");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, DTN_REACH_MAP, tuning)->algorithm

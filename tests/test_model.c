@@ -23,6 +23,7 @@ struct play_pair {
 
 static struct play {
     const struct dtn_model *model;
+    double stretch;               /* of the call: dtn_model_stretch()          */
     int link;                     /* of the wire: DTENSOR_COST_.._HOPS         */
     double clock[CASE_RANKS_MAX];
     double inward_ns[CASE_RANKS_MAX];      /* the link into a rank is free     */
@@ -32,7 +33,10 @@ static struct play {
 
 static double play_ns(int cost, double amount)
 {
-    return play.model->ns[cost] * amount;
+    bool stretched = cost == DTENSOR_COST_INTRA_BYTES
+                  || cost == DTENSOR_COST_FOLDED || cost == DTENSOR_COST_COPIED;
+
+    return play.model->ns[cost] * amount * (stretched ? play.stretch : 1);
 }
 
 /* Bytes of a source: moved if it is another's. */
@@ -135,13 +139,14 @@ static bool play_one(const struct dtn_sched scheds[], int n)
 }
 
 /* All ranks to their ends: the last one's time in ns. */
-static double play_all(const struct dtn_sched scheds[], int n,
+static double play_all(const struct dtn_sched scheds[], int n, double whole,
                        const struct dtn_model *model)
 {
     double last = 0;
 
     memset(&play, 0, sizeof play);
     play.model = model;
+    play.stretch = dtn_model_stretch(model, whole);
     play.link = model->hosts > 1 ? DTENSOR_COST_INTER_HOPS
                                  : DTENSOR_COST_INTRA_HOPS;
     while (play_one(scheds, n))
@@ -168,7 +173,8 @@ static double time_played(struct coll_case *c, const struct dtn_model *model)
     double ns = -1;
 
     if (case_emit(c, &err) == 0)
-        ns = play_all(c->scheds, c->call.n, model);
+        ns = play_all(c->scheds, c->call.n, (double)dtn_call_bytes(&c->call),
+                      model);
     else
         note("%s", err.text);
     case_fini(c);
@@ -399,6 +405,34 @@ static void test_same(void)
     ok(same, "every rank takes the same");
 }
 
+/* Beyond a cache bytes cost more; where ranks share CPUs hops do. */
+static void test_growth(void)
+{
+    struct dtensor_cluster cluster = { .costs = { .cache_bytes = 1000,
+        .uncached_percent = 300, .congestion_percent = 10 },
+        .redistribute.max_scratch_bytes = SIZE_MAX,
+        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC } };
+    struct dtensor_ctx ctx = { .cluster = &cluster, .crowding = 2 };
+    struct dtn_host host = { .nranks = 1 };
+    struct dtn_nodes nodes = { .hca = NULL };
+    struct dtn_group group = { .ctx = &ctx, .n = 0 };
+    struct dtn_model model, crowded;
+    int hosts[1] = { 0 };
+
+    cluster.hosts = &host;
+    cluster.nodes = &nodes;
+    dtn_model_costs(&cluster, &model);
+    ok(dtn_model_stretch(&model, 1000) == 1
+       && dtn_model_stretch(&model, 2000) == 2
+       && dtn_model_stretch(&model, 4000) == 2.5,
+       "of 2000 bytes with a cache for 1000 each costs twice as much");
+    dtn_model_init(&group, hosts, &crowded);
+    ok(crowded.ns[DTENSOR_COST_INTRA_HOPS]
+       > model.ns[DTENSOR_COST_INTRA_HOPS] + 1000
+       && crowded.ns[DTENSOR_COST_FOLDED] == 2 * model.ns[DTENSOR_COST_FOLDED],
+       "two ranks for each CPU: hops take a switch, folds turns");
+}
+
 /* Constants of [tuning] are those of the model. */
 static void test_constants(void)
 {
@@ -470,5 +504,6 @@ int main(void)
     test_scratch();
     test_same();
     test_constants();
+    test_growth();
     return done();
 }

@@ -116,6 +116,10 @@ struct dtn_costs_conf {
     uint64_t inter_bandwidth;     /* bytes a second of one host or device      */
     uint64_t fold_bandwidth;      /* bytes of terms a second of one rank       */
     uint64_t copy_bandwidth;      /* bytes a second of one rank                */
+    uint64_t cache_bytes;         /* of a call; what is beyond it costs more:  */
+    int uncached_percent;         /* of these three rates within a host        */
+    int congestion_percent;       /* more for a byte between hosts, for each   */
+                                  /* doubling of the senders to one            */
 };
 
 /* [redistribute] */

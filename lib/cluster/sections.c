@@ -172,6 +172,9 @@ static const struct dtn_key tuning_keys[] = {
     { "inter_bandwidth", SIZE(S, inter_bandwidth, 0, TIB) },
     { "fold_bandwidth", SIZE(S, fold_bandwidth, 0, TIB) },
     { "copy_bandwidth", SIZE(S, copy_bandwidth, 0, TIB) },
+    { "cache_size", SIZE(S, cache_bytes, 0, TIB) },
+    { "uncached_percent", INT(S, uncached_percent, 0, 10000) },
+    { "congestion_percent", INT(S, congestion_percent, 0, 1000) },
     { .name = NULL }
 };
 #undef S

@@ -43,7 +43,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_put, .weight = {
-        .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(ALLREDUCE, "ring", RING, PUT, ANY_BYTES),
@@ -84,7 +84,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allreduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
-        .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
 
@@ -101,7 +101,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.block = ONE(1) } },
     { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_put, .weight = {
-        .hops = ONE(3), .messages = OTHERS(4), .moved.block = OTHERS(2),
+        .fan = true, .hops = ONE(3), .messages = OTHERS(4), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2),
         .tmp.block = { .one = 1, .others = 1 } } },
     { ROW(REDUCE, "ring", RING, PUT, ANY_BYTES),
@@ -128,7 +128,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
-        .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
@@ -157,7 +157,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_broadcast_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(2), .moved.whole = ONE(1) },
       .rails = {
-        .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(2) } },
+        .fan = true, .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(2) } },
 
     { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_CARRY_MAX),
       .emit = dtn_emit_allgather_carry, .weight = {
@@ -170,7 +170,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
-        .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_ring, .weight = {
@@ -188,7 +188,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allgather_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
         .copied.block = ONE(1) }, .rails = {
-        .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
 
     { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_CARRY_MAX),
       .emit = dtn_emit_reduce_scatter_carry, .weight = {
@@ -201,7 +201,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .folded.whole = ONE(1) } },
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_put, .weight = {
-        .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(REDUCE_SCATTER, "ring", RING, PUT, ANY_BYTES),
@@ -228,7 +228,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_scatter_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .rails = {
-        .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
@@ -239,7 +239,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .caught.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {
-        .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
+        .fan = true, .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .caught.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "pairwise", PAIRWISE, PUT, ANY_BYTES),
@@ -262,7 +262,8 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_scatter_direct, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
-        .moved.block = ONE(1), .copied.block = ONE(1) } },
+        .moved.block = ONE(1),
+        .carried.block = { .one = -1, .others = 1 }, .copied.block = ONE(1) } },
     { ROW(SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_scatter_put, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,

@@ -11,6 +11,11 @@
  * hops, 9 messages and 4 MiB: 6 + 1.8 + 347 us.  Of 8 KiB the ring takes 14 us
  * and the tree 10.
  *
+ * A call of more than the caches hold costs more for each byte beyond: the rank's
+ * own memory, and its peers', come from further away.  Where ranks outnumber CPUs,
+ * a hop also takes until the one that waits is given a CPU, and they take turns
+ * at all the rest.
+ *
  * What an emitter takes of a rank is in its row (emitters.c); that these rows
  * are true to the schedules is shown by test_model, which plays the schedules
  * of all ranks with the same constants.
@@ -34,11 +39,13 @@ struct wire {
  * dtensor-bench --calibrate measures them.
  */
 static const struct wire model_wires[] = {
-    /* Two and four processes on two CPUs of an EPYC, whose caches are near each
-     * other: by tests/model_times, every emitter, 64 B to 1 MiB.  With these
-     * the emitter taken is 4% slower than the fastest in the mean.
+    /* Two and four processes on two CPUs whose caches are near each other.  The
+     * rate is that of bytes that one has just written and the other loads: with
+     * 12 GB/s an allreduce of two ranks is predicted within 1.5 from 8 B to 8 MiB
+     * (HACKING, on memory of dtensor_alloc()).  Of bytes that nobody has written
+     * since the last call twice as many are loaded.
      */
-    [DTN_WIRE_SHM] = { 140, 50, 25.0 },
+    [DTN_WIRE_SHM] = { 140, 50, 12.0 },
     /* Kernel TCP: half a round trip through two sockets takes some 15 us; 2 us
      * for a send and its share of polling; the rate is that of 10 Gb/s Ethernet
      * less its headers.  Estimates.
@@ -54,6 +61,19 @@ static const struct wire model_wires[] = {
 /* In the first caches, where calls live for which it decides. */
 #define MODEL_FOLD_BYTES_PER_NS 60.0
 #define MODEL_COPY_BYTES_PER_NS 60.0
+
+/* Of the largest buffer of a call; and what a byte beyond costs. */
+#define MODEL_CACHE_BYTES ((double)(1 << 20))
+#define MODEL_UNCACHED 1.2
+
+/* What switches lose when senders meet at one receiver, for each doubling of them.
+ * An estimate: of 63 at once 5% make 1.3 times the time, where shifts by pairs
+ * take 63 hops instead of one.
+ */
+#define MODEL_CONGESTION 0.05
+
+/* To be given a CPU by one that waits, for each rank more than there are CPUs. */
+#define MODEL_SWITCH_NS 1500.0
 
 /* What blocks of an all-to-all are taken for whose sizes not all know. */
 #define MODEL_PRIVATE_BYTES ((double)(1 << 20))
@@ -85,10 +105,31 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
                &model_wires[cluster->transport.inter_node],
                conf->inter_latency_ns, conf->inter_message_ns,
                conf->inter_bandwidth);
+    model->cache_bytes = conf->cache_bytes ? (double)conf->cache_bytes
+                                           : MODEL_CACHE_BYTES;
+    model->uncached = conf->uncached_percent ? conf->uncached_percent / 100.0
+                                             : MODEL_UNCACHED;
+    model->crowding = 1;
+    model->congestion = conf->congestion_percent
+                      ? conf->congestion_percent / 100.0 : MODEL_CONGESTION;
     ns[DTENSOR_COST_FOLDED] = conf->fold_bandwidth
         ? 1e9 / (double)conf->fold_bandwidth : 1 / MODEL_FOLD_BYTES_PER_NS;
     ns[DTENSOR_COST_COPIED] = conf->copy_bandwidth
         ? 1e9 / (double)conf->copy_bandwidth : 1 / MODEL_COPY_BYTES_PER_NS;
+}
+
+/* So many ranks for each CPU of the fullest host. */
+static void model_crowd(struct dtn_model *model, double crowding)
+{
+    if (crowding <= 1)
+        return;
+    model->crowding = crowding;
+    for (int c = 0; c < DTENSOR_NCOSTS; c++)
+        if (c != DTENSOR_COST_INTRA_HOPS && c != DTENSOR_COST_INTER_HOPS
+            && c != DTENSOR_COST_INTER_BYTES)
+            model->ns[c] *= crowding;
+    model->ns[DTENSOR_COST_INTRA_HOPS] += (crowding - 1) * MODEL_SWITCH_NS;
+    model->ns[DTENSOR_COST_INTER_HOPS] += (crowding - 1) * MODEL_SWITCH_NS;
 }
 
 int dtn_model_devices(const struct dtensor_cluster *cluster, int host)
@@ -130,6 +171,7 @@ void dtn_model_init(const struct dtn_group *group, int hosts[],
     const struct dtensor_cluster *cluster = group->ctx->cluster;
 
     dtn_model_costs(cluster, model);
+    model_crowd(model, group->ctx->crowding);
     model->reach = dtn_group_reach(group, hosts);
     model_count(hosts, group->n, model);
     model->sharers = (double)model->locals
@@ -188,10 +230,22 @@ static struct call_units units_make(int n, double whole,
     return units;
 }
 
-/* What a weight is over n ranks, inside a host or between hosts. */
-static void load_add(const struct dtn_weight *weight, int n, double whole,
-                     double sharers, double load[DTENSOR_NCOSTS])
+double dtn_model_stretch(const struct dtn_model *model, double whole)
 {
+    double beyond = whole - model->cache_bytes;
+
+    return beyond > 0 && model->uncached > 1
+         ? 1 + (model->uncached - 1) * beyond / whole : 1;
+}
+
+/* What a weight is over n ranks, inside a host or between hosts. */
+static void load_add(const struct dtn_model *model,
+                     const struct dtn_weight *weight, int n, double whole,
+                     double sharers, double stretch,
+                     double load[DTENSOR_NCOSTS])
+{
+    const struct dtn_term doublings = { .levels = weight->fan
+                                        ? model->congestion : 0 };
     struct call_units units = units_make(n, whole, weight);
     double hops = term_value(weight->hops, n);
     double moved = amount_value(&weight->moved, &units);
@@ -206,13 +260,18 @@ static void load_add(const struct dtn_weight *weight, int n, double whole,
         hops += 1;
         messages *= 3;
     } else if (weight->message != DTN_UNIT_NONE) {
-        load[DTENSOR_COST_COPIED] += moved;       /* out of the signals       */
+        moved += amount_value(&weight->carried, &units);
+        load[DTENSOR_COST_COPIED] += moved;       /* out of the signals        */
     }
     link[0] += hops;
     link[1] += messages;
-    link[2] += moved * (sharers > 0 && !weight->neighbours ? sharers : 1);
-    load[DTENSOR_COST_FOLDED] += amount_value(&weight->folded, &units);
-    load[DTENSOR_COST_COPIED] += amount_value(&weight->copied, &units);
+    if (sharers == 0)
+        link[2] += moved * stretch;
+    else
+        link[2] += moved * (weight->neighbours ? 1 : sharers)
+                 * (1 + term_value(doublings, n - 1));
+    load[DTENSOR_COST_FOLDED] += stretch * amount_value(&weight->folded, &units);
+    load[DTENSOR_COST_COPIED] += stretch * amount_value(&weight->copied, &units);
 }
 
 void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
@@ -221,17 +280,18 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
 {
     double whole = dtn_call_private(call) ? MODEL_PRIVATE_BYTES * call->n
                                           : (double)dtn_call_bytes(call);
+    const double stretch = dtn_model_stretch(model, whole);
 
     for (int c = 0; c < DTENSOR_NCOSTS; c++)
         load[c] = 0;
     if (emitter->needs != DTN_REACH_HOST) {
-        load_add(&emitter->weight, call->n, whole,
-                 model->hosts > 1 ? model->sharers : 0, load);
+        load_add(model, &emitter->weight, call->n, whole,
+                 model->hosts > 1 ? model->sharers : 0, stretch, load);
         return;
     }
-    load_add(&emitter->weight, model->locals, whole, 0, load);
-    load_add(&emitter->rails, model->hosts, whole / model->locals,
-             model->sharers, load);
+    load_add(model, &emitter->weight, model->locals, whole, 0, stretch, load);
+    load_add(model, &emitter->rails, model->hosts, whole / model->locals,
+             model->sharers, stretch, load);
 }
 
 double dtn_model_ns(const struct dtn_model *model,
@@ -298,6 +358,13 @@ static int way_compare(const void *a, const void *b)
     return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
+/* Does a byte of it cost more beyond the caches? */
+static bool way_stretches(enum dtensor_cost cost)
+{
+    return cost == DTENSOR_COST_INTRA_BYTES || cost == DTENSOR_COST_FOLDED
+        || cost == DTENSOR_COST_COPIED;
+}
+
 int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
                    struct dtensor_way ways[], int max)
 {
@@ -315,8 +382,12 @@ int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
                                      .tuned = e == pick.emitter && pick.tuned };
         dtn_model_load(model, call, e, way->amount);
         way->ns = dtn_model_ns(model, way->amount);
-        for (int c = 0; c < DTENSOR_NCOSTS; c++)
+        way->stretch = dtn_model_stretch(model, (double)dtn_call_bytes(call));
+        for (int c = 0; c < DTENSOR_NCOSTS; c++) {
             way->part_ns[c] = way->amount[c] * model->ns[c];
+            if (way_stretches((enum dtensor_cost)c))
+                way->amount[c] /= way->stretch;
+        }
         n++;
     }
     qsort(all, (size_t)n, sizeof all[0], way_compare);

@@ -30,6 +30,7 @@ struct dtn_weight {
     struct dtn_term each_chunk;   /* more of them, for every chunk             */
     struct { enum dtn_measure of; size_t bytes; int most; } chunk;
     struct dtn_amount moved;      /* loaded from peers, or put to them         */
+    struct dtn_amount carried;    /* more of it, where it goes with signals    */
     struct dtn_amount folded;     /* terms read by reductions                  */
     struct dtn_amount copied;     /* within the rank                           */
     struct dtn_amount tmp;        /* scratch, at most: TMP,                    */
@@ -37,6 +38,7 @@ struct dtn_weight {
     struct dtn_amount acc;        /* ACC, and                                  */
     struct dtn_amount lifted;     /* more of it for own terms that are lifted  */
     bool neighbours;              /* to one rank, from one: hosts lie in a row */
+    bool fan;                     /* to all others at once, and from all       */
 };
 
 /* An emitter for a collective. */
@@ -70,6 +72,12 @@ struct dtn_model {
     bool uneven;                  /* another host has fewer                    */
     double sharers;               /* of `locals`, for one network device       */
     double max_scratch;           /* bytes of a rank for one call              */
+    double cache_bytes;           /* of a call; beyond them a byte within a    */
+    double uncached;              /* host costs so many times as much          */
+    double crowding;              /* ranks for each CPU, at least 1            */
+    double congestion;            /* a byte between hosts costs so much more   */
+                                  /* for each doubling of those that send at   */
+                                  /* once to one                               */
 };
 
 /* The constants of a cluster: [tuning], or else the built-in ones. */
@@ -82,6 +90,9 @@ int dtn_model_devices(const struct dtensor_cluster *cluster, int host);
 /* The same for a group; hosts[] as for dtn_group_reach(). */
 void dtn_model_init(const struct dtn_group *group, int hosts[],
                     struct dtn_model *model);
+
+/* What a byte of such a call within a host costs, in prices of one in a cache. */
+double dtn_model_stretch(const struct dtn_model *model, double whole);
 
 /* What a call by an emitter takes of the busiest rank; in nanoseconds. */
 void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,

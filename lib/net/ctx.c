@@ -56,6 +56,20 @@ static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return rc;
 }
 
+/* How many CPUs the ranks of a host may use between them. */
+static int ctx_host_cpus(const struct dtn_host *host,
+                         const struct dtn_blob all[])
+{
+    cpu_set_t mask, together;
+
+    CPU_ZERO(&together);
+    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++) {
+        memcpy(&mask, all[r].bytes, sizeof mask);
+        CPU_OR(&together, &together, &mask);
+    }
+    return CPU_COUNT(&together) > 0 ? CPU_COUNT(&together) : 1;
+}
+
 /* Do the ranks of this host outnumber the CPUs they may run on?  Each rank
  * shows its affinity mask; the union counts.
  */
@@ -65,26 +79,26 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     const struct dtn_host *host = &ctx->cluster->hosts[
         dtn_ctx_host(ctx, ctx->self.rank)];
     struct dtn_blob mine = { .fd = -1 };
-    cpu_set_t mask, together;
-    int rc;
+    cpu_set_t mask;
+    int rc, cpus;
 
     CPU_ZERO(&mask);
-    CPU_ZERO(&together);
     sched_getaffinity(0, sizeof mask, &mask);
     mine.size = sizeof mask;
     memcpy(mine.bytes, &mask, sizeof mask);
     rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
     if (rc != 0)
         return rc;
-    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++) {
-        memcpy(&mask, all[r].bytes, sizeof mask);
-        CPU_OR(&together, &together, &mask);
+    for (int h = 0; h < ctx->cluster->nhosts; h++) {
+        cpus = ctx_host_cpus(&ctx->cluster->hosts[h], all);
+        if (ctx->cluster->hosts[h].nranks > ctx->crowding * cpus)
+            ctx->crowding = (double)ctx->cluster->hosts[h].nranks / cpus;
     }
-    ctx->crowded = host->nranks > CPU_COUNT(&together);
+    cpus = ctx_host_cpus(host, all);
+    ctx->crowded = host->nranks > cpus;
     if (ctx->crowded)
         dtn_log(&ctx->log, DTN_LOG_WARN, "init: %d ranks share %d CPUs of %s: "
-                "waiting yields", host->nranks, CPU_COUNT(&together),
-                host->name);
+                "waiting yields", host->nranks, cpus, host->name);
     return 0;
 }
 

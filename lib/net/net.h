@@ -175,6 +175,7 @@ struct dtensor_ctx {
     struct dtn_peer *peers;       /* [world_size]                              */
     bool planning;                /* it has no peers: see dtn_ctx_plan()       */
     bool crowded;                 /* more ranks here than CPUs they may use    */
+    double crowding;              /* ranks for each CPU, of the fullest host   */
     bool sharing;                 /* learned by waits: a peer is on our CPU    */
     const struct dtn_coll_words *words;   /* what was called: coll's           */
     struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */

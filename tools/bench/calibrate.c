@@ -7,6 +7,11 @@
  * ranks, of 1 hop and 1 message, takes 0.30 us and a barrier on 4, of 1 hop and
  * 3 messages, 0.40 us, a message is 50 ns and a hop 250.
  *
+ * The input is written anew before each call, as programs do: what nobody has
+ * written since the last call is in both caches, and costs a third.  Beyond a
+ * cache bytes cost more; of a few sizes of it, and prices beyond, those are taken
+ * with which the predictions are best.
+ *
  * Prices that these calls hardly tell apart, as those of hops and messages of 2
  * ranks, keep the ratio they had: a small part of the error is the distance
  * from where the search began.
@@ -17,71 +22,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS_MAX = 64, WAYS_MAX = 32, RUNS = 31, ROUNDS = 400 };
+enum { CALLS_MAX = 64, WAYS_MAX = 32, WARM_UP = 8, RUNS = 61, ROUNDS = 200 };
 
 /* One call, timed. */
 struct timed {
-    enum dtensor_collective coll;
+    const struct bench_test *test;
     size_t bytes;                 /* of its largest buffer                    */
     double ns;
     struct dtensor_way way;
 };
 
+/* Prices, and how they grow beyond a cache. */
+struct prices {
+    double ns[DTENSOR_NCOSTS];    /* of one; 0: no call has any               */
+    double cache_bytes;
+    double uncached;
+};
+
 struct calibration {
     struct bench *b;
-    void *in, *out;
     int n;
     struct timed call[CALLS_MAX];
-    double ns[DTENSOR_NCOSTS];    /* of one; 0: no call has any               */
+    struct prices at;
     double before[DTENSOR_NCOSTS];
 };
 
-static const struct {
-    enum dtensor_collective coll;
-    const char *name;
-    bool blocked;                 /* the buffer holds a block for each rank   */
-} calibrate_calls[] = {
-    { DTENSOR_ALLREDUCE, "allreduce", false },
-    { DTENSOR_BROADCAST, "broadcast", false },
-    { DTENSOR_REDUCE, "reduce", false },
-    { DTENSOR_ALLGATHER, "allgather", true },
-    { DTENSOR_REDUCE_SCATTER, "reduce_scatter", true },
-    { DTENSOR_ALL_TO_ALL, "all_to_all", true },
-    { DTENSOR_BARRIER, "barrier", false },
+static const char *const calibrate_tests[] = {
+    "allreduce", "broadcast", "reduce", "allgather", "reduce_scatter",
+    "all_to_all", "barrier"
 };
 
 static const size_t calibrate_bytes[] = {
-    64, 1 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20
+    64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20
 };
 
 /* ---------------------------------------------------------------- timing --- */
-
-static int calibrate_run(struct calibration *cal, const struct timed *timed,
-                         size_t count, struct dtensor_error *err)
-{
-    const struct dtensor_mesh *mesh = cal->b->mesh;
-    const enum dtensor_dtype f32 = DTENSOR_F32;
-
-    switch (timed->coll) {
-    case DTENSOR_ALLREDUCE:
-        return dtensor_allreduce(mesh, cal->in, cal->out, count, f32,
-                                 DTENSOR_SUM, err);
-    case DTENSOR_BROADCAST:
-        return dtensor_broadcast(mesh, 0, cal->in, count, f32, err);
-    case DTENSOR_REDUCE:
-        return dtensor_reduce(mesh, 0, cal->in, cal->out, count, f32,
-                              DTENSOR_SUM, err);
-    case DTENSOR_ALLGATHER:
-        return dtensor_allgather(mesh, cal->in, cal->out, count, f32, err);
-    case DTENSOR_REDUCE_SCATTER:
-        return dtensor_reduce_scatter(mesh, cal->in, cal->out, count, f32,
-                                      DTENSOR_SUM, err);
-    case DTENSOR_ALL_TO_ALL:
-        return dtensor_all_to_all(mesh, cal->in, cal->out, count, f32, err);
-    default:
-        return dtensor_barrier(mesh, err);
-    }
-}
 
 static int double_ascending(const void *a, const void *b)
 {
@@ -90,50 +65,50 @@ static int double_ascending(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Median over RUNS of the slowest rank's mean of a few calls in a row. */
+/* As dtensor-bench measures: input written before, output read after, median of
+ * the slowest rank.
+ */
 static int calibrate_time(struct calibration *cal, struct timed *timed,
-                          size_t count, struct dtensor_error *err)
+                          const struct bench_case *c,
+                          struct dtensor_error *err)
 {
-    const int calls = timed->bytes > 256 << 10 ? 2 : 16;
-    double ns[RUNS];
-    int rc = 0;
+    struct bench *b = cal->b;
+    struct bench_job *job = NULL;
+    struct bench_result result;
+    int rc = session_agree(b, c->test->open(b, c, &job, err), err);
 
-    for (int run = -3; run < RUNS && rc == 0; run++) {
-        double *slot = &ns[run < 0 ? 0 : run];
-        int64_t begin;
-
-        rc = dtensor_barrier(cal->b->all, err);
-        begin = session_now_ns();
-        for (int i = 0; i < calls && rc == 0 && cal->b->position >= 0; i++)
-            rc = calibrate_run(cal, timed, count, err);
-        *slot = (double)(session_now_ns() - begin) / calls;
-    }
     if (rc == 0)
-        rc = session_max(cal->b, ns, RUNS, err);
-    qsort(ns, RUNS, sizeof ns[0], double_ascending);
-    timed->ns = ns[RUNS / 2];
+        rc = measure(job, &result, err);
+    if (rc == 0)
+        timed->ns = result.time_us.p50 * 1e3;
+    if (job)
+        job->ops->close(job);
     return rc;
 }
 
 /* Time a call of that size, and ask what it is made of. */
-static int calibrate_call(struct calibration *cal, size_t c, size_t bytes,
-                          struct dtensor_error *err)
+static int calibrate_call(struct calibration *cal, const char *name,
+                          size_t bytes, struct dtensor_error *err)
 {
-    const size_t ranks = calibrate_calls[c].blocked ? (size_t)cal->b->group : 1;
     struct timed *timed = &cal->call[cal->n];
-    const struct dtensor_call call = { .coll = calibrate_calls[c].coll,
-                                       .dtype = DTENSOR_F32,
-                                       .count = bytes / sizeof(float) / ranks };
+    struct bench_case c = { .test = test_find(name), .dtype = DTENSOR_F32 };
+    const bool blocked = c.test->in_blocks == TEST_GROUP
+                      || c.test->out_blocks == TEST_GROUP;
+    struct dtensor_call call = { .coll = c.test->coll, .dtype = c.dtype };
     struct dtensor_way ways[WAYS_MAX];
     int nways, rc, i = 0;
 
-    if (call.count == 0 && call.coll != DTENSOR_BARRIER)
+    c.redop = c.test->flags & TEST_REDUCES ? DTENSOR_SUM : PATTERN_NO_OP;
+    test_size(c.test, bytes, sizeof(float), cal->b->group, &c);
+    if (c.bytes > bytes && bytes > 0)
         return 0;
-    timed->coll = call.coll;
-    timed->bytes = call.count * sizeof(float) * ranks;
+    call.count = c.count;
+    timed->test = c.test;
+    timed->bytes = c.count * sizeof(float)
+                 * (blocked ? (size_t)cal->b->group : 1);
     rc = dtensor_call_ways(cal->b->mesh, &call, ways, WAYS_MAX, &nways, err);
     if (rc == 0)
-        rc = calibrate_time(cal, timed, call.count, err);
+        rc = calibrate_time(cal, timed, &c, err);
     if (rc)
         return rc;
     while (!ways[i].taken)
@@ -145,19 +120,36 @@ static int calibrate_call(struct calibration *cal, size_t c, size_t bytes,
 
 static int calibrate_measure(struct calibration *cal, struct dtensor_error *err)
 {
-    const size_t nsizes = BENCH_COUNT(calibrate_bytes);
+    const struct bench_options *asked = cal->b->opt;
+    struct bench_options opt = *asked;
     int rc = 0;
 
-    for (size_t c = 0; c < BENCH_COUNT(calibrate_calls); c++)
-        for (size_t s = 0; s < nsizes && rc == 0; s++)
-            if (calibrate_calls[c].coll != DTENSOR_BARRIER || s == 0)
-                rc = calibrate_call(cal, c, calibrate_calls[c].coll
-                                    == DTENSOR_BARRIER ? 0 : calibrate_bytes[s],
-                                    err);
+    opt.iters = RUNS;
+    opt.warmup = WARM_UP;
+    opt.min_time_ns = opt.check = 0;
+    cal->b->opt = &opt;
+    for (size_t t = 0; t < BENCH_COUNT(calibrate_tests); t++)
+        for (size_t s = 0; s < BENCH_COUNT(calibrate_bytes) && rc == 0; s++)
+            if (s == 0 || test_find(calibrate_tests[t])->in_blocks != 0)
+                rc = calibrate_call(cal, calibrate_tests[t],
+                                    calibrate_bytes[s], err);
+    cal->b->opt = asked;
     return rc;
 }
 
 /* --------------------------------------------------------------- prices --- */
+
+/* How much of price k a call pays: of bytes more, if there is no cache for all. */
+static double calibrate_amount(const struct prices *at,
+                               const struct timed *timed, int k)
+{
+    double beyond = (double)timed->bytes - at->cache_bytes;
+    bool grows = k == DTENSOR_COST_INTRA_BYTES || k == DTENSOR_COST_FOLDED
+              || k == DTENSOR_COST_COPIED;
+
+    return timed->way.amount[k] * (grows && beyond > 0
+        ? 1 + (at->uncached - 1) * beyond / (double)timed->bytes : 1);
+}
 
 static double calibrate_predict(const struct calibration *cal,
                                 const struct timed *timed)
@@ -165,23 +157,26 @@ static double calibrate_predict(const struct calibration *cal,
     double ns = 0;
 
     for (int k = 0; k < DTENSOR_NCOSTS; k++)
-        ns += timed->way.amount[k] * cal->ns[k];
+        ns += calibrate_amount(&cal->at, timed, k) * cal->at.ns[k];
     return ns;
 }
 
 /* The prices to begin with: those of the predictions. */
 static void calibrate_begin(struct calibration *cal)
 {
+    memset(cal->before, 0, sizeof cal->before);
     for (int k = 0; k < DTENSOR_NCOSTS; k++)
-        for (int i = 0; i < cal->n && cal->ns[k] <= 0; i++)
-            if (cal->call[i].way.amount[k] > 0)
-                cal->ns[k] = cal->call[i].way.part_ns[k]
-                           / cal->call[i].way.amount[k];
-    memcpy(cal->before, cal->ns, sizeof cal->ns);
+        for (int i = 0; i < cal->n && cal->before[k] <= 0; i++) {
+            const struct dtensor_way *way = &cal->call[i].way;
+
+            if (way->amount[k] > 0 && way->stretch <= 1)
+                cal->before[k] = way->part_ns[k] / way->amount[k];
+        }
 }
 
-/* The best price k while the others stay: the error is a parabola in it.  Not
- * below a twentieth of what it was: nothing is free.
+/* The best price k while the others stay: the error is a parabola in it.  It is
+ * relative to what is between the two, so that twice as much is as bad as half.
+ * Not below a twentieth of what it was: nothing is free.
  */
 static void calibrate_price(struct calibration *cal, int k)
 {
@@ -190,23 +185,58 @@ static void calibrate_price(struct calibration *cal, int k)
 
     for (int i = 0; i < cal->n; i++) {
         const struct timed *timed = &cal->call[i];
-        double rest = calibrate_predict(cal, timed)
-                    - timed->way.amount[k] * cal->ns[k];
+        double amount = calibrate_amount(&cal->at, timed, k);
+        double ns = calibrate_predict(cal, timed);
+        double rest = ns - amount * cal->at.ns[k], scale = sqrt(ns * timed->ns);
 
-        part = timed->way.amount[k] / timed->ns;
-        up += part * (timed->ns - rest) / timed->ns;
+        part = amount / scale;
+        up += part * (timed->ns - rest) / scale;
         down += part * part;
     }
-    cal->ns[k] = up / down > before / 20 ? up / down : before / 20;
+    cal->at.ns[k] = up / down > before / 20 ? up / down : before / 20;
 }
 
-static void calibrate_fit(struct calibration *cal)
+/* How far off predictions are, all together. */
+static double calibrate_error(const struct calibration *cal)
 {
-    calibrate_begin(cal);
+    double error = 0, off;
+
+    for (int i = 0; i < cal->n; i++) {
+        off = log(calibrate_predict(cal, &cal->call[i]) / cal->call[i].ns);
+        error += off * off;
+    }
+    return error;
+}
+
+static void calibrate_prices(struct calibration *cal)
+{
+    memcpy(cal->at.ns, cal->before, sizeof cal->at.ns);
     for (int round = 0; round < ROUNDS; round++)
         for (int k = 0; k < DTENSOR_NCOSTS; k++)
-            if (cal->ns[k] > 0)
+            if (cal->before[k] > 0)
                 calibrate_price(cal, k);
+}
+
+/* The best prices for each cache there could be, and the best of these. */
+static void calibrate_fit(struct calibration *cal)
+{
+    static const double times[] = { 1, 1.5, 2, 3, 4, 6, 9 };
+    struct prices best = { .uncached = 0 };
+    double least = HUGE_VAL, error;
+
+    calibrate_begin(cal);
+    for (double cache = 16 << 10; cache <= 4 << 20; cache *= 2)
+        for (size_t t = 0; t < BENCH_COUNT(times); t++) {
+            cal->at.cache_bytes = cache;
+            cal->at.uncached = times[t];
+            calibrate_prices(cal);
+            error = calibrate_error(cal);
+            if (error < least) {
+                least = error;
+                best = cal->at;
+            }
+        }
+    cal->at = best;
 }
 
 /* --------------------------------------------------------------- section --- */
@@ -232,15 +262,6 @@ static double calibrate_off(const struct calibration *cal,
     return exp(fabs(log(calibrate_predict(cal, timed) / timed->ns)));
 }
 
-static const char *calibrate_name(enum dtensor_collective coll)
-{
-    size_t c = 0;
-
-    while (calibrate_calls[c].coll != coll)
-        c++;
-    return calibrate_calls[c].name;
-}
-
 static void calibrate_print(const struct calibration *cal, FILE *stream)
 {
     double off[CALLS_MAX];
@@ -252,44 +273,37 @@ static void calibrate_print(const struct calibration *cal, FILE *stream)
             "factor of %.2f\n; in the median, %.2f at worst\n[tuning]\n",
             cal->b->group, cal->n, off[cal->n / 2], off[cal->n - 1]);
     for (int k = 0; k < DTENSOR_NCOSTS; k++) {
-        double value = calibrate_keys[k].rate ? fmin(1e9 / cal->ns[k], 1e12)
-                                              : fmax(cal->ns[k], 1);
+        double ns = cal->at.ns[k];
+        double value = calibrate_keys[k].rate ? fmin(1e9 / ns, 1e12)
+                                              : fmax(ns, 1);
 
-        if (cal->ns[k] > 0)
+        if (ns > 0)
             fprintf(stream, "%-16s = %.0f\n", calibrate_keys[k].key, value);
     }
+    fprintf(stream, "%-16s = %.0f\n%-16s = %.0f\n", "cache_size",
+            cal->at.cache_bytes, "uncached_percent", 100 * cal->at.uncached);
     fprintf(stream, "; %-16s %10s %-14s %12s %12s\n", "call", "bytes", "by",
             "us", "predicted");
     for (int i = 0; i < cal->n; i++)
         fprintf(stream, "; %-16s %10zu %-14s %12.2f %12.2f\n",
-                calibrate_name(cal->call[i].coll), cal->call[i].bytes,
+                cal->call[i].test->name, cal->call[i].bytes,
                 cal->call[i].way.name, cal->call[i].ns / 1e3,
                 calibrate_predict(cal, &cal->call[i]) / 1e3);
 }
 
 int calibrate(struct bench *b, FILE *stream, struct dtensor_error *err)
 {
-    const size_t most = calibrate_bytes[BENCH_COUNT(calibrate_bytes) - 1];
     struct calibration *cal = calloc(1, sizeof *cal);
     int rc;
 
     if (!cal)
         return session_fail(err, DTENSOR_ENOMEM, "no memory to calibrate");
     cal->b = b;
-    rc = session_alloc(b, most, &cal->in, err);
-    if (rc == 0)
-        rc = session_alloc(b, most, &cal->out, err);
-    rc = session_agree(b, rc, err);
-    if (rc == 0)
-        rc = calibrate_measure(cal, err);
+    rc = calibrate_measure(cal, err);
     if (rc == 0 && b->rank == 0) {
         calibrate_fit(cal);
         calibrate_print(cal, stream);
     }
-    if (cal->in)
-        session_free(b, cal->in);
-    if (cal->out)
-        session_free(b, cal->out);
     free(cal);
     return rc;
 }

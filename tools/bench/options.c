@@ -319,8 +319,10 @@ static bool option_add_test(struct bench_options *opt, const char *name,
         snprintf(why, why_size, "more than %d tests", BENCH_MAX_TESTS);
         return false;
     }
-    for (int i = 0; all && i < bench_ntests; i++)
-        opt->test[opt->ntests++] = &bench_tests[i];
+    for (int i = 0; all && i < bench_ntests; i++)      /* those that can be    */
+        if (bench_tests[i].coll != DTENSOR_NCOLLECTIVES
+            || (!opt->nonblocking && !opt->persistent))
+            opt->test[opt->ntests++] = &bench_tests[i];
     if (test)
         opt->test[opt->ntests++] = test;
     return true;
@@ -337,6 +339,15 @@ static bool option_op_fits(const struct bench_options *opt)
 }
 
 /* What no single option can know: do they fit each other? */
+/* The first of the tests that is no collective, which can be started: or NULL. */
+static const struct bench_test *option_other(const struct bench_options *opt)
+{
+    for (int t = 0; t < opt->ntests; t++)
+        if (opt->test[t]->coll == DTENSOR_NCOLLECTIVES)
+            return opt->test[t];
+    return NULL;
+}
+
 static bool option_check(const struct bench_options *opt, char *why,
                          size_t why_size)
 {
@@ -357,6 +368,10 @@ static bool option_check(const struct bench_options *opt, char *why,
     else if (opt->nonblocking && opt->persistent)
         snprintf(why, why_size, "--nonblocking and --persistent are two ways "
                  "to make a call: choose one");
+    else if ((opt->nonblocking || opt->persistent) && option_other(opt))
+        snprintf(why, why_size, "%s knows no --%s, which collectives do",
+                 option_other(opt)->name,
+                 opt->persistent ? "persistent" : "nonblocking");
     else if (!opt->from != !opt->to)
         snprintf(why, why_size, "--from and --to go together");
     else if (!option_op_fits(opt))
