@@ -20,6 +20,8 @@ struct batch_item {
     size_t in_count, out_count;   /* elements of the own parts                 */
     size_t in_at, out_at;         /* where they begin among all in the share   */
     struct dtensor_plan *alone;   /* of one that shares none                   */
+    const void *in;               /* the own parts, while it is run            */
+    void *out;
 };
 
 /* One exchange of several. */
@@ -320,7 +322,6 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
 
 /* The n-th tensor of every share: in, exchanged, out. */
 static int batch_run_share(const struct dtensor_batch *batch, int s,
-                           const void *const in[], void *const out[],
                            struct dtensor_error *err)
 {
     const struct batch_share *share = &batch->share[s];
@@ -332,7 +333,7 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
         const struct batch_item *item = &batch->item[i];
 
         if (item->share == s && item->in_count > 0)
-            memcpy(share->in + item->in_at * elem, in[i],
+            memcpy(share->in + item->in_at * elem, item->in,
                    item->in_count * elem);
     }
     rc = dtn_plan_run(share->plan, share->in, share->out,
@@ -343,22 +344,26 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
 
         if (item->share != s || item->out_count == 0)
             continue;
-        memcpy(out[i], share->out + item->out_at * elem,
+        memcpy(item->out, share->out + item->out_at * elem,
                item->out_count * elem);
-        dtn_phase_finish(&item->phase, out[i], item->out_count);
+        dtn_phase_finish(&item->phase, item->out, item->out_count);
     }
     return rc;
 }
 
-int dtn_batch_check(const struct dtensor_batch *batch, int i,
-                    const struct dtensor_spec *src,
-                    const struct dtensor_spec *dst, struct dtensor_error *err)
+int dtn_batch_take(struct dtensor_batch *batch, int i,
+                   const struct dtensor_spec *src, const void *in,
+                   const struct dtensor_spec *dst, void *out,
+                   struct dtensor_error *err)
 {
-    if (dtn_spec_equal(src, &batch->item[i].src) &&
-        dtn_spec_equal(dst, &batch->item[i].dst))
-        return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d has another spec "
-                    "than the batch was made for", i);
+    struct batch_item *item = &batch->item[i];
+
+    if (!dtn_spec_equal(src, &item->src) || !dtn_spec_equal(dst, &item->dst))
+        return dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d has another "
+                        "spec than the batch was made for", i);
+    item->in = in;
+    item->out = out;
+    return 0;
 }
 
 int dtn_batch_count(const struct dtensor_batch *batch)
@@ -366,8 +371,7 @@ int dtn_batch_count(const struct dtensor_batch *batch)
     return batch->n;
 }
 
-int dtn_batch_run(struct dtensor_batch *batch, const void *const in[],
-                  void *const out[], struct dtensor_error *err)
+int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err)
 {
     int rc = dtn_ctx_check(batch->ctx, err);
 
@@ -375,12 +379,12 @@ int dtn_batch_run(struct dtensor_batch *batch, const void *const in[],
         rc = dtn_requests_finish(batch->ctx, err);
     for (int s = 0; rc == 0 && s < batch->nshares; s++)
         if (batch->share[s].plan)
-            rc = batch_run_share(batch, s, in, out, err);
+            rc = batch_run_share(batch, s, err);
     for (int i = 0; rc == 0 && i < batch->n; i++) {
-        struct dtensor_plan *alone = batch->item[i].alone;
+        const struct batch_item *item = &batch->item[i];
 
-        if (alone && alone->all->group.me >= 0)
-            rc = dtn_redist_run(alone, in[i], out[i], err);
+        if (item->alone && item->alone->all->group.me >= 0)
+            rc = dtn_redist_run(item->alone, item->in, item->out, err);
     }
     return rc;
 }

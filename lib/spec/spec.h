@@ -356,15 +356,15 @@ int dtn_request_redist(struct dtensor_plan *plan,
                       void *out, struct dtensor_request **requestp,
                       struct dtensor_error *err);
 
-/* batch.c: is tensor `i` of the batch so?   Errors: EINVAL.  How many there are;
- * run it on the local parts of all.
+/* batch.c: tensor `i` of the batch is this, with these parts on this rank, until
+ * it is run.  Errors: EINVAL  it has other specs.  How many there are; run it.
  */
-int dtn_batch_check(const struct dtensor_batch *batch, int i,
-                    const struct dtensor_spec *src,
-                    const struct dtensor_spec *dst, struct dtensor_error *err);
+int dtn_batch_take(struct dtensor_batch *batch, int i,
+                   const struct dtensor_spec *src, const void *in,
+                   const struct dtensor_spec *dst, void *out,
+                   struct dtensor_error *err);
 int dtn_batch_count(const struct dtensor_batch *batch);
-int dtn_batch_run(struct dtensor_batch *batch, const void *const in[],
-                  void *const out[], struct dtensor_error *err);
+int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err);
 
 void dtn_redists_destroy(struct dtn_redists *redists);
 

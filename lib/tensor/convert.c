@@ -6,9 +6,6 @@
  */
 #include "tensor/tensor.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int dtensor_redistribute_to(const struct dtensor *t,
                             const struct dtensor_spec *spec,
                             struct dtensor **tp, struct dtensor_error *err)
@@ -71,22 +68,12 @@ int dtensor_batch_run(struct dtensor_batch *batch,
                       const struct dtensor *const src[],
                       struct dtensor *const dst[], struct dtensor_error *err)
 {
-    const int n = dtn_batch_count(batch);
-    const void **in = calloc((size_t)n, sizeof *in);
-    void **out = calloc((size_t)n, sizeof *out);
-    int rc = in && out ? 0 : dtn_fail_nomem(err, "batch", (size_t)n *
-                                            sizeof *in);
+    int rc = 0;
 
-    for (int i = 0; rc == 0 && i < n; i++) {
-        in[i] = src[i]->local;
-        out[i] = dst[i]->local;
-        rc = dtn_batch_check(batch, i, &src[i]->spec, &dst[i]->spec, err);
-    }
-    if (rc == 0)
-        rc = dtn_batch_run(batch, in, out, err);
-    free(out);
-    free(in);
-    return rc;
+    for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++)
+        rc = dtn_batch_take(batch, i, &src[i]->spec, src[i]->local,
+                            &dst[i]->spec, dst[i]->local, err);
+    return rc == 0 ? dtn_batch_run(batch, err) : rc;
 }
 
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
