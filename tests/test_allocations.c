@@ -45,9 +45,10 @@ void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
 /* -------------------------------------------------------------------- runs */
 
 static const char *const pairs[][2] = {
-    { "S(0),S(1)", "S(1),S(0)" }, { "S(0),S(0)", "R,R" }, { "P,S(0)", "R,S(1)" },
-    { "P(avg),P", "S(1),S(0)" }, { "R,R", "P,S(1)" }, { "S(1),S(1)", "P,R" },
-    { "SS(0,2),R", "C(1,1),S(0)" }, { "P(sum),R", "P(max),R" }, { "R,R", "R,R" },
+    { "S(0),S(1)", "S(1),S(0)" }, { "S(0),S(0)", "R,R" },
+    { "P,S(0)", "R,S(1)" }, { "P(avg),P", "S(1),S(0)" },
+    { "R,R", "P,S(1)" }, { "S(1),S(1)", "P,R" }, { "R,R", "R,R" },
+    { "SS(0,2),R", "C(1,1),S(0)" }, { "P(sum),R", "P(max),R" },
 };
 enum { PAIRS = sizeof pairs / sizeof pairs[0], AGAIN = 10 };
 

@@ -155,9 +155,29 @@ static void test_nested(void)
     }
 }
 
-/* compute_local_shape_and_global_offset(), 1-D world 8, sizes 0..16; and for
- * every 2-D case: the boxes of a Shard-only spec tile the tensor.
- */
+/* compute_local_shape_and_global_offset(), 1-D world 8, sizes 0..16. */
+static void test_line(void)
+{
+    bool good = true;
+
+    for (int64_t N = 0; N <= 16; N++) {
+        struct dtensor_spec spec = spec_of(grid(1, (const int[]){ 8 }), "S(0)",
+                                           1, &N);
+
+        for (int r = 0; r < 8; r++) {
+            const int64_t full = (N + 7) / 8, end = full * (r + 1);
+            const int64_t begin = full * r < N ? full * r : N;
+            int64_t local, offset;
+
+            dtensor_spec_local(&spec, r, &local, &offset);
+            good = good && offset == begin &&
+                   offset + local == (end < N ? end : N);
+        }
+    }
+    ok(good, "8 ranks, 0..16 elements: each has the chunk that is its own");
+}
+
+/* For every 2-D case: the boxes of a Shard-only spec tile the tensor. */
 static void test_tiling(void)
 {
     static const char *const placements[] = { "S(0),S(0)", "S(0),S(1)",
@@ -482,6 +502,7 @@ int main(void)
     test_chunk_table();
     test_chunk_brute();
     test_nested();
+    test_line();
     test_tiling();
     test_outside();
     test_runs();
