@@ -315,8 +315,8 @@ static void test_golden(void)
     ok(prints(&world.scheds[0],
        "exchange: rank 0 of 2, i32 sum, IN* 32 OUT 32 TMP 0\n"
        "  0 signal  -> 1  READY\n"
-       "  1 wait    <- 1  READY\n"
-       "  2 copy    OUT+0 <- IN+0  box 2x2 (2,1) <- (4,1)\n"
+       "  1 copy    OUT+0 <- IN+0  box 2x2 (2,1) <- (4,1)\n"
+       "  2 wait    <- 1  READY\n"
        "  3 copy    OUT+16 <- 1:IN+0  box 2x2 (2,1) <- (4,1)\n"
        "  4 signal  -> 1  DONE\n"
        "  5 wait    <- 1  DONE\n"), "rows to columns, mapped: each box is "

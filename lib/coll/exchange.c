@@ -265,8 +265,9 @@ static void exchange_receive(struct exchanger *ex, int round)
     while ((parcel = dtn_parcels_next(&ex->received, round))) {
         struct partner *p = dtn_exchange_partner(ex, parcel->piece->source);
 
-        if (p && !p->maps && p->came < round)
-            dtn_sched_wait(ex->sched, p->rank, DTN_TAG_DATA);
+        if (p && p->came < (p->maps ? 0 : round))
+            dtn_sched_wait(ex->sched, p->rank,
+                           p->maps ? DTN_TAG_READY : DTN_TAG_DATA);
         parcel_apply(ex, parcel, p);
         if (!p)
             continue;
@@ -330,9 +331,6 @@ static void exchange_emit(struct exchanger *ex)
     exchange_invite(ex, 0);
     exchange_invite(ex, 1);
     exchange_send(ex, 0);
-    for (int i = 0; i < ex->npartners; i++)
-        if (ex->partners[i].maps && ex->partners[i].gives)
-            dtn_sched_wait(sched, ex->partners[i].rank, DTN_TAG_READY);
     for (int k = 0; k < ex->rounds; k++) {
         exchange_invite(ex, k + 2);
         exchange_send(ex, k + 1);
