@@ -41,7 +41,10 @@
 #include <immintrin.h>
 #endif
 
-enum { BLOCK_BYTES = 4096 };
+enum {
+    BLOCK_BYTES = 4096,
+    FEW = 8                       /* elements                                  */
+};
 
 typedef void fold_f(void *dst, const void *a, const void *b, size_t count);
 typedef void widen_f(float *dst, const void *src, size_t count);
@@ -269,11 +272,11 @@ static void folder_block(const struct folder *f, char *dst,
         folder_drop(f, dst, at, n, room);
 }
 
-static void fold_width(int width, const struct dtn_reduction *how,
-                       unsigned partial, void *dst, const void *const src[],
-                       int nsrc, size_t count)
+static void fold_blocks(const struct loops *loops,
+                        const struct dtn_reduction *how, unsigned partial,
+                        void *dst, const void *const src[], int nsrc,
+                        size_t count)
 {
-    const struct loops *loops = widths[width].loops;
     struct folder f = { .loops = loops, .how = how, .partial = partial,
                         .fold = loops->fold[how->dtype][how->op],
                         .work = loops->widen[how->dtype] ? DTENSOR_F32
@@ -281,16 +284,19 @@ static void fold_width(int width, const struct dtn_reduction *how,
     size_t n;
 
     f.work_bytes = dtensor_dtype_size(f.work);
-    if (nsrc == 2 && f.work == how->dtype && !how->fn && how->factor == 1
-        && folder_ends(&f)) {
-        f.fold(dst, src[0], src[1], count);
-        return;
-    }
     for (size_t at = 0; at < count; at += n) {
         n = BLOCK_BYTES / f.work_bytes;
         n = count - at < n ? count - at : n;
         folder_block(&f, dst, src, nsrc, at, n);
     }
+}
+
+/* Are two sources one call of a loop, with nothing to lift or to drop? */
+static bool fold_is_loop(const struct loops *loops,
+                         const struct dtn_reduction *how, unsigned partial)
+{
+    return !loops->widen[how->dtype] && !how->fn && how->factor == 1
+        && (partial & DTN_PARTIAL_DST || how->divisor <= 1);
 }
 
 /* Is a single source to be had as it stands? */
@@ -303,24 +309,37 @@ static bool fold_moves(const struct dtn_reduction *how, unsigned partial)
                                                : how->factor == 1);
 }
 
-void dtn_fold_width(int width, const struct dtn_reduction *how,
-                    unsigned partial, void *dst, const void *const src[],
-                    int nsrc, size_t count)
+static void fold_loops(const struct loops *loops,
+                       const struct dtn_reduction *how, unsigned partial,
+                       void *dst, const void *const src[], int nsrc,
+                       size_t count)
 {
     const enum dtensor_dtype dtype = partial & DTN_PARTIAL_DST ? how->partial
                                                                : how->dtype;
 
     assert(nsrc >= 1 && (how->fn || dtn_redop_ok(how->op, how->dtype)));
-    if (nsrc > 1 || !fold_moves(how, partial))
-        fold_width(width, how, partial, dst, src, nsrc, count);
+    if (nsrc == 2 && fold_is_loop(loops, how, partial))
+        loops->fold[how->dtype][how->op](dst, src[0], src[1], count);
+    else if (nsrc > 1 || !fold_moves(how, partial))
+        fold_blocks(loops, how, partial, dst, src, nsrc, count);
     else if (dst != src[0] && count > 0)
         memcpy(dst, src[0], count * dtensor_dtype_size(dtype));
 }
 
+void dtn_fold_width(int width, const struct dtn_reduction *how,
+                    unsigned partial, void *dst, const void *const src[],
+                    int nsrc, size_t count)
+{
+    fold_loops(widths[width].loops, how, partial, dst, src, nsrc, count);
+}
+
+/* Of a few elements the widest vectors only take longer to begin and to end. */
 void dtn_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
               const void *const src[], int nsrc, size_t count)
 {
-    dtn_fold_width(reduce_widths() - 1, how, partial, dst, src, nsrc, count);
+    const int width = count <= FEW ? 0 : reduce_widths() - 1;
+
+    fold_loops(widths[width].loops, how, partial, dst, src, nsrc, count);
 }
 
 void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,

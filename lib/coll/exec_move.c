@@ -223,9 +223,9 @@ int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step)
     for (int i = 0; i < n; i++) {
         struct dtn_span span = run_term(sched, step, i);
 
-        if (!run_mapped(run, &span))
-            return run_reduce_fetched(run, step);
         run->plan->terms[i] = dtn_run_at(run, &span);
+        if (!run->plan->terms[i] && !run_mapped(run, &span))
+            return run_reduce_fetched(run, step);
     }
     dtn_fold(&sched->how, run_partial(step), dst, run->plan->terms, n,
              step->bytes / dtensor_dtype_size(sched->dtype));
