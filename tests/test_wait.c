@@ -137,6 +137,23 @@ static void test_sharing(void)
        "round takes %.1f us", (double)best / 1e4);
 }
 
+/* A rank that got a CPU of its own spins again: the next yields find nobody. */
+static void test_unlearned(void)
+{
+    bool sharing = true;
+    int waits = 0;
+
+    for (; sharing && waits < 1000; waits++) {
+        struct dtn_wait wait;
+
+        dtn_wait_init(&wait, MS, false);
+        wait.sharing = &sharing;
+        while (sharing && dtn_wait_pause(&wait) != DTN_TURN_EXPIRED)
+            ;
+    }
+    ok(!sharing, "what was learned is forgotten after %d waits alone", waits);
+}
+
 int main(void)
 {
     const int64_t before = dtn_now_ns();
@@ -146,5 +163,6 @@ int main(void)
     test_deadline(true);
     test_spin();
     test_sharing();
+    test_unlearned();
     return done();
 }

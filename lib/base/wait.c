@@ -11,7 +11,8 @@
  * yield tells: back in 0.4 us, nobody else was there; gone for 2-50 us, it was
  * a peer that had little to do; for milliseconds, a stranger's time slice.  In
  * the second case the next wait yields after 8 turns: 2 instead of 45 us for a
- * message.
+ * message.  Those yields tell anew, so that a rank with a CPU of its own spins
+ * again one wait later.
  */
 #include "base/base.h"
 
