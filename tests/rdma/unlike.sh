@@ -14,10 +14,10 @@ packets() { cat "/sys/class/net/eth$1/statistics/tx_"{bytes,packets}; }
 steady() {
     local before after
     meet "$1" || return
-    mapfile -t before < <(packets 0)
+    mapfile -t before <<<"$(packets 0)"
     DTN_LOG=$3 ranks 1 pair.ini 60 "$top_builddir/tests/rdma/steady" "$2" ||
         return
-    mapfile -t after < <(packets 0)
+    mapfile -t after <<<"$(packets 0)"
     mean=$(((after[0] - before[0]) / (after[1] - before[1])))
     grep -E 'MTU|^calls' rank.0 | cut -c -160 | sed 's/^/# /'
 }
