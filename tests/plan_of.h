@@ -1,7 +1,8 @@
 /* plan_of.h - plans from text
  *
- * mesh_of() and spec_at() end the test if there is no such mesh or spec;
- * plan_of() says why there is no plan, and is NULL.
+ * planner_of() is a context that only plans.  It, mesh_of() and spec_at() end
+ * the test if there is no such thing; plan_of() says why there is no plan, and
+ * is NULL.
  */
 #ifndef PLAN_OF_H
 #define PLAN_OF_H
@@ -11,6 +12,18 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+static inline struct dtensor_ctx *planner_of(int nranks, int per_host)
+{
+    struct dtensor_ctx *lone = NULL;
+    struct dtensor_error err;
+
+    if (dtensor_init_plan(NULL, nranks, per_host, &lone, &err) != 0) {
+        note("%s", err.text);
+        exit(1);
+    }
+    return lone;
+}
 
 static inline const struct dtensor_mesh *mesh_of(struct dtensor_ctx *planner,
                                                  int ndim, const int sizes[])

@@ -1,42 +1,17 @@
 /* test_allocations.c - what was run once allocates nothing when run again
  *
- * The linker sends malloc() and its kin and the allocations of the arena here
- * (--wrap).  Redistributes by spec, by plan, started, and in a batch; by every
+ * Counted are malloc() and its kin (allocations.h) and the allocations of the
+ * arena.  Redistributes by spec, by plan, started, and in a batch; by every
  * route, with results between steps, terms, and pieces that are packed.
  */
 #include "net/net.h"
+#include "tests/allocations.h"
 #include "tests/tensor_job.h"
 
 #include <limits.h>
 
-static long allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *mem, size_t size);
 void *__real_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *mem, size_t size);
 void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    allocations++;
-    return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    allocations++;
-    return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *mem, size_t size)
-{
-    allocations++;
-    return __real_realloc(mem, size);
-}
 
 void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
 {

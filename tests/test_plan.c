@@ -8,18 +8,6 @@
 #include "tests/rand.h"
 #include "tests/tensor_job.h"
 
-static struct dtensor_ctx *planner(int nranks, int per_host)
-{
-    struct dtensor_ctx *ctx = NULL;
-    struct dtensor_error err;
-
-    if (dtensor_init_plan(NULL, nranks, per_host, &ctx, &err) != 0) {
-        note("%s", err.text);
-        exit(1);
-    }
-    return ctx;
-}
-
 /* ------------------------------------------------------- greedy, as PyTorch */
 
 /* facts: 4.2 and 13.1; what the steps are and how many communicate. */
@@ -418,7 +406,7 @@ static void test_speed(void)
         { "P,S(0),S(1)", "S(0),R,S(1)" }, { "S(0),S(0),R", "R,R,R" },
         { "R,R,R", "S(0),S(1),S(0)" }
     };
-    struct dtensor_ctx *ctx[2] = { planner(8, 8), planner(1024, 8) };
+    struct dtensor_ctx *ctx[2] = { planner_of(8, 8), planner_of(1024, 8) };
     int64_t least[2];
 
     for (size_t i = 0; i < DTN_COUNT(pairs); i++) {
@@ -546,7 +534,7 @@ static void test_text(struct dtensor_ctx *ctx)
 
 int main(void)
 {
-    struct dtensor_ctx *ctx = planner(8, 0);
+    struct dtensor_ctx *ctx = planner_of(8, 0);
 
     test_greedy(ctx);
     test_promises(ctx);
@@ -556,7 +544,7 @@ int main(void)
     test_planning(ctx);
     test_text(ctx);
     dtensor_fini(ctx);
-    ctx = planner(16, 4);
+    ctx = planner_of(16, 4);
     test_scratch(ctx);
     dtensor_fini(ctx);
     test_speed();

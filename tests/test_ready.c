@@ -35,18 +35,6 @@ COUNTED(struct partner *, dtn_exchange_partner, (const struct exchanger *ex,
 COUNTED(struct dtn_piece, dtn_parcel_piece, (const struct dtn_parcel *parcel),
         (parcel))
 
-static struct dtensor_ctx *planner(int nranks, int per_host)
-{
-    struct dtensor_ctx *ctx = NULL;
-    struct dtensor_error err;
-
-    if (dtensor_init_plan(NULL, nranks, per_host, &ctx, &err) != 0) {
-        note("%s", err.text);
-        exit(1);
-    }
-    return ctx;
-}
-
 static bool maps_all(const void *whose, int position)
 {
     return *(const bool *)whose;
@@ -133,7 +121,7 @@ static void test_work(void)
     };
 
     for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
-        struct dtensor_ctx *ctx = planner(1024, 8);
+        struct dtensor_ctx *ctx = planner_of(1024, 8);
         const struct dtensor_mesh *mesh = mesh_of(ctx, 3, sizes[i]);
         const double loads = work_of_piece(mesh, true);
         const double puts = work_of_piece(mesh, false);
@@ -150,7 +138,7 @@ static void test_boxes(void)
 {
     static const int sizes[] = { 64 };
     const int64_t even[] = { 128, 128 };
-    struct dtensor_ctx *ctx = planner(64, 8);
+    struct dtensor_ctx *ctx = planner_of(64, 8);
     const struct dtensor_mesh *mesh = mesh_of(ctx, 1, sizes);
     const struct dtensor_spec src = spec_at(mesh, 2, even, "S(0)");
     const struct dtensor_spec dst = spec_at(mesh, 2, even, "S(1)");

@@ -4,39 +4,13 @@
  * wrapping malloc() and its kin: starting a persistent call makes none.
  */
 #include "base/base.h"
+#include "tests/allocations.h"
 #include "tests/ranks.h"
 #include "dtensor.h"
 
 #include <inttypes.h>
 
 enum { RANKS = 4, LARGE = 100000 };
-
-static long allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *mem, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *mem, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    allocations++;
-    return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    allocations++;
-    return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *mem, size_t size)
-{
-    allocations++;
-    return __real_realloc(mem, size);
-}
 
 struct job {
     struct dtensor_ctx *ctx;
