@@ -132,12 +132,19 @@ static bool words_take(const _Atomic uint64_t word[WORDS],
 
 /* ------------------------------------------------------------------ lines --- */
 
-/* Of the bytes that stand in front of `along` and where they belong. */
+enum { FEW = 240 };               /* bytes, by XXH3's own reckoning            */
+
+/* Of the bytes that stand in front of `along`, where they belong, and the
+ * number.  Of 88 bytes XXH3 takes 75 instructions and XXH64 182, of 536 as many.
+ */
 static uint64_t along_hash(const struct verbs_along *along, uint64_t seq)
 {
     const unsigned char *at = (const unsigned char *)along - along->size;
+    const size_t size = along->size + offsetof(struct verbs_along, hash);
 
-    return XXH64(at, along->size + offsetof(struct verbs_along, hash), seq);
+    return size <= FEW ? XXH3_64bits(at, size)
+                         + seq * UINT64_C(0x9e3779b97f4a7c15)
+         : XXH64(at, size, seq);
 }
 
 /* Write the put in front of the line; how many bytes that makes. */
