@@ -317,7 +317,7 @@ static void fold_loops(const struct loops *loops,
     const enum dtensor_dtype dtype = partial & DTN_PARTIAL_DST ? how->partial
                                                                : how->dtype;
 
-    assert(nsrc >= 1 && (how->fn || dtn_redop_ok(how->op, how->dtype)));
+    assert(nsrc >= 1);
     if (nsrc == 2 && fold_is_loop(loops, how, partial))
         loops->fold[how->dtype][how->op](dst, src[0], src[1], count);
     else if (nsrc > 1 || !fold_moves(how, partial))

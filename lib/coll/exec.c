@@ -43,8 +43,6 @@ static void run_hide(struct exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
-    if (!run->plan->named)
-        return;
     for (size_t i = 0; i < DTN_COUNT(ctx->bounce); i++)
         if (ctx->bounce[i].user == run)
             ctx->bounce[i].user = NULL;
@@ -290,6 +288,20 @@ static void run_note(const struct exec_run *run)
         dtn_plan_turn(run->plan);
 }
 
+/* Make everything reachable that peers reach. */
+static int run_lend(struct exec_run *run)
+{
+    int rc = 0;
+
+    memset(run->name, 0, sizeof run->name);
+    dtn_lend_begin(run);
+    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
+        rc = run_expose(run, (enum dtn_space)s);
+    if (rc == DTENSOR_EAGAIN)
+        run_hide(run);
+    return rc;
+}
+
 /* `run` may be anything before, but for `polls`. */
 static int run_begin(struct exec_run *run, struct dtn_plan *plan,
                      const void *in, void *out, uint32_t fingerprint)
@@ -303,36 +315,40 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->step = 0;
     run->wait.start_ns = 0;
     memset(run->staged, 0, sizeof run->staged);
-    if (plan->named)
-        memset(run->name, 0, sizeof run->name);
     run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     run->base[DTN_OUT] = out;
     run->base[DTN_TMP] = plan->tmp;
     run->base[DTN_ACC] = plan->acc;
-    dtn_lend_begin(run);
-    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
-        rc = run_expose(run, (enum dtn_space)s);
-    if (rc == DTENSOR_EAGAIN) {
-        run_hide(run);
+    if (plan->named)
+        rc = run_lend(run);
+    if (rc == DTENSOR_EAGAIN)
         return rc;
-    }
     run_note(run);
     return rc == 0 ? 0 : run_unexposed(run, rc);
 }
 
-static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
+/* What peers put where they could reach it goes to where it is wanted. */
+static void run_unstage(struct exec_run *run)
 {
     const struct dtn_range shown = run_shown(run, DTN_OUT);
 
-    run_hide(run);
+    if (!run->staged[DTN_OUT])
+        return;
+    memcpy(run->base[DTN_OUT] + shown.offset,
+           run->staged[DTN_OUT] + shown.offset, shown.bytes);
+    run->ctx->copied_bytes += shown.bytes;
+}
+
+static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
+{
+    if (run->plan->named)
+        run_hide(run);
     if (rc != 0)
         return dtn_ctx_check(run->ctx, err);
-    if (run->staged[DTN_OUT]) {
-        memcpy(run->base[DTN_OUT] + shown.offset,
-               run->staged[DTN_OUT] + shown.offset, shown.bytes);
-        run->ctx->copied_bytes += shown.bytes;
+    if (run->plan->named) {
+        run_unstage(run);
+        dtn_lend_end(run);
     }
-    dtn_lend_end(run);
     return 0;
 }
 
@@ -371,7 +387,7 @@ int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
 {
     int rc = dtn_plan_start(plan, in, out, 0, err);
 
-    if (rc == 0)
+    if (rc == 0 && plan->named)
         run_hide(&plan->started);
     return rc;
 }

@@ -77,9 +77,31 @@ bool dtn_lend_fetched(const struct exec_run *run, enum dtn_space space);
 /* Copy what peers may touch of IN to where they see it. */
 void dtn_lend_stage(struct exec_run *run, struct dtn_range shown);
 
+/* What this rank computes for peers to see, it computes where they see it. */
+static inline unsigned char *dtn_run_own(const struct exec_run *run,
+                                         const struct dtn_span *span)
+{
+    const struct dtn_range *shown = &run->plan->sched.shown[span->space];
+
+    if (span->space == DTN_OUT && run->staged[DTN_OUT]
+        && (shown->bytes == 0 || span->offset - shown->offset < shown->bytes))
+        return run->staged[DTN_OUT];
+    return run->base[span->space];
+}
+
 /* Where a span of memory is that this CPU can reach, or NULL. */
-unsigned char *dtn_run_at(const struct exec_run *run,
-                          const struct dtn_span *span);
+static inline unsigned char *dtn_run_at(const struct exec_run *run,
+                                        const struct dtn_span *span)
+{
+    unsigned char *base = span->rank == run->plan->sched.me
+                        ? dtn_run_own(run, span)
+                        : run->plan->peers[span->rank]
+                              .mapped[exec_name(span->space)];
+
+    if (!base)                                    /* a barrier has no bytes */
+        return NULL;
+    return base + span->offset * run->plan->scale[span->space];
+}
 
 /* Number the messages of a run that begins. */
 void dtn_plan_turn(struct dtn_plan *plan);

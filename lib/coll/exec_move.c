@@ -13,31 +13,6 @@
 #define PIECES_BYTES ((size_t)128 << 10)         /* of all terms              */
 #define PIECE_MIN_BYTES ((size_t)8 << 10)
 
-/* What this rank computes for peers to see, it computes where they see it. */
-static unsigned char *run_own(const struct exec_run *run,
-                              const struct dtn_span *span)
-{
-    const struct dtn_range *shown = &run->plan->sched.shown[span->space];
-
-    if (span->space == DTN_OUT && run->staged[DTN_OUT]
-        && (shown->bytes == 0 || span->offset - shown->offset < shown->bytes))
-        return run->staged[DTN_OUT];
-    return run->base[span->space];
-}
-
-unsigned char *dtn_run_at(const struct exec_run *run,
-                          const struct dtn_span *span)
-{
-    unsigned char *base = span->rank == run->plan->sched.me
-                        ? run_own(run, span)
-                        : run->plan->peers[span->rank]
-                              .mapped[exec_name(span->space)];
-
-    if (!base)                                    /* a barrier has no bytes */
-        return NULL;
-    return base + span->offset * run->plan->scale[span->space];
-}
-
 static bool run_mapped(const struct exec_run *run, const struct dtn_span *span)
 {
     return span->rank == run->plan->sched.me
@@ -127,21 +102,22 @@ static int run_nterms(const struct dtn_sched *sched,
     return sched->terms ? sched->nterms : sched->n;
 }
 
-static struct dtn_span run_term(const struct dtn_sched *sched,
-                                const struct dtn_step *step, int i)
+/* `slot` is room for the span of a term that has none of its own. */
+static const struct dtn_span *run_term(const struct dtn_sched *sched,
+                                       const struct dtn_step *step, int i,
+                                       struct dtn_span *slot)
 {
-    struct dtn_span span = step->src;
-
     if (step->op != DTN_OP_FOLD)
-        return step->op == DTN_OP_REDUCE && i == 0 ? step->dst : step->src;
+        return step->op == DTN_OP_REDUCE && i == 0 ? &step->dst : &step->src;
     if (i == step->own_term)
-        return step->own;
+        return &step->own;
+    *slot = step->src;
     if (step->src.rank >= 0)
-        span.offset += (size_t)(i - (step->own_term >= 0
-                                     && i > step->own_term)) * step->bytes;
+        slot->offset += (size_t)(i - (step->own_term >= 0
+                                      && i > step->own_term)) * step->bytes;
     else
-        span.rank = sched->terms ? sched->terms[i] : i;
-    return span;
+        slot->rank = sched->terms ? sched->terms[i] : i;
+    return slot;
 }
 
 /* Which of them, and the destination, are partial results, for dtn_fold(). */
@@ -162,7 +138,7 @@ static int run_terms(struct exec_run *run, const struct dtn_step *step,
     int n = run_nterms(sched, step), rc = 0;
 
     for (int i = 0; i < n && rc == 0; i++) {
-        struct dtn_span span = run_term(sched, step, i);
+        struct dtn_span slot, span = *run_term(sched, step, i, &slot);
 
         span.offset += at;
         if (run_mapped(run, &span)) {
@@ -221,10 +197,11 @@ int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step)
         return 0;
     }
     for (int i = 0; i < n; i++) {
-        struct dtn_span span = run_term(sched, step, i);
+        struct dtn_span slot;
+        const struct dtn_span *span = run_term(sched, step, i, &slot);
 
-        run->plan->terms[i] = dtn_run_at(run, &span);
-        if (!run->plan->terms[i] && !run_mapped(run, &span))
+        run->plan->terms[i] = dtn_run_at(run, span);
+        if (!run->plan->terms[i] && !run_mapped(run, span))
             return run_reduce_fetched(run, step);
     }
     dtn_fold(&sched->how, run_partial(step), dst, run->plan->terms, n,

@@ -24,6 +24,9 @@ struct plan_key {
     uint64_t lists;               /* hash of the counts or edges, 0: none      */
     int coll, root, dtype, redop, divisor, ordered;
 };
+_Static_assert(sizeof(struct plan_key) == sizeof(void *) + sizeof(size_t)
+               + sizeof(uint64_t) + 6 * sizeof(int),
+               "padding would take part in the comparison");
 
 struct plan_entry {
     struct plan_key key;
@@ -108,16 +111,13 @@ static bool lists_equal(const struct dtn_call *call, const unsigned char *have)
 static void plan_key_init(struct plan_key *key, const struct dtn_group *group,
                           const struct dtn_call *call)
 {
-    memset(key, 0, sizeof *key);  /* padding takes part in the comparison      */
-    key->ranks = group->ranks;
-    key->count = call->count;
-    key->lists = call->counts || call->edges ? lists_hash(call) : 0;
-    key->coll = call->coll;
-    key->root = call->root;
-    key->dtype = call->dtype;
-    key->redop = call->redop;
-    key->divisor = call->divisor;
-    key->ordered = call->ordered;
+    *key = (struct plan_key){
+        .ranks = group->ranks, .count = call->count,
+        .lists = call->counts || call->edges ? lists_hash(call) : 0,
+        .coll = call->coll, .root = call->root, .dtype = call->dtype,
+        .redop = call->redop, .divisor = call->divisor,
+        .ordered = call->ordered
+    };
 }
 
 static bool entry_is(const struct plan_entry *entry,
