@@ -9,10 +9,13 @@ rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/random lib/t
 allowed=""
 for room in $rooms; do
     allowed="$allowed${allowed:+|}${room#lib/}"
-    upward=$(grep -nE '^#include "' "$room"/*.[ch] |
-        grep -vE "#include \"(($allowed)/[a-z_]+|dtensor|config)\.h\"")
+    upward=$(find "$room" -name '*.[ch]' -exec grep -nE '^#include "' {} + |
+        grep -vE "#include \"(($allowed)/[a-z_/]+|dtensor|config)\.h\"")
     is "$room includes nothing from above" "$upward" ""
 done
+is "what emits and what checks schedules knows nothing of running them" \
+    "$(grep -nE '#include "(coll/exec|net|transport)/' lib/coll/emit/*.[ch] \
+        lib/coll/check/*.[ch])" ""
 is "tools include dtensor.h and their own headers only" \
     "$(find tools -name '*.[ch]' -exec grep -nE '^#include "' {} + |
         grep -vE '#include "(dtensor|tools/[a-z_/]+|config)\.h"')" ""
@@ -46,17 +49,18 @@ long=$(find lib tools -name '*.[ch]' ! -name dtensor.h -exec wc -l {} + |
 is "no file holds more than 500 lines, no transport or test more than 600" \
     "$long" ""
 
+mapfile -t sources < <(find lib transport tools -name '*.c')
+
 # A function body starts with "{" in the first column and ends with "}" there.
 long=$(awk '
     FNR == 1 { start = 0 }
     /^\{/ && previous ~ /\)$/ { start = FNR; name = previous }
     /^\}/ && start { if (FNR - start > 70) print FILENAME ":" start; start = 0 }
-    { previous = $0 }' lib/*/*.c transport/*.c tools/*.c tools/*/*.c)
+    { previous = $0 }' "${sources[@]}")
 is "no function is longer than 70 lines" "$long" ""
 
 is "every source is in Makefile.am, and so in the tarball" "$(
-    for file in lib/*.h lib/*/*.[ch] transport/*.[ch] tools/*.c tools/*/*.[ch] \
-        tests/*.[ch] tests/*/*.[ch]; do
+    find lib transport tools tests -name '*.[ch]' | while read -r file; do
         grep -qwF "$file" Makefile.am || echo "$file"
     done)" ""
 

@@ -5,7 +5,7 @@
  * on every machine.  On 16 x 8 x 8 ranks from S(0),S(1),R to R,S(0),S(1) a rank
  * gets 2 pieces and gives 16, and must not look at 1,024 ranks.
  */
-#include "coll/exchange.h"
+#include "coll/emit/exchange.h"
 #include "spec/redist.h"
 #include "tests/plan_of.h"
 

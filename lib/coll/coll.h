@@ -2,32 +2,23 @@
  *
  * sched.h     schedules and the checker, for those who include this file
  * sched.c     the schedule: an array of steps; building and printing it
- * check.c     the checker: proves a set of schedules, one per rank, right;
- *             check_form.c, check_steps.c and check_cells.c are its parts
+ * check/      the checker: proves a set of schedules, one per rank, right
+ * emit/       emitters: pure functions from a description of the call to one
+ *             rank's schedule, an algorithm a file; emitters.c is their table
+ * exec/       the executor: a schedule made ready, and run over the transports
  * call.c      what the buffers of a collective hold
  * redops.c    reductions made at run time; what a call's reduction is
- * carry.c direct.c spread.c pairs.c pairwise.c ring.c tree.c twotree.c
- * doubling.c halving.c bruck.c exchange*.c  emitters: pure functions from a
- *             description of the call to one rank's schedule; emit.c and
- *             emit.h cut buffers into blocks for them
- * hierarchy*.c   emitters for groups that span hosts: who is where, and the
- *             collectives of one buffer and of blocks
- * emitters.c  the table of emitters, and what each takes of a rank
- * model.c     what that costs on these wires; choose.c the cheapest emitter for
- *             a call, and why
- * exec_plan.c exec.c exec_move.c exec_lend.c exec_said.c   the executor: a
- *             schedule made ready, run over the transports, memory lent to
- *             peers, and met by another
+ * model.c     what an emitter costs on these wires; choose.c the cheapest for
+ *             a call, and why; model.h what they offer
  * plans.c     schedules already made, by call
  * coll.c      one call: checks, plan, run
  * request.c   the queue of what was started; start.c: collectives in it
  * message.c   sends and receives; group.c: calls that are made at once
  * fingerprint.c  what a rank is doing, in 32 bits
  *
- * model.h has what emitters.c, model.c and choose.c offer.
- *
- * To add a collective or an algorithm: write an emitter, list it in emitters.c,
- * and it is proven by test_check, run by test_coll and shown by dtensor-bench.
+ * To add a collective or an algorithm: write an emitter, list it in
+ * emit/emitters.c, and it is proven by test_check, run by test_coll and shown by
+ * dtensor-bench.
  */
 #ifndef DTN_COLL_H
 #define DTN_COLL_H

@@ -8,7 +8,7 @@
  *       1 wait    <- 0  CARRY -> TMP+0  8 bytes
  *       2 fold    OUT+0 <- TMP+0  1 slots of 8 bytes with IN+0 as term 1
  *
- * Being data it can be checked (check.c), run (exec.c) and shown.  A space
+ * Being data it can be checked (check/), run (exec/) and shown.  A space
  * that peers reach is printed with a star, "TMP* 64", and another rank's
  * memory with its position, "2:IN+0".
  */

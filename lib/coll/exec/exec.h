@@ -1,0 +1,124 @@
+/* exec.h - private to the executor: a plan, and one run of it
+ *
+ * plan.c      a schedule made ready to run
+ * run.c       its steps, one after the other
+ * move.c      those that copy and reduce
+ * lend.c      how memory that is not mapped gets to peers
+ * said.c      a signal that was not expected, in words
+ */
+#ifndef DTN_EXEC_H
+#define DTN_EXEC_H
+
+#include "coll/coll.h"
+
+/* What READY carries: the names of IN, of OUT, and of TMP or ACC, whichever is
+ * exposed.
+ */
+enum { EXEC_NNAMES = 3 };
+
+static inline int exec_name(enum dtn_space space)
+{
+    return space == DTN_ACC ? DTN_TMP : space;
+}
+
+/* What is known of a peer during one run. */
+struct exec_peer {
+    struct dtn_transport *tp;     /* NULL: this rank itself                    */
+    int rank;                     /* in the world                              */
+    uint32_t turn[2];             /* of messages: in the salts of its steps    */
+    struct dtn_remote remote[EXEC_NNAMES];
+    unsigned char *mapped[EXEC_NNAMES];
+};
+
+/* How memory of this rank that is not mapped gets to its peers: lend.c */
+enum { EXEC_NLENDINGS = 4 };
+
+/* What was learned of them by trying each. */
+struct exec_trials {
+    int runs;                     /* since it was asked last                   */
+    int best;                     /* -1: not known                             */
+    int64_t took_ns[EXEC_NLENDINGS];
+};
+
+/* One run. */
+struct exec_run {
+    struct dtn_plan *plan;
+    struct dtensor_ctx *ctx;
+    unsigned char *base[DTN_NSPACES];
+    unsigned char *staged[DTN_NSPACES];    /* what peers see in its stead, or  */
+                                           /* NULL                             */
+    struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
+    uint32_t fingerprint;
+    int lending;
+    int64_t tried_ns;             /* when it began, if that is tried; else 0   */
+    bool refused;                 /* a transport would not register a space    */
+    int step;                     /* the next                                  */
+    bool polls;                   /* gives EAGAIN instead of waiting           */
+    struct dtn_wait wait;         /* of the step it polls for                  */
+};
+
+struct dtn_plan {
+    struct dtn_group group;
+    struct dtn_sched sched;
+    struct dtn_said said;         /* what running it means                     */
+    bool messages;                /* sends and receives                        */
+    bool named;                   /* it names spaces to peers                  */
+    bool lends;                   /* some may be where only a fetch reaches    */
+    struct exec_trials trials;
+    size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
+                                  /* dtn_reduction_ratio()                     */
+    unsigned char *tmp;           /* one piece of memory: TMP, then            */
+    unsigned char *acc;
+    const void **terms;           /* [n + 1] sources of a reduction            */
+    struct exec_peer *peers;      /* [n]                                       */
+    struct exec_run started;      /* by dtn_plan_start()                       */
+};
+
+/* Decide how this run lends; and learn from it when it is over. */
+void dtn_lend_begin(struct exec_run *run);
+void dtn_lend_end(struct exec_run *run);
+
+/* Are peers to fetch the space from where it stands, or is it staged? */
+bool dtn_lend_fetched(const struct exec_run *run, enum dtn_space space);
+
+/* Copy what peers may touch of IN to where they see it. */
+void dtn_lend_stage(struct exec_run *run, struct dtn_range shown);
+
+/* What this rank computes for peers to see, it computes where they see it. */
+static inline unsigned char *dtn_run_own(const struct exec_run *run,
+                                         const struct dtn_span *span)
+{
+    const struct dtn_range *shown = &run->plan->sched.shown[span->space];
+
+    if (span->space == DTN_OUT && run->staged[DTN_OUT]
+        && (shown->bytes == 0 || span->offset - shown->offset < shown->bytes))
+        return run->staged[DTN_OUT];
+    return run->base[span->space];
+}
+
+/* Where a span of memory is that this CPU can reach, or NULL. */
+static inline unsigned char *dtn_run_at(const struct exec_run *run,
+                                        const struct dtn_span *span)
+{
+    unsigned char *base = span->rank == run->plan->sched.me
+                        ? dtn_run_own(run, span)
+                        : run->plan->peers[span->rank]
+                              .mapped[exec_name(span->space)];
+
+    if (!base)                                    /* a barrier has no bytes */
+        return NULL;
+    return base + span->offset * run->plan->scale[span->space];
+}
+
+/* Number the messages of a run that begins. */
+void dtn_plan_turn(struct dtn_plan *plan);
+
+/* What went wrong, in words: said.c */
+int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
+                     const struct dtn_signal *signal);
+
+/* The steps that copy and reduce: move.c */
+int dtn_run_copy(struct exec_run *run, const struct dtn_step *step);
+int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step);
+
+#endif

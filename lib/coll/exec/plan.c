@@ -1,0 +1,155 @@
+/* plan.c - a schedule made ready to run
+ *
+ * Connected to every peer that some step names - of a ring over 8 ranks two, of
+ * an exchange those that have something for this rank - with scratch memory and
+ * room for what peers will say, so that running it allocates nothing.
+ */
+#include "coll/exec/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Connect to every peer that some step names. */
+static int plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    const struct dtn_sched *sched = &plan->sched;
+    const size_t bytes = (size_t)sched->n * (sizeof(int) + sizeof(bool));
+    int *ranks = calloc(1, bytes);
+    bool *named = (bool *)(ranks + sched->n);
+    int n = 0, rc;
+
+    if (!ranks)
+        return dtn_fail_nomem(err, sched->name, bytes);
+    for (int s = 0; s < sched->nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+
+        if (step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT
+            || step->op == DTN_OP_PUT)
+            named[step->peer] = true;
+    }
+    for (int p = 0; p < sched->n; p++)
+        if (named[p])
+            ranks[n++] = plan->group.ranks[p];
+    rc = dtn_ctx_connect(plan->group.ctx, ranks, n, err);
+    free(ranks);
+    return rc;
+}
+
+/* Does a step say READY, or a peer reach a space? */
+static bool plan_names(const struct dtn_sched *sched)
+{
+    bool names = false;
+
+    for (int s = 0; s < DTN_NSPACES; s++)
+        names |= sched->exposed[s];
+    for (int s = 0; s < sched->nsteps; s++)
+        names |= sched->steps[s].op == DTN_OP_SIGNAL
+              && sched->steps[s].tag == DTN_TAG_READY;
+    return names;
+}
+
+/* May peers have to fetch what it exposes? */
+static bool plan_lends(const struct dtn_plan *plan)
+{
+    const struct dtensor_ctx *ctx = plan->group.ctx;
+    const struct dtn_sched *sched = &plan->sched;
+    bool fetches = false;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        fetches |= ctx->transports[t]->fetches;
+    return fetches && (sched->exposed[DTN_IN] || sched->exposed[DTN_OUT])
+        && sched->lend != DTN_LEND_NEVER;
+}
+
+static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = plan->group.ctx;
+    size_t n = (size_t)plan->sched.n;
+    size_t scratch = dtn_sched_scratch(&plan->sched);
+
+    plan->named = plan_names(&plan->sched);
+    plan->lends = plan_lends(plan);
+    plan->trials.best = -1;
+    plan->peers = calloc(n, sizeof *plan->peers);
+    plan->terms = calloc(n + 1, sizeof *plan->terms);
+    if (!plan->peers || !plan->terms)
+        return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
+    for (size_t p = 0; p < n; p++) {
+        plan->peers[p].rank = plan->group.ranks[p];
+        plan->peers[p].tp = ctx->peers[plan->peers[p].rank].tp;
+    }
+    for (int s = 0; s < DTN_NSPACES; s++)
+        plan->scale[s] = s == DTN_ACC ? dtn_reduction_ratio(&plan->sched.how)
+                                      : 1;
+    if (scratch > 0) {
+        plan->tmp = dtn_arena_alloc(&ctx->arena, scratch);
+        if (!plan->tmp)
+            return dtn_fail_nomem(err, plan->sched.name, scratch);
+        plan->acc = plan->tmp + scratch - plan->sched.bytes[DTN_ACC]
+                                          * plan->scale[DTN_ACC];
+    }
+    return plan_connect(plan, err);
+}
+
+int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
+                    struct dtn_plan **planp, struct dtensor_error *err)
+{
+    struct dtn_plan *plan = calloc(1, sizeof *plan);
+    int rc;
+
+    if (!plan)
+        return dtn_fail_nomem(err, sched->name, sizeof *plan);
+    plan->group = *group;
+    group->ctx->words = &dtn_coll_words;
+    plan->sched = *sched;
+    rc = plan_fill(plan, err);
+    if (rc != 0) {
+        memset(&plan->sched, 0, sizeof plan->sched);
+        dtn_plan_destroy(plan);
+        return rc;
+    }
+    memset(sched, 0, sizeof *sched);
+    *planp = plan;
+    return 0;
+}
+
+void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said)
+{
+    plan->said = *said;
+    plan->messages = said->base >> 28 == DTN_COLL_PAIRS;
+}
+
+/* Each message has one step that is not DATA, and it is salted. */
+void dtn_plan_turn(struct dtn_plan *plan)
+{
+    for (int s = 0; s < plan->sched.nsteps; s++) {
+        struct dtn_step *step = &plan->sched.steps[s];
+        struct exec_peer *peer;
+        uint32_t turn;
+
+        if ((step->op != DTN_OP_SIGNAL && step->op != DTN_OP_WAIT)
+            || step->tag == DTN_TAG_DATA)
+            continue;
+        peer = &plan->peers[step->peer];
+        turn = dtn_fingerprint_mix(0, ++plan->group.ctx->peers[peer->rank]
+                                            .messages[step->comes]);
+        step->salt ^= peer->turn[step->comes] ^ turn;
+        peer->turn[step->comes] = turn;
+    }
+}
+
+void dtn_plan_destroy(struct dtn_plan *plan)
+{
+    if (!plan)
+        return;
+    dtn_arena_free(&plan->group.ctx->arena, plan->tmp);
+    dtn_sched_fini(&plan->sched);
+    free(plan->peers);
+    free(plan->terms);
+    free(plan);
+}
+
+const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan)
+{
+    return &plan->sched;
+}

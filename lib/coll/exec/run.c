@@ -1,0 +1,402 @@
+/* run.c - runs a schedule over the transports
+ *
+ * A plan is a schedule with everything it needs at hand: connections, scratch
+ * memory, room for what the peers say of their buffers.  Running it walks the
+ * steps in order.  READY tells a peer where this rank's IN, OUT and TMP are:
+ * three 16-byte names, which fill the 48 bytes of a signal (a schedule shows TMP
+ * or ACC, so one name will do for both); the peer puts into
+ * them or, where its transport maps, loads from them.  Nothing is allocated,
+ * and no data moves before the peer's fingerprint was found to be ours.
+ */
+#include "coll/exec/exec.h"
+
+#include <string.h>
+
+_Static_assert(EXEC_NNAMES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
+               "READY carries all names");
+
+/* ------------------------------------------------------------- exposing --- */
+
+/* Name `mem` to the peers of every transport as a space; EINVAL if one cannot,
+ * or peers would fetch what had better be staged.
+ */
+static int run_register(struct exec_run *run, enum dtn_space space,
+                        unsigned char *mem)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    const struct dtn_sched *sched = &run->plan->sched;
+    size_t bytes = sched->bytes[space] * run->plan->scale[space];
+    int rc = 0;
+
+    for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
+        struct dtn_transport *tp = ctx->transports[t];
+
+        if (tp->fetches && !dtn_lend_fetched(run, space)
+            && !dtn_arena_contains(&ctx->arena, mem, bytes))
+            return DTENSOR_EINVAL;
+        rc = tp->ops->reg(tp, mem, bytes, &run->name[t][exec_name(space)]);
+    }
+    return rc;
+}
+
+static void run_hide(struct exec_run *run)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+
+    for (size_t i = 0; i < DTN_COUNT(ctx->bounce); i++)
+        if (ctx->bounce[i].user == run)
+            ctx->bounce[i].user = NULL;
+    for (int t = 0; t < ctx->ntransports; t++)
+        for (int s = 0; s < EXEC_NNAMES; s++)
+            if (run->name[t][s].addr || run->name[t][s].key)
+                ctx->transports[t]->ops->unreg(ctx->transports[t],
+                                               run->name[t][s]);
+}
+
+/* What peers may touch of a space. */
+static struct dtn_range run_shown(const struct exec_run *run,
+                                  enum dtn_space space)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+
+    if (sched->shown[space].bytes > 0)
+        return sched->shown[space];
+    return (struct dtn_range){ 0, sched->bytes[space] };
+}
+
+/* Make the space reachable for peers, where it stands or in a bounce buffer, of
+ * which only the part that they touch is used; EAGAIN while another run has that.
+ */
+static int run_expose(struct exec_run *run, enum dtn_space space)
+{
+    size_t bytes = run->plan->sched.bytes[space];
+    unsigned char *bounce;
+    int rc;
+
+    if (!run->plan->sched.exposed[space] || bytes == 0)
+        return 0;
+    rc = run_register(run, space, run->base[space]);
+    run->refused = rc != 0 && rc != DTENSOR_EINVAL;
+    if (rc == 0 || run->refused)
+        return rc;
+    if (run->ctx->bounce[space].user)
+        return DTENSOR_EAGAIN;
+    bounce = dtn_ctx_bounce(run->ctx, space, bytes);
+    if (!bounce)
+        return DTENSOR_ENOMEM;
+    run->ctx->bounce[space].user = run;
+    run->staged[space] = bounce;
+    if (space == DTN_IN)
+        dtn_lend_stage(run, run_shown(run, space));
+    rc = run_register(run, space, bounce);
+    run->refused = rc != 0;
+    return rc;
+}
+
+/* Memory there was enough, but a device would not have it: or there was not. */
+static int run_unexposed(struct exec_run *run, int rc)
+{
+    const size_t *bytes = run->plan->sched.bytes;
+    char in[32], out[32];
+
+    dtn_format_size(bytes[DTN_IN], in, sizeof in);
+    dtn_format_size(bytes[DTN_OUT], out, sizeof out);
+    if (run->refused)
+        return dtn_poison(run->ctx, rc, run->ctx->self.rank, "the device "
+                          "refused to register memory of this call, %s in and "
+                          "%s out (may enough be locked? see ulimit -l; "
+                          "DTN_LOG=warn says why)", in, out);
+    return dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
+                      "memory that peers cannot reach, %s in and %s out (use "
+                      "dtensor_alloc)", in, out);
+}
+
+/* ---------------------------------------------------------------- steps --- */
+
+/* READY tells the peer where the spaces of this rank are. */
+static void run_say_ready(const struct exec_run *run,
+                          const struct dtn_step *step,
+                          struct dtn_signal *signal)
+{
+    struct dtn_remote name[EXEC_NNAMES];
+    int t = 0;
+
+    while (run->ctx->transports[t] != run->plan->peers[step->peer].tp)
+        t++;
+    memcpy(name, run->name[t], sizeof name);
+    name[exec_name(step->src.space)].addr += step->src.offset
+                                  * run->plan->scale[step->src.space];
+    signal->len = sizeof name;
+    memcpy(signal->payload, name, sizeof name);
+}
+
+static int run_signal(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct exec_peer *peer = &run->plan->peers[step->peer];
+    struct dtn_signal signal = { .fingerprint = run->fingerprint ^ step->salt,
+                                 .tag = (uint16_t)step->tag };
+
+    if (run->polls) {
+        int rc = dtn_poll_room(run->ctx, peer->rank, &run->wait);
+
+        if (rc != 0)
+            return rc;
+        run->wait.start_ns = 0;
+    }
+    if (step->tag == DTN_TAG_READY) {
+        run_say_ready(run, step, &signal);
+    } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
+        signal.len = (uint16_t)(step->bytes
+                                * run->plan->scale[step->src.space]);
+        return dtn_carry(run->ctx, peer->rank, &signal,
+                         dtn_run_at(run, &step->src));
+    }
+    return dtn_signal(run->ctx, peer->rank, &signal);
+}
+
+/* The peer said where its spaces are. */
+static void run_take_ready(struct exec_peer *peer,
+                           const struct dtn_signal *signal)
+{
+    memcpy(peer->remote, signal->payload, sizeof peer->remote);
+    for (int s = 0; s < EXEC_NNAMES; s++)
+        peer->mapped[s] = peer->remote[s].addr || peer->remote[s].key
+            ? peer->tp->ops->map(peer->tp, peer->rank, peer->remote[s]) : NULL;
+}
+
+static int run_wait(struct exec_run *run, const struct dtn_step *step)
+{
+    struct exec_peer *peer = &run->plan->peers[step->peer];
+    const struct dtn_signal *signal;
+    const size_t bytes = step->bytes * run->plan->scale[step->dst.space];
+    int rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
+                        : dtn_await(run->ctx, peer->rank, &signal);
+
+    if (rc != 0)
+        return rc;
+    run->wait.start_ns = 0;
+    if (signal->fingerprint != (run->fingerprint ^ step->salt)
+        || signal->tag != step->tag)
+        return dtn_run_mismatch(run, step, signal);
+    if (step->tag == DTN_TAG_READY)
+        run_take_ready(peer, signal);
+    else if (signal->len != bytes)
+        return dtn_run_mismatch(run, step, signal);
+    else if (bytes > 0)
+        memcpy(dtn_run_at(run, &step->dst),
+               dtn_carried(run->ctx, peer->rank, signal), bytes);
+    dtn_consume(run->ctx, peer->rank);
+    return 0;
+}
+
+/* Run by run. */
+static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
+                       const struct dtn_step *step)
+{
+    struct dtn_box box = run->plan->sched.boxes[step->box];
+    int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
+    const unsigned char *src = dtn_run_at(run, &step->src);
+    struct dtn_walk walk = { .box = &box };
+    size_t bytes = dtn_box_take_run(&box) * (size_t)elem;
+    int rc;
+
+    do {
+        struct dtn_remote to = dst;
+
+        to.addr += (uint64_t)(walk.dst * elem);
+        rc = dtn_put(run->ctx, rank, to, src + walk.src * elem, bytes);
+    } while (rc == 0 && dtn_walk_next(&walk));
+    return rc;
+}
+
+static int run_put(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct exec_peer *peer = &run->plan->peers[step->peer];
+    struct dtn_remote dst = peer->remote[exec_name(step->dst.space)];
+
+    dst.addr += step->dst.offset * run->plan->scale[step->dst.space];
+    if (step->box >= 0)
+        return run_put_box(run, peer->rank, dst, step);
+    return dtn_put(run->ctx, peer->rank, dst, dtn_run_at(run, &step->src),
+                   step->bytes * run->plan->scale[step->src.space]);
+}
+
+static void run_fill(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    const size_t count = step->bytes / dtensor_dtype_size(sched->dtype);
+    const enum dtensor_dtype dtype = step->dst.space == DTN_ACC
+                                   ? sched->how.partial : sched->dtype;
+    void *dst = dtn_run_at(run, &step->dst);
+
+    if (step->op == DTN_OP_SCALE)
+        dtn_scale(dtype, dst, count, sched->divisor);
+    else
+        dtn_fill_neutral(dtype, sched->how.op, dst, count);
+}
+
+static int run_step(struct exec_run *run, const struct dtn_step *step)
+{
+    switch (step->op) {
+    case DTN_OP_PUT:
+        return run_put(run, step);
+    case DTN_OP_FLUSH:
+        return dtn_flush(run->ctx, run->plan->peers[step->peer].rank);
+    case DTN_OP_SIGNAL:
+        return run_signal(run, step);
+    case DTN_OP_WAIT:
+        return run_wait(run, step);
+    case DTN_OP_COPY:
+        return dtn_run_copy(run, step);
+    case DTN_OP_REDUCE:
+    case DTN_OP_FOLD:
+        return dtn_run_reduce(run, step);
+    case DTN_OP_SCALE:
+    case DTN_OP_NEUTRAL:
+        run_fill(run, step);
+        return 0;
+    case DTN_NOPS:
+        break;
+    }
+    return DTENSOR_EINVAL;
+}
+
+/* From where it stands to the end; EAGAIN: to a signal that is not there. */
+static int run_steps(struct exec_run *run)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    int rc = 0;
+
+    for (; run->step < sched->nsteps; run->step++) {
+        rc = run_step(run, &sched->steps[run->step]);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Remember what this call is, in case it is not what others call. */
+static void run_note(const struct exec_run *run)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    struct dtn_said *said = &ctx->said[++ctx->calls % DTN_SAID_MAX];
+
+    *said = run->plan->said;
+    said->fingerprint = run->fingerprint;
+    said->number = run->plan->group.calls ? *run->plan->group.calls : 0;
+    if (run->plan->messages)
+        dtn_plan_turn(run->plan);
+}
+
+/* Make everything reachable that peers reach. */
+static int run_lend(struct exec_run *run)
+{
+    int rc = 0;
+
+    memset(run->name, 0, sizeof run->name);
+    dtn_lend_begin(run);
+    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
+        rc = run_expose(run, (enum dtn_space)s);
+    if (rc == DTENSOR_EAGAIN)
+        run_hide(run);
+    return rc;
+}
+
+/* `run` may be anything before, but for `polls`. */
+static int run_begin(struct exec_run *run, struct dtn_plan *plan,
+                     const void *in, void *out, uint32_t fingerprint)
+{
+    int rc = 0;
+
+    run->plan = plan;
+    run->ctx = plan->group.ctx;
+    run->fingerprint = fingerprint;
+    run->refused = false;
+    run->step = 0;
+    run->wait.start_ns = 0;
+    memset(run->staged, 0, sizeof run->staged);
+    run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
+    run->base[DTN_OUT] = out;
+    run->base[DTN_TMP] = plan->tmp;
+    run->base[DTN_ACC] = plan->acc;
+    if (plan->named)
+        rc = run_lend(run);
+    if (rc == DTENSOR_EAGAIN)
+        return rc;
+    run_note(run);
+    return rc == 0 ? 0 : run_unexposed(run, rc);
+}
+
+/* What peers put where they could reach it goes to where it is wanted. */
+static void run_unstage(struct exec_run *run)
+{
+    const struct dtn_range shown = run_shown(run, DTN_OUT);
+
+    if (!run->staged[DTN_OUT])
+        return;
+    memcpy(run->base[DTN_OUT] + shown.offset,
+           run->staged[DTN_OUT] + shown.offset, shown.bytes);
+    run->ctx->copied_bytes += shown.bytes;
+}
+
+static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
+{
+    if (run->plan->named)
+        run_hide(run);
+    if (rc != 0)
+        return dtn_ctx_check(run->ctx, err);
+    if (run->plan->named) {
+        run_unstage(run);
+        dtn_lend_end(run);
+    }
+    return 0;
+}
+
+int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
+                 uint32_t fingerprint, struct dtensor_error *err)
+{
+    struct exec_run run;
+    int rc = dtn_ctx_check(plan->group.ctx, err);
+
+    if (rc == 0 && plan->group.ctx->pending)
+        rc = dtn_requests_finish(plan->group.ctx, err);
+    if (rc != 0)
+        return rc;
+    run.polls = false;
+    rc = run_begin(&run, plan, in, out, fingerprint);
+    if (rc == 0)
+        rc = run_steps(&run);
+    return run_end(&run, rc, err);
+}
+
+int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
+                   uint32_t fingerprint, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_check(plan->group.ctx, err);
+
+    if (rc != 0)
+        return rc;
+    plan->started.polls = true;
+    rc = run_begin(&plan->started, plan, in, out, fingerprint);
+    return rc == 0 || rc == DTENSOR_EAGAIN ? rc
+         : run_end(&plan->started, rc, err);
+}
+
+int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
+                  struct dtensor_error *err)
+{
+    int rc = dtn_plan_start(plan, in, out, 0, err);
+
+    if (rc == 0 && plan->named)
+        run_hide(&plan->started);
+    return rc;
+}
+
+int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_check(plan->group.ctx, err);
+
+    if (rc == 0)
+        rc = run_steps(&plan->started);
+    return rc == DTENSOR_EAGAIN ? rc : run_end(&plan->started, rc, err);
+}
