@@ -57,38 +57,6 @@ static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
     return number;
 }
 
-/* The longest that one of the shards of N elements gets. */
-static int64_t longest_shard(const struct dtensor_placement *p, int64_t N,
-                             int n)
-{
-    struct dtn_cut cut;
-    int64_t longest = 0;
-
-    for (int r = 0; r < n; r++) {
-        dtn_cut_of(p, N, n, r, &cut);
-        if (dtn_cut_count(&cut) > longest)
-            longest = dtn_cut_count(&cut);
-        if (p->kind == DTENSOR_CYCLIC || (p->kind == DTENSOR_SHARD &&
-                                          !p->sizes))
-            break;                         /* the first has most             */
-    }
-    return longest;
-}
-
-static int64_t largest_part(const struct dtensor_spec *spec)
-{
-    int64_t length[DTENSOR_MAX_DIMS];
-
-    memcpy(length, spec->shape, sizeof length);
-    for (int m = 0; m < spec->mesh->ndim; m++)
-        if (cuts(&spec->placement[m])) {
-            int64_t *at = &length[spec->placement[m].dim];
-
-            *at = longest_shard(&spec->placement[m], *at, spec->mesh->size[m]);
-        }
-    return dtn_numel(spec->ndim, length);
-}
-
 static int64_t pytorch_part(const struct dtensor_spec *spec)
 {
     int64_t first[DTENSOR_MAX_DIMS];
@@ -119,8 +87,8 @@ void dtn_offsets(const struct dtensor_random_rule *rule,
         *endp = end;
         return;
     }
-    most = ceil4(largest_part(spec));
-    need = dtn_fill_need(rule, dist, largest_part(spec));
+    most = ceil4(dtn_most_numel(spec));
+    need = dtn_fill_need(rule, dist, dtn_most_numel(spec));
     step = most > need ? most : need;
     *startp = times(number, step);
     *endp = times(total, step);
@@ -204,7 +172,7 @@ int dtn_draw_of(const struct dtensor_generator *gen,
         break;
     case DTENSOR_TRACKER_MEGATRON:
         seed = megatron_seed(gen, spec, index);
-        end = dtn_fill_need(rule, dist, largest_part(spec));
+        end = dtn_fill_need(rule, dist, dtn_most_numel(spec));
         break;
     case DTENSOR_TRACKER_LOCAL:
         end = dtn_fill_need(rule, dist, draw->numel);

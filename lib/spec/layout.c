@@ -219,27 +219,51 @@ int64_t dtn_local_numel(const struct dtensor_spec *spec, int index)
     return dtn_numel(spec->ndim, part.shape);
 }
 
-int64_t dtn_most_numel(const struct dtensor_spec *spec)
+static bool strided_later(const struct dtensor_spec *spec, int m, int dim)
 {
-    int64_t size[DTENSOR_MAX_DIMS], most;
+    while (++m < spec->mesh->ndim)
+        if (part_cuts(spec, m, dim) &&
+            spec->placement[m].kind == DTENSOR_STRIDED)
+            return true;
+    return false;
+}
+
+/* The most that any rank has of N elements after the cuts from m on.  The first
+ * shard is the longest, and of more elements longer, but for one that is cut in
+ * pieces: of 4 elements SS(0,3) gives rank 0 of 2 two pieces of one, of 3
+ * elements three.  Where one follows all lengths are tried.
+ */
+static int64_t most_along(const struct dtensor_spec *spec, int m, int dim,
+                          int64_t N)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+    const int n = m < spec->mesh->ndim ? spec->mesh->size[m] : 0;
+    int64_t length = -1, most = 0, found;
     struct dtn_cut cut;
 
-    memcpy(size, spec->shape, sizeof size);
-    for (int m = 0; m < spec->mesh->ndim; m++) {
-        const struct dtensor_placement *p = &spec->placement[m];
-        const int n = spec->mesh->size[m];
-
-        if (dtn_placement_class(p) != DTENSOR_SHARD)
+    if (n == 0)
+        return N;
+    if (!part_cuts(spec, m, dim))
+        return most_along(spec, m + 1, dim, N);
+    for (int r = 0; r < n; r++) {
+        dtn_cut_of(p, N, n, r, &cut);
+        if (dtn_cut_count(&cut) == length)
             continue;
-        most = 0;
-        for (int r = 0; r < (p->kind == DTENSOR_SHARD && p->sizes ? n : 1);
-             r++) {
-            dtn_cut_of(p, size[p->dim], n, r, &cut);
-            if (dtn_cut_count(&cut) > most)
-                most = dtn_cut_count(&cut);
-        }
-        size[p->dim] = most;
+        length = dtn_cut_count(&cut);
+        found = most_along(spec, m + 1, dim, length);
+        most = found > most ? found : most;
+        if (!p->sizes && !strided_later(spec, m, dim))
+            break;
     }
+    return most;
+}
+
+int64_t dtn_most_numel(const struct dtensor_spec *spec)
+{
+    int64_t size[DTENSOR_MAX_DIMS];
+
+    for (int d = 0; d < spec->ndim; d++)
+        size[d] = most_along(spec, 0, d, spec->shape[d]);
     return dtn_numel(spec->ndim, size);
 }
 
