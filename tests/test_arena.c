@@ -204,6 +204,27 @@ static void test_contains(void)
     dtn_arena_fini(&arena);
 }
 
+/* Three blocks of 64 bytes; the one in the middle is freed. */
+static void test_block(void)
+{
+    struct dtn_arena arena;
+    unsigned char *mem[3];
+    struct dtn_block block;
+
+    dtn_arena_init(&arena, MIB, false, NULL);
+    for (int i = 0; i < 3; i++)
+        mem[i] = dtn_arena_alloc(&arena, 60);
+    block = dtn_arena_block(&arena, mem[2] + 10, 50);
+    ok(block.mem == mem[2] && block.size == 64, "a part is of its block");
+    block = dtn_arena_block(&arena, mem[0] + 10, 100);
+    ok(block.mem == mem[0] + 10 && block.size == 100,
+       "what is of two blocks is of none");
+    dtn_arena_free(&arena, mem[1]);
+    block = dtn_arena_block(&arena, mem[1] + 10, 20);
+    ok(block.mem == mem[1] + 10 && block.size == 20, "nor what is free");
+    dtn_arena_fini(&arena);
+}
+
 static void test_seals(void)
 {
     struct dtn_arena arena;
@@ -366,6 +387,7 @@ int main(void)
     test_oracle(false);
     test_pages();
     test_contains();
+    test_block();
     test_seals();
     test_huge(true);
     test_huge(false);

@@ -168,6 +168,38 @@ static void registered(int rank, int n, void *arg)
     free(mem);
 }
 
+/* More buffers than a device is made to know at a time, 1024, each used once;
+ * after each a small message, into boxes that were named when ranks met.
+ */
+static void many(int rank, int n, void *arg)
+{
+    enum { BUFFERS = 1100, COUNT_EACH = 2048 };
+    double small[100];
+    struct world world;
+    void *mem;
+
+    world_open(&world);
+    for (int i = 0; i < BUFFERS; i++) {
+        need(dtensor_alloc(world.ctx, COUNT_EACH * sizeof(double), &mem,
+                           &world.err) == 0, "%s", world.err.text);
+        for (int e = 0; e < COUNT_EACH; e++)
+            ((double *)mem)[e] = rank == i % n ? i + e : -1;
+        for (int e = 0; e < 100; e++)
+            small[e] = rank + e;
+        need(dtensor_broadcast(world.mesh, i % n, mem, COUNT_EACH, DTENSOR_F64,
+                               &world.err) == 0
+             && dtensor_allreduce(world.mesh, small, small, 100, DTENSOR_F64,
+                                  DTENSOR_SUM, &world.err) == 0,
+             "buffer %d: %s", i, world.err.text);
+        for (int e = 0; e < COUNT_EACH; e++)
+            need(((double *)mem)[e] == i + e, "buffer %d: element %d", i, e);
+        for (int e = 0; e < 100; e++)
+            need(small[e] == n * e + n * (n - 1) / 2, "sum %d: element %d", i,
+                 e);
+    }
+    dtensor_fini(world.ctx);
+}
+
 /* Over shm: what the first calls of a context copy. */
 static void unchanged(int rank, int n, void *arg)
 {
@@ -296,6 +328,8 @@ int main(int argc, char **argv)
         run(wires[w], 3, collectives, "broadcast, allgather, all_to_all, "
             "reduce_scatter, allreduce: no byte is copied");
         run(wires[w], 3, registered, "nor of registered memory of the user's");
+        run(wires[w], 3, many, "1100 buffers, one after the other, and what is "
+            "small between them");
     }
     if (argc > 1)
         return done();

@@ -363,6 +363,17 @@ void dtn_arena_free(struct dtn_arena *arena, void *mem)
         arena_merge(arena, at - 1);
 }
 
+struct dtn_block dtn_arena_block(const struct dtn_arena *arena,
+                                 const void *mem, size_t size)
+{
+    size_t offset = (size_t)((const unsigned char *)mem - arena->base);
+    const struct dtn_extent *e = &arena->extents[arena_find(arena, offset)];
+
+    if (!e->used || size > e->size - (offset - e->offset))
+        return (struct dtn_block){ arena->base + offset, size };
+    return (struct dtn_block){ arena->base + e->offset, e->size };
+}
+
 bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
                         size_t size)
 {

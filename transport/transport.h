@@ -98,6 +98,16 @@ size_t dtn_arena_default_size(int nlocal);
 void *dtn_arena_alloc(struct dtn_arena *arena, size_t size);
 void dtn_arena_free(struct dtn_arena *arena, void *mem);
 
+/* The block that [mem, mem+size), which lies in the arena, is of; itself, when it
+ * is not of one.
+ */
+struct dtn_block {
+    unsigned char *mem;
+    size_t size;
+};
+struct dtn_block dtn_arena_block(const struct dtn_arena *arena,
+                                 const void *mem, size_t size);
+
 /* Does [mem, mem+size) lie in the arena? */
 bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
                         size_t size);
@@ -177,7 +187,7 @@ struct dtn_transport_ops {
                    const struct dtn_blob *blob, struct dtensor_error *err);
 
     /* Let peers connected by now reach [mem, mem+size): *remote is what they
-     * need.  EINVAL: this transport cannot reach that memory where it is (no
+     * need, good until as many unreg() of it.  EINVAL: this transport cannot reach that memory where it is (no
      * text: the caller stages it).  Must be cheap for memory in the arena.
      */
     int (*reg)(struct dtn_transport *tp, void *mem, size_t size,

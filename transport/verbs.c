@@ -224,6 +224,7 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
         dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
         return rc;
     }
+    region->names++;
     remote->addr = (uintptr_t)mem;
     remote->key = verbs_keys_name(region);
     return 0;
@@ -231,6 +232,7 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
 
 static void verbs_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 {
+    verbs_memory_forget(&verbs_of(tp)->memory, remote);
 }
 
 static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,

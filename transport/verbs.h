@@ -113,6 +113,7 @@ struct verbs_region {
     size_t size;
     struct ibv_mr *mr[DTN_MAX_RAILS];
     int row;                      /* of its keys: see verbs_keys.c; -1: none   */
+    int names;                    /* given out and not taken back              */
     uint64_t used;                /* clock of the last use, or VERBS_ADOPTED   */
 };
 
@@ -140,7 +141,7 @@ struct verbs_memory {
     struct verbs_keys keys;
 };
 
-/* The region that holds [mem, mem + size); memory of the arena is registered
+/* The region that holds [mem, mem + size); of the arena its block is registered
  * now if it is new.  NULL with errno EFAULT for other memory that was not
  * adopted, else why it failed.  Valid until the next call.
  */
@@ -161,6 +162,9 @@ bool verbs_register(struct verbs_memory *memory, void *mem, size_t size,
                     struct ibv_mr *mr[DTN_MAX_RAILS]);
 void verbs_deregister(struct verbs_memory *memory,
                       struct ibv_mr *mr[DTN_MAX_RAILS]);
+
+/* A name that was given out is not used any more. */
+void verbs_memory_forget(struct verbs_memory *memory, struct dtn_remote name);
 
 /* May peers write there with that key? */
 bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,

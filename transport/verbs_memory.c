@@ -1,10 +1,12 @@
 /* verbs_memory.c - memory regions, registered once
  *
  * Registering pins pages and costs some 16 us and more; finding a region that
- * is there costs a comparison.  So arena memory is registered when it is first
- * named, rounded to 64 KiB, and stays: a tensor that is redistributed a
- * thousand times is registered once.  The arena keeps its pages while a device
- * knows them.  At most 1024 regions; the one used longest ago goes first.
+ * is there costs a comparison.  So a block of the arena is registered, all of it,
+ * when a part of it is first named or sent from, and stays: a tensor that is
+ * redistributed a thousand times is registered once, and so is memory of
+ * dtensor_alloc() of which each call uses another part.  The arena keeps its
+ * pages while a device knows them.  From 1024 regions on, the one used longest
+ * ago goes first, but none that a peer may still have the name of.
  *
  * Every rail of the rank has its own key for the region.
  *
@@ -96,6 +98,7 @@ static void memory_drop_oldest(struct verbs_memory *memory)
 
     for (int i = 0; i < memory->n; i++)
         if (memory->regions[i].used != VERBS_ADOPTED
+            && memory->regions[i].names == 0
             && (oldest < 0
                 || memory->regions[i].used < memory->regions[oldest].used))
             oldest = i;
@@ -144,20 +147,34 @@ static struct verbs_region *memory_add(struct verbs_memory *memory,
     return &memory->regions[i];
 }
 
+/* The block it is of, or where all of that is refused, as no more than a part may
+ * be locked, just what is asked for.
+ */
+static struct verbs_region *memory_add_block(struct verbs_memory *memory,
+                                             const unsigned char *mem,
+                                             size_t size)
+{
+    struct dtn_arena *arena = memory->arena;
+    unsigned char *part = arena->base + (mem - arena->base);
+    struct dtn_block block = dtn_arena_block(arena, mem, size);
+    struct verbs_region *region = memory_add(memory, block.mem, block.size);
+
+    return region || block.size == size ? region
+         : memory_add(memory, part, size);
+}
+
 struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
                                       const void *mem, size_t size)
 {
-    struct dtn_arena *arena = memory->arena;
     struct verbs_region *region = memory_find(memory, mem, size);
 
     if (region) {
         memory->hits++;
-    } else if (!dtn_arena_contains(arena, mem, size)) {
+    } else if (!dtn_arena_contains(memory->arena, mem, size)) {
         errno = EFAULT;
         return NULL;
     } else {
-        region = memory_add(memory, arena->base
-                            + ((const unsigned char *)mem - arena->base), size);
+        region = memory_add_block(memory, mem, size);
     }
     if (region && region->used != VERBS_ADOPTED)
         region->used = ++memory->clock;
@@ -184,14 +201,32 @@ void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size)
         }
 }
 
-bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
-                       size_t size, uint32_t key)
+/* The region with that key, if it holds all of the range. */
+static struct verbs_region *memory_keyed(const struct verbs_memory *memory,
+                                         const void *mem, size_t size,
+                                         uint32_t key)
 {
     for (int i = region_after(memory, mem) - 1; i >= 0; i--)
         if (memory->regions[i].mr[0]->rkey == key
             && region_holds(&memory->regions[i], mem, size))
-            return true;
-    return false;
+            return &memory->regions[i];
+    return NULL;
+}
+
+bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
+                       size_t size, uint32_t key)
+{
+    return memory_keyed(memory, mem, size, key) != NULL;
+}
+
+void verbs_memory_forget(struct verbs_memory *memory, struct dtn_remote name)
+{
+    struct verbs_region *region = memory_keyed(memory,
+                                               (void *)(uintptr_t)name.addr, 0,
+                                               (uint32_t)name.key);
+
+    if (region && region->names > 0)
+        region->names--;
 }
 
 void verbs_memory_fini(struct verbs_memory *memory)

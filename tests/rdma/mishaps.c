@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 static int queues_left = 1000000, registrations_left = 1000000;
+static size_t longest = SIZE_MAX;         /* to be registered                */
 static int registered, relaxed;
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
@@ -39,7 +40,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
     *(void **)&reg = dlsym(RTLD_NEXT, "ibv_reg_mr");
     registered++;
     relaxed += (access & IBV_ACCESS_RELAXED_ORDERING) != 0;
-    if (registrations_left-- <= 0) {
+    if (registrations_left-- <= 0 || length > longest) {
         errno = ENOMEM;
         return NULL;
     }
@@ -178,6 +179,36 @@ static void memory_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
+/* Parts of a block are one region; where it is too long to be locked, a part is. */
+static void parts_rank(int rank, int n, void *arg)
+{
+    const size_t part = 1 << 16, parts = 16;
+    struct dtn_remote first, name;
+    unsigned char *mem;
+    struct wire w;
+    int before;
+
+    wire_open(&w, arg, rank, n);
+    wire_connect_all(&w);
+    mem = wire_alloc(&w, parts * part);
+    before = registered;
+    first = wire_reg(&w, mem, part);
+    for (size_t i = 1; i < parts; i++) {
+        name = wire_reg(&w, mem + i * part, part);
+        need(name.key == first.key && name.addr == first.addr + i * part,
+             "part %zu has another key", i);
+    }
+    need(registered == before + verbs_of(w.tp)->nrails, "%d registrations",
+         registered - before);
+    mem = wire_alloc(&w, parts * part);
+    longest = part;
+    name = wire_reg(&w, mem + part, part);
+    need(name.addr == (uintptr_t)(mem + part), "a part of what is too long");
+    longest = SIZE_MAX;
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
 /* ------------------------------------------- order, and other processes --- */
 
 /* Each round: both put what they have just written, while a child of each lives
@@ -233,6 +264,7 @@ int main(void)
         { 2, words_rank, "each bad completion has its words, the first counts" },
         { 3, queues_rank, "a device without a queue pair left is named" },
         { 2, memory_rank, "memory that is refused is known to no rail" },
+        { 2, parts_rank, "a block is registered once, whatever part is named" },
         { 2, fork_rank, "children of fork() are no harm; no relaxed ordering" }
     };
     struct wire_kind kind = { .label = "rc", .ops = &dtn_verbs_ops };

@@ -17,6 +17,7 @@ struct stripes {
     struct wire w;
     int peer;
     unsigned char *mem;           /* rank 0 sends from it, rank 1 receives     */
+    struct dtn_remote mine;       /* its name                                  */
     uint32_t number;              /* of the last signal                        */
 };
 
@@ -32,7 +33,7 @@ static struct dtn_remote stripes_name(struct stripes *s, size_t size)
 {
     struct dtn_remote mine[2], there[2];
 
-    mine[s->peer] = wire_reg(&s->w, s->mem, size);
+    s->mine = mine[s->peer] = wire_reg(&s->w, s->mem, size);
     wire_swap(&s->w, mine, there);
     return there[s->peer];
 }
@@ -69,11 +70,19 @@ static void stripes_put(struct stripes *s, struct dtn_remote there, size_t size,
     wire_barrier(&s->w);
 }
 
-/* More regions than the table of keys has rows, so that some are used anew. */
+/* Register so much, named and forgotten, that the oldest regions must go; the
+ * memory that is still named stays.
+ */
 static void stripes_churn(struct stripes *s)
 {
-    for (size_t i = 0; i < VERBS_REGIONS + 100; i++)
-        wire_reg(&s->w, s->w.arena.base + 8 * MIB + i * PAGE, PAGE);
+    const struct verbs_memory *memory = &verbs_of(s->w.tp)->memory;
+    struct dtn_remote name;
+
+    for (size_t i = 0; i < VERBS_REGIONS + 100; i++) {
+        name = wire_reg(&s->w, s->w.arena.base + 8 * MIB + i * PAGE, PAGE);
+        s->w.tp->ops->unreg(s->w.tp, name);
+    }
+    need(memory->n == VERBS_REGIONS, "%d regions", memory->n);
 }
 
 static void stripes_rank(int rank, int n, void *arg)
@@ -97,6 +106,11 @@ static void stripes_rank(int rank, int n, void *arg)
     queue[1].share = 100;
     stripes_put(&s, there, MIB, MIB / 4 * 3, "1 MiB over unequal rails");
     stripes_churn(&s);
+    stripes_put(&s, there, MIB, MIB / 4 * 3, "a name that is still good");
+    s.w.tp->ops->unreg(s.w.tp, s.mine);
+    stripes_churn(&s);
+    need(!verbs_memory_open(&verbs_of(s.w.tp)->memory, s.mem, 1,
+                            (uint32_t)s.mine.key), "a region for ever");
     there = stripes_name(&s, 4 * MIB);
     stripes_tell(&s);
     stripes_put(&s, there, 4 * MIB, 3 * MIB, "a name of which the row was used");
