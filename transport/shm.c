@@ -21,8 +21,12 @@
  *
  * Memory from outside the arena has no address at the peers.  From 32 KiB on,
  * where the kernel lets them, they may fetch it (process.c); else, and what is
- * smaller, the caller copies into the arena.  Each rank tries when it connects whether it may
- * read the other's memory, and writes into its lane there that it may.
+ * smaller, the caller copies into the arena.  Each rank tries when it connects
+ * whether it may read the other's memory, and writes into its lane there that it
+ * may.  The kernel finds that memory by the number of the process, which may be
+ * another's soon after the peer's death.  A number is not given away before its
+ * process is seen to be dead, so bytes are the peer's if health() finds it alive
+ * after they were read; and none are written before it was found alive.
  */
 #include "transport/process.h"
 
@@ -302,6 +306,12 @@ static void shm_watch(const struct shm *shm, struct shm_peer *p)
     }
 }
 
+static bool shm_is_dead(const struct shm_peer *p)
+{
+    return p->watched && (p->pidfd >= 0 ? dtn_pidfd_is_dead(p->pidfd)
+                                        : dtn_process_is_dead(&p->process));
+}
+
 /* May we read its memory?  If so tell it, and it need not stage any for us. */
 static void shm_try_fetch(struct shm_peer *p, uint64_t control_addr)
 {
@@ -309,7 +319,7 @@ static void shm_try_fetch(struct shm_peer *p, uint64_t control_addr)
 
     if (p->watched && dtn_process_read(&p->process, &magic, control_addr,
                                        sizeof magic) == 0
-        && magic == SHM_MAGIC)
+        && magic == SHM_MAGIC && !shm_is_dead(p))
         atomic_store_explicit(&p->lane->fetches, 1, memory_order_release);
 }
 
@@ -405,7 +415,8 @@ static int shm_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     int rc = 0;
 
     if (dst.key == SHM_KEY_PRIVATE)
-        rc = dtn_process_write(&p->process, dst.addr, src, size);
+        rc = shm_is_dead(p) ? DTENSOR_EPEER
+           : dtn_process_write(&p->process, dst.addr, src, size);
     else if (dst.key == SHM_KEY && dst.addr <= p->size &&
              size <= p->size - dst.addr)
         memcpy(p->base + dst.addr, src, size);
@@ -492,12 +503,6 @@ static int shm_progress(struct dtn_transport *tp)
 }
 
 /* ------------------------------------------------------ death and abort --- */
-
-static bool shm_is_dead(const struct shm_peer *p)
-{
-    return p->watched && (p->pidfd >= 0 ? dtn_pidfd_is_dead(p->pidfd)
-                                        : dtn_process_is_dead(&p->process));
-}
 
 static int shm_health(struct dtn_transport *tp, int peer, int *culprit,
                       int *code)

@@ -210,7 +210,9 @@ struct dtn_transport_ops {
 
     /* Read `size` bytes of the peer's memory into dst, from where no pointer
      * reaches though a transport that maps took it: when it returns they are
-     * there.   Errors: EINVAL  no such memory, EPEER, ESYS
+     * there.  They are the peer's, and not those of a process that was given its
+     * number, if health() is 0 after that.
+     * Errors: EINVAL  no such memory, EPEER, ESYS
      */
     int (*fetch)(struct dtn_transport *tp, int peer, void *dst,
                  struct dtn_remote src, size_t size);

@@ -298,6 +298,15 @@ int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
     return looked != 0 ? looked : await_blame(ctx, peer, rc, peer, rc);
 }
 
+int dtn_fetched(struct dtensor_ctx *ctx, int peer)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    int culprit, code;
+
+    return tp->ops->health(tp, peer, &culprit, &code) == 0
+         ? 0 : dtn_look(ctx, peer);
+}
+
 int dtn_flush(struct dtensor_ctx *ctx, int peer)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;

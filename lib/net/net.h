@@ -256,6 +256,11 @@ int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
 int dtn_flush(struct dtensor_ctx *ctx, int peer);
 int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
               struct dtn_remote src, size_t size);
+
+/* 0: what was fetched from the peer until now was its own.  To be asked before
+ * anybody is given it; a system call.
+ */
+int dtn_fetched(struct dtensor_ctx *ctx, int peer);
 int dtn_signal(struct dtensor_ctx *ctx, int peer,
                const struct dtn_signal *signal);
 

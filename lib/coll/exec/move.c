@@ -31,6 +31,15 @@ static int run_fetch(struct exec_run *run, void *dst,
     return dtn_fetch(run->ctx, peer->rank, dst, src, bytes * scale);
 }
 
+static int run_copy_fetched(struct exec_run *run, void *dst,
+                            const struct dtn_step *step)
+{
+    int rc = run_fetch(run, dst, &step->src, step->bytes);
+
+    return rc != 0 ? rc
+         : dtn_fetched(run->ctx, run->plan->peers[step->src.rank].rank);
+}
+
 /* Runs are loaded through a pointer: the exchange has private memory staged. */
 static int run_unmapped(struct exec_run *run, int position)
 {
@@ -78,7 +87,7 @@ int dtn_run_copy(struct exec_run *run, const struct dtn_step *step)
         return dtn_run_reduce(run, step);
     if (!run_mapped(run, &step->src))
         return step->box >= 0 ? run_unmapped(run, step->src.rank)
-                              : run_fetch(run, dst, &step->src, step->bytes);
+                              : run_copy_fetched(run, dst, step);
     if (dst == src)
         return 0;                 /* in place: peers may be reading            */
     if (step->box >= 0)
@@ -152,6 +161,22 @@ static int run_terms(struct exec_run *run, const struct dtn_step *step,
     return rc;
 }
 
+/* Was all that was fetched the peers' own?  Asked once for all pieces. */
+static int run_terms_own(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    int n = run_nterms(sched, step), rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        struct dtn_span slot;
+        const struct dtn_span *span = run_term(sched, step, i, &slot);
+
+        if (!run_mapped(run, span))
+            rc = dtn_fetched(run->ctx, run->plan->peers[span->rank].rank);
+    }
+    return rc;
+}
+
 /* Some terms are not mapped: piece by piece. */
 static int run_reduce_fetched(struct exec_run *run, const struct dtn_step *step)
 {
@@ -179,7 +204,7 @@ static int run_reduce_fetched(struct exec_run *run, const struct dtn_step *step)
                  dst + at * run->plan->scale[step->dst.space],
                  run->plan->terms, n, bytes / elem);
     }
-    return 0;
+    return run_terms_own(run, step);
 }
 
 int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step)
