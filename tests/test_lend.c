@@ -3,16 +3,17 @@
  * Real ranks over shared memory, buffers of malloc() that begin at no multiple
  * of a line.  The first eight runs of a plan try every way twice: each must be
  * right, and the same sums the same bits; dtensor_copied_bytes() tells which
- * runs were staged.  Then one is kept.
+ * runs were staged.  Then one is kept.  Buffers to stage in are not, where they
+ * are larger than max_scratch.
  */
-#include "dtensor.h"
+#include "net/net.h"
 #include "tests/world.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIED = 8, KEPT = 24 };
+enum { TRIED = 8, KEPT = 24, MAX_SCRATCH = 64 << 10 };
 
 static double *room(size_t count, void **mem)
 {
@@ -115,6 +116,33 @@ static void broadcasts(struct world *w, size_t count)
     free(mem);
 }
 
+/* What of the arena is taken after runs that stage more than max_scratch. */
+static void bounded(int rank, int n, void *arg)
+{
+    enum { COUNT = 100000 };
+    const size_t bytes = COUNT * sizeof(double);
+    struct world w;
+    void *mem;
+    size_t used;
+    bool staged = false;
+
+    world_open(&w);
+    need(dtensor_alloc(w.ctx, bytes, &mem, &w.err) == 0, "%s", w.err.text);
+    need(dtensor_allreduce(w.mesh, mem, mem, COUNT, DTENSOR_F64, DTENSOR_SUM,
+                           &w.err) == 0, "%s", w.err.text);
+    used = w.ctx->arena.used_bytes;
+    for (int run = 0; run < 3; run++) {
+        uint64_t copied = dtensor_copied_bytes(w.ctx);
+
+        sums(&w, COUNT);
+        staged |= dtensor_copied_bytes(w.ctx) - copied > bytes;
+        need(w.ctx->arena.used_bytes <= used + MAX_SCRATCH, "%zu bytes are kept",
+             w.ctx->arena.used_bytes - used);
+    }
+    need(staged, "nothing was staged");
+    dtensor_fini(w.ctx);
+}
+
 static void lend(int rank, int n, void *arg)
 {
     static const size_t counts[] = { 1001, 3000, 5003, 40001, 600000 };
@@ -129,15 +157,21 @@ static void lend(int rank, int n, void *arg)
     dtensor_fini(w.ctx);
 }
 
+static void run(int n, const char *more, rank_main_f *fn, const char *claim)
+{
+    const char *path = ranks_file("shm", n, more);
+
+    setenv("DTN_CLUSTER", path, 1);
+    ok(ranks_run(n, 120, fn, NULL, NULL) == 0, "%d ranks: %s", n, claim);
+    unlink(path);
+}
+
 int main(void)
 {
-    for (int n = 2; n <= 3; n++) {
-        const char *path = ranks_file("shm", n, NULL);
-
-        setenv("DTN_CLUSTER", path, 1);
-        ok(ranks_run(n, 120, lend, NULL, NULL) == 0, "%d ranks: staged, "
-           "streamed and fetched memory, then the way that is kept", n);
-        unlink(path);
-    }
+    for (int n = 2; n <= 3; n++)
+        run(n, NULL, lend, "staged, streamed and fetched memory, then the way "
+            "that is kept");
+    run(2, "[redistribute]\nmax_scratch = 64K\n", bounded, "no more than "
+        "max_scratch to stage in is kept");
     return done();
 }

@@ -3,7 +3,8 @@
  * dtensor_alloc() hands out arena memory: peers load and store it where it
  * stands.  A buffer from elsewhere is copied through a bounce buffer in the
  * arena, one for each direction, that grows to the largest size used, so a
- * loop of collectives over a 2 MiB malloc'ed buffer allocates twice, once.
+ * loop of collectives over a 2 MiB malloc'ed buffer allocates twice, once.  More
+ * than max_scratch of them is not kept from one call to the next.
  *
  * A buffer from elsewhere that is used often may be registered: a network card
  * then reads and writes it where it stands.  Which are is kept in a table
@@ -35,20 +36,41 @@ void dtensor_free(struct dtensor_ctx *ctx, void *mem)
         dtn_arena_free(&ctx->arena, mem);
 }
 
+static void bounce_drop(struct dtensor_ctx *ctx, struct dtn_bounce *bounce)
+{
+    dtn_arena_free(&ctx->arena, bounce->mem);
+    bounce->mem = NULL;
+    bounce->size = 0;
+}
+
 void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size)
 {
     struct dtn_bounce *bounce = &ctx->bounce[which];
-    void *mem;
 
     if (size <= bounce->size && bounce->mem)
         return bounce->mem;
-    mem = dtn_arena_alloc(&ctx->arena, size);
-    if (!mem)
-        return NULL;
-    dtn_arena_free(&ctx->arena, bounce->mem);
-    bounce->mem = mem;
-    bounce->size = size;
-    return mem;
+    bounce_drop(ctx, bounce);
+    bounce->mem = dtn_arena_alloc(&ctx->arena, size);
+    bounce->size = bounce->mem ? size : 0;
+    return bounce->mem;
+}
+
+void dtn_ctx_bounced(struct dtensor_ctx *ctx, const void *user)
+{
+    const uint64_t bound = ctx->cluster->redistribute.max_scratch_bytes;
+    struct dtn_bounce *bounce = ctx->bounce;
+    uint64_t kept = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(ctx->bounce); i++) {
+        if (bounce[i].user == user)
+            bounce[i].user = NULL;
+        kept += bounce[i].size;
+    }
+    for (size_t i = 0; i < DTN_COUNT(ctx->bounce) && kept > bound; i++)
+        if (!bounce[i].user) {
+            kept -= bounce[i].size;
+            bounce_drop(ctx, &bounce[i]);
+        }
 }
 
 /* -------------------------------------------------------- registration --- */

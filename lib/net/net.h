@@ -239,6 +239,11 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
  */
 void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
 
+/* Those of this user are free for others, and given back if all together exceed
+ * [redistribute] max_scratch.
+ */
+void dtn_ctx_bounced(struct dtensor_ctx *ctx, const void *user);
+
 /* Index in cluster->hosts of the host of a world rank. */
 int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank);
 

@@ -43,9 +43,7 @@ static void run_hide(struct exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
-    for (size_t i = 0; i < DTN_COUNT(ctx->bounce); i++)
-        if (ctx->bounce[i].user == run)
-            ctx->bounce[i].user = NULL;
+    dtn_ctx_bounced(ctx, run);
     for (int t = 0; t < ctx->ntransports; t++)
         for (int s = 0; s < EXEC_NNAMES; s++)
             if (run->name[t][s].addr || run->name[t][s].key)
@@ -341,14 +339,14 @@ static void run_unstage(struct exec_run *run)
 
 static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 {
+    if (run->plan->named && rc == 0)
+        run_unstage(run);
     if (run->plan->named)
         run_hide(run);
     if (rc != 0)
         return dtn_ctx_check(run->ctx, err);
-    if (run->plan->named) {
-        run_unstage(run);
+    if (run->plan->named)
         dtn_lend_end(run);
-    }
     return 0;
 }
 
