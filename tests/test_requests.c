@@ -9,6 +9,7 @@
 #include "dtensor.h"
 
 #include <inttypes.h>
+#include <sched.h>
 
 enum { RANKS = 4, LARGE = 100000 };
 
@@ -206,6 +207,43 @@ static void persistent_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* Two ranks have one CPU, and are told of two: who waits for a request must let
+ * the other run, as who waits in a call does.  Best times of ten barriers.
+ */
+static void sharing_main(int rank, int n, void *arg)
+{
+    struct dtensor_call call = { .coll = DTENSOR_BARRIER };
+    int64_t best[2] = { INT64_MAX, INT64_MAX };
+    struct dtensor_persistent *barrier;
+    struct dtensor_request *request;
+    struct job job_here, *job = &job_here;
+    cpu_set_t one;
+
+    job_open(job, rank, n);
+    good(dtensor_call_create(job->world, &call, NULL, NULL, &barrier,
+                             &job->err));
+    CPU_ZERO(&one);
+    CPU_SET(*(int *)arg, &one);
+    need(sched_setaffinity(0, sizeof one, &one) == 0, "affinity: %m");
+    for (int round = 0; round < 200; round++) {
+        const int64_t start = dtn_now_ns();
+        int64_t took;
+
+        for (int i = 0; i < 10 && round % 2 == 0; i++)
+            good(dtensor_barrier(job->world, &job->err));
+        for (int i = 0; i < 10 && round % 2 == 1; i++) {
+            good(dtensor_persistent_start(barrier, &request, &job->err));
+            good(dtensor_wait(request, &job->err));
+        }
+        took = dtn_now_ns() - start;
+        best[round % 2] = took < best[round % 2] ? took : best[round % 2];
+    }
+    need(best[1] < 10 * best[0], "%.1f us started, %.1f us called",
+         (double)best[1] / 1e4, (double)best[0] / 1e4);
+    dtensor_persistent_destroy(barrier);
+    dtensor_fini(job->ctx);
+}
+
 /* ---------------------------------------------------------- sends, receives */
 
 /* To the next and from the one before: both ways of calling, all sizes. */
@@ -364,6 +402,25 @@ static void run(rank_main_f *fn, int n, bool registered, const char *claim)
     }
 }
 
+static void run_sharing(void)
+{
+    const char *claim = "who waits for a request lets a rank on its CPU run";
+    const char *path = ranks_file("shm", 2, NULL);
+    cpu_set_t usable;
+    int cpu = 0;
+
+    setenv("DTN_CLUSTER", path, 1);
+    if (sched_getaffinity(0, sizeof usable, &usable) < 0 ||
+        CPU_COUNT(&usable) < 2 || timeless()) {
+        skip(claim, "one CPU, or one that is slow");
+    } else {
+        while (!CPU_ISSET(cpu, &usable))
+            cpu++;
+        ok(ranks_run(2, 60, sharing_main, &cpu, NULL) == 0, "%s", claim);
+    }
+    unlink(path);
+}
+
 int main(void)
 {
     for (int registered = 0; registered < 2; registered++) {
@@ -379,6 +436,7 @@ int main(void)
         run(group_main, RANKS, registered, "messages and collectives in one "
             "group, on two meshes");
     }
+    run_sharing();
     run(overtaking_main, RANKS, false, "calls that share no peer do not wait "
         "for each other");
     run(bad_main, 3, false, "bad sends, receives, starts and groups are refused "

@@ -88,16 +88,23 @@ static bool queue_advance(struct dtensor_ctx *ctx)
     return ended;
 }
 
-/* Until this one is done, and so all that it had to wait for. */
+/* Until this one is done, and so all that it had to wait for.  Whenever there is
+ * a signal a new wait begins: else all after the first long one would be slept
+ * through.
+ */
 static void request_finish(struct dtensor_request *request)
 {
     struct dtensor_ctx *ctx = request->ctx;
     struct dtn_wait wait;
 
-    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
-    while (!request->done)
-        if (!queue_advance(ctx))
+    dtn_ctx_wait(ctx, &wait);
+    while (!request->done) {
+        ctx->stirred = false;
+        if (queue_advance(ctx) || ctx->stirred)
+            dtn_ctx_wait(ctx, &wait);
+        else
             dtn_wait_pause(&wait);     /* dtn_poll() looks at the clock       */
+    }
 }
 
 int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)

@@ -256,7 +256,7 @@ static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
     return turned != 0 ? turned : await_blame(ctx, peer, rc, peer, rc);
 }
 
-static void await_init(struct dtensor_ctx *ctx, struct dtn_wait *wait)
+void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait)
 {
     dtn_wait_init(wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
     wait->sharing = &ctx->sharing;
@@ -271,7 +271,7 @@ int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
     size_t done;
     int rc;
 
-    await_init(ctx, &wait);
+    dtn_ctx_wait(ctx, &wait);
     while (size > 0) {
         done = 0;
         rc = tp->ops->put(tp, peer, dst, from, size, &done);
@@ -281,7 +281,7 @@ int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
         if (rc != 0 && (rc = await_again(ctx, peer, rc, &wait)) != 0)
             return rc;
         if (done > 0)
-            await_init(ctx, &wait);
+            dtn_ctx_wait(ctx, &wait);
     }
     return 0;
 }
@@ -313,7 +313,7 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer)
     struct dtn_wait wait;
     int rc;
 
-    await_init(ctx, &wait);
+    dtn_ctx_wait(ctx, &wait);
     while ((rc = tp->ops->flush(tp, peer)) != 0)
         if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
             return rc;
@@ -328,7 +328,7 @@ int dtn_await_room(struct dtensor_ctx *ctx, int peer)
 
     if (tp->ops->room(tp, peer))
         return 0;
-    await_init(ctx, &wait);
+    dtn_ctx_wait(ctx, &wait);
     do {
         if ((rc = dtn_turn(ctx, peer, &wait)) != 0)
             return rc;
@@ -344,7 +344,7 @@ int dtn_signal(struct dtensor_ctx *ctx, int peer,
     int rc = tp->ops->signal(tp, peer, signal);
 
     if (rc != 0) {
-        await_init(ctx, &wait);
+        dtn_ctx_wait(ctx, &wait);
         do {
             if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
                 return rc;
@@ -363,7 +363,7 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
 
     if ((*signalp = tp->ops->peek(tp, peer)))
         return 0;
-    await_init(ctx, &wait);
+    dtn_ctx_wait(ctx, &wait);
     do {
         if ((rc = await_turn(ctx, peer, true, &wait)) != 0)
             return rc;
@@ -402,7 +402,10 @@ int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     *signalp = tp->ops->peek(tp, peer);
-    return *signalp ? 0 : await_later(ctx, peer, true, wait);
+    if (!*signalp)
+        return await_later(ctx, peer, true, wait);
+    ctx->stirred = true;
+    return 0;
 }
 
 int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)

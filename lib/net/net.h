@@ -177,6 +177,7 @@ struct dtensor_ctx {
     bool crowded;                 /* more ranks here than CPUs they may use    */
     double crowding;              /* ranks for each CPU, of the fullest host   */
     bool sharing;                 /* learned by waits: a peer is on our CPU    */
+    bool stirred;                 /* a signal was found that was polled for    */
     const struct dtn_coll_words *words;   /* what was called: coll's           */
     struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
     const struct dtn_said *making;        /* the call a plan is being made for */
@@ -268,6 +269,9 @@ int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
 int dtn_fetched(struct dtensor_ctx *ctx, int peer);
 int dtn_signal(struct dtensor_ctx *ctx, int peer,
                const struct dtn_signal *signal);
+
+/* Begin to wait for another rank. */
+void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
 
 /* One turn of waiting for `peer`: let the transports move, pause, look around
  * when it is time.  0: go on waiting.
