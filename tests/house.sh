@@ -20,7 +20,7 @@ is "tools include dtensor.h and their own headers only" \
     "$(find tools -name '*.[ch]' -exec grep -nE '^#include "' {} + |
         grep -vE '#include "(dtensor|tools/[a-z_/]+|config)\.h"')" ""
 
-declared=$(grep -oE '\bdtensor_[a-z0-9_]+ ?\(' lib/dtensor.h | tr -d ' (' |
+declared=$(grep -ohE '\bdtensor_[a-z0-9_]+ ?\(' lib/dtensor.h lib/dtensor/*.h | tr -d ' (' |
     grep -vE '^dtensor_(init|fini)$' | cat - <(echo dtensor_init; echo dtensor_fini) |
     grep -vE '^dtensor_(report|reduce)_f$' | sort -u)
 if [ -r "$library" ]; then
@@ -42,7 +42,7 @@ is "every exported function is called by a test" "$(
         grep -qw "$name" tests/*.[ch] || echo "$name"
     done)" ""
 
-long=$(find lib tools -name '*.[ch]' ! -name dtensor.h -exec wc -l {} + |
+long=$(find lib tools -name '*.[ch]' -exec wc -l {} + |
     awk '$1 > 500 && $2 != "total"'
     find transport tests -name '*.[ch]' -exec wc -l {} + |
     awk '$1 > 600 && $2 != "total"')
@@ -77,7 +77,17 @@ else
     skip_test "shellcheck has nothing to say" "shellcheck is not installed"
 fi
 
-is "the header is C++ too" "$(
-    printf '#include "dtensor.h"\nint main() { return dtensor_version() == 0; }\n' |
-    ${CXX:-g++} -Wall -Wextra -Werror -fsyntax-only -Ilib -x c++ - 2>&1)" ""
+is "dtensor.h includes every part of it" "$(
+    for part in lib/dtensor/*.h; do
+        grep -qF "#include \"${part#lib/}\"" lib/dtensor.h || echo "$part"
+    done)" ""
+for header in dtensor.h $(cd lib && echo dtensor/*.h); do
+    words="#include \"$header\"
+int main(void) { const char *text = dtensor_version(); return text == 0; }"
+    is "<$header> is complete, in C and in C++" "$(
+        ${CC:-cc} -std=c11 -Wall -Wextra -Werror \
+            -fsyntax-only -Ilib -x c - <<<"$words" 2>&1
+        ${CXX:-g++} -Wall -Wextra -Werror -fsyntax-only -Ilib -x c++ - \
+            <<<"$words" 2>&1)" ""
+done
 done_testing

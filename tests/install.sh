@@ -32,7 +32,8 @@ is "the programs are there" "$(files "$prefix/bin")" \
 dtensor-conf
 dtensor-plan
 dtensor-run"
-is "one header is there" "$(files "$root$(value includedir)")" dtensor.h
+is "the header and its parts are there" "$(files "$root$(value includedir)")" \
+    "$(cd "$top_srcdir/lib" && printf '%s\n' dtensor.h dtensor/*.h | sort)"
 is "the library is there, and for pkg-config" \
     "$(files "$libdir" | grep -v '\.so\.[0-9]*\.')" "libdtensor.la
 libdtensor.so

@@ -11,6 +11,7 @@ unset DTN_CLUSTER DTN_FAULT DTN_LOG
 aliases=$(grep -l '^\.so ' man/*.3)
 pages=$(grep -L '^\.so ' man/*.[1-9])
 pages3=$(grep -L '^\.so ' man/*.3)
+headers=(lib/dtensor.h lib/dtensor/*.h)
 
 # ---------------------------------------------------------------- lint ---
 if command -v mandoc >/dev/null; then
@@ -38,7 +39,7 @@ awk '
     comment || /^(#|typedef)/ { next }
     !text && !/^[a-z].*dtensor_[a-z0-9_]+\(/ { next }
     { text = text " " $0 }
-    /;/ { print text; text = "" }' lib/dtensor.h |
+    /;/ { print text; text = "" }' "${headers[@]}" |
     tr -s ' ' | sed 's/^ //; s/ $//' | sort >"$tmp/header"
 for page in $pages; do
     awk '
@@ -101,7 +102,7 @@ is "every page is installed" "$(
         grep -qwF "$page" Makefile.am || echo "$page"
     done)" ""
 is "dtensor(7) names every error code" "$(
-    sed -nE 's/^ +(DTENSOR_E[A-Z]+) +=.*/\1/p' lib/dtensor.h |
+    sed -nE 's/^ +(DTENSOR_E[A-Z]+) +=.*/\1/p' "${headers[@]}" |
         while read -r name; do
             grep -qw "$name" man/dtensor.7 || echo "$name"
         done)" ""

@@ -1,0 +1,188 @@
+/* dtensor/context.h - joining a job, and the machines it runs on
+ *
+ * Every rank calls dtensor_init() and gets a context: its membership of the
+ * job.  It tells who and where the rank is, owns the meshes, and lends memory
+ * that peers reach without a copy.  Which hosts and ranks there are is said in a
+ * cluster file, the same for all; tools can read one, and look at the network
+ * cards, without starting anything.
+ */
+#ifndef DTENSOR_CONTEXT_H
+#define DTENSOR_CONTEXT_H
+
+#include "types.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------ context --- */
+
+/* One rank's membership of one job. */
+struct dtensor_ctx;
+
+/* Join the job.  `path` names the cluster file; NULL means the file named by
+ * DTN_CLUSTER, or with none a built-in cluster: the ranks dtensor-run or the
+ * Slurm step started, or this process alone.  See dtensor(7).
+ *
+ * Collective: yes - every rank of the world.   Blocks: until all have joined,
+ *         at most [transport] connect_timeout (60 s).
+ * Owns:   *ctxp is the caller's, for dtensor_fini().
+ * Errors: ECONF      the file, or the environment: says which and what to do
+ *         ETIME      ranks are missing: says which
+ *         EMISMATCH  a rank has another file, world or version: names the key
+ *         EPEER      a rank died while joining
+ *         ENODEV     no transport reaches some peer
+ *         ENOMEM, ESYS
+ */
+int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err);
+
+/* Leave the job and free everything that belongs to the context: its meshes,
+ * and memory from dtensor_alloc().  Tensors must have been destroyed.
+ * Peers may still be at work: nothing of theirs is touched.  NULL is a no-op.
+ *
+ * Collective: no.   Blocks: no.
+ */
+void dtensor_fini(struct dtensor_ctx *ctx);
+
+int dtensor_rank(const struct dtensor_ctx *ctx);          /* 0..world_size-1 */
+int dtensor_world_size(const struct dtensor_ctx *ctx);    /* 1 or more       */
+int dtensor_local_rank(const struct dtensor_ctx *ctx);    /* on this host    */
+int dtensor_local_size(const struct dtensor_ctx *ctx);    /* on this host    */
+
+/* This rank's host as the cluster names it; the cluster's name, or "local";
+ * how the rank was found, such as "dtensor-run" or "Slurm step 12.0".
+ * Valid until dtensor_fini().
+ */
+const char *dtensor_host(const struct dtensor_ctx *ctx);
+const char *dtensor_cluster_name(const struct dtensor_ctx *ctx);
+const char *dtensor_launcher(const struct dtensor_ctx *ctx);
+
+/* What the last collective or redistribute did, such as
+ * "allreduce direct shm 2 ranks".  Valid until the next one; "" before any.
+ */
+const char *dtensor_last_plan(const struct dtensor_ctx *ctx);
+
+/* Bytes that this rank's CPU has copied, ever, on their way from the caller's
+ * memory to a peer or from one: packed, unpacked, or staged where peers or the
+ * device reach.  0 is zero copy.  The transfer itself does not count (a load
+ * or store through shared memory, a write to a socket), nor does the part of a
+ * result that is the rank's own.
+ */
+uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx);
+
+/* Take `size` bytes of zeroed memory, 64-byte aligned, that peers reach
+ * without a copy.  Collectives work on any memory; on this they are faster.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *memp is the caller's, for dtensor_free() before dtensor_fini().
+ * Errors: ENOMEM
+ */
+int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
+                  struct dtensor_error *err);
+void dtensor_free(struct dtensor_ctx *ctx, void *mem);   /* NULL is a no-op */
+
+/* Let the transports use `size` bytes of the caller's own memory where they
+ * stand: over rc the network card then reads and writes them directly, which
+ * locks them; over tcp nothing is ever staged, and over shm what is not of
+ * dtensor_alloc() is fetched or staged, so there it changes nothing.  It pays for memory
+ * used in many calls: once costs 16 us and more.  Each rank may register what
+ * it likes.  All in all at most [transport] register_limit.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   the memory stays the caller's, and must stay mapped until
+ *         dtensor_unregister() of the same address, or dtensor_fini().
+ * Errors: EINVAL  no memory, of dtensor_alloc(), or registered in part already
+ *         ENOMEM  over register_limit, or more than may be locked: how much is
+ *         ESYS    the device refused
+ * Semantics: ncclCommRegister.
+ */
+int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
+                     struct dtensor_error *err);
+void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
+                                               /* no-op on other memory      */
+
+/* A context that plans and cannot communicate: rank 0 of the cluster in the
+ * file `path`; NULL: of `nranks` ranks, `per_host` (0: all) on each host.
+ * Meshes, specs and plans are made and asked as usual; calls that would
+ * communicate or hold elements fail with EINVAL.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *ctxp is the caller's, for dtensor_fini().
+ * Errors: ECONF, ESYS  the file;  EINVAL  the numbers;  ENOMEM
+ */
+int dtensor_init_plan(const char *path, int nranks, int per_host,
+                      struct dtensor_ctx **ctxp, struct dtensor_error *err);
+
+/* ------------------------------------------------------- cluster files --- */
+
+/* A checked cluster file, for tools: nothing is started. */
+struct dtensor_cluster;
+
+/* Called once for each finding, `text` a full line without newline such as
+ * "pair.ini:6: error: unknown key ...".
+ */
+typedef void dtensor_report_f(const char *text, void *arg);
+
+/* Read and check a cluster file.  Every finding goes to `report` (may be
+ * NULL); the first is also in *err.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *clusterp is the caller's, for dtensor_cluster_destroy().
+ * Errors: ECONF  the file is wrong;  ESYS  it cannot be read;  ENOMEM
+ */
+int dtensor_cluster_read(const char *path, dtensor_report_f *report, void *arg,
+                         struct dtensor_cluster **clusterp,
+                         struct dtensor_error *err);
+
+/* What to show of a cluster. */
+enum dtensor_show {
+    DTENSOR_SHOW_SUMMARY,      /* one line: ranks, nodes, meshes              */
+    DTENSOR_SHOW_RANKS,        /* rank, host, local rank, gpu, hca            */
+    DTENSOR_SHOW_HOSTS,        /* host, address, ranks                        */
+    DTENSOR_SHOW_MESH,         /* every mesh: dimensions, rank -> coordinate  */
+    DTENSOR_SHOW_SEEDS,        /* rank -> seed                                */
+    DTENSOR_SHOW_DIGEST,       /* canonical text and digest ranks compare     */
+    DTENSOR_NSHOWS
+};
+
+/* Write that view to `stream`; with rank >= 0 only that rank's part.
+ *
+ * Errors: EINVAL  no such rank, or nothing to show: says why
+ */
+int dtensor_cluster_show(const struct dtensor_cluster *cluster,
+                         enum dtensor_show what, int rank, FILE *stream,
+                         struct dtensor_error *err);
+
+void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
+
+/* ------------------------------------------------------------- devices --- */
+
+/* Write the RDMA devices of this machine to `stream`: ports, state, rate, MTU,
+ * GIDs, and how much memory may be locked.  That there are none is written too,
+ * and no error.
+ *
+ * Collective: no.   Blocks: no.   Errors: ESYS, ENOMEM
+ */
+int dtensor_devices_show(FILE *stream, struct dtensor_error *err);
+
+/* The same of every rank of a job, and which device each would use and why:
+ * rank 0 writes one table to its `stream`, with marks where a rank is unfit
+ * for rc or differs from most, and a line for each mark.  Needs no RDMA to
+ * work: ranks meet as in dtensor_init(), whose `path` this is, and part again.
+ * *unfitp, the same on all ranks: how many cannot do the rc the file asks for;
+ * 0 when it asks for none.
+ *
+ * Collective: yes - every rank of the world.   Blocks: as dtensor_init().
+ * Errors: those of dtensor_init(), ENODEV excepted
+ */
+int dtensor_fabric_show(const char *path, FILE *stream, int *unfitp,
+                        struct dtensor_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,186 @@
+/* dtensor/random.h - random numbers
+ *
+ * A random tensor is a function of a seed, not of who computes it: by default
+ * element i gets number i of the generator's stream, so a tensor is the same on
+ * one rank and on a thousand, sharded or not, and no byte is sent.  Other rules
+ * make the numbers that PyTorch makes.
+ */
+#ifndef DTENSOR_RANDOM_H
+#define DTENSOR_RANDOM_H
+
+#include "tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------ random numbers --- */
+
+/* A generator: a seed, and an offset that counts the numbers used.  A call
+ * takes `gen`, or with NULL the context's own, and advances its offset, by the
+ * same on every rank.  Ranks whose generators are in the same state make
+ * tensors that agree: no call here but dtensor_generator_sync() communicates.
+ * dtensor(7) and dtensor-random(7) tell more.
+ */
+struct dtensor_generator;
+
+/* Which numbers the parts of a tensor get. */
+enum dtensor_tracker {
+    DTENSOR_TRACKER_GLOBAL,    /* each element those of its place in the      */
+                               /* whole: the same tensor on any mesh          */
+    DTENSOR_TRACKER_OFFSET,    /* each shard its own, replicas the same       */
+    DTENSOR_TRACKER_MEGATRON,  /* by seed + 2718 + coordinate                 */
+    DTENSOR_TRACKER_LOCAL      /* each rank its generator's next ones         */
+};
+
+/* Which of the stream's numbers an element gets. */
+enum dtensor_fill {
+    DTENSOR_FILL_SEQUENTIAL,   /* element after element                       */
+    DTENSOR_FILL_CUDA          /* as the threads of a CUDA grid take them     */
+};
+
+struct dtensor_random_rule {
+    enum dtensor_tracker tracker;      /* GLOBAL                              */
+    enum dtensor_fill fill;            /* SEQUENTIAL                          */
+    int pytorch;                       /* OFFSET: 1 keeps PyTorch's offsets   */
+                                       /* even where shards share numbers     */
+    int sms;                           /* CUDA: multiprocessors, 132, and     */
+    int threads_per_sm;                /* threads of each, 2048               */
+    char parallel_dims[100];           /* MEGATRON: mesh dimensions, "tp"     */
+};
+
+/* Make a generator with that seed at offset 0 and the default rule, given
+ * above.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *genp is the caller's, for dtensor_generator_destroy().
+ * Errors: ENOMEM
+ */
+int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,
+                             struct dtensor_error *err);
+void dtensor_generator_destroy(struct dtensor_generator *gen);  /* NULL: none */
+
+/* The context's own: seeded with what [seed] of the cluster file says for this
+ * rank, else 0.  Valid until dtensor_fini().
+ */
+struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx);
+
+uint64_t dtensor_generator_seed(const struct dtensor_generator *gen);
+int64_t dtensor_generator_offset(const struct dtensor_generator *gen);
+
+/* The state: seed and offset, 8 bytes each, lowest first.
+ * Semantics: torch.cuda.get_rng_state(), and set_rng_state().
+ *
+ * Errors: EINVAL  size is not 16, or the offset negative or no multiple of 4
+ */
+#define DTENSOR_STATE_BYTES 16
+void dtensor_generator_get_state(const struct dtensor_generator *gen,
+                                 unsigned char state[DTENSOR_STATE_BYTES]);
+int dtensor_generator_set_state(struct dtensor_generator *gen,
+                                const unsigned char *state, size_t size,
+                                struct dtensor_error *err);
+
+/* Errors: EINVAL  a number out of range: says which */
+void dtensor_generator_get_rule(const struct dtensor_generator *gen,
+                                struct dtensor_random_rule *rule);
+int dtensor_generator_set_rule(struct dtensor_generator *gen,
+                               const struct dtensor_random_rule *rule,
+                               struct dtensor_error *err);
+
+/* Seed the generator and set its offset to 0.
+ * Semantics: torch.distributed.tensor.manual_seed: nothing is compared.
+ *
+ * Collective: no, but the ranks of a mesh that share tensors must seed alike.
+ * Blocks: no.
+ * Errors: EINVAL  this rank is outside the mesh
+ */
+int dtensor_manual_seed(const struct dtensor_mesh *mesh, uint64_t seed,
+                        struct dtensor_generator *gen,
+                        struct dtensor_error *err);
+
+/* Give every rank of the mesh the state of its first one.
+ * Semantics: what DTensor did when its tracker was made, before 2025.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until done.
+ * Errors: those of dtensor_broadcast(); then the state is as it was
+ */
+int dtensor_generator_sync(const struct dtensor_mesh *mesh,
+                           struct dtensor_generator *gen,
+                           struct dtensor_error *err);
+
+/* Fill a tensor: uniform in [from, to); normal; exp of normal; exponential of
+ * that rate; normal between two bounds; 1 with probability p, else 0; whole
+ * numbers in [from, to); integers of any bits.  Real floating types, but
+ * bernoulli and integers also integer types and bool, and bits only those.
+ * Semantics: Tensor.uniform_, normal_, log_normal_, exponential_,
+ * nn.init.trunc_normal_, bernoulli_, random_.
+ *
+ * Collective: no, but all ranks of the mesh must make the same call; outside
+ *         the mesh it advances the generator only.   Blocks: no.
+ * Errors: EINVAL  a parameter, the dtype, or a Partial placement: says which;
+ *         or the offset would pass 2^63.  Tensor and generator are untouched
+ */
+int dtensor_uniform(struct dtensor *t, double from, double to,
+                    struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_normal(struct dtensor *t, double mean, double std,
+                   struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_log_normal(struct dtensor *t, double mean, double std,
+                       struct dtensor_generator *gen,
+                       struct dtensor_error *err);
+int dtensor_exponential(struct dtensor *t, double lambda,
+                        struct dtensor_generator *gen,
+                        struct dtensor_error *err);
+int dtensor_trunc_normal(struct dtensor *t, double mean, double std,
+                         double from, double to, struct dtensor_generator *gen,
+                         struct dtensor_error *err);
+int dtensor_bernoulli(struct dtensor *t, double p,
+                      struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_integers(struct dtensor *t, int64_t from, int64_t to,
+                     struct dtensor_generator *gen, struct dtensor_error *err);
+int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
+                 struct dtensor_error *err);
+
+/* Make a tensor of a spec, or of that of another tensor: uniform in [0, 1);
+ * normal with mean 0 and deviation 1; whole numbers in [from, to); the numbers
+ * 0 .. shape[0] - 1 in random order, one dimension, the same order whatever
+ * tracker and fill.
+ * Semantics: torch.rand, randn, randint, randperm and torch.rand_like ...
+ *
+ * As above, and:
+ * Owns:   *tp is the caller's, for dtensor_destroy().
+ * Errors: EINVAL, ENOMEM
+ */
+int dtensor_rand(const struct dtensor_spec *spec,
+                 struct dtensor_generator *gen, struct dtensor **tp,
+                 struct dtensor_error *err);
+int dtensor_randn(const struct dtensor_spec *spec,
+                  struct dtensor_generator *gen, struct dtensor **tp,
+                  struct dtensor_error *err);
+int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
+                    struct dtensor_generator *gen, struct dtensor **tp,
+                    struct dtensor_error *err);
+int dtensor_randperm(const struct dtensor_spec *spec,
+                     struct dtensor_generator *gen, struct dtensor **tp,
+                     struct dtensor_error *err);
+int dtensor_rand_like(const struct dtensor *t, struct dtensor_generator *gen,
+                      struct dtensor **tp, struct dtensor_error *err);
+int dtensor_randn_like(const struct dtensor *t, struct dtensor_generator *gen,
+                       struct dtensor **tp, struct dtensor_error *err);
+int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
+                         struct dtensor_generator *gen, struct dtensor **tp,
+                         struct dtensor_error *err);
+
+/* Make a tensor whose elements are those of `t` divided by 1 - p, or 0 with
+ * probability p; and, unless maskp is NULL, a bool tensor of which were kept.
+ * Semantics: torch.native_dropout in training.
+ *
+ * As above.   Owns: *tp and *maskp are the caller's.   Errors: EINVAL, ENOMEM
+ */
+int dtensor_dropout(const struct dtensor *t, double p,
+                    struct dtensor_generator *gen, struct dtensor **tp,
+                    struct dtensor **maskp, struct dtensor_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

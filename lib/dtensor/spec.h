@@ -1,0 +1,201 @@
+/* dtensor/spec.h - how a tensor lies on a mesh
+ *
+ * A placement for each mesh dimension says what its ranks hold of the tensor: a
+ * shard, the whole, or a term of a sum.  A matrix of 8 x 6 on a mesh of 2 x 3
+ * placed S(0),S(1) is cut in six parts of 4 x 2; placed S(0),R, in two of 4 x 6,
+ * each of which three ranks have.  A spec is plain data, and any rank can work
+ * out what any other holds without asking.
+ */
+#ifndef DTENSOR_SPEC_H
+#define DTENSOR_SPEC_H
+
+#include "mesh.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -------------------------------------------------- placements, specs --- */
+
+enum dtensor_placement_kind {
+    DTENSOR_REPLICATE,         /* R       the whole                           */
+    DTENSOR_SHARD,             /* S(d)    one chunk of dimension d            */
+    DTENSOR_PARTIAL,           /* P(op)   a term                              */
+    DTENSOR_STRIDED,           /* SS(d,f) one chunk of each of f pieces       */
+    DTENSOR_CYCLIC             /* C(d,b)  blocks of b, dealt out in turn      */
+};
+
+/* What the ranks along one mesh dimension hold.  Placements apply left to
+ * right, each to what the ones before left: a dimension sharded twice is a
+ * chunk of a chunk.  10 elements over 3 ranks are
+ *
+ *   S(0)        0-3  4-7  8-9      torch.chunk: cut every ceil(N/n), trailing
+ *                                  shards may be short or empty
+ *   S(0:2,3,5)  0-1  2-4  5-9      the lengths that the user chose
+ *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   cut in 2, then each piece in 3
+ *   C(0,2)      0 1 6 7  2 3 8 9  4 5   blocks of 2 in turn
+ *
+ * Lengths can be chosen where the dimensions to the left leave parts of one
+ * length, to which they add up.  SS is PyTorch's _StridedShard.
+ */
+struct dtensor_placement {
+    enum dtensor_placement_kind kind;
+    int dim;                   /* SHARD, STRIDED, CYCLIC: tensor dimension;   */
+                               /* negative counts from the end                */
+    enum dtensor_redop op;     /* PARTIAL: the reduction still to be done     */
+    int64_t block;             /* STRIDED: split factor; CYCLIC: elements     */
+    const int64_t *sizes;      /* SHARD: NULL, or the length for each rank    */
+                               /* along the mesh dimension                    */
+};
+
+/* How a tensor lies on a mesh.  Plain data: copy it, compare its fields; only
+ * lengths that the user chose are pointed to.  All Partial placements of one
+ * tensor wait for the same reduction, or for sums and averages.
+ */
+struct dtensor_spec {
+    const struct dtensor_mesh *mesh;
+    enum dtensor_dtype dtype;
+    int ndim;                                  /* 0..8                        */
+    int64_t shape[DTENSOR_MAX_DIMS];           /* global, row-major           */
+    struct dtensor_placement placement[DTENSOR_MAX_DIMS]; /* per mesh dim     */
+};
+
+/* Read placements such as "S(0),R,P(sum)" - one for each dimension of `mesh`;
+ * S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).  PyTorch's form
+ * is read too: S(0)[1]S(0)[0]R, in which the second mesh dimension cuts first,
+ * and _S(0, 2) for SS(0,2).
+ *
+ * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
+ * Errors: EINVAL  says which word, and what was expected, also of no text;
+ *         ENOMEM
+ */
+int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
+                             int ndim, struct dtensor_placement placement[],
+                             struct dtensor_error *err);
+
+/* Write them back, "S(0),R,P(sum)", cut to `size` bytes with a final NUL;
+ * return the length it would have had, as snprintf does.
+ */
+int dtensor_placements_format(const struct dtensor_mesh *mesh,
+                              const struct dtensor_placement placement[],
+                              char *text, size_t size);
+
+/* Fill *spec: `mesh` is a name for dtensor_mesh_find(), or NULL for the mesh
+ * entered last; the rest as above.
+ *
+ * Errors: EINVAL  mesh, placements, dtype or shape: says which;  ENOMEM
+ */
+int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
+                      const char *mesh, const char *placements,
+                      enum dtensor_dtype dtype, int ndim,
+                      const int64_t shape[], struct dtensor_error *err);
+
+/* Check a spec that was filled in by hand and bring it to the form that
+ * queries expect: no negative dimensions, and lengths in the context's memory,
+ * so that the caller's may go.  Making a tensor does this by itself.
+ *
+ * Errors: EINVAL  a field is out of its range: says which;  ENOMEM
+ */
+int dtensor_spec_normalize(struct dtensor_spec *spec,
+                           struct dtensor_error *err);
+
+/* Is every field in its range, and no dimension negative?
+ *
+ * Errors: EINVAL  says which is not
+ */
+int dtensor_spec_check(const struct dtensor_spec *spec,
+                       struct dtensor_error *err);
+
+/* The part of the global tensor that world rank `rank` holds: its shape and
+ * the global index of its first element, ndim of each.  An empty shard has
+ * size 0 and offset shape[d].  A rank outside the mesh holds nothing: all
+ * sizes 0.  Semantics: compute_local_shape_and_global_offset.
+ */
+void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
+                        int64_t local_shape[], int64_t offset[]);
+
+/* The global indices along tensor dimension `dim` that world rank `rank` holds,
+ * as runs of neighbours, ascending: S(0) is one run, SS and C are several.  The
+ * local part holds them in this order.  Write at most `max` of them and return
+ * how many there are; 0 for a rank outside the mesh.
+ */
+struct dtensor_run {
+    int64_t start;             /* global index of the first                   */
+    int64_t size;              /* how many                                    */
+};
+int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
+                          struct dtensor_run run[], int64_t max);
+
+/* For each tensor dimension the mesh dimension that cuts it, -1 for none; and
+ * in how many parts it is cut in all.   Semantics: DTensorSpec.dim_map,
+ * num_shards_map.
+ *
+ * Errors: EINVAL  two mesh dimensions cut one, or one out of range (dim_map)
+ */
+int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
+                         struct dtensor_error *err);
+void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[]);
+
+/* Write a spec as PyTorch does, "f32[8, 8](S(0)[1]S(0)[0]R)", cut to `size` bytes
+ * with a final NUL; return the length it would have had, as snprintf does.
+ * Semantics: DTensorSpec.__str__, what stands in Spec().
+ */
+int dtensor_spec_format(const struct dtensor_spec *spec, char *text,
+                        size_t size);
+
+/* Shape, strides in elements, and dtype of an array.
+ * Semantics: TensorMeta.
+ */
+struct dtensor_meta {
+    enum dtensor_dtype dtype;
+    int ndim;                                  /* 0..8                        */
+    int64_t shape[DTENSOR_MAX_DIMS];
+    int64_t stride[DTENSOR_MAX_DIMS];
+};
+
+/* Of the whole, rank -1, or of the part of world rank `rank`: row-major, as all
+ * tensors here lie.
+ */
+void dtensor_spec_meta(const struct dtensor_spec *spec, int rank,
+                       struct dtensor_meta *meta);
+
+/* Of a whole whose parts, all alike, are `local`; and of the parts of a whole.
+ * The strides may be of any order of the dimensions: an S multiplies or divides
+ * the size of its dimension, and the strides that step over it.
+ * Semantics: compute_global_tensor_info, compute_local_tensor_info.
+ *
+ * Errors: EINVAL  SS, C or chosen lengths; a dimension out of range; a size that
+ *                 does not divide (local), or sizes of over 2^63 bytes
+ */
+int dtensor_meta_global(const struct dtensor_mesh *mesh,
+                        const struct dtensor_placement placement[],
+                        const struct dtensor_meta *local,
+                        struct dtensor_meta *whole, struct dtensor_error *err);
+int dtensor_meta_local(const struct dtensor_mesh *mesh,
+                       const struct dtensor_placement placement[],
+                       const struct dtensor_meta *whole,
+                       struct dtensor_meta *local, struct dtensor_error *err);
+
+/* Which mesh dimension cuts first.  place[m] is the place of mesh dimension m
+ * among those that cut the same tensor dimension: { 1, 0 } of S(0),S(0) on a
+ * 4 x 2 mesh is SS(0,2),S(0).  set_order() turns S into SS to that effect;
+ * order() finds the places, -1 where nothing is cut.
+ * Semantics: DTensorSpec.shard_order.
+ *
+ * Errors: EINVAL  not an order, a dimension out of range, or (order) a strided
+ *                 shard that is in none
+ */
+int dtensor_spec_set_order(struct dtensor_spec *spec, const int place[],
+                           struct dtensor_error *err);
+int dtensor_spec_order(const struct dtensor_spec *spec, int place[],
+                       struct dtensor_error *err);
+
+/* Draw which ranks hold what, 1-D and 2-D as a grid of boxes, more dimensions
+ * as a list.  Needs no communication: any rank can draw any spec.
+ */
+void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,172 @@
+/* dtensor/tensor.h - tensors, made and moved
+ *
+ * A tensor is a spec and, on each rank, the part of the elements that the spec
+ * gives it.  It is made of nothing, of a whole array that somebody has, or of
+ * parts that the ranks have; redistributed, it is a tensor with the same
+ * elements that lies otherwise, as rows become columns.
+ */
+#ifndef DTENSOR_TENSOR_H
+#define DTENSOR_TENSOR_H
+
+#include "spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------- tensors --- */
+
+/* A tensor spread over a mesh.  The local part is row-major and contiguous,
+ * in memory peers reach.  Ranks outside the mesh hold an empty part and may
+ * make every call below; it returns 0 at once.
+ * Semantics: torch.distributed.tensor.DTensor.
+ */
+struct dtensor;
+
+/* Make a tensor: with any content; zeroed; every element one, or `value` (of a
+ * Partial tensor, the value its reduction gives); or element i, row-major,
+ * equal to i.  arange refuses Partial placements.  One like another is made of
+ * its spec: dtensor_zeros(dtensor_spec_of(t), ...).
+ *
+ * Collective: no - but all ranks of the mesh must make the same ones.
+ * Owns:   *tp is the caller's, for dtensor_destroy().
+ * Errors: EINVAL  the spec; ENOMEM
+ */
+int dtensor_empty(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err);
+int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
+                  struct dtensor_error *err);
+int dtensor_ones(const struct dtensor_spec *spec, struct dtensor **tp,
+                 struct dtensor_error *err);
+int dtensor_full(const struct dtensor_spec *spec, double value,
+                 struct dtensor **tp, struct dtensor_error *err);
+int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
+                   struct dtensor_error *err);
+
+/* Make a copy: same spec, same elements.   Collective: no.   Errors: ENOMEM */
+int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
+                  struct dtensor_error *err);
+
+/* Make a tensor of the row-major global array `full` that position `root` of
+ * the mesh holds (NULL elsewhere); root -1: every rank holds it, and no
+ * message is sent.  A Partial tensor holds terms that reduce to `full`.
+ * Memory: each rank its part, the root also `full`, and on top at most twice
+ * [redistribute] pipeline bytes (4M), wherever `full` is.
+ * Semantics: distribute_tensor(src_data_rank=root), where the source is the
+ * position of coordinate (root, root, ...).
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
+ * Owns:   *tp is the caller's; `full` is not kept.
+ * Errors: EINVAL, ENOMEM, and those of the collectives
+ */
+int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
+                       int root, struct dtensor **tp,
+                       struct dtensor_error *err);
+
+/* Make a tensor whose local part is a copy of `local`, `size` bytes, which
+ * must be exactly what dtensor_spec_local() says this rank holds.
+ * Semantics: DTensor.from_local with shape given; no other rank is asked.
+ *
+ * Collective: no.
+ * Errors: EINVAL  wrong size, or no array: says what it should be;  ENOMEM
+ */
+int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
+                       size_t size, struct dtensor **tp,
+                       struct dtensor_error *err);
+
+/* The same when all ranks have told each other their specs and the shapes of
+ * their parts: one that does not fit is refused everywhere, in the same words,
+ * and err->rank names it.   Semantics: DTensor.from_local(run_check=True), of
+ * shapes; replicas are not compared.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
+ * Errors: EINVAL  a rank has another part, spec or none; and those of the
+ *                 collectives
+ */
+int dtensor_from_local_checked(const struct dtensor_spec *spec,
+                               const void *local, const int64_t local_shape[],
+                               struct dtensor **tp, struct dtensor_error *err);
+
+/* The same when nobody knows the whole: parts->shape is that of this rank's
+ * part, and the global shape is found from all of them.  Parts that S(d) would
+ * cut otherwise become S(d:their lengths).  A rank outside the mesh, which
+ * hears nothing, gets a tensor of sizes 0.
+ * Semantics: DTensor.from_local without shape, of uneven parts too.
+ *
+ * Collective, blocks: as above.
+ * Errors: EINVAL  the parts do not fit together: names a rank; and as above
+ */
+int dtensor_from_parts(const struct dtensor_spec *parts, const void *local,
+                       struct dtensor **tp, struct dtensor_error *err);
+
+/* The local part: borrowed, valid until dtensor_destroy(); yours to read and
+ * write between collective calls.  Its size in bytes may be 0.
+ * Semantics: DTensor.to_local.
+ */
+void *dtensor_to_local(const struct dtensor *t);
+size_t dtensor_local_bytes(const struct dtensor *t);
+
+/* Its spec: borrowed, valid until dtensor_destroy(). */
+const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
+
+/* Write the whole tensor, reduced if Partial, row-major, to `full` on every
+ * rank of the mesh; `size` is its size in bytes.
+ * Semantics: DTensor.full_tensor.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until done.
+ * Errors: EINVAL  wrong size, or no array; and those of the collectives
+ */
+int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
+                        struct dtensor_error *err);
+
+/* Have both the same global shape?  1 or 0; nobody is asked. */
+int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
+
+/* *equalp = 1 when the global shapes and all elements are the same numbers, of
+ * Partial tensors the reduced ones, else 0: on every rank of the mesh.  Empty
+ * parts agree with any.  A rank outside the mesh, which hears nothing, gets 1.
+ * A NaN equals nothing.   Semantics: torch.equal.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
+ * Errors: EINVAL  meshes, dtypes or placements differ; and those of the
+ *                 collectives
+ */
+int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
+                  int *equalp, struct dtensor_error *err);
+
+/* Make a tensor with the same elements that lies otherwise: by text on the same
+ * mesh, or by a whole spec, whose mesh may be another of the context: of other
+ * shape, order, size and ranks.  Any placement may become any other.  R -> P
+ * follows PyTorch: terms x/n for a sum of floating type, x each for avg, min,
+ * max, band and bor; for other sums and reductions coordinate 0 keeps x and the
+ * rest hold the neutral element.  S -> P moves nothing: each rank's shard
+ * becomes its term, neutral elsewhere.
+ * Semantics: DTensor.redistribute, without padding.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
+ *         and no peer needs `t` any more.
+ * Owns:   *tp is the caller's; `t` is unchanged.
+ * Errors: EINVAL, ENOMEM, and those of the collectives
+ */
+int dtensor_redistribute(const struct dtensor *t, const char *placements,
+                         struct dtensor **tp, struct dtensor_error *err);
+int dtensor_redistribute_to(const struct dtensor *t,
+                            const struct dtensor_spec *spec,
+                            struct dtensor **tp, struct dtensor_error *err);
+
+/* The same into a tensor that exists: `dst` gets the elements of `src` in its
+ * own placements.  After the first call for a pair of specs nothing is
+ * allocated.   Errors: EINVAL  meshes, shapes or dtypes differ
+ */
+int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
+                              struct dtensor_error *err);
+
+/* dtensor_spec_draw() of its spec, by the mesh's first rank only. */
+void dtensor_draw(const struct dtensor *t, FILE *stream);
+
+void dtensor_destroy(struct dtensor *t);                 /* NULL is a no-op */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

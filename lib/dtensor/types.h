@@ -1,0 +1,104 @@
+/* dtensor/types.h - errors, element types, reductions
+ *
+ * The words that all other parts use.  An error is a number for the program and
+ * one line of text for people: "redistribute: rank 3 on node02 is gone (...)".
+ * An element type has a size in bytes; a reduction is what makes one element of
+ * many, as the sum does of the terms that ranks hold.
+ */
+#ifndef DTENSOR_TYPES_H
+#define DTENSOR_TYPES_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DTENSOR_MAX_DIMS 8     /* of a tensor, and of a mesh                */
+#define DTENSOR_NAME_MAX 32    /* longest name of a mesh or mesh dimension  */
+
+/* ------------------------------------------------------------- errors --- */
+
+enum dtensor_errcode {
+    DTENSOR_EINVAL    = -1,    /* an argument is outside its documented range */
+    DTENSOR_ENOMEM    = -2,    /* memory exhausted                            */
+    DTENSOR_ESYS      = -3,    /* a system call failed: see sys_errno         */
+    DTENSOR_ECONF     = -4,    /* the cluster file or environment is wrong    */
+    DTENSOR_ENODEV    = -5,    /* a device or transport is not to be had      */
+    DTENSOR_EPEER     = -6,    /* a peer died: `rank` says which              */
+    DTENSOR_ETIME     = -7,    /* a deadline passed: `rank` says waiting for  */
+    DTENSOR_EAGAIN    = -8,    /* not yet; ask again                          */
+    DTENSOR_EMISMATCH = -9,    /* ranks disagree: `rank` is the odd one       */
+    DTENSOR_EABORT    = -10    /* another rank failed: `rank` says which      */
+};
+
+/* The explanation of an error.  Owned by the caller, normally on its stack;
+ * written on failure only.
+ */
+struct dtensor_error {
+    int code;                  /* enum dtensor_errcode                        */
+    int sys_errno;             /* errno of the failing call, or 0             */
+    int rank;                  /* culprit, or -1                              */
+    char text[500];            /* one line, no newline, ends "..." if cut     */
+};
+
+/* The name of an error code, such as "EPEER"; "0" for 0.  Static storage. */
+const char *dtensor_errname(int code);
+
+/* "MAJOR.MINOR.PATCH" of the library in use.  Static storage. */
+const char *dtensor_version(void);
+
+/* What this build can do, one line: "verbs yes, cuda no".  Static storage. */
+const char *dtensor_build(void);
+
+/* ------------------------------------------------- dtypes, reductions --- */
+
+enum dtensor_dtype {
+    DTENSOR_F32,               /* IEEE binary32                               */
+    DTENSOR_F64,               /* IEEE binary64                               */
+    DTENSOR_F16,               /* IEEE binary16                               */
+    DTENSOR_BF16,              /* upper half of a binary32                    */
+    DTENSOR_I8,
+    DTENSOR_U8,
+    DTENSOR_I32,
+    DTENSOR_I64,
+    DTENSOR_I16,
+    DTENSOR_U16,
+    DTENSOR_U32,
+    DTENSOR_U64,
+    DTENSOR_BOOL,              /* a byte, 0 or 1                              */
+    DTENSOR_C64,               /* two F32: real, imaginary                    */
+    DTENSOR_C128,              /* two F64                                     */
+    DTENSOR_F8E4M3,            /* no infinity: 448 is the largest, 0x7f a NaN */
+    DTENSOR_F8E5M2,            /* upper half of a binary16                    */
+    DTENSOR_NDTYPES
+};
+
+enum dtensor_redop {
+    DTENSOR_SUM,               /* of bool: or                                 */
+    DTENSOR_AVG,               /* sum, then divided by the number of ranks;   */
+                               /* integers round toward zero; not of bool     */
+    DTENSOR_PROD,              /* of bool: and                                */
+    DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch;    */
+    DTENSOR_MAX,               /* neither of complex numbers                  */
+    DTENSOR_BAND,              /* bit operations: integers and bool only      */
+    DTENSOR_BOR,
+    DTENSOR_BXOR,
+    DTENSOR_NREDOPS,
+    DTENSOR_REDOP_LAST = 0x3fffffff    /* dtensor_redop_create() ends here    */
+};
+
+size_t dtensor_dtype_size(enum dtensor_dtype dtype);          /* in bytes     */
+const char *dtensor_dtype_name(enum dtensor_dtype dtype);     /* "f32", ...   */
+const char *dtensor_redop_name(enum dtensor_redop op);        /* "sum", ...   */
+
+/* The dtype or reduction of that name.   Errors: EINVAL  no such name */
+int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
+                        struct dtensor_error *err);
+int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
+                        struct dtensor_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
