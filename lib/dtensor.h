@@ -17,12 +17,24 @@
  *   - *Collective* calls must be made by every rank named, in the same order.
  *     A rank that differs is caught (EMISMATCH) before its data is taken.
  *   - A call that *Blocks* waits for peers, at most [transport] op_timeout.
- *   - After EPEER, ETIME, EMISMATCH or EABORT the context is poisoned: every
- *     collective call on it fails the same way; only destroying is legal.
+ *   - A collective call that fails otherwise than with EINVAL has poisoned the
+ *     context: every collective call on it fails the same way; only destroying
+ *     is legal.
  *   - A context and what belongs to it is used by one thread at a time.
  *     Meshes and specs never change once made and may be shared.
  *   - The library does not print, exit, or install signal handlers.  With
  *     DTN_LOG=warn|info|debug in the environment it explains itself on stderr.
+ *
+ * A contract stands above each function, or above several that are alike; what
+ * is said of "All in this section" need not be said again.
+ *   - Collective  which ranks must make the call, or no
+ *   - Blocks      what it waits for, or no
+ *   - Owns        whose it is what is handed out, and until when
+ *   - Errors      the codes, and what each means here
+ *   - Semantics   what it does as PyTorch, MPI or NCCL does; or "its own"
+ * A function without `err` cannot fail, waits for nobody and is not collective,
+ * unless it says otherwise.  A size, or bytes, is in bytes; a count, or a
+ * shape, in elements; times name their unit.  Arrays are row-major.
  *
  * The parts below are chapters, to be read in this order.  Programs include
  * this file only: what is in which part may change.

@@ -26,6 +26,7 @@ extern "C" {
  * depend on timing: the same call on the same ranks gives the same bits, and
  * all ranks get the same bits.
  *
+ * All in this section:
  * Collective: yes - every rank of the mesh, same order.
  * Blocks: until this rank's part is done and its buffers are its own again.
  * Owns:   nothing is kept.  On failure `out` may be partly written, except
@@ -33,7 +34,12 @@ extern "C" {
  *         its call was found to be the same as this one.
  * Errors: EINVAL     rank outside the mesh, bad dtype, op, root or overlap
  *         EMISMATCH  a peer called something else: says what
- *         EPEER, ETIME, EABORT, ENOMEM
+ *         EPEER      a rank died
+ *         ETIME      a rank did not answer within [transport] op_timeout
+ *         EABORT     another rank gave up
+ *         ENODEV, ESYS, ENOMEM  there is no way to a peer, a device or the
+ *                    system failed, or memory is exhausted
+ * Semantics: those of MPI and, of reductions, of NCCL, by the same names.
  */
 
 /* out[i] = op over the group of in[i], 0 <= i < count, on every rank. */
@@ -148,27 +154,27 @@ struct dtensor_call {
 
 /* What a call costs, by how much of what: the unit of each amount. */
 enum dtensor_cost {
-    DTENSOR_COST_INTRA_HOPS,       /* signals that wait for the last one,       */
-    DTENSOR_COST_INTRA_MESSAGES,   /* puts and signals handed over,             */
-    DTENSOR_COST_INTRA_BYTES,      /* bytes loaded or put: inside hosts,        */
-    DTENSOR_COST_INTER_HOPS,       /* and between them                          */
+    DTENSOR_COST_INTRA_HOPS,       /* signals that wait for the last one,     */
+    DTENSOR_COST_INTRA_MESSAGES,   /* puts and signals handed over,           */
+    DTENSOR_COST_INTRA_BYTES,      /* bytes loaded or put: inside hosts,      */
+    DTENSOR_COST_INTER_HOPS,       /* and between them                        */
     DTENSOR_COST_INTER_MESSAGES,
     DTENSOR_COST_INTER_BYTES,
-    DTENSOR_COST_FOLDED,           /* bytes of terms that reductions read       */
-    DTENSOR_COST_COPIED,           /* bytes copied within the rank              */
+    DTENSOR_COST_FOLDED,           /* bytes of terms that reductions read     */
+    DTENSOR_COST_COPIED,           /* bytes copied within the rank            */
     DTENSOR_NCOSTS
 };
 
 /* One way to carry out a call. */
 struct dtensor_way {
-    const char *name;              /* "ring": static                            */
-    int taken;                     /* this is the one                           */
-    int tuned;                     /* since [tuning] says so                    */
-    double ns;                     /* predicted: the sum of part_ns             */
-    double amount[DTENSOR_NCOSTS]; /* of the rank that has most to do           */
+    const char *name;              /* "ring": static                          */
+    int taken;                     /* this is the one                         */
+    int tuned;                     /* since [tuning] says so                  */
+    double ns;                     /* predicted: the sum of part_ns           */
+    double amount[DTENSOR_NCOSTS]; /* of the rank that has most to do         */
     double part_ns[DTENSOR_NCOSTS];
-    double stretch;                /* a byte inside hosts, folded or copied is  */
-                                   /* taken for so many: not all are in a cache */
+    double stretch;                /* a byte inside hosts, folded or copied   */
+                                   /* is taken for so many: not all in caches */
 };
 
 /* Predict a call over the mesh by every algorithm that can run it, least time
@@ -177,7 +183,8 @@ struct dtensor_way {
  * in; every rank gets the same answer.
  *
  * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_plan().
- * Errors: EINVAL  the call could not be made, or max is less than 1
+ * Errors: EINVAL  the call could not be made, or max is less than 1;  ENOMEM
+ * Semantics: its own.
  */
 int dtensor_call_ways(const struct dtensor_mesh *mesh,
                       const struct dtensor_call *call,
@@ -185,11 +192,22 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
                       struct dtensor_error *err);
 
 /* Carry it out; a broadcast's buffer is `in` at the root and `out` elsewhere,
- * so usually both.   All else: as the function of that name.
+ * so usually both.
+ *
+ * Collective, blocks, owns, errors, semantics: of the function of that name, as
+ *         dtensor_allreduce(); EINVAL also: there is none
  */
 int dtensor_call_run(const struct dtensor_mesh *mesh,
                      const struct dtensor_call *call, const void *in,
                      void *out, struct dtensor_error *err);
+
+/* Something that was started: a collective, or a redistribute by a plan.  All
+ * are worked on by dtensor_test() and dtensor_wait() of any of them: they begin
+ * in the order they were started, those that have a peer in common one after
+ * the other, the rest at the same time.  Blocking collective calls finish all
+ * of them first.  To start one does what can be done of all, as dtensor_test().
+ */
+struct dtensor_request;
 
 /* Start it and return at once: the buffers are the library's until
  * dtensor_wait().  Any number may be started; see struct dtensor_request for
@@ -198,9 +216,8 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
  * Collective: yes - in the same order.   Blocks: no - but on the first call of
  *         its kind until connected.
  * Owns:   *requestp is the caller's, for dtensor_wait(); `call` is not kept.
- * Errors: EINVAL  as dtensor_call_run(), or a group of calls is open
+ * Errors: as dtensor_call_run();  EINVAL  also: a group of calls is open
  */
-struct dtensor_request;
 int dtensor_call_start(const struct dtensor_mesh *mesh,
                        const struct dtensor_call *call, const void *in,
                        void *out, struct dtensor_request **requestp,
@@ -209,11 +226,12 @@ int dtensor_call_start(const struct dtensor_mesh *mesh,
 /* A call with its buffers, made ready once and started as often as wanted:
  * after it is made nothing is allocated.   Semantics: MPI_Allreduce_init & co.
  *
- * Collective: yes - all ranks of the mesh.   Blocks: until connected.
+ * Collective: yes - all ranks of the mesh.   Blocks: until what was started
+ *         before is over, and connected.
  * Owns:   *persistentp is the caller's, for dtensor_persistent_destroy()
  *         before dtensor_fini().  The buffers must live as long; `call` need
  *         not.
- * Errors: as dtensor_call_start(), ENOMEM
+ * Errors: as dtensor_call_start()
  */
 struct dtensor_persistent;
 int dtensor_call_create(const struct dtensor_mesh *mesh,
@@ -222,17 +240,25 @@ int dtensor_call_create(const struct dtensor_mesh *mesh,
                         struct dtensor_error *err);
 
 /* Start it.  *requestp is good for dtensor_test() and dtensor_wait(), as any
- * other, and stays the persistent call's own.
+ * other.   Semantics: MPI_Start.
  *
  * Collective: yes - in the same order.   Blocks: no.
+ * Owns:   *requestp is the persistent call's own.
  * Errors: EINVAL  the last start of it was not waited for
+ *         the code of an earlier failure, of those of dtensor_allreduce()
  */
 int dtensor_persistent_start(struct dtensor_persistent *persistent,
                              struct dtensor_request **requestp,
                              struct dtensor_error *err);
 
-/* Waits for it if it is under way.   NULL is a no-op.   Collective: no. */
+/* NULL is a no-op.
+ *
+ * Collective: no.   Blocks: until it is over, if it is under way.
+ * Semantics: MPI_Request_free, of a persistent request.
+ */
 void dtensor_persistent_destroy(struct dtensor_persistent *persistent);
+
+/* ------------------------------------------------ two ranks, and groups --- */
 
 /* Send to, or receive from, a position of the mesh, by the two ranks only.
  * Messages between two ranks are matched in the order of the calls.  Up to
@@ -245,7 +271,7 @@ void dtensor_persistent_destroy(struct dtensor_persistent *persistent);
  * Owns:   nothing is kept.
  * Errors: EINVAL     rank outside the mesh; peer, dtype, size or buffer
  *         EMISMATCH  the peer called something else
- *         EPEER, ETIME, EABORT, ENOMEM
+ *         those of dtensor_allreduce()
  * Semantics: ncclSend, ncclRecv.
  */
 int dtensor_send(const struct dtensor_mesh *mesh, int to, const void *buf,
@@ -265,25 +291,21 @@ int dtensor_recv(const struct dtensor_mesh *mesh, int from, void *buf,
  * Collective: no by itself: each call needs the ranks it needs, which make the
  *         same collectives in the same order in theirs.   Blocks: end, until
  *         all of them are done.
- * Errors: begin: EINVAL  one is open.   end: EINVAL  none is; and those of the
- *         calls
+ * Errors: begin: EINVAL  one is open.   end: EINVAL  none is; and those of
+ *         dtensor_allreduce() and dtensor_send()
  * Semantics: ncclGroupStart, ncclGroupEnd.
  */
 int dtensor_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtensor_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
-/* Something that was started, this or a collective.  All are worked on by
- * dtensor_test() and dtensor_wait() of any of them: they begin in the order they
- * were started, those that have a peer in common one after the other, the rest
- * at the same time.  Blocking collective calls finish all of them first.
- */
-struct dtensor_request;
+/* ------------------------------------------------------------ requests --- */
 
 /* Do what can be done now; *donep: 1 when it is over, else 0.  Either way the
  * request stays the caller's.
  *
- * Collective: no.   Blocks: no.
- * Errors: those of the run: dtensor_wait() is due
+ * Collective: no.   Blocks: no - but while a peer has 16 signals unread.
+ * Semantics: MPI_Test, but for the request.
+ * Errors: those of dtensor_allreduce(); dtensor_wait() is due
  */
 int dtensor_test(struct dtensor_request *request, int *donep,
                  struct dtensor_error *err);
@@ -291,7 +313,8 @@ int dtensor_test(struct dtensor_request *request, int *donep,
 /* Wait until it is over, and free the request, also on failure; that of a
  * persistent call stays.  NULL is a no-op.
  *
- * Collective: no.   Blocks: until done.   Errors: those of the run
+ * Collective: no.   Blocks: until done.   Semantics: MPI_Wait.
+ * Errors: those of dtensor_allreduce()
  */
 int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err);
 
@@ -307,8 +330,9 @@ int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err);
  */
 
 /* dst[i] = left[i] op right[i] for 0 <= i < count.  dst may be the very array
- * left or right.  `dtype` is the call's; but F32, and so are the arrays, for f16,
- * bf16 and the floats of 8 bits.  Must not fail or call the library.
+ * left or right.  `dtype` is the call's; but F32, and so are the arrays, for
+ * f16, bf16 and the floats of 8 bits.  Must not fail or call the library.
+ * Semantics: MPI_User_function, with both operands kept.
  */
 typedef void dtensor_reduce_f(void *dst, const void *left, const void *right,
                               size_t count, enum dtensor_dtype dtype,
@@ -342,14 +366,14 @@ int dtensor_redop_premul(struct dtensor_ctx *ctx, double factor,
                          enum dtensor_redop *opp, struct dtensor_error *err);
 
 /* What was started goes on; new calls with it are EINVAL.  A built-in one, or
- * one that is gone: no-op.
+ * one that is gone: no-op.   Semantics: MPI_Op_free, ncclRedOpDestroy.
  */
 void dtensor_redop_destroy(struct dtensor_ctx *ctx, enum dtensor_redop op);
 
 /* From now on, or no longer, fold all terms in the order of the ranks, as
- * [cluster] repro = yes does from the start: then the bits of a reduction depend
- * on the terms and their order only, not on algorithm, size of the message,
- * hosts, transports or [tuning].  See dtensor-repro(7).
+ * [cluster] repro = yes does from the start: then the bits of a reduction
+ * depend on the terms and their order only, not on algorithm, size of the
+ * message, hosts, transports or [tuning].  See dtensor-repro(7).
  *
  * Collective: all ranks must do so between the same calls, which compare it.
  * Blocks: no.   Semantics: torch.use_deterministic_algorithms.

@@ -2,8 +2,8 @@
  *
  * Every rank calls dtensor_init() and gets a context: its membership of the
  * job.  It tells who and where the rank is, owns the meshes, and lends memory
- * that peers reach without a copy.  Which hosts and ranks there are is said in a
- * cluster file, the same for all; tools can read one, and look at the network
+ * that peers reach without a copy.  Which hosts and ranks there are is said in
+ * a cluster file, the same for all; tools can read one, and look at the network
  * cards, without starting anything.
  */
 #ifndef DTENSOR_CONTEXT_H
@@ -36,6 +36,7 @@ struct dtensor_ctx;
  *         EPEER      a rank died while joining
  *         ENODEV     no transport reaches some peer
  *         ENOMEM, ESYS
+ * Semantics: MPI_Init, with no launcher but srun.
  */
 int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
@@ -44,10 +45,13 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
  * and memory from dtensor_alloc().  Tensors must have been destroyed.
  * Peers may still be at work: nothing of theirs is touched.  NULL is a no-op.
  *
- * Collective: no.   Blocks: no.
+ * Collective: no.   Blocks: no.   Semantics: MPI_Finalize, waiting for nobody.
  */
 void dtensor_fini(struct dtensor_ctx *ctx);
 
+/* Who this rank is.   Semantics: MPI_Comm_rank, MPI_Comm_size of the world and
+ * of the ranks that share a host.
+ */
 int dtensor_rank(const struct dtensor_ctx *ctx);          /* 0..world_size-1 */
 int dtensor_world_size(const struct dtensor_ctx *ctx);    /* 1 or more       */
 int dtensor_local_rank(const struct dtensor_ctx *ctx);    /* on this host    */
@@ -55,14 +59,17 @@ int dtensor_local_size(const struct dtensor_ctx *ctx);    /* on this host    */
 
 /* This rank's host as the cluster names it; the cluster's name, or "local";
  * how the rank was found, such as "dtensor-run" or "Slurm step 12.0".
- * Valid until dtensor_fini().
+ *
+ * Owns:   the context, until dtensor_fini().
  */
 const char *dtensor_host(const struct dtensor_ctx *ctx);
 const char *dtensor_cluster_name(const struct dtensor_ctx *ctx);
 const char *dtensor_launcher(const struct dtensor_ctx *ctx);
 
 /* What the last collective or redistribute did, such as
- * "allreduce direct shm 2 ranks".  Valid until the next one; "" before any.
+ * "allreduce direct shm 2 ranks"; "" before any.
+ *
+ * Owns:   the context, until the next one.
  */
 const char *dtensor_last_plan(const struct dtensor_ctx *ctx);
 
@@ -79,7 +86,8 @@ uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx);
  *
  * Collective: no.   Blocks: no.
  * Owns:   *memp is the caller's, for dtensor_free() before dtensor_fini().
- * Errors: ENOMEM
+ * Errors: ENOMEM  so much is not to be had
+ * Semantics: MPI_Alloc_mem, ncclMemAlloc.
  */
 int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err);
@@ -88,9 +96,9 @@ void dtensor_free(struct dtensor_ctx *ctx, void *mem);   /* NULL is a no-op */
 /* Let the transports use `size` bytes of the caller's own memory where they
  * stand: over rc the network card then reads and writes them directly, which
  * locks them; over tcp nothing is ever staged, and over shm what is not of
- * dtensor_alloc() is fetched or staged, so there it changes nothing.  It pays for memory
- * used in many calls: once costs 16 us and more.  Each rank may register what
- * it likes.  All in all at most [transport] register_limit.
+ * dtensor_alloc() is fetched or staged, so there it changes nothing.  It pays
+ * for memory used in many calls: once costs 16 us and more.  Each rank may
+ * register what it likes.  All in all at most [transport] register_limit.
  *
  * Collective: no.   Blocks: no.
  * Owns:   the memory stays the caller's, and must stay mapped until
@@ -113,6 +121,7 @@ void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
  * Collective: no.   Blocks: no.
  * Owns:   *ctxp is the caller's, for dtensor_fini().
  * Errors: ECONF, ESYS  the file;  EINVAL  the numbers;  ENOMEM
+ * Semantics: its own.
  */
 int dtensor_init_plan(const char *path, int nranks, int per_host,
                       struct dtensor_ctx **ctxp, struct dtensor_error *err);
@@ -133,6 +142,7 @@ typedef void dtensor_report_f(const char *text, void *arg);
  * Collective: no.   Blocks: no.
  * Owns:   *clusterp is the caller's, for dtensor_cluster_destroy().
  * Errors: ECONF  the file is wrong;  ESYS  it cannot be read;  ENOMEM
+ * Semantics: its own; dtensor-cluster(5) has the grammar.
  */
 int dtensor_cluster_read(const char *path, dtensor_report_f *report, void *arg,
                          struct dtensor_cluster **clusterp,
@@ -151,6 +161,7 @@ enum dtensor_show {
 
 /* Write that view to `stream`; with rank >= 0 only that rank's part.
  *
+ * Collective: no.   Blocks: no.   Semantics: its own.
  * Errors: EINVAL  no such rank, or nothing to show: says why
  */
 int dtensor_cluster_show(const struct dtensor_cluster *cluster,
@@ -158,6 +169,7 @@ int dtensor_cluster_show(const struct dtensor_cluster *cluster,
                          struct dtensor_error *err);
 
 void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
+                                               /* NULL is a no-op            */
 
 /* ------------------------------------------------------------- devices --- */
 
@@ -165,7 +177,8 @@ void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
  * GIDs, and how much memory may be locked.  That there are none is written too,
  * and no error.
  *
- * Collective: no.   Blocks: no.   Errors: ESYS, ENOMEM
+ * Collective: no.   Blocks: no.   Semantics: ibv_devinfo.
+ * Errors: ESYS, ENOMEM
  */
 int dtensor_devices_show(FILE *stream, struct dtensor_error *err);
 
@@ -177,7 +190,8 @@ int dtensor_devices_show(FILE *stream, struct dtensor_error *err);
  * 0 when it asks for none.
  *
  * Collective: yes - every rank of the world.   Blocks: as dtensor_init().
- * Errors: those of dtensor_init(), ENODEV excepted
+ * Errors: ECONF, ETIME, EMISMATCH, EPEER, ENOMEM, ESYS  as when joining
+ * Semantics: its own.
  */
 int dtensor_fabric_show(const char *path, FILE *stream, int *unfitp,
                         struct dtensor_error *err);

@@ -1,9 +1,9 @@
 /* dtensor/mesh.h - ranks on a grid
  *
- * Eight ranks as a mesh of (dp=2, tp=4) are two rows of four: the ranks of a row
- * are one "tp" group, those of a column one "dp" group, and rank 6 is at (1, 2).
- * Each dimension of a tensor is cut, copied or summed along a dimension of its
- * mesh, so the grid is the shape of the program's parallelism.
+ * Eight ranks as a mesh of (dp=2, tp=4) are two rows of four: the ranks of a
+ * row are one "tp" group, those of a column one "dp" group, and rank 6 is at
+ * (1, 2). Each dimension of a tensor is cut, copied or summed along a dimension
+ * of its mesh, so the grid is the shape of the program's parallelism.
  */
 #ifndef DTENSOR_MESH_H
 #define DTENSOR_MESH_H
@@ -24,7 +24,9 @@ extern "C" {
  * also the group of its ranks: the group along "tp" is the mesh sliced so.
  * Semantics: torch.distributed.device_mesh.DeviceMesh.
  *
- * All in this section: Collective: no.   Blocks: no.   ENOMEM may be had.
+ * All in this section:
+ * Collective: no.   Blocks: no.
+ * Owns:   meshes and names are the context's, until dtensor_fini().
  */
 struct dtensor_mesh;
 
@@ -32,7 +34,8 @@ struct dtensor_mesh;
  * such a section it is one dimension named "world" over all ranks.  NULL: the
  * mesh entered last, as dtensor_mesh_current().
  *
- * Errors: EINVAL  no such mesh: lists those there are
+ * Errors: EINVAL  no such mesh: lists those there are;  ENOMEM
+ * Semantics: init_device_mesh, of names instead of sizes.
  */
 int dtensor_mesh_find(struct dtensor_ctx *ctx, const char *name,
                       const struct dtensor_mesh **meshp,
@@ -42,8 +45,9 @@ int dtensor_mesh_find(struct dtensor_ctx *ctx, const char *name,
  * names of the dimensions, "dp,tp", or NULL.  `ranks` lists the product of the
  * sizes many distinct ranks, row-major; NULL means 0, 1, 2, ...  Every member
  * must make the same call before using it.
+ * Semantics: DeviceMesh(mesh=..., mesh_dim_names=...).
  *
- * Errors: EINVAL  sizes, names or ranks do not fit: says which
+ * Errors: EINVAL  sizes, names or ranks do not fit: says which;  ENOMEM
  */
 int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
                         const char *names, const int ranks[],
@@ -58,6 +62,7 @@ int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
  *
  * Errors: EINVAL  unknown, repeated, misordered or overlapping name, none at
  *                 all, or a mesh without names
+ *         ENOMEM
  */
 int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
                        const struct dtensor_mesh **meshp,
@@ -66,7 +71,7 @@ int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
 /* The same by the number of one dimension, named or not; -1 is the only one.
  * Semantics: DeviceMesh.get_group.
  *
- * Errors: EINVAL  no such dimension, or -1 of several
+ * Errors: EINVAL  no such dimension, or -1 of several;  ENOMEM
  */
 int dtensor_mesh_along(const struct dtensor_mesh *mesh, int dim,
                        const struct dtensor_mesh **meshp,
@@ -77,7 +82,7 @@ int dtensor_mesh_along(const struct dtensor_mesh *mesh, int dim,
  * two: 0-3 and 4-7.  Copy `i`, 0 <= i < dtensor_mesh_copies(), in the order of
  * their first positions.   Semantics: DeviceMesh._get_all_submeshes.
  *
- * Errors: EINVAL  no such copy
+ * Errors: EINVAL  no such copy: says how many there are;  ENOMEM
  */
 int dtensor_mesh_copies(const struct dtensor_mesh *mesh);
 int dtensor_mesh_copy(const struct dtensor_mesh *mesh, int i,
@@ -90,6 +95,7 @@ int dtensor_mesh_copy(const struct dtensor_mesh *mesh, int i,
  *
  * Errors: EINVAL  a mesh without names; the name of a dimension of the root,
  *                 or of another pattern flattened before; no name, or too long
+ *         ENOMEM
  */
 int dtensor_mesh_flatten(const struct dtensor_mesh *mesh, const char *name,
                          const struct dtensor_mesh **meshp,
@@ -99,7 +105,7 @@ int dtensor_mesh_flatten(const struct dtensor_mesh *mesh, const char *name,
  * without names; the others stay.  The root is not sliced by such names, the
  * result is.   Semantics: DeviceMesh._unflatten.
  *
- * Errors: EINVAL  dimension, sizes or names do not fit: says which
+ * Errors: EINVAL  dimension, sizes or names do not fit: says which;  ENOMEM
  */
 int dtensor_mesh_unflatten(const struct dtensor_mesh *mesh, int dim, int n,
                            const int sizes[], const char *names,
@@ -111,6 +117,7 @@ int dtensor_mesh_unflatten(const struct dtensor_mesh *mesh, int dim, int n,
  * (dp=2,tp=4) give it back.   Semantics: DeviceMesh._concatenate.
  *
  * Errors: EINVAL  they overlap, have nothing in common, or names clash
+ *         ENOMEM
  */
 int dtensor_mesh_concatenate(int n, const struct dtensor_mesh *const meshes[],
                              const struct dtensor_mesh **meshp,
@@ -129,17 +136,21 @@ int dtensor_mesh_root_dim(const struct dtensor_mesh *mesh);
 int dtensor_mesh_equal(const struct dtensor_mesh *a,
                        const struct dtensor_mesh *b);
 
+/* How many dimensions and ranks; the size and name of dimension `dim`: 0 and ""
+ * where there is no such dimension, "" too where it has no name.
+ */
 int dtensor_mesh_ndim(const struct dtensor_mesh *mesh);
 int dtensor_mesh_size(const struct dtensor_mesh *mesh);          /* in ranks */
 int dtensor_mesh_dim_size(const struct dtensor_mesh *mesh, int dim);
 const char *dtensor_mesh_dim_name(const struct dtensor_mesh *mesh, int dim);
-                                               /* "" when it has no name     */
 
-/* The number of a named dimension.   Errors: EINVAL  there is none */
+/* The number of a named dimension.   Errors: EINVAL  there is none
+ * Semantics: DeviceMesh._get_mesh_dim_by_name.
+ */
 int dtensor_mesh_dim(const struct dtensor_mesh *mesh, const char *name,
                      int *dimp, struct dtensor_error *err);
 
-/* World rank of the mesh's i-th position, row-major. */
+/* World rank of the mesh's i-th position, row-major; -1 where there is none. */
 int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i);
 
 /* Position of a world rank in the mesh, row-major, or -1 when outside. */
@@ -147,11 +158,12 @@ int dtensor_mesh_index(const struct dtensor_mesh *mesh, int rank);
 
 /* Write the coordinate of world rank `rank` to coord[0..ndim-1] and return 1;
  * return 0, writing nothing, when it is outside the mesh.
+ * Semantics: DeviceMesh.get_coordinate, of any rank.
  */
 int dtensor_mesh_coord(const struct dtensor_mesh *mesh, int rank, int coord[]);
 
 /* The calling rank's coordinate along `dim`, or -1 when it is outside the
- * mesh.  `dim` -1 is the only one.
+ * mesh.  `dim` -1 is the only one.   Semantics: DeviceMesh.get_local_rank.
  *
  * Errors: EINVAL  no such dimension, or -1 of several
  */
@@ -167,13 +179,20 @@ void dtensor_mesh_draw(const struct dtensor_mesh *mesh, FILE *stream);
 
 /* Until it is left, `mesh` is the one meant where a mesh name is NULL.  What
  * was entered last is left first; there is one such stack for each context.
+ * Semantics: `with mesh:`, DeviceMesh.__enter__ and __exit__.
  *
- * Errors: EINVAL  another mesh was entered last, or none
+ * Errors: enter: ENOMEM.
+ *         leave: EINVAL  another mesh was entered last, or none
  */
 int dtensor_mesh_enter(const struct dtensor_mesh *mesh,
                        struct dtensor_error *err);
 int dtensor_mesh_leave(const struct dtensor_mesh *mesh,
                        struct dtensor_error *err);
+
+/* The mesh entered last.   Semantics: get_current_mesh.
+ *
+ * Errors: EINVAL  none was entered
+ */
 int dtensor_mesh_current(struct dtensor_ctx *ctx,
                          const struct dtensor_mesh **meshp,
                          struct dtensor_error *err);

@@ -24,8 +24,9 @@ extern "C" {
 struct dtensor_plan;
 
 /* The ways there may be.  All give the same elements; terms are added in
- * another order, the same for the same plan.  Steps that add round: floats of 16
- * and 8 bits, and averages of integers, so AUTO takes no more of these than DIRECT.
+ * another order, the same for the same plan.  Steps that add round: floats of
+ * 16 and 8 bits, and averages of integers, so AUTO takes no more of these than
+ * DIRECT.
  */
 enum dtensor_route {
     DTENSOR_ROUTE_AUTO,        /* what is predicted to be fastest             */
@@ -46,16 +47,17 @@ struct dtensor_plan_options {
                                /* first run                                   */
 };
 
-/* Plan from `src` to `dst`, of one shape and dtype.  Looks at placements, not at
- * ranks: 1,024 of them cost no more than 8.
+/* Plan from `src` to `dst`, of one shape and dtype.  Looks at placements, not
+ * at ranks: 1,024 of them cost no more than 8.
  *
  * Collective: yes - the ranks of both meshes.   Blocks: no - but with `connect`
  *         until connected.  Neither in a context that only plans, see
  *         dtensor_init_plan().
  * Owns:   *planp is the caller's, for dtensor_plan_destroy() before
  *         dtensor_fini().
- * Errors: EINVAL  the specs, or a route that does not exist: says why
- *         EPEER, ETIME, ENOMEM
+ * Errors: EINVAL  the specs, or a route that does not exist: says why;  ENOMEM;
+ *         with `connect` those of dtensor_allreduce()
+ * Semantics: MPI_Alltoallw_init, of any placements and with a choice of ways.
  */
 int dtensor_plan_create(const struct dtensor_spec *src,
                         const struct dtensor_spec *dst,
@@ -71,7 +73,8 @@ void dtensor_plan_destroy(struct dtensor_plan *plan);
  *
  * Collective: yes - the ranks of both meshes.   Blocks: until the own part is
  *         in and no peer needs `src` any more.
- * Errors: EINVAL  a tensor has another spec; and those of the collectives
+ * Errors: EINVAL  a tensor has another spec;  and those of dtensor_allreduce()
+ * Semantics: DTensor.redistribute.
  */
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err);
@@ -84,6 +87,7 @@ int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
  * Owns:   *requestp is the caller's, for dtensor_wait().  The plan must outlive
  *         it.
  * Errors: as dtensor_plan_run()
+ * Semantics: DTensor.redistribute(async_op=True), MPI_Ialltoallw.
  */
 int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
                        struct dtensor *dst, struct dtensor_request **requestp,
@@ -94,6 +98,7 @@ int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
  * division, or the term that arrives.
  * Semantics: the backward of DTensor.redistribute.
  *
+ * Collective: no.   Blocks: no.
  * Errors: EINVAL  the specs, or another mesh;  ENOMEM
  */
 int dtensor_grad_spec(const struct dtensor_spec *src,
@@ -105,6 +110,7 @@ int dtensor_grad_spec(const struct dtensor_spec *src,
  * dtensor_grad_spec() says.
  *
  * Collective, blocks, owns, errors: as dtensor_plan_create(), twice
+ * Semantics: Redistribute.forward and backward.
  */
 int dtensor_plan_pair(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst,
@@ -112,7 +118,7 @@ int dtensor_plan_pair(const struct dtensor_spec *src,
                       const struct dtensor_plan_options *options,
                       struct dtensor_plan *pair[2], struct dtensor_error *err);
 
-/* What a plan says of itself.  Texts are valid until it is destroyed. */
+/* What a plan says of itself.   Owns: texts are the plan's, while it exists. */
 struct dtensor_plan_info {
     enum dtensor_route route;
     int nsteps;
@@ -132,7 +138,11 @@ struct dtensor_plan_choice {
     const char *refused;       /* NULL, or why it was out of the question     */
 };
 
-/* Errors: EINVAL  no such route: AUTO is none */
+/* What is known of that route, taken or not.
+ *
+ * Collective: no.   Blocks: no.   Semantics: its own.
+ * Errors: EINVAL  no such route: AUTO is none
+ */
 int dtensor_plan_choice(const struct dtensor_plan *plan,
                         enum dtensor_route route,
                         struct dtensor_plan_choice *choice,
@@ -152,7 +162,10 @@ struct dtensor_plan_step {
     uint64_t scratch_bytes;    /* that it takes for that                      */
 };
 
-/* Rounds and scratch are counted piece by piece on every call.
+/* Step `i` of info.nsteps.  Rounds and scratch are counted piece by piece on
+ * every call.
+ *
+ * Collective: no.   Blocks: no.   Semantics: its own.
  * Errors: EINVAL  no step `i`;  ENOMEM
  */
 int dtensor_plan_step(const struct dtensor_plan *plan, int i,
@@ -184,17 +197,19 @@ struct dtensor_batch;
  *
  * Collective: yes - the ranks of all meshes named.   Blocks: until connected.
  * Owns:   *batchp is the caller's, for dtensor_batch_destroy().
- * Errors: as dtensor_plan_create()
+ * Errors: as dtensor_plan_create();  and those of dtensor_allreduce()
+ * Semantics: its own.
  */
 int dtensor_batch_create(int n, const struct dtensor_spec src[],
                          const struct dtensor_spec dst[],
                          struct dtensor_batch **batchp,
                          struct dtensor_error *err);
-void dtensor_batch_destroy(struct dtensor_batch *batch);  /* NULL is a no-op */
+void dtensor_batch_destroy(struct dtensor_batch *batch);
+                                               /* NULL is a no-op            */
 
 /* Give the elements of src[i] to dst[i], n of each, which have those specs.
  *
- * Collective, blocks, errors: as dtensor_plan_run()
+ * Collective, blocks, errors, semantics: as dtensor_plan_run()
  */
 int dtensor_batch_run(struct dtensor_batch *batch,
                       const struct dtensor *const src[],

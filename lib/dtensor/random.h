@@ -52,7 +52,7 @@ struct dtensor_random_rule {
 /* Make a generator with that seed at offset 0 and the default rule, given
  * above.
  *
- * Collective: no.   Blocks: no.
+ * Collective: no.   Blocks: no.   Semantics: torch.Generator().manual_seed.
  * Owns:   *genp is the caller's, for dtensor_generator_destroy().
  * Errors: ENOMEM
  */
@@ -61,16 +61,20 @@ int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,
 void dtensor_generator_destroy(struct dtensor_generator *gen);  /* NULL: none */
 
 /* The context's own: seeded with what [seed] of the cluster file says for this
- * rank, else 0.  Valid until dtensor_fini().
+ * rank, else 0.   Semantics: torch.default_generator.
+ *
+ * Owns:   the context, until dtensor_fini().
  */
 struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx);
 
+/* The seed, and how many numbers it has used. */
 uint64_t dtensor_generator_seed(const struct dtensor_generator *gen);
 int64_t dtensor_generator_offset(const struct dtensor_generator *gen);
 
 /* The state: seed and offset, 8 bytes each, lowest first.
  * Semantics: torch.cuda.get_rng_state(), and set_rng_state().
  *
+ * Collective: no.   Blocks: no.
  * Errors: EINVAL  size is not 16, or the offset negative or no multiple of 4
  */
 #define DTENSOR_STATE_BYTES 16
@@ -80,7 +84,12 @@ int dtensor_generator_set_state(struct dtensor_generator *gen,
                                 const unsigned char *state, size_t size,
                                 struct dtensor_error *err);
 
-/* Errors: EINVAL  a number out of range: says which */
+/* The rule by which its numbers reach the elements, from now on.
+ *
+ * Collective: no, but ranks that share tensors must set it alike.
+ * Blocks: no.   Semantics: its own.
+ * Errors: EINVAL  a number out of range: says which
+ */
 void dtensor_generator_get_rule(const struct dtensor_generator *gen,
                                 struct dtensor_random_rule *rule);
 int dtensor_generator_set_rule(struct dtensor_generator *gen,
@@ -146,9 +155,8 @@ int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
  * tracker and fill.
  * Semantics: torch.rand, randn, randint, randperm and torch.rand_like ...
  *
- * As above, and:
- * Owns:   *tp is the caller's, for dtensor_destroy().
- * Errors: EINVAL, ENOMEM
+ * Collective, blocks, errors: as dtensor_uniform();  ENOMEM
+ * Owns:   *tp is the caller's, for dtensor_destroy() before dtensor_fini().
  */
 int dtensor_rand(const struct dtensor_spec *spec,
                  struct dtensor_generator *gen, struct dtensor **tp,
@@ -174,7 +182,8 @@ int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
  * probability p; and, unless maskp is NULL, a bool tensor of which were kept.
  * Semantics: torch.native_dropout in training.
  *
- * As above.   Owns: *tp and *maskp are the caller's.   Errors: EINVAL, ENOMEM
+ * Collective, blocks, errors: as dtensor_uniform();  ENOMEM
+ * Owns:   *tp and *maskp are the caller's, for dtensor_destroy().
  */
 int dtensor_dropout(const struct dtensor *t, double p,
                     struct dtensor_generator *gen, struct dtensor **tp,

@@ -2,9 +2,9 @@
  *
  * A placement for each mesh dimension says what its ranks hold of the tensor: a
  * shard, the whole, or a term of a sum.  A matrix of 8 x 6 on a mesh of 2 x 3
- * placed S(0),S(1) is cut in six parts of 4 x 2; placed S(0),R, in two of 4 x 6,
- * each of which three ranks have.  A spec is plain data, and any rank can work
- * out what any other holds without asking.
+ * placed S(0),S(1) is cut in six parts of 4 x 2; placed S(0),R, in two of 4 x
+ * 6, each of which three ranks have.  A spec is plain data, and any rank can
+ * work out what any other holds without asking.
  */
 #ifndef DTENSOR_SPEC_H
 #define DTENSOR_SPEC_H
@@ -16,6 +16,8 @@ extern "C" {
 #endif
 
 /* -------------------------------------------------- placements, specs --- */
+
+/* All in this section: Collective: no.   Blocks: no. */
 
 enum dtensor_placement_kind {
     DTENSOR_REPLICATE,         /* R       the whole                           */
@@ -68,6 +70,7 @@ struct dtensor_spec {
  * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
  * Errors: EINVAL  says which word, and what was expected, also of no text;
  *         ENOMEM
+ * Semantics: its own; Shard, Replicate, Partial, _StridedShard by their repr.
  */
 int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
                              int ndim, struct dtensor_placement placement[],
@@ -84,6 +87,7 @@ int dtensor_placements_format(const struct dtensor_mesh *mesh,
  * entered last; the rest as above.
  *
  * Errors: EINVAL  mesh, placements, dtype or shape: says which;  ENOMEM
+ * Semantics: DTensorSpec(mesh, placements, tensor_meta).
  */
 int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
                       const char *mesh, const char *placements,
@@ -95,6 +99,7 @@ int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
  * so that the caller's may go.  Making a tensor does this by itself.
  *
  * Errors: EINVAL  a field is out of its range: says which;  ENOMEM
+ * Semantics: its own.
  */
 int dtensor_spec_normalize(struct dtensor_spec *spec,
                            struct dtensor_error *err);
@@ -102,6 +107,7 @@ int dtensor_spec_normalize(struct dtensor_spec *spec,
 /* Is every field in its range, and no dimension negative?
  *
  * Errors: EINVAL  says which is not
+ * Semantics: its own.
  */
 int dtensor_spec_check(const struct dtensor_spec *spec,
                        struct dtensor_error *err);
@@ -136,8 +142,9 @@ int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
                          struct dtensor_error *err);
 void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[]);
 
-/* Write a spec as PyTorch does, "f32[8, 8](S(0)[1]S(0)[0]R)", cut to `size` bytes
- * with a final NUL; return the length it would have had, as snprintf does.
+/* Write a spec as PyTorch does, "f32[8, 8](S(0)[1]S(0)[0]R)", cut to `size`
+ * bytes with a final NUL; return the length it would have had, as snprintf
+ * does.
  * Semantics: DTensorSpec.__str__, what stands in Spec().
  */
 int dtensor_spec_format(const struct dtensor_spec *spec, char *text,
@@ -164,7 +171,8 @@ void dtensor_spec_meta(const struct dtensor_spec *spec, int rank,
  * the size of its dimension, and the strides that step over it.
  * Semantics: compute_global_tensor_info, compute_local_tensor_info.
  *
- * Errors: EINVAL  SS, C or chosen lengths; a dimension out of range; a size that
+ * Errors: EINVAL  SS, C or chosen lengths; a dimension out of range; a size
+ * that
  *                 does not divide (local), or sizes of over 2^63 bytes
  */
 int dtensor_meta_global(const struct dtensor_mesh *mesh,

@@ -29,8 +29,11 @@ struct dtensor;
  * its spec: dtensor_zeros(dtensor_spec_of(t), ...).
  *
  * Collective: no - but all ranks of the mesh must make the same ones.
- * Owns:   *tp is the caller's, for dtensor_destroy().
- * Errors: EINVAL  the spec; ENOMEM
+ * Blocks: no.
+ * Owns:   *tp is the caller's, for dtensor_destroy() before dtensor_fini().
+ * Errors: EINVAL  the spec: says what is wrong with it;  ENOMEM
+ * Semantics: torch.distributed.tensor.empty, zeros, ones, full; of arange,
+ *         distribute_tensor(torch.arange(n).reshape(shape)).
  */
 int dtensor_empty(const struct dtensor_spec *spec, struct dtensor **tp,
                   struct dtensor_error *err);
@@ -43,7 +46,12 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err);
 
-/* Make a copy: same spec, same elements.   Collective: no.   Errors: ENOMEM */
+/* Make a copy: same spec, same elements.
+ *
+ * Collective: no.   Blocks: no.   Semantics: DTensor.clone.
+ * Owns:   *tp is the caller's, for dtensor_destroy() before dtensor_fini().
+ * Errors: ENOMEM
+ */
 int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
                   struct dtensor_error *err);
 
@@ -57,7 +65,8 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
  * Owns:   *tp is the caller's; `full` is not kept.
- * Errors: EINVAL, ENOMEM, and those of the collectives
+ * Errors: EINVAL  the spec, the root, or no array;  and those of
+ *         dtensor_allreduce()
  */
 int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
                        int root, struct dtensor **tp,
@@ -67,7 +76,8 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
  * must be exactly what dtensor_spec_local() says this rank holds.
  * Semantics: DTensor.from_local with shape given; no other rank is asked.
  *
- * Collective: no.
+ * Collective: no.   Blocks: no.
+ * Owns:   *tp is the caller's; `local` is not kept.
  * Errors: EINVAL  wrong size, or no array: says what it should be;  ENOMEM
  */
 int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
@@ -80,8 +90,9 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
  * shapes; replicas are not compared.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
- * Errors: EINVAL  a rank has another part, spec or none; and those of the
- *                 collectives
+ * Owns:   *tp is the caller's; `local` is not kept.
+ * Errors: EINVAL  a rank has another part, spec or none;  and those of
+ *         dtensor_allreduce()
  */
 int dtensor_from_local_checked(const struct dtensor_spec *spec,
                                const void *local, const int64_t local_shape[],
@@ -93,20 +104,22 @@ int dtensor_from_local_checked(const struct dtensor_spec *spec,
  * hears nothing, gets a tensor of sizes 0.
  * Semantics: DTensor.from_local without shape, of uneven parts too.
  *
- * Collective, blocks: as above.
- * Errors: EINVAL  the parts do not fit together: names a rank; and as above
+ * Collective, blocks, owns: as dtensor_from_local_checked().
+ * Errors: EINVAL  the parts do not fit together: names a rank;  and as
+ *         dtensor_from_local_checked()
  */
 int dtensor_from_parts(const struct dtensor_spec *parts, const void *local,
                        struct dtensor **tp, struct dtensor_error *err);
 
-/* The local part: borrowed, valid until dtensor_destroy(); yours to read and
- * write between collective calls.  Its size in bytes may be 0.
- * Semantics: DTensor.to_local.
+/* The local part, yours to read and write between collective calls; and its
+ * size in bytes, which may be 0.   Semantics: DTensor.to_local.
+ *
+ * Owns:   the tensor, until dtensor_destroy().
  */
 void *dtensor_to_local(const struct dtensor *t);
 size_t dtensor_local_bytes(const struct dtensor *t);
 
-/* Its spec: borrowed, valid until dtensor_destroy(). */
+/* Its spec.   Owns: the tensor, until dtensor_destroy(). */
 const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
 
 /* Write the whole tensor, reduced if Partial, row-major, to `full` on every
@@ -114,12 +127,14 @@ const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
  * Semantics: DTensor.full_tensor.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until done.
- * Errors: EINVAL  wrong size, or no array; and those of the collectives
+ * Errors: EINVAL  wrong size, or no array;  and those of dtensor_allreduce()
  */
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
                         struct dtensor_error *err);
 
-/* Have both the same global shape?  1 or 0; nobody is asked. */
+/* Have both the same global shape?  1 or 0; nobody is asked.
+ * Semantics: Tensor.is_same_size.
+ */
 int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 
 /* *equalp = 1 when the global shapes and all elements are the same numbers, of
@@ -128,8 +143,8 @@ int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
  * A NaN equals nothing.   Semantics: torch.equal.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
- * Errors: EINVAL  meshes, dtypes or placements differ; and those of the
- *                 collectives
+ * Errors: EINVAL  meshes, dtypes or placements differ;  and those of
+ *         dtensor_allreduce()
  */
 int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
                   int *equalp, struct dtensor_error *err);
@@ -146,7 +161,8 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
  *         and no peer needs `t` any more.
  * Owns:   *tp is the caller's; `t` is unchanged.
- * Errors: EINVAL, ENOMEM, and those of the collectives
+ * Errors: EINVAL  the placements; or context, dtype or shape differ;  and those
+ *         of dtensor_allreduce()
  */
 int dtensor_redistribute(const struct dtensor *t, const char *placements,
                          struct dtensor **tp, struct dtensor_error *err);
@@ -156,15 +172,21 @@ int dtensor_redistribute_to(const struct dtensor *t,
 
 /* The same into a tensor that exists: `dst` gets the elements of `src` in its
  * own placements.  After the first call for a pair of specs nothing is
- * allocated.   Errors: EINVAL  meshes, shapes or dtypes differ
+ * allocated.
+ *
+ * Collective, blocks, errors: as dtensor_redistribute_to()
+ * Semantics: Tensor.copy_, of any two meshes.
  */
 int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                               struct dtensor_error *err);
 
-/* dtensor_spec_draw() of its spec, by the mesh's first rank only. */
+/* dtensor_spec_draw() of its spec, by the mesh's first rank only.
+ * Semantics: visualize_sharding.
+ */
 void dtensor_draw(const struct dtensor *t, FILE *stream);
 
-void dtensor_destroy(struct dtensor *t);                 /* NULL is a no-op */
+/* Free it and its part.   Collective: no.   NULL is a no-op. */
+void dtensor_destroy(struct dtensor *t);
 
 #ifdef __cplusplus
 }

@@ -42,13 +42,17 @@ struct dtensor_error {
     char text[500];            /* one line, no newline, ends "..." if cut     */
 };
 
-/* The name of an error code, such as "EPEER"; "0" for 0.  Static storage. */
+/* The name of an error code, such as "EPEER"; "0" for 0, "unknown error" for
+ * none of them.
+ *
+ * Owns:   static storage.
+ */
 const char *dtensor_errname(int code);
 
-/* "MAJOR.MINOR.PATCH" of the library in use.  Static storage. */
+/* "MAJOR.MINOR.PATCH" of the library in use.   Owns: static storage. */
 const char *dtensor_version(void);
 
-/* What this build can do, one line: "verbs yes, cuda no".  Static storage. */
+/* What this build can do, one line: "verbs yes, cuda no".   Owns: static. */
 const char *dtensor_build(void);
 
 /* ------------------------------------------------- dtypes, reductions --- */
@@ -88,11 +92,20 @@ enum dtensor_redop {
     DTENSOR_REDOP_LAST = 0x3fffffff    /* dtensor_redop_create() ends here    */
 };
 
-size_t dtensor_dtype_size(enum dtensor_dtype dtype);          /* in bytes     */
+/* Bytes of one element; 0 for what is no dtype.  Names: "?" for such.
+ *
+ * Owns:   names are static storage.
+ */
+size_t dtensor_dtype_size(enum dtensor_dtype dtype);
 const char *dtensor_dtype_name(enum dtensor_dtype dtype);     /* "f32", ...   */
 const char *dtensor_redop_name(enum dtensor_redop op);        /* "sum", ...   */
 
-/* The dtype or reduction of that name.   Errors: EINVAL  no such name */
+/* The dtype or reduction of that name.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  no such name: lists those there are
+ * Semantics: its own.
+ */
 int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
                         struct dtensor_error *err);
 int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
