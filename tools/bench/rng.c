@@ -102,10 +102,12 @@ static int rng_print(struct rng *rng, struct dtensor_error *err)
 
 /* Best times of the fill and of memset(), in ns. */
 static int rng_time(struct rng *rng, const struct rng_dist *dist,
-                    const double param[4], int64_t best[2],
-                    struct dtensor_error *err)
+                    int64_t best[2], struct dtensor_error *err)
 {
-    const int64_t whole[4] = { (int64_t)param[0], (int64_t)param[1], 0, 0 };
+    const bool asked = dist == rng->opt->dist;
+    const double *param = asked ? rng->opt->param : dist->param;
+    const int64_t usual[4] = { (int64_t)dist->param[0],
+                               (int64_t)dist->param[1], 0, 0 };
     int64_t before, spent;
     int rc = 0;
 
@@ -116,7 +118,7 @@ static int rng_time(struct rng *rng, const struct rng_dist *dist,
         spent = session_now_ns() - before;
         best[1] = spent < best[1] ? spent : best[1];
         before = session_now_ns();
-        rc = rng_fill(rng, dist, param, whole, err);
+        rc = rng_fill(rng, dist, param, asked ? rng->opt->whole : usual, err);
         spent = session_now_ns() - before;
         best[0] = spent < best[0] ? spent : best[0];
     }
@@ -139,11 +141,10 @@ static int rng_measure(struct rng *rng, struct dtensor_error *err)
                "GB/s", "memset", "ratio");
     for (int i = 0; i < rng_ndists && rc == 0; i++) {
         const struct rng_dist *dist = &rng_dists[i];
-        const bool asked = dist == opt->dist;
 
-        if (opt->only && !asked)
+        if (opt->only && dist != opt->dist)
             continue;
-        rc = rng_time(rng, dist, asked ? opt->param : dist->param, best, err);
+        rc = rng_time(rng, dist, best, err);
         if (rc == DTENSOR_EINVAL && !opt->only) {
             rc = 0;                        /* not of this type               */
             continue;

@@ -12,6 +12,7 @@
 struct rng_dist {
     const char *name;
     int nparams;
+    bool whole;                   /* its numbers must be whole                */
     double param[4];
 };
 extern const struct rng_dist rng_dists[];

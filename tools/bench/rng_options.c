@@ -23,14 +23,14 @@ static const char *const fill_words[] = {
 };
 
 const struct rng_dist rng_dists[] = {
-    { "uniform", 2, { 0, 1 } },
-    { "normal", 2, { 0, 1 } },
-    { "log_normal", 2, { 0, 1 } },
-    { "exponential", 1, { 1 } },
-    { "bernoulli", 1, { 0.5 } },
-    { "trunc_normal", 4, { 0, 1, -2, 2 } },
-    { "integers", 2, { 0, 1 << 16 } },
-    { "bits", 0, { 0 } },
+    { "uniform", 2, false, { 0, 1 } },
+    { "normal", 2, false, { 0, 1 } },
+    { "log_normal", 2, false, { 0, 1 } },
+    { "exponential", 1, false, { 1 } },
+    { "bernoulli", 1, false, { 0.5 } },
+    { "trunc_normal", 4, false, { 0, 1, -2, 2 } },
+    { "integers", 2, true, { 0, 1 << 16 } },
+    { "bits", 0, false, { 0 } },
 };
 const int rng_ndists = BENCH_COUNT(rng_dists);
 
@@ -75,8 +75,11 @@ static bool option_word(const char *const words[], const char *text,
     return false;
 }
 
-/* One number of a distribution, kept both ways: 2^53 + 1 is no double. */
-static bool dist_number(const char **textp, double *realp, int64_t *wholep)
+/* One number of a distribution, kept both ways: 2^53 + 1 is no double, and 0.5
+ * no whole number, which *exactp then says; 1e6 is one.
+ */
+static bool dist_number(const char **textp, double *realp, int64_t *wholep,
+                        bool *exactp)
 {
     char *rest, *whole;
 
@@ -85,8 +88,12 @@ static bool dist_number(const char **textp, double *realp, int64_t *wholep)
         return false;
     errno = 0;
     *wholep = strtoll(*textp, &whole, 0);
-    if (whole != rest || errno)
-        *wholep = (int64_t)*realp;
+    if (whole != rest || errno) {
+        const bool fits = *realp >= -0x1p53 && *realp <= 0x1p53;
+
+        *wholep = fits ? (int64_t)*realp : 0;
+        *exactp = *exactp && fits && (double)*wholep == *realp;
+    }
     *textp = rest;
     return true;
 }
@@ -96,6 +103,7 @@ static bool option_dist(const char *text, struct rng_options *opt)
     const size_t length = strcspn(text, ":");
     const struct rng_dist *dist = NULL;
     const char *at = text + length;
+    bool exact = true;
     int n = 0;
 
     for (int i = 0; i < rng_ndists; i++)
@@ -112,8 +120,8 @@ static bool option_dist(const char *text, struct rng_options *opt)
     while (*at) {
         at++;                              /* the colon, or a comma          */
         if (n == dist->nparams ||
-            !dist_number(&at, &opt->param[n], &opt->whole[n]) ||
-            (*at && *at != ','))
+            !dist_number(&at, &opt->param[n], &opt->whole[n], &exact) ||
+            (*at && *at != ',') || (!exact && dist->whole))
             return false;
         n++;
     }
