@@ -71,21 +71,40 @@ static void sums(struct world *w, size_t count)
         free(mem[i]);
 }
 
-/* Copies: staged in three ways of four, and after the trials one is kept. */
-static void copies(struct world *w, size_t count)
+/* A call, or the start of a persistent one. */
+static int copy_run(struct world *w, const struct dtensor_call *call,
+                    struct dtensor_persistent *persistent, const void *in,
+                    void *out)
 {
+    struct dtensor_request *request;
+    int rc;
+
+    if (!persistent)
+        return dtensor_call_run(w->mesh, call, in, out, &w->err);
+    rc = dtensor_persistent_start(persistent, &request, &w->err);
+    return rc != 0 ? rc : dtensor_wait(request, &w->err);
+}
+
+/* Copies: staged in three ways of four, and after the trials one is kept. */
+static void copies(struct world *w, size_t count, bool kept_ready)
+{
+    const struct dtensor_call call = { .coll = DTENSOR_ALLGATHER,
+                                       .count = count, .dtype = DTENSOR_F64 };
+    struct dtensor_persistent *persistent = NULL;
     void *mem[2];
     double *in = room(count, &mem[0]);
     double *out = room(count * (size_t)w->n, &mem[1]);
     uint64_t before, copied, kept = 0;
     int nstaged = 0;
 
+    fill(in, count, w->rank);
+    need(!kept_ready || dtensor_call_create(w->mesh, &call, in, out,
+                                            &persistent, &w->err) == 0, "%s",
+         w->err.text);
     for (int run = 0; run < KEPT; run++) {
-        fill(in, count, w->rank);
         memset(out, 0xff, count * (size_t)w->n * sizeof *out);
         before = dtensor_copied_bytes(w->ctx);
-        need(dtensor_allgather(w->mesh, in, out, count, DTENSOR_F64, &w->err)
-             == 0, "%s", w->err.text);
+        need(copy_run(w, &call, persistent, in, out) == 0, "%s", w->err.text);
         copied = dtensor_copied_bytes(w->ctx) - before;
         for (int r = 0; r < w->n; r++)
             need_term(out + (size_t)r * count, count, r, run);
@@ -97,6 +116,7 @@ static void copies(struct world *w, size_t count)
     }
     need(count * sizeof *in >= 4 << 20 || nstaged >= TRIED * 3 / 4,
          "%d of %d runs of %zu were staged", nstaged, TRIED, count);
+    dtensor_persistent_destroy(persistent);
     free(mem[0]);
     free(mem[1]);
 }
@@ -151,7 +171,8 @@ static void lend(int rank, int n, void *arg)
     world_open(&w);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         sums(&w, counts[i]);
-        copies(&w, counts[i]);
+        copies(&w, counts[i], false);
+        copies(&w, counts[i], true);
         broadcasts(&w, counts[i]);
     }
     dtensor_fini(w.ctx);

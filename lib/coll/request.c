@@ -104,7 +104,9 @@ static void request_finish(struct dtensor_request *request)
             dtn_ctx_wait(ctx, &wait);
         else
             dtn_wait_pause(&wait);     /* dtn_poll() looks at the clock       */
+        ctx->waiting = true;
     }
+    ctx->waiting = false;
 }
 
 int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)

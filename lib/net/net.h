@@ -178,6 +178,7 @@ struct dtensor_ctx {
     double crowding;              /* ranks for each CPU, of the fullest host   */
     bool sharing;                 /* learned by waits: a peer is on our CPU    */
     bool stirred;                 /* a signal was found that was polled for    */
+    bool waiting;                 /* requests are polled for without a break   */
     const struct dtn_coll_words *words;   /* what was called: coll's           */
     struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
     const struct dtn_said *making;        /* the call a plan is being made for */

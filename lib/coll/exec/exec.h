@@ -50,7 +50,9 @@ struct exec_run {
     struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
     uint32_t fingerprint;
     int lending;
+    bool lends;                   /* something, this time                      */
     int64_t tried_ns;             /* when it began, if that is tried; else 0   */
+    int64_t left_ns;              /* when it was polled for last               */
     bool refused;                 /* a transport would not register a space    */
     int step;                     /* the next                                  */
     bool polls;                   /* gives EAGAIN instead of waiting           */
@@ -74,8 +76,12 @@ struct dtn_plan {
     struct exec_run started;      /* by dtn_plan_start()                       */
 };
 
-/* Decide how this run lends; and learn from it when it is over. */
+/* Decide how this run lends; and learn from it when it is over.  One that is
+ * polled for is left and returned to in between.
+ */
 void dtn_lend_begin(struct exec_run *run);
+void dtn_lend_leave(struct exec_run *run);
+void dtn_lend_return(struct exec_run *run);
 void dtn_lend_end(struct exec_run *run);
 
 /* Are peers to fetch the space from where it stands, or is it staged? */

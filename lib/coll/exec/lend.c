@@ -10,6 +10,9 @@
  * So the first runs of a plan try one after the other, and the one whose best
  * try was fastest is kept for a while.  Peers try the same in the same run; but
  * nothing needs them to agree, nor is the order of a sum concerned.
+ *
+ * Of a run that is started and polled for counts what its caller spends on it: the
+ * start, the polls, and the time that dtensor_wait() lasts.
  */
 #include "coll/exec/exec.h"
 
@@ -45,29 +48,42 @@ static bool run_lends(const struct exec_run *run)
     return lends;
 }
 
-/* A run that is polled for takes as long as its caller likes: it tells nothing. */
 void dtn_lend_begin(struct exec_run *run)
 {
-    struct exec_trials *trials = &run->plan->trials;
+    const struct exec_trials *trials = &run->plan->trials;
     const int first = run->plan->sched.lend == DTN_LEND_FETCHED;
 
     run->tried_ns = 0;
     run->lending = trials->best >= 0 ? trials->best : first;
-    if (run->polls || !run_lends(run))
-        return;
-    if (trials->runs < TRIES * EXEC_NLENDINGS) {
+    run->lends = run_lends(run);
+    if (run->lends && trials->runs < TRIES * EXEC_NLENDINGS) {
         run->lending = (first + trials->runs) % EXEC_NLENDINGS;
         run->tried_ns = dtn_now_ns();
     }
-    trials->runs = (trials->runs + 1) % PERIOD;
+}
+
+void dtn_lend_leave(struct exec_run *run)
+{
+    if (run->tried_ns != 0)
+        run->left_ns = dtn_now_ns();
+}
+
+/* As if it had begun so much later. */
+void dtn_lend_return(struct exec_run *run)
+{
+    if (run->tried_ns != 0 && !run->ctx->waiting)
+        run->tried_ns += dtn_now_ns() - run->left_ns;
 }
 
 void dtn_lend_end(struct exec_run *run)
 {
     struct exec_trials *trials = &run->plan->trials;
-    int tried = trials->runs - 1;
+    const int tried = trials->runs;
     int64_t took;
 
+    if (!run->lends)
+        return;
+    trials->runs = (trials->runs + 1) % PERIOD;
     if (run->tried_ns == 0)
         return;
     took = dtn_now_ns() - run->tried_ns;

@@ -10,6 +10,7 @@
  */
 #include "coll/exec/exec.h"
 
+#include <limits.h>
 #include <string.h>
 
 _Static_assert(EXEC_NNAMES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
@@ -376,6 +377,7 @@ int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
         return rc;
     plan->started.polls = true;
     rc = run_begin(&plan->started, plan, in, out, fingerprint);
+    dtn_lend_leave(&plan->started);
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc
          : run_end(&plan->started, rc, err);
 }
@@ -383,8 +385,13 @@ int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
 int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
                   struct dtensor_error *err)
 {
-    int rc = dtn_plan_start(plan, in, out, 0, err);
+    int rc;
 
+    plan->trials.best = 0;        /* staged, which takes memory               */
+    plan->trials.runs = INT_MAX;
+    rc = dtn_plan_start(plan, in, out, 0, err);
+    plan->trials.best = -1;
+    plan->trials.runs = 0;
     if (rc == 0 && plan->named)
         run_hide(&plan->started);
     return rc;
@@ -392,9 +399,15 @@ int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
 
 int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
 {
+    struct exec_run *run = &plan->started;
     int rc = dtn_ctx_check(plan->group.ctx, err);
 
-    if (rc == 0)
-        rc = run_steps(&plan->started);
-    return rc == DTENSOR_EAGAIN ? rc : run_end(&plan->started, rc, err);
+    if (rc == 0) {
+        dtn_lend_return(run);
+        rc = run_steps(run);
+    }
+    if (rc != DTENSOR_EAGAIN)
+        return run_end(run, rc, err);
+    dtn_lend_leave(run);
+    return rc;
 }
