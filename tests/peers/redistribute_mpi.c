@@ -27,13 +27,10 @@
  * redistribute.sh.
  */
 #include "dtensor.h"
+#include "mpi_time.h"
 
-#include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* BLACS and ScaLAPACK have no header. */
 void Cblacs_get(int context, int what, int *value);
@@ -66,12 +63,6 @@ struct bench {
     int tall, wide;               /* BLACS contexts                           */
     int rows_desc[9], columns_desc[9];
 };
-
-static void die(const char *what, const char *why)
-{
-    fprintf(stderr, "redistribute_mpi: %s: %s\n", what, why);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 /* ------------------------------------------------------------- the calls --- */
 
@@ -315,13 +306,6 @@ static void close_all(struct bench *b)
 
 /* ------------------------------------------------------------- measuring --- */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double timed(struct bench *b, int turn, int call)
 {
     double start, us;
@@ -346,14 +330,11 @@ static void measure(struct bench *b, int calls, double *us)
             if (i >= 0)
                 us[turn * calls + i] = took;
         }
-    MPI_Allreduce(MPI_IN_PLACE, us, NLIBRARIES * calls, MPI_DOUBLE, MPI_MAX,
-                  MPI_COMM_WORLD);
+    slowest(us, NLIBRARIES * calls);
     for (int l = 0; b->rank == 0 && l < NLIBRARIES; l++) {
-        double *mine = us + l * calls;
-
-        qsort(mine, (size_t)calls, sizeof *mine, compare);
-        printf("%d %d %s %.1f %.1f %.1f\n", b->ranks, b->n, libraries[l].name,
-               mine[0], mine[calls / 2], mine[calls * 99 / 100]);
+        printf("%d %d %s", b->ranks, b->n, libraries[l].name);
+        print_times(us + l * calls, calls);
+        printf("\n");
     }
     fflush(stdout);
 }
@@ -376,25 +357,6 @@ static void measure_size(struct dtensor_ctx *ctx, int n, int calls, double *us)
     close_all(&b);
 }
 
-/* Be the rank of our library that MPI says this process is. */
-static void be_rank(void)
-{
-    static const char *const names[][2] = {
-        { "DTN_RANK", "OMPI_COMM_WORLD_RANK" },
-        { "DTN_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE" },
-        { "DTN_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK" },
-        { "DTN_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE" }
-    };
-    int job = (int)getpid();
-    char text[16];
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        setenv(names[i][0], getenv(names[i][1]) ? getenv(names[i][1]) : "", 1);
-    MPI_Bcast(&job, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(text, sizeof text, "peers-%d", job);
-    setenv("DTN_JOB", text, 1);
-}
-
 int main(int argc, char **argv)
 {
     int calls = argc > 1 ? atoi(argv[1]) : 200;
@@ -402,7 +364,7 @@ int main(int argc, char **argv)
     struct dtensor_ctx *ctx = NULL;
     struct dtensor_error err;
 
-    MPI_Init(&argc, &argv);
+    mpi_open(&argc, &argv);
     be_rank();
     if (!us || dtensor_init(NULL, &ctx, &err) != 0)
         die("init", us ? err.text : "out of memory");

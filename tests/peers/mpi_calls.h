@@ -1,0 +1,156 @@
+/* mpi_calls.h - MPI's collectives beside ours: calls, inputs, results
+ *
+ * Inputs are small whole numbers, a function of rank, place and call, so that
+ * sums are exact and nothing that an earlier call left can pass for a result.
+ * Bytes are those of dtensor-bench: of an all-gather over 2 ranks, 1024 are 512
+ * from each.
+ */
+#ifndef MPI_CALLS_H
+#define MPI_CALLS_H
+
+#include "mpi_time.h"
+
+#include <stdbool.h>
+
+/* ------------------------------------------------------- input, output --- */
+
+/* Element i of what a rank writes for a call. */
+static inline float term(int from, size_t i, int call)
+{
+    return (float)((unsigned)(i * 5 + (size_t)from + (size_t)call) & 7);
+}
+
+static inline void fill(float *in, size_t n, int call)
+{
+    for (size_t i = 0; i < n; i++)
+        in[i] = term(rank, i, call);
+}
+
+/* How many of out[0..n) are not what `from` has from element `first` on. */
+static inline long differ(const float *out, size_t n, int from, size_t first,
+                          int call)
+{
+    int wrong = 0;
+
+    for (size_t i = 0; i < n; i++)
+        wrong += out[i] != term(from, first + i, call);
+    return wrong;
+}
+
+/* The same of the sum over all ranks. */
+static inline long differ_sum(const float *out, size_t n, size_t first,
+                              int call)
+{
+    int wrong = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+
+        for (int r = 0; r < ranks; r++)
+            sum += term(r, first + i, call);
+        wrong += out[i] != sum;
+    }
+    return wrong;
+}
+
+/* ----------------------------------------------------------------- calls --- */
+
+static inline void mpi_allreduce(float *in, float *out, int count)
+{
+    MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static inline long check_allreduce(const float *out, size_t count, int call)
+{
+    return differ_sum(out, count, 0, call);
+}
+
+static inline void mpi_allgather(float *in, float *out, int count)
+{
+    MPI_Allgather(in, count, MPI_FLOAT, out, count, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static inline long check_allgather(const float *out, size_t count, int call)
+{
+    long wrong = 0;
+
+    for (int r = 0; r < ranks; r++)
+        wrong += differ(out + (size_t)r * count, count, r, 0, call);
+    return wrong;
+}
+
+static inline void mpi_reduce_scatter(float *in, float *out, int count)
+{
+    MPI_Reduce_scatter_block(in, out, count, MPI_FLOAT, MPI_SUM,
+                             MPI_COMM_WORLD);
+}
+
+static inline long check_reduce_scatter(const float *out, size_t count,
+                                        int call)
+{
+    return differ_sum(out, count, (size_t)rank * count, call);
+}
+
+static inline void mpi_all_to_all(float *in, float *out, int count)
+{
+    MPI_Alltoall(in, count, MPI_FLOAT, out, count, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static inline long check_all_to_all(const float *out, size_t count, int call)
+{
+    long wrong = 0;
+
+    for (int r = 0; r < ranks; r++)
+        wrong += differ(out + (size_t)r * count, count, r,
+                        (size_t)rank * count, call);
+    return wrong;
+}
+
+static inline void mpi_broadcast(float *in, float *out, int count)
+{
+    (void)out;
+    MPI_Bcast(in, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+}
+
+static inline long check_broadcast(const float *out, size_t count, int call)
+{
+    return differ(out, count, 0, 0, call);
+}
+
+enum { ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, NTESTS };
+
+static const struct test {
+    const char *name;
+    bool in_blocks, out_blocks;   /* one for each rank                         */
+    bool rooted;                  /* in place, and nothing comes to the root   */
+    void (*mpi)(float *in, float *out, int count);
+    long (*check)(const float *out, size_t count, int call);   /* how many are */
+                                                               /* wrong        */
+} tests[NTESTS] = {
+    { "allreduce", false, false, false, mpi_allreduce, check_allreduce },
+    { "allgather", false, true, false, mpi_allgather, check_allgather },
+    { "reduce_scatter", true, false, false, mpi_reduce_scatter,
+      check_reduce_scatter },
+    { "all_to_all", true, true, false, mpi_all_to_all, check_all_to_all },
+    { "broadcast", false, false, true, mpi_broadcast, check_broadcast },
+};
+
+/* Bytes of the unit that a size is rounded down to: a block for each rank. */
+static inline size_t test_unit(const struct test *test)
+{
+    return sizeof(float)
+         * (test->in_blocks || test->out_blocks ? (size_t)ranks : 1);
+}
+
+/* Is it one of "allgather,broadcast"? */
+static inline bool wanted(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',') && strchr(",", at[length]))
+            return true;
+    return false;
+}
+
+#endif
