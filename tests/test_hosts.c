@@ -4,8 +4,7 @@
  * it plays.  Ranks of a host share memory, hosts speak TCP.  Inputs are whole
  * numbers, so every result is exact whatever the order of a sum.
  */
-#include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/world.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,13 +19,7 @@ struct shape {
     int ranks[HOSTS_MAX];
 };
 
-struct world {
-    struct dtensor_ctx *ctx;
-    const struct dtensor_mesh *mesh;
-    int rank, n;
-    bool layered;                 /* some host has several ranks               */
-    struct dtensor_error err;
-};
+static bool layered;              /* some host has several ranks               */
 
 /* ----------------------------------------------------------------- cluster */
 
@@ -45,7 +38,7 @@ static void cluster_write(const struct shape *shape, const char *path)
 }
 
 /* Be this rank on its host. */
-static void world_open(struct world *world, int rank, const struct shape *shape)
+static void host_open(struct world *world, int rank, const struct shape *shape)
 {
     char host[16];
     int h = 0, local = rank;
@@ -56,13 +49,8 @@ static void world_open(struct world *world, int rank, const struct shape *shape)
     setenv("DTN_HOST", host, 1);
     ranks_setenv("DTN_LOCAL_RANK", local);
     ranks_setenv("DTN_LOCAL_SIZE", shape->ranks[h]);
-    need(dtensor_init(NULL, &world->ctx, &world->err) == 0, "init: %s",
-         world->err.text);
-    need(dtensor_mesh_find(world->ctx, "world", &world->mesh, &world->err)
-         == 0, "mesh: %s", world->err.text);
-    world->rank = dtensor_rank(world->ctx);
-    world->n = dtensor_world_size(world->ctx);
-    world->layered = world->n > shape->nhosts;
+    world_open(world);
+    layered = world->n > shape->nhosts;
     need(dtensor_local_size(world->ctx) == shape->ranks[h], "%d local ranks",
          dtensor_local_size(world->ctx));
 }
@@ -112,7 +100,7 @@ static void try_reductions(struct world *world, float *in, float *out,
     done_well(world, rc, "allreduce");
     for (size_t i = 0; i < count; i++)
         equal(world, i, out[i], total(n, i));
-    need(count <= 1024 || world->layered
+    need(count <= 1024 || layered
          == (strstr(dtensor_last_plan(world->ctx), "hierarchical") != NULL),
          "by %s", dtensor_last_plan(world->ctx));
 
@@ -183,7 +171,7 @@ static void collectives(int rank, int n, void *arg)
     struct world world;
     void *in, *out;
 
-    world_open(&world, rank, arg);
+    host_open(&world, rank, arg);
     need(dtensor_alloc(world.ctx, bytes, &in, &world.err) == 0
          && dtensor_alloc(world.ctx, bytes, &out, &world.err) == 0, "%s",
          world.err.text);
@@ -240,7 +228,7 @@ static void redistributes(int rank, int n, void *arg)
     };
     struct world world;
 
-    world_open(&world, rank, arg);
+    host_open(&world, rank, arg);
     for (int round = 0; round < 3; round++)
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
             turn(&world, ways[w][0], ways[w][1]);
@@ -256,7 +244,7 @@ static void murdered(int rank, int n, void *arg)
     struct world world;
     int victim = n - 1, rc = 0;
 
-    world_open(&world, rank, arg);
+    host_open(&world, rank, arg);
     for (int i = 0; rc == 0; i++) {
         if (i == 20 && rank == victim)
             raise(SIGKILL);
