@@ -1,57 +1,31 @@
 /* test_hosts.c - collectives and redistributes of ranks on several hosts
  *
- * The hosts are addresses of the loopback: each rank says by DTN_HOST which one
- * it plays.  Ranks of a host share memory, hosts speak TCP.  Inputs are whole
+ * Ranks of a host share memory, hosts speak TCP.  Inputs are whole
  * numbers, so every result is exact whatever the order of a sum.
  */
+#include "tests/hosts.h"
 #include "tests/world.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
-#define HOSTS_MAX 4
 #define COUNT_MAX 20000
 #define RANKS_MAX 8
 
 struct shape {
     const char *name;
-    int nhosts;
-    int ranks[HOSTS_MAX];
+    struct hosts hosts;
 };
 
 static bool layered;              /* some host has several ranks               */
 
-/* ----------------------------------------------------------------- cluster */
-
-static void cluster_write(const struct shape *shape, const char *path)
-{
-    FILE *file = fopen(path, "w");
-
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n[transport]\ninter_node = tcp\n"
-            "connect_timeout = 20s\nport = %d\n", 20000 + getpid() % 20000);
-    for (int h = 0; h < shape->nhosts; h++)
-        fprintf(file, "[nodes \"n%d\"]\nhosts = h%d\naddresses = 127.0.0.%d\n"
-                "ranks = %d\n", h, h, h + 2, shape->ranks[h]);
-    fclose(file);
-}
-
-/* Be this rank on its host. */
 static void host_open(struct world *world, int rank, const struct shape *shape)
 {
-    char host[16];
-    int h = 0, local = rank;
+    int local = hosts_be(&shape->hosts, rank);
 
-    for (; local >= shape->ranks[h]; h++)
-        local -= shape->ranks[h];
-    snprintf(host, sizeof host, "h%d", h);
-    setenv("DTN_HOST", host, 1);
-    ranks_setenv("DTN_LOCAL_RANK", local);
-    ranks_setenv("DTN_LOCAL_SIZE", shape->ranks[h]);
     world_open(world);
-    layered = world->n > shape->nhosts;
-    need(dtensor_local_size(world->ctx) == shape->ranks[h], "%d local ranks",
+    layered = world->n > shape->hosts.n;
+    need(dtensor_local_size(world->ctx) == local, "%d local ranks",
          dtensor_local_size(world->ctx));
 }
 
@@ -260,9 +234,9 @@ static void murdered(int rank, int n, void *arg)
 int main(void)
 {
     static const struct shape shapes[] = {
-        { "2x2", 2, { 2, 2 } }, { "2x3", 2, { 3, 3 } },
-        { "3x2", 3, { 2, 2, 2 } }, { "4x1", 4, { 1, 1, 1, 1 } },
-        { "1+3", 2, { 1, 3 } }, { "3+1+2", 3, { 3, 1, 2 } }
+        { "2x2", { 2, { 2, 2 } } }, { "2x3", { 2, { 3, 3 } } },
+        { "3x2", { 3, { 2, 2, 2 } } }, { "4x1", { 4, { 1, 1, 1, 1 } } },
+        { "1+3", { 2, { 1, 3 } } }, { "3+1+2", { 3, { 3, 1, 2 } } }
     };
     char path[64];
 
@@ -272,9 +246,9 @@ int main(void)
         struct shape shape = shapes[s];
         int n = 0, status[RANKS_MAX];
 
-        for (int h = 0; h < shape.nhosts; h++)
-            n += shape.ranks[h];
-        cluster_write(&shape, path);
+        for (int h = 0; h < shape.hosts.n; h++)
+            n += shape.hosts.ranks[h];
+        hosts_write(&shape.hosts, path, "", "");
         ok(ranks_run(n, 60, collectives, &shape, NULL) == 0,
            "hosts x ranks %s: every collective is exact, every root, in place "
            "and not, registered and foreign memory", shape.name);

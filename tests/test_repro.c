@@ -7,20 +7,19 @@
  * without it some do not, or the numbers would prove nothing.
  */
 #include "base/base.h"
+#include "tests/hosts.h"
 #include "tests/rand.h"
-#include "tests/ranks.h"
 
 #include <sys/mman.h>
 
-enum { NRANKS = 4, COUNT = 3001, HOSTS_MAX = 4 };
+enum { NRANKS = 4, COUNT = 3001 };
 
 /* Ways to reduce: the built-in ones, then a factor and a function. */
 enum { WAY_PREMUL = DTENSOR_NREDOPS, WAY_USER, NWAYS };
 
 struct combination {
     const char *name;
-    int nhosts;
-    int ranks[HOSTS_MAX];
+    struct hosts hosts;
     const char *wire;             /* inside hosts                              */
     const char *algorithm;        /* [tuning], NULL: none                      */
     const char *chunk;
@@ -28,21 +27,21 @@ struct combination {
 };
 
 static const struct combination combinations[] = {
-    { "one host, shm", 1, { 4 }, "shm", NULL, "512K", 1 },
-    { "in 3 calls", 1, { 4 }, "shm", NULL, "512K", 3 },
-    { "by ring", 1, { 4 }, "shm", "ring", "512K", 1 },
-    { "by tree", 1, { 4 }, "shm", "tree", "64K", 1 },
-    { "by doubling", 1, { 4 }, "shm", "doubling", "512K", 1 },
-    { "by halving, 3 calls", 1, { 4 }, "shm", "halving", "512K", 3 },
-    { "one host, tcp", 1, { 4 }, "tcp", NULL, "4K", 1 },
-    { "tcp, by ring", 1, { 4 }, "tcp", "ring", "512K", 1 },
-    { "tcp, by two trees", 1, { 4 }, "tcp", "twotree", "512K", 3 },
-    { "2 hosts of 2", 2, { 2, 2 }, "shm", NULL, "512K", 1 },
-    { "2 hosts of 2, by hierarchy", 2, { 2, 2 }, "shm", "hierarchical", "4K",
-      1 },
-    { "hosts of 1 and 3", 2, { 1, 3 }, "shm", "hierarchical", "512K", 1 },
-    { "hosts of 2, 1 and 1", 3, { 2, 1, 1 }, "shm", "ring", "64K", 3 },
-    { "4 hosts of 1", 4, { 1, 1, 1, 1 }, "shm", "tree", "512K", 1 },
+    { "one host, shm", { 1, { 4 } }, "shm", NULL, "512K", 1 },
+    { "in 3 calls", { 1, { 4 } }, "shm", NULL, "512K", 3 },
+    { "by ring", { 1, { 4 } }, "shm", "ring", "512K", 1 },
+    { "by tree", { 1, { 4 } }, "shm", "tree", "64K", 1 },
+    { "by doubling", { 1, { 4 } }, "shm", "doubling", "512K", 1 },
+    { "by halving, 3 calls", { 1, { 4 } }, "shm", "halving", "512K", 3 },
+    { "one host, tcp", { 1, { 4 } }, "tcp", NULL, "4K", 1 },
+    { "tcp, by ring", { 1, { 4 } }, "tcp", "ring", "512K", 1 },
+    { "tcp, by two trees", { 1, { 4 } }, "tcp", "twotree", "512K", 3 },
+    { "2 hosts of 2", { 2, { 2, 2 } }, "shm", NULL, "512K", 1 },
+    { "2 hosts of 2, by hierarchy", { 2, { 2, 2 } }, "shm", "hierarchical",
+      "4K", 1 },
+    { "hosts of 1 and 3", { 2, { 1, 3 } }, "shm", "hierarchical", "512K", 1 },
+    { "hosts of 2, 1 and 1", { 3, { 2, 1, 1 } }, "shm", "ring", "64K", 3 },
+    { "4 hosts of 1", { 4, { 1, 1, 1, 1 } }, "shm", "tree", "512K", 1 },
 };
 
 /* What a rank found, for the parent. */
@@ -130,22 +129,16 @@ static void cluster_write(const char *path)
 {
     static const char *const tuned[] = { "allreduce", "reduce",
                                          "reduce_scatter" };
-    FILE *file = fopen(path, "w");
+    char more[256];
+    int at = snprintf(more, sizeof more, "intra_node = %s\nchunk = %s\n%s",
+                      now->wire, now->chunk,
+                      now->algorithm ? "[tuning]\n" : "");
 
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\nrepro = %s\n[transport]\n"
-            "intra_node = %s\ninter_node = tcp\nconnect_timeout = 20s\n"
-            "chunk = %s\nport = %d\n", repro ? "yes" : "no", now->wire,
-            now->chunk, 20000 + getpid() % 20000);
-    for (int h = 0; h < now->nhosts; h++)
-        fprintf(file, "[nodes \"n%d\"]\nhosts = h%d\naddresses = 127.0.0.%d\n"
-                "ranks = %d\n", h, h, h + 2, now->ranks[h]);
     for (int i = 0; now->algorithm && i < 3; i++)
         if (i < 1 || strcmp(now->algorithm, "doubling") != 0)
-            fprintf(file, "%s%s = 0-inf:%s\n", i ? "" : "[tuning]\n", tuned[i],
-                    now->algorithm);
-    fclose(file);
+            at += snprintf(more + at, sizeof more - (size_t)at,
+                           "%s = 0-inf:%s\n", tuned[i], now->algorithm);
+    hosts_write(&now->hosts, path, repro ? "repro = yes\n" : "", more);
 }
 
 /* One reduction, in as many calls as there are parts; by reduce-scatter and
@@ -187,16 +180,9 @@ static void reduce_rank(int rank, int n, void *arg)
     struct dtensor_ctx *ctx;
     enum dtensor_redop made[2];
     struct dtensor_error err;
-    char host[16];
-    int h = 0, local = rank;
 
     (void)n, (void)arg;
-    for (; local >= now->ranks[h]; h++)
-        local -= now->ranks[h];
-    snprintf(host, sizeof host, "h%d", h);
-    setenv("DTN_HOST", host, 1);
-    ranks_setenv("DTN_LOCAL_RANK", local);
-    ranks_setenv("DTN_LOCAL_SIZE", now->ranks[h]);
+    hosts_be(&now->hosts, rank);
     need(dtensor_init(NULL, &ctx, &err) == 0, "init: %s", err.text);
     need(dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
     need(dtensor_redop_premul(ctx, 0.3, &made[0], &err) == 0
