@@ -1,6 +1,6 @@
 #!/bin/bash
-# install.sh - make install lays down what the README's program needs, and make
-# uninstall takes all of it away
+# install.sh - the README's commands install, compile and run its program as they
+# are printed, and make uninstall takes all away
 . "$top_srcdir/tests/tap.sh"
 command -v pkg-config >/dev/null || skip_all "no pkg-config here"
 tmp=$(mktemp -d) || exit 1
@@ -24,9 +24,36 @@ files() {
     (cd "$1" 2>/dev/null && find . ! -type d | sed 's|^\./||' | sort)
 }
 
-is "make install succeeds" "$(in_build install)" ""
+# The README's program, and its commands: cc is that of this build, and what a
+# root does to the system is done to DESTDIR.
+awk '/^```/ && inside { exit } inside { print } /^```c$/ { inside = 1 }' \
+    "$top_srcdir/README.md" >"$tmp/turn.c"
+awk '/^    cc turn.c / { found = 1 } /^    / { block = block substr($0, 5) "\n"; next }
+    found { printf "%s", block; exit } { block = "" }' \
+    "$top_srcdir/README.md" >"$tmp/commands"
+read -r -a compiler <<<"${CC:-cc}"
+mkdir "$tmp/bin"
+printf '#!/bin/sh\nexec "$@"\n' >"$tmp/bin/sudo"
+printf '#!/bin/sh\n:\n' >"$tmp/bin/ldconfig"
+compiler[0]=$(command -v "${compiler[0]}")
+printf '#!/bin/sh\nexec %s "$@"\n' "${compiler[*]} $SANITIZER_CFLAGS" >"$tmp/bin/cc"
+chmod +x "$tmp"/bin/*
+ln -s "$top_builddir" "$tmp/build"
+
+# as_printed: run them; the last line that they print
+as_printed() {
+    (cd "$tmp" && DESTDIR=$root PKG_CONFIG_SYSROOT_DIR=$root \
+        PKG_CONFIG_LIBDIR=$libdir/pkgconfig \
+        PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
+        PATH=$tmp/bin:$prefix/bin:$PATH \
+        timeout 120 bash -e commands) 2>&1 | tail -n 1
+}
+
 prefix=$root$(value prefix)
 libdir=$root$(value libdir)
+export LD_LIBRARY_PATH=$libdir
+is "the README's commands work as they are printed" "$(as_printed)" \
+    "rank 0 holds 0 1, 8 9, 16 17, ..."
 is "the programs are there" "$(files "$prefix/bin")" \
     "dtensor-bench
 dtensor-conf
@@ -42,28 +69,38 @@ pkgconfig/dtensor.pc"
 is "all of the manual is there" "$(files "$prefix/share/man" | sed 's|.*/||' | sort)" \
     "$(files "$top_srcdir/man")"
 
-# The README's two commands, with the words of pkg-config moved to DESTDIR.
-awk '/^```/ && inside { exit } inside { print } /^```c$/ { inside = 1 }' \
-    "$top_srcdir/README.md" >"$tmp/turn.c"
-flags=$(PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$libdir/pkgconfig \
-    PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
-    pkg-config --cflags --libs dtensor)
-# shellcheck disable=SC2086 # several words each
-is "the README's program compiles with it" \
-    "$(cd "$tmp" && ${CC:-cc} $SANITIZER_CFLAGS turn.c -o turn $flags 2>&1)" ""
-export LD_LIBRARY_PATH=$libdir
-is "and is linked with the installed library" \
+is "the README's program is linked with the installed library" \
     "$(ldd "$tmp/turn" | awk '/libdtensor/ { print $3 }')" \
     "$libdir/libdtensor.so.0"
-is "the installed dtensor-run runs it" \
-    "$(timeout 60 "$prefix/bin/dtensor-run" -n 4 "$tmp/turn" 2>&1 | tail -n 1)" \
-    "rank 0 holds 0 1, 8 9, 16 17, ..."
-for tool in dtensor-run dtensor-conf dtensor-bench; do
+for tool in dtensor-run dtensor-conf dtensor-plan dtensor-bench; do
     timeout 60 "$prefix/bin/$tool" --version >"$tmp/out" 2>&1
     is "the installed $tool knows its version" "$? $(sed '1s/ .*//;q' "$tmp/out")" \
         "0 $tool"
 done
 
+# A program that has all in itself: libdtn.a is what libdtensor.a is made of.
+libs=$(PKG_CONFIG_PATH=$top_builddir pkg-config --static --libs-only-l dtensor)
+libs=${libs/-ldtensor/}
+lacking=
+for lib in $libs; do
+    file=lib${lib#-l}.a
+    [ "$(${CC:-cc} -print-file-name="$file")" != "$file" ] || lacking+=" $file"
+done
+claim="pkg-config --static names all that a static program needs"
+if [ -n "$SANITIZER_CFLAGS" ]; then
+    skip_test "$claim" "no sanitizer is static"
+elif [ -n "$lacking" ]; then
+    skip_test "$claim" "there is no$lacking here"
+else
+    # shellcheck disable=SC2086 # several words each
+    ${CC:-cc} -static -I"$top_srcdir/lib" -o "$tmp/alone" "$tmp/turn.c" \
+        "$top_builddir/.libs/libdtn.a" $libs >"$tmp/cc.log" 2>&1
+    is "$claim" "$? $(grep -i 'undefined reference' "$tmp/cc.log")" "0 "
+    is "and it runs" \
+        "$(timeout 60 "$prefix/bin/dtensor-run" -n 4 "$tmp/alone" 2>&1 | tail -n 1)" \
+        "rank 0 holds 0 1, 8 9, 16 17, ..."
+fi
+
 is "make uninstall succeeds" "$(in_build uninstall)" ""
-is "and leaves nothing" "$(files "$root")" ""
+is "and leaves nothing" "$(files "$root")$(find "$root" -name dtensor)" ""
 done_testing
