@@ -147,6 +147,34 @@ up \"n0\", the address of host n0: WHY (see /etc/hosts, or give IP addresses as 
         sed 's/n0: [A-Z][a-z ]* (/n0: WHY (/' <<<"$out"
 }
 
+# The README's cluster file, program and job; the two nodes have the names and
+# addresses of these, and the bench has 64 KiB to move.
+readme() {
+    local library=$top_builddir/.libs job i
+    fence() {
+        awk -v fence="\`\`\`$1" '
+            inside && /^```/ { exit }
+            inside { print }
+            $0 == fence { inside = 1 }' "$top_srcdir/README.md"
+    }
+    fence ini | sed 's/^hosts = node\[1-2\]$/hosts = n[0-1]\naddresses = 127.0.0.[2-3]/' \
+        >pair.ini
+    fence c >turn.c
+    # shellcheck disable=SC2086 # a list of words
+    ${CC:-cc} $SANITIZER_CFLAGS -I"$top_srcdir/lib" -o turn turn.c \
+        -L"$library" -ldtensor -Wl,-rpath,"$library"
+    fence sh | sed 's/\(dtensor-bench.*\)/\1 -e 64K -n 2/' >job.sh
+    job=$(PATH=$top_builddir:$PATH sbatch --parsable -w n0,n1 -o job.out job.sh)
+    for ((i = 0; i < 1200; i++)); do
+        [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || break
+        sleep .05
+    done
+    is "the README's job turns rows into columns on two nodes" \
+        "$(grep '^rank 0 holds' job.out)" "rank 0 holds 0 8, 16 24, 32 40, ..."
+    is "and measures them" "$(grep -c '^# wrong results 0 ' job.out) $(
+        head -c 1 speed.json)" "1 {"
+}
+
 many() {
     srun -N128 --ntasks-per-node=8 "$who" 2>&1 | sort -n >big.out
     is "1024 tasks on 128 nodes: everyone is somebody else" \
@@ -193,7 +221,7 @@ with_slurm() {
     fi
 }
 
-with_slurm 4 steps files shells jobs
+with_slurm 4 steps files shells jobs readme
 [ -z "$big" ] || with_slurm 128 many
 is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
 done_testing
