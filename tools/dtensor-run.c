@@ -53,6 +53,15 @@ usage_error(const char *fmt, ...)
     exit(RUN_USAGE);
 }
 
+/* Say what was asked for, and end: a full disk must not pass for success. */
+static void __attribute__((noreturn)) tell(const char *text)
+{
+    if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
+        exit(0);
+    fprintf(stderr, "dtensor-run: cannot write: %s\n", strerror(errno));
+    exit(RUN_FAILED);
+}
+
 /* The CPUs this process may use, which a batch system or taskset may have made
  * fewer than the machine has.
  */
@@ -128,12 +137,10 @@ static void options_read(int argc, char **argv, struct run_options *options)
             options->grace_ms = parse_time_ms(optarg);
             break;
         case 'h':
-            fputs(usage, stdout);
-            exit(fflush(stdout) == 0 ? 0 : RUN_FAILED);
+            tell(usage);
         case 'V':
-            puts("dtensor-run " PACKAGE_VERSION " (" DTN_BUILD ")\n"
-                 "Licence: BSD-3-Clause");
-            exit(fflush(stdout) == 0 ? 0 : RUN_FAILED);
+            tell("dtensor-run " PACKAGE_VERSION " (" DTN_BUILD ")\n"
+                 "Licence: BSD-3-Clause\n");
         case ':':
             usage_error("option %s needs a value", argv[optind - 1]);
         default:

@@ -5,6 +5,7 @@
  */
 #include "tools/bench/bench.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,7 +232,7 @@ static bool run_file_is_fine(const struct bench_options *opt)
     return true;
 }
 
-int main(int argc, char *argv[])
+static int bench_main(int argc, char *argv[])
 {
     int64_t start_ns = session_now_ns();
     struct bench_options opt;
@@ -260,4 +261,16 @@ int main(int argc, char *argv[])
             return code;
     }
     return run_rank(&opt, start_ns);
+}
+
+/* A full disk must not pass for success. */
+int main(int argc, char *argv[])
+{
+    int code = bench_main(argc, argv);
+
+    if (code != BENCH_OK || (fflush(stdout) == 0 && !ferror(stdout)))
+        return code;
+    fprintf(stderr, "dtensor-bench: stdout: cannot write it: %s\n",
+            strerror(errno));
+    return BENCH_LOST;
 }

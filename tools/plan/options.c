@@ -31,7 +31,7 @@ static const struct plan_row plan_rows[] = {
     { "size", 'z', "SIZE", AT(size),
       "of a collective: bytes of its largest buffer" },
     { "dtype", 'd', "TYPE", AT(dtype),
-      "f32 (the default) f64 f16 bf16 i8 u8 i32 i64" },
+      "f32 (the default) f64 f16 bf16 i8 u8 ..." },
     { "names", 'n', "A,B", AT(names), "names of the mesh dimensions" },
     { "cluster", 'C', "FILE", AT(cluster),
       "cluster file: hosts, wires, meshes, figures" },
