@@ -1,6 +1,6 @@
 #!/bin/bash
 # options.sh - each tool's --help and its page name the same options and exit
-# codes, and the tool knows them
+# codes, the tool knows them, and what its page and files tell to type works
 . "$top_srcdir/tests/tap.sh"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -74,6 +74,46 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
     is "$tool(1) says what its exit codes are" "$(
         sed -n '/^\.Sh EXIT STATUS/,/^\.Sh/p' "$top_srcdir/man/$tool.1" |
             grep -oE '(^|[^0-9])[0-3]([^0-9]|$)' | tr -cd '0-9' | grep -o 2)" 2
+done
+
+# Commands of the pages' examples, each with what it is said to print, and of the
+# files in conf.  What wants a cluster, or the reader's program, is left out.
+typed() {
+    awk '/^\.Sh/ { inside = /EXAMPLES|RANDOM/ }
+        inside && sub(/^\.Dl \$ /, "$ ")
+        /^\.Bd/ { shown = inside }
+        /^\.Ed/ { shown = 0 }
+        shown && !/^\./' "$top_srcdir/man/$1.1" |
+        sed "s/\\\\(dq/\"/g; s/\\\\(aq/'/g; s/\\\\-/-/g; s/\\\\e/\\\\/g"
+    sed -nE "s/^;.* +($1 .*\\.ini)\$/\$ \\1/p" "$top_srcdir"/conf/*.ini
+}
+
+# missing LINES: those that are not in the file "out"; pids differ
+missing() { grep -v '^dtensor-run: ' <<<"$1" | grep -vxFf out; }
+
+cp "$top_srcdir"/conf/*.ini "$tmp" && cd "$tmp" && chmod 600 ./*.ini || exit 1
+seq 1234 >words
+export PATH=$top_builddir:$PATH
+for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
+    [ -x "$top_builddir/$tool" ] || continue
+    typed $tool >lines
+    mapfile -t starts < <(grep -n '^\$ ' lines | cut -d : -f 1)
+    for n in "${starts[@]}"; do
+        command=$(sed -n "${n}s/^. //p" lines)
+        shown=$(sed "1,${n}d; /^\\\$ /,\$d" lines)
+        expected=0
+        case $command in
+        srun* | jq* | *./prog* | *\\ | *a.ini*) continue ;;
+        *'exit $'*) expected=1 ;;
+        esac
+        (umask 077 && timeout 120 bash -c "$command") >out 2>err </dev/null
+        status=$?
+        if grep -q 'without libjansson' err; then
+            skip_test "\$ $command" "$(head -n 1 err)"
+        else
+            is "\$ $command" "$status $(missing "$shown")" "$expected "
+        fi
+    done
 done
 
 if [ -x "$top_builddir/dtensor-bench" ]; then
