@@ -36,7 +36,7 @@ struct dtensor_ctx;
  *         EPEER      a rank died while joining
  *         ENODEV     no transport reaches some peer
  *         ENOMEM, ESYS
- * Semantics: MPI_Init, with no launcher but srun.
+ * Semantics: MPI_Init, of ranks that srun or dtensor-run started.
  */
 int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);

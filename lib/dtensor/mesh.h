@@ -2,8 +2,9 @@
  *
  * Eight ranks as a mesh of (dp=2, tp=4) are two rows of four: the ranks of a
  * row are one "tp" group, those of a column one "dp" group, and rank 6 is at
- * (1, 2). Each dimension of a tensor is cut, copied or summed along a dimension
- * of its mesh, so the grid is the shape of the program's parallelism.
+ * (1, 2).  What a tensor does along each dimension of its mesh - it is cut,
+ * copied, or a term of a sum - is said dimension by dimension, so the grid is
+ * the shape of the program's parallelism.
  */
 #ifndef DTENSOR_MESH_H
 #define DTENSOR_MESH_H
@@ -16,12 +17,11 @@ extern "C" {
 
 /* ------------------------------------------------------------- meshes --- */
 
-/* Ranks on an n-dimensional grid, last dimension fastest: with sizes (2, 4)
- * over ranks 0..7, rank 6 is at (1, 2).  A mesh made of a list of ranks is a
- * *root*; slicing, flattening and the like give patterns of its positions, and
- * cost a microsecond and no message.  Meshes belong to their context and live
- * as long; asking twice for the same one gives the same pointer.  A mesh is
- * also the group of its ranks: the group along "tp" is the mesh sliced so.
+/* Ranks on an n-dimensional grid, last dimension fastest.  A mesh made of a
+ * list of ranks is a *root*; slicing, flattening and the like give patterns of
+ * its positions, and cost a microsecond and no message.  Asking twice for the
+ * same mesh gives the same pointer.  A mesh is also the group of its ranks: the
+ * group along "tp" is the mesh sliced so.
  * Semantics: torch.distributed.device_mesh.DeviceMesh.
  *
  * All in this section:

@@ -1,7 +1,10 @@
 /* dtensor/types.h - errors, element types, reductions
  *
  * The words that all other parts use.  An error is a number for the program and
- * one line of text for people: "redistribute: rank 3 on node02 is gone (...)".
+ * one line of text for people: what, the fact with its values, what to do, as
+ *
+ *   placements: "S(0)" has 1, but the mesh has 2 dimensions (give one for each)
+ *
  * An element type has a size in bytes; a reduction is what makes one element of
  * many, as the sum does of the terms that ranks hold.
  */
