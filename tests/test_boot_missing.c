@@ -5,7 +5,7 @@
  */
 #include "tests/boot_job.h"
 
-#define MISSING_MS 400            /* timeout of jobs that lack a rank         */
+#define MISSING_MS 1200           /* timeout of jobs that lack a rank         */
 
 /* -------------------------------------------------------------- missing --- */
 
@@ -16,26 +16,26 @@ static const struct missing {
     const char *words;
 } missings[] = {
     { "a leaf", 1, 4, { 2 }, 1,
-      "boot: rank 2 on n0 did not join within 400.0 ms (is it started?)" },
+      "boot: rank 2 on n0 did not join within 1.2 s (is it started?)" },
     { "two leaves on two hosts", 2, 3, { 2, 4 }, 2,
-      "boot: ranks 2 on n0, 4 on n1 did not join within 400.0 ms (are they "
+      "boot: ranks 2 on n0, 4 on n1 did not join within 1.2 s (are they "
       "started?)" },
     { "rank 0 of one host", 1, 3, { 0 }, 1,
-      "boot: rank 0 on n0 did not join within 400.0 ms (is it started?)" },
+      "boot: rank 0 on n0 did not join within 1.2 s (is it started?)" },
     { "rank 0 of two hosts", 2, 2, { 0 }, 1,
-      "boot: rank 0 on n0 did not join within 400.0 ms (is it started? is n0 "
+      "boot: rank 0 on n0 did not join within 1.2 s (is it started? is n0 "
       "reachable on port " },
     { "the last host", 2, 2, { 2, 3 }, 2,
-      "boot: ranks 2-3 on n1 did not join within 400.0 ms (are they started? "
+      "boot: ranks 2-3 on n1 did not join within 1.2 s (are they started? "
       "is n1 reachable on port " },
     { "a leader, though its ranks are there", 2, 3, { 3 }, 1,
-      "boot: rank 3 on n1 did not join within 400.0 ms (is it started? is n1 "
+      "boot: rank 3 on n1 did not join within 1.2 s (is it started? is n1 "
       "reachable on port " },
     { "a host in the middle, though those behind it are there", 8, 1, { 1 }, 1,
-      "boot: rank 1 on n1 did not join within 400.0 ms (is it started? is n1 "
+      "boot: rank 1 on n1 did not join within 1.2 s (is it started? is n1 "
       "reachable on port " },
     { "two hosts, one behind the other", 8, 1, { 1, 3 }, 2,
-      "boot: ranks 1 on n1, 3 on n3 did not join within 400.0 ms (are they "
+      "boot: ranks 1 on n1, 3 on n3 did not join within 1.2 s (are they "
       "started? are n1, n3 reachable on port " },
 };
 
@@ -66,12 +66,12 @@ static void test_missing_staggered(void)
 
     job.timeout_ms = MISSING_MS;
     job_drop(&job, 3);
-    job.actor[0].delay_ms = 250;
+    job.actor[0].delay_ms = 600;
     job_run(&job, NULL);
     for (int i = 0; i < job.nactors; i++)
         good = good && said[i].rc == DTENSOR_ETIME && said[i].err.rank == 3 &&
                said[i].total_ns < (MISSING_MS + 1000) * INT64_C(1000000);
-    ok(good && said[0].total_ns < 300 * INT64_C(1000000), "the deadline of the "
+    ok(good && said[0].total_ns < 900 * INT64_C(1000000), "the deadline of the "
        "rank that began first counts, and rank 0 tells what it knows");
     if (!good)
         job_show(&job);
