@@ -330,6 +330,67 @@ static void test_events(void)
        "a device that failed: %s", words);
 }
 
+static struct verbs nowhere;      /* a transport without devices or peers      */
+
+/* By LID, or by GID: where packets go. */
+static void test_path(void)
+{
+    static const struct {
+        const char *claim;
+        int here, there, global;  /* the row of a GID, or -1; a GID there      */
+    } rows[] = {
+        { "where neither has a GID the LID is enough", -1, 0, 0 },
+        { "a GID of one alone is no use", 2, 0, 0 },
+        { "nor is the other's", -1, 1, 0 },
+        { "of two GIDs both are used", 2, 1, 1 }
+    };
+    struct dtn_transport_conf conf;
+    struct ibv_ah_attr way;
+
+    dtn_transport_defaults(&conf);
+    conf.service_level = 3;
+    conf.traffic_class = 96;
+    nowhere.args.conf = &conf;
+    for (size_t i = 0; i < DTN_COUNT(rows); i++) {
+        struct verbs_device device = { .port = 2, .gid_index = rows[i].here };
+        struct verbs_end end = { .lid = 7 };
+
+        end.gid.raw[15] = (uint8_t)rows[i].there;
+        verbs_path(&nowhere, &device, &end, &way);
+        ok(way.dlid == 7 && way.port_num == 2 && way.sl == 3
+           && way.is_global == rows[i].global
+           && way.grh.sgid_index == (way.is_global ? 2 : 0)
+           && way.grh.hop_limit == (way.is_global ? 64 : 0)
+           && way.grh.traffic_class == (way.is_global ? 96 : 0),
+           "%s", rows[i].claim);
+    }
+}
+
+static void test_mtu(void)
+{
+    static const struct { int here, there, file, used; } rows[] = {
+        { IBV_MTU_4096, IBV_MTU_4096, -1, 4096 },
+        { IBV_MTU_4096, IBV_MTU_1024, -1, 1024 },
+        { IBV_MTU_1024, IBV_MTU_4096, -1, 1024 },
+        { IBV_MTU_4096, IBV_MTU_4096, 2048, 2048 },
+        { IBV_MTU_4096, IBV_MTU_4096, 256, 256 },
+        { IBV_MTU_1024, IBV_MTU_4096, 2048, 1024 }
+    };
+    struct dtn_transport_conf conf;
+
+    dtn_transport_defaults(&conf);
+    nowhere.args.conf = &conf;
+    for (size_t i = 0; i < DTN_COUNT(rows); i++) {
+        struct verbs_device device = { .mtu = (enum ibv_mtu)rows[i].here };
+        struct verbs_end end = { .mtu = (uint8_t)rows[i].there };
+
+        conf.mtu = rows[i].file;
+        ok(128 << verbs_path_mtu(&nowhere, &device, &end) == rows[i].used,
+           "MTU %d here, %d there, %d in the file: %d", 128 << rows[i].here,
+           128 << rows[i].there, rows[i].file, rows[i].used);
+    }
+}
+
 /* Within dead_after even on a device that takes four times as long. */
 static void test_timeout(void)
 {
@@ -427,6 +488,8 @@ int main(void)
 #ifdef HAVE_VERBS
     test_page();
     test_events();
+    test_path();
+    test_mtu();
     test_open();
 #endif
     test_memlock();

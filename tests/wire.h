@@ -46,6 +46,9 @@ struct wire {
     struct dtn_blob blobs[WIRE_MAX];
 };
 
+/* What wire_open() changes of the cluster file's keys, or NULL. */
+static void (*wire_settings)(struct dtn_transport_conf *conf);
+
 static struct wire_page *wire_page;
 static int wire_box[WIRE_MAX][2];         /* a datagram socket for each rank */
 
@@ -177,6 +180,10 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
     w->log = (struct dtn_log){ DTN_LOG_OFF, rank, stdout };
     dtn_transport_defaults(&w->conf);
     w->conf.timeout = 14;         /* the dead are known after half a second   */
+    if (getenv("DTN_TEST_QPS"))
+        w->conf.qp_per_peer = atoi(getenv("DTN_TEST_QPS"));
+    if (wire_settings)
+        wire_settings(&w->conf);
     for (int r = 0; r < n; r++) {
         w->places[r] = (struct dtn_place){ r, 0, "127.0.0.1" };
         w->reached[r] = r != rank;

@@ -190,6 +190,7 @@ enum {
     VERBS_INLINE = 220,           /* what fits into 256 bytes of a mlx5 queue, */
     VERBS_PIECES = 14,            /* and as many pieces of a source do         */
     VERBS_SIGNALLED_EVERY = 16,
+    VERBS_HOPS = 64,              /* routers that a packet may pass            */
     VERBS_CHAIN = 16,             /* requests posted at once                   */
     VERBS_CHAIN_BYTES = 1 << 14,  /* a put from here on is posted at once      */
     VERBS_ALONG = 4096,           /* bytes of a put that go with a signal      */
@@ -403,6 +404,10 @@ int verbs_meet_progress(struct verbs *verbs);
  * answered before anything else goes that way.  Errors: EAGAIN, EPEER, ESYS
  */
 int verbs_probe(struct verbs *verbs, int rank, struct dtensor_error *err);
+
+/* How packets get from a device to a peer's end, as the file has it. */
+void verbs_path(const struct verbs *verbs, const struct verbs_device *device,
+                const struct verbs_end *end, struct ibv_ah_attr *attr);
 
 /* The MTU of the way from a device to a peer's end: the smallest of both
  * ports' and the file's.

@@ -126,23 +126,13 @@ void verbs_meet_close(struct verbs *verbs)
 /* ------------------------------------------------------------- greetings --- */
 
 /* How datagrams get to a peer. */
-static struct ibv_ah *meet_way(struct verbs *verbs,
+static struct ibv_ah *meet_way(const struct verbs *verbs,
                                const struct verbs_address *address)
 {
     const struct verbs_rail *rail = &verbs->rail[0];
-    struct ibv_ah_attr attr = {
-        .dlid = address->end[0].lid, .sl = (uint8_t)(verbs->args.conf->service_level
-                                              < 0 ? 0 : verbs->args.conf->
-                                              service_level),
-        .port_num = (uint8_t)rail->device.port
-    };
+    struct ibv_ah_attr attr;
 
-    if (rail->device.gid_index >= 0) {
-        attr.is_global = 1;
-        attr.grh.dgid = address->end[0].gid;
-        attr.grh.sgid_index = (uint8_t)rail->device.gid_index;
-        attr.grh.hop_limit = 64;
-    }
+    verbs_path(verbs, &rail->device, &address->end[0], &attr);
     return ibv_create_ah(rail->pd, &attr);
 }
 

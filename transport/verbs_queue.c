@@ -15,6 +15,7 @@
  */
 #include "transport/verbs.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,20 +25,23 @@ static int conf_or(int value, int otherwise)
     return value < 0 ? otherwise : value;
 }
 
-/* The device tells only by making one how much may be inline. */
+/* The device tells only by making one how much may be inline: some refuse more
+ * than 96 bytes, into which a signal of up to 32 bytes fits, and some all.
+ */
 static struct ibv_qp *queue_make(struct verbs_rail *rail)
 {
-    struct ibv_qp_init_attr init = {
-        .qp_type = IBV_QPT_RC, .send_cq = rail->cq, .recv_cq = rail->cq,
-        .cap = { .max_send_wr = VERBS_DEPTH,
-                 .max_send_sge = (uint32_t)rail->device.max_pieces,
-                 .max_recv_wr = 1, .max_recv_sge = 1,
-                 .max_inline_data = VERBS_INLINE }
-    };
-    struct ibv_qp *qp = ibv_create_qp(rail->pd, &init);
+    static const uint32_t asked[] = { VERBS_INLINE, 96, 48, 0 };
+    struct ibv_qp_init_attr init;
+    struct ibv_qp *qp = NULL;
 
-    if (!qp) {
-        init.cap.max_inline_data = 0;    /* then lines are read from memory */
+    for (size_t i = 0; !qp && i < DTN_COUNT(asked); i++) {
+        init = (struct ibv_qp_init_attr){
+            .qp_type = IBV_QPT_RC, .send_cq = rail->cq, .recv_cq = rail->cq,
+            .cap = { .max_send_wr = VERBS_DEPTH,
+                     .max_send_sge = (uint32_t)rail->device.max_pieces,
+                     .max_recv_wr = 1, .max_recv_sge = 1,
+                     .max_inline_data = asked[i] }
+        };
         qp = ibv_create_qp(rail->pd, &init);
     }
     if (qp)
@@ -92,22 +96,23 @@ int verbs_queues_create(struct verbs *verbs, int rank,
     return rc;
 }
 
-static void queue_path(const struct verbs *verbs,
-                       const struct verbs_device *device,
-                       const struct verbs_end *end, struct ibv_ah_attr *attr)
+/* By GID where both have one, and always on RoCE; else by LID. */
+void verbs_path(const struct verbs *verbs, const struct verbs_device *device,
+                const struct verbs_end *end, struct ibv_ah_attr *attr)
 {
+    static const union ibv_gid none;
     const struct dtn_transport_conf *conf = verbs->args.conf;
 
     memset(attr, 0, sizeof *attr);
     attr->dlid = end->lid;
     attr->sl = (uint8_t)conf_or(conf->service_level, 0);
     attr->port_num = (uint8_t)device->port;
-    if (device->gid_index < 0)
+    if (device->gid_index < 0 || memcmp(&end->gid, &none, sizeof none) == 0)
         return;
     attr->is_global = 1;
     attr->grh.dgid = end->gid;
     attr->grh.sgid_index = (uint8_t)device->gid_index;
-    attr->grh.hop_limit = 64;
+    attr->grh.hop_limit = VERBS_HOPS;
     attr->grh.traffic_class = (uint8_t)conf_or(conf->traffic_class, 0);
 }
 
@@ -149,7 +154,7 @@ static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
                  ? (uint32_t)device->rate_mbps : end->rate_mbps;
     queue->request_max = device->one_packet && queue_wired(device, end)
                        ? (size_t)128 << attr.path_mtu : VERBS_MESSAGE_MAX;
-    queue_path(verbs, device, end, &attr.ah_attr);
+    verbs_path(verbs, device, end, &attr.ah_attr);
     rc = ibv_modify_qp(queue->qp, &attr, IBV_QP_STATE | IBV_QP_AV
                        | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
                        | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
@@ -217,6 +222,17 @@ static int queues_apart(const struct verbs_peer *peer, int q, int rank,
                         verbs_gid_text(&end->gid, there, sizeof there));
 }
 
+/* Do writes that arrive by this queue pair, which is up, land in order?  Asked
+ * at run time, for libibverbs before 1.14 does not know the question.
+ */
+static bool queue_in_order(struct ibv_qp *qp)
+{
+    int (*ask)(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
+
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "ibv_query_qp_data_in_order");
+    return ask && ask(qp, IBV_WR_RDMA_WRITE, 0) != 0;
+}
+
 int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
 {
     struct verbs_peer *peer = &verbs->peers[rank];
@@ -234,8 +250,7 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
     }
     queues_share(peer);
     queues_log(verbs, rank);
-    peer->plain = ibv_query_qp_data_in_order(peer->queue[0].qp,
-                                             IBV_WR_RDMA_WRITE, 0) != 0;
+    peer->plain = queue_in_order(peer->queue[0].qp);
     peer->ready = true;
     return 0;
 }

@@ -12,18 +12,18 @@ export PATH=$PATH:/usr/sbin:/sbin
 
 # guests, seconds, script and its arguments
 runs="
-guest 180 transport.sh
+guest 240 transport.sh
 guest 150 deaths.sh
-guest 180 collectives.sh
+guest 240 collectives.sh
 guest 180 tensors.sh
 guest 120 zerocopy.sh
-guest 200 rails.sh
-guest 120 speed.sh
+guest 400 rails.sh
+guest 200 speed.sh
 guest 200 footprint.sh
 guest 120 refusals.sh
 pair  240 unlike.sh
 pair  240 hosts.sh 1
-pair  240 hosts.sh 2
+pair  300 hosts.sh 2
 pair  240 weather.sh
 pair  240 twowires.sh
 pair  150 lost.sh packets
