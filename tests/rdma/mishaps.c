@@ -47,6 +47,23 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
     return reg(pd, addr, length, access);
 }
 
+/* What the device says next. */
+static struct ibv_async_event message;
+static bool says;
+
+int ibv_get_async_event(struct ibv_context *context,
+                        struct ibv_async_event *event)
+{
+    int (*get)(struct ibv_context *, struct ibv_async_event *);
+
+    *(void **)&get = dlsym(RTLD_NEXT, "ibv_get_async_event");
+    if (!says)
+        return get(context, event);
+    *event = message;
+    says = false;
+    return 0;
+}
+
 /* The next completions of device `taken` are these. */
 static struct ibv_context *taken;
 static int (*taken_poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
@@ -123,6 +140,53 @@ static void words_rank(int rank, int n, void *arg)
     poll_take(verbs_of(w.tp)->rail[0].device.context);
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
         words_of(&w, !rank, i);
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
+/* ---------------------------------------------------------- bad news --- */
+
+/* The device says `type`, of that port: is the other rank in good health? */
+static int hear(struct wire *w, enum ibv_event_type type, int port)
+{
+    int culprit = -1, code = 0;
+
+    message = (struct ibv_async_event){ .event_type = type,
+                                        .element.port_num = port };
+    says = true;
+    return w->tp->ops->health(w->tp, !w->rank, &culprit, &code);
+}
+
+static void words_of_device(struct wire *w, const char *words)
+{
+    char why[320];
+
+    w->tp->ops->why(w->tp, !w->rank, why, sizeof why);
+    need((strstr(why, "; ") != NULL) == (words != NULL)
+         && (!words || strstr(why, words)), "%s", why);
+}
+
+/* A port that goes down is said, and forgotten once it is up; another port, or
+ * a GID that is not ours, is no news; without its device a rank is lost.
+ */
+static void events_rank(int rank, int n, void *arg)
+{
+    struct wire w;
+
+    wire_open(&w, arg, rank, n);
+    wire_connect_all(&w);
+    need(hear(&w, IBV_EVENT_PORT_ERR, 2) == 0, "another port");
+    words_of_device(&w, NULL);
+    need(hear(&w, IBV_EVENT_GID_CHANGE, 1) == 0, "another GID");
+    words_of_device(&w, NULL);
+    need(hear(&w, IBV_EVENT_PORT_ERR, 1) == 0, "retries decide, not the port");
+    words_of_device(&w, "-> rxe0 GID 10.77.0.1; port 1 of rxe0 went down ");
+    need(hear(&w, IBV_EVENT_PORT_ACTIVE, 1) == 0, "the port is up");
+    words_of_device(&w, NULL);
+    wire_barrier(&w);
+    need(hear(&w, IBV_EVENT_DEVICE_FATAL, 0) == DTENSOR_ENODEV,
+         "without a device there is no health");
+    words_of_device(&w, "; rxe0 failed altogether ");
     wire_barrier(&w);
     wire_close(&w);
 }
@@ -209,6 +273,61 @@ static void parts_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
+/* --------------------------------------------------------- unlike ends --- */
+
+/* The other's device is on InfiniBand, says its address. */
+static void networks_rank(int rank, int n, void *arg)
+{
+    struct verbs_address *address;
+    struct dtensor_error err = { 0 };
+    char words[160];
+    struct wire w;
+    int rc;
+
+    wire_open(&w, arg, rank, n);
+    wire_meet(&w);
+    address = (void *)w.blobs[!rank].bytes;
+    address->end[0].ethernet = 0;
+    snprintf(words, sizeof words, "verbs: rank %d has InfiniBand on rxe0, this "
+             "rank RoCE on rxe0 (one fabric must carry both: see hca)", !rank);
+    rc = w.tp->ops->connect(w.tp, !rank, &w.blobs[!rank], &err);
+    need(rc == DTENSOR_ENODEV && err.rank == !rank
+         && strcmp(err.text, words) == 0, "%s: %s", dtensor_errname(rc),
+         err.text);
+    wire_close_blobs(&w);
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
+/* Rank 1 makes two queue pairs and greets; rank 0 makes one. */
+static void numbers_rank(int rank, int n, void *arg)
+{
+    struct dtensor_error err = { 0 };
+    struct dtn_wait wait;
+    struct wire w;
+    int rc;
+
+    if (rank == 1)
+        setenv("DTN_TEST_QPS", "2", 1);
+    wire_open(&w, arg, rank, n);
+    wire_meet(&w);
+    if (rank == 1)
+        need(w.tp->ops->connect(w.tp, 0, &w.blobs[0], &err) == DTENSOR_EAGAIN,
+             "%s", err.text);
+    wire_barrier(&w);
+    wait = wire_patience(&w);
+    while (rank == 0 && (rc = w.tp->ops->connect(w.tp, 1, &w.blobs[1], &err))
+                        == DTENSOR_EAGAIN)
+        wire_turn(&w, &wait, "a greeting");
+    need(rank == 1 || (rc == DTENSOR_EMISMATCH && err.rank == 1
+         && strcmp(err.text, "verbs: rank 1 made 2 queue pairs, this rank 1 (is "
+                   "qp_per_peer the same?)") == 0), "%s: %s",
+         dtensor_errname(rc), err.text);
+    wire_close_blobs(&w);
+    wire_barrier(&w);
+    wire_close(&w);
+}
+
 /* ------------------------------------------- order, and other processes --- */
 
 /* Each round: both put what they have just written, while a child of each lives
@@ -262,7 +381,10 @@ int main(void)
         const char *claim;
     } cases[] = {
         { 2, words_rank, "each bad completion has its words, the first counts" },
+        { 2, events_rank, "what a device says is taken, worded, and weighed" },
         { 3, queues_rank, "a device without a queue pair left is named" },
+        { 2, networks_rank, "InfiniBand and RoCE do not meet, in words" },
+        { 2, numbers_rank, "nor do other numbers of queue pairs" },
         { 2, memory_rank, "memory that is refused is known to no rail" },
         { 2, parts_rank, "a block is registered once, whatever part is named" },
         { 2, fork_rank, "children of fork() are no harm; no relaxed ordering" }
@@ -270,7 +392,7 @@ int main(void)
     struct wire_kind kind = { .label = "rc", .ops = &dtn_verbs_ops };
 
     for (size_t i = 0; i < DTN_COUNT(cases); i++) {
-        if (i == 2)
+        if (cases[i].run == memory_rank)
             setenv("DTN_TEST_HCA", "rxe0+rxe1", 1);
         wire_prepare();
         ok(ranks_run(cases[i].n, 60, cases[i].run, &kind, NULL) == 0, "rc: %s",
