@@ -23,4 +23,17 @@ if [ "$GUEST_ID" = 1 ]; then
     grep -q '^# wrong results 0 ' rank.0
     ok $? "$n + $n ranks: and finds no wrong result"
 fi
+[ "$n" -gt 1 ] || done_testing
+
+# Within a host and between hosts in one call.
+pair_cluster pair.ini "$n" 'op_timeout = 40s' 'timeout = 17' '[tuning]' \
+    'allreduce = 0-inf:hierarchical' 'broadcast = 0-inf:hierarchical'
+across "the bench measures layers" "$top_builddir/dtensor-bench" -b 64 -e 256K -f 64 \
+    -n 3 -w 1 allreduce broadcast
+if [ "$GUEST_ID" = 1 ]; then
+    sed 's/^/# /' rank.0
+    is "shared memory inside, rc between: each call by both, none wrong" \
+        "$(grep -cE '^(allreduce|broadcast) .* hierarchical/shm\+net' rank.0) \
+$(grep '^# wrong results' rank.0 | cut -d ' ' -f 4)" "6 0"
+fi
 done_testing

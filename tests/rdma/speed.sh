@@ -1,5 +1,6 @@
 #!/bin/bash
-# speed.sh - in one guest: the bench over rc, every result checked
+# speed.sh - in one guest: the bench over rc, every result checked, and every two
+# ranks by themselves
 . "$top_srcdir/tests/rdma/inside.sh"
 cluster one.ini 2
 timeout 80 "$top_builddir/dtensor-run" -n 2 -C one.ini \
@@ -11,4 +12,11 @@ grep -q '^# wrong results 0 ' said
 ok $? "no result was wrong"
 [ "$(grep -cE '^[a-z].*/rc(\(|$)' said)" -ge 8 ]
 ok $? "every plan went over rc"
+cluster three.ini 3
+timeout 60 "$top_builddir/dtensor-run" -n 3 -C three.ini \
+    "$top_builddir/dtensor-bench" -q --check-fabric -n 3 -w 1 >said 2>&1
+ok $? "dtensor-bench --check-fabric: three ranks end well"
+sed 's/^/# /' said
+is "two matrices, each two ranks over rc by themselves" \
+    "$(grep -cE '^ +[0-2]( +[0-9.]+[ *]| +- ){3}' said)" 6
 done_testing
