@@ -14,17 +14,17 @@
 
 #include <dlfcn.h>
 
-/* --------------------------------------------------- what is listened to --- */
+/* ------------------------------------------------- what is listened to --- */
 
 enum { HEARD_MAX = 64 };
 
 static struct heard {
     int npkeys, nways, npsns;
-    uint16_t pkey[HEARD_MAX];     /* partitions of queue pairs, by index       */
+    uint16_t pkey[HEARD_MAX];     /* partitions of queue pairs, by index     */
     struct ibv_ah_attr way[HEARD_MAX];
     uint32_t psn[HEARD_MAX];
 } heard;
-static int any_pkey;              /* the device gets 0                         */
+static int any_pkey;              /* the device gets 0                       */
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
@@ -51,7 +51,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     return create(pd, attr);
 }
 
-/* ------------------------------------------------- devices that are played --- */
+/* --------------------------------------------- devices that are played --- */
 
 static uint32_t inline_most = UINT32_MAX;
 static int cqe_most = INT32_MAX;
@@ -93,16 +93,16 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
     return op == IBV_WR_RDMA_WRITE && flags == 0 && in_order;
 }
 
-/* ------------------------------------------------------ requests, counted --- */
+/* --------------------------------------------------- requests, counted --- */
 
 static int (*posted_by)(struct ibv_qp *qp, struct ibv_send_wr *wr,
                         struct ibv_send_wr **bad);
 static struct wire *posted_of;
 static struct posted {
     int requests, told;
-    int of_length;                /* have `length`                             */
-    int inlined, alone;           /* of those, and those posted by themselves  */
-    int under_way;                /* at most, of what the CQ must hold         */
+    int of_length;                /* have `length`                           */
+    int inlined, alone;           /* of those, and those posted by themselves*/
+    int under_way;                /* at most, of what the CQ must hold       */
 } posted;
 static uint32_t length;
 
@@ -155,7 +155,7 @@ static void turn(struct wire *w, uint16_t len, uint32_t number)
     w->tp->ops->consume(w->tp, !w->rank);
 }
 
-/* ------------------------------------------------------------ queue pairs --- */
+/* --------------------------------------------------------- queue pairs --- */
 
 static void settings_all(struct dtn_transport_conf *conf)
 {
@@ -223,7 +223,7 @@ static void queues_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* ---------------------------------------------------------------- requests --- */
+/* ------------------------------------------------------------ requests --- */
 
 /* 64 signals of 8 bytes, each a request of 48, and one of 48 bytes, of 128. */
 static void inline_rank(int rank, int n, void *arg)
@@ -250,7 +250,7 @@ static void inline_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* --------------------------------------------------------- few completions --- */
+/* ----------------------------------------------------- few completions --- */
 
 /* Completions are seen at every 100th look only, so that they pile up. */
 static int (*polled_by)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
@@ -324,7 +324,7 @@ static void completions_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* ------------------------------------------------------------------- order --- */
+/* --------------------------------------------------------------- order --- */
 
 /* Signals of all lengths, and with bytes that go along. */
 static void order_lengths(struct wire *w)
@@ -374,7 +374,7 @@ static void order_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* --------------------------------------------------------------------- all --- */
+/* ----------------------------------------------------------------- all --- */
 
 static const struct attribute_case {
     int n;

@@ -243,7 +243,7 @@ static void memory_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* Parts of a block are one region; where it is too long to be locked, a part is. */
+/* Parts of a block are one region; where all of it may not be locked, not. */
 static void parts_rank(int rank, int n, void *arg)
 {
     const size_t part = 1 << 16, parts = 16;
@@ -320,8 +320,8 @@ static void numbers_rank(int rank, int n, void *arg)
                         == DTENSOR_EAGAIN)
         wire_turn(&w, &wait, "a greeting");
     need(rank == 1 || (rc == DTENSOR_EMISMATCH && err.rank == 1
-         && strcmp(err.text, "verbs: rank 1 made 2 queue pairs, this rank 1 (is "
-                   "qp_per_peer the same?)") == 0), "%s: %s",
+         && strcmp(err.text, "verbs: rank 1 made 2 queue pairs, this rank 1 "
+                   "(is qp_per_peer the same?)") == 0), "%s: %s",
          dtensor_errname(rc), err.text);
     wire_close_blobs(&w);
     wire_barrier(&w);
