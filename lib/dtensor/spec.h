@@ -2,9 +2,9 @@
  *
  * A placement for each mesh dimension says what its ranks hold of the tensor: a
  * shard, the whole, or a term of a sum.  A matrix of 8 x 6 on a mesh of 2 x 3
- * placed S(0),S(1) is cut in six parts of 4 x 2; placed S(0),R, in two of 4 x
- * 6, each of which three ranks have.  A spec is plain data, and any rank can
- * work out what any other holds without asking.
+ * placed S(0),S(1) is cut in six parts of 4 x 2; placed S(0),R, in two of
+ * 4 x 6, each of which three ranks have.  A spec is plain data, and any rank
+ * can work out what any other holds without asking.
  */
 #ifndef DTENSOR_SPEC_H
 #define DTENSOR_SPEC_H
