@@ -44,6 +44,7 @@
 #define SHM_KEY 1                /* of the arena: {0, 0} is nowhere    */
 #define SHM_KEY_PRIVATE 2        /* addr is one of the process         */
 #define SHM_FETCH_BYTES ((size_t)32 << 10)   /* from here on it pays   */
+#define SHM_PAST_BYTES ((size_t)8 << 20)     /* stored past the caches */
 #define SHM_ABORT_SET (UINT64_C(1) << 63)
 #define SHM_LEFT (UINT64_C(1) << 62)
 
@@ -408,6 +409,21 @@ static void *shm_map(struct dtn_transport *tp, int peer,
     return p->base + remote.addr;
 }
 
+/* A store past the caches need not read the line that it overwrites, nor take it
+ * from the CPU that read it last, but leaves nothing in a cache that they share.
+ * In us, CPUs near and far: 1 MiB 24 and 46, past the caches 38 and 37; 8 MiB 327
+ * and 628, past them 323 and 309; 16 MiB 1760 and 1590, past them 1100 and 990.
+ */
+static void shm_copy(void *to, const void *from, size_t size)
+{
+    if (size < SHM_PAST_BYTES) {
+        memcpy(to, from, size);
+        return;
+    }
+    dtn_copy_past(to, from, size);
+    dtn_copy_fence();
+}
+
 static int shm_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                    const void *src, size_t size, size_t *done)
 {
@@ -419,7 +435,7 @@ static int shm_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
            : dtn_process_write(&p->process, dst.addr, src, size);
     else if (dst.key == SHM_KEY && dst.addr <= p->size &&
              size <= p->size - dst.addr)
-        memcpy(p->base + dst.addr, src, size);
+        shm_copy(p->base + dst.addr, src, size);
     else
         rc = DTENSOR_EINVAL;
     if (rc == 0)
