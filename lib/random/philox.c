@@ -71,8 +71,17 @@ static void philox_one(const struct philox_run *run, uint32_t i, uint32_t c[4])
 enum { PLAIN_LANES = 16, MOST_ABREAST = 32 };
 
 /* What a compiler makes vectors of, with widening multiplications of 32 bits:
- * NEON's, and those of the oldest x86-64.
+ * NEON's, and those of the oldest x86-64.  It must not unroll the loop over the
+ * lanes before: of sixteen copies gcc makes vectors of a few.
  */
+#if defined(__clang__)
+#define PLAIN_ROLLED _Pragma("clang loop unroll(disable)")
+#elif defined(__GNUC__)
+#define PLAIN_ROLLED _Pragma("GCC unroll 1")
+#else
+#define PLAIN_ROLLED
+#endif
+
 static void blocks_plain(const struct philox_run *run, size_t nblocks,
                          uint32_t *out)
 {
@@ -87,6 +96,7 @@ static void blocks_plain(const struct philox_run *run, size_t nblocks,
         for (int r = 0; r < PHILOX_ROUNDS; r++) {
             const uint32_t k0 = run->key[r][0], k1 = run->key[r][1];
 
+            PLAIN_ROLLED
             for (int l = 0; l < PLAIN_LANES; l++) {
                 const uint64_t p0 = (uint64_t)PHILOX_M0 * c[0][l];
                 const uint64_t p1 = (uint64_t)PHILOX_M1 * c[2][l];
