@@ -7,6 +7,8 @@
 . "$top_srcdir/tests/tap.sh"
 python=${PYTHON:-python3}
 bench=$top_builddir/dtensor-bench
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
 "$python" -c 'import torch' 2>/dev/null || skip_all "$python has no torch"
 
 # of N SEED DIST ARGUMENT...: our values, without the heading
@@ -16,9 +18,43 @@ of() {
     "$bench" rng --print "$n" --seed "$seed" --dist "$dist" "$@" | grep -v '^#'
 }
 
+# torch's CPU, words: its offset counts blocks of four, and of an integer of 64
+# bits the first word is the upper half.  From a block below 2^33 on, too.
+n=100000
+for seed in 0 42 18446744073709551615; do
+    for block in 0 8589934500; do
+        for type in u8 u16 u32 u64; do
+            of $n $seed bits --dtype $type --offset $((4 * block)) >"$tmp/$type"
+        done
+        got=$("$python" - $n $seed $block "$tmp" <<'PY'
+import sys
+import torch
+
+try:
+    from torch.func._random import bits
+except ImportError:
+    sys.exit(print("none"))
+n, seed, block, tmp = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+key = torch.tensor([seed, block], dtype=torch.uint64)
+for size in 8, 16, 32, 64:
+    ours = [int(line) for line in open(f"{tmp}/u{size}")]
+    if size == 64:
+        ours = [x >> 32 | (x & 0xffffffff) << 32 for x in ours]
+    theirs = bits(key, (n,), dtype=getattr(torch, f"uint{size}")).tolist()
+    print(sum(a != b for a, b in zip(ours, theirs)) + abs(len(ours) - n), end=" ")
+PY
+        )
+        if [ "$got" = none ]; then
+            skip_test "words on a CPU" "this torch has no torch.func._random.bits"
+            break 2
+        fi
+        is "seed $seed, block $block: $n integers of 8, 16, 32, 64 bits are PyTorch's on a CPU" \
+            "$got" "0 0 0 0 "
+    done
+done
+
 # torch's CPU: of a word its lower 24 bits make a uniform value; normals are
 # ours, cosine first, but for the rounding of its angles to a float.
-n=100000
 for seed in 0 42 9223372036854775850; do
     words=$(of $n $seed bits --dtype u32)
     normals=$(of $n $seed normal)
