@@ -2,7 +2,7 @@
  *
  * Printed values have all their digits - nine for an f32, seventeen for an f64
  * - so two programs that agree print the same text: seed 0, fill cuda, uniform
- * begins 0.399046391.  The ranks of a mesh that is asked for are started here;
+ * begins 0.399046481.  The ranks of a mesh that is asked for are started here;
  * only the one asked for prints.
  *
  * Speed is compared with memset() of the same buffer, both as often and in
