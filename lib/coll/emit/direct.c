@@ -27,24 +27,6 @@
 #define PUSH_MAX_BYTES ((size_t)64 << 10)
 #define FOLD_ALONE_MAX_BYTES ((size_t)32 << 10)      /* of all terms */
 
-/* Put the own block into every OUT. */
-static void direct_push(struct dtn_sched *sched, const struct dtn_call *call,
-                        struct dtn_range mine)
-{
-    int me = call->me;
-
-    for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
-
-        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, mine.offset),
-                      dtn_at(me, DTN_OUT, mine.offset), mine.bytes);
-        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
-    }
-    dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
-    for (int i = 1; i < call->n; i++)
-        dtn_sched_flush(sched, dtn_around(call, i));
-}
-
 /* Load everyone's block from its OUT. */
 static void direct_pull(struct dtn_sched *sched, const struct dtn_call *call)
 {
@@ -79,7 +61,7 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
     dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, mine.offset),
                    dtn_at(-1, DTN_IN, mine.offset), mine.bytes);
     if (push)
-        direct_push(sched, call, mine);
+        dtn_emit_put_all(sched, call);
     else
         direct_pull(sched, call);
     return dtn_emit_end(sched, err);
@@ -157,8 +139,7 @@ static void broadcast_root(struct dtn_sched *sched,
     dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
                    sched->bytes[DTN_IN]);
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
-    for (int i = 1; i < call->n; i++)
-        dtn_sched_flush(sched, dtn_around(call, i));
+    dtn_emit_flush_all(sched, call);
 }
 
 int dtn_emit_broadcast_direct(const struct dtn_call *call,

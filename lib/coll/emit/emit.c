@@ -104,6 +104,27 @@ void dtn_emit_wait_all(struct dtn_sched *sched, const struct dtn_call *call,
         dtn_sched_wait(sched, dtn_around(call, -i), tag);
 }
 
+void dtn_emit_flush_all(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    for (int i = 1; i < call->n; i++)
+        dtn_sched_flush(sched, dtn_around(call, i));
+}
+
+void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    const struct dtn_range mine = dtn_block(call, call->me);
+
+    for (int i = 1; i < call->n; i++) {
+        int peer = dtn_around(call, i);
+
+        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, mine.offset),
+                      dtn_at(call->me, DTN_OUT, mine.offset), mine.bytes);
+        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
+    }
+    dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
+    dtn_emit_flush_all(sched, call);
+}
+
 struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
                               struct dtn_span room, size_t bytes)
 {

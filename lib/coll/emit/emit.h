@@ -70,6 +70,10 @@ void dtn_emit_signal_all(struct dtn_sched *sched, const struct dtn_call *call,
                          enum dtn_tag tag);
 void dtn_emit_wait_all(struct dtn_sched *sched, const struct dtn_call *call,
                        enum dtn_tag tag);
+void dtn_emit_flush_all(struct dtn_sched *sched, const struct dtn_call *call);
+
+/* The own block of OUT into that of everyone else, and theirs into ours. */
+void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call);
 
 /* The own term as a partial result that a peer can take: `own` itself if there
  * is no difference, else a copy at `room`, in ACC, which takes

@@ -21,12 +21,6 @@ static void spread_ready(struct dtn_sched *sched, const struct dtn_call *call)
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
 }
 
-static void spread_flush(struct dtn_sched *sched, const struct dtn_call *call)
-{
-    for (int i = 1; i < call->n; i++)
-        dtn_sched_flush(sched, dtn_around(call, i));
-}
-
 /* Leave the sum of the own block at `sum`. */
 static void spread_sum(struct dtn_sched *sched, const struct dtn_call *call,
                        struct dtn_span sum, bool flushed)
@@ -61,15 +55,7 @@ int dtn_emit_allreduce_put(const struct dtn_call *call,
     dtn_emit_begin(sched, "allreduce put", call);
     sched->exposed[DTN_OUT] = true;
     spread_sum(sched, call, dtn_at(me, DTN_OUT, mine.offset), true);
-    for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
-
-        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, mine.offset),
-                      dtn_at(me, DTN_OUT, mine.offset), mine.bytes);
-        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
-    }
-    dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
-    spread_flush(sched, call);
+    dtn_emit_put_all(sched, call);
     return dtn_emit_end(sched, err);
 }
 
@@ -96,7 +82,7 @@ int dtn_emit_reduce_put(const struct dtn_call *call, struct dtn_sched *sched,
                   dtn_at(me, DTN_TMP, (size_t)(call->n - 1) * mine.bytes),
                   mine.bytes);
     dtn_sched_signal(sched, root, DTN_TAG_DATA);
-    spread_flush(sched, call);
+    dtn_emit_flush_all(sched, call);
     return dtn_emit_end(sched, err);
 }
 
@@ -106,7 +92,7 @@ int dtn_emit_reduce_scatter_put(const struct dtn_call *call,
 {
     dtn_emit_begin(sched, "reduce_scatter put", call);
     spread_sum(sched, call, dtn_at(call->me, DTN_OUT, 0), false);
-    spread_flush(sched, call);
+    dtn_emit_flush_all(sched, call);
     return dtn_emit_end(sched, err);
 }
 
@@ -129,6 +115,6 @@ int dtn_emit_allgather_put(const struct dtn_call *call,
     dtn_sched_copy(sched, dtn_at(me, DTN_OUT, mine.offset),
                    dtn_at(me, DTN_IN, 0), mine.bytes);
     dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
-    spread_flush(sched, call);
+    dtn_emit_flush_all(sched, call);
     return dtn_emit_end(sched, err);
 }
