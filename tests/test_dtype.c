@@ -273,6 +273,11 @@ static void test_names(void)
     ok(dtensor_redop_parse("mean", &op, &err) == DTENSOR_EINVAL &&
        op == DTENSOR_MAX && strstr(err.text, "\"mean\""),
        "an unknown reduction is refused: %s", err.text);
+    ok(dtensor_dtype_parse(NULL, &dtype, &err) == DTENSOR_EINVAL &&
+       dtype == DTENSOR_I8 && strstr(err.text, "NULL") &&
+       dtensor_redop_parse(NULL, &op, &err) == DTENSOR_EINVAL &&
+       op == DTENSOR_MAX && strstr(err.text, "NULL"),
+       "and so is no name at all: %s", err.text);
     ok(dtensor_dtype_size(DTENSOR_NDTYPES) == 0 &&
        strcmp(dtensor_dtype_name((enum dtensor_dtype)-1), "?") == 0 &&
        strcmp(dtensor_redop_name((enum dtensor_redop)DTN_NREDOPS), "?") == 0,

@@ -109,26 +109,27 @@ const char *dtensor_redop_name(enum dtensor_redop op)
 int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
                         struct dtensor_error *err)
 {
-    for (int i = 0; i < DTENSOR_NDTYPES; i++)
+    for (int i = 0; name && i < DTENSOR_NDTYPES; i++)
         if (strcmp(name, dtypes[i].name) == 0) {
             *dtypep = (enum dtensor_dtype)i;
             return 0;
         }
     return dtn_fail(err, DTENSOR_EINVAL, "dtype: unknown \"%s\"; expected f64, "
                     "f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to u64, "
-                    "bool, c64 or c128", name);
+                    "bool, c64 or c128", name ? name : "NULL");
 }
 
 int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
                         struct dtensor_error *err)
 {
-    for (int i = 0; i < DTENSOR_NREDOPS; i++)
+    for (int i = 0; name && i < DTENSOR_NREDOPS; i++)
         if (strcmp(name, redops[i]) == 0) {
             *opp = (enum dtensor_redop)i;
             return 0;
         }
     return dtn_fail(err, DTENSOR_EINVAL, "reduction: unknown \"%s\"; expected "
-                    "sum, avg, prod, min, max, band, bor or bxor", name);
+                    "sum, avg, prod, min, max, band, bor or bxor",
+                    name ? name : "NULL");
 }
 
 float dtn_f16_to_f32(uint16_t bits)
