@@ -331,6 +331,9 @@ static const struct row {
     { "an unknown distinct dim", "=20 distinct = zz",
       "F:20: error: distinct: mesh \"world\" has no dim \"zz\"; expected one "
       "of dp, tp" },
+    { "distinct seeds that are all the same", "+18 stride = 0",
+      "F:21: error: distinct: stride = 0 gives all of them the same seed; "
+      "expected a stride of 1 or more, or no distinct" },
     { "an unknown tracker", "+18 tracker = globl",
       "F:18: error: tracker: \"globl\"; expected global, offset, megatron or "
       "local" },

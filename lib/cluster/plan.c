@@ -67,6 +67,10 @@ int dtn_check_seed(struct dtn_check *check)
     if (distinct && !mesh)
         dtn_finding(check->findings, distinct->line, "distinct: dims of no "
                     "mesh; expected mesh = the name of a mesh");
+    else if (distinct && seed->stride == 0)
+        dtn_finding(check->findings, distinct->line, "distinct: stride = 0 "
+                    "gives all of them the same seed; expected a stride of 1 "
+                    "or more, or no distinct");
     else if (distinct && seed->mesh >= 0)
         seed_distinct(check, distinct, &check->cluster->meshes[seed->mesh],
                       seed);
