@@ -108,13 +108,31 @@ static int64_t play(_Atomic uint32_t *ball, uint32_t mine)
     return best;
 }
 
+/* A game of two processes. */
+static int64_t game(_Atomic uint32_t *ball)
+{
+    int64_t best;
+    pid_t pid;
+
+    atomic_store(ball, 0);
+    pid = fork();
+    if (pid == 0) {
+        play(ball, 1);
+        _exit(0);
+    }
+    best = play(ball, 0);
+    waitpid(pid, NULL, 0);
+    return best;
+}
+
+/* A third process on that CPU can spoil a game, so there are several. */
 static void test_sharing(void)
 {
     _Atomic uint32_t *ball = mmap(NULL, sizeof *ball, PROT_READ | PROT_WRITE,
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const int64_t end = dtn_now_ns() + 20000 * (int64_t)MS;
+    int64_t best = INT64_MAX;
     cpu_set_t usable, one;
-    int64_t best;
-    pid_t pid;
 
     if (ball == MAP_FAILED || sched_getaffinity(0, sizeof usable, &usable) < 0)
         abort();
@@ -125,13 +143,8 @@ static void test_sharing(void)
             CPU_SET(c, &one);
         }
     sched_setaffinity(0, sizeof one, &one);
-    pid = fork();
-    if (pid == 0) {
-        play(ball, 1);
-        _exit(0);
-    }
-    best = play(ball, 0);
-    waitpid(pid, NULL, 0);
+    while (best >= 100000 && dtn_now_ns() < end)
+        best = game(ball);
     sched_setaffinity(0, sizeof usable, &usable);
     ok(best < 100000, "two waiters on one CPU learn to let each other run: a "
        "round takes %.1f us", (double)best / 1e4);
