@@ -187,8 +187,9 @@ struct dtn_transport_ops {
                    const struct dtn_blob *blob, struct dtensor_error *err);
 
     /* Let peers connected by now reach [mem, mem+size): *remote is what they
-     * need, good until as many unreg() of it.  EINVAL: this transport cannot reach that memory where it is (no
-     * text: the caller stages it).  Must be cheap for memory in the arena.
+     * need, good until as many unreg() of it.  EINVAL: this transport cannot
+     * reach that memory where it is (no text: the caller stages it).  Must be
+     * cheap for memory in the arena.
      */
     int (*reg)(struct dtn_transport *tp, void *mem, size_t size,
                struct dtn_remote *remote);

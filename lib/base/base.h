@@ -185,8 +185,9 @@ size_t dtn_reduction_ratio(const struct dtn_reduction *how);
  * else does not overlap.  Of bool SUM and MAX are or, PROD and MIN are and, if
  * it is 0 or 1.  MIN and MAX keep the left of two equal ones, such as -0 and
  * +0; a NaN that comes out of two or more sources is always the same positive
- * quiet one, and that of a single source quiet or not.  Dispatches to the widest vectors of the CPU at run time; every
- * width gives the same bits.
+ * quiet one, and that of a single source quiet or not.  The type has the
+ * operation: dtn_redop_ok() was asked when the reduction was made.  Dispatches
+ * to the widest vectors of the CPU at run time; every width gives the same bits.
  */
 enum {
     DTN_PARTIAL_DST = 1,

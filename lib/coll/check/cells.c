@@ -199,19 +199,28 @@ static bool after_reads(struct dtn_cells *cells, struct dtn_actor actor,
     return true;
 }
 
+/* The stamp of a cell that the actor may touch, and knows the last write of. */
+static struct stamp *spot_open(struct dtn_cells *cells, struct dtn_actor actor,
+                               struct dtn_spot spot)
+{
+    struct stamp *stamp;
+
+    if (!spot_allowed(cells, actor, spot))
+        return NULL;
+    stamp = &cells->ranks[spot.rank].stamps[spot_cell(cells, spot)];
+    return after_write(cells, actor, spot, stamp) ? stamp : NULL;
+}
+
 bool dtn_cells_read(struct dtn_cells *cells, struct dtn_actor actor,
                     struct dtn_spot spot, struct dtn_cell *value)
 {
     struct dtn_cells_rank *rank = &cells->ranks[spot.rank];
-    struct stamp *stamp;
+    struct stamp *stamp = spot_open(cells, actor, spot);
     size_t cell;
 
-    if (!spot_allowed(cells, actor, spot))
+    if (!stamp)
         return false;
     cell = spot_cell(cells, spot);
-    stamp = &rank->stamps[cell];
-    if (!after_write(cells, actor, spot, stamp))
-        return false;
     if (!rank->values[cell].defined)
         return spot_bad(cells, spot, "holds nothing yet: read by", actor.rank);
     if (actor.rank == spot.rank) {
@@ -228,21 +237,14 @@ bool dtn_cells_read(struct dtn_cells *cells, struct dtn_actor actor,
 bool dtn_cells_write(struct dtn_cells *cells, struct dtn_actor actor,
                      struct dtn_spot spot, const struct dtn_cell *value)
 {
-    struct dtn_cells_rank *rank = &cells->ranks[spot.rank];
-    struct stamp *stamp;
-    size_t cell;
+    struct stamp *stamp = spot_open(cells, actor, spot);
 
-    if (!spot_allowed(cells, actor, spot))
-        return false;
-    cell = spot_cell(cells, spot);
-    stamp = &rank->stamps[cell];
-    if (!after_write(cells, actor, spot, stamp)
-        || !after_reads(cells, actor, spot, stamp))
+    if (!stamp || !after_reads(cells, actor, spot, stamp))
         return false;
     stamp->writer = actor.rank;
     stamp->written = actor.clock[actor.rank];
     stamp->peers_read = false;      /* what comes after us comes after those */
-    rank->values[cell] = *value;
+    cells->ranks[spot.rank].values[spot_cell(cells, spot)] = *value;
     return true;
 }
 
