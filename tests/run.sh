@@ -1,5 +1,11 @@
 #!/bin/bash
 # run.sh - dtensor-run: codes, first failures, signals, output, no orphans
+#
+# Under nohup, or behind an &, signals are ignored from the start, for good; so it
+# begins anew with none that are.
+if [ -z "${run_anew-}" ] && env --default-signal true 2>/dev/null; then
+    run_anew=1 exec env --default-signal bash "$0" "$@"
+fi
 . "$top_srcdir/tests/tap.sh"
 run=$top_builddir/dtensor-run
 dir=$(mktemp -d) || exit 99
