@@ -5,9 +5,10 @@
  *           is what the largest part may use.  f32[8,16] as S(0),S(1) on 2 x 2:
  *           parts of 32, so they begin 0, 32, 64, 96 after the generator's
  *           offset, which all ranks then advance by 128.  PyTorch's own rule,
- *           with compat, has no step: part k begins at ceil4(k * l), l being
- *           the product of the first shards' lengths, of dimensions cut twice
- *           as if by the last cut alone.
+ *           with compat, has no step: part k begins at ceil4(k * l), where l
+ *           is the product of the lengths of the first shards, and only the
+ *           last cut of a dimension counts.  f32[9,4] as SS(0,4) on 2: rows
+ *           0 1, 3 4, 6 7 are the first shard, so rank 1 begins at 24.
  * global    The element's index in the whole says where.  Nothing else does.
  * megatron  Parts along the named mesh dimensions have streams of their own,
  *           seed + 2718 + coordinate; all others share that of the seed.
@@ -57,16 +58,20 @@ static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
     return number;
 }
 
+/* l above.  PyTorch has no lengths that the user chose: they count as S. */
 static int64_t pytorch_part(const struct dtensor_spec *spec)
 {
     int64_t first[DTENSOR_MAX_DIMS];
+    struct dtn_cut cut;
 
     memcpy(first, spec->shape, sizeof first);
     for (int m = 0; m < spec->mesh->ndim; m++)
         if (cuts(&spec->placement[m])) {
-            int d = spec->placement[m].dim, n = spec->mesh->size[m];
+            struct dtensor_placement p = spec->placement[m];
 
-            first[d] = spec->shape[d] / n + (spec->shape[d] % n != 0);
+            p.sizes = NULL;
+            dtn_cut_of(&p, spec->shape[p.dim], spec->mesh->size[m], 0, &cut);
+            first[p.dim] = dtn_cut_count(&cut);
         }
     return dtn_numel(spec->ndim, first);
 }
