@@ -41,8 +41,9 @@ refuses "-b 4096 is more than -e 8" -b 4K -e 8 allreduce
 refuses "--stepfactor 1: out of range" -f 1 allreduce
 refuses "--iters 0: out of range" -n 0 allreduce
 refuses '--min-time "2"' --min-time 2 allreduce
-refuses '--datatype "f31": expected TYPE (f64 f32' -d f31 allreduce
-refuses '--op "plus": expected OP (sum' -o plus allreduce
+refuses 'no test "alltoall"; alltoall is all_to_all here' alltoall
+refuses '--datatype: dtype: unknown "f31"; did you mean "f32"?' -d f31 allreduce
+refuses '--op: reduction: unknown "plus"; plus is sum here' -o plus allreduce
 refuses "f32 has no band (-o)" -o band allreduce
 refuses "c64 has no max (-o)" -d c64 -o max allreduce
 refuses "bool has no avg (-o)" -d bool -o avg allreduce

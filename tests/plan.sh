@@ -119,7 +119,7 @@ PY
 else
     skip_test "a collective as JSON" "no python3, or a build without libjansson"
 fi
-refuses "what is it?" allredoce --mesh 2 --size 4
+refuses "did you mean \"allreduce\"?" allredoce --mesh 2 --size 4
 refuses "--size is missing" allreduce --mesh 2
 refuses '--size "1X"' allreduce --mesh 2 --size 1X
 refuses "expected a multiple of 8 bytes" allgather --mesh 2 --size 12

@@ -108,7 +108,7 @@ done
 is "distinct twice" "$(seeds "base = 1" "mesh = grid" "distinct = pp, pp")" \
     '2 x.ini:11: error: distinct: dim "pp" is listed twice'
 is "compat = torch" "$(seeds "base = 1" "compat = torch")" \
-    '2 x.ini:10: error: compat: "torch"; expected none or pytorch'
+    '2 x.ini:10: error: compat: "torch"; torch is pytorch here'
 is "fill = gpu" "$(seeds "base = 1" "fill = gpu")" \
     '2 x.ini:10: error: fill: "gpu"; expected sequential or cuda'
 is "--show seeds: all the same" "$(seeds "base = 0xffffffffffffffff")" \

@@ -386,10 +386,18 @@ static void test_bad_text(void)
         { "S(0,R", "placements: word 1 of \"S(0,R\" is \"S(0,R\"; " EXPECTED
           " (did you mean S(0)?)" },
         { "P(sun),R", "placements: word 1 of \"P(sun),R\" has the unknown "
-          "reduction \"sun\" (did you mean P(sum)?)" },
+          "reduction \"sun\"; did you mean \"sum\"?" },
         { "P(median),R", "placements: word 1 of \"P(median),R\" has the "
           "unknown reduction \"median\"; expected sum, avg, prod, min, max, "
           "band, bor or bxor" },
+        { "P(mean),R", "placements: word 1 of \"P(mean),R\" has the unknown "
+          "reduction \"mean\"; mean is avg here" },
+        { "Partial(mean),R", "placements: word 1 of \"Partial(mean),R\" is "
+          "\"Partial(mean)\"; " EXPECTED " (did you mean P(avg)?)" },
+        { "Split(1),R", "placements: word 1 of \"Split(1),R\" is \"Split(1)\"; "
+          EXPECTED " (did you mean S(1)?)" },
+        { "R,duplicate", "placements: word 2 of \"R,duplicate\" is "
+          "\"duplicate\"; " EXPECTED " (did you mean R?)" },
         { "R,", "placements: word 2 of \"R,\" is \"\"; " EXPECTED },
         { "", "placements: word 1 of \"\" is \"\"; " EXPECTED },
     };

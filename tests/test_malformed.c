@@ -100,6 +100,10 @@ static const struct row {
     { "an unknown key like no other", "=18 qqqqqqqq = 4",
       "F:18: error: unknown key \"qqqqqqqq\" in [seed]; expected one of base, "
       "mesh, distinct, stride, tracker, compat, fill, sms, threads_per_sm" },
+    { "a key as others call it", "=5 nodes = n[0-1]",
+      "F:5: error: unknown key \"nodes\" in [nodes]; nodes is hosts here" },
+    { "a section as others call it", "=9 [network]",
+      "F:9: error: unknown section \"network\"; network is transport here" },
     { "a key twice", "+7 ranks = 4",
       "F:7: error: \"ranks\" was already given on line 6" },
     { "a pattern twice", "+27 layers.*.up = row",
@@ -232,7 +236,7 @@ static const struct row {
 
     /* [transport], [redistribute] */
     { "a transport", "=10 inter_node = infiniband",
-      "F:10: error: inter_node: \"infiniband\"; expected rc, tcp or auto" },
+      "F:10: error: inter_node: \"infiniband\"; infiniband is rc here" },
     { "the mtu", "=11 mtu = 9000",
       "F:11: error: mtu: \"9000\"; expected one of 256, 512, 1024, 2048, "
       "4096" },
@@ -335,8 +339,10 @@ static const struct row {
       "F:21: error: distinct: stride = 0 gives all of them the same seed; "
       "expected a stride of 1 or more, or no distinct" },
     { "an unknown tracker", "+18 tracker = globl",
-      "F:18: error: tracker: \"globl\"; expected global, offset, megatron or "
-      "local" },
+      "F:18: error: tracker: \"globl\"; did you mean \"global\"?" },
+    { "a tracker like none", "+18 tracker = everywhere",
+      "F:18: error: tracker: \"everywhere\"; expected global, offset, megatron "
+      "or local" },
     { "a GPU without threads", "+18 threads_per_sm = 0",
       "F:18: error: threads_per_sm: 0 is out of range; expected 256 to "
       "1048576" },

@@ -274,7 +274,7 @@ static void placements(struct dtensor_ctx *ctx)
         { "2.2", "C(0,0),R", "placements: word 1 of \"C(0,0),R\" is "
           "\"C(0,0)\"; a block of 1 or more is expected", 2 },
         { "2.3", "P(mean),R", "placements: word 1 of \"P(mean),R\" has the "
-          "unknown reduction \"mean\" (did you mean P(min)?)", 2 },
+          "unknown reduction \"mean\"; mean is avg here", 2 },
         { "2.3", "P(concat),R", "placements: word 1 of \"P(concat),R\" has the "
           "unknown reduction \"concat\"; expected sum, avg, prod, min, max, "
           "band, bor or bxor", 2 },

@@ -1,7 +1,7 @@
 /* base.h - L0: what every other room stands on
  *
  * errors (error.c), logging (log.c), checked sizes and units (units.c),
- * the version (version.c),
+ * the right word for an unknown one (words.c), the version (version.c),
  * element types (dtype.c, narrow.h), comparing (equal.c), reductions
  * (reduction.c, reduce*.c), strided boxes (box.c), copying (copy.c),
  * time and patience (wait.c).
@@ -82,10 +82,16 @@ char *dtn_format_time(int64_t ns, char *buf, size_t size);
 /* Ranks as people write them: {0,1,2,5} is "0-2,5"; cut with "..." . */
 char *dtn_format_ranks(const int ranks[], int n, char *buf, size_t size);
 
-/* The one of `words` (NULL-terminated) nearest to `word`, if it is near
- * enough to be meant; else NULL.  For "did you mean".
+/* ------------------------------------------------------------- words.c --- */
+
+/* The one of `known` (NULL-terminated) that the field's `word` means, such as
+ * avg for "mean" and allreduce for "MPI_Allreduce"; NULL: it means none of them.
  */
-const char *dtn_nearest(const char *word, const char *const words[]);
+const char *dtn_synonym(const char *word, const char *const known[]);
+
+/* The one that is spelled nearly so, if it is near enough to be meant; or NULL.
+ */
+const char *dtn_nearest(const char *word, const char *const known[]);
 
 /* -------------------------------------------------------------- copy.c --- */
 

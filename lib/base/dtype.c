@@ -109,27 +109,41 @@ const char *dtensor_redop_name(enum dtensor_redop op)
 int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
                         struct dtensor_error *err)
 {
-    for (int i = 0; name && i < DTENSOR_NDTYPES; i++)
-        if (strcmp(name, dtypes[i].name) == 0) {
+    const char *known[DTENSOR_NDTYPES + 1] = { NULL };
+    char advice[200];
+
+    for (int i = 0; i < DTENSOR_NDTYPES; i++) {
+        known[i] = dtypes[i].name;
+        if (name && strcmp(name, known[i]) == 0) {
             *dtypep = (enum dtensor_dtype)i;
             return 0;
         }
-    return dtn_fail(err, DTENSOR_EINVAL, "dtype: unknown \"%s\"; expected f64, "
-                    "f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to u64, "
-                    "bool, c64 or c128", name ? name : "NULL");
+    }
+    return dtn_fail(err, DTENSOR_EINVAL, "dtype: unknown \"%.60s\"; %s",
+                    name ? name : "NULL",
+                    dtensor_advise(name ? name : "", known, "f64, f32, f16, "
+                                   "bf16, f8e4m3, f8e5m2, i8 to i64, u8 to "
+                                   "u64, bool, c64 or c128", advice,
+                                   sizeof advice));
 }
 
 int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
                         struct dtensor_error *err)
 {
-    for (int i = 0; name && i < DTENSOR_NREDOPS; i++)
-        if (strcmp(name, redops[i]) == 0) {
+    const char *known[DTENSOR_NREDOPS + 1] = { NULL };
+    char advice[200];
+
+    for (int i = 0; i < DTENSOR_NREDOPS; i++) {
+        known[i] = redops[i];
+        if (name && strcmp(name, known[i]) == 0) {
             *opp = (enum dtensor_redop)i;
             return 0;
         }
-    return dtn_fail(err, DTENSOR_EINVAL, "reduction: unknown \"%s\"; expected "
-                    "sum, avg, prod, min, max, band, bor or bxor",
-                    name ? name : "NULL");
+    }
+    return dtn_fail(err, DTENSOR_EINVAL, "reduction: unknown \"%.60s\"; %s",
+                    name ? name : "NULL",
+                    dtensor_advise(name ? name : "", known, NULL, advice,
+                                   sizeof advice));
 }
 
 float dtn_f16_to_f32(uint16_t bits)

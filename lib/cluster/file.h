@@ -113,12 +113,6 @@ const char *dtn_word_text(const struct dtn_word words[], int number);
 extern const struct dtn_word dtn_algorithm_words[];
 extern const struct dtn_word dtn_style_words[];
 
-/* Write into buf what to do about an unknown `word`: `did you mean "ranks"?`,
- * or `expected ` and `expected`.
- */
-char *dtn_advise(const char *word, const char *const known[],
-                 const char *expected, char *buf, size_t size);
-
 /* ------------------------------------------------------------- bytes.c --- */
 
 /* Read the file at findings->path: *bytesp, *np bytes and a NUL, is the

@@ -48,8 +48,8 @@ int dtn_check_mesh_name(struct dtn_check *check, const struct dtn_entry *entry)
         known[i] = cluster->meshes[i].name;
     dtn_finding(check->findings, entry->line, "%s: no mesh \"%s\"; %s",
                 entry->key, entry->value,
-                dtn_advise(entry->value, known, "the name of a mesh, such as "
-                           "world", advice, sizeof advice));
+                dtensor_advise(entry->value, known, "the name of a mesh, such "
+                               "as world", advice, sizeof advice));
     return -1;
 }
 
@@ -69,7 +69,7 @@ int dtn_check_dim_name(struct dtn_check *check, const struct dtn_entry *entry,
     }
     dtn_finding(check->findings, entry->line, "%s: mesh \"%s\" has no dim "
                 "\"%s\"; %s", entry->key, mesh->name, name,
-                dtn_advise(name, known, mesh->ndim > 1 ? list : known[0],
-                           advice, sizeof advice));
+                dtensor_advise(name, known, mesh->ndim > 1 ? list : known[0],
+                               advice, sizeof advice));
     return -1;
 }

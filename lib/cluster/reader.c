@@ -59,7 +59,7 @@ static void reader_unknown_section(struct reader *r, const char *name)
         strcat(strcat(list, i ? ", " : ""), known[i]);
     }
     dtn_finding(r->findings, r->line, "unknown section \"%s\"; %s", name,
-                dtn_advise(name, known, list, advice, sizeof advice));
+                dtensor_advise(name, known, list, advice, sizeof advice));
 }
 
 /* Check what stands between the kind and "]", and take the name from it. */
@@ -244,8 +244,8 @@ static void reader_unknown_key(struct reader *r, const char *name)
         strcat(strcat(list, i ? ", " : ""), known[i]);
     }
     dtn_finding(r->findings, r->line, "unknown key \"%s\" in [%s]; %s", name,
-                kind->name, dtn_advise(name, known, list, advice,
-                                       sizeof advice));
+                kind->name, dtensor_advise(name, known, list, advice,
+                                           sizeof advice));
 }
 
 /* Is there a "#" that the user may have taken for the start of a comment? */

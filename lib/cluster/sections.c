@@ -231,15 +231,3 @@ const char *dtn_word_text(const struct dtn_word words[], int number)
             return words->text;
     return NULL;
 }
-
-char *dtn_advise(const char *word, const char *const known[],
-                 const char *expected, char *buf, size_t size)
-{
-    const char *near = dtn_nearest(word, known);
-
-    if (near)
-        snprintf(buf, size, "did you mean \"%s\"?", near);
-    else
-        snprintf(buf, size, "expected %s", expected);
-    return buf;
-}

@@ -164,13 +164,20 @@ static bool value_time(const struct dtn_key *key, const char *text, void *to,
 static bool value_word(const struct dtn_key *key, const char *text, void *to,
                        char why[DTN_WHY_SIZE])
 {
+    const char *known[16] = { NULL };
+    char advice[DTN_WHY_SIZE / 2];
+    int n = 0;
+
     for (const struct dtn_word *word = key->words; word->text; word++) {
+        known[n++] = word->text;
         if (strcmp(word->text, text) != 0)
             continue;
         memcpy(to, &word->number, sizeof word->number);
         return true;
     }
-    snprintf(why, DTN_WHY_SIZE, "\"%s\"; expected %s", text, key->expected);
+    snprintf(why, DTN_WHY_SIZE, "\"%s\"; %s", text,
+             dtensor_advise(text, known, key->expected, advice,
+                            sizeof advice));
     return false;
 }
 

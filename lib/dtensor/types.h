@@ -106,13 +106,27 @@ const char *dtensor_redop_name(enum dtensor_redop op);        /* "sum", ...   */
 /* The dtype or reduction of that name.
  *
  * Collective: no.   Blocks: no.
- * Errors: EINVAL  no such name: lists those there are
+ * Errors: EINVAL  no such name: which was meant, or those there are
  * Semantics: its own.
  */
 int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
                         struct dtensor_error *err);
 int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
                         struct dtensor_error *err);
+
+/* What to do about `word`, which is none of the `known` (NULL-terminated):
+ *
+ *   mean is avg here        the field's word for one of them: PyTorch's, MPI's,
+ *                           NCCL's, or known without case, "_" and "-"
+ *   did you mean "sum"?     one is spelled nearly so
+ *   expected sum or avg     neither; `expected` is that list, NULL: `known` is
+ *
+ * Returns buf[size], with the advice cut if need be.
+ *
+ * Collective: no.   Blocks: no.   Owns: nothing.   Semantics: its own.
+ */
+char *dtensor_advise(const char *word, const char *const known[],
+                     const char *expected, char *buf, size_t size);
 
 #ifdef __cplusplus
 }

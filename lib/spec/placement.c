@@ -90,32 +90,70 @@ static bool placement_is(const struct placement_word *w, const char *name,
     return true;
 }
 
+static const char *const reductions[] = {
+    "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", NULL
+};
+
+/* The letters that `p` begins with, less than `size` of them. */
+static size_t placement_letters(const char *p, const char *end, char *name,
+                                size_t size)
+{
+    size_t n = 0;
+
+    while (p + n < end && n < size - 1 && isalpha((unsigned char)p[n]))
+        n++;
+    snprintf(name, size, "%.*s", (int)n, p);
+    return n;
+}
+
+/* Of Partial(mean) the reduction, avg; sum where none is named. */
+static const char *placement_reduction(const char *p, const char *end)
+{
+    char name[24];
+    const char *op;
+
+    p += strcspn(p, "(");
+    p += p < end ? 1 + strspn(p + 1, " \"'") : 0;
+    if (p >= end || placement_letters(p, end, name, sizeof name) == 0)
+        return "sum";
+    op = dtn_synonym(name, reductions);
+    return op ? op : "sum";
+}
+
 /* What someone who wrote the word may have meant; "" for no idea. */
 static const char *placement_guess(const struct placement_word *w,
                                    char guess[64])
 {
-    const char *p = w->begin + strspn(w->begin, "_");
-    size_t letters = 0, digits;
-    long dim;
+    static const char *const known[] = { "R", "S", "SS", "C", "P", NULL };
+    static const char *const long_names[] = {
+        "replicate", "shard", "stridedshard", "cyclic", "partial", NULL
+    };
+    const char *p = w->begin + strspn(w->begin, "_"), *kind;
+    char name[24];
+    size_t letters = placement_letters(p, w->end, name, sizeof name);
+    size_t digits = letters + strcspn(p + letters, "-0123456789");
+    long dim = p + digits < w->end ? strtol(p + digits, NULL, 10) : 0;
 
-    while (p + letters < w->end && isalpha((unsigned char)p[letters]))
-        letters++;
-    digits = letters + strcspn(p + letters, "-0123456789");
-    dim = p + digits < w->end ? strtol(p + digits, NULL, 10) : 0;
     guess[0] = '\0';
-    if (letters == 0)
+    kind = dtn_synonym(name, known);
+    for (int i = 0; letters > 0 && !kind && long_names[i]; i++)
+        if (strncasecmp(name, long_names[i], letters) == 0)
+            kind = known[i];
+    if (letters > 0 && p > w->begin)           /* _Shard, _StridedShard       */
+        kind = "SS";
+    if (!kind)
         return guess;
-    if (p > w->begin || strncasecmp(p, "stridedshard", letters > 1 ? letters
-                                                                    : 99) == 0)
+    if (strcmp(kind, "SS") == 0)
         snprintf(guess, 64, " (did you mean SS(%ld,factor)?)", dim);
-    else if (strncasecmp(p, "shard", letters > 5 ? 5 : letters) == 0)
+    else if (strcmp(kind, "S") == 0)
         snprintf(guess, 64, " (did you mean S(%ld)?)", dim);
-    else if (strncasecmp(p, "replicated", letters) == 0)
-        snprintf(guess, 64, " (did you mean R?)");
-    else if (strncasecmp(p, "partial", letters) == 0)
-        snprintf(guess, 64, " (did you mean P(sum)?)");
-    else if (strncasecmp(p, "cyclic", letters) == 0)
+    else if (strcmp(kind, "C") == 0)
         snprintf(guess, 64, " (did you mean C(%ld,block)?)", dim);
+    else if (strcmp(kind, "P") == 0)
+        snprintf(guess, 64, " (did you mean P(%s)?)",
+                 placement_reduction(p, w->end));
+    else
+        snprintf(guess, 64, " (did you mean R?)");
     return guess;
 }
 
@@ -236,26 +274,18 @@ static int placement_parse_partial(const struct placement_word *w,
                                    struct dtensor_placement *placement,
                                    struct dtensor_error *err)
 {
-    static const char *const names[] = {
-        "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", NULL
-    };
     struct dtensor_placement read = { .kind = DTENSOR_PARTIAL };
-    char inner[24];
-    const char *near;
+    char inner[24], advice[120];
 
     snprintf(inner, sizeof inner, "%.*s", (int)(w->end - 1 - name), name);
-    if (dtensor_redop_parse(inner, &read.op, NULL) == 0) {
-        *placement = read;
-        return 0;
-    }
-    near = dtn_nearest(inner, names);
-    if (near)
+    if (dtensor_redop_parse(inner, &read.op, NULL) != 0)
         return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" "
-                        "has the unknown reduction \"%s\" (did you mean "
-                        "P(%s)?)", w->number, w->text, inner, near);
-    return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" has "
-                    "the unknown reduction \"%s\"; expected sum, avg, prod, "
-                    "min, max, band, bor or bxor", w->number, w->text, inner);
+                        "has the unknown reduction \"%s\"; %s", w->number,
+                        w->text, inner,
+                        dtensor_advise(inner, reductions, NULL, advice,
+                                       sizeof advice));
+    *placement = read;
+    return 0;
 }
 
 /* Take "[1]" off the end of a word. */

@@ -149,35 +149,37 @@ static bool option_number(const char *text, const struct option_unit *units,
     return true;
 }
 
-static bool option_dtype(const char *text, int64_t *valuep)
+static bool option_dtype(const char *text, int64_t *valuep,
+                         struct dtensor_error *err)
 {
     enum dtensor_dtype dtype = DTENSOR_NDTYPES;
 
-    if (strcmp(text, "all") != 0 &&
-        dtensor_dtype_parse(text, &dtype, NULL) != 0)
+    if (strcmp(text, "all") != 0 && dtensor_dtype_parse(text, &dtype, err) != 0)
         return false;
     *valuep = dtype;
     return true;
 }
 
-static bool option_redop(const char *text, int64_t *valuep)
+static bool option_redop(const char *text, int64_t *valuep,
+                         struct dtensor_error *err)
 {
     enum dtensor_redop op = DTENSOR_NREDOPS;
 
-    if (strcmp(text, "all") != 0 && dtensor_redop_parse(text, &op, NULL) != 0)
+    if (strcmp(text, "all") != 0 && dtensor_redop_parse(text, &op, err) != 0)
         return false;
     *valuep = op;
     return true;
 }
 
+/* False: *err says why if it was a word. */
 static bool option_value(const struct option_row *row, const char *text,
-                         int64_t *valuep)
+                         int64_t *valuep, struct dtensor_error *err)
 {
     switch (row->kind) {
     case OPTION_DTYPE:
-        return option_dtype(text, valuep);
+        return option_dtype(text, valuep, err);
     case OPTION_REDOP:
-        return option_redop(text, valuep);
+        return option_redop(text, valuep, err);
     case OPTION_SIZE:
         return option_number(text, option_sizes, valuep);
     case OPTION_TIME:
@@ -197,6 +199,7 @@ static bool option_set(const struct option_row *row, const char *text,
                        struct bench_options *opt, char *why, size_t why_size)
 {
     void *field = (char *)opt + row->at;
+    struct dtensor_error err;
     int64_t value = 1;
 
     if (row->kind == OPTION_TEXT) {
@@ -204,9 +207,12 @@ static bool option_set(const struct option_row *row, const char *text,
         return true;
     }
     if (row->kind != OPTION_FLAG) {
-        if (!option_value(row, text, &value)) {
-            snprintf(why, why_size, "--%s \"%s\": expected %s (%s)",
-                     row->name, text, row->arg, row->help);
+        if (!option_value(row, text, &value, &err)) {
+            if (option_is_word(row))
+                snprintf(why, why_size, "--%s: %s", row->name, err.text);
+            else
+                snprintf(why, why_size, "--%s \"%s\": expected %s (%s)",
+                         row->name, text, row->arg, row->help);
             return false;
         }
         if (!option_is_word(row) && (value < row->min || value > row->max)) {
@@ -292,27 +298,20 @@ static void option_defaults(struct bench_options *opt)
 
 /* -------------------------------------------------------------- tests --- */
 
-static void option_test_names(char *text, size_t size)
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (int i = 0; i < bench_ntests && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 i ? " " : "", bench_tests[i].name);
-}
-
 static bool option_add_test(struct bench_options *opt, const char *name,
                             char *why, size_t why_size)
 {
     const struct bench_test *test = test_find(name);
     bool all = strcmp(name, "all") == 0;
-    char names[200];
+    const char *known[BENCH_MAX_TESTS + 1] = { NULL };
+    char advice[300];
 
+    for (int i = 0; i < bench_ntests; i++)
+        known[i] = bench_tests[i].name;
+    known[bench_ntests] = "all";
     if (!test && !all) {
-        option_test_names(names, sizeof names);
-        snprintf(why, why_size, "no test \"%s\": expected %s or all", name,
-                 names);
+        snprintf(why, why_size, "no test \"%s\"; %s", name,
+                 dtensor_advise(name, known, NULL, advice, sizeof advice));
         return false;
     }
     if (opt->ntests + (all ? bench_ntests : 1) > BENCH_MAX_TESTS) {

@@ -290,6 +290,20 @@ static bool rng_check(struct rng_options *opt, char *why, size_t why_size)
     return false;
 }
 
+static void rng_refuse(enum rng_option which, const char *text, char *why,
+                       size_t why_size)
+{
+    enum dtensor_dtype dtype;
+    struct dtensor_error err;
+
+    if (which == RNG_DTYPE && dtensor_dtype_parse(text, &dtype, &err) != 0)
+        snprintf(why, why_size, "--%s: %s", rng_rows[which].name, err.text);
+    else
+        snprintf(why, why_size, "--%s \"%s\": expected %s, %s",
+                 rng_rows[which].name, text, rng_rows[which].arg,
+                 rng_rows[which].help);
+}
+
 bool rng_options_parse(struct rng_options *opt, int argc, char *argv[],
                        char *why, size_t why_size)
 {
@@ -314,9 +328,7 @@ bool rng_options_parse(struct rng_options *opt, int argc, char *argv[],
             return false;
         }
         if (!rng_set((enum rng_option)(which - 1000), optarg, opt)) {
-            snprintf(why, why_size, "--%s \"%s\": expected %s, %s",
-                     rng_rows[which - 1000].name, optarg,
-                     rng_rows[which - 1000].arg, rng_rows[which - 1000].help);
+            rng_refuse((enum rng_option)(which - 1000), optarg, why, why_size);
             return false;
         }
     }

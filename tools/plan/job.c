@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const plan_routes[DTENSOR_NROUTES] = {
+const char *const plan_routes[DTENSOR_NROUTES + 1] = {
     [DTENSOR_ROUTE_AUTO] = "auto", [DTENSOR_ROUTE_DIRECT] = "direct",
     [DTENSOR_ROUTE_MERGED] = "merged", [DTENSOR_ROUTE_MIN_COST] = "min-cost",
     [DTENSOR_ROUTE_GREEDY] = "greedy",
@@ -142,14 +142,16 @@ static int job_spec(const struct plan_options *opt, const char *placements,
 static int job_plan(const struct plan_options *opt, struct plan_job *job)
 {
     struct dtensor_plan_options options = { .route = DTENSOR_NROUTES };
+    char advice[120];
     struct dtensor_error err;
 
     for (int i = 0; i < DTENSOR_NROUTES; i++)
         if (strcmp(plan_routes[i], opt->route) == 0)
             options.route = (enum dtensor_route)i;
     if (options.route == DTENSOR_NROUTES)
-        return plan_usage("--route \"%s\": expected auto, direct, merged, "
-                          "min-cost or greedy", opt->route);
+        return plan_usage("--route \"%s\"; %s", opt->route,
+                          dtensor_advise(opt->route, plan_routes, NULL, advice,
+                                         sizeof advice));
     if (opt->max_scratch && !job_size(opt->max_scratch, &options.max_scratch))
         return plan_usage("--max-scratch \"%s\": expected a size such as 64M",
                           opt->max_scratch);

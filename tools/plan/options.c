@@ -117,9 +117,12 @@ static void options_make(struct option options[NROWS + 1],
 
 static int options_check_collective(const struct plan_options *opt)
 {
+    char advice[200];
+
     if (plan_collective(opt->collective) < 0)
-        return plan_usage("%s: what is it? (options begin with -; collectives "
-                          "are allreduce, allgather, ...)", opt->collective);
+        return plan_usage("no collective \"%s\"; %s", opt->collective,
+                          dtensor_advise(opt->collective, plan_collectives,
+                                         NULL, advice, sizeof advice));
     if (!opt->size && strcmp(opt->collective, "barrier") != 0)
         return plan_usage("--size is missing");
     if (opt->from || opt->to || opt->shape || opt->layout || opt->svg)

@@ -65,7 +65,8 @@ void plan_job_close(struct plan_job *job);
 bool plan_job_cost(const struct plan_job *job, enum dtensor_route route,
                    struct dtensor_plan_info *info, const char **whyp);
 
-extern const char *const plan_routes[DTENSOR_NROUTES];
+extern const char *const plan_routes[DTENSOR_NROUTES + 1];
+extern const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1];
 
 /* -------------------------------------------------------------- output --- */
 

@@ -31,7 +31,7 @@ static const enum ways_part part_of[DTENSOR_NCOSTS] = {
     [DTENSOR_COST_FOLDED] = LOCAL, [DTENSOR_COST_COPIED] = LOCAL
 };
 
-static const char *const collectives[DTENSOR_NCOLLECTIVES] = {
+const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1] = {
     [DTENSOR_ALLREDUCE] = "allreduce", [DTENSOR_REDUCE] = "reduce",
     [DTENSOR_BROADCAST] = "broadcast", [DTENSOR_ALLGATHER] = "allgather",
     [DTENSOR_REDUCE_SCATTER] = "reduce_scatter",
@@ -42,7 +42,7 @@ static const char *const collectives[DTENSOR_NCOLLECTIVES] = {
 int plan_collective(const char *name)
 {
     for (int c = 0; c < DTENSOR_NCOLLECTIVES; c++)
-        if (strcmp(collectives[c], name) == 0)
+        if (strcmp(plan_collectives[c], name) == 0)
             return c;
     return -1;
 }
@@ -109,7 +109,7 @@ void plan_ways_text(const struct plan_job *job, FILE *stream)
     char why[200];
 
     fprintf(stream, "%s of %" PRIu64 " bytes over %d rank%s\n\n%-14s %12s",
-            collectives[job->call.coll], job->size,
+            plan_collectives[job->call.coll], job->size,
             dtensor_mesh_size(job->mesh),
             dtensor_mesh_size(job->mesh) == 1 ? "" : "s", "algorithm", "us");
     for (int p = 0; p < NPARTS; p++)
@@ -153,7 +153,7 @@ int plan_ways_json(const struct plan_job *job, FILE *stream)
     }
     ways_reason(job, why, sizeof why);
     root = json_pack("{s:i, s:s, s:I, s:i, s:s, s:o}", "schema", 1,
-                     "collective", collectives[job->call.coll], "bytes",
+                     "collective", plan_collectives[job->call.coll], "bytes",
                      (json_int_t)job->size, "ranks",
                      dtensor_mesh_size(job->mesh), "takes", why, "ways", list);
     rc = root ? json_dumpf(root, stream, JSON_INDENT(2)) : -1;
