@@ -238,14 +238,17 @@ int dtn_emit_exchange(const struct dtn_exchange *exchange,
  */
 struct dtn_plan;
 
-/* Make it.  Takes over *sched (zeroed) on success.
- * Collective: yes, the ranks the schedule names.   Blocks: until connected.
- */
+/* Make it.  Takes over *sched (zeroed) on success. */
 int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
                     struct dtn_plan **planp, struct dtensor_error *err);
 void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said);
 void dtn_plan_destroy(struct dtn_plan *plan);
 const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan);
+
+/* Connect to the ranks the schedule names, which the first run does otherwise.
+ * Collective: yes, these ranks.   Blocks: until connected.
+ */
+int dtn_plan_connect(struct dtn_plan *plan, struct dtensor_error *err);
 
 /* Run it once.  `fingerprint` is compared with every peer's before its data
  * is taken; see dtn_fingerprint().  Memory that peers must reach and cannot
@@ -255,8 +258,8 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint32_t fingerprint, struct dtensor_error *err);
 
 /* The same in pieces: start it - EAGAIN: another run has the bounce buffer that
- * it needs - then poll until it returns other than EAGAIN.  A poll does what can
- * be done without waiting for a peer's signal, or for room in its queue of them.
+ * it needs, or a peer is not connected yet - then poll until it returns other
+ * than EAGAIN.  Neither waits for a peer: each does what can be done now.
  * One run of a plan at a time; `in` and `out` stay as they are until it is over.
  */
 int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,

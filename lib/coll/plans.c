@@ -233,9 +233,7 @@ static int entry_make(const struct dtn_group *group,
         return rc;
     entry->cached.fingerprint = call_fingerprint(group, call);
     said = dtn_call_said(group, call, entry->cached.fingerprint);
-    group->ctx->making = &said;
     rc = dtn_plan_create(group, &sched, &entry->cached.plan, err);
-    group->ctx->making = NULL;
     if (rc != 0) {
         dtn_sched_fini(&sched);
         return rc;

@@ -119,6 +119,8 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
     rc = dtn_call_plan(group, call, &coll->plan, &persistent->fingerprint,
                        &why);
     if (rc == 0)
+        rc = dtn_plan_connect(coll->plan, &why);
+    if (rc == 0)
         rc = dtn_plan_warm(coll->plan, in, out, &why);
     if (rc != 0) {
         dtn_plan_destroy(coll->plan);

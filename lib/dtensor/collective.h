@@ -213,8 +213,7 @@ struct dtensor_request;
  * dtensor_wait().  Any number may be started; see struct dtensor_request for
  * the order in which they are worked on.   Semantics: MPI_Iallreduce & co.
  *
- * Collective: yes - in the same order.   Blocks: no - but on the first call of
- *         its kind until connected.
+ * Collective: yes - in the same order.   Blocks: no - the first one neither.
  * Owns:   *requestp is the caller's, for dtensor_wait(); `call` is not kept.
  * Errors: as dtensor_call_run();  EINVAL  also: a group of calls is open
  */
@@ -303,7 +302,7 @@ int dtensor_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
 /* Do what can be done now; *donep: 1 when it is over, else 0.  Either way the
  * request stays the caller's.
  *
- * Collective: no.   Blocks: no - but while a peer has 16 signals unread.
+ * Collective: no.   Blocks: no.
  * Semantics: MPI_Test, but for the request.
  * Errors: those of dtensor_allreduce(); dtensor_wait() is due
  */

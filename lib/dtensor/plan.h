@@ -82,8 +82,7 @@ int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
 /* Start the same and return at once: `src` and `dst` are the library's until
  * dtensor_wait().
  *
- * Collective: yes - in the same order.   Blocks: no - but on the first start of
- *         a plan until connected.
+ * Collective: yes - in the same order.   Blocks: no - the first one neither.
  * Owns:   *requestp is the caller's, for dtensor_wait().  The plan must outlive
  *         it.
  * Errors: as dtensor_plan_run()

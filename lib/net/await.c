@@ -172,8 +172,8 @@ static bool await_lost(const struct dtensor_ctx *ctx, int peer)
 /* A peer may send its last signal and leave: when `listening`, what it said
  * before counts more than that it is gone.
  */
-static int await_look(struct dtensor_ctx *ctx, int peer, bool listening,
-                      const struct dtn_wait *wait)
+int dtn_await_look(struct dtensor_ctx *ctx, int peer, bool listening,
+                   const struct dtn_wait *wait)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
     int culprit = peer, code = 0;
@@ -214,7 +214,7 @@ int dtn_gone_blame(struct dtensor_ctx *ctx, int peer)
 
 int dtn_look(struct dtensor_ctx *ctx, int peer)
 {
-    return await_look(ctx, peer, false, NULL);
+    return dtn_await_look(ctx, peer, false, NULL);
 }
 
 static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
@@ -228,7 +228,7 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
     case DTN_TURN_POLL:
         return 0;
     case DTN_TURN_LOOK:
-        return await_look(ctx, peer, listening, wait);
+        return dtn_await_look(ctx, peer, listening, wait);
     case DTN_TURN_EXPIRED:
         break;
     }
@@ -244,16 +244,19 @@ int dtn_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
     return await_turn(ctx, peer, false, wait);
 }
 
+int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)
+{
+    int looked = dtn_await_look(ctx, peer, false, NULL);
+
+    return looked != 0 ? looked : await_blame(ctx, peer, rc, peer, rc);
+}
+
 /* After a call on a transport said `rc`: 0 try again, else give up. */
 static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
                        struct dtn_wait *wait)
 {
-    int turned;
-
-    if (rc == DTENSOR_EAGAIN)
-        return dtn_turn(ctx, peer, wait);
-    turned = await_look(ctx, peer, false, NULL);
-    return turned != 0 ? turned : await_blame(ctx, peer, rc, peer, rc);
+    return rc == DTENSOR_EAGAIN ? dtn_turn(ctx, peer, wait)
+                                : dtn_await_failed(ctx, peer, rc);
 }
 
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait)
@@ -290,12 +293,9 @@ int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
               struct dtn_remote src, size_t size)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
-    int rc = tp->ops->fetch(tp, peer, dst, src, size), looked;
+    int rc = tp->ops->fetch(tp, peer, dst, src, size);
 
-    if (rc == 0)
-        return 0;
-    looked = await_look(ctx, peer, false, NULL);
-    return looked != 0 ? looked : await_blame(ctx, peer, rc, peer, rc);
+    return rc == 0 ? 0 : dtn_await_failed(ctx, peer, rc);
 }
 
 int dtn_fetched(struct dtensor_ctx *ctx, int peer)
@@ -369,54 +369,6 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
             return rc;
     } while (!(*signalp = tp->ops->peek(tp, peer)));
     return 0;
-}
-
-/* Nothing yet, and nobody may wait: EAGAIN, unless it has taken too long. */
-static int await_later(struct dtensor_ctx *ctx, int peer, bool listening,
-                       struct dtn_wait *wait)
-{
-    const int64_t now = dtn_now_ns();
-    char name[320], time[32];
-
-    if (wait->start_ns == 0)
-        wait->start_ns = wait->next_look_ns = now;
-    if (now - wait->start_ns > ctx->cluster->transport.op_timeout_ns)
-        return dtn_poison(ctx, DTENSOR_ETIME, peer, "polled %s for %s, which "
-                          "is alive (is it in another call, or stopped? see "
-                          "[transport] op_timeout)",
-                          dtn_format_time(now - wait->start_ns, time,
-                                          sizeof time),
-                          dtn_ctx_rank_name(ctx, peer, name, sizeof name));
-    if (now < wait->next_look_ns)
-        return DTENSOR_EAGAIN;
-    wait->next_look_ns = now + 1000000;
-    return await_look(ctx, peer, listening, wait) != 0 ? ctx->failure.code
-                                                       : DTENSOR_EAGAIN;
-}
-
-int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-             const struct dtn_signal **signalp)
-{
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
-    *signalp = tp->ops->peek(tp, peer);
-    if (!*signalp)
-        return await_later(ctx, peer, true, wait);
-    ctx->stirred = true;
-    return 0;
-}
-
-int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
-{
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-
-    if (tp->ops->room(tp, peer))
-        return 0;
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->progress(ctx->transports[t]);
-    return tp->ops->room(tp, peer) ? 0 : await_later(ctx, peer, false, wait);
 }
 
 void dtn_consume(struct dtensor_ctx *ctx, int peer)

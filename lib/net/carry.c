@@ -96,9 +96,17 @@ static bool carry_along(const struct dtensor_ctx *ctx,
         && dtn_arena_contains(&ctx->arena, data, size);
 }
 
+static int carry_signal(struct dtensor_ctx *ctx, int rank,
+                        struct dtn_wait *wait, const struct dtn_signal *signal)
+{
+    return wait ? dtn_poll_signal(ctx, rank, wait, signal)
+                : dtn_signal(ctx, rank, signal);
+}
+
 /* Put them into the peer's box and signal. */
-static int carry_put(struct dtensor_ctx *ctx, int rank,
-                     const struct dtn_signal *signal, const void *data)
+static int carry_put(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
+                     size_t *moved, const struct dtn_signal *signal,
+                     const void *data)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
     struct dtn_remote to = peer->carry.remote;
@@ -107,16 +115,21 @@ static int carry_put(struct dtensor_ctx *ctx, int rank,
     int rc;
 
     to.addr += (uint64_t)(from - peer->carry.out);
+    if (!along && *moved == 0)
+        memcpy(from, data, signal->len);
     if (!along)
-        data = memcpy(from, data, signal->len);
-    rc = dtn_put(ctx, rank, to, data, signal->len);
+        data = from;
+    rc = wait ? dtn_poll_put(ctx, rank, wait, to, data, signal->len, moved)
+              : dtn_put(ctx, rank, to, data, signal->len);
     if (rc == 0)
-        rc = dtn_signal(ctx, rank, signal);
+        rc = carry_signal(ctx, rank, wait, signal);
+    if (rc == 0)
+        *moved = 0;
     return rc == 0 && along ? dtn_flush(ctx, rank) : rc;
 }
 
-int dtn_carry(struct dtensor_ctx *ctx, int rank, struct dtn_signal *signal,
-              const void *data)
+int dtn_carry(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
+              size_t *moved, struct dtn_signal *signal, const void *data)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
     int rc;
@@ -124,15 +137,15 @@ int dtn_carry(struct dtensor_ctx *ctx, int rank, struct dtn_signal *signal,
     if (signal->len <= DTN_PAYLOAD_MAX) {
         if (signal->len > 0)
             memcpy(signal->payload, data, signal->len);
-        return dtn_signal(ctx, rank, signal);
+        return carry_signal(ctx, rank, wait, signal);
     }
-    rc = dtn_await_room(ctx, rank);
+    rc = wait ? 0 : dtn_await_room(ctx, rank);
     if (rc != 0)
         return rc;
     if (!peer->carry.mapped)
-        return carry_put(ctx, rank, signal, data);
+        return carry_put(ctx, rank, wait, moved, signal, data);
     memcpy(carry_place(peer->carry.mapped, peer->sent), data, signal->len);
-    return dtn_signal(ctx, rank, signal);
+    return carry_signal(ctx, rank, wait, signal);
 }
 
 const void *dtn_carried(const struct dtensor_ctx *ctx, int rank,

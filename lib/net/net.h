@@ -7,6 +7,7 @@
  * wire.c    opening the transports and connecting to peers
  * settle.c  which wire between hosts, when the file leaves it open
  * await.c   waiting for a peer without hanging; poisoning
+ * poll.c    the same without waiting, for started calls
  * mismatch.c    two ranks called what is not the same: the words
  * carry.c   bytes that go with a signal
  * memory.c  dtensor_alloc(), dtensor_register() and staging
@@ -236,6 +237,12 @@ void dtn_ctx_close(struct dtensor_ctx *ctx);
 int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                     struct dtensor_error *err);
 
+/* Work toward it without waiting: 0 when it is so, EAGAIN: call again.  `wait`
+ * as of dtn_poll().
+ */
+int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
+                     struct dtn_wait *wait, struct dtensor_error *err);
+
 /* A staging buffer of at least `size` bytes in the arena, `which` 0, 1 or 2;
  * NULL when memory is exhausted.  Valid until the next call for `which`.
  */
@@ -280,10 +287,12 @@ void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
 int dtn_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 
 /* A signal with signal->len bytes of `data`, at most DTN_CARRY_MAX: in the
- * line if it has room for them, else beside it.
+ * line if it has room for them, else beside it.  `wait` NULL: wait until it is
+ * sent; else there is room for it (dtn_poll_room()), and EAGAIN: call again.
+ * *moved is 0 at first, and again when it is sent.
  */
-int dtn_carry(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
-              const void *data);
+int dtn_carry(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+              size_t *moved, struct dtn_signal *signal, const void *data);
 
 /* The data of the signal that dtn_await() gave.  Valid until dtn_consume(). */
 const void *dtn_carried(const struct dtensor_ctx *ctx, int peer,
@@ -302,6 +311,16 @@ int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
 
 /* The same for a place in the peer's queue of signals: 0 when there is one. */
 int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
+
+/* dtn_put(), dtn_flush() and dtn_signal() without waiting: EAGAIN: call again.
+ * *moved, 0 at first, counts the bytes of the put that were taken.
+ */
+int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+                 struct dtn_remote dst, const void *src, size_t size,
+                 size_t *moved);
+int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
+int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+                    const struct dtn_signal *signal);
 
 /* Record the first failure, tell the peers, return `code`.  Later calls keep
  * the first words.

@@ -204,34 +204,55 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
     return left;
 }
 
-int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
-                    struct dtensor_error *err)
+/* A try failed, `waiting` is the peer: say so. */
+static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
+                                const struct dtensor_error *why)
 {
-    struct dtensor_error why = { 0 };
-    struct dtn_wait wait;
     char name[320];
-    int waiting = -1, gone = -1, culprit, code, rc;
+    int culprit, code;
 
-    /* The peer joins when it makes the same call, however long it computes.
-     * One that is gone may have joined, said all it had to say, and left.
-     */
-    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
-    while ((rc = wire_connect_round(ctx, ranks, n, &waiting, &why)) > 0) {
-        rc = gone >= 0 && !ctx->peers[gone].connected
-           ? dtn_gone_blame(ctx, gone) : dtn_turn(ctx, waiting, &wait);
-        if (rc != 0)
-            return dtn_ctx_check(ctx, err);
-        gone = dtn_gone_first(ctx, ranks, n);
-    }
-    if (rc == 0)
-        return 0;
     if (rc == DTENSOR_EPEER && (dtn_look(ctx, waiting) != 0
                                 || (dtn_gone_news(ctx, waiting, &culprit,
                                                   &code) >= 0
                                     && dtn_gone_blame(ctx, waiting) != 0)))
-        return dtn_ctx_check(ctx, err);
+        return;
     dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
                "cannot connect to %s: %s",
-               dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why.text);
-    return dtn_ctx_check(ctx, err);
+               dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why->text);
+}
+
+/* A peer that is gone may have joined, said all it had to say, and left: so it
+ * is tried once more.
+ */
+int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
+                    int *waiting)
+{
+    struct dtensor_error why = { 0 };
+    int rc = wire_connect_round(ctx, ranks, n, waiting, &why);
+    int gone = rc > 0 ? dtn_gone_first(ctx, ranks, n) : -1;
+
+    if (gone >= 0) {
+        for (int t = 0; t < ctx->ntransports; t++)
+            ctx->transports[t]->ops->progress(ctx->transports[t]);
+        rc = wire_connect_round(ctx, ranks, n, waiting, &why);
+        if (rc > 0 && !ctx->peers[gone].connected)
+            return dtn_gone_blame(ctx, gone);
+    }
+    if (rc < 0)
+        wire_connect_failed(ctx, rc, *waiting, &why);
+    return rc;
+}
+
+int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
+                    struct dtensor_error *err)
+{
+    struct dtn_wait wait;
+    int waiting = -1, rc;
+
+    /* The peer joins when it makes the same call, however long it computes. */
+    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
+    while ((rc = dtn_connect_try(ctx, ranks, n, &waiting)) > 0)
+        if ((rc = dtn_turn(ctx, waiting, &wait)) != 0)
+            break;
+    return rc == 0 ? 0 : dtn_ctx_check(ctx, err);
 }

@@ -43,6 +43,21 @@ int dtn_gone_blame(struct dtensor_ctx *ctx, int peer);
  */
 int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code);
 
+/* Look at the peer: 0, or the context is poisoned.  `listening`: what it said
+ * before it went counts more than that it is gone.  `wait` NULL: not waiting.
+ */
+int dtn_await_look(struct dtensor_ctx *ctx, int peer, bool listening,
+                   const struct dtn_wait *wait);
+
+/* A call on the transport of this peer failed: poison the context. */
+int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc);
+
+/* One try at every peer of these that is not connected: how many are left, of
+ * which *waiting is the first; or a code, and the context is poisoned.
+ */
+int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
+                    int *waiting);
+
 /* dtn_poison() in two steps: keep the words, tell the others. */
 int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
                      const char *what);

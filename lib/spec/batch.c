@@ -226,6 +226,8 @@ static int batch_make(const struct dtensor_batch *batch, int s,
         exchange.sent = sent.list;
         rc = dtn_redist_plan(group, &exchange, &share->plan, err);
     }
+    if (rc == 0)
+        rc = dtn_plan_connect(share->plan, err);
     dtn_pieces_fini(&received);
     dtn_pieces_fini(&sent);
     return rc;

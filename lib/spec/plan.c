@@ -42,7 +42,7 @@ int dtensor_plan_create(const struct dtensor_spec *src,
         return rc;
     rc = dtn_redist_create(&from, &to, DTN_NO_ROOT, options, &plan, &why);
     if (rc == 0 && options->connect && !to.mesh->ctx->planning)
-        rc = dtn_redist_ready(plan, &why);
+        rc = dtn_redist_connect(plan, &why);
     if (rc == 0) {
         *planp = plan;
         return 0;

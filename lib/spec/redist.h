@@ -75,10 +75,12 @@ int dtn_redist_create(const struct dtensor_spec *src,
 uint32_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
 
-/* redist_ready.c: make what this rank needs to run it, unless that is done.
- * Collective: yes, both meshes.   Blocks: until connected to the peers it needs.
+/* redist_ready.c: make what this rank needs to run it, unless that is done; and
+ * connect to the peers that its exchanges need.
+ * connect: Collective: yes, both meshes.   Blocks: until connected.
  */
 int dtn_redist_ready(struct dtensor_plan *plan, struct dtensor_error *err);
+int dtn_redist_connect(struct dtensor_plan *plan, struct dtensor_error *err);
 
 /* This rank's schedule of step i, an exchange of a group that it is in. */
 int dtn_redist_emit(const struct dtensor_plan *plan, int i,

@@ -289,6 +289,16 @@ static int ready_call(struct dtensor_plan *r, struct dtn_redist_step *step,
     return 0;
 }
 
+int dtn_redist_connect(struct dtensor_plan *r, struct dtensor_error *err)
+{
+    int rc = dtn_redist_ready(r, err);
+
+    for (int i = 0; rc == 0 && i < r->nsteps; i++)
+        if (r->step[i].plan)
+            rc = dtn_plan_connect(r->step[i].plan, err);
+    return rc;
+}
+
 int dtn_redist_ready(struct dtensor_plan *r, struct dtensor_error *err)
 {
     int rc = 0;

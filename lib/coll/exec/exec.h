@@ -55,6 +55,13 @@ struct exec_run {
     int64_t left_ns;              /* when it was polled for last               */
     bool refused;                 /* a transport would not register a space    */
     int step;                     /* the next                                  */
+    struct exec_rows {            /* of a put of a box that is under way       */
+        bool begun;
+        struct dtn_box box;       /* what is left of it without its rows       */
+        struct dtn_walk walk;
+        size_t bytes;             /* of a row                                  */
+    } rows;
+    size_t moved;                 /* bytes of the put, or row, under way       */
     bool polls;                   /* gives EAGAIN instead of waiting           */
     struct dtn_wait wait;         /* of the step it polls for                  */
 };
@@ -73,6 +80,9 @@ struct dtn_plan {
     unsigned char *acc;
     const void **terms;           /* [n + 1] sources of a reduction            */
     struct exec_peer *peers;      /* [n]                                       */
+    int *unmet;                   /* world ranks to connect to before it runs; */
+    int nunmet;                   /* NULL: it is connected to all              */
+    struct dtn_wait meeting;      /* polling for them                          */
     struct exec_run started;      /* by dtn_plan_start()                       */
 };
 
@@ -115,6 +125,9 @@ static inline unsigned char *dtn_run_at(const struct exec_run *run,
         return NULL;
     return base + span->offset * run->plan->scale[span->space];
 }
+
+/* Work toward a connection to all that it names, without waiting: 0 or EAGAIN. */
+int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err);
 
 /* Number the messages of a run that begins. */
 void dtn_plan_turn(struct dtn_plan *plan);

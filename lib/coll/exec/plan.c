@@ -1,22 +1,22 @@
 /* plan.c - a schedule made ready to run
  *
- * Connected to every peer that some step names - of a ring over 8 ranks two, of
- * an exchange those that have something for this rank - with scratch memory and
- * room for what peers will say, so that running it allocates nothing.
+ * It has scratch memory and room for what peers will say, so that running it
+ * allocates nothing.  Its first run connects to every peer that some step names:
+ * of a ring over 8 ranks two, of an exchange those that have something for this
+ * rank.  A first run that is started does so without waiting for them.
  */
 #include "coll/exec/exec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Connect to every peer that some step names. */
-static int plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
+/* List every peer that some step names: it is met when the plan first runs. */
+static int plan_unmet(struct dtn_plan *plan, struct dtensor_error *err)
 {
     const struct dtn_sched *sched = &plan->sched;
     const size_t bytes = (size_t)sched->n * (sizeof(int) + sizeof(bool));
     int *ranks = calloc(1, bytes);
     bool *named = (bool *)(ranks + sched->n);
-    int n = 0, rc;
 
     if (!ranks)
         return dtn_fail_nomem(err, sched->name, bytes);
@@ -29,10 +29,38 @@ static int plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
     }
     for (int p = 0; p < sched->n; p++)
         if (named[p])
-            ranks[n++] = plan->group.ranks[p];
-    rc = dtn_ctx_connect(plan->group.ctx, ranks, n, err);
-    free(ranks);
-    return rc;
+            ranks[plan->nunmet++] = plan->group.ranks[p];
+    plan->unmet = ranks;
+    return 0;
+}
+
+/* A mismatch that is found while ranks meet is told with the plan's call. */
+static int plan_meet(struct dtn_plan *plan, bool waits,
+                     struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = plan->group.ctx;
+    int rc;
+
+    ctx->making = plan->said.kind == DTN_SAID_NOTHING ? NULL : &plan->said;
+    rc = waits ? dtn_ctx_connect(ctx, plan->unmet, plan->nunmet, err)
+               : dtn_poll_connect(ctx, plan->unmet, plan->nunmet,
+                                  &plan->meeting, err);
+    ctx->making = NULL;
+    if (rc != 0)
+        return rc;
+    free(plan->unmet);
+    plan->unmet = NULL;
+    return 0;
+}
+
+int dtn_plan_connect(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    return plan->unmet ? plan_meet(plan, true, err) : 0;
+}
+
+int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    return plan->unmet ? plan_meet(plan, false, err) : 0;
 }
 
 /* Does a step say READY, or a peer reach a space? */
@@ -88,7 +116,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
         plan->acc = plan->tmp + scratch - plan->sched.bytes[DTN_ACC]
                                           * plan->scale[DTN_ACC];
     }
-    return plan_connect(plan, err);
+    return plan_unmet(plan, err);
 }
 
 int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
@@ -146,6 +174,7 @@ void dtn_plan_destroy(struct dtn_plan *plan)
     dtn_sched_fini(&plan->sched);
     free(plan->peers);
     free(plan->terms);
+    free(plan->unmet);
     free(plan);
 }
 

@@ -140,17 +140,18 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
 
         if (rc != 0)
             return rc;
-        run->wait.start_ns = 0;
     }
     if (step->tag == DTN_TAG_READY) {
         run_say_ready(run, step, &signal);
     } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
         signal.len = (uint16_t)(step->bytes
                                 * run->plan->scale[step->src.space]);
-        return dtn_carry(run->ctx, peer->rank, &signal,
-                         dtn_run_at(run, &step->src));
+        return dtn_carry(run->ctx, peer->rank, run->polls ? &run->wait : NULL,
+                         &run->moved, &signal, dtn_run_at(run, &step->src));
     }
-    return dtn_signal(run->ctx, peer->rank, &signal);
+    return run->polls
+         ? dtn_poll_signal(run->ctx, peer->rank, &run->wait, &signal)
+         : dtn_signal(run->ctx, peer->rank, &signal);
 }
 
 /* The peer said where its spaces are. */
@@ -173,7 +174,6 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
 
     if (rc != 0)
         return rc;
-    run->wait.start_ns = 0;
     if (signal->fingerprint != (run->fingerprint ^ step->salt)
         || signal->tag != step->tag)
         return dtn_run_mismatch(run, step, signal);
@@ -188,24 +188,47 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
     return 0;
 }
 
-/* Run by run. */
+/* Put a piece of memory, or go on with it after EAGAIN. */
+static int run_put_piece(struct exec_run *run, int rank, struct dtn_remote dst,
+                         const void *src, size_t bytes)
+{
+    int rc;
+
+    if (!run->polls)
+        return dtn_put(run->ctx, rank, dst, src, bytes);
+    rc = dtn_poll_put(run->ctx, rank, &run->wait, dst, src, bytes,
+                      &run->moved);
+    if (rc == 0)
+        run->moved = 0;
+    return rc;
+}
+
+/* Row by row. */
 static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
                        const struct dtn_step *step)
 {
-    struct dtn_box box = run->plan->sched.boxes[step->box];
-    int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
+    const int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
     const unsigned char *src = dtn_run_at(run, &step->src);
-    struct dtn_walk walk = { .box = &box };
-    size_t bytes = dtn_box_take_run(&box) * (size_t)elem;
+    struct exec_rows *rows = &run->rows;
     int rc;
 
+    if (!rows->begun) {
+        rows->begun = true;
+        rows->box = run->plan->sched.boxes[step->box];
+        rows->bytes = dtn_box_take_run(&rows->box) * (size_t)elem;
+        rows->walk = (struct dtn_walk){ .box = &rows->box };
+    }
     do {
         struct dtn_remote to = dst;
 
-        to.addr += (uint64_t)(walk.dst * elem);
-        rc = dtn_put(run->ctx, rank, to, src + walk.src * elem, bytes);
-    } while (rc == 0 && dtn_walk_next(&walk));
-    return rc;
+        to.addr += (uint64_t)(rows->walk.dst * elem);
+        rc = run_put_piece(run, rank, to, src + rows->walk.src * elem,
+                           rows->bytes);
+        if (rc != 0)
+            return rc;
+    } while (dtn_walk_next(&rows->walk));
+    rows->begun = false;
+    return 0;
 }
 
 static int run_put(struct exec_run *run, const struct dtn_step *step)
@@ -216,8 +239,8 @@ static int run_put(struct exec_run *run, const struct dtn_step *step)
     dst.addr += step->dst.offset * run->plan->scale[step->dst.space];
     if (step->box >= 0)
         return run_put_box(run, peer->rank, dst, step);
-    return dtn_put(run->ctx, peer->rank, dst, dtn_run_at(run, &step->src),
-                   step->bytes * run->plan->scale[step->src.space]);
+    return run_put_piece(run, peer->rank, dst, dtn_run_at(run, &step->src),
+                         step->bytes * run->plan->scale[step->src.space]);
 }
 
 static void run_fill(struct exec_run *run, const struct dtn_step *step)
@@ -234,13 +257,21 @@ static void run_fill(struct exec_run *run, const struct dtn_step *step)
         dtn_fill_neutral(dtype, sched->how.op, dst, count);
 }
 
+static int run_flush(struct exec_run *run, const struct dtn_step *step)
+{
+    const int rank = run->plan->peers[step->peer].rank;
+
+    return run->polls ? dtn_poll_flush(run->ctx, rank, &run->wait)
+                      : dtn_flush(run->ctx, rank);
+}
+
 static int run_step(struct exec_run *run, const struct dtn_step *step)
 {
     switch (step->op) {
     case DTN_OP_PUT:
         return run_put(run, step);
     case DTN_OP_FLUSH:
-        return dtn_flush(run->ctx, run->plan->peers[step->peer].rank);
+        return run_flush(run, step);
     case DTN_OP_SIGNAL:
         return run_signal(run, step);
     case DTN_OP_WAIT:
@@ -270,6 +301,7 @@ static int run_steps(struct exec_run *run)
         rc = run_step(run, &sched->steps[run->step]);
         if (rc != 0)
             return rc;
+        run->wait.start_ns = 0;
     }
     return 0;
 }
@@ -312,6 +344,8 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->fingerprint = fingerprint;
     run->refused = false;
     run->step = 0;
+    run->rows.begun = false;
+    run->moved = 0;
     run->wait.start_ns = 0;
     memset(run->staged, 0, sizeof run->staged);
     run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
@@ -359,6 +393,8 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
 
     if (rc == 0 && plan->group.ctx->pending)
         rc = dtn_requests_finish(plan->group.ctx, err);
+    if (rc == 0)
+        rc = dtn_plan_connect(plan, err);
     if (rc != 0)
         return rc;
     run.polls = false;
@@ -373,6 +409,8 @@ int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
 {
     int rc = dtn_ctx_check(plan->group.ctx, err);
 
+    if (rc == 0)
+        rc = dtn_plan_meet(plan, err);
     if (rc != 0)
         return rc;
     plan->started.polls = true;
