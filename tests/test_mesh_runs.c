@@ -221,6 +221,57 @@ static void odd_parts(struct job *job)
     dtensor_destroy(own);
 }
 
+/* ------------------------------------------------------------------ specs */
+
+/* Element i of a tensor is i, before and after it is turned. */
+static void turned_on(struct job *job, const struct dtensor_mesh *mesh,
+                      const char *from, const char *to)
+{
+    const int64_t shape[] = { 7, 5 };
+    struct dtensor_spec spec;
+    struct dtensor *t = NULL, *turned = NULL;
+    double full[35] = { 0 };
+
+    good(dtensor_spec_on(&spec, mesh, from, DTENSOR_F64, 2, shape, &job->err));
+    need(spec.mesh == mesh, "the spec is on another mesh");
+    good(dtensor_arange(&spec, &t, &job->err));
+    good(dtensor_redistribute(t, to, &turned, &job->err));
+    good(dtensor_full_tensor(turned, full, sizeof full, &job->err));
+    for (int i = 0; i < 35 && dtensor_local_bytes(turned) > 0; i++)
+        need(full[i] == i, "%s -> %s: element %d is %g", from, to, i, full[i]);
+    dtensor_destroy(t);
+    dtensor_destroy(turned);
+}
+
+/* Meshes that have no name: a slice, flattened, cut, created, a copy. */
+static void specs_on(struct job *job)
+{
+    static const int ranks[] = { 6, 1, 4, 3 }, two_two[] = { 2, 2 };
+    const struct dtensor_mesh *mesh = cube(job), *made;
+    struct dtensor_spec spec = { .ndim = 77 };
+    const int64_t shape[] = { 7, 5 };
+
+    good(dtensor_mesh_slice(mesh, "pp,tp", &made, &job->err));
+    turned_on(job, made, "S(0),S(1)", "R,S(0)");
+    good(dtensor_mesh_flatten(made, NULL, &made, &job->err));
+    turned_on(job, made, "S(0)", "S(1)");
+    good(dtensor_mesh_unflatten(made, 0, 2, two_two, "a,b", &made, &job->err));
+    turned_on(job, made, "R,S(1)", "SS(0,2),S(0)");
+    good(dtensor_mesh_create(job->ctx, 2, two_two, NULL, ranks, &made,
+                             &job->err));
+    turned_on(job, made, "S(1),S(1)", "S(0),R");
+    good(dtensor_mesh_along(mesh, 1, &made, &job->err));
+    turned_on(job, made, "S(0)", "C(1,2)");
+    need(dtensor_spec_on(&spec, NULL, "R", DTENSOR_F64, 2, shape, &job->err) ==
+         DTENSOR_EINVAL && strcmp(job->err.text, "spec: it has no mesh") == 0,
+         "no mesh: %s", job->err.text);
+    need(dtensor_spec_on(&spec, made, "R,R", DTENSOR_F64, 2, shape,
+                         &job->err) == DTENSOR_EINVAL && spec.ndim == 77,
+         "two placements on one dimension");
+}
+
+/* ------------------------------------------------------------ distributed */
+
 /* Everyone has the array: nobody sends any of it. */
 static void distributed_alone(struct job *job)
 {
@@ -252,6 +303,7 @@ static void meshes(int rank, int n, void *arg)
     each_dimension(job);
     flattened(job);
     odd_parts(job);
+    specs_on(job);
     good(dtensor_barrier(line(job), &job->err));
     distributed_alone(job);
     dtensor_fini(job->ctx);
@@ -260,6 +312,6 @@ static void meshes(int rank, int n, void *arg)
 int main(void)
 {
     ok(ranks_run(WORLD, 60, meshes, NULL, NULL) == 0, "eight ranks: meshes "
-       "made alone, and collectives over their groups");
+       "made alone, collectives over their groups, and tensors on them");
     return done();
 }

@@ -83,10 +83,20 @@ int dtensor_placements_format(const struct dtensor_mesh *mesh,
                               const struct dtensor_placement placement[],
                               char *text, size_t size);
 
-/* Fill *spec: `mesh` is a name for dtensor_mesh_find(), or NULL for the mesh
- * entered last; the rest as above.
+/* Fill *spec on a mesh: one of the cluster file, or one that the program
+ * created, sliced or flattened.
  *
- * Errors: EINVAL  mesh, placements, dtype or shape: says which;  ENOMEM
+ * Errors: EINVAL  no mesh; placements, dtype or shape: says which;  ENOMEM
+ * Semantics: DTensorSpec(mesh, placements, tensor_meta).
+ */
+int dtensor_spec_on(struct dtensor_spec *spec, const struct dtensor_mesh *mesh,
+                    const char *placements, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err);
+
+/* The same with a name for dtensor_mesh_find(), or NULL for the mesh entered
+ * last.
+ *
+ * Errors: EINVAL  there is no such mesh;  and those of dtensor_spec_on()
  * Semantics: DTensorSpec(mesh, placements, tensor_meta).
  */
 int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,

@@ -238,29 +238,38 @@ int dtensor_spec_normalize(struct dtensor_spec *spec,
     return rc;
 }
 
-int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
-                      const char *mesh, const char *placements,
-                      enum dtensor_dtype dtype, int ndim,
-                      const int64_t shape[], struct dtensor_error *err)
+int dtensor_spec_on(struct dtensor_spec *spec, const struct dtensor_mesh *mesh,
+                    const char *placements, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err)
 {
-    struct dtensor_spec made = { .dtype = dtype, .ndim = ndim };
+    struct dtensor_spec made = { .mesh = mesh, .dtype = dtype, .ndim = ndim };
     int rc;
 
-    rc = dtensor_mesh_find(ctx, mesh, &made.mesh, err);
-    if (rc != 0)
-        return rc;
+    if (!mesh)
+        return dtensor_spec_check(&made, err);
     rc = dtn_shape_check("spec", dtype, ndim, shape, err);
     if (rc != 0)
         return rc;
     if (ndim > 0)
         memcpy(made.shape, shape, (size_t)ndim * sizeof shape[0]);
-    rc = dtensor_placements_parse(made.mesh, placements, ndim,
-                                      made.placement, err);
+    rc = dtensor_placements_parse(mesh, placements, ndim, made.placement, err);
     if (rc == 0)
         rc = dtensor_spec_check(&made, err);
     if (rc == 0)
         *spec = made;
     return rc;
+}
+
+int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
+                      const char *mesh, const char *placements,
+                      enum dtensor_dtype dtype, int ndim,
+                      const int64_t shape[], struct dtensor_error *err)
+{
+    const struct dtensor_mesh *found;
+    int rc = dtensor_mesh_find(ctx, mesh, &found, err);
+
+    return rc != 0 ? rc : dtensor_spec_on(spec, found, placements, dtype, ndim,
+                                          shape, err);
 }
 
 /* ------------------------------------------------- comparing and writing --- */
