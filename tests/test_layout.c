@@ -345,8 +345,8 @@ static void test_bad_text(void)
           EXPECTED " (did you mean S(1)?)" },
         { "R,s0", "placements: word 2 of \"R,s0\" is \"s0\"; " EXPECTED
           " (did you mean S(0)?)" },
-        { "Replicate(),R", "placements: word 1 of \"Replicate(),R\" is "
-          "\"Replicate()\"; " EXPECTED " (did you mean R?)" },
+        { "Replicate,R", "placements: word 1 of \"Replicate,R\" is "
+          "\"Replicate\"; " EXPECTED " (did you mean R?)" },
         { "R,Partial()", "placements: word 2 of \"R,Partial()\" is "
           "\"Partial()\"; " EXPECTED " (did you mean P(sum)?)" },
         { "_Shard(0),R", "placements: word 1 of \"_Shard(0),R\" is "
@@ -392,8 +392,8 @@ static void test_bad_text(void)
           "band, bor or bxor" },
         { "P(mean),R", "placements: word 1 of \"P(mean),R\" has the unknown "
           "reduction \"mean\"; mean is avg here" },
-        { "Partial(mean),R", "placements: word 1 of \"Partial(mean),R\" is "
-          "\"Partial(mean)\"; " EXPECTED " (did you mean P(avg)?)" },
+        { "Partial(mean),R", "placements: word 1 of \"Partial(mean),R\" has "
+          "the unknown reduction \"mean\"; mean is avg here" },
         { "Split(1),R", "placements: word 1 of \"Split(1),R\" is \"Split(1)\"; "
           EXPECTED " (did you mean S(1)?)" },
         { "R,duplicate", "placements: word 2 of \"R,duplicate\" is "

@@ -1,4 +1,4 @@
-/* test_meta.c - shapes and strides of wholes and parts; specs as PyTorch prints
+/* test_meta.c - shapes and strides of wholes and parts
  *
  * facts: 2.4, 3 and 13.2.  The strides of the parts of 256 ranks are those of
  * every placement of (4,4,4) on an 8 x 8 x 4 mesh, there and back.
@@ -120,61 +120,6 @@ static void test_refusals(void)
     }
 }
 
-/* ------------------------------------------------------------------- text */
-
-static void test_text(void)
-{
-    static const int sizes[] = { 2, 2, 2 };
-    static const struct { const char *text, *plain, *torch; } t[] = {
-        { "S(0)[1]S(0)[0]R", "SS(0,2),S(0),R", "S(0)[1]S(0)[0]R" },
-        { "S(0)[0]S(0)[1]R", "S(0),S(0),R", "S(0)[0]S(0)[1]R" },
-        { "S(0)S(1)R", "S(0),S(1),R", "S(0)S(1)R" },
-        { "RRR", "R,R,R", "RRR" },
-        { "RS(0)[0]S(0)[1]", "R,S(0),S(0)", "RS(0)[0]S(0)[1]" },
-        { "S(0)[2]S(0)[1]S(0)[0]", "SS(0,4),SS(0,2),S(0)",
-          "S(0)[2]S(0)[1]S(0)[0]" },
-        { "S(0)[1],S(0)[2],S(0)[0]", "SS(0,2),SS(0,2),S(0)",
-          "S(0)[1]S(0)[2]S(0)[0]" },
-        { "_S(0, 3)RR", "SS(0,3),R,R", "_S(0, 3)RR" },
-        { "P(sum)S(1)P(sum)", "P(sum),S(1),P(sum)", "P(sum)S(1)P(sum)" },
-        { "S(1)[1]S(0)S(1)[0]", "SS(1,2),S(0),S(1)", "S(1)[1]S(0)S(1)[0]" },
-        { "RRS(-1)", "R,R,S(1)", "RRS(1)" },
-    };
-    static const struct { const char *text, *words; } bad[] = {
-        { "S(0)[1],S(0)[1],R", "order" }, { "S(0)[2],S(0)[0],R", "order" },
-        { "S(0)[1],S(0),R", "order" }, { "R[0],R,R", "brackets" },
-        { "S(0)[x],R,R", "brackets" }, { "S(0)[],R,R", "brackets" },
-        { "S(0)[-1],R,R", "brackets" }, { "]RR", "brackets" },
-        { "SS(0,2)[0],S(0)[1],R", "not S(dimension)" },
-        { "S(0)S(1)", "has 2" }, { "RRRR", "has 4" },
-    };
-    struct dtensor_spec spec = { .mesh = mesh_of(3, sizes), .ndim = 2,
-                                 .dtype = DTENSOR_F32, .shape = { 8, 8 } };
-    char plain[100], torch[100], want[100];
-    struct dtensor_error err;
-
-    for (size_t i = 0; i < DTN_COUNT(t); i++) {
-        const char *got = plain;
-
-        if (dtensor_placements_parse(spec.mesh, t[i].text, 2, spec.placement,
-                                     &err) != 0)
-            got = err.text;
-        else
-            dtensor_placements_format(spec.mesh, spec.placement, plain,
-                                      sizeof plain);
-        dtensor_spec_format(&spec, torch, sizeof torch);
-        snprintf(want, sizeof want, "f32[8, 8](%s)", t[i].torch);
-        ok(strcmp(got, t[i].plain) == 0 && strcmp(torch, want) == 0,
-           "%s is %s, printed %s", t[i].text, got, torch);
-    }
-    ok(dtensor_spec_format(&spec, torch, 5) == 17 && !strcmp(torch, "f32["),
-       "a short buffer gets what fits");
-    for (size_t i = 0; i < DTN_COUNT(bad); i++)
-        ok(dtensor_placements_parse(spec.mesh, bad[i].text, 2, spec.placement,
-                                    &err) == DTENSOR_EINVAL &&
-           strstr(err.text, bad[i].words), "%s: %s", bad[i].text, err.text);
-}
-
 int main(void)
 {
     ctx.cluster = &cluster;
@@ -183,7 +128,6 @@ int main(void)
     test_tables();
     test_round_trips();
     test_refusals();
-    test_text();
     dtn_meshes_destroy(ctx.meshes);
     dtn_lengths_destroy(ctx.lengths);
     return done();

@@ -128,6 +128,10 @@ enum { DTN_MADE_FIRST = 0x10000, DTN_MADE_USER = 1 };
 enum { DTN_REDOP_PREMUL = DTENSOR_NREDOPS, DTN_REDOP_USER, DTN_NREDOPS };
 int dtn_redop_kind(enum dtensor_redop op);
 
+/* What PyTorch calls them: "f8e4m3fn", "b8", "product".  Static. */
+const char *dtn_dtype_torch(enum dtensor_dtype dtype);
+const char *dtn_redop_torch(enum dtensor_redop op);
+
 /* Element `i` of an array, read and written as double (integers rounded
  * toward zero and clamped, bool by != 0, of complex numbers the real part,
  * with an imaginary 0).  For slow paths: fills, checks, printing.

@@ -92,6 +92,17 @@ const char *dtensor_dtype_name(enum dtensor_dtype dtype)
     return dtn_dtype_ok(dtype) ? dtypes[dtype].name : "?";
 }
 
+const char *dtn_dtype_torch(enum dtensor_dtype dtype)
+{
+    return dtype == DTENSOR_BOOL ? "b8"
+         : dtype == DTENSOR_F8E4M3 ? "f8e4m3fn" : dtensor_dtype_name(dtype);
+}
+
+const char *dtn_redop_torch(enum dtensor_redop op)
+{
+    return op == DTENSOR_PROD ? "product" : dtensor_redop_name(op);
+}
+
 int dtn_redop_kind(enum dtensor_redop op)
 {
     if ((unsigned)op < DTN_MADE_FIRST || (unsigned)op > DTENSOR_REDOP_LAST)
@@ -106,6 +117,11 @@ const char *dtensor_redop_name(enum dtensor_redop op)
     return kind < DTN_NREDOPS ? redops[kind] : "?";
 }
 
+static bool name_is(const char *name, const char *ours, const char *torch)
+{
+    return name && (strcmp(name, ours) == 0 || strcmp(name, torch) == 0);
+}
+
 int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
                         struct dtensor_error *err)
 {
@@ -114,7 +130,7 @@ int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
 
     for (int i = 0; i < DTENSOR_NDTYPES; i++) {
         known[i] = dtypes[i].name;
-        if (name && strcmp(name, known[i]) == 0) {
+        if (name_is(name, known[i], dtn_dtype_torch((enum dtensor_dtype)i))) {
             *dtypep = (enum dtensor_dtype)i;
             return 0;
         }
@@ -135,7 +151,7 @@ int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
 
     for (int i = 0; i < DTENSOR_NREDOPS; i++) {
         known[i] = redops[i];
-        if (name && strcmp(name, known[i]) == 0) {
+        if (name_is(name, known[i], dtn_redop_torch((enum dtensor_redop)i))) {
             *opp = (enum dtensor_redop)i;
             return 0;
         }

@@ -103,7 +103,8 @@ size_t dtensor_dtype_size(enum dtensor_dtype dtype);
 const char *dtensor_dtype_name(enum dtensor_dtype dtype);     /* "f32", ...   */
 const char *dtensor_redop_name(enum dtensor_redop op);        /* "sum", ...   */
 
-/* The dtype or reduction of that name.
+/* The dtype or reduction of that name, also where PyTorch prints another one:
+ * "b8", "f8e4m3fn", "product".
  *
  * Collective: no.   Blocks: no.
  * Errors: EINVAL  no such name: which was meant, or those there are

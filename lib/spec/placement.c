@@ -5,9 +5,10 @@
  *
  *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  P  P(reduction)
  *
- * PyTorch's own form is read too: no commas, _S(dim, factor) for SS, and after
- * shards of one dimension in brackets which cuts first.  S(0)[1]S(0)[0]R on
- * 4 x 2 x 2 is SS(0,2),S(0),R.
+ * What PyTorch prints is read too.  Of a spec: no commas, _S(dim, factor) for SS,
+ * P(product), and after shards of one dimension in brackets which cuts first.
+ * S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  Of a tensor: a tuple such as
+ * (_StridedShard(dim=0, sf=2), Shard(dim=0), Replicate()), which is the same.
  *
  * Every refusal quotes the word, its place and the mesh, and guesses what was
  * meant: for Shard(0) and s0 alike, S(0).
@@ -26,7 +27,8 @@
 struct placement_word {
     const struct dtensor_mesh *mesh;
     int ndim;                          /* of the tensor                       */
-    const char *text;                  /* all words                           */
+    const char *text;                  /* all words, for messages             */
+    const char *stop;                  /* where they end                      */
     const char *begin, *end;           /* this one, without spaces around     */
     int number;                        /* from 1                              */
     int place;                         /* in brackets; -1: none               */
@@ -44,7 +46,7 @@ static int placement_word_length(const struct placement_word *w)
 /* Does another word begin at p without a comma before it, as in RS(0)[1]P? */
 static bool placement_begins(const char *begin, const char *p)
 {
-    return p > begin && *p && strchr("RSPC_", *p) &&
+    return p > begin && strchr("RSPC_", *p) &&
            (p[-1] == ')' || p[-1] == ']' || (p[-1] == 'R' && p - 1 == begin));
 }
 
@@ -59,12 +61,12 @@ static bool placement_next(struct placement_word *w, const char **posp)
     if (!p)
         return false;
     w->begin = p + strspn(p, " ");
-    for (; *p && (depth > 0 || (*p != ',' && !placement_begins(w->begin, p)));
+    for (; p < w->stop && (depth > 0 || (*p != ',' && !placement_begins(w->begin, p)));
          p++) {
         depth += *p == '(';
         depth -= *p == ')' && depth > 0;
     }
-    *posp = *p == ',' ? p + 1 : *p ? p : NULL;
+    *posp = p >= w->stop ? NULL : *p == ',' ? p + 1 : p;
     while (p > w->begin && p[-1] == ' ')
         p--;
     w->end = p < w->begin ? w->begin : p;
@@ -179,6 +181,17 @@ static bool placement_number(const char **atp, int64_t *valuep)
     return true;
 }
 
+/* Take `word` and spaces before it off *atp, if it is there. */
+static bool placement_skip(const char **atp, const char *word)
+{
+    const char *p = *atp + strspn(*atp, " ");
+
+    if (strncmp(p, word, strlen(word)) != 0)
+        return false;
+    *atp = p + strlen(word);
+    return true;
+}
+
 static int placement_dim(const struct placement_word *w, int64_t value,
                          int *dimp, struct dtensor_error *err)
 {
@@ -240,9 +253,9 @@ static int placement_parse_shard(const struct placement_word *w,
     return rc;
 }
 
-/* SS and C: a dimension, and the factor or the block. */
+/* SS and C: a dimension, and the factor or the block, which follows `second`. */
 static int placement_parse_block(const struct placement_word *w,
-                                 const char *at,
+                                 const char *at, const char *second,
                                  enum dtensor_placement_kind kind,
                                  struct dtensor_placement *placement,
                                  struct dtensor_error *err)
@@ -253,6 +266,7 @@ static int placement_parse_block(const struct placement_word *w,
         : "C(dimension,block), such as C(0,64)";
     int64_t dim;
     bool good = placement_number(&at, &dim) && *at++ == ',' &&
+                placement_skip(&at, second) &&
                 placement_number(&at, &read.block) && at == w->end - 1;
     int rc;
 
@@ -311,30 +325,58 @@ static int placement_take_place(struct placement_word *w,
     return 0;
 }
 
+/* The forms of a word, ours and those that PyTorch prints: the name, with no
+ * parentheses unless `first` is given, and what stands before the two numbers.
+ */
+static const struct placement_form {
+    enum dtensor_placement_kind kind;
+    const char *name, *first, *second;
+} forms[] = {
+    { DTENSOR_REPLICATE, "R", NULL, NULL },
+    { DTENSOR_REPLICATE, "Replicate()", NULL, NULL },
+    { DTENSOR_PARTIAL,   "P", NULL, NULL },
+    { DTENSOR_PARTIAL,   "P", "", NULL },
+    { DTENSOR_PARTIAL,   "Partial", "", NULL },
+    { DTENSOR_SHARD,     "S", "", NULL },
+    { DTENSOR_SHARD,     "Shard", "dim=", NULL },
+    { DTENSOR_STRIDED,   "SS", "", "" },
+    { DTENSOR_STRIDED,   "_S", "", "" },
+    { DTENSOR_STRIDED,   "_StridedShard", "dim=", "sf=" },
+    { DTENSOR_CYCLIC,    "C", "", "" },
+};
+
+/* The form that the word has, or NULL.  *innerp is then its first number. */
+static const struct placement_form *
+placement_form_of(const struct placement_word *w, const char **innerp)
+{
+    for (size_t i = 0; i < DTN_COUNT(forms); i++)
+        if (placement_is(w, forms[i].name, forms[i].first ? innerp : NULL) &&
+            (!forms[i].first || placement_skip(innerp, forms[i].first)))
+            return &forms[i];
+    return NULL;
+}
+
 static int placement_parse_word(const struct placement_word *w,
                                 struct dtensor_placement *placement,
                                 struct dtensor_error *err)
 {
-    const char *inner;
+    const char *inner = NULL;
+    const struct placement_form *form = placement_form_of(w, &inner);
     char guess[64];
 
-    if (placement_is(w, "R", NULL))
-        *placement = (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
-    else if (placement_is(w, "P", NULL))
-        *placement = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL };
-    else if (placement_is(w, "S", &inner))
-        return placement_parse_shard(w, inner, placement, err);
-    else if (placement_is(w, "SS", &inner) || placement_is(w, "_S", &inner))
-        return placement_parse_block(w, inner, DTENSOR_STRIDED, placement, err);
-    else if (placement_is(w, "C", &inner))
-        return placement_parse_block(w, inner, DTENSOR_CYCLIC, placement, err);
-    else if (placement_is(w, "P", &inner))
-        return placement_parse_partial(w, inner, placement, err);
-    else
+    if (!form)
         return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected R, "
                         "S(dimension), SS(dimension,factor), "
                         "C(dimension,block) or P(reduction)%s", WORD_ARGS(w),
                         placement_guess(w, guess));
+    if (form->second)
+        return placement_parse_block(w, inner, form->second, form->kind,
+                                     placement, err);
+    if (form->kind == DTENSOR_SHARD)
+        return placement_parse_shard(w, inner, placement, err);
+    if (form->first)
+        return placement_parse_partial(w, inner, placement, err);
+    *placement = (struct dtensor_placement){ .kind = form->kind };
     return 0;
 }
 
@@ -361,6 +403,25 @@ static int placement_order(struct dtensor_spec *read, int place[],
     return given ? dtensor_spec_set_order(read, place, err) : 0;
 }
 
+/* Where the words begin, and where they stop: inside the parentheses of a tuple,
+ * before the comma of "(Replicate(),)".
+ */
+static const char *placement_begin(const char *text, const char **stopp)
+{
+    const char *begin = text + strspn(text, " ");
+    const char *stop = begin + strlen(begin);
+
+    while (stop > begin && stop[-1] == ' ')
+        stop--;
+    if (stop - begin > 2 && *begin == '(' && stop[-1] == ')') {
+        begin++;
+        stop--;
+        stop -= stop[-1] == ',';
+    }
+    *stopp = stop;
+    return begin;
+}
+
 int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
                              int ndim, struct dtensor_placement placement[],
                              struct dtensor_error *err)
@@ -368,7 +429,7 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
     struct dtensor_spec read = { .mesh = mesh, .ndim = ndim };
     int place[DTENSOR_MAX_DIMS];
     struct placement_word w = { .mesh = mesh, .ndim = ndim, .text = text };
-    const char *pos = text;
+    const char *pos;
     int rc;
 
     if (!text)
@@ -379,6 +440,7 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
         return dtn_fail(err, DTENSOR_EINVAL, "placements: for %d tensor "
                         "dimensions; expected 0 to %d", ndim,
                         DTENSOR_MAX_DIMS);
+    pos = placement_begin(text, &w.stop);
     while (placement_next(&w, &pos)) {
         if (w.number > mesh->ndim)
             continue;
@@ -398,41 +460,4 @@ int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
         memcpy(placement, read.placement,
                (size_t)mesh->ndim * sizeof placement[0]);
     return rc;
-}
-
-/* ------------------------------------------------------------- comparing --- */
-
-enum dtensor_placement_kind
-dtn_placement_class(const struct dtensor_placement *p)
-{
-    switch (p->kind) {
-    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
-        return DTENSOR_SHARD;
-    case DTENSOR_PARTIAL:
-        return DTENSOR_PARTIAL;
-    case DTENSOR_REPLICATE:
-        break;
-    }
-    return DTENSOR_REPLICATE;
-}
-
-bool dtn_placement_equal(const struct dtensor_placement *a,
-                         const struct dtensor_placement *b, int n)
-{
-    if (a->kind != b->kind)
-        return false;
-    switch (a->kind) {
-    case DTENSOR_REPLICATE:
-        break;
-    case DTENSOR_PARTIAL:
-        return a->op == b->op;
-    case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
-        return a->dim == b->dim && a->block == b->block;
-    case DTENSOR_SHARD:
-        if (a->dim != b->dim || !a->sizes != !b->sizes)
-            return false;
-        return a->sizes == b->sizes ||
-               memcmp(a->sizes, b->sizes, (size_t)n * sizeof a->sizes[0]) == 0;
-    }
-    return true;
 }

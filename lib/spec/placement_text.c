@@ -1,8 +1,9 @@
 /* placement_text.c - S(0), R, P(sum), written
  *
- * Placements as they are read, and specs as PyTorch prints them: on a 4 x 2 mesh
- * SS(0,2),S(0) of f32[8,8] is f32[8, 8](S(0)[1]S(0)[0]), since the second mesh
- * dimension cuts first.
+ * Placements as they are read, and specs as PyTorch 2.15 prints them.  It says
+ * in brackets which cut of a dimension comes first: S(0),S(0) of f32[8,8] is
+ * f32[8, 8](S(0)[0]S(0)[1]).  Strided shards say so by their factor, and a spec
+ * that has any has no brackets: SS(0,2),S(0) is f32[8, 8](_S(0, 2)S(0)).
  */
 #include "spec/spec.h"
 
@@ -69,43 +70,64 @@ int dtensor_placements_format(const struct dtensor_mesh *mesh,
     return (int)t.used;
 }
 
-/* "S(0)[1]", "_S(0, 3)": as PyTorch has it.  cuts[d]: how many mesh dimensions
- * cut tensor dimension d; `place`, which of them this is, -1: none, in no order.
- */
-static void placement_say_torch(struct placement_text *t,
-                                const struct dtensor_placement *p, int n,
-                                int place, const int cuts[])
+/* ------------------------------------------------------ as PyTorch has it --- */
+
+/* How many placements up to mesh dimension `end` cut tensor dimension `dim`. */
+static int placement_cuts(const struct dtensor_spec *spec, int end, int dim)
 {
-    if (p->kind == DTENSOR_STRIDED && place < 0)
+    int n = 0;
+
+    for (int m = 0; m < end; m++)
+        n += dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
+             spec->placement[m].dim == dim;
+    return n;
+}
+
+/* Does every cut follow the chunk rule?  Only then are they numbered. */
+static bool placement_numbered(const struct dtensor_spec *spec)
+{
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+
+        if (dtn_placement_class(p) == DTENSOR_SHARD &&
+            (p->kind != DTENSOR_SHARD || p->sizes))
+            return false;
+    }
+    return true;
+}
+
+/* "S(0)[1]", "_S(0, 3)", "P(product)". */
+static void placement_say_torch(struct placement_text *t,
+                                const struct dtensor_spec *spec, int m,
+                                bool numbered)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+
+    if (p->kind == DTENSOR_STRIDED)
         placement_say(t, "_S(%d, %lld)", p->dim, (long long)p->block);
-    else if (p->kind == DTENSOR_STRIDED)
-        placement_say(t, "S(%d)", p->dim);
+    else if (p->kind == DTENSOR_PARTIAL)
+        placement_say(t, "P(%s)", dtn_redop_torch(p->op));
     else
-        placement_say_one(t, p, n);
-    if (place >= 0 && cuts[p->dim] > 1)
-        placement_say(t, "[%d]", place);
+        placement_say_one(t, p, spec->mesh->size[m]);
+    if (numbered && p->kind == DTENSOR_SHARD &&
+        placement_cuts(spec, spec->mesh->ndim, p->dim) > 1)
+        placement_say(t, "[%d]", placement_cuts(spec, m, p->dim));
 }
 
 int dtensor_spec_format(const struct dtensor_spec *spec, char *text,
                         size_t size)
 {
+    const bool numbered = placement_numbered(spec);
     struct placement_text t = { text, size, 0 };
-    int place[DTENSOR_MAX_DIMS], cuts[DTENSOR_MAX_DIMS] = { 0 };
 
     if (size > 0)
         text[0] = '\0';
-    if (dtensor_spec_order(spec, place, NULL) != 0)
-        memset(place, -1, sizeof place);
-    for (int m = 0; m < spec->mesh->ndim; m++)
-        if (place[m] >= 0)
-            cuts[spec->placement[m].dim]++;
-    placement_say(&t, "%s[", dtensor_dtype_name(spec->dtype));
+    placement_say(&t, "%s[", dtn_dtype_torch(spec->dtype));
     for (int d = 0; d < spec->ndim; d++)
         placement_say(&t, "%s%lld", d ? ", " : "", (long long)spec->shape[d]);
     placement_say(&t, "](");
     for (int m = 0; m < spec->mesh->ndim; m++)
-        placement_say_torch(&t, &spec->placement[m], spec->mesh->size[m],
-                            place[m], cuts);
+        placement_say_torch(&t, spec, m, numbered);
     placement_say(&t, ")");
     return (int)t.used;
 }

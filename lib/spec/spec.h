@@ -5,9 +5,11 @@
  * mesh_names.c mesh_slice.c mesh_shape.c mesh_ask.c   their names; parts of
  *               them; flattened and cut; questions and pictures
  * mesh_stack.c  the mesh that is meant when none is named
- * placement*.c  S(0), R, P(sum) as text
+ * placement.c placement_text.c   S(0), R, P(sum) as text
+ * placement_kind.c   what they do, comparing
  * lengths.c     shard lengths that users chose, kept by the context
  * spec.c        specs: checks, normal form, comparing
+ * spec_text.c   specs as PyTorch prints them, read
  * order.c       which mesh dimension cuts first
  * layout.c      which part of the global tensor a rank holds
  * meta.c        shapes and strides of wholes and parts
@@ -70,7 +72,7 @@ int dtn_mesh_sub(const struct dtensor_mesh *mesh, unsigned dims,
 /* "world(dp=2,tp=4)": for people.  Returns `buf`. */
 char *dtn_mesh_format(const struct dtensor_mesh *mesh, char *buf, size_t size);
 
-/* ------------------------------------------------------ placement.c --- */
+/* ------------------------------------------------- placement_kind.c --- */
 
 /* What a placement does with the tensor, whatever the rule: REPLICATE, SHARD
  * (for all that cut it), or PARTIAL.

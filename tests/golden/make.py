@@ -31,7 +31,8 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor import distribute_tensor
 from torch.distributed.tensor import placement_types, _redistribute
-from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
+from torch.distributed.tensor._dtensor_spec import (
+    DTensorSpec, ShardOrderEntry, TensorMeta)
 from torch.distributed.tensor._utils import (
     compute_local_shape_and_global_offset)
 
@@ -603,6 +604,78 @@ def make_algebra():
     table.write()
 
 
+# --------------------------------------------------------------------- texts
+
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
+          "bf16": torch.bfloat16, "i8": torch.int8, "u8": torch.uint8,
+          "i16": torch.int16, "u16": torch.uint16, "i32": torch.int32,
+          "u32": torch.uint32, "i64": torch.int64, "u64": torch.uint64,
+          "bool": torch.bool, "c64": torch.complex64,
+          "c128": torch.complex128, "f8e4m3": torch.float8_e4m3fn,
+          "f8e5m2": torch.float8_e5m2}
+FLOAT_OPS = ["sum", "avg", "product", "min", "max"]
+BIT_OPS = ["band", "bor", "bxor"]
+
+
+def text_cases():
+    """dtype, shape, mesh shape, placements, shard order (None: as it is)"""
+    for dtype in DTYPES:
+        yield dtype, (8, 8), (4, 2), (S0, R), None
+    for op in FLOAT_OPS + BIT_OPS:
+        dtype = "f32" if op in FLOAT_OPS else "i32"
+        yield dtype, (8, 8), (4, 2), (Partial(op), S1), None
+        yield dtype, (8,), (8,), (Partial(op),), None
+    yield "f32", (), (8,), (R,), None
+    yield "f32", (), (4, 2), (Partial("sum"), Partial("avg")), None
+    yield "f32", (0, 3, 1), (4, 2), (S2, S0), None
+    cuts = [R, S0, S1, Strided(0, split_factor=2), Strided(0, split_factor=3),
+            Strided(1, split_factor=4)]
+    for pair in itertools.product(cuts, repeat=2):
+        yield "f32", (8, 8), (4, 2), pair, None
+    for three in itertools.product(cuts[:4], repeat=3):
+        yield "bf16", (16, 8), (2, 2, 2), three, None
+    for order in itertools.permutations(range(2)):
+        yield "f32", (8, 8), (4, 2), (S0, S0), {0: order}
+    for order in itertools.permutations(range(3)):
+        yield "f32", (8, 8), (2, 2, 2), (S0, S0, S0), {0: order}
+        yield "f32", (8, 8), (2, 2, 2), (S1, S1, S1), {1: order}
+    for order in ((0, 2), (2, 0)):
+        yield "f32", (8, 8), (2, 2, 2), (S0, S1, S0), {0: order, 1: (1,)}
+        yield "f32", (8, 8), (2, 2, 2), (S1, Partial("max"), S1), {1: order}
+
+
+def text_of(dtype, shape, mesh, placements, order):
+    """What the library calls these placements; the spec; the placements."""
+    meta = TensorMeta(torch.Size(shape), strides(shape), DTYPES[dtype])
+    if order is None:
+        return (words(placements), str(DTensorSpec(mesh, placements, meta)),
+                repr(placements))
+    order = tuple(ShardOrderEntry(tensor_dim=d, mesh_dims=m)
+                  for d, m in sorted(order.items()))
+    spec = DTensorSpec(mesh, placements, meta, shard_order=order)
+    strided = DTensorSpec._convert_shard_order_to_StridedShard(
+        order, placements, mesh)
+    return words(strided), str(spec), repr(strided)
+
+
+def make_texts():
+    """Only what is written down is asked: one process will do."""
+    table = Table("specs.txt", [
+        "spec: dtype, tensor shape, mesh, placements; order: the same of a spec",
+        "that has a shard order, which these placements say otherwise.  Then",
+        "str() of the spec and repr() of its placements"])
+    dist.init_process_group("fake", rank=0, world_size=WORLD,
+                            store=FakeStore())
+    for dtype, shape, grid, placements, order in text_cases():
+        mesh = init_device_mesh("cpu", grid)
+        ours, spec, placed = text_of(dtype, shape, mesh, placements, order)
+        table.lines.append(
+            f"{'spec' if order is None else 'order'} {dtype} {sizes(shape)} "
+            f"{sizes(grid)} {ours} = {spec} = {placed}")
+    dist.destroy_process_group()
+    table.write()
+
+
 # --------------------------------------------------------------------- main
 
 def member(rank, port):
@@ -640,5 +713,7 @@ if __name__ == "__main__":
         make_meshes()
     if not only or "algebra" in only:
         make_algebra()
-    if only not in (["mesh"], ["algebra"]):
+    if not only or "specs" in only:
+        make_texts()
+    if only not in (["mesh"], ["algebra"], ["specs"]):
         mp.spawn(member, args=(free,), nprocs=WORLD)

@@ -1,0 +1,44 @@
+/* placement_kind.c - what a placement does, and when two do the same
+ *
+ * S(0), SS(0,2) and C(0,4) all cut dimension 0, so most code asks for the class:
+ * whether a placement cuts, replicates or holds terms.  Two are equal when the
+ * fields that mean anything for their kind are.
+ */
+#include "spec/spec.h"
+
+#include <string.h>
+
+enum dtensor_placement_kind
+dtn_placement_class(const struct dtensor_placement *p)
+{
+    switch (p->kind) {
+    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return DTENSOR_SHARD;
+    case DTENSOR_PARTIAL:
+        return DTENSOR_PARTIAL;
+    case DTENSOR_REPLICATE:
+        break;
+    }
+    return DTENSOR_REPLICATE;
+}
+
+bool dtn_placement_equal(const struct dtensor_placement *a,
+                         const struct dtensor_placement *b, int n)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case DTENSOR_REPLICATE:
+        break;
+    case DTENSOR_PARTIAL:
+        return a->op == b->op;
+    case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return a->dim == b->dim && a->block == b->block;
+    case DTENSOR_SHARD:
+        if (a->dim != b->dim || !a->sizes != !b->sizes)
+            return false;
+        return a->sizes == b->sizes ||
+               memcmp(a->sizes, b->sizes, (size_t)n * sizeof a->sizes[0]) == 0;
+    }
+    return true;
+}
