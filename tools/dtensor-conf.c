@@ -155,7 +155,7 @@ static const char template[] =
     "[transport]\n"
     ";intra_node      = shm       ; or tcp, rc\n"
     ";inter_node      = tcp       ; or rc, or auto\n"
-    ";port            = 17800     ; and one more for each rank of a host\n"
+    ";port            = 17800     ; of the first rank of each host\n"
     ";eager_limit     = 8K\n"
     ";chunk           = 512K\n"
     ";connect_timeout = 60s\n"

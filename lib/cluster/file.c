@@ -102,22 +102,6 @@ static int check_cluster(struct dtn_check *check)
     return 0;
 }
 
-/* Rank r of a host listens on port + r. */
-static void transport_ports(struct dtn_check *check)
-{
-    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
-                                                "port");
-    int most = 1, port = check->cluster->transport.port;
-
-    for (int i = 0; i < check->cluster->nhosts; i++)
-        if (check->cluster->hosts[i].nranks > most)
-            most = check->cluster->hosts[i].nranks;
-    if (entry && port + most - 1 > 65535)
-        dtn_finding(check->findings, entry->line, "port: %d and one more for "
-                    "each of %d ranks on a host; expected at most %d", port,
-                    most, 65536 - most);
-}
-
 /* A late heartbeat is no death. */
 static void transport_heartbeat(struct dtn_check *check,
                                 const struct dtn_section *section)
@@ -157,7 +141,6 @@ static int check_transport(struct dtn_check *check)
     dtn_transport_defaults(conf);
     section = dtn_section_next(check->doc, DTN_KIND_TRANSPORT, NULL);
     if (section && dtn_check_scalars(check, section, conf)) {
-        transport_ports(check);
         transport_heartbeat(check, section);
         transport_retry(check);
     }
