@@ -78,11 +78,32 @@ is "a child of the rank that has none left hears why, each time" "$told" 8
 if [ -n "$SANITIZER_CFLAGS" ]; then
     skip_test "little address space" "the sanitizers need much"
 else
-    out=$(timeout 20 "$run" -n 2 bash -c "ulimit -v 200000; exec $job" 2>&1)
+    out=$(timeout 20 "$run" -n 2 bash -c "ulimit -v 80000; exec $job" 2>&1)
     matches "little address space: exit 2 (ENOMEM), in words" \
-        "$? $(head -1 <<<"$out")" '2 arena: cannot map [0-9.]+ .iB of address '\
-'space: Cannot allocate memory \(see ulimit -v\)'
+        "$? $(head -1 <<<"$out")" '2 .*cannot map .*: Cannot allocate memory '\
+'\(see ulimit -v, or lower \[transport\] arena\)'
+    out=$(timeout 20 "$run" -n 4 bash -c "ulimit -v 2000000; exec $job" 2>&1)
+    is "4 ranks share 2 GB of it" "$?|$out" "0|"
+    out=$(timeout 20 "$run" -n 4 bash -c \
+        "ulimit -v 2000000; exec $job --most" 2>&1)
+    matches "and a tensor that does not fit names ulimit -v" \
+        "$? $(grep -m 1 tensor: <<<"$out")" '2 tensor: no room for .*: the '\
+'arena of this rank has 24[24]\.0 MiB, a share of half of ulimit -v, .*\(raise '\
+'ulimit -v\)'
 fi
+out=$(timeout 20 "$run" -n 4 "$job" --most 2>&1)
+case "$?|$out" in
+*"control group"*) skip_test "3/4 of the memory in a tensor" "a control group's" ;;
+*) is "each of 4 ranks may have a tensor of 3/4 of the memory" "$?|$out" "0|" ;;
+esac
+file small.ini '[nodes "here"]' 'hosts = localhost' 'ranks = 2' '[transport]' \
+    'arena = 64M'
+out=$(timeout 20 "$run" -n 2 "$job" --most small.ini 2>&1)
+matches "a tensor larger than [transport] arena: exit 2 (ENOMEM), which limit" \
+    "$? $(head -1 <<<"$out")" '2 tensor: no room for [0-9.]+ .iB: the arena '\
+'of this rank has 64\.0 MiB, as \[transport\] arena says, of which '\
+'6[0-9.]+ MiB are free, 6[0-9.]+ MiB in one piece \(free some, or raise '\
+'\[transport\] arena\)'
 out=$(timeout 20 "$run" -n 2 bash -c "ulimit -f 0; exec $job" 2>&1)
 matches "no file may grow: exit 3 (ESYS), in words" "$? $(head -1 <<<"$out")" \
     '3 shm: .*ulimit -f.*intra_node = tcp\)'

@@ -1,6 +1,7 @@
 /* limits_job.c - the program that limits.sh starts: a rank of a small job
  *
  *   limits_job [--no-memfd] [--stop] [FILE]    join, reduce, turn a tensor
+ *   limits_job --most [FILE]                   a tensor of 3/4 of the memory
  *   limits_job --wrong                         make calls that cannot be right
  *
  * On failure it prints the library's words and exits with the code's number.
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 
 static struct dtensor_ctx *ctx;
 static const struct dtensor_mesh *world;
@@ -64,6 +66,25 @@ static int work(int stops)
         rc = dtensor_allreduce(world, in, out, 20000, DTENSOR_F32, DTENSOR_SUM,
                                &err);
     return rc == 0 ? turn() : rc;
+}
+
+/* Addresses for it, not the memory: nobody writes it. */
+static int make_most(void)
+{
+    struct sysinfo info = { .totalram = 1 };
+    struct dtensor *t = NULL;
+    struct dtensor_spec made;
+    int64_t bytes;
+    int rc;
+
+    sysinfo(&info);
+    bytes = (int64_t)(info.totalram / 4 * 3 * info.mem_unit);
+    rc = dtensor_spec_init(&made, ctx, "world", "R", DTENSOR_U8, 1, &bytes,
+                           &err);
+    if (rc == 0)
+        rc = dtensor_empty(&made, &t, &err);
+    dtensor_destroy(t);
+    return rc;
 }
 
 /* ---------------------------------------------------------- wrong calls --- */
@@ -135,7 +156,7 @@ static void make_wrong_calls(void)
 
 int main(int argc, char **argv)
 {
-    int stops = 0, wrong = 0, rc;
+    int stops = 0, wrong = 0, most = 0, rc;
     const char *path = NULL;
 
     for (int i = 1; i < argc; i++) {
@@ -145,6 +166,8 @@ int main(int argc, char **argv)
             stops = 1;
         else if (strcmp(argv[i], "--wrong") == 0)
             wrong = 1;
+        else if (strcmp(argv[i], "--most") == 0)
+            most = 1;
         else
             path = argv[i];
     }
@@ -153,6 +176,8 @@ int main(int argc, char **argv)
         rc = dtensor_mesh_find(ctx, "world", &world, &err);
     if (rc == 0 && wrong)
         make_wrong_calls();
+    else if (rc == 0 && most)
+        rc = make_most();
     else if (rc == 0)
         rc = work(stops);
     if (rc != 0)

@@ -256,6 +256,15 @@ static const struct row {
       "=11 port = 65535", "" },
     { "but not the one after it", "=11 port = 65536",
       "F:11: error: port: 65536 is out of range; expected 1024 to 65535" },
+    { "an arena of no bytes", "=11 arena = 0",
+      "F:11: error: arena: 0 is out of range; expected 16M to 64T" },
+    { "of more than there is", "=11 arena = 101%",
+      "F:11: error: arena: \"101%\" is not a part of the memory; expected 1% "
+      "to 100%, or a size" },
+    { "of half a percent", "=11 arena = 0.5%",
+      "F:11: error: arena: \"0.5%\" is not a part of the memory; expected 1% "
+      "to 100%, or a size" },
+    { "of much", "=11 arena = much", "F:11: error: arena: \"much\" " NOT_SIZE },
     { "max_scratch", "+27 [redistribute]\n+27 max_scratch = much",
       "F:28: error: max_scratch: \"much\" " NOT_SIZE },
 

@@ -163,6 +163,7 @@ static const char template[] =
     ";heartbeat       = 1s\n"
     ";dead_after      = 10s\n"
     ";register_limit  = 64G       ; of dtensor_register() in each rank\n"
+    ";arena           = 100%      ; of the host's memory, for tensors of a rank\n"
     "\n"
     "; Without it, \"world\" is one dim over all ranks.\n"
     ";[mesh \"world\"]\n"

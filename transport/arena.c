@@ -4,15 +4,20 @@
  * peers are to read or write.  A peer maps the range once, so that reaching
  * a new tensor later costs nothing: no registration, no file descriptor, no
  * system call, only an offset.  The range is a file without a name (memfd)
- * with holes: 4 ranks on a host of 64 GiB get 8 GiB of addresses each, and
- * not one page of memory until they write.  Seals forbid ever changing its
- * size, so nobody who maps it can be killed by a truncation (SIGBUS), and a
- * file without a name is gone with the last process, however it ended.
+ * with holes: 4 ranks on a host of 64 GiB get 64 GiB of addresses each (see
+ * arena_size.c), and not one page of memory until they write.  Seals forbid
+ * ever changing its size, so nobody who maps it can be killed by a truncation
+ * (SIGBUS), and a file without a name is gone with the last process, however it
+ * ended.
  *
  * A card translates addresses faster the larger the pages are.  Where the
  * administrator has set aside as many of 2 MiB as the whole range has (a page
  * that is missing when it is touched would be a fatal signal), they are taken;
  * otherwise the kernel is asked to use such as it finds.
+ *
+ * A core file would have every page of the range, written or not: of 24 GiB it
+ * takes 3 minutes.  So it has those from the beginning to the last block that
+ * was ever in use, rounded up to a power of two.
  *
  * The books are kept outside of the range, where no peer can spoil them: a
  * sorted array of extents, used or free, that covers it without a gap.  Two
@@ -29,7 +34,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -48,7 +52,6 @@
 #define ARENA_PAGED_BYTES ((size_t)64 << 10)    /* page-aligned from here     */
 #define ARENA_PUNCH_BYTES ((size_t)32 << 20)    /* pages given back from here */
 #define ARENA_STEP_BYTES ((size_t)2 << 20)      /* a huge page                */
-#define ARENA_MIN_BYTES ((size_t)64 << 20)      /* default size, at least     */
 
 #define REMEDY_SHM "set [transport] intra_node = tcp"
 
@@ -115,10 +118,29 @@ static int arena_map(struct dtn_arena *arena, int flags,
 
     if (base == MAP_FAILED)
         return dtn_fail_sys(err, errno, "arena: cannot map %s of address "
-                            "space: %m (see ulimit -v)",
+                            "space: %m (see ulimit -v, or lower [transport] "
+                            "arena)",
                             dtn_format_size(arena->size, buf, sizeof buf));
     arena->base = base;
+    madvise(base, arena->size, MADV_DONTDUMP);
     return 0;
+}
+
+/* From now on core files have [0, end). */
+static void arena_dump(struct dtn_arena *arena, size_t end)
+{
+    size_t to = arena->dumped ? arena->dumped : ARENA_STEP_BYTES;
+    int saved = errno;
+
+    if (end <= arena->dumped)
+        return;
+    while (to < end && to <= arena->size / 2)
+        to *= 2;
+    if (to < end)
+        to = arena->size;
+    madvise(arena->base, to, MADV_DODUMP);
+    arena->dumped = to;
+    errno = saved;
 }
 
 /* A file of `pages` that peers can map, and our mapping. */
@@ -160,8 +182,10 @@ static int arena_map_any(struct dtn_arena *arena, bool shared,
     size_t limit = shared ? arena_file_limit() : SIZE_MAX;
     int rc;
 
-    if (arena->size > limit)
+    if (arena->size > limit) {
         arena->size = limit;
+        arena->bound = DTN_BOUND_ULIMIT_F;
+    }
     if (arena->size == 0)
         return dtn_fail(err, DTENSOR_ESYS, "shm: files may not grow at all "
                         "here (see ulimit -f, or " REMEDY_SHM ")");
@@ -179,7 +203,8 @@ const char *dtn_arena_pages(const struct dtn_arena *arena)
 {
     static const char *const words[] = {
         [DTN_PAGES_SMALL] = "small pages, for lack of huge ones",
-        [DTN_PAGES_ASKED] = "huge pages, as found (see vm.nr_hugepages)",
+        [DTN_PAGES_ASKED] = "huge pages, as found (vm.nr_hugepages sets some "
+                            "aside, [transport] arena says how many)",
         [DTN_PAGES_HUGE] = "huge pages that are set aside for it",
     };
 
@@ -219,18 +244,6 @@ void dtn_arena_fini(struct dtn_arena *arena)
         close(arena->fd);
     free(arena->extents);
     *arena = (struct dtn_arena){ .fd = -1 };
-}
-
-size_t dtn_arena_default_size(int nlocal)
-{
-    size_t half = ARENA_MIN_BYTES, each;
-    struct sysinfo info;
-
-    if (sysinfo(&info) == 0)
-        half = (size_t)info.totalram / 2 * info.mem_unit;
-    each = half / (size_t)(nlocal > 0 ? nlocal : 1);
-    each = each / ARENA_STEP_BYTES * ARENA_STEP_BYTES;
-    return each > ARENA_MIN_BYTES ? each : ARENA_MIN_BYTES;
 }
 
 /* ------------------------------------------------------------ its books --- */
@@ -291,21 +304,40 @@ static void arena_carve(struct dtn_arena *arena, int at, size_t offset,
     arena->used_bytes += size;
 }
 
+/* What of the extent can be given, aligned, and where that begins. */
+static size_t arena_usable(const struct dtn_extent *e, size_t align,
+                           size_t *offsetp)
+{
+    size_t offset = round_up(e->offset, align), skip = offset - e->offset;
+
+    *offsetp = offset;
+    return e->used || skip > e->size ? 0 : e->size - skip;
+}
+
+size_t dtn_arena_largest(const struct dtn_arena *arena)
+{
+    size_t largest = 0, usable, offset;
+
+    for (int i = 0; i < arena->nextents; i++) {
+        usable = arena_usable(&arena->extents[i], page_size(), &offset);
+        largest = usable > largest ? usable : largest;
+    }
+    return largest;
+}
+
 void *dtn_arena_alloc(struct dtn_arena *arena, size_t size)
 {
     size_t align = size >= ARENA_PAGED_BYTES ? page_size() : DTN_CACHE_LINE;
+    size_t offset;
 
     if (size > arena->size || !arena_reserve(arena))
         return NULL;
     size = round_up(size > 0 ? size : 1, align);
     for (int i = 0; i < arena->nextents; i++) {
-        const struct dtn_extent *e = &arena->extents[i];
-        size_t offset = round_up(e->offset, align);
-        size_t skip = offset - e->offset;
-
-        if (e->used || skip > e->size || size > e->size - skip)
+        if (size > arena_usable(&arena->extents[i], align, &offset))
             continue;
         arena_carve(arena, i, offset, size);
+        arena_dump(arena, offset + size);
         return arena->base + offset;
     }
     return NULL;

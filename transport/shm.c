@@ -175,8 +175,8 @@ static int shm_create(const struct dtn_open_args *args,
     shm->control = shm_control_create(args->arena, n);
     if (!shm->control) {
         free(shm);
-        return dtn_fail_nomem(err, "shm: arena",
-                              (size_t)n * sizeof(struct shm_lane));
+        return dtn_arena_fail(args->arena, "shm",
+                              (size_t)n * sizeof(struct shm_lane), err);
     }
     shm->base.ops = &dtn_shm_ops;
     shm->base.fetches = true;
@@ -275,7 +275,9 @@ static int shm_map_peer(struct shm *shm, int peer, struct shm_peer *p,
 
     if (base == MAP_FAILED)
         return dtn_fail_sys(err, errno, "shm: cannot map the arena of rank %d:"
-                            " %m (see ulimit -v)", peer);
+                            " %m (see ulimit -v, or lower [transport] arena)",
+                            peer);
+    madvise(base, address->size, MADV_DONTDUMP);  /* in its own core file     */
     p->base = base;
     p->size = address->size;
     p->control = (struct shm_control *)(p->base + address->control);

@@ -58,9 +58,9 @@ struct dtn_blob {
 /* -------------------------------------------------------------- arena.c --- */
 
 /* One range of memory for each rank, in which all memory that peers reach is
- * allocated: address space for half the RAM of the host shared by its ranks,
- * pages only where touched.  A sealed memfd that peers map (no name anywhere,
- * gone with the last process), or anonymous memory when no peer is to map it.
+ * allocated: address space for all of the host's RAM, pages only where touched.
+ * A sealed memfd that peers map (no name anywhere, gone with the last process),
+ * or anonymous memory when no peer is to map it.
  */
 enum dtn_pages {
     DTN_PAGES_SMALL,              /* those of the system, 4 KiB                */
@@ -68,8 +68,26 @@ enum dtn_pages {
     DTN_PAGES_HUGE                /* of 2 MiB, set aside for all of it         */
 };
 
+/* What keeps an arena from being larger. */
+enum dtn_bound {
+    DTN_BOUND_GIVEN,              /* the size that dtn_arena_init() was given  */
+    DTN_BOUND_RAM,                /* of the host                               */
+    DTN_BOUND_CGROUP,             /* the memory limit of the control group     */
+    DTN_BOUND_KEY,                /* [transport] arena                         */
+    DTN_BOUND_ULIMIT_V,           /* addresses of this process                 */
+    DTN_BOUND_ULIMIT_F,           /* the size of a file                        */
+    DTN_BOUND_SPACE,              /* addresses of any process                  */
+    DTN_BOUND_MAP                 /* what the kernel would map                 */
+};
+
+struct dtn_arena_limit {
+    uint64_t bytes;
+    enum dtn_bound bound;
+};
+
 struct dtn_arena {
     int fd;                       /* -1: anonymous                             */
+    enum dtn_bound bound;
     enum dtn_pages pages;
     unsigned char *base;
     size_t size;
@@ -78,6 +96,7 @@ struct dtn_arena {
     int nextents;
     int capacity;
     size_t used_bytes;
+    size_t dumped;                /* of it, from base on, a core file has      */
 };
 
 /* `shared`: make it a memfd.  Errors: ESYS, ENOMEM, with the remedy. */
@@ -88,8 +107,8 @@ void dtn_arena_fini(struct dtn_arena *arena);
 /* Its pages in words, for the log. */
 const char *dtn_arena_pages(const struct dtn_arena *arena);
 
-/* The size of the arena each of `nlocal` ranks should have on this host. */
-size_t dtn_arena_default_size(int nlocal);
+/* The largest block that dtn_arena_alloc() could give. */
+size_t dtn_arena_largest(const struct dtn_arena *arena);
 
 /* `size` bytes, 64-byte aligned (page-aligned from 64 KiB on), content
  * unspecified; NULL when full.  free(NULL) is a no-op.  Blocks of 32 MiB and
@@ -111,6 +130,34 @@ struct dtn_block dtn_arena_block(const struct dtn_arena *arena,
 /* Does [mem, mem+size) lie in the arena? */
 bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
                         size_t size);
+
+/* --------------------------------------------------------- arena_size.c --- */
+
+/* How large the arena of a rank is to be: `want`, or what the machine and the
+ * process allow.  `nmapped` arenas of this size are mapped into each process.
+ */
+struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
+                                       int nmapped);
+
+/* The memory limit of the control groups that `proc`, "/proc/self/cgroup", names
+ * below `mount`, "/sys/fs/cgroup"; UINT64_MAX: none.
+ */
+uint64_t dtn_cgroup_bytes(const char *proc, const char *mount);
+
+/* dtn_arena_init() of that size; where nobody asked for a size and the kernel
+ * maps less, of half as much, and so on down to 64 MiB.
+ */
+int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
+                   int nmapped, bool shared, struct dtensor_error *err);
+
+/* Why it is no larger, "the memory of this host", for the log. */
+const char *dtn_arena_why(const struct dtn_arena *arena);
+
+/* ENOMEM, in words, after dtn_arena_alloc() of `size` bytes for `what` gave
+ * NULL: how much there is, which limit that is, and what helps.
+ */
+int dtn_arena_fail(const struct dtn_arena *arena, const char *what, size_t size,
+                   struct dtensor_error *err);
 
 /* ------------------------------------------------------------ the table --- */
 

@@ -40,7 +40,7 @@ static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
     verbs->memory.nrails = verbs->nrails;
     verbs->stage = dtn_arena_alloc(arena, VERBS_STAGE_BYTES);
     if (!verbs->stage)
-        return dtn_fail_nomem(err, "verbs", VERBS_STAGE_BYTES);
+        return dtn_arena_fail(arena, "verbs", VERBS_STAGE_BYTES, err);
     verbs->stage_mr = ibv_reg_mr(rail->pd, verbs->stage, VERBS_STAGE_BYTES,
                                  IBV_ACCESS_LOCAL_WRITE);
     if (!verbs->stage_mr)

@@ -33,8 +33,10 @@ int verbs_keys_init(struct verbs_memory *memory, struct dtensor_error *err)
     keys->written = calloc(VERBS_REGIONS, sizeof keys->written[0]);
     keys->taken = calloc(VERBS_REGIONS, sizeof keys->taken[0]);
     keys->key = dtn_arena_alloc(memory->arena, keys_bytes(keys));
-    if (!keys->written || !keys->taken || !keys->key)
-        return dtn_fail_nomem(err, "verbs", keys_bytes(keys));
+    if (!keys->key)
+        return dtn_arena_fail(memory->arena, "verbs", keys_bytes(keys), err);
+    if (!keys->written || !keys->taken)
+        return dtn_fail_nomem(err, "verbs", VERBS_REGIONS);
     memset(keys->key, 0, keys_bytes(keys));
     keys->mr = ibv_reg_mr(memory->rails[0].pd, keys->key, keys_bytes(keys),
                           IBV_ACCESS_LOCAL_WRITE);

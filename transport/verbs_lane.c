@@ -36,7 +36,7 @@ int verbs_lane_open(struct verbs *verbs, int peer, struct dtensor_error *err)
 
     p->lane = dtn_arena_alloc(verbs->args.arena, size);
     if (!p->lane)
-        return dtn_fail_nomem(err, "verbs", size);
+        return dtn_arena_fail(verbs->args.arena, "verbs", size, err);
     memset(p->lane, 0, size);
     if (!verbs_register(&verbs->memory, p->lane, size, p->lane_mr))
         return verbs_fail_register(&verbs->memory.refused->device, size, errno,

@@ -33,6 +33,7 @@ void dtn_transport_defaults(struct dtn_transport_conf *conf)
         .heartbeat_ns = 1 * INT64_C(1000000000),
         .dead_after_ns = 10 * INT64_C(1000000000),
         .register_limit_bytes = UINT64_C(64) << 30,
+        .arena = { .percent = 100 },
     };
 }
 

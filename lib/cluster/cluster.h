@@ -47,6 +47,12 @@ enum dtn_wire {
                                   /* that is open has one of the two           */
 };
 
+/* So many bytes, or a part of the memory of the host. */
+struct dtn_share {
+    uint64_t bytes;               /* 0: `percent` counts                       */
+    int percent;                  /* 1 to 100                                  */
+};
+
 /* [transport] */
 struct dtn_transport_conf {
     enum dtn_wire intra_node;     /* shm, tcp or rc; default shm               */
@@ -67,6 +73,7 @@ struct dtn_transport_conf {
     int64_t heartbeat_ns;         /* default 1s                                */
     int64_t dead_after_ns;        /* default 10s                               */
     uint64_t register_limit_bytes;    /* default 64G                           */
+    struct dtn_share arena;       /* default 100%                              */
 };
 
 /* [mesh "M"] */

@@ -61,6 +61,7 @@ enum dtn_value_type {
     DTN_VALUE_U64,                 /* uint64_t, decimal or 0x                 */
     DTN_VALUE_SIZE_BYTES,          /* uint64_t, min..max                      */
     DTN_VALUE_TIME_NS,             /* int64_t, min..max                       */
+    DTN_VALUE_SHARE,               /* struct dtn_share, min..max or 1% to 100% */
     DTN_VALUE_WORD,                /* int: the `number` of one of `words`     */
     DTN_VALUE_NAME,                /* char[DTENSOR_NAME_MAX + 1]              */
     DTN_VALUE_OTHER                /* read by the section's own code          */

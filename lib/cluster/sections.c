@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 #define TIB ((int64_t)1 << 40)
 #define MS INT64_C(1000000)
@@ -81,6 +82,8 @@ const struct dtn_word dtn_style_words[] = {
                           .min = (lo), .max = (hi)
 #define SIZE(s, f, lo, hi) .type = DTN_VALUE_SIZE_BYTES, \
                            .offset = offsetof(s, f), .min = (lo), .max = (hi)
+#define SHARE(s, f, lo, hi) .type = DTN_VALUE_SHARE, .offset = offsetof(s, f), \
+                            .min = (lo), .max = (hi)
 #define TIME(s, f, lo, hi) .type = DTN_VALUE_TIME_NS, \
                            .offset = offsetof(s, f), .min = (lo), .max = (hi)
 #define WORD(s, f, w, e) .type = DTN_VALUE_WORD, .offset = offsetof(s, f), \
@@ -134,6 +137,7 @@ static const struct dtn_key transport_keys[] = {
     { "heartbeat", TIME(S, heartbeat_ns, MS, WEEK) },
     { "dead_after", TIME(S, dead_after_ns, MS, WEEK) },
     { "register_limit", SIZE(S, register_limit_bytes, 0, 64 * TIB) },
+    { "arena", SHARE(S, arena, 16 * MIB, 64 * TIB) },
     { .name = NULL }
 };
 #undef S

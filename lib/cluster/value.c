@@ -53,7 +53,7 @@ char *dtn_exact_time(int64_t ns, char *buf, size_t size)
 static const char *value_bound(const struct dtn_key *key, int64_t bound,
                                char *buf, size_t size)
 {
-    if (key->type == DTN_VALUE_SIZE_BYTES)
+    if (key->type == DTN_VALUE_SIZE_BYTES || key->type == DTN_VALUE_SHARE)
         return dtn_exact_size((uint64_t)bound, buf, size);
     if (key->type == DTN_VALUE_TIME_NS)
         return dtn_exact_time(bound, buf, size);
@@ -145,6 +145,33 @@ static bool value_size(const struct dtn_key *key, const char *text, void *to,
     return true;
 }
 
+/* "50%", or a size. */
+static bool value_share(const struct dtn_key *key, const char *text, void *to,
+                        char why[DTN_WHY_SIZE])
+{
+    struct dtn_share share = { 0, 0 };
+    size_t n = strcspn(text, "%");
+    uint64_t percent;
+    char digits[8];
+
+    if (!text[n]) {
+        if (!value_size(key, text, &share.bytes, why))
+            return false;
+        memcpy(to, &share, sizeof share);
+        return true;
+    }
+    snprintf(digits, sizeof digits, "%.*s", (int)n, text);
+    if (text[n + 1] || !dtn_parse_u64(digits, false, 100, &percent)
+        || percent == 0) {
+        snprintf(why, DTN_WHY_SIZE, "\"%s\" is not a part of the memory; "
+                 "expected 1%% to 100%%, or a size", text);
+        return false;
+    }
+    share.percent = (int)percent;
+    memcpy(to, &share, sizeof share);
+    return true;
+}
+
 static bool value_time(const struct dtn_key *key, const char *text, void *to,
                        char why[DTN_WHY_SIZE])
 {
@@ -207,6 +234,8 @@ bool dtn_value_parse(const struct dtn_key *key, const char *text, void *base,
         return value_u64(key, text, to, why);
     case DTN_VALUE_SIZE_BYTES:
         return value_size(key, text, to, why);
+    case DTN_VALUE_SHARE:
+        return value_share(key, text, to, why);
     case DTN_VALUE_TIME_NS:
         return value_time(key, text, to, why);
     case DTN_VALUE_WORD:
@@ -236,9 +265,20 @@ static void value_print_int(const struct dtn_key *key, int number,
         fprintf(stream, "%d", number);
 }
 
+static void value_print_share(const struct dtn_share *share, FILE *stream)
+{
+    char buf[32];
+
+    if (share->bytes == 0)
+        fprintf(stream, "%d%%", share->percent);
+    else
+        fputs(dtn_exact_size(share->bytes, buf, sizeof buf), stream);
+}
+
 void dtn_value_print(const struct dtn_key *key, const void *base, FILE *stream)
 {
     const char *from = (const char *)base + key->offset;
+    struct dtn_share share;
     char buf[32];
     int number;
     uint64_t value;
@@ -252,6 +292,10 @@ void dtn_value_print(const struct dtn_key *key, const void *base, FILE *stream)
         return;
     case DTN_VALUE_NAME:
         fputs(from, stream);
+        return;
+    case DTN_VALUE_SHARE:
+        memcpy(&share, from, sizeof share);
+        value_print_share(&share, stream);
         return;
     case DTN_VALUE_OTHER:
         return;

@@ -136,7 +136,7 @@ static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit, int number
         dtn_call_bytes_of(&unit->call, (enum dtn_space)s, &bytes);
         unit->packed[s] = dtn_arena_alloc(&ctx->arena, bytes + 1);
         if (!unit->packed[s])
-            return dtn_fail_nomem(err, "group", bytes);
+            return dtn_arena_fail(&ctx->arena, "group", bytes, err);
     }
     unit_copy(ctx->recorded, unit, number, DTN_IN);
     return 0;

@@ -270,7 +270,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     side_place(&unit->call, edges, sent);
     unit->packed[!sent] = dtn_arena_alloc(&ctx->arena, side.bytes + 1);
     if (!unit->packed[!sent])
-        return dtn_fail_nomem(err, "group", side.bytes);
+        return dtn_arena_fail(&ctx->arena, "group", side.bytes, err);
     *basep = unit->packed[!sent];
     if (sent)
         side_copy(recorded, &unit->call, unit->packed[0], true);

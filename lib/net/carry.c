@@ -29,9 +29,10 @@ static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
 {
     if (!peer->carry.in)
         peer->carry.in = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
-    if (!peer->carry.in
-        || peer->tp->ops->reg(peer->tp, peer->carry.in, CARRY_BOX_BYTES,
-                              &peer->carry.name) != 0)
+    if (!peer->carry.in)
+        return dtn_arena_fail(&ctx->arena, "connect", CARRY_BOX_BYTES, err);
+    if (peer->tp->ops->reg(peer->tp, peer->carry.in, CARRY_BOX_BYTES,
+                           &peer->carry.name) != 0)
         return dtn_fail_nomem(err, "connect", CARRY_BOX_BYTES);
     return 0;
 }
@@ -53,7 +54,7 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
     if (!peer->carry.mapped) {
         peer->carry.out = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
         if (!peer->carry.out)
-            return dtn_fail_nomem(err, "connect", CARRY_BOX_BYTES);
+            return dtn_arena_fail(&ctx->arena, "connect", CARRY_BOX_BYTES, err);
     }
     dtn_consume(ctx, rank);
     peer->carry.known = true;

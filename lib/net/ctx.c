@@ -102,24 +102,34 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     return 0;
 }
 
+/* All ranks of a host map all of its arenas, where shared memory is their wire. */
+static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtn_transport_conf *conf = &ctx->cluster->transport;
+    const bool shared = conf->intra_node == DTN_WIRE_SHM;
+    const int host = dtn_ctx_host(ctx, ctx->self.rank);
+    char size[32];
+    int rc = dtn_arena_open(&ctx->arena, &conf->arena,
+                            shared ? ctx->cluster->hosts[host].nranks : 1,
+                            shared, err);
+
+    if (rc != 0)
+        return rc;
+    dtn_log(&ctx->log, DTN_LOG_INFO, "arena: %s, %s, in %s",
+            dtn_format_size(ctx->arena.size, size, sizeof size),
+            dtn_arena_why(&ctx->arena), dtn_arena_pages(&ctx->arena));
+    return 0;
+}
+
 /* Memory and transports, for a rank that is in touch with all others. */
 static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtn_host *host;
     struct dtn_blob *all;
     size_t world;
-    char size[32];
-    int rc;
+    int rc = ctx_open_arena(ctx, err);
 
-    host = &ctx->cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)];
-    rc = dtn_arena_init(&ctx->arena, dtn_arena_default_size(host->nranks),
-                        ctx->cluster->transport.intra_node == DTN_WIRE_SHM,
-                        err);
     if (rc != 0)
         return rc;
-    dtn_log(&ctx->log, DTN_LOG_INFO, "arena: %s in %s",
-            dtn_format_size(ctx->arena.size, size, sizeof size),
-            dtn_arena_pages(&ctx->arena));
     world = (size_t)ctx->self.world_size;
     ctx->peers = calloc(world, sizeof *ctx->peers);
     all = calloc(world, sizeof *all);

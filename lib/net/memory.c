@@ -24,7 +24,7 @@ int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
         return dtn_ctx_check(ctx, err);
     mem = dtn_arena_alloc(&ctx->arena, size ? size : 1);
     if (!mem)
-        return dtn_fail_nomem(err, "alloc", size);
+        return dtn_arena_fail(&ctx->arena, "alloc", size, err);
     memset(mem, 0, size);
     *memp = mem;
     return 0;

@@ -198,7 +198,9 @@ static int batch_buffers(const struct dtensor_batch *batch,
 
     share->in = dtn_arena_alloc(&batch->ctx->arena, in ? in : 1);
     share->out = dtn_arena_alloc(&batch->ctx->arena, out ? out : 1);
-    return share->in && share->out ? 0 : dtn_fail_nomem(err, "batch", in + out);
+    return share->in && share->out
+         ? 0 : dtn_arena_fail(&batch->ctx->arena, "batch",
+                              share->in ? out : in, err);
 }
 
 static int batch_make(const struct dtensor_batch *batch, int s,

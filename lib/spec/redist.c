@@ -233,7 +233,7 @@ static int redists_scratch(struct dtn_redists *redists, enum dtn_target which,
     scratch->size = 0;
     scratch->mem = dtn_arena_alloc(redists->arena, size);
     if (!scratch->mem)
-        return dtn_fail_nomem(err, "redistribute", size);
+        return dtn_arena_fail(redists->arena, "redistribute", size, err);
     scratch->size = size;
     return 0;
 }

@@ -33,7 +33,8 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     if (t->bytes > 0) {
         t->local = dtn_arena_alloc(&spec->mesh->ctx->arena, t->bytes);
         if (!t->local) {
-            rc = dtn_fail_nomem(err, "tensor", t->bytes);
+            rc = dtn_arena_fail(&spec->mesh->ctx->arena, "tensor", t->bytes,
+                                err);
             free(t);
             return rc;
         }

@@ -112,7 +112,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     if (scratch > 0) {
         plan->tmp = dtn_arena_alloc(&ctx->arena, scratch);
         if (!plan->tmp)
-            return dtn_fail_nomem(err, plan->sched.name, scratch);
+            return dtn_arena_fail(&ctx->arena, plan->sched.name, scratch, err);
         plan->acc = plan->tmp + scratch - plan->sched.bytes[DTN_ACC]
                                           * plan->scale[DTN_ACC];
     }

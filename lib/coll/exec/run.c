@@ -107,7 +107,7 @@ static int run_unexposed(struct exec_run *run, int rc)
                           "DTN_LOG=warn says why)", in, out);
     return dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
                       "memory that peers cannot reach, %s in and %s out (use "
-                      "dtensor_alloc)", in, out);
+                      "dtensor_alloc, or raise [transport] arena)", in, out);
 }
 
 /* ---------------------------------------------------------------- steps --- */

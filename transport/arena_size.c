@@ -1,0 +1,196 @@
+/* arena_size.c - how large an arena is, and what to say when it is full
+ *
+ * An arena is address space; a page of it costs nothing until it is written.
+ * So every rank gets as much as the host has: 4 ranks on a host of 64 GiB have
+ * 64 GiB of addresses each, and one of them may use nearly all of the memory
+ * while the others use little.  Less than that follows from a limit of the
+ * process: the memory limit of its control group (Slurm sets one), ulimit -v,
+ * which counts addresses, or ulimit -f, which bounds the file that peers map.
+ * All ranks of a host map all of its arenas, so the last resort is a share of
+ * 32 TiB of addresses: 256 ranks on a host of 2 TiB get 128 GiB each.
+ *
+ * [transport] arena sets another size; which limit it was is kept for the words
+ * of an allocation that finds no room.
+ */
+#include "transport/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#define ARENA_STEP_BYTES (UINT64_C(2) << 20)    /* a huge page                */
+#define ARENA_MIN_BYTES (UINT64_C(64) << 20)
+#define ARENA_SPACE_BYTES (UINT64_C(32) << 40)  /* of 128 TiB that x86-64 has */
+#define CGROUP_PATH_MAX 4096
+
+/* Why an arena is no larger, and what helps. */
+static const struct { const char *why, *remedy; } bounds[] = {
+    [DTN_BOUND_GIVEN] = { "as asked for", "free some memory" },
+    [DTN_BOUND_RAM] = {
+        "the memory of this host", "free some, or set [transport] arena" },
+    [DTN_BOUND_CGROUP] = {
+        "the memory limit of its control group",
+        "raise that, with Slurm by --mem, or set [transport] arena" },
+    [DTN_BOUND_KEY] = {
+        "as [transport] arena says", "free some, or raise [transport] arena" },
+    [DTN_BOUND_ULIMIT_V] = {
+        "a share of half of ulimit -v", "raise ulimit -v" },
+    [DTN_BOUND_ULIMIT_F] = { "the most that ulimit -f allows",
+        "raise ulimit -f" },
+    [DTN_BOUND_SPACE] = {
+        "a share of 32 TiB of addresses", "set [transport] arena" },
+    [DTN_BOUND_MAP] = { "the most that the kernel would map",
+        "see ulimit -v and vm.overcommit_memory" }
+};
+
+/* --------------------------------------------------------------- limits --- */
+
+/* The number that a file begins with; UINT64_MAX: no file, or "max". */
+static uint64_t size_of_file(const char *path)
+{
+    unsigned long long value;
+    FILE *file = fopen(path, "r");
+    bool good;
+
+    if (!file)
+        return UINT64_MAX;
+    good = fscanf(file, "%llu", &value) == 1;
+    fclose(file);
+    return good ? value : UINT64_MAX;
+}
+
+/* The least limit of a control group and those around it: of "/a/b" the files
+ * ROOT/a/b/NAME, ROOT/a/NAME and ROOT/NAME.  In a container only the last of
+ * them may exist, and is the container's.
+ */
+static uint64_t cgroup_limit(const char *root, char *group, const char *name)
+{
+    char path[CGROUP_PATH_MAX + 320];
+    uint64_t least = UINT64_MAX, limit;
+    char *slash;
+
+    do {
+        snprintf(path, sizeof path, "%s%s/%s", root, group, name);
+        limit = size_of_file(path);
+        least = limit < least ? limit : least;
+        slash = strrchr(group, '/');
+        if (slash)
+            *slash = '\0';
+    } while (slash);
+    return least;
+}
+
+uint64_t dtn_cgroup_bytes(const char *proc, const char *mount)
+{
+    char line[CGROUP_PATH_MAX], root[256];
+    uint64_t least = UINT64_MAX, limit = UINT64_MAX;
+    FILE *file = fopen(proc, "r");
+    char *group;
+
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        group = strchr(line, ':') ? strchr(strchr(line, ':') + 1, ':') : NULL;
+        if (!group)
+            continue;
+        snprintf(root, sizeof root, "%s/memory", mount);
+        if (strncmp(line, "0::", 3) == 0)                     /* version 2    */
+            limit = cgroup_limit(mount, group + 1, "memory.max");
+        else if (strstr(line, ":memory:"))                    /* version 1    */
+            limit = cgroup_limit(root, group + 1, "memory.limit_in_bytes");
+        least = limit < least ? limit : least;
+    }
+    if (file)
+        fclose(file);
+    return least;
+}
+
+/* ulimit -v, or UINT64_MAX. */
+static uint64_t size_of_space(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+static uint64_t size_of_ram(void)
+{
+    struct sysinfo info;
+
+    return sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit
+                               : 2 * ARENA_MIN_BYTES;
+}
+
+/* ----------------------------------------------------------------- size --- */
+
+static void size_bound(struct dtn_arena_limit *size, uint64_t most,
+                       enum dtn_bound bound)
+{
+    if (most < size->bytes)
+        *size = (struct dtn_arena_limit){ most, bound };
+}
+
+struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want, int nmapped)
+{
+    struct dtn_arena_limit size = { size_of_ram(), DTN_BOUND_RAM };
+    const uint64_t ways = nmapped > 0 ? (uint64_t)nmapped : 1;
+
+    if (want->bytes > 0)
+        return (struct dtn_arena_limit){ want->bytes, DTN_BOUND_KEY };
+    size_bound(&size, dtn_cgroup_bytes("/proc/self/cgroup", "/sys/fs/cgroup"),
+               DTN_BOUND_CGROUP);
+    if (want->percent > 0 && want->percent < 100)
+        size_bound(&size, size.bytes / 100 * (unsigned)want->percent,
+                   DTN_BOUND_KEY);
+    size_bound(&size, size_of_space() / 2 / ways, DTN_BOUND_ULIMIT_V);
+    size_bound(&size, ARENA_SPACE_BYTES / ways, DTN_BOUND_SPACE);
+    size_bound(&size, SIZE_MAX / 8, DTN_BOUND_SPACE);
+    size.bytes = size.bytes / ARENA_STEP_BYTES * ARENA_STEP_BYTES;
+    if (size.bytes < ARENA_MIN_BYTES)
+        size.bytes = ARENA_MIN_BYTES;
+    return size;
+}
+
+int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
+                   int nmapped, bool shared, struct dtensor_error *err)
+{
+    struct dtn_arena_limit limit = dtn_arena_limit(want, nmapped);
+    int rc = dtn_arena_init(arena, limit.bytes, shared, err);
+
+    while (rc == DTENSOR_ENOMEM && limit.bound != DTN_BOUND_KEY
+           && limit.bytes / 2 >= ARENA_MIN_BYTES) {
+        limit = (struct dtn_arena_limit){ limit.bytes / 2, DTN_BOUND_MAP };
+        rc = dtn_arena_init(arena, limit.bytes, shared, err);
+    }
+    if (rc == 0 && arena->bound == DTN_BOUND_GIVEN)
+        arena->bound = limit.bound;
+    return rc;
+}
+
+/* ---------------------------------------------------------------- words --- */
+
+const char *dtn_arena_why(const struct dtn_arena *arena)
+{
+    return bounds[arena->bound].why;
+}
+
+int dtn_arena_fail(const struct dtn_arena *arena, const char *what, size_t size,
+                   struct dtensor_error *err)
+{
+    char wanted[32], all[32], left[32], piece[32];
+    size_t largest = dtn_arena_largest(arena);
+
+    if (size <= largest)                    /* the books could not grow       */
+        return dtn_fail_nomem(err, what, size);
+    return dtn_fail(err, DTENSOR_ENOMEM, "%s: no room for %s: the arena of this "
+                    "rank has %s, %s, of which %s are free, %s in one piece "
+                    "(%s)", what, dtn_format_size(size, wanted, sizeof wanted),
+                    dtn_format_size(arena->size, all, sizeof all),
+                    bounds[arena->bound].why,
+                    dtn_format_size(arena->size - arena->used_bytes, left,
+                                    sizeof left),
+                    dtn_format_size(largest, piece, sizeof piece),
+                    bounds[arena->bound].remedy);
+}
