@@ -16,7 +16,8 @@
 struct batch_item {
     struct dtensor_spec src, dst;
     struct dtn_phase phase;       /* the only one                              */
-    int share;                    /* index of the exchange it shares, -1: none */
+    int next;                     /* the next one of its share, -1: the last   */
+    int received, sent;           /* pieces of the share up to its last        */
     size_t in_count, out_count;   /* elements of the own parts                 */
     size_t in_at, out_at;         /* where they begin among all in the share   */
     struct dtensor_plan *alone;   /* of one that shares none                   */
@@ -28,6 +29,7 @@ struct batch_item {
 struct batch_share {
     struct dtn_phase phase;       /* of the first: mesh, dtype, reduction      */
     struct dtn_plan *plan;
+    int first, last;              /* its items, by `next`                      */
     size_t in_count, out_count;
     unsigned char *in, *out;
     uint32_t hash;
@@ -54,6 +56,7 @@ static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
                         uint32_t hash)
 {
     const int me = item->phase.dst.mesh->group.me;
+    const int index = (int)(item - batch->item);
     struct batch_share *share;
     int s = 0;
 
@@ -63,10 +66,13 @@ static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
     share = &batch->share[s];
     if (s == batch->nshares) {
         share->phase = item->phase;
+        share->first = index;
         batch->nshares++;
+    } else {
+        batch->item[share->last].next = index;
     }
+    share->last = index;
     share->hash = share->hash * 31 + hash;
-    item->share = s;
     if (me < 0)
         return;
     item->in_count = (size_t)dtn_local_numel(&item->phase.src, me);
@@ -108,7 +114,7 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 
     item->src = *src;
     item->dst = *dst;
-    item->share = -1;
+    item->next = -1;
     if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1 ||
         phase[0].kind != DTN_PHASE_EXCHANGE ||
         !batch_has_room(batch, &phase[0]))
@@ -120,71 +126,134 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 
 /* ----------------------------------------------------------------- pieces --- */
 
-/* Where a tensor begins on a rank, in IN and in OUT. */
-struct batch_base {
-    size_t in, out;
+/* The pieces of a share.  First each tensor's by themselves; then they are moved
+ * to where the tensor lies among the others on both sides.  That asks how much of
+ * all earlier tensors each rank holds, which is added up as the tensors go by,
+ * only for ranks that some piece names.
+ */
+struct batch_pieces {
+    struct dtn_pieces received, sent;
+    int nranks;
+    int *rank;                    /* [nranks] positions that are named         */
+    struct batch_base {           /* [n] of each position                      */
+        bool named;
+        size_t in, out;           /* elements of the tensors so far            */
+    } *base;
 };
 
-static struct batch_base batch_base(const struct dtensor_batch *batch,
-                                    const struct batch_item *item, int source,
-                                    int receiver)
+static int pieces_init(struct batch_pieces *pieces, int n,
+                       struct dtensor_error *err)
 {
-    struct batch_base base = { 0, 0 };
+    const size_t ranks = (size_t)n;
 
-    for (const struct batch_item *i = batch->item; i < item; i++) {
-        if (i->share != item->share)
-            continue;
-        base.in += (size_t)dtn_local_numel(&i->phase.src, source);
-        base.out += (size_t)dtn_local_numel(&i->phase.dst, receiver);
-    }
-    return base;
+    *pieces = (struct batch_pieces){
+        .rank = calloc(ranks, sizeof *pieces->rank),
+        .base = calloc(ranks, sizeof *pieces->base)
+    };
+    return pieces->rank && pieces->base ? 0
+         : dtn_fail_nomem(err, "batch", ranks * sizeof *pieces->base);
 }
 
-/* Move the pieces from index `begin` on to where the tensor lies on both sides,
- * and drop those that get nothing, or of sent ones those for this rank.
- */
-static void batch_shift(const struct dtensor_batch *batch,
-                        const struct batch_item *item,
-                        struct dtn_pieces *pieces, int begin, bool sent)
+static void pieces_fini(struct batch_pieces *pieces)
 {
+    dtn_pieces_fini(&pieces->received);
+    dtn_pieces_fini(&pieces->sent);
+    free(pieces->rank);
+    free(pieces->base);
+}
+
+static void pieces_name(struct batch_pieces *pieces, int position)
+{
+    if (!pieces->base[position].named)
+        pieces->rank[pieces->nranks++] = position;
+    pieces->base[position].named = true;
+}
+
+/* Drop pieces from index `begin` on that get nothing, or of sent ones those for
+ * this rank, and note who is named.
+ */
+static void pieces_keep(struct batch_pieces *pieces, struct dtn_pieces *list,
+                        int begin, const struct dtn_phase *phase)
+{
+    const bool sent = list == &pieces->sent;
     int n = begin;
 
-    for (int i = begin; i < pieces->n; i++) {
-        struct dtn_piece *piece = &pieces->list[i];
-        const struct batch_base base = batch_base(batch, item, piece->source,
-                                                  piece->receiver);
+    for (int i = begin; i < list->n; i++) {
+        const struct dtn_piece piece = list->list[i];
 
-        if (dtn_phase_idle(&item->phase, piece->receiver) ||
-            (sent && piece->receiver == piece->source))
+        if (dtn_phase_idle(phase, piece.receiver) ||
+            (sent && piece.receiver == piece.source))
             continue;
-        piece->src_offset += base.in;
-        piece->dst_offset += base.out;
-        pieces->list[n++] = *piece;
+        pieces_name(pieces, piece.source);
+        pieces_name(pieces, piece.receiver);
+        list->list[n++] = piece;
     }
-    pieces->n = n;
+    list->n = n;
 }
 
-static int batch_pieces(const struct dtensor_batch *batch, int share,
-                        struct dtn_pieces *received, struct dtn_pieces *sent,
-                        struct dtensor_error *err)
+static int pieces_find(struct batch_pieces *pieces, const struct dtn_phase *phase,
+                       struct dtensor_error *err)
 {
-    int rc = 0;
+    const int me = phase->dst.mesh->group.me;
+    const int had = pieces->received.n, gave = pieces->sent.n;
+    int rc = dtn_pieces_received(&phase->src, &phase->dst, me,
+                                 &pieces->received, err);
 
-    for (int i = 0; rc == 0 && i < batch->n; i++) {
+    if (rc == 0)
+        rc = dtn_pieces_sent(&phase->src, &phase->dst, me, &pieces->sent, err);
+    pieces_keep(pieces, &pieces->received, had, phase);
+    pieces_keep(pieces, &pieces->sent, gave, phase);
+    return rc;
+}
+
+static void pieces_shift(const struct batch_pieces *pieces,
+                         const struct dtn_pieces *list, int begin, int end)
+{
+    for (int i = begin; i < end; i++) {
+        struct dtn_piece *piece = &list->list[i];
+
+        piece->src_offset += pieces->base[piece->source].in;
+        piece->dst_offset += pieces->base[piece->receiver].out;
+    }
+}
+
+/* Lay the tensors one after another on every rank. */
+static void pieces_place(const struct dtensor_batch *batch,
+                         const struct batch_share *share,
+                         struct batch_pieces *pieces)
+{
+    int received = 0, sent = 0;
+
+    for (int i = share->first; i >= 0; i = batch->item[i].next) {
         const struct batch_item *item = &batch->item[i];
         const struct dtn_phase *phase = &item->phase;
-        const int had = received->n, gave = sent->n;
 
-        if (item->share != share)
-            continue;
-        rc = dtn_pieces_received(&phase->src, &phase->dst,
-                                 phase->dst.mesh->group.me, received, err);
-        if (rc == 0)
-            rc = dtn_pieces_sent(&phase->src, &phase->dst,
-                                 phase->src.mesh->group.me, sent, err);
-        batch_shift(batch, item, received, had, false);
-        batch_shift(batch, item, sent, gave, true);
+        pieces_shift(pieces, &pieces->received, received, item->received);
+        pieces_shift(pieces, &pieces->sent, sent, item->sent);
+        received = item->received;
+        sent = item->sent;
+        for (int r = 0; r < pieces->nranks; r++) {
+            struct batch_base *base = &pieces->base[pieces->rank[r]];
+
+            base->in += (size_t)dtn_local_numel(&phase->src, pieces->rank[r]);
+            base->out += (size_t)dtn_local_numel(&phase->dst, pieces->rank[r]);
+        }
     }
+}
+
+static int pieces_make(const struct dtensor_batch *batch,
+                       const struct batch_share *share,
+                       struct batch_pieces *pieces, struct dtensor_error *err)
+{
+    int rc = pieces_init(pieces, share->phase.dst.mesh->group.n, err);
+
+    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
+        rc = pieces_find(pieces, &batch->item[i].phase, err);
+        batch->item[i].received = pieces->received.n;
+        batch->item[i].sent = pieces->sent.n;
+    }
+    if (rc == 0)
+        pieces_place(batch, share, pieces);
     return rc;
 }
 
@@ -208,7 +277,7 @@ static int batch_make(const struct dtensor_batch *batch, int s,
 {
     struct batch_share *share = &batch->share[s];
     const struct dtn_group *group = &share->phase.dst.mesh->group;
-    struct dtn_pieces received = { 0 }, sent = { 0 };
+    struct batch_pieces pieces = { .nranks = 0 };
     struct dtn_exchange exchange = {
         .name = "batch", .n = group->n, .me = group->me,
         .dtype = share->phase.dst.dtype, .redop = share->phase.redop,
@@ -220,18 +289,17 @@ static int batch_make(const struct dtensor_batch *batch, int s,
     int rc = batch_buffers(batch, share, err);
 
     if (rc == 0)
-        rc = batch_pieces(batch, s, &received, &sent, err);
+        rc = pieces_make(batch, share, &pieces, err);
     if (rc == 0) {
-        exchange.nreceived = received.n;
-        exchange.received = received.list;
-        exchange.nsent = sent.n;
-        exchange.sent = sent.list;
+        exchange.nreceived = pieces.received.n;
+        exchange.received = pieces.received.list;
+        exchange.nsent = pieces.sent.n;
+        exchange.sent = pieces.sent.list;
         rc = dtn_redist_plan(group, &exchange, &share->plan, err);
     }
     if (rc == 0)
         rc = dtn_plan_connect(share->plan, err);
-    dtn_pieces_fini(&received);
-    dtn_pieces_fini(&sent);
+    pieces_fini(&pieces);
     return rc;
 }
 
@@ -324,7 +392,7 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
 
 /* ---------------------------------------------------------------- running --- */
 
-/* The n-th tensor of every share: in, exchanged, out. */
+/* The tensors of a share: in, exchanged, out. */
 static int batch_run_share(const struct dtensor_batch *batch, int s,
                            struct dtensor_error *err)
 {
@@ -333,20 +401,20 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
     const size_t elem = dtensor_dtype_size(phase->dst.dtype);
     int rc;
 
-    for (int i = 0; i < batch->n; i++) {
+    for (int i = share->first; i >= 0; i = batch->item[i].next) {
         const struct batch_item *item = &batch->item[i];
 
-        if (item->share == s && item->in_count > 0)
+        if (item->in_count > 0)
             memcpy(share->in + item->in_at * elem, item->in,
                    item->in_count * elem);
     }
     rc = dtn_plan_run(share->plan, share->in, share->out,
                       dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
                                       phase->redop, share->hash), err);
-    for (int i = 0; rc == 0 && i < batch->n; i++) {
+    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
         const struct batch_item *item = &batch->item[i];
 
-        if (item->share != s || item->out_count == 0)
+        if (item->out_count == 0)
             continue;
         memcpy(item->out, share->out + item->out_at * elem,
                item->out_count * elem);

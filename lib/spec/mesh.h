@@ -24,7 +24,7 @@ struct mesh_flat {
     struct dtn_grid axis;
 };
 
-enum { MESH_BUCKETS = 256 };
+enum { MESH_BUCKETS = 8192 };         /* 8 ranks deep where 65,536 have slices  */
 
 /* Every mesh of a context. */
 struct dtn_meshes {
