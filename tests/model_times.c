@@ -122,7 +122,7 @@ static void times(int rank, int n, void *arg)
     sched_setaffinity(0, sizeof cpus, &cpus);
     need(dtensor_init(getenv("DTN_CLUSTER"), &ctx, &err) == 0, "%s", err.text);
     need(dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
-    dtn_model_init(&mesh->group, hosts, &model);
+    need(dtn_model_make(&mesh->group, hosts, &model, &err) == 0, "%s", err.text);
     for (int i = 0; i < asked->nsizes; i++) {
         need(dtensor_alloc(ctx, asked->size[i], &in, &err) == 0, "%s", err.text);
         need(dtensor_alloc(ctx, asked->size[i], &out, &err) == 0, "%s",

@@ -52,6 +52,20 @@ static bool uneven_good(void)
     return good;
 }
 
+/* The same hosts, numbered as they appear. */
+static void placing_number(int n, const int hosts[], int numbered[])
+{
+    int known = 0;
+
+    for (int p = 0; p < n; p++) {
+        numbered[p] = known;
+        for (int q = 0; q < p && numbered[p] == known; q++)
+            if (hosts[q] == hosts[p])
+                numbered[p] = numbered[q];
+        known += numbered[p] == known;
+    }
+}
+
 /* One placing of the ranks; a buffer of 1096 bytes has 18 lines to cut. */
 static bool placing_good(int n, const int hosts[])
 {
@@ -63,9 +77,11 @@ static bool placing_good(int n, const int hosts[])
     const enum dtensor_dtype dtype = narrow ? DTENSOR_BF16 : DTENSOR_F64;
     const size_t counts[] = { 0, 1, blocks ? 3
                                            : 1096 / dtensor_dtype_size(dtype) };
+    int numbered[RANKS_MAX];
     bool good = true;
 
-    now.call = (struct dtn_call){ .coll = coll, .n = n, .hosts = hosts,
+    placing_number(n, hosts, numbered);
+    now.call = (struct dtn_call){ .coll = coll, .n = n, .hosts = numbered,
                                   .dtype = dtype,
                                   .redop = n % 3 ? DTENSOR_AVG : DTENSOR_SUM };
     for (size_t i = 0; good && i < DTN_COUNT(counts); i++)

@@ -426,7 +426,7 @@ static void test_growth(void)
        && dtn_model_stretch(&model, 2000) == 2
        && dtn_model_stretch(&model, 4000) == 2.5,
        "of 2000 bytes with a cache for 1000 each costs twice as much");
-    dtn_model_init(&group, hosts, &crowded);
+    dtn_model_make(&group, hosts, &crowded, NULL);
     ok(crowded.ns[DTENSOR_COST_INTRA_HOPS]
        > model.ns[DTENSOR_COST_INTRA_HOPS] + 1000
        && crowded.ns[DTENSOR_COST_FOLDED] == 2 * model.ns[DTENSOR_COST_FOLDED],

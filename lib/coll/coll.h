@@ -8,8 +8,10 @@
  * exec/       the executor: a schedule made ready, and run over the transports
  * call.c      what the buffers of a collective hold
  * redops.c    reductions made at run time; what a call's reduction is
- * model.c     what an emitter costs on these wires; choose.c the cheapest for
- *             a call, and why; model.h what they offer
+ * model.c     what an emitter costs on these wires; models.c the model of each
+ *             group; choose.c the cheapest for a call, and why; model.h what
+ *             they offer
+ * reach.c     by which wires the ranks of a group reach each other
  * plans.c     schedules already made, by call
  * coll.c      one call: checks, plan, run
  * request.c   the queue of what was started; start.c: collectives in it
@@ -48,7 +50,8 @@ struct dtn_edge {
     int32_t peer;
     uint32_t sends, receives;     /* 1: something, be it of 0 bytes            */
     uint32_t sent_salt, received_salt;
-    uint32_t zero;
+    uint32_t distance;            /* from this rank on, around the world: the  */
+                                  /* order in which edges stand                */
     struct dtn_range sent;        /* in IN                                     */
     struct dtn_range received;    /* in OUT                                    */
 };
@@ -71,11 +74,13 @@ struct dtn_call {
                                   /* block r.  ALL_TO_ALL: of those that this  */
                                   /* rank sends.  They lie one after another   */
     const size_t *recv_counts;    /* ALL_TO_ALL: of those that it gets         */
+    const size_t *starts;         /* [n + 1] sums of the counts before each;   */
+    const size_t *recv_starts;    /* NULL: added up when asked for             */
     const struct dtn_edge *edges; /* PAIRS: one for each peer                  */
     int nedges;
     uint32_t number;              /* of the call over its group, 0: unknown    */
-    const int *hosts;             /* [n] where each position is, any numbers;  */
-                                  /* NULL: all on one host                     */
+    const int *hosts;             /* [n] the host of each position, numbered   */
+                                  /* as they appear: 0 0 1 0 2; NULL: all one  */
 };
 
 /* A reduction made at run time.  `hash` is what ranks compare. */
@@ -297,11 +302,6 @@ extern const struct dtn_coll_words dtn_coll_words;
 bool dtn_group_maps(const struct dtn_group *group, int position);
 bool dtn_group_mapped(const struct dtn_group *group);
 
-/* The same for all pairs, the same on every rank; hosts[] gets the index in the
- * cluster of each position's host.
- */
-enum dtn_reach dtn_group_reach(const struct dtn_group *group, int hosts[]);
-
 /* The name of the wire it uses: "shm", "tcp", ..., or "shm+net" for both. */
 const char *dtn_group_wire(const struct dtn_group *group);
 
@@ -385,6 +385,9 @@ int dtn_group_record(const struct dtn_group *group,
                      struct dtensor_error *err);
 int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
 void dtn_recorded_destroy(struct dtn_recorded *recorded);
+
+/* NULL is a no-op. */
+void dtn_models_destroy(struct dtn_models *models);
 
 /* Free what belongs to this room in the context. */
 void dtn_coll_fini(struct dtensor_ctx *ctx);

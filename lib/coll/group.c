@@ -45,7 +45,7 @@ int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
         recorded->capacity = more;
     }
     items[recorded->n] = *item;
-    items[recorded->n++].unit = -1;
+    items[recorded->n++].next = -1;
     return 0;
 }
 
@@ -75,45 +75,47 @@ static bool items_alike(const struct dtn_item *a, const struct dtn_item *b)
         && !b->call.counts;
 }
 
-/* Take an item, and those behind it that go with it.  The same on all ranks. */
-static int unit_take(struct dtn_recorded *recorded, struct dtn_fused *unit,
-                     int first, int number)
+/* Put a call into the last unit of calls like it, if there is room, or else into
+ * a new one, units[n].  The same on all ranks.  How many units there are now.
+ */
+static int units_add(struct dtn_fused units[], int n,
+                     struct dtn_item items[], int i)
 {
-    struct dtn_item *items = recorded->items;
-    struct dtn_call more = items[first].call;
-    int taken = 1;
+    struct dtn_fused *unit = &units[n];
+    struct dtn_call more;
 
-    unit->call = more;
-    items[first].unit = number;
-    for (int i = first + 1; i < recorded->n; i++) {
-        if (items[i].unit >= 0 || !items_alike(&items[first], &items[i]))
+    for (int u = n - 1; u > 0; u--) {
+        if (!items_alike(&items[units[u].first], &items[i]))
             continue;
-        more.count = unit->call.count + items[i].call.count;
+        more = units[u].call;
+        more.count += items[i].call.count;
         if (dtn_call_bytes(&more) > FUSE_MAX_BYTES)
-            continue;
-        unit->call.count = more.count;
-        items[i].unit = number;
-        taken++;
+            break;
+        units[u].call.count = more.count;
+        items[units[u].last].next = i;
+        units[u].last = i;
+        return n;
     }
-    return taken;
+    unit->call = items[i].call;
+    unit->first = unit->last = i;
+    return n + 1;
 }
 
 /* Copy the buffers of all items of a unit to or from where they are packed:
  * block r of each beside block r of the next.
  */
 static void unit_copy(const struct dtn_recorded *recorded,
-                      const struct dtn_fused *unit, int number,
-                      enum dtn_space space)
+                      const struct dtn_fused *unit, enum dtn_space space)
 {
     size_t elem = dtensor_dtype_size(unit->call.dtype), before = 0, whole;
     size_t stride = unit->call.count * elem;
 
     dtn_call_bytes_of(&unit->call, space, &whole);
-    for (int i = 0; i < recorded->n; i++) {
+    for (int i = unit->first; i >= 0; i = recorded->items[i].next) {
         const struct dtn_item *item = &recorded->items[i];
         size_t bytes = item->call.count * elem;
 
-        if (item->unit != number || bytes == 0)
+        if (bytes == 0)
             continue;
         for (size_t at = before, b = 0; at < whole; at += stride, b++) {
             if (space == DTN_IN)
@@ -127,7 +129,7 @@ static void unit_copy(const struct dtn_recorded *recorded,
     }
 }
 
-static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit, int number,
+static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                      struct dtensor_error *err)
 {
     size_t bytes;
@@ -138,22 +140,21 @@ static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit, int number
         if (!unit->packed[s])
             return dtn_arena_fail(&ctx->arena, "group", bytes, err);
     }
-    unit_copy(ctx->recorded, unit, number, DTN_IN);
+    unit_copy(ctx->recorded, unit, DTN_IN);
     return 0;
 }
 
 static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                      int first, int number, struct dtensor_error *err)
+                      struct dtensor_error *err)
 {
-    struct dtn_item *item = &ctx->recorded->items[first];
-    int taken = unit_take(ctx->recorded, unit, first, number);
+    struct dtn_item *item = &ctx->recorded->items[unit->first];
     struct dtensor_error why;
     int rc = 0;
 
-    if (taken == 1)
+    if (unit->first == unit->last)
         return dtn_call_start(item->group, &unit->call, item->in, item->out,
                               &unit->request, err);
-    rc = unit_pack(ctx, unit, number, &why);
+    rc = unit_pack(ctx, unit, &why);
     if (rc != 0)
         return dtn_call_give_up(item->group, rc, &why, err);
     return dtn_call_start(item->group, &unit->call, unit->packed[DTN_IN],
@@ -162,16 +163,18 @@ static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 
 /* ----------------------------------------------------------------- making --- */
 
-/* Wait for a unit, and bring what came to where it belongs. */
+/* Wait for a unit, of messages if `edges`, and bring what came to where it
+ * belongs.
+ */
 static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
-                       int number, struct dtensor_error *err)
+                       struct dtn_edge edges[], struct dtensor_error *err)
 {
     int rc = dtensor_wait(unit->request, err);
 
-    if (rc == 0 && unit->request && number == 0)
-        dtn_messages_unpack(ctx, unit);
+    if (rc == 0 && unit->request && edges)
+        dtn_messages_unpack(ctx, unit, edges);
     else if (rc == 0 && unit->request && unit->packed[DTN_OUT])
-        unit_copy(ctx->recorded, unit, number, DTN_OUT);
+        unit_copy(ctx->recorded, unit, DTN_OUT);
     dtn_arena_free(&ctx->arena, unit->packed[DTN_IN]);
     dtn_arena_free(&ctx->arena, unit->packed[DTN_OUT]);
     return rc;
@@ -184,18 +187,19 @@ static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
     struct dtn_recorded *recorded = ctx->recorded;
     int nunits = 1, nmessages = 0, rc = 0, done;
 
-    for (int i = 0; rc == 0 && i < recorded->n; i++) {
-        nmessages += dtn_item_is_message(&recorded->items[i]);
-        if (!dtn_item_is_message(&recorded->items[i])
-            && recorded->items[i].unit < 0) {
-            rc = unit_start(ctx, &units[nunits], i, nunits, err);
-            nunits++;
-        }
+    for (int i = 0; i < recorded->n; i++) {
+        if (dtn_item_is_message(&recorded->items[i]))
+            nmessages++;
+        else
+            nunits = units_add(units, nunits, recorded->items, i);
     }
+    for (int u = 1; rc == 0 && u < nunits; u++)
+        rc = unit_start(ctx, &units[u], err);
     if (rc == 0 && nmessages > 0)
         rc = dtn_messages_start(ctx, &units[0], edges, err);
     for (int u = 0; u < nunits; u++) {
-        done = unit_finish(ctx, &units[u], u, rc == 0 ? err : NULL);
+        done = unit_finish(ctx, &units[u], u == 0 ? edges : NULL,
+                           rc == 0 ? err : NULL);
         rc = rc == 0 ? done : rc;
     }
     return rc;

@@ -11,8 +11,9 @@ struct dtn_item {
     const void *in;               /* NULL: a receive                           */
     void *out;
     size_t bytes;                 /* of a send or receive                      */
+    size_t at;                    /* where among those of its peer it begins   */
     int peer;                     /* in the world                              */
-    int unit;                     /* it is made with, -1: none yet             */
+    int next;                     /* call of its unit, -1: the last            */
 };
 
 struct dtn_recorded {
@@ -24,6 +25,7 @@ struct dtn_recorded {
 struct dtn_fused {
     struct dtensor_request *request;
     struct dtn_call call;
+    int first, last;              /* items, by `next`; unit 0, messages: none  */
     unsigned char *packed[2];     /* IN, OUT; NULL: where they are             */
 };
 
@@ -35,7 +37,8 @@ int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
  */
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err);
-void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit);
+void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                         struct dtn_edge edges[]);
 
 static inline bool dtn_item_is_message(const struct dtn_item *item)
 {

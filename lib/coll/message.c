@@ -29,28 +29,52 @@ static uint32_t message_salt(uint32_t salt, const struct dtn_item *item)
          ^ dtn_fingerprint_mix(earlier, item->call.count + 1);
 }
 
-static struct dtn_edge *edge_of(struct dtn_call *call, struct dtn_edge edges[],
-                                int peer)
+/* The edge of a peer, made if there is none.  The peer says which it was in the
+ * last group; it is in this one if the edge there says so too.
+ */
+static struct dtn_edge *edge_of(struct dtensor_ctx *ctx, struct dtn_call *call,
+                                struct dtn_edge edges[], int peer)
 {
-    for (int i = 0; i < call->nedges; i++)
-        if (edges[i].peer == peer)
-            return &edges[i];
-    edges[call->nedges] = (struct dtn_edge){ .peer = peer };
-    return &edges[call->nedges++];
+    int *index = &ctx->peers[peer].edge;
+
+    if (*index < call->nedges && edges[*index].peer == peer)
+        return &edges[*index];
+    *index = call->nedges++;
+    edges[*index] = (struct dtn_edge){ .peer = peer,
+        .distance = (uint32_t)(peer - ctx->self.rank + (peer < ctx->self.rank
+                               ? ctx->self.world_size : 0)) };
+    return &edges[*index];
+}
+
+static int edge_compare(const void *a, const void *b)
+{
+    const struct dtn_edge *x = a, *y = b;
+
+    return (x->distance > y->distance) - (x->distance < y->distance);
+}
+
+/* From the next rank on, so that not all ranks begin with the same one. */
+static void edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n)
+{
+    qsort(edges, (size_t)n, sizeof edges[0], edge_compare);
+    for (int i = 0; i < n; i++)
+        ctx->peers[edges[i].peer].edge = i;
 }
 
 /* Add a message to its edge; its bytes come behind those it has. */
 static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
-                     const struct dtn_item *item)
+                     struct dtn_item *item)
 {
-    struct dtn_edge *edge = edge_of(call, edges, item->peer);
+    struct dtn_edge *edge = edge_of(item->group->ctx, call, edges, item->peer);
 
     if (item->in) {
         edge->sends++;
+        item->at = edge->sent.bytes;
         edge->sent.bytes += item->bytes;
         edge->sent_salt = message_salt(edge->sent_salt, item);
     } else {
         edge->receives++;
+        item->at = edge->received.bytes;
         edge->received.bytes += item->bytes;
         edge->received_salt = message_salt(edge->received_salt, item);
     }
@@ -112,7 +136,7 @@ static int message_check(struct dtn_item *item, const void *buf, int at,
 }
 
 /* A message by itself. */
-static int message_run(const struct dtn_item *item, struct dtensor_error *err)
+static int message_run(struct dtn_item *item, struct dtensor_error *err)
 {
     struct dtn_edge edge;
     struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
@@ -168,7 +192,6 @@ struct side {
     const unsigned char *low;     /* the lowest there is                       */
     int n;
     size_t bytes;
-    bool lone;                    /* no two for one peer                       */
     bool arena;                   /* all of it is                              */
 };
 
@@ -185,7 +208,7 @@ static const void *item_buf(const struct dtn_item *item)
 static struct side side_look(const struct dtensor_ctx *ctx, bool sent)
 {
     const struct dtn_recorded *recorded = ctx->recorded;
-    struct side side = { .lone = true, .arena = true };
+    struct side side = { .arena = true };
 
     for (int i = 0; i < recorded->n; i++) {
         const struct dtn_item *item = &recorded->items[i];
@@ -198,11 +221,18 @@ static struct side side_look(const struct dtensor_ctx *ctx, bool sent)
         side.bytes += item->bytes;
         side.arena &= dtn_arena_contains(&ctx->arena, item_buf(item),
                                          item->bytes);
-        for (int q = 0; q < i; q++)
-            side.lone &= !item_is_on(&recorded->items[q], sent)
-                      || recorded->items[q].peer != item->peer;
     }
     return side;
+}
+
+/* Has no peer two messages on this side? */
+static bool side_lone(const struct dtn_edge edges[], int n, bool sent)
+{
+    bool lone = true;
+
+    for (int i = 0; i < n; i++)
+        lone &= (sent ? edges[i].sends : edges[i].receives) <= 1;
+    return lone;
 }
 
 /* Place the edges of one side one after another. */
@@ -220,26 +250,25 @@ static void side_place(struct dtn_call *call, struct dtn_edge edges[],
 }
 
 /* Copy all messages of one side to or from where they are packed. */
-static void side_copy(const struct dtn_recorded *recorded,
-                      const struct dtn_call *call, unsigned char *packed,
-                      bool sent)
+static void side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                      struct dtn_edge edges[], bool sent)
 {
-    for (int e = 0; e < call->nedges; e++) {
-        unsigned char *at = packed + (sent ? call->edges[e].sent.offset
-                                           : call->edges[e].received.offset);
+    const struct dtn_recorded *recorded = ctx->recorded;
+    struct dtn_call call = unit->call;
 
-        for (int i = 0; i < recorded->n; i++) {
-            const struct dtn_item *item = &recorded->items[i];
+    for (int i = 0; i < recorded->n; i++) {
+        const struct dtn_item *item = &recorded->items[i];
+        const struct dtn_edge *edge;
 
-            if (!item_is_on(item, sent) || item->peer != call->edges[e].peer
-                || item->bytes == 0)
-                continue;
-            if (sent)
-                memcpy(at, item->in, item->bytes);
-            else
-                memcpy(item->out, at, item->bytes);
-            at += item->bytes;
-        }
+        if (!item_is_on(item, sent) || item->bytes == 0)
+            continue;
+        edge = edge_of(ctx, &call, edges, item->peer);
+        if (sent)
+            memcpy(unit->packed[DTN_IN] + edge->sent.offset + item->at,
+                   item->in, item->bytes);
+        else
+            memcpy(item->out, unit->packed[DTN_OUT] + edge->received.offset
+                   + item->at, item->bytes);
     }
 }
 
@@ -254,14 +283,14 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     *basep = side.low;
     if (side.n <= 1)
         return 0;
-    if (side.lone && side.arena) {
+    if (side.arena && side_lone(edges, unit->call.nedges, sent)) {
         for (int i = 0; i < recorded->n; i++) {
             const struct dtn_item *item = &recorded->items[i];
             struct dtn_edge *edge;
 
             if (!item_is_on(item, sent))
                 continue;
-            edge = edge_of(&unit->call, edges, item->peer);
+            edge = edge_of(ctx, &unit->call, edges, item->peer);
             *(sent ? &edge->sent.offset : &edge->received.offset) =
                 (size_t)((const unsigned char *)item_buf(item) - side.low);
         }
@@ -273,7 +302,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
         return dtn_arena_fail(&ctx->arena, "group", side.bytes, err);
     *basep = unit->packed[!sent];
     if (sent)
-        side_copy(recorded, &unit->call, unit->packed[0], true);
+        side_copy(ctx, unit, edges, true);
     return 0;
 }
 
@@ -281,7 +310,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err)
 {
-    const struct dtn_recorded *recorded = ctx->recorded;
+    struct dtn_recorded *recorded = ctx->recorded;
     const unsigned char *in = NULL, *out = NULL;
     struct dtn_group everyone;
     int rc = group_everyone(ctx, &everyone, err);
@@ -291,6 +320,7 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     for (int i = 0; i < recorded->n; i++)
         if (dtn_item_is_message(&recorded->items[i]))
             edge_add(&unit->call, edges, &recorded->items[i]);
+    edges_sort(ctx, edges, unit->call.nedges);
     for (int e = 0; e < unit->call.nedges; e++)
         if (edges[e].peer == ctx->self.rank
             && (edges[e].sent_salt != edges[e].received_salt))
@@ -311,9 +341,9 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     return rc;
 }
 
-
-void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit)
+void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                         struct dtn_edge edges[])
 {
     if (unit->packed[DTN_OUT])
-        side_copy(ctx->recorded, &unit->call, unit->packed[DTN_OUT], false);
+        side_copy(ctx, unit, edges, false);
 }

@@ -118,8 +118,7 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
         ? 1e9 / (double)conf->copy_bandwidth : 1 / MODEL_COPY_BYTES_PER_NS;
 }
 
-/* So many ranks for each CPU of the fullest host. */
-static void model_crowd(struct dtn_model *model, double crowding)
+void dtn_model_crowd(struct dtn_model *model, double crowding)
 {
     if (crowding <= 1)
         return;
@@ -144,40 +143,6 @@ int dtn_model_devices(const struct dtensor_cluster *cluster, int host)
         devices += first == r;
     }
     return devices > 0 ? devices : 1;
-}
-
-/* How many hosts, and ranks on the fullest. */
-static void model_count(const int hosts[], int n, struct dtn_model *model)
-{
-    model->hosts = 0;
-    model->locals = 0;
-    for (int p = 0; p < n; p++) {
-        int same = 0, before = 0;
-
-        for (int q = 0; q < n; q++) {
-            same += hosts[q] == hosts[p];
-            before += q < p && hosts[q] == hosts[p];
-        }
-        model->hosts += before == 0;
-        if (same > model->locals)
-            model->locals = same;
-    }
-    model->uneven = model->hosts * model->locals != n;
-}
-
-void dtn_model_init(const struct dtn_group *group, int hosts[],
-                    struct dtn_model *model)
-{
-    const struct dtensor_cluster *cluster = group->ctx->cluster;
-
-    dtn_model_costs(cluster, model);
-    model_crowd(model, group->ctx->crowding);
-    model->reach = dtn_group_reach(group, hosts);
-    model_count(hosts, group->n, model);
-    model->sharers = (double)model->locals
-                   / dtn_model_devices(cluster, hosts[0]);
-    if (model->sharers < 1)
-        model->sharers = 1;
 }
 
 /* ---------------------------------------------------------------- loads --- */

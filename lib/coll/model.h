@@ -2,6 +2,7 @@
  *
  * emitters.c  the table
  * model.c     from what an emitter takes of a rank to nanoseconds
+ * models.c    where the ranks of a group are; the model of each group, kept
  * choose.c    the cheapest for a call
  */
 #ifndef DTN_COLL_MODEL_H
@@ -67,6 +68,7 @@ struct dtn_model {
     const struct dtn_tuning *tuning;     /* [DTN_NTUNED], or NULL              */
     double ns[DTENSOR_NCOSTS];    /* of one hop, message, byte: model.c says   */
                                   /* where each comes from                     */
+    const int *host;              /* [n] of each position; NULL: all on one    */
     int hosts;                    /* of the group                              */
     int locals;                   /* ranks on the host that has most           */
     bool uneven;                  /* another host has fewer                    */
@@ -87,9 +89,17 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
 /* How many network devices the ranks of a host have between them. */
 int dtn_model_devices(const struct dtensor_cluster *cluster, int host);
 
-/* The same for a group; hosts[] as for dtn_group_reach(). */
-void dtn_model_init(const struct dtn_group *group, int hosts[],
-                    struct dtn_model *model);
+/* So many ranks for each CPU of the fullest host: they take turns. */
+void dtn_model_crowd(struct dtn_model *model, double crowding);
+
+/* The model of a group: made for the first who asks, and kept with the context
+ * by the address of its list of ranks, which lives as long.  And one that is not
+ * kept; host[n], filled in here, is part of it.   Errors: ENOMEM
+ */
+int dtn_model_of(const struct dtn_group *group,
+                 const struct dtn_model **modelp, struct dtensor_error *err);
+int dtn_model_make(const struct dtn_group *group, int host[],
+                   struct dtn_model *model, struct dtensor_error *err);
 
 /* What a byte of such a call within a host costs, in prices of one in a cache. */
 double dtn_model_stretch(const struct dtn_model *model, double whole);

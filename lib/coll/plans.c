@@ -207,28 +207,57 @@ static uint32_t call_fingerprint(const struct dtn_group *group,
                                  seed ^ lists));
 }
 
+/* The sums of n counts before each of them and behind the last. */
+static void counts_add(const size_t counts[], int n, size_t starts[])
+{
+    starts[0] = 0;
+    for (int r = 0; r < n; r++)
+        starts[r + 1] = starts[r] + counts[r];
+}
+
+/* Emit a call by the best emitter, with what makes that quick: where blocks begin.
+ */
+static int entry_emit(const struct dtn_call *call,
+                      const struct dtn_model *model,
+                      const struct dtn_pick *pick, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    const size_t n = (size_t)call->n + 1;
+    struct dtn_call placed = *call;
+    size_t *starts = call->counts ? malloc(2 * n * sizeof *starts) : NULL;
+    int rc;
+
+    if (call->counts && !starts)
+        return dtn_fail_nomem(err, dtn_coll_name(call->coll),
+                              2 * n * sizeof *starts);
+    placed.hosts = model->host;
+    if (call->counts)
+        counts_add(call->counts, call->n, starts);
+    if (call->recv_counts)
+        counts_add(call->recv_counts, call->n, starts + n);
+    placed.starts = starts;
+    placed.recv_starts = call->recv_counts ? starts + n : NULL;
+    rc = pick->emitter->emit(&placed, sched, err);
+    free(starts);
+    return rc;
+}
+
 /* Make the schedule and the plan of a call. */
 static int entry_make(const struct dtn_group *group,
                       const struct dtn_call *call, struct plan_entry *entry,
                       struct dtensor_error *err)
 {
-    int *hosts = calloc((size_t)call->n, sizeof *hosts);
-    struct dtn_call placed = *call;
+    const struct dtn_model *model;
     struct dtn_pick pick;
-    struct dtn_model model;
     struct dtn_sched sched;
     struct dtn_said said;
     char why[64];
-    int rc;
+    int rc = dtn_model_of(group, &model, err);
 
-    if (!hosts)
-        return dtn_fail_nomem(err, dtn_coll_name(call->coll),
-                              (size_t)call->n * sizeof *hosts);
-    placed.hosts = hosts;
-    dtn_model_init(group, hosts, &model);
-    dtn_choose(call, &model, &pick);
-    rc = pick.emitter->emit(&placed, &sched, err);
-    free(hosts);
+    if (rc != 0)
+        return rc;
+    dtn_choose(call, model, &pick);
+    rc = entry_emit(call, model, &pick, &sched, err);
     if (rc != 0)
         return rc;
     entry->cached.fingerprint = call_fingerprint(group, call);
@@ -240,7 +269,7 @@ static int entry_make(const struct dtn_group *group,
     }
     snprintf(entry->cached.text, sizeof entry->cached.text,
              "%s %s %d rank%s (%s)", dtn_plan_sched(entry->cached.plan)->name,
-             model.reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group),
+             model->reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group),
              call->n, call->n == 1 ? "" : "s",
              dtn_pick_text(&pick, why, sizeof why));
     entry->cached.text_bytes = strlen(entry->cached.text) + 1;
@@ -353,67 +382,4 @@ void dtn_plans_destroy(struct dtn_plans *plans)
         while (plans->bucket[b])
             plans_remove(plans, plans->bucket[b]);
     free(plans);
-}
-
-bool dtn_group_maps(const struct dtn_group *group, int position)
-{
-    const struct dtensor_ctx *ctx = group->ctx;
-    const int peer = group->ranks[position];
-
-    return peer == ctx->self.rank
-        || (ctx->cluster->transport.intra_node == DTN_WIRE_SHM
-            && dtn_ctx_host(ctx, peer) == dtn_ctx_host(ctx, ctx->self.rank));
-}
-
-bool dtn_group_mapped(const struct dtn_group *group)
-{
-    bool all = true;
-
-    for (int p = 0; all && p < group->n; p++)
-        all = dtn_group_maps(group, p);
-    return all;
-}
-
-enum dtn_reach dtn_group_reach(const struct dtn_group *group, int hosts[])
-{
-    const struct dtensor_ctx *ctx = group->ctx;
-    bool same = true, shared = false;
-
-    for (int p = 0; p < group->n; p++) {
-        hosts[p] = dtn_ctx_host(ctx, group->ranks[p]);
-        same = same && hosts[p] == hosts[0];
-        for (int q = 0; q < p && !shared; q++)
-            shared = hosts[p] == hosts[q];
-    }
-    if (ctx->cluster->transport.intra_node != DTN_WIRE_SHM)
-        return group->n == 1 ? DTN_REACH_MAP : DTN_REACH_PUT;
-    return same ? DTN_REACH_MAP : shared ? DTN_REACH_HOST : DTN_REACH_PUT;
-}
-
-/* All ranks open the same transports, and so agree on it. */
-size_t dtn_group_row_bytes(const struct dtn_group *group)
-{
-    const struct dtensor_ctx *ctx = group->ctx;
-    size_t bytes = DTN_ROW_BYTES;
-
-    for (int t = 0; t < ctx->ntransports; t++)
-        if (ctx->transports[t]->row_bytes > bytes)
-            bytes = ctx->transports[t]->row_bytes;
-    return bytes;
-}
-
-const char *dtn_group_wire(const struct dtn_group *group)
-{
-    const struct dtensor_ctx *ctx = group->ctx;
-    const char *name = "", *other;
-
-    for (int p = 0; p < group->n; p++) {
-        if (group->ranks[p] == ctx->self.rank)
-            continue;
-        other = ctx->peers[group->ranks[p]].tp->ops->name;
-        if (*name && strcmp(name, other) != 0)
-            return "shm+net";
-        name = other;
-    }
-    return name;
 }

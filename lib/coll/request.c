@@ -72,14 +72,17 @@ static bool request_advance(struct dtensor_request *request)
 /* Go through the queue once; true when something in it came to its end. */
 static bool queue_advance(struct dtensor_ctx *ctx)
 {
-    struct dtensor_request **link = &ctx->pending, *request;
+    struct dtensor_request **link = &ctx->pending, *request, *before = NULL;
     bool ended = false;
 
     while ((request = *link)) {
         if (request_advance(request)) {
             *link = request->next;
+            if (request == ctx->pending_last)
+                ctx->pending_last = before;
             ended = true;
         } else if (request->begun) {
+            before = request;
             link = &request->next;
         } else {
             break;
@@ -126,14 +129,16 @@ int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
 void dtn_request_start(struct dtensor_request *request)
 {
-    struct dtensor_request **link = &request->ctx->pending;
+    struct dtensor_ctx *ctx = request->ctx;
 
     request->begun = request->done = false;
     request->next = NULL;
-    while (*link)
-        link = &(*link)->next;
-    *link = request;
-    queue_advance(request->ctx);
+    if (ctx->pending)
+        ctx->pending_last->next = request;
+    else
+        ctx->pending = request;
+    ctx->pending_last = request;
+    queue_advance(ctx);
 }
 
 /* ----------------------------------------------------------------- asking --- */

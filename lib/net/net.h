@@ -144,6 +144,7 @@ struct dtn_peer {
     struct dtn_blob address;      /* fd owned by the context                   */
     bool connected;
     bool busy;                    /* coll: a request under way names it        */
+    int edge;                     /* coll: index in the last group of messages */
     uint32_t messages[2];         /* coll: sends to it, receives from it       */
     uint64_t sent;                /* signals, ever                             */
     uint64_t consumed;
@@ -194,6 +195,7 @@ struct dtensor_ctx {
         const void *user;         /* coll: the run that has it, or NULL        */
     } bounce[3];                  /* of IN, of OUT, for terms that are fetched */
     struct dtensor_request *pending;   /* coll: started, not yet over          */
+    struct dtensor_request *pending_last;   /* of them, while there are any    */
     struct dtn_registered {       /* dtensor_register(): sorted, apart         */
         unsigned char *mem;
         size_t size;
@@ -202,6 +204,7 @@ struct dtensor_ctx {
     uint64_t registered_bytes;
     struct dtn_redops *redops;    /* coll: reductions made at run time         */
     struct dtn_plans *plans;      /* coll: schedules by call                   */
+    struct dtn_models *models;    /* coll: what calls over each group cost     */
     struct dtn_recorded *recorded;     /* coll: calls of an open group         */
     int *everyone;                /* coll: 0, 1, 2, ..., when needed           */
     struct dtn_meshes *meshes;    /* spec: every mesh there is                 */

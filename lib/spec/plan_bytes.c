@@ -114,9 +114,10 @@ static uint64_t bytes_call(const struct dtn_phase *phase,
     struct dtn_sched sched;
     uint64_t bytes = 0;
 
-    if (!hosts)
+    if (!hosts || dtn_model_make(group, hosts, &model, NULL) != 0) {
+        free(hosts);
         return 0;
-    dtn_model_init(group, hosts, &model);
+    }
     dtn_choose(&call, &model, &pick);
     call.hosts = hosts;
     for (call.me = 0; call.count > 0 && call.me < call.n; call.me++)

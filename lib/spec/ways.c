@@ -6,8 +6,6 @@
 #include "coll/model.h"
 #include "spec/spec.h"
 
-#include <stdlib.h>
-
 int dtensor_call_ways(const struct dtensor_mesh *mesh,
                       const struct dtensor_call *call,
                       struct dtensor_way ways[], int max, int *np,
@@ -19,8 +17,8 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
                           .dtype = call->dtype, .redop = call->op,
                           .count = call->count, .counts = call->counts,
                           .recv_counts = call->recv_counts };
-    struct dtn_model model;
-    int *hosts, n, rc = dtn_call_check_form(&c, 0, err);
+    const struct dtn_model *model;
+    int n, rc = dtn_call_check_form(&c, 0, err);
 
     if (rc == 0)
         rc = dtn_call_resolve(mesh->group.ctx, &c, err);
@@ -29,13 +27,11 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
     if (max < 1)
         return dtn_fail(err, DTENSOR_EINVAL, "call ways: room for %d (at least "
                         "1 is needed)", max);
-    hosts = calloc((size_t)c.n, sizeof *hosts);
-    if (!hosts)
-        return dtn_fail_nomem(err, "call ways", (size_t)c.n * sizeof *hosts);
-    dtn_model_init(&mesh->group, hosts, &model);
-    n = dtn_model_ways(&c, &model, ways, max);
+    rc = dtn_model_of(&mesh->group, &model, err);
+    if (rc != 0)
+        return rc;
+    n = dtn_model_ways(&c, model, ways, max);
     if (np)
         *np = n;
-    free(hosts);
     return 0;
 }

@@ -73,11 +73,7 @@ void dtn_emit_gather(struct dtn_sched *sched, const struct dtn_call *call,
 /* Bytes of the `count` blocks up to that of a rank. */
 static size_t gather_bytes(const struct dtn_call *call, int rank, int count)
 {
-    size_t bytes = 0;
-
-    for (int i = 0; i < count; i++)
-        bytes += dtn_block(call, (rank - i + call->n) % call->n).bytes;
-    return bytes;
+    return dtn_around_bytes(call, rank - count + 1, count);
 }
 
 /* With the signals: TMP has the own block, the one before it, ... */

@@ -22,17 +22,23 @@ struct dtn_range dtn_cut(size_t bytes, int n, int i)
     return (struct dtn_range){ begin, end - begin };
 }
 
-/* Blocks first .. first+count-1 of those in `counts`, or of `count` each. */
+/* Blocks first .. first+count-1 of those in `counts`, or of `count` each; where
+ * they begin is in `starts`, or else added up.
+ */
 static struct dtn_range blocks_of(const struct dtn_call *call,
-                                  const size_t counts[], int first, int count)
+                                  const size_t counts[],
+                                  const size_t starts[], int first, int count)
 {
     size_t elem_bytes = dtensor_dtype_size(call->dtype);
     struct dtn_range range = { (size_t)first * call->count,
                                (size_t)count * call->count };
 
-    if (counts)
+    if (counts && starts)
+        range = (struct dtn_range){ starts[first],
+                                    starts[first + count] - starts[first] };
+    else if (counts)
         range = (struct dtn_range){ 0, 0 };
-    for (int r = 0; counts && r < first + count; r++)
+    for (int r = 0; counts && !starts && r < first + count; r++)
         *(r < first ? &range.offset : &range.bytes) += counts[r];
     range.offset *= elem_bytes;
     range.bytes *= elem_bytes;
@@ -41,7 +47,7 @@ static struct dtn_range blocks_of(const struct dtn_call *call,
 
 struct dtn_range dtn_blocks(const struct dtn_call *call, int first, int count)
 {
-    return blocks_of(call, call->counts, first, count);
+    return blocks_of(call, call->counts, call->starts, first, count);
 }
 
 struct dtn_range dtn_block(const struct dtn_call *call, int r)
@@ -51,14 +57,31 @@ struct dtn_range dtn_block(const struct dtn_call *call, int r)
     return dtn_cut(call->count * dtensor_dtype_size(call->dtype), call->n, r);
 }
 
+/* Neighbours lie one after another, so those at both ends tell. */
+size_t dtn_around_bytes(const struct dtn_call *call, int first, int count)
+{
+    const int n = call->n, begin = (first + n) % n, last = begin + count - 1;
+    const struct dtn_range end = dtn_block(call, count > 0 ? last % n : begin);
+    size_t bytes = end.offset + end.bytes - dtn_block(call, begin).offset;
+
+    if (count == 0)
+        return 0;
+    if (last >= n) {
+        const struct dtn_range whole = dtn_block(call, n - 1);
+
+        bytes += whole.offset + whole.bytes;
+    }
+    return bytes;
+}
+
 struct dtn_range dtn_sent(const struct dtn_call *call, int to)
 {
-    return blocks_of(call, call->counts, to, 1);
+    return blocks_of(call, call->counts, call->starts, to, 1);
 }
 
 struct dtn_range dtn_received(const struct dtn_call *call, int from)
 {
-    return blocks_of(call, call->recv_counts, from, 1);
+    return blocks_of(call, call->recv_counts, call->recv_starts, from, 1);
 }
 
 struct dtn_range dtn_others(const struct dtn_call *call)

@@ -42,6 +42,9 @@ struct dtn_range dtn_others(const struct dtn_call *call);
 /* Blocks first .. first+count-1, which lie one after another. */
 struct dtn_range dtn_blocks(const struct dtn_call *call, int first, int count);
 
+/* Bytes of `count` blocks from `first` on, around: first > -n, count <= n. */
+size_t dtn_around_bytes(const struct dtn_call *call, int first, int count);
+
 /* ALL_TO_ALL: what this rank sends to another and where it lies in IN; what it
  * gets of another and where in OUT.
  */

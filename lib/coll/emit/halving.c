@@ -30,16 +30,6 @@ struct halving {
     struct dtn_skips skips;
 };
 
-/* Blocks first, first+1, ... around: how many bytes. */
-static size_t around_bytes(const struct dtn_call *call, int first, int count)
-{
-    size_t bytes = 0;
-
-    for (int i = 0; i < count; i++)
-        bytes += dtn_block(call, (first + i + call->n) % call->n).bytes;
-    return bytes;
-}
-
 /* How many blocks a rank gets in round k: those up to its own. */
 static int halving_count(const struct halving *h, int k)
 {
@@ -52,8 +42,8 @@ static size_t halving_region(const struct halving *h, int rank, int k)
     size_t bytes = 0;
 
     for (int j = 0; j < k; j++)
-        bytes += around_bytes(h->call, rank - halving_count(h, j) + 1,
-                              halving_count(h, j));
+        bytes += dtn_around_bytes(h->call, rank - halving_count(h, j) + 1,
+                                  halving_count(h, j));
     return bytes;
 }
 
@@ -68,8 +58,8 @@ static struct dtn_span halving_sum(const struct halving *h, int k, int block)
         count = halving_count(h, k);
         if (before < count)
             return dtn_at(me, DTN_ACC, halving_region(h, me, k)
-                          + around_bytes(h->call, me - count + 1,
-                                         count - 1 - before));
+                          + dtn_around_bytes(h->call, me - count + 1,
+                                             count - 1 - before));
     }
     return dtn_at(me, DTN_IN, dtn_block(h->call, block).offset);
 }
@@ -157,7 +147,7 @@ static void halving_reduce(const struct halving *h, size_t out_offset,
         return;
     }
     sched->bytes[DTN_ACC] = halving_region(h, call->me, rounds)
-        + dtn_emit_term_bytes(sched, around_bytes(call, 0, call->n));
+        + dtn_emit_term_bytes(sched, dtn_around_bytes(call, 0, call->n));
     sched->exposed[DTN_ACC] = true;
     for (int k = 0; k < rounds; k++)
         dtn_sched_signal(sched, dtn_around(call, h->skips.skip[k + 1]),

@@ -26,17 +26,15 @@ static int hierarchy_host(const struct dtn_call *call, int position)
     return call->hosts ? call->hosts[position] : 0;
 }
 
-/* Number the hosts, and count their locals in start[host + 1]. */
+/* Count the hosts, and their locals in start[host + 1]. */
 static void hierarchy_number(struct dtn_hierarchy *h)
 {
     const struct dtn_call *call = h->call;
 
     for (int p = 0; p < call->n; p++) {
-        int q = 0;
-
-        while (hierarchy_host(call, q) != hierarchy_host(call, p))
-            q++;
-        h->host_of[p] = q == p ? h->nhosts++ : h->host_of[q];
+        h->host_of[p] = hierarchy_host(call, p);
+        if (h->host_of[p] == h->nhosts)
+            h->nhosts++;
         h->local_of[p] = h->start[h->host_of[p] + 1]++;
     }
 }

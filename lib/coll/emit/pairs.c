@@ -14,15 +14,8 @@
  */
 #include "coll/emit/emit.h"
 
-static struct dtn_edge pairs_look_up(const struct dtn_call *call, int peer)
-{
-    for (int i = 0; i < call->nedges; i++)
-        if (call->edges[i].peer == peer)
-            return call->edges[i];
-    return (struct dtn_edge){ .peer = peer };
-}
-
-/* What goes between this rank and another, or itself. */
+/* What goes between this rank and another, or itself, where all have something.
+ */
 static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
 {
     bool from_root = call->me == call->root, to_root = peer == call->root;
@@ -41,16 +34,48 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
         edge.sent = dtn_block(call, peer);
         edge.received.bytes = dtn_block(call, call->me).bytes;
         break;
-    case DTN_COLL_ALL_TO_ALL:
+    default:
         edge.sent = dtn_sent(call, peer);
         edge.received = dtn_received(call, peer);
         break;
-    default:
-        return pairs_look_up(call, peer);
     }
     edge.sent_salt = dtn_fingerprint_mix(0, edge.sent.bytes);
     edge.received_salt = dtn_fingerprint_mix(0, edge.received.bytes);
     return edge;
+}
+
+/* Those with whom there may be something: of sends the ones that are named, of
+ * which there may be few in a large world.  In order of their positions; from
+ * this rank on; and from it back.  With itself there is nothing to exchange.
+ */
+static int pairs_count(const struct dtn_call *call)
+{
+    return call->coll == DTN_COLL_PAIRS ? call->nedges : call->n;
+}
+
+static struct dtn_edge pairs_of(const struct dtn_call *call, int edge, int peer)
+{
+    struct dtn_edge found = call->coll == DTN_COLL_PAIRS
+                          ? call->edges[edge] : pairs_edge(call, peer);
+
+    if (found.peer == call->me)
+        found.sends = found.receives = 0;
+    return found;
+}
+
+static struct dtn_edge pairs_nth(const struct dtn_call *call, int i)
+{
+    return pairs_of(call, i, i);
+}
+
+static struct dtn_edge pairs_forth(const struct dtn_call *call, int i)
+{
+    return pairs_of(call, i, dtn_around(call, i));
+}
+
+static struct dtn_edge pairs_back(const struct dtn_call *call, int i)
+{
+    return pairs_of(call, call->nedges - 1 - i, dtn_around(call, -i));
 }
 
 /* One way between two ranks: nothing, bytes with a signal, or more. */
@@ -112,8 +137,13 @@ static void pairs_catch(struct dtn_sched *sched, const struct dtn_call *call,
 
 static void pairs_own(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    struct dtn_edge own = pairs_edge(call, call->me);
+    struct dtn_edge own = { .peer = call->me };
 
+    if (call->coll != DTN_COLL_PAIRS)
+        own = pairs_edge(call, call->me);
+    for (int i = 0; i < call->nedges; i++)
+        if (call->edges[i].peer == call->me)
+            own = call->edges[i];
     if (own.sends && own.receives)
         dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, own.received.offset),
                        dtn_at(call->me, DTN_IN, own.sent.offset),
@@ -152,8 +182,8 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
 {
     struct dtn_range shown = { 0, 0 };
 
-    for (int i = 1; i < call->n; i++) {
-        struct dtn_edge edge = pairs_edge(call, dtn_around(call, i));
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_sent(&edge) == SMALL)
             pairs_carry(sched, &edge);
@@ -169,24 +199,22 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
 
 static void pull_take(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    for (int peer = 0; peer < call->n; peer++) {
-        struct dtn_edge edge = pairs_edge(call, peer);
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_nth(call, i);
 
-        if (peer == call->me)
-            continue;
         if (pairs_received(&edge) == SMALL)
             pairs_catch(sched, call, &edge);
         if (pairs_received(&edge) != LARGE)
             continue;
-        dtn_sched_wait(sched, peer, DTN_TAG_READY);
+        dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
         pairs_salt(sched, &edge, true);
     }
 }
 
 static void pull_load(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    for (int i = 1; i < call->n; i++) {
-        struct dtn_edge edge = pairs_edge(call, dtn_around(call, -i));
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_back(call, i);
 
         if (pairs_received(&edge) != LARGE)
             continue;
@@ -206,8 +234,8 @@ static int pairs_pull(const struct dtn_call *call, const char *name,
     pairs_own(sched, call);
     pull_load(sched, call);
     pairs_settle(sched, call);
-    for (int i = 1; i < call->n; i++) {
-        struct dtn_edge edge = pairs_edge(call, dtn_around(call, i));
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_sent(&edge) == LARGE)
             dtn_sched_wait(sched, edge.peer, DTN_TAG_DONE);
@@ -220,8 +248,8 @@ static int pairs_pull(const struct dtn_call *call, const char *name,
 /* What is small is sent, and said where what is large is to go. */
 static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    for (int i = 1; i < call->n; i++) {
-        struct dtn_edge edge = pairs_edge(call, dtn_around(call, i));
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_received(&edge) == LARGE) {
             dtn_sched_offer(sched, edge.peer,
@@ -235,13 +263,11 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
 
 static void push_take(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    for (int peer = 0; peer < call->n; peer++) {
-        struct dtn_edge edge = pairs_edge(call, peer);
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_nth(call, i);
 
-        if (peer == call->me)
-            continue;
         if (pairs_sent(&edge) == LARGE) {
-            dtn_sched_wait(sched, peer, DTN_TAG_READY);
+            dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
             pairs_salt(sched, &edge, false);
         }
         if (pairs_received(&edge) == SMALL)
@@ -251,8 +277,8 @@ static void push_take(struct dtn_sched *sched, const struct dtn_call *call)
 
 static void push_put(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    for (int i = 1; i < call->n; i++) {
-        struct dtn_edge edge = pairs_edge(call, dtn_around(call, i));
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_sent(&edge) != LARGE)
             continue;
@@ -272,15 +298,15 @@ static int pairs_push(const struct dtn_call *call, const char *name,
     push_take(sched, call);
     push_put(sched, call);
     pairs_own(sched, call);
-    for (int i = 1; i < call->n; i++) {
-        struct dtn_edge edge = pairs_edge(call, dtn_around(call, -i));
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_back(call, i);
 
         if (pairs_received(&edge) == LARGE)
             dtn_sched_wait(sched, edge.peer, DTN_TAG_DATA);
     }
     pairs_settle(sched, call);
-    for (int i = 1; i < call->n; i++) {
-        struct dtn_edge edge = pairs_edge(call, dtn_around(call, i));
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_sent(&edge) == LARGE)
             dtn_sched_flush(sched, edge.peer);

@@ -1,0 +1,136 @@
+/* models.c - what calls over a group cost: made once, and kept
+ *
+ * The prices of hops, messages and bytes are those of the cluster; what a group
+ * adds is where its ranks are.  8 ranks on hosts 3 3 3 3 5 5 5 5 of the cluster
+ * are 2 hosts of 4 ranks, numbered as they appear: 0 0 0 0 1 1 1 1.  To find that
+ * takes a look at each rank, so it is done for the first call over the group,
+ * and every plan that is made later uses it.
+ */
+#include "coll/model.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdlib.h>
+
+enum { MODELS_BUCKETS = 256 };
+
+/* The model of the group whose list of ranks is at this address. */
+struct kept_model {
+    struct kept_model *next;      /* in its bucket                             */
+    const int *ranks;
+    struct dtn_model model;
+    int host[];
+};
+
+struct dtn_models {
+    struct kept_model *bucket[MODELS_BUCKETS];
+};
+
+/* --------------------------------------------------------- where ranks are --- */
+
+/* What count[] holds of a host of the cluster. */
+struct host_count {
+    int number;                   /* as they appear, from 1 on; 0: not yet     */
+    int ranks;
+};
+
+/* Number the hosts, and count their ranks: how many there are, the most ranks. */
+static void model_count(const struct dtn_group *group,
+                        struct host_count count[], int host[],
+                        struct dtn_model *model)
+{
+    model->hosts = 0;
+    model->locals = 0;
+    for (int p = 0; p < group->n; p++) {
+        struct host_count *at = &count[dtn_ctx_host(group->ctx,
+                                                    group->ranks[p])];
+
+        if (at->number == 0)
+            at->number = ++model->hosts;
+        at->ranks++;
+        if (at->ranks > model->locals)
+            model->locals = at->ranks;
+        host[p] = at->number - 1;
+    }
+    model->uneven = model->hosts * model->locals != group->n;
+}
+
+static enum dtn_reach model_reach(const struct dtn_model *model,
+                                  const struct dtn_group *group)
+{
+    if (group->ctx->cluster->transport.intra_node != DTN_WIRE_SHM)
+        return group->n == 1 ? DTN_REACH_MAP : DTN_REACH_PUT;
+    return model->hosts <= 1 ? DTN_REACH_MAP
+         : model->locals > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
+}
+
+int dtn_model_make(const struct dtn_group *group, int host[],
+                   struct dtn_model *model, struct dtensor_error *err)
+{
+    const struct dtensor_cluster *cluster = group->ctx->cluster;
+    const size_t nhosts = (size_t)cluster->nhosts + 1;
+    struct host_count *count = calloc(nhosts, sizeof *count);
+    int first;
+
+    if (!count)
+        return dtn_fail_nomem(err, "model", nhosts * sizeof *count);
+    dtn_model_costs(cluster, model);
+    dtn_model_crowd(model, group->ctx->crowding);
+    model_count(group, count, host, model);
+    free(count);
+    first = group->n > 0 ? dtn_ctx_host(group->ctx, group->ranks[0]) : 0;
+    model->host = host;
+    model->reach = model_reach(model, group);
+    model->sharers = (double)model->locals / dtn_model_devices(cluster, first);
+    if (model->sharers < 1)
+        model->sharers = 1;
+    return 0;
+}
+
+/* ------------------------------------------------------------------- keeping --- */
+
+int dtn_model_of(const struct dtn_group *group,
+                 const struct dtn_model **modelp, struct dtensor_error *err)
+{
+    const size_t size = sizeof(struct kept_model)
+                      + (size_t)group->n * sizeof(int);
+    struct dtensor_ctx *ctx = group->ctx;
+    struct kept_model **bucket, *kept;
+    int rc;
+
+    if (!ctx->models && !(ctx->models = calloc(1, sizeof *ctx->models)))
+        return dtn_fail_nomem(err, "model", sizeof *ctx->models);
+    bucket = &ctx->models->bucket[XXH3_64bits(&group->ranks,
+                                              sizeof group->ranks)
+                                  % MODELS_BUCKETS];
+    kept = *bucket;
+    while (kept && kept->ranks != group->ranks)
+        kept = kept->next;
+    if (!kept) {
+        kept = malloc(size);
+        if (!kept)
+            return dtn_fail_nomem(err, "model", size);
+        *kept = (struct kept_model){ .next = *bucket, .ranks = group->ranks };
+        rc = dtn_model_make(group, kept->host, &kept->model, err);
+        if (rc != 0) {
+            free(kept);
+            return rc;
+        }
+        *bucket = kept;
+    }
+    *modelp = &kept->model;
+    return 0;
+}
+
+void dtn_models_destroy(struct dtn_models *models)
+{
+    struct kept_model *kept;
+
+    for (int b = 0; models && b < MODELS_BUCKETS; b++)
+        while ((kept = models->bucket[b])) {
+            models->bucket[b] = kept->next;
+            free(kept);
+        }
+    free(models);
+}

@@ -1,0 +1,56 @@
+/* reach.c - by which wires the ranks of a group reach each other
+ *
+ * Ranks of one host load from each other where shared memory is used.  Of 2 hosts
+ * with 2 ranks each, rank 0 loads from rank 1, and puts to ranks 2 and 3: the
+ * wire of the group is "shm+net".
+ */
+#include "coll/coll.h"
+
+#include <string.h>
+
+bool dtn_group_maps(const struct dtn_group *group, int position)
+{
+    const struct dtensor_ctx *ctx = group->ctx;
+    const int peer = group->ranks[position];
+
+    return peer == ctx->self.rank
+        || (ctx->cluster->transport.intra_node == DTN_WIRE_SHM
+            && dtn_ctx_host(ctx, peer) == dtn_ctx_host(ctx, ctx->self.rank));
+}
+
+bool dtn_group_mapped(const struct dtn_group *group)
+{
+    bool all = true;
+
+    for (int p = 0; all && p < group->n; p++)
+        all = dtn_group_maps(group, p);
+    return all;
+}
+
+/* All ranks open the same transports, and so agree on it. */
+size_t dtn_group_row_bytes(const struct dtn_group *group)
+{
+    const struct dtensor_ctx *ctx = group->ctx;
+    size_t bytes = DTN_ROW_BYTES;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        if (ctx->transports[t]->row_bytes > bytes)
+            bytes = ctx->transports[t]->row_bytes;
+    return bytes;
+}
+
+const char *dtn_group_wire(const struct dtn_group *group)
+{
+    const struct dtensor_ctx *ctx = group->ctx;
+    const char *name = "", *other;
+
+    for (int p = 0; p < group->n; p++) {
+        if (group->ranks[p] == ctx->self.rank)
+            continue;
+        other = ctx->peers[group->ranks[p]].tp->ops->name;
+        if (*name && strcmp(name, other) != 0)
+            return "shm+net";
+        name = other;
+    }
+    return name;
+}
