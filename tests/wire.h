@@ -327,7 +327,7 @@ static inline void wire_check(struct wire *w, int peer,
 {
     need(s->fingerprint == number && s->tag == tag && s->len ==
          DTN_PAYLOAD_MAX, "from %d: signal %u tag %d instead of %u tag %d",
-         peer, s->fingerprint, s->tag, number, tag);
+         peer, (unsigned)s->fingerprint, s->tag, number, tag);
     for (int i = 0; i < DTN_PAYLOAD_MAX; i++)
         need(s->payload[i] == (unsigned char)(number * 3 + (uint32_t)i),
              "payload of signal %u is wrong at byte %d", number, i);

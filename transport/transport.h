@@ -19,7 +19,7 @@
 
 #include <stdatomic.h>
 
-#define DTN_PAYLOAD_MAX 48        /* bytes of payload in a signal              */
+#define DTN_PAYLOAD_MAX 44        /* bytes of payload in a signal              */
 #define DTN_CARRY_MAX 4096        /* bytes that may go beside one: see net.h   */
 #define DTN_QUEUE_DEPTH 16        /* signals a peer may be behind              */
 #define DTN_BLOB_MAX 1024         /* bytes of an address                       */
@@ -39,12 +39,13 @@ struct dtn_remote {
  */
 struct dtn_signal {
     _Alignas(DTN_CACHE_LINE) unsigned char payload[DTN_PAYLOAD_MAX];
-    uint32_t fingerprint;         /* of the call it belongs to                 */
     uint16_t tag;                 /* what it says: enum dtn_tag of coll.h      */
     uint16_t len;                 /* bytes of payload, here or beside it       */
+    uint64_t fingerprint;         /* of the call it belongs to                 */
     _Atomic uint64_t seq;         /* set by the transport                      */
 };
 #define DTN_SIGNAL_BODY offsetof(struct dtn_signal, seq)   /* all before it   */
+_Static_assert(sizeof(struct dtn_signal) == DTN_CACHE_LINE, "one line");
 
 /* A transport's address, sent to every peer at start: bytes, and a file
  * descriptor or -1.  The descriptor reaches ranks of the same host only.

@@ -204,14 +204,14 @@ enum {
  * the signal's number.  A device writes eight bytes at once, so a reader that
  * finds the number in all words has the whole line, whatever the order in which
  * it came.  Where the device promises order, the plain form: the bytes and then
- * the number.  Of a payload of 8 bytes only the last 24 of the 64 are written,
+ * the number.  Of a payload of 8 bytes only the last 28 of the 64 are written,
  * unless something stands in front of them.
  */
 struct verbs_content {
     unsigned char payload[DTN_PAYLOAD_MAX];      /* it ends at the end         */
-    uint32_t fingerprint;
     uint16_t tag;
     uint16_t len;
+    uint64_t fingerprint;
     uint32_t consumed;            /* of the receiver's signals, by the sender  */
     uint16_t stripes;             /* what every other queue must have shown    */
     uint16_t along;               /* bytes of a put that came with it          */
@@ -472,7 +472,7 @@ int verbs_line_send(struct verbs *verbs, struct verbs_peer *peer, uint64_t seq,
 static inline size_t verbs_line_skip(uint16_t len)
 {
     return len > DTN_PAYLOAD_MAX ? DTN_PAYLOAD_MAX
-         : DTN_PAYLOAD_MAX - ((size_t)len + 7) / 8 * 8;
+         : DTN_PAYLOAD_MAX - ((size_t)len + 3) / 4 * 4;
 }
 
 /* Take the content of line number `seq` if all of it is there. */

@@ -2,7 +2,7 @@
  *
  * Each rank keeps a lane for every peer it has met: 16 places the peer writes
  * its signals into, and as many that our own leave from.  A signal is one
- * write, of 16 bytes and its payload.  Up to 4 KiB of the put before it go in that
+ * write, of 20 bytes and its payload.  Up to 4 KiB of the put before it go in that
  * write, in front of the line, with the address at which they belong: a message
  * of 512 bytes costs one write of 664 bytes, not one of 512 and one of 32.
  *
@@ -119,7 +119,7 @@ static bool words_take(const _Atomic uint64_t word[WORDS],
 
     if (!words_read(word, WORDS_OF_PAYLOAD, WORDS - 1, seq, part))
         return false;
-    memcpy(&said->fingerprint, part + WORDS_OF_PAYLOAD,
+    memcpy((unsigned char *)said + DTN_PAYLOAD_MAX, part + WORDS_OF_PAYLOAD,
            sizeof *said - DTN_PAYLOAD_MAX);
     skip = verbs_line_skip(said->len);
     if (!words_read(word, (int)skip / WORD_BYTES, WORDS_OF_PAYLOAD - 1, seq,

@@ -26,11 +26,11 @@ static int conf_or(int value, int otherwise)
 }
 
 /* The device tells only by making one how much may be inline: some refuse more
- * than 96 bytes, into which a signal of up to 32 bytes fits, and some all.
+ * than 96 bytes, into which a signal of up to 28 bytes fits, and some all.
  */
 static struct ibv_qp *queue_make(struct verbs_rail *rail)
 {
-    static const uint32_t asked[] = { VERBS_INLINE, 96, 48, 0 };
+    static const uint32_t asked[] = { VERBS_INLINE, 96, 56, 0 };
     struct ibv_qp_init_attr init;
     struct ibv_qp *qp = NULL;
 

@@ -59,7 +59,7 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
     if (rc != 0)
         return rc;
     return dtn_plan_run(cached->plan, in, out,
-                        dtn_fingerprint_mix(cached->fingerprint, call->number),
+                        dtn_fingerprint_numbered(cached->fingerprint, call->number),
                         err);
 }
 

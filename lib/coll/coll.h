@@ -16,7 +16,7 @@
  * coll.c      one call: checks, plan, run
  * request.c   the queue of what was started; start.c: collectives in it
  * message.c   sends and receives; group.c: calls that are made at once
- * fingerprint.c  what a rank is doing, in 32 bits
+ * fingerprint.c  what a rank is doing, in 64 bits
  *
  * To add a collective or an algorithm: write an emitter, list it in
  * emit/emitters.c, and it is proven by test_check, run by test_coll and shown by
@@ -49,9 +49,9 @@ enum dtn_coll {
 struct dtn_edge {
     int32_t peer;
     uint32_t sends, receives;     /* 1: something, be it of 0 bytes            */
-    uint32_t sent_salt, received_salt;
     uint32_t distance;            /* from this rank on, around the world: the  */
                                   /* order in which edges stand                */
+    uint64_t sent_salt, received_salt;
     struct dtn_range sent;        /* in IN                                     */
     struct dtn_range received;    /* in OUT                                    */
 };
@@ -87,7 +87,7 @@ struct dtn_call {
 struct dtn_made {
     enum dtensor_redop op;
     unsigned flags;
-    uint32_t hash;
+    uint64_t hash;
     double factor;                /* of a premultiplied sum                    */
     dtensor_reduce_f *fn;         /* or a function of the caller's             */
     void *arg;
@@ -260,7 +260,7 @@ int dtn_plan_connect(struct dtn_plan *plan, struct dtensor_error *err);
  * is staged through the context's bounce buffers.
  */
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
-                 uint32_t fingerprint, struct dtensor_error *err);
+                 uint64_t fingerprint, struct dtensor_error *err);
 
 /* The same in pieces: start it - EAGAIN: another run has the bounce buffer that
  * it needs, or a peer is not connected yet - then poll until it returns other
@@ -268,7 +268,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
  * One run of a plan at a time; `in` and `out` stay as they are until it is over.
  */
 int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
-                   uint32_t fingerprint, struct dtensor_error *err);
+                   uint64_t fingerprint, struct dtensor_error *err);
 int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err);
 
 /* Have what a run of it with such buffers needs, so that it allocates nothing. */
@@ -279,21 +279,55 @@ int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
  * caller destroys it.
  */
 int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
-                  struct dtn_plan **planp, uint32_t *fingerprintp,
+                  struct dtn_plan **planp, uint64_t *fingerprintp,
                   struct dtensor_error *err);
 
-/* What a rank is doing, in 32 bits: collective, dtype and reduction readable
- * (so that both sides of a mismatch can be worded), the rest hashed.
+/* What a rank is doing, in 64 bits: collective, dtype and reduction readable (so
+ * that both sides of a mismatch can be worded), a hash of everything else in 51.
+ * What is known later is mixed into those: each part by a hash of its own kind,
+ * so that a size is not taken for a number.
  */
-uint32_t dtn_fingerprint(int coll, enum dtensor_dtype dtype,
-                         enum dtensor_redop redop, uint32_t hash);
-uint32_t dtn_fingerprint_mix(uint32_t fingerprint, size_t more);
-size_t dtn_fingerprint_size(uint32_t fingerprint);     /* of an element, >= 1  */
+uint64_t dtn_fingerprint(enum dtn_coll coll, enum dtensor_dtype dtype,
+                         enum dtensor_redop redop, uint64_t hash);
+uint64_t dtn_fingerprint_dtype(enum dtensor_dtype dtype);  /* the bits of it   */
+enum dtn_coll dtn_fingerprint_coll(uint64_t fingerprint);
+size_t dtn_fingerprint_size(uint64_t fingerprint);     /* of an element, >= 1  */
+
+enum dtn_mix {
+    DTN_MIX_CALL,                /* all that is known when a plan is made     */
+    DTN_MIX_NUMBER,              /* of a call over its ranks                  */
+    DTN_MIX_BYTES,               /* that go between two ranks                 */
+    DTN_MIX_MESSAGE,             /* its count, and those before it            */
+    DTN_MIX_TURN                 /* the number of a message between two ranks */
+};
+
+/* Of different values different hashes (before they are cut to 51 bits): the
+ * finalizer of SplitMix64, 2 multiplications.
+ */
+static inline uint64_t dtn_fingerprint_hash(enum dtn_mix part, uint64_t value)
+{
+    value += ((uint64_t)part + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+    return value ^ value >> 31;
+}
+
+/* What to xor a fingerprint with for a part of it. */
+static inline uint64_t dtn_fingerprint_mix(enum dtn_mix part, uint64_t value)
+{
+    return dtn_fingerprint_hash(part, value) >> 13;
+}
+
+static inline uint64_t dtn_fingerprint_numbered(uint64_t fingerprint,
+                                                uint32_t number)
+{
+    return fingerprint ^ dtn_fingerprint_mix(DTN_MIX_NUMBER, number);
+}
 
 /* A call of this rank in numbers, and anyone's in words: ctx->words. */
 struct dtn_said dtn_call_said(const struct dtn_group *group,
                               const struct dtn_call *call,
-                              uint32_t fingerprint);
+                              uint64_t fingerprint);
 extern const struct dtn_coll_words dtn_coll_words;
 
 /* Do this rank and that at a position load from each other?  And every pair of

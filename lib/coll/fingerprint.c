@@ -1,34 +1,46 @@
-/* fingerprint.c - what a rank is doing, in 32 bits
+/* fingerprint.c - what a rank is doing, in 64 bits
  *
  * Four bits name the collective, five the dtype and four the reduction, so that
- * both sides of a mismatch can be worded; nineteen hold a hash of the rest
- * (counts, root, ranks).  Two calls that differ only there collide once in half
- * a million.  What the hash hides, the values that people want to read, each rank
- * keeps of its last 16 calls (struct dtn_said), and tells when asked.
+ * both sides of a mismatch can be worded; 51 hold a hash of everything else:
+ * counts, root, ranks, the number of the call, the size of a message, both specs
+ * of a redistribute.  Two calls that differ only there are taken for the same
+ * once in 2*10^15 times.  The hash hides the values that people want to read:
+ * those of its last 16 calls each rank keeps (struct dtn_said), and tells.
  */
 #include "coll/coll.h"
+
+enum { REDOP_AT = 51, DTYPE_AT = 55, COLL_AT = 60 };
+#define HASH_MASK ((UINT64_C(1) << REDOP_AT) - 1)
 
 _Static_assert(DTN_NCOLLS <= 16 && DTENSOR_NDTYPES <= 32
                && DTN_NREDOPS <= 16, "each fits its bits");
 
-uint32_t dtn_fingerprint(int coll, enum dtensor_dtype dtype,
-                         enum dtensor_redop redop, uint32_t hash)
+uint64_t dtn_fingerprint(enum dtn_coll coll, enum dtensor_dtype dtype,
+                         enum dtensor_redop redop, uint64_t hash)
 {
-    return (uint32_t)coll << 28 | (uint32_t)dtype << 23 | (uint32_t)dtn_redop_kind(redop) << 19
-         | ((hash ^ hash >> 19) & 0x7ffff);
+    return (uint64_t)coll << COLL_AT | (uint64_t)dtype << DTYPE_AT
+         | (uint64_t)dtn_redop_kind(redop) << REDOP_AT
+         | (dtn_fingerprint_hash(DTN_MIX_CALL, hash) & HASH_MASK);
 }
 
-/* The odd constant, 2^64 over the golden ratio, spreads small numbers. */
-uint32_t dtn_fingerprint_mix(uint32_t fingerprint, size_t more)
+uint64_t dtn_fingerprint_dtype(enum dtensor_dtype dtype)
 {
-    return fingerprint ^ (uint32_t)(((uint64_t)more
-                                     * UINT64_C(0x9e3779b97f4a7c15)) >> 45);
+    return (uint64_t)dtype << DTYPE_AT;
 }
 
-size_t dtn_fingerprint_size(uint32_t fingerprint)
+enum dtn_coll dtn_fingerprint_coll(uint64_t fingerprint)
 {
-    const size_t size = dtensor_dtype_size((enum dtensor_dtype)
-                                           (fingerprint >> 23 & 31));
+    return (enum dtn_coll)(fingerprint >> COLL_AT);
+}
+
+static enum dtensor_dtype fingerprint_dtype(uint64_t fingerprint)
+{
+    return (enum dtensor_dtype)(fingerprint >> DTYPE_AT & 31);
+}
+
+size_t dtn_fingerprint_size(uint64_t fingerprint)
+{
+    const size_t size = dtensor_dtype_size(fingerprint_dtype(fingerprint));
 
     return size > 0 ? size : 1;
 }
@@ -37,10 +49,10 @@ size_t dtn_fingerprint_size(uint32_t fingerprint)
 
 struct dtn_said dtn_call_said(const struct dtn_group *group,
                               const struct dtn_call *call,
-                              uint32_t fingerprint)
+                              uint64_t fingerprint)
 {
     struct dtn_said said = { .base = fingerprint, .group = group->hash,
-        .fingerprint = dtn_fingerprint_mix(fingerprint, call->number),
+        .fingerprint = dtn_fingerprint_numbered(fingerprint, call->number),
         .number = call->number, .other = call->root };
 
     if (dtn_call_private(call))
@@ -59,7 +71,7 @@ struct dtn_said dtn_call_said(const struct dtn_group *group,
  * was noted is that of the last call over these ranks at the time; one that had
  * been started before has a lower one.
  */
-static bool said_recall(const struct dtensor_ctx *ctx, uint32_t fingerprint,
+static bool said_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
                         struct dtn_said *said)
 {
     uint64_t i = 0;
@@ -75,11 +87,11 @@ static bool said_recall(const struct dtensor_ctx *ctx, uint32_t fingerprint,
         return false;
     *said = ctx->said[(ctx->calls - i) % DTN_SAID_MAX];
     while (said->number > 0 && i < 2 * DTN_SAID_MAX
-           && dtn_fingerprint_mix(said->base, said->number) != fingerprint) {
+           && dtn_fingerprint_numbered(said->base, said->number) != fingerprint) {
         said->number--;
         i++;
     }
-    if (dtn_fingerprint_mix(said->base, said->number) != fingerprint)
+    if (dtn_fingerprint_numbered(said->base, said->number) != fingerprint)
         said->number = 0;
     return true;
 }
@@ -103,7 +115,7 @@ static void call_words(const struct dtn_said *said, enum dtn_coll coll,
                        const char *dtype, char *buf, size_t size)
 {
     const struct dtn_shape *shape = &dtn_shapes[coll];
-    const uint32_t redop = said->fingerprint >> 19 & 15;
+    const int redop = (int)(said->fingerprint >> REDOP_AT & 15);
     char count[32] = "", root[32] = "";
 
     if (said->kind != DTN_SAID_NOTHING)
@@ -120,9 +132,9 @@ static void call_words(const struct dtn_said *said, enum dtn_coll coll,
 
 static char *said_describe(const struct dtn_said *said, char *buf, size_t size)
 {
-    const enum dtn_coll coll = (enum dtn_coll)(said->fingerprint >> 28);
-    const char *dtype = dtensor_dtype_name((enum dtensor_dtype)
-                                           (said->fingerprint >> 23 & 31));
+    const enum dtn_coll coll = dtn_fingerprint_coll(said->fingerprint);
+    const char *dtype = dtensor_dtype_name(fingerprint_dtype(
+                                           said->fingerprint));
 
     if (coll >= DTN_NCOLLS)
         snprintf(buf, size, "?");

@@ -18,15 +18,14 @@
 /* What both sides of a message say of it; its dtype stays readable, of several
  * at once that of bytes.
  */
-static uint32_t message_salt(uint32_t salt, const struct dtn_item *item)
+static uint64_t message_salt(uint64_t salt, const struct dtn_item *item)
 {
-    uint32_t dtype = (uint32_t)item->call.dtype;
-    uint32_t earlier = (salt + dtype) * 0x9e3779b9u >> 13;
+    const enum dtensor_dtype dtype = item->call.dtype;
+    const uint64_t earlier =
+        salt ? dtn_fingerprint_hash(DTN_MIX_MESSAGE, salt + dtype) : 0;
 
-    if (salt == 0)
-        return dtype << 23 ^ dtn_fingerprint_mix(0, item->call.count + 1);
-    return (uint32_t)DTENSOR_U8 << 23
-         ^ dtn_fingerprint_mix(earlier, item->call.count + 1);
+    return dtn_fingerprint_dtype(salt ? DTENSOR_U8 : dtype)
+         | dtn_fingerprint_mix(DTN_MIX_MESSAGE, earlier + item->call.count);
 }
 
 /* The edge of a peer, made if there is none.  The peer says which it was in the

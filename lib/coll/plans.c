@@ -188,23 +188,21 @@ static void plans_shrink(struct dtn_plans *plans, size_t max_scratch)
         plans_remove(plans, oldest);
 }
 
-/* Of what all ranks of the call know. */
-static uint32_t call_fingerprint(const struct dtn_group *group,
-                                 const struct dtn_call *call)
+uint64_t dtn_call_fingerprint(const struct dtn_group *group,
+                              const struct dtn_call *call)
 {
-    uint32_t seed = group->hash ^ (uint32_t)call->root * 0x9e3779b9u
-                  ^ (uint32_t)call->divisor * 0x85ebca6bu
-                  ^ (call->made ? call->made->hash : 0)
-                  ^ (call->repro ? 0x5bd1e995u : 0);
-    uint32_t lists = dtn_call_private(call) ? (uint32_t)call->coll
-                   : call->counts ? (uint32_t)lists_hash(call) : 0;
+    const uint64_t known[] = {
+        group->hash, call->count, (uint64_t)call->root, (uint64_t)call->divisor,
+        call->made ? call->made->hash : 0, call->repro,
+        call->counts && !dtn_call_private(call) ? lists_hash(call) : 0,
+        call->counts ? 1 + dtn_call_private(call) : 0
+    };
 
-    if (call->coll == DTN_COLL_PAIRS)      /* the rest is in each edge's salt */
-        return dtn_fingerprint((int)call->coll, (enum dtensor_dtype)0,
+    if (call->coll == DTN_COLL_PAIRS)
+        return dtn_fingerprint(call->coll, (enum dtensor_dtype)0,
                                (enum dtensor_redop)0, 0);
-    return dtn_fingerprint((int)call->coll, call->dtype, call->redop,
-                           XXH32(&call->count, sizeof call->count,
-                                 seed ^ lists));
+    return dtn_fingerprint(call->coll, call->dtype, call->redop,
+                           XXH3_64bits(known, sizeof known));
 }
 
 /* The sums of n counts before each of them and behind the last. */
@@ -260,7 +258,7 @@ static int entry_make(const struct dtn_group *group,
     rc = entry_emit(call, model, &pick, &sched, err);
     if (rc != 0)
         return rc;
-    entry->cached.fingerprint = call_fingerprint(group, call);
+    entry->cached.fingerprint = dtn_call_fingerprint(group, call);
     said = dtn_call_said(group, call, entry->cached.fingerprint);
     rc = dtn_plan_create(group, &sched, &entry->cached.plan, err);
     if (rc != 0) {
@@ -278,7 +276,7 @@ static int entry_make(const struct dtn_group *group,
 }
 
 int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
-                  struct dtn_plan **planp, uint32_t *fingerprintp,
+                  struct dtn_plan **planp, uint64_t *fingerprintp,
                   struct dtensor_error *err)
 {
     struct plan_entry entry;

@@ -6,11 +6,17 @@
 
 struct dtn_cached_plan {
     struct dtn_plan *plan;
-    uint32_t fingerprint;
+    uint64_t fingerprint;
     int users;                    /* requests that hold it: it stays           */
     char text[160];               /* for dtensor_last_plan()                   */
     size_t text_bytes;
 };
+
+/* Of what all ranks of the call know, but its number.  Of messages all of that is
+ * in the salts of their edges.
+ */
+uint64_t dtn_call_fingerprint(const struct dtn_group *group,
+                              const struct dtn_call *call);
 
 /* The plan of this call, made now if it is new.  Borrowed until the next call
  * of this function, or while it has users.

@@ -93,7 +93,7 @@ int dtensor_redop_premul(struct dtensor_ctx *ctx, double factor,
 {
     const struct dtn_made made = {
         .factor = factor, .flags = DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE,
-        .hash = XXH32(&factor, sizeof factor, 0)
+        .hash = XXH3_64bits(&factor, sizeof factor)
     };
 
     return made_add(ctx, made, 0, opp, err);
@@ -114,7 +114,7 @@ int dtensor_redop_create(struct dtensor_ctx *ctx, dtensor_reduce_f *fn,
                         "DTENSOR_ASSOCIATIVE, DTENSOR_COMMUTATIVE or both",
                         flags);
     made.hash = ctx->redops ? ctx->redops->functions : 0;
-    made.hash = XXH32(&made.hash, sizeof made.hash, flags);
+    made.hash = XXH3_64bits_withSeed(&made.hash, sizeof made.hash, flags);
     rc = made_add(ctx, made, DTN_MADE_USER, opp, err);
     if (rc == 0)
         ctx->redops->functions++;

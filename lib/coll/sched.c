@@ -167,13 +167,15 @@ void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
                .bytes = bytes });
 }
 
-void dtn_sched_offer(struct dtn_sched *sched, int peer, struct dtn_span src)
+void dtn_sched_offer(struct dtn_sched *sched, int peer, struct dtn_span src,
+                     size_t bytes)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
-               .tag = DTN_TAG_READY, .peer = peer, .box = -1, .src = src });
+               .tag = DTN_TAG_READY, .peer = peer, .box = -1, .about = bytes,
+               .src = src });
 }
 
-void dtn_sched_salt(struct dtn_sched *sched, uint32_t salt, size_t about,
+void dtn_sched_salt(struct dtn_sched *sched, uint64_t salt, size_t about,
                     bool comes)
 {
     struct dtn_step *last;

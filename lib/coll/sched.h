@@ -63,7 +63,8 @@ enum dtn_tag {
  * pointer, or fetch: only where transports map.  They need the owner's READY before and
  * must be followed by a signal to the owner, after which it may reuse or
  * return the memory; a PUT needs the receiver's READY before.  READY names all
- * three spaces, or one from `src` on: to that peer it then begins there.  Source and
+ * exposed spaces, or one from `src` on, `about` bytes of it: to that peer it then
+ * begins there.  Source and
  * destination do not overlap, or they are the very same bytes (a call in
  * place): such a COPY does nothing at all, so that peers may be reading.
  */
@@ -80,10 +81,11 @@ struct dtn_step {
     int terms;                    /* FOLD of own memory: how many              */
     int own_term;                 /* and which of them is not in a slot, or -1 */
     struct dtn_span own;
-    uint32_t salt;                /* SIGNAL, WAIT: what both must mean too,    */
+    uint64_t salt;                /* SIGNAL, WAIT: what both must mean too,    */
                                   /* mixed into the fingerprint; mostly 0      */
     bool comes;                   /* and in words: this many bytes come from,  */
-    size_t about;                 /* or go to, the peer                        */
+    size_t about;                 /* or go to, the peer; READY: stand behind   */
+                                  /* `src`, 0: all to the end                  */
     struct dtn_span dst;
     struct dtn_span src;
     size_t bytes;                 /* moved, when box is -1                     */
@@ -149,8 +151,9 @@ void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
 void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
                      size_t bytes);                /* the matching wait        */
 void dtn_sched_offer(struct dtn_sched *sched, int peer,
-                     struct dtn_span src);         /* READY, from there on     */
-void dtn_sched_salt(struct dtn_sched *sched, uint32_t salt, size_t about,
+                     struct dtn_span src,
+                     size_t bytes);                /* READY, from there on     */
+void dtn_sched_salt(struct dtn_sched *sched, uint64_t salt, size_t about,
                     bool comes);                   /* the last signal or wait  */
 void dtn_sched_copy(struct dtn_sched *sched, struct dtn_span dst,
                     struct dtn_span src, size_t bytes);

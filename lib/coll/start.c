@@ -13,7 +13,7 @@ struct coll_request {
     struct dtensor_request request;
     struct dtn_cached_plan *cached;    /* NULL: the plan is its own           */
     struct dtn_plan *plan;
-    uint32_t fingerprint;
+    uint64_t fingerprint;
     const void *in;
     void *out;
     int *peers;                        /* of PAIRS: they follow               */
@@ -23,7 +23,7 @@ struct dtensor_persistent {
     struct coll_request coll;
     const struct dtn_group *group;     /* of a mesh, which lives as long as   */
                                        /* the context                         */
-    uint32_t fingerprint;              /* without the number of the call      */
+    uint64_t fingerprint;              /* without the number of the call      */
 };
 
 static int coll_begin(struct dtensor_request *request,
@@ -80,7 +80,7 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
     }
     coll->cached = cached;
     coll->plan = cached->plan;
-    coll->fingerprint = dtn_fingerprint_mix(cached->fingerprint, call->number);
+    coll->fingerprint = dtn_fingerprint_numbered(cached->fingerprint, call->number);
     coll->in = in;
     coll->out = out;
     cached->users++;
@@ -151,8 +151,8 @@ int dtensor_persistent_start(struct dtensor_persistent *persistent,
     if (!request->done)
         return dtn_fail(err, DTENSOR_EINVAL, "persistent: still under way "
                         "(dtensor_wait() for the last start of it first)");
-    persistent->coll.fingerprint = dtn_fingerprint_mix(persistent->fingerprint,
-                                                       number);
+    persistent->coll.fingerprint =
+        dtn_fingerprint_numbered(persistent->fingerprint, number);
     *requestp = request;
     dtn_request_start(request);
     return 0;

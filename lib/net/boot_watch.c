@@ -4,7 +4,7 @@
  * ends closes its own, however it ends.  Its neighbours pass on that it is
  * gone, and on whose account when it said so itself: with rank 2 of a tree
  * 1 - 0 - 2 killed before it ever met rank 1, rank 0 sees the end of a stream,
- * rank 1 gets a frame of 28 bytes from rank 0, and need not wait for a meeting
+ * rank 1 gets a frame of 36 bytes from rank 0, and need not wait for a meeting
  * that never comes.  A host without power closes nothing: keep-alive notices
  * that within dead_after.
  *
@@ -90,8 +90,8 @@ static void watch_tell(struct dtn_boot *boot, const struct boot_link *from,
     frame_put32(body + 8, (uint32_t)-gone->code);
     frame_put32(body + 12, (uint32_t)gone->mismatch.rank);
     frame_put32(body + 16, (uint32_t)gone->mismatch.witness);
-    frame_put32(body + 20, gone->mismatch.called);
-    frame_put32(body + 24, gone->mismatch.expected);
+    frame_put64(body + 20, gone->mismatch.called);
+    frame_put64(body + 28, gone->mismatch.expected);
     watch_spread(boot, from, FRAME_GONE, body, sizeof body);
 }
 
@@ -129,11 +129,11 @@ static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
     boot->told[boot->ntold++ % DTN_TOLD_MAX] = (struct dtn_told){ rank, *said };
     frame_put32(body, (uint32_t)rank);
     frame_put32(body + 4, said->kind);
-    frame_put32(body + 8, said->fingerprint);
-    frame_put32(body + 12, said->group);
-    frame_put32(body + 16, said->number);
-    frame_put32(body + 20, (uint32_t)said->other);
-    frame_put64(body + 24, said->count);
+    frame_put64(body + 8, said->fingerprint);
+    frame_put64(body + 16, said->group);
+    frame_put32(body + 24, said->number);
+    frame_put32(body + 28, (uint32_t)said->other);
+    frame_put64(body + 32, said->count);
     watch_spread(boot, from, FRAME_SAID, body, sizeof body);
 }
 
@@ -158,11 +158,11 @@ static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
     rank = frame_get32(body);
     said = (struct dtn_said){
         .kind = (enum dtn_said_kind)frame_get32(body + 4),
-        .fingerprint = frame_get32(body + 8),
-        .group = frame_get32(body + 12),
-        .number = frame_get32(body + 16),
-        .other = (int32_t)frame_get32(body + 20),
-        .count = frame_get64(body + 24)
+        .fingerprint = frame_get64(body + 8),
+        .group = frame_get64(body + 16),
+        .number = frame_get32(body + 24),
+        .other = (int32_t)frame_get32(body + 28),
+        .count = frame_get64(body + 32)
     };
     if (rank < world && (unsigned)said.kind < DTN_NSAID)
         watch_say(boot, link, (int)rank, &said);
@@ -187,8 +187,8 @@ static void watch_gone(struct dtn_boot *boot, const struct boot_link *link,
         .culprit = (int)culprit,
         .code = -(int)(frame_get32(frame->body + 8) & 0xff),
         .mismatch = { (int32_t)odd, (int32_t)witness,
-                      frame_get32(frame->body + 20),
-                      frame_get32(frame->body + 24) }
+                      frame_get64(frame->body + 20),
+                      frame_get64(frame->body + 28) }
     };
     watch_note(boot, link, (int)rank, &news);
 }
@@ -252,7 +252,7 @@ const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i)
 
 /* A call is the same whoever makes it; of a message each side tells its own. */
 const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
-                                     uint32_t fingerprint)
+                                     uint64_t fingerprint)
 {
     const struct dtn_told *told;
 

@@ -1,6 +1,6 @@
 /* carry.c - bytes that go with a signal
  *
- * A signal holds 48 bytes.  Up to 4 KiB more may go beside it: for each peer
+ * A signal holds 44 bytes.  Up to 4 KiB more may go beside it: for each peer
  * there is a box of 16 places, one for each signal that may be under way, and
  * what signal number 20 carries is put into place 20 % 16 = 4 before it.  A
  * signal can be sent only when the one 16 before it was consumed, so the place

@@ -11,8 +11,8 @@
 #define FRAME_VERSION 1
 #define FRAME_HEAD_BYTES 20
 #define FRAME_HELLO_BYTES 24      /* before the host name                     */
-#define FRAME_GONE_BYTES 28       /* who, whose fault, why; and a mismatch     */
-#define FRAME_SAID_BYTES 32       /* who, what it called                       */
+#define FRAME_GONE_BYTES 36       /* who, whose fault, why; and a mismatch     */
+#define FRAME_SAID_BYTES 40       /* who, what it called                       */
 #define FRAME_IDENTITY_MAX (1u << 20)
 
 enum frame_type {

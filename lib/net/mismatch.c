@@ -41,7 +41,7 @@ static void mismatch_tell(struct dtensor_ctx *ctx,
 
 /* Tell what this rank called, if it did. */
 static void mismatch_own(struct dtensor_ctx *ctx, int rank,
-                         uint32_t fingerprint)
+                         uint64_t fingerprint)
 {
     struct dtn_said said;
 
@@ -64,7 +64,7 @@ static void mismatch_answer(struct dtensor_ctx *ctx)
  * computing, or dead.
  */
 static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
-                            uint32_t fingerprint)
+                            uint64_t fingerprint)
 {
     const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, rank);
     const struct timespec pause = { 0, 1000000 };
@@ -87,7 +87,7 @@ static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
 
 /* "rank 1 on n0 called allreduce of 3 f32 sum": one side. */
 static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
-                          uint32_t fingerprint, bool numbered, char *buf,
+                          uint64_t fingerprint, bool numbered, char *buf,
                           size_t size)
 {
     const struct dtn_said unknown = { .fingerprint = fingerprint };

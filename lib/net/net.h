@@ -72,9 +72,9 @@ enum dtn_said_kind {
 };
 struct dtn_said {
     enum dtn_said_kind kind;
-    uint32_t fingerprint;
-    uint32_t base;                /* here only: that without the number        */
-    uint32_t group;               /* hash of the ranks called over, 0: message */
+    uint64_t fingerprint;
+    uint64_t base;                /* here only: that without the number        */
+    uint64_t group;               /* hash of the ranks called over, 0: message */
     uint32_t number;              /* among the calls over them, 0: unknown     */
     int32_t other;                /* the root, or a rank                       */
     uint64_t count;
@@ -92,8 +92,8 @@ struct dtn_told {
 struct dtn_mismatch {
     int32_t rank;                 /* the odd one                               */
     int32_t witness;              /* that found out; the same: nothing known   */
-    uint32_t called;              /* by `rank`                                 */
-    uint32_t expected;            /* by the witness                            */
+    uint64_t called;              /* by `rank`                                 */
+    uint64_t expected;            /* by the witness                            */
 };
 
 /* What is known of a rank that is gone. */
@@ -129,7 +129,7 @@ void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said);
  * the i-th before the last, NULL: no more.
  */
 const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
-                                     uint32_t fingerprint);
+                                     uint64_t fingerprint);
 const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i);
 
 /* Never blocks; NULL is a no-op. */
@@ -162,7 +162,7 @@ struct dtn_peer {
 /* What a mismatch is worded with. */
 struct dtn_coll_words {
     char *(*describe)(const struct dtn_said *said, char *buf, size_t size);
-    bool (*recall)(const struct dtensor_ctx *ctx, uint32_t fingerprint,
+    bool (*recall)(const struct dtensor_ctx *ctx, uint64_t fingerprint,
                    struct dtn_said *said);      /* a call of this rank         */
 };
 
@@ -353,7 +353,7 @@ struct dtn_group {
     int n;
     int me;                       /* own position, -1: outside                 */
     const int *ranks;             /* [n] world ranks                           */
-    uint32_t hash;                /* of n and ranks                            */
+    uint64_t hash;                /* of n and ranks                            */
     uint32_t *calls;              /* collectives called over them, also those  */
                                   /* refused: the same on all when they call   */
 };

@@ -32,7 +32,7 @@ struct batch_share {
     int first, last;              /* its items, by `next`                      */
     size_t in_count, out_count;
     unsigned char *in, *out;
-    uint32_t hash;
+    uint64_t hash;
 };
 
 struct dtensor_batch {
@@ -53,7 +53,7 @@ static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
 }
 
 static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
-                        uint32_t hash)
+                        uint64_t hash)
 {
     const int me = item->phase.dst.mesh->group.me;
     const int index = (int)(item - batch->item);
@@ -72,7 +72,7 @@ static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
         batch->item[share->last].next = index;
     }
     share->last = index;
-    share->hash = share->hash * 31 + hash;
+    share->hash = dtn_fingerprint_hash(DTN_MIX_CALL, share->hash) + hash;
     if (me < 0)
         return;
     item->in_count = (size_t)dtn_local_numel(&item->phase.src, me);

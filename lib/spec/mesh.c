@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------- lists of ranks --- */
 
-static int mesh_ranks_add(struct dtensor_ctx *ctx, uint32_t hash,
+static int mesh_ranks_add(struct dtensor_ctx *ctx, uint64_t hash,
                           const int ranks[], int n,
                           struct mesh_ranks **listp,
                           struct dtensor_error *err)
@@ -44,7 +44,7 @@ static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
                       struct dtensor_error *err)
 {
     size_t bytes = (size_t)n * sizeof ranks[0];
-    uint32_t hash = XXH32(ranks, bytes, (uint32_t)n);
+    uint64_t hash = XXH3_64bits_withSeed(ranks, bytes, (uint64_t)n);
     struct mesh_ranks *list;
     int rc = 0;
 

@@ -9,7 +9,7 @@
  */
 struct mesh_ranks {
     struct mesh_ranks *next;      /* in its bucket                             */
-    uint32_t hash;
+    uint64_t hash;
     int n;
     int me;                       /* position of this rank, or -1              */
     uint32_t calls;               /* see struct dtn_group                      */

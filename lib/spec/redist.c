@@ -34,10 +34,10 @@ struct dtn_redists {
 /* ------------------------------------------------------------------ keys --- */
 
 /* Everything in a spec that has a meaning, the same on every rank. */
-static uint32_t redist_hash_spec(const struct dtensor_spec *spec, uint32_t seed)
+static uint64_t redist_hash_spec(const struct dtensor_spec *spec, uint64_t seed)
 {
     int64_t key[3 + 5 * DTENSOR_MAX_DIMS] = {
-        spec->mesh->group.hash, spec->dtype, spec->ndim
+        (int64_t)spec->mesh->group.hash, spec->dtype, spec->ndim
     };
     size_t n = 3;
 
@@ -53,16 +53,16 @@ static uint32_t redist_hash_spec(const struct dtensor_spec *spec, uint32_t seed)
                  : p->kind == DTENSOR_PARTIAL ? (int64_t)p->op : 0;
         key[n++] = cuts && p->kind != DTENSOR_SHARD ? p->block : 0;
         if (p->kind == DTENSOR_SHARD && p->sizes)
-            seed = XXH32(p->sizes, (size_t)spec->mesh->size[m] *
-                                   sizeof p->sizes[0], seed + 1);
+            seed = XXH3_64bits_withSeed(p->sizes, (size_t)spec->mesh->size[m] *
+                                        sizeof p->sizes[0], seed + 1);
     }
-    return XXH32(key, n * sizeof key[0], seed);
+    return XXH3_64bits_withSeed(key, n * sizeof key[0], seed);
 }
 
-uint32_t dtn_redist_hash(const struct dtensor_spec *src,
+uint64_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root)
 {
-    return redist_hash_spec(dst, redist_hash_spec(src, (uint32_t)root));
+    return redist_hash_spec(dst, redist_hash_spec(src, (uint64_t)root));
 }
 
 /* ------------------------------------------------------------- the cache --- */
@@ -76,15 +76,15 @@ static bool redist_is(const struct dtensor_plan *r,
 }
 
 static struct dtensor_plan **redists_bucket(struct dtn_redists *redists,
-                                            uint32_t hash)
+                                            uint64_t hash)
 {
     return &redists->bucket[hash % REDISTS_BUCKETS];
 }
 
 /* The hash of a plan without what its route adds. */
-static uint32_t redist_key(const struct dtensor_plan *r)
+static uint64_t redist_key(const struct dtensor_plan *r)
 {
-    return r->hash - (uint32_t)r->route;
+    return r->hash - (uint64_t)r->route;
 }
 
 /* Memory that its exchanges keep for what is packed and unpacked. */

@@ -15,7 +15,7 @@ struct dtn_redist_step {
     struct dtn_phase phase;
     const struct dtn_group *group;
     struct dtn_plan *plan;             /* EXCHANGE; others: if ever started   */
-    uint32_t fingerprint;              /* of that                             */
+    uint64_t fingerprint;              /* of that                             */
     size_t count;                      /* elements of the own result          */
     size_t window_bytes;               /* EXCHANGE: packed for a peer at once */
     enum dtn_target target;
@@ -37,7 +37,7 @@ struct dtensor_plan {
     struct dtensor_spec dst;
     const struct dtensor_mesh *all;    /* of the ranks of both                */
     int root;                          /* of a scatter, else DTN_NO_ROOT      */
-    uint32_t hash;                     /* of all three, the same on all ranks */
+    uint64_t hash;                     /* of all three, the same on all ranks */
     enum dtensor_route route;
     const char *why;
     struct dtn_choice choice[DTENSOR_NROUTES];
@@ -72,7 +72,7 @@ int dtn_redist_create(const struct dtensor_spec *src,
                       struct dtensor_plan **planp, struct dtensor_error *err);
 
 /* Of both specs and the root, the same on all ranks. */
-uint32_t dtn_redist_hash(const struct dtensor_spec *src,
+uint64_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
 
 /* redist_ready.c: make what this rank needs to run it, unless that is done; and

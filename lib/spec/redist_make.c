@@ -206,7 +206,7 @@ int dtn_redist_create(const struct dtensor_spec *src,
     if (root != DTN_NO_ROOT)
         redist_windows(r, dst->mesh->ctx->cluster->redistribute
                           .max_scratch_bytes, 0);
-    r->hash = dtn_redist_hash(src, dst, root) + (uint32_t)r->route;
+    r->hash = dtn_redist_hash(src, dst, root) + (uint64_t)r->route;
     *planp = r;
     return 0;
 }

@@ -10,16 +10,12 @@
  */
 #include "spec/redist.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <stdlib.h>
-#include <string.h>
 
 struct scatter {
     const struct dtensor_spec *dst;
     int root;
-    uint32_t hash;                     /* of both, the same on all ranks      */
+    uint64_t hash;                     /* of both, the same on all ranks      */
     struct dtn_phase phase[DTN_MAX_PHASES];
     struct dtensor_mesh slabs;         /* as many ranks as there are slabs    */
     struct dtensor_spec src;           /* the array cut over them             */
@@ -87,9 +83,9 @@ static int slab_move(const struct scatter *scatter, int slab,
                      const struct dtn_exchange *exchange, const void *in,
                      void *out, struct dtensor_error *err)
 {
-    uint32_t fingerprint =
+    uint64_t fingerprint =
         dtn_fingerprint(DTN_COLL_EXCHANGE, exchange->dtype, exchange->redop,
-                        scatter->hash + (uint32_t)slab);
+                        scatter->hash + (uint64_t)slab);
     struct dtn_plan *plan;
     int rc = dtn_redist_plan(&scatter->dst->mesh->group, exchange, &plan, err);
 
@@ -210,13 +206,11 @@ int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
     size_t limit = ctx->cluster->redistribute.pipeline_bytes;
     struct scatter scatter = { .dst = dst, .root = root };
     struct dtensor_error why;
-    char text[400];
     int rc = dtn_ctx_check(ctx, err);
 
     if (rc != 0 || dst->mesh->group.me < 0)
         return rc;
-    dtn_spec_format(dst, text, sizeof text);
-    scatter.hash = XXH32(text, strlen(text), (uint32_t)root);
+    scatter.hash = dtn_redist_hash(dst, dst, root);
     scatter_cut(&scatter, limit ? limit : 1);
     rc = scatter_run(&scatter, full, out, &why);
     if (rc == 0)

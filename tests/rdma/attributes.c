@@ -223,7 +223,7 @@ static void queues_rank(int rank, int n, void *arg)
 
 /* ------------------------------------------------------------ requests --- */
 
-/* 64 signals of 8 bytes, each a request of 48, and one of 48 bytes, of 128. */
+/* 64 signals of 8 bytes, each a request of 56, and one of 44 bytes, of 128. */
 static void inline_rank(int rank, int n, void *arg)
 {
     struct wire w;
@@ -231,7 +231,7 @@ static void inline_rank(int rank, int n, void *arg)
     wire_open(&w, arg, rank, n);
     wire_connect_all(&w);
     post_listen(&w);
-    length = 48;
+    length = 56;
     for (uint32_t i = 0; i < 64; i++)
         turn(&w, 8, i);
     need(posted.of_length == 64 && posted.inlined == 64 && posted.alone == 64,
@@ -241,7 +241,7 @@ static void inline_rank(int rank, int n, void *arg)
          "completion", posted.told, posted.requests);
     posted.inlined = posted.of_length = 0;
     length = 128;
-    turn(&w, 48, 64);
+    turn(&w, DTN_PAYLOAD_MAX, 64);
     need(posted.of_length == 1 && posted.inlined == (inline_most > 128),
          "of %d long ones %d were inline", posted.of_length, posted.inlined);
     wire_barrier(&w);
@@ -351,7 +351,7 @@ static void order_lengths(struct wire *w)
             }
 }
 
-/* Who keeps order writes plain lines: the 8 bytes, 16 about them, a number. */
+/* Who keeps order writes plain lines: the 8 bytes, 20 about them, a number. */
 static void order_rank(int rank, int n, void *arg)
 {
     bool both = in_order == 1;
@@ -365,7 +365,7 @@ static void order_rank(int rank, int n, void *arg)
          both ? "the numbered" : "the plain");
     order_lengths(&w);
     post_listen(&w);
-    length = both ? 32 : 48;
+    length = both ? 36 : 56;
     turn(&w, 8, 1);
     need(posted.of_length == 1, "a signal of 8 bytes has another length");
     wire_barrier(&w);

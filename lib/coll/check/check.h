@@ -81,7 +81,7 @@ struct dtn_cell dtn_cell_neutral(void);
 struct dtn_check_signal {
     enum dtn_tag tag;
     size_t bytes;
-    uint32_t salt;
+    uint64_t salt;
     struct dtn_span from;         /* READY: where the peer's space begins;     */
                                   /* CARRY: what is carried                    */
     int nputs;                    /* this many puts of the pair came before    */

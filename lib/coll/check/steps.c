@@ -400,8 +400,8 @@ static int step_wait(struct dtn_checker *check, int me,
     if (sig->tag != step->tag || sig->bytes != step->bytes
         || sig->salt != step->salt)
         return dtn_check_fail(check, me, "the next signal is tag %d, %zu "
-                              "bytes, salt %08x", (int)sig->tag, sig->bytes,
-                              (unsigned)sig->salt);
+                              "bytes, salt %016llx", (int)sig->tag, sig->bytes,
+                              (unsigned long long)sig->salt);
     if (count > 0
         && !dtn_check_alike(check, me, sig->from.space == DTN_ACC,
                          step->dst.space == DTN_ACC))

@@ -1,6 +1,6 @@
 /* carry.c - collectives of a few bytes: the signal is the message
  *
- * A signal has room for 48 bytes in its line and up to 4 KiB beside it, so
+ * A signal has room for 44 bytes in its line and up to 4 KiB beside it, so
  * where no more than that goes from one rank to another nothing else is sent:
  * no READY, no put, no reply.  An allreduce of 8 bytes over 4 ranks is 3 lines
  * out and 3 lines in on each, all at the same time: one hop.

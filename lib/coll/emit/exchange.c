@@ -142,7 +142,8 @@ static void exchange_invite(struct exchanger *ex, int round)
         else if (!p->maps && round < p->in.rounds)
             dtn_sched_offer(ex->sched, p->rank,
                             dtn_at(ex->x->me, DTN_TMP,
-                                   partner_window(p, round)));
+                                   partner_window(p, round)),
+                            p->window_bytes);
     }
 }
 

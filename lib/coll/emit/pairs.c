@@ -39,8 +39,9 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
         edge.received = dtn_received(call, peer);
         break;
     }
-    edge.sent_salt = dtn_fingerprint_mix(0, edge.sent.bytes);
-    edge.received_salt = dtn_fingerprint_mix(0, edge.received.bytes);
+    edge.sent_salt = dtn_fingerprint_mix(DTN_MIX_BYTES, edge.sent.bytes);
+    edge.received_salt = dtn_fingerprint_mix(DTN_MIX_BYTES,
+                                              edge.received.bytes);
     return edge;
 }
 
@@ -190,7 +191,8 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
         if (pairs_sent(&edge) != LARGE)
             continue;
         dtn_sched_offer(sched, edge.peer,
-                        dtn_at(call->me, DTN_IN, edge.sent.offset));
+                        dtn_at(call->me, DTN_IN, edge.sent.offset),
+                        edge.sent.bytes);
         pairs_salt(sched, &edge, false);
         shown = dtn_range_hull(shown, edge.sent);
     }
@@ -253,7 +255,8 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
 
         if (pairs_received(&edge) == LARGE) {
             dtn_sched_offer(sched, edge.peer,
-                            dtn_at(call->me, DTN_OUT, edge.received.offset));
+                            dtn_at(call->me, DTN_OUT, edge.received.offset),
+                            edge.received.bytes);
             pairs_salt(sched, &edge, true);
         }
         if (pairs_sent(&edge) == SMALL)

@@ -2,6 +2,7 @@
  *
  * plan.c      a schedule made ready to run
  * run.c       its steps, one after the other
+ * ready.c     READY: where memory is, and how much
  * move.c      those that copy and reduce
  * lend.c      how memory that is not mapped gets to peers
  * said.c      a signal that was not expected, in words
@@ -11,9 +12,7 @@
 
 #include "coll/coll.h"
 
-/* What READY carries: the names of IN, of OUT, and of TMP or ACC, whichever is
- * exposed.
- */
+/* What READY names: IN, OUT, and TMP or ACC, whichever is exposed. */
 enum { EXEC_NNAMES = 3 };
 
 static inline int exec_name(enum dtn_space space)
@@ -25,9 +24,14 @@ static inline int exec_name(enum dtn_space space)
 struct exec_peer {
     struct dtn_transport *tp;     /* NULL: this rank itself                    */
     int rank;                     /* in the world                              */
-    uint32_t turn[2];             /* of messages: in the salts of its steps    */
+    uint64_t turn[2];             /* of messages: in the salts of its steps    */
     struct dtn_remote remote[EXEC_NNAMES];
     unsigned char *mapped[EXEC_NNAMES];
+};
+
+/* How far steps go into a peer's spaces, from one of its READY to the next. */
+struct exec_reach {
+    size_t bytes[EXEC_NNAMES];
 };
 
 /* How memory of this rank that is not mapped gets to its peers: lend.c */
@@ -48,7 +52,8 @@ struct exec_run {
     unsigned char *staged[DTN_NSPACES];    /* what peers see in its stead, or  */
                                            /* NULL                             */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
-    uint32_t fingerprint;
+    size_t behind[EXEC_NNAMES];   /* bytes                                     */
+    uint64_t fingerprint;
     int lending;
     bool lends;                   /* something, this time                      */
     int64_t tried_ns;             /* when it began, if that is tried; else 0   */
@@ -62,6 +67,7 @@ struct exec_run {
         size_t bytes;             /* of a row                                  */
     } rows;
     size_t moved;                 /* bytes of the put, or row, under way       */
+    int nready;                   /* READY that were waited for                */
     bool polls;                   /* gives EAGAIN instead of waiting           */
     struct dtn_wait wait;         /* of the step it polls for                  */
 };
@@ -83,6 +89,7 @@ struct dtn_plan {
     int *unmet;                   /* world ranks to connect to before it runs; */
     int nunmet;                   /* NULL: it is connected to all              */
     struct dtn_wait meeting;      /* polling for them                          */
+    struct exec_reach *reach;     /* of each wait for READY, in order          */
     struct exec_run started;      /* by dtn_plan_start()                       */
 };
 
@@ -128,6 +135,14 @@ static inline unsigned char *dtn_run_at(const struct exec_run *run,
 
 /* Work toward a connection to all that it names, without waiting: 0 or EAGAIN. */
 int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err);
+/* Send READY; learn from one: false if steps go further than there is memory;
+ * find out, once, how far they go (ENOMEM).
+ */
+int dtn_ready_say(struct exec_run *run, const struct dtn_step *step,
+                  struct dtn_signal *signal);
+bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
+                    const struct dtn_signal *signal);
+int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err);
 
 /* Number the messages of a run that begins. */
 void dtn_plan_turn(struct dtn_plan *plan);

@@ -94,6 +94,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     struct dtensor_ctx *ctx = plan->group.ctx;
     size_t n = (size_t)plan->sched.n;
     size_t scratch = dtn_sched_scratch(&plan->sched);
+    int rc;
 
     plan->named = plan_names(&plan->sched);
     plan->lends = plan_lends(plan);
@@ -116,7 +117,8 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
         plan->acc = plan->tmp + scratch - plan->sched.bytes[DTN_ACC]
                                           * plan->scale[DTN_ACC];
     }
-    return plan_unmet(plan, err);
+    rc = dtn_ready_reach(plan, err);
+    return rc == 0 ? plan_unmet(plan, err) : rc;
 }
 
 int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
@@ -144,7 +146,7 @@ int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
 void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said)
 {
     plan->said = *said;
-    plan->messages = said->base >> 28 == DTN_COLL_PAIRS;
+    plan->messages = dtn_fingerprint_coll(said->base) == DTN_COLL_PAIRS;
 }
 
 /* Each message has one step that is not DATA, and it is salted. */
@@ -153,14 +155,15 @@ void dtn_plan_turn(struct dtn_plan *plan)
     for (int s = 0; s < plan->sched.nsteps; s++) {
         struct dtn_step *step = &plan->sched.steps[s];
         struct exec_peer *peer;
-        uint32_t turn;
+        uint64_t turn;
 
         if ((step->op != DTN_OP_SIGNAL && step->op != DTN_OP_WAIT)
             || step->tag == DTN_TAG_DATA)
             continue;
         peer = &plan->peers[step->peer];
-        turn = dtn_fingerprint_mix(0, ++plan->group.ctx->peers[peer->rank]
-                                            .messages[step->comes]);
+        turn = dtn_fingerprint_mix(DTN_MIX_TURN,
+                                    ++plan->group.ctx->peers[peer->rank]
+                                          .messages[step->comes]);
         step->salt ^= peer->turn[step->comes] ^ turn;
         peer->turn[step->comes] = turn;
     }
@@ -175,6 +178,7 @@ void dtn_plan_destroy(struct dtn_plan *plan)
     free(plan->peers);
     free(plan->terms);
     free(plan->unmet);
+    free(plan->reach);
     free(plan);
 }
 

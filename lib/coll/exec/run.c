@@ -2,19 +2,15 @@
  *
  * A plan is a schedule with everything it needs at hand: connections, scratch
  * memory, room for what the peers say of their buffers.  Running it walks the
- * steps in order.  READY tells a peer where this rank's IN, OUT and TMP are:
- * three 16-byte names, which fill the 48 bytes of a signal (a schedule shows TMP
- * or ACC, so one name will do for both); the peer puts into
- * them or, where its transport maps, loads from them.  Nothing is allocated,
- * and no data moves before the peer's fingerprint was found to be ours.
+ * steps in order.  READY tells a peer where this rank's IN, OUT and TMP are, and
+ * how large (ready.c); the peer puts into them or, where its transport maps,
+ * loads from them.  Nothing is allocated, and no data moves before the peer's
+ * fingerprint was found to be ours.
  */
 #include "coll/exec/exec.h"
 
 #include <limits.h>
 #include <string.h>
-
-_Static_assert(EXEC_NNAMES * sizeof(struct dtn_remote) == DTN_PAYLOAD_MAX,
-               "READY carries all names");
 
 /* ------------------------------------------------------------- exposing --- */
 
@@ -37,6 +33,7 @@ static int run_register(struct exec_run *run, enum dtn_space space,
             return DTENSOR_EINVAL;
         rc = tp->ops->reg(tp, mem, bytes, &run->name[t][exec_name(space)]);
     }
+    run->behind[exec_name(space)] = bytes;
     return rc;
 }
 
@@ -112,23 +109,6 @@ static int run_unexposed(struct exec_run *run, int rc)
 
 /* ---------------------------------------------------------------- steps --- */
 
-/* READY tells the peer where the spaces of this rank are. */
-static void run_say_ready(const struct exec_run *run,
-                          const struct dtn_step *step,
-                          struct dtn_signal *signal)
-{
-    struct dtn_remote name[EXEC_NNAMES];
-    int t = 0;
-
-    while (run->ctx->transports[t] != run->plan->peers[step->peer].tp)
-        t++;
-    memcpy(name, run->name[t], sizeof name);
-    name[exec_name(step->src.space)].addr += step->src.offset
-                                  * run->plan->scale[step->src.space];
-    signal->len = sizeof name;
-    memcpy(signal->payload, name, sizeof name);
-}
-
 static int run_signal(struct exec_run *run, const struct dtn_step *step)
 {
     const struct exec_peer *peer = &run->plan->peers[step->peer];
@@ -141,9 +121,9 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
         if (rc != 0)
             return rc;
     }
-    if (step->tag == DTN_TAG_READY) {
-        run_say_ready(run, step, &signal);
-    } else if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
+    if (step->tag == DTN_TAG_READY)
+        return dtn_ready_say(run, step, &signal);
+    if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
         signal.len = (uint16_t)(step->bytes
                                 * run->plan->scale[step->src.space]);
         return dtn_carry(run->ctx, peer->rank, run->polls ? &run->wait : NULL,
@@ -152,16 +132,6 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
     return run->polls
          ? dtn_poll_signal(run->ctx, peer->rank, &run->wait, &signal)
          : dtn_signal(run->ctx, peer->rank, &signal);
-}
-
-/* The peer said where its spaces are. */
-static void run_take_ready(struct exec_peer *peer,
-                           const struct dtn_signal *signal)
-{
-    memcpy(peer->remote, signal->payload, sizeof peer->remote);
-    for (int s = 0; s < EXEC_NNAMES; s++)
-        peer->mapped[s] = peer->remote[s].addr || peer->remote[s].key
-            ? peer->tp->ops->map(peer->tp, peer->rank, peer->remote[s]) : NULL;
 }
 
 static int run_wait(struct exec_run *run, const struct dtn_step *step)
@@ -177,11 +147,10 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
     if (signal->fingerprint != (run->fingerprint ^ step->salt)
         || signal->tag != step->tag)
         return dtn_run_mismatch(run, step, signal);
-    if (step->tag == DTN_TAG_READY)
-        run_take_ready(peer, signal);
-    else if (signal->len != bytes)
+    if (step->tag == DTN_TAG_READY ? !dtn_ready_take(run, peer, signal)
+                                   : signal->len != bytes)
         return dtn_run_mismatch(run, step, signal);
-    else if (bytes > 0)
+    if (bytes > 0)
         memcpy(dtn_run_at(run, &step->dst),
                dtn_carried(run->ctx, peer->rank, signal), bytes);
     dtn_consume(run->ctx, peer->rank);
@@ -335,7 +304,7 @@ static int run_lend(struct exec_run *run)
 
 /* `run` may be anything before, but for `polls`. */
 static int run_begin(struct exec_run *run, struct dtn_plan *plan,
-                     const void *in, void *out, uint32_t fingerprint)
+                     const void *in, void *out, uint64_t fingerprint)
 {
     int rc = 0;
 
@@ -346,6 +315,7 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->step = 0;
     run->rows.begun = false;
     run->moved = 0;
+    run->nready = 0;
     run->wait.start_ns = 0;
     memset(run->staged, 0, sizeof run->staged);
     run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
@@ -386,7 +356,7 @@ static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 }
 
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
-                 uint32_t fingerprint, struct dtensor_error *err)
+                 uint64_t fingerprint, struct dtensor_error *err)
 {
     struct exec_run run;
     int rc = dtn_ctx_check(plan->group.ctx, err);
@@ -405,7 +375,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
 }
 
 int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
-                   uint32_t fingerprint, struct dtensor_error *err)
+                   uint64_t fingerprint, struct dtensor_error *err)
 {
     int rc = dtn_ctx_check(plan->group.ctx, err);
 

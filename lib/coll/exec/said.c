@@ -8,7 +8,7 @@
 #include "coll/exec/exec.h"
 
 /* What this rank means by a step whose own fingerprint that is, if it has one. */
-static void run_say(const struct exec_run *run, uint32_t fingerprint)
+static void run_say(const struct exec_run *run, uint64_t fingerprint)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     const struct dtn_step *step = sched->steps, *end = step + sched->nsteps;
@@ -30,26 +30,27 @@ static void run_say(const struct exec_run *run, uint32_t fingerprint)
 
 /* Is it the message that this rank means, but an earlier or a later one? */
 static uint32_t run_other_turn(const struct exec_run *run, int rank,
-                               uint32_t fingerprint, uint32_t expected)
+                               uint64_t fingerprint, uint64_t expected)
 {
     const uint32_t mine = run->ctx->peers[rank].messages[true];
-    const uint32_t turn = dtn_fingerprint_mix(0, mine);
+    const uint64_t turn = dtn_fingerprint_mix(DTN_MIX_TURN, mine);
 
     for (uint32_t i = 1; run->plan->messages && i < 2 * DTN_SAID_MAX; i++) {
-        if ((fingerprint ^ expected) == (turn ^ dtn_fingerprint_mix(0, mine + i)))
+        if ((fingerprint ^ expected ^ turn)
+            == dtn_fingerprint_mix(DTN_MIX_TURN, mine + i))
             return mine + i;
-        if (i < mine && (fingerprint ^ expected)
-                        == (turn ^ dtn_fingerprint_mix(0, mine - i)))
+        if (i < mine && (fingerprint ^ expected ^ turn)
+                        == dtn_fingerprint_mix(DTN_MIX_TURN, mine - i))
             return mine - i;
     }
     return 0;
 }
 
 /* What came with a signal has a size: so a sender that is gone need not say. */
-static void run_heard(const struct exec_run *run, int rank, uint32_t expected,
+static void run_heard(const struct exec_run *run, int rank, uint64_t expected,
                       const struct dtn_signal *signal)
 {
-    const enum dtn_coll coll = (enum dtn_coll)(signal->fingerprint >> 28);
+    const enum dtn_coll coll = dtn_fingerprint_coll(signal->fingerprint);
 
     if (signal->tag == DTN_TAG_CARRY
         && (coll == DTN_COLL_PAIRS || coll == DTN_COLL_ALL_TO_ALL))
@@ -61,7 +62,7 @@ static void run_heard(const struct exec_run *run, int rank, uint32_t expected,
 }
 
 /* The salt of what a step waits for: DATA has none, but READY before it had. */
-static uint32_t run_salt(const struct exec_run *run,
+static uint64_t run_salt(const struct exec_run *run,
                          const struct dtn_step *step)
 {
     const struct dtn_sched *sched = &run->plan->sched;

@@ -1,0 +1,186 @@
+/* ready.c - READY: where a rank's memory is, and how much of it
+ *
+ * READY tells a peer the names of this rank's IN, OUT and TMP or ACC, of those
+ * that peers touch, and how many bytes stand behind each: 22 bytes a name, so
+ * two of them fit the line and a third makes all of them go beside it.  The
+ * peer knows from its own steps how far into each space it is going to read or
+ * write until the next READY.  Where that is more than there is, it stops
+ * before it moves a byte: an allgather of 4 MiB does not write into a result
+ * buffer of 2 MiB, whatever the two ranks believe to have called.
+ */
+#include "coll/exec/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NAME_BYTES = 22,              /* struct dtn_remote; 46 bits of size and    */
+    NAME_AT = sizeof(struct dtn_remote),       /* two of the space             */
+    READY_BYTES = EXEC_NNAMES * NAME_BYTES
+};
+_Static_assert(2 * NAME_BYTES <= DTN_PAYLOAD_MAX, "two names fit the line");
+
+/* ---------------------------------------------------------------- telling --- */
+
+static void name_write(unsigned char *at, int space, struct dtn_remote name,
+                       size_t bytes)
+{
+    const uint64_t extent = (uint64_t)bytes << 2 | (unsigned)space;
+    const uint16_t part[3] = { (uint16_t)extent, (uint16_t)(extent >> 16),
+                               (uint16_t)(extent >> 32) };
+
+    memcpy(at, &name, sizeof name);
+    memcpy(at + NAME_AT, part, sizeof part);
+}
+
+/* The index of the space, EXEC_NNAMES: there is no such. */
+static int name_read(const unsigned char *at, struct dtn_remote *name,
+                     size_t *bytes)
+{
+    uint16_t part[3];
+
+    memcpy(name, at, sizeof *name);
+    memcpy(part, at + NAME_AT, sizeof part);
+    *bytes = part[0] >> 2 | (size_t)part[1] << 14 | (size_t)part[2] << 30;
+    return part[0] & 3;
+}
+
+int dtn_ready_say(struct exec_run *run, const struct dtn_step *step,
+                  struct dtn_signal *signal)
+{
+    const struct exec_peer *peer = &run->plan->peers[step->peer];
+    const size_t offset = step->src.offset * run->plan->scale[step->src.space];
+    unsigned char names[READY_BYTES];
+    int t = 0;
+
+    while (run->ctx->transports[t] != peer->tp)
+        t++;
+    for (int s = 0; s < EXEC_NNAMES; s++) {
+        struct dtn_remote name = run->name[t][s];
+        size_t bytes = run->behind[s];
+
+        if (!name.addr && !name.key)
+            continue;
+        if (s == exec_name(step->src.space)) {
+            name.addr += offset;
+            bytes = step->about > 0 ? step->about : bytes - offset;
+        }
+        name_write(names + signal->len, s, name, bytes);
+        signal->len = (uint16_t)(signal->len + NAME_BYTES);
+    }
+    return dtn_carry(run->ctx, peer->rank, run->polls ? &run->wait : NULL,
+                     &run->moved, signal, names);
+}
+
+/* ---------------------------------------------------------------- hearing --- */
+
+bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
+                    const struct dtn_signal *signal)
+{
+    const unsigned char *names = dtn_carried(run->ctx, peer->rank, signal);
+    const struct exec_reach *reach = &run->plan->reach[run->nready++];
+    size_t behind[EXEC_NNAMES] = { 0 };
+    bool enough = signal->len <= READY_BYTES && signal->len % NAME_BYTES == 0;
+
+    memset(peer->remote, 0, sizeof peer->remote);
+    memset(peer->mapped, 0, sizeof peer->mapped);
+    for (int at = 0; enough && at < signal->len; at += NAME_BYTES) {
+        struct dtn_remote name;
+        size_t bytes;
+        int s = name_read(names + at, &name, &bytes);
+
+        if (s == EXEC_NNAMES)
+            return false;
+        behind[s] = bytes;
+        peer->remote[s] = name;
+        peer->mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
+    }
+    for (int s = 0; s < EXEC_NNAMES; s++)
+        enough = enough && reach->bytes[s] <= behind[s];
+    return enough;
+}
+
+/* ------------------------------------------------------- how far steps go --- */
+
+/* Where a step's last byte is, seen from its span. */
+static size_t step_extent(const struct dtn_plan *plan,
+                          const struct dtn_step *step,
+                          const struct dtn_span *span)
+{
+    const struct dtn_box *box;
+    const int64_t *stride;
+    int64_t last = 0;
+
+    if (step->box < 0)
+        return step->bytes * plan->scale[span->space];
+    box = &plan->sched.boxes[step->box];
+    stride = span == &step->dst ? box->dst_stride : box->src_stride;
+    for (int d = 0; d < box->ndim; d++)
+        last += (box->size[d] - 1) * stride[d];
+    return (size_t)(last + 1) * dtensor_dtype_size(plan->sched.dtype)
+         * plan->scale[span->space];
+}
+
+/* A step touches that span of a peer's memory, after the READY `which`. */
+static void reach_note(struct dtn_plan *plan, int which,
+                       const struct dtn_step *step, const struct dtn_span *span)
+{
+    size_t end = span->offset * plan->scale[span->space]
+               + step_extent(plan, step, span);
+    size_t *bytes;
+
+    if (which < 0)
+        return;
+    bytes = &plan->reach[which].bytes[exec_name(span->space)];
+    if (end > *bytes)
+        *bytes = end;
+}
+
+/* latest[p]: the last READY of position p that was waited for. */
+static void reach_step(struct dtn_plan *plan, const struct dtn_step *step,
+                       const int latest[])
+{
+    const struct dtn_sched *sched = &plan->sched;
+    const int n = sched->terms ? sched->nterms : sched->n;
+
+    if (step->op == DTN_OP_PUT)
+        reach_note(plan, latest[step->peer], step, &step->dst);
+    else if (step->op == DTN_OP_FOLD && step->src.rank < 0)
+        for (int i = 0; i < n; i++)
+            reach_note(plan, latest[sched->terms ? sched->terms[i] : i], step,
+                       &step->src);
+    else if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
+             && step->src.rank != sched->me)
+        reach_note(plan, latest[step->src.rank], step, &step->src);
+}
+
+static bool step_hears(const struct dtn_step *step)
+{
+    return step->op == DTN_OP_WAIT && step->tag == DTN_TAG_READY;
+}
+
+int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    const struct dtn_sched *sched = &plan->sched;
+    const size_t n = (size_t)sched->n;
+    int *latest = malloc(n * sizeof *latest), nready = 0;
+
+    for (int s = 0; s < sched->nsteps; s++)
+        nready += step_hears(&sched->steps[s]);
+    plan->reach = calloc((size_t)nready + 1, sizeof *plan->reach);
+    if (!latest || !plan->reach) {
+        free(latest);
+        return dtn_fail_nomem(err, sched->name, n * sizeof *latest
+                              + (size_t)nready * sizeof *plan->reach);
+    }
+    memset(latest, -1, n * sizeof *latest);
+    nready = 0;
+    for (int s = 0; s < sched->nsteps; s++) {
+        if (step_hears(&sched->steps[s]))
+            latest[sched->steps[s].peer] = nready++;
+        else
+            reach_step(plan, &sched->steps[s], latest);
+    }
+    free(latest);
+    return 0;
+}
