@@ -65,7 +65,7 @@ matches "and one line says so" "$err" \
 err=$("$run" -n 4 sh -c '[ $DTN_RANK != 2 ] || kill -9 $$; sleep 60' 2>&1)
 is "rank 2 killed by signal 9: the code is 137" $? 137
 matches "and the line names the signal" "$err" \
-    'dtensor-run: rank 2 \(pid [0-9]+\) killed by signal 9 \(Killed\); ending the other 3 ranks'
+    'dtensor-run: rank 2 \(pid [0-9]+\) was killed by signal 9 \(Killed\); ending the other 3 ranks'
 "$run" -n 2 sh -c 'trap "exit 9" TERM
     [ $DTN_RANK = 0 ] && { sleep .2; exit 5; }
     sleep 60 & wait' 2>/dev/null
@@ -73,6 +73,23 @@ is "the code is that of the first failure, not of what it caused" $? 5
 err=$("$run" -n 1 false 2>&1)
 matches "a lone rank's failure mentions no others" "$err" \
     'dtensor-run: rank 0 \(pid [0-9]+\) exited with code 1'
+
+# A rank that is killed may be dead after another has noticed and exited: rank 0
+# exits as soon as it finds the signal on its way, which is before the parent is
+# told; here it is the other way round for certain.
+err=$("$run" -n 3 sh -c 'case $DTN_RANK in
+    0) exit 1;; 1) sleep .3; kill -9 $$;; 2) sleep .4; exit 4;; esac' 2>&1)
+is "a signal counts more than an exit code that came before it" $? 137
+matches "and is named, not the witness that was first" "$err" \
+    'dtensor-run: rank 1 \(pid [0-9]+\) was killed by signal 9 \(Killed\); ending the other rank'
+err=$("$run" -n 4 sh -c '[ $DTN_RANK != 2 ] || kill -9 $$
+    sleep .3; echo "rank $DTN_RANK has noticed" >&2; exit 1' 2>&1)
+is "ranks that notice a failure print what they know" \
+    "$(grep -c noticed <<<"$err") $(grep -c '^dtensor-run:' <<<"$err")" "3 1"
+SECONDS=0
+"$run" -n 2 sh -c '[ $DTN_RANK = 0 ] && exit 7; sleep 60' 2>/dev/null
+is "who does not end by itself gets SIGTERM" $? 7
+ok $((SECONDS > 10)) "after a second"
 
 SECONDS=0
 "$run" -n 2 --grace 300ms sh -c 'trap "" TERM

@@ -35,8 +35,8 @@ static const char usage[] =
     "  -h, --help           print this and exit\n"
     "  -V, --version        print the version and exit\n"
     "\n"
-    "The first rank that fails ends the others; its exit code is dtensor-run's,\n"
-    "128 + N if signal N killed it.  See dtensor-run(1).\n";
+    "A rank that fails ends the others, a second later; its exit code is\n"
+    "dtensor-run's, 128 + N if signal N killed it.  See dtensor-run(1).\n";
 
 /* -------------------------------------------------------------- options --- */
 

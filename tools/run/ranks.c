@@ -3,9 +3,9 @@
  * Each rank is a process group of its own, so that one signal reaches what it
  * started as well.  What leaves that group, or outlives its rank, becomes a
  * child of this process, which is a *subreaper*: when waitpid() says that there
- * are no children, there is nobody left.  The first rank to fail ends the job:
- * SIGTERM to the others, and SIGKILL to whoever is still there when the grace
- * (2 s) is over.  If the supervisor itself is killed the kernel kills the ranks
+ * are no children, there is nobody left.  A rank that fails ends the job: the
+ * others have a second to notice, to print what they know and to exit; then they
+ * get SIGTERM, and who is still there when the grace (2 s) is over SIGKILL.  If the supervisor itself is killed the kernel kills the ranks
  * (PR_SET_PDEATHSIG), and the guard over it the rest.
  */
 #include "tools/run/run.h"
@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define TICK_MS 10                /* between two looks for who is left         */
+#define SETTLE_MS 1000            /* for ranks to notice a failure and say so  */
 
 const struct run_signal run_signals[] = {
     { SIGINT, true }, { SIGTERM, true }, { SIGHUP, true }, { SIGQUIT, true },
@@ -107,23 +108,65 @@ static void job_kill(struct run *run)
 
 /* --------------------------------------------------------------- events --- */
 
-/* "rank 2 (pid 123) killed by signal 9 (Killed); ending the other 3 ranks" */
-static void tell_failure(const struct run *run, int rank, pid_t pid, int status)
+/* "rank 2 (pid 123) was killed by signal 9 (Killed); ending the other 3 ranks" */
+static void tell_cause(struct run *run)
 {
+    const struct run_cause *cause = &run->cause;
     char how[80], rest[40] = "";
 
-    if (WIFSIGNALED(status))
-        snprintf(how, sizeof how, "killed by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+    if (run->cause.told || run->told)
+        return;
+    run->cause.told = true;
+    if (WIFSIGNALED(cause->status))
+        snprintf(how, sizeof how, "was killed by signal %d (%s)",
+                 WTERMSIG(cause->status), strsignal(WTERMSIG(cause->status)));
     else
-        snprintf(how, sizeof how, "exited with code %d", WEXITSTATUS(status));
+        snprintf(how, sizeof how, "exited with code %d",
+                 WEXITSTATUS(cause->status));
     if (run->running == 1)
         snprintf(rest, sizeof rest, "; ending the other rank");
     else if (run->running > 1)
         snprintf(rest, sizeof rest, "; ending the other %d ranks",
                  run->running);
-    dprintf(2, "dtensor-run: rank %d (pid %d) %s%s\n", rank, (int)pid, how,
-            rest);
+    dprintf(2, "dtensor-run: rank %d (pid %d) %s%s\n", cause->rank,
+            (int)cause->pid, how, rest);
+}
+
+/* The ranks have had their time, or are all gone: the cause is what it is, and
+ * who is left is to end.
+ */
+static void job_settle(struct run *run)
+{
+    const int status = run->cause.status;
+
+    run->settle_ms = 0;
+    run->failed = true;
+    run->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                    : WEXITSTATUS(status);
+    tell_cause(run);
+    job_end(run, SIGTERM);
+}
+
+/* A rank has failed.  A rank that is killed takes some time to be dead, with much
+ * memory longer than another needs to notice and to exit; so a signal counts
+ * more than an exit code, and of two the first.
+ */
+static void rank_failed(struct run *run, int rank, pid_t pid, int status)
+{
+    struct run_cause *cause = &run->cause;
+
+    if (!cause->known ||
+        (WIFSIGNALED(status) && !WIFSIGNALED(cause->status)))
+        *cause = (struct run_cause){ .known = true, .rank = rank, .pid = pid,
+                                     .status = status };
+    if (run->told) {
+        job_settle(run);
+        return;
+    }
+    if (run->settle_ms == 0)
+        run->settle_ms = now_ms() + SETTLE_MS;
+    if (WIFSIGNALED(status))
+        tell_cause(run);
 }
 
 static void rank_ended(struct run *run, int rank, int status)
@@ -132,14 +175,10 @@ static void rank_ended(struct run *run, int rank, int status)
 
     run->pids[rank] = 0;
     run->running--;
-    if (status != 0 && !run->failed) {
-        run->failed = true;
-        run->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-                                        : WEXITSTATUS(status);
-        if (!run->told)
-            tell_failure(run, rank, pid, status);
-        job_end(run, SIGTERM);
-    }
+    if (status != 0 && !run->failed)
+        rank_failed(run, rank, pid, status);
+    if (run->running == 0 && run->cause.known && !run->failed)
+        job_settle(run);
     if (run->running == 0 && run->deadline_ms == 0)
         run->deadline_ms = now_ms() + run->options->grace_ms;
 }
@@ -177,10 +216,12 @@ static void run_signalled(struct run *run, int sig)
         ranks_kill(run, sig == SIGTSTP ? SIGSTOP : sig);
         return;
     }
-    if (!run->told && !run->failed)
+    if (!run->told && !run->failed && !run->cause.known)
         dprintf(2, "dtensor-run: signal %d (%s): ending %d rank%s\n", sig,
                 strsignal(sig), run->running, run->running == 1 ? "" : "s");
     run->told = true;
+    if (run->settle_ms != 0)
+        job_settle(run);
     job_end(run, sig);
 }
 
@@ -191,9 +232,12 @@ static int patience_ms(const struct run *run)
 
     if (run->killing)
         return TICK_MS;
-    if (run->deadline_ms == 0)
+    if (run->deadline_ms == 0 && run->settle_ms == 0)
         return -1;
-    left = run->deadline_ms - now_ms();
+    left = run->settle_ms == 0 || (run->deadline_ms != 0 &&
+                                   run->deadline_ms < run->settle_ms)
+         ? run->deadline_ms : run->settle_ms;
+    left -= now_ms();
     return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
 }
 
@@ -209,6 +253,8 @@ void run_wait(struct run *run, struct pollfd polls[], int n)
            read(run->signals, &info, sizeof info) == sizeof info)
         if (info.ssi_signo != SIGCHLD)
             run_signalled(run, (int)info.ssi_signo);
+    if (run->settle_ms != 0 && now_ms() >= run->settle_ms)
+        job_settle(run);
     if (run->killing || (run->deadline_ms && now_ms() >= run->deadline_ms))
         job_kill(run);
 }

@@ -50,7 +50,14 @@ struct run {
     int signals;                  /* signalfd                                  */
     pid_t *pids;                  /* [nranks], 0: not started or ended         */
     int running;                  /* ranks                                     */
-    bool failed;                  /* a rank has; `code` is of the first        */
+    struct run_cause {            /* why the job fails, as far as is known     */
+        bool known, told;
+        int rank, status;
+        pid_t pid;
+    } cause;
+    int64_t settle_ms;            /* until then ranks may end by themselves;   */
+                                  /* 0: nobody has failed, or it is over       */
+    bool failed;                  /* `code` is settled                         */
     bool told;                    /* a signal from outside ends the job        */
     int code;
     int64_t deadline_ms;          /* end by then, or be killed; 0: no hurry    */
