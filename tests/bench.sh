@@ -357,6 +357,8 @@ is "killing rank 1 of 3 is exit 3, and said" \
     "$? $(grep -c 'rank 1 was killed by signal 9' "$tmp/err")" "3 1"
 is "... its peers name it too" \
     "$(grep -v 'was killed by' "$tmp/err" | grep -vc 'rank 1')" 0
+is "... in one line of one of them" \
+    "$(grep -vc 'was killed by' "$tmp/err")" 1
 ok $((SECONDS - start > 15)) "... within 15 s"
 is "... and no rank is left" "$(pgrep -P $parent)" ""
 done_testing

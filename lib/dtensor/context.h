@@ -49,6 +49,26 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
  */
 void dtensor_fini(struct dtensor_ctx *ctx);
 
+/* Should this rank print *failure, so that many ranks print one line?  1 or 0.
+ *
+ *   if (rc != 0 && dtensor_should_report(ctx, &err))
+ *       fprintf(stderr, "%s\n", err.text);
+ *
+ * To be asked before dtensor_fini().  When a call failed on several ranks: the
+ * lowest of those that failed within half a second of the first; of a mismatch
+ * too, whose words name both sides.  An EINVAL of this rank: unless a lower
+ * rank has just left, as it does when it was refused the same.  `ctx` NULL,
+ * since dtensor_init() has failed: the rank that differs or failed, and rank 0,
+ * or everyone where that is missing; a wrong file: the first rank of each host.
+ * In doubt two ranks print, not none.
+ *
+ * Collective: no; nothing is sent.   Blocks: at most half a second, for lower
+ *         ranks that may have failed too.
+ * Semantics: its own.
+ */
+int dtensor_should_report(struct dtensor_ctx *ctx,
+                          const struct dtensor_error *failure);
+
 /* Who this rank is.   Semantics: MPI_Comm_rank, MPI_Comm_size of the world and
  * of the ranks that share a host.
  */

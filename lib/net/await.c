@@ -20,6 +20,7 @@ int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
 {
     char me[320];
 
+    ctx->failed_ns = dtn_now_ns();
     dtn_fail_rank(&ctx->failure, code, culprit, "%s: %s%scall %llu: %s",
                   dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me),
                   ctx->plan_text, *ctx->plan_text ? ", " : "",

@@ -9,6 +9,7 @@
  * await.c   waiting for a peer without hanging; poisoning
  * poll.c    the same without waiting, for started calls
  * mismatch.c    two ranks called what is not the same: the words
+ * report.c  which of many ranks prints an error
  * carry.c   bytes that go with a signal
  * memory.c  dtensor_alloc(), dtensor_register() and staging
  * query.c   dtensor_rank() and its kin
@@ -185,6 +186,7 @@ struct dtensor_ctx {
     struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
     const struct dtn_said *making;        /* the call a plan is being made for */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
+    int64_t failed_ns;            /* when                                      */
     struct dtn_mismatch mismatch; /* that was it                               */
     uint64_t calls;               /* collective calls made, for messages       */
     uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */

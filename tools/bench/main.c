@@ -19,14 +19,10 @@ struct run {
     int nmoving;                  /* rows whose busbw counts in the average   */
 };
 
-/* Print what went wrong, unless another rank does: one that told us so, or
- * rank 0 what is wrong with options that all ranks have.
- */
+/* Print what went wrong, unless another rank does. */
 static void run_complain(const struct run *run, const struct dtensor_error *err)
 {
-    bool usage = session_exit_code(err->code) == BENCH_USAGE;
-
-    if (!run->b.told && !(usage && run->b.rank != 0))
+    if (!run->b.told && dtensor_should_report(run->b.ctx, err))
         fprintf(stderr, "dtensor-bench: %s\n", err->text);
 }
 
