@@ -83,7 +83,7 @@ static void test_redops(void)
     each("avg", "mean average ncclAvg ReduceOp.AVG", answers_redop);
     each("sum", "add plus MPI_SUM torch.distributed.ReduceOp.SUM ncclSum",
          answers_redop);
-    each("prod", "mul multiply product MPI_PROD ncclProd", answers_redop);
+    each("prod", "mul multiply MPI_PROD ncclProd", answers_redop);
     each("max", "maximum MPI_MAX ncclMax amax", answers_redop);
     each("min", "minimum MPI_MIN MIN", answers_redop);
     each("band", "and MPI_BAND bitwise_and", answers_redop);
