@@ -26,7 +26,7 @@ struct actor {
     int rank;
     int delay_ms;                 /* before it opens                          */
     int die_ms;                   /* killed that long after it starts to open */
-    int chunk;                    /* of its cluster file, in K; 0: as others  */
+    int pipeline;                    /* of its cluster file, in K; 0: as others  */
     int more_hosts;               /* it thinks that there are so many more    */
     int fds_left;                 /* file descriptors it may still open, + 1  */
     int other_port;               /* it uses the port after the job's         */
@@ -231,8 +231,8 @@ static inline void job_act(const struct job *job, const struct actor *a,
         if (a->rank >= hosts[h].first_rank)
             snprintf(self.host, sizeof self.host, "%s", hosts[h].name);
     snprintf(identity, sizeof identity, "[world] size = %d\n"
-             "[transport] chunk = %dK\n[transport] port = %d\n",
-             c.world_size, a->chunk ? a->chunk : 512, job_port);
+             "[redistribute] pipeline = %dK\n[transport] port = %d\n",
+             c.world_size, a->pipeline ? a->pipeline : 512, job_port);
     if (a->delay_ms > 0)
         usleep((useconds_t)a->delay_ms * 1000);
     if (a->die_ms > 0)

@@ -120,4 +120,13 @@ if [ -x "$top_builddir/dtensor-bench" ]; then
     is "dtensor-bench(1) describes the options of rng, and no others" \
         "$(paged dtensor-bench rng)" "$(helped dtensor-bench rng | grep -vx -e --help)"
 fi
+# The build does not take an option that it would do nothing about.
+out=$("$top_srcdir/configure" --with-cuda=/usr 2>&1)
+is "configure --with-cuda is refused" \
+    "$? $(grep -o 'error: --with-cuda: this release has no code' <<<"$out")" \
+    "1 error: --with-cuda: this release has no code"
+if [ -x "$top_builddir/dtensor-bench" ]; then
+    is "dtensor-bench --version says that there is no CUDA" \
+        "$(dtensor-bench --version | grep -o 'cuda [^),]*')" "cuda no"
+fi
 done_testing

@@ -9,21 +9,21 @@
 static const struct {
     const char *what;
     int nhosts, each;
-    int odd;                      /* has another chunk                        */
+    int odd;                      /* has another [redistribute] pipeline       */
     const char *words;
 } odds[] = {
     { "a leaf", 2, 2, 3, "boot: rank 3 on n1 was started with something else "
-      "than the others: [transport] chunk is 1024K there, 512K here (give "
+      "than the others: [redistribute] pipeline is 1024K there, 512K here (give "
       "every rank the same cluster file)" },
     { "a leader", 3, 2, 2, "boot: rank 2 on n1 was started with something else "
-      "than the others: [transport] chunk is 1024K there, 512K here" },
+      "than the others: [redistribute] pipeline is 1024K there, 512K here" },
     { "rank 0", 3, 1, 0, "boot: rank 0 on n0 was started with something else "
-      "than the others: [transport] chunk is 1024K there, 512K here" },
+      "than the others: [redistribute] pipeline is 1024K there, 512K here" },
     { "a leaf far away", 5, 2, 9, "boot: rank 9 on n4 was started with "
-      "something else than the others: [transport] chunk is 1024K there, "
+      "something else than the others: [redistribute] pipeline is 1024K there, "
       "512K here" },
     { "one of two", 1, 2, 1, "boot: rank 1 on n0 was started with something "
-      "else than the others: [transport] chunk is 1024K there, 512K here" },
+      "else than the others: [redistribute] pipeline is 1024K there, 512K here" },
 };
 
 static void test_different(void)
@@ -32,20 +32,20 @@ static void test_different(void)
 
     for (size_t i = 0; i < DTN_COUNT(odds); i++) {
         job = job_even(odds[i].nhosts, odds[i].each);
-        job.actor[odds[i].odd].chunk = 1024;
+        job.actor[odds[i].odd].pipeline = 1024;
         job_run(&job, NULL);
         ok(job_failed(&job, DTENSOR_EMISMATCH, odds[i].odd, odds[i].words,
                       1500), "%s with another file: all say which, and the line (%lld ms)",
            odds[i].what, (long long)job_slowest_ms(&job));
     }
     job = job_even(3, 2);
-    job.actor[2].chunk = job.actor[3].chunk = 1024;
+    job.actor[2].pipeline = job.actor[3].pipeline = 1024;
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_EMISMATCH, 2, "boot: ranks 2-3 on n1 were "
                   "started with something else", 1500), "a host with another "
        "file: all its ranks are named");
     job = job_even(2, 2);
-    job.actor[1].chunk = 1024;
+    job.actor[1].pipeline = 1024;
     job_drop(&job, 3);
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_EMISMATCH, 1, "rank 1 on n0", 2500),

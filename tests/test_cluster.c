@@ -57,14 +57,14 @@ static void test_two_nodes(void)
        strcmp(c->hosts[1].address, "10.12.0.2") == 0 &&
        c->hosts[1].first_rank == 4 && c->hosts[1].nranks == 4,
        "rank 4 is the first of gpu02 at 10.12.0.2");
-    ok(nodes->gpus[3] == 3 && strcmp(nodes->hca[1], "mlx5_0:1") == 0 &&
+    ok(strcmp(nodes->hca[1], "mlx5_0:1") == 0 &&
        strcmp(nodes->hca[2], "mlx5_1:1") == 0 && nodes->nrails == 1 &&
        nodes->gid_index == 3 &&
        strcmp(nodes->cpus[1], "16-31") == 0, "local ranks have their devices");
     ok(c->transport.inter_node == DTN_WIRE_RC && c->transport.mtu == 4096 &&
-       c->transport.chunk_bytes == 512 << 10 &&
+       c->redistribute.pipeline_bytes == 4 << 20 &&
        c->transport.op_timeout_ns == 600 * INT64_C(1000000000),
-       "[transport] is in bytes and nanoseconds");
+       "sizes are in bytes and times in nanoseconds");
     ok(c->nmeshes == 2 && c->meshes[0].ndim == 2 &&
        c->meshes[0].size[1] == 4 && c->meshes[1].ndim == 1 &&
        strcmp(c->meshes[1].dim_name[0], "tp") == 0 &&
@@ -74,10 +74,6 @@ static void test_two_nodes(void)
        c->tuning[DTN_TUNED_ALLREDUCE].entry[1].from_bytes == 32 << 10 &&
        c->tuning[DTN_TUNED_ALLREDUCE].entry[1].algorithm == DTN_ALG_RING &&
        c->tuning[DTN_TUNED_REDUCE].n == 0, "[tuning] is two ranges, or none");
-    ok(c->nplans == 1 && c->plans[0].nrules == 3 && c->plans[0].dim == 1 &&
-       c->plans[0].rule[1].style == DTN_STYLE_ROW &&
-       strcmp(c->plans[0].rule[2].pattern, "layers.*.norm.*") == 0,
-       "[plan] keeps its rules in their order");
     ok(dtn_seed_of(c, 3) == 0x5EED && dtn_seed_of(c, 4) == 0x5EEE,
        "each dp coordinate has its own seed");
     dtensor_cluster_destroy(c);
@@ -89,7 +85,7 @@ static void test_big(void)
     const struct dtn_mesh_def *last = &c->meshes[2];
     bool good_seeds = true;
 
-    ok(c->world_size == 1024 && c->nhosts == 128 && c->auth_munge &&
+    ok(c->world_size == 1024 && c->nhosts == 128 &&
        strcmp(c->hosts[96].name, "node101") == 0 &&
        strcmp(c->hosts[96].address, "node101-ib0") == 0,
        "node101 is the 97th of 128 nodes");
@@ -114,10 +110,10 @@ static bool same_transport(const struct dtn_transport_conf *a,
                            const struct dtn_transport_conf *b)
 {
     size_t ints = offsetof(struct dtn_transport_conf, timeout) + sizeof(int);
-    size_t words = offsetof(struct dtn_transport_conf, eager_limit_bytes);
+    size_t words = offsetof(struct dtn_transport_conf, connect_timeout_ns);
 
     return memcmp(a, b, ints) == 0
-        && memcmp(&a->eager_limit_bytes, &b->eager_limit_bytes,
+        && memcmp(&a->connect_timeout_ns, &b->connect_timeout_ns,
                   sizeof *a - words) == 0;
 }
 
@@ -130,14 +126,14 @@ static void test_defaults(void)
     ok(same_transport(&c->transport, &defaults),
        "without [transport] the defaults hold");
     ok(c->redistribute.max_scratch_bytes == 256 << 20 &&
-       c->redistribute.pipeline_bytes == 4 << 20 && !c->auth_munge &&
-       !c->seed.given && c->seed.stride == 1 && c->nplans == 0,
+       c->redistribute.pipeline_bytes == 4 << 20 &&
+       !c->seed.given && c->seed.stride == 1,
        "and those of the other sections");
     ok(c->nmeshes == 1 && strcmp(c->meshes[0].name, "world") == 0 &&
        c->meshes[0].ndim == 1 && c->meshes[0].size[0] == 8 &&
        strcmp(c->meshes[0].dim_name[0], "world") == 0 &&
        c->meshes[0].ranks[7] == 7, "\"world\" is one dim over all ranks");
-    ok(!c->nodes[0].gpus && !c->nodes[0].hca && !c->nodes[0].cpus &&
+    ok(!c->nodes[0].hca && !c->nodes[0].cpus &&
        c->nodes[0].gid_index == -1 &&
        strcmp(c->hosts[0].address, "n1") == 0,
        "a node has no devices, and its name for an address");
@@ -212,7 +208,7 @@ static void test_step(void)
     setenv("SLURM_STEP_NODELIST", "n[3-5]", 1);
     setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2),1", 1);
     c = good("[cluster]\nversion = 1\n[nodes \"a\"]\nhosts = @step\n"
-             "gpus = 0-1\n");
+             "hca = mlx5_[0-1]\n");
     ok(c->world_size == 5 && c->nhosts == 3 &&
        strcmp(c->hosts[2].name, "n5") == 0 && c->hosts[2].nranks == 1 &&
        c->hosts[2].first_rank == 4 && c->nodes[0].nranks == 2,
@@ -237,27 +233,25 @@ static void test_step(void)
 
 static const char base_file[] =
     "[cluster]\nversion = 1\nname = c\n"
-    "[nodes \"a\"]\nhosts = n[1-2]\nranks = 2\ngpus = 0-1\n"
+    "[nodes \"a\"]\nhosts = n[1-2]\nranks = 2\n"
     "hca = mlx5_[0-1]:1+mlx5_[2-3]\ncpus = 0-3 | 4-7\n"
-    "[transport]\nchunk = 512K\nheartbeat = 1s\n"
+    "[transport]\nregister_limit = 512K\nheartbeat = 1s\n"
     "[mesh \"world\"]\ndims = dp=2, tp=2\n"
     "[mesh \"row\"]\nparent = world\nselect = dp=1\n"
     "[seed]\nbase = 16\nmesh = world\ndistinct = dp\n"
-    "[tuning]\nallreduce = 0-1K:tree, 1K-inf:ring\n"
-    "[plan \"p\"]\nmesh = world\ndim = tp\nup.* = column\ndown.* = row\n";
+    "[tuning]\nallreduce = 0-1K:tree, 1K-inf:ring\n";
 
 static const char same_file[] =
     "# other comments, blanks, order and ways to write it\r\n"
-    "\n[plan \"p\"]\n\tdim=tp\n\tup.*=column\n\tdown.*=row\n\tmesh=world\n"
-    "[seed] ; first\nstride = 1\ndistinct=dp\nmesh=world\nbase = 0x10\n"
+    "\n\t[seed] ; first\nstride = 1\ndistinct=dp\nmesh=world\nbase = 0x10\n"
     "[tuning]\nallreduce=0-512:tree,512-1024:tree,1024-inf:ring\n"
-    "[nodes \"first\"]\nranks = 2\nhosts = n1\ngpus = 0,1\n"
+    "[nodes \"first\"]\nranks = 2\nhosts = n1\n"
     "hca = mlx5_0+mlx5_2,mlx5_1+mlx5_3\ncpus = 3,0-2|4,5,6,7\n"
-    "[nodes \"second\"]\nranks = 2\nhosts = n2\ngpus = 0-1\naddresses = n2\n"
+    "[nodes \"second\"]\nranks = 2\nhosts = n2\naddresses = n2\n"
     "hca = mlx5_0:1 + mlx5_2:1, mlx5_1 +mlx5_3\ncpus = 0-3 | 4-7\n"
     "[mesh \"row\"]\ndims = tp=2\nranks = 2,3\n"
     "[mesh \"world\"]\nranks = all\ndims = dp=2,tp=2\n"
-    "[transport]\nheartbeat = 1000ms\nchunk = 524288\nport = 17800\n"
+    "[transport]\nheartbeat = 1000ms\nregister_limit = 524288\nport = 17800\n"
     "[redistribute]\npipeline = 4096K\n"
     "[cluster]\nname = c\nversion = 1\nauth = none\nworld_size = 4";
 
@@ -279,12 +273,15 @@ static void test_same(void)
 static const struct {
     const char *from, *to, *diff;
 } differences[] = {
-    { "chunk = 512K", "chunk = 1M",
-      "[transport] chunk is 1M there, 512K here" },
+    { "register_limit = 512K", "register_limit = 1M",
+      "[transport] register_limit is 1M there, 512K here" },
+    { "register_limit = 512K", "arena = 524288K\nregister_limit = 512K",
+      "[transport] arena is 512M there, 100% here" },
+    { "register_limit = 512K", "arena = 50%\nregister_limit = 512K",
+      "[transport] arena is 50% there, 100% here" },
     { "hosts = n[1-2]", "hosts = n[2,1]", "[hosts] 0 is n2 there, n1 here" },
     { "hosts = n[1-2]", "hosts = n[1-2]\naddresses = a[1-2]",
       "[host n1] address is a1 there, n1 here" },
-    { "gpus = 0-1", "gpus = 1,0", "[host n1] gpus is 1,0 there, 0-1 here" },
     { "mlx5_[0-1]:1+mlx5_[2-3]", "mlx5_[0-1]", "[host n1] hca is "
       "mlx5_0:1,mlx5_1:1 there, mlx5_0:1+mlx5_2:1,mlx5_1:1+mlx5_3:1 here" },
     { "cpus = 0-3 | 4-7", "cpus = numa",
@@ -300,15 +297,6 @@ static const struct {
       "[seed] distinct is tp there, dp here" },
     { "0-1K:tree, 1K-inf:ring", "0-inf:ring",
       "[tuning] allreduce is 0-inf:ring there, 0-1K:tree,1K-inf:ring here" },
-    { "up.* = column\ndown.* = row", "down.* = row\nup.* = column",
-      "[plan \"p\"] down.* stands before [plan \"p\"] up.* there, after it "
-      "here" },
-    { "down.* = row", "down.* = shard(1)",
-      "[plan \"p\"] down.* is shard(1) there, row here" },
-    { "down.* = row\n", "",
-      "[plan \"p\"] down.* is not given there, row here" },
-    { "dim = tp\n", "dim = tp\nmid.* = row\n",
-      "[plan \"p\"] mid.* is row there, not given here" },
     { "name = c", "name = d", "[cluster] name is d there, c here" },
 };
 

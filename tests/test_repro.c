@@ -2,9 +2,9 @@
  *
  * Four ranks reduce the same nasty numbers, of which no two orders of addition
  * agree, on one host or several, over shared memory or TCP, by whatever
- * [tuning] says, in chunks of several sizes, in one call or in three.  Under
- * repro every combination must give the bits of the naive fold from the left;
- * without it some do not, or the numbers would prove nothing.
+ * [tuning] says, in one call or in three.  Under repro every combination must
+ * give the bits of the naive fold from the left; without it some do not, or the
+ * numbers would prove nothing.
  */
 #include "base/base.h"
 #include "tests/hosts.h"
@@ -22,26 +22,25 @@ struct combination {
     struct hosts hosts;
     const char *wire;             /* inside hosts                              */
     const char *algorithm;        /* [tuning], NULL: none                      */
-    const char *chunk;
     int parts;                    /* calls                                     */
 };
 
 static const struct combination combinations[] = {
-    { "one host, shm", { 1, { 4 } }, "shm", NULL, "512K", 1 },
-    { "in 3 calls", { 1, { 4 } }, "shm", NULL, "512K", 3 },
-    { "by ring", { 1, { 4 } }, "shm", "ring", "512K", 1 },
-    { "by tree", { 1, { 4 } }, "shm", "tree", "64K", 1 },
-    { "by doubling", { 1, { 4 } }, "shm", "doubling", "512K", 1 },
-    { "by halving, 3 calls", { 1, { 4 } }, "shm", "halving", "512K", 3 },
-    { "one host, tcp", { 1, { 4 } }, "tcp", NULL, "4K", 1 },
-    { "tcp, by ring", { 1, { 4 } }, "tcp", "ring", "512K", 1 },
-    { "tcp, by two trees", { 1, { 4 } }, "tcp", "twotree", "512K", 3 },
-    { "2 hosts of 2", { 2, { 2, 2 } }, "shm", NULL, "512K", 1 },
+    { "one host, shm", { 1, { 4 } }, "shm", NULL, 1 },
+    { "in 3 calls", { 1, { 4 } }, "shm", NULL, 3 },
+    { "by ring", { 1, { 4 } }, "shm", "ring", 1 },
+    { "by tree", { 1, { 4 } }, "shm", "tree", 1 },
+    { "by doubling", { 1, { 4 } }, "shm", "doubling", 1 },
+    { "by halving, 3 calls", { 1, { 4 } }, "shm", "halving", 3 },
+    { "one host, tcp", { 1, { 4 } }, "tcp", NULL, 1 },
+    { "tcp, by ring", { 1, { 4 } }, "tcp", "ring", 1 },
+    { "tcp, by two trees", { 1, { 4 } }, "tcp", "twotree", 3 },
+    { "2 hosts of 2", { 2, { 2, 2 } }, "shm", NULL, 1 },
     { "2 hosts of 2, by hierarchy", { 2, { 2, 2 } }, "shm", "hierarchical",
-      "4K", 1 },
-    { "hosts of 1 and 3", { 2, { 1, 3 } }, "shm", "hierarchical", "512K", 1 },
-    { "hosts of 2, 1 and 1", { 3, { 2, 1, 1 } }, "shm", "ring", "64K", 3 },
-    { "4 hosts of 1", { 4, { 1, 1, 1, 1 } }, "shm", "tree", "512K", 1 },
+      1 },
+    { "hosts of 1 and 3", { 2, { 1, 3 } }, "shm", "hierarchical", 1 },
+    { "hosts of 2, 1 and 1", { 3, { 2, 1, 1 } }, "shm", "ring", 3 },
+    { "4 hosts of 1", { 4, { 1, 1, 1, 1 } }, "shm", "tree", 1 },
 };
 
 /* What a rank found, for the parent. */
@@ -130,9 +129,8 @@ static void cluster_write(const char *path)
     static const char *const tuned[] = { "allreduce", "reduce",
                                          "reduce_scatter" };
     char more[256];
-    int at = snprintf(more, sizeof more, "intra_node = %s\nchunk = %s\n%s",
-                      now->wire, now->chunk,
-                      now->algorithm ? "[tuning]\n" : "");
+    int at = snprintf(more, sizeof more, "intra_node = %s\n%s",
+                      now->wire, now->algorithm ? "[tuning]\n" : "");
 
     for (int i = 0; now->algorithm && i < 3; i++)
         if (i < 1 || strcmp(now->algorithm, "doubling") != 0)

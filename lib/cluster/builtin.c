@@ -26,8 +26,6 @@ void dtn_transport_defaults(struct dtn_transport_conf *conf)
         .retry_count = 6,
         .rnr_retry = -1,
         .timeout = -1,
-        .eager_limit_bytes = 8 << 10,
-        .chunk_bytes = 512 << 10,
         .connect_timeout_ns = 60 * INT64_C(1000000000),
         .op_timeout_ns = 10 * 60 * INT64_C(1000000000),
         .heartbeat_ns = 1 * INT64_C(1000000000),

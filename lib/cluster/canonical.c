@@ -1,8 +1,8 @@
 /* canonical.c - what a cluster means, as text that can be compared
  *
  * Comments, blanks, the order of keys and the way a list is written do not
- * matter: `chunk = 512K` and `chunk=524288` are both the line
- * `[transport] chunk = 512K`, and n[1-2] is the two lines `[hosts] 0 = n1` and
+ * matter: `pipeline = 512K` and `pipeline=524288` are both the line
+ * `[redistribute] pipeline = 512K`, and n[1-2] is the two lines `[hosts] 0 = n1` and
  * `[hosts] 1 = n2`.  So two files mean the same exactly when their texts are
  * equal, 64 bits of hash tell ranks that they are, and the first line that
  * differs tells people why they are not.
@@ -20,7 +20,7 @@ static void canonical_scalars(FILE *out, enum dtn_kind_id kind,
                               const char *title, const void *base)
 {
     for (const struct dtn_key *key = dtn_kinds[kind].keys; key->name; key++) {
-        if (key->type == DTN_VALUE_OTHER)
+        if (key->type == DTN_VALUE_OTHER || key->type == DTN_VALUE_ABSENT)
             continue;
         fprintf(out, "[%s] %s = ", title, key->name);
         dtn_value_print(key, base, out);
@@ -48,10 +48,6 @@ static void canonical_host(FILE *out, const struct dtensor_cluster *cluster,
     fprintf(out, "[host %s] address = %s\n", name, host->address);
     fprintf(out, "[host %s] ranks = %d-%d\n", name, host->first_rank,
             host->first_rank + host->nranks - 1);
-    fprintf(out, "[host %s] gpus = ", name);
-    if (nodes->gpus)
-        dtn_numbers_print(nodes->gpus, host->nranks, out);
-    fprintf(out, "%s\n", nodes->gpus ? "" : "none");
     canonical_strings(out, name, "hca", nodes->hca, host->nranks, ",");
     fprintf(out, "[host %s] gid_index = ", name);
     if (nodes->gid_index >= 0)
@@ -67,13 +63,6 @@ static void canonical_host(FILE *out, const struct dtensor_cluster *cluster,
 static int mesh_by_name(const void *a, const void *b)
 {
     const struct dtn_mesh_def *const *x = a, *const *y = b;
-
-    return strcmp((*x)->name, (*y)->name);
-}
-
-static int plan_by_name(const void *a, const void *b)
-{
-    const struct dtn_plan_conf *const *x = a, *const *y = b;
 
     return strcmp((*x)->name, (*y)->name);
 }
@@ -129,29 +118,10 @@ static void canonical_tuning(FILE *out, const struct dtensor_cluster *cluster)
     canonical_scalars(out, DTN_KIND_TUNING, "tuning", &cluster->costs);
 }
 
-/* The order of rules has a meaning, since the first match wins. */
-static void canonical_plan(FILE *out, const struct dtensor_cluster *cluster,
-                           const struct dtn_plan_conf *plan)
-{
-    const struct dtn_mesh_def *mesh = &cluster->meshes[plan->mesh];
-    const char *style;
-
-    fprintf(out, "[plan \"%s\"] mesh = %s\n[plan \"%s\"] dim = %s\n",
-            plan->name, mesh->name, plan->name, mesh->dim_name[plan->dim]);
-    for (int i = 0; i < plan->nrules; i++) {
-        style = dtn_word_text(dtn_style_words, (int)plan->rule[i].style);
-        fprintf(out, "[plan \"%s\"] %s = ", plan->name, plan->rule[i].pattern);
-        if (style)
-            fprintf(out, "%s\n", style);
-        else
-            fprintf(out, "shard(%d)\n", plan->rule[i].shard_dim);
-    }
-}
-
 static void canonical_cluster(FILE *out, const struct dtensor_cluster *cluster)
 {
     struct dtn_cluster_section scalars = {
-        1, "", cluster->world_size, cluster->auth_munge, cluster->repro
+        1, "", cluster->world_size, cluster->repro
     };
 
     strcpy(scalars.name, cluster->name);
@@ -164,33 +134,25 @@ static void canonical_cluster(FILE *out, const struct dtensor_cluster *cluster)
                       &cluster->transport);
 }
 
-/* Meshes and plans in the order of their names: they are known by these. */
+/* Meshes in the order of their names: they are known by these. */
 static bool canonical_sorted(FILE *out, const struct dtensor_cluster *cluster)
 {
-    size_t nmeshes = (size_t)cluster->nmeshes, nplans = (size_t)cluster->nplans;
+    size_t nmeshes = (size_t)cluster->nmeshes;
     const struct dtn_mesh_def **mesh = calloc(nmeshes + 1, sizeof *mesh);
-    const struct dtn_plan_conf **plan = calloc(nplans + 1, sizeof *plan);
-    bool good = mesh && plan;
 
-    for (size_t i = 0; i < nmeshes && good; i++)
+    for (size_t i = 0; i < nmeshes && mesh; i++)
         mesh[i] = &cluster->meshes[i];
-    for (size_t i = 0; i < nplans && good; i++)
-        plan[i] = &cluster->plans[i];
-    if (good) {
+    if (mesh) {
         qsort(mesh, nmeshes, sizeof *mesh, mesh_by_name);
-        qsort(plan, nplans, sizeof *plan, plan_by_name);
         for (size_t i = 0; i < nmeshes; i++)
             canonical_mesh(out, mesh[i]);
         canonical_seed(out, cluster);
         canonical_tuning(out, cluster);
         canonical_scalars(out, DTN_KIND_REDISTRIBUTE, "redistribute",
                           &cluster->redistribute);
-        for (size_t i = 0; i < nplans; i++)
-            canonical_plan(out, cluster, plan[i]);
     }
     free(mesh);
-    free(plan);
-    return good;
+    return mesh != NULL;
 }
 
 int dtn_cluster_canonical(const struct dtensor_cluster *cluster, char **textp,

@@ -33,7 +33,6 @@ struct dtn_host {
 struct dtn_nodes {
     char name[DTENSOR_NAME_MAX + 1];
     int nranks;
-    int *gpus;                    /* [nranks], or NULL for none                */
     char **hca;                   /* [nranks] "mlx5_0:1+mlx5_1:1", or NULL     */
     int nrails;                   /* devices of each rank; 1 without hca       */
     int gid_index;                /* -1: not given                             */
@@ -66,8 +65,6 @@ struct dtn_transport_conf {
     int retry_count;
     int rnr_retry;
     int timeout;                  /* -1: by dead_after, see verbs_words.c      */
-    uint64_t eager_limit_bytes;   /* default 8K                                */
-    uint64_t chunk_bytes;         /* default 512K                              */
     int64_t connect_timeout_ns;   /* default 60s                               */
     int64_t op_timeout_ns;        /* default 10min: one collective's wait      */
     int64_t heartbeat_ns;         /* default 1s                                */
@@ -136,21 +133,9 @@ struct dtn_redistribute_conf {
     enum dtensor_route planner;   /* default auto                              */
 };
 
-/* [plan "P"]: which placement each parameter pattern gets. */
-enum dtn_style { DTN_STYLE_COLUMN, DTN_STYLE_ROW, DTN_STYLE_REPLICATE,
-                 DTN_STYLE_SHARD };
-struct dtn_plan_conf {
-    char name[DTENSOR_NAME_MAX + 1];
-    int mesh;
-    int dim;
-    int nrules;
-    struct { char *pattern; enum dtn_style style; int shard_dim; } *rule;
-};
-
 struct dtensor_cluster {
     char *path;                   /* for messages; "built-in" without a file   */
     char name[DTENSOR_NAME_MAX + 1];
-    bool auth_munge;
     bool repro;                   /* fold in the order of the ranks, which     */
                                   /* dtensor_set_repro() may change            */
     int world_size;
@@ -165,8 +150,6 @@ struct dtensor_cluster {
     struct dtn_tuning tuning[DTN_NTUNED];
     struct dtn_costs_conf costs;
     struct dtn_redistribute_conf redistribute;
-    int nplans;
-    struct dtn_plan_conf *plans;
 };
 
 /* ------------------------------------------------------------ builtin.c --- */
@@ -192,7 +175,7 @@ int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
 /* Defaults of a [transport] section. */
 void dtn_transport_defaults(struct dtn_transport_conf *conf);
 
-/* -------------------------------------------------------------- plan.c --- */
+/* -------------------------------------------------------------- seed.c --- */
 
 /* Defaults of a [seed] section. */
 void dtn_seed_defaults(struct dtn_seed_conf *seed);
@@ -216,7 +199,7 @@ int dtn_cluster_canonical(const struct dtensor_cluster *cluster, char **textp,
 uint64_t dtn_digest(const char *text);
 
 /* Word the first line in which two canonical texts differ, such as
- * `[transport] chunk is 512K there, 1M here`, into buf.  "there" is `other`.
+ * `[transport] port is 17800 there, 17801 here`, into buf.  "there" is `other`.
  */
 char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
                          size_t size);

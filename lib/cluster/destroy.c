@@ -9,16 +9,8 @@
 
 static void nodes_free(struct dtn_nodes *nodes)
 {
-    free(nodes->gpus);
     dtn_hostlist_free(nodes->hca, nodes->nranks);
     dtn_hostlist_free(nodes->cpus, nodes->nranks);
-}
-
-static void plan_free(struct dtn_plan_conf *plan)
-{
-    for (int i = 0; i < plan->nrules; i++)
-        free(plan->rule[i].pattern);
-    free(plan->rule);
 }
 
 void dtensor_cluster_destroy(struct dtensor_cluster *cluster)
@@ -33,12 +25,9 @@ void dtensor_cluster_destroy(struct dtensor_cluster *cluster)
         nodes_free(&cluster->nodes[i]);
     for (int i = 0; i < cluster->nmeshes; i++)
         free(cluster->meshes[i].ranks);
-    for (int i = 0; i < cluster->nplans; i++)
-        plan_free(&cluster->plans[i]);
     free(cluster->hosts);
     free(cluster->nodes);
     free(cluster->meshes);
-    free(cluster->plans);
     free(cluster->path);
     free(cluster);
 }

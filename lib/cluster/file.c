@@ -3,7 +3,7 @@
  * dtensor_cluster_read() is two phases, each of which ends when anything was
  * found: reading (reader.c) makes a document of sections and keys; checking
  * goes through the kinds of section in the order in which they build on each
- * other - hosts make ranks, ranks fill meshes, seeds and plans name meshes -
+ * other - hosts make ranks, ranks fill meshes, seeds name meshes -
  * and makes the cluster.  Eight ranks and `dims = dp=2, tp=2` is found in the
  * second phase, `dmis = ...` in the first.
  */
@@ -76,7 +76,7 @@ static int check_required(struct dtn_check *check)
 
 static int check_cluster(struct dtn_check *check)
 {
-    struct dtn_cluster_section scalars = { 1, "cluster", 0, 0, 0 };
+    struct dtn_cluster_section scalars = { 1, "cluster", 0, 0 };
     struct dtensor_cluster *cluster = check->cluster;
     const struct dtn_section *section;
     const struct dtn_entry *entry;
@@ -86,7 +86,6 @@ static int check_cluster(struct dtn_check *check)
         return 0;
     dtn_check_scalars(check, section, &scalars);
     strcpy(cluster->name, scalars.name);
-    cluster->auth_munge = scalars.auth_munge != 0;
     cluster->repro = scalars.repro != 0;
     entry = dtn_section_get(check->doc, section, "version");
     if (entry && scalars.version != 1)
@@ -165,8 +164,7 @@ static int check_redistribute(struct dtn_check *check)
 /* Nodes first: the others are checked against their ranks. */
 static int (*const checks[])(struct dtn_check *) = {
     check_required, dtn_check_nodes, check_cluster, check_transport,
-    dtn_check_meshes, dtn_check_seed, dtn_check_tuning, check_redistribute,
-    dtn_check_plans
+    dtn_check_meshes, dtn_check_seed, dtn_check_tuning, check_redistribute
 };
 
 static int file_check(const struct dtn_document *doc,

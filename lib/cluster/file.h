@@ -9,7 +9,7 @@
  * file.c      document to cluster, section by section
  * nodes.c     [nodes "N"]: hosts and what they have
  * meshes.c    [mesh "M"]; submesh.c: with a parent
- * plan.c      [seed], [tuning], [plan "P"]
+ * seed.c      [seed]; tuning.c: [tuning]
  *
  * Two phases.  Reading finds what is wrong with the form, and unknown and
  * repeated names; only a document without such findings is checked for values,
@@ -64,7 +64,8 @@ enum dtn_value_type {
     DTN_VALUE_SHARE,               /* struct dtn_share, min..max or 1% to 100% */
     DTN_VALUE_WORD,                /* int: the `number` of one of `words`     */
     DTN_VALUE_NAME,                /* char[DTENSOR_NAME_MAX + 1]              */
-    DTN_VALUE_OTHER                /* read by the section's own code          */
+    DTN_VALUE_OTHER,               /* read by the section's own code          */
+    DTN_VALUE_ABSENT               /* "none": not in this build               */
 };
 
 struct dtn_word {
@@ -89,7 +90,7 @@ enum dtn_kind_id { DTN_KIND_CLUSTER, DTN_KIND_NODES, DTN_KIND_TRANSPORT,
 struct dtn_kind {
     const char *name;
     bool named;                    /* [kind "name"], any number of them       */
-    bool patterns;                 /* keys not in `keys` are patterns         */
+    bool absent;                   /* not in this build: refused              */
     const struct dtn_key *keys;    /* ended by a NULL name                    */
 };
 
@@ -100,7 +101,6 @@ struct dtn_cluster_section {
     int version;
     char name[DTENSOR_NAME_MAX + 1];
     int world_size;
-    int auth_munge;
     int repro;
 };
 
@@ -112,7 +112,6 @@ const struct dtn_key *dtn_key_find(const struct dtn_kind *kind,
 const char *dtn_word_text(const struct dtn_word words[], int number);
 
 extern const struct dtn_word dtn_algorithm_words[];
-extern const struct dtn_word dtn_style_words[];
 
 /* ------------------------------------------------------------- bytes.c --- */
 
@@ -254,7 +253,6 @@ int dtn_check_nodes(struct dtn_check *check);
 int dtn_check_meshes(struct dtn_check *check);
 int dtn_check_seed(struct dtn_check *check);
 int dtn_check_tuning(struct dtn_check *check);
-int dtn_check_plans(struct dtn_check *check);
 
 /* The mesh that `parent` and "select" make; without dims after a finding. */
 int dtn_check_submesh(struct dtn_check *check,

@@ -1,9 +1,9 @@
 /* mesh_names.c - the names of meshes and of their dims, where others use them
  *
- * [seed] distinct = pp, [plan "p"] mesh = world, dim = tp and [mesh "m"] parent
- * = world all name what stands above them in the file.  A name that is not there
- * is a finding with what there is: mesh "word" is answered by "did you mean
- * world?", and one that stands further down by its line.
+ * [seed] mesh = world, distinct = pp and [mesh "m"] parent = world all name what
+ * stands above them in the file.  A name that is not there is a finding with what
+ * there is: mesh "word" is answered by "did you mean world?", and one that stands
+ * further down by its line.
  */
 #include "cluster/file.h"
 

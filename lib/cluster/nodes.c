@@ -103,28 +103,6 @@ static int listing_addresses(struct dtn_check *check,
 
 /* ------------------------------------------------------------ per rank --- */
 
-static int nodes_gpus(struct dtn_check *check, const struct dtn_entry *entry,
-                      struct dtn_nodes *nodes)
-{
-    char why[DTN_WHY_SIZE];
-    int *gpus = NULL, n = 0;
-    int rc = dtn_numbers_parse(entry->value, "GPU", 65535, &gpus, &n, why);
-
-    rc = nodes_result(check, entry, rc, why);
-    if (!gpus)
-        return rc;
-    if (n == nodes->nranks) {
-        nodes->gpus = gpus;
-        return 0;
-    }
-    dtn_finding(check->findings, entry->line, "gpus: %d GPU%s for %d rank%s on "
-                "each node; expected one GPU for each rank", n,
-                n == 1 ? "" : "s", nodes->nranks,
-                nodes->nranks == 1 ? "" : "s");
-    free(gpus);
-    return 0;
-}
-
 static int nodes_hca(struct dtn_check *check, const struct dtn_entry *entry,
                      struct dtn_nodes *nodes)
 {
@@ -158,7 +136,7 @@ static int nodes_ranks(struct dtn_check *check,
         int (*read)(struct dtn_check *, const struct dtn_entry *,
                     struct dtn_nodes *);
     } keys[] = {
-        { "gpus", nodes_gpus }, { "hca", nodes_hca }, { "cpus", nodes_cpus }
+        { "hca", nodes_hca }, { "cpus", nodes_cpus }
     };
     const struct dtn_entry *entry;
     int rc = 0;

@@ -54,9 +54,11 @@ static void reader_unknown_section(struct reader *r, const char *name)
     const char *known[DTN_NKINDS + 1] = { NULL };
     char list[200] = "one of ", advice[300];
 
-    for (int i = 0; i < DTN_NKINDS; i++) {
-        known[i] = dtn_kinds[i].name;
-        strcat(strcat(list, i ? ", " : ""), known[i]);
+    for (int i = 0, n = 0; i < DTN_NKINDS; i++) {
+        if (dtn_kinds[i].absent)
+            continue;
+        strcat(strcat(list, n ? ", " : ""), dtn_kinds[i].name);
+        known[n++] = dtn_kinds[i].name;
     }
     dtn_finding(r->findings, r->line, "unknown section \"%s\"; %s", name,
                 dtensor_advise(name, known, list, advice, sizeof advice));
@@ -121,7 +123,11 @@ static bool reader_section_add(struct reader *r, const struct dtn_kind *kind,
                                      .first = doc->nentries };
     strcpy(section->name, name);
     r->section = section;
-    return true;
+    if (kind->absent)
+        dtn_finding(r->findings, r->line, "section %s is not in this build; "
+                    "expected no such section",
+                    dtn_section_title(section, title));
+    return !kind->absent;
 }
 
 /* `[kind "name"] ; comment`, without leading blanks. */
@@ -282,8 +288,7 @@ static int reader_key(void *user, const char *section, const char *name,
         dtn_finding(r->findings, r->line, "\"%s\" stands before the first "
                     "section; expected [cluster] first", name);
         r->skipping = true;
-    } else if (!r->section->kind->patterns &&
-               !dtn_key_find(r->section->kind, name)) {
+    } else if (!dtn_key_find(r->section->kind, name)) {
         reader_unknown_key(r, name);
     } else if (!*value) {
         dtn_finding(r->findings, r->line, "\"%s\" has no value", name);

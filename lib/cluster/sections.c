@@ -12,14 +12,9 @@
 
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
-#define GIB ((int64_t)1 << 30)
 #define TIB ((int64_t)1 << 40)
 #define MS INT64_C(1000000)
 #define WEEK (7 * 24 * 60 * 60 * 1000 * MS)
-
-static const struct dtn_word auth_words[] = {
-    { "none", 0 }, { "munge", 1 }, { NULL, 0 }
-};
 
 static const struct dtn_word switch_words[] = {
     { "no", 0 }, { "yes", 1 }, { NULL, 0 }
@@ -70,12 +65,9 @@ const struct dtn_word dtn_algorithm_words[] = {
     { NULL, 0 }
 };
 
-const struct dtn_word dtn_style_words[] = {
-    { "column", DTN_STYLE_COLUMN }, { "row", DTN_STYLE_ROW },
-    { "replicate", DTN_STYLE_REPLICATE }, { NULL, 0 }
-};
-
-/* Parts of rows; OTHER is read by the section's code. */
+/* Parts of rows; OTHER is read by the section's code, and what is ABSENT is not
+ * in this build, so that no value but none is taken.
+ */
 #define INT(s, f, lo, hi) .type = DTN_VALUE_INT, .offset = offsetof(s, f), \
                           .min = (lo), .max = (hi)
 #define HEX(s, f, lo, hi) .type = DTN_VALUE_HEX, .offset = offsetof(s, f), \
@@ -91,13 +83,14 @@ const struct dtn_word dtn_style_words[] = {
 #define U64(s, f) .type = DTN_VALUE_U64, .offset = offsetof(s, f)
 #define NAME(s, f) .type = DTN_VALUE_NAME, .offset = offsetof(s, f)
 #define OTHER .type = DTN_VALUE_OTHER
+#define ABSENT .type = DTN_VALUE_ABSENT
 
 #define S struct dtn_cluster_section
 static const struct dtn_key cluster_keys[] = {
     { "version", INT(S, version, 0, INT_MAX), .required = "version = 1" },
     { "name", NAME(S, name) },
     { "world_size", INT(S, world_size, 1, DTN_MAX_WORLD) },
-    { "auth", WORD(S, auth_munge, auth_words, "none or munge") },
+    { "auth", ABSENT },
     { "repro", WORD(S, repro, switch_words, "yes or no") },
     { .name = NULL }
 };
@@ -109,7 +102,7 @@ static const struct dtn_key nodes_keys[] = {
       .required = "hosts = a list such as node[001-064]" },
     { "addresses", OTHER },
     { "ranks", INT(S, nranks, 1, DTN_MAX_LOCAL) },
-    { "gpus", OTHER },
+    { "gpus", ABSENT },
     { "hca", OTHER },
     { "gid_index", INT(S, gid_index, 0, 255) },
     { "cpus", OTHER },
@@ -130,8 +123,6 @@ static const struct dtn_key transport_keys[] = {
     { "retry_count", INT(S, retry_count, 0, 7) },
     { "rnr_retry", INT(S, rnr_retry, 0, 7) },
     { "timeout", INT(S, timeout, 0, 31) },
-    { "eager_limit", SIZE(S, eager_limit_bytes, 0, GIB) },
-    { "chunk", SIZE(S, chunk_bytes, 4 * KIB, GIB) },
     { "connect_timeout", TIME(S, connect_timeout_ns, MS, WEEK) },
     { "op_timeout", TIME(S, op_timeout_ns, MS, WEEK) },
     { "heartbeat", TIME(S, heartbeat_ns, MS, WEEK) },
@@ -193,11 +184,7 @@ static const struct dtn_key redistribute_keys[] = {
 };
 #undef S
 
-static const struct dtn_key plan_keys[] = {
-    { "mesh", OTHER, .required = "mesh = the name of a mesh" },
-    { "dim", OTHER, .required = "dim = a dim of that mesh" },
-    { .name = NULL }
-};
+static const struct dtn_key no_keys[] = { { .name = NULL } };
 
 const struct dtn_kind dtn_kinds[DTN_NKINDS] = {
     [DTN_KIND_CLUSTER] = { "cluster", .keys = cluster_keys },
@@ -207,8 +194,8 @@ const struct dtn_kind dtn_kinds[DTN_NKINDS] = {
     [DTN_KIND_SEED] = { "seed", .keys = seed_keys },
     [DTN_KIND_TUNING] = { "tuning", .keys = tuning_keys },
     [DTN_KIND_REDISTRIBUTE] = { "redistribute", .keys = redistribute_keys },
-    [DTN_KIND_PLAN] = { "plan", .named = true, .patterns = true,
-                        .keys = plan_keys }
+    [DTN_KIND_PLAN] = { "plan", .named = true, .absent = true,
+                        .keys = no_keys }
 };
 
 const struct dtn_kind *dtn_kind_find(const char *name)

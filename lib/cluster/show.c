@@ -2,7 +2,7 @@
  *
  * Each view is a loop over ranks, hosts or mesh positions that prints the
  * lines of one rank, or with rank -1 of all: of the two-node example,
- * `rank 5` is host gpu02, local rank 1, GPU 1, device mlx5_0:1.
+ * `rank 5` is host gpu02, local rank 1, device mlx5_0:1.
  */
 #include "cluster/file.h"
 
@@ -118,10 +118,9 @@ static int show_ranks(const struct dtensor_cluster *cluster, int rank,
     const struct dtn_nodes *nodes;
     int width = show_width(cluster, false, 4);
     int hca_width = show_hca_width(cluster, 10);
-    char gpu[16];
 
-    fprintf(out, "%7s  %-*s  %5s  %4s  %-*s  %s\n", "rank", width, "host",
-            "local", "gpu", hca_width, "hca", "cpus");
+    fprintf(out, "%7s  %-*s  %5s  %-*s  %s\n", "rank", width, "host",
+            "local", hca_width, "hca", "cpus");
     for (int i = 0; i < cluster->nhosts; i++) {
         const struct dtn_host *host = &cluster->hosts[i];
 
@@ -129,10 +128,8 @@ static int show_ranks(const struct dtensor_cluster *cluster, int rank,
         for (int local = 0; local < host->nranks; local++) {
             if (rank >= 0 && rank != host->first_rank + local)
                 continue;
-            snprintf(gpu, sizeof gpu, nodes->gpus ? "%d" : "-",
-                     nodes->gpus ? nodes->gpus[local] : 0);
-            fprintf(out, "%7d  %-*s  %5d  %4s  %-*s  %s\n",
-                    host->first_rank + local, width, host->name, local, gpu,
+            fprintf(out, "%7d  %-*s  %5d  %-*s  %s\n",
+                    host->first_rank + local, width, host->name, local,
                     hca_width, nodes->hca ? nodes->hca[local] : "-",
                     nodes->cpus ? nodes->cpus[local] :
                     nodes->cpus_numa ? "numa" : "-");

@@ -1,7 +1,7 @@
 /* value.c - one value of a cluster file, read and written back
  *
- * `chunk = 512K` is the text "512K" and the row for "chunk"; the row says that
- * it is a size of 4K to 1G, and where 524288 is to go.  Writing it back gives
+ * `pipeline = 512K` is the text "512K" and the row for "pipeline"; the row says
+ * that it is a size of 4K to 1T, and where 524288 is to go.  Writing it back gives
  * the shortest form, so that 512K, 524288 and 0512K are the same canonical
  * text.
  */
@@ -220,6 +220,15 @@ static bool value_name(const struct dtn_key *key, const char *text, void *to,
     return true;
 }
 
+static bool value_absent(const char *text, char why[DTN_WHY_SIZE])
+{
+    if (strcmp(text, "none") == 0)
+        return true;
+    snprintf(why, DTN_WHY_SIZE, "\"%s\" is not in this build; expected none",
+             text);
+    return false;
+}
+
 bool dtn_value_parse(const struct dtn_key *key, const char *text, void *base,
                      char why[DTN_WHY_SIZE])
 {
@@ -242,6 +251,8 @@ bool dtn_value_parse(const struct dtn_key *key, const char *text, void *base,
         return value_word(key, text, to, why);
     case DTN_VALUE_NAME:
         return value_name(key, text, to, why);
+    case DTN_VALUE_ABSENT:
+        return value_absent(text, why);
     case DTN_VALUE_OTHER:
         break;
     }
@@ -297,6 +308,7 @@ void dtn_value_print(const struct dtn_key *key, const void *base, FILE *stream)
         memcpy(&share, from, sizeof share);
         value_print_share(&share, stream);
         return;
+    case DTN_VALUE_ABSENT:
     case DTN_VALUE_OTHER:
         return;
     default:

@@ -1,0 +1,109 @@
+/* seed.c - [seed]
+ *
+ * Rank r draws from base + stride * index, where index numbers its coordinates in
+ * the `distinct` dims, the first listed fastest.  With base = 7, stride = 100,
+ * distinct = pp, a rank at pp=3 has seed 307.
+ */
+#include "cluster/file.h"
+
+#include <string.h>
+
+static void seed_distinct(struct dtn_check *check,
+                          const struct dtn_entry *entry,
+                          const struct dtn_mesh_def *mesh,
+                          struct dtn_seed_conf *seed)
+{
+    char item[DTN_ITEM_SIZE];
+    int dim;
+
+    for (const char *cursor = entry->value;
+         dtn_list_next(&cursor, ',', item);) {
+        dim = dtn_check_dim_name(check, entry, mesh, item);
+        if (dim < 0)
+            return;
+        for (int i = 0; i < seed->ndistinct; i++) {
+            if (seed->distinct[i] != dim)
+                continue;
+            dtn_finding(check->findings, entry->line, "distinct: dim \"%s\" is "
+                        "listed twice", item);
+            return;
+        }
+        seed->distinct[seed->ndistinct++] = dim;
+    }
+}
+
+void dtn_seed_defaults(struct dtn_seed_conf *seed)
+{
+    *seed = (struct dtn_seed_conf){
+        .stride = 1, .mesh = -1, .tracker = DTENSOR_TRACKER_GLOBAL,
+        .fill = DTENSOR_FILL_SEQUENTIAL, .sms = 132, .threads_per_sm = 2048
+    };
+}
+
+int dtn_check_seed(struct dtn_check *check)
+{
+    struct dtn_seed_conf *seed = &check->cluster->seed;
+    const struct dtn_section *section;
+    const struct dtn_entry *mesh, *distinct;
+
+    dtn_seed_defaults(seed);
+    section = dtn_section_next(check->doc, DTN_KIND_SEED, NULL);
+    if (!section)
+        return 0;
+    seed->given = true;
+    dtn_check_scalars(check, section, seed);
+    mesh = dtn_section_get(check->doc, section, "mesh");
+    distinct = dtn_section_get(check->doc, section, "distinct");
+    if (distinct && strcmp(distinct->value, "none") == 0)
+        distinct = NULL;
+    if (mesh)
+        seed->mesh = dtn_check_mesh_name(check, mesh);
+    if (distinct && !mesh)
+        dtn_finding(check->findings, distinct->line, "distinct: dims of no "
+                    "mesh; expected mesh = the name of a mesh");
+    else if (distinct && seed->stride == 0)
+        dtn_finding(check->findings, distinct->line, "distinct: stride = 0 "
+                    "gives all of them the same seed; expected a stride of 1 "
+                    "or more, or no distinct");
+    else if (distinct && seed->mesh >= 0)
+        seed_distinct(check, distinct, &check->cluster->meshes[seed->mesh],
+                      seed);
+    return 0;
+}
+
+/* Position of world rank `rank` in the mesh, or -1; at once where it is in
+ * order.
+ */
+static int seed_position(const struct dtn_mesh_def *mesh, int rank)
+{
+    if (rank < mesh->nranks && mesh->ranks[rank] == rank)
+        return rank;
+    for (int i = 0; i < mesh->nranks; i++)
+        if (mesh->ranks[i] == rank)
+            return i;
+    return -1;
+}
+
+uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank)
+{
+    const struct dtn_seed_conf *seed = &cluster->seed;
+    const struct dtn_mesh_def *mesh;
+    int position, coord[DTENSOR_MAX_DIMS];
+    uint64_t index = 0, weight = 1;
+
+    if (seed->mesh < 0)
+        return seed->base;
+    mesh = &cluster->meshes[seed->mesh];
+    position = seed_position(mesh, rank);
+    if (position < 0)
+        return seed->base;
+    for (int d = mesh->ndim - 1; d >= 0; d--) {
+        coord[d] = position % mesh->size[d];
+        position /= mesh->size[d];
+    }
+    for (int i = 0; i < seed->ndistinct; i++) {
+        index += (uint64_t)coord[seed->distinct[i]] * weight;
+        weight *= (uint64_t)mesh->size[seed->distinct[i]];
+    }
+    return seed->base + seed->stride * index;             /* modulo 2^64      */
+}
