@@ -165,7 +165,7 @@ static bool large_good(void)
 }
 
 /* What partial results are made of: the elements themselves; sums that are
- * divided at the end; wider ones.
+ * divided at the end; wider ones, up to eight times.
  */
 static bool types_good(int n)
 {
@@ -174,14 +174,16 @@ static bool types_good(int n)
         enum dtensor_redop op;
     } types[] = {
         { DTENSOR_F64, DTENSOR_AVG }, { DTENSOR_F64, DTENSOR_SUM },
-        { DTENSOR_BF16, DTENSOR_SUM }, { DTENSOR_F8E5M2, DTENSOR_AVG }
+        { DTENSOR_BF16, DTENSOR_SUM }, { DTENSOR_F8E5M2, DTENSOR_AVG },
+        { DTENSOR_U64, DTENSOR_AVG }, { DTENSOR_I8, DTENSOR_AVG }
     };
+    const int ntypes = (int)DTN_COUNT(types);
     const bool reduces = reducing(now.emitter->coll);
     bool good = true;
 
     now.call.n = n;
-    for (int t = 0; good && t < 4; t++) {
-        if (reduces ? n > 4 && n % 4 != t : t > 0)
+    for (int t = 0; good && t < ntypes; t++) {
+        if (reduces ? n > 4 && n % ntypes != t : t > 0)
             continue;
         now.call.dtype = types[t].dtype;
         now.call.redop = types[t].op;

@@ -102,6 +102,21 @@ static void buffer_put(struct world *world, void *mem)
 
 /* -------------------------------------------------------------- oracles --- */
 
+/* What is averaged of integers: of any size, for no sum may wrap. */
+static bool is_wide(enum dtensor_dtype dtype, enum dtensor_redop op)
+{
+    return op == DTENSOR_AVG && !dtn_dtype_is_float(dtype);
+}
+
+static uint64_t wide_input(int rank, size_t i)
+{
+    const uint64_t mixed = (uint64_t)rank * 31 + i * 7 + i / 11;
+
+    return i % 4 == 0 ? UINT64_MAX : i % 4 == 1 ? UINT64_C(0x7f7f7f7f7f7f7f7f)
+         : i % 4 == 2 ? UINT64_C(0x8080808080808080) - mixed % 3
+         : mixed * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* What rank `rank` puts into element i of its input.  The floats of 8 bits
  * hold all integers up to 8 only.
  */
@@ -121,7 +136,26 @@ static void fill(enum dtensor_dtype dtype, void *buf, int rank, size_t from,
                  size_t count, enum dtensor_redop op)
 {
     for (size_t i = 0; i < count; i++)
-        dtn_store(dtype, buf, i, input(rank, from + i, dtype, op));
+        if (is_wide(dtype, op))
+            dtn_store_int(dtype, buf, i, (int64_t)wide_input(rank, from + i));
+        else
+            dtn_store(dtype, buf, i, input(rank, from + i, dtype, op));
+}
+
+/* The average of n terms, in 128 bits. */
+static void expect_average(int n, enum dtensor_dtype dtype,
+                           const void *const terms[], size_t count, void *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        dtn_i128 sum = 0;
+
+        for (int r = 0; r < n; r++) {
+            const int64_t term = dtn_load_int(dtype, terms[r], i);
+
+            sum += dtype == DTENSOR_U64 ? (dtn_i128)(uint64_t)term : term;
+        }
+        dtn_store_int(dtype, out, i, (int64_t)(sum / n));
+    }
 }
 
 /* The reduction over all ranks of elements [from, from + count). */
@@ -138,8 +172,11 @@ static void expect_reduced(int n, enum dtensor_dtype dtype,
         fill(dtype, term, r, from, count, op);
         terms[r] = term;
     }
-    dtn_reduce_naive(dtype, op, out, terms, n, count);
-    if (op == DTENSOR_AVG)
+    if (is_wide(dtype, op))
+        expect_average(n, dtype, terms, count, out);
+    else
+        dtn_reduce_naive(dtype, op, out, terms, n, count);
+    if (op == DTENSOR_AVG && dtn_dtype_is_float(dtype))
         dtn_scale(dtype, out, count, n);
     for (int r = 0; r < n; r++)
         free((void *)(uintptr_t)terms[r]);

@@ -293,10 +293,15 @@ static double scratch_taken(struct coll_case *c)
     return (double)most;
 }
 
-/* Rounding: of blocks to elements and lines, for each rank. */
+/* Rounding: of blocks to elements and lines, for each rank; of partial results, to
+ * as many more as they are wide.
+ */
 static double scratch_slack(const struct coll_case *c)
 {
-    return c->call.n == 1 ? 0 : 256.0 * c->call.n;
+    const struct dtn_reduction how = dtn_call_reduction(&c->call);
+    const double ratio = (double)dtn_reduction_ratio(&how);
+
+    return c->call.n == 1 ? 0 : 128 * fmax(2, ratio) * c->call.n;
 }
 
 /* What is said is no less than what is taken; what is chosen keeps to any bound
@@ -344,7 +349,11 @@ static void test_scratch(void)
 {
     static const size_t sizes[] = { 3, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20,
                                     5 << 20 };
-    static const enum dtensor_dtype dtypes[] = { DTENSOR_U8, DTENSOR_BF16 };
+    static const struct {
+        enum dtensor_dtype dtype;
+        enum dtensor_redop op;
+    } types[] = { { DTENSOR_U8, DTENSOR_SUM }, { DTENSOR_BF16, DTENSOR_SUM },
+                  { DTENSOR_U8, DTENSOR_AVG } };
     static const enum dtn_reach reaches[] = { DTN_REACH_PUT, DTN_REACH_HOST,
                                               DTN_REACH_MAP };
     const struct dtensor_cluster cluster = {
@@ -353,7 +362,7 @@ static void test_scratch(void)
     int calls = 0, wrong = 0;
 
     for (size_t l = 0; l < DTN_COUNT(layouts); l++)
-        for (size_t s = 0; s < 2 * DTN_COUNT(sizes); s++)
+        for (size_t s = 0; s < DTN_COUNT(types) * DTN_COUNT(sizes); s++)
             for (int i = 0; i < 3 * DTN_COLL_BARRIER; i++) {
                 const struct layout *layout = &layouts[l];
                 struct dtn_model model = { .reach = reaches[i % 3],
@@ -366,8 +375,8 @@ static void test_scratch(void)
                     continue;
                 memset(&c, 0, sizeof c);
                 c.call = (struct dtn_call){ .coll = (enum dtn_coll)(i / 3),
-                    .n = layout->n, .dtype = dtypes[s % 2],
-                    .count = sizes[s / 2], .root = layout->n / 2,
+                    .n = layout->n, .dtype = types[s % 3].dtype,
+                    .redop = types[s % 3].op, .count = sizes[s / 3], .root = layout->n / 2,
                     .hosts = model.reach == DTN_REACH_HOST ? layout->host
                                                            : NULL };
                 if (dtn_call_blocked(&c.call))

@@ -22,7 +22,7 @@ static void fill(enum dtensor_dtype dtype, void *array, size_t count)
     static const double special[] = { 0.0, -0.0, 1, (double)INFINITY,
                                       (double)-INFINITY, (double)NAN };
 
-    rand_bytes(&seed, array, count * dtensor_dtype_size(dtype));
+    rand_bytes(&seed, array, count * dtn_dtype_size(dtype));
     for (size_t i = 0; dtype == DTENSOR_BOOL && i < count; i++)
         ((uint8_t *)array)[i] &= 1;
     if (dtn_dtype_kind(dtype) == DTN_DTYPE_COMPLEX) {
@@ -170,9 +170,8 @@ static void quiet(enum dtensor_dtype dtype, size_t count)
 static bool fold_is_right(int width, const struct dtn_reduction *how,
                           unsigned partial, int nsrc, size_t count)
 {
-    const size_t bytes = count * dtensor_dtype_size(partial & DTN_PARTIAL_DST
-                                                    ? how->partial
-                                                    : how->dtype);
+    const size_t bytes = count * dtn_dtype_size(partial & DTN_PARTIAL_DST
+                                                ? how->partial : how->dtype);
     const void *src[NSRC];
 
     for (int s = 0; s < nsrc; s++) {
@@ -252,6 +251,60 @@ static void test_once(void)
            "%s: and their average %g", dtensor_dtype_name(dtype),
            cases[i].average);
     }
+}
+
+/* The average of x, y and z in two steps, as of three ranks. */
+static int64_t average_of(enum dtensor_dtype dtype, int64_t x, int64_t y,
+                          int64_t z)
+{
+    const struct dtn_reduction how = dtn_reduction(dtype, DTENSOR_AVG, 3);
+    _Alignas(16) char sum[16];
+    int64_t a, b, c, out;
+    const void *terms[] = { &a, &b }, *both[] = { sum, &c };
+
+    dtn_store_int(dtype, &a, 0, x);
+    dtn_store_int(dtype, &b, 0, y);
+    dtn_store_int(dtype, &c, 0, z);
+    dtn_fold(&how, DTN_PARTIAL_DST, sum, terms, 2, 1);
+    dtn_fold(&how, DTN_PARTIAL_FIRST, &out, both, 2, 1);
+    return dtn_load_int(dtype, &out, 0);
+}
+
+/* Averages of integers: no sum wraps, and the quotient is toward zero. */
+static void test_integer_averages(void)
+{
+    static const struct {
+        enum dtensor_dtype dtype;
+        int64_t x, y, z, average;
+    } cases[] = {
+        { DTENSOR_I8, 100, 100, 100, 100 }, { DTENSOR_I8, -128, -128, -1, -85 },
+        { DTENSOR_U8, 255, 255, 254, 254 },
+        { DTENSOR_I16, 32767, 32767, 32767, 32767 },
+        { DTENSOR_U16, 65535, 65535, 65533, 65534 },
+        { DTENSOR_I32, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN },
+        { DTENSOR_U32, UINT32_MAX, UINT32_MAX, 0, 2863311530 },
+        { DTENSOR_I64, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX },
+        { DTENSOR_I64, INT64_MIN, INT64_MIN, INT64_MIN + 1, INT64_MIN + 1 },
+        { DTENSOR_I64, INT64_MIN, INT64_MAX, -1, 0 },
+        { DTENSOR_U64, -1, -1, -1, -1 },
+        { DTENSOR_U64, -1, -1, 0, (int64_t)(UINT64_MAX / 3 * 2) },
+    };
+    int wrong = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(cases); i++)
+        ok(average_of(cases[i].dtype, cases[i].x, cases[i].y, cases[i].z) ==
+           cases[i].average, "%s: the average of %lld, %lld and %lld is %lld",
+           dtensor_dtype_name(cases[i].dtype), (long long)cases[i].x,
+           (long long)cases[i].y, (long long)cases[i].z,
+           (long long)cases[i].average);
+    for (int x = -128; x < 128; x++)
+        for (int y = -128; y < 128; y++)
+            for (int z = -128; z < 128; z += 17) {
+                wrong += average_of(DTENSOR_I8, x, y, z) != (x + y + z) / 3;
+                wrong += average_of(DTENSOR_U8, x + 128, y + 128, z + 128) !=
+                         (x + y + z + 384) / 3;
+            }
+    ok(wrong == 0, "and of any two bytes with every 17th");
 }
 
 /* ------------------------------------------------------ known answers --- */
@@ -444,6 +497,7 @@ int main(void)
     for (int t = 0; t < DTENSOR_NDTYPES; t++)
         test_partial((enum dtensor_dtype)t);
     test_once();
+    test_integer_averages();
     test_known();
     test_complex();
     test_one_nan();

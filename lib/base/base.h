@@ -105,6 +105,14 @@ void dtn_copy_fence(void);
 
 bool dtn_dtype_ok(enum dtensor_dtype dtype);
 
+/* Integers of 128 bits, in which averages of 64 bits are added: no type of a
+ * caller's, and no name or size of one.
+ */
+#define DTN_I128 ((enum dtensor_dtype)DTENSOR_NDTYPES)
+enum { DTN_NDTYPES = DTENSOR_NDTYPES + 1 };
+__extension__ typedef __int128 dtn_i128;
+__extension__ typedef unsigned __int128 dtn_u128;
+
 enum dtn_dtype_kind {
     DTN_DTYPE_FLOAT, DTN_DTYPE_COMPLEX, DTN_DTYPE_SIGNED, DTN_DTYPE_UNSIGNED,
     DTN_DTYPE_BOOL
@@ -116,6 +124,12 @@ bool dtn_dtype_is_float(enum dtensor_dtype dtype);
 
 /* Is it a float of 16 or 8 bits, which is computed with as f32? */
 bool dtn_dtype_is_narrow(enum dtensor_dtype dtype);
+
+/* The type in which sums over ranks neither overflow nor lose digits; itself, of
+ * f32, f64, bool and complex numbers.  Bytes of any type, of DTN_I128 too.
+ */
+enum dtensor_dtype dtn_dtype_wide(enum dtensor_dtype dtype);
+size_t dtn_dtype_size(enum dtensor_dtype dtype);
 
 /* Does this reduction exist for this type?  See enum dtensor_redop. */
 bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype);
@@ -161,14 +175,16 @@ bool dtn_equal(enum dtensor_dtype dtype, const void *left, const void *right,
 /* A reduction of one type over ranks.  What the caller's arrays hold are
  * *elements*; what lies between two steps is a *partial result*, of type
  * `partial`: f32 where floats of 16 and 8 bits are added, multiplied or given
- * to a function of the caller's, so that all of them are rounded once, at the
- * end; else the element's own type.  An element that comes in is *lifted*:
+ * to a function of the caller's, and i64 or 128 bits where integers are averaged,
+ * so that all of them are rounded once, at the end, and no sum overflows; else
+ * the element's own type.  An element that comes in is *lifted*:
  * widened, and multiplied by `factor`.  A result that becomes an element is
  * *dropped*: divided by `divisor`, and rounded.
  */
 struct dtn_reduction {
     enum dtensor_dtype dtype;
     enum dtensor_dtype partial;
+    enum dtensor_dtype work;      /* what is computed in                       */
     enum dtensor_redop op;        /* a built-in one; AVG folds as SUM          */
     int divisor;                  /* of AVG the ranks, else 1                  */
     double factor;                /* of a premultiplied sum, else 1            */
@@ -186,7 +202,7 @@ struct dtn_reduction dtn_reduction(enum dtensor_dtype dtype,
 bool dtn_reduction_lifts(const struct dtn_reduction *how);
 bool dtn_reduction_drops(const struct dtn_reduction *how);
 
-/* How many elements take as much memory as a partial result: 1, 2 or 4. */
+/* How many elements take as much memory as a partial result: 1, 2, 4 or 8. */
 size_t dtn_reduction_ratio(const struct dtn_reduction *how);
 
 /* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the

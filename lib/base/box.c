@@ -387,10 +387,10 @@ void dtn_box_fold(const struct dtn_box *box, const struct dtn_reduction *how,
     const unsigned of_src = adds ? DTN_PARTIAL_REST : DTN_PARTIAL_FIRST;
     const struct fold fold = {
         .how = how, .partial = partial, .adds = adds,
-        .dst_bytes = dtensor_dtype_size(partial & DTN_PARTIAL_DST
-                                        ? how->partial : how->dtype),
-        .src_bytes = dtensor_dtype_size(partial & of_src ? how->partial
-                                                         : how->dtype)
+        .dst_bytes = dtn_dtype_size(partial & DTN_PARTIAL_DST ? how->partial
+                                                              : how->dtype),
+        .src_bytes = dtn_dtype_size(partial & of_src ? how->partial
+                                                     : how->dtype)
     };
     struct dtn_box outer = *box, inner;
     struct dtn_walk walk = { .box = &outer };

@@ -2,6 +2,7 @@
  *
  * A type is a row: name, size, and its kind, which says what can be done with
  * it: MIN needs an order, so no complex type has it; bit operations need bits.
+ * Averages of integers are added in a wider type: three i8 of 100 are 300 in i64.
  * The floats of 16 and 8 bits are stored as such and computed as f32
  * (narrow.h): bf16 is the upper half of an f32, so 1.0f = 0x3f800000 is 0x3f80.
  */
@@ -14,24 +15,26 @@ static const struct {
     const char *name;
     size_t size;
     enum dtn_dtype_kind kind;
-} dtypes[DTENSOR_NDTYPES] = {
-    [DTENSOR_F32]    = { "f32", 4, DTN_DTYPE_FLOAT },
-    [DTENSOR_F64]    = { "f64", 8, DTN_DTYPE_FLOAT },
-    [DTENSOR_F16]    = { "f16", 2, DTN_DTYPE_FLOAT },
-    [DTENSOR_BF16]   = { "bf16", 2, DTN_DTYPE_FLOAT },
-    [DTENSOR_I8]     = { "i8", 1, DTN_DTYPE_SIGNED },
-    [DTENSOR_U8]     = { "u8", 1, DTN_DTYPE_UNSIGNED },
-    [DTENSOR_I32]    = { "i32", 4, DTN_DTYPE_SIGNED },
-    [DTENSOR_I64]    = { "i64", 8, DTN_DTYPE_SIGNED },
-    [DTENSOR_I16]    = { "i16", 2, DTN_DTYPE_SIGNED },
-    [DTENSOR_U16]    = { "u16", 2, DTN_DTYPE_UNSIGNED },
-    [DTENSOR_U32]    = { "u32", 4, DTN_DTYPE_UNSIGNED },
-    [DTENSOR_U64]    = { "u64", 8, DTN_DTYPE_UNSIGNED },
-    [DTENSOR_BOOL]   = { "bool", 1, DTN_DTYPE_BOOL },
-    [DTENSOR_C64]    = { "c64", 8, DTN_DTYPE_COMPLEX },
-    [DTENSOR_C128]   = { "c128", 16, DTN_DTYPE_COMPLEX },
-    [DTENSOR_F8E4M3] = { "f8e4m3", 1, DTN_DTYPE_FLOAT },
-    [DTENSOR_F8E5M2] = { "f8e5m2", 1, DTN_DTYPE_FLOAT },
+    enum dtensor_dtype wide;      /* has room for sums over ranks              */
+} dtypes[DTN_NDTYPES] = {
+    [DTENSOR_F32]    = { "f32", 4, DTN_DTYPE_FLOAT, DTENSOR_F32 },
+    [DTENSOR_F64]    = { "f64", 8, DTN_DTYPE_FLOAT, DTENSOR_F64 },
+    [DTENSOR_F16]    = { "f16", 2, DTN_DTYPE_FLOAT, DTENSOR_F32 },
+    [DTENSOR_BF16]   = { "bf16", 2, DTN_DTYPE_FLOAT, DTENSOR_F32 },
+    [DTENSOR_I8]     = { "i8", 1, DTN_DTYPE_SIGNED, DTENSOR_I64 },
+    [DTENSOR_U8]     = { "u8", 1, DTN_DTYPE_UNSIGNED, DTENSOR_I64 },
+    [DTENSOR_I32]    = { "i32", 4, DTN_DTYPE_SIGNED, DTENSOR_I64 },
+    [DTENSOR_I64]    = { "i64", 8, DTN_DTYPE_SIGNED, DTN_I128 },
+    [DTENSOR_I16]    = { "i16", 2, DTN_DTYPE_SIGNED, DTENSOR_I64 },
+    [DTENSOR_U16]    = { "u16", 2, DTN_DTYPE_UNSIGNED, DTENSOR_I64 },
+    [DTENSOR_U32]    = { "u32", 4, DTN_DTYPE_UNSIGNED, DTENSOR_I64 },
+    [DTENSOR_U64]    = { "u64", 8, DTN_DTYPE_UNSIGNED, DTN_I128 },
+    [DTENSOR_BOOL]   = { "bool", 1, DTN_DTYPE_BOOL, DTENSOR_BOOL },
+    [DTENSOR_C64]    = { "c64", 8, DTN_DTYPE_COMPLEX, DTENSOR_C64 },
+    [DTENSOR_C128]   = { "c128", 16, DTN_DTYPE_COMPLEX, DTENSOR_C128 },
+    [DTENSOR_F8E4M3] = { "f8e4m3", 1, DTN_DTYPE_FLOAT, DTENSOR_F32 },
+    [DTENSOR_F8E5M2] = { "f8e5m2", 1, DTN_DTYPE_FLOAT, DTENSOR_F32 },
+    [DTN_I128]       = { "i128", 16, DTN_DTYPE_SIGNED, DTN_I128 },
 };
 
 #define OP(name) (1u << DTENSOR_##name)
@@ -73,6 +76,16 @@ bool dtn_dtype_is_float(enum dtensor_dtype dtype)
 bool dtn_dtype_is_narrow(enum dtensor_dtype dtype)
 {
     return dtypes[dtype].kind == DTN_DTYPE_FLOAT && dtypes[dtype].size < 4;
+}
+
+enum dtensor_dtype dtn_dtype_wide(enum dtensor_dtype dtype)
+{
+    return dtypes[dtype].wide;
+}
+
+size_t dtn_dtype_size(enum dtensor_dtype dtype)
+{
+    return dtypes[dtype].size;
 }
 
 bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype)

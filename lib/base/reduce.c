@@ -6,7 +6,8 @@
  * into blocks of 1024 f32 and the running result of a block, 4 KiB, stays in
  * the first cache: k reads and one write of memory, and dst, written last, may
  * be any of the sources.  The floats of 16 and 8 bits take the same way, widened
- * to f32 block by block and rounded once at its end.
+ * to f32 block by block and rounded once at its end, and so do integers that are
+ * averaged, widened to 64 or 128 bits.
  *
  * A reduction over several ranks is folded piece by piece, and what is between
  * two pieces is a *partial result*: of bf16 sums an f32, or 256 + 1 + 1 would
@@ -47,17 +48,18 @@ enum {
 };
 
 typedef void fold_f(void *dst, const void *a, const void *b, size_t count);
-typedef void widen_f(float *dst, const void *src, size_t count);
-typedef void narrow_f(void *dst, const float *src, size_t count);
+typedef void convert_f(void *dst, const void *src, size_t count);
 typedef void scale_f(void *dst, const void *src, double by, size_t count);
 
-/* The loops of one vector width.  A narrow float's fold is that of f32. */
+/* The loops of one vector width.  Widen and narrow: to and from dtn_dtype_wide(),
+ * where that is another.
+ */
 struct loops {
-    fold_f *fold[DTENSOR_NDTYPES][DTENSOR_NREDOPS];
-    widen_f *widen[DTENSOR_NDTYPES];
-    narrow_f *narrow[DTENSOR_NDTYPES];
-    scale_f *times[DTENSOR_NDTYPES];
-    scale_f *over[DTENSOR_NDTYPES];
+    fold_f *fold[DTN_NDTYPES][DTENSOR_NREDOPS];
+    convert_f *widen[DTN_NDTYPES];
+    convert_f *narrow[DTN_NDTYPES];
+    scale_f *times[DTN_NDTYPES];
+    scale_f *over[DTN_NDTYPES];
 };
 
 static inline float f32_one_nan(float value)
@@ -211,9 +213,9 @@ static const void *folder_load(const struct folder *f, unsigned which,
                                void *room)
 {
     const enum dtensor_dtype dtype = folder_dtype(f, which);
-    const void *terms = src + at * dtensor_dtype_size(dtype);
+    const void *terms = src + at * dtn_dtype_size(dtype);
 
-    if (f->loops->widen[dtype]) {
+    if (dtype != f->work) {
         f->loops->widen[dtype](room, terms, n);
         terms = room;
     }
@@ -236,8 +238,8 @@ static void folder_drop(const struct folder *f, char *dst, size_t at, size_t n,
         f->loops->over[f->work](room, room, divisor, n);
     else if (divisor > 1)
         dtn_scale(f->work, room, n, divisor);
-    dst += at * dtensor_dtype_size(dtype);
-    if (f->loops->narrow[dtype])
+    dst += at * dtn_dtype_size(dtype);
+    if (dtype != f->work)
         f->loops->narrow[dtype](dst, room, n);
     else
         memcpy(dst, room, n * f->work_bytes);
@@ -246,7 +248,7 @@ static void folder_drop(const struct folder *f, char *dst, size_t at, size_t n,
 /* Can the last fold of a block write `dst`, or must it be dropped first? */
 static bool folder_ends(const struct folder *f)
 {
-    return !f->loops->narrow[folder_dtype(f, DTN_PARTIAL_DST)]
+    return folder_dtype(f, DTN_PARTIAL_DST) == f->work
         && (f->partial & DTN_PARTIAL_DST || f->how->divisor <= 1);
 }
 
@@ -278,12 +280,11 @@ static void fold_blocks(const struct loops *loops,
                         size_t count)
 {
     struct folder f = { .loops = loops, .how = how, .partial = partial,
-                        .fold = loops->fold[how->dtype][how->op],
-                        .work = loops->widen[how->dtype] ? DTENSOR_F32
-                                                         : how->dtype };
+                        .fold = loops->fold[how->work][how->op],
+                        .work = how->work,
+                        .work_bytes = dtn_dtype_size(how->work) };
     size_t n;
 
-    f.work_bytes = dtensor_dtype_size(f.work);
     for (size_t at = 0; at < count; at += n) {
         n = BLOCK_BYTES / f.work_bytes;
         n = count - at < n ? count - at : n;
@@ -292,10 +293,9 @@ static void fold_blocks(const struct loops *loops,
 }
 
 /* Are two sources one call of a loop, with nothing to lift or to drop? */
-static bool fold_is_loop(const struct loops *loops,
-                         const struct dtn_reduction *how, unsigned partial)
+static bool fold_is_loop(const struct dtn_reduction *how, unsigned partial)
 {
-    return !loops->widen[how->dtype] && !how->fn && how->factor == 1
+    return how->work == how->dtype && !how->fn && how->factor == 1
         && (partial & DTN_PARTIAL_DST || how->divisor <= 1);
 }
 
@@ -318,12 +318,12 @@ static void fold_loops(const struct loops *loops,
                                                                : how->dtype;
 
     assert(nsrc >= 1);
-    if (nsrc == 2 && fold_is_loop(loops, how, partial))
+    if (nsrc == 2 && fold_is_loop(how, partial))
         loops->fold[how->dtype][how->op](dst, src[0], src[1], count);
     else if (nsrc > 1 || !fold_moves(how, partial))
         fold_blocks(loops, how, partial, dst, src, nsrc, count);
     else if (dst != src[0] && count > 0)
-        memcpy(dst, src[0], count * dtensor_dtype_size(dtype));
+        memcpy(dst, src[0], count * dtn_dtype_size(dtype));
 }
 
 void dtn_fold_width(int width, const struct dtn_reduction *how,

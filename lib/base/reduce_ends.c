@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #define SCALE_LOOP(name, T, N, load, store)                                   \
     static void scale_##name(void *array, size_t count, int n)                \
@@ -34,10 +35,11 @@ SCALE_LOOP(u8, uint8_t, int, , (uint8_t))
 SCALE_LOOP(u16, uint16_t, int, , (uint16_t))
 SCALE_LOOP(u32, uint32_t, uint32_t, , )
 SCALE_LOOP(u64, uint64_t, uint64_t, , )
+SCALE_LOOP(i128, dtn_i128, dtn_i128, , )
 
 void dtn_scale(enum dtensor_dtype dtype, void *array, size_t count, int n)
 {
-    static void (*const scales[DTENSOR_NDTYPES])(void *, size_t, int) = {
+    static void (*const scales[DTN_NDTYPES])(void *, size_t, int) = {
         [DTENSOR_F32] = scale_f32, [DTENSOR_F64] = scale_f64,
         [DTENSOR_F16] = scale_f16, [DTENSOR_BF16] = scale_bf16,
         [DTENSOR_F8E4M3] = scale_f8e4m3, [DTENSOR_F8E5M2] = scale_f8e5m2,
@@ -46,6 +48,7 @@ void dtn_scale(enum dtensor_dtype dtype, void *array, size_t count, int n)
         [DTENSOR_I32] = scale_i32, [DTENSOR_U32] = scale_u32,
         [DTENSOR_I64] = scale_i64, [DTENSOR_U64] = scale_u64,
         [DTENSOR_C64] = scale_f32, [DTENSOR_C128] = scale_f64,
+        [DTN_I128] = scale_i128,
     };
 
     assert(n >= 1 && scales[dtype]);
@@ -102,6 +105,10 @@ static void neutral_complex(enum dtensor_dtype dtype, enum dtensor_redop op,
 void dtn_fill_neutral(enum dtensor_dtype dtype, enum dtensor_redop op,
                       void *array, size_t count)
 {
+    if (dtype == DTN_I128) {                     /* only sums are of it       */
+        memset(array, 0, count * sizeof(dtn_i128));
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         switch (dtn_dtype_kind(dtype)) {
         case DTN_DTYPE_FLOAT:

@@ -50,29 +50,26 @@
             to[i] = kind##_one_nan(to[i]);                                    \
     }
 
-#define WIDEN(name, T)                                                        \
-    LOOPS_TARGET static void LOOPS_NAME(name##_widen)(float *dst,             \
-                                                      const void *array,      \
-                                                      size_t count)           \
+/* dst[i] = src[i] of another type. */
+#define CONVERT(name, TO, FROM, convert)                                      \
+    LOOPS_TARGET static void LOOPS_NAME(name)(void *to, const void *from,     \
+                                              size_t count)                   \
     {                                                                         \
-        const T *src = array;                                                 \
+        TO *dst = to;                                                         \
+        const FROM *src = from;                                               \
                                                                               \
         LOOPS_INDEPENDENT                                                     \
         for (size_t i = 0; i < count; i++)                                    \
-            dst[i] = name##_widen(src[i]);                                    \
+            dst[i] = convert(src[i]);                                         \
     }
 
-#define NARROW(name, T)                                                       \
-    LOOPS_TARGET static void LOOPS_NAME(name##_narrow)(void *array,           \
-                                                       const float *src,      \
-                                                       size_t count)          \
-    {                                                                         \
-        T *dst = array;                                                       \
-                                                                              \
-        LOOPS_INDEPENDENT                                                     \
-        for (size_t i = 0; i < count; i++)                                    \
-            dst[i] = name##_narrow(src[i]);                                   \
-    }
+#define CONVERT_FLOAT(name, T)                                                \
+    CONVERT(name##_widen, float, T, name##_widen)                             \
+    CONVERT(name##_narrow, T, float, name##_narrow)
+
+#define CONVERT_INT(name, T, WIDE)                                            \
+    CONVERT(name##_widen, WIDE, T, (WIDE))                                    \
+    CONVERT(name##_narrow, T, WIDE, (T))
 
 #define PRODUCT(name, T, one_nan)                                             \
     LOOPS_TARGET static void LOOPS_NAME(name##_prod)(void *dst,               \
@@ -171,18 +168,25 @@ SUM_OF_PARTS(c128, f64)
 PRODUCT(c64, float, f32_one_nan)
 PRODUCT(c128, double, f64_one_nan)
 #endif
-WIDEN(bf16, uint16_t)
-NARROW(bf16, uint16_t)
-WIDEN(f8e4m3, uint8_t)
-NARROW(f8e4m3, uint8_t)
-WIDEN(f8e5m2, uint8_t)
-NARROW(f8e5m2, uint8_t)
+LOOP(i128_sum, dtn_u128, x + y)
+CONVERT_FLOAT(bf16, uint16_t)
+CONVERT_FLOAT(f8e4m3, uint8_t)
+CONVERT_FLOAT(f8e5m2, uint8_t)
+CONVERT_INT(i8, int8_t, int64_t)
+CONVERT_INT(i16, int16_t, int64_t)
+CONVERT_INT(i32, int32_t, int64_t)
+CONVERT_INT(i64, int64_t, dtn_i128)
+CONVERT_INT(u8, uint8_t, int64_t)
+CONVERT_INT(u16, uint16_t, int64_t)
+CONVERT_INT(u32, uint32_t, int64_t)
+CONVERT_INT(u64, uint64_t, dtn_i128)
 
 #ifdef F16_LANES
-LOOPS_TARGET static void LOOPS_NAME(f16_widen)(float *dst, const void *array,
+LOOPS_TARGET static void LOOPS_NAME(f16_widen)(void *to, const void *from,
                                                size_t count)
 {
-    const uint16_t *src = array;
+    float *dst = to;
+    const uint16_t *src = from;
     size_t i = 0;
 
     for (; i + F16_LANES <= count; i += F16_LANES)
@@ -191,10 +195,11 @@ LOOPS_TARGET static void LOOPS_NAME(f16_widen)(float *dst, const void *array,
         dst[i] = f16_widen(src[i]);
 }
 
-LOOPS_TARGET static void LOOPS_NAME(f16_narrow)(void *array, const float *src,
+LOOPS_TARGET static void LOOPS_NAME(f16_narrow)(void *to, const void *from,
                                                 size_t count)
 {
-    uint16_t *dst = array;
+    uint16_t *dst = to;
+    const float *src = from;
     size_t i = 0;
 
     for (; i + F16_LANES <= count; i += F16_LANES)
@@ -203,8 +208,7 @@ LOOPS_TARGET static void LOOPS_NAME(f16_narrow)(void *array, const float *src,
         dst[i] = f16_narrow(src[i]);
 }
 #else
-WIDEN(f16, uint16_t)
-NARROW(f16, uint16_t)
+CONVERT_FLOAT(f16, uint16_t)
 #endif
 
 #define ROW_FLOAT(name) {                                                     \
@@ -258,18 +262,37 @@ static const struct loops LOOPS_NAME(loops) = {
         [DTENSOR_BOOL] = ROW_BOOL,
         [DTENSOR_C64] = ROW_COMPLEX(c64),
         [DTENSOR_C128] = ROW_COMPLEX(c128),
+        [DTN_I128] = {
+            [DTENSOR_AVG] = LOOPS_NAME(i128_sum),
+        },
     },
     .widen = {
         [DTENSOR_F16] = LOOPS_NAME(f16_widen),
         [DTENSOR_BF16] = LOOPS_NAME(bf16_widen),
         [DTENSOR_F8E4M3] = LOOPS_NAME(f8e4m3_widen),
         [DTENSOR_F8E5M2] = LOOPS_NAME(f8e5m2_widen),
+        [DTENSOR_I8] = LOOPS_NAME(i8_widen),
+        [DTENSOR_I16] = LOOPS_NAME(i16_widen),
+        [DTENSOR_I32] = LOOPS_NAME(i32_widen),
+        [DTENSOR_I64] = LOOPS_NAME(i64_widen),
+        [DTENSOR_U8] = LOOPS_NAME(u8_widen),
+        [DTENSOR_U16] = LOOPS_NAME(u16_widen),
+        [DTENSOR_U32] = LOOPS_NAME(u32_widen),
+        [DTENSOR_U64] = LOOPS_NAME(u64_widen),
     },
     .narrow = {
         [DTENSOR_F16] = LOOPS_NAME(f16_narrow),
         [DTENSOR_BF16] = LOOPS_NAME(bf16_narrow),
         [DTENSOR_F8E4M3] = LOOPS_NAME(f8e4m3_narrow),
         [DTENSOR_F8E5M2] = LOOPS_NAME(f8e5m2_narrow),
+        [DTENSOR_I8] = LOOPS_NAME(i8_narrow),
+        [DTENSOR_I16] = LOOPS_NAME(i16_narrow),
+        [DTENSOR_I32] = LOOPS_NAME(i32_narrow),
+        [DTENSOR_I64] = LOOPS_NAME(i64_narrow),
+        [DTENSOR_U8] = LOOPS_NAME(u8_narrow),
+        [DTENSOR_U16] = LOOPS_NAME(u16_narrow),
+        [DTENSOR_U32] = LOOPS_NAME(u32_narrow),
+        [DTENSOR_U64] = LOOPS_NAME(u64_narrow),
     },
     .times = {
         [DTENSOR_F32] = LOOPS_NAME(f32_times),
@@ -287,8 +310,9 @@ static const struct loops LOOPS_NAME(loops) = {
 
 #undef LOOP
 #undef LOOP_FLOAT
-#undef WIDEN
-#undef NARROW
+#undef CONVERT
+#undef CONVERT_FLOAT
+#undef CONVERT_INT
 #undef PRODUCT
 #undef LOOPS_PRODUCT
 #undef SUM_OF_PARTS

@@ -134,18 +134,12 @@ void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
     }
 }
 
-/* The type that is computed in. */
-static enum dtensor_dtype naive_work(const struct dtn_reduction *how)
-{
-    return dtn_dtype_is_narrow(how->dtype) ? DTENSOR_F32 : how->dtype;
-}
-
 /* Divide or multiply the one value there is in the type computed in. */
 static void naive_scale(const struct dtn_reduction *how, void *value, double by,
                         bool divide)
 {
     const bool is_complex = dtn_dtype_kind(how->dtype) == DTN_DTYPE_COMPLEX;
-    const enum dtensor_dtype work = naive_work(how);
+    const enum dtensor_dtype work = how->work;
     const enum dtensor_dtype part = work == DTENSOR_C64 ? DTENSOR_F32
                                   : work == DTENSOR_C128 ? DTENSOR_F64 : work;
     double x;
@@ -162,12 +156,18 @@ static void naive_lift(const struct dtn_reduction *how, bool partial,
                        const void *src, size_t i, void *value)
 {
     const enum dtensor_dtype dtype = partial ? how->partial : how->dtype;
-    const size_t size = dtensor_dtype_size(dtype);
+    const size_t size = dtn_dtype_size(dtype);
 
-    if (dtn_dtype_is_narrow(dtype))
-        dtn_store(DTENSOR_F32, value, 0, dtn_load(dtype, src, i));
-    else
+    if (dtype == how->work)
         memcpy(value, (const char *)src + i * size, size);
+    else if (how->work == DTN_I128 && dtype == DTENSOR_U64)
+        *(dtn_i128 *)value = (uint64_t)dtn_load_int(dtype, src, i);
+    else if (how->work == DTN_I128)
+        *(dtn_i128 *)value = dtn_load_int(dtype, src, i);
+    else if (how->work == DTENSOR_I64)
+        dtn_store_int(DTENSOR_I64, value, 0, dtn_load_int(dtype, src, i));
+    else
+        dtn_store(DTENSOR_F32, value, 0, dtn_load(dtype, src, i));
     if (!partial && how->factor != 1)
         naive_scale(how, value, how->factor, false);
 }
@@ -176,36 +176,40 @@ static void naive_drop(const struct dtn_reduction *how, bool partial,
                        void *value, void *dst, size_t i)
 {
     const enum dtensor_dtype dtype = partial ? how->partial : how->dtype;
-    const size_t size = dtensor_dtype_size(dtype);
+    const size_t size = dtn_dtype_size(dtype);
 
     if (!partial && how->divisor > 1 && dtn_dtype_is_float(how->dtype))
         naive_scale(how, value, how->divisor, true);
     else if (!partial && how->divisor > 1)
-        dtn_scale(how->dtype, value, 1, how->divisor);
-    if (dtn_dtype_is_narrow(dtype))
-        dtn_store(dtype, dst, i, dtn_load(DTENSOR_F32, value, 0));
-    else
+        dtn_scale(how->work, value, 1, how->divisor);
+    if (dtype == how->work)
         memcpy((char *)dst + i * size, value, size);
+    else if (how->work == DTN_I128)
+        dtn_store_int(dtype, dst, i, (int64_t)*(dtn_i128 *)value);
+    else if (how->work == DTENSOR_I64)
+        dtn_store_int(dtype, dst, i, dtn_load_int(DTENSOR_I64, value, 0));
+    else
+        dtn_store(dtype, dst, i, dtn_load(DTENSOR_F32, value, 0));
 }
 
 void dtn_fold_naive(const struct dtn_reduction *how, unsigned partial,
                     void *dst, const void *const src[], int nsrc,
                     size_t count)
 {
-    const enum dtensor_dtype work = naive_work(how);
-
     for (size_t i = 0; i < count; i++) {
-        double value[2] = { 0 }, term[2] = { 0 };    /* or anything           */
-        const void *const both[] = { value, term };
+        dtn_i128 value = 0, term = 0;                 /* room for any type    */
+        const void *const both[] = { &value, &term };
 
-        naive_lift(how, partial & DTN_PARTIAL_FIRST, src[0], i, value);
+        naive_lift(how, partial & DTN_PARTIAL_FIRST, src[0], i, &value);
         for (int s = 1; s < nsrc; s++) {
-            naive_lift(how, partial & DTN_PARTIAL_REST, src[s], i, term);
+            naive_lift(how, partial & DTN_PARTIAL_REST, src[s], i, &term);
             if (how->fn)
-                how->fn(value, value, term, 1, work, how->arg);
+                how->fn(&value, &value, &term, 1, how->work, how->arg);
+            else if (how->work == DTN_I128)
+                value += term;
             else
-                dtn_reduce_naive(work, how->op, value, both, 2, 1);
+                dtn_reduce_naive(how->work, how->op, &value, both, 2, 1);
         }
-        naive_drop(how, partial & DTN_PARTIAL_DST, value, dst, i);
+        naive_drop(how, partial & DTN_PARTIAL_DST, &value, dst, i);
     }
 }

@@ -7,6 +7,11 @@
  * them then is f32.  Their minimum is one of the terms and needs no more room;
  * f32 itself stays f32, as in MPI and NCCL: its sums over ranks have 24 bits,
  * and twice the bytes on every wire would be a high price for the last one.
+ *
+ * Sums of integers wrap, as in C.  Their average would fit though the sum does
+ * not: (100 + 100 + 100) / 3 of i8.  So for an average they are added in 64 bits,
+ * and those of 64 bits in 128, over 2^31 ranks without a wrap; divided once, at
+ * the end, toward zero.
  */
 #include "base/base.h"
 
@@ -15,10 +20,13 @@ struct dtn_reduction dtn_reduction(enum dtensor_dtype dtype,
 {
     const bool grows = op == DTENSOR_SUM || op == DTENSOR_AVG
                     || op == DTENSOR_PROD;
+    const enum dtensor_dtype work =
+        op == DTENSOR_AVG || dtn_dtype_is_narrow(dtype) ? dtn_dtype_wide(dtype)
+                                                        : dtype;
 
     return (struct dtn_reduction){
-        .dtype = dtype, .op = op, .factor = 1,
-        .partial = grows && dtn_dtype_is_narrow(dtype) ? DTENSOR_F32 : dtype,
+        .dtype = dtype, .op = op, .factor = 1, .work = work,
+        .partial = grows ? work : dtype,
         .divisor = op == DTENSOR_AVG ? n : 1
     };
 }
@@ -35,5 +43,5 @@ bool dtn_reduction_drops(const struct dtn_reduction *how)
 
 size_t dtn_reduction_ratio(const struct dtn_reduction *how)
 {
-    return dtensor_dtype_size(how->partial) / dtensor_dtype_size(how->dtype);
+    return dtn_dtype_size(how->partial) / dtn_dtype_size(how->dtype);
 }

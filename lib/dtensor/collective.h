@@ -326,6 +326,8 @@ int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err);
  * f8e4m3 and f8e5m2 are carried out in f32 over all ranks and rounded once,
  * after an average was divided: 256 + 1 + 1 of bf16 is 258, in every algorithm.
  * f32 is added as f32, f64 as f64: convert first where f32 sums want more bits.
+ * Averages of integers are added in 64 bits, of 64-bit integers in 128, and are
+ * divided once, toward zero: three i8 of 100 have the average 100.
  */
 
 /* dst[i] = left[i] op right[i] for 0 <= i < count.  dst may be the very array

@@ -83,8 +83,9 @@ enum dtensor_dtype {
 
 enum dtensor_redop {
     DTENSOR_SUM,               /* of bool: or                                 */
-    DTENSOR_AVG,               /* sum, then divided by the number of ranks;   */
-                               /* integers round toward zero; not of bool     */
+    DTENSOR_AVG,               /* sum divided by the number of ranks; integer */
+                               /* sums do not overflow, and the quotient is   */
+                               /* rounded toward zero; not of bool            */
     DTENSOR_PROD,              /* of bool: and                                */
     DTENSOR_MIN,               /* a NaN anywhere gives NaN, as in PyTorch;    */
     DTENSOR_MAX,               /* neither of complex numbers                  */
