@@ -5,7 +5,7 @@
  * deals 0 1, 2 3, 4 5 to ranks 0, 1, 2, then 6 7 and 8 9 to ranks 0 and 1.
  * Terms of a P differ from rank to rank and only together make the value.
  */
-#include "tests/oracle.h"
+#include "tests/oracle_terms.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,32 +52,10 @@ static int cut(short *items, int N, const struct dtensor_placement *p, int n,
     return kept;
 }
 
-/* The coordinate of a position, divided out when the mesh is first asked for: it
- * is by far the most frequent question.
- */
-static const int *coord_of(const struct dtensor_mesh *mesh, int position)
-{
-    enum { SLOTS = 256 };
-    static struct {
-        int ndim, size[DTENSOR_MAX_DIMS];
-        int coord[ORACLE_RANKS][DTENSOR_MAX_DIMS];
-    } slots[SLOTS], *slot;
-    const size_t bytes = (size_t)mesh->ndim * sizeof mesh->size[0];
-
-    slot = &slots[(uintptr_t)mesh / 64 % SLOTS];
-    if (slot->ndim != mesh->ndim || memcmp(slot->size, mesh->size, bytes)) {
-        slot->ndim = mesh->ndim;
-        memcpy(slot->size, mesh->size, bytes);
-        for (int r = 0; r < mesh->group.n; r++)
-            dtn_mesh_coord_of(mesh, r, slot->coord[r]);
-    }
-    return slot->coord[position];
-}
-
 void oracle_hold(const struct dtensor_spec *spec, int position,
                  struct oracle_held *held)
 {
-    const int *coord = coord_of(spec->mesh, position);
+    const int *coord = oracle_coord(spec->mesh, position);
 
     for (int d = 0; d < spec->ndim; d++) {
         held->n[d] = (int)spec->shape[d];
@@ -144,93 +122,6 @@ static int64_t common(const struct dtensor_spec *spec,
     return n;
 }
 
-/* ----------------------------------------------------------------- terms --- */
-
-double oracle_value(int64_t g)
-{
-    return 720720.0 * (double)(g + 1);
-}
-
-/* What P means in a spec. */
-struct terms {
-    enum dtensor_redop op;
-    int n;                             /* 1 without P                         */
-    int of[ORACLE_RANKS];              /* which of them a position holds      */
-    int home[ORACLE_RANKS];            /* the position with the first of them */
-};
-
-static void terms_init(struct terms *terms, const struct dtensor_spec *spec)
-{
-    const struct dtensor_mesh *mesh = spec->mesh;
-
-    for (int r = 0; r < mesh->group.n; r++) {
-        const int *coord = coord_of(mesh, r);
-
-        terms->op = DTENSOR_SUM;
-        terms->n = 1;
-        terms->of[r] = terms->home[r] = 0;
-        for (int m = 0; m < mesh->ndim; m++) {
-            bool is = spec->placement[m].kind == DTENSOR_PARTIAL;
-
-            terms->home[r] = terms->home[r] * mesh->size[m] +
-                             (is ? 0 : coord[m]);
-            if (!is)
-                continue;
-            terms->op = spec->placement[m].op;
-            terms->of[r] = terms->of[r] * mesh->size[m] + coord[m];
-            terms->n *= mesh->size[m];
-        }
-    }
-}
-
-static double fold(enum dtensor_redop op, double a, double b)
-{
-    switch (op) {
-    case DTENSOR_PROD: return a * b;
-    case DTENSOR_MIN:  return a < b ? a : b;
-    case DTENSOR_MAX:  return a > b ? a : b;
-    default:           return a + b;
-    }
-}
-
-static double neutral(enum dtensor_redop op)
-{
-    return op == DTENSOR_PROD ? 1 : op == DTENSOR_MIN ? 1e300
-         : op == DTENSOR_MAX ? -1e300 : 0;
-}
-
-/* Term c > 0 of element g. */
-static double term_at(enum dtensor_redop op, int c, int g)
-{
-    switch (op) {
-    case DTENSOR_PROD: return (g + c) % 2 ? -1 : 1;
-    case DTENSOR_MIN:  return oracle_value(g + (g + c) % 5);
-    case DTENSOR_MAX:  return oracle_value(g - (g + c) % 5);
-    default:           return 720720.0 * ((g * 31 + c * 17) % 64);
-    }
-}
-
-/* Term 0: what makes the value together with the others. */
-static double term_rest(const struct terms *terms, int g)
-{
-    double rest = oracle_value(g);
-
-    if (terms->op == DTENSOR_AVG)
-        rest *= terms->n;
-    for (int c = 1; c < terms->n; c++)
-        switch (terms->op) {
-        case DTENSOR_PROD:
-            rest *= term_at(terms->op, c, g);
-            break;
-        case DTENSOR_SUM: case DTENSOR_AVG:
-            rest -= term_at(terms->op, c, g);
-            break;
-        default:
-            break;
-        }
-    return rest;
-}
-
 /* ----------------------------------------------------------------- worlds --- */
 
 /* The parts of all ranks, before and after a phase. */
@@ -238,7 +129,7 @@ static double parts[2][ORACLE_RANKS][ORACLE_ELEMS];
 static int linear[ORACLE_ELEMS];
 static struct oracle_held src_held[ORACLE_RANKS], dst_held[ORACLE_RANKS];
 
-static int64_t fill(const struct dtensor_spec *spec, const struct terms *terms,
+static int64_t fill(const struct dtensor_spec *spec, const struct oracle_terms *terms,
                     int position, double part[])
 {
     struct oracle_held *held = &src_held[position];
@@ -248,18 +139,16 @@ static int64_t fill(const struct dtensor_spec *spec, const struct terms *terms,
     n = oracle_count(spec, held);
     oracle_list(spec, held, linear);
     for (int64_t i = 0; i < n; i++)
-        part[i] = terms->of[position] == 0
-                ? term_rest(terms, linear[i])
-                : term_at(terms->op, terms->of[position], linear[i]);
+        part[i] = oracle_term(terms, terms->of[position], linear[i]);
     return n;
 }
 
 int64_t oracle_fill(const struct dtensor_spec *spec, int position,
                     double part[])
 {
-    struct terms terms;
+    struct oracle_terms terms;
 
-    terms_init(&terms, spec);
+    oracle_terms_init(&terms, spec);
     return fill(spec, &terms, position, part);
 }
 
@@ -281,21 +170,21 @@ bool oracle_check(const struct dtensor_spec *spec, int position,
 /* Do all ranks hold what `spec` says?  Terms are reduced first. */
 static bool laid_out(const struct dtensor_spec *spec)
 {
-    struct terms terms;
+    struct oracle_terms terms;
 
-    terms_init(&terms, spec);
+    oracle_terms_init(&terms, spec);
     for (int r = 0; r < spec->mesh->group.n; r++) {
         int64_t n = dtn_local_numel(spec, r);
 
         for (int64_t i = 0; terms.of[r] > 0 && i < n; i++)
-            parts[0][terms.home[r]][i] = fold(terms.op, parts[0][r][i],
+            parts[0][terms.home[r]][i] = oracle_fold(terms.op, parts[0][r][i],
                                               parts[0][terms.home[r]][i]);
     }
     for (int r = 0; r < spec->mesh->group.n; r++) {
         int64_t n = dtn_local_numel(spec, r);
 
-        for (int64_t i = 0; terms.op == DTENSOR_AVG && i < n; i++)
-            parts[0][r][i] /= terms.n;
+        for (int64_t i = 0; i < n; i++)
+            parts[0][r][i] /= terms.divide;
         if (terms.of[r] == 0 && !oracle_check(spec, r, parts[0][r], n))
             return false;
     }
@@ -321,7 +210,7 @@ static void apply(const struct dtn_piece *piece, enum dtensor_redop op,
 
         for (int64_t i = 0; i < n; i++)
             dst[i * to] = piece->accumulate
-                        ? fold(op, dst[i * to], src[i * from]) : src[i * from];
+                        ? oracle_fold(op, dst[i * to], src[i * from]) : src[i * from];
         for (d = last - 1; d >= 0; d--) {
             src += box->src_stride[d];
             dst += box->dst_stride[d];
@@ -345,11 +234,13 @@ static int64_t lacks(const struct dtn_phase *phase, int r)
 
     for (int m = 0; m < mesh->ndim; m++) {
         bool term = phase->src.placement[m].kind == DTENSOR_PARTIAL;
+        bool cut = !term &&
+                   phase->src.placement[m].kind != DTENSOR_REPLICATE;
         bool stays = same &&
-                     phase->dst.placement[m].kind == DTENSOR_PARTIAL;
+                     phase->dst.placement[m].kind == DTENSOR_PARTIAL &&
+                     !(cut && phase->dst.placement[m].op == DTENSOR_AVG);
 
-        if (stays && !term &&
-            phase->src.placement[m].kind != DTENSOR_REPLICATE)
+        if (stays && cut)
             return -1;
         if (term && !stays)
             terms *= mesh->size[m];
@@ -426,7 +317,7 @@ static bool exchange(const struct dtn_phase *phase, uint64_t *movedp,
         oracle_hold(&phase->dst, r, &dst_held[r]);
         all = oracle_count(&phase->dst, &dst_held[r]);
         for (int64_t i = 0; i < all; i++)
-            parts[1][r][i] = phase->neutral ? neutral(phase->redop) : -1e200;
+            parts[1][r][i] = phase->neutral ? oracle_neutral(phase->redop) : -1e200;
         if (phase->keepers && dtn_phase_idle(phase, r))
             continue;
         got = receive(phase, r, &mark);
@@ -445,7 +336,7 @@ static void allreduce(const struct dtn_phase *phase)
     int home[ORACLE_RANKS];
 
     for (int r = 0; r < mesh->group.n; r++) {
-        const int *coord = coord_of(mesh, r);
+        const int *coord = oracle_coord(mesh, r);
         int64_t n = dtn_local_numel(&phase->src, r);
 
         home[r] = 0;
@@ -454,7 +345,7 @@ static void allreduce(const struct dtn_phase *phase)
                       (phase->dims >> m & 1 ? 0 : coord[m]);
         for (int64_t i = 0; i < n; i++)
             parts[1][home[r]][i] = home[r] == r ? parts[0][r][i] :
-                fold(phase->redop, parts[1][home[r]][i], parts[0][r][i]);
+                oracle_fold(phase->redop, parts[1][home[r]][i], parts[0][r][i]);
     }
     for (int r = 0; r < mesh->group.n; r++)
         if (home[r] != r)
@@ -473,7 +364,7 @@ static bool run(const struct dtn_phase *phase, uint64_t *movedp,
         int64_t n = dtn_local_numel(&phase->dst, r);
 
         for (int64_t i = 0; i < n; i++)
-            parts[0][r][i] = parts[1][r][i] / phase->divide * phase->multiply;
+            parts[0][r][i] = parts[1][r][i] / phase->divide;
     }
     return true;
 }
@@ -513,15 +404,26 @@ bool oracle_case(const struct dtensor_spec *src, const struct dtensor_spec *dst,
 {
     static struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
     int n = phases(src, dst, route, phase);
-    struct terms terms;
 
-    terms_init(&terms, src);
+    return oracle_phases(src, dst, route, phase, n, movedp, boundp);
+}
+
+bool oracle_phases(const struct dtensor_spec *src,
+                   const struct dtensor_spec *dst, enum dtensor_route route,
+                   const struct dtn_phase phase[], int n, uint64_t *movedp,
+                   uint64_t *boundp)
+{
+    struct oracle_terms terms;
+
+    oracle_terms_init(&terms, src);
     for (int r = 0; r < src->mesh->group.n; r++)
         fill(src, &terms, r, parts[0][r]);
     for (int i = 0; i < n; i++)
         if (!run(&phase[i], movedp, boundp))
             return complain(src, dst, route, "a rank gets more or less than it "
                             "lacks, or other than is sent");
+    if (!oracle_terms_right(src, dst, parts[0]))
+        return complain(src, dst, route, "a rank holds another term");
     if (!laid_out(dst))
         return complain(src, dst, route, "a rank holds the wrong elements");
     return true;

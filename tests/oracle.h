@@ -28,7 +28,7 @@ int64_t oracle_count(const struct dtensor_spec *spec,
 void oracle_list(const struct dtensor_spec *spec,
                  const struct oracle_held *held, int *linear);
 
-/* Element g of every tensor: distinct, and divisible by up to 16. */
+/* Element g of every tensor: distinct, and divisible by up to 16 twice. */
 double oracle_value(int64_t g);
 
 /* Write the part of a position; returns how many elements.  What P holds are
@@ -42,7 +42,8 @@ bool oracle_check(const struct dtensor_spec *spec, int position,
                   const double part[], int64_t n);
 
 /* Carry out the plan of all ranks from src to dst; are they left with what dst
- * says, and was nothing sent that was not needed?  Adds the elements that
+ * says, of Partial placements with the very terms of the contract, and was
+ * nothing sent that was not needed?  Adds the elements that
  * crossed between ranks in exchanges, and the fewest that can have.  A route
  * that does not exist is replaced by the direct one.
  */
@@ -50,5 +51,11 @@ bool oracle_case(const struct dtensor_spec *src, const struct dtensor_spec *dst,
                  enum dtensor_route route, uint64_t *movedp,
                  uint64_t *boundp);
 extern char oracle_complaint[700];
+
+/* The same of n phases that are known. */
+bool oracle_phases(const struct dtensor_spec *src,
+                   const struct dtensor_spec *dst, enum dtensor_route route,
+                   const struct dtn_phase phase[], int n, uint64_t *movedp,
+                   uint64_t *boundp);
 
 #endif

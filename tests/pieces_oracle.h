@@ -395,8 +395,7 @@ static inline bool run_case(const struct dtensor_spec *src,
             return false;
         for (int r = 0; r < src->mesh->group.n; r++)
             for (int64_t e = 0; e < numel; e++)
-                now.part[r][e] = divided(&phase[i], next.part[r][e]) *
-                                 phase[i].multiply;
+                now.part[r][e] = divided(&phase[i], next.part[r][e]);
     }
     return true;
 }

@@ -4,7 +4,8 @@
  * four f16 near 60000 is beyond all f16.  So what waits for an average is added
  * and divided in f32, and rounded after that, whichever way the result goes:
  * allreduce, reduce-scatter, started, or among others in a batch.  Integers are
- * divided once, too.
+ * added without a wrap, i64 and u64 in 128 bits, and divided once, toward zero, by
+ * whatever route: 3, 4, 1 and 0 have the average 2.
  */
 #include "base/base.h"
 #include "tests/tensor_job.h"
@@ -18,7 +19,10 @@ static const struct {
     double top;                        /* of the terms                        */
 } types[] = {
     { DTENSOR_F16, 60000 }, { DTENSOR_BF16, 1e30 }, { DTENSOR_F8E4M3, 440 },
-    { DTENSOR_F8E5M2, 50000 }, { DTENSOR_F32, 1e30 }, { DTENSOR_I32, 1 << 28 }
+    { DTENSOR_F8E5M2, 50000 }, { DTENSOR_F32, 1e30 }, { DTENSOR_I32, 0x1p31 },
+    { DTENSOR_I8, 127 }, { DTENSOR_U8, 255 }, { DTENSOR_I16, -0x1p15 },
+    { DTENSOR_U16, 65535 }, { DTENSOR_U32, 0x1p32 }, { DTENSOR_I64, 0x1p63 },
+    { DTENSOR_I64, -0x1p63 }, { DTENSOR_U64, 0x1p64 }
 };
 
 /* Of `n` terms divided by `by`: both by hand. */
@@ -68,6 +72,24 @@ static int term_of(const struct job *job, const struct dtensor_spec *spec)
     return k;
 }
 
+/* Integers: in 128 bits. */
+static bool integer_is(int type, int c, int64_t i, const void *local, int64_t at)
+{
+    const enum dtensor_dtype dtype = types[type].dtype;
+    dtn_i128 sum = 0;
+
+    for (int k = 0; k < cases[c].n; k++) {
+        int64_t term;
+
+        dtn_store(dtype, &term, 0, term_at(type, k, i));
+        term = dtn_load_int(dtype, &term, 0);
+        sum += dtype == DTENSOR_U64 ? (dtn_i128)(uint64_t)term : term;
+    }
+    sum /= cases[c].by;
+    return memcmp(&sum, (const char *)local + (size_t)at *
+                  dtensor_dtype_size(dtype), dtensor_dtype_size(dtype)) == 0;
+}
+
 static bool element_is(int type, int c, int64_t i, const void *local,
                        int64_t at)
 {
@@ -75,10 +97,11 @@ static bool element_is(int type, int c, int64_t i, const void *local,
     const size_t size = dtensor_dtype_size(dtype);
     double sum = 0, want, have = dtn_load(dtype, local, (size_t)at), room = 0;
 
+    if (!dtn_dtype_is_float(dtype))
+        return integer_is(type, c, i, local, at);
     for (int k = 0; k < cases[c].n; k++)
         sum += term_at(type, k, i);
-    want = dtype == DTENSOR_I32 ? trunc(sum / cases[c].by)
-                                : (float)sum / (float)cases[c].by;
+    want = (float)sum / (float)cases[c].by;
     if (cases[c].twice || dtype == DTENSOR_F32)
         return fabs(have - want) <= want / (size == 1 ? 4 : size == 2 ? 128
                                                           : 1 << 20);
@@ -128,6 +151,15 @@ static void one_case(struct job *job, const struct dtensor_mesh *mesh, int type,
     good(dtensor_zeros(&to, &b[1], &job->err));
     good(dtensor_redistribute_into(a, b[0], &job->err));
     check(job, type, c, b[0], "at once");
+    for (int r = 1; !dtn_dtype_is_float(dtype) && r < DTENSOR_NROUTES; r++) {
+        const struct dtensor_plan_options by = {
+            .route = (enum dtensor_route)r };
+
+        good(dtensor_plan_create(&from, &to, &by, &plan, &job->err));
+        good(dtensor_plan_run(plan, a, b[0], &job->err));
+        check(job, type, c, b[0], "by a route");
+        dtensor_plan_destroy(plan);
+    }
     good(dtensor_plan_create(&from, &to, NULL, &plan, &job->err));
     good(dtensor_plan_start(plan, a, b[0], &request, &job->err));
     good(dtensor_wait(request, &job->err));
@@ -144,6 +176,39 @@ static void one_case(struct job *job, const struct dtensor_mesh *mesh, int type,
     dtensor_destroy(b[1]);
 }
 
+/* 3, 4, 1 and 0, few of them and many, by each route. */
+static void average_of_four(struct job *job, const struct dtensor_mesh *mesh)
+{
+    static const int32_t terms[] = { 3, 4, 1, 0 };
+
+    for (int64_t rows = 1; rows <= 40000; rows *= 200)
+        for (int r = 0; r < 2 * DTENSOR_NROUTES; r++) {
+            const struct dtensor_plan_options options = {
+                .route = (enum dtensor_route)(r / 2) };
+            const int64_t many[] = { rows, 1 };
+            struct dtensor_spec from = spec_of(job, mesh, DTENSOR_I32, many,
+                                               "P(avg),P(avg)");
+            struct dtensor_spec to = spec_of(job, mesh, DTENSOR_I32, many,
+                                             r % 2 ? "R,S(0)" : "R,R");
+            struct dtensor *a = NULL, *b = NULL;
+            struct dtensor_plan *plan = NULL;
+
+            good(dtensor_plan_create(&from, &to, &options, &plan, &job->err));
+            good(dtensor_zeros(&from, &a, &job->err));
+            for (int64_t i = 0; i < rows; i++)
+                ((int32_t *)dtensor_to_local(a))[i] = terms[job->rank];
+            good(dtensor_zeros(&to, &b, &job->err));
+            good(dtensor_plan_run(plan, a, b, &job->err));
+            for (size_t i = 0; i < dtensor_local_bytes(b) / 4; i++)
+                need(((const int32_t *)dtensor_to_local(b))[i] == 2,
+                     "%lld times 3, 4, 1, 0 by route %d is %d", (long long)rows,
+                     r / 2, ((const int32_t *)dtensor_to_local(b))[i]);
+            dtensor_plan_destroy(plan);
+            dtensor_destroy(a);
+            dtensor_destroy(b);
+        }
+}
+
 static void averages(int rank, int n, void *arg)
 {
     const struct dtensor_mesh *mesh;
@@ -158,6 +223,8 @@ static void averages(int rank, int n, void *arg)
                                  NULL, NULL, &mesh, &job->err));
         for (size_t type = 0; type < DTN_COUNT(types); type++)
             one_case(job, mesh, (int)type, (int)c);
+        if (cases[c].n == 4 && c == 4)
+            average_of_four(job, mesh);
     }
     dtensor_fini(job->ctx);
 }

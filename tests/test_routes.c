@@ -167,6 +167,116 @@ static void test_one_chunk(struct dtensor_ctx *ctx)
        "rank: %d plans without a step", plans);
 }
 
+/* ------------------------------------------- what is said of the others */
+
+/* What a plan says of a route it has not taken is what happens to who asks for
+ * that route, and with the same steps and cost.
+ */
+static bool choices_hold(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         const struct dtensor_plan *taken)
+{
+    bool right = true;
+
+    for (int r = DTENSOR_ROUTE_DIRECT; r < DTENSOR_NROUTES; r++) {
+        const struct dtensor_plan_options options = {
+            .route = (enum dtensor_route)r };
+        struct dtensor_plan_info info = { .nsteps = -1 };
+        struct dtensor_plan_choice choice;
+        struct dtensor_plan *plan = NULL;
+        struct dtensor_error err = { .text = "" };
+        int rc = dtensor_plan_create(src, dst, &options, &plan, &err);
+
+        dtensor_plan_choice(taken, options.route, &choice, NULL);
+        if (rc == 0)
+            dtensor_plan_info(plan, &info);
+        if (rc == 0 ? choice.refused || choice.nsteps != info.nsteps ||
+                      choice.predicted_us > info.predicted_us * (1 + 1e-9) ||
+                      choice.predicted_us < info.predicted_us * (1 - 1e-9)
+                    : !choice.refused || !strstr(err.text, choice.refused)) {
+            note("route %d: said \"%s\", %d steps, %.3f us; asked for: \"%s\", "
+                 "%d, %.3f", r, choice.refused ? choice.refused : "",
+                 choice.nsteps, choice.predicted_us, err.text, info.nsteps,
+                 info.predicted_us);
+            right = false;
+        }
+        dtensor_plan_destroy(plan);
+    }
+    return right;
+}
+
+static void test_choices(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 2, 3 };
+    static const char *const words[] = { "R", "S(0)", "S(1)", "P(sum)",
+                                         "P(avg)", "P(max)" };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);
+    const int64_t shape[] = { 500, 300 };
+    char from[40], to[40];
+    int plans = 0, wrong = 0;
+
+    for (int pair = 0; pair < 6 * 6 * 6 * 6; pair++) {
+        struct dtensor_spec src, dst;
+        struct dtensor_plan *plan;
+
+        snprintf(from, sizeof from, "%s,%s", words[pair % 6],
+                 words[pair / 6 % 6]);
+        snprintf(to, sizeof to, "%s,%s", words[pair / 36 % 6],
+                 words[pair / 216]);
+        if ((strstr(from, "max") && (strstr(from, "sum") ||
+                                     strstr(from, "avg"))) ||
+            (strstr(to, "max") && (strstr(to, "sum") || strstr(to, "avg"))))
+            continue;
+        src = spec_at(mesh, 2, shape, from);
+        dst = spec_at(mesh, 2, shape, to);
+        plan = plan_of(&src, &dst, DTENSOR_ROUTE_AUTO);
+        plans++;
+        if (!plan || !choices_hold(&src, &dst, plan)) {
+            note("%s -> %s", from, to);
+            wrong++;
+        }
+        dtensor_plan_destroy(plan);
+    }
+    ok(wrong == 0 && plans > 800, "what %d plans say of each route is what "
+       "comes of asking for it", plans);
+}
+
+/* Sums and averages go together by every route; others one after the other. */
+static void test_mixed(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 2, 3 };
+    static const struct {
+        const char *from, *to, *refused;
+    } cases[] = {
+        { "P(avg),R", "R,P(sum)", NULL }, { "P(sum),R", "R,P(avg)", NULL },
+        { "R,P(sum)", "P(avg),R", NULL },
+        { "P(sum),P(avg)", "R,S(0)", NULL }, { "S(0),R", "P(sum),P(avg)", NULL },
+        { "P(avg),P(sum)", "P(avg),R", NULL }, { "P(max),R", "R,P(min)", NULL },
+        { "R,P(max)", "P(min),R", "two reductions would wait in one tensor" },
+        { "P(avg),R", "P(sum),R", "no step from one reduction to another" },
+    };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);
+    const int64_t shape[] = { 12, 6 };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dtensor_spec src = spec_at(mesh, 2, shape, cases[i].from);
+        struct dtensor_spec dst = spec_at(mesh, 2, shape, cases[i].to);
+        struct dtensor_plan *plan = NULL;
+        struct dtensor_error err = { .text = "" };
+        int rc = dtensor_plan_create(&src, &dst, &(struct dtensor_plan_options){
+            .route = DTENSOR_ROUTE_GREEDY }, &plan, &err);
+
+        ok(cases[i].refused ? rc == DTENSOR_EINVAL &&
+                              strstr(err.text, cases[i].refused) != NULL
+                            : rc == 0, "%s -> %s greedy%s%s", cases[i].from,
+           cases[i].to, rc == 0 ? "" : ": ", err.text);
+        dtensor_plan_destroy(plan);
+        plan = plan_of(&src, &dst, DTENSOR_ROUTE_MIN_COST);
+        ok(plan != NULL, "%s -> %s min-cost", cases[i].from, cases[i].to);
+        dtensor_plan_destroy(plan);
+    }
+}
+
 int main(void)
 {
     struct dtensor_ctx *ctx = NULL;
@@ -177,6 +287,8 @@ int main(void)
     test_selectable(ctx);
     test_merged(ctx);
     test_one_chunk(ctx);
+    test_choices(ctx);
+    test_mixed(ctx);
     dtensor_fini(ctx);
     return done();
 }

@@ -23,10 +23,11 @@ extern "C" {
  */
 struct dtensor_plan;
 
-/* The ways there may be.  All give the same elements; terms are added in
- * another order, the same for the same plan.  Steps that add round: floats of
- * 16 and 8 bits, and averages of integers, so AUTO takes no more of these than
- * DIRECT.
+/* The ways there may be.  All give the same elements, and of a Partial target
+ * the same term on each rank (dtensor_redistribute()).  Terms are added in
+ * another order, the same for the same plan.  Each step that adds rounds floats
+ * of 16 and 8 bits, so AUTO takes no more such steps than DIRECT.  Averages of
+ * integers are rounded once by every route.
  */
 enum dtensor_route {
     DTENSOR_ROUTE_AUTO,        /* what is predicted to be fastest             */
@@ -134,10 +135,10 @@ struct dtensor_plan_choice {
     int nsteps;
     double predicted_us;
     uint64_t scratch_bytes;    /* by an even division                         */
-    const char *refused;       /* NULL, or why it was out of the question     */
+    const char *refused;       /* NULL, or why it cannot be had               */
 };
 
-/* What is known of that route, taken or not.
+/* What dtensor_plan_create() would make if it were asked for that route.
  *
  * Collective: no.   Blocks: no.   Semantics: its own.
  * Errors: EINVAL  no such route: AUTO is none
@@ -180,7 +181,8 @@ uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
 
 /* The least that any plan brings rank `rank` from others, -1 all ranks
  * together: what it is to hold and does not hold; of terms, at least one sum.
- * 0 for one rank where terms could as well lie on others.
+ * 0 where no such bound is known: between two reductions, and of terms between
+ * two meshes.
  */
 uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
 

@@ -151,11 +151,19 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
 
 /* Make a tensor with the same elements that lies otherwise: by text on the same
  * mesh, or by a whole spec, whose mesh may be another of the context: of other
- * shape, order, size and ranks.  Any placement may become any other.  R -> P
- * follows PyTorch: terms x/n for a sum of floating type, x each for avg, min,
- * max, band and bor; for other sums and reductions coordinate 0 keeps x and the
- * rest hold the neutral element.  S -> P moves nothing: each rank's shard
- * becomes its term, neutral elsewhere.
+ * shape, order, size and ranks.  Any placement may become any other.  Along
+ * each mesh dimension, of n ranks, a rank's term is the same by every route:
+ *
+ *   P -> P                        the term it has
+ *   R -> P(sum), floats           x/n
+ *   R -> P(avg,min,max,band,bor)  x
+ *   R -> other P                  x at coordinate 0, elsewhere neutral elements
+ *   S -> P(avg)                   x, gathered
+ *   S -> other P                  its shard of x, elsewhere neutral elements;
+ *                                 nothing moves
+ *
+ * P of another reduction is reduced first, and so is what comes from another
+ * mesh; it then counts as R.
  * Semantics: DTensor.redistribute, without padding.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in

@@ -152,10 +152,11 @@ void dtn_volume_exchange(const struct dtn_cost *cost,
 
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const int n = spec->mesh->size[m];
-        const bool from = volume_cuts(&src[m]), to = volume_cuts(&dst[m]);
+        const bool to = volume_cuts(&dst[m]);
+        const bool stays = dtn_placement_stays(&src[m], &dst[m]);
         const bool same = dtn_placement_equal(&src[m], &dst[m], n);
 
-        if (from && dst[m].kind == DTENSOR_REPLICATE) {
+        if (!stays && !to) {
             total *= n;
             meets *= n;
         } else if (src[m].kind == DTENSOR_REPLICATE && to) {
@@ -163,8 +164,7 @@ void dtn_volume_exchange(const struct dtn_cost *cost,
             meets /= n;
         }
         if (n == 1 || (same ? !volume_dragged(spec, src, dst, m)
-                            : src[m].kind == DTENSOR_REPLICATE ||
-                              dst[m].kind == DTENSOR_PARTIAL))
+                            : stays))
             continue;
         near *= cost->near[m];
         reach *= n;
@@ -210,17 +210,21 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
 {
     const double elem = (double)dtensor_dtype_size(spec->dtype);
     struct dtn_volume v;
-    double ns, folded = 0;
+    double ns, folded = 0, filled = 0;
 
     dtn_volume_exchange(cost, spec, src, dst, &v);
-    for (int m = 0; m < spec->mesh->ndim; m++)
-        if (src[m].kind == DTENSOR_PARTIAL && volume_cuts(&dst[m]))
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        if (src[m].kind == DTENSOR_PARTIAL && dst[m].kind != DTENSOR_PARTIAL)
             folded = v.sent;
+        if (volume_cuts(&src[m]) && dtn_placement_stays(&src[m], &dst[m]))
+            filled = dtn_volume_local(spec, dst);    /* neutral elements      */
+    }
     ns = cost_link_ns(cost_near_link(cost), v.messages * v.near,
                       v.sent * elem * v.near);
     ns += cost_link_ns(cost_far_link(cost), v.messages * (1 - v.near),
                        v.sent * elem * (1 - v.near));
-    return ns + v.kept * elem * cost->model.ns[DTENSOR_COST_COPIED]
+    return ns + (v.kept + filled) * elem
+                * cost->model.ns[DTENSOR_COST_COPIED]
               + folded * elem * cost->model.ns[DTENSOR_COST_FOLDED];
 }
 

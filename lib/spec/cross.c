@@ -17,7 +17,7 @@ struct dtn_phase dtn_phase_cross(const struct dtensor_spec *src,
 {
     return (struct dtn_phase){
         .kind = DTN_PHASE_EXCHANGE, .src = *src, .dst = *dst,
-        .redop = DTENSOR_SUM, .divide = 1, .multiply = 1
+        .redop = DTENSOR_SUM, .divide = 1
     };
 }
 

@@ -19,7 +19,8 @@ enum {
 
 struct graph {
     const struct dtn_cost *cost;
-    const struct dtensor_spec *spec;          /* shape, dtype, mesh            */
+    const struct dtensor_spec *src;
+    const struct dtensor_spec *spec;          /* the target                    */
     int ndim;
     int n[DTENSOR_MAX_DIMS];                  /* choices along each dimension  */
     struct dtensor_placement choice[DTENSOR_MAX_DIMS][CHOICES_MAX];
@@ -55,12 +56,10 @@ static int graph_count(const struct graph *g)
 }
 
 /* Along each dimension: what it is, what it is to be, R; and, while they are few,
- * plain shards of tensor dimensions that the target cuts.  Thorough, also of any
- * where a value is to become a term: [R,S(0)] to [P,R] gathers less as
- * [S(1),S(0)].
+ * plain shards of tensor dimensions that the target cuts.
  */
 static void graph_choices(struct graph *g, const struct dtensor_spec *src,
-                          const struct dtensor_spec *dst, bool thorough)
+                          const struct dtensor_spec *dst)
 {
     static const struct dtensor_placement whole = {
         .kind = DTENSOR_REPLICATE };
@@ -75,12 +74,6 @@ static void graph_choices(struct graph *g, const struct dtensor_spec *src,
             graph_choice(g, m, &whole);
     }
     memcpy(before, g->n, sizeof before);
-    for (int m = 0; thorough && m < g->ndim; m++)
-        for (shard.dim = 0; shard.dim < dst->ndim; shard.dim++)
-            if (g->spec->mesh->size[m] > 1 &&
-                src->placement[m].kind == DTENSOR_REPLICATE &&
-                dst->placement[m].kind == DTENSOR_PARTIAL)
-                graph_choice(g, m, &shard);
     for (int m = 0; m < g->ndim; m++)
         for (int k = 0; k < g->ndim; k++) {
             shard.dim = dst->placement[k].dim;
@@ -117,28 +110,59 @@ static int graph_number(struct graph *g,
     return place;
 }
 
-/* May dimension m change so?  One reduction at a time waits in a tensor. */
+static struct dtensor_spec graph_spec(const struct graph *g,
+                                      const struct dtensor_placement now[])
+{
+    struct dtensor_spec spec = *g->spec;
+
+    memcpy(spec.placement, now, (size_t)g->ndim * sizeof now[0]);
+    return spec;
+}
+
+/* Does P at dimension m get the terms that it gets in one exchange from the
+ * source?  A replica must not have been cut, nor a shard otherwise; an average
+ * is the value on every rank wherever it comes from.
+ */
+static bool graph_term(const struct graph *g,
+                       const struct dtensor_placement now[], int m,
+                       const struct dtensor_placement *to)
+{
+    const struct dtensor_placement *was = &g->src->placement[m];
+    struct dtensor_spec spec;
+
+    if (now[m].kind == DTENSOR_PARTIAL ||
+        (was->kind == DTENSOR_PARTIAL && was->op == to->op))
+        return false;
+    if (to->op == DTENSOR_AVG)
+        return true;
+    if (dtn_placement_class(was) != DTENSOR_SHARD)
+        return now[m].kind == DTENSOR_REPLICATE;
+    spec = graph_spec(g, now);
+    return dtn_spec_cuts_alike(g->src, &spec, m);
+}
+
+/* May dimension m change so? */
 static bool graph_legal(const struct graph *g,
                         const struct dtensor_placement now[], int m,
                         const struct dtensor_placement *to)
 {
-    if (to->kind != DTENSOR_PARTIAL)
+    const int *size = g->spec->mesh->size;
+
+    if (to->kind != DTENSOR_PARTIAL || size[m] == 1)
         return true;
-    if (now[m].kind == DTENSOR_PARTIAL)
-        return false;
     for (int k = 0; k < g->ndim; k++)
-        if (now[k].kind == DTENSOR_PARTIAL && now[k].op != to->op)
+        if (k != m && size[k] > 1 && now[k].kind == DTENSOR_PARTIAL &&
+            !dtn_redops_mix(now[k].op, to->op))
             return false;
-    return true;
+    return graph_term(g, now, m, to);
 }
 
 /* Are the lengths that somebody chose those of what they would find? */
 static bool graph_fits(const struct graph *g,
                        const struct dtensor_placement next[])
 {
-    struct dtensor_spec spec = *g->spec;
+    const struct dtensor_spec spec = graph_spec(g, next);
 
-    memcpy(spec.placement, next, (size_t)g->ndim * sizeof next[0]);
     return dtn_spec_lengths_fit(&spec);
 }
 
@@ -223,9 +247,10 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
     int start, goal, place;
 
     g.cost = cost;
+    g.src = src;
     g.spec = dst;
     g.ndim = dst->mesh->ndim;
-    graph_choices(&g, src, dst, isinf(limit_ns));
+    graph_choices(&g, src, dst);
     if (g.nplaces < 0) {
         route->refused = "more than 729 placements to search";
         return;
@@ -241,8 +266,10 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
         g.done[place] = true;
         graph_relax(&g, place, limit_ns);
     }
-    if (place < 0)
-        route->refused = "none is as fast as another route";
+    if (place < 0 && !isinf(limit_ns))
+        route->slower = true;
+    else if (place < 0)
+        route->refused = "on every such way chosen lengths would not add up";
     else if (!graph_path(&g, goal, start, route))
         route->refused = "it has more than 16 steps";
 }

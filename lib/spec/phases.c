@@ -79,7 +79,7 @@ static struct dtensor_spec phases_plain(struct dtensor_spec spec)
 
 /* --------------------------------------------------------------- phases --- */
 
-/* AVG travels as SUM, and its sum is divided: phases_average(). */
+/* An average is a sum that is divided: phases_average(). */
 static enum dtensor_redop phases_fold(int op)
 {
     return op < 0 || op == DTENSOR_AVG ? DTENSOR_SUM : (enum dtensor_redop)op;
@@ -91,8 +91,7 @@ static struct dtn_phase phases_reduce(const struct dtensor_spec *src,
 {
     return (struct dtn_phase){
         .kind = DTN_PHASE_REDUCE, .src = *src, .dst = *dst, .dims = dims,
-        .redop = phases_fold(dtn_spec_partial(src)), .divide = 1,
-        .multiply = 1
+        .redop = phases_fold(dtn_spec_partial(src)), .divide = 1
     };
 }
 
@@ -126,20 +125,17 @@ struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
     unsigned placed = phases_dims(src, DTENSOR_SHARD, dst, DTENSOR_PARTIAL);
     struct dtn_phase phase = {
         .kind = DTN_PHASE_EXCHANGE, .src = *src, .dst = *dst,
-        .redop = phases_fold(from >= 0 ? from : to),
-        .neutral = placed != 0, .divide = 1, .multiply = 1
+        .redop = phases_fold(from >= 0 ? from : to), .divide = 1,
+        .neutral = (placed & ~phases_waiting(dst, placed, DTENSOR_AVG)) != 0
     };
 
     phases_split(&phase, to,
                  phases_dims(src, DTENSOR_REPLICATE, dst, DTENSOR_PARTIAL));
-    phase.multiply = phases_extent(
-        dst->mesh, phases_waiting(dst, placed, DTENSOR_AVG));
     return phase;
 }
 
-/* Floats are divided where their terms are added, so that in the types of 16 and
- * 8 bits a sum is neither rounded nor beyond all numbers before it is an average;
- * integers only once, at the end.
+/* An average is divided where its terms are added, so that its sum is neither
+ * rounded nor beyond all numbers of its type before.
  */
 static void phases_average(const struct dtensor_spec *src, unsigned all,
                            unsigned scattered, struct dtn_phase phase[], int n)
@@ -147,11 +143,24 @@ static void phases_average(const struct dtensor_spec *src, unsigned all,
     for (int i = 0; i < n; i++) {
         const unsigned added = phase[i].kind == DTN_PHASE_REDUCE ? all
                                                                  : scattered;
-        const int at = dtn_dtype_is_float(src->dtype) ? i : n - 1;
+        const unsigned averaged = phases_waiting(src, added, DTENSOR_AVG);
 
-        phase[at].divide *= phases_extent(
-            src->mesh, phases_waiting(src, added, DTENSOR_AVG));
+        if (averaged == 0)
+            continue;
+        phase[i].redop = DTENSOR_AVG;
+        phase[i].divide *= phases_extent(src->mesh, averaged);
     }
+}
+
+bool dtn_phases_add_once(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst)
+{
+    const unsigned added =
+        phases_dims(src, DTENSOR_PARTIAL, dst, DTENSOR_REPLICATE) |
+        phases_dims(src, DTENSOR_PARTIAL, dst, DTENSOR_SHARD);
+
+    return !dtn_dtype_is_float(src->dtype) &&
+           phases_waiting(src, added, DTENSOR_AVG) != 0;
 }
 
 /* src and dst have no two different reductions between them. */
@@ -166,6 +175,10 @@ static int phases_direct(const struct dtensor_spec *src,
 
     if (dtn_spec_equal(src, dst))
         return 0;
+    if (all && scattered && dtn_phases_add_once(src, dst)) {
+        scattered |= all;
+        all = 0;
+    }
     if (all == 0) {
         phase[n++] = dtn_phase_exchange(src, dst);
     } else if (dtn_local_numel(src, 0) <= dtn_local_numel(dst, 0)) {
@@ -185,14 +198,29 @@ static int phases_direct(const struct dtensor_spec *src,
     return n;
 }
 
-/* Between two reductions: everything reduced, and otherwise as small as both
- * sides allow.
+/* The terms that do not stay. */
+static unsigned phases_leaving(const struct dtensor_spec *src,
+                               const struct dtensor_spec *dst)
+{
+    unsigned leaving = 0;
+
+    for (int m = 0; m < src->mesh->ndim; m++)
+        if (phases_is(src, m, DTENSOR_PARTIAL) &&
+            !dtn_placement_equal(&src->placement[m], &dst->placement[m],
+                                 src->mesh->size[m]))
+            leaving |= 1u << m;
+    return leaving;
+}
+
+/* Between two reductions: what leaves is reduced, and otherwise as small as both
+ * sides allow - if shards that become terms are still the source's.
  */
 static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
                                          const struct dtensor_spec *dst)
 {
-    struct dtensor_spec mid = phases_reduced(
-        *src, phases_dims(src, DTENSOR_PARTIAL, src, DTENSOR_PARTIAL));
+    const struct dtensor_spec reduced = phases_reduced(
+        *src, phases_leaving(src, dst));
+    struct dtensor_spec mid = reduced;
 
     for (int m = 0; m < mid.mesh->ndim; m++)
         if (phases_is(dst, m, DTENSOR_SHARD))
@@ -200,6 +228,11 @@ static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
     for (int m = 0; !dtn_spec_lengths_fit(&mid) && m < mid.mesh->ndim; m++)
         if (phases_is(&mid, m, DTENSOR_SHARD))
             mid.placement[m].sizes = NULL;
+    for (int m = 0; m < mid.mesh->ndim; m++)
+        if (phases_is(src, m, DTENSOR_SHARD) &&
+            phases_is(dst, m, DTENSOR_PARTIAL) &&
+            !dtn_spec_cuts_alike(src, &mid, m))
+            return reduced;
     return mid;
 }
 
@@ -252,7 +285,7 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
     phase[0].keepers |= copies;
     phase[1] = (struct dtn_phase){
         .kind = DTN_PHASE_BROADCAST, .src = *dst, .dst = *dst, .dims = copies,
-        .redop = phase[0].redop, .divide = divide, .multiply = 1
+        .redop = phase[0].redop, .divide = divide
     };
     return 2;
 }
@@ -276,8 +309,7 @@ int dtn_phase_reach(const struct dtn_phase *phase)
             continue;
         if (!dtn_placement_equal(from, to, src->mesh->size[m]))
             moved |= (cut ? 1u << from->dim : 0) | (cuts ? 1u << to->dim : 0);
-        if (phases_is(src, m, DTENSOR_REPLICATE) ||
-            phases_is(dst, m, DTENSOR_PARTIAL) ||
+        if (dtn_placement_stays(from, to) ||
             (cut && cuts && from->dim == to->dim && !(moved >> to->dim & 1)))
             continue;
         reach *= src->mesh->size[m];
@@ -288,7 +320,9 @@ int dtn_phase_reach(const struct dtn_phase *phase)
 bool dtn_phase_folds(const struct dtn_phase *phase)
 {
     return phases_dims(&phase->src, DTENSOR_PARTIAL, &phase->dst,
-                       DTENSOR_SHARD) != 0;
+                       DTENSOR_SHARD) != 0 ||
+           phases_dims(&phase->src, DTENSOR_PARTIAL, &phase->dst,
+                       DTENSOR_REPLICATE) != 0;
 }
 
 bool dtn_phase_idle(const struct dtn_phase *phase, int index)

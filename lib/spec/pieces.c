@@ -53,8 +53,7 @@ static int pieces_add(struct dtn_pieces *pieces, const struct dtn_piece *piece,
 static bool pieces_own(const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int m)
 {
-    return dst->placement[m].kind == DTENSOR_PARTIAL ||
-           src->placement[m].kind == DTENSOR_REPLICATE;
+    return dtn_placement_stays(&src->placement[m], &dst->placement[m]);
 }
 
 /* The coordinate of the source mesh that a receiver takes from along each

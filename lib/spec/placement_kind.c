@@ -22,6 +22,22 @@ dtn_placement_class(const struct dtensor_placement *p)
     return DTENSOR_REPLICATE;
 }
 
+bool dtn_placement_stays(const struct dtensor_placement *from,
+                         const struct dtensor_placement *to)
+{
+    if (from->kind == DTENSOR_REPLICATE)
+        return true;
+    return to->kind == DTENSOR_PARTIAL &&
+           (from->kind == DTENSOR_PARTIAL || to->op != DTENSOR_AVG);
+}
+
+bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b)
+{
+    const unsigned sums = 1u << DTENSOR_SUM | 1u << DTENSOR_AVG;
+
+    return a == b || ((sums >> a & 1) && (sums >> b & 1));
+}
+
 bool dtn_placement_equal(const struct dtensor_placement *a,
                          const struct dtensor_placement *b, int n)
 {

@@ -74,16 +74,23 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
                         struct dtensor_plan_choice *choice,
                         struct dtensor_error *err)
 {
-    const struct dtn_choice *c;
+    struct dtn_routes routes;
+    const struct dtn_route *c;
+    struct dtn_cost cost;
 
     if ((unsigned)route >= DTENSOR_NROUTES || route == DTENSOR_ROUTE_AUTO)
         return dtn_fail(err, DTENSOR_EINVAL, "plan: route %d is none; expected "
                         "direct, merged, min-cost or greedy", (int)route);
-    c = &plan->choice[route];
-    *choice = (struct dtensor_plan_choice){
-        .nsteps = c->nsteps, .predicted_us = c->ns / 1e3,
-        .scratch_bytes = (uint64_t)c->scratch, .refused = c->refused
-    };
+    dtn_cost_init(plan->dst.mesh, &cost);
+    dtn_routes_find(&cost, &plan->src, &plan->dst, route, plan->max_scratch,
+                    &routes, NULL);
+    c = &routes.route[route];
+    *choice = (struct dtensor_plan_choice){ .refused = c->refused };
+    if (c->refused)
+        return 0;
+    choice->nsteps = c->nphases;
+    choice->predicted_us = c->ns / 1e3;
+    choice->scratch_bytes = (uint64_t)c->scratch;
     return 0;
 }
 
@@ -102,10 +109,11 @@ static const char *step_what(const struct dtn_phase *phase)
         const struct dtensor_placement *to = &phase->dst.placement[m];
 
         if (dtn_placement_equal(from, to, mesh->size[m]) ||
-            from->kind == DTENSOR_REPLICATE || to->kind == DTENSOR_PARTIAL)
+            dtn_placement_stays(from, to))
             continue;
-        one = to->kind == DTENSOR_REPLICATE ? "all-gather"
-            : from->kind == DTENSOR_PARTIAL ? "reduce-scatter" : "all-to-all";
+        one = from->kind == DTENSOR_PARTIAL ? "reduce-scatter"
+            : dtn_placement_class(to) == DTENSOR_SHARD ? "all-to-all"
+                                                       : "all-gather";
         what = !what || what == one ? one : "exchange";
     }
     return what ? what : "local";

@@ -220,20 +220,6 @@ static uint64_t bound_terms(const struct dtensor_plan *plan)
     return terms;
 }
 
-/* Among how many ranks a value may be cut into terms as they please: one could
- * get all of it and the others nothing.
- */
-static uint64_t bound_choices(const struct dtensor_plan *plan)
-{
-    uint64_t choices = 1;
-
-    for (int m = 0; m < plan->src.mesh->ndim; m++)
-        if (plan->dst.placement[m].kind == DTENSOR_PARTIAL &&
-            dtn_placement_class(&plan->src.placement[m]) != DTENSOR_SHARD)
-            choices *= (uint64_t)plan->src.mesh->size[m];
-    return choices;
-}
-
 /* Without terms, what one exchange brings to a position; with terms, each
  * element once, wherever it is reduced.
  */
@@ -247,7 +233,7 @@ static uint64_t bound_at(const struct dtensor_plan *plan,
     struct dtn_pieces own = { 0 };
     uint64_t bytes = bytes_exchange(phase, &of);
 
-    if (terms == 1)
+    if (terms == 1 || dtn_phase_idle(phase, position))
         return bytes;
     dtn_pieces_between(&phase->src, &phase->dst, position, position, &own,
                        NULL);
@@ -264,12 +250,10 @@ uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank)
     const bool cross = plan->src.mesh != mesh;
     const int a = dtn_spec_partial(&plan->src);
     const int b = dtn_spec_partial(&plan->dst);
-    const uint64_t choices = cross ? 1 : bound_choices(plan);
     struct dtn_phase phase;
     uint64_t bytes = 0;
 
-    if ((a >= 0 && b >= 0 && a != b) || (rank >= 0 && choices > 1) ||
-        (cross && (a >= 0 || b >= 0)))
+    if ((a >= 0 && b >= 0 && a != b) || (cross && (a >= 0 || b >= 0)))
         return 0;
     phase = cross ? dtn_phase_cross(&plan->src, &plan->dst)
                   : dtn_phase_exchange(&plan->src, &plan->dst);
@@ -278,5 +262,5 @@ uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank)
             bytes += cross ? bytes_exchange(&phase, &(struct bytes_of){
                                  -1, mesh->group.ranks[p] })
                            : bound_at(plan, &phase, p);
-    return bytes / choices;
+    return bytes;
 }

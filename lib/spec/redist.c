@@ -238,31 +238,10 @@ static int redists_scratch(struct dtn_redists *redists, enum dtn_target which,
     return 0;
 }
 
-/* array[i] *= n, by the vectors of the product reduction. */
-static void redist_multiply(enum dtensor_dtype dtype, void *array,
-                            size_t count, int n)
-{
-    enum { BLOCK = 256 };
-    size_t elem = dtensor_dtype_size(dtype), m;
-    int64_t factors[BLOCK];                  /* room for any dtype           */
-
-    for (size_t i = 0; i < BLOCK; i++)
-        dtn_store(dtype, factors, i, n);
-    for (size_t i = 0; i < count; i += m) {
-        unsigned char *at = (unsigned char *)array + i * elem;
-        const void *terms[2] = { at, factors };
-
-        m = count - i < BLOCK ? count - i : BLOCK;
-        dtn_reduce(dtype, DTENSOR_PROD, at, terms, 2, m);
-    }
-}
-
 void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
 {
     if (phase->kind == DTN_PHASE_BROADCAST && phase->divide > 1)
         dtn_scale(phase->dst.dtype, out, count, phase->divide);
-    if (phase->multiply > 1)
-        redist_multiply(phase->dst.dtype, out, count, phase->multiply);
 }
 
 static struct dtn_call redist_call(const struct dtn_redist_step *step)

@@ -22,14 +22,6 @@ struct dtn_redist_step {
     double ns;                         /* predicted                           */
 };
 
-/* A candidate, for those who ask. */
-struct dtn_choice {
-    int nsteps;
-    double ns;
-    double scratch;
-    const char *refused;
-};
-
 struct dtensor_plan {
     struct dtensor_plan *next;         /* in its bucket of the cache          */
     uint64_t used;                     /* clock of the last use               */
@@ -40,7 +32,7 @@ struct dtensor_plan {
     uint64_t hash;                     /* of all three, the same on all ranks */
     enum dtensor_route route;
     const char *why;
-    struct dtn_choice choice[DTENSOR_NROUTES];
+    uint64_t max_scratch;              /* bytes, of those who chose the route */
     size_t out_bytes;                  /* of the own part of dst              */
     size_t scratch[DTN_NTARGETS];      /* bytes of both buffers               */
     char text[160];                    /* for dtensor_last_plan()             */
@@ -95,8 +87,8 @@ int dtn_redist_plan(const struct dtn_group *group,
                     const struct dtn_exchange *exchange,
                     struct dtn_plan **planp, struct dtensor_error *err);
 
-/* Multiply `count` elements of the result, if the phase says so, and after a
- * broadcast divide them: exchanges and reductions have done so before rounding.
+/* After a broadcast divide the `count` elements of the result, if the phase says
+ * so: exchanges and reductions have done so before rounding.
  */
 void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
 

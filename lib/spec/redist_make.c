@@ -143,16 +143,12 @@ static int redist_new(const struct dtensor_spec *src,
     return 0;
 }
 
-static void redist_choices(struct dtensor_plan *r, const struct dtn_cost *cost,
-                           const struct dtn_routes *routes)
+static void redist_chosen(struct dtensor_plan *r, const struct dtn_cost *cost,
+                          const struct dtn_routes *routes, uint64_t max_scratch)
 {
     r->route = routes->chosen;
     r->why = routes->why;
-    for (int i = 0; i < DTENSOR_NROUTES; i++)
-        r->choice[i] = (struct dtn_choice){
-            routes->route[i].nphases, routes->route[i].ns,
-            routes->route[i].scratch, routes->route[i].refused
-        };
+    r->max_scratch = max_scratch;
     for (int i = 0; i < r->nsteps; i++)
         r->step[i].ns = dtn_cost_phase(cost, &r->step[i].phase);
 }
@@ -181,7 +177,7 @@ static int redist_route(const struct dtensor_spec *src,
     rc = redist_new(src, dst, DTN_NO_ROOT, phase, n, planp, err);
     if (rc != 0)
         return rc;
-    redist_choices(*planp, &cost, &routes);
+    redist_chosen(*planp, &cost, &routes, bound);
     redist_windows(*planp, bound,
                    (uint64_t)routes.route[routes.chosen].scratch);
     return 0;

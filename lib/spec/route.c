@@ -116,11 +116,11 @@ enum hop_kind { HOP_MIXED, HOP_GATHER, HOP_REDUCE, HOP_SCATTER, HOP_LOCAL };
 static enum hop_kind hop_kind_of(const struct dtensor_placement *from,
                                  const struct dtensor_placement *to)
 {
-    if (from->kind == DTENSOR_REPLICATE || to->kind == DTENSOR_PARTIAL)
+    if (dtn_placement_stays(from, to))
         return HOP_LOCAL;
     if (from->kind == DTENSOR_PARTIAL)
         return to->kind == DTENSOR_REPLICATE ? HOP_REDUCE : HOP_SCATTER;
-    return to->kind == DTENSOR_REPLICATE ? HOP_GATHER : HOP_MIXED;
+    return route_cuts(to) ? HOP_MIXED : HOP_GATHER;
 }
 
 static enum hop_kind hop_kind(const struct dtensor_mesh *mesh,
@@ -151,19 +151,71 @@ static void route_merged(const struct dtensor_spec *src,
     }
 }
 
-/* -------------------------------------------------------------- choosing --- */
+/* ---------------------------------------------------------------- rules --- */
 
-/* No two different reductions may wait in one tensor on the way. */
-static const char *route_refused(const struct dtensor_spec *src,
-                                 const struct dtensor_spec *dst)
+/* Why there is no such hop; NULL: there is. */
+static const char *hop_refused(const struct dtensor_mesh *mesh,
+                               const struct dtensor_placement from[],
+                               const struct dtensor_placement to[])
 {
-    const int a = dtn_spec_partial(src), b = dtn_spec_partial(dst);
-
-    if (src->mesh != dst->mesh)
-        return "it stays on one mesh";
-    return a < 0 || b < 0 || a == b ? NULL
-         : "PyTorch has no step from one reduction to another";
+    for (int m = 0; m < mesh->ndim; m++) {
+        if (to[m].kind != DTENSOR_PARTIAL || mesh->size[m] == 1)
+            continue;
+        if (from[m].kind == DTENSOR_PARTIAL && from[m].op != to[m].op)
+            return "PyTorch has no step from one reduction to another";
+        for (int k = 0; k < m; k++)
+            if (to[k].kind == DTENSOR_PARTIAL && mesh->size[k] > 1 &&
+                !dtn_redops_mix(to[k].op, to[m].op))
+                return "two reductions would wait in one tensor on the way";
+    }
+    return NULL;
 }
+
+static const char *route_refused(const struct dtensor_spec *src,
+                                 const struct dtn_route *route)
+{
+    const struct dtensor_placement *from = src->placement;
+    const char *why = NULL;
+
+    for (int i = 0; !why && i < route->nhops; from = route->hop[i++])
+        why = hop_refused(src->mesh, from, route->hop[i]);
+    return why;
+}
+
+static bool hop_adds(const struct dtensor_mesh *mesh,
+                     const struct dtensor_placement from[],
+                     const struct dtensor_placement to[])
+{
+    for (int m = 0; m < mesh->ndim; m++)
+        if (from[m].kind == DTENSOR_PARTIAL && to[m].kind != DTENSOR_PARTIAL &&
+            mesh->size[m] > 1)
+            return true;
+    return false;
+}
+
+/* Where all terms must be added in one step, make one hop of all from the first
+ * that adds any to the last.
+ */
+static void route_add_once(const struct dtensor_spec *src,
+                           const struct dtensor_spec *dst,
+                           struct dtn_route *route)
+{
+    const struct dtensor_placement *from = src->placement;
+    int first = -1, last = -1;
+
+    for (int i = 0; i < route->nhops; from = route->hop[i++])
+        if (hop_adds(src->mesh, from, route->hop[i])) {
+            first = first < 0 ? i : first;
+            last = i;
+        }
+    if (first == last || !dtn_phases_add_once(src, dst))
+        return;
+    memmove(route->hop[first], route->hop[last],
+            (size_t)(route->nhops - last) * sizeof route->hop[0]);
+    route->nhops -= last - first;
+}
+
+/* -------------------------------------------------------------- choosing --- */
 
 int dtn_route_phases(const struct dtn_route *route,
                      const struct dtensor_spec *src,
@@ -223,22 +275,9 @@ static bool route_beats(const struct dtn_route *route,
     return route->ns < 0.99 * best->ns;
 }
 
-/* Is more than the order of terms lost by adding them in two steps?  Floats of 16
- * and 8 bits are added in f32 and rounded after each, averages of integers are
- * divided after each: that of 3, 4, 1 and 0 is 2, but those of two and two are 3
- * and 0, of which it is 1.
+/* `rounds`: floats of 16 and 8 bits, which are added in f32 and rounded after
+ * each step, so that more than the order of terms changes with more steps.
  */
-static bool route_rounds(const struct dtensor_spec *src)
-{
-    bool averages = false;
-
-    for (int m = 0; m < src->mesh->ndim; m++)
-        averages = averages || (src->placement[m].kind == DTENSOR_PARTIAL &&
-                                src->placement[m].op == DTENSOR_AVG);
-    return dtn_dtype_is_narrow(src->dtype) ||
-           (averages && !dtn_dtype_is_float(src->dtype));
-}
-
 static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
                           bool rounds)
 {
@@ -252,7 +291,7 @@ static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
 
         if (!route->refused && route->scratch > (double)max_scratch)
             route->refused = "needs more scratch than max_scratch";
-        if (route->refused || !route_beats(route, best))
+        if (route->refused || route->slower || !route_beats(route, best))
             continue;
         if (rounds && route->nsums > best->nsums) {
             routes->why = "no faster way rounds sums as rarely";
@@ -264,41 +303,59 @@ static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
     }
 }
 
+/* Measure a way that was found, if it is one. */
+static void routes_keep(const struct dtn_cost *cost,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, struct dtn_route *route)
+{
+    if (!route->refused)
+        route->refused = route_refused(src, route);
+    if (route->refused || route->slower)
+        return;
+    route_add_once(src, dst, route);
+    route_measure(cost, src, dst, route);
+}
+
+/* All but direct, on one mesh. */
+static void routes_stepwise(const struct dtn_cost *cost,
+                            const struct dtensor_spec *src,
+                            const struct dtensor_spec *dst, bool thorough,
+                            struct dtn_route route[])
+{
+    struct dtn_route *greedy = &route[DTENSOR_ROUTE_GREEDY];
+    double limit = route[DTENSOR_ROUTE_DIRECT].ns;
+
+    route_greedy(src, dst, greedy);
+    route_merged(src, dst, greedy, &route[DTENSOR_ROUTE_MERGED]);
+    route[DTENSOR_ROUTE_MERGED].refused = route_refused(src, greedy);
+    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MERGED]);
+    routes_keep(cost, src, dst, greedy);
+    if (!greedy->refused && greedy->ns < limit)
+        limit = greedy->ns;
+    dtn_route_min_cost(cost, src, dst, thorough ? HUGE_VAL : limit,
+                       &route[DTENSOR_ROUTE_MIN_COST]);
+    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MIN_COST]);
+}
+
 int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
                     const struct dtensor_spec *dst, enum dtensor_route want,
                     uint64_t max_scratch, struct dtn_routes *routes,
                     struct dtensor_error *err)
 {
     struct dtn_route *route = routes->route;
-    double limit;
+    const bool crosses = src->mesh != dst->mesh;
 
     for (int i = 0; i < DTENSOR_NROUTES; i++) {
         route[i].nhops = 0;
-        route[i].refused = NULL;
+        route[i].slower = false;
+        route[i].refused = crosses && i != DTENSOR_ROUTE_DIRECT
+                         ? "it stays on one mesh" : NULL;
     }
     route_direct(src, dst, &route[DTENSOR_ROUTE_DIRECT]);
     route_measure(cost, src, dst, &route[DTENSOR_ROUTE_DIRECT]);
-    limit = route[DTENSOR_ROUTE_DIRECT].ns;
-    for (int i = DTENSOR_ROUTE_MERGED; i < DTENSOR_NROUTES; i++)
-        route[i].refused = route_refused(src, dst);
-    if (!route_refused(src, dst)) {
-        route_greedy(src, dst, &route[DTENSOR_ROUTE_GREEDY]);
-        route_measure(cost, src, dst, &route[DTENSOR_ROUTE_GREEDY]);
-        route_merged(src, dst, &route[DTENSOR_ROUTE_GREEDY],
-                     &route[DTENSOR_ROUTE_MERGED]);
-        route_measure(cost, src, dst, &route[DTENSOR_ROUTE_MERGED]);
-        if (route[DTENSOR_ROUTE_GREEDY].ns < limit)
-            limit = route[DTENSOR_ROUTE_GREEDY].ns;
-    }
-    if (src->mesh == dst->mesh) {
-        route[DTENSOR_ROUTE_MIN_COST].refused = NULL;
-        dtn_route_min_cost(cost, src, dst,
-                           want == DTENSOR_ROUTE_MIN_COST ? HUGE_VAL : limit,
-                           &route[DTENSOR_ROUTE_MIN_COST]);
-    }
-    if (!route[DTENSOR_ROUTE_MIN_COST].refused)
-        route_measure(cost, src, dst, &route[DTENSOR_ROUTE_MIN_COST]);
-    routes_choose(routes, max_scratch, route_rounds(src));
+    if (!crosses)
+        routes_stepwise(cost, src, dst, want == DTENSOR_ROUTE_MIN_COST, route);
+    routes_choose(routes, max_scratch, dtn_dtype_is_narrow(src->dtype));
     if (want == DTENSOR_ROUTE_AUTO || want == routes->chosen)
         return 0;
     if (route[want].refused)

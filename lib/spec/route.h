@@ -20,6 +20,7 @@ struct dtn_route {
     int nphases;
     int nsums;                    /* phases that add terms, and round          */
     const char *refused;          /* why there is no such way; NULL: there is  */
+    bool slower;                  /* than another: not looked for any further  */
 };
 
 /* All candidates, and the one to take. */
@@ -32,7 +33,7 @@ struct dtn_routes {
 /* Find all ways from src to dst, congruent and checked, and choose: the one
  * asked for, or with AUTO the fastest whose scratch is within the bound; direct
  * needs none.  Where that would round more often than direct, it is not taken.
- * The same on every rank.
+ * Every way leaves the terms that direct leaves.  The same on every rank.
  *
  * Errors: EINVAL  the one asked for does not exist: says why
  */
@@ -47,9 +48,8 @@ int dtn_route_phases(const struct dtn_route *route,
                      const struct dtensor_spec *dst,
                      struct dtn_phase phase[DTN_ROUTE_PHASES_MAX]);
 
-/* graph.c: the cheapest way that changes one mesh dimension at a time; no way
- * when it would cost `limit_ns` or more.  HUGE_VAL: it is asked for, and looked for
- * thoroughly.
+/* graph.c: the cheapest way that changes one mesh dimension at a time; `slower`
+ * when it would cost `limit_ns` or more, which HUGE_VAL never is.
  */
 void dtn_route_min_cost(const struct dtn_cost *cost,
                         const struct dtensor_spec *src,

@@ -54,12 +54,6 @@ int dtn_spec_partial(const struct dtensor_spec *spec)
     return op;
 }
 
-/* Reductions that may wait for each other in one tensor: both are sums. */
-static bool spec_is_linear(enum dtensor_redop op)
-{
-    return op == DTENSOR_SUM || op == DTENSOR_AVG;
-}
-
 static int spec_check_partial(const struct dtensor_spec *spec, int m,
                               struct dtensor_error *err)
 {
@@ -73,8 +67,7 @@ static int spec_check_partial(const struct dtensor_spec *spec, int m,
     for (int k = 0; k < m; k++) {
         const struct dtensor_placement *p = &spec->placement[k];
 
-        if (p->kind == DTENSOR_PARTIAL && p->op != op &&
-            !(spec_is_linear(p->op) && spec_is_linear(op)))
+        if (p->kind == DTENSOR_PARTIAL && !dtn_redops_mix(p->op, op))
             return dtn_fail(err, DTENSOR_EINVAL, "spec: P(%s) and P(%s) in one "
                             "tensor (reduce one of them first; only sum and "
                             "avg go together)", dtensor_redop_name(p->op),
@@ -135,6 +128,25 @@ static int spec_check_lengths(const struct dtensor_spec *spec, int m,
         }
     }
     return spec_check_sizes(spec, m, N, err);
+}
+
+bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
+                         const struct dtensor_spec *b, int m)
+{
+    const int dim = a->placement[m].dim;
+
+    for (int k = 0; k <= m; k++) {
+        const struct dtensor_placement *p = &a->placement[k];
+        const struct dtensor_placement *q = &b->placement[k];
+        const bool cuts =
+            (dtn_placement_class(p) == DTENSOR_SHARD && p->dim == dim) ||
+            (dtn_placement_class(q) == DTENSOR_SHARD && q->dim == dim);
+
+        if (cuts && a->mesh->size[k] > 1 &&
+            !dtn_placement_equal(p, q, a->mesh->size[k]))
+            return false;
+    }
+    return true;
 }
 
 bool dtn_spec_lengths_fit(const struct dtensor_spec *spec)

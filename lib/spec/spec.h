@@ -86,6 +86,17 @@ dtn_placement_class(const struct dtensor_placement *p);
 bool dtn_placement_equal(const struct dtensor_placement *a,
                          const struct dtensor_placement *b, int n);
 
+/* Does an exchange that changes a mesh dimension so take only what the own
+ * coordinate holds?  A term stays where it is, a replica is cut where it is, and
+ * a shard becomes a term on its own rank - but for an average, whose terms are
+ * the value on every rank: a shard is gathered for it.
+ */
+bool dtn_placement_stays(const struct dtensor_placement *from,
+                         const struct dtensor_placement *to);
+
+/* May both wait in one tensor: are they one reduction, or sums and averages? */
+bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b);
+
 /* ---------------------------------------------------------- lengths.c --- */
 
 /* Keep a copy of n lengths as long as the context lives; equal ones are kept
@@ -101,6 +112,12 @@ void dtn_lengths_destroy(struct dtn_lengths *lengths);
  * where some are sums and some averages.
  */
 int dtn_spec_partial(const struct dtensor_spec *spec);
+
+/* Does mesh dimension m, which cuts in both, leave the same parts in both?  So
+ * it does when all that cut the tensor dimension up to m are the same.
+ */
+bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
+                         const struct dtensor_spec *b, int m);
 
 /* Do lengths that somebody chose add up, with what stands to their left? */
 bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
@@ -239,8 +256,9 @@ void dtn_pieces_fini(struct dtn_pieces *pieces);
 /* Append the pieces that go from position `source` of src's mesh to position
  * `receiver` of dst's.  Along each mesh dimension a receiver takes from
  *
- *   dst is P              the own coordinate only (a term stays where it is)
  *   src is R              the own coordinate only (it is there already)
+ *   dst is P              the own coordinate only, unless a shard becomes an
+ *                         average (dtn_placement_stays())
  *   src is cut            all whose part meets the receiver's
  *   src is P, dst not     all, reduced in coordinate order
  *
@@ -283,13 +301,12 @@ struct dtn_phase {
     struct dtensor_spec dst;
     unsigned dims;                /* bit set of mesh dimensions                */
     enum dtensor_redop redop;     /* folds terms and makes neutral elements;   */
-                                  /* AVG travels as SUM                        */
+                                  /* AVG where averages are among the terms    */
     bool neutral;                 /* EXCHANGE: `dst` starts neutral            */
     unsigned keepers;             /* EXCHANGE: along the dimensions in this    */
                                   /* set only coordinate 0 gets anything       */
     int divide;                   /* the result is divided by this before it   */
-                                  /* is rounded, and then                      */
-    int multiply;                 /* multiplied by this; 1: not                */
+                                  /* is rounded; 1: not                        */
 };
 #define DTN_MAX_PHASES 3
 
@@ -312,12 +329,18 @@ int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
 int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
                        struct dtn_phase phase[DTN_MAX_PHASES]);
 
+/* Must all terms that are added on the way be added in one step?  Averages of
+ * integers round, so that of two steps is another number.
+ */
+bool dtn_phases_add_once(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst);
+
 /* How many ranks, one of them among them, may exchange anything with it, on one
  * mesh.
  */
 int dtn_phase_reach(const struct dtn_phase *phase);
 
-/* Are terms folded in this exchange? */
+/* Are terms folded in this phase? */
 bool dtn_phase_folds(const struct dtn_phase *phase);
 
 /* Does this position get nothing in the exchange, except neutral elements? */

@@ -361,6 +361,7 @@ int dtn_emit_exchange(const struct dtn_exchange *x, struct dtn_sched *sched,
     rc = dtn_exchange_cut(&ex, err);
     if (rc == 0) {
         dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
+        sched->how.divisor = 1;          /* until all terms are there          */
         sched->lend = DTN_LEND_NEVER;    /* each run would be a system call    */
         exchange_emit(&ex);
         rc = dtn_emit_end(sched, err);
