@@ -74,8 +74,27 @@ is "and those of rng" \
     "$(diff <(options | grep -vx help) \
         <(manual '/^\.Sh RANDOM/,/^\.Sh ENV/!d'))" ""
 run -V
-is "-V says name and version" "$code $(cut -d' ' -f1 "$tmp/out")" \
+is "-V says name and version" "$code $(sed 's/ .*//; q' "$tmp/out")" \
     "0 dtensor-bench"
+# The pipe's reader has left when the second row is due.
+timeout 60 "$bench" --local 4 allreduce -f 2 -n 2000 -e 64M 2>"$tmp/err" |
+    sed 1q >"$tmp/out"
+is "its output into head: quiet, no rank complains, exit 141" \
+    "${PIPESTATUS[0]} $(wc -l <"$tmp/out") $(cat "$tmp/err")" "141 1 "
+(timeout 60 "$bench" --local 2 allreduce -e 8 2>"$tmp/err"; echo $? >"$tmp/code") |
+    true
+is "... with no reader at all, too" "$(cat "$tmp/code" "$tmp/err")" 141
+cd "$tmp" || exit 1
+if "$bench" --local 2 allreduce -e 32 --json - >"$tmp/out" 2>"$tmp/err"; then
+    is "--json -: JSON on the standard output, and nothing else" \
+        "$(jq -r '.results | length' "$tmp/out" 2>&1) $(cat "$tmp/err") $([ -e ./- ] || echo none)" "2  none"
+fi
+run --local 2 allreduce -e 32 --csv -
+is "--csv -: CSV there" \
+    "$code $(head -n 1 "$tmp/out" | cut -c 1-9) $(grep -vc , "$tmp/out")" \
+    "0 test,dim, 0"
+cd "$OLDPWD" || exit 1
+refuses "only one can have the standard output" --json - --csv - allreduce
 run --local 2 -r 2 broadcast
 is "a root outside the mesh is refused once, exit 2" \
     "$code $(cat "$tmp/err")" \

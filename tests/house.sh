@@ -90,4 +90,16 @@ int main(void) { const char *text = dtensor_version(); return text == 0; }"
         ${CXX:-g++} -Wall -Wextra -Werror -fsyntax-only -Ilib -x c++ - \
             <<<"$words" 2>&1)" ""
 done
+
+# ./configure && make in the source tree leaves nothing that git does not know.
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    is "what a build in the source tree makes is ignored by git" "$(
+        sed -nE 's/^[a-zA-Z_]+_PROGRAMS \+?= *//p' Makefile.am | tr ' ' '\n' |
+            grep '[a-z]' | while read -r program; do
+                git check-ignore -q "$program" || echo "$program"
+            done)" ""
+    is "and no file of ours is" "$(git ls-files -ci --exclude-standard)" ""
+else
+    skip_test "git ignores what a build makes" "this is not a clone"
+fi
 done_testing

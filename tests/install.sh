@@ -78,6 +78,37 @@ for tool in dtensor-run dtensor-conf dtensor-plan dtensor-bench; do
         "0 $tool"
 done
 
+# Without root: what the README sets, with the directory that is installed here.
+awk '/^```$/ { inside = 0 } inside { print } /^```bash$/ { inside = 1 }' \
+    "$top_srcdir/README.md" | sed "s|\$HOME/dtensor|$prefix|g" >"$tmp/paths"
+libpath=$(sed -n 's/^export LD_LIBRARY_PATH=//p' "$tmp/paths")
+is "the README's paths of an installation without root are those there are" "$(
+    unset LD_LIBRARY_PATH
+    # shellcheck source=/dev/null
+    . "$tmp/paths"
+    cd "$tmp" && command -v dtensor-run &&
+        PKG_CONFIG_SYSROOT_DIR=$root pkg-config --exists dtensor &&
+        dtensor-run -n 4 ./turn 2>&1 | tail -n 1)" \
+    "$prefix/bin/dtensor-run
+rank 0 holds 0 1, 8 9, 16 17, ..."
+if command -v man >/dev/null && man -w man >/dev/null 2>&1; then
+    is "and man finds the pages" "$(
+        # shellcheck source=/dev/null
+        . "$tmp/paths"
+        man -w 7 dtensor)" \
+        "$prefix/share/man/man7/dtensor.7"
+else
+    skip_test "man finds the pages" "there is no man here"
+fi
+# shellcheck disable=SC2086 # several words
+${CC:-cc} $SANITIZER_CFLAGS -I"$prefix/include" -o "$tmp/rpath" "$tmp/turn.c" \
+    -L"$libdir" -ldtensor -Wl,-rpath,"$libpath" >"$tmp/cc.log" 2>&1
+is "or, linked with -rpath, a program runs without any" "$(
+    env -u LD_LIBRARY_PATH "$prefix/bin/dtensor-run" -n 4 "$tmp/rpath" 2>&1 |
+        tail -n 1) $(cat "$tmp/cc.log")" "rank 0 holds 0 1, 8 9, 16 17, ... "
+grep -qF -- '-Wl,-rpath,$HOME/dtensor/lib' "$top_srcdir/README.md"
+ok $? "as the README says"
+
 # A program that has all in itself: libdtn.a is what libdtensor.a is made of.
 libs=$(PKG_CONFIG_PATH=$top_builddir pkg-config --static --libs-only-l dtensor)
 libs=${libs/-ldtensor/}

@@ -22,6 +22,14 @@ if command -v mandoc >/dev/null; then
 else
     skip_test "mandoc has nothing to complain of" "mandoc is not installed"
 fi
+# One rule for all: the source is libdtensor, the date year-month-day or, in
+# pages of tools, as mdoc wants it.
+is "every page's foot says libdtensor, and a date" "$(
+    for page in $pages; do
+        grep -qE -e '^\.TH [A-Z0-9_-]+ [357] [0-9]{4}-[0-9]{2}-[0-9]{2} libdtensor ' \
+            -e '^\.Os libdtensor$' "$page" || echo "$page"
+        grep -qE '^\.(Dd [A-Z][a-z]+ [0-9]+, [0-9]{4}$|TH )' "$page" || echo "$page"
+    done)" ""
 is "no text line of the library's pages is longer than 80 columns" "$(
     for page in man/*.3 man/dtensor.7; do
         awk -v page="$page" '

@@ -58,7 +58,8 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
         "$command" "$option" >"$tmp/out" 2>"$tmp/err" </dev/null
         is "$tool $option: 2, and where to look" "$? $(cat "$tmp/out") $(
             grep -c "^$tool: .*option" "$tmp/err") $(
-            grep -c -e "$tool --help" "$tmp/err")" "2  1 1"
+            grep -cxF "Try '$tool --help' for more information." "$tmp/err")" \
+            "2  1 1"
     done
     for option in --help -h --version -V; do
         "$command" $option >"$tmp/out" 2>"$tmp/err" </dev/null
@@ -71,6 +72,10 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
                 "$(($? != 0)) $(grep -c "^$tool: .*No space left" "$tmp/err")" "1 1"
         fi
     done
+    "$command" --version >"$tmp/out" </dev/null
+    is "$tool --version: name, version, build, licence" "$(
+        grep -cE -e "^$tool [0-9]+\.[0-9]+\.[0-9]+ \([a-z0-9, ]+\)$" \
+            -e '^Licence: BSD-3-Clause$' "$tmp/out") $(wc -l <"$tmp/out")" "2 2"
     is "$tool(1) says what its exit codes are" "$(
         sed -n '/^\.Sh EXIT STATUS/,/^\.Sh/p' "$top_srcdir/man/$tool.1" |
             grep -oE '(^|[^0-9])[0-3]([^0-9]|$)' | tr -cd '0-9' | grep -o 2)" 2
@@ -129,4 +134,15 @@ if [ -x "$top_builddir/dtensor-bench" ]; then
     is "dtensor-bench --version says that there is no CUDA" \
         "$(dtensor-bench --version | grep -o 'cuda [^),]*')" "cuda no"
 fi
+
+# bootstrap knows what its --help says, and the README what it is for.
+for option in --help -h; do
+    "$top_srcdir/bootstrap" $option >"$tmp/out" 2>"$tmp/err" </dev/null
+    is "./bootstrap $option: 0, on the standard output" \
+        "$? $(grep -oE '^  ./bootstrap [-a-z]+' "$tmp/out" | sed 's/.* //' |
+            paste -sd' ') $(cat "$tmp/err")" "0 demo check ci --help "
+done
+"$top_srcdir/bootstrap" nonsense >"$tmp/out" 2>"$tmp/err" </dev/null
+is "./bootstrap nonsense: 2, and what there is" "$? $(cat "$tmp/out" "$tmp/err")" \
+    '2 bootstrap: unknown word "nonsense"; expected nothing, demo, check, ci or --help'
 done_testing

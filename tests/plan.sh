@@ -19,7 +19,7 @@ refuses() {
     shift
     run "$@"
     is "refuses: $* ($words)" \
-        "$status $(grep -cF -- "$words" "$dir/err") $(wc -l <"$dir/err") $(wc -c <"$dir/out")" \
+        "$status $(grep -cF -- "$words" "$dir/err") $(grep -vc "^Try " "$dir/err") $(wc -c <"$dir/out")" \
         "2 1 1 0"
 }
 

@@ -46,6 +46,14 @@ is "its cluster file is what the job asks for" \
     "pair.ini: ok: 8 ranks on 2 nodes; meshes world(world=8), grid(dp=2,tp=4) 2 4"
 bash -n job.sh
 ok $? "its job is a script"
+is "each of its steps ends when a rank fails" \
+    "$(grep '^srun' job.sh | grep -vc -- '--kill-on-bad-exit=1 ')" 0
+block conf >step.ini
+is "its file for any allocation is good inside a step" "$(
+    SLURM_STEP_NODELIST='n[0-1]' SLURM_STEP_TASKS_PER_NODE='4(x2)' \
+        SLURM_JOB_ID=1 SLURM_STEP_ID=0 \
+        "$top_builddir/dtensor-conf" step.ini 2>&1)" \
+    "step.ini: ok: 8 ranks on 2 nodes; meshes world(world=8), grid(dp=2,tp=4)"
 is "its program can say what the README says of grid" "$(
     grep -oE '"grid", "[^"]*"' "$readme")" '"grid", "S(0),S(1)"'
 sed 's/^hosts.*/hosts = localhost/; s/^ranks.*/ranks = 8/' pair.ini >here.ini
@@ -61,7 +69,7 @@ f32[8,8]  S(1),S(0)  on grid(dp=2,tp=4)
 rank 0 holds 0 1, 2 3, 8 9, ..."
 
 # The job's last line, with two ranks of this host and little to move.
-bench=$(sed -n 's/^srun dtensor-bench //p' job.sh)
+bench=$(sed -n 's/^srun .*dtensor-bench //p' job.sh)
 # shellcheck disable=SC2086 # a list of words
 timeout 120 "$top_builddir/dtensor-bench" --local 2 $bench -b 1K -e 4K -n 2 \
     >bench.out 2>&1

@@ -40,7 +40,7 @@ static const struct row {
       "the RDMA fabric, and what is wrong" },
     { "template", 't', NULL, "print a commented file to start from, and exit" },
     { "help", 'h', NULL, "print this, and exit" },
-    { "version", 'V', NULL, "print the version, and exit" }
+    { "version", 'V', NULL, "print version, build and licence, and exit" }
 };
 
 #define NROWS (sizeof rows / sizeof rows[0])
@@ -93,8 +93,8 @@ static void print_help(void)
 
 static int usage_error(const char *what, const char *value)
 {
-    fprintf(stderr, "%s: %s%s\nTry '%s --help'\n", program, what, value,
-            program);
+    fprintf(stderr, "%s: %s%s\nTry '%s --help' for more information.\n",
+            program, what, value, program);
     return EXIT_BAD;
 }
 
@@ -312,7 +312,8 @@ int main(int argc, char **argv)
             print_help();
             return finish(EXIT_GOOD);
         case 'V':
-            printf("%s (libdtensor) %s\n", program, dtensor_version());
+            printf("%s %s (%s)\nLicence: BSD-3-Clause\n", program,
+                   dtensor_version(), dtensor_build());
             return finish(EXIT_GOOD);
         case ':':
             return usage_error("an argument is missing: ", argv[optind - 1]);

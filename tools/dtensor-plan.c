@@ -59,7 +59,8 @@ int main(int argc, char **argv)
         return finish(PLAN_GOOD);
     }
     if (opt.version) {
-        printf("%s (libdtensor) %s\n", plan_program, dtensor_version());
+        printf("%s %s (%s)\nLicence: BSD-3-Clause\n", plan_program,
+               dtensor_version(), dtensor_build());
         return finish(PLAN_GOOD);
     }
     status = plan_job_open(&opt, &job);

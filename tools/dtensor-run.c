@@ -32,8 +32,8 @@ static const char usage[] =
     "  -l, --label          put \"[RANK] \" before each line of output\n"
     "  -C, --cluster=FILE   the cluster file (sets DTN_CLUSTER)\n"
     "      --grace=TIME     from SIGTERM to SIGKILL, such as 500ms (default: 2s)\n"
-    "  -h, --help           print this and exit\n"
-    "  -V, --version        print the version and exit\n"
+    "  -h, --help           print this, and exit\n"
+    "  -V, --version        print version, build and licence, and exit\n"
     "\n"
     "A rank that fails ends the others, a second later; its exit code is\n"
     "dtensor-run's, 128 + N if signal N killed it.  See dtensor-run(1).\n";

@@ -38,7 +38,8 @@ enum bench_exit {
     BENCH_OK = 0,
     BENCH_WRONG = 1,              /* an element of a result was wrong         */
     BENCH_USAGE = 2,              /* command line or cluster file             */
-    BENCH_LOST = 3                /* a peer, a deadline or memory was lost    */
+    BENCH_LOST = 3,               /* a peer, a deadline or memory was lost    */
+    BENCH_UNREAD = 141            /* nobody reads stdout: 128 + SIGPIPE       */
 };
 
 struct bench;
@@ -115,6 +116,11 @@ void session_close(struct bench *b);
 int session_max(struct bench *b, double value[], size_t n,
                 struct dtensor_error *err);
 int session_sum(struct bench *b, int64_t *value, struct dtensor_error *err);
+
+/* Beside a negative enum dtensor_errcode: whoever read stdout has left, as head
+ * does.  That ends a run, and is nothing to complain about.
+ */
+#define SESSION_UNREAD (-1000)
 
 /* Did every rank come here with rc 0?  If not, fail here too. */
 int session_agree(struct bench *b, int rc, struct dtensor_error *err);
@@ -473,6 +479,8 @@ struct report {
 
 int report_open(struct report *r, const struct facts *facts,
                 const struct bench *b, struct dtensor_error *err);
+/* 0, or SESSION_UNREAD. */
+int report_unread(const struct report *r, struct dtensor_error *err);
 void report_row(struct report *r, const struct bench_result *result);
 void report_pairs(struct report *r, const struct pairs *pairs);
 void report_progress(struct report *r, int i, int n,

@@ -6,6 +6,7 @@
 #include "tools/bench/bench.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ struct run {
 /* Print what went wrong, unless another rank does. */
 static void run_complain(const struct run *run, const struct dtensor_error *err)
 {
-    if (!run->b.told && dtensor_should_report(run->b.ctx, err))
+    if (err->code != SESSION_UNREAD && !run->b.told
+        && dtensor_should_report(run->b.ctx, err))
         fprintf(stderr, "dtensor-bench: %s\n", err->text);
 }
 
@@ -111,6 +113,9 @@ static int run_case(struct run *run, const struct bench_case *c,
     int rc;
 
     dtensor_set_repro(run->b.ctx, c->repro);
+    rc = session_agree(&run->b, report_unread(&run->report, err), err);
+    if (rc)
+        return rc;
     rc = session_agree(&run->b, c->test->open(&run->b, c, &job, err), err);
     if (rc == 0 && run->b.opt->loop)
         rc = run_soak(run, job, err);
@@ -193,7 +198,10 @@ static int run_rank(const struct bench_options *opt, int64_t start_ns)
 {
     struct run run = { .summary.startup_ms = -1 };
     struct dtensor_error err = { 0 };
-    int rc = session_open(&run.b, opt, &err);
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN);     /* or rank 0 would be a dead peer to others */
+    rc = session_open(&run.b, opt, &err);
 
     if (rc == 0)
         rc = opt->calibrate ? calibrate(&run.b, stdout, &err)
@@ -239,7 +247,7 @@ static int bench_main(int argc, char *argv[])
         return rng_main(argc - 1, argv + 1);
     if (!options_parse(&opt, argc, argv, why, sizeof why)) {
         fprintf(stderr, "dtensor-bench: %s\n"
-                "Try 'dtensor-bench --help'.\n", why);
+                "Try 'dtensor-bench --help' for more information.\n", why);
         return BENCH_USAGE;
     }
     if (opt.help) {
@@ -247,7 +255,8 @@ static int bench_main(int argc, char *argv[])
         return BENCH_OK;
     }
     if (opt.version) {
-        printf("dtensor-bench %s (%s)\n", dtensor_version(), dtensor_build());
+        printf("dtensor-bench %s (%s)\nLicence: BSD-3-Clause\n",
+               dtensor_version(), dtensor_build());
         return BENCH_OK;
     }
     if (opt.local) {
@@ -266,6 +275,8 @@ int main(int argc, char *argv[])
 
     if (code != BENCH_OK || (fflush(stdout) == 0 && !ferror(stdout)))
         return code;
+    if (errno == EPIPE)
+        return BENCH_UNREAD;
     fprintf(stderr, "dtensor-bench: stdout: cannot write it: %s\n",
             strerror(errno));
     return BENCH_LOST;

@@ -77,9 +77,9 @@ static const struct option_row option_rows[] = {
     { 0, "draw", NULL, NULL, OPTION_FLAG, AT(draw), 0, 1,
       "redistribute: draw who holds what, before and after" },
     { 0, "json", "FILE", NULL, OPTION_TEXT, AT(json), 0, 0,
-      "write all results and facts there too" },
+      "write all results and facts there; - for stdout" },
     { 0, "csv", "FILE", NULL, OPTION_TEXT, AT(csv), 0, 0,
-      "write all results there too" },
+      "write all results there; - for stdout" },
     { 0, "loop", "N", NULL, OPTION_NUMBER, AT(loop), 10, BIG,
       "soak: N calls of each case, then growth of memory" },
     { 0, "startup", NULL, NULL, OPTION_FLAG, AT(startup), 0, 1,
@@ -93,7 +93,7 @@ static const struct option_row option_rows[] = {
     { 'h', "help", NULL, NULL, OPTION_FLAG, AT(help), 0, 1,
       "print this" },
     { 'V', "version", NULL, NULL, OPTION_FLAG, AT(version), 0, 1,
-      "print version and build" },
+      "print version, build and licence" },
 };
 
 #define NOPTIONS BENCH_COUNT(option_rows)
@@ -377,6 +377,10 @@ static bool option_check(const struct bench_options *opt, char *why,
         snprintf(why, why_size, "%s has no %s (-o)",
                  dtensor_dtype_name((enum dtensor_dtype)opt->dtype),
                  dtensor_redop_name((enum dtensor_redop)opt->redop));
+    else if (opt->json && opt->csv && strcmp(opt->json, "-") == 0
+             && strcmp(opt->csv, "-") == 0)
+        snprintf(why, why_size, "--json - and --csv -: only one can have the "
+                 "standard output");
     else if (opt->json && !report_has_json())
         snprintf(why, why_size, "--json: this dtensor-bench was built "
                  "without libjansson (--csv works)");
@@ -421,7 +425,7 @@ void options_help(FILE *stream)
     }
     fprintf(stream, "\nRandom numbers have a command line of their own: dtensor-bench rng "
             "--help\n\nExit status: 0 fine, 1 wrong result, 2 usage or "
-            "cluster file,\n3 a peer, a deadline or memory was lost.\n"
+            "cluster file,\n3 a peer, a deadline or memory was lost, 141 nobody reads stdout.\n"
             "Examples:\n"
             "  dtensor-bench --local 4 allreduce -b 8 -e 1M\n"
             "  srun dtensor-bench -C cluster.ini -m world all --json x.json\n");

@@ -1,12 +1,14 @@
 /* report.c - results to all the forms asked for
  *
  * A form is three functions: open, row, close.  Rank 0 has the table on
- * stdout, and CSV and JSON in the files named; other ranks have no form at all,
- * so that the same code runs everywhere and only rank 0 writes.
+ * stdout, and CSV and JSON in the files named, or one of them on stdout in place
+ * of the table; other ranks have no form at all, so that the same code runs
+ * everywhere and only rank 0 writes.
  */
 #include "tools/bench/bench.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,12 @@ static void report_add(struct report *r, const struct report_form *form,
     r->out[r->nout++].stream = stream;
 }
 
+/* Does that form have stdout, in place of the table? */
+static bool report_is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
 /* Add a form that goes to a file; a NULL path was not asked for. */
 static int report_add_file(struct report *r, const struct report_form *form,
                            const char *path, struct dtensor_error *err)
@@ -27,6 +35,10 @@ static int report_add_file(struct report *r, const struct report_form *form,
 
     if (!path)
         return 0;
+    if (report_is_stdout(path)) {
+        report_add(r, form, NULL, stdout);
+        return 0;
+    }
     stream = fopen(path, "w");
     if (!stream)
         return session_fail(err, DTENSOR_EINVAL, "--%s %s: cannot write it: "
@@ -64,12 +76,15 @@ static void report_abandon(struct report *r)
 int report_open(struct report *r, const struct facts *facts,
                 const struct bench *b, struct dtensor_error *err)
 {
-    int rc;
+    const bool table = !report_is_stdout(b->opt->csv)
+                    && !report_is_stdout(b->opt->json);
+    int rc = 0;
 
     memset(r, 0, sizeof *r);
     if (b->rank != 0)
         return 0;
-    report_add(r, &report_table, NULL, stdout);
+    if (table)
+        report_add(r, &report_table, NULL, stdout);
     rc = report_add_file(r, &report_csv, b->opt->csv, err);
     if (rc == 0)
         rc = report_add_file(r, &report_json, b->opt->json, err);
@@ -78,8 +93,18 @@ int report_open(struct report *r, const struct facts *facts,
     if (rc)
         report_abandon(r);
     r->progress = isatty(STDERR_FILENO) && r->nout > 0;
-    r->comments = !b->opt->quiet;
+    r->comments = !b->opt->quiet && table;
     return rc;
+}
+
+/* A pipe says so before anything is written to it. */
+int report_unread(const struct report *r, struct dtensor_error *err)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO };
+
+    if (r->nout > 0 && poll(&out, 1, 0) > 0 && out.revents & POLLERR)
+        return session_fail(err, SESSION_UNREAD, "nobody reads stdout");
+    return 0;
 }
 
 void report_progress(struct report *r, int i, int n,
@@ -144,7 +169,9 @@ int report_close(struct report *r, const struct summary *summary,
         if (r->out[i].path && fclose(stream) != 0)
             failed = errno;
         if (failed && rc == 0)
-            rc = session_fail(err, DTENSOR_ESYS, "%s: cannot write it: %s",
+            rc = session_fail(err, failed == EPIPE && !r->out[i].path
+                              ? SESSION_UNREAD : DTENSOR_ESYS,
+                              "%s: cannot write it: %s",
                               r->out[i].path ? r->out[i].path : "stdout",
                               strerror(failed));
     }

@@ -216,7 +216,7 @@ int rng_main(int argc, char *argv[])
 
     if (!rng_options_parse(&opt, argc, argv, why, sizeof why)) {
         fprintf(stderr, "dtensor-bench rng: %s\n"
-                "Try 'dtensor-bench rng --help'.\n", why);
+                "Try 'dtensor-bench rng --help' for more information.\n", why);
         return BENCH_USAGE;
     }
     if (opt.help) {

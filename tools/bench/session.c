@@ -38,6 +38,8 @@ enum bench_exit session_exit_code(int errcode)
     switch (errcode) {
     case 0:
         return BENCH_OK;
+    case SESSION_UNREAD:
+        return BENCH_UNREAD;
     case DTENSOR_EINVAL:
     case DTENSOR_ECONF:
     case DTENSOR_ENODEV:
@@ -148,6 +150,9 @@ int session_agree(struct bench *b, int rc, struct dtensor_error *err)
     if (rc || lost)
         return rc ? rc : lost;
     b->told = worst != 0;
+    if (worst == -SESSION_UNREAD)
+        return session_fail(err, SESSION_UNREAD, "nobody reads the output of "
+                            "rank 0");
     if (worst)
         return session_fail(err, -worst, "another rank failed with %s (it "
                             "says why)", dtensor_errname(-worst));

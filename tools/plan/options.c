@@ -46,7 +46,7 @@ static const struct plan_row plan_rows[] = {
     { "json", 'j', NULL, AT(json), "for programs" },
     { "svg", 'g', NULL, AT(svg), "pictures before and after" },
     { "help", 'h', NULL, AT(help), "print this, and exit" },
-    { "version", 'V', NULL, AT(version), "print the version, and exit" },
+    { "version", 'V', NULL, AT(version), "print version, build and licence, and exit" },
 };
 
 #define NROWS PLAN_COUNT(plan_rows)
@@ -59,7 +59,7 @@ int plan_usage(const char *fmt, ...)
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
     va_end(ap);
-    fprintf(stderr, " (see %s --help)\n", plan_program);
+    fprintf(stderr, "\nTry '%s --help' for more information.\n", plan_program);
     return PLAN_BAD;
 }
 
