@@ -31,6 +31,9 @@ struct actor {
     int fds_left;                 /* file descriptors it may still open, + 1  */
     int other_port;               /* it uses the port after the job's         */
     int skip_allgather;           /* exits after open, or sleeps that many ms */
+    int job;                      /* of several that share hosts and port     */
+    bool fails;                   /* it cannot take part, and says so         */
+    bool refuses;                 /* it opens, and cannot go on               */
 };
 
 struct said {
@@ -59,6 +62,7 @@ static struct said *said;         /* [JOB_ACTORS] shared with the actors      */
 static int job_crashed;           /* actors that did, or leaked memory        */
 static _Atomic int *ready;
 static int job_port;
+static int job_salt;              /* in the blobs of this actor's job         */
 
 static inline void job_init(void)
 {
@@ -152,7 +156,7 @@ static inline void job_blob(int r, int round, struct dtn_blob *blob)
     blob->size = (size_t)(r * 337 + round * 511) % (DTN_BLOB_MAX + 1);
     blob->fd = -1;
     for (size_t i = 0; i < blob->size; i++)
-        blob->bytes[i] = (unsigned char)(r * 31 + round + (int)i);
+        blob->bytes[i] = (unsigned char)(r * 31 + round + (int)i + job_salt);
 }
 
 static inline bool job_fd_right(const struct dtensor_cluster *c, int me, int r,
@@ -209,6 +213,12 @@ static inline void job_die_later(int ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+/* The reason of a rank that fails by itself. */
+static inline void job_reason(struct dtensor_error *reason)
+{
+    dtn_fail(reason, DTENSOR_ENODEV, "verbs: no RDMA device (see ibv_devices)");
+}
+
 static inline void job_act(const struct job *job, const struct actor *a,
                            struct said *say)
 {
@@ -216,7 +226,8 @@ static inline void job_act(const struct job *job, const struct actor *a,
     static struct dtn_host hosts[JOB_HOSTS];
     struct dtensor_cluster c = { .hosts = hosts };
     struct dtn_self self = { .rank = a->rank };
-    struct dtn_boot_args args = { &c, &self, identity, NULL };
+    struct dtn_boot_args args = { &c, &self, identity, NULL, NULL };
+    struct dtensor_error reason;
     struct dtn_log log;
     int before, rc = 0;
     int64_t start;
@@ -226,7 +237,12 @@ static inline void job_act(const struct job *job, const struct actor *a,
     args.log = &log;
     job_cluster(job, a, &c, text);
     self.world_size = c.world_size;
-    snprintf(self.job, sizeof self.job, "test-%d", (int)getppid());
+    snprintf(self.job, sizeof self.job, a->job ? "test-%d.%d" : "test-%d",
+             (int)getppid(), a->job);
+    job_salt = a->job;
+    job_reason(&reason);
+    if (a->fails)
+        args.failure = &reason;
     for (int h = 0; h < c.nhosts; h++)
         if (a->rank >= hosts[h].first_rank)
             snprintf(self.host, sizeof self.host, "%s", hosts[h].name);
@@ -249,6 +265,11 @@ static inline void job_act(const struct job *job, const struct actor *a,
         say->open_ns = dtn_now_ns() - start;
         if (rc != 0 && boot)
             say->right = false;      /* outputs must stay untouched          */
+        if (rc == 0 && a->refuses) {
+            say->err = reason;
+            dtn_boot_refuse(boot, &say->err);
+            rc = reason.code;
+        }
         if (rc == 0 && a->skip_allgather > 0)
             usleep((useconds_t)a->skip_allgather * 1000);
         for (int n = 1; rc == 0 && n <= job->rounds; n++) {
@@ -356,6 +377,22 @@ static inline bool job_failed(const struct job *job, int code, int culprit,
     if (!good)
         job_show(job);
     return good;
+}
+
+/* Something that is no rank listens on the job's port. */
+static inline int take_port(const char *address)
+{
+    struct sockaddr_in addr = { .sin_family = AF_INET };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+
+    addr.sin_port = htons((uint16_t)job_port);
+    inet_pton(AF_INET, address, &addr.sin_addr);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
+        listen(fd, 1) != 0)
+        note("cannot take the port");
+    return fd;
 }
 
 /* ------------------------------------------------------ from outside --- */

@@ -106,12 +106,13 @@ matches "a tensor larger than [transport] arena: exit 2 (ENOMEM), which limit" \
 '\[transport\] arena\)'
 out=$(timeout 20 "$run" -n 2 bash -c "ulimit -f 0; exec $job" 2>&1)
 matches "no file may grow: exit 3 (ESYS), in words" "$? $(head -1 <<<"$out")" \
-    '3 shm: .*ulimit -f.*intra_node = tcp\)'
+    '3 init: rank . on .* failed: shm: .*ulimit -f.*intra_node = tcp\)'
 
 # -------------------------------------------------------------------- memfd ---
 out=$(timeout 20 "$run" -n 2 "$job" --no-memfd 2>&1)
 matches "memfd_create refused: exit 3 (ESYS), in words" \
-    "$? $(head -1 <<<"$out")" '3 shm: memfd_create: Operation not permitted '\
+    "$? $(head -1 <<<"$out")" '3 init: rank . on .* failed: shm: memfd_create: Operation not '\
+'permitted '\
 '\(set \[transport\] intra_node = tcp\)'
 file tcp.ini '[nodes "here"]' 'hosts = localhost' 'ranks = 2' '[transport]' \
     'intra_node = tcp'
@@ -143,8 +144,10 @@ for ((i = 0; i < 100; i++)); do
     sleep .02
 done
 out=$(rank 0 2 second DTN_HOST=a -- far.ini 2>&1)
-is "a port in use: exit 3 (ESYS), in words" "$? $out" "3 boot: port $port on \
-127.0.0.2 is in use (another job? set [transport] port)"
+is "a port in use: exit 3 (ESYS), in words, and by which job" "$? $out" "3 boot: \
+port $port on 127.0.0.2 is in use: rank 0 on a of job \"second\" met rank 0 on a \
+of job \"first\" at port $port (two jobs that start at the same time: set another \
+[transport] port for one)"
 wait
 is "a host that never comes is named, with its port" "$(cat first.err)" \
     "boot: rank 1 on b did not join within 1.0 s (is it started? is b \

@@ -45,8 +45,8 @@ steps() {
         "0 3 0 n0 Slurm step #
 1 3 0 n1 Slurm step #
 2 3 0 n2 Slurm step #" srun -Q -N3 -w n0,n1,n2 --ntasks-per-node=1 -m cyclic "$who"
-    refused "cyclic order is refused" "whoami_print: rank 1 runs on n1 \
-(SLURMD_NODENAME), SLURM_STEP_NODELIST puts it on n0: use srun \
+    refused "cyclic order is refused" "whoami_print: Slurm started rank 1 on \
+n1 (SLURM_DISTRIBUTION=cyclic), SLURM_STEP_NODELIST puts it on n0: use srun \
 --distribution=block" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 -m cyclic "$who"
     ranks "a step on two of the job's three nodes" "0 2 0 n1 Slurm step #
 1 2 0 n2 Slurm step #" salloc -Q -N3 -n3 -w n0,n1,n2 \
@@ -70,19 +70,80 @@ files() {
 2 4 0 n1 Slurm step #
 3 4 1 n1 Slurm step #" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 "$who" pair.ini
     refused "fewer tasks than the file's ranks" "whoami_print: Slurm started 6 \
-tasks (SLURM_STEP_NUM_TASKS), gpu.ini describes 8 ranks: use srun -N2 \
---ntasks-per-node=4" srun -Q -N2 -w n0,n1 --ntasks-per-node=3 "$who" gpu.ini
-    refused "cyclic order against a file" "whoami_print: rank 1 runs on n1 \
-(SLURMD_NODENAME), pair.ini puts it on n0: use srun --distribution=block" \
+tasks, 3 on each of n[0-1], but gpu.ini describes 8 ranks, 4 on each of \
+n[0-1]: use srun -N2 --ntasks-per-node=4" srun -Q -N2 -w n0,n1 --ntasks-per-node=3 "$who" gpu.ini
+    refused "cyclic order against a file" "whoami_print: Slurm started rank 1 \
+on n1 (SLURM_DISTRIBUTION=cyclic), pair.ini puts it on n0: use srun \
+--distribution=block" \
         srun -Q -N2 -w n0,n1 --ntasks-per-node=2 -m cyclic "$who" pair.ini
-    refused "hosts in another order than Slurm's" "whoami_print: rank 0 runs \
-on n0, back.ini puts it on n1: Slurm orders nodes by name; write \"hosts = \
+    refused "hosts in another order than Slurm's" "whoami_print: Slurm orders \
+nodes by name and starts rank 0 on n0, back.ini puts it on n1: write \"hosts = \
 n[0-1]\"" srun -Q -N2 -w n1,n0 --ntasks-per-node=2 "$who" back.ini
-    refused "other nodes than the file's" "whoami_print: node n0 is not in \
-far.ini (hosts n[2-3])" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 "$who" far.ini
-    refused "three tasks on a node of two ranks" "whoami_print: local rank 2 \
-(SLURM_LOCALID), pair.ini has 2 ranks on n0: use srun -N2 \
---ntasks-per-node=2" srun -Q -n4 -m arbitrary -w n0,n0,n0,n1 "$who" pair.ini
+    refused "other nodes than the file's" "whoami_print: Slurm started 4 tasks, \
+2 on each of n[0-1], but far.ini describes 4 ranks, 2 on each of n[2-3]: use \
+srun -w n[2-3] -N2 --ntasks-per-node=2, or write \"hosts = @step\"" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 "$who" far.ini
+    refused "three tasks on a node of two ranks" "whoami_print: Slurm started 4 \
+tasks, 3 on n0, 1 on n1, but pair.ini describes 4 ranks, 2 on each of n[0-1]: \
+use srun -N2 --ntasks-per-node=2" srun -Q -n4 -m arbitrary -w n0,n0,n0,n1 "$who" pair.ini
+}
+
+# together TASKS CLAIM WORDS COMMAND...: all tasks say the same, within seconds
+# of the minute that a rank waits for others
+together() {
+    local tasks=$1 claim=$2 words=$3 out
+    shift 3
+    out=$(timeout 100 "$@" 2>&1)
+    is "$claim" "$(grep -c "^after [0-9] s: whoami_print: .*$words" <<<"$out")" \
+        "$tasks"
+    [ "$(grep -c "$words" <<<"$out")" = "$tasks" ] ||
+        printf '# %s\n' "${out//$'\n'/$'\n'# }"
+}
+
+# Tasks that find one another meet; wrong steps are refused by every task of
+# them, and a rank that fails by itself is told.  Nothing here ends the others
+# from outside.
+starts() {
+    local two=(-Q -N2 -w "n0,n1")
+    printf '%s\n' '[cluster]' 'version = 1' '[nodes "a"]' 'hosts = n[0-1]' \
+        'addresses = 127.0.0.[2-3]' 'ranks = 2' >meet.ini
+    ranks "the right step meets" "0 4 0 n0 Slurm step #
+1 4 1 n0 Slurm step #
+2 4 0 n1 Slurm step #
+3 4 1 n1 Slurm step #" srun "${two[@]}" --ntasks-per-node=2 "$who" meet.ini join
+    together 8 "eight tasks for four ranks: all refuse at once" "Slurm started \
+8 tasks, 4 on each of n\[0-1\], but meet.ini describes 4 ranks, 2 on each of \
+n\[0-1\]: use srun -N2 --ntasks-per-node=2" \
+        srun "${two[@]}" --ntasks-per-node=4 "$who" meet.ini join
+    together 3 "three tasks: all refuse at once" "Slurm started 3 tasks, 2 on \
+n0, 1 on n1, but meet.ini describes 4 ranks" srun "${two[@]}" -n3 "$who" \
+        meet.ini join
+    together 4 "cyclic order: all refuse at once" "Slurm started rank 1 on n1 \
+(SLURM_DISTRIBUTION=cyclic), meet.ini puts it on n0: use srun \
+--distribution=block" srun "${two[@]}" -n4 --ntasks-per-node=2 -m cyclic \
+        "$who" meet.ini join
+    together 4 "an order that only Slurm knows: all refuse at once" "rank . \
+runs on n. (SLUR.*), meet.ini puts it on n.: use srun --distribution=block" \
+        srun -Q -n4 -m arbitrary -w n0,n1,n0,n1 "$who" meet.ini join
+    together 4 "one task without its file: it is told to all, and why" \
+        "none.ini: error: cannot open: .*" srun "${two[@]}" --ntasks-per-node=2 bash -c '
+        [ $SLURM_PROCID != 1 ] || set -- none.ini
+        exec "$0" "$1" join' "$who" meet.ini
+}
+
+# The same for a leader, by the names of the nodes and the default port.
+leaders() {
+    [ -n "$1" ] || { skip_test "a leader without its file" "needs root"; return; }
+    printf '%s\n' '127.0.0.1 localhost' '127.0.0.2 n0' '127.0.0.3 n1' >hosts
+    mount --bind hosts /etc/hosts || return
+    together 4 "a node whose leader has no file: it is told to all, and why" \
+        "none.ini: error: cannot open: .*" srun -Q -N2 -w n0,n1 --ntasks-per-node=2 bash -c '
+        [ $SLURM_PROCID != 2 ] || set -- none.ini
+        exec "$0" "$1" join' "$who" meet.ini
+    together 4 "a node of which no rank has the file" "none.ini: error: cannot open: .*" \
+        srun -Q -N2 -w n0,n1 --ntasks-per-node=2 bash -c '
+        [ $SLURM_PROCID -lt 2 ] || set -- none.ini
+        exec "$0" "$1" join' "$who" meet.ini
+    umount /etc/hosts
 }
 
 shells() {
@@ -184,10 +245,10 @@ many() {
 
 if [ "${1-}" = inside ]; then
     cd "$2" || exit 1
-    tap_count=$3
-    shift 3
+    tap_count=$3 ns=$4
+    shift 4
     for part in "$@"; do
-        "$part"
+        "$part" "$ns"
     done
     echo "$tap_count $tap_failed" >counts
     exit 0
@@ -211,7 +272,7 @@ with_slurm() {
     local nodes=$1 dir=$base/$1
     shift
     $ns "$tests/slurm-here" "$dir" "$nodes" 8 \
-        bash "$0" inside "$base" "$tap_count" "$@"
+        bash "$0" inside "$base" "$tap_count" "$ns" "$@"
     if [ -r "$base/counts" ]; then
         read -r tap_count tap_failed <"$base/counts"
         rm "$base/counts"
@@ -221,7 +282,7 @@ with_slurm() {
     fi
 }
 
-with_slurm 4 steps files shells jobs readme
+with_slurm 4 steps files starts leaders shells jobs readme
 [ -z "$big" ] || with_slurm 128 many
 is "no process of all this is left" "$(pgrep -f "$base/[0-9]")" ""
 done_testing

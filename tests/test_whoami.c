@@ -158,9 +158,8 @@ static const struct env_case {
       "4"), "here.ini", "rank 3 of 4, local 3 on localhost, Slurm step 14.2, "
       "job slurm-14.2" },
     { "but not two", STEP("2", "4", "0", "n1", "n[0-1]", "2(x2)"), "here.ini",
-      "ECONF: rank 2 is local rank 0 (SLURM_LOCALID) on localhost, here.ini "
-      "makes it local rank 2: use srun -N1 --ntasks-per-node=4 "
-      "--distribution=block" },
+      "ECONF: Slurm started 4 tasks, 2 on each of n[0-1], but here.ini "
+      "describes 4 ranks, 4 on localhost: use srun -N1 --ntasks-per-node=4" },
     { "a high federated job id", "SLURM_JOB_ID=4227858433 SLURM_STEP_ID=0 "
       "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0 "
       "SLURMD_NODENAME=n0 SLURM_STEP_NODELIST=n0 SLURM_STEP_TASKS_PER_NODE=1",
@@ -209,11 +208,46 @@ static const struct env_case {
       "SLURMD_NODENAME=n0", NULL,
       "ECONF: SLURM_JOB_ID is \"x\", expected a number" },
     { "more ranks in the file", STEP("0", "6", "0", "n0", "n[0-1]", "3(x2)"),
-      "gpu.ini", "ECONF: Slurm started 6 tasks (SLURM_STEP_NUM_TASKS), gpu.ini "
-      "describes 8 ranks: use srun -N2 --ntasks-per-node=4" },
+      "gpu.ini", "ECONF: Slurm started 6 tasks, 3 on each of n[0-1], but "
+      "gpu.ini describes 8 ranks, 4 on each of n[0-1]: use srun -N2 "
+      "--ntasks-per-node=4" },
     { "fewer, unevenly", STEP("0", "6", "0", "n0", "n[0-1]", "3(x2)"),
-      "uneven.ini", "ECONF: Slurm started 6 tasks (SLURM_STEP_NUM_TASKS), "
-      "uneven.ini describes 4 ranks: use srun -N2 -n4" },
+      "uneven.ini", "ECONF: Slurm started 6 tasks, 3 on each of n[0-1], but "
+      "uneven.ini describes 4 ranks, 3 on n0, 1 on n1: use srun -n4 "
+      "--distribution=arbitrary -w n0,n0,n0,n1" },
+    { "a Slurm that does not say how many run where", JOB "SLURM_STEP_ID=2 "
+      "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=6 SLURM_LOCALID=0 "
+      "SLURMD_NODENAME=n0", "pair.ini", "ECONF: Slurm started 6 tasks "
+      "(SLURM_STEP_NUM_TASKS), pair.ini describes 4 ranks: use srun -N2 "
+      "--ntasks-per-node=2" },
+    { "cyclic: every rank says so, also one that is in its place", STEP("0",
+      "4", "0", "n0", "n[0-1]", "2(x2)") "SLURM_DISTRIBUTION=cyclic",
+      "pair.ini", "ECONF: Slurm started rank 1 on n1 "
+      "(SLURM_DISTRIBUTION=cyclic), pair.ini puts it on n0: use srun "
+      "--distribution=block" },
+    { "and the last", STEP("3", "4", "1", "n1", "n[0-1]", "2(x2)")
+      "SLURM_DISTRIBUTION=cyclic:block", "pair.ini", "ECONF: Slurm started "
+      "rank 1 on n1 (SLURM_DISTRIBUTION=cyclic:block), pair.ini puts it on n0: "
+      "use srun --distribution=block" },
+    { "a plane of two is block order for hosts of two", STEP("3", "4", "1",
+      "n1", "n[0-1]", "2(x2)") "SLURM_DISTRIBUTION=plane "
+      "SLURM_DIST_PLANESIZE=2", "pair.ini", "rank 3 of 4, local 1 on n1, Slurm "
+      "step 14.2, job slurm-14.2" },
+    { "a plane of one is not", STEP("0", "4", "0", "n0", "n[0-1]", "2(x2)")
+      "SLURM_DISTRIBUTION=plane SLURM_DIST_PLANESIZE=1", "pair.ini", "ECONF: "
+      "Slurm started rank 1 on n1 (SLURM_DISTRIBUTION=plane), pair.ini puts it "
+      "on n0: use srun --distribution=block" },
+    { "cyclic over unequal nodes", STEP("0", "4", "0", "n0", "n[0-1]", "3,1")
+      "SLURM_DISTRIBUTION=cyclic", "uneven.ini", "ECONF: Slurm started rank 1 "
+      "on n1 (SLURM_DISTRIBUTION=cyclic), uneven.ini puts it on n0: use srun "
+      "--distribution=block" },
+    { "cyclic with one task on each node is block order", STEP("1", "4", "0",
+      "n1", "n[0-3]", "1(x4)") "SLURM_DISTRIBUTION=cyclic", "flat.ini",
+      "rank 1 of 4, local 0 on n1, Slurm step 14.2, job slurm-14.2" },
+    { "an order that is not named: a rank sees those of its node", STEP("0",
+      "4", "0", "n0", "n[0-1]", "2(x2)") "SLURM_GTIDS=0,2", "pair.ini",
+      "ECONF: rank 2 runs on n0 (SLURM_GTIDS), pair.ini puts it on n1: use "
+      "srun --distribution=block" },
     { "cyclic, with a file", STEP("1", "4", "0", "n1", "n[0-1]", "2(x2)"),
       "pair.ini", "ECONF: rank 1 runs on n1 (SLURMD_NODENAME), pair.ini puts "
       "it on n0: use srun --distribution=block" },
@@ -221,18 +255,20 @@ static const struct env_case {
       NULL, "ECONF: rank 1 runs on n1 (SLURMD_NODENAME), SLURM_STEP_NODELIST "
       "puts it on n0: use srun --distribution=block" },
     { "the file's order is not Slurm's", STEP("0", "4", "0", "n1", "n[1,3]",
-      "2(x2)"), "back.ini", "ECONF: rank 0 runs on n1, back.ini puts it on n3: "
-      "Slurm orders nodes by name; write \"hosts = n[1,3]\"" },
+      "2(x2)"), "back.ini", "ECONF: Slurm orders nodes by name and starts rank "
+      "0 on n1, back.ini puts it on n3: write \"hosts = n[1,3]\"" },
     { "a node that is not in the file", STEP("0", "4", "0", "n7", "n[7-8]",
-      "2(x2)"), "pair.ini", "ECONF: node n7 is not in pair.ini (hosts "
-      "n[0-1])" },
+      "2(x2)"), "pair.ini", "ECONF: Slurm started 4 tasks, 2 on each of "
+      "n[7-8], but pair.ini describes 4 ranks, 2 on each of n[0-1]: use srun "
+      "-w n[0-1] -N2 --ntasks-per-node=2, or write \"hosts = @step\"" },
     { "more tasks here than the file has ranks", STEP("2", "4", "2", "n0",
-      "n[0-1]", "3,1"), "pair.ini", "ECONF: local rank 2 (SLURM_LOCALID), "
-      "pair.ini has 2 ranks on n0: use srun -N2 --ntasks-per-node=2" },
+      "n[0-1]", "3,1"), "pair.ini", "ECONF: Slurm started 4 tasks, 3 on n0, 1 "
+      "on n1, but pair.ini describes 4 ranks, 2 on each of n[0-1]: use srun "
+      "-N2 --ntasks-per-node=2" },
     { "fewer tasks there", STEP("3", "4", "0", "n1", "n[0-1]", "3,1"),
-      "pair.ini", "ECONF: rank 3 is local rank 0 (SLURM_LOCALID) on n1, "
-      "pair.ini makes it local rank 1: use srun -N2 --ntasks-per-node=2 "
-      "--distribution=block" },
+      "pair.ini", "ECONF: Slurm started 4 tasks, 3 on n0, 1 on n1, but "
+      "pair.ini describes 4 ranks, 2 on each of n[0-1]: use srun -N2 "
+      "--ntasks-per-node=2" },
     { "counts for other nodes than the list", STEP("0", "4", "0", "n0",
       "n[0-1]", "2(x3)"), NULL, "ECONF: SLURM_STEP_TASKS_PER_NODE is "
       "\"2(x3)\", for 3 nodes, but SLURM_STEP_NODELIST is \"n[0-1]\", 2 nodes: "
@@ -290,10 +326,10 @@ static void environment_set(const char *text)
     }
 }
 
-/* "@" in what is expected is this host's name. */
+/* "@," in what is expected is this host's name. */
 static void expected_text(const char *pattern, char *buf, size_t size)
 {
-    const char *at = strchr(pattern, '@');
+    const char *at = strstr(pattern, "@,");
 
     if (at)
         snprintf(buf, size, "%.*s%s%s", (int)(at - pattern), pattern, hostname,
@@ -332,6 +368,47 @@ static void case_run(const struct env_case *c, const struct dtn_log *log)
         ok(false, "%s: the out-parameters are untouched", c->claim);
     if (rc == 0)
         dtensor_cluster_destroy(cluster);
+}
+
+/* Who a refused process would be, for the others to be told. */
+static const struct claim_case {
+    const char *claim, *environment, *file;
+    int rank, world_size;         /* -1: nobody                                */
+    const char *host;             /* of that rank                              */
+} claims[] = {
+    { "a file that is not there: the step says where the others are",
+      STEP("3", "4", "1", "n1", "n[0-1]", "2(x2)"), "none.ini", 3, 4, "n1" },
+    { "a file that can be read, a rank in the wrong place: the file says",
+      STEP("1", "4", "0", "n1", "n[0-1]", "2(x2)") "SLURM_GTIDS=1,3",
+      "pair.ini", 1, 4, "n0" },
+    { "a step that all ranks refuse needs no telling", STEP("1", "6", "1", "n0",
+      "n[0-1]", "3(x2)"), "pair.ini", -1, 0, NULL },
+    { "dtensor-run, on the wrong host", RUN("3", "4") "DTN_HOST=n0",
+      "pair.ini", 3, 4, "n1" },
+    { "dtensor-run without a file that can be read: its launcher tells",
+      RUN("3", "4"), "none.ini", -1, 0, NULL },
+    { "nobody", "DTN_HOST=n9", "flat.ini", -1, 0, NULL },
+};
+
+static void test_claims(void)
+{
+    for (size_t i = 0; i < DTN_COUNT(claims); i++) {
+        const struct claim_case *c = &claims[i];
+        struct dtensor_cluster *cluster = NULL;
+        struct dtn_self self = { .rank = -1 };
+        const char *host = "";
+        int rc;
+
+        environment_set(c->environment);
+        rc = dtn_whoami_claim(c->file, &cluster, &self);
+        for (int h = 0; rc == 0 && h < cluster->nhosts; h++)
+            if (self.rank >= cluster->hosts[h].first_rank)
+                host = cluster->hosts[h].name;
+        ok(c->rank < 0 ? rc == DTENSOR_ECONF && !cluster : rc == 0 &&
+           self.rank == c->rank && self.world_size == c->world_size &&
+           strcmp(host, c->host) == 0, "refused: %s", c->claim);
+        dtensor_cluster_destroy(cluster);
+    }
 }
 
 /* The built-in cluster means what the shortest file for it means. */
@@ -419,6 +496,7 @@ int main(void)
              "DTN_LOCAL_RANK=0 DTN_LOCAL_SIZE=1 DTN_JOB=%080d", 1);
     case_run(&(struct env_case){ "a job name without end", long_host, NULL,
              "ECONF: DTN_JOB has 80 characters, expected 1 to 79" }, &log);
+    test_claims();
     test_same_as_file();
     test_local();
     test_notes();

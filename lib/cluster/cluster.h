@@ -8,7 +8,7 @@
  * canonical.c the parsed meaning as text, and its digest
  * show.c    dtensor_cluster_show()
  * destroy.c dtensor_cluster_destroy()
- * whoami.c, whoami_slurm.c  rank, world size and host of this process
+ * whoami.c, whoami_*.c  rank, world size and host of this process
  */
 #ifndef DTN_CLUSTER_H
 #define DTN_CLUSTER_H
@@ -243,5 +243,13 @@ struct dtn_self {
 int dtn_whoami(const char *path, const struct dtn_log *log,
                struct dtensor_cluster **clusterp, struct dtn_self *self,
                struct dtensor_error *err);
+
+/* Who this process would be that dtn_whoami() has refused, and a cluster by
+ * which the others can be told why.
+ *
+ * Errors: ECONF, that is not known; or all others refuse by themselves
+ */
+int dtn_whoami_claim(const char *path, struct dtensor_cluster **clusterp,
+                     struct dtn_self *self);
 
 #endif

@@ -128,10 +128,39 @@ static int run_check(const struct dtn_search *search,
                     host->name, host->name);
 }
 
+/* What dtensor-run says of this process, but for its place on the host. */
+static int run_read(struct dtn_self *self, struct dtensor_error *err)
+{
+    const char *job = getenv("DTN_JOB");
+    int rc;
+
+    if (!*job || strlen(job) >= sizeof self->job)
+        return dtn_fail(err, DTENSOR_ECONF, "DTN_JOB has %zu characters, "
+                        "expected 1 to %zu", strlen(job),
+                        sizeof self->job - 1);
+    strcpy(self->job, job);
+    strcpy(self->launcher, "dtensor-run");
+    rc = dtn_env_number("DTN_WORLD_SIZE", 1, DTN_MAX_RANKS, &self->world_size,
+                        err);
+    if (rc == 0)
+        rc = dtn_env_number("DTN_RANK", 0, self->world_size - 1, &self->rank,
+                            err);
+    return rc;
+}
+
+bool dtn_claim_run(struct dtn_search *search, struct dtn_self *self)
+{
+    const char *is_set, *unset;
+    struct dtensor_error ignored;
+
+    run_look(&is_set, &unset);
+    return is_set && !unset && search->cluster && run_read(self, &ignored) == 0;
+}
+
 static int whoami_run(struct dtn_search *search, struct dtn_self *self,
                       struct dtensor_error *err)
 {
-    const char *is_set, *unset, *job = getenv("DTN_JOB");
+    const char *is_set, *unset;
     int local_size, rc;
 
     run_look(&is_set, &unset);
@@ -141,15 +170,7 @@ static int whoami_run(struct dtn_search *search, struct dtn_self *self,
         return dtn_fail(err, DTENSOR_ECONF, "%s is set but %s is not: start "
                         "the program with dtensor-run, or unset %s", is_set,
                         unset, is_set);
-    if (!*job || strlen(job) >= sizeof self->job)
-        return dtn_fail(err, DTENSOR_ECONF, "DTN_JOB has %zu characters, "
-                        "expected 1 to %zu", strlen(job),
-                        sizeof self->job - 1);
-    rc = dtn_env_number("DTN_WORLD_SIZE", 1, DTN_MAX_RANKS, &self->world_size,
-                        err);
-    if (rc == 0)
-        rc = dtn_env_number("DTN_RANK", 0, self->world_size - 1, &self->rank,
-                            err);
+    rc = run_read(self, err);
     if (rc == 0)
         rc = dtn_env_number("DTN_LOCAL_SIZE", 1, DTN_MAX_LOCAL, &local_size,
                             err);
@@ -160,8 +181,6 @@ static int whoami_run(struct dtn_search *search, struct dtn_self *self,
         rc = run_cluster(search, self, local_size, err);
     if (rc)
         return rc;
-    strcpy(self->job, job);
-    strcpy(self->launcher, "dtensor-run");
     return search->path ? run_check(search, self, err) : DTN_FOUND;
 }
 
@@ -230,9 +249,8 @@ static const struct method {
     { "single process",    whoami_single },
 };
 
-/* This host's name, and the file if there is one. */
-static int search_init(struct dtn_search *search, const char *path,
-                       struct dtensor_error *err)
+int dtn_search_init(struct dtn_search *search, const char *path,
+                    struct dtensor_error *err)
 {
     const char *host = getenv("DTN_HOST");
 
@@ -289,7 +307,7 @@ int dtn_whoami(const char *path, const struct dtn_log *log,
     const struct dtn_host *host;
     int rc;
 
-    rc = search_init(&search, path, err);
+    rc = dtn_search_init(&search, path, err);
     if (rc == 0)
         rc = search_run(&search, log, &self, err);
     if (rc != DTN_FOUND) {

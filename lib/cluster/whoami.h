@@ -2,6 +2,8 @@
  *
  * whoami.c        the table, dtensor-run, hosts in the file, single
  * whoami_slurm.c  the Slurm step
+ * whoami_spread.c all tasks of a step against the cluster
+ * whoami_claim.c  who a process would be that was refused
  */
 #ifndef DTN_WHOAMI_H
 #define DTN_WHOAMI_H
@@ -32,6 +34,34 @@ typedef int dtn_method_f(struct dtn_search *search, struct dtn_self *self,
                          struct dtensor_error *err);
 
 dtn_method_f dtn_whoami_slurm;
+
+/* Of these two launchers: rank, world, job and a cluster to find the others by,
+ * though something is wrong.  False: the environment does not say.
+ */
+bool dtn_claim_slurm(struct dtn_search *search, struct dtn_self *self);
+bool dtn_claim_run(struct dtn_search *search, struct dtn_self *self);
+
+/* This host's name, and the file if there is one. */
+int dtn_search_init(struct dtn_search *search, const char *path,
+                    struct dtensor_error *err);
+
+/* Hold the whole Slurm step against the cluster, which `what` names.  What is
+ * wrong every task of the step finds, and says in the same words: ECONF.
+ */
+int dtn_spread_check(const struct dtensor_cluster *c, const char *what,
+                     struct dtensor_error *err);
+
+/* The options with which srun starts what the cluster describes, and, with
+ * `nodes`, where; returns buf.
+ */
+char *dtn_srun_options(const struct dtensor_cluster *c, bool nodes, char *buf,
+                       size_t size);
+
+/* The host of a node's name; the only one when it is "localhost", which is any;
+ * or NULL.
+ */
+const struct dtn_host *dtn_slurm_host(const struct dtensor_cluster *c,
+                                      const char *name);
 
 /* The number in a variable that is set, min..max, into *out; or ECONF:
  * `DTN_RANK is "x", expected 0 to 7`.

@@ -108,124 +108,79 @@ static int task_read(struct slurm_task *task, struct dtensor_error *err)
 
 /* ------------------------------------------------------------- checking --- */
 
-/* The options with which srun starts what the cluster describes. */
-static char *srun_options(const struct dtensor_cluster *c, char *buf,
-                          size_t size)
-{
-    bool even = true;
-
-    for (int i = 1; i < c->nhosts; i++)
-        even = even && c->hosts[i].nranks == c->hosts[0].nranks;
-    if (even)
-        snprintf(buf, size, "srun -N%d --ntasks-per-node=%d", c->nhosts,
-                 c->hosts[0].nranks);
-    else
-        snprintf(buf, size, "srun -N%d -n%d", c->nhosts, c->world_size);
-    return buf;
-}
-
-/* The host of that name; the only one when it is "localhost", which is any. */
-static const struct dtn_host *host_find(const struct dtensor_cluster *c,
-                                        const char *name)
-{
-    if (c->nhosts == 1 && strcmp(c->hosts[0].name, "localhost") == 0)
-        return &c->hosts[0];
-    for (int i = 0; i < c->nhosts; i++)
-        if (dtn_same_host(c->hosts[i].name, name))
-            return &c->hosts[i];
-    return NULL;
-}
-
-static int fail_unknown_node(const struct dtensor_cluster *c, const char *what,
-                             const char *node, struct dtensor_error *err)
-{
-    char **names = malloc((size_t)c->nhosts * sizeof *names);
-    char list[200];
-
-    if (!names)
-        return dtn_fail_nomem(err, "whoami", (size_t)c->nhosts * sizeof *names);
-    for (int i = 0; i < c->nhosts; i++)
-        names[i] = c->hosts[i].name;
-    dtn_hostlist_format(names, c->nhosts, list, sizeof list);
-    free(names);
-    return dtn_fail(err, DTENSOR_ECONF, "node %.64s is not in %s (hosts %s)",
-                    node, what, list);
-}
-
-/* Does the step have the file's hosts in another order?  Slurm sorts nodes by
- * name, so no option of srun can cure that; the file can.
- */
-static bool step_is_reordered(const struct dtensor_cluster *c)
-{
-    const char *list = getenv("SLURM_STEP_NODELIST");
-    bool known = true, same = true;
-    char **names, why[8];
-    int n;
-
-    if (!list || dtn_hostlist_expand(list, &names, &n, why, sizeof why) != 0)
-        return false;
-    for (int i = 0; i < n && n == c->nhosts && known; i++) {
-        known = host_find(c, names[i]) != NULL;
-        same = same && dtn_same_host(c->hosts[i].name, names[i]);
-    }
-    known = known && n == c->nhosts;
-    dtn_hostlist_free(names, n);
-    return known && !same;
-}
-
-/* The rank is on another host than the file (or block order) has it on. */
+/* A rank runs on this node, and the cluster has it on another. */
 static int fail_wrong_host(const struct dtensor_cluster *c, const char *what,
-                           const struct slurm_task *task,
+                           const char *node, int rank, const char *says,
                            struct dtensor_error *err)
 {
-    const char *wanted = dtn_host_of(c, task->rank)->name;
-
-    if (step_is_reordered(c))
-        return dtn_fail(err, DTENSOR_ECONF, "rank %d runs on %.64s, %s puts it "
-                        "on %s: Slurm orders nodes by name; write \"hosts = "
-                        "%.100s\"", task->rank, task->node, what, wanted,
-                        getenv("SLURM_STEP_NODELIST"));
-    return dtn_fail(err, DTENSOR_ECONF, "rank %d runs on %.64s "
-                    "(SLURMD_NODENAME), %s puts it on %s: use srun "
-                    "--distribution=block", task->rank, task->node, what,
-                    wanted);
+    return dtn_fail(err, DTENSOR_ECONF, "rank %d runs on %.64s (%s), %s puts "
+                    "it on %s: use srun --distribution=block", rank, node, says,
+                    what, dtn_host_of(c, rank)->name);
 }
 
-/* Hold the task against the cluster, which `what` names in messages. */
+/* All ranks of this node, "0,1,4", are at home here, or none goes on. */
+static int node_check(const struct slurm_task *task,
+                      const struct dtensor_cluster *c,
+                      const struct dtn_host *host, const char *what,
+                      struct dtensor_error *err)
+{
+    const char *p = getenv("SLURM_GTIDS");
+    char *end;
+    long rank;
+
+    for (; p && *p >= '0' && *p <= '9'; p = *end ? end + 1 : end) {
+        rank = strtol(p, &end, 10);
+        if (rank < c->world_size && host != dtn_host_of(c, (int)rank))
+            return fail_wrong_host(c, what, task->node, (int)rank,
+                                   "SLURM_GTIDS", err);
+    }
+    return 0;
+}
+
+/* Hold the task itself against the cluster, which `what` names in messages. */
 static int task_check(const struct slurm_task *task,
                       const struct dtensor_cluster *c, const char *what,
                       struct dtensor_error *err)
 {
-    const struct dtn_host *host = host_find(c, task->node);
-    char options[64];
+    const struct dtn_host *host = dtn_slurm_host(c, task->node);
+    char options[200];
 
-    srun_options(c, options, sizeof options);
+    dtn_srun_options(c, false, options, sizeof options);
     if (task->world_size != c->world_size)
         return dtn_fail(err, DTENSOR_ECONF, "Slurm started %d tasks "
                         "(SLURM_STEP_NUM_TASKS), %s describes %d ranks: use %s",
                         task->world_size, what, c->world_size, options);
     if (!host)
-        return fail_unknown_node(c, what, task->node, err);
-    if (task->local_rank >= host->nranks)
-        return dtn_fail(err, DTENSOR_ECONF, "local rank %d (SLURM_LOCALID), %s "
-                        "has %d ranks on %s: use %s", task->local_rank, what,
-                        host->nranks, host->name, options);
+        return dtn_fail(err, DTENSOR_ECONF, "rank %d runs on %.64s "
+                        "(SLURMD_NODENAME), which is not in %s: use srun -w "
+                        "with its hosts", task->rank, task->node, what);
     if (host != dtn_host_of(c, task->rank))
-        return fail_wrong_host(c, what, task, err);
+        return fail_wrong_host(c, what, task->node, task->rank,
+                               "SLURMD_NODENAME", err);
     if (task->local_rank != task->rank - host->first_rank)
         return dtn_fail(err, DTENSOR_ECONF, "rank %d is local rank %d "
                         "(SLURM_LOCALID) on %s, %s makes it local rank %d: use "
                         "%s --distribution=block", task->rank,
                         task->local_rank, host->name, what,
                         task->rank - host->first_rank, options);
-    return 0;
+    return node_check(task, c, host, what, err);
 }
 
 /* --------------------------------------------------------------- method --- */
 
+static void task_name(const struct slurm_task *task, struct dtn_self *self)
+{
+    self->rank = task->rank;
+    self->world_size = task->world_size;
+    snprintf(self->job, sizeof self->job, "slurm-%s.%d", task->job, task->step);
+    snprintf(self->launcher, sizeof self->launcher, "Slurm step %s.%d",
+             task->job, task->step);
+}
+
 int dtn_whoami_slurm(struct dtn_search *search, struct dtn_self *self,
                      struct dtensor_error *err)
 {
+    const char *what = search->path ? search->path : "SLURM_STEP_NODELIST";
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
     struct slurm_task task;
     uint64_t number;
@@ -241,14 +196,25 @@ int dtn_whoami_slurm(struct dtn_search *search, struct dtn_self *self,
     if (rc == 0 && !search->cluster)
         rc = dtn_cluster_slurm_step(&search->cluster, err);
     if (rc == 0)
-        rc = task_check(&task, search->cluster, search->path ? search->path
-                        : "SLURM_STEP_NODELIST", err);
+        rc = dtn_spread_check(search->cluster, what, err);
+    if (rc == 0)
+        rc = task_check(&task, search->cluster, what, err);
     if (rc)
         return rc;
-    self->rank = task.rank;
-    self->world_size = task.world_size;
-    snprintf(self->job, sizeof self->job, "slurm-%s.%d", task.job, task.step);
-    snprintf(self->launcher, sizeof self->launcher, "Slurm step %s.%d",
-             task.job, task.step);
+    task_name(&task, self);
     return DTN_FOUND;
+}
+
+bool dtn_claim_slurm(struct dtn_search *search, struct dtn_self *self)
+{
+    struct dtensor_error ignored;
+    struct slurm_task task;
+
+    if (task_read(&task, &ignored) != 0 ||
+        (!search->cluster &&
+         dtn_cluster_slurm_step(&search->cluster, &ignored) != 0) ||
+        dtn_spread_check(search->cluster, "", &ignored) != 0)
+        return false;                /* all refuse by themselves             */
+    task_name(&task, self);
+    return true;
 }

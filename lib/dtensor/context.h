@@ -30,7 +30,8 @@ struct dtensor_ctx;
  * Collective: yes - every rank of the world.   Blocks: until all have joined,
  *         at most [transport] connect_timeout (60 s).
  * Owns:   *ctxp is the caller's, for dtensor_fini().
- * Errors: ECONF      the file, or the environment: says which and what to do
+ * Errors: those of the first rank that fails, on every rank, in its words
+ *         ECONF      the file, or the environment: says which and what to do
  *         ETIME      ranks are missing: says which
  *         EMISMATCH  a rank has another file, world or version: names the key
  *         EPEER      a rank died while joining

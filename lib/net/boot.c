@@ -56,6 +56,8 @@ static int64_t boot_wake(const struct dtn_boot *boot)
 
     wake = boot_earlier(wake, boot_route_wake(boot, &boot->up));
     wake = boot_earlier(wake, boot_route_wake(boot, &boot->aside));
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        wake = boot_earlier(wake, boot_route_wake(boot, &boot->down[i]));
     wake = boot_earlier(wake, boot_judge_wake(boot));
     for (int i = 0; i < boot->nchildren; i++) {
         const struct boot_link *link = &boot->children[i];
@@ -69,12 +71,33 @@ static int64_t boot_wake(const struct dtn_boot *boot)
     return wake;
 }
 
+/* Behind the children, those that are open: poll() refuses more entries than
+ * the process may have descriptors.
+ */
+static nfds_t boot_poll_fixed(const struct dtn_boot *boot)
+{
+    bool up = boot->state != BOOT_PARTING;
+    const struct pollfd fixed[BOOT_FIXED_POLLS] = {
+        { boot->unix_fd, POLLIN, 0 },
+        { boot->tcp_fd, POLLIN, 0 },
+        boot_poll_link(&boot->up.link, up),
+        boot_poll_link(&boot->aside.link, up),
+        boot_poll_link(&boot->down[0].link, true),
+        boot_poll_link(&boot->down[1].link, true)
+    };
+    nfds_t n = (nfds_t)boot->nchildren;
+
+    for (size_t i = 0; i < DTN_COUNT(fixed); i++)
+        if (fixed[i].fd >= 0)
+            boot->polls[n++] = fixed[i];
+    return n;
+}
+
 static void boot_poll(struct dtn_boot *boot)
 {
     int64_t wait = boot_wake(boot) - dtn_now_ns();
     struct timespec ts = { 0, 0 };
-    bool up = boot->state != BOOT_PARTING;
-    nfds_t n = (nfds_t)boot->nchildren;
+    nfds_t n;
 
     if (wait > 0) {
         ts.tv_sec = wait / 1000000000;
@@ -82,10 +105,7 @@ static void boot_poll(struct dtn_boot *boot)
     }
     for (int i = 0; i < boot->nchildren; i++)
         boot->polls[i] = boot_poll_link(&boot->children[i], boot_reads(boot));
-    boot->polls[n++] = (struct pollfd){ boot->unix_fd, POLLIN, 0 };
-    boot->polls[n++] = (struct pollfd){ boot->tcp_fd, POLLIN, 0 };
-    boot->polls[n++] = boot_poll_link(&boot->up.link, up);
-    boot->polls[n++] = boot_poll_link(&boot->aside.link, up);
+    n = boot_poll_fixed(boot);
     if (ppoll(boot->polls, n, &ts, NULL) <= 0)
         for (nfds_t i = 0; i < n; i++)
             boot->polls[i].revents = 0;
@@ -99,6 +119,8 @@ static void boot_read(struct dtn_boot *boot)
 
     boot_route_turn(boot, &boot->up);
     boot_route_turn(boot, &boot->aside);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        boot_route_down(boot, &boot->down[i]);
     for (int i = 0; i < n && boot_reads(boot); i++)
         if (boot->polls[i].revents)
             boot_child_turn(boot, &boot->children[i]);
@@ -112,6 +134,8 @@ static bool boot_flush(struct dtn_boot *boot)
 
     frame_flush(&boot->up.link.io);
     frame_flush(&boot->aside.link.io);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        frame_flush(&boot->down[i].link.io);
     for (int i = 0; i < boot->nchildren; i++)
         if (frame_flush(&boot->children[i].io) == FRAME_MORE)
             all = false;
@@ -155,6 +179,8 @@ static void boot_tick(struct dtn_boot *boot)
         boot_fail_alone(boot);
     if (boot->state == BOOT_CONDEMNED && now >= boot->until_ns)
         boot_fail_final(boot, &boot->failure);
+    if (boot->unfit && boot_awaits_children(boot))
+        boot_socket_relisten(boot);
     sent = boot_flush(boot);
     if (boot->state != BOOT_PARTING)
         return;
@@ -225,11 +251,13 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
         return rc;
     nlocal = (size_t)boot->hosts[boot->host]->nranks;
     boot->local_fds = malloc(nlocal * sizeof *boot->local_fds);
+    boot->arrived = calloc(nlocal + 2, sizeof *boot->arrived);
     boot->polls = malloc(BOOT_FIXED_POLLS * sizeof *boot->polls);
     if (boot->rank == 0)
         boot->members = calloc(world, sizeof *boot->members);
     boot->gone = calloc(world, sizeof *boot->gone);
-    if (!boot->local_fds || !boot->polls || !boot->gone || (boot->rank == 0 && !boot->members))
+    if (!boot->local_fds || !boot->arrived || !boot->polls || !boot->gone ||
+        (boot->rank == 0 && !boot->members))
         return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
     for (size_t i = 0; i < nlocal; i++)
         boot->local_fds[i] = -1;
@@ -254,6 +282,8 @@ static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
     boot->asked = -1;
     boot_route_init(&boot->up, -1, 0);
     boot_route_init(&boot->aside, -1, 0);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        boot_route_init(&boot->down[i], -1, 0);
     return boot;
 }
 
@@ -314,11 +344,14 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
         boot_socket_name(boot, args->self->job);
         boot_begin(boot);
         rc = boot_socket_listen(boot, &taken, &error);
-        boot_start_routes(boot, taken);
-        if (rc != 0) {
-            error.rank = boot->rank;
-            boot_fail_condemn(boot, &error);
+        if (args->failure) {
+            error = *args->failure;
+            rc = error.code;
+            taken = false;
         }
+        boot_start_routes(boot, taken);
+        if (rc != 0)
+            boot_fail_own(boot, &error);
         rc = boot_gather_start(boot, NULL, err);
         if (rc == 0)
             rc = boot_run(boot, err);
@@ -359,6 +392,22 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
     return rc;
 }
 
+void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error)
+{
+    struct dtensor_error ignored;
+
+    if (boot->failure.code != 0 || boot->watching ||
+        boot->cluster->world_size == 1)
+        return;
+    boot->seq++;
+    boot_begin(boot);
+    if (boot_gather_start(boot, &(struct dtn_blob){ .fd = -1 }, &ignored) != 0)
+        return;
+    boot_fail_own(boot, error);
+    boot_run(boot, error);
+    boot_gather_close_fds(boot);
+}
+
 void dtn_boot_close(struct dtn_boot *boot)
 {
     if (!boot)
@@ -367,6 +416,8 @@ void dtn_boot_close(struct dtn_boot *boot)
     boot_socket_unlisten(boot);
     boot_route_close(&boot->up);
     boot_route_close(&boot->aside);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        boot_route_close(&boot->down[i]);
     for (int i = 0; i < boot->nchildren; i++)
         frame_close(&boot->children[i].io);
     if (boot->hosts)
@@ -375,6 +426,7 @@ void dtn_boot_close(struct dtn_boot *boot)
     free(boot->polls);
     free(boot->gathered.mem);
     free(boot->local_fds);
+    free(boot->arrived);
     free(boot->members);
     free(boot->gone);
     free(boot->answer);

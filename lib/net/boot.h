@@ -3,6 +3,7 @@
  * boot.c         open, allgather, close, and the loop that drives them
  * boot_tree.c    who is whose parent
  * boot_socket.c  names, addresses, listening and connecting
+ * boot_owner.c   a port is in use: by whom?
  * boot_route.c   the way up: reaching the parent, or an ancestor meanwhile
  * boot_child.c   those who connect: strangers, children, detours
  * boot_gather.c  entries of ranks, on their way up and down
@@ -20,7 +21,7 @@
 #define BOOT_ENTRY_HEAD 8         /* rank, flags, size of the bytes behind    */
 #define BOOT_WHO_BYTES 12         /* pid, digest: the entry of round 0        */
 #define BOOT_MAX_ADDRS 4
-#define BOOT_FIXED_POLLS 4        /* two listeners, two routes                */
+#define BOOT_FIXED_POLLS 6        /* two listeners, four routes               */
 
 /* Times, in ns. */
 #define BOOT_MS INT64_C(1000000)
@@ -33,6 +34,9 @@
 #define BOOT_STEP_NS (20 * BOOT_MS)        /* ... and more for each level      */
 #define BOOT_PART_NS (150 * BOOT_MS)       /* late: to pass it on              */
 #define BOOT_EARLY_NS (1000 * BOOT_MS)     /* either, before the deadline      */
+#define BOOT_OWN_NS (2500 * BOOT_MS)       /* ... for a failure of this rank   */
+#define BOOT_OWNER_NS (200 * BOOT_MS)      /* to say whose a port is           */
+#define BOOT_OTHER_NS (1000 * BOOT_MS)     /* for another job to leave a port  */
 
 enum link_state { LINK_IDLE, LINK_CONNECTING, LINK_GREETING, LINK_JOINED };
 
@@ -44,7 +48,8 @@ struct boot_link {
     uint32_t pid;
     bool known;                   /* it has said HELLO: a FAIL is for it too  */
     bool counted;                 /* a child in the tree                      */
-    bool detour;                  /* only while its parent is not to be had   */
+    bool detour;                  /* only while its parent is not to be had,  */
+                                  /* or to tell that it cannot take part      */
     int64_t since_ns;             /* it has been in this state                */
     size_t forwarded;             /* bytes of `gathered` given to it          */
 };
@@ -104,6 +109,7 @@ struct dtn_boot {
     int rank;
     int depth;                    /* in the tree; rank 0 is at 0              */
     bool root;                    /* rank 0                                   */
+    char job[FRAME_JOB_MAX];      /* what all ranks of the job have in common */
     char name[108];               /* AF_UNIX, abstract: without the NUL byte  */
 
     int unix_fd;                  /* listening, or -1                         */
@@ -111,19 +117,24 @@ struct dtn_boot {
     int spare_fd;                 /* given up when there is no other left     */
     struct boot_route up;
     struct boot_route aside;
+    struct boot_route down[2];    /* to child hosts, while this rank fails    */
     struct boot_link *children;
     int nchildren;
     int capacity;
     struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]            */
     int nexpected;                /* children in the tree                     */
+    bool *arrived;                /* [ranks of this host + 2 child hosts]     */
     int narrived;
     unsigned strangers;           /* connections dropped                      */
+    int64_t foreign_ns;           /* another job is where the parent should   */
+                                  /* be, since then; 0: it is not             */
 
     uint32_t seq;                 /* of this round                            */
     enum boot_state state;
     int64_t deadline_ns;
     int64_t until_ns;             /* end of what follows it, or of the state  */
     bool expired;                 /* here or below                            */
+    bool unfit;                   /* this rank cannot take part               */
     struct dtensor_error failure; /* code != 0: condemned, or lost            */
     struct boot_bytes gathered;   /* entries of this subtree; at last, of all */
     int mine_fd;                  /* borrowed                                 */
@@ -154,17 +165,24 @@ int boot_tree_parent(const struct dtn_boot *boot, int rank);   /* -1: rank 0  */
 int boot_tree_grandparent(const struct dtn_boot *boot, int rank);
 bool boot_tree_same_host(const struct dtn_boot *boot, int a, int b);
 int boot_tree_child_hosts(const struct dtn_boot *boot);   /* of this host   */
+int boot_tree_child(const struct dtn_boot *boot, int i);  /* its i-th leader */
 
 /* ------------------------------------------------------- boot_socket.c --- */
 
 void boot_socket_name(struct dtn_boot *boot, const char *job);
 
-/* Open the listeners this rank needs.  *taken: another process has the
- * AF_UNIX name of this one.
+/* Open the listeners this rank needs, and, where that can be done, one at which
+ * a leader without child hosts hears that its parent fails.  *taken: another
+ * process has the AF_UNIX name of this one.
  */
 int boot_socket_listen(struct dtn_boot *boot, bool *taken,
                   struct dtensor_error *err);
 void boot_socket_unlisten(struct dtn_boot *boot);
+
+/* A port that was in use is free now, perhaps: children who come hear why this
+ * rank fails.
+ */
+void boot_socket_relisten(struct dtn_boot *boot);
 
 /* The next connection, -1: none now, or *rc is the failure.  A foreign user's
  * is dropped.
@@ -172,19 +190,46 @@ void boot_socket_unlisten(struct dtn_boot *boot);
 int boot_socket_accept(struct dtn_boot *boot, bool local,
                        struct dtensor_error *err, int *rc);
 
-/* Begin to connect; *fdp may still be connecting.  EAGAIN: not this time. */
+/* Begin to connect; *fdp may still be connecting.  EAGAIN: not this time.
+ * *pid is the process that listens.
+ */
 int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
-                         struct dtensor_error *err);
+                         uint32_t *pid, struct dtensor_error *err);
 int boot_socket_connect_tcp(struct dtn_boot *boot, struct boot_route *route,
                        int *fdp, struct dtensor_error *err);
 
 /* 0: connected; EAGAIN: it did not come about. */
 int boot_socket_connected(int fd);
 
+/* Has that process of this host ended?  False where there is no telling. */
+bool boot_socket_dead(uint32_t pid);
+
+/* -------------------------------------------------------- boot_owner.c --- */
+
+/* Who listens on our port at this address?  Words in `buf`, "" for a stranger.
+ * Blocks: BOOT_OWNER_NS
+ */
+enum boot_owner { OWNER_STRANGER, OWNER_OTHER_JOB, OWNER_THIS_JOB };
+enum boot_owner boot_owner_ask(const struct dtn_boot *boot,
+                               const struct boot_addr *at, char *buf,
+                               size_t size);
+
 /* -------------------------------------------------------- boot_route.c --- */
 
 void boot_route_init(struct boot_route *route, int target, int64_t now);
 void boot_route_turn(struct dtn_boot *boot, struct boot_route *route);
+
+/* The same of a way down, which ends when the leader there has been told. */
+void boot_route_down(struct dtn_boot *boot, struct boot_route *route);
+
+/* This rank cannot take part: tell that to its neighbours in the tree, up and
+ * down, at addresses between hosts where they do not come here.
+ */
+void boot_route_fail(struct dtn_boot *boot);
+
+/* The body of a HELLO; its size. */
+size_t boot_route_hello(const struct dtn_boot *boot, bool detour,
+                        unsigned char body[]);
 void boot_route_close(struct boot_route *route);
 int64_t boot_route_wake(const struct dtn_boot *boot,
                         const struct boot_route *route);
@@ -198,6 +243,9 @@ void boot_route_post(struct dtn_boot *boot, enum frame_type type,
 void boot_child_accept(struct dtn_boot *boot);
 void boot_child_turn(struct dtn_boot *boot, struct boot_link *link);
 void boot_child_sweep(struct dtn_boot *boot, int64_t now);
+
+/* A child in the tree is here, or was told that it need not come. */
+void boot_child_arrived(struct dtn_boot *boot, int rank);
 void boot_child_keep_tree(struct dtn_boot *boot);   /* drop all others      */
 
 /* ------------------------------------------------------- boot_gather.c --- */
@@ -254,8 +302,13 @@ void boot_fail_condemn(struct dtn_boot *boot,
 /* These are the words for good: pass them on downward, and part. */
 void boot_fail_final(struct dtn_boot *boot, const struct dtensor_error *error);
 void boot_fail_send(struct dtn_boot *boot, struct boot_link *link);
+void boot_fail_post(struct frame_stream *io, uint32_t seq,
+                    const struct dtensor_error *error);
 bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error);
 void boot_fail_expire(struct dtn_boot *boot, int64_t now);
+
+/* This rank cannot take part: its neighbours are told, who tell all others. */
+void boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error);
 
 void boot_fail_alone(struct dtn_boot *boot);
 
@@ -267,6 +320,8 @@ void boot_fail_closed(struct dtn_boot *boot, int rank);
 void boot_fail_garbage(struct dtn_boot *boot, int rank);
 void boot_fail_nomem(struct dtn_boot *boot);
 void boot_fail_nofds(struct dtn_boot *boot);
+void boot_fail_foreign(const struct dtn_boot *boot, struct frame_stream *io,
+                       uint32_t rank, const char *host, const char *job);
 void boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
                      uint32_t pid2);
 void boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n);

@@ -1,9 +1,13 @@
 /* boot_child.c - those who connect
  *
- * Until it has said HELLO a connection is a stranger: it may send 299 bytes
- * (head, fixed part, host name) within two seconds and hold one descriptor;
+ * Until it has said HELLO a connection is a stranger: it may send 379 bytes
+ * (head, fixed part, host name, job) within two seconds and hold one descriptor;
  * of strangers there are at most 64 more than twice the children awaited,
  * the oldest makes room.  A port scanner costs the job nothing but a count.
+ *
+ * A rank of another job is told that this is not its parent, and is a stranger
+ * too: two jobs that start at one time with one file never take each other's
+ * ranks.
  *
  * After HELLO it is a child, or one on a detour (see boot_route.c), or a
  * rank that cannot be right, and then it hears why.
@@ -24,12 +28,19 @@ struct child_hello {
     bool detour;
     uint64_t digest;
     char host[DTN_HOST_MAX];
+    char job[FRAME_JOB_MAX];
 };
 
 static void child_drop(struct boot_link *link)
 {
     frame_close(&link->io);
     link->state = LINK_IDLE;
+}
+
+static void child_stranger(struct dtn_boot *boot, struct boot_link *link)
+{
+    child_drop(link);
+    boot->strangers++;
 }
 
 /* ------------------------------------------------------------ accepting --- */
@@ -125,9 +136,15 @@ void boot_child_accept(struct dtn_boot *boot)
 static bool child_parse_hello(const struct frame *frame,
                               struct child_hello *hello)
 {
-    size_t n;
+    const char *text = (const char *)frame->body + FRAME_HELLO_BYTES;
+    size_t n, left;
 
     if (frame->size < FRAME_HELLO_BYTES)
+        return false;
+    left = frame->size - FRAME_HELLO_BYTES;
+    n = strnlen(text, left);
+    left -= n < left ? n + 1 : n;
+    if (n >= sizeof hello->host || left >= sizeof hello->job)
         return false;
     hello->version = frame->version;
     hello->rank = frame_get32(frame->body);
@@ -135,13 +152,11 @@ static bool child_parse_hello(const struct frame *frame,
     hello->pid = frame_get32(frame->body + 8);
     hello->detour = frame_get32(frame->body + 12) != 0;
     hello->digest = frame_get64(frame->body + 16);
-    n = frame->size - FRAME_HELLO_BYTES;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = frame->body[FRAME_HELLO_BYTES + i];
-
-        hello->host[i] = c > ' ' && c < 127 ? (char)c : '?';
-    }
+    for (size_t i = 0; i < n; i++)
+        hello->host[i] = text[i] > ' ' && text[i] < 127 ? text[i] : '?';
     hello->host[n] = '\0';
+    memcpy(hello->job, text + n + 1, left);
+    hello->job[left] = '\0';
     return true;
 }
 
@@ -207,11 +222,31 @@ static void child_welcome(struct dtn_boot *boot, struct boot_link *link)
         boot_fail_nomem(boot);
 }
 
+void boot_child_arrived(struct dtn_boot *boot, int rank)
+{
+    const struct dtn_host *host = boot->hosts[boot->host];
+    int i = rank - host->first_rank;
+
+    if (rank < 0 || rank == boot->rank ||
+        boot_tree_parent(boot, rank) != boot->rank)
+        return;
+    if (i < 0 || i >= host->nranks)
+        i = host->nranks + (rank != boot_tree_child(boot, 0));
+    boot->narrived += !boot->arrived[i];
+    boot->arrived[i] = true;
+}
+
 static void child_hello(struct dtn_boot *boot, struct boot_link *link,
                         const struct child_hello *hello)
 {
     bool mine;
 
+    if (strcmp(hello->job, boot->job) != 0) {
+        boot_fail_foreign(boot, &link->io, hello->rank, hello->host,
+                          hello->job);
+        child_stranger(boot, link);
+        return;
+    }
     link->known = true;
     link->pid = hello->pid;
     link->state = LINK_JOINED;
@@ -221,7 +256,7 @@ static void child_hello(struct dtn_boot *boot, struct boot_link *link,
     mine = link->rank >= 0 && link->rank != boot->rank && !link->detour &&
            boot_tree_parent(boot, link->rank) == boot->rank;
     if (mine)
-        boot->narrived++;
+        boot_child_arrived(boot, link->rank);
     if (boot->state == BOOT_PARTING) {
         boot_fail_send(boot, link);
         return;
@@ -264,10 +299,15 @@ static void child_identity(struct dtn_boot *boot, const struct frame *frame)
     boot->answer[n] = '\0';
 }
 
-static void child_stranger(struct dtn_boot *boot, struct boot_link *link)
+/* A child cannot go on, or cannot begin: a proposal.  The parent's is final. */
+static void child_failed(struct dtn_boot *boot, struct boot_link *link,
+                         const struct dtensor_error *error)
 {
-    child_drop(link);
-    boot->strangers++;
+    boot_child_arrived(boot, link->rank);
+    if (link->rank >= 0 && link->rank == boot_tree_parent(boot, boot->rank))
+        boot_fail_final(boot, error);
+    else
+        boot_fail_condemn(boot, error);
 }
 
 static void child_frame(struct dtn_boot *boot, struct boot_link *link,
@@ -291,7 +331,7 @@ static void child_frame(struct dtn_boot *boot, struct boot_link *link,
     else if (frame->type == FRAME_EXPIRED)
         boot_fail_expire(boot, dtn_now_ns());
     else if (frame->type == FRAME_FAIL && boot_fail_parse(frame, &error))
-        boot_fail_condemn(boot, &error);
+        child_failed(boot, link, &error);
     else
         boot_fail_garbage(boot, link->rank);
 }

@@ -36,23 +36,36 @@ static int64_t fail_earlier(int64_t a, int64_t b)
 /* Can rank 0 still be told? */
 static bool fail_way_up(const struct dtn_boot *boot)
 {
-    return !boot->root && (boot->up.target >= 0 ||
-                           boot->aside.link.state == LINK_JOINED);
+    return !boot->root && (boot->up.target >= 0 || boot->aside.target >= 0);
 }
 
-void boot_fail_send(struct dtn_boot *boot, struct boot_link *link)
+/* How long the verdict is waited for, or for children who are still to come. */
+static int64_t fail_early(const struct dtn_boot *boot)
 {
-    const struct dtensor_error *e = &boot->failure;
+    if (boot->unfit)
+        return BOOT_OWN_NS;
+    return boot->root || boot->up.target >= 0 ? BOOT_EARLY_NS
+                                              : BOOT_VERDICT_NS;
+}
+
+void boot_fail_post(struct frame_stream *io, uint32_t seq,
+                    const struct dtensor_error *e)
+{
     unsigned char body[12 + sizeof e->text];
     size_t n = strlen(e->text);
-    struct frame frame = { .type = FRAME_FAIL, .seq = boot->seq,
+    struct frame frame = { .type = FRAME_FAIL, .seq = seq,
                            .size = (uint32_t)(12 + n), .body = body };
 
     frame_put32(body, (uint32_t)e->code);
     frame_put32(body + 4, (uint32_t)e->rank);
     frame_put32(body + 8, (uint32_t)e->sys_errno);
     memcpy(body + 12, e->text, n);
-    frame_post(&link->io, &frame, false);    /* no memory: it sees us close  */
+    frame_post(io, &frame, false);           /* no memory: it sees us close  */
+}
+
+void boot_fail_send(struct dtn_boot *boot, struct boot_link *link)
+{
+    boot_fail_post(&link->io, boot->seq, &boot->failure);
 }
 
 bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error)
@@ -79,13 +92,15 @@ bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error)
 void boot_fail_final(struct dtn_boot *boot, const struct dtensor_error *error)
 {
     int64_t now = dtn_now_ns();
+    bool late = boot->expired ||
+                (boot->state == BOOT_CONDEMNED && now >= boot->until_ns);
 
     if (boot->state == BOOT_PARTING)
         return;
     boot->failure = *error;
     boot->state = BOOT_PARTING;
     boot->until_ns = fail_earlier(
-        now + (boot->expired ? BOOT_PART_NS : BOOT_EARLY_NS),
+        now + (late ? BOOT_PART_NS : fail_early(boot)),
         boot->deadline_ns + boot_fail_patience(boot) + BOOT_PART_NS);
     for (int i = 0; i < boot->nchildren; i++)
         if (boot->children[i].known)
@@ -100,7 +115,7 @@ void boot_fail_condemn(struct dtn_boot *boot, const struct dtensor_error *error)
         boot->failure = *error;
         boot->state = BOOT_CONDEMNED;
         boot->until_ns = fail_earlier(
-            dtn_now_ns() + BOOT_EARLY_NS,
+            dtn_now_ns() + fail_early(boot),
             boot->deadline_ns + boot_fail_patience(boot));
         if (boot->up.link.state == LINK_JOINED)
             boot_fail_send(boot, &boot->up.link);
@@ -109,6 +124,26 @@ void boot_fail_condemn(struct dtn_boot *boot, const struct dtensor_error *error)
     }
     if (!fail_way_up(boot))
         boot_fail_final(boot, &boot->failure);
+}
+
+void boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error)
+{
+    struct dtensor_error own = *error;
+    char name[DTN_HOST_MAX + 32], number[32];
+    const char *text = error->text;
+    bool ours = strncmp(text, "boot: ", 6) == 0;
+
+    snprintf(number, sizeof number, "rank %d ", boot->rank);
+    if (!strstr(text, number))
+        dtn_fail(&own, error->code, "%s: %s failed: %s",
+                 ours ? "boot" : "init",
+                 boot_fail_rank_name(boot, boot->rank, name, sizeof name),
+                 ours ? text + 6 : text);
+    own.rank = boot->rank;
+    own.sys_errno = error->sys_errno;
+    boot->unfit = true;
+    boot_route_fail(boot);
+    boot_fail_condemn(boot, &own);
 }
 
 void boot_fail_expire(struct dtn_boot *boot, int64_t now)
@@ -265,6 +300,23 @@ void boot_fail_garbage(struct dtn_boot *boot, int rank)
                   "this job would send (install the same libdtensor on all "
                   "hosts)", boot_fail_rank_name(boot, rank, name, sizeof name));
     boot_fail_condemn(boot, &error);
+}
+
+/* Said to a rank of another job, over its connection. */
+void boot_fail_foreign(const struct dtn_boot *boot, struct frame_stream *io,
+                       uint32_t rank, const char *host, const char *job)
+{
+    struct dtensor_error error;
+    char name[DTN_HOST_MAX + 32];
+
+    dtn_fail_rank(&error, DTENSOR_EMISMATCH, boot->rank, "boot: rank %u on %s "
+                  "of job \"%s\" met %s of job \"%s\" at port %d (two jobs "
+                  "that start at the same time: set another [transport] port "
+                  "for one)", (unsigned)rank, host, job,
+                  boot_fail_rank_name(boot, boot->rank, name, sizeof name),
+                  boot->job, boot->cluster->transport.port);
+    boot_fail_post(io, FRAME_FOREIGN, &error);
+    frame_flush(io);
 }
 
 void boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,

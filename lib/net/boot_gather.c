@@ -242,10 +242,10 @@ void boot_gather_entries(struct dtn_boot *boot, struct boot_link *link,
 /* ---------------------------------------------------------------- down --- */
 
 /* Every rank exactly once?  Without memory there is no telling. */
-static bool gather_complete(struct dtn_boot *boot)
+static bool gather_complete(struct dtn_boot *boot, const struct frame *frame)
 {
-    const unsigned char *p = boot->gathered.mem;
-    size_t left = boot->gathered.size;
+    const unsigned char *p = frame->body;
+    size_t left = frame->size;
     size_t world = (size_t)boot->cluster->world_size, n = 0;
     unsigned char *seen = calloc(world, 1);
     struct boot_entry entry;
@@ -270,8 +270,8 @@ static bool gather_deal_fds(struct dtn_boot *boot, struct boot_link *link,
                             const struct frame *frame)
 {
     const struct dtn_host *host = boot->hosts[boot->host];
-    const unsigned char *p = boot->gathered.mem;
-    size_t left = boot->gathered.size;
+    const unsigned char *p = frame->body;
+    size_t left = frame->size;
     struct boot_entry entry;
     int want = 0, next = 0;
 
@@ -292,16 +292,21 @@ static bool gather_deal_fds(struct dtn_boot *boot, struct boot_link *link,
     return want == frame->nfds;
 }
 
+/* What was gathered here is given up only for an answer that is known to be
+ * good: a bad one is a failure, and entries are still passed on meanwhile.
+ */
 void boot_gather_all(struct dtn_boot *boot, struct boot_link *link,
                      const struct frame *frame)
 {
     bool good = frame->seq == boot->seq;
 
+    if (good && boot->seq > 0)
+        good = gather_complete(boot, frame) &&
+               gather_deal_fds(boot, link, frame);
     if (good && boot->seq > 0) {
         free(boot->gathered.mem);
         boot->gathered.size = boot->gathered.capacity = frame->size;
         boot->gathered.mem = frame_take_body(&link->io);
-        good = gather_complete(boot) && gather_deal_fds(boot, link, frame);
     }
     if (good)
         boot_gather_done(boot);

@@ -9,7 +9,12 @@
  * round the parent to the ancestors: only to be heard by rank 0, and to hear
  * its verdict.  A job of 1024 ranks that lacks one host near the root then
  * names that host, not the hundreds of ranks behind it.  The parent may
- * still come: the first route goes on.
+ * still come: the first route goes on.  A rank whose parent has closed its
+ * connection goes round at once, to tell.
+ *
+ * A rank that cannot take part, since its port is in use say, tells why the same
+ * ways: up, round, and down to the leaders of its child hosts, who would come to
+ * a port where it does not listen.  What it says never counts as joining.
  */
 #include "net/boot.h"
 
@@ -35,6 +40,13 @@ void boot_route_close(struct boot_route *route)
     route->target = -1;
 }
 
+/* Round the parent; of a rank that fails, to the parent's address as well. */
+static int route_first_aside(const struct dtn_boot *boot)
+{
+    return boot->unfit ? boot_tree_parent(boot, boot->rank)
+         : boot_tree_grandparent(boot, boot->rank);
+}
+
 /* This attempt came to nothing: the next one, and to whom. */
 static void route_again(struct dtn_boot *boot, struct boot_route *route)
 {
@@ -48,25 +60,35 @@ static void route_again(struct dtn_boot *boot, struct boot_route *route)
         return;
     route->target = boot_tree_parent(boot, route->target);
     if (route->target < 0)
-        route->target = boot_tree_grandparent(boot, boot->rank);
+        route->target = route_first_aside(boot);
     route->link.rank = route->target;
 }
 
-static void route_hello(struct dtn_boot *boot, struct boot_route *route)
+size_t boot_route_hello(const struct dtn_boot *boot, bool detour,
+                        unsigned char body[])
 {
-    unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX];
     const char *host = boot->hosts[boot->host]->name;
-    size_t n = strnlen(host, DTN_HOST_MAX - 1);
-    struct frame frame = { .type = FRAME_HELLO, .body = body,
-                           .size = (uint32_t)(FRAME_HELLO_BYTES + n) };
-    struct boot_link *link = &route->link;
+    size_t n = strnlen(host, DTN_HOST_MAX - 1), job = strlen(boot->job);
 
     frame_put32(body, (uint32_t)boot->rank);
     frame_put32(body + 4, (uint32_t)boot->cluster->world_size);
     frame_put32(body + 8, (uint32_t)getpid());
-    frame_put32(body + 12, route == &boot->aside);
+    frame_put32(body + 12, detour);
     frame_put64(body + 16, boot->digest);
     memcpy(body + FRAME_HELLO_BYTES, host, n);
+    body[FRAME_HELLO_BYTES + n] = '\0';
+    memcpy(body + FRAME_HELLO_BYTES + n + 1, boot->job, job);
+    return FRAME_HELLO_BYTES + n + 1 + job;
+}
+
+static void route_hello(struct dtn_boot *boot, struct boot_route *route)
+{
+    unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX];
+    struct frame frame = { .type = FRAME_HELLO, .body = body };
+    struct boot_link *link = &route->link;
+
+    frame.size = (uint32_t)boot_route_hello(
+        boot, route != &boot->up || boot->unfit, body);
     link->state = LINK_GREETING;
     link->io.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
     link->forwarded = BOOT_ENTRY_HEAD + BOOT_WHO_BYTES;   /* HELLO has it    */
@@ -74,16 +96,23 @@ static void route_hello(struct dtn_boot *boot, struct boot_route *route)
         boot_fail_nomem(boot);
 }
 
+static void route_lost(struct dtn_boot *boot, struct boot_route *route,
+                       enum frame_got got);
+
 static void route_knock(struct dtn_boot *boot, struct boot_route *route)
 {
-    bool local = boot_tree_same_host(boot, boot->rank, route->target);
+    bool local = route == &boot->up &&
+                 boot_tree_same_host(boot, boot->rank, route->target);
     struct dtensor_error error;
     int fd = -1, rc;
 
-    rc = local ? boot_socket_connect_local(boot, &fd, &error)
+    rc = local ? boot_socket_connect_local(boot, &fd, &route->link.pid, &error)
                : boot_socket_connect_tcp(boot, route, &fd, &error);
     if (rc == DTENSOR_EAGAIN) {
-        route_again(boot, route);
+        if (local && boot_socket_dead(route->link.pid))
+            route_lost(boot, route, FRAME_CLOSED);
+        else
+            route_again(boot, route);
         return;
     }
     if (rc != 0) {
@@ -123,6 +152,7 @@ static void route_welcome(struct dtn_boot *boot, struct boot_route *route,
         route_again(boot, route);
         return;
     }
+    boot->foreign_ns = 0;
     link->state = LINK_JOINED;
     link->io.accepts = FRAME_BIT(FRAME_ASK) | FRAME_BIT(FRAME_FAIL);
     if (route == &boot->up)
@@ -157,6 +187,21 @@ static void route_asked(struct dtn_boot *boot, const struct frame *frame)
     free(body);
 }
 
+/* Another job is at the parent's port: knock again, for a while.  This job's
+ * own rank there may be about to get the port, or to say that it cannot.
+ */
+static bool route_foreign(struct dtn_boot *boot, struct boot_route *route)
+{
+    int64_t now = dtn_now_ns();
+
+    if (boot->foreign_ns == 0)
+        boot->foreign_ns = now;
+    if (now - boot->foreign_ns > BOOT_OTHER_NS)
+        return false;
+    route_again(boot, route);
+    return true;
+}
+
 static void route_frame(struct dtn_boot *boot, struct boot_route *route,
                         const struct frame *frame)
 {
@@ -173,6 +218,8 @@ static void route_frame(struct dtn_boot *boot, struct boot_route *route,
         boot_gather_all(boot, &route->link, frame);
         break;
     case FRAME_FAIL:
+        if (frame->seq == FRAME_FOREIGN && route_foreign(boot, route))
+            return;
         if (boot_fail_parse(frame, &error))
             boot_fail_final(boot, &error);
         else
@@ -193,6 +240,8 @@ static void route_lost(struct dtn_boot *boot, struct boot_route *route,
 
     if (got == FRAME_CLOSED) {
         boot_route_close(route);
+        boot->aside.next_ns = dtn_now_ns();
+        boot->aside.pause_ns = BOOT_RETRY_FIRST_NS;
         boot_fail_closed(boot, rank);
         return;
     }
@@ -227,6 +276,8 @@ static void route_read(struct dtn_boot *boot, struct boot_route *route)
             return;
         }
         route_frame(boot, route, &frame);
+        if (route->link.state == LINK_IDLE)
+            return;
     }
 }
 
@@ -243,15 +294,77 @@ void boot_route_turn(struct dtn_boot *boot, struct boot_route *route)
         route_read(boot, route);
 }
 
+/* ----------------------------------------------------------------- down --- */
+
+static bool route_is_down(const struct dtn_boot *boot,
+                          const struct boot_route *route)
+{
+    return route == &boot->down[0] || route == &boot->down[1];
+}
+
+/* It is told, or knows. */
+static void route_told(struct dtn_boot *boot, struct boot_route *route)
+{
+    boot_child_arrived(boot, route->target);
+    boot_route_close(route);
+}
+
+static void route_greet_down(struct dtn_boot *boot, struct boot_route *route)
+{
+    struct frame frame;
+    enum frame_got got = frame_recv(&route->link.io, &frame);
+
+    if (got == FRAME_MORE)
+        return;
+    if (got != FRAME_READY) {
+        route_again(boot, route);
+    } else if (frame.type == FRAME_FAIL && frame.seq == FRAME_FOREIGN) {
+        route_again(boot, route);
+    } else if (frame.type == FRAME_WELCOME) {
+        boot_fail_send(boot, &route->link);
+        route->link.state = LINK_JOINED;
+    } else {
+        route_told(boot, route);
+    }
+}
+
+void boot_route_down(struct dtn_boot *boot, struct boot_route *route)
+{
+    if (route->target < 0)
+        return;
+    if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns)
+        route_knock(boot, route);
+    if (route->link.state == LINK_CONNECTING)
+        route_connecting(boot, route);
+    if (route->link.state == LINK_GREETING)
+        route_greet_down(boot, route);
+    if (route->link.state == LINK_JOINED &&
+        frame_flush(&route->link.io) != FRAME_MORE)
+        route_told(boot, route);
+}
+
+void boot_route_fail(struct dtn_boot *boot)
+{
+    int64_t now = dtn_now_ns();
+    bool leads = boot->rank == boot_tree_leader(boot, boot->rank);
+
+    if (boot->seq > 0)
+        return;                      /* all are connected                    */
+    boot_route_init(&boot->aside, boot_tree_parent(boot, boot->rank), now);
+    for (int i = 0; leads && i < boot_tree_child_hosts(boot); i++)
+        boot_route_init(&boot->down[i], boot_tree_child(boot, i), now);
+}
+
 int64_t boot_route_wake(const struct dtn_boot *boot,
                         const struct boot_route *route)
 {
-    if (route->target < 0 || boot->state == BOOT_PARTING)
+    if (route->target < 0 ||
+        (boot->state == BOOT_PARTING && !route_is_down(boot, route)))
         return INT64_MAX;
     if (route->link.state == LINK_CONNECTING)
         return route->link.since_ns + BOOT_HANDSHAKE_NS;
     if (route->link.state == LINK_IDLE &&
-        (route == &boot->up || boot->up.link.state != LINK_JOINED))
+        (route != &boot->aside || boot->up.link.state != LINK_JOINED))
         return route->next_ns;
     return INT64_MAX;
 }

@@ -20,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SOCKET_FLAGS (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK)
@@ -29,6 +31,7 @@ void boot_socket_name(struct dtn_boot *boot, const char *job)
 {
     char text[DTN_HOST_MAX + 96];
 
+    snprintf(boot->job, sizeof boot->job, "%s", job);
     snprintf(text, sizeof text, "%s\n%s", job, boot->hosts[boot->host]->name);
     snprintf(boot->name, sizeof boot->name, "dtensor/%u/%.40s/%016llx",
              (unsigned)geteuid(), job, (unsigned long long)dtn_digest(text));
@@ -123,11 +126,14 @@ static int socket_listen_unix(struct dtn_boot *boot, bool *taken,
 
 /* Why the port cannot be had. */
 static int socket_fail_port(const struct dtn_boot *boot, int sys_errno,
-                            struct dtensor_error *err)
+                            const char *owner, struct dtensor_error *err)
 {
     const struct dtn_host *host = boot->hosts[boot->host];
     int port = boot->cluster->transport.port;
 
+    if (sys_errno == EADDRINUSE && *owner)
+        return dtn_fail_sys(err, sys_errno, "boot: port %d on %s is in use: %s",
+                            port, host->address, owner);
     if (sys_errno == EADDRINUSE)
         return dtn_fail_sys(err, sys_errno, "boot: port %d on %s is in use "
                             "(another job? set [transport] port)", port,
@@ -142,31 +148,109 @@ static int socket_fail_port(const struct dtn_boot *boot, int sys_errno,
                         "(host %s): %m", port, host->address, host->name);
 }
 
+/* 0, errno, or -1: there is no socket, as *err says. */
+static int socket_listen_at(struct dtn_boot *boot, const struct boot_addr *at,
+                            struct dtensor_error *err)
+{
+    int fd = socket_open(boot, at->family, err), on = 1, saved;
+
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (const struct sockaddr *)&at->u, at->len) == 0 &&
+        listen(fd, SOMAXCONN) == 0) {
+        boot->tcp_fd = fd;
+        return 0;
+    }
+    saved = errno;
+    close(fd);
+    return saved;
+}
+
+/* At the first address that can be had; *at is the one to blame otherwise. */
+static int socket_listen_any(struct dtn_boot *boot,
+                             const struct boot_addrs *addrs,
+                             const struct boot_addr **at,
+                             struct dtensor_error *err)
+{
+    int failed = EADDRNOTAVAIL, got;
+
+    for (int i = 0; i < addrs->n; i++) {
+        got = socket_listen_at(boot, &addrs->addr[i], err);
+        if (got <= 0)
+            return got;
+        if (i == 0 || got != EADDRNOTAVAIL) {
+            failed = got;
+            *at = &addrs->addr[i];
+        }
+    }
+    return failed;
+}
+
 static int socket_listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
 {
+    int64_t until_ns = dtn_now_ns() + BOOT_OTHER_NS / 5 +
+        (int64_t)(dtn_digest(boot->job) % (BOOT_OTHER_NS * 3 / 5));
+    const struct timespec pause = { 0, 5 * BOOT_MS };
+    const struct boot_addr *at = NULL;
     struct boot_addrs addrs;
-    int rc = socket_resolve(boot, boot->rank, &addrs, err);
-    int on = 1, saved = EADDRNOTAVAIL;
+    enum boot_owner owner = OWNER_STRANGER;
+    char words[400] = "";
+    int rc = socket_resolve(boot, boot->rank, &addrs, err), got;
 
     if (rc != 0)
         return rc;
-    for (int i = 0; i < addrs.n; i++) {
-        struct boot_addr *a = &addrs.addr[i];
-        int fd = socket_open(boot, a->family, err);
-
-        if (fd < 0)
-            return DTENSOR_ESYS;
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        if (bind(fd, (struct sockaddr *)&a->u, a->len) == 0 &&
-            listen(fd, SOMAXCONN) == 0) {
-            boot->tcp_fd = fd;
-            return 0;
-        }
-        if (i == 0 || errno != EADDRNOTAVAIL)
-            saved = errno;
-        close(fd);
+    got = socket_listen_any(boot, &addrs, &at, err);
+    while (got == EADDRINUSE && dtn_now_ns() < until_ns) {
+        owner = boot_owner_ask(boot, at, words, sizeof words);
+        if (owner == OWNER_OTHER_JOB)
+            nanosleep(&pause, NULL);
+        got = socket_listen_any(boot, &addrs, &at, err);
+        if (owner != OWNER_OTHER_JOB)
+            break;
     }
-    return socket_fail_port(boot, saved, err);
+    if (got <= 0)
+        return got == 0 ? 0 : DTENSOR_ESYS;
+    return socket_fail_port(boot, got, words, err);
+}
+
+void boot_socket_relisten(struct dtn_boot *boot)
+{
+    const struct boot_addr *at;
+    struct dtensor_error ignored;
+    struct boot_addrs addrs;
+
+    if (boot->tcp_fd < 0 && boot_tree_child_hosts(boot) > 0 &&
+        boot->rank == boot_tree_leader(boot, boot->rank) &&
+        socket_resolve(boot, boot->rank, &addrs, &ignored) == 0)
+        socket_listen_any(boot, &addrs, &at, &ignored);
+}
+
+/* Do two hosts have an address in common? */
+static bool socket_shared(const struct boot_addrs *a, const struct boot_addrs *b)
+{
+    for (int i = 0; i < a->n; i++)
+        for (int k = 0; k < b->n; k++)
+            if (a->addr[i].len == b->addr[k].len &&
+                memcmp(&a->addr[i].u, &b->addr[k].u, a->addr[i].len) == 0)
+                return true;
+    return false;
+}
+
+/* Nobody needs to come here, so it is no failure if nobody can; and the port is
+ * the parent's first, if one machine plays both hosts.
+ */
+static void socket_listen_leaf(struct dtn_boot *boot)
+{
+    int up = boot_tree_parent(boot, boot->rank);
+    struct boot_addrs own, parent;
+    struct dtensor_error ignored;
+    const struct boot_addr *at;
+
+    if (socket_resolve(boot, boot->rank, &own, &ignored) == 0 &&
+        socket_resolve(boot, up, &parent, &ignored) == 0 &&
+        !socket_shared(&own, &parent))
+        socket_listen_any(boot, &own, &at, &ignored);
 }
 
 /* A rank that has none left still has to tell that to those who connect. */
@@ -201,6 +285,8 @@ int boot_socket_listen(struct dtn_boot *boot, bool *taken,
         rc = socket_listen_unix(boot, taken, err);
     if (rc == 0 && !*taken && boot_tree_child_hosts(boot) > 0)
         rc = socket_listen_tcp(boot, err);
+    else if (rc == 0 && !*taken && boot->nhosts > 1)
+        socket_listen_leaf(boot);
     if (rc == 0 && !*taken)
         rc = socket_spare(boot, err);
     return rc;
@@ -213,8 +299,8 @@ void boot_socket_unlisten(struct dtn_boot *boot)
     socket_close(&boot->spare_fd);
 }
 
-/* The uid on the other side of an AF_UNIX connection. */
-static bool socket_same_user(int fd, uid_t *uid)
+/* Who is on the other side of an AF_UNIX connection. */
+static bool socket_same_user(int fd, uid_t *uid, uint32_t *pid)
 {
     struct ucred cred;
     socklen_t len = sizeof cred;
@@ -223,6 +309,7 @@ static bool socket_same_user(int fd, uid_t *uid)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
         return false;
     *uid = cred.uid;
+    *pid = (uint32_t)cred.pid;
     return cred.uid == geteuid();
 }
 
@@ -237,6 +324,7 @@ int boot_socket_accept(struct dtn_boot *boot, bool local,
                        struct dtensor_error *err, int *rc)
 {
     int listener = local ? boot->unix_fd : boot->tcp_fd;
+    uint32_t pid;
     uid_t uid;
     int fd;
 
@@ -255,7 +343,7 @@ int boot_socket_accept(struct dtn_boot *boot, bool local,
             socket_no_delay(fd);
             return fd;
         }
-        if (socket_same_user(fd, &uid))
+        if (socket_same_user(fd, &uid, &pid))
             return fd;
         close(fd);
         boot->strangers++;
@@ -265,7 +353,7 @@ int boot_socket_accept(struct dtn_boot *boot, bool local,
 /* ----------------------------------------------------------- connecting --- */
 
 int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
-                              struct dtensor_error *err)
+                              uint32_t *pid, struct dtensor_error *err)
 {
     struct sockaddr_un addr;
     socklen_t len = socket_unix_addr(boot, &addr);
@@ -278,7 +366,7 @@ int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
         close(fd);
         return DTENSOR_EAGAIN;
     }
-    if (!socket_same_user(fd, &uid)) {
+    if (!socket_same_user(fd, &uid, pid)) {
         close(fd);
         return dtn_fail(err, DTENSOR_ESYS, "boot: the socket of this job on "
                         "%s belongs to uid %u, not to uid %u (another user's "
@@ -342,4 +430,20 @@ int boot_socket_connected(int fd)
         sys_errno != 0 || socket_is_mirror(fd))
         return DTENSOR_EAGAIN;
     return 0;
+}
+
+/* A zombie has ended too, which kill() does not know. */
+bool boot_socket_dead(uint32_t pid)
+{
+    struct pollfd ended = { -1, POLLIN, 0 };
+    bool dead;
+
+    if (pid == 0)
+        return false;                /* none yet, or of another namespace    */
+    ended.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    if (ended.fd < 0)
+        return errno == ESRCH;
+    dead = poll(&ended, 1, 0) == 1;
+    close(ended.fd);
+    return dead;
 }

@@ -71,6 +71,11 @@ bool boot_tree_same_host(const struct dtn_boot *boot, int a, int b)
     return boot_tree_host(boot, a) == boot_tree_host(boot, b);
 }
 
+int boot_tree_child(const struct dtn_boot *boot, int i)
+{
+    return boot->hosts[2 * boot->host + 1 + i]->first_rank;
+}
+
 int boot_tree_child_hosts(const struct dtn_boot *boot)
 {
     int first = 2 * boot->host + 1;

@@ -40,6 +40,34 @@ static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
     return 0;
 }
 
+/* This rank cannot even begin: the others shall not wait for it. */
+static void ctx_tell(const struct dtensor_ctx *ctx,
+                     const struct dtensor_cluster *cluster,
+                     const struct dtn_self *self,
+                     const struct dtensor_error *why)
+{
+    const struct dtn_boot_args args = {
+        .cluster = cluster, .self = self, .identity = "", .log = &ctx->log,
+        .failure = why
+    };
+    struct dtn_boot *none;
+
+    dtn_boot_open(&args, &none, NULL);
+}
+
+/* Refused by dtn_whoami(): tell it, as far as the others can be found. */
+static void ctx_refused(const struct dtensor_ctx *ctx, const char *path,
+                        const struct dtensor_error *why)
+{
+    struct dtensor_cluster *cluster;
+    struct dtn_self self;
+
+    if (dtn_whoami_claim(path, &cluster, &self) != 0)
+        return;
+    ctx_tell(ctx, cluster, &self, why);
+    dtensor_cluster_destroy(cluster);
+}
+
 static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_boot_args args = {
@@ -48,10 +76,11 @@ static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
     char *identity = NULL;
     int rc = ctx_identity(ctx, &identity, err);
 
-    if (rc != 0)
-        return rc;
     args.identity = identity;
-    rc = dtn_boot_open(&args, &ctx->boot, err);
+    if (rc == 0)
+        rc = dtn_boot_open(&args, &ctx->boot, err);
+    if (rc == DTENSOR_ENOMEM && err->rank < 0)
+        ctx_tell(ctx, ctx->cluster, &ctx->self, err);
     free(identity);
     return rc;
 }
@@ -152,36 +181,46 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = calloc(1, sizeof *ctx);
+    struct dtensor_error why = { .rank = -1 };
     int rc;
 
     if (!ctx)
         return dtn_fail_nomem(err, "init", sizeof *ctx);
     ctx->arena.fd = -1;
     dtn_log_init(&ctx->log);
-    rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, err);
+    rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, &why);
     if (rc == 0) {
         ctx->log.rank = ctx->self.rank;
-        rc = ctx_boot(ctx, err);
+        rc = ctx_boot(ctx, &why);
+    } else {
+        ctx_refused(ctx, path, &why);
     }
-    if (rc != 0)
-        dtn_ctx_close(ctx);
-    else
+    if (rc == 0) {
         *ctxp = ctx;
+        return 0;
+    }
+    if (err)
+        *err = why;
+    dtn_ctx_close(ctx);
     return rc;
 }
 
 int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err)
 {
+    struct dtensor_error why = { .rank = -1 };
     struct dtensor_ctx *ctx;
     int rc = dtn_ctx_join(path, &ctx, err);
 
     if (rc != 0)
         return rc;
-    rc = ctx_open_rest(ctx, err);
+    rc = ctx_open_rest(ctx, &why);
     if (rc != 0) {
+        dtn_boot_refuse(ctx->boot, &why);
+        if (err)
+            *err = why;
         dtn_ctx_close(ctx);
-        return rc;
+        return why.code;
     }
     dtn_boot_watch_start(ctx->boot);
     dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",

@@ -3,7 +3,7 @@
  * Twenty bytes say what follows: magic, version, type, round, descriptors,
  * length.  They are checked before anything is allocated: a port scanner's
  * "GET / HTTP/1.0" fails at its first four bytes, and a HELLO that claims
- * 4 GiB at its length, since a HELLO has at most 279 bytes.  Reading never goes
+ * 4 GiB at its length, since a HELLO has at most 359 bytes.  Reading never goes
  * past the end of a frame, so the descriptors that came with its bytes are
  * its own.  Linux passes at most 253 of them in one message; 1000 travel as
  * four batches, one byte of the frame carrying each batch but the last.
@@ -115,7 +115,7 @@ void frame_take_fds(struct frame_stream *s)
 static size_t frame_limit(const struct frame_stream *s, enum frame_type type)
 {
     static const size_t limits[FRAME_NTYPES] = {
-        [FRAME_HELLO] = FRAME_HELLO_BYTES + DTN_HOST_MAX - 1,
+        [FRAME_HELLO] = FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX - 1,
         [FRAME_WELCOME] = 8,
         [FRAME_ASK] = 4,
         [FRAME_IDENTITY] = 4 + FRAME_IDENTITY_MAX,

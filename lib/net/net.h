@@ -38,9 +38,13 @@ struct dtn_boot_args {
                                   /* ranks must agree on: canonical text, and  */
                                   /* version, world size, auth                 */
     const struct dtn_log *log;
+    const struct dtensor_error *failure;   /* code != 0: this rank cannot take */
+                                  /* part, for that reason; NULL: it can       */
 };
 
-/* Connect, compare identities, agree that everyone is there.
+/* Connect, compare identities, agree that everyone is there.  With a failure
+ * among the arguments: tell it to the others, so that all fail with its words,
+ * rather than wait for this rank.
  *
  * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
  * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept, but
@@ -49,6 +53,7 @@ struct dtn_boot_args {
  *         EMISMATCH  names the odd rank and the key
  *         EPEER      a rank closed its connection
  *         ESYS       an address or port cannot be had: says which
+ *         other      a rank cannot take part: its words
  */
 int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
                   struct dtensor_error *err);
@@ -61,6 +66,14 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
  */
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err);
+
+/* This rank cannot go on, for that reason: all others hear it in their next
+ * allgather, which fails.  *error becomes the words that all fail with: these,
+ * with rank and host.  A no-op when the bootstrap itself has failed.
+ *
+ * Blocks: three seconds at most
+ */
+void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error);
 
 /* What a rank called, in numbers that coll knows how to word. */
 enum dtn_said_kind {

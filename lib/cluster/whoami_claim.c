@@ -1,0 +1,31 @@
+/* whoami_claim.c - who a process would be that was refused
+ *
+ * A rank that cannot take part still should tell the others, or they wait for
+ * it: of 8 ranks the one on n1 finds its cluster file cut off, and the launcher's
+ * variables say that it is rank 4.  Its neighbours are found by the file, if it
+ * can be read, else by what Slurm says of the step: nodes by their names, at the
+ * default port.
+ */
+#include "cluster/whoami.h"
+
+#include <stdlib.h>
+
+int dtn_whoami_claim(const char *path, struct dtensor_cluster **clusterp,
+                     struct dtn_self *selfp)
+{
+    struct dtensor_error ignored;
+    struct dtn_self self = { 0 };
+    struct dtn_search search;
+    bool run = getenv("DTN_RANK") != NULL, known;
+
+    dtn_search_init(&search, path, &ignored);
+    known = run ? dtn_claim_run(&search, &self)
+                : getenv("SLURM_JOB_ID") && dtn_claim_slurm(&search, &self);
+    if (!known || self.world_size != search.cluster->world_size) {
+        dtensor_cluster_destroy(search.cluster);
+        return DTENSOR_ECONF;
+    }
+    *clusterp = search.cluster;
+    *selfp = self;
+    return 0;
+}
