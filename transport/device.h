@@ -128,6 +128,9 @@ uint64_t dtn_memlock_bytes(void);
 /* "unlimited" or "64.0 KiB". */
 char *dtn_memlock_text(uint64_t bytes, char *buf, size_t size);
 
+/* How to be allowed to lock more: the end of an error. */
+const char *dtn_memlock_remedy(void);
+
 /* Bytes that an rc transport of `nranks` locks to open at all, without any
  * tensor, when each has so many rails; see dtensor-rdma(7).
  */

@@ -10,6 +10,7 @@
 #include "transport/device.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -60,4 +61,12 @@ char *dtn_memlock_text(uint64_t bytes, char *buf, size_t size)
     else
         dtn_format_size(bytes, buf, size);
     return buf;
+}
+
+const char *dtn_memlock_remedy(void)
+{
+    return getenv("SLURM_JOB_ID")
+        ? "set ulimit -l unlimited; under Slurm also LimitMEMLOCK=infinity for "
+          "slurmd and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"
+        : "set ulimit -l unlimited, for good in /etc/security/limits.conf";
 }

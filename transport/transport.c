@@ -26,19 +26,3 @@ const struct dtn_transport_ops *dtn_transport_find(const char *name)
             return dtn_transports[i];
     return NULL;
 }
-
-int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
-                  struct dtensor_error *err)
-{
-    return 0;
-}
-
-void dtn_disown_any(struct dtn_transport *tp, void *mem, size_t size)
-{
-}
-
-int dtn_fetch_none(struct dtn_transport *tp, int peer, void *dst,
-                   struct dtn_remote src, size_t size)
-{
-    return DTENSOR_EINVAL;
-}

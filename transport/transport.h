@@ -329,7 +329,7 @@ extern const struct dtn_transport_ops dtn_shm_ops;         /* shm.c          */
 extern const struct dtn_transport_ops dtn_tcp_ops;         /* tcp.c          */
 extern const struct dtn_transport_ops dtn_verbs_ops;       /* verbs.c        */
 
-/* adopt() and disown() where it makes no difference whose the memory is. */
+/* defaults.c: adopt() and disown() of transports whose puts reach any memory. */
 int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
                   struct dtensor_error *err);
 void dtn_disown_any(struct dtn_transport *tp, void *mem, size_t size);

@@ -4,6 +4,7 @@
  * verbs_device.c  open the one that device.c chose, and say so
  * verbs_rail.c    the devices of this rank, each with what hangs on it
  * verbs_limits.c  what the machine allows: locked memory, queue pairs, MTU
+ * verbs_fail.c    what the device refused, with the limit that explains it
  * verbs_events.c  messages of the device itself, as words
  * verbs_memory.c  memory regions, registered once
  * verbs_keys.c    keys of a region on all rails, told to peers
@@ -456,7 +457,12 @@ int verbs_lane_open(struct verbs *verbs, int peer, struct dtensor_error *err);
 void verbs_lane_close(struct verbs *verbs, struct verbs_peer *peer);
 
 /* Bytes of a lane between ranks of so many rails. */
-size_t verbs_lane_bytes(int nrails);
+static inline size_t verbs_lane_bytes(int nrails)
+{
+    return sizeof(struct verbs_lane)
+         + (nrails > 1 ? (size_t)VERBS_REGIONS * (size_t)nrails
+                         * sizeof(uint32_t) : 0);
+}
 
 /* Write from our lane to the same peer's lane for us.  EAGAIN: no room. */
 int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
@@ -486,7 +492,7 @@ int verbs_along_take(struct verbs *verbs, const struct verbs_peer *peer,
                      uint64_t seq, const struct verbs_content *said);
 
 /* The rows of our keys that the peer does not have yet go to its lane, in the
- * chain of queue 0, in at most one write.
+ * chain of queue 0, in at most one write: verbs_lane.c.
  */
 int verbs_keys_tell(struct verbs *verbs, struct verbs_peer *peer);
 

@@ -139,3 +139,17 @@ void verbs_device_close(struct verbs_device *device)
         ibv_close_device(device->context);
     device->context = NULL;
 }
+
+enum ibv_mtu verbs_path_mtu(const struct verbs *verbs,
+                            const struct verbs_device *device,
+                            const struct verbs_end *end)
+{
+    enum ibv_mtu mtu = device->mtu, want = IBV_MTU_4096;
+
+    for (int bytes = 2048; bytes >= 256; bytes /= 2)
+        if (verbs->args.conf->mtu > 0 && verbs->args.conf->mtu <= bytes)
+            want--;
+    if (end->mtu < (unsigned)mtu)
+        mtu = (enum ibv_mtu)end->mtu;
+    return want < mtu ? want : mtu;
+}

@@ -82,29 +82,6 @@ uint64_t verbs_keys_name(const struct verbs_region *region)
     return (uint64_t)(region->row + 1) << 32 | region->mr[0]->rkey;
 }
 
-int verbs_keys_tell(struct verbs *verbs, struct verbs_peer *peer)
-{
-    const struct verbs_keys *keys = &verbs->memory.keys;
-    size_t row_bytes = (size_t)keys->nrails * sizeof keys->key[0];
-    int first = VERBS_REGIONS, last = 0, rc;
-
-    if (peer->keys_told == keys->version)
-        return 0;
-    for (int row = 0; row < VERBS_REGIONS; row++)
-        if (keys->written[row] > peer->keys_told) {
-            first = row < first ? row : first;
-            last = row;
-        }
-    rc = verbs_post(verbs, peer, 0, peer->greeting.lane
-                    + offsetof(struct verbs_lane, keys)
-                    + (size_t)first * row_bytes, peer->greeting.lane_key[0],
-                    keys->key + first * keys->nrails,
-                    (size_t)(last + 1 - first) * row_bytes, keys->mr);
-    if (rc == 0)
-        peer->keys_told = keys->version;
-    return rc;
-}
-
 int verbs_keys_find(const struct verbs *verbs, const struct verbs_peer *peer,
                     uint64_t name, uint32_t key[DTN_MAX_RAILS])
 {

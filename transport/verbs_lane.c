@@ -22,13 +22,6 @@
 #include <errno.h>
 #include <string.h>
 
-size_t verbs_lane_bytes(int nrails)
-{
-    return sizeof(struct verbs_lane)
-         + (nrails > 1 ? (size_t)VERBS_REGIONS * (size_t)nrails
-                         * sizeof(uint32_t) : 0);
-}
-
 int verbs_lane_open(struct verbs *verbs, int peer, struct dtensor_error *err)
 {
     struct verbs_peer *p = &verbs->peers[peer];
@@ -219,4 +212,27 @@ int verbs_along_take(struct verbs *verbs, const struct verbs_peer *peer,
         return DTENSOR_EINVAL;
     memcpy(dst, (const unsigned char *)along - along->size, along->size);
     return 0;
+}
+
+int verbs_keys_tell(struct verbs *verbs, struct verbs_peer *peer)
+{
+    const struct verbs_keys *keys = &verbs->memory.keys;
+    size_t row_bytes = (size_t)keys->nrails * sizeof keys->key[0];
+    int first = VERBS_REGIONS, last = 0, rc;
+
+    if (peer->keys_told == keys->version)
+        return 0;
+    for (int row = 0; row < VERBS_REGIONS; row++)
+        if (keys->written[row] > peer->keys_told) {
+            first = row < first ? row : first;
+            last = row;
+        }
+    rc = verbs_post(verbs, peer, 0, peer->greeting.lane
+                    + offsetof(struct verbs_lane, keys)
+                    + (size_t)first * row_bytes, peer->greeting.lane_key[0],
+                    keys->key + first * keys->nrails,
+                    (size_t)(last + 1 - first) * row_bytes, keys->mr);
+    if (rc == 0)
+        peer->keys_told = keys->version;
+    return rc;
 }

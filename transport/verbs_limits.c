@@ -27,15 +27,6 @@ uint64_t dtn_memlock_need(int nranks, int nrails)
          + DATAGRAM_BYTES;
 }
 
-/* How to be allowed more. */
-static const char *limits_memlock_remedy(void)
-{
-    return getenv("SLURM_JOB_ID")
-        ? "set ulimit -l unlimited; under Slurm also LimitMEMLOCK=infinity for "
-          "slurmd and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"
-        : "set ulimit -l unlimited, for good in /etc/security/limits.conf";
-}
-
 static int limits_memlock(const struct verbs *verbs, struct dtensor_error *err)
 {
     const struct dtn_open_args *args = &verbs->args;
@@ -50,11 +41,11 @@ static int limits_memlock(const struct verbs *verbs, struct dtensor_error *err)
         return dtn_fail(err, DTENSOR_ENOMEM, "verbs: %s of memory may be "
                         "locked, %s uses %s for %d ranks before any tensor "
                         "(%s)", have_text, verbs->rail[0].device.name,
-                        need_text, args->nranks, limits_memlock_remedy());
+                        need_text, args->nranks, dtn_memlock_remedy());
     if (have < need + rails * args->arena->size)
         dtn_log(args->log, DTN_LOG_WARN, "verbs: %s of memory may be locked, "
                 "and tensors may take %s: large ones will fail (%s)",
-                have_text, arena_text, limits_memlock_remedy());
+                have_text, arena_text, dtn_memlock_remedy());
     else
         dtn_log(args->log, DTN_LOG_DEBUG, "verbs: memory that may be locked: %s, "
                 "of which %s are needed to begin with", have_text, need_text);
@@ -78,7 +69,7 @@ int verbs_limits_more(const struct verbs *verbs, size_t size,
                     verbs->rail[0].device.name,
                     dtn_memlock_text(have, have_text, sizeof have_text),
                     dtn_memlock_text(used, used_text, sizeof used_text),
-                    limits_memlock_remedy());
+                    dtn_memlock_remedy());
 }
 
 /* A queue pair's MTU is the smallest of the file's and both ports'. */
@@ -157,41 +148,4 @@ int verbs_limits_check(const struct verbs *verbs, struct dtensor_error *err)
     limits_retry(args);
     limits_fork(args);
     return 0;
-}
-
-int verbs_fail_register(const struct verbs_device *device, size_t size,
-                        int sys_errno, struct dtensor_error *err)
-{
-    uint64_t have = dtn_memlock_bytes();
-    char bytes[32], limit[32];
-
-    dtn_format_size(size, bytes, sizeof bytes);
-    dtn_memlock_text(have, limit, sizeof limit);
-    if ((sys_errno == ENOMEM || sys_errno == EAGAIN)
-        && have != DTN_MEMLOCK_UNLIMITED)
-        return dtn_fail_sys(err, sys_errno, "verbs: cannot register %s on %s: "
-                            "%m; this process may lock %s in all (%s)", bytes,
-                            device->name, limit, limits_memlock_remedy());
-    return dtn_fail_sys(err, sys_errno, "verbs: cannot register %s on %s: %m "
-                        "(is there so much free memory? the kernel log may "
-                        "say more)", bytes, device->name);
-}
-
-int verbs_fail_queue(const struct verbs *verbs, const struct verbs_rail *rail,
-                     int rank, int sys_errno, struct dtensor_error *err)
-{
-    const struct verbs_device *device = &rail->device;
-    char limit[32];
-    int made = 0;
-
-    for (int r = 0; r < verbs->args.nranks; r++)
-        for (int q = 0; q < verbs->peers[r].nqueues; q++)
-            made += verbs->peers[r].queue[q].rail == rail;
-    return dtn_fail_sys(err, sys_errno, "verbs: no queue pair for rank %d on "
-                        "%s: %m; this rank has %d, the device %d for all its "
-                        "users, and %s may be locked (fewer ranks a host, ring "
-                        "or tree in [tuning], or a higher ulimit -l)", rank,
-                        device->name, made, device->max_qp,
-                        dtn_memlock_text(dtn_memlock_bytes(), limit,
-                                         sizeof limit));
 }

@@ -116,20 +116,6 @@ void verbs_path(const struct verbs *verbs, const struct verbs_device *device,
     attr->grh.traffic_class = (uint8_t)conf_or(conf->traffic_class, 0);
 }
 
-enum ibv_mtu verbs_path_mtu(const struct verbs *verbs,
-                            const struct verbs_device *device,
-                            const struct verbs_end *end)
-{
-    enum ibv_mtu mtu = device->mtu, want = IBV_MTU_4096;
-
-    for (int bytes = 2048; bytes >= 256; bytes /= 2)
-        if (verbs->args.conf->mtu > 0 && verbs->args.conf->mtu <= bytes)
-            want--;
-    if (end->mtu < (unsigned)mtu)
-        mtu = (enum ibv_mtu)end->mtu;
-    return want < mtu ? want : mtu;
-}
-
 /* Do writes to the peer cross a wire, on which packets are lost? */
 static bool queue_wired(const struct verbs_device *device,
                         const struct verbs_end *end)

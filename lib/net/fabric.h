@@ -1,5 +1,6 @@
 /* fabric.h - private to the net room: what ranks report of the RDMA fabric
  *
+ * fabric_facts.c   what one rank sees
  * fabric.c         gathering it
  * fabric_judge.c   what differs, and what is wrong
  * fabric_table.c   writing it

@@ -115,29 +115,6 @@ int dtensor_mesh_equal(const struct dtensor_mesh *a,
 
 /* -------------------------------------------------------------- in words --- */
 
-int dtensor_mesh_format(const struct dtensor_mesh *mesh, char *text,
-                        size_t size)
-{
-    size_t used = (size_t)snprintf(text, size, "%s(",
-                                   mesh->name[0] ? mesh->name : "mesh");
-
-    for (int d = 0; d < mesh->ndim; d++)
-        used += (size_t)snprintf(used < size ? text + used : NULL,
-                                 used < size ? size - used : 0, "%s%s%s%d",
-                                 d ? "," : "", mesh->dim_name[d],
-                                 mesh->dim_name[d][0] ? "=" : "",
-                                 mesh->size[d]);
-    used += (size_t)snprintf(used < size ? text + used : NULL,
-                             used < size ? size - used : 0, ")");
-    return (int)used;
-}
-
-char *dtn_mesh_format(const struct dtensor_mesh *mesh, char *buf, size_t size)
-{
-    dtensor_mesh_format(mesh, buf, size);
-    return buf;
-}
-
 /* "tp=3", or "3" where the dimension has no name. */
 static char *mesh_label(const struct dtensor_mesh *mesh, int d, int coord,
                         char label[DTENSOR_NAME_MAX + 16])

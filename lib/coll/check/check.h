@@ -3,6 +3,7 @@
  * check.c     runs all ranks, rounds, deadlocks
  * form.c      whether a step is good by itself
  * steps.c     what each step does to signals and cells
+ * state.c     ranks, pairs of ranks, and the words of a violation
  * cells.c     symbolic memory: values, and who may touch them
  */
 #ifndef DTN_COLL_CHECK_H

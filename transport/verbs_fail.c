@@ -1,0 +1,45 @@
+/* verbs_fail.c - what the device refused, with the limit that explains it
+ *
+ * "Cannot allocate memory" of ibv_reg_mr() is `ulimit -l` in nine of ten cases,
+ * and of ibv_create_qp() the number of queue pairs of the device.
+ */
+#include "transport/verbs.h"
+
+#include <errno.h>
+
+int verbs_fail_register(const struct verbs_device *device, size_t size,
+                        int sys_errno, struct dtensor_error *err)
+{
+    uint64_t have = dtn_memlock_bytes();
+    char bytes[32], limit[32];
+
+    dtn_format_size(size, bytes, sizeof bytes);
+    dtn_memlock_text(have, limit, sizeof limit);
+    if ((sys_errno == ENOMEM || sys_errno == EAGAIN)
+        && have != DTN_MEMLOCK_UNLIMITED)
+        return dtn_fail_sys(err, sys_errno, "verbs: cannot register %s on %s: "
+                            "%m; this process may lock %s in all (%s)", bytes,
+                            device->name, limit, dtn_memlock_remedy());
+    return dtn_fail_sys(err, sys_errno, "verbs: cannot register %s on %s: %m "
+                        "(is there so much free memory? the kernel log may "
+                        "say more)", bytes, device->name);
+}
+
+int verbs_fail_queue(const struct verbs *verbs, const struct verbs_rail *rail,
+                     int rank, int sys_errno, struct dtensor_error *err)
+{
+    const struct verbs_device *device = &rail->device;
+    char limit[32];
+    int made = 0;
+
+    for (int r = 0; r < verbs->args.nranks; r++)
+        for (int q = 0; q < verbs->peers[r].nqueues; q++)
+            made += verbs->peers[r].queue[q].rail == rail;
+    return dtn_fail_sys(err, sys_errno, "verbs: no queue pair for rank %d on "
+                        "%s: %m; this rank has %d, the device %d for all its "
+                        "users, and %s may be locked (fewer ranks a host, ring "
+                        "or tree in [tuning], or a higher ulimit -l)", rank,
+                        device->name, made, device->max_qp,
+                        dtn_memlock_text(dtn_memlock_bytes(), limit,
+                                         sizeof limit));
+}
