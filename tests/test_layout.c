@@ -246,6 +246,27 @@ static char *runs_text(const struct dtensor_spec *spec, char *text, size_t size)
     return text;
 }
 
+/* Of 2^63 - 1 elements in two pieces: a sanitized build sees sums that are too
+ * large on the way.
+ */
+static void test_runs_large(void)
+{
+    const struct dtensor_mesh *mesh = grid(1, (const int[]){ 1 });
+    const int64_t half = INT64_C(1) << 62;
+    struct dtensor_spec spec = { .mesh = mesh, .ndim = 1, .dtype = DTENSOR_U8,
+                                 .shape = { INT64_MAX } };
+    struct dtensor_run run[2] = { { 0, 0 }, { 0, 0 } };
+
+    spec.placement[0] = (struct dtensor_placement){
+        .kind = DTENSOR_STRIDED, .block = 2 };
+    ok(dtensor_spec_runs(&spec, 0, 0, run, 2) == 1 && run[0].start == 0
+       && run[0].size == INT64_MAX, "the largest tensor there is is one run");
+    spec.placement[0] = (struct dtensor_placement){
+        .kind = DTENSOR_CYCLIC, .block = half };
+    ok(dtensor_spec_runs(&spec, 0, 0, run, 2) == 1
+       && run[0].size == INT64_MAX, "cyclic too");
+}
+
 static void test_runs(void)
 {
     static const struct {
@@ -287,6 +308,7 @@ static void test_runs(void)
     ok(dtensor_spec_runs(&spec, 0, 0, &run, 1) == 3 && run.start == 0 &&
        run.size == 1 && dtensor_spec_runs(&spec, 1, 0, NULL, 0) == 3,
        "no more than there is room for, but all are counted");
+    test_runs_large();
     ok(dtensor_spec_runs(&spec, 2, 0, &run, 1) == 0 &&
        dtensor_spec_runs(&spec, 0, 1, &run, 1) == 0,
        "none for a rank outside, or of no dimension");

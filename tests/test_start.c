@@ -277,6 +277,34 @@ static void first_calls(int rank, int n, void *arg)
     }
 }
 
+/* Whether the first start is over or not: refused alike, until it is waited for. */
+static void twice(int rank, int n, void *arg)
+{
+    const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
+                                       .dtype = DTENSOR_I32, .count = 100 };
+    struct dtensor_persistent *again;
+    struct dtensor_request *request, *other = NULL;
+    struct job the_job, *job = &the_job;
+    int done = 0;
+
+    job_open(job, rank, arg);
+    good(dtensor_call_create(job->world, &call, job->in, job->out, &again,
+                             &job->err));
+    for (int i = 0; i < 4; i++) {
+        good(dtensor_persistent_start(again, &request, &job->err));
+        while (!done && (i + rank) % 2 == 0)
+            good(dtensor_test(request, &done, &job->err));
+        need(dtensor_persistent_start(again, &other, &job->err)
+             == DTENSOR_EINVAL && !other && strstr(job->err.text, "waited"),
+             "start %d twice: %s", i, job->err.text);
+        good(dtensor_wait(request, &job->err));
+        check_call(job, &call);
+        done = 0;
+    }
+    dtensor_persistent_destroy(again);
+    job_close(job);
+}
+
 static void over(const char *wire, const char *fault, size_t most)
 {
     static int64_t *longest_ns;
@@ -292,6 +320,9 @@ static void over(const char *wire, const char *fault, size_t most)
             exit(99);
     ok(ranks_run(2, 30, first_calls, &what, NULL) == 0, "over %s%s%s the first "
        "call of a job is started without waiting for the peer", wire,
+       *fault ? " with " : "", fault);
+    ok(ranks_run(2, 30, twice, &what, NULL) == 0, "over %s%s%s a persistent call "
+       "that was not waited for is not started again on any rank", wire,
        *fault ? " with " : "", fault);
     for (int r = 0; r < 2; r++) {
         close(pipes[r][0]);

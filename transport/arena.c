@@ -59,6 +59,7 @@ struct dtn_extent {
     size_t offset;
     size_t size;
     bool used;
+    bool lent;                    /* used, and by the program                  */
 };
 
 static size_t page_size(void)
@@ -294,13 +295,14 @@ static void arena_carve(struct dtn_arena *arena, int at, size_t offset,
     size_t before = offset - whole.offset;
     size_t after = whole.size - before - size;
 
-    arena->extents[at] = (struct dtn_extent){ offset, size, true };
+    arena->extents[at] = (struct dtn_extent){ offset, size, true,
+                                                 false };
     if (after > 0)
         arena_insert(arena, at + 1,
-                     (struct dtn_extent){ offset + size, after, false });
+                     (struct dtn_extent){ offset + size, after, false, false });
     if (before > 0)
         arena_insert(arena, at,
-                     (struct dtn_extent){ whole.offset, before, false });
+                     (struct dtn_extent){ whole.offset, before, false, false });
     arena->used_bytes += size;
 }
 
@@ -387,12 +389,41 @@ void dtn_arena_free(struct dtn_arena *arena, void *mem)
     if (e->size >= ARENA_PUNCH_BYTES && !arena->pinned
         && arena->pages != DTN_PAGES_HUGE)    /* set aside, once: keep them   */
         arena_punch(arena, offset, e->size);
-    e->used = false;
+    e->used = e->lent = false;
     arena->used_bytes -= e->size;
     if (at + 1 < arena->nextents && !arena->extents[at + 1].used)
         arena_merge(arena, at);
     if (at > 0 && !arena->extents[at - 1].used)
         arena_merge(arena, at - 1);
+}
+
+/* The block that begins at `mem`, or NULL. */
+static struct dtn_extent *arena_begins(const struct dtn_arena *arena,
+                                       const void *mem)
+{
+    struct dtn_extent *e;
+    size_t offset;
+
+    if (!dtn_arena_contains(arena, mem, 1))
+        return NULL;
+    offset = (size_t)((const unsigned char *)mem - arena->base);
+    e = &arena->extents[arena_find(arena, offset)];
+    return e->used && e->offset == offset ? e : NULL;
+}
+
+void dtn_arena_lend(struct dtn_arena *arena, void *mem)
+{
+    arena_begins(arena, mem)->lent = true;
+}
+
+bool dtn_arena_return(struct dtn_arena *arena, void *mem)
+{
+    const struct dtn_extent *e = arena_begins(arena, mem);
+
+    if (!e || !e->lent)
+        return false;
+    dtn_arena_free(arena, mem);
+    return true;
 }
 
 struct dtn_block dtn_arena_block(const struct dtn_arena *arena,

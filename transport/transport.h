@@ -118,6 +118,12 @@ size_t dtn_arena_largest(const struct dtn_arena *arena);
 void *dtn_arena_alloc(struct dtn_arena *arena, size_t size);
 void dtn_arena_free(struct dtn_arena *arena, void *mem);
 
+/* Note that the block at `mem` was given to the program; free it, if it is such
+ * a block: false, and nothing is done, of any other pointer.
+ */
+void dtn_arena_lend(struct dtn_arena *arena, void *mem);
+bool dtn_arena_return(struct dtn_arena *arena, void *mem);
+
 /* The block that [mem, mem+size), which lies in the arena, is of; itself, when it
  * is not of one.
  */

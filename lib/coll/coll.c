@@ -65,9 +65,13 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
 
 void dtn_coll_fini(struct dtensor_ctx *ctx)
 {
+    dtn_requests_abandon(ctx);
     dtn_plans_destroy(ctx->plans);
     dtn_models_destroy(ctx->models);
-    dtn_redops_destroy(ctx->redops);
     dtn_recorded_destroy(ctx->recorded);
     free(ctx->everyone);
+    ctx->plans = NULL;
+    ctx->models = NULL;
+    ctx->recorded = NULL;
+    ctx->everyone = NULL;
 }

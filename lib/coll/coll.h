@@ -366,13 +366,17 @@ struct dtn_work {
     void (*end)(struct dtensor_request *request);    /* over; NULL: nothing    */
 };
 
-/* Every kind of request begins with this, in memory of malloc() unless kept. */
+/* Every kind of request begins with this, in memory of malloc() unless kept.
+ * Who makes one that is not kept holds the context, and dtensor_wait() releases
+ * it.
+ */
 struct dtensor_request {
     const struct dtn_work *work;
     struct dtensor_ctx *ctx;
     const int *ranks;             /* it takes part with, of the world          */
     int nranks;
     bool kept;                    /* dtensor_wait() does not free it           */
+    bool waited;                  /* kept: for the last start of it            */
     bool begun;
     bool done;
     int rc;
@@ -385,6 +389,9 @@ void dtn_request_start(struct dtensor_request *request);
 
 /* Finish all there are: for calls that do not go through the queue. */
 int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* Finish them with the failure of the context. */
+void dtn_requests_abandon(struct dtensor_ctx *ctx);
 
 /* As dtn_call_run(), but started; a call made ready to be started often. */
 int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
@@ -423,7 +430,9 @@ void dtn_recorded_destroy(struct dtn_recorded *recorded);
 /* NULL is a no-op. */
 void dtn_models_destroy(struct dtn_models *models);
 
-/* Free what belongs to this room in the context. */
+/* Free what belongs to this room in a context that is finished, but for its
+ * reductions, which the program destroys.
+ */
 void dtn_coll_fini(struct dtensor_ctx *ctx);
 
 #endif

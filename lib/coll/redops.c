@@ -72,7 +72,7 @@ static int made_add(struct dtensor_ctx *ctx, struct dtn_made made, int kind,
                     enum dtensor_redop *opp, struct dtensor_error *err)
 {
     struct dtn_redops *redops;
-    int rc = redops_grow(ctx, err);
+    int rc = ctx->finished ? dtn_ctx_check(ctx, err) : redops_grow(ctx, err);
 
     if (rc != 0)
         return rc;
@@ -84,6 +84,7 @@ static int made_add(struct dtensor_ctx *ctx, struct dtn_made made, int kind,
     made.op = (enum dtensor_redop)(DTN_MADE_FIRST + redops->next + kind);
     redops->next += 2;
     redops->made[redops->n++] = made;
+    dtn_ctx_hold(ctx);
     *opp = made.op;
     return 0;
 }
@@ -133,6 +134,7 @@ void dtensor_redop_destroy(struct dtensor_ctx *ctx, enum dtensor_redop op)
     redops->n--;
     memmove(redops->made + i, redops->made + i + 1,
             (size_t)(redops->n - i) * sizeof *made);
+    dtn_ctx_release(ctx);
 }
 
 void dtn_redops_destroy(struct dtn_redops *redops)

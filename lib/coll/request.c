@@ -127,11 +127,21 @@ int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return rc;
 }
 
+void dtn_requests_abandon(struct dtensor_ctx *ctx)
+{
+    struct dtensor_request *request;
+
+    while ((request = ctx->pending)) {
+        ctx->pending = request->next;
+        request_done(request, dtn_ctx_check(ctx, &request->err));
+    }
+}
+
 void dtn_request_start(struct dtensor_request *request)
 {
     struct dtensor_ctx *ctx = request->ctx;
 
-    request->begun = request->done = false;
+    request->begun = request->done = request->waited = false;
     request->next = NULL;
     if (ctx->pending)
         ctx->pending_last->next = request;
@@ -157,15 +167,21 @@ int dtensor_test(struct dtensor_request *request, int *donep,
 
 int dtensor_wait(struct dtensor_request *request, struct dtensor_error *err)
 {
+    struct dtensor_ctx *ctx;
     int rc;
 
     if (!request)
         return 0;
     request_finish(request);
     rc = request->rc;
+    ctx = request->ctx;
     if (rc != 0 && err)
         *err = request->err;
-    if (!request->kept)
+    if (request->kept) {
+        request->waited = true;
+    } else {
         free(request);
+        dtn_ctx_release(ctx);
+    }
     return rc;
 }

@@ -180,7 +180,7 @@ void dtn_sched_salt(struct dtn_sched *sched, uint64_t salt, size_t about,
 {
     struct dtn_step *last;
 
-    if (sched->steps_capacity == 0)
+    if (sched->nsteps == 0 || sched->steps_capacity < 0)
         return;
     last = &sched->steps[sched->nsteps - 1];
     last->salt = salt;

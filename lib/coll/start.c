@@ -84,6 +84,7 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
     coll->in = in;
     coll->out = out;
     cached->users++;
+    dtn_ctx_hold(group->ctx);
     *requestp = &coll->request;
     dtn_request_start(&coll->request);
     return 0;
@@ -129,10 +130,11 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
     }
     coll->request = (struct dtensor_request){ .work = &coll_work,
         .ctx = group->ctx, .ranks = group->ranks, .nranks = group->n,
-        .kept = true, .done = true };
+        .kept = true, .done = true, .waited = true };
     coll->in = in;
     coll->out = out;
     persistent->group = group;
+    dtn_ctx_hold(group->ctx);
     *persistentp = persistent;
     return 0;
 }
@@ -148,9 +150,9 @@ int dtensor_persistent_start(struct dtensor_persistent *persistent,
 
     if (rc != 0)
         return rc;
-    if (!request->done)
-        return dtn_fail(err, DTENSOR_EINVAL, "persistent: still under way "
-                        "(dtensor_wait() for the last start of it first)");
+    if (!request->waited)                  /* even if it is over: on all ranks */
+        return dtn_fail(err, DTENSOR_EINVAL, "persistent: it was started and not "
+                        "waited for (dtensor_wait() for its last start first)");
     persistent->coll.fingerprint =
         dtn_fingerprint_numbered(persistent->fingerprint, number);
     *requestp = request;
@@ -160,9 +162,13 @@ int dtensor_persistent_start(struct dtensor_persistent *persistent,
 
 void dtensor_persistent_destroy(struct dtensor_persistent *persistent)
 {
+    struct dtensor_ctx *ctx;
+
     if (!persistent)
         return;
+    ctx = persistent->coll.request.ctx;
     dtensor_wait(&persistent->coll.request, NULL);
     dtn_plan_destroy(persistent->coll.plan);
     free(persistent);
+    dtn_ctx_release(ctx);
 }

@@ -227,9 +227,8 @@ int dtensor_call_start(const struct dtensor_mesh *mesh,
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until what was started
  *         before is over, and connected.
- * Owns:   *persistentp is the caller's, for dtensor_persistent_destroy()
- *         before dtensor_fini().  The buffers must live as long; `call` need
- *         not.
+ * Owns:   *persistentp is the caller's, for dtensor_persistent_destroy().  The
+ *         buffers must live as long; `call` need not.
  * Errors: as dtensor_call_start()
  */
 struct dtensor_persistent;
@@ -243,7 +242,8 @@ int dtensor_call_create(const struct dtensor_mesh *mesh,
  *
  * Collective: yes - in the same order.   Blocks: no.
  * Owns:   *requestp is the persistent call's own.
- * Errors: EINVAL  the last start of it was not waited for
+ * Errors: EINVAL  the last start of it was not waited for, over or not: so on
+ *         all ranks alike
  *         the code of an earlier failure, of those of dtensor_allreduce()
  */
 int dtensor_persistent_start(struct dtensor_persistent *persistent,
@@ -355,7 +355,7 @@ enum dtensor_redop_flags {
  * compared by the calls that use them.
  *
  * Collective: no.   Blocks: no.
- * Owns:   the context keeps it until dtensor_redop_destroy() or dtensor_fini().
+ * Owns:   the context keeps it until dtensor_redop_destroy(), which is due.
  * Errors: EINVAL  no function, unknown flags, or 2^29 were made already
  *         ENOMEM
  * Semantics: MPI_Op_create, ncclRedOpCreatePreMulSum.

@@ -42,9 +42,17 @@ struct dtensor_ctx;
 int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
 
-/* Leave the job and free everything that belongs to the context: its meshes,
- * and memory from dtensor_alloc().  Tensors must have been destroyed.
- * Peers may still be at work: nothing of theirs is touched.  NULL is a no-op.
+/* Leave the job.  Peers may still be at work: nothing of theirs is touched.
+ * What was started is over, and dtensor_wait() for it says EINVAL.
+ *
+ * Whatever was made with the context may be destroyed before it or after, in
+ * any order: tensors, plans, batches, requests, persistent calls, reductions,
+ * registrations, memory of dtensor_alloc().  Until the last of them is
+ * destroyed, context, meshes and elements can be read, and calls that need
+ * peers or new memory return EINVAL; then everything is freed, so all must be.
+ *
+ * NULL is a no-op, here and for all functions that destroy.  A pointer to what
+ * was destroyed must not be used: to destroy it again is not noticed.
  *
  * Collective: no.   Blocks: no.   Semantics: MPI_Finalize, waiting for nobody.
  */
@@ -106,13 +114,16 @@ uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx);
  * without a copy.  Collectives work on any memory; on this they are faster.
  *
  * Collective: no.   Blocks: no.
- * Owns:   *memp is the caller's, for dtensor_free() before dtensor_fini().
+ * Owns:   *memp is the caller's, for dtensor_free().
  * Errors: ENOMEM  so much is not to be had
  * Semantics: MPI_Alloc_mem, ncclMemAlloc.
+ *
+ * free: NULL is a no-op; so is a pointer that is not of dtensor_alloc(), or was
+ * freed, but for a line in the log.
  */
 int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err);
-void dtensor_free(struct dtensor_ctx *ctx, void *mem);   /* NULL is a no-op */
+void dtensor_free(struct dtensor_ctx *ctx, void *mem);
 
 /* Let the transports use `size` bytes of the caller's own memory where they
  * stand: over rc the network card then reads and writes them directly, which
@@ -123,7 +134,8 @@ void dtensor_free(struct dtensor_ctx *ctx, void *mem);   /* NULL is a no-op */
  *
  * Collective: no.   Blocks: no.
  * Owns:   the memory stays the caller's, and must stay mapped until
- *         dtensor_unregister() of the same address, or dtensor_fini().
+ *         dtensor_unregister() of the same address, which is due, or
+ *         dtensor_fini().
  * Errors: EINVAL  no memory, of dtensor_alloc(), or registered in part already
  *         ENOMEM  over register_limit, or more than may be locked: how much is
  *         ESYS    the device refused

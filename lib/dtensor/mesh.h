@@ -26,7 +26,8 @@ extern "C" {
  *
  * All in this section:
  * Collective: no.   Blocks: no.
- * Owns:   meshes and names are the context's, until dtensor_fini().
+ * Owns:   meshes and names are the context's, until dtensor_fini(), and while
+ *         there is a tensor, plan or anything else made with it.
  */
 struct dtensor_mesh;
 

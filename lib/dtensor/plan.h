@@ -54,8 +54,7 @@ struct dtensor_plan_options {
  * Collective: yes - the ranks of both meshes.   Blocks: no - but with `connect`
  *         until connected.  Neither in a context that only plans, see
  *         dtensor_init_plan().
- * Owns:   *planp is the caller's, for dtensor_plan_destroy() before
- *         dtensor_fini().
+ * Owns:   *planp is the caller's, for dtensor_plan_destroy().
  * Errors: EINVAL  the specs, or a route that does not exist: says why;  ENOMEM;
  *         with `connect` those of dtensor_allreduce()
  * Semantics: MPI_Alltoallw_init, of any placements and with a choice of ways.

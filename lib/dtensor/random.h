@@ -63,7 +63,7 @@ void dtensor_generator_destroy(struct dtensor_generator *gen);  /* NULL: none */
 /* The context's own: seeded with what [seed] of the cluster file says for this
  * rank, else 0.   Semantics: torch.default_generator.
  *
- * Owns:   the context, until dtensor_fini().
+ * Owns:   the context, until dtensor_fini(): to destroy it is a no-op.
  */
 struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx);
 
@@ -156,7 +156,7 @@ int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
  * Semantics: torch.rand, randn, randint, randperm and torch.rand_like ...
  *
  * Collective, blocks, errors: as dtensor_uniform();  ENOMEM
- * Owns:   *tp is the caller's, for dtensor_destroy() before dtensor_fini().
+ * Owns:   *tp is the caller's, for dtensor_destroy().
  */
 int dtensor_rand(const struct dtensor_spec *spec,
                  struct dtensor_generator *gen, struct dtensor **tp,

@@ -30,7 +30,7 @@ struct dtensor;
  *
  * Collective: no - but all ranks of the mesh must make the same ones.
  * Blocks: no.
- * Owns:   *tp is the caller's, for dtensor_destroy() before dtensor_fini().
+ * Owns:   *tp is the caller's, for dtensor_destroy().
  * Errors: EINVAL  the spec: says what is wrong with it;  ENOMEM
  * Semantics: torch.distributed.tensor.empty, zeros, ones, full; of arange,
  *         distribute_tensor(torch.arange(n).reshape(shape)).
@@ -49,7 +49,7 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
 /* Make a copy: same spec, same elements.
  *
  * Collective: no.   Blocks: no.   Semantics: DTensor.clone.
- * Owns:   *tp is the caller's, for dtensor_destroy() before dtensor_fini().
+ * Owns:   *tp is the caller's, for dtensor_destroy().
  * Errors: ENOMEM
  */
 int dtensor_clone(const struct dtensor *t, struct dtensor **tp,

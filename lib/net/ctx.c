@@ -186,6 +186,7 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
 
     if (!ctx)
         return dtn_fail_nomem(err, "init", sizeof *ctx);
+    ctx->holders = 1;
     ctx->arena.fd = -1;
     dtn_log_init(&ctx->log);
     rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, &why);
@@ -238,6 +239,7 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
 
     if (!ctx)
         return dtn_fail_nomem(err, "init", sizeof *ctx);
+    ctx->holders = 1;
     ctx->arena.fd = -1;
     ctx->planning = true;
     dtn_log_init(&ctx->log);
@@ -270,6 +272,39 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
     dtn_boot_close(ctx->boot);
     dtensor_cluster_destroy(ctx->cluster);
     free(ctx);
+}
+
+void dtn_ctx_hold(struct dtensor_ctx *ctx)
+{
+    ctx->holders++;
+}
+
+void dtn_ctx_release(struct dtensor_ctx *ctx)
+{
+    if (--ctx->holders > 0)
+        return;
+    if (ctx->end)
+        ctx->end(ctx);
+    dtn_ctx_close(ctx);
+}
+
+void dtn_ctx_finish(struct dtensor_ctx *ctx)
+{
+    ctx->finished = true;
+    dtn_fail(&ctx->failure, DTENSOR_EINVAL, "context: dtensor_fini() has ended "
+             "it (what is left of it can be read and destroyed)");
+}
+
+void dtn_ctx_leave(struct dtensor_ctx *ctx)
+{
+    dtn_wire_close(ctx);
+    dtn_boot_close(ctx->boot);
+    ctx->boot = NULL;
+}
+
+int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    return ctx->planning || ctx->finished ? dtn_ctx_check(ctx, err) : 0;
 }
 
 int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank)

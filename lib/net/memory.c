@@ -18,13 +18,16 @@
 int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err)
 {
+    int rc = dtn_ctx_gives(ctx, err);
     void *mem;
 
-    if (ctx->planning)
-        return dtn_ctx_check(ctx, err);
+    if (rc != 0)
+        return rc;
     mem = dtn_arena_alloc(&ctx->arena, size ? size : 1);
     if (!mem)
         return dtn_arena_fail(&ctx->arena, "alloc", size, err);
+    dtn_arena_lend(&ctx->arena, mem);
+    dtn_ctx_hold(ctx);
     memset(mem, 0, size);
     *memp = mem;
     return 0;
@@ -32,8 +35,11 @@ int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
 
 void dtensor_free(struct dtensor_ctx *ctx, void *mem)
 {
-    if (mem)
-        dtn_arena_free(&ctx->arena, mem);
+    if (mem && dtn_arena_return(&ctx->arena, mem))
+        dtn_ctx_release(ctx);
+    else if (mem)
+        dtn_log(&ctx->log, DTN_LOG_WARN, "free: %p is not of dtensor_alloc(), or "
+                "was freed: nothing was done (free each once)", mem);
 }
 
 static void bounce_drop(struct dtensor_ctx *ctx, struct dtn_bounce *bounce)
@@ -165,7 +171,8 @@ static int register_adopt(struct dtensor_ctx *ctx, void *mem, size_t size,
 int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
                      struct dtensor_error *err)
 {
-    int at, rc = register_check(ctx, mem, size, err);
+    int at, rc = ctx->finished ? dtn_ctx_check(ctx, err)
+                               : register_check(ctx, mem, size, err);
 
     if (rc == 0)
         rc = register_grow(ctx, err);
@@ -179,6 +186,7 @@ int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
     ctx->registered[at] = (struct dtn_registered){ mem, size };
     ctx->nregistered++;
     ctx->registered_bytes += size;
+    dtn_ctx_hold(ctx);
     return 0;
 }
 
@@ -196,4 +204,5 @@ void dtensor_unregister(struct dtensor_ctx *ctx, void *mem)
     memmove(&ctx->registered[at], &ctx->registered[at + 1],
             (size_t)(ctx->nregistered - at) * sizeof ctx->registered[0]);
     ctx->registered_bytes -= size;
+    dtn_ctx_release(ctx);
 }

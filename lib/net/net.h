@@ -189,6 +189,10 @@ struct dtensor_ctx {
     int ntransports;
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS];
     struct dtn_peer *peers;       /* [world_size]                              */
+    int holders;                  /* the program until dtensor_fini(), and     */
+                                  /* whatever it made and did not destroy      */
+    void (*end)(struct dtensor_ctx *ctx);  /* frees the upper rooms' parts     */
+    bool finished;                /* by dtensor_fini(); its failure says so    */
     bool planning;                /* it has no peers: see dtn_ctx_plan()       */
     bool crowded;                 /* more ranks here than CPUs they may use    */
     double crowding;              /* ranks for each CPU, of the fullest host   */
@@ -247,6 +251,24 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
 int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);
 void dtn_ctx_close(struct dtensor_ctx *ctx);
+
+/* What needs the context to be destroyed, such as a tensor, holds it: it is
+ * ended and closed when the last one releases it.  Not for what the context
+ * itself destroys when it is finished, unless that was held before.
+ */
+void dtn_ctx_hold(struct dtensor_ctx *ctx);
+void dtn_ctx_release(struct dtensor_ctx *ctx);
+
+/* Finish it, first what is said to calls from now on, and at last the
+ * connections; memory, cluster and meshes stay until nobody holds it.
+ */
+void dtn_ctx_finish(struct dtensor_ctx *ctx);
+void dtn_ctx_leave(struct dtensor_ctx *ctx);
+
+/* 0, or EINVAL in words of a context that has no memory to give: one that only
+ * plans, or is finished.
+ */
+int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* Be connected to all of these world ranks (itself among them is fine).  Both
  * sides of every pair must call.   Blocks: until connected.

@@ -169,12 +169,16 @@ int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
 
 void dtn_wire_close(struct dtensor_ctx *ctx)
 {
-    for (int t = 0; t < ctx->ntransports; t++)
+    for (int t = 0; t < ctx->ntransports; t++) {
+        ctx->copied_bytes += ctx->transports[t]->copied_bytes;
         ctx->transports[t]->ops->close(ctx->transports[t]);
+    }
     ctx->ntransports = 0;
-    for (int r = 0; ctx->peers && r < ctx->self.world_size; r++)
+    for (int r = 0; ctx->peers && r < ctx->self.world_size; r++) {
         if (ctx->peers[r].address.fd >= 0)
             close(ctx->peers[r].address.fd);
+        ctx->peers[r].address.fd = -1;
+    }
 }
 
 /* One try at every peer not yet connected; how many are left, and *waiting is

@@ -31,7 +31,8 @@ int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,
 
 void dtensor_generator_destroy(struct dtensor_generator *gen)
 {
-    free(gen);
+    if (gen && !gen->kept)
+        free(gen);
 }
 
 int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
@@ -43,6 +44,8 @@ int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (conf->given)
         seed = dtn_seed_of(ctx->cluster, ctx->self.rank);
     rc = dtensor_generator_create(seed, &ctx->generator, err);
+    if (rc == 0)
+        ctx->generator->kept = true;
     if (rc == 0 && conf->given) {
         struct dtensor_random_rule *rule = &ctx->generator->rule;
 
@@ -53,6 +56,11 @@ int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
         rule->threads_per_sm = conf->threads_per_sm;
     }
     return rc;
+}
+
+void dtn_generator_fini(struct dtensor_ctx *ctx)
+{
+    free(ctx->generator);
 }
 
 struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx)

@@ -108,10 +108,12 @@ struct dtensor_generator {
     uint64_t seed;
     int64_t offset;               /* a multiple of 4                           */
     struct dtensor_random_rule rule;
+    bool kept;                    /* by a context                              */
 };
 
-/* Give the context its default generator.   Errors: ENOMEM */
+/* Give the context its default generator, and take it away.   Errors: ENOMEM */
 int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
+void dtn_generator_fini(struct dtensor_ctx *ctx);
 
 /* `gen`, or the context's when it is NULL. */
 struct dtensor_generator *dtn_generator_of(const struct dtensor_mesh *mesh,

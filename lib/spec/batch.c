@@ -313,6 +313,7 @@ static int batch_new(struct dtensor_ctx *ctx, int n,
     if (!batch)
         return dtn_fail_nomem(err, "batch", sizeof *batch);
     batch->ctx = ctx;
+    dtn_ctx_hold(ctx);
     batch->item = calloc(count, sizeof *batch->item);
     batch->share = calloc(count, sizeof *batch->share);
     if (!batch->item || !batch->share) {
@@ -376,8 +377,11 @@ int dtensor_batch_create(int n, const struct dtensor_spec src[],
 
 void dtensor_batch_destroy(struct dtensor_batch *batch)
 {
+    struct dtensor_ctx *ctx;
+
     if (!batch)
         return;
+    ctx = batch->ctx;
     for (int i = 0; i < batch->n; i++)
         dtensor_plan_destroy(batch->item[i].alone);
     for (int s = 0; s < batch->nshares; s++) {
@@ -388,6 +392,7 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
     free(batch->share);
     free(batch->item);
     free(batch);
+    dtn_ctx_release(ctx);
 }
 
 /* ---------------------------------------------------------------- running --- */

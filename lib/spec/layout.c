@@ -104,7 +104,7 @@ static int64_t cut_place(const struct dtn_cut *cut, int64_t i, int64_t *runp)
     if (left < *runp)
         *runp = left;
     if (last)
-        return cut->last_start + i - in_runs;
+        return cut->last_start + (i - in_runs);
     return cut->start + i / cut->len * cut->stride + i % cut->len;
 }
 

@@ -127,6 +127,7 @@ static int redist_new(const struct dtensor_spec *src,
     r = calloc(1, size);
     if (!r)
         return dtn_fail_nomem(err, "redistribute", size);
+    dtn_ctx_hold(dst->mesh->ctx);
     r->all = all;
     r->src = *src;
     r->dst = *dst;
@@ -209,9 +210,13 @@ int dtn_redist_create(const struct dtensor_spec *src,
 
 void dtensor_plan_destroy(struct dtensor_plan *plan)
 {
+    struct dtensor_ctx *ctx;
+
     if (!plan)
         return;
+    ctx = plan->dst.mesh->ctx;
     for (int i = 0; i < plan->nsteps; i++)
         dtn_plan_destroy(plan->step[i].plan);
     free(plan);
+    dtn_ctx_release(ctx);
 }

@@ -89,6 +89,7 @@ static int redist_request_new(struct dtensor_plan *plan, const void *in,
     r->request = (struct dtensor_request){ .work = &redist_work,
         .ctx = plan->dst.mesh->ctx, .ranks = group->ranks,
         .nranks = group->n };
+    dtn_ctx_hold(r->request.ctx);
     r->plan = plan;
     r->in = in;
     r->out = out;

@@ -17,8 +17,8 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     int rc = dtensor_spec_normalize(&made, err);
     int me;
 
-    if (rc == 0 && made.mesh->ctx->planning)
-        rc = dtn_ctx_check(made.mesh->ctx, err);
+    if (rc == 0)
+        rc = dtn_ctx_gives(made.mesh->ctx, err);
     if (rc != 0)
         return rc;
     t = calloc(1, sizeof *t);
@@ -39,6 +39,7 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
             return rc;
         }
     }
+    dtn_ctx_hold(spec->mesh->ctx);
     *tp = t;
     return 0;
 }
@@ -65,10 +66,14 @@ int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
 
 void dtensor_destroy(struct dtensor *t)
 {
+    struct dtensor_ctx *ctx;
+
     if (!t)
         return;
-    dtn_arena_free(&t->spec.mesh->ctx->arena, t->local);
+    ctx = t->spec.mesh->ctx;
+    dtn_arena_free(&ctx->arena, t->local);
     free(t);
+    dtn_ctx_release(ctx);
 }
 
 size_t dtn_tensor_count(const struct dtensor *t)
