@@ -89,6 +89,37 @@ static inline uint64_t f64_nan_bit(double value)
     return (bits & INT64_MAX) + 0x000fffffffffffff;
 }
 
+/* No CPU has vectors of 128-bit integers: these are the loops of every width. */
+#define CONVERT_I128(name, T)                                                 \
+    static void name##_widen(void *to, const void *from, size_t count)        \
+    {                                                                         \
+        dtn_i128 *dst = to;                                                   \
+        const T *src = from;                                                  \
+                                                                              \
+        for (size_t i = 0; i < count; i++)                                    \
+            dst[i] = src[i];                                                  \
+    }                                                                         \
+    static void name##_narrow(void *to, const void *from, size_t count)       \
+    {                                                                         \
+        T *dst = to;                                                          \
+        const dtn_i128 *src = from;                                           \
+                                                                              \
+        for (size_t i = 0; i < count; i++)                                    \
+            dst[i] = (T)src[i];                                               \
+    }
+
+CONVERT_I128(i64, int64_t)
+CONVERT_I128(u64, uint64_t)
+
+static void i128_sum(void *dst, const void *a, const void *b, size_t count)
+{
+    dtn_u128 *to = dst;
+    const dtn_u128 *left = a, *right = b;
+
+    for (size_t i = 0; i < count; i++)
+        to[i] = left[i] + right[i];
+}
+
 /* With checks of each operation in the loop clang cannot keep this promise,
  * and would warn that it did not.
  */

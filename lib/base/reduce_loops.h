@@ -67,9 +67,9 @@
     CONVERT(name##_widen, float, T, name##_widen)                             \
     CONVERT(name##_narrow, T, float, name##_narrow)
 
-#define CONVERT_INT(name, T, WIDE)                                            \
-    CONVERT(name##_widen, WIDE, T, (WIDE))                                    \
-    CONVERT(name##_narrow, T, WIDE, (T))
+#define CONVERT_INT(name, T)                                                  \
+    CONVERT(name##_widen, int64_t, T, )                                       \
+    CONVERT(name##_narrow, T, int64_t, (T))
 
 #define PRODUCT(name, T, one_nan)                                             \
     LOOPS_TARGET static void LOOPS_NAME(name##_prod)(void *dst,               \
@@ -168,18 +168,15 @@ SUM_OF_PARTS(c128, f64)
 PRODUCT(c64, float, f32_one_nan)
 PRODUCT(c128, double, f64_one_nan)
 #endif
-LOOP(i128_sum, dtn_u128, x + y)
 CONVERT_FLOAT(bf16, uint16_t)
 CONVERT_FLOAT(f8e4m3, uint8_t)
 CONVERT_FLOAT(f8e5m2, uint8_t)
-CONVERT_INT(i8, int8_t, int64_t)
-CONVERT_INT(i16, int16_t, int64_t)
-CONVERT_INT(i32, int32_t, int64_t)
-CONVERT_INT(i64, int64_t, dtn_i128)
-CONVERT_INT(u8, uint8_t, int64_t)
-CONVERT_INT(u16, uint16_t, int64_t)
-CONVERT_INT(u32, uint32_t, int64_t)
-CONVERT_INT(u64, uint64_t, dtn_i128)
+CONVERT_INT(i8, int8_t)
+CONVERT_INT(i16, int16_t)
+CONVERT_INT(i32, int32_t)
+CONVERT_INT(u8, uint8_t)
+CONVERT_INT(u16, uint16_t)
+CONVERT_INT(u32, uint32_t)
 
 #ifdef F16_LANES
 LOOPS_TARGET static void LOOPS_NAME(f16_widen)(void *to, const void *from,
@@ -263,7 +260,7 @@ static const struct loops LOOPS_NAME(loops) = {
         [DTENSOR_C64] = ROW_COMPLEX(c64),
         [DTENSOR_C128] = ROW_COMPLEX(c128),
         [DTN_I128] = {
-            [DTENSOR_AVG] = LOOPS_NAME(i128_sum),
+            [DTENSOR_AVG] = i128_sum,
         },
     },
     .widen = {
@@ -274,11 +271,11 @@ static const struct loops LOOPS_NAME(loops) = {
         [DTENSOR_I8] = LOOPS_NAME(i8_widen),
         [DTENSOR_I16] = LOOPS_NAME(i16_widen),
         [DTENSOR_I32] = LOOPS_NAME(i32_widen),
-        [DTENSOR_I64] = LOOPS_NAME(i64_widen),
+        [DTENSOR_I64] = i64_widen,
         [DTENSOR_U8] = LOOPS_NAME(u8_widen),
         [DTENSOR_U16] = LOOPS_NAME(u16_widen),
         [DTENSOR_U32] = LOOPS_NAME(u32_widen),
-        [DTENSOR_U64] = LOOPS_NAME(u64_widen),
+        [DTENSOR_U64] = u64_widen,
     },
     .narrow = {
         [DTENSOR_F16] = LOOPS_NAME(f16_narrow),
@@ -288,11 +285,11 @@ static const struct loops LOOPS_NAME(loops) = {
         [DTENSOR_I8] = LOOPS_NAME(i8_narrow),
         [DTENSOR_I16] = LOOPS_NAME(i16_narrow),
         [DTENSOR_I32] = LOOPS_NAME(i32_narrow),
-        [DTENSOR_I64] = LOOPS_NAME(i64_narrow),
+        [DTENSOR_I64] = i64_narrow,
         [DTENSOR_U8] = LOOPS_NAME(u8_narrow),
         [DTENSOR_U16] = LOOPS_NAME(u16_narrow),
         [DTENSOR_U32] = LOOPS_NAME(u32_narrow),
-        [DTENSOR_U64] = LOOPS_NAME(u64_narrow),
+        [DTENSOR_U64] = u64_narrow,
     },
     .times = {
         [DTENSOR_F32] = LOOPS_NAME(f32_times),
