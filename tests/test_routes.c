@@ -277,6 +277,29 @@ static void test_mixed(struct dtensor_ctx *ctx)
     }
 }
 
+/* Neutral elements are written, too: where nothing moves that is the cost. */
+static void test_fill(struct dtensor_ctx *ctx)
+{
+    static const int sizes[] = { 8 };
+    const struct dtensor_mesh *mesh = mesh_of(ctx, 1, sizes);
+    double us[2];
+
+    for (int large = 0; large < 2; large++) {
+        const int64_t shape[] = { large ? 1 << 12 : 8, large ? 1 << 12 : 8 };
+        struct dtensor_spec src = spec_at(mesh, 2, shape, "S(0)");
+        struct dtensor_spec dst = spec_at(mesh, 2, shape, "P(max)");
+        struct dtensor_plan *plan = plan_of(&src, &dst, DTENSOR_ROUTE_DIRECT);
+        struct dtensor_plan_info info = { .predicted_us = -1 };
+
+        if (plan)
+            dtensor_plan_info(plan, &info);
+        us[large] = info.predicted_us;
+        dtensor_plan_destroy(plan);
+    }
+    ok(us[0] >= 0 && us[0] < 1 && us[1] > 1000, "to fill 64 MiB with neutral "
+       "elements is predicted to take %.0f us, 256 bytes %.3f", us[1], us[0]);
+}
+
 int main(void)
 {
     struct dtensor_ctx *ctx = NULL;
@@ -289,6 +312,7 @@ int main(void)
     test_one_chunk(ctx);
     test_choices(ctx);
     test_mixed(ctx);
+    test_fill(ctx);
     dtensor_fini(ctx);
     return done();
 }

@@ -103,6 +103,28 @@ static void one_route(const struct dtensor_spec *src,
     cases[process]++;
 }
 
+/* Was the way tried for this pair, as another route or at another price? */
+static bool route_tried(const struct dtn_route *route, int ndim, bool first)
+{
+    enum { MOST = 2 * DTENSOR_NROUTES };
+    static struct dtn_route tried[MOST];
+    static int n;
+    int t = 0, h = 0;
+
+    n = first ? 0 : n;
+    for (; t < n; t++) {
+        for (h = 0; h < route->nhops; h++)
+            if (tried[t].nhops != route->nhops ||
+                memcmp(tried[t].hop[h], route->hop[h],
+                       (size_t)ndim * sizeof route->hop[0][0]) != 0)
+                break;
+        if (h == route->nhops)
+            return true;
+    }
+    tried[n++] = *route;
+    return false;
+}
+
 /* Each way that is not direct's, where bytes cost so many times more; what auto
  * takes is one of them.
  */
@@ -111,6 +133,7 @@ static void all_routes(const struct dtensor_spec *src,
 {
     static struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
     static struct dtn_routes routes;
+    bool first = price <= 1;
     struct dtn_cost cost;
     char a[300], b[300];
     int n;
@@ -122,9 +145,11 @@ static void all_routes(const struct dtensor_spec *src,
          dtn_spec_format(src, a, sizeof a), dtn_spec_format(dst, b, sizeof b),
          routes.route[DTENSOR_ROUTE_MIN_COST].refused);
     for (int r = DTENSOR_ROUTE_MERGED; r < DTENSOR_NROUTES; r++) {
-        if (routes.route[r].refused || routes.route[r].nhops < 2 ||
-            (price > 1 && r != DTENSOR_ROUTE_MIN_COST))
+        if (routes.route[r].refused || routes.route[r].nhops < 2)
             continue;
+        if (route_tried(&routes.route[r], src->mesh->ndim, first))
+            continue;
+        first = false;
         n = dtn_route_phases(&routes.route[r], src, dst, phase);
         one_route(src, dst, (enum dtensor_route)r, phase, n);
     }

@@ -269,9 +269,45 @@ static void known_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* An array of 16 KiB from one rank, in four slabs, and from all of them. */
+static void slabs_main(int rank, int n, void *arg)
+{
+    static const char *const placements[] = { "P(@),P(@)", "S(0),P(@)",
+                                              "P(@),S(1)", "R,P(@)" };
+    static const enum dtensor_dtype dtypes[] = { DTENSOR_F32, DTENSOR_I32 };
+    static float full[64 * 64];
+    const int64_t whole[] = { 64, 64 };
+    struct job job_here, *job = &job_here;
+
+    job_open(job, rank, n, arg);
+    for (int o = 0; o < 2 * DTENSOR_NREDOPS; o++)
+        for (size_t i = 0; i < DTN_COUNT(placements); i++) {
+            const enum dtensor_redop op = (enum dtensor_redop)(o / 2);
+            const enum dtensor_dtype dtype = dtypes[o % 2];
+            struct dtensor_spec spec;
+            struct dtensor *a = NULL, *b = NULL;
+
+            if (!dtn_redop_ok(op, dtype))
+                continue;
+            spec = spec_with(job, mesh_with(job, 2, 2), dtype, placements[i],
+                             op);
+            memcpy(spec.shape, whole, sizeof whole);
+            for (size_t k = 0; k < DTN_COUNT(full); k++)
+                dtn_store(dtype, full, k, element(op, (int64_t)k));
+            good(dtensor_distribute(&spec, full, -1, &a, &job->err));
+            good(dtensor_distribute(&spec, full, 1, &b, &job->err));
+            need(strstr(dtensor_last_plan(job->ctx), "4 slabs"), "%s",
+                 dtensor_last_plan(job->ctx));
+            same(job, a, b, "in slabs");
+            dtensor_destroy(a);
+            dtensor_destroy(b);
+        }
+    dtensor_fini(job->ctx);
+}
+
 int main(void)
 {
-    const char *tcp = ranks_file("tcp", 4, NULL);
+    const char *tcp = ranks_file("tcp", 4, "[redistribute]\npipeline = 4K\n");
 
     ok(ranks_run(6, 60, known_main, NULL, NULL) == 0, "terms that are known, "
        "from every route, there and back");
@@ -280,6 +316,8 @@ int main(void)
        "from a whole");
     ok(ranks_run(4, 60, pairs_main, (void *)(uintptr_t)tcp, NULL) == 0, "and by "
        "4 over tcp");
+    ok(ranks_run(4, 60, slabs_main, (void *)(uintptr_t)tcp, NULL) == 0, "and "
+       "from a root in slabs those of an array that all hold");
     unlink(tcp);
     return done();
 }
