@@ -134,13 +134,6 @@ static int tcp_prepare(struct tcp *tcp, const char *host,
     return 0;
 }
 
-/* Seconds, at least one: what keep-alive counts in. */
-static int whole_seconds(int64_t ns)
-{
-    return ns < 2000000000 ? 1 : ns > INT64_C(32767000000000)
-         ? 32767 : (int)(ns / 1000000000);
-}
-
 /* Whoever knocks from now on is refused, and knows. */
 static void tcp_deafen(struct tcp *tcp)
 {
@@ -188,9 +181,8 @@ static int tcp_open(const struct dtn_open_args *args,
     tcp->rank = args->rank;
     tcp->listener = tcp->epoll = -1;
     tcp->first_free = -1;
-    tcp->keep_idle_s = whole_seconds(args->conf->heartbeat_ns);
-    tcp->dead_after_s = whole_seconds(args->conf->dead_after_ns);
-    tcp->keep_count = tcp->dead_after_s / tcp->keep_idle_s + 1;
+    tcp->conf = args->conf;
+    tcp->dead_after_s = dtn_whole_seconds(args->conf->dead_after_ns);
     rc = tcp_prepare(tcp, args->places[args->rank].address, err);
     if (rc < 0) {
         tcp_close(&tcp->base);
@@ -230,23 +222,13 @@ static struct tcp_peer *tcp_peer_get(struct tcp *tcp, int rank)
     return p;
 }
 
-/* Keep-alive lets the kernel notice a host that vanished while the connection
- * is idle.  A process that is merely stopped answers: its kernel does.
+/* One question more than dead_after has: what was sent and not answered for so
+ * long is found sooner, and says so (tcp_probe_silent()).
  */
 static void tcp_tune(const struct tcp *tcp, int fd)
 {
-    const struct { int level, name, value; } options[] = {
-        { IPPROTO_TCP, TCP_NODELAY, 1 },
-        { SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { IPPROTO_TCP, TCP_KEEPIDLE, tcp->keep_idle_s },
-        { IPPROTO_TCP, TCP_KEEPINTVL, tcp->keep_idle_s },
-        { IPPROTO_TCP, TCP_KEEPCNT, tcp->keep_count < 127 ? tcp->keep_count
-                                                          : 127 },
-    };
-
-    for (size_t i = 0; i < DTN_COUNT(options); i++)
-        setsockopt(fd, options[i].level, options[i].name, &options[i].value,
-                   sizeof options[i].value);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+    dtn_keepalive(fd, tcp->conf, 1);
 }
 
 /* A connection this young takes that little at once, or is broken. */

@@ -118,7 +118,7 @@ struct tcp {
     struct tcp_region *regions;
     struct tcp_peer *owed;        /* peers that do not know what we consumed  */
     int idle_turns;
-    int keep_idle_s, keep_count;
+    const struct dtn_transport_conf *conf;
     int dead_after_s;
     struct tcp_peer *peers[];     /* [nranks], NULL until connect()           */
 };

@@ -166,6 +166,16 @@ const char *dtn_arena_why(const struct dtn_arena *arena);
 int dtn_arena_fail(const struct dtn_arena *arena, const char *what, size_t size,
                    struct dtensor_error *err);
 
+/* ---------------------------------------------------------- keepalive.c --- */
+
+/* Seconds, rounded up, at least one: what keep-alive counts in. */
+int dtn_whole_seconds(int64_t ns);
+
+/* Have the kernel notice when the host at the other end of a TCP connection no
+ * longer answers; after `more` questions more than dead_after is.
+ */
+void dtn_keepalive(int fd, const struct dtn_transport_conf *conf, int more);
+
 /* ------------------------------------------------------------ the table --- */
 
 /* Where a rank is, as far as transports care. */

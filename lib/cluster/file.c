@@ -121,6 +121,21 @@ static void transport_heartbeat(struct dtn_check *check,
                 dtn_exact_time(2 * conf->heartbeat_ns, least, sizeof least));
 }
 
+/* Keep-alive counts in seconds. */
+static void transport_seconds(struct dtn_check *check, const char *key,
+                              int64_t ns)
+{
+    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT, key);
+    const int64_t second = 1000000000;
+    char acts[32];
+
+    if (entry && ns % second != 0)
+        dtn_finding_warn(check->findings, entry->line, "%s: %s acts as %s; "
+                         "expected whole seconds", key, entry->value,
+                         dtn_exact_time((ns / second + 1) * second, acts,
+                                        sizeof acts));
+}
+
 /* The NIC's own time-out is the fast way to learn that a peer is gone. */
 static void transport_retry(struct dtn_check *check)
 {
@@ -141,6 +156,8 @@ static int check_transport(struct dtn_check *check)
     section = dtn_section_next(check->doc, DTN_KIND_TRANSPORT, NULL);
     if (section && dtn_check_scalars(check, section, conf)) {
         transport_heartbeat(check, section);
+        transport_seconds(check, "heartbeat", conf->heartbeat_ns);
+        transport_seconds(check, "dead_after", conf->dead_after_ns);
         transport_retry(check);
     }
     return 0;

@@ -125,8 +125,8 @@ static const struct dtn_key transport_keys[] = {
     { "timeout", INT(S, timeout, 0, 31) },
     { "connect_timeout", TIME(S, connect_timeout_ns, MS, WEEK) },
     { "op_timeout", TIME(S, op_timeout_ns, MS, WEEK) },
-    { "heartbeat", TIME(S, heartbeat_ns, MS, WEEK) },
-    { "dead_after", TIME(S, dead_after_ns, MS, WEEK) },
+    { "heartbeat", TIME(S, heartbeat_ns, 1000 * MS, WEEK) },
+    { "dead_after", TIME(S, dead_after_ns, 1000 * MS, WEEK) },
     { "register_limit", SIZE(S, register_limit_bytes, 0, 64 * TIB) },
     { "arena", SHARE(S, arena, 16 * MIB, 64 * TIB) },
     { .name = NULL }

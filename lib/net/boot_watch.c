@@ -17,9 +17,6 @@
 #include "net/boot.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
 enum { EVERY_NS = 5000000 };
 
@@ -27,19 +24,8 @@ enum { EVERY_NS = 5000000 };
 
 static void watch_tune(const struct dtn_boot *boot, const struct boot_link *link)
 {
-    const struct dtn_transport_conf *conf = &boot->cluster->transport;
-    int idle = (int)(conf->heartbeat_ns / 1000000000), count;
-    const int on = 1;
-
-    if (link->io.fd < 0 || link->io.local)
-        return;
-    idle = idle < 1 ? 1 : idle < 32767 ? idle : 32767;
-    count = (int)(conf->dead_after_ns / 1000000000 / idle);
-    count = count < 1 ? 1 : count < 127 ? count : 127;
-    setsockopt(link->io.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(link->io.fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(link->io.fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
-    setsockopt(link->io.fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    if (link->io.fd >= 0 && !link->io.local)
+        dtn_keepalive(link->io.fd, &boot->cluster->transport, 0);
 }
 
 void dtn_boot_watch_start(struct dtn_boot *boot)

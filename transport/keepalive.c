@@ -1,0 +1,38 @@
+/* keepalive.c - who notices that a host is gone from which nothing comes
+ *
+ * On a connection on which nothing passes the kernel asks every `heartbeat` and
+ * gives the peer up when it has not answered for `dead_after`: with 1s and 10s,
+ * asked after 1 s of silence, and dead 10 questions later.  It counts in whole
+ * seconds, asks at most 127 times, and it is the peer's kernel that answers, so
+ * this notices a host without power or network, never a process that is stopped.
+ */
+#include "transport/transport.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+enum { IDLE_MAX_S = 32767, PROBES_MAX = 127 };    /* of Linux                 */
+
+int dtn_whole_seconds(int64_t ns)
+{
+    const int64_t s = INT64_C(1000000000);
+
+    return ns <= s ? 1 : ns > IDLE_MAX_S * s ? IDLE_MAX_S
+                                             : (int)((ns + s - 1) / s);
+}
+
+void dtn_keepalive(int fd, const struct dtn_transport_conf *conf, int more)
+{
+    int dead_s = dtn_whole_seconds(conf->dead_after_ns);
+    int idle_s = dtn_whole_seconds(conf->heartbeat_ns), count;
+    const int most = PROBES_MAX - more;
+
+    if (idle_s < (dead_s + most - 1) / most)
+        idle_s = (dead_s + most - 1) / most;
+    count = (dead_s + idle_s - 1) / idle_s + more;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
