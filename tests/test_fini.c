@@ -211,6 +211,8 @@ static void test_orders(void)
        "of all, leave nothing open", 4 * n / step);
 }
 
+static _Atomic int *started;       /* by ranks so far, shared                  */
+
 static void rank_orders(int rank, int n, void *path)
 {
     static struct things things;
@@ -220,12 +222,14 @@ static void rank_orders(int rank, int n, void *path)
 
     for (int i = 0; i < 20; i++) {
         make(&things, path);
-        if (rank == 0)
+        if (rank == 0) {
             start(&things);
+            atomic_fetch_add(started, 1);
+        }
         random_order(&state, order);
         legal_order(order);
-        if (rank == 1)                 /* the start finds it alive           */
-            usleep(1000);
+        while (rank == 1 && atomic_load(started) <= i)
+            usleep(100);               /* the start finds it alive           */
         destroy_all(&things, order);
     }
     need(open_fds() == fds, "%d descriptors more", open_fds() - fds);
@@ -243,8 +247,6 @@ static void refused(struct things *things, int rc, const char *what)
 
 #define refuses(name, ...) \
     refused(things, name(__VA_ARGS__, &things->err), #name)
-
-static _Atomic int *started;       /* ranks that have started, shared          */
 
 /* All that communicates or takes memory is refused; the rest goes on. */
 static void rank_finished(int rank, int n, void *path)
@@ -425,6 +427,7 @@ int main(void)
     test_orders();
     for (int w = 0; w < 2; w++) {
         path = ranks_file(wires[w], 2, NULL);
+        atomic_store(started, 0);
         ok(ranks_run(2, 60, rank_orders, (void *)(uintptr_t)path, NULL) == 0,
            "over %s what is under way and what is not is destroyed after "
            "dtensor_fini(), or before", wires[w]);

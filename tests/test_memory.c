@@ -304,6 +304,166 @@ static int step_full(struct life *life, struct dtensor_error *err)
                                sizeof(float) * ROWS * COLUMNS, err);
 }
 
+/* A call of that kind, of 300 elements in each block; over the world. */
+static int call_of(struct life *life, enum dtensor_collective coll,
+                   const size_t *counts, struct dtensor_error *err)
+{
+    const struct dtensor_call call = {
+        .coll = coll, .dtype = DTENSOR_F32, .count = 300, .counts = counts,
+        .recv_counts = coll == DTENSOR_ALL_TO_ALL ? counts : NULL
+    };
+
+    return dtensor_call_run(life->made[WORLD].mesh, &call, life->buffer[0],
+                            life->buffer[1], err);
+}
+
+/* Blocks of 300 elements, and of 200 for each rank. */
+static int step_calls(struct life *life, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    for (int c = 0; rc == 0 && c < DTENSOR_BARRIER; c++)
+        if (c != DTENSOR_ALLREDUCE && c != DTENSOR_BROADCAST)
+            rc = call_of(life, (enum dtensor_collective)c, NULL, err);
+    return rc;
+}
+
+static int step_lists(struct life *life, struct dtensor_error *err)
+{
+    static const enum dtensor_collective listed[] = {
+        DTENSOR_ALLGATHER, DTENSOR_REDUCE_SCATTER, DTENSOR_GATHER,
+        DTENSOR_SCATTER, DTENSOR_ALL_TO_ALL
+    };
+    const size_t counts[] = { 200, 200 };
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < DTN_COUNT(listed); i++)
+        rc = call_of(life, listed[i], counts, err);
+    return rc;
+}
+
+static int step_broadcast(struct life *life, struct dtensor_error *err)
+{
+    return dtensor_broadcast(life->made[WORLD].mesh, 0, life->buffer[1], COUNT,
+                             DTENSOR_F32, err);
+}
+
+/* 10, 200 and 4,000 elements from the first of two ranks to the second. */
+static int step_messages(struct life *life, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *world = life->made[WORLD].mesh;
+    int rc = 0;
+
+    for (size_t n = 10; rc == 0 && n <= COUNT && dtensor_mesh_size(world) == 2;
+         n *= 20)
+        rc = dtensor_rank(life->made[CTX].ctx) == 0
+           ? dtensor_send(world, 1, life->buffer[0], n, DTENSOR_F32, err)
+           : dtensor_recv(world, 0, life->buffer[1], n, DTENSOR_F32, err);
+    return rc;
+}
+
+/* Two allreduces that become one, and an all-gather. */
+static int step_group(struct life *life, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *world = life->made[WORLD].mesh;
+    float *in = life->buffer[0], *out = life->buffer[1];
+    int rc = dtensor_group_begin(life->made[CTX].ctx, err), ended;
+
+    if (rc != 0)
+        return rc;
+    for (int i = 0; rc == 0 && i < 2; i++)
+        rc = dtensor_allreduce(world, in + 100 * i, out + 100 * i, 100,
+                               DTENSOR_F32, DTENSOR_SUM, err);
+    if (rc == 0)
+        rc = dtensor_allgather(world, in + 200, out + 200, 100, DTENSOR_F32,
+                               err);
+    ended = dtensor_group_end(life->made[CTX].ctx, rc == 0 ? err : NULL);
+    return rc != 0 ? rc : ended;
+}
+
+static int step_started(struct life *life, struct dtensor_error *err)
+{
+    const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
+                                       .dtype = DTENSOR_F32, .count = 400 };
+    struct dtensor_request *request = NULL;
+    int rc = dtensor_call_start(life->made[WORLD].mesh, &call, life->buffer[0],
+                                life->buffer[1], &request, err);
+
+    return rc == 0 ? dtensor_wait(request, err) : rc;
+}
+
+static int step_persistent(struct life *life, struct dtensor_error *err)
+{
+    const struct dtensor_call call = { .coll = DTENSOR_REDUCE_SCATTER,
+                                       .dtype = DTENSOR_F32, .count = 500 };
+    struct dtensor_persistent *persistent = NULL;
+    struct dtensor_request *request = NULL;
+    int rc = dtensor_call_create(life->made[WORLD].mesh, &call,
+                                 life->buffer[0], life->buffer[1],
+                                 &persistent, err);
+
+    if (rc == 0)
+        rc = dtensor_persistent_start(persistent, &request, err);
+    if (rc == 0)
+        rc = dtensor_wait(request, err);
+    dtensor_persistent_destroy(persistent);
+    return rc;
+}
+
+static int step_plan(struct life *life, struct dtensor_error *err)
+{
+    struct dtensor *rows = life->made[ROWWISE].tensor;
+    struct dtensor *columns = life->made[COLUMNWISE].tensor;
+    const struct dtensor_plan_options options = {
+        .route = DTENSOR_ROUTE_GREEDY, .connect = 1 };
+    struct dtensor_plan *plan = NULL;
+    struct dtensor_request *request = NULL;
+    int rc = dtensor_plan_create(dtensor_spec_of(rows),
+                                 dtensor_spec_of(columns), &options, &plan,
+                                 err);
+
+    if (rc == 0)
+        rc = dtensor_plan_run(plan, rows, columns, err);
+    if (rc == 0)
+        rc = dtensor_plan_start(plan, rows, columns, &request, err);
+    if (rc == 0)
+        rc = dtensor_wait(request, err);
+    dtensor_plan_destroy(plan);
+    return rc;
+}
+
+static int step_batch(struct life *life, struct dtensor_error *err)
+{
+    struct dtensor *const to[] = { life->made[COLUMNWISE].tensor,
+                                   life->made[WHOLE].tensor };
+    const struct dtensor *const from[] = { life->made[ROWWISE].tensor,
+                                           life->made[TERMS].tensor };
+    const struct dtensor_spec src[] = { *dtensor_spec_of(from[0]),
+                                        *dtensor_spec_of(from[1]) };
+    const struct dtensor_spec dst[] = { *dtensor_spec_of(to[0]),
+                                        *dtensor_spec_of(to[1]) };
+    struct dtensor_batch *batch = NULL;
+    int rc = dtensor_batch_create(2, src, dst, &batch, err);
+
+    if (rc == 0)
+        rc = dtensor_batch_run(batch, from, to, err);
+    dtensor_batch_destroy(batch);
+    return rc;
+}
+
+static int step_random(struct life *life, struct dtensor_error *err)
+{
+    struct dtensor_generator *generator = NULL;
+    struct dtensor *made = NULL;
+    int rc = dtensor_generator_create(5, &generator, err);
+
+    if (rc == 0)
+        rc = dtensor_randn(&life->spec, generator, &made, err);
+    dtensor_destroy(made);
+    dtensor_generator_destroy(generator);
+    return rc;
+}
+
 static int step_barrier(struct life *life, struct dtensor_error *err)
 {
     return dtensor_barrier(life->made[WORLD].mesh, err);
@@ -326,6 +486,7 @@ static const struct step {
     { "alloc", step_alloc, false },
     { "arange", step_arange, false },
     { "full", step_terms, false },
+    { "random", step_random, false },
     { "allreduce of 12 bytes", step_few, true },
     { "allreduce of 20 kB", step_many, true },
     { "redistribute S(0) to S(1)", step_turn, true },
@@ -338,6 +499,15 @@ static const struct step {
     { "equal", step_equal, true },
     { "full_tensor", step_full, true },
     { "barrier", step_barrier, true },
+    { "calls of equal blocks", step_calls, true },
+    { "calls of listed blocks", step_lists, true },
+    { "broadcast", step_broadcast, true },
+    { "send and recv", step_messages, true },
+    { "a group", step_group, true },
+    { "a started call", step_started, true },
+    { "a persistent call", step_persistent, true },
+    { "a plan", step_plan, true },
+    { "a batch", step_batch, true },
 };
 enum { NSTEPS = sizeof steps / sizeof steps[0] };
 
@@ -454,7 +624,7 @@ static void test_alone(void)
 
 /* --------------------------------------------------------------- of two --- */
 
-enum { PATIENCE_MS = 1000, PARALLEL = 16, TRIES_MAX = 400 };
+enum { PATIENCE_MS = 1000, PARALLEL = 16, TRIES_MAX = 1200 };
 #define SOON_NS INT64_C(2000000000)
 
 /* What two ranks find, in memory they share with the test. */

@@ -22,6 +22,19 @@ int dtn_call_give_up(const struct dtn_group *group, int rc,
     return rc;
 }
 
+int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
+                   struct dtensor_error *err)
+{
+    struct dtensor_error why;
+    int rc = dtn_fail_nomem(&why, what, bytes);
+
+    if (ctx->self.world_size > 1)
+        dtn_poison(ctx, rc, ctx->self.rank, "%s", why.text);
+    if (err)
+        *err = why;
+    return rc;
+}
+
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
                   const void *in, void *out, struct dtn_cached_plan **cachedp,
                   struct dtensor_error *err)

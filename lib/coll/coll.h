@@ -353,6 +353,8 @@ struct dtn_cached_plan;
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
                   const void *in, void *out, struct dtn_cached_plan **cachedp,
                   struct dtensor_error *err);
+int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
+                   struct dtensor_error *err);    /* of a message or group */
 int dtn_call_give_up(const struct dtn_group *group, int rc,
                      const struct dtensor_error *why,
                      struct dtensor_error *err);

@@ -27,7 +27,7 @@ int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
                         "(dtensor_group_end() it first)");
     ctx->recorded = calloc(1, sizeof *ctx->recorded);
     return ctx->recorded ? 0
-         : dtn_fail_nomem(err, "group", sizeof *ctx->recorded);
+         : dtn_call_nomem(ctx, "group", sizeof *ctx->recorded, err);
 }
 
 int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
@@ -40,7 +40,8 @@ int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
     if (recorded->n == recorded->capacity) {
         items = realloc(items, (size_t)more * sizeof *items);
         if (!items)
-            return dtn_fail_nomem(err, "group", (size_t)more * sizeof *items);
+            return dtn_call_nomem(ctx, "group", (size_t)more * sizeof *items,
+                                  err);
         recorded->items = items;
         recorded->capacity = more;
     }
@@ -228,7 +229,7 @@ int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
     units = calloc(n, sizeof *units);
     edges = calloc(n, sizeof *edges);
     rc = units && edges ? group_run(ctx, units, edges, err)
-       : dtn_fail_nomem(err, "group", n * sizeof *units);
+       : dtn_call_nomem(ctx, "group", n * sizeof *units, err);
     free(units);
     free(edges);
     dtn_recorded_destroy(recorded);

@@ -88,7 +88,7 @@ static int group_everyone(struct dtensor_ctx *ctx, struct dtn_group *group,
     if (!ctx->everyone) {
         ctx->everyone = malloc(bytes);
         if (!ctx->everyone)
-            return dtn_fail_nomem(err, "send", bytes);
+            return dtn_call_nomem(ctx, "send", bytes, err);
         for (int r = 0; r < ctx->self.world_size; r++)
             ctx->everyone[r] = r;
     }

@@ -357,22 +357,27 @@ int dtensor_batch_create(int n, const struct dtensor_spec src[],
                          struct dtensor_error *err)
 {
     struct dtensor_batch *batch = NULL;
+    struct dtensor_error why;
     int rc;
 
     if (n < 1 || !src[0].mesh)
         return dtn_fail(err, DTENSOR_EINVAL, "batch: %d tensors; expected 1 or "
                         "more, each with a mesh", n);
     rc = dtn_ctx_check(src[0].mesh->ctx, err);
-    if (rc == 0)
-        rc = batch_new(src[0].mesh->ctx, n, &batch, err);
     if (rc != 0)
         return rc;
-    rc = batch_fill(batch, n, src, dst, err);
-    if (rc != 0)
-        dtensor_batch_destroy(batch);
-    else
+    rc = batch_new(src[0].mesh->ctx, n, &batch, &why);
+    if (rc == 0)
+        rc = batch_fill(batch, n, src, dst, &why);
+    if (rc == 0) {
         *batchp = batch;
-    return rc;
+        return 0;
+    }
+    dtensor_batch_destroy(batch);
+    if (rc == DTENSOR_EINVAL && err)         /* all ranks find the same      */
+        *err = why;
+    return rc == DTENSOR_EINVAL ? rc
+         : dtn_redist_give_up(&src[0], &dst[0], rc, &why, err);
 }
 
 void dtensor_batch_destroy(struct dtensor_batch *batch)
