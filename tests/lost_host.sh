@@ -5,7 +5,8 @@
 # more: the hosts are network namespaces with a cable each to one bridge, and
 # once a cable is taken out of it no packet tells that anything has ended.  Four
 # ranks, two of them on node1, are in the middle of their allreduces when node3,
-# with rank 3, goes.  Needs root.
+# with rank 3, goes; and once they have only joined, and go to meet each other.
+# Needs root.
 . "$top_srcdir/tests/tap.sh"
 export PATH=$PATH:/usr/sbin:/sbin
 dead_after_ms=3000 heartbeat_ms=1000
@@ -62,40 +63,59 @@ printf '%s\n' '[cluster]' 'version = 1' '[nodes "one"]' 'hosts = node1' \
     'intra_node = shm' 'inter_node = tcp' "dead_after = ${dead_after_ms}ms" \
     "heartbeat = ${heartbeat_ms}ms" 'op_timeout = 60s' >job.ini
 
-for k in 1 2 3; do
-    for ((l = 0; l < count[k]; l++)); do
-        DTN_RANK=$((first[k] + l)) DTN_WORLD_SIZE=4 DTN_LOCAL_RANK=$l \
-            DTN_LOCAL_SIZE=${count[k]} DTN_JOB=lost DTN_CLUSTER=job.ini DTN_HOST=node$k \
-            at "$k" timeout -k 1 60 "$top_builddir/tests/rdma/survivor" \
-            "running.$k" 4096 >"rank.$((first[k] + l))" 2>&1 &
-        rank[first[k] + l]=$!
+# start NAME [GO]: the four ranks, which make running.NAME.K
+start() {
+    local k l
+    for k in 1 2 3; do
+        for ((l = 0; l < count[k]; l++)); do
+            DTN_RANK=$((first[k] + l)) DTN_WORLD_SIZE=4 DTN_LOCAL_RANK=$l \
+                DTN_LOCAL_SIZE=${count[k]} DTN_JOB=$1 DTN_CLUSTER=job.ini \
+                DTN_HOST=node$k at "$k" timeout -k 1 60 \
+                "$top_builddir/tests/rdma/survivor" "running.$1.$k" 4096 \
+                ${2:+"$2"} >"rank.$((first[k] + l))" 2>&1 &
+            rank[first[k] + l]=$!
+        done
     done
-done
-for ((tick = 0; tick < 100; tick++)); do
-    [ ! -e running.1 ] || [ ! -e running.2 ] || [ ! -e running.3 ] || break
-    sleep 0.1
-done
-[ "$tick" -lt 100 ]
-ok $? "three hosts are in mid-run"
-ip link set cable3 nomaster
-for r in 0 1 2 3; do
-    wait "${rank[r]}"
-    ok $? "rank $r comes back"
-done
-for r in 0 1 2; do
-    sed 's/^/# /' "rank.$r"
-    is "rank $r: EPEER" "$(fact code $r)" EPEER
-    is "rank $r: of rank 3" "$(fact rank $r)" 3
-    fact text $r | grep -q 'rank 3 on node3'
-    ok $? "rank $r: which is on node3"
-    after=$(fact after_ms $r)
+    for ((tick = 0; tick < 100; tick++)); do
+        [ ! -e "running.$1.1" ] || [ ! -e "running.$1.2" ] ||
+            [ ! -e "running.$1.3" ] || break
+        sleep 0.1
+    done
+    [ "$tick" -lt 100 ]
+    ok $? "three hosts are $1"
+}
+
+judge() {
+    local r after
+    for r in 0 1 2 3; do
+        wait "${rank[r]}"
+        ok $? "rank $r comes back"
+    done
+    for r in 0 1 2; do
+        sed 's/^/# /' "rank.$r"
+        is "rank $r: EPEER" "$(fact code $r)" EPEER
+        is "rank $r: of rank 3" "$(fact rank $r)" 3
+        fact text $r | grep -q 'rank 3 on node3'
+        ok $? "rank $r: which is on node3"
+        after=$(fact after_ms $r)
+        [ "${after:-999999}" -le $((dead_after_ms + heartbeat_ms + slack_ms)) ]
+        ok $? "rank $r: after ${after:-no} ms, dead_after and a heartbeat expected"
+    done
+    sed 's/^/# /' rank.3
+    is "rank 3, which is cut off: EPEER" "$(fact code 3)" EPEER
+    after=$(fact after_ms 3)
     [ "${after:-999999}" -le $((dead_after_ms + heartbeat_ms + slack_ms)) ]
-    ok $? "rank $r: after ${after:-no} ms, dead_after and a heartbeat expected"
-done
-sed 's/^/# /' rank.3
-is "rank 3, which is cut off: EPEER" "$(fact code 3)" EPEER
-after=$(fact after_ms 3)
-[ "${after:-999999}" -le $((dead_after_ms + heartbeat_ms + slack_ms)) ]
-ok $? "rank 3: after ${after:-no} ms, it gives up too"
+    ok $? "rank 3: after ${after:-no} ms, it gives up too"
+}
+
+start mid-run
+ip link set cable3 nomaster
+judge
+ip link set cable3 master bridge
+# Before any two ranks have met: only the tree knows the others.
+start unmet go
+ip link set cable3 nomaster
+touch go
+judge
 kill "${host[@]}"
 done_testing

@@ -6,7 +6,8 @@
  * 1 - 0 - 2 killed before it ever met rank 1, rank 0 sees the end of a stream,
  * rank 1 gets a frame of 36 bytes from rank 0, and need not wait for a meeting
  * that never comes.  A host without power closes nothing: keep-alive notices
- * that within dead_after.
+ * that within dead_after, and where something was sent meanwhile, which keep-alive
+ * then waits for, TCP_USER_TIMEOUT does.
  *
  * To be gone is no failure: who leaves says so, with code 0, and who needs the
  * rank no more does not care.
@@ -17,6 +18,9 @@
 #include "net/boot.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 enum { EVERY_NS = 5000000 };
 
@@ -24,8 +28,14 @@ enum { EVERY_NS = 5000000 };
 
 static void watch_tune(const struct dtn_boot *boot, const struct boot_link *link)
 {
-    if (link->io.fd >= 0 && !link->io.local)
-        dtn_keepalive(link->io.fd, &boot->cluster->transport, 0);
+    const struct dtn_transport_conf *conf = &boot->cluster->transport;
+    const int dead_ms = 1000 * dtn_whole_seconds(conf->dead_after_ns);
+
+    if (link->io.fd < 0 || link->io.local)
+        return;
+    dtn_keepalive(link->io.fd, conf, 0);
+    setsockopt(link->io.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms,
+               sizeof dead_ms);
 }
 
 void dtn_boot_watch_start(struct dtn_boot *boot)

@@ -10,12 +10,16 @@
  *     after_ms 1131
  *     again EPEER
  *     text rank 0 on node1: allreduce ...
+ *
+ * `survivor FILE BYTES GO` makes FILE when the job is open, and begins, meeting
+ * the others for the first time, when there is a file GO.
  */
 #include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WARM = 100 };
 
@@ -74,13 +78,17 @@ int main(int argc, char **argv)
     int64_t good_ns = 0, end_ns;
     int rc;
 
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
     rc = survivor_open(&s, (size_t)strtoul(argv[2], NULL, 10));
     if (rc != 0) {
         printf("could not begin: %s\n", s.err.text);
         return 1;
     }
+    if (argc == 4 && survivor_tell(argv[1]) != 0)
+        return 1;
+    while (argc == 4 && access(argv[3], F_OK) != 0)
+        usleep(1000);
     rc = survivor_run(&s, argv[1], &good_ns);
     end_ns = dtn_now_ns();
     printf("code %s\nrank %d\nafter_ms %lld\n", dtensor_errname(rc),
