@@ -28,6 +28,25 @@ is "a bad file is exit status 2, its findings on stderr; the next is checked" \
 '2|bad.ini:16: error: unknown key "rank" in [nodes]; did you mean "ranks"?
 bad.ini:44: error: unknown section "sead"; did you mean "seed"?|laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)'
 
+printf '%s\n' '[cluster]' 'version = 1' '[nodes "all"]' 'hosts = @step' \
+    'hca = mlx5_[0-3]:1' '[mesh "world"]' 'dims = dp=2, tp=4' '[transport]' \
+    'port = 18000' >step.ini
+run step.ini
+is "@step on a login node: all but the hosts is checked" "$status|$err|$out" \
+"0|step.ini:4: warning: hosts: @step is known under srun only; the hosts, and \
+what depends on how many there are, were not checked|step.ini: ok: ranks and \
+nodes of the Slurm step; meshes world(dp=2,tp=4)"
+run --show ranks step.ini
+is "and has no ranks to show" "$status|$out|${err##*$'\n'}" "2||step.ini: hosts = \
+@step: ranks and hosts are known under srun only (run it there)"
+sed 's/18000/80/; /^dims/d; /^hca/a ranks = 8' step.ini >bad.ini
+run bad.ini
+is "what is wrong elsewhere in it is found" "$status|$(grep -c warning <<<"$err")|$(
+    grep error <<<"$err")" "2|1|bad.ini:7: error: [mesh \"world\"] has no \
+\"dims\"; expected dims = name=number, such as dp=2, tp=4, or a parent and what \
+to select
+bad.ini:9: error: port: 80 is out of range; expected 1024 to 65535"
+
 run none.ini
 is "no such file" "$status|$err|$out" \
     "2|none.ini: error: cannot open: No such file or directory|"

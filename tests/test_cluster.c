@@ -229,6 +229,36 @@ static void test_step(void)
     unsetenv("SLURM_STEP_TASKS_PER_NODE");
 }
 
+/* A login node is in no step: who checks a file may, a rank may not go on. */
+static void test_step_later(void)
+{
+    static const char text[] = "[cluster]\nversion = 1\n[nodes \"a\"]\n"
+        "hosts = @step\n[mesh \"grid\"]\ndims = dp=2, tp=4\n";
+    struct dtensor_cluster *c = NULL;
+    struct dtensor_error err;
+    char path[] = "/tmp/test_step.XXXXXX";
+    int fd = mkstemp(path);
+
+    if (fd < 0 || write(fd, text, sizeof text - 1) != sizeof text - 1)
+        note("no file to read");
+    close(fd);
+    ok(read_text(text, &c, &report, &err) == 0 && strcmp(report.text, "F:4: "
+       "warning: hosts: @step is known under srun only; the hosts, and what "
+       "depends on how many there are, were not checked\n") == 0,
+       "@step outside a step is a warning for who checks");
+    ok(dtensor_cluster_show(c, DTENSOR_SHOW_RANKS, -1, stdout, &err)
+       == DTENSOR_EINVAL && strstr(err.text, "known under srun only") &&
+       dtensor_cluster_show(c, DTENSOR_SHOW_SUMMARY, 0, stdout, &err)
+       == DTENSOR_EINVAL, "and there are no ranks to show");
+    dtensor_cluster_destroy(c);
+    c = NULL;
+    ok(dtensor_cluster_read(path, NULL, NULL, &c, &err) == DTENSOR_ECONF && !c &&
+       strstr(err.text, ":4: error: hosts: @step, but SLURM_STEP_NODELIST is "
+              "not set; expected to run under srun"),
+       "a rank outside a step is refused");
+    unlink(path);
+}
+
 /* -------------------------------------------------------- same or not --- */
 
 static const char base_file[] =
@@ -369,6 +399,7 @@ int main(void)
     test_meshes();
     test_seeds();
     test_step();
+    test_step_later();
     test_same();
     test_different();
     test_digest();

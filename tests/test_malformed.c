@@ -182,9 +182,6 @@ static const struct row {
     { "localhost among others", "=5 hosts = n1,localhost",
       "F:5: error: hosts: \"localhost\" stands for one machine, this one; "
       "expected it as the only host" },
-    { "@step outside a step", "=5 hosts = @step",
-      "F:5: error: hosts: @step, but SLURM_STEP_NODELIST is not set; expected "
-      "to run under srun" },
     { "addresses do not match", "+6 addresses = 10.0.0.[1-3]",
       "F:6: error: addresses: 3 addresses for 2 hosts; expected one address "
       "for each host" },

@@ -15,6 +15,7 @@ struct listing {
     char **addresses;              /* NULL: the names                         */
     int *counts;                   /* ranks of each host; NULL: `ranks`       */
     int n;
+    bool later;                    /* @step, but this is no Slurm step        */
 };
 
 static void listing_fini(struct listing *list)
@@ -37,6 +38,23 @@ static int nodes_result(struct dtn_check *check, const struct dtn_entry *entry,
 
 /* ---------------------------------------------------------- host names --- */
 
+/* hosts = @step where no step is: wrong for a rank; for who checks the file, on
+ * a login node say, all else can be checked.
+ */
+static void listing_later(struct dtn_check *check,
+                          const struct dtn_entry *entry, struct listing *list)
+{
+    list->later = true;
+    if (check->findings->report)
+        dtn_finding_warn(check->findings, entry->line, "hosts: @step is known "
+                         "under srun only; the hosts, and what depends on how "
+                         "many there are, were not checked");
+    else
+        dtn_finding(check->findings, entry->line, "hosts: @step, but "
+                    "SLURM_STEP_NODELIST is not set; expected to run under "
+                    "srun");
+}
+
 /* hosts = @step: names and ranks as Slurm started them. */
 static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
                         struct listing *list)
@@ -46,9 +64,7 @@ static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
     int rc;
 
     if (!getenv("SLURM_STEP_NODELIST")) {
-        dtn_finding(check->findings, entry->line, "hosts: @step, but "
-                    "SLURM_STEP_NODELIST is not set; expected to run under "
-                    "srun");
+        listing_later(check, entry, list);
         return 0;
     }
     rc = dtn_cluster_slurm_step(&step, &why);
@@ -161,6 +177,8 @@ static bool nodes_count(struct dtn_check *check,
     char title[DTN_TITLE_SIZE];
     int most = 0;
 
+    if (list->later && !given)
+        return false;
     if (!list->counts && !given) {
         dtn_finding(check->findings, section->line, "%s has no \"ranks\"; "
                     "expected ranks = 1 to %d",
@@ -372,7 +390,7 @@ int dtn_check_nodes(struct dtn_check *check)
     check->world_known = dtn_section_next(check->doc, DTN_KIND_NODES, NULL);
     while (rc == 0 && (section = dtn_section_next(check->doc, DTN_KIND_NODES,
                                                   section)) != NULL) {
-        list = (struct listing){ NULL, NULL, NULL, 0 };
+        list = (struct listing){ .names = NULL };
         rc = nodes_section(check, section, &list);
         listing_fini(&list);
     }

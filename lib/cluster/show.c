@@ -22,6 +22,10 @@ static const struct dtn_host *show_host(const struct dtensor_cluster *cluster,
 
 static void show_dims(const struct dtn_mesh_def *mesh, FILE *out)
 {
+    if (mesh->ndim == 1 && mesh->size[0] == 0) {
+        fputs(mesh->name, out);      /* all ranks of a step, how many ever    */
+        return;
+    }
     fprintf(out, "%s(", mesh->name);
     for (int d = 0; d < mesh->ndim; d++)
         fprintf(out, "%s%s=%d", d ? "," : "", mesh->dim_name[d],
@@ -69,9 +73,12 @@ static int show_summary(const struct dtensor_cluster *cluster, int rank,
         show_rank_summary(cluster, rank, out);
         return 0;
     }
-    fprintf(out, "%d rank%s on %d node%s; meshes", cluster->world_size,
-            cluster->world_size == 1 ? "" : "s", cluster->nhosts,
-            cluster->nhosts == 1 ? "" : "s");
+    if (cluster->world_size == 0)
+        fputs("ranks and nodes of the Slurm step; meshes", out);
+    else
+        fprintf(out, "%d rank%s on %d node%s; meshes", cluster->world_size,
+                cluster->world_size == 1 ? "" : "s", cluster->nhosts,
+                cluster->nhosts == 1 ? "" : "s");
     for (int m = 0; m < cluster->nmeshes; m++) {
         fputs(m ? ", " : " ", out);
         show_dims(&cluster->meshes[m], out);
@@ -228,6 +235,10 @@ int dtensor_cluster_show(const struct dtensor_cluster *cluster,
     if ((unsigned)what >= DTENSOR_NSHOWS)
         return dtn_fail(err, DTENSOR_EINVAL, "dtensor_cluster_show: no view "
                         "%d (see enum dtensor_show)", (int)what);
+    if (cluster->world_size == 0 && (what != DTENSOR_SHOW_SUMMARY || rank >= 0))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: hosts = @step: ranks and hosts "
+                        "are known under srun only (run it there)",
+                        cluster->path);
     if (rank >= cluster->world_size)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: no rank %d (there are 0 to "
                         "%d)", cluster->path, rank, cluster->world_size - 1);

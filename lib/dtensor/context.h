@@ -170,7 +170,8 @@ struct dtensor_cluster;
 typedef void dtensor_report_f(const char *text, void *arg);
 
 /* Read and check a cluster file.  Every finding goes to `report` (may be
- * NULL); the first is also in *err.
+ * NULL); the first is also in *err.  With a `report`, `hosts = @step` outside a
+ * Slurm step is a warning, and the cluster has no ranks that could be shown.
  *
  * Collective: no.   Blocks: no.
  * Owns:   *clusterp is the caller's, for dtensor_cluster_destroy().
