@@ -151,17 +151,14 @@ static void conversions(struct room *room, struct dtensor_ctx *foreign)
         "95 bytes, but the whole is 96: " ROWS);
     row("5", dtensor_full_tensor(room->t, NULL, 96, &why), "full_tensor: full "
         "is NULL, but the whole is 96 bytes");
-    row("5", dtensor_equal(room->t, room->c, out.number, &why), "equal: " ROWS
-        " and f32[4,6]  S(1)" WORLD " (mesh, dtype and placements must be the "
-        "same: redistribute one)");
     good(dtensor_redistribute_to(room->t, &room->square, &grid, &job->err));
     row("5", dtensor_equal(room->t, grid, out.number, &why), "equal: " ROWS
-        " and f32[4,6]  S(0),S(1)  on mesh(a=2,b=2) (mesh, dtype and "
-        "placements must be the same: redistribute one)");
+        " and f32[4,6]  S(0),S(1)  on mesh(a=2,b=2) (mesh and dtype "
+        "must be the same: redistribute or convert one)");
     good(dtensor_zeros(&halves, &two, &job->err));
     row("5", dtensor_equal(room->t, two, out.number, &why), "equal: " ROWS
-        " and f16[4,6]  S(0)" WORLD " (mesh, dtype and placements must be the "
-        "same: redistribute one)");
+        " and f16[4,6]  S(0)" WORLD " (mesh and dtype must be the same: "
+        "redistribute or convert one)");
     dtensor_destroy(grid);
     dtensor_destroy(two);
 }

@@ -138,16 +138,29 @@ int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
 int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 
 /* *equalp = 1 when the global shapes and all elements are the same numbers, of
- * Partial tensors the reduced ones, else 0: on every rank of the mesh.  Empty
- * parts agree with any.  A rank outside the mesh, which hears nothing, gets 1.
- * A NaN equals nothing.   Semantics: torch.equal.
+ * Partial tensors the reduced ones, else 0: on every rank of the mesh.  The two
+ * may lie differently; then one is redistributed, which of R and S moves
+ * nothing.  Empty parts agree with any.  A rank outside the mesh, which hears
+ * nothing, gets 1.  A NaN equals nothing.   Semantics: torch.equal.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
- * Errors: EINVAL  meshes, dtypes or placements differ;  and those of
+ * Errors: EINVAL  meshes or dtypes differ;  ENOMEM;  and those of
  *         dtensor_allreduce()
  */
 int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
                   int *equalp, struct dtensor_error *err);
+
+/* *equalp = 1 when ranks that hold the same part, along the mesh dimensions
+ * that are R, hold the same bytes, else 0: on every rank of the mesh.  Bytes
+ * are compared by a hash of 128 bits, so NaNs agree when their bits do, and 0
+ * and -0 do not.  Outside the mesh, where nothing is heard: 1.
+ * Semantics: its own.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
+ * Errors: ENOMEM;  and those of dtensor_allreduce()
+ */
+int dtensor_replicas_equal(const struct dtensor *t, int *equalp,
+                           struct dtensor_error *err);
 
 /* Make a tensor with the same elements that lies otherwise: by text on the same
  * mesh, or by a whole spec, whose mesh may be another of the context: of other

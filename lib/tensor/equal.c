@@ -1,11 +1,21 @@
-/* equal.c - do two tensors hold the same?
+/* equal.c - do two tensors hold the same?  And the replicas of one?
  *
  * Each rank compares its own part, and the smallest answer is everyone's: of
  * f32[2,8] as S(0) on 4 ranks two parts are empty, and agree with whatever the
  * others find.  Terms of a reduction say nothing of the sum (1 + 2 is 3 + 0),
  * so Partial tensors are reduced first.
+ *
+ * Two tensors that lie differently are compared where both have been cut: of R
+ * and S(0) the first is cut like the second, which moves nothing; of S(0) and
+ * S(1) the second is redistributed.
+ *
+ * Replicas are compared by a hash of their bytes of 128 bits, so 32 bytes go to
+ * and fro however large they are.
  */
 #include "tensor/tensor.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <string.h>
 
@@ -19,44 +29,62 @@ int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b)
 static int equal_check(const struct dtensor *a, const struct dtensor *b,
                        struct dtensor_error *err)
 {
-    struct dtensor_spec reshaped = b->spec;
     char one[400], other[400];
 
-    memcpy(reshaped.shape, a->spec.shape, sizeof reshaped.shape);
-    reshaped.ndim = a->spec.ndim;
-    if (dtn_spec_equal(&a->spec, &reshaped))
+    if (a->spec.mesh == b->spec.mesh && a->spec.dtype == b->spec.dtype)
         return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "equal: %.200s and %.200s (mesh, "
-                    "dtype and placements must be the same: redistribute one)",
+    return dtn_fail(err, DTENSOR_EINVAL, "equal: %.200s and %.200s (mesh and "
+                    "dtype must be the same: redistribute or convert one)",
                     dtn_spec_format(&a->spec, one, sizeof one),
                     dtn_spec_format(&b->spec, other, sizeof other));
 }
 
-/* Both reduced, to be compared. */
-static int equal_reduced(const struct dtensor *a, const struct dtensor *b,
-                         int *equalp, struct dtensor_error *err)
-{
-    struct dtensor_spec spec = a->spec;
-    struct dtensor *left = NULL, *right = NULL;
-    int rc;
+/* ---------------------------------------------------------- two tensors --- */
 
-    for (int m = 0; m < spec.mesh->ndim; m++)
-        if (spec.placement[m].kind == DTENSOR_PARTIAL)
-            spec.placement[m].kind = DTENSOR_REPLICATE;
-    rc = dtensor_redistribute_to(a, &spec, &left, err);
-    if (rc == 0)
-        rc = dtensor_redistribute_to(b, &spec, &right, err);
-    if (rc == 0)
-        rc = dtensor_equal(left, right, equalp, err);
-    dtensor_destroy(left);
-    dtensor_destroy(right);
+static bool equal_cuts(const struct dtensor_placement *p)
+{
+    return dtn_placement_class(p) == DTENSOR_SHARD;
+}
+
+/* How both are to lie: cut where either is.  Lengths that were chosen for the
+ * one may not fit the other's cuts; then as the first lies.  No terms.
+ */
+static struct dtensor_spec equal_spec(const struct dtensor_spec *a,
+                                      const struct dtensor_spec *b)
+{
+    static const struct dtensor_placement whole = {
+        .kind = DTENSOR_REPLICATE };
+    struct dtensor_spec both = *a, first = *a;
+
+    for (int m = 0; m < a->mesh->ndim; m++) {
+        if (!equal_cuts(&a->placement[m]))
+            first.placement[m] = whole;
+        both.placement[m] = equal_cuts(&b->placement[m]) &&
+                            !equal_cuts(&a->placement[m])
+                          ? b->placement[m] : first.placement[m];
+    }
+    return dtensor_spec_check(&both, NULL) == 0 ? both : first;
+}
+
+/* The tensor as it is to lie: itself, or *madep. */
+static int equal_bring(const struct dtensor *t,
+                       const struct dtensor_spec *spec,
+                       const struct dtensor **atp, struct dtensor **madep,
+                       struct dtensor_error *err)
+{
+    int rc = 0;
+
+    if (!dtn_spec_equal(&t->spec, spec))
+        rc = dtensor_redistribute_to(t, spec, madep, err);
+    *atp = *madep ? *madep : t;
     return rc;
 }
 
 int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
                   int *equalp, struct dtensor_error *err)
 {
-    const struct dtensor_mesh *mesh = a->spec.mesh;
+    struct dtensor *made[2] = { NULL, NULL };
+    struct dtensor_spec spec;
     int32_t same, all = 1;
     int rc = equal_check(a, b, err);
 
@@ -66,12 +94,57 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
         *equalp = 0;
         return 0;
     }
-    if (dtn_spec_partial(&a->spec) >= 0)
-        return equal_reduced(a, b, equalp, err);
-    same = dtn_equal(a->spec.dtype, a->local, b->local, dtn_tensor_count(a));
-    if (mesh->group.me >= 0)
-        rc = dtensor_allreduce(mesh, &same, &all, 1, DTENSOR_I32, DTENSOR_MIN,
-                               err);
+    spec = equal_spec(&a->spec, &b->spec);
+    rc = equal_bring(a, &spec, &a, &made[0], err);
+    if (rc == 0)
+        rc = equal_bring(b, &spec, &b, &made[1], err);
+    if (rc == 0 && spec.mesh->group.me >= 0) {
+        same = dtn_equal(spec.dtype, a->local, b->local, dtn_tensor_count(a));
+        rc = dtensor_allreduce(spec.mesh, &same, &all, 1, DTENSOR_I32,
+                               DTENSOR_MIN, err);
+    }
+    if (rc == 0)
+        *equalp = all;
+    dtensor_destroy(made[0]);
+    dtensor_destroy(made[1]);
+    return rc;
+}
+
+/* ------------------------------------------------------------- replicas --- */
+
+/* Are all hashes of the replicas the same?  The least of their complements is
+ * the complement of the greatest.
+ */
+static int replicas_agree(const struct dtensor *t,
+                          const struct dtensor_mesh *replicas, int32_t *samep,
+                          struct dtensor_error *err)
+{
+    const XXH128_hash_t hash = XXH3_128bits(t->local, t->bytes);
+    uint64_t least[] = { hash.low64, hash.high64, ~hash.low64, ~hash.high64 };
+    int rc = dtensor_allreduce(replicas, least, least, 4, DTENSOR_U64,
+                               DTENSOR_MIN, err);
+
+    *samep = least[0] == ~least[2] && least[1] == ~least[3];
+    return rc;
+}
+
+int dtensor_replicas_equal(const struct dtensor *t, int *equalp,
+                           struct dtensor_error *err)
+{
+    const struct dtensor_mesh *mesh = t->spec.mesh, *replicas;
+    struct dtensor_error why;
+    int32_t same, all = 1;
+    int rc = 0;
+
+    if (mesh->group.me >= 0) {
+        rc = dtn_tensor_replicas(t, &replicas, &why);
+        if (rc == 0)
+            rc = replicas_agree(t, replicas, &same, &why);
+        if (rc == 0)
+            rc = dtensor_allreduce(mesh, &same, &all, 1, DTENSOR_I32,
+                                   DTENSOR_MIN, &why);
+        dtn_tensor_end_all(mesh, rc, &why, err);
+    }
     if (rc == 0)
         *equalp = all;
     return rc;

@@ -76,6 +76,18 @@ void dtensor_destroy(struct dtensor *t)
     dtn_ctx_release(ctx);
 }
 
+int dtn_tensor_replicas(const struct dtensor *t,
+                        const struct dtensor_mesh **meshp,
+                        struct dtensor_error *err)
+{
+    unsigned dims = 0;
+
+    for (int m = 0; m < t->spec.mesh->ndim; m++)
+        if (t->spec.placement[m].kind == DTENSOR_REPLICATE)
+            dims |= 1u << m;
+    return dtn_mesh_sub(t->spec.mesh, dims, meshp, err);
+}
+
 size_t dtn_tensor_count(const struct dtensor *t)
 {
     return t->bytes / dtensor_dtype_size(t->spec.dtype);

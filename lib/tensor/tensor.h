@@ -3,7 +3,7 @@
  * tensor.c   the object and its queries
  * create.c   empty, zeros, full, arange, clone, distribute
  * local.c    of parts the ranks hold: from_local, checked and inferred
- * equal.c    comparing
+ * equal.c    comparing tensors, and the replicas of one
  * convert.c  redistribute, full_tensor
  * random.c   random fills, rand, randn, randint, randperm
  * dropout.c  dropout
@@ -41,6 +41,13 @@ int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
 
 /* Elements of the local part. */
 size_t dtn_tensor_count(const struct dtensor *t);
+
+/* The ranks that hold what this one holds: the sub-mesh of the dimensions along
+ * which the tensor is replicated.   Errors: ENOMEM
+ */
+int dtn_tensor_replicas(const struct dtensor *t,
+                        const struct dtensor_mesh **meshp,
+                        struct dtensor_error *err);
 
 /* Fill a tensor of dist->dtype; `what` names the caller.   Errors: EINVAL */
 int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
