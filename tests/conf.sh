@@ -18,7 +18,7 @@ run() {
 run laptop.ini two-nodes.ini 128-nodes.ini
 is "good files are summed up in a line each" "$status|$err|$out" \
 "0||laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)
-two-nodes.ini: ok: 8 ranks on 2 nodes; meshes world(dp=2,tp=4), replica0(tp=4)
+two-nodes.ini: ok: 8 ranks on 2 nodes; meshes world(pp=2,tp=4), stage0(tp=4)
 128-nodes.ini: ok: 1024 ranks on 128 nodes; meshes world(pp=16,dp=8,tp=8), first-stage(dp=8,tp=8), last-stage(dp=8,tp=8)"
 
 sed 's/^ranks .*/rank = 4/; s/^\[seed\]/[sead]/' two-nodes.ini >bad.ini
@@ -26,7 +26,7 @@ run bad.ini laptop.ini
 is "a bad file is exit status 2, its findings on stderr; the next is checked" \
     "$status|$err|$out" \
 '2|bad.ini:16: error: unknown key "rank" in [nodes]; did you mean "ranks"?
-bad.ini:44: error: unknown section "sead"; did you mean "seed"?|laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)'
+bad.ini:46: error: unknown section "sead"; did you mean "seed"?|laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)'
 
 printf '%s\n' '[cluster]' 'version = 1' '[nodes "all"]' 'hosts = @step' \
     'hca = mlx5_[0-3]:1' '[mesh "world"]' 'dims = dp=2, tp=4' '[transport]' \
@@ -68,10 +68,10 @@ gpu01  10.12.0.1  0-3
 gpu02  10.12.0.2  4-7"
 
 run --show=mesh --rank 6 two-nodes.ini
-is "--show mesh --rank 6: outside replica0 it stands nowhere" "$status|$out" \
-"0|mesh world(dp=2,tp=4)
-      6  dp=1 tp=2
-mesh replica0(tp=4)"
+is "--show mesh --rank 6: outside stage0 it stands nowhere" "$status|$out" \
+"0|mesh world(pp=2,tp=4)
+      6  pp=1 tp=2
+mesh stage0(tp=4)"
 
 run -s mesh laptop.ini
 is "--show mesh" "$status|$out" "0|mesh world(dp=2,tp=2)
@@ -161,7 +161,7 @@ is "the template is a good file" "$status|$err|$out" \
 sed 's/^;\([[a-z]\)/\1/; s/node\[001-064\]-ib0/localhost/' mine.ini >all.ini
 run all.ini
 is "also when nothing in it is a comment any more" "$status|$err|$out" \
-    "0||all.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)"
+    "0||all.ini: ok: 4 ranks on 1 node; meshes world(pp=2,tp=2)"
 
 run --rank 4 laptop.ini
 is "no such rank" "$status|$err|$out" \

@@ -69,13 +69,13 @@ static void test_two_nodes(void)
        c->meshes[0].size[1] == 4 && c->meshes[1].ndim == 1 &&
        strcmp(c->meshes[1].dim_name[0], "tp") == 0 &&
        c->meshes[1].nranks == 4 && c->meshes[1].ranks[3] == 3,
-       "selecting dp=0 of dp=2, tp=4 leaves tp over ranks 0-3");
+       "selecting pp=0 of pp=2, tp=4 leaves tp over ranks 0-3");
     ok(c->tuning[DTN_TUNED_ALLREDUCE].n == 2 &&
        c->tuning[DTN_TUNED_ALLREDUCE].entry[1].from_bytes == 32 << 10 &&
        c->tuning[DTN_TUNED_ALLREDUCE].entry[1].algorithm == DTN_ALG_RING &&
        c->tuning[DTN_TUNED_REDUCE].n == 0, "[tuning] is two ranges, or none");
     ok(dtn_seed_of(c, 3) == 0x5EED && dtn_seed_of(c, 4) == 0x5EEE,
-       "each dp coordinate has its own seed");
+       "each pp coordinate has its own seed");
     dtensor_cluster_destroy(c);
 }
 

@@ -186,6 +186,13 @@ void dtn_seed_defaults(struct dtn_seed_conf *seed);
  */
 uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank);
 
+/* The seeds of all ranks, seed[world_size]. */
+void dtn_seeds_of(const struct dtensor_cluster *cluster, uint64_t seed[]);
+
+/* "pp,tp": the dims whose coordinates have their own seeds.  Returns `buf`. */
+char *dtn_seed_dims(const struct dtensor_cluster *cluster, char *buf,
+                    size_t size);
+
 /* ---------------------------------------------------------- canonical.c --- */
 
 /* The parsed meaning, one "[section] key = value\n" line for each key, keys

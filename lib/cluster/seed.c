@@ -84,19 +84,12 @@ static int seed_position(const struct dtn_mesh_def *mesh, int rank)
     return -1;
 }
 
-uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank)
+static uint64_t seed_at(const struct dtn_seed_conf *seed,
+                        const struct dtn_mesh_def *mesh, int position)
 {
-    const struct dtn_seed_conf *seed = &cluster->seed;
-    const struct dtn_mesh_def *mesh;
-    int position, coord[DTENSOR_MAX_DIMS];
     uint64_t index = 0, weight = 1;
+    int coord[DTENSOR_MAX_DIMS];
 
-    if (seed->mesh < 0)
-        return seed->base;
-    mesh = &cluster->meshes[seed->mesh];
-    position = seed_position(mesh, rank);
-    if (position < 0)
-        return seed->base;
     for (int d = mesh->ndim - 1; d >= 0; d--) {
         coord[d] = position % mesh->size[d];
         position /= mesh->size[d];
@@ -106,4 +99,45 @@ uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank)
         weight *= (uint64_t)mesh->size[seed->distinct[i]];
     }
     return seed->base + seed->stride * index;             /* modulo 2^64      */
+}
+
+uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank)
+{
+    const struct dtn_seed_conf *seed = &cluster->seed;
+    int position;
+
+    if (seed->mesh < 0)
+        return seed->base;
+    position = seed_position(&cluster->meshes[seed->mesh], rank);
+    if (position < 0)
+        return seed->base;
+    return seed_at(seed, &cluster->meshes[seed->mesh], position);
+}
+
+void dtn_seeds_of(const struct dtensor_cluster *cluster, uint64_t seed[])
+{
+    const struct dtn_seed_conf *conf = &cluster->seed;
+    const struct dtn_mesh_def *mesh;
+
+    for (int r = 0; r < cluster->world_size; r++)
+        seed[r] = conf->base;
+    if (conf->mesh < 0)
+        return;
+    mesh = &cluster->meshes[conf->mesh];
+    for (int i = 0; i < mesh->nranks; i++)
+        seed[mesh->ranks[i]] = seed_at(conf, mesh, i);
+}
+
+char *dtn_seed_dims(const struct dtensor_cluster *cluster, char *buf,
+                    size_t size)
+{
+    const struct dtn_seed_conf *seed = &cluster->seed;
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (int i = 0; i < seed->ndistinct && used < size; i++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%s",
+                                 i ? "," : "", cluster->meshes[seed->mesh]
+                                 .dim_name[seed->distinct[i]]);
+    return buf;
 }

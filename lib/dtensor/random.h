@@ -47,6 +47,8 @@ struct dtensor_random_rule {
     int sms;                           /* CUDA: multiprocessors, 132, and     */
     int threads_per_sm;                /* threads of each, 2048               */
     char parallel_dims[100];           /* MEGATRON: mesh dimensions, "tp"     */
+    int distinct_replicas;             /* 1: replicas may differ where [seed] */
+                                       /* gives their ranks different seeds   */
 };
 
 /* Make a generator with that seed at offset 0 and the default rule, given
@@ -61,7 +63,10 @@ int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,
 void dtensor_generator_destroy(struct dtensor_generator *gen);  /* NULL: none */
 
 /* The context's own: seeded with what [seed] of the cluster file says for this
- * rank, else 0.   Semantics: torch.default_generator.
+ * rank, else 0.  Until the program seeds it or sets its state, a tensor that is
+ * replicated along a mesh dimension with distinct seeds is refused, since its
+ * replicas would differ, unless the rule has distinct_replicas.
+ * Semantics: torch.default_generator.
  *
  * Owns:   the context, until dtensor_fini(): to destroy it is a no-op.
  */
@@ -126,8 +131,9 @@ int dtensor_generator_sync(const struct dtensor_mesh *mesh,
  *
  * Collective: no, but all ranks of the mesh must make the same call; outside
  *         the mesh it advances the generator only.   Blocks: no.
- * Errors: EINVAL  a parameter, the dtype, or a Partial placement: says which;
- *         or the offset would pass 2^63.  Tensor and generator are untouched
+ * Errors: EINVAL  a parameter, the dtype, a Partial placement, or replicas that
+ *         would differ (see dtensor_generator_default()): says which; or the
+ *         offset would pass 2^63.  Tensor and generator are untouched
  */
 int dtensor_uniform(struct dtensor *t, double from, double to,
                     struct dtensor_generator *gen, struct dtensor_error *err);

@@ -54,6 +54,7 @@ int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
         rule->pytorch = conf->pytorch;
         rule->sms = conf->sms;
         rule->threads_per_sm = conf->threads_per_sm;
+        ctx->generator->from_file = true;
     }
     return rc;
 }
@@ -118,6 +119,7 @@ int dtensor_generator_set_state(struct dtensor_generator *gen,
                         (long long)offset);
     gen->seed = get_u64(state);
     gen->offset = (int64_t)offset;
+    gen->from_file = false;
     return 0;
 }
 
@@ -145,6 +147,7 @@ int dtensor_manual_seed(const struct dtensor_mesh *mesh, uint64_t seed,
     gen = dtn_generator_of(mesh, gen);
     gen->seed = seed;
     gen->offset = 0;
+    gen->from_file = false;
     return 0;
 }
 

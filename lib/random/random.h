@@ -109,6 +109,7 @@ struct dtensor_generator {
     int64_t offset;               /* a multiple of 4                           */
     struct dtensor_random_rule rule;
     bool kept;                    /* by a context                              */
+    bool from_file;               /* the seed is still what [seed] says        */
 };
 
 /* Give the context its default generator, and take it away.   Errors: ENOMEM */

@@ -116,6 +116,26 @@ static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
     mesh->root = mesh;
 }
 
+/* Along which dimensions do seeds of the cluster file differ?  Each rank is
+ * compared with the one whose coordinate there is 0.
+ */
+static unsigned mesh_distinct(const struct dtensor_mesh *mesh)
+{
+    const uint64_t *seeds = mesh->ctx->meshes->seeds;
+    const int *ranks = mesh->group.ranks;
+    unsigned dims = 0;
+
+    for (int i = 0; seeds && i < mesh->group.n; i++)
+        for (int d = mesh->ndim - 1, stride = 1; d >= 0; d--) {
+            int first = i - i / stride % mesh->size[d] * stride;
+
+            if (seeds[ranks[i]] != seeds[ranks[first]])
+                dims |= 1u << d;
+            stride *= mesh->size[d];
+        }
+    return dims;
+}
+
 /* Keep a copy of a described mesh that has its group. */
 static int mesh_keep(const struct dtensor_mesh *proto,
                      const struct dtensor_mesh **meshp,
@@ -133,6 +153,7 @@ static int mesh_keep(const struct dtensor_mesh *proto,
     *mesh = *proto;
     if (!proto->root)
         mesh_root_init(mesh, world);
+    mesh->distinct = mesh_distinct(mesh);
     mesh->next = NULL;
     *meshes->end = mesh;
     meshes->end = &mesh->next;
@@ -341,6 +362,23 @@ static int meshes_fill(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return rc;
 }
 
+/* Where seeds differ, note them all: meshes are compared with them. */
+static int meshes_seeds(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtensor_cluster *cluster = ctx->cluster;
+    size_t world = (size_t)cluster->world_size;
+    uint64_t *seeds;
+
+    if (cluster->seed.ndistinct == 0 || ctx->planning)
+        return 0;
+    seeds = malloc(world * sizeof *seeds);
+    if (!seeds)
+        return dtn_fail_nomem(err, "seeds", world * sizeof *seeds);
+    dtn_seeds_of(cluster, seeds);
+    ctx->meshes->seeds = seeds;
+    return 0;
+}
+
 int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     int rc;
@@ -349,7 +387,9 @@ int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (!ctx->meshes)
         return dtn_fail_nomem(err, "mesh", sizeof *ctx->meshes);
     ctx->meshes->end = &ctx->meshes->first;
-    rc = meshes_fill(ctx, err);
+    rc = meshes_seeds(ctx, err);
+    if (rc == 0)
+        rc = meshes_fill(ctx, err);
     if (rc != 0) {
         dtn_meshes_destroy(ctx->meshes);
         ctx->meshes = NULL;
@@ -378,11 +418,12 @@ void dtn_meshes_destroy(struct dtn_meshes *meshes)
         meshes->flat = flat->next;
         free(flat);
     }
+    free(meshes->seeds);
     free(meshes->entered);
     free(meshes);
 }
 
-/* "world, replica0": the file's meshes, for messages. */
+/* "world, stage0": the file's meshes, for messages. */
 static char *mesh_list(const struct dtensor_ctx *ctx, char *buf, size_t size)
 {
     size_t used = 0;

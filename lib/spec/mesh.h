@@ -33,6 +33,7 @@ struct dtn_meshes {
     struct dtensor_mesh *mesh[MESH_BUCKETS];
     struct mesh_ranks *ranks[MESH_BUCKETS];
     struct mesh_flat *flat;
+    uint64_t *seeds;              /* [world] of [seed]; NULL: all the same     */
     int nentered, entered_capacity;       /* dtensor_mesh_enter()              */
     const struct dtensor_mesh **entered;
 };

@@ -53,6 +53,8 @@ struct dtensor_mesh {
     struct dtn_group group;       /* all its ranks, row-major; same ranks,     */
                                   /* same group.ranks                          */
     const int *where;             /* of a root: [world] positions, -1: none    */
+    unsigned distinct;            /* bit set of dimensions along which [seed]  */
+                                  /* gives ranks different seeds               */
 };
 
 /* Make the meshes of the cluster file, and "world". */

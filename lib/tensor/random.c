@@ -21,6 +21,54 @@ static int random_refuse_partial(const char *what,
                     dtn_spec_format(spec, text, sizeof text));
 }
 
+/* The first mesh dimension along which the tensor is replicated and the file's
+ * seeds differ, so that each rank would make its own "replica"; or -1.
+ */
+static int random_torn(const struct dtensor_spec *spec,
+                       const struct dtensor_generator *gen)
+{
+    const struct dtensor_mesh *mesh = spec->mesh;
+
+    if (!gen->from_file || gen->rule.distinct_replicas)
+        return -1;
+    for (int m = 0; m < mesh->ndim; m++)
+        if (mesh->distinct >> m & 1 &&
+            spec->placement[m].kind == DTENSOR_REPLICATE)
+            return m;
+    return -1;
+}
+
+/* Does this rank only watch a call that is refused inside the mesh?  Then its
+ * generator keeps step with theirs, and does not move.
+ */
+static bool random_watches(const struct dtensor_spec *spec,
+                           const struct dtensor_generator *gen)
+{
+    return spec->mesh->group.me < 0 && random_torn(spec, gen) >= 0;
+}
+
+/* May a random tensor lie so? */
+static int random_check(const char *what, const struct dtensor_spec *spec,
+                        const struct dtensor_generator *gen,
+                        struct dtensor_error *err)
+{
+    int rc = random_refuse_partial(what, spec, err), dim;
+    char text[400], dims[120];
+
+    dim = rc == 0 ? random_torn(spec, gen) : -1;
+    if (dim < 0 || spec->mesh->group.me < 0)
+        return rc;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %.200s: replicas along mesh "
+                    "dimension %d%s%s would differ, since [seed] distinct = %s "
+                    "gives their ranks different seeds (take the dimension out "
+                    "of distinct, or call dtensor_manual_seed(), or set "
+                    "distinct_replicas in the generator's rule)", what,
+                    dtn_spec_format(spec, text, sizeof text), dim,
+                    spec->mesh->dim_name[dim][0] ? " " : "",
+                    spec->mesh->dim_name[dim],
+                    dtn_seed_dims(spec->mesh->ctx->cluster, dims, sizeof dims));
+}
+
 static void random_fill_rows(const struct dtn_stream *stream,
                              const struct dtn_dist *dist,
                              const struct dtensor *t)
@@ -41,11 +89,12 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
     const int me = t->spec.mesh->group.me;
     struct dtn_draw draw;
     struct dtn_stream stream;
-    int rc = random_refuse_partial(what, &t->spec, err);
+    int rc;
 
-    if (rc != 0)
-        return rc;
     gen = dtn_generator_of(t->spec.mesh, gen);
+    rc = random_check(what, &t->spec, gen, err);
+    if (rc != 0 || random_watches(&t->spec, gen))
+        return rc;
     dtn_fill_adapt(&gen->rule, dist);
     rc = dtn_draw_of(gen, dist, &t->spec, me, &draw, err);
     if (rc != 0)
@@ -249,11 +298,12 @@ int dtensor_randperm(const struct dtensor_spec *spec,
 
     if (rc == 0)
         rc = randperm_check(spec, err);
-    if (rc == 0)
-        rc = random_refuse_partial("randperm", spec, err);
-    if (rc != 0)
+    if (rc == 0) {
+        gen = dtn_generator_of(spec->mesh, gen);
+        rc = random_check("randperm", spec, gen, err);
+    }
+    if (rc != 0 || random_watches(spec, gen))
         return random_made(rc, made, tp);
-    gen = dtn_generator_of(spec->mesh, gen);
     if (gen->offset > INT64_MAX - 7)
         rc = dtn_fail(err, DTENSOR_EINVAL, "randperm: offset %lld of the "
                       "generator has no room for 4 more numbers below 2^63 "
