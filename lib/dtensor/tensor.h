@@ -86,8 +86,8 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
 
 /* The same when all ranks have told each other their specs and the shapes of
  * their parts: one that does not fit is refused everywhere, in the same words,
- * and err->rank names it.   Semantics: DTensor.from_local(run_check=True), of
- * shapes; replicas are not compared.
+ * and err->rank names it.  Replicas are taken as they are.
+ * Semantics: the first half of DTensor.from_local(run_check=True).
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
  * Owns:   *tp is the caller's; `local` is not kept.
@@ -98,10 +98,39 @@ int dtensor_from_local_checked(const struct dtensor_spec *spec,
                                const void *local, const int64_t local_shape[],
                                struct dtensor **tp, struct dtensor_error *err);
 
-/* The same when nobody knows the whole: parts->shape is that of this rank's
- * part, and the global shape is found from all of them.  Parts that S(d) would
- * cut otherwise become S(d:their lengths).  A rank outside the mesh, which
- * hears nothing, gets a tensor of sizes 0.
+/* The same, and replicas are made alike: along mesh dimensions that are R each
+ * rank gets the part of coordinate 0, and its own is only looked at for its
+ * shape.   Semantics: DTensor.from_local(run_check=True).
+ *
+ * Collective, blocks, owns, errors: as dtensor_from_local_checked();  ENOMEM
+ */
+int dtensor_from_local_broadcast(const struct dtensor_spec *spec,
+                                 const void *local,
+                                 const int64_t local_shape[],
+                                 struct dtensor **tp,
+                                 struct dtensor_error *err);
+
+/* Make the tensor whose local part is the gradient of what this rank gave to
+ * dtensor_from_local() and its kin: `grad`, the gradient of the tensor that was
+ * made as `spec`, brought to the placements of `spec`, and to R where that is
+ * Partial, since each term has the whole gradient.  It is never divided; a
+ * gradient that arrives as terms is reduced.
+ * Semantics: the backward of DTensor.from_local.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
+ *         and no peer needs `grad` any more.
+ * Owns:   *tp is the caller's; `grad` is unchanged.
+ * Errors: EINVAL  the spec, or `grad` has another mesh or shape;  and those of
+ *         dtensor_redistribute_to()
+ */
+int dtensor_from_local_grad(const struct dtensor_spec *spec,
+                            const struct dtensor *grad, struct dtensor **tp,
+                            struct dtensor_error *err);
+
+/* The same as dtensor_from_local_checked() when nobody knows the whole:
+ * parts->shape is that of this rank's part, and the global shape is found from
+ * all of them.  Parts that S(d) would cut otherwise become S(d:their lengths).
+ * A rank outside the mesh, which hears nothing, gets a tensor of sizes 0.
  * Semantics: DTensor.from_local without shape, of uneven parts too.
  *
  * Collective, blocks, owns: as dtensor_from_local_checked().

@@ -151,6 +151,13 @@ int dtn_spec_check_alike(const char *what, const struct dtensor_spec *src,
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 
+/* ------------------------------------------------------------- grad.c --- */
+
+/* How the gradient of a tensor lies unless it is said: as the tensor, and R
+ * where that is Partial.
+ */
+struct dtensor_spec dtn_grad_usual(struct dtensor_spec spec);
+
 /* ----------------------------------------------------------- layout.c --- */
 
 /* The chunk rule: rank `r` of `n` holds [*start, *start + *size) of N. */

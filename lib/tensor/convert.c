@@ -49,6 +49,26 @@ int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                             err);
 }
 
+int dtensor_from_local_grad(const struct dtensor_spec *spec,
+                            const struct dtensor *grad, struct dtensor **tp,
+                            struct dtensor_error *err)
+{
+    struct dtensor_spec to = *spec;
+    char one[400], other[400];
+    int rc = dtensor_spec_normalize(&to, err);
+
+    if (rc != 0)
+        return rc;
+    to = dtn_grad_usual(to);
+    to.dtype = grad->spec.dtype;
+    if (!dtn_spec_congruent(&to, &grad->spec))
+        return dtn_fail(err, DTENSOR_EINVAL, "gradient: %.200s is none of "
+                        "%.200s (mesh and shape must be the same)",
+                        dtn_spec_format(&grad->spec, one, sizeof one),
+                        dtn_spec_format(spec, other, sizeof other));
+    return dtensor_redistribute_to(grad, &to, tp, err);
+}
+
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err)
 {

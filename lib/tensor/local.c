@@ -49,7 +49,8 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
 /* ------------------------------------------------------ what ranks tell --- */
 
 enum { TOLD_INFERS = 1,                /* the whole is asked for              */
-       TOLD_NOTHING = 2 };             /* the part is NULL and should not be  */
+       TOLD_NOTHING = 2,               /* the part is NULL and should not be  */
+       TOLD_BROADCASTS = 4 };          /* replicas are made alike             */
 
 /* What each rank says: its part, and of what it thinks it is one. */
 struct told {
@@ -319,20 +320,56 @@ static int local_agree(struct dtensor_spec *spec, const void *local,
     return rc == 0 ? local_make(spec, local, tp, err) : rc;
 }
 
+/* Give all replicas the part of the first of them. */
+static int local_broadcast(struct dtensor *t, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *replicas;
+    int rc = dtn_tensor_replicas(t, &replicas, err);
+
+    if (rc == 0 && t->bytes > 0)
+        rc = dtensor_broadcast(replicas, 0, t->local, t->bytes, DTENSOR_U8,
+                               err);
+    return rc;
+}
+
+/* Hear everyone, of a whole that is known. */
+static int local_known(const struct dtensor_spec *spec, const void *local,
+                       const int64_t part[], unsigned flags,
+                       struct dtensor **tp, struct dtensor_error *err)
+{
+    struct dtensor_spec known = *spec;
+    struct dtensor *t = NULL;
+    struct dtensor_error why;
+    int rc = dtensor_spec_normalize(&known, err);
+
+    if (rc != 0)
+        return rc;
+    if (known.mesh->group.me < 0)
+        return dtn_tensor_create(&known, tp, err);
+    rc = local_agree(&known, local, part, flags, &t, &why);
+    if (rc == 0 && flags & TOLD_BROADCASTS)
+        rc = local_broadcast(t, &why);
+    if (rc != 0)
+        dtensor_destroy(t);
+    else
+        *tp = t;
+    return dtn_tensor_end_all(known.mesh, rc, &why, err);
+}
+
 int dtensor_from_local_checked(const struct dtensor_spec *spec,
                                const void *local, const int64_t local_shape[],
                                struct dtensor **tp, struct dtensor_error *err)
 {
-    struct dtensor_spec made = *spec;
-    struct dtensor_error why;
-    int rc = dtensor_spec_normalize(&made, err);
+    return local_known(spec, local, local_shape, 0, tp, err);
+}
 
-    if (rc != 0)
-        return rc;
-    if (made.mesh->group.me < 0)
-        return dtn_tensor_create(&made, tp, err);
-    rc = local_agree(&made, local, local_shape, 0, tp, &why);
-    return dtn_tensor_end_all(made.mesh, rc, &why, err);
+int dtensor_from_local_broadcast(const struct dtensor_spec *spec,
+                                 const void *local,
+                                 const int64_t local_shape[],
+                                 struct dtensor **tp,
+                                 struct dtensor_error *err)
+{
+    return local_known(spec, local, local_shape, TOLD_BROADCASTS, tp, err);
 }
 
 /* Check what can be checked before the whole is known: lengths cannot. */
