@@ -100,6 +100,8 @@ static const struct pair pairs[] = {
       { "send of 4 f32 to rank 1", "recv of 5 f32 from rank 0" } },
     { "large count", 1, LARGE, LARGE + 1, DTENSOR_F32, DTENSOR_F32, false,
       { "send of 100000 f32 to rank 1", "recv of 100001 f32 from rank 0" } },
+    { "large count for a small one", 1, LARGE, 4, DTENSOR_F32, DTENSOR_F32,
+      false, { "send of 100000 f32 to rank 1", "recv of 4 f32 from rank 0" } },
     { "small count for a large one", 1, 4, LARGE, DTENSOR_F32, DTENSOR_F32,
       false, { "send of 4 f32 to rank 1", "recv of 100000 f32 from rank 0" } },
     { "dtype", 1, 4, 4, DTENSOR_F32, DTENSOR_I32, false,
@@ -192,6 +194,74 @@ static void test_messages(const char *wire)
     unlink(getenv("DTN_CLUSTER"));
 }
 
+/* ---------------------------------------------------------- the first call --- */
+
+/* Rank 1 broadcasts where rank 0 sums, before they have met. */
+static void first(int rank, int n, void *arg)
+{
+    const struct dtensor_call call[2] = { SUM(4), BROADCAST(4, *(int *)arg) };
+    struct world world;
+    int rc;
+
+    (void)n;
+    world_open(&world);
+    rc = dtensor_call_run(world.mesh, &call[rank], in, out, &world.err);
+    need(rc == DTENSOR_EMISMATCH, "rc is %s: %s", dtensor_errname(rc),
+         rc ? world.err.text : "");
+    need(strstr(world.err.text, rank ? ": broadcast " : ": allreduce ")
+         && strstr(world.err.text, ", call 1: rank 1 on localhost called "
+                   "broadcast of 4 f32 with root ")
+         && strstr(world.err.text, "rank 0 on localhost called allreduce of 4 "
+                   "f32 sum"), "words: %s", world.err.text);
+    dtensor_fini(world.ctx);
+}
+
+/* Rank 1 has two columns more. */
+static void turned(int rank, int n, void *arg)
+{
+    const int64_t shape[2] = { 8, rank == 1 ? 8 : 6 };
+    struct dtensor *from, *to;
+    struct dtensor_spec spec;
+    struct world world;
+    int rc;
+
+    (void)n;
+    (void)arg;
+    world_open(&world);
+    need(dtensor_spec_init(&spec, world.ctx, "world", "S(0)", DTENSOR_F32, 2,
+                           shape, &world.err) == 0
+         && dtensor_zeros(&spec, &from, &world.err) == 0, "%s", world.err.text);
+    rc = dtensor_redistribute(from, "R", &to, &world.err);
+    need(rc == DTENSOR_EMISMATCH && world.err.rank == 1, "rc is %s",
+         dtensor_errname(rc));
+    need(strstr(world.err.text, ", call 1: rank 1 on localhost called "
+                "redistribute of f32[8,8] S(0) -> R on world, rank 0 on "
+                "localhost called redistribute of f32[8,6] S(0) -> R on world "
+                "(all"), "words: %s", world.err.text);
+    dtensor_destroy(from);
+    dtensor_fini(world.ctx);
+}
+
+static void test_first(const char *wire)
+{
+    int bad;
+
+    setenv("DTN_CLUSTER", ranks_file(wire, 2, "op_timeout = 60s\n"), 1);
+    for (int root = 0; root < 2; root++) {
+        bad = ranks_run(2, 30, first, &root, NULL);
+        ok(bad == 0, "%s: allreduce against broadcast from rank %d as the first "
+           "call: both in words on both", wire, root);
+    }
+    unlink(getenv("DTN_CLUSTER"));
+    for (int n = 2; n <= N; n += 2) {
+        setenv("DTN_CLUSTER", ranks_file(wire, n, "op_timeout = 60s\n"), 1);
+        bad = ranks_run(n, 30, turned, NULL, NULL);
+        ok(bad == 0, "%s: redistributes of other shapes over %d ranks: both "
+           "with shape, placements and mesh", wire, n);
+        unlink(getenv("DTN_CLUSTER"));
+    }
+}
+
 static void test_wire(const char *wire)
 {
     int bad;
@@ -209,6 +279,8 @@ int main(void)
 {
     test_wire("shm");
     test_wire("tcp");
+    test_first("shm");
+    test_first("tcp");
     test_messages("shm");
     test_messages("tcp");
     return done();

@@ -328,7 +328,12 @@ static inline uint64_t dtn_fingerprint_numbered(uint64_t fingerprint,
 struct dtn_said dtn_call_said(const struct dtn_group *group,
                               const struct dtn_call *call,
                               uint64_t fingerprint);
-extern const struct dtn_coll_words dtn_coll_words;
+char *dtn_said_describe(const struct dtn_said *said, char *buf, size_t size);
+bool dtn_said_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
+                     struct dtn_said *said);
+bool dtn_said_numbered(const struct dtensor_ctx *ctx, uint64_t group,
+                       uint32_t number, struct dtn_said *said);
+extern const struct dtn_coll_words dtn_coll_words;     /* exec/said.c          */
 
 /* Do this rank and that at a position load from each other?  And every pair of
  * the group?

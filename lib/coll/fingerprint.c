@@ -53,7 +53,7 @@ struct dtn_said dtn_call_said(const struct dtn_group *group,
 {
     struct dtn_said said = { .base = fingerprint, .group = group->hash,
         .fingerprint = dtn_fingerprint_numbered(fingerprint, call->number),
-        .number = call->number, .other = call->root };
+        .number = call->number, .n = (uint32_t)group->n, .other = call->root };
 
     if (dtn_call_private(call))
         return said;
@@ -67,33 +67,58 @@ struct dtn_said dtn_call_said(const struct dtn_group *group,
     return said;
 }
 
-/* Of the last calls of this rank the one with that fingerprint.  The number that
- * was noted is that of the last call over these ranks at the time; one that had
- * been started before has a lower one.
+/* The number that was noted is that of the last call over these ranks at the
+ * time; one that had been started before has a lower one.
  */
-static bool said_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
-                        struct dtn_said *said)
+static void said_number(struct dtn_said *said)
 {
-    uint64_t i = 0;
+    const uint32_t noted = said->number;
 
+    for (uint32_t i = 0; i < noted && i < 2 * DTN_SAID_MAX; i++)
+        if (dtn_fingerprint_numbered(said->base, noted - i)
+            == said->fingerprint) {
+            said->number = noted - i;
+            return;
+        }
+    said->number = 0;
+}
+
+/* The i-th before the last of this rank's calls. */
+static bool said_last(const struct dtensor_ctx *ctx, uint64_t i,
+                      struct dtn_said *said)
+{
+    if (i >= DTN_SAID_MAX || i >= ctx->calls)
+        return false;
+    *said = ctx->said[(ctx->calls - i) % DTN_SAID_MAX];
+    said_number(said);
+    return true;
+}
+
+bool dtn_said_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
+                     struct dtn_said *said)
+{
     if (ctx->making && ctx->making->fingerprint == fingerprint) {
         *said = *ctx->making;
         return true;
     }
-    while (i < DTN_SAID_MAX && ctx->said[(ctx->calls - i) % DTN_SAID_MAX]
-                                   .fingerprint != fingerprint)
-        i++;
-    if (i == DTN_SAID_MAX)
-        return false;
-    *said = ctx->said[(ctx->calls - i) % DTN_SAID_MAX];
-    while (said->number > 0 && i < 2 * DTN_SAID_MAX
-           && dtn_fingerprint_numbered(said->base, said->number) != fingerprint) {
-        said->number--;
-        i++;
+    for (uint64_t i = 0; said_last(ctx, i, said); i++)
+        if (said->fingerprint == fingerprint)
+            return true;
+    return false;
+}
+
+bool dtn_said_numbered(const struct dtensor_ctx *ctx, uint64_t group,
+                       uint32_t number, struct dtn_said *said)
+{
+    if (ctx->making && ctx->making->group == group
+        && ctx->making->number == number) {
+        *said = *ctx->making;
+        return true;
     }
-    if (dtn_fingerprint_numbered(said->base, said->number) != fingerprint)
-        said->number = 0;
-    return true;
+    for (uint64_t i = 0; said_last(ctx, i, said); i++)
+        if (said->group == group && said->number == number)
+            return true;
+    return false;
 }
 
 /* "send of 4 f32 to rank 1", "all_to_all of f32, 4 from rank 0". */
@@ -130,13 +155,15 @@ static void call_words(const struct dtn_said *said, enum dtn_coll coll,
                                            : "");
 }
 
-static char *said_describe(const struct dtn_said *said, char *buf, size_t size)
+char *dtn_said_describe(const struct dtn_said *said, char *buf, size_t size)
 {
     const enum dtn_coll coll = dtn_fingerprint_coll(said->fingerprint);
     const char *dtype = dtensor_dtype_name(fingerprint_dtype(
                                            said->fingerprint));
 
-    if (coll >= DTN_NCOLLS)
+    if (said->text)
+        snprintf(buf, size, "%s", said->text);
+    else if (coll >= DTN_NCOLLS)
         snprintf(buf, size, "?");
     else if (coll == DTN_COLL_BARRIER)
         snprintf(buf, size, "barrier");
@@ -146,5 +173,3 @@ static char *said_describe(const struct dtn_said *said, char *buf, size_t size)
         call_words(said, coll, dtype, buf, size);
     return buf;
 }
-
-const struct dtn_coll_words dtn_coll_words = { said_describe, said_recall };

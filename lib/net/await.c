@@ -24,7 +24,7 @@ int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
     dtn_fail_rank(&ctx->failure, code, culprit, "%s: %s%scall %llu: %s",
                   dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me),
                   ctx->plan_text, *ctx->plan_text ? ", " : "",
-                  (unsigned long long)ctx->calls, what);
+                  (unsigned long long)ctx->calls + (ctx->making != NULL), what);
     return code;
 }
 
@@ -177,12 +177,15 @@ int dtn_await_look(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_mismatch mismatch;
     int culprit = peer, code = 0;
     int health = tp->ops->health(tp, peer, &culprit, &code);
 
     dtn_boot_watch(ctx->boot);
     if (listening && tp->ops->peek(tp, peer))
         return 0;
+    if (ctx->words && dtn_mismatch_known(ctx, &mismatch))
+        return dtn_poison_mismatch(ctx, &mismatch);
     if (health == 0 && await_lost(ctx, peer))
         health = DTENSOR_EPEER;
     if (health == 0)

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/socket.h>
 
 enum { EVERY_NS = 5000000 };
@@ -115,22 +116,45 @@ void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
         watch_note(boot, NULL, boot->rank, &news);
 }
 
+static bool watch_knows(const struct dtn_boot *boot, int rank,
+                        const struct dtn_said *said)
+{
+    const struct dtn_told *told;
+
+    for (uint32_t i = 0; (told = dtn_boot_told(boot, i)); i++)
+        if (told->rank == rank && told->said.fingerprint == said->fingerprint
+            && told->said.kind == said->kind
+            && told->said.other == said->other)
+            return true;
+    return false;
+}
+
 static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
                       int rank, const struct dtn_said *said)
 {
-    unsigned char body[FRAME_SAID_BYTES];
+    unsigned char body[FRAME_SAID_BYTES + DTN_SAID_TEXT];
+    struct dtn_told *told;
+    size_t length;
 
-    if (dtn_boot_said(boot, rank, said->fingerprint))
+    if (watch_knows(boot, rank, said))
         return;
-    boot->told[boot->ntold++ % DTN_TOLD_MAX] = (struct dtn_told){ rank, *said };
+    told = &boot->told[boot->ntold++ % boot->told_max];
+    *told = (struct dtn_told){ .rank = rank, .said = *said };
+    if (said->text)
+        snprintf(told->text, sizeof told->text, "%s", said->text);
+    told->said.text = said->text ? told->text : NULL;
+    length = strlen(told->text);
     frame_put32(body, (uint32_t)rank);
     frame_put32(body + 4, said->kind);
     frame_put64(body + 8, said->fingerprint);
     frame_put64(body + 16, said->group);
     frame_put32(body + 24, said->number);
-    frame_put32(body + 28, (uint32_t)said->other);
-    frame_put64(body + 32, said->count);
-    watch_spread(boot, from, FRAME_SAID, body, sizeof body);
+    frame_put32(body + 28, said->n);
+    frame_put32(body + 32, (uint32_t)said->other);
+    frame_put64(body + 36, said->count);
+    memcpy(body + FRAME_SAID_BYTES, told->text, length);
+    watch_spread(boot, from, FRAME_SAID, body,
+                 (uint32_t)(FRAME_SAID_BYTES + length));
 }
 
 void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said)
@@ -146,19 +170,28 @@ static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
 {
     const unsigned char *body = frame->body;
     const uint32_t world = (uint32_t)boot->cluster->world_size;
+    char text[DTN_SAID_TEXT] = "";
     struct dtn_said said;
-    uint32_t rank;
+    uint32_t rank, length;
 
-    if (frame->size != FRAME_SAID_BYTES)
+    if (frame->size < FRAME_SAID_BYTES
+        || frame->size - FRAME_SAID_BYTES >= sizeof text)
         return;
+    length = frame->size - FRAME_SAID_BYTES;
+    memcpy(text, body + FRAME_SAID_BYTES, length);
+    for (uint32_t i = 0; i < length; i++)
+        if (text[i] < ' ' || text[i] > '~')
+            text[i] = '?';
     rank = frame_get32(body);
     said = (struct dtn_said){
         .kind = (enum dtn_said_kind)frame_get32(body + 4),
         .fingerprint = frame_get64(body + 8),
         .group = frame_get64(body + 16),
         .number = frame_get32(body + 24),
-        .other = (int32_t)frame_get32(body + 28),
-        .count = frame_get64(body + 32)
+        .n = frame_get32(body + 28),
+        .other = (int32_t)frame_get32(body + 32),
+        .count = frame_get64(body + 36),
+        .text = length > 0 ? text : NULL
     };
     if (rank < world && (unsigned)said.kind < DTN_NSAID)
         watch_say(boot, link, (int)rank, &said);
@@ -242,21 +275,26 @@ int dtn_boot_failed(const struct dtn_boot *boot)
 
 const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i)
 {
-    return i < boot->ntold && i < DTN_TOLD_MAX
-         ? &boot->told[(boot->ntold - 1 - i) % DTN_TOLD_MAX] : NULL;
+    return i < boot->ntold && i < boot->told_max
+         ? &boot->told[(boot->ntold - 1 - i) % boot->told_max] : NULL;
 }
 
-/* A call is the same whoever makes it; of a message each side tells its own. */
 const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
-                                     uint64_t fingerprint)
+                                     uint64_t fingerprint, int other)
 {
+    const struct dtn_said *said = NULL;
     const struct dtn_told *told;
 
-    for (uint32_t i = 0; (told = dtn_boot_told(boot, i)); i++)
-        if (told->said.fingerprint == fingerprint
-            && (told->rank == rank || told->said.kind < DTN_SAID_SENT))
+    for (uint32_t i = 0; (told = dtn_boot_told(boot, i)); i++) {
+        if (told->said.fingerprint != fingerprint || told->rank != rank
+            || told->said.kind == DTN_SAID_JUDGED)
+            continue;
+        if (told->said.kind < DTN_SAID_SENT)
             return &told->said;
-    return NULL;
+        if (!said || told->said.other == other)
+            said = &told->said;
+    }
+    return said;
 }
 
 const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank)

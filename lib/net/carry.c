@@ -37,6 +37,22 @@ static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
     return 0;
 }
 
+/* What ranks meet for is a call of both.  Of messages each side has its own, and
+ * that they are told apart follows; 0: no call.
+ */
+static uint64_t carry_call(const struct dtensor_ctx *ctx)
+{
+    return ctx->making && ctx->making->group != 0 ? ctx->making->fingerprint : 0;
+}
+
+static bool carry_another_call(const struct dtensor_ctx *ctx,
+                               const struct dtn_signal *signal)
+{
+    const uint64_t mine = carry_call(ctx);
+
+    return mine != 0 && signal->fingerprint != 0 && signal->fingerprint != mine;
+}
+
 /* The peer said where its box is. */
 static int carry_learn(struct dtensor_ctx *ctx, int rank,
                        const struct dtn_signal *signal,
@@ -48,6 +64,10 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
         return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "rank %d says "
                              "something else than where its box is (is it of "
                              "the same version?)", rank);
+    if (carry_another_call(ctx, signal))
+        return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
+            .rank = rank, .called = signal->fingerprint,
+            .witness = ctx->self.rank, .expected = ctx->making->fingerprint });
     memcpy(&peer->carry.remote, signal->payload, sizeof peer->carry.remote);
     peer->carry.mapped = peer->tp->ops->map(peer->tp, rank,
                                             peer->carry.remote);
@@ -64,7 +84,8 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
 int dtn_carry_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
-    struct dtn_signal signal = { .tag = CARRY_TAG };
+    struct dtn_signal signal = { .tag = CARRY_TAG,
+                                 .fingerprint = carry_call(ctx) };
     const struct dtn_signal *said;
     int rc = 0;
 

@@ -13,7 +13,7 @@
 #define FRAME_HELLO_BYTES 24      /* before the host name, a NUL and the job  */
 #define FRAME_JOB_MAX 80          /* bytes of a job's name, with NUL          */
 #define FRAME_GONE_BYTES 36       /* who, whose fault, why; and a mismatch     */
-#define FRAME_SAID_BYTES 40       /* who, what it called                       */
+#define FRAME_SAID_BYTES 44       /* who, what it called, before its text      */
 #define FRAME_IDENTITY_MAX (1u << 20)
 #define FRAME_FOREIGN UINT32_MAX  /* round of a FAIL that another job answers  */
 

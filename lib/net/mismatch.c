@@ -1,10 +1,11 @@
 /* mismatch.c - two ranks called what is not the same: in words, on all ranks
  *
- * Who takes a signal with another fingerprint than its own knows that, and of
- * the other side's call no more than 32 bits.  So each side says over the tree
- * what it called, with count and root, before it gives up; all who hear of the
- * mismatch wait for both, and word them alike: "rank 1 on n0 called allreduce of
- * 3 f32 sum, rank 0 on n0 called allreduce of 4 f32 sum".
+ * Who takes a signal with another fingerprint than its own knows that, but not
+ * what the other side called.  So each rank says over the tree what it called,
+ * and that it gives up.  Rank 0 waits for these records, finds whose call is not
+ * that of most, and tells the two ranks to name: all others wait for that, and
+ * say "rank 1 on n0 called allreduce of 3 f32 sum, rank 0 on n0 called allreduce
+ * of 4 f32 sum".  Records are looked up by rank and number of the call.
  */
 #include "net/wire.h"
 
@@ -12,6 +13,9 @@
 #include <time.h>
 
 #define MISMATCH_TAG (UINT16_MAX - 1)
+
+enum { JUDGE = 0 };               /* the rank that decides whom all name       */
+#define MISMATCH_OTHERS_NS INT64_C(200000000)    /* for records of others     */
 
 bool dtn_signal_mismatch(const struct dtn_signal *signal,
                          struct dtn_mismatch *mismatch)
@@ -40,59 +44,225 @@ static void mismatch_tell(struct dtensor_ctx *ctx,
 }
 
 /* Tell what this rank called, if it did. */
-static void mismatch_own(struct dtensor_ctx *ctx, int rank,
+static void mismatch_own(struct dtensor_ctx *ctx, int rank, int other,
                          uint64_t fingerprint)
 {
     struct dtn_said said;
 
-    if (rank == ctx->self.rank && ctx->words->recall(ctx, fingerprint, &said))
+    if (rank == ctx->self.rank
+        && (ctx->words->recall(ctx, fingerprint, &said)
+            || ctx->words->message(ctx, other, fingerprint, &said)))
         dtn_boot_say(ctx->boot, rank, &said);
 }
 
-/* Others may have found another mismatch, of which this rank is one side. */
-static void mismatch_answer(struct dtensor_ctx *ctx)
+/* What that rank said of that call; or what another said that called the same,
+ * for the rank itself may be computing, or dead.  Of a message each tells its own.
+ */
+static const struct dtn_said *mismatch_said(const struct dtensor_ctx *ctx,
+                                            int rank, uint64_t fingerprint,
+                                            int other)
 {
+    const struct dtn_said *said = dtn_boot_said(ctx->boot, rank, fingerprint,
+                                                other);
+    const struct dtn_told *told;
+
+    for (uint32_t i = 0; !said && (told = dtn_boot_told(ctx->boot, i)); i++)
+        if (told->said.fingerprint == fingerprint
+            && told->said.kind < DTN_SAID_SENT)
+            said = &told->said;
+    return said;
+}
+
+/* Let news come. */
+static void mismatch_turn(struct dtensor_ctx *ctx)
+{
+    const struct timespec pause = { 0, 1000000 };
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    dtn_boot_watch(ctx->boot);
     for (int r = 0; r < ctx->self.world_size; r++) {
         const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, r);
 
-        if (gone->order > 0 && gone->code == DTENSOR_EMISMATCH)
-            mismatch_own(ctx, gone->mismatch.rank, gone->mismatch.called);
+        if (gone->order == 0 || gone->code != DTENSOR_EMISMATCH)
+            continue;
+        mismatch_own(ctx, gone->mismatch.rank, gone->mismatch.witness,
+                     gone->mismatch.called);
+        mismatch_own(ctx, gone->mismatch.witness, gone->mismatch.rank,
+                     gone->mismatch.expected);
     }
+    nanosleep(&pause, NULL);
 }
 
-/* Until it is known what that rank called, and what it found: but it may be
- * computing, or dead.
+/* The verdict of rank 0, if it came: `other` is the witness, `group` holds what
+ * that called.
  */
-static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
-                            uint64_t fingerprint)
+static const struct dtn_said *mismatch_judged(const struct dtensor_ctx *ctx)
 {
-    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, rank);
-    const struct timespec pause = { 0, 1000000 };
-    const int64_t start = dtn_now_ns();
-    int64_t patience = DTN_STALL_NS;
+    const struct dtn_told *told;
 
-    while (rank != ctx->self.rank && dtn_now_ns() - start < patience) {
-        for (int t = 0; t < ctx->ntransports; t++)
-            ctx->transports[t]->ops->progress(ctx->transports[t]);
-        dtn_boot_watch(ctx->boot);
-        mismatch_answer(ctx);
-        if (dtn_boot_said(ctx->boot, rank, fingerprint)) {
-            if (gone->order > 0)
-                break;
-            patience = DTN_STALL_NS / 10;
+    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++)
+        if (told->said.kind == DTN_SAID_JUDGED && told->rank == JUDGE)
+            return &told->said;
+    return NULL;
+}
+
+/* Until it is known what that rank called: but it may be computing, or dead. */
+static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
+                            uint64_t fingerprint, int64_t start)
+{
+    while (rank != ctx->self.rank && dtn_now_ns() - start < DTN_STALL_NS
+           && !dtn_boot_said(ctx->boot, rank, fingerprint, -1)
+           && !mismatch_judged(ctx))
+        mismatch_turn(ctx);
+}
+
+/* ------------------------------------------------------------ whom to name --- */
+
+/* The number of the call in question among those over the same ranks, 0: the two
+ * called over different ones, or sent to each other.  The signals of a call that
+ * waits for nobody are met in a later one: it was the earlier.
+ */
+static uint32_t mismatch_call(const struct dtensor_ctx *ctx,
+                              const struct dtn_mismatch *found,
+                              const struct dtn_said **saidp)
+{
+    const struct dtn_said *a = mismatch_said(ctx, found->rank, found->called,
+                                             found->witness);
+    const struct dtn_said *b = mismatch_said(ctx, found->witness,
+                                             found->expected, found->rank);
+
+    if (!a || !b || a->group != b->group || a->group == 0
+        || a->kind >= DTN_SAID_SENT || b->kind >= DTN_SAID_SENT)
+        return 0;
+    *saidp = a->number < b->number ? a : b;
+    return (*saidp)->number;
+}
+
+/* What this rank called as that. */
+static void mismatch_join(struct dtensor_ctx *ctx,
+                          const struct dtn_mismatch *found)
+{
+    const struct dtn_said *call;
+    struct dtn_said mine;
+    uint32_t number = mismatch_call(ctx, found, &call);
+
+    if (number > 0 && ctx->words->numbered(ctx, call->group, number, &mine))
+        dtn_boot_say(ctx->boot, ctx->self.rank, &mine);
+}
+
+/* What a rank said it called as that, NULL: nothing. */
+static const struct dtn_said *mismatch_vote(const struct dtensor_ctx *ctx,
+                                            int rank, uint64_t group,
+                                            uint32_t number)
+{
+    const struct dtn_told *told;
+
+    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++)
+        if (told->rank == rank && told->said.group == group
+            && told->said.number == number && told->said.kind < DTN_SAID_SENT)
+            return &told->said;
+    return NULL;
+}
+
+static uint32_t mismatch_votes(const struct dtensor_ctx *ctx, uint64_t group,
+                               uint32_t number, const uint64_t *fingerprint)
+{
+    uint32_t votes = 0;
+
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        const struct dtn_said *said = mismatch_vote(ctx, r, group, number);
+
+        votes += said && (!fingerprint || said->fingerprint == *fingerprint);
+    }
+    return votes;
+}
+
+/* The first rank that called what most did, and the first that did not. */
+static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
+                           uint32_t number, struct dtn_mismatch *found)
+{
+    const struct dtn_said *most = NULL, *said;
+    struct dtn_mismatch odd = { .rank = -1 };
+    uint32_t best = 0;
+
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        said = mismatch_vote(ctx, r, group, number);
+        if (said && mismatch_votes(ctx, group, number, &said->fingerprint)
+                    > best) {
+            best = mismatch_votes(ctx, group, number, &said->fingerprint);
+            most = said;
+            odd.witness = r;
         }
-        nanosleep(&pause, NULL);
+    }
+    for (int r = 0; most && odd.rank < 0 && r < ctx->self.world_size; r++) {
+        said = mismatch_vote(ctx, r, group, number);
+        if (said && said->fingerprint != most->fingerprint) {
+            odd.rank = r;
+            odd.called = said->fingerprint;
+        }
+    }
+    if (odd.rank < 0)
+        return;                   /* they called the same, one once more often */
+    odd.expected = most->fingerprint;
+    *found = odd;
+}
+
+/* Rank 0: when all who called as that have said what, or no more is heard. */
+static void mismatch_judge(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
+{
+    const int64_t start = dtn_now_ns();
+    const struct dtn_said *call;
+    uint32_t number = mismatch_call(ctx, found, &call), n;
+    uint64_t group;
+
+    if (number == 0)
+        return;
+    n = call->n;
+    group = call->group;
+    while (dtn_now_ns() - start < MISMATCH_OTHERS_NS
+           && mismatch_votes(ctx, group, number, NULL) < n)
+        mismatch_turn(ctx);
+    mismatch_count(ctx, group, number, found);
+}
+
+/* The others: what rank 0 said, unless it died or computes; then what the first
+ * found that found anything.
+ */
+static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
+                          int64_t start)
+{
+    const struct dtn_gone *judge = dtn_boot_gone(ctx->boot, JUDGE);
+    const struct dtn_said *said;
+
+    while (!(said = mismatch_judged(ctx))
+           && (judge->order == 0 || judge->code == DTENSOR_EMISMATCH)
+           && dtn_now_ns() - start < 2 * DTN_STALL_NS)
+        mismatch_turn(ctx);
+    if (said)
+        *found = (struct dtn_mismatch){
+            .rank = (int32_t)said->number, .called = said->fingerprint,
+            .witness = said->other, .expected = said->group };
+    for (int r = 0; !said && r < ctx->self.world_size; r++) {
+        const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, r);
+
+        if (gone->order > 0 && gone->mismatch.rank != gone->mismatch.witness) {
+            *found = gone->mismatch;
+            return;
+        }
     }
 }
+
+/* ------------------------------------------------------------------- words --- */
 
 /* "rank 1 on n0 called allreduce of 3 f32 sum": one side. */
 static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
-                          uint64_t fingerprint, bool numbered, char *buf,
-                          size_t size)
+                          uint64_t fingerprint, int other, bool numbered,
+                          char *buf, size_t size)
 {
     const struct dtn_said unknown = { .fingerprint = fingerprint };
-    const struct dtn_said *said = dtn_boot_said(ctx->boot, rank, fingerprint);
-    char name[160], what[160], number[48] = "";
+    const struct dtn_said *said = mismatch_said(ctx, rank, fingerprint, other);
+    char name[160], what[DTN_SAID_TEXT], number[48] = "";
 
     if (numbered)
         snprintf(number, sizeof number, " as %s %u %s", said->group == 0
@@ -107,91 +277,124 @@ static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
 static bool mismatch_counted(const struct dtensor_ctx *ctx,
                              const struct dtn_mismatch *mismatch)
 {
-    const struct dtn_said *a = dtn_boot_said(ctx->boot, mismatch->rank,
-                                             mismatch->called);
-    const struct dtn_said *b = dtn_boot_said(ctx->boot, mismatch->witness,
-                                             mismatch->expected);
+    const struct dtn_said *a = mismatch_said(ctx, mismatch->rank,
+                                             mismatch->called,
+                                             mismatch->witness);
+    const struct dtn_said *b = mismatch_said(ctx, mismatch->witness,
+                                             mismatch->expected,
+                                             mismatch->rank);
 
     return a && b && a->group == b->group && a->number > 0 && b->number > 0
         && a->number != b->number;
 }
 
-/* The signals of a call that waits for nobody are met in a later one.  If what
- * this rank called as the earlier of the two is yet another thing, it was that.
- */
-static void mismatch_earlier(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
+/* All ranks that hear of a mismatch agree on the two to name. */
+static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
 {
-    const struct dtn_said *a = dtn_boot_said(ctx->boot, found->rank,
-                                             found->called);
-    const struct dtn_said *b = dtn_boot_said(ctx->boot, found->witness,
-                                             found->expected);
-    const struct dtn_said *earlier = a->number < b->number ? a : b;
-    struct dtn_said mine;
+    const int64_t start = dtn_now_ns();
+    const bool judge = ctx->self.rank == JUDGE;
 
-    for (int i = 0; i < DTN_SAID_MAX; i++)
-        if (ctx->words->recall(ctx, ctx->said[i].fingerprint, &mine)
-            && mine.group == earlier->group && mine.number == earlier->number
-            && mine.fingerprint != earlier->fingerprint) {
-            *found = (struct dtn_mismatch){
-                .rank = earlier == a ? found->rank : found->witness,
-                .called = earlier->fingerprint, .witness = ctx->self.rank,
-                .expected = mine.fingerprint };
-            dtn_boot_say(ctx->boot, ctx->self.rank, &mine);
-            return;
-        }
+    ctx->mismatch = *found;
+    mismatch_own(ctx, found->rank, found->witness, found->called);
+    mismatch_own(ctx, found->witness, found->rank, found->expected);
+    mismatch_tell(ctx, found);
+    dtn_poison_tell(ctx, DTENSOR_EMISMATCH, found->rank);
+    mismatch_listen(ctx, found->rank, found->called, start);
+    mismatch_listen(ctx, found->witness, found->expected, start);
+    mismatch_join(ctx, found);
+    if (!judge) {
+        mismatch_obey(ctx, found, start);
+        return;
+    }
+    mismatch_judge(ctx, found);
+    dtn_boot_say(ctx->boot, JUDGE, &(struct dtn_said){
+        .kind = DTN_SAID_JUDGED, .number = (uint32_t)found->rank,
+        .fingerprint = found->called, .other = found->witness,
+        .group = found->expected });
 }
 
 int dtn_poison_mismatch(struct dtensor_ctx *ctx,
                         const struct dtn_mismatch *mismatch)
 {
     struct dtn_mismatch found = *mismatch;
-    char what[640], called[240], expected[240];
+    char what[2 * DTN_SAID_TEXT + 480], side[2][DTN_SAID_TEXT + 200];
     bool counted;
 
     if (ctx->failure.code != 0)
         return ctx->failure.code;
-    ctx->mismatch = *mismatch;
-    mismatch_own(ctx, mismatch->rank, mismatch->called);
-    mismatch_own(ctx, mismatch->witness, mismatch->expected);
-    mismatch_tell(ctx, mismatch);
-    dtn_poison_tell(ctx, DTENSOR_EMISMATCH, mismatch->rank);
-    mismatch_listen(ctx, mismatch->rank, mismatch->called);
-    mismatch_listen(ctx, mismatch->witness, mismatch->expected);
-    if (mismatch_counted(ctx, &found))
-        mismatch_earlier(ctx, &found);
+    mismatch_agree(ctx, &found);
     counted = mismatch_counted(ctx, &found);
-    mismatch_side(ctx, found.rank, found.called, counted, called,
-                  sizeof called);
-    mismatch_side(ctx, found.witness, found.expected, counted, expected,
-                  sizeof expected);
+    mismatch_side(ctx, found.rank, found.called, found.witness, counted,
+                  side[0], sizeof side[0]);
+    mismatch_side(ctx, found.witness, found.expected, found.rank, counted,
+                  side[1], sizeof side[1]);
     snprintf(what, sizeof what, "%s, %s (all ranks must make the same calls in "
-             "the same order)", called, expected);
+             "the same order)", side[0], side[1]);
     return dtn_poison_words(ctx, DTENSOR_EMISMATCH, found.rank, what);
 }
 
-/* This rank has waited long.  It says in what, unless another has said the same;
- * who called something else as the same call over the same ranks is found so,
- * though neither waits for the other: two roots of a broadcast.
+/* Somebody told of a message, or of a block, from or to this rank.  Does it not
+ * go with what this rank means by it, as the same call?  Or does this rank wait
+ * for that very one, and in a call that is no message?
+ */
+static bool stalled_edge(const struct dtensor_ctx *ctx,
+                         const struct dtn_told *told,
+                         const struct dtn_said *last, struct dtn_said *mine)
+{
+    if (told->said.kind < DTN_SAID_SENT || told->said.kind == DTN_SAID_JUDGED
+        || told->said.other != ctx->self.rank)
+        return false;
+    if (ctx->words->edge(ctx, told->rank, told->said.kind == DTN_SAID_SENT,
+                         mine))
+        return mine->group == told->said.group
+            && mine->number == told->said.number
+            && mine->fingerprint != told->said.fingerprint;
+    *mine = *last;
+    return told->said.group == 0 && last->group != 0 && last->number > 0;
+}
+
+static bool stalled_call(const struct dtn_told *told,
+                         const struct dtn_said *mine)
+{
+    return told->said.kind < DTN_SAID_SENT && mine->number > 0
+        && told->said.group == mine->group
+        && told->said.number == mine->number
+        && told->said.fingerprint != mine->fingerprint;
+}
+
+/* This rank has waited long.  It says in what; who called something else as the
+ * same call over the same ranks is found so, though neither waits for the other:
+ * two roots of a broadcast.  So are a send of more than a signal carries and a
+ * recv of less, of which both wait: for READY, and for what comes with a signal.
  */
 int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
 {
     const struct dtn_said *last = &ctx->said[ctx->calls % DTN_SAID_MAX];
     const struct dtn_told *told;
-    struct dtn_said mine;
+    struct dtn_said call, edge;
 
     if (ctx->making)
         last = ctx->making;
-    if (!ctx->words || !ctx->words->recall(ctx, last->fingerprint, &mine)
-        || mine.number == 0)
+    if (!ctx->words || !ctx->words->recall(ctx, last->fingerprint, &call))
         return 0;
-    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++)
-        if (told->said.group == mine.group && told->said.number == mine.number
-            && told->said.fingerprint != mine.fingerprint)
+    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++) {
+        if (told->rank == ctx->self.rank)
+            continue;
+        if (stalled_edge(ctx, told, &call, &edge)) {
+            dtn_boot_say(ctx->boot, ctx->self.rank, &edge);
             return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
-                .rank = told->rank, .witness = ctx->self.rank,
-                .called = told->said.fingerprint,
-                .expected = mine.fingerprint });
-    dtn_boot_say(ctx->boot, ctx->self.rank, &mine);
+                .rank = told->rank, .called = told->said.fingerprint,
+                .witness = ctx->self.rank, .expected = edge.fingerprint });
+        }
+        if (stalled_call(told, &call))
+            return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
+                .rank = told->rank, .called = told->said.fingerprint,
+                .witness = ctx->self.rank, .expected = call.fingerprint });
+    }
+    if (call.number > 0)
+        dtn_boot_say(ctx->boot, ctx->self.rank, &call);
+    if (ctx->words->waits(ctx, &edge))
+        dtn_boot_say(ctx->boot, ctx->self.rank, &edge);
     return 0;
 }
 
@@ -217,6 +420,12 @@ bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
 
     if (dtn_boot_gone(ctx->boot, peer)->order == 0)
         dtn_gone_news(ctx, peer, &culprit, &code);
+    return dtn_mismatch_known(ctx, mismatch);
+}
+
+bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
+                        struct dtn_mismatch *mismatch)
+{
     for (int r = 0; r < ctx->self.world_size; r++) {
         *mismatch = dtn_boot_gone(ctx->boot, r)->mismatch;
         if (mismatch->rank != mismatch->witness)

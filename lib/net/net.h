@@ -80,8 +80,10 @@ enum dtn_said_kind {
     DTN_SAID_NOTHING,
     DTN_SAID_CALL,                /* `count` elements                          */
     DTN_SAID_LISTED,              /* a count for each rank, `count` in all     */
+    DTN_SAID_WORDED,              /* `text` says it: a redistribute            */
     DTN_SAID_SENT,                /* `count` elements that go to `other`       */
     DTN_SAID_RECEIVED,            /* that come from there                      */
+    DTN_SAID_JUDGED,              /* no call: whom to name for a mismatch      */
     DTN_NSAID
 };
 struct dtn_said {
@@ -90,17 +92,20 @@ struct dtn_said {
     uint64_t base;                /* here only: that without the number        */
     uint64_t group;               /* hash of the ranks called over, 0: message */
     uint32_t number;              /* among the calls over them, 0: unknown     */
+    uint32_t n;                   /* how many they are                         */
     int32_t other;                /* the root, or a rank                       */
     uint64_t count;
+    const char *text;             /* NULL: words are made of the rest          */
 };
+#define DTN_SAID_TEXT 240
 #define DTN_SAID_MAX 16           /* calls that a rank remembers               */
 
 /* A rank told that it called that, or others that it did. */
 struct dtn_told {
     int rank;
     struct dtn_said said;
+    char text[DTN_SAID_TEXT];     /* of it, or ""                              */
 };
-#define DTN_TOLD_MAX 64           /* that are remembered                       */
 
 /* Two ranks called what is not the same. */
 struct dtn_mismatch {
@@ -139,11 +144,12 @@ void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
  */
 void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said);
 
-/* What a rank means by that fingerprint, NULL: nobody told; whatever was told,
- * the i-th before the last, NULL: no more.
+/* What a rank told of its call with that fingerprint, NULL: nothing; of several
+ * messages alike that to or from `other`.  Whatever was told, the i-th before the
+ * last, NULL: no more.
  */
 const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
-                                     uint64_t fingerprint);
+                                     uint64_t fingerprint, int other);
 const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i);
 
 /* Never blocks; NULL is a no-op. */
@@ -173,11 +179,22 @@ struct dtn_peer {
     } carry;
 };
 
-/* What a mismatch is worded with. */
+/* What a mismatch is worded with: a record in words; a call of this rank by its
+ * fingerprint, and by its number among those over the same ranks; and of the run
+ * under way what a step to or from `peer` with that fingerprint means, the step
+ * it waits in, and the one for what comes from, or goes to, `peer`.
+ */
 struct dtn_coll_words {
     char *(*describe)(const struct dtn_said *said, char *buf, size_t size);
     bool (*recall)(const struct dtensor_ctx *ctx, uint64_t fingerprint,
-                   struct dtn_said *said);      /* a call of this rank         */
+                   struct dtn_said *said);
+    bool (*numbered)(const struct dtensor_ctx *ctx, uint64_t group,
+                     uint32_t number, struct dtn_said *said);
+    bool (*message)(const struct dtensor_ctx *ctx, int peer,
+                    uint64_t fingerprint, struct dtn_said *said);
+    bool (*waits)(const struct dtensor_ctx *ctx, struct dtn_said *said);
+    bool (*edge)(const struct dtensor_ctx *ctx, int peer, bool comes,
+                 struct dtn_said *said);
 };
 
 struct dtensor_ctx {
@@ -201,7 +218,8 @@ struct dtensor_ctx {
     bool waiting;                 /* requests are polled for without a break   */
     const struct dtn_coll_words *words;   /* what was called: coll's           */
     struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
-    const struct dtn_said *making;        /* the call a plan is being made for */
+    const struct dtn_said *making;        /* the call that ranks meet for      */
+    const void *run;              /* coll: the run that is waiting             */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     int64_t failed_ns;            /* when                                      */
     struct dtn_mismatch mismatch; /* that was it                               */
@@ -369,8 +387,8 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...) DTN_PRINTF(4, 5);
 
 /* Poison with EMISMATCH and the words of both sides; all others, who may have
- * been in neither call, get to know them and say the same.   Blocks: at most a
- * second, for the other side to say what it called.
+ * been in neither call, get to know them and say the same.   Blocks: at most two
+ * seconds, for the other side to say what it called.
  */
 int dtn_poison_mismatch(struct dtensor_ctx *ctx,
                         const struct dtn_mismatch *mismatch);

@@ -71,6 +71,10 @@ bool dtn_mismatch_heard(struct dtensor_ctx *ctx, int peer,
 bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
                        struct dtn_mismatch *mismatch);
 
+/* The same without waiting: has the tree told of one? */
+bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
+                        struct dtn_mismatch *mismatch);
+
 /* Look for a mismatch that no signal shows, after a wait of DTN_STALL_NS.
  * 0: there is none.
  */

@@ -263,14 +263,23 @@ bool dtn_redist_idle(const struct dtn_redist_step *step)
            (step->phase.kind != DTN_PHASE_EXCHANGE && step->count == 0);
 }
 
-static int redist_run_step(struct dtn_redist_step *step, const void *in,
-                           void *out, struct dtensor_error *err)
+uint32_t dtn_redist_number(const struct dtensor_plan *r)
+{
+    return r->nsteps > 0 && r->all->group.me >= 0 ? ++*r->all->group.calls : 0;
+}
+
+static int redist_run_step(struct dtn_redist_step *step, uint32_t number,
+                           const void *in, void *out,
+                           struct dtensor_error *err)
 {
     struct dtn_call call = redist_call(step);
     int rc = 0;
 
+    call.number = number;
     if (step->phase.kind == DTN_PHASE_EXCHANGE)
-        rc = dtn_plan_run(step->plan, in, out, step->fingerprint, err);
+        rc = dtn_plan_run(step->plan, in, out,
+                          dtn_fingerprint_numbered(step->fingerprint, number),
+                          err);
     else if (step->count > 0)
         rc = dtn_call_run(step->group, &call, in, out, err);
     if (rc == 0)
@@ -340,6 +349,7 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
                    struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
+    const uint32_t number = dtn_redist_number(r);
     int rc = ctx->pending ? dtn_requests_finish(ctx, err) : 0;
 
     if (rc == 0)
@@ -348,15 +358,17 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
         rc = redist_scratch(r, err);
     if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
         memcpy(out, in, r->out_bytes);
+    memcpy(ctx->plan_text, r->text, sizeof r->text);
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         void *to = dtn_redist_target(r, i, out);
 
         if (dtn_redist_idle(&r->step[i]))
             continue;
-        rc = redist_run_step(&r->step[i], in, to, err);
+        rc = redist_run_step(&r->step[i], number, in, to, err);
+        if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
+            memcpy(ctx->plan_text, r->text, sizeof r->text);
         in = to;
     }
-    memcpy(ctx->plan_text, r->text, sizeof r->text);
     return rc;
 }
 

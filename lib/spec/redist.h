@@ -36,6 +36,7 @@ struct dtensor_plan {
     size_t out_bytes;                  /* of the own part of dst              */
     size_t scratch[DTN_NTARGETS];      /* bytes of both buffers               */
     char text[160];                    /* for dtensor_last_plan()             */
+    char said[DTN_SAID_TEXT];          /* for errors: what was called         */
     bool ready;                        /* to run on this rank                 */
     int nsteps;
     struct dtn_redist_step step[];
@@ -82,6 +83,12 @@ int dtn_redist_emit(const struct dtensor_plan *plan, int i,
 void dtn_redist_say(struct dtensor_plan *plan, const char *fmt, ...)
     DTN_PRINTF(2, 3);
 
+/* What the ranks of an exchange compare, and say when it differs; `text` lasts as
+ * long as the plan.
+ */
+void dtn_redist_says(struct dtn_plan *plan, const struct dtn_group *group,
+                     uint64_t fingerprint, const char *text);
+
 /* Emit an exchange of the group and make it ready to run. */
 int dtn_redist_plan(const struct dtn_group *group,
                     const struct dtn_exchange *exchange,
@@ -91,6 +98,11 @@ int dtn_redist_plan(const struct dtn_group *group,
  * so: exchanges and reductions have done so before rounding.
  */
 void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
+
+/* The number of the next redistribute over its ranks: that of a call, for which
+ * it counts.  One that moves nothing does not.
+ */
+uint32_t dtn_redist_number(const struct dtensor_plan *plan);
 
 /* Run it.  `in` and `out` are this rank's parts. */
 int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,

@@ -108,6 +108,37 @@ static void redist_title(struct dtensor_plan *r)
         dtn_redist_say(r, "distribute to %s", to);
 }
 
+static void redist_mesh(const struct dtensor_mesh *mesh, char *buf, size_t size)
+{
+    if (mesh->name[0])
+        snprintf(buf, size, "%s", mesh->name);
+    else
+        dtn_mesh_format(mesh, buf, size);
+}
+
+/* For errors: "redistribute of f32[8,6] S(0) -> R on world". */
+static void redist_said(struct dtensor_plan *r)
+{
+    char from[DTENSOR_MAX_DIMS * 12], to[DTENSOR_MAX_DIMS * 12], shape[128];
+    char mesh[2][64];
+
+    dtn_spec_shape(&r->dst, shape, sizeof shape);
+    dtensor_placements_format(r->src.mesh, r->src.placement, from,
+                              sizeof from);
+    dtensor_placements_format(r->dst.mesh, r->dst.placement, to, sizeof to);
+    redist_mesh(r->src.mesh, mesh[0], sizeof mesh[0]);
+    redist_mesh(r->dst.mesh, mesh[1], sizeof mesh[1]);
+    if (r->root != DTN_NO_ROOT)
+        snprintf(r->said, sizeof r->said, "distribute of %.60s to %.40s on "
+                 "%.30s with root %d", shape, to, mesh[1], r->root);
+    else if (r->src.mesh == r->dst.mesh)
+        snprintf(r->said, sizeof r->said, "redistribute of %.60s %.40s -> %.40s "
+                 "on %.30s", shape, from, to, mesh[1]);
+    else
+        snprintf(r->said, sizeof r->said, "redistribute of %.60s %.40s on %.30s "
+                 "-> %.40s on %.30s", shape, from, mesh[0], to, mesh[1]);
+}
+
 /* ------------------------------------------------------------- the choice --- */
 
 /* An empty plan with room for its phases. */
@@ -140,6 +171,7 @@ static int redist_new(const struct dtensor_spec *src,
     redist_counts(r);
     redist_targets(r);
     redist_title(r);
+    redist_said(r);
     *planp = r;
     return 0;
 }

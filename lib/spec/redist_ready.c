@@ -218,6 +218,14 @@ int dtn_redist_plan(const struct dtn_group *group,
     return rc;
 }
 
+void dtn_redist_says(struct dtn_plan *plan, const struct dtn_group *group,
+                     uint64_t fingerprint, const char *text)
+{
+    dtn_plan_says(plan, &(struct dtn_said){
+        .kind = DTN_SAID_WORDED, .base = fingerprint, .group = group->hash,
+        .fingerprint = fingerprint, .n = (uint32_t)group->n, .text = text });
+}
+
 /* --------------------------------------------------------------- making --- */
 
 /* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what comes from others. */
@@ -262,6 +270,8 @@ static int ready_exchange(struct dtensor_plan *r, struct dtn_redist_step *step,
                             dtn_plan_sched(step->plan)->rounds);
     step->fingerprint = dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
                                         phase->redop, r->hash);
+    if (step->plan)
+        dtn_redist_says(step->plan, step->group, step->fingerprint, r->said);
     redist_exchange_fini(&x);
     return rc;
 }

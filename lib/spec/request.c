@@ -18,6 +18,7 @@ struct redist_request {
     void *to;
     void *out;                         /* of the last                         */
     int step;
+    uint32_t number;                   /* of the redistribute                 */
     bool running;                      /* the step has been started           */
 };
 
@@ -37,7 +38,8 @@ static int redist_step(struct redist_request *r, struct dtensor_error *err)
 
     if (!r->running) {
         r->to = dtn_redist_target(r->plan, r->step, r->out);
-        rc = dtn_plan_start(step->plan, r->in, r->to, step->fingerprint, err);
+        rc = dtn_plan_start(step->plan, r->in, r->to, dtn_fingerprint_numbered(
+                            step->fingerprint, r->number), err);
         r->running = rc == 0;
     }
     if (rc == 0)
@@ -91,6 +93,7 @@ static int redist_request_new(struct dtensor_plan *plan, const void *in,
         .nranks = group->n };
     dtn_ctx_hold(r->request.ctx);
     r->plan = plan;
+    r->number = dtn_redist_number(plan);
     r->in = in;
     r->out = out;
     *requestp = &r->request;

@@ -327,19 +327,27 @@ bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
     return true;
 }
 
-char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
+char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size)
 {
-    char placements[DTENSOR_MAX_DIMS * 20], mesh[256];
     size_t used;
 
     used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
     for (int d = 0; d < spec->ndim && used < size; d++)
         used += (size_t)snprintf(buf + used, size - used, "%s%lld",
                                  d ? "," : "", (long long)spec->shape[d]);
+    if (used < size)
+        snprintf(buf + used, size - used, "]");
+    return buf;
+}
+
+char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
+{
+    char placements[DTENSOR_MAX_DIMS * 20], mesh[256];
+    size_t used = strlen(dtn_spec_shape(spec, buf, size));
+
     dtensor_placements_format(spec->mesh, spec->placement, placements,
                               sizeof placements);
-    if (used < size)
-        snprintf(buf + used, size - used, "]  %s  on %s", placements,
-                 dtn_mesh_format(spec->mesh, mesh, sizeof mesh));
+    snprintf(buf + used, size - used, "  %s  on %s", placements,
+             dtn_mesh_format(spec->mesh, mesh, sizeof mesh));
     return buf;
 }

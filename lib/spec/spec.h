@@ -127,6 +127,9 @@ bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
 /* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
 char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 
+/* The beginning of that: "f32[8,6]". */
+char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size);
+
 /* Does placement m cut a dimension that there is, if any?   Errors: EINVAL */
 int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
                        struct dtensor_error *err);

@@ -172,3 +172,9 @@ void dtn_emit_alone(struct dtn_sched *sched)
     dtn_sched_fold(sched, dtn_at(sched->me, DTN_OUT, 0),
                    dtn_at(-1, DTN_IN, 0), sched->bytes[DTN_OUT]);
 }
+
+uint64_t dtn_emit_salt(const struct dtn_call *call, size_t bytes)
+{
+    return dtn_call_private(call) ? dtn_fingerprint_mix(DTN_MIX_BYTES, bytes)
+                                  : 0;
+}

@@ -7,7 +7,7 @@
  * counts that this rank has not got: in an all-to-all over 3 ranks where rank 0
  * sends {1, 5000, 2} doubles, rank 1 knows of the 5000 but not of the 1 before
  * it.  READY names the block itself, and no message more is sent than if all
- * were of one size; that both sides mean the same size is in its salt.
+ * were of one size; that both sides mean the same size is in its salt, where not all know it.
  *
  * A gather is the pairs that end at its root, a scatter those that begin there,
  * and a send one pair.  What several send is caught in TMP first, as in carry.c.
@@ -39,9 +39,8 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
         edge.received = dtn_received(call, peer);
         break;
     }
-    edge.sent_salt = dtn_fingerprint_mix(DTN_MIX_BYTES, edge.sent.bytes);
-    edge.received_salt = dtn_fingerprint_mix(DTN_MIX_BYTES,
-                                              edge.received.bytes);
+    edge.sent_salt = dtn_emit_salt(call, edge.sent.bytes);
+    edge.received_salt = dtn_emit_salt(call, edge.received.bytes);
     return edge;
 }
 

@@ -29,8 +29,7 @@ static void pairwise_invite(struct dtn_sched *sched,
     block = dtn_received(call, from);
     dtn_sched_offer(sched, from, dtn_at(call->me, DTN_OUT, block.offset),
                     block.bytes);
-    dtn_sched_salt(sched, dtn_fingerprint_mix(DTN_MIX_BYTES, block.bytes),
-                   block.bytes, true);
+    dtn_sched_salt(sched, dtn_emit_salt(call, block.bytes), block.bytes, true);
 }
 
 static void pairwise_accept(struct dtn_sched *sched,
@@ -43,8 +42,7 @@ static void pairwise_accept(struct dtn_sched *sched,
         return;
     bytes = dtn_sent(call, to).bytes;
     dtn_sched_wait(sched, to, DTN_TAG_READY);
-    dtn_sched_salt(sched, dtn_fingerprint_mix(DTN_MIX_BYTES, bytes), bytes,
-                   false);
+    dtn_sched_salt(sched, dtn_emit_salt(call, bytes), bytes, false);
 }
 
 int dtn_emit_all_to_all_pairwise(const struct dtn_call *call,

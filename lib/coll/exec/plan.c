@@ -41,7 +41,7 @@ static int plan_meet(struct dtn_plan *plan, bool waits,
     struct dtensor_ctx *ctx = plan->group.ctx;
     int rc;
 
-    ctx->making = plan->said.kind == DTN_SAID_NOTHING ? NULL : &plan->said;
+    ctx->making = &plan->said;
     rc = waits ? dtn_ctx_connect(ctx, plan->unmet, plan->nunmet, err)
                : dtn_poll_connect(ctx, plan->unmet, plan->nunmet,
                                   &plan->meeting, err);
@@ -169,10 +169,21 @@ void dtn_plan_turn(struct dtn_plan *plan)
     }
 }
 
+/* The records of its runs borrow its words. */
+static void plan_forget(const struct dtn_plan *plan)
+{
+    struct dtensor_ctx *ctx = plan->group.ctx;
+
+    for (int i = 0; i < DTN_SAID_MAX && plan->said.text; i++)
+        if (ctx->said[i].text == plan->said.text)
+            ctx->said[i].text = NULL;
+}
+
 void dtn_plan_destroy(struct dtn_plan *plan)
 {
     if (!plan)
         return;
+    plan_forget(plan);
     dtn_arena_free(&plan->group.ctx->arena, plan->tmp);
     dtn_sched_fini(&plan->sched);
     free(plan->peers);

@@ -344,6 +344,7 @@ static void run_unstage(struct exec_run *run)
 
 static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 {
+    run->ctx->run = NULL;
     if (run->plan->named && rc == 0)
         run_unstage(run);
     if (run->plan->named)
@@ -355,6 +356,13 @@ static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
     return 0;
 }
 
+/* The call that ranks meet for: they compare it. */
+static void plan_call(struct dtn_plan *plan, uint64_t fingerprint)
+{
+    plan->said.fingerprint = fingerprint;
+    plan->said.number = plan->group.calls ? *plan->group.calls : 0;
+}
+
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err)
 {
@@ -363,12 +371,15 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
 
     if (rc == 0 && plan->group.ctx->pending)
         rc = dtn_requests_finish(plan->group.ctx, err);
-    if (rc == 0)
+    if (rc == 0 && plan->unmet) {
+        plan_call(plan, fingerprint);
         rc = dtn_plan_connect(plan, err);
+    }
     if (rc != 0)
         return rc;
     run.polls = false;
     rc = run_begin(&run, plan, in, out, fingerprint);
+    plan->group.ctx->run = &run;
     if (rc == 0)
         rc = run_steps(&run);
     return run_end(&run, rc, err);
@@ -379,8 +390,10 @@ int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
 {
     int rc = dtn_ctx_check(plan->group.ctx, err);
 
-    if (rc == 0)
+    if (rc == 0 && plan->unmet) {
+        plan_call(plan, fingerprint);
         rc = dtn_plan_meet(plan, err);
+    }
     if (rc != 0)
         return rc;
     plan->started.polls = true;
@@ -411,8 +424,10 @@ int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
     int rc = dtn_ctx_check(plan->group.ctx, err);
 
     if (rc == 0) {
+        run->ctx->run = run;
         dtn_lend_return(run);
         rc = run_steps(run);
+        run->ctx->run = NULL;
     }
     if (rc != DTENSOR_EAGAIN)
         return run_end(run, rc, err);

@@ -7,26 +7,74 @@
  */
 #include "coll/exec/exec.h"
 
-/* What this rank means by a step whose own fingerprint that is, if it has one. */
-static void run_say(const struct exec_run *run, uint64_t fingerprint)
+/* What this rank means by a step with a salt: bytes to, or from, a peer. */
+static void step_said(const struct exec_run *run, const struct dtn_step *step,
+                      struct dtn_said *said)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
-    const struct dtn_step *step = sched->steps, *end = step + sched->nsteps;
-    struct dtn_said said = run->plan->said;
-
-    while (step < end && (step->salt == 0
-                          || (run->fingerprint ^ step->salt) != fingerprint))
-        step++;
-    if (step == end)
-        return;
-    said.kind = step->comes ? DTN_SAID_RECEIVED : DTN_SAID_SENT;
-    said.fingerprint = fingerprint;
-    said.other = run->plan->peers[step->peer].rank;
-    said.count = step->about / dtn_fingerprint_size(fingerprint);
+    if (!dtn_said_recall(run->ctx, run->fingerprint, said))
+        *said = run->plan->said;
+    said->kind = step->comes ? DTN_SAID_RECEIVED : DTN_SAID_SENT;
+    said->fingerprint = run->fingerprint ^ step->salt;
+    said->other = run->plan->peers[step->peer].rank;
+    said->count = step->about / dtn_fingerprint_size(said->fingerprint);
     if (run->plan->messages)
-        said.number = run->ctx->peers[said.other].messages[step->comes];
-    dtn_boot_say(run->ctx->boot, run->ctx->self.rank, &said);
+        said->number = run->ctx->peers[said->other].messages[step->comes];
 }
+
+/* What this rank means by a step to or from a peer with that fingerprint. */
+static bool run_message(const struct dtensor_ctx *ctx, int peer,
+                        uint64_t fingerprint, struct dtn_said *said)
+{
+    const struct exec_run *run = ctx->run;
+
+    for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
+        const struct dtn_step *step = &run->plan->sched.steps[s];
+
+        if (step->salt != 0 && run->plan->peers[step->peer].rank == peer
+            && (run->fingerprint ^ step->salt) == fingerprint) {
+            step_said(run, step, said);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool run_waits(const struct dtensor_ctx *ctx, struct dtn_said *said)
+{
+    const struct exec_run *run = ctx->run;
+    const struct dtn_step *step;
+
+    if (!run || run->step >= run->plan->sched.nsteps)
+        return false;
+    step = &run->plan->sched.steps[run->step];
+    if (step->salt == 0)
+        return false;
+    step_said(run, step, said);
+    return true;
+}
+
+static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool comes,
+                     struct dtn_said *said)
+{
+    const struct exec_run *run = ctx->run;
+
+    for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
+        const struct dtn_step *step = &run->plan->sched.steps[s];
+
+        if (step->salt != 0 && step->comes == comes
+            && run->plan->peers[step->peer].rank == peer) {
+            step_said(run, step, said);
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct dtn_coll_words dtn_coll_words = {
+    .describe = dtn_said_describe, .recall = dtn_said_recall,
+    .numbered = dtn_said_numbered, .message = run_message,
+    .waits = run_waits, .edge = run_edge
+};
 
 /* Is it the message that this rank means, but an earlier or a later one? */
 static uint32_t run_other_turn(const struct exec_run *run, int rank,
@@ -53,7 +101,9 @@ static void run_heard(const struct exec_run *run, int rank, uint64_t expected,
     const enum dtn_coll coll = dtn_fingerprint_coll(signal->fingerprint);
 
     if (signal->tag == DTN_TAG_CARRY
-        && (coll == DTN_COLL_PAIRS || coll == DTN_COLL_ALL_TO_ALL))
+        && (coll == DTN_COLL_PAIRS
+            || (coll == DTN_COLL_ALL_TO_ALL
+                && run->plan->said.kind == DTN_SAID_NOTHING)))
         dtn_boot_say(run->ctx->boot, rank, &(struct dtn_said){
             .kind = DTN_SAID_SENT, .fingerprint = signal->fingerprint,
             .group = run->plan->said.group, .other = run->ctx->self.rank,
@@ -85,11 +135,7 @@ int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
             .rank = run->plan->peers[step->peer].rank,
             .witness = run->ctx->self.rank, .called = signal->fingerprint,
             .expected = run->fingerprint ^ run_salt(run, step) };
-    if (mismatch.rank == run->ctx->self.rank)
-        run_say(run, mismatch.called);
-    if (mismatch.witness == run->ctx->self.rank) {
-        run_say(run, mismatch.expected);
+    if (mismatch.witness == run->ctx->self.rank)
         run_heard(run, mismatch.rank, mismatch.expected, signal);
-    }
     return dtn_poison_mismatch(run->ctx, &mismatch);
 }
