@@ -206,7 +206,7 @@ void dtn_fold_naive(const struct dtn_reduction *how, unsigned partial,
             if (how->fn)
                 how->fn(&value, &value, &term, 1, how->work, how->arg);
             else if (how->work == DTN_I128)
-                value += term;
+                value = (dtn_i128)((dtn_u128)value + (dtn_u128)term);
             else
                 dtn_reduce_naive(how->work, how->op, &value, both, 2, 1);
         }
