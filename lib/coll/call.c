@@ -112,10 +112,20 @@ size_t dtn_call_bytes(const struct dtn_call *call)
 {
     size_t bytes = SIZE_MAX;
 
-    if (!dtn_call_private(call))
-        sum_bytes(call, call->counts, dtn_call_blocked(call) ? call->n : 1,
-                  &bytes);
+    sum_bytes(call, dtn_call_private(call) ? NULL : call->counts,
+              dtn_call_blocked(call) ? call->n : 1, &bytes);
     return bytes;
+}
+
+size_t dtn_call_own_bytes(const struct dtn_call *call)
+{
+    size_t in, out;
+
+    if (!dtn_call_private(call))
+        return dtn_call_bytes(call);
+    dtn_call_bytes_of(call, DTN_IN, &in);
+    dtn_call_bytes_of(call, DTN_OUT, &out);
+    return in > out ? in : out;
 }
 
 /* ------------------------------------------------------------- arguments --- */

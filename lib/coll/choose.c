@@ -6,7 +6,11 @@
  * looked at, unless none can run, as a ring for an all-to-all cannot.
  *
  * The choice asks only what all ranks know, and adds the same numbers in the
- * same order, so all choose alike.  Of equals the first row is taken.
+ * same order, so all choose alike.  Of equals the first row is taken.  Of an
+ * all-to-all whose counts each rank knows for itself that is `count`, about what a
+ * block has; 0, if nothing was said, takes what is best for small blocks, which
+ * for large ones is never much worse, where the other way round each small
+ * block would wait for the one before.
  */
 #include "coll/model.h"
 
@@ -62,7 +66,7 @@ static enum dtn_algorithm choose_tuned(const struct dtn_call *call,
     const struct dtn_tuning *entries;
     enum dtn_algorithm algorithm = DTN_ALG_AUTO;
 
-    if (!tuning || tuned[call->coll] < 0 || dtn_call_private(call))
+    if (!tuning || tuned[call->coll] < 0)
         return DTN_ALG_AUTO;
     entries = &tuning[tuned[call->coll]];
     for (int i = 0; i < entries->n; i++)
@@ -78,6 +82,16 @@ static double choose_ns(const struct dtn_call *call,
     double load[DTENSOR_NCOSTS];
 
     dtn_model_load(model, call, emitter, load);
+    return dtn_model_ns(model, load);
+}
+
+static double choose_told(const struct dtn_call *call,
+                          const struct dtn_model *model,
+                          const struct dtn_emitter *emitter)
+{
+    double load[DTENSOR_NCOSTS];
+
+    dtn_model_told(model, call, emitter, load);
     return dtn_model_ns(model, load);
 }
 
@@ -127,8 +141,8 @@ static void choose_two(const struct dtn_call *call,
     pick->next_ns = next.ns;
 }
 
-void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
-                struct dtn_pick *pick)
+static void choose_common(const struct dtn_call *call,
+                          const struct dtn_model *model, struct dtn_pick *pick)
 {
     enum dtn_algorithm tuned = choose_tuned(call, model->tuning);
     struct dtn_pick named;
@@ -148,6 +162,17 @@ void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
     pick->ns = named.ns;
     pick->scratch = named.scratch;
     pick->tuned = true;
+}
+
+void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
+                struct dtn_pick *pick)
+{
+    choose_common(call, model, pick);
+    if (!dtn_call_private(call))
+        return;
+    pick->ns = choose_told(call, model, pick->emitter);
+    if (pick->next)
+        pick->next_ns = choose_told(call, model, pick->next);
 }
 
 /* "4.7 us", with three digits. */

@@ -69,7 +69,8 @@ struct dtn_call {
                                   /* `redop` is AVG                            */
     bool repro;                   /* the bits must not depend on the algorithm */
     bool ordered;                 /* fold from the left, in order of the ranks */
-    size_t count;                 /* as in dtensor.h                           */
+    size_t count;                 /* as in dtensor.h; beside counts that only  */
+                                  /* this rank knows, about what a block has   */
     const size_t *counts;         /* NULL: all blocks are `count`; else [n] of */
                                   /* block r.  ALL_TO_ALL: of those that this  */
                                   /* rank sends.  They lie one after another   */
@@ -144,7 +145,7 @@ const char *dtn_coll_name(enum dtn_coll coll);
 bool dtn_call_blocked(const struct dtn_call *call);
 
 /* Are its counts known to this rank only?  Then whatever all ranks must decide
- * alike cannot depend on them.
+ * alike cannot depend on them; what this rank is told may.
  */
 static inline bool dtn_call_private(const struct dtn_call *call)
 {
@@ -167,10 +168,14 @@ bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
  */
 size_t dtn_call_edge_bytes(const struct dtn_call *call);
 
-/* The size of the call as [tuning] means it: of the largest buffer of a rank;
- * SIZE_MAX when only this rank knows.
+/* The size of the call as [tuning] means it: of the largest buffer of a rank.
+ * Where only this rank knows its counts, what the call says a block has in about,
+ * for each rank: 0 if it says nothing.
  */
 size_t dtn_call_bytes(const struct dtn_call *call);
+
+/* The same, but then of this rank's larger buffer. */
+size_t dtn_call_own_bytes(const struct dtn_call *call);
 
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm);
 

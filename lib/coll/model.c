@@ -16,13 +16,18 @@
  * a hop also takes until the one that waits is given a CPU, and they take turns
  * at all the rest.
  *
+ * Blocks of unequal sizes are shares of calls in which all are like them: of an
+ * all-to-all over 3 ranks that sends 100 bytes and 1 MiB, one half is 50 bytes in a
+ * signal, the other 512 KiB put, after the hops of a call that puts.  A rank that
+ * alone knows its sizes predicts from what it sends and gets; the choice must be
+ * the same everywhere, so it asks what the call says a block has in about.
+ *
  * What an emitter takes of a rank is in its row (emitters.c); that these rows
  * are true to the schedules is shown by test_model, which plays the schedules
  * of all ranks with the same constants.
  */
 #include "coll/model.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Of one wire: ns until a signal is seen by a rank that waits for it; ns to hand
@@ -74,9 +79,6 @@ static const struct wire model_wires[] = {
 
 /* To be given a CPU by one that waits, for each rank more than there are CPUs. */
 #define MODEL_SWITCH_NS 1500.0
-
-/* What blocks of an all-to-all are taken for whose sizes not all know. */
-#define MODEL_PRIVATE_BYTES ((double)(1 << 20))
 
 /* ------------------------------------------------------------ constants --- */
 
@@ -239,16 +241,12 @@ static void load_add(const struct dtn_model *model,
     load[DTENSOR_COST_COPIED] += stretch * amount_value(&weight->copied, &units);
 }
 
-void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
-                    const struct dtn_emitter *emitter,
-                    double load[DTENSOR_NCOSTS])
+/* A call whose largest buffer has `whole` bytes, in blocks that are all alike. */
+static void load_even(const struct dtn_model *model, const struct dtn_call *call,
+                      const struct dtn_emitter *emitter, double whole,
+                      double stretch, double load[DTENSOR_NCOSTS])
 {
-    double whole = dtn_call_private(call) ? MODEL_PRIVATE_BYTES * call->n
-                                          : (double)dtn_call_bytes(call);
-    const double stretch = dtn_model_stretch(model, whole);
-
-    for (int c = 0; c < DTENSOR_NCOSTS; c++)
-        load[c] = 0;
+    memset(load, 0, DTENSOR_NCOSTS * sizeof load[0]);
     if (emitter->needs != DTN_REACH_HOST) {
         load_add(model, &emitter->weight, call->n, whole,
                  model->hosts > 1 ? model->sharers : 0, stretch, load);
@@ -257,6 +255,149 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
     load_add(model, &emitter->weight, model->locals, whole, 0, stretch, load);
     load_add(model, &emitter->rails, model->hosts, whole / model->locals,
              model->sharers, stretch, load);
+}
+
+/* One of several that go on at the same time: they wait together. */
+static void load_join(double load[DTENSOR_NCOSTS],
+                      const double one[DTENSOR_NCOSTS], double share)
+{
+    for (int c = 0; c < DTENSOR_NCOSTS; c++)
+        if (c != DTENSOR_COST_INTRA_HOPS && c != DTENSOR_COST_INTER_HOPS)
+            load[c] += one[c] * share;
+        else if (one[c] > load[c])
+            load[c] = one[c];
+}
+
+/* A list of blocks, of which number `own` (-1: none) stays where it is. */
+struct block_list {
+    const size_t *counts;
+    int own;
+    size_t least, most;           /* elements, the own one aside               */
+    double sum;
+};
+
+static struct block_list list_make(const size_t counts[], int n, int own)
+{
+    struct block_list list = { .counts = counts, .own = own,
+                               .least = SIZE_MAX };
+
+    for (int r = 0; r < n; r++) {
+        if (r == own)
+            continue;
+        list.least = counts[r] < list.least ? counts[r] : list.least;
+        list.most = counts[r] > list.most ? counts[r] : list.most;
+        list.sum += (double)counts[r];
+    }
+    return list;
+}
+
+/* Each block is its share of a call in which all were like it; or the largest, as
+ * often as it goes through one rank, is more than all together.
+ */
+static void load_list(const struct dtn_model *model, const struct dtn_call *call,
+                      const struct dtn_emitter *emitter,
+                      const struct block_list *list, double stretch,
+                      double load[DTENSOR_NCOSTS])
+{
+    const double elem = (double)dtensor_dtype_size(call->dtype);
+    const int shares = call->n - (list->own >= 0);
+    const double most = (double)list->most
+                      * term_value(emitter->weight.largest, call->n)
+                      / (call->n - 1 + (call->n == 1));
+    double one[DTENSOR_NCOSTS];
+    size_t last = 0;
+
+    if (list->least >= list->most) {
+        load_even(model, call, emitter, (double)list->most * elem * call->n,
+                  stretch, load);
+    } else if (most * shares > list->sum) {
+        load_even(model, call, emitter, most * elem * call->n, stretch, load);
+    } else {
+        memset(load, 0, sizeof one);
+        for (int r = 0, seen = 0; r < call->n; r++) {
+            if (r == list->own)
+                continue;
+            if (seen++ == 0 || list->counts[r] != last)
+                load_even(model, call, emitter, (double)list->counts[r] * elem
+                          * call->n, stretch, one);
+            last = list->counts[r];
+            load_join(load, one, 1.0 / shares);
+        }
+    }
+    if (list->own >= 0 && shares > 0)   /* what stays has a size of its own    */
+        load[DTENSOR_COST_COPIED] += emitter->weight.copied.block.one * stretch
+            * elem * ((double)list->counts[list->own] - list->sum / shares);
+}
+
+/* All sends of a call, or all its receives, each between two ranks. */
+static void load_edges(const struct dtn_model *model,
+                       const struct dtn_call *call,
+                       const struct dtn_emitter *emitter, bool sent,
+                       double stretch, double load[DTENSOR_NCOSTS])
+{
+    memset(load, 0, DTENSOR_NCOSTS * sizeof load[0]);
+    for (int i = 0; i < call->nedges; i++) {
+        const struct dtn_edge *edge = &call->edges[i];
+        const double bytes = (double)(sent ? edge->sent.bytes
+                                           : edge->received.bytes);
+        const bool far = model->hosts > 1
+            && (!model->host
+                || model->host[edge->peer] != model->host[call->me]);
+        double one[DTENSOR_NCOSTS] = { 0 };
+
+        if (!(sent ? edge->sends : edge->receives))
+            continue;
+        if (edge->peer == call->me)
+            one[DTENSOR_COST_COPIED] = bytes * stretch;
+        else
+            load_add(model, &emitter->weight, 2, 2 * bytes, far, stretch, one);
+        load_join(load, one, 1);
+    }
+}
+
+void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
+                    const struct dtn_emitter *emitter,
+                    double load[DTENSOR_NCOSTS])
+{
+    const double whole = (double)dtn_call_bytes(call);
+    const double stretch = dtn_model_stretch(model, whole);
+    const struct dtn_shape *shape = &dtn_shapes[call->coll];
+    struct block_list list;
+
+    if (!call->counts || dtn_call_private(call)) {
+        load_even(model, call, emitter, whole, stretch, load);
+        return;
+    }
+    list = list_make(call->counts, call->n, shape->in_at_root
+                     || shape->out_at_root ? call->root : -1);
+    load_list(model, call, emitter, &list, stretch, load);
+}
+
+/* What this rank sends, or what it gets, whichever takes longer. */
+void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
+                    const struct dtn_emitter *emitter,
+                    double load[DTENSOR_NCOSTS])
+{
+    const double whole = (double)dtn_call_own_bytes(call);
+    const double stretch = dtn_model_stretch(model, whole);
+    double got[DTENSOR_NCOSTS];
+    struct block_list list;
+
+    if (!dtn_call_private(call)) {
+        dtn_model_load(model, call, emitter, load);
+        return;
+    }
+    if (call->coll == DTN_COLL_PAIRS) {
+        load_edges(model, call, emitter, true, stretch, load);
+        load_edges(model, call, emitter, false, stretch, got);
+    } else {
+        list = list_make(call->counts, call->n, call->me);
+        load_list(model, call, emitter, &list, stretch, load);
+        list = list_make(call->recv_counts, call->n, call->me);
+        load_list(model, call, emitter, &list, stretch, got);
+    }
+    if (dtn_model_ns(model, got) > dtn_model_ns(model, load))
+        memcpy(load, got, sizeof got);
 }
 
 double dtn_model_ns(const struct dtn_model *model,
@@ -310,52 +451,4 @@ double dtn_model_scratch(const struct dtn_model *model,
          + weight_scratch(&emitter->rails, model->hosts,
                           model->uneven ? whole : whole / model->locals,
                           block, call);
-}
-
-/* ------------------------------------------------------------------- ways --- */
-
-#define MODEL_WAYS_MAX 32             /* rows of one collective, and more      */
-
-static int way_compare(const void *a, const void *b)
-{
-    const struct dtensor_way *x = a, *y = b;
-
-    return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-/* Does a byte of it cost more beyond the caches? */
-static bool way_stretches(enum dtensor_cost cost)
-{
-    return cost == DTENSOR_COST_INTRA_BYTES || cost == DTENSOR_COST_FOLDED
-        || cost == DTENSOR_COST_COPIED;
-}
-
-int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
-                   struct dtensor_way ways[], int max)
-{
-    struct dtensor_way all[MODEL_WAYS_MAX];
-    struct dtn_pick pick;
-    int n = 0;
-
-    dtn_choose(call, model, &pick);
-    for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
-        struct dtensor_way *way = &all[n];
-
-        if (!dtn_emitter_runs(e, call, model) || n == MODEL_WAYS_MAX)
-            continue;
-        *way = (struct dtensor_way){ .name = e->name, .taken = e == pick.emitter,
-                                     .tuned = e == pick.emitter && pick.tuned };
-        dtn_model_load(model, call, e, way->amount);
-        way->ns = dtn_model_ns(model, way->amount);
-        way->stretch = dtn_model_stretch(model, (double)dtn_call_bytes(call));
-        for (int c = 0; c < DTENSOR_NCOSTS; c++) {
-            way->part_ns[c] = way->amount[c] * model->ns[c];
-            if (way_stretches((enum dtensor_cost)c))
-                way->amount[c] /= way->stretch;
-        }
-        n++;
-    }
-    qsort(all, (size_t)n, sizeof all[0], way_compare);
-    memcpy(ways, all, (size_t)(n < max ? n : max) * sizeof all[0]);
-    return n;
 }

@@ -3,7 +3,7 @@
  * emitters.c  the table
  * model.c     from what an emitter takes of a rank to nanoseconds
  * models.c    where the ranks of a group are; the model of each group, kept
- * choose.c    the cheapest for a call
+ * choose.c    the cheapest for a call; model_ways.c all of them
  */
 #ifndef DTN_COLL_MODEL_H
 #define DTN_COLL_MODEL_H
@@ -40,6 +40,8 @@ struct dtn_weight {
     struct dtn_amount lifted;     /* more of it for own terms that are lifted  */
     bool neighbours;              /* to one rank, from one: hosts lie in a row */
     bool fan;                     /* to all others at once, and from all       */
+    struct dtn_term largest;      /* of unequal blocks: how often the largest  */
+                                  /* goes through one rank, or is waited for   */
 };
 
 /* An emitter for a collective. */
@@ -104,7 +106,13 @@ int dtn_model_make(const struct dtn_group *group, int host[],
 /* What a byte of such a call within a host costs, in prices of one in a cache. */
 double dtn_model_stretch(const struct dtn_model *model, double whole);
 
-/* What a call by an emitter takes of the busiest rank; in nanoseconds. */
+/* What a call by an emitter takes of the busiest rank; in nanoseconds.  load()
+ * asks what all ranks know, so it is the same on all of them, and what they choose
+ * by; told() also what only this rank knows: its own sizes.
+ */
+void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
+                    const struct dtn_emitter *emitter,
+                    double load[DTENSOR_NCOSTS]);
 void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
                     const struct dtn_emitter *emitter,
                     double load[DTENSOR_NCOSTS]);
@@ -120,7 +128,7 @@ double dtn_model_scratch(const struct dtn_model *model,
 struct dtn_pick {
     const struct dtn_emitter *emitter;
     const struct dtn_emitter *next;      /* the best other algorithm, or NULL  */
-    double ns;
+    double ns;                    /* by what this rank knows                   */
     double scratch;
     double next_ns;
     bool tuned;                   /* [tuning] says so                          */

@@ -117,7 +117,8 @@ int dtensor_scatterv(const struct dtensor_mesh *mesh, int root, const void *in,
 
 /* in_counts[r]: what this rank sends to position r; out_counts[r]: what it gets
  * from there, which must be what that rank says it sends (else EMISMATCH).  No
- * rank need know more.
+ * rank need know more.  The algorithm is one for small blocks, unless `count`
+ * of a struct dtensor_call says how large they are.
  */
 int dtensor_all_to_allv(const struct dtensor_mesh *mesh, const void *in,
                         const size_t in_counts[], void *out,
@@ -145,7 +146,10 @@ struct dtensor_call {
     int root;                  /* a position in the mesh                      */
     enum dtensor_dtype dtype;
     enum dtensor_redop op;
-    size_t count;              /* elements, of a block where there are such   */
+    size_t count;              /* elements, of a block where there are such;  */
+                               /* ALL_TO_ALL with counts: about what a block  */
+                               /* has, the same on all ranks, by which the    */
+                               /* algorithm is chosen; 0: not known           */
     const size_t *counts;      /* NULL: every block is `count`; else of each  */
                                /* position its block, the same on all ranks.  */
                                /* ALL_TO_ALL: what this rank sends to each    */
@@ -180,7 +184,9 @@ struct dtensor_way {
 /* Predict a call over the mesh by every algorithm that can run it, least time
  * first, of which the first `max` are told; *np (NULL: not wanted) is how many
  * there are.  The constants are those of [tuning] in the cluster file, or built
- * in; every rank gets the same answer.
+ * in; every rank gets the same answer.  Of an ALL_TO_ALL with counts, which
+ * only this rank knows, the times are those of what it sends and gets; the way
+ * that is taken is the same on every rank.
  *
  * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_plan().
  * Errors: EINVAL  the call could not be made, or max is less than 1;  ENOMEM

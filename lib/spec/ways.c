@@ -11,9 +11,10 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
                       struct dtensor_way ways[], int max, int *np,
                       struct dtensor_error *err)
 {
-    /* Any member's call does: only how much there is counts. */
+    /* From outside any member's call does. */
     struct dtn_call c = { .coll = (enum dtn_coll)call->coll,
                           .n = mesh->group.n, .root = call->root,
+                          .me = mesh->group.me < 0 ? 0 : mesh->group.me,
                           .dtype = call->dtype, .redop = call->op,
                           .count = call->count, .counts = call->counts,
                           .recv_counts = call->recv_counts };

@@ -7,6 +7,10 @@
  * all-gather has 1+O hops one after another and moves O blocks, over 4 ranks of
  * 256 KiB each 4 hops and 768 KiB.  model.c makes nanoseconds of it.
  *
+ * Of unequal blocks mostly the sum counts; where one has to go through a rank
+ * several times, as the largest does n-1 times where its owner puts it to all
+ * others, the row says how often.
+ *
  * So is what scratch it takes of the rank that needs most: TMP, ACC.
  *
  * A hierarchy has two weights: over the ranks of one host, and, for what one of
@@ -170,16 +174,19 @@ const struct dtn_emitter dtn_emitters[] = {
         .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
+        .largest = OTHERS(1),
         .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_ring, .weight = {
+        .largest = OTHERS(1),
         .hops = { .one = 1, .others = 1 }, .neighbours = true,
         .messages = ONE(1), .each_chunk = OTHERS(2),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "bruck", BRUCK, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_bruck, .weight = {
+        .largest = LEVELS(1),
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
         .moved.block = OTHERS(1),
         .copied = { .whole = ONE(1), .block = ONE(1) },
@@ -197,15 +204,18 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.block = OTHERS(1) } },
     { ROW(REDUCE_SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_direct, .weight = {
+        .largest = OTHERS(1),
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) } },
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_put, .weight = {
+        .largest = OTHERS(1),
         .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(REDUCE_SCATTER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_ring, .weight = {
+        .largest = OTHERS(1),
         .hops = { .one = 1, .others = 1 }, .neighbours = true,
         .messages = OTHERS(1), .each_chunk = OTHERS(2),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
@@ -220,6 +230,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE_SCATTER, "halving", HALVING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_halving, .weight = {
+        .largest = LEVELS(1),
         .hops = { .one = 1, .levels = 1 }, .messages = LEVELS(4),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
@@ -261,6 +272,7 @@ const struct dtn_emitter dtn_emitters[] = {
 
     { ROW(SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_scatter_direct, .weight = {
+        .largest = OTHERS(1),
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = ONE(1),
         .carried.block = { .one = -1, .others = 1 }, .copied.block = ONE(1) } },
@@ -271,7 +283,8 @@ const struct dtn_emitter dtn_emitters[] = {
 
     { ROW(PAIRS, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_pairs_put, .weight = {
-        .hops = ONE(1), .messages = ONE(3), .moved.block = ONE(1) } },
+        .hops = ONE(1), .messages = ONE(1), .message = DTN_UNIT_BLOCK,
+        .moved.block = ONE(1) } },
 
     { ROW(BARRIER, "direct", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_barrier_direct, .weight = {
