@@ -223,6 +223,10 @@ static const struct row {
     { "the number of CPU sets", "=8 cpus = 0-3 | 4-7",
       "F:8: error: cpus: 2 CPU sets for 4 ranks on each node; expected none, "
       "numa, or one set for each rank, separated by \"|\"" },
+    { "CPUs of two ranks", "=8 cpus = 0-3 | 4-7,20 | 8-11 | 12,15-30",
+      "F:8: warning: cpus: local ranks 1 and 3 of each host share CPU 20; "
+      "expected sets without common CPUs" },
+    { "CPUs apart", "=8 cpus = 0-3,16 | 4-7,17 | 8-11 | 12-15,18-30", "" },
     { "too many ranks", "=5 hosts = n[1-65536]\n=6 ranks = 1024\n-7",
       "F: error: 67108864 ranks on 65536 hosts; expected at most 1048576 ranks "
       "on 65536 hosts" },

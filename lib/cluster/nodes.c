@@ -129,6 +129,54 @@ static int nodes_hca(struct dtn_check *check, const struct dtn_entry *entry,
     return nodes_result(check, entry, rc, why);
 }
 
+/* The first CPU of a list "0-3,8" that is `least` or more; -1: none. */
+static int cpus_from(const char *list, int least)
+{
+    int first, last, used;
+
+    for (; sscanf(list, "%d%n", &first, &used) == 1; list += *list == ',') {
+        last = first;
+        list += used;
+        if (*list == '-' && sscanf(list, "-%d%n", &last, &used) == 1)
+            list += used;
+        if (last >= least)
+            return first > least ? first : least;
+    }
+    return -1;
+}
+
+/* A CPU of both lists, -1: none. */
+static int cpus_common(const char *a, const char *b)
+{
+    int x = cpus_from(a, 0), y = cpus_from(b, 0);
+
+    while (x >= 0 && y >= 0 && x != y)
+        if (x < y)
+            x = cpus_from(a, y);
+        else
+            y = cpus_from(b, x);
+    return x < 0 || y < 0 ? -1 : x;
+}
+
+/* Two ranks of a host on one CPU take turns. */
+static void nodes_cpus_shared(struct dtn_check *check,
+                              const struct dtn_entry *entry,
+                              const struct dtn_nodes *nodes)
+{
+    int cpu;
+
+    for (int i = 0; i < nodes->nranks; i++)
+        for (int j = 0; j < i; j++) {
+            cpu = cpus_common(nodes->cpus[j], nodes->cpus[i]);
+            if (cpu < 0)
+                continue;
+            dtn_finding_warn(check->findings, entry->line, "cpus: local ranks "
+                             "%d and %d of each host share CPU %d; expected "
+                             "sets without common CPUs", j, i, cpu);
+            return;
+        }
+}
+
 static int nodes_cpus(struct dtn_check *check, const struct dtn_entry *entry,
                       struct dtn_nodes *nodes)
 {
@@ -139,6 +187,8 @@ static int nodes_cpus(struct dtn_check *check, const struct dtn_entry *entry,
     if (nodes->cpus_numa)
         return 0;
     rc = dtn_cpus_parse(entry->value, nodes->nranks, &nodes->cpus, why);
+    if (rc == 0)
+        nodes_cpus_shared(check, entry, nodes);
     return nodes_result(check, entry, rc, why);
 }
 

@@ -155,8 +155,10 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_blob *all;
     size_t world;
-    int rc = ctx_open_arena(ctx, err);
+    int rc = dtn_cpus_bind(ctx, err);
 
+    if (rc == 0)
+        rc = ctx_open_arena(ctx, err);
     if (rc != 0)
         return rc;
     world = (size_t)ctx->self.world_size;
@@ -266,6 +268,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
     if (!ctx)
         return;
     dtn_wire_close(ctx);
+    dtn_cpus_unbind(ctx);
     free(ctx->peers);
     free(ctx->registered);
     dtn_arena_fini(&ctx->arena);

@@ -22,6 +22,8 @@
 
 #include "transport/transport.h"
 
+#include <sched.h>
+
 /* ----------------------------------------------------------- bootstrap --- */
 
 /* The ranks of a host connect to its first rank (its leader) by AF_UNIX, and
@@ -248,6 +250,8 @@ struct dtensor_ctx {
     struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
     struct dtensor_generator *generator;   /* random: the default one          */
     struct dtn_lengths *lengths;  /* spec: shard lengths that users chose      */
+    cpu_set_t cpus_before;        /* of the thread that opened it, when bound  */
+    bool cpus_bound;
 };
 
 /* Find the cluster and bootstrap, no more: blobs can be exchanged, bytes not.
@@ -287,6 +291,12 @@ void dtn_ctx_leave(struct dtensor_ctx *ctx);
  * plans, or is finished.
  */
 int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* Bind this thread as [nodes] cpus says, within what it may use now, and undo
+ * that.   Errors: ECONF, ENODEV, ESYS, ENOMEM
+ */
+int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err);
+void dtn_cpus_unbind(struct dtensor_ctx *ctx);
 
 /* Be connected to all of these world ranks (itself among them is fine).  Both
  * sides of every pair must call.   Blocks: until connected.
