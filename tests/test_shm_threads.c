@@ -49,7 +49,7 @@ int __wrap_munmap(void *addr, size_t size)
 static const struct dtn_place places[] = { { 0, 0, "a" }, { 1, 0, "a" } };
 static const bool reached[2][2] = { { false, true }, { true, false } };
 static struct dtn_transport_conf conf;
-static struct dtn_log quiet = { DTN_LOG_OFF, -1, NULL };
+static struct dtn_log quiet = { DTN_LOG_OFF, -1, NULL, 0 };
 static struct dtn_transport *tps[2];
 static unsigned char *windows[2];
 static struct dtn_remote remotes[2];

@@ -338,7 +338,7 @@ static void expected_text(const char *pattern, char *buf, size_t size)
         snprintf(buf, size, "%s", pattern);
 }
 
-static void case_run(const struct env_case *c, const struct dtn_log *log)
+static void case_run(const struct env_case *c, struct dtn_log *log)
 {
     struct dtensor_cluster *const mark = (struct dtensor_cluster *)&mark;
     struct dtensor_cluster *cluster = mark;
@@ -457,7 +457,7 @@ static void test_local(void)
 /* Every method that passes leaves its note at debug level. */
 static void test_notes(void)
 {
-    struct dtn_log log = { DTN_LOG_DEBUG, -1, tmpfile() };
+    struct dtn_log log = { DTN_LOG_DEBUG, -1, tmpfile(), 0 };
     struct dtensor_cluster *cluster;
     struct dtn_self self;
     char text[2000] = "";
@@ -477,7 +477,7 @@ static void test_notes(void)
 
 int main(void)
 {
-    struct dtn_log log = { DTN_LOG_OFF, -1, stderr };
+    struct dtn_log log = { DTN_LOG_OFF, -1, stderr, 0 };
     char dir[] = "/tmp/test_whoami.XXXXXX", long_host[400];
     char prog[] = "prog";
 

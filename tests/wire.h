@@ -177,7 +177,7 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
     w->kind = kind;
     w->n = n;
     w->rank = rank;
-    w->log = (struct dtn_log){ DTN_LOG_OFF, rank, stdout };
+    w->log = (struct dtn_log){ DTN_LOG_OFF, rank, stdout, 0 };
     dtn_transport_defaults(&w->conf);
     w->conf.timeout = 14;         /* the dead are known after half a second   */
     if (getenv("DTN_TEST_QPS"))

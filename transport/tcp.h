@@ -104,7 +104,7 @@ struct tcp_guest {
 
 struct tcp {
     struct dtn_transport base;
-    const struct dtn_log *log;
+    struct dtn_log *log;
     int nranks;
     int rank;
     int listener;

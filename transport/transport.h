@@ -193,7 +193,7 @@ struct dtn_open_args {
     const bool *reached;                      /* [nranks] peers it is to serve */
     struct dtn_arena *arena;
     const struct dtn_transport_conf *conf;
-    const struct dtn_log *log;
+    struct dtn_log *log;
     const char *device;           /* "mlx5_0:1+mlx5_1:1", NULL: find one       */
     int gid_index;                /* -1: find one                              */
 };

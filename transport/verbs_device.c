@@ -51,7 +51,7 @@ static struct ibv_context *device_context(const char *name)
 }
 
 static void device_log(const struct dtn_device_choice *choice,
-                       const struct dtn_log *log)
+                       struct dtn_log *log)
 {
     const struct dtn_port *port = choice->port;
     char text[64];

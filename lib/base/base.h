@@ -49,6 +49,7 @@ struct dtn_log {
     enum dtn_log_level level;
     int rank;
     FILE *stream;
+    unsigned dropped;             /* lines that nobody took                    */
 };
 
 /* Level from DTN_LOG, stream stderr. */
@@ -57,7 +58,7 @@ void dtn_log_init(struct dtn_log *log);
 /* One line "dtensor[rank 3] room: text".  Choices and degradations only,
  * never an error that is also returned.
  */
-void dtn_log(const struct dtn_log *log, enum dtn_log_level level,
+void dtn_log(struct dtn_log *log, enum dtn_log_level level,
              const char *fmt, ...) DTN_PRINTF(3, 4);
 
 /* ------------------------------------------------------------- units.c --- */

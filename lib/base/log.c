@@ -2,12 +2,23 @@
  *
  * DTN_LOG=warn|info|debug makes a context say on stderr what it chose and
  * why.  Nothing that is also returned as an error is logged.
+ *
+ * A job never waits for the reader of its log: what a full pipe, socket or stopped
+ * terminal does not take is dropped, and the next line that is taken says how many
+ * were.  Whether a pipe has room cannot be asked before, since other ranks write
+ * to it too; and O_NONBLOCK would hold for all who share it.  So each line opens
+ * the pipe anew, which makes a description of our own.
  */
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 void dtn_log_init(struct dtn_log *log)
 {
@@ -16,17 +27,44 @@ void dtn_log_init(struct dtn_log *log)
 
     log->level = DTN_LOG_OFF;
     log->rank = -1;
+    log->dropped = 0;
     log->stream = stderr;
     for (size_t i = 0; want && i < DTN_COUNT(names); i++)
         if (strcmp(want, names[i]) == 0)
             log->level = (enum dtn_log_level)i;
 }
 
-void dtn_log(const struct dtn_log *log, enum dtn_log_level level,
+/* Write a line without waiting; false: there was no room.  Files never wait. */
+static bool log_write(FILE *stream, const char *line, size_t size)
+{
+    const int fd = fileno(stream);
+    struct stat stat;
+    char path[40];
+    ssize_t n;
+    int own;
+
+    if (fd < 0 || fstat(fd, &stat) != 0 ||
+        (!S_ISFIFO(stat.st_mode) && !S_ISSOCK(stat.st_mode) && !isatty(fd)))
+        return fwrite(line, 1, size, stream) == size;
+    if (S_ISSOCK(stat.st_mode))
+        return send(fd, line, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (own < 0) {                /* another user's: a guess, without /proc   */
+        struct pollfd room = { .fd = fd, .events = POLLOUT };
+
+        return poll(&room, 1, 0) > 0 && write(fd, line, size) >= 0;
+    }
+    n = write(own, line, size);
+    close(own);
+    return n >= 0;
+}
+
+void dtn_log(struct dtn_log *log, enum dtn_log_level level,
              const char *fmt, ...)
 {
-    char text[1024];
-    int saved = errno;
+    char who[32] = "dtensor:", dropped[48] = "", text[1024], line[1152];
+    int saved = errno, size;
     va_list ap;
 
     if (level > log->level)
@@ -34,9 +72,15 @@ void dtn_log(const struct dtn_log *log, enum dtn_log_level level,
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (log->rank < 0)
-        fprintf(log->stream, "dtensor: %s\n", text);
+    if (log->rank >= 0)
+        snprintf(who, sizeof who, "dtensor[rank %d]", log->rank);
+    if (log->dropped > 0)
+        snprintf(dropped, sizeof dropped, "(%u lines were dropped) ",
+                 log->dropped);
+    size = snprintf(line, sizeof line, "%s %s%s\n", who, dropped, text);
+    if (log_write(log->stream, line, (size_t)size))
+        log->dropped = 0;
     else
-        fprintf(log->stream, "dtensor[rank %d] %s\n", log->rank, text);
+        log->dropped++;
     errno = saved;
 }

@@ -247,7 +247,7 @@ struct dtn_self {
  * the file, single; each passes with a note, logged at debug level, and all
  * notes are in the error when none applies.
  */
-int dtn_whoami(const char *path, const struct dtn_log *log,
+int dtn_whoami(const char *path, struct dtn_log *log,
                struct dtensor_cluster **clusterp, struct dtn_self *self,
                struct dtensor_error *err);
 

@@ -275,7 +275,7 @@ int dtn_search_init(struct dtn_search *search, const char *path,
 }
 
 /* Try the methods in order; ECONF with everyone's note when none applies. */
-static int search_run(struct dtn_search *search, const struct dtn_log *log,
+static int search_run(struct dtn_search *search, struct dtn_log *log,
                       struct dtn_self *self, struct dtensor_error *err)
 {
     char notes[400] = "";
@@ -298,7 +298,7 @@ static int search_run(struct dtn_search *search, const struct dtn_log *log,
                     search->path, search->cluster->world_size, notes);
 }
 
-int dtn_whoami(const char *path, const struct dtn_log *log,
+int dtn_whoami(const char *path, struct dtn_log *log,
                struct dtensor_cluster **clusterp, struct dtn_self *selfp,
                struct dtensor_error *err)
 {

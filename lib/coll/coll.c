@@ -52,7 +52,7 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
         if (rc == 0)
             rc = dtn_call_resolve(ctx, call, err);
         if (rc == 0)
-            rc = dtn_ctx_check(ctx, err);
+            rc = dtn_ctx_ready(ctx, err);
         if (rc != 0)
             return rc;
         rc = dtn_plans_get(group, call, cachedp, &why);

@@ -18,7 +18,7 @@
 
 int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    int rc = dtn_ctx_check(ctx, err);
+    int rc = dtn_ctx_ready(ctx, err);
 
     if (rc != 0)
         return rc;

@@ -106,7 +106,7 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
     if (rc == 0)
         rc = dtn_call_resolve(group->ctx, call, err);
     if (rc == 0)
-        rc = dtn_ctx_check(group->ctx, err);
+        rc = dtn_ctx_ready(group->ctx, err);
     if (rc == 0)
         rc = dtn_requests_finish(group->ctx, err);
     if (rc != 0)
@@ -146,7 +146,7 @@ int dtensor_persistent_start(struct dtensor_persistent *persistent,
     struct dtensor_request *request = &persistent->coll.request;
     const struct dtn_group *group = persistent->group;
     uint32_t number = ++*group->calls;
-    int rc = dtn_ctx_check(request->ctx, err);
+    int rc = dtn_ctx_ready(request->ctx, err);
 
     if (rc != 0)
         return rc;

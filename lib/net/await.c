@@ -18,12 +18,15 @@
 int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
                         const char *what)
 {
+    const char *costs = strstr(ctx->plan_text, " (");   /* not of interest */
+    const int length = costs ? (int)(costs - ctx->plan_text)
+                             : (int)strlen(ctx->plan_text);
     char me[320];
 
     ctx->failed_ns = dtn_now_ns();
-    dtn_fail_rank(&ctx->failure, code, culprit, "%s: %s%scall %llu: %s",
+    dtn_fail_rank(&ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
                   dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me),
-                  ctx->plan_text, *ctx->plan_text ? ", " : "",
+                  length, ctx->plan_text, length > 0 ? ", " : "",
                   (unsigned long long)ctx->calls + (ctx->making != NULL), what);
     return code;
 }
@@ -56,6 +59,23 @@ int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (ctx->failure.code != 0 && err)
         *err = ctx->failure;
     return ctx->failure.code;
+}
+
+int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtensor_error *first = &ctx->failure;
+
+    if (ctx->planning || ctx->finished)
+        return dtn_ctx_check(ctx, err);
+    if (dtn_ctx_forked(ctx))
+        return dtn_fail(err, DTENSOR_EINVAL, "context: it belongs to the process "
+                        "that this one was forked from (fork before "
+                        "dtensor_init(), or exec)");
+    if (first->code != 0)
+        dtn_fail_rank(err, first->code, first->rank, "context: an earlier call "
+                      "failed, so this one did nothing (leave the job; see the "
+                      "first error): %s", first->text);
+    return first->code;
 }
 
 int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code)

@@ -100,7 +100,7 @@ enum boot_state {
 
 struct dtn_boot {
     const struct dtensor_cluster *cluster;
-    const struct dtn_log *log;
+    struct dtn_log *log;
     const char *identity;         /* valid while opening                      */
     uint64_t digest;              /* of it                                    */
     const struct dtn_host **hosts;              /* those with ranks           */

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* What all ranks must agree on, as canonical lines. */
@@ -41,7 +42,7 @@ static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
 }
 
 /* This rank cannot even begin: the others shall not wait for it. */
-static void ctx_tell(const struct dtensor_ctx *ctx,
+static void ctx_tell(struct dtensor_ctx *ctx,
                      const struct dtensor_cluster *cluster,
                      const struct dtn_self *self,
                      const struct dtensor_error *why)
@@ -56,7 +57,7 @@ static void ctx_tell(const struct dtensor_ctx *ctx,
 }
 
 /* Refused by dtn_whoami(): tell it, as far as the others can be found. */
-static void ctx_refused(const struct dtensor_ctx *ctx, const char *path,
+static void ctx_refused(struct dtensor_ctx *ctx, const char *path,
                         const struct dtensor_error *why)
 {
     struct dtensor_cluster *cluster;
@@ -208,6 +209,25 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     return rc;
 }
 
+/* A page that is empty in a child of this process: asked once in each call, which
+ * a process number would cost a system call.
+ */
+static void ctx_mark(struct dtensor_ctx *ctx)
+{
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return;
+    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+        munmap(page, size);
+        return;
+    }
+    *page = 1;
+    ctx->mine = page;
+}
+
 int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err)
 {
@@ -225,6 +245,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
         dtn_ctx_close(ctx);
         return why.code;
     }
+    ctx_mark(ctx);
     dtn_boot_watch_start(ctx->boot);
     dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
             ctx->self.rank, ctx->self.world_size, ctx->self.host,
@@ -263,10 +284,17 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
     return 0;
 }
 
+bool dtn_ctx_forked(const struct dtensor_ctx *ctx)
+{
+    return ctx->mine && *ctx->mine == 0;
+}
+
 void dtn_ctx_close(struct dtensor_ctx *ctx)
 {
     if (!ctx)
         return;
+    if (ctx->mine)
+        munmap(ctx->mine, (size_t)sysconf(_SC_PAGESIZE));
     dtn_wire_close(ctx);
     dtn_cpus_unbind(ctx);
     free(ctx->peers);

@@ -39,7 +39,7 @@ struct dtn_boot_args {
     const char *identity;         /* "[section] key = value\n" lines that all  */
                                   /* ranks must agree on: canonical text, and  */
                                   /* version, world size, auth                 */
-    const struct dtn_log *log;
+    struct dtn_log *log;
     const struct dtensor_error *failure;   /* code != 0: this rank cannot take */
                                   /* part, for that reason; NULL: it can       */
 };
@@ -224,6 +224,7 @@ struct dtensor_ctx {
     const void *run;              /* coll: the run that is waiting             */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     int64_t failed_ns;            /* when                                      */
+    unsigned char *mine;          /* a page with 1; 0 after fork(); or NULL    */
     struct dtn_mismatch mismatch; /* that was it                               */
     uint64_t calls;               /* collective calls made, for messages       */
     uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */
@@ -297,6 +298,9 @@ int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err);
  */
 int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err);
 void dtn_cpus_unbind(struct dtensor_ctx *ctx);
+
+/* Was this process forked from the one that made the context? */
+bool dtn_ctx_forked(const struct dtensor_ctx *ctx);
 
 /* Be connected to all of these world ranks (itself among them is fine).  Both
  * sides of every pair must call.   Blocks: until connected.
@@ -407,8 +411,15 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
 bool dtn_signal_mismatch(const struct dtn_signal *signal,
                          struct dtn_mismatch *mismatch);
 
-/* 0, or the code of the recorded failure with its words in *err. */
+/* 0, or the code of the recorded failure with its words in *err: for a call that
+ * fails now.
+ */
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* The same for a call that begins: the words say that it was another that failed.
+ * Errors: EINVAL  this process was forked after the context was made
+ */
+int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* --------------------------------------------------------------- groups --- */
 

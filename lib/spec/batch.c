@@ -363,7 +363,7 @@ int dtensor_batch_create(int n, const struct dtensor_spec src[],
     if (n < 1 || !src[0].mesh)
         return dtn_fail(err, DTENSOR_EINVAL, "batch: %d tensors; expected 1 or "
                         "more, each with a mesh", n);
-    rc = dtn_ctx_check(src[0].mesh->ctx, err);
+    rc = dtn_ctx_ready(src[0].mesh->ctx, err);
     if (rc != 0)
         return rc;
     rc = batch_new(src[0].mesh->ctx, n, &batch, &why);
@@ -454,7 +454,7 @@ int dtn_batch_count(const struct dtensor_batch *batch)
 
 int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err)
 {
-    int rc = dtn_ctx_check(batch->ctx, err);
+    int rc = dtn_ctx_ready(batch->ctx, err);
 
     if (rc == 0)
         rc = dtn_requests_finish(batch->ctx, err);

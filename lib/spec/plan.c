@@ -37,7 +37,7 @@ int dtensor_plan_create(const struct dtensor_spec *src,
     if (rc == 0)
         rc = plan_check(&from, &to, options, err);
     if (rc == 0 && !to.mesh->ctx->planning)
-        rc = dtn_ctx_check(to.mesh->ctx, err);
+        rc = dtn_ctx_ready(to.mesh->ctx, err);
     if (rc != 0)
         return rc;
     rc = dtn_redist_create(&from, &to, DTN_NO_ROOT, options, &plan, &why);

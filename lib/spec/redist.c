@@ -402,7 +402,7 @@ static int redist_all(const struct dtensor_spec *src,
 
     if (dst->mesh->group.me < 0 && src->mesh->group.me < 0)
         return 0;
-    rc = dtn_ctx_check(ctx, err);
+    rc = dtn_ctx_ready(ctx, err);
     if (rc != 0)
         return rc;
     rc = redists_init(ctx, &why);
@@ -438,7 +438,7 @@ int dtn_redistribute_by(struct dtensor_plan *plan,
     int rc = dtn_redist_fits(plan, src, dst, err);
 
     if (rc == 0)
-        rc = dtn_ctx_check(dst->mesh->ctx, err);
+        rc = dtn_ctx_ready(dst->mesh->ctx, err);
     if (rc != 0 || plan->all->group.me < 0)
         return rc;
     rc = dtn_redist_run(plan, in, out, &why);

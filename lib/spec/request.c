@@ -111,7 +111,7 @@ int dtn_request_redist(struct dtensor_plan *plan,
     int rc = dtn_redist_fits(plan, src, dst, err);
 
     if (rc == 0)
-        rc = dtn_ctx_check(dst->mesh->ctx, err);
+        rc = dtn_ctx_ready(dst->mesh->ctx, err);
     if (rc != 0)
         return rc;
     rc = dtn_redist_calls(plan, &why);

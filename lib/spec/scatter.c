@@ -206,7 +206,7 @@ int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
     size_t limit = ctx->cluster->redistribute.pipeline_bytes;
     struct scatter scatter = { .dst = dst, .root = root };
     struct dtensor_error why;
-    int rc = dtn_ctx_check(ctx, err);
+    int rc = dtn_ctx_ready(ctx, err);
 
     if (rc != 0 || dst->mesh->group.me < 0)
         return rc;

@@ -59,7 +59,7 @@ int dtensor_init_plan(const char *path, int nranks, int per_host,
 
 void dtensor_fini(struct dtensor_ctx *ctx)
 {
-    if (!ctx || ctx->finished)
+    if (!ctx || ctx->finished || dtn_ctx_forked(ctx))  /* the parent's     */
         return;
     dtn_ctx_finish(ctx);
     dtn_coll_fini(ctx);

@@ -367,7 +367,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err)
 {
     struct exec_run run;
-    int rc = dtn_ctx_check(plan->group.ctx, err);
+    int rc = dtn_ctx_ready(plan->group.ctx, err);
 
     if (rc == 0 && plan->group.ctx->pending)
         rc = dtn_requests_finish(plan->group.ctx, err);
@@ -388,7 +388,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
 int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
                    uint64_t fingerprint, struct dtensor_error *err)
 {
-    int rc = dtn_ctx_check(plan->group.ctx, err);
+    int rc = dtn_ctx_ready(plan->group.ctx, err);
 
     if (rc == 0 && plan->unmet) {
         plan_call(plan, fingerprint);
