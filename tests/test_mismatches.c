@@ -353,13 +353,18 @@ static void test_cases(const char *wire, int n, int cases, uint64_t seed)
     unlink(getenv("DTN_CLUSTER"));
 }
 
-int main(void)
+/* Usage: test_mismatches [rc] */
+int main(int argc, char **argv)
 {
     const char *text = getenv("DTN_TEST_MISMATCHES");
     const int all = rounds_of(text ? atoi(text) : 240);
     uint64_t seed = rand_seed(1);
 
     for (int n = 2; n <= RANKS; n++) {
+        if (argc > 1) {
+            test_cases(argv[1], n, all / 3 + 1, seed++);
+            continue;
+        }
         test_cases("shm", n, all / 6 + 1, seed++);
         test_cases("tcp", n, all / 6 + 1, seed++);
     }

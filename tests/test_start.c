@@ -4,8 +4,8 @@
  * wait for the call only then.  A start that waited for the peer would wait for
  * ever, until op_timeout.  The rank that starts second finds all that the first
  * could do without it, READY for one, and tests several times too.  Every kind
- * of call, from 4 B to 64 MiB, over shm, tcp, and tcp that says EAGAIN often; and
- * the first call of a job, which connects.
+ * of call, from 4 B to 64 MiB, over shm, tcp, tcp that says EAGAIN often, and in
+ * a guest rc; and the first call of a job, which connects.
  */
 #include "base/base.h"
 #include "tests/ranks.h"
@@ -338,10 +338,15 @@ static void over(const char *wire, const char *fault, size_t most)
     remove(what.path);
 }
 
-int main(void)
+/* Usage: test_start [rc] */
+int main(int argc, char **argv)
 {
     const size_t most = timeless() ? MOST / 16 : MOST;
 
+    if (argc > 1) {
+        over(argv[1], "", most);
+        return done();
+    }
     over("shm", "", most);
     over("shm", "again_every=2", 1 << 20);
     over("tcp", "", most);

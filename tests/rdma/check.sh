@@ -17,6 +17,7 @@ guest 150 deaths.sh
 guest 240 collectives.sh
 guest 180 tensors.sh
 guest 120 zerocopy.sh
+guest 400 calls.sh
 guest 400 rails.sh
 guest 200 speed.sh
 guest 200 footprint.sh
