@@ -4,7 +4,7 @@
  * random and laid out by the source spec (a Partial one as random terms), the
  * phases are interpreted piece by piece, and what each rank ends with is
  * compared, element by element, with what the destination spec says it holds,
- * found by cutting lists of indices.  Values are multiples of 840, so that
+ * found by cutting lists of indices.  Values are multiples of VALUE_UNIT, so that
  * dividing by up to 8 ranks is exact.
  */
 #ifndef PIECES_ORACLE_H
@@ -192,6 +192,11 @@ static inline double neutral(enum dtensor_redop op)
          : op == DTENSOR_MAX ? -1e300 : 0;
 }
 
+/* Values are multiples of it: a term may be an average over 3 and then be split
+ * in 3, and is still a whole number.
+ */
+#define VALUE_UNIT 25200.0
+
 /* Give every rank its part: the value, or on position 0 of the terms what is
  * left when the others drew theirs.
  */
@@ -210,7 +215,7 @@ static inline void lay_out(const struct dtensor_spec *spec, int64_t numel)
             double term = rest[home];
 
             if (r != home && (op == DTENSOR_SUM || op == DTENSOR_AVG)) {
-                term = 840.0 * draw(100);
+                term = VALUE_UNIT * draw(100);
                 rest[home] -= term;
             } else if (r != home) {
                 term = op == DTENSOR_PROD ? 1
@@ -409,7 +414,7 @@ static inline void one_case(const struct dtensor_spec *src,
 
     cases++;
     for (int64_t g = 0; g < numel; g++)
-        whole[g] = 840.0 * (1 + draw(1000));
+        whole[g] = VALUE_UNIT * (1 + draw(1000));
     lay_out(src, numel);
     if (!run_case(src, dst, numel))
         complain(src, dst, "a rank gets more than it needs, or slots collide");

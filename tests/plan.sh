@@ -79,7 +79,7 @@ fi
 cp "$top_srcdir/conf/two-nodes.ini" "$dir" && chmod 600 "$dir/two-nodes.ini"
 run --cluster "$dir/two-nodes.ini" --mesh world --from 'P,R' --to 'R,S(0)' --shape 64x64
 is "meshes and hosts of a cluster file" "$status|$err|$(head -1 "$dir/out")" \
-    "0||from   f32[64,64]  P(sum),R  on world(dp=2,tp=4)"
+    "0||from   f32[64,64]  P(sum),R  on world(pp=2,tp=4)"
 
 run allreduce --size 1M --mesh 16 --per-host 4
 is "a collective: every algorithm, one is taken, and why" \

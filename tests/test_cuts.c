@@ -227,7 +227,7 @@ static void test_between_meshes(void)
                 dst.placement[m].kind = DTENSOR_REPLICATE;
         cases++;
         for (int64_t g = 0; g < dtn_numel(ndim, shape); g++)
-            whole[g] = 840.0 * (1 + draw(1000));
+            whole[g] = VALUE_UNIT * (1 + draw(1000));
         if (!between_meshes(&src, &dst))
             complain(&src, &dst, "between two meshes");
     }
