@@ -204,8 +204,7 @@ const char *dtn_arena_pages(const struct dtn_arena *arena)
 {
     static const char *const words[] = {
         [DTN_PAGES_SMALL] = "small pages, for lack of huge ones",
-        [DTN_PAGES_ASKED] = "huge pages, as found (vm.nr_hugepages sets some "
-                            "aside, [transport] arena says how many)",
+        [DTN_PAGES_ASKED] = "huge pages as found (see vm.nr_hugepages, arena)",
         [DTN_PAGES_HUGE] = "huge pages that are set aside for it",
     };
 

@@ -241,14 +241,6 @@ static int boot_check_args(const struct dtn_boot_args *args,
     return 0;
 }
 
-/* Two records of each rank, of a large job fewer: 320 bytes each. */
-static uint32_t boot_told_max(const struct dtn_boot *boot)
-{
-    const uint32_t world = (uint32_t)boot->cluster->world_size;
-
-    return 64 + 2 * (world < 1024 ? world : 1024);
-}
-
 /* Everything that needs memory; what is there is freed by dtn_boot_close(). */
 static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
 {
@@ -264,10 +256,8 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
     if (boot->rank == 0)
         boot->members = calloc(world, sizeof *boot->members);
     boot->gone = calloc(world, sizeof *boot->gone);
-    boot->told_max = boot_told_max(boot);
-    boot->told = calloc(boot->told_max, sizeof *boot->told);
     if (!boot->local_fds || !boot->arrived || !boot->polls || !boot->gone ||
-        !boot->told || (boot->rank == 0 && !boot->members))
+        (boot->rank == 0 && !boot->members))
         return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
     for (size_t i = 0; i < nlocal; i++)
         boot->local_fds[i] = -1;

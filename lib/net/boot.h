@@ -144,8 +144,8 @@ struct dtn_boot {
     int64_t watch_ns;             /* of the next look                         */
     struct dtn_gone *gone;        /* [world]                                  */
     uint32_t ngone;
-    struct dtn_told *told;        /* the last told_max: `ntold` modulo that   */
-    uint32_t told_max;
+    struct dtn_told *told;        /* records that ranks sent: the last         */
+    uint32_t told_capacity;       /* so many, `ntold` modulo that              */
     uint32_t ntold;
 
     struct boot_member *members;  /* rank 0 only: [world]                     */

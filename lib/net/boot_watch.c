@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -129,6 +130,35 @@ static bool watch_knows(const struct dtn_boot *boot, int rank,
     return false;
 }
 
+/* Most records that are kept: two for each rank, in a large job fewer. */
+static uint32_t watch_told_max(const struct dtn_boot *boot)
+{
+    const uint32_t world = (uint32_t)boot->cluster->world_size;
+
+    return 64 + 2 * (world < 1024 ? world : 1024);
+}
+
+/* Room for more records, when all there is has been used for the first time.
+ * Records are 320 bytes each, and a job without a mismatch has none.
+ */
+static void watch_grow(struct dtn_boot *boot)
+{
+    const uint32_t most = watch_told_max(boot), n = boot->told_capacity;
+    const uint32_t more = n == 0 ? 64 : 2 * n < most ? 2 * n : most;
+    struct dtn_told *told;
+
+    if (boot->ntold != n || n == most)
+        return;
+    told = realloc(boot->told, more * sizeof *told);
+    if (!told)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (told[i].said.text)
+            told[i].said.text = told[i].text;
+    boot->told = told;
+    boot->told_capacity = more;
+}
+
 static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
                       int rank, const struct dtn_said *said)
 {
@@ -138,7 +168,10 @@ static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
 
     if (watch_knows(boot, rank, said))
         return;
-    told = &boot->told[boot->ntold++ % boot->told_max];
+    watch_grow(boot);
+    if (boot->told_capacity == 0)
+        return;                   /* out of memory: the words will be shorter  */
+    told = &boot->told[boot->ntold++ % boot->told_capacity];
     *told = (struct dtn_told){ .rank = rank, .said = *said };
     if (said->text)
         snprintf(told->text, sizeof told->text, "%s", said->text);
@@ -275,8 +308,8 @@ int dtn_boot_failed(const struct dtn_boot *boot)
 
 const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i)
 {
-    return i < boot->ntold && i < boot->told_max
-         ? &boot->told[(boot->ntold - 1 - i) % boot->told_max] : NULL;
+    return i < boot->ntold && i < boot->told_capacity
+         ? &boot->told[(boot->ntold - 1 - i) % boot->told_capacity] : NULL;
 }
 
 const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
