@@ -99,7 +99,8 @@ static void test_log(void)
     size_t size = 0;
 
     ok(level_of(NULL) == DTN_LOG_OFF && level_of("off") == DTN_LOG_OFF &&
-       level_of("loud") == DTN_LOG_OFF, "silent without DTN_LOG");
+       level_of("") == DTN_LOG_OFF, "silent without DTN_LOG");
+    ok(level_of("loud") == DTN_LOG_WARN, "another word is taken for warn");
     ok(level_of("warn") == DTN_LOG_WARN && level_of("info") == DTN_LOG_INFO &&
        level_of("debug") == DTN_LOG_DEBUG, "DTN_LOG sets the level");
 

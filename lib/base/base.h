@@ -52,8 +52,11 @@ struct dtn_log {
     unsigned dropped;             /* lines that nobody took                    */
 };
 
-/* Level from DTN_LOG, stream stderr. */
+/* Level from DTN_LOG, stream stderr; warn for a word that is no level. */
 void dtn_log_init(struct dtn_log *log);
+
+/* Warn of such a word, on rank 0 and where the rank is not known. */
+void dtn_log_check(struct dtn_log *log);
 
 /* One line "dtensor[rank 3] room: text".  Choices and degradations only,
  * never an error that is also returned.

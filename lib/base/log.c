@@ -1,7 +1,8 @@
 /* log.c - silent unless asked
  *
  * DTN_LOG=warn|info|debug makes a context say on stderr what it chose and
- * why.  Nothing that is also returned as an error is logged.
+ * why.  Nothing that is also returned as an error is logged.  Another word is
+ * taken for warn, so that the line about it can be seen.
  *
  * A job never waits for the reader of its log: what a full pipe, socket or stopped
  * terminal does not take is dropped, and the next line that is taken says how many
@@ -20,18 +21,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void dtn_log_init(struct dtn_log *log)
+/* The level of a word, or -1. */
+static int log_level(const char *word)
 {
     static const char *const names[] = { "off", "warn", "info", "debug" };
-    const char *want = getenv("DTN_LOG");
 
-    log->level = DTN_LOG_OFF;
+    for (size_t i = 0; i < DTN_COUNT(names); i++)
+        if (strcmp(word, names[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
+static const char *log_word(void)
+{
+    const char *word = getenv("DTN_LOG");
+
+    return word && *word ? word : "off";
+}
+
+void dtn_log_init(struct dtn_log *log)
+{
+    int level = log_level(log_word());
+
+    log->level = level < 0 ? DTN_LOG_WARN : (enum dtn_log_level)level;
     log->rank = -1;
     log->dropped = 0;
     log->stream = stderr;
-    for (size_t i = 0; want && i < DTN_COUNT(names); i++)
-        if (strcmp(want, names[i]) == 0)
-            log->level = (enum dtn_log_level)i;
+}
+
+void dtn_log_check(struct dtn_log *log)
+{
+    if (log->rank <= 0 && log_level(log_word()) < 0)
+        dtn_log(log, DTN_LOG_WARN, "log: DTN_LOG is \"%s\"; expected off, warn, "
+                "info or debug (warn is taken)", log_word());
 }
 
 /* Write a line without waiting; false: there was no room.  Files never wait. */

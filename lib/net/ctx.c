@@ -195,6 +195,7 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, &why);
     if (rc == 0) {
         ctx->log.rank = ctx->self.rank;
+        dtn_log_check(&ctx->log);
         rc = ctx_boot(ctx, &why);
     } else {
         ctx_refused(ctx, path, &why);
@@ -266,6 +267,7 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
     ctx->arena.fd = -1;
     ctx->planning = true;
     dtn_log_init(&ctx->log);
+    dtn_log_check(&ctx->log);
     rc = path ? dtensor_cluster_read(path, NULL, NULL, &ctx->cluster, err)
               : dtn_cluster_regular(nranks, per_host, &ctx->cluster, err);
     if (rc != 0) {
