@@ -282,8 +282,8 @@ static void test_killed_early(void)
         job.timeout_ms = LIMIT_MS;
         for (int i = 0; i < job.nactors; i++)
             job.actor[i].delay_ms = i == victim ? 0 : 20;
-        job.actor[(victim + 3) % 6].delay_ms = 200;       /* nobody gets through */
-        job.actor[victim].die_ms = 60 + 20 * t;
+        job.actor[(victim + 3) % 6].delay_ms = 900;       /* nobody gets through */
+        job.actor[victim].die_ms = 500 + 50 * t;          /* its children came  */
         job_run(&job, NULL);
         for (int i = 0; i < job.nactors; i++)
             good = good && (i == victim || (said[i].rc == DTENSOR_EPEER &&

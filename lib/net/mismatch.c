@@ -15,7 +15,14 @@
 #define MISMATCH_TAG (UINT16_MAX - 1)
 
 enum { JUDGE = 0 };               /* the rank that decides whom all name       */
-#define MISMATCH_OTHERS_NS INT64_C(200000000)    /* for records of others     */
+
+/* How long to wait: for the records of the two ranks, which come at once unless
+ * a rank computes or is kept off its CPU; for those of all others; and for what
+ * rank 0 decides.
+ */
+#define MISMATCH_RECORD_NS INT64_C(2000000000)
+#define MISMATCH_OTHERS_NS INT64_C(200000000)
+#define MISMATCH_JUDGE_NS INT64_C(3000000000)
 
 bool dtn_signal_mismatch(const struct dtn_signal *signal,
                          struct dtn_mismatch *mismatch)
@@ -111,7 +118,7 @@ static const struct dtn_said *mismatch_judged(const struct dtensor_ctx *ctx)
 static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
                             uint64_t fingerprint, int64_t start)
 {
-    while (rank != ctx->self.rank && dtn_now_ns() - start < DTN_STALL_NS
+    while (rank != ctx->self.rank && dtn_now_ns() - start < MISMATCH_RECORD_NS
            && !dtn_boot_said(ctx->boot, rank, fingerprint, -1)
            && !mismatch_judged(ctx))
         mismatch_turn(ctx);
@@ -237,7 +244,7 @@ static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
 
     while (!(said = mismatch_judged(ctx))
            && (judge->order == 0 || judge->code == DTENSOR_EMISMATCH)
-           && dtn_now_ns() - start < 2 * DTN_STALL_NS)
+           && dtn_now_ns() - start < MISMATCH_JUDGE_NS)
         mismatch_turn(ctx);
     if (said)
         *found = (struct dtn_mismatch){
