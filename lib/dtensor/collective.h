@@ -117,8 +117,8 @@ int dtensor_scatterv(const struct dtensor_mesh *mesh, int root, const void *in,
 
 /* in_counts[r]: what this rank sends to position r; out_counts[r]: what it gets
  * from there, which must be what that rank says it sends (else EMISMATCH).  No
- * rank need know more.  The algorithm is one for small blocks, unless `count`
- * of a struct dtensor_call says how large they are.
+ * rank need know more.  The algorithm is one for small blocks, unless the
+ * program sets `count` of a struct dtensor_call to their approximate size.
  */
 int dtensor_all_to_allv(const struct dtensor_mesh *mesh, const void *in,
                         const size_t in_counts[], void *out,
@@ -146,10 +146,10 @@ struct dtensor_call {
     int root;                  /* a position in the mesh                      */
     enum dtensor_dtype dtype;
     enum dtensor_redop op;
-    size_t count;              /* elements, of a block where there are such;  */
-                               /* ALL_TO_ALL with counts: about what a block  */
-                               /* has, the same on all ranks, by which the    */
-                               /* algorithm is chosen; 0: not known           */
+    size_t count;              /* elements, of one block if there are blocks; */
+                               /* ALL_TO_ALL with counts: approximate block   */
+                               /* size, the same on all ranks, to choose the  */
+                               /* algorithm; 0: not known                     */
     const size_t *counts;      /* NULL: every block is `count`; else of each  */
                                /* position its block, the same on all ranks.  */
                                /* ALL_TO_ALL: what this rank sends to each    */
@@ -184,9 +184,9 @@ struct dtensor_way {
 /* Predict a call over the mesh by every algorithm that can run it, least time
  * first, of which the first `max` are told; *np (NULL: not wanted) is how many
  * there are.  The constants are those of [tuning] in the cluster file, or built
- * in; every rank gets the same answer.  Of an ALL_TO_ALL with counts, which
- * only this rank knows, the times are those of what it sends and gets; the way
- * that is taken is the same on every rank.
+ * in; every rank gets the same answer.  For an ALL_TO_ALL with counts each rank
+ * knows only its own counts, so the times are those of what it sends and
+ * receives; the chosen way is the same on every rank.
  *
  * Collective: no.   Blocks: no, and needs no peers: see dtensor_init_plan().
  * Errors: EINVAL  the call could not be made, or max is less than 1;  ENOMEM
@@ -219,7 +219,7 @@ struct dtensor_request;
  * dtensor_wait().  Any number may be started; see struct dtensor_request for
  * the order in which they are worked on.   Semantics: MPI_Iallreduce & co.
  *
- * Collective: yes - in the same order.   Blocks: no - the first one neither.
+ * Collective: yes - in the same order.   Blocks: no, nor does the first call.
  * Owns:   *requestp is the caller's, for dtensor_wait(); `call` is not kept.
  * Errors: as dtensor_call_run();  EINVAL  also: a group of calls is open
  */
@@ -248,8 +248,8 @@ int dtensor_call_create(const struct dtensor_mesh *mesh,
  *
  * Collective: yes - in the same order.   Blocks: no.
  * Owns:   *requestp is the persistent call's own.
- * Errors: EINVAL  the last start of it was not waited for, over or not: so on
- *         all ranks alike
+ * Errors: EINVAL  the last start was not waited for, completed or not: the same
+ *         on all ranks
  *         the code of an earlier failure, of those of dtensor_allreduce()
  */
 int dtensor_persistent_start(struct dtensor_persistent *persistent,
@@ -361,7 +361,8 @@ enum dtensor_redop_flags {
  * compared by the calls that use them.
  *
  * Collective: no.   Blocks: no.
- * Owns:   the context keeps it until dtensor_redop_destroy(), which is due.
+ * Owns:   the context keeps it until dtensor_redop_destroy(), which the
+ *         program must call.
  * Errors: EINVAL  no function, unknown flags, or 2^29 were made already
  *         ENOMEM
  * Semantics: MPI_Op_create, ncclRedOpCreatePreMulSum.

@@ -30,7 +30,7 @@ struct dtensor_ctx;
  * Collective: yes - every rank of the world.   Blocks: until all have joined,
  *         at most [transport] connect_timeout (60 s).
  * Owns:   *ctxp is the caller's, for dtensor_fini().
- * Errors: those of the first rank that fails, on every rank, in its words
+ * Errors: every rank returns the error of the first rank that fails:
  *         ECONF      the file, or the environment: says which and what to do
  *         ETIME      ranks are missing: says which
  *         EMISMATCH  a rank has another file, world or version: names the key
@@ -42,37 +42,42 @@ struct dtensor_ctx;
 int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
 
-/* Leave the job.  Peers may still be at work: nothing of theirs is touched.
- * What was started is over, and dtensor_wait() for it says EINVAL.
+/* Leave the job.  Peers may still be working: their memory is not touched.
+ * Started calls end, and dtensor_wait() for them returns EINVAL.
  *
- * Whatever was made with the context may be destroyed before it or after, in
- * any order: tensors, plans, batches, requests, persistent calls, reductions,
- * registrations, memory of dtensor_alloc().  Until the last of them is
- * destroyed, context, meshes and elements can be read, and calls that need
- * peers or new memory return EINVAL; then everything is freed, so all must be.
+ * Objects made with the context may be destroyed before dtensor_fini() or after
+ * it, in any order: tensors, plans, batches, requests, persistent calls,
+ * reductions, registrations, memory of dtensor_alloc().  Until the last of them
+ * is destroyed, context, meshes and elements can be read, and calls that need
+ * peers or new memory return EINVAL.  Then everything is freed.  So the program
+ * must destroy every object, or memory is lost.
  *
- * NULL is a no-op, here and for all functions that destroy.  A pointer to what
- * was destroyed must not be used: to destroy it again is not noticed.
+ * NULL is a no-op, here and for all functions that destroy.  A pointer to a
+ * destroyed object must not be used: destroying it twice is not detected.
  *
  * Collective: no.   Blocks: no.   Semantics: MPI_Finalize, waiting for nobody.
  */
 void dtensor_fini(struct dtensor_ctx *ctx);
 
-/* Should this rank print *failure, so that many ranks print one line?  1 or 0.
+/* Should this rank print *failure?  1 or 0.  When several ranks get the same
+ * error, one of them prints it.
  *
  *   if (rc != 0 && dtensor_should_report(ctx, &err))
  *       fprintf(stderr, "%s\n", err.text);
  *
- * To be asked before dtensor_fini().  When a call failed on several ranks: the
- * lowest of those that failed within half a second of the first; of a mismatch
- * too, whose words name both sides.  An EINVAL of this rank: unless a lower
- * rank has just left, as it does when it was refused the same.  `ctx` NULL,
- * since dtensor_init() has failed: the rank that differs or failed, and rank 0,
- * or everyone where that is missing; a wrong file: the first rank of each host.
- * In doubt two ranks print, not none.
+ * Call it before dtensor_fini().  The result is 1
+ *   - after a call that failed on several ranks, a mismatch included: on the
+ *     lowest of the ranks that failed within half a second of the first
+ *   - after an EINVAL of this rank alone: unless a lower rank has just left,
+ *     since a program whose call was refused leaves
+ *   - after any other error of this rank alone
+ *   - with `ctx` NULL, after dtensor_init() failed: on the rank that differs or
+ *     failed and on rank 0, or on every rank if rank 0 is missing; for a wrong
+ *     cluster file on the first rank of each host.
+ * In doubt two ranks print rather than none.
  *
- * Collective: no; nothing is sent.   Blocks: at most half a second, for lower
- *         ranks that may have failed too.
+ * Collective: no; nothing is sent.   Blocks: at most half a second, to hear
+ *         whether lower ranks failed too.
  * Semantics: its own.
  */
 int dtensor_should_report(struct dtensor_ctx *ctx,
@@ -115,11 +120,11 @@ uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx);
  *
  * Collective: no.   Blocks: no.
  * Owns:   *memp is the caller's, for dtensor_free().
- * Errors: ENOMEM  so much is not to be had
+ * Errors: ENOMEM  not enough memory: says how much there is
  * Semantics: MPI_Alloc_mem, ncclMemAlloc.
  *
- * free: NULL is a no-op; so is a pointer that is not of dtensor_alloc(), or was
- * freed, but for a line in the log.
+ * free: NULL is a no-op.  A pointer that is not from dtensor_alloc(), or was
+ * freed before, is ignored with a line in the log.
  */
 int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err);
@@ -134,8 +139,8 @@ void dtensor_free(struct dtensor_ctx *ctx, void *mem);
  *
  * Collective: no.   Blocks: no.
  * Owns:   the memory stays the caller's, and must stay mapped until
- *         dtensor_unregister() of the same address, which is due, or
- *         dtensor_fini().
+ *         dtensor_unregister() of the same address, which the program
+ *         must call, or dtensor_fini().
  * Errors: EINVAL  no memory, of dtensor_alloc(), or registered in part already
  *         ENOMEM  over register_limit, or more than may be locked: how much is
  *         ESYS    the device refused
@@ -171,7 +176,7 @@ typedef void dtensor_report_f(const char *text, void *arg);
 
 /* Read and check a cluster file.  Every finding goes to `report` (may be
  * NULL); the first is also in *err.  With a `report`, `hosts = @step` outside a
- * Slurm step is a warning, and the cluster has no ranks that could be shown.
+ * Slurm step is a warning only, and the cluster then has no ranks.
  *
  * Collective: no.   Blocks: no.
  * Owns:   *clusterp is the caller's, for dtensor_cluster_destroy().

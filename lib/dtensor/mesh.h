@@ -26,8 +26,8 @@ extern "C" {
  *
  * All in this section:
  * Collective: no.   Blocks: no.
- * Owns:   meshes and names are the context's, until dtensor_fini(), and while
- *         there is a tensor, plan or anything else made with it.
+ * Owns:   meshes and names are the context's, until dtensor_fini(), or until
+ *         the last object made with the context is destroyed.
  */
 struct dtensor_mesh;
 

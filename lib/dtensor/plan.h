@@ -23,11 +23,11 @@ extern "C" {
  */
 struct dtensor_plan;
 
-/* The ways there may be.  All give the same elements, and of a Partial target
- * the same term on each rank (dtensor_redistribute()).  Terms are added in
- * another order, the same for the same plan.  Each step that adds rounds floats
- * of 16 and 8 bits, so AUTO takes no more such steps than DIRECT.  Averages of
- * integers are rounded once by every route.
+/* The routes.  All give the same elements, and for a Partial target the same
+ * term on each rank (dtensor_redistribute()).  Routes add terms in different
+ * orders; one plan always adds in the same order.  Each step that adds rounds
+ * floats of 16 and 8 bits, so AUTO takes no more such steps than DIRECT.
+ * Averages of integers are rounded once by every route.
  */
 enum dtensor_route {
     DTENSOR_ROUTE_AUTO,        /* what is predicted to be fastest             */
@@ -82,7 +82,7 @@ int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
 /* Start the same and return at once: `src` and `dst` are the library's until
  * dtensor_wait().
  *
- * Collective: yes - in the same order.   Blocks: no - the first one neither.
+ * Collective: yes - in the same order.   Blocks: no, nor does the first call.
  * Owns:   *requestp is the caller's, for dtensor_wait().  The plan must outlive
  *         it.
  * Errors: as dtensor_plan_run()
@@ -134,10 +134,11 @@ struct dtensor_plan_choice {
     int nsteps;
     double predicted_us;
     uint64_t scratch_bytes;    /* by an even division                         */
-    const char *refused;       /* NULL, or why it cannot be had               */
+    const char *refused;       /* NULL, or why there is no such route         */
 };
 
-/* What dtensor_plan_create() would make if it were asked for that route.
+/* The plan that dtensor_plan_create() would make if options asked for that
+ * route.
  *
  * Collective: no.   Blocks: no.   Semantics: its own.
  * Errors: EINVAL  no such route: AUTO is none
@@ -180,8 +181,8 @@ uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
 
 /* The least that any plan brings rank `rank` from others, -1 all ranks
  * together: what it is to hold and does not hold; of terms, at least one sum.
- * 0 where no such bound is known: between two reductions, and of terms between
- * two meshes.
+ * 0 if no bound is known: between two reductions, and for terms between two
+ * meshes.
  */
 uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
 

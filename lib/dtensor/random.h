@@ -68,7 +68,7 @@ void dtensor_generator_destroy(struct dtensor_generator *gen);  /* NULL: none */
  * replicas would differ, unless the rule has distinct_replicas.
  * Semantics: torch.default_generator.
  *
- * Owns:   the context, until dtensor_fini(): to destroy it is a no-op.
+ * Owns:   the context, until dtensor_fini(); destroying it is a no-op.
  */
 struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx);
 

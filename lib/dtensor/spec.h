@@ -63,10 +63,10 @@ struct dtensor_spec {
 };
 
 /* Read placements such as "S(0),R,P(sum)" - one for each dimension of `mesh`;
- * S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).  What PyTorch
- * 2.15 prints is read too, of a spec: S(0)[1]S(0)[0]R, in which the second mesh
- * dimension cuts first, _S(0, 2) for SS(0,2), P(product) for P(prod); and of a
- * tensor: (Shard(dim=0), Replicate()).
+ * S(-1) is the last of `ndim` tensor dimensions.  P is P(sum).  The text
+ * that PyTorch 2.15 prints is read too.  For a spec: S(0)[1]S(0)[0]R, in which
+ * the second mesh dimension cuts first, _S(0, 2) for SS(0,2), P(product) for
+ * P(prod).  For a tensor: (Shard(dim=0), Replicate()).
  *
  * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
  * Errors: EINVAL  says which word, and what was expected, also of no text;
@@ -155,18 +155,18 @@ void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[]);
 
 /* Write a spec as PyTorch 2.15 does, "f32[8, 8](S(0)[0]S(0)[1]R)", cut to
  * `size` bytes with a final NUL; return the length it would have had, as
- * snprintf does.  Strided shards stand as they are, "f32[8, 8](_S(0, 2)S(0)R)";
- * C and chosen lengths, which PyTorch has not, as in
- * dtensor_placements_format().
- * Semantics: DTensorSpec.__str__, what stands in Spec().
+ * snprintf does.  Strided shards are written as such:
+ * "f32[8, 8](_S(0, 2)S(0)R)".  C and chosen lengths, which PyTorch does not
+ * have, are written as dtensor_placements_format() writes them.
+ * Semantics: DTensorSpec.__str__, the text inside Spec().
  */
 int dtensor_spec_format(const struct dtensor_spec *spec, char *text,
                         size_t size);
 
-/* Read what dtensor_spec_format() or PyTorch wrote of a spec on `mesh`, with or
- * without Spec() around it.
+/* Read the text that dtensor_spec_format() or PyTorch wrote for a spec on
+ * `mesh`, with or without Spec() around it.
  *
- * Errors: EINVAL  no such form;  and those of dtensor_spec_on()
+ * Errors: EINVAL  the text has another form;  and those of dtensor_spec_on()
  * Semantics: its own, the reverse of DTensorSpec.__str__.
  */
 int dtensor_spec_parse(struct dtensor_spec *spec,

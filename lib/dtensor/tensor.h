@@ -98,9 +98,9 @@ int dtensor_from_local_checked(const struct dtensor_spec *spec,
                                const void *local, const int64_t local_shape[],
                                struct dtensor **tp, struct dtensor_error *err);
 
-/* The same, and replicas are made alike: along mesh dimensions that are R each
- * rank gets the part of coordinate 0, and its own is only looked at for its
- * shape.   Semantics: DTensor.from_local(run_check=True).
+/* The same, and replicas are made equal: along mesh dimensions that are R each
+ * rank gets the part of coordinate 0; of its own part only the shape is used.
+ * Semantics: DTensor.from_local(run_check=True).
  *
  * Collective, blocks, owns, errors: as dtensor_from_local_checked();  ENOMEM
  */
@@ -110,11 +110,11 @@ int dtensor_from_local_broadcast(const struct dtensor_spec *spec,
                                  struct dtensor **tp,
                                  struct dtensor_error *err);
 
-/* Make the tensor whose local part is the gradient of what this rank gave to
- * dtensor_from_local() and its kin: `grad`, the gradient of the tensor that was
- * made as `spec`, brought to the placements of `spec`, and to R where that is
- * Partial, since each term has the whole gradient.  It is never divided; a
- * gradient that arrives as terms is reduced.
+/* Make the tensor whose local part is the gradient of the `local` that this
+ * rank passed to dtensor_from_local() or one of its variants with `spec`.
+ * `grad` is the gradient of the tensor made there; it is redistributed to the
+ * placements of `spec`, and to R where these are Partial, since each term has
+ * the whole gradient.  It is never divided; a Partial gradient is reduced.
  * Semantics: the backward of DTensor.from_local.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
@@ -127,10 +127,11 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
                             const struct dtensor *grad, struct dtensor **tp,
                             struct dtensor_error *err);
 
-/* The same as dtensor_from_local_checked() when nobody knows the whole:
- * parts->shape is that of this rank's part, and the global shape is found from
- * all of them.  Parts that S(d) would cut otherwise become S(d:their lengths).
- * A rank outside the mesh, which hears nothing, gets a tensor of sizes 0.
+/* The same as dtensor_from_local_checked() when no rank knows the global
+ * shape: parts->shape is that of this rank's part, and the global shape is
+ * computed from all parts.  If S(d) would give other lengths, the placement
+ * becomes S(d:their lengths).  A rank outside the mesh, which receives nothing,
+ * gets a tensor of sizes 0.
  * Semantics: DTensor.from_local without shape, of uneven parts too.
  *
  * Collective, blocks, owns: as dtensor_from_local_checked().
@@ -167,10 +168,11 @@ int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
 int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 
 /* *equalp = 1 when the global shapes and all elements are the same numbers, of
- * Partial tensors the reduced ones, else 0: on every rank of the mesh.  The two
- * may lie differently; then one is redistributed, which of R and S moves
- * nothing.  Empty parts agree with any.  A rank outside the mesh, which hears
- * nothing, gets 1.  A NaN equals nothing.   Semantics: torch.equal.
+ * Partial tensors the reduced ones, else 0: on every rank of the mesh.  The
+ * placements may differ; then one tensor is redistributed, which for R and S
+ * moves no data.  An empty part equals any other.  A rank outside the mesh,
+ * which receives nothing, gets 1.  A NaN equals nothing.
+ * Semantics: torch.equal.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
  * Errors: EINVAL  meshes or dtypes differ;  ENOMEM;  and those of
@@ -179,10 +181,10 @@ int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
                   int *equalp, struct dtensor_error *err);
 
-/* *equalp = 1 when ranks that hold the same part, along the mesh dimensions
- * that are R, hold the same bytes, else 0: on every rank of the mesh.  Bytes
- * are compared by a hash of 128 bits, so NaNs agree when their bits do, and 0
- * and -0 do not.  Outside the mesh, where nothing is heard: 1.
+/* *equalp = 1 when all replicas, along the mesh dimensions that are R, hold the
+ * same bytes, else 0: on every rank of the mesh.  Bytes are compared by a hash
+ * of 128 bits, so NaNs with the same bits are equal, and 0 and -0 are not.  A
+ * rank outside the mesh, which receives nothing, gets 1.
  * Semantics: its own.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
@@ -191,10 +193,10 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
 int dtensor_replicas_equal(const struct dtensor *t, int *equalp,
                            struct dtensor_error *err);
 
-/* Make a tensor with the same elements that lies otherwise: by text on the same
- * mesh, or by a whole spec, whose mesh may be another of the context: of other
- * shape, order, size and ranks.  Any placement may become any other.  Along
- * each mesh dimension, of n ranks, a rank's term is the same by every route:
+/* Make a tensor with the same elements and other placements: given as text on
+ * the same mesh, or as a whole spec, whose mesh may be another of the context,
+ * with another shape, order, size and ranks.  Any placement may become any
+ * other.  Along a mesh dimension of n ranks every route leaves the same terms:
  *
  *   P -> P                        the term it has
  *   R -> P(sum), floats           x/n
@@ -204,8 +206,8 @@ int dtensor_replicas_equal(const struct dtensor *t, int *equalp,
  *   S -> other P                  its shard of x, elsewhere neutral elements;
  *                                 nothing moves
  *
- * P of another reduction is reduced first, and so is what comes from another
- * mesh; it then counts as R.
+ * P of another reduction is reduced first and then counts as R; so does every
+ * source on another mesh.
  * Semantics: DTensor.redistribute, without padding.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in

@@ -104,11 +104,11 @@ size_t dtensor_dtype_size(enum dtensor_dtype dtype);
 const char *dtensor_dtype_name(enum dtensor_dtype dtype);     /* "f32", ...   */
 const char *dtensor_redop_name(enum dtensor_redop op);        /* "sum", ...   */
 
-/* The dtype or reduction of that name, also where PyTorch prints another one:
+/* The dtype or reduction of that name.  Names that PyTorch prints are read too:
  * "b8", "f8e4m3fn", "product".
  *
  * Collective: no.   Blocks: no.
- * Errors: EINVAL  no such name: which was meant, or those there are
+ * Errors: EINVAL  no such name: says which was meant, or lists all names
  * Semantics: its own.
  */
 int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
@@ -116,14 +116,14 @@ int dtensor_dtype_parse(const char *name, enum dtensor_dtype *dtypep,
 int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
                         struct dtensor_error *err);
 
-/* What to do about `word`, which is none of the `known` (NULL-terminated):
+/* Suggest a name for `word`, which is not in `known` (NULL-terminated):
  *
- *   mean is avg here        the field's word for one of them: PyTorch's, MPI's,
- *                           NCCL's, or known without case, "_" and "-"
- *   did you mean "sum"?     one is spelled nearly so
- *   expected sum or avg     neither; `expected` is that list, NULL: `known` is
+ *   mean is avg here        PyTorch, MPI or NCCL uses `word` for a known name,
+ *                           or it differs only in case, "_" and "-"
+ *   did you mean "sum"?     a known name has a similar spelling
+ *   expected sum or avg     neither; the list is `expected`, or `known` if NULL
  *
- * Returns buf[size], with the advice cut if need be.
+ * Returns buf[size]; the text is cut if it does not fit.
  *
  * Collective: no.   Blocks: no.   Owns: nothing.   Semantics: its own.
  */
