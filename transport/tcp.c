@@ -231,18 +231,23 @@ static void tcp_tune(const struct tcp *tcp, int fd)
     dtn_keepalive(fd, tcp->conf, 1);
 }
 
-/* A connection this young takes that little at once, or is broken. */
-static bool hello_send(const struct tcp *tcp, int fd,
-                       const struct tcp_address *to)
+/* 0, EAGAIN or EPEER: a connection this young takes that little at once, or is
+ * broken.
+ */
+static int hello_send(const struct tcp *tcp, int fd,
+                      const struct tcp_address *to)
 {
     struct tcp_hello hello = {
         .magic = TCP_MAGIC, .rank = (uint32_t)tcp->rank,
         .nranks = (uint32_t)tcp->nranks
     };
+    ssize_t n;
 
     memcpy(hello.cookie, to->cookie, sizeof hello.cookie);
-    return send(fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-           (ssize_t)sizeof hello;
+    n = send(fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && tcp_later())
+        return DTENSOR_EAGAIN;
+    return n == (ssize_t)sizeof hello ? 0 : DTENSOR_EPEER;
 }
 
 /* Read a hello that is meant for us, and no byte more: the speaker's rank,
@@ -253,7 +258,7 @@ static int hello_receive(const struct tcp *tcp, int fd)
     struct tcp_hello hello;
     ssize_t n = recv(fd, &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);
 
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    if (n < 0 && tcp_later())
         return DTENSOR_EAGAIN;
     if (n <= 0)
         return DTENSOR_EPEER;
@@ -263,7 +268,8 @@ static int hello_receive(const struct tcp *tcp, int fd)
         hello.rank >= (uint32_t)tcp->nranks ||
         memcmp(hello.cookie, tcp->cookie, sizeof hello.cookie) != 0)
         return DTENSOR_EPEER;
-    recv(fd, &hello, sizeof hello, MSG_DONTWAIT);
+    if (recv(fd, &hello, sizeof hello, MSG_DONTWAIT) < 0)
+        return tcp_later() ? DTENSOR_EAGAIN : DTENSOR_EPEER;
     return (int)hello.rank;
 }
 
@@ -354,7 +360,7 @@ static int connect_greet(struct tcp *tcp, struct tcp_peer *p,
                          struct dtensor_error *err)
 {
     struct pollfd poll_fd = { .fd = p->fd, .events = POLLOUT };
-    int failed = 0;
+    int failed = 0, rc;
     socklen_t size = sizeof failed;
 
     if (poll(&poll_fd, 1, 0) <= 0)
@@ -363,7 +369,10 @@ static int connect_greet(struct tcp *tcp, struct tcp_peer *p,
         failed = errno;
     if (failed != 0)
         return connect_failed(tcp, p, address, failed, err);
-    if (!hello_send(tcp, p->fd, address))
+    rc = hello_send(tcp, p->fd, address);
+    if (rc == DTENSOR_EAGAIN)
+        return rc;
+    if (rc != 0)
         return connect_failed(tcp, p, address, 0, err);
     p->state = TCP_GREETED;
     return 0;
@@ -374,7 +383,7 @@ static int connect_step(struct tcp *tcp, struct tcp_peer *p,
                         const struct tcp_address *address,
                         struct dtensor_error *err)
 {
-    int rank;
+    int rc;
 
     if (p->state == TCP_CONNECTING)
         return connect_greet(tcp, p, address, err);
@@ -384,15 +393,18 @@ static int connect_step(struct tcp *tcp, struct tcp_peer *p,
         guests_accept(tcp);
         if (p->fd < 0)
             return DTENSOR_EAGAIN;
-        if (!hello_send(tcp, p->fd, address))
-            return connect_failed(tcp, p, address, 0, err);
+        rc = hello_send(tcp, p->fd, address);
     } else {
-        rank = hello_receive(tcp, p->fd);
-        if (rank == DTENSOR_EAGAIN)
-            return rank;
-        if (rank != p->rank)
-            return connect_failed(tcp, p, address, 0, err);
+        rc = hello_receive(tcp, p->fd);
+        if (rc == p->rank)
+            rc = 0;
+        else if (rc >= 0)
+            rc = DTENSOR_EPEER;
     }
+    if (rc == DTENSOR_EAGAIN)
+        return rc;
+    if (rc != 0)
+        return connect_failed(tcp, p, address, 0, err);
     if (tcp_stream_start(tcp, p) < 0)
         return connect_failed(tcp, p, address, errno, err);
     return 0;

@@ -6,6 +6,7 @@
 
 #include "transport/transport.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 
 #define TCP_PUT_MAX ((size_t)64 << 10)     /* bytes of one PUT frame          */
@@ -135,6 +136,13 @@ void tcp_probe_close(struct tcp_peer *p);
  * again, and nothing came back for dead_after.
  */
 bool tcp_probe_silent(const struct tcp *tcp, const struct tcp_peer *p);
+
+/* Has errno nothing to say about the connection, so that it can be tried again? */
+static inline bool tcp_later(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
+           errno == ENOBUFS || errno == ENOMEM;
+}
 
 /* -------------------------------------------------------- tcp_stream.c --- */
 

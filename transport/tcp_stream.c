@@ -107,8 +107,7 @@ static ssize_t stream_send(struct tcp *tcp, struct tcp_peer *p,
     while (n < 0 && errno == EINTR);
     if (n >= 0)
         return n;
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ||
-        errno == ENOMEM)
+    if (tcp_later())
         return DTENSOR_EAGAIN;
     return stream_send_failed(tcp, p);
 }
@@ -432,7 +431,7 @@ static bool stream_receive(struct tcp *tcp, struct tcp_peer *p)
     n = stream_read(p, &full);
     if (n > 0 && stream_take(tcp, p))
         return full;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    if (n < 0 && tcp_later())
         return false;
     if (n > 0)
         dtn_log(tcp->log, DTN_LOG_WARN, "tcp: rank %d sent nonsense, or a put "

@@ -180,8 +180,8 @@ int boot_socket_listen(struct dtn_boot *boot, bool *taken,
                   struct dtensor_error *err);
 void boot_socket_unlisten(struct dtn_boot *boot);
 
-/* A port that was in use is free now, perhaps: children who come hear why this
- * rank fails.
+/* A port that was in use is free now, perhaps, or there is memory for a socket
+ * again: children who come hear why this rank fails.
  */
 void boot_socket_relisten(struct dtn_boot *boot);
 

@@ -99,6 +99,21 @@ static void route_hello(struct dtn_boot *boot, struct boot_route *route)
 static void route_lost(struct dtn_boot *boot, struct boot_route *route,
                        enum frame_got got);
 
+/* This rank cannot knock.  The next attempt may succeed, only to tell why this
+ * one failed; the second failure is the last.
+ */
+static void route_refused(struct dtn_boot *boot, struct boot_route *route,
+                          const struct dtensor_error *error)
+{
+    if (boot->failure.code == 0 && route == &boot->up) {
+        route_again(boot, route);
+        boot_fail_own(boot, error);
+        return;
+    }
+    route->target = -1;
+    boot_fail_condemn(boot, error);
+}
+
 static void route_knock(struct dtn_boot *boot, struct boot_route *route)
 {
     bool local = route == &boot->up &&
@@ -116,8 +131,7 @@ static void route_knock(struct dtn_boot *boot, struct boot_route *route)
         return;
     }
     if (rc != 0) {
-        route->target = -1;
-        boot_fail_condemn(boot, &error);
+        route_refused(boot, route, &error);
         return;
     }
     frame_init(&route->link.io, fd, local);
@@ -350,6 +364,7 @@ void boot_route_fail(struct dtn_boot *boot)
 
     if (boot->seq > 0)
         return;                      /* all are connected                    */
+    boot_route_close(&boot->aside);
     boot_route_init(&boot->aside, boot_tree_parent(boot, boot->rank), now);
     for (int i = 0; leads && i < boot_tree_child_hosts(boot); i++)
         boot_route_init(&boot->down[i], boot_tree_child(boot, i), now);

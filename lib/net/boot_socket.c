@@ -219,9 +219,13 @@ void boot_socket_relisten(struct dtn_boot *boot)
     const struct boot_addr *at;
     struct dtensor_error ignored;
     struct boot_addrs addrs;
+    bool taken;
 
+    if (boot->rank != boot_tree_leader(boot, boot->rank))
+        return;
+    if (boot->unix_fd < 0 && boot->hosts[boot->host]->nranks > 1)
+        socket_listen_unix(boot, &taken, &ignored);
     if (boot->tcp_fd < 0 && boot_tree_child_hosts(boot) > 0 &&
-        boot->rank == boot_tree_leader(boot, boot->rank) &&
         socket_resolve(boot, boot->rank, &addrs, &ignored) == 0)
         socket_listen_any(boot, &addrs, &at, &ignored);
 }
@@ -299,7 +303,7 @@ void boot_socket_unlisten(struct dtn_boot *boot)
     socket_close(&boot->spare_fd);
 }
 
-/* Who is on the other side of an AF_UNIX connection. */
+/* Who is on the other side of an AF_UNIX connection; uid -1: see errno. */
 static bool socket_same_user(int fd, uid_t *uid, uint32_t *pid)
 {
     struct ucred cred;
@@ -357,7 +361,7 @@ int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
 {
     struct sockaddr_un addr;
     socklen_t len = socket_unix_addr(boot, &addr);
-    int fd = socket_open(boot, AF_UNIX, err);
+    int fd = socket_open(boot, AF_UNIX, err), saved;
     uid_t uid;
 
     if (fd < 0)
@@ -367,7 +371,12 @@ int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
         return DTENSOR_EAGAIN;
     }
     if (!socket_same_user(fd, &uid, pid)) {
+        saved = errno;
         close(fd);
+        if (uid == (uid_t)-1)
+            return dtn_fail_sys(err, saved, "boot: cannot tell which user the "
+                                "socket of this job on %s belongs to: %m",
+                                boot->hosts[boot->host]->name);
         return dtn_fail(err, DTENSOR_ESYS, "boot: the socket of this job on "
                         "%s belongs to uid %u, not to uid %u (another user's "
                         "process took its name: set DTN_JOB)",

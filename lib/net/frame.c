@@ -225,6 +225,8 @@ static enum frame_got stream_fill(struct frame_stream *s, unsigned char *at,
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return FRAME_MORE;
+        if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
+            return FRAME_NOMEM;
         if (n <= 0)
             return FRAME_CLOSED;
         s->got += (size_t)n;
