@@ -1,7 +1,7 @@
 /* life.h - a whole life in steps: join, all kinds of calls, leave
  *
  * For tests in which something fails on the way: a step that fails must say why
- * and must not have made anything.
+ * and must not have made anything.  What succeeds has the right values.
  */
 #ifndef LIFE_H
 #define LIFE_H
@@ -43,8 +43,97 @@ struct life {
         struct dtensor *tensor;
     } made[NAMES];                  /* &untouched until it is                */
     struct dtensor_spec spec;
-    float buffer[2][COUNT];
+    float buffer[2][COUNT];         /* in, out                               */
+    const char *wrong;              /* values of a step that succeeded       */
 };
+
+/* ---------------------------------------------------------- right values --- */
+
+/* Element i of buffer[0] of a rank, and the sum of those of all n ranks. */
+static float given(int rank, size_t i)
+{
+    return (float)(i % 500 + 1000 * (size_t)rank);
+}
+
+static float summed(int n, size_t i)
+{
+    return (float)n * given(0, i) + (float)(500 * n * (n - 1));
+}
+
+/* Element i of what rank `me` of n gets, of blocks of `count` elements. */
+static float due(enum dtensor_collective coll, int n, int me, size_t count,
+                 size_t i)
+{
+    const size_t mine = (size_t)me * count;
+
+    switch (coll) {
+    case DTENSOR_BROADCAST:      return given(0, i);
+    case DTENSOR_REDUCE_SCATTER: return summed(n, mine + i);
+    case DTENSOR_SCATTER:        return given(0, mine + i);
+    case DTENSOR_ALLGATHER:
+    case DTENSOR_GATHER:         return given((int)(i / count), i % count);
+    case DTENSOR_ALL_TO_ALL:
+        return given((int)(i / count), mine + i % count);
+    default:                     return summed(n, i);
+    }
+}
+
+static void expect(struct life *life, int rc, enum dtensor_collective coll,
+                   size_t count, const float *out)
+{
+    const int n = dtensor_world_size(life->made[CTX].ctx);
+    const int me = dtensor_rank(life->made[CTX].ctx);
+    const bool blocks = coll == DTENSOR_ALLGATHER || coll == DTENSOR_GATHER ||
+                        coll == DTENSOR_ALL_TO_ALL;
+    const bool rooted = coll == DTENSOR_REDUCE || coll == DTENSOR_GATHER;
+
+    if (rc != 0 || (rooted && me != 0))
+        return;
+    for (size_t i = 0; i < (blocks ? count * (size_t)n : count); i++)
+        if (out[i] != due(coll, n, me, count, i))
+            life->wrong = "a collective call brought wrong values";
+}
+
+/* What the tensors hold at the end: element `global` of all, `local` of a part. */
+static float element(const struct life *life, enum name name, int64_t global,
+                     int64_t local)
+{
+    switch (name) {
+    case GIVEN:
+    case SLABS:   return given(0, (size_t)global);
+    case CHECKED:
+    case PARTS:   return given(dtensor_rank(life->made[CTX].ctx), (size_t)local);
+    case WHOLE:   return 8;
+    default:      return (float)global;
+    }
+}
+
+static bool tensor_right(const struct life *life, enum name name)
+{
+    const struct dtensor *t = life->made[name].tensor;
+    const struct dtensor_spec *spec = dtensor_spec_of(t);
+    const float *part = dtensor_to_local(t);
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+
+    dtensor_spec_local(spec, dtensor_rank(life->made[CTX].ctx), shape, offset);
+    for (int64_t i = 0; i < shape[0] * shape[1]; i++)
+        if (part[i] != element(life, name, (offset[0] + i / shape[1]) *
+                               spec->shape[1] + offset[1] + i % shape[1], i))
+            return false;
+    return true;
+}
+
+/* A life in which all went well ends with these. */
+static inline bool life_right(const struct life *life)
+{
+    bool right = true;
+
+    for (int i = ROWWISE; i < NAMES; i++)
+        right &= i == TERMS || tensor_right(life, (enum name)i);
+    return right;
+}
+
+/* ---------------------------------------------------------------- steps --- */
 
 static int step_init(struct life *life, struct dtensor_error *err)
 {
@@ -126,9 +215,12 @@ static int step_terms(struct life *life, struct dtensor_error *err)
 static int allreduce(struct life *life, size_t count,
                      struct dtensor_error *err)
 {
-    return dtensor_allreduce(life->made[SLICE].mesh, life->buffer[0],
-                             life->buffer[1], count, DTENSOR_F32, DTENSOR_SUM,
-                             err);
+    const int rc = dtensor_allreduce(life->made[SLICE].mesh, life->buffer[0],
+                                     life->buffer[1], count, DTENSOR_F32,
+                                     DTENSOR_SUM, err);
+
+    expect(life, rc, DTENSOR_ALLREDUCE, count, life->buffer[1]);
+    return rc;
 }
 
 static int step_few(struct life *life, struct dtensor_error *err)
@@ -197,16 +289,25 @@ static int step_parts(struct life *life, struct dtensor_error *err)
 
 static int step_equal(struct life *life, struct dtensor_error *err)
 {
-    int same;
+    int same = 0;
+    const int rc = dtensor_equal(life->made[TERMS].tensor,
+                                 life->made[TERMS].tensor, &same, err);
 
-    return dtensor_equal(life->made[TERMS].tensor, life->made[TERMS].tensor,
-                         &same, err);
+    if (rc == 0 && !same)
+        life->wrong = "a tensor does not equal itself";
+    return rc;
 }
 
 static int step_full(struct life *life, struct dtensor_error *err)
 {
-    return dtensor_full_tensor(life->made[ROWWISE].tensor, life->buffer[0],
-                               sizeof(float) * ROWS * COLUMNS, err);
+    const int rc = dtensor_full_tensor(life->made[ROWWISE].tensor,
+                                       life->buffer[1],
+                                       sizeof(float) * ROWS * COLUMNS, err);
+
+    for (int i = 0; rc == 0 && i < ROWS * COLUMNS; i++)
+        if (life->buffer[1][i] != (float)i)
+            life->wrong = "the full tensor has wrong values";
+    return rc;
 }
 
 /* A call of that kind, of 300 elements in each block; over the world. */
@@ -217,9 +318,11 @@ static int call_of(struct life *life, enum dtensor_collective coll,
         .coll = coll, .dtype = DTENSOR_F32, .count = 300, .counts = counts,
         .recv_counts = coll == DTENSOR_ALL_TO_ALL ? counts : NULL
     };
+    const int rc = dtensor_call_run(life->made[WORLD].mesh, &call,
+                                    life->buffer[0], life->buffer[1], err);
 
-    return dtensor_call_run(life->made[WORLD].mesh, &call, life->buffer[0],
-                            life->buffer[1], err);
+    expect(life, rc, coll, counts ? counts[0] : 300, life->buffer[1]);
+    return rc;
 }
 
 /* Blocks of 300 elements, and of 200 for each rank. */
@@ -249,21 +352,31 @@ static int step_lists(struct life *life, struct dtensor_error *err)
 
 static int step_broadcast(struct life *life, struct dtensor_error *err)
 {
-    return dtensor_broadcast(life->made[WORLD].mesh, 0, life->buffer[1], COUNT,
-                             DTENSOR_F32, err);
+    int rc;
+
+    if (dtensor_rank(life->made[CTX].ctx) == 0)
+        memcpy(life->buffer[1], life->buffer[0], sizeof life->buffer[1]);
+    rc = dtensor_broadcast(life->made[WORLD].mesh, 0, life->buffer[1], COUNT,
+                           DTENSOR_F32, err);
+    expect(life, rc, DTENSOR_BROADCAST, COUNT, life->buffer[1]);
+    return rc;
 }
 
 /* 10, 200 and 4,000 elements from the first of two ranks to the second. */
 static int step_messages(struct life *life, struct dtensor_error *err)
 {
     const struct dtensor_mesh *world = life->made[WORLD].mesh;
+    const bool first = dtensor_rank(life->made[CTX].ctx) == 0;
     int rc = 0;
 
     for (size_t n = 10; rc == 0 && n <= COUNT && dtensor_mesh_size(world) == 2;
-         n *= 20)
-        rc = dtensor_rank(life->made[CTX].ctx) == 0
+         n *= 20) {
+        rc = first
            ? dtensor_send(world, 1, life->buffer[0], n, DTENSOR_F32, err)
            : dtensor_recv(world, 0, life->buffer[1], n, DTENSOR_F32, err);
+        if (!first)
+            expect(life, rc, DTENSOR_BROADCAST, n, life->buffer[1]);
+    }
     return rc;
 }
 
@@ -280,10 +393,12 @@ static int step_group(struct life *life, struct dtensor_error *err)
         rc = dtensor_allreduce(world, in + 100 * i, out + 100 * i, 100,
                                DTENSOR_F32, DTENSOR_SUM, err);
     if (rc == 0)
-        rc = dtensor_allgather(world, in + 200, out + 200, 100, DTENSOR_F32,
-                               err);
+        rc = dtensor_allgather(world, in, out + 200, 100, DTENSOR_F32, err);
     ended = dtensor_group_end(life->made[CTX].ctx, rc == 0 ? err : NULL);
-    return rc != 0 ? rc : ended;
+    rc = rc != 0 ? rc : ended;
+    expect(life, rc, DTENSOR_ALLREDUCE, 200, out);
+    expect(life, rc, DTENSOR_ALLGATHER, 100, out + 200);
+    return rc;
 }
 
 static int step_started(struct life *life, struct dtensor_error *err)
@@ -294,7 +409,10 @@ static int step_started(struct life *life, struct dtensor_error *err)
     int rc = dtensor_call_start(life->made[WORLD].mesh, &call, life->buffer[0],
                                 life->buffer[1], &request, err);
 
-    return rc == 0 ? dtensor_wait(request, err) : rc;
+    if (rc == 0)
+        rc = dtensor_wait(request, err);
+    expect(life, rc, DTENSOR_ALLREDUCE, 400, life->buffer[1]);
+    return rc;
 }
 
 static int step_persistent(struct life *life, struct dtensor_error *err)
@@ -311,6 +429,7 @@ static int step_persistent(struct life *life, struct dtensor_error *err)
         rc = dtensor_persistent_start(persistent, &request, err);
     if (rc == 0)
         rc = dtensor_wait(request, err);
+    expect(life, rc, DTENSOR_REDUCE_SCATTER, 500, life->buffer[1]);
     dtensor_persistent_destroy(persistent);
     return rc;
 }
@@ -442,10 +561,16 @@ static int life_step(struct life *life, const struct step *step,
     union made before[NAMES];
     int rc;
 
+    if (life->made[CTX].any != &untouched)
+        for (size_t i = 0; i < COUNT; i++)
+            life->buffer[0][i] = given(dtensor_rank(life->made[CTX].ctx), i);
+    memset(life->buffer[1], 0xff, sizeof life->buffer[1]);
     memcpy(before, life->made, sizeof before);
     memset(err, 0, sizeof *err);
     err->rank = -1;
     rc = step->run(life, err);
+    if (life->wrong)
+        *wrong = life->wrong;
     if (rc == 0)
         return 0;
     if (memcmp(before, life->made, sizeof before) != 0)

@@ -6,103 +6,11 @@
  * the same step again and go on: at the end it holds as much memory as if
  * nothing had happened.  Of two ranks the other is told who ran out.
  */
+#include "tests/held.h"
 #include "tests/life.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
-
-/* ---------------------------------------------------------- allocations --- */
-
-static long countdown = -1;         /* allocations left; -1: no end          */
-static void *live[8192];            /* what was allocated, by hash           */
-static long nlive;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *mem, size_t size);
-char *__real_strdup(const char *text);
-void __real_free(void *mem);
-void *__real_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *mem, size_t size);
-char *__wrap_strdup(const char *text);
-void __wrap_free(void *mem);
-void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
-
-static bool fails(void)
-{
-    return countdown >= 0 && countdown-- == 0;
-}
-
-/* Where `mem` stands in live[], or the first hole after its hash.  Entries are
- * never moved, so a search goes on until it has seen all.
- */
-static void **live_find(const void *mem, const void *wanted)
-{
-    size_t at = (uintptr_t)mem / 16 % DTN_COUNT(live);
-
-    for (size_t i = 0; i < DTN_COUNT(live); i++)
-        if (live[(at + i) % DTN_COUNT(live)] == wanted)
-            return &live[(at + i) % DTN_COUNT(live)];
-    return NULL;
-}
-
-static void *live_add(void *mem)
-{
-    void **hole = mem ? live_find(mem, NULL) : NULL;
-
-    if (hole) {
-        *hole = mem;
-        nlive++;
-    }
-    return mem;
-}
-
-/* What the C library allocated by itself is not known here. */
-static void live_remove(void *mem)
-{
-    void **at = mem ? live_find(mem, mem) : NULL;
-
-    if (at) {
-        *at = NULL;
-        nlive--;
-    }
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : live_add(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : live_add(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *mem, size_t size)
-{
-    if (fails())
-        return NULL;
-    live_remove(mem);
-    return live_add(__real_realloc(mem, size));
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : live_add(__real_strdup(text));
-}
-
-void __wrap_free(void *mem)
-{
-    live_remove(mem);
-    __real_free(mem);
-}
-
-void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
-{
-    return fails() ? NULL : __real_dtn_arena_alloc(arena, size);
-}
 
 /* ---------------------------------------------------------------- alone --- */
 
@@ -122,20 +30,20 @@ static bool live_alone(long n, struct held *held, const char **wrong)
     int rc;
 
     life_begin(&life, NULL);
-    countdown = n;
+    allocations_left = n;
     for (int s = 0; s < NSTEPS && !*wrong; s++) {
         rc = life_step(&life, &steps[s], &err, wrong);
         if (rc == 0)
             continue;
-        if (rc != DTENSOR_ENOMEM || !says_memory(&err) || countdown >= 0)
+        if (rc != DTENSOR_ENOMEM || !says_memory(&err) || allocations_left >= 0)
             *wrong = "another error";
         else if (life_step(&life, &steps[s], &err, wrong) != 0)
             *wrong = "the step cannot be done again";
         if (*wrong)
             note("allocation %ld, %s: %s", n, steps[s].name, err.text);
     }
-    unused = countdown >= 0;
-    countdown = -1;
+    unused = allocations_left >= 0;
+    allocations_left = -1;
     held->blocks = nlive;
     if (!*wrong)
         held->arena_bytes = life.made[CTX].ctx->arena.used_bytes;
@@ -207,14 +115,14 @@ static void rank_life(int rank, int nranks, void *arg)
     int fds = open_fds(), s = 0;
 
     life_begin(&life, attempt->path);
-    countdown = rank == 1 ? attempt->n : -1;
+    allocations_left = rank == 1 ? attempt->n : -1;
     while (s < NSTEPS && report->rc == 0)
         report->rc = life_step(&life, &steps[s++], &report->err, &wrong);
     report->step = s - 1;
     report->at_ns = dtn_now_ns();
     if (rank == 1) {
-        attempt->trial->unused = countdown >= 0;
-        countdown = -1;
+        attempt->trial->unused = allocations_left >= 0;
+        allocations_left = -1;
     } else {
         atomic_store(&attempt->trial->survivor_done, true);
     }
