@@ -127,7 +127,7 @@ static int arena_map(struct dtn_arena *arena, int flags,
     return 0;
 }
 
-/* From now on core files have [0, end). */
+/* From now on core files contain [0, end). */
 static void arena_dump(struct dtn_arena *arena, size_t end)
 {
     size_t to = arena->dumped ? arena->dumped : ARENA_STEP_BYTES;
@@ -305,7 +305,7 @@ static void arena_carve(struct dtn_arena *arena, int at, size_t offset,
     arena->used_bytes += size;
 }
 
-/* What of the extent can be given, aligned, and where that begins. */
+/* The aligned part of the extent that can be allocated, and where it begins. */
 static size_t arena_usable(const struct dtn_extent *e, size_t align,
                            size_t *offsetp)
 {

@@ -3,13 +3,13 @@
  * An arena is address space; a page of it costs nothing until it is written.
  * So every rank gets as much as the host has: 4 ranks on a host of 64 GiB have
  * 64 GiB of addresses each, and one of them may use nearly all of the memory
- * while the others use little.  Less than that follows from a limit of the
- * process: the memory limit of its control group (Slurm sets one), ulimit -v,
+ * while the others use little.  A limit of the process can make it smaller: the
+ * memory limit of its control group (Slurm sets one), ulimit -v,
  * which counts addresses, or ulimit -f, which bounds the file that peers map.
  * All ranks of a host map all of its arenas, so the last resort is a share of
  * 32 TiB of addresses: 256 ranks on a host of 2 TiB get 128 GiB each.
  *
- * [transport] arena sets another size; which limit it was is kept for the words
+ * [transport] arena sets another size; which limit it was is kept for the error
  * of an allocation that finds no room.
  */
 #include "transport/transport.h"
@@ -24,7 +24,7 @@
 #define ARENA_SPACE_BYTES (UINT64_C(32) << 40)  /* of 128 TiB that x86-64 has */
 #define CGROUP_PATH_MAX 4096
 
-/* Why an arena is no larger, and what helps. */
+/* The limit of an arena, and how to raise it. */
 static const struct { const char *why, *remedy; } bounds[] = {
     [DTN_BOUND_GIVEN] = { "as asked for", "free some memory" },
     [DTN_BOUND_RAM] = {

@@ -1,4 +1,4 @@
-/* defaults.c - entries of the table for transports in which they do nothing
+/* defaults.c - table entries for transports that need no adopt or fetch
  *
  * A transport whose puts reach any memory has nothing to adopt; one that maps
  * nothing has nothing to fetch.

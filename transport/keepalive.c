@@ -1,10 +1,11 @@
-/* keepalive.c - who notices that a host is gone from which nothing comes
+/* keepalive.c - TCP keep-alive detects a host that is gone
  *
- * On a connection on which nothing passes the kernel asks every `heartbeat` and
- * gives the peer up when it has not answered for `dead_after`: with 1s and 10s,
- * asked after 1 s of silence, and dead 10 questions later.  It counts in whole
- * seconds, asks at most 127 times, and it is the peer's kernel that answers, so
- * this notices a host without power or network, never a process that is stopped.
+ * On an idle connection the kernel sends a probe every `heartbeat` and gives
+ * the peer up when it has not answered for `dead_after`: with 1s and 10s, the
+ * first probe comes after 1 s without data, and the peer is dead 10 probes
+ * later.  The kernel counts in whole seconds and sends at most 127 probes.  The
+ * peer's kernel answers, so this detects a host without power or network, never
+ * a process that is stopped.
  */
 #include "transport/transport.h"
 

@@ -222,8 +222,8 @@ static struct tcp_peer *tcp_peer_get(struct tcp *tcp, int rank)
     return p;
 }
 
-/* One question more than dead_after has: what was sent and not answered for so
- * long is found sooner, and says so (tcp_probe_silent()).
+/* One probe more than dead_after needs: data that was sent and not acknowledged
+ * for that time is found sooner, with a better error (tcp_probe_silent()).
  */
 static void tcp_tune(const struct tcp *tcp, int fd)
 {

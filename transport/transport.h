@@ -69,7 +69,7 @@ enum dtn_pages {
     DTN_PAGES_HUGE                /* of 2 MiB, set aside for all of it         */
 };
 
-/* What keeps an arena from being larger. */
+/* The limit of the size of an arena. */
 enum dtn_bound {
     DTN_BOUND_GIVEN,              /* the size that dtn_arena_init() was given  */
     DTN_BOUND_RAM,                /* of the host                               */
@@ -97,7 +97,7 @@ struct dtn_arena {
     int nextents;
     int capacity;
     size_t used_bytes;
-    size_t dumped;                /* of it, from base on, a core file has      */
+    size_t dumped;                /* of it, from base on, in a core file       */
 };
 
 /* `shared`: make it a memfd.  Errors: ESYS, ENOMEM, with the remedy. */
@@ -140,8 +140,8 @@ bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
 
 /* --------------------------------------------------------- arena_size.c --- */
 
-/* How large the arena of a rank is to be: `want`, or what the machine and the
- * process allow.  `nmapped` arenas of this size are mapped into each process.
+/* The size of the arena of a rank: `want`, or what the machine and the process
+ * allow.  `nmapped` arenas of this size are mapped into each process.
  */
 struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
                                        int nmapped);
@@ -151,8 +151,8 @@ struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
  */
 uint64_t dtn_cgroup_bytes(const char *proc, const char *mount);
 
-/* dtn_arena_init() of that size; where nobody asked for a size and the kernel
- * maps less, of half as much, and so on down to 64 MiB.
+/* dtn_arena_init() of that size.  If nobody asked for a size and the kernel
+ * maps less: of half that size, and so on down to 64 MiB.
  */
 int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
                    int nmapped, bool shared, struct dtensor_error *err);
@@ -160,19 +160,19 @@ int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
 /* Why it is no larger, "the memory of this host", for the log. */
 const char *dtn_arena_why(const struct dtn_arena *arena);
 
-/* ENOMEM, in words, after dtn_arena_alloc() of `size` bytes for `what` gave
- * NULL: how much there is, which limit that is, and what helps.
+/* ENOMEM with words, after dtn_arena_alloc() of `size` bytes for `what`
+ * returned NULL: how much there is, which limit applies, and what helps.
  */
 int dtn_arena_fail(const struct dtn_arena *arena, const char *what, size_t size,
                    struct dtensor_error *err);
 
 /* ---------------------------------------------------------- keepalive.c --- */
 
-/* Seconds, rounded up, at least one: what keep-alive counts in. */
+/* Seconds, rounded up, at least one: the unit of keep-alive. */
 int dtn_whole_seconds(int64_t ns);
 
-/* Have the kernel notice when the host at the other end of a TCP connection no
- * longer answers; after `more` questions more than dead_after is.
+/* Let the kernel detect that the host at the other end of a TCP connection no
+ * longer answers; after `more` probes more than dead_after needs.
  */
 void dtn_keepalive(int fd, const struct dtn_transport_conf *conf, int more);
 

@@ -1,7 +1,7 @@
-/* verbs_fail.c - what the device refused, with the limit that explains it
+/* verbs_fail.c - errors of the device, with the limit that explains them
  *
- * "Cannot allocate memory" of ibv_reg_mr() is `ulimit -l` in nine of ten cases,
- * and of ibv_create_qp() the number of queue pairs of the device.
+ * "Cannot allocate memory" from ibv_reg_mr() usually means `ulimit -l`, and
+ * from ibv_create_qp() the number of queue pairs of the device.
  */
 #include "transport/verbs.h"
 

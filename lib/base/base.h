@@ -49,7 +49,7 @@ struct dtn_log {
     enum dtn_log_level level;
     int rank;
     FILE *stream;
-    unsigned dropped;             /* lines that nobody took                    */
+    unsigned dropped;             /* lines dropped, not yet reported           */
 };
 
 /* Level from DTN_LOG, stream stderr; warn for a word that is no level. */
@@ -88,8 +88,8 @@ char *dtn_format_ranks(const int ranks[], int n, char *buf, size_t size);
 
 /* ------------------------------------------------------------- words.c --- */
 
-/* The one of `known` (NULL-terminated) that the field's `word` means, such as
- * avg for "mean" and allreduce for "MPI_Allreduce"; NULL: it means none of them.
+/* The name in `known` (NULL-terminated) for which another library uses `word`,
+ * such as avg for "mean" and allreduce for "MPI_Allreduce"; NULL: none.
  */
 const char *dtn_synonym(const char *word, const char *const known[]);
 
@@ -109,8 +109,8 @@ void dtn_copy_fence(void);
 
 bool dtn_dtype_ok(enum dtensor_dtype dtype);
 
-/* Integers of 128 bits, in which averages of 64 bits are added: no type of a
- * caller's, and no name or size of one.
+/* 128-bit integers, in which averages of 64-bit integers are added.  Internal:
+ * no caller has buffers of this type, and it has no name or size.
  */
 #define DTN_I128 ((enum dtensor_dtype)DTENSOR_NDTYPES)
 enum { DTN_NDTYPES = DTENSOR_NDTYPES + 1 };
@@ -188,7 +188,7 @@ bool dtn_equal(enum dtensor_dtype dtype, const void *left, const void *right,
 struct dtn_reduction {
     enum dtensor_dtype dtype;
     enum dtensor_dtype partial;
-    enum dtensor_dtype work;      /* what is computed in                       */
+    enum dtensor_dtype work;      /* type of the computation                   */
     enum dtensor_redop op;        /* a built-in one; AVG folds as SUM          */
     int divisor;                  /* of AVG the ranks, else 1                  */
     double factor;                /* of a premultiplied sum, else 1            */
@@ -206,7 +206,7 @@ struct dtn_reduction dtn_reduction(enum dtensor_dtype dtype,
 bool dtn_reduction_lifts(const struct dtn_reduction *how);
 bool dtn_reduction_drops(const struct dtn_reduction *how);
 
-/* How many elements take as much memory as a partial result: 1, 2, 4 or 8. */
+/* Elements that take as much memory as one partial result: 1, 2, 4 or 8. */
 size_t dtn_reduction_ratio(const struct dtn_reduction *how);
 
 /* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded from the

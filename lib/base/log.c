@@ -4,11 +4,12 @@
  * why.  Nothing that is also returned as an error is logged.  Another word is
  * taken for warn, so that the line about it can be seen.
  *
- * A job never waits for the reader of its log: what a full pipe, socket or stopped
- * terminal does not take is dropped, and the next line that is taken says how many
- * were.  Whether a pipe has room cannot be asked before, since other ranks write
- * to it too; and O_NONBLOCK would hold for all who share it.  So each line opens
- * the pipe anew, which makes a description of our own.
+ * A job never waits for the reader of its log.  If a pipe or socket is full, or
+ * a terminal is stopped, a line is dropped, and the next line that is written
+ * says how many were.  A test for room before the write does not help, because
+ * other ranks write to the same pipe.  O_NONBLOCK on stderr would change it for
+ * all processes that share it.  So each line opens the pipe again, which gives
+ * an open file of our own.
  */
 #include "base/base.h"
 
@@ -72,7 +73,7 @@ static bool log_write(FILE *stream, const char *line, size_t size)
         return send(fd, line, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (own < 0) {                /* another user's: a guess, without /proc   */
+    if (own < 0) {                /* of another user, or no /proc: try        */
         struct pollfd room = { .fd = fd, .events = POLLOUT };
 
         return poll(&room, 1, 0) > 0 && write(fd, line, size) >= 0;

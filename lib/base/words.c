@@ -1,12 +1,12 @@
-/* words.c - the right word for one that is not known
+/* words.c - suggestions for unknown names
  *
- * People bring the words of what they used before: PyTorch's mean, MPI's
- * MPI_DOUBLE, NCCL's ncclAvg.  They are not accepted, so that a program or a file
- * has one spelling, but answered: "mean is avg here".  A word is first compared
- * without case, "_", "-", and what its library puts around it, so
- * torch.distributed.all_reduce and MPI_Allreduce are both "allreduce"; then with
- * the table of synonyms, of which those count whose answer is known where the
- * word stands.  Only then come the words that are spelled nearly alike: "mean"
+ * Users know the names of other libraries: PyTorch's mean, MPI's MPI_DOUBLE,
+ * NCCL's ncclAvg.  These are not accepted, so that a program or a file has one
+ * spelling, but the error names ours: "mean is avg here".  A word is first
+ * compared without case, "_", "-" and its library's prefix, so
+ * torch.distributed.all_reduce and MPI_Allreduce are both "allreduce".  Then it
+ * is looked up in the table of synonyms; a synonym counts only if our name is
+ * valid in this place.  Last come names with a similar spelling, because "mean"
  * differs from "min" in two letters and means something else.
  */
 #include "base/base.h"
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define WORD_MAX 48               /* longer ones are no word of the field      */
+#define WORD_MAX 48               /* longer words are not looked up            */
 
-/* How the field says it, in small letters without "_" and "-"; how we do. */
+/* Their name, in small letters without "_" and "-"; our name. */
 static const struct {
     const char *theirs, *ours;
 } synonyms[] = {
@@ -125,11 +125,11 @@ static const struct {
     { "scratch", "max_scratch" }, { "route", "planner" },
 };
 
-/* What a library puts in front of its names. */
+/* Prefixes of the names of libraries. */
 static const char *const prefixes[] = { "mpi_", "nccl", "rccl", "hccl" };
 
-/* The word as synonyms are written: what follows the last ".", without prefix,
- * "_t", "_" and "-", in small letters.  False: it is no word of the field.
+/* The word in the form of the synonyms: the part after the last ".", without
+ * prefix, "_t", "_" and "-", in small letters.  False: it is too long.
  */
 static bool word_plain(const char *word, char plain[WORD_MAX])
 {

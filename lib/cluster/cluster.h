@@ -46,7 +46,7 @@ enum dtn_wire {
                                   /* that is open has one of the two           */
 };
 
-/* So many bytes, or a part of the memory of the host. */
+/* A number of bytes, or a percentage of the memory of the host. */
 struct dtn_share {
     uint64_t bytes;               /* 0: `percent` counts                       */
     int percent;                  /* 1 to 100                                  */
@@ -251,10 +251,10 @@ int dtn_whoami(const char *path, struct dtn_log *log,
                struct dtensor_cluster **clusterp, struct dtn_self *self,
                struct dtensor_error *err);
 
-/* Who this process would be that dtn_whoami() has refused, and a cluster by
- * which the others can be told why.
+/* The rank of a process that dtn_whoami() has refused, and a cluster through
+ * which it can send its error to the other ranks.
  *
- * Errors: ECONF, that is not known; or all others refuse by themselves
+ * Errors: ECONF, these are not known; or all other ranks refuse by themselves
  */
 int dtn_whoami_claim(const char *path, struct dtensor_cluster **clusterp,
                      struct dtn_self *self);

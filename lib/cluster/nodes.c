@@ -38,8 +38,8 @@ static int nodes_result(struct dtn_check *check, const struct dtn_entry *entry,
 
 /* ---------------------------------------------------------- host names --- */
 
-/* hosts = @step where no step is: wrong for a rank; for who checks the file, on
- * a login node say, all else can be checked.
+/* hosts = @step outside a Slurm step: an error for a rank.  A tool that checks
+ * the file, on a login node for example, can check everything else.
  */
 static void listing_later(struct dtn_check *check,
                           const struct dtn_entry *entry, struct listing *list)

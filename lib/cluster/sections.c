@@ -65,8 +65,8 @@ const struct dtn_word dtn_algorithm_words[] = {
     { NULL, 0 }
 };
 
-/* Parts of rows; OTHER is read by the section's code, and what is ABSENT is not
- * in this build, so that no value but none is taken.
+/* Parts of rows.  OTHER is read by the code of its section.  ABSENT is not in
+ * this build: only the value none is accepted.
  */
 #define INT(s, f, lo, hi) .type = DTN_VALUE_INT, .offset = offsetof(s, f), \
                           .min = (lo), .max = (hi)

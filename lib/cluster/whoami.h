@@ -35,8 +35,9 @@ typedef int dtn_method_f(struct dtn_search *search, struct dtn_self *self,
 
 dtn_method_f dtn_whoami_slurm;
 
-/* Of these two launchers: rank, world, job and a cluster to find the others by,
- * though something is wrong.  False: the environment does not say.
+/* From the variables of these two launchers: rank, world, job, and a cluster to
+ * find the other ranks, even if something is wrong.  False: the environment
+ * does not say.
  */
 bool dtn_claim_slurm(struct dtn_search *search, struct dtn_self *self);
 bool dtn_claim_run(struct dtn_search *search, struct dtn_self *self);
@@ -45,20 +46,21 @@ bool dtn_claim_run(struct dtn_search *search, struct dtn_self *self);
 int dtn_search_init(struct dtn_search *search, const char *path,
                     struct dtensor_error *err);
 
-/* Hold the whole Slurm step against the cluster, which `what` names.  What is
- * wrong every task of the step finds, and says in the same words: ECONF.
+/* Compare the whole Slurm step with the cluster, which `what` names.  Every
+ * task of the step finds the same error and returns it in the same words:
+ * ECONF.
  */
 int dtn_spread_check(const struct dtensor_cluster *c, const char *what,
                      struct dtensor_error *err);
 
-/* The options with which srun starts what the cluster describes, and, with
- * `nodes`, where; returns buf.
+/* The srun options that start what the cluster describes, with `nodes` also the
+ * option that names the nodes; returns buf.
  */
 char *dtn_srun_options(const struct dtensor_cluster *c, bool nodes, char *buf,
                        size_t size);
 
-/* The host of a node's name; the only one when it is "localhost", which is any;
- * or NULL.
+/* The host with this node name; a single host "localhost" matches any name; or
+ * NULL.
  */
 const struct dtn_host *dtn_slurm_host(const struct dtensor_cluster *c,
                                       const char *name);

@@ -1,10 +1,10 @@
-/* whoami_claim.c - who a process would be that was refused
+/* whoami_claim.c - the rank of a process that was refused
  *
- * A rank that cannot take part still should tell the others, or they wait for
- * it: of 8 ranks the one on n1 finds its cluster file cut off, and the launcher's
- * variables say that it is rank 4.  Its neighbours are found by the file, if it
- * can be read, else by what Slurm says of the step: nodes by their names, at the
- * default port.
+ * A rank that cannot take part must still tell the others, or they wait for it.
+ * Example: a rank of 8, on n1, finds its cluster file cut off, and the
+ * launcher's variables say that it is rank 4.  It finds its neighbours in the
+ * file, if that can be read, else from Slurm's variables: the names of the
+ * nodes, and the default port.
  */
 #include "cluster/whoami.h"
 

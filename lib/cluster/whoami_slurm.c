@@ -108,7 +108,7 @@ static int task_read(struct slurm_task *task, struct dtensor_error *err)
 
 /* ------------------------------------------------------------- checking --- */
 
-/* A rank runs on this node, and the cluster has it on another. */
+/* A rank runs on this node, but the cluster file places it on another. */
 static int fail_wrong_host(const struct dtensor_cluster *c, const char *what,
                            const char *node, int rank, const char *says,
                            struct dtensor_error *err)
@@ -118,7 +118,9 @@ static int fail_wrong_host(const struct dtensor_cluster *c, const char *what,
                     what, dtn_host_of(c, rank)->name);
 }
 
-/* All ranks of this node, "0,1,4", are at home here, or none goes on. */
+/* Check that all ranks of this node, "0,1,4", belong to it; else none of them
+ * continues.
+ */
 static int node_check(const struct slurm_task *task,
                       const struct dtensor_cluster *c,
                       const struct dtn_host *host, const char *what,
@@ -137,7 +139,7 @@ static int node_check(const struct slurm_task *task,
     return 0;
 }
 
-/* Hold the task itself against the cluster, which `what` names in messages. */
+/* Compare this task with the cluster, which `what` names in messages. */
 static int task_check(const struct slurm_task *task,
                       const struct dtensor_cluster *c, const char *what,
                       struct dtensor_error *err)

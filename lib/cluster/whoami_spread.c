@@ -1,12 +1,12 @@
 /* whoami_spread.c - did Slurm start the tasks where the cluster wants them?
  *
- * Every task of a step is told how many run on which node, and in which order
- * they were dealt.  So each can hold the whole step against the file, and all of
- * them refuse a wrong one at once, in the same words: of `srun -N2 -n8` with a
- * file of two hosts of two ranks no task waits for another.
+ * Slurm tells every task how many tasks run on each node, and in which order
+ * they were distributed.  So each task compares the whole step with the file,
+ * and all of them refuse a wrong step at once, in the same words.  With `srun
+ * -N2 -n8` and a file of two hosts of two ranks, no task waits for another.
  *
- * With --distribution=arbitrary, and where the order comes from Slurm's own
- * configuration, a task knows the ranks of its own node only.
+ * With --distribution=arbitrary, and if the order comes from Slurm's own
+ * configuration, a task knows only the ranks of its own node.
  */
 #include "cluster/whoami.h"
 
@@ -27,7 +27,7 @@ static void spread_fini(struct spread *spread)
     free(spread->counts);
 }
 
-/* False: this Slurm does not say, or not in a form that is known. */
+/* False: Slurm does not say, or in an unknown form. */
 static bool spread_read(struct spread *spread)
 {
     const char *list = getenv("SLURM_STEP_NODELIST");
@@ -92,7 +92,9 @@ static void place_text(char *const names[], const int counts[], int n,
     }
 }
 
-/* "-m arbitrary -w n0,n0,n0,n1": what unequal hosts take. */
+/* "-m arbitrary -w n0,n0,n0,n1": the options for hosts with different numbers
+ * of ranks.
+ */
 static void options_arbitrary(const struct dtensor_cluster *c, char *buf,
                               size_t size)
 {
@@ -137,7 +139,7 @@ char *dtn_srun_options(const struct dtensor_cluster *c, bool nodes, char *buf,
 
 /* ------------------------------------------------------------- refusing --- */
 
-/* Other tasks, or other nodes, than the cluster has. */
+/* The step has other tasks or other nodes than the cluster. */
 static int fail_counts(const struct spread *spread,
                        const struct dtensor_cluster *c, const char *what,
                        bool nodes, struct dtensor_error *err)
@@ -164,8 +166,8 @@ static int fail_counts(const struct spread *spread,
                     nodes ? ", or write \"hosts = @step\"" : "");
 }
 
-/* The same nodes in another order: Slurm sorts them by name, so no option of
- * srun can cure that; the file can.
+/* The same nodes in another order: Slurm sorts nodes by name, so no option of
+ * srun can change that; the file can.
  */
 static int fail_order(const struct spread *spread, const char *what,
                       const struct dtensor_cluster *c,
@@ -202,7 +204,7 @@ static int spread_counts(const struct spread *spread,
 
 /* ------------------------------------------------------------- the order --- */
 
-/* Tasks that a node gets at a time: all, or one, or a plane. */
+/* Consecutive tasks on a node: all, one, or the size of a plane. */
 static int order_plane(const char **namep)
 {
     const char *plane = getenv("SLURM_DIST_PLANESIZE");
@@ -218,7 +220,9 @@ static int order_plane(const char **namep)
     return 0;
 }
 
-/* Deal the ranks as Slurm did; the first that is elsewhere than in the file. */
+/* Distribute the ranks as Slurm did; find the first that the file has
+ * elsewhere.
+ */
 static int spread_order(const struct spread *spread,
                         const struct dtensor_cluster *c, const char *what,
                         struct dtensor_error *err)

@@ -49,8 +49,8 @@ enum dtn_coll {
 struct dtn_edge {
     int32_t peer;
     uint32_t sends, receives;     /* 1: something, be it of 0 bytes            */
-    uint32_t distance;            /* from this rank on, around the world: the  */
-                                  /* order in which edges stand                */
+    uint32_t distance;            /* (peer - this rank) modulo the world size; */
+                                  /* edges are sorted by it                    */
     uint64_t sent_salt, received_salt;
     struct dtn_range sent;        /* in IN                                     */
     struct dtn_range received;    /* in OUT                                    */
@@ -70,7 +70,7 @@ struct dtn_call {
     bool repro;                   /* the bits must not depend on the algorithm */
     bool ordered;                 /* fold from the left, in order of the ranks */
     size_t count;                 /* as in dtensor.h; beside counts that only  */
-                                  /* this rank knows, about what a block has   */
+                                  /* this rank knows, approximate block size   */
     const size_t *counts;         /* NULL: all blocks are `count`; else [n] of */
                                   /* block r.  ALL_TO_ALL: of those that this  */
                                   /* rank sends.  They lie one after another   */
@@ -168,13 +168,13 @@ bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
  */
 size_t dtn_call_edge_bytes(const struct dtn_call *call);
 
-/* The size of the call as [tuning] means it: of the largest buffer of a rank.
- * Where only this rank knows its counts, what the call says a block has in about,
- * for each rank: 0 if it says nothing.
+/* The size of the call for [tuning]: that of the largest buffer of a rank.  If
+ * only this rank knows its counts: the approximate block size that the call
+ * gives, times the number of ranks; 0 if it gives none.
  */
 size_t dtn_call_bytes(const struct dtn_call *call);
 
-/* The same, but then of this rank's larger buffer. */
+/* The same, but in that case the larger buffer of this rank. */
 size_t dtn_call_own_bytes(const struct dtn_call *call);
 
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm);
@@ -287,10 +287,10 @@ int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_plan **planp, uint64_t *fingerprintp,
                   struct dtensor_error *err);
 
-/* What a rank is doing, in 64 bits: collective, dtype and reduction readable (so
- * that both sides of a mismatch can be worded), a hash of everything else in 51.
- * What is known later is mixed into those: each part by a hash of its own kind,
- * so that a size is not taken for a number.
+/* The call of a rank in 64 bits: collective, dtype and reduction in readable
+ * form (so that an error can show both sides of a mismatch), and a 51-bit hash
+ * of everything else.  Values that are known later are mixed into the hash,
+ * each kind with a hash of its own, so that a size is not taken for a number.
  */
 uint64_t dtn_fingerprint(enum dtn_coll coll, enum dtensor_dtype dtype,
                          enum dtensor_redop redop, uint64_t hash);
@@ -306,7 +306,7 @@ enum dtn_mix {
     DTN_MIX_TURN                 /* the number of a message between two ranks */
 };
 
-/* Of different values different hashes (before they are cut to 51 bits): the
+/* Different values have different hashes (before they are cut to 51 bits): the
  * finalizer of SplitMix64, 2 multiplications.
  */
 static inline uint64_t dtn_fingerprint_hash(enum dtn_mix part, uint64_t value)
@@ -378,9 +378,9 @@ struct dtn_work {
     void (*end)(struct dtensor_request *request);    /* over; NULL: nothing    */
 };
 
-/* Every kind of request begins with this, in memory of malloc() unless kept.
- * Who makes one that is not kept holds the context, and dtensor_wait() releases
- * it.
+/* Every kind of request begins with this.  It is memory of malloc() unless
+ * kept.  The function that makes a request that is not kept holds the context,
+ * and dtensor_wait() releases it.
  */
 struct dtensor_request {
     const struct dtn_work *work;
@@ -442,8 +442,8 @@ void dtn_recorded_destroy(struct dtn_recorded *recorded);
 /* NULL is a no-op. */
 void dtn_models_destroy(struct dtn_models *models);
 
-/* Free what belongs to this room in a context that is finished, but for its
- * reductions, which the program destroys.
+/* Free what this room has in a finished context, except its reductions, which
+ * the program destroys.
  */
 void dtn_coll_fini(struct dtensor_ctx *ctx);
 

@@ -1,11 +1,12 @@
-/* fingerprint.c - what a rank is doing, in 64 bits
+/* fingerprint.c - a call of a rank in 64 bits
  *
  * Four bits name the collective, five the dtype and four the reduction, so that
  * both sides of a mismatch can be worded; 51 hold a hash of everything else:
- * counts, root, ranks, the number of the call, the size of a message, both specs
- * of a redistribute.  Two calls that differ only there are taken for the same
- * once in 2*10^15 times.  The hash hides the values that people want to read:
- * those of its last 16 calls each rank keeps (struct dtn_said), and tells.
+ * counts, root, ranks, the number of the call, the size of a message, both
+ * specs of a redistribute.  Two calls that differ only there are taken for the
+ * same once in 2*10^15 times.  The hash does not show the values that users
+ * want to read.  So each rank keeps the values of its last 16 calls (struct
+ * dtn_said) and sends them to the others after a mismatch.
  */
 #include "coll/coll.h"
 
@@ -67,8 +68,8 @@ struct dtn_said dtn_call_said(const struct dtn_group *group,
     return said;
 }
 
-/* The number that was noted is that of the last call over these ranks at the
- * time; one that had been started before has a lower one.
+/* The recorded number is that of the last call over these ranks at the time; a
+ * call that was started earlier has a lower one.
  */
 static void said_number(struct dtn_said *said)
 {
@@ -83,7 +84,7 @@ static void said_number(struct dtn_said *said)
     said->number = 0;
 }
 
-/* The i-th before the last of this rank's calls. */
+/* This rank's call, i calls before the last one. */
 static bool said_last(const struct dtensor_ctx *ctx, uint64_t i,
                       struct dtn_said *said)
 {

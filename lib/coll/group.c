@@ -76,8 +76,8 @@ static bool items_alike(const struct dtn_item *a, const struct dtn_item *b)
         && !b->call.counts;
 }
 
-/* Put a call into the last unit of calls like it, if there is room, or else into
- * a new one, units[n].  The same on all ranks.  How many units there are now.
+/* Add a call to the last unit of similar calls, if it has room, or else to a
+ * new unit, units[n].  All ranks do the same.  Returns the number of units.
  */
 static int units_add(struct dtn_fused units[], int n,
                      struct dtn_item items[], int i)
@@ -164,8 +164,8 @@ static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 
 /* ----------------------------------------------------------------- making --- */
 
-/* Wait for a unit, of messages if `edges`, and bring what came to where it
- * belongs.
+/* Wait for a unit, of messages if `edges`, and copy the received data to its
+ * place.
  */
 static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err)

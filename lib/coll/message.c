@@ -28,8 +28,8 @@ static uint64_t message_salt(uint64_t salt, const struct dtn_item *item)
          | dtn_fingerprint_mix(DTN_MIX_MESSAGE, earlier + item->call.count);
 }
 
-/* The edge of a peer, made if there is none.  The peer says which it was in the
- * last group; it is in this one if the edge there says so too.
+/* The edge of a peer, created if there is none.  The peer stores the index of
+ * its edge in its last group; it is in this group if that edge has this peer.
  */
 static struct dtn_edge *edge_of(struct dtensor_ctx *ctx, struct dtn_call *call,
                                 struct dtn_edge edges[], int peer)

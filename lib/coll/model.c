@@ -291,8 +291,9 @@ static struct block_list list_make(const size_t counts[], int n, int own)
     return list;
 }
 
-/* Each block is its share of a call in which all were like it; or the largest, as
- * often as it goes through one rank, is more than all together.
+/* Each block costs its share of a call in which all blocks have its size; or
+ * the largest block, as often as it goes through one rank, costs more than all
+ * together.
  */
 static void load_list(const struct dtn_model *model, const struct dtn_call *call,
                       const struct dtn_emitter *emitter,
@@ -324,7 +325,7 @@ static void load_list(const struct dtn_model *model, const struct dtn_call *call
             load_join(load, one, 1.0 / shares);
         }
     }
-    if (list->own >= 0 && shares > 0)   /* what stays has a size of its own    */
+    if (list->own >= 0 && shares > 0)   /* the own block has its own size      */
         load[DTENSOR_COST_COPIED] += emitter->weight.copied.block.one * stretch
             * elem * ((double)list->counts[list->own] - list->sum / shares);
 }
@@ -373,7 +374,7 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
     load_list(model, call, emitter, &list, stretch, load);
 }
 
-/* What this rank sends, or what it gets, whichever takes longer. */
+/* What this rank sends or what it receives, whichever takes longer. */
 void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
                     const struct dtn_emitter *emitter,
                     double load[DTENSOR_NCOSTS])

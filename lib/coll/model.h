@@ -91,12 +91,13 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
 /* How many network devices the ranks of a host have between them. */
 int dtn_model_devices(const struct dtensor_cluster *cluster, int host);
 
-/* So many ranks for each CPU of the fullest host: they take turns. */
+/* Ranks for each CPU of the fullest host: they share its time. */
 void dtn_model_crowd(struct dtn_model *model, double crowding);
 
-/* The model of a group: made for the first who asks, and kept with the context
- * by the address of its list of ranks, which lives as long.  And one that is not
- * kept; host[n], filled in here, is part of it.   Errors: ENOMEM
+/* The model of a group: made at its first use and kept with the context, by the
+ * address of the group's list of ranks, which lives as long.  The second
+ * function makes one that is not kept; host[n], filled in here, is part of it.
+ * Errors: ENOMEM
  */
 int dtn_model_of(const struct dtn_group *group,
                  const struct dtn_model **modelp, struct dtensor_error *err);
@@ -106,9 +107,9 @@ int dtn_model_make(const struct dtn_group *group, int host[],
 /* What a byte of such a call within a host costs, in prices of one in a cache. */
 double dtn_model_stretch(const struct dtn_model *model, double whole);
 
-/* What a call by an emitter takes of the busiest rank; in nanoseconds.  load()
- * asks what all ranks know, so it is the same on all of them, and what they choose
- * by; told() also what only this rank knows: its own sizes.
+/* The time of a call by an emitter on the busiest rank, in nanoseconds.  load()
+ * uses only what all ranks know, so it is the same on all of them, and they
+ * choose by it.  told() also uses what only this rank knows: its own sizes.
  */
 void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
                     const struct dtn_emitter *emitter,

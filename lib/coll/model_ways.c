@@ -1,4 +1,4 @@
-/* model_ways.c - every emitter that can run a call, and what it would take
+/* model_ways.c - every emitter that can run a call, and its cost
  *
  * For dtensor_call_ways(): an allreduce of 1 MiB over 8 ranks of 2 hosts may go by
  * ring, tree and six more, of which one is taken.
@@ -17,7 +17,7 @@ static int way_compare(const void *a, const void *b)
     return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* Does a byte of it cost more beyond the caches? */
+/* Does a byte of this call cost more if it is not in a cache? */
 static bool way_stretches(enum dtensor_cost cost)
 {
     return cost == DTENSOR_COST_INTRA_BYTES || cost == DTENSOR_COST_FOLDED

@@ -1,10 +1,10 @@
-/* models.c - what calls over a group cost: made once, and kept
+/* models.c - the cost models of groups, made once and kept
  *
- * The prices of hops, messages and bytes are those of the cluster; what a group
- * adds is where its ranks are.  8 ranks on hosts 3 3 3 3 5 5 5 5 of the cluster
- * are 2 hosts of 4 ranks, numbered as they appear: 0 0 0 0 1 1 1 1.  To find that
- * takes a look at each rank, so it is done for the first call over the group,
- * and every plan that is made later uses it.
+ * The costs of hops, messages and bytes are those of the cluster; a group adds
+ * the hosts of its ranks.  8 ranks on hosts 3 3 3 3 5 5 5 5 of the cluster are
+ * 2 hosts of 4 ranks, numbered as they appear: 0 0 0 0 1 1 1 1.  This needs a
+ * pass over all ranks, so it is done for the first call over the group, and
+ * every later plan uses it.
  */
 #include "coll/model.h"
 

@@ -213,7 +213,8 @@ static void counts_add(const size_t counts[], int n, size_t starts[])
         starts[r + 1] = starts[r] + counts[r];
 }
 
-/* Emit a call by the best emitter, with what makes that quick: where blocks begin.
+/* Emit a call by the best emitter, with the starts of the blocks, which makes
+ * that fast.
  */
 static int entry_emit(const struct dtn_call *call,
                       const struct dtn_model *model,

@@ -12,8 +12,8 @@ struct dtn_cached_plan {
     size_t text_bytes;
 };
 
-/* Of what all ranks of the call know, but its number.  Of messages all of that is
- * in the salts of their edges.
+/* A fingerprint of what all ranks of the call know, without its number.  For
+ * messages that is in the salts of their edges.
  */
 uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                               const struct dtn_call *call);

@@ -172,16 +172,16 @@ int boot_tree_child(const struct dtn_boot *boot, int i);  /* its i-th leader */
 
 void boot_socket_name(struct dtn_boot *boot, const char *job);
 
-/* Open the listeners this rank needs, and, where that can be done, one at which
- * a leader without child hosts hears that its parent fails.  *taken: another
- * process has the AF_UNIX name of this one.
+/* Open the listeners that this rank needs.  If possible also one at which a
+ * leader without child hosts receives the failure of its parent.  *taken:
+ * another process has the AF_UNIX name of this one.
  */
 int boot_socket_listen(struct dtn_boot *boot, bool *taken,
                   struct dtensor_error *err);
 void boot_socket_unlisten(struct dtn_boot *boot);
 
-/* A port that was in use is free now, perhaps, or there is memory for a socket
- * again: children who come hear why this rank fails.
+/* Try again to get a port that was in use, or a socket for which there was no
+ * memory, so that children who connect receive the failure of this rank.
  */
 void boot_socket_relisten(struct dtn_boot *boot);
 
@@ -191,7 +191,7 @@ void boot_socket_relisten(struct dtn_boot *boot);
 int boot_socket_accept(struct dtn_boot *boot, bool local,
                        struct dtensor_error *err, int *rc);
 
-/* Begin to connect; *fdp may still be connecting.  EAGAIN: not this time.
+/* Begin to connect; *fdp may still be connecting.  EAGAIN: try again later.
  * *pid is the process that listens.
  */
 int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
@@ -202,13 +202,13 @@ int boot_socket_connect_tcp(struct dtn_boot *boot, struct boot_route *route,
 /* 0: connected; EAGAIN: it did not come about. */
 int boot_socket_connected(int fd);
 
-/* Has that process of this host ended?  False where there is no telling. */
+/* Has that process of this host ended?  False if that is not known. */
 bool boot_socket_dead(uint32_t pid);
 
 /* -------------------------------------------------------- boot_owner.c --- */
 
-/* Who listens on our port at this address?  Words in `buf`, "" for a stranger.
- * Blocks: BOOT_OWNER_NS
+/* Which process listens on our port at this address?  Words in `buf`, "" for an
+ * unknown one.  Blocks: BOOT_OWNER_NS
  */
 enum boot_owner { OWNER_STRANGER, OWNER_OTHER_JOB, OWNER_THIS_JOB };
 enum boot_owner boot_owner_ask(const struct dtn_boot *boot,
@@ -220,11 +220,12 @@ enum boot_owner boot_owner_ask(const struct dtn_boot *boot,
 void boot_route_init(struct boot_route *route, int target, int64_t now);
 void boot_route_turn(struct dtn_boot *boot, struct boot_route *route);
 
-/* The same of a way down, which ends when the leader there has been told. */
+/* The same for a route down, which ends when the leader there has the failure.
+ */
 void boot_route_down(struct dtn_boot *boot, struct boot_route *route);
 
-/* This rank cannot take part: tell that to its neighbours in the tree, up and
- * down, at addresses between hosts where they do not come here.
+/* This rank cannot take part: send that to its neighbours in the tree, up and
+ * down.  Between hosts, connect to those that have not connected here.
  */
 void boot_route_fail(struct dtn_boot *boot);
 
@@ -245,7 +246,7 @@ void boot_child_accept(struct dtn_boot *boot);
 void boot_child_turn(struct dtn_boot *boot, struct boot_link *link);
 void boot_child_sweep(struct dtn_boot *boot, int64_t now);
 
-/* A child in the tree is here, or was told that it need not come. */
+/* A child in the tree has connected, or knows that it need not connect. */
 void boot_child_arrived(struct dtn_boot *boot, int rank);
 void boot_child_keep_tree(struct dtn_boot *boot);   /* drop all others      */
 
@@ -308,7 +309,9 @@ void boot_fail_post(struct frame_stream *io, uint32_t seq,
 bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error);
 void boot_fail_expire(struct dtn_boot *boot, int64_t now);
 
-/* This rank cannot take part: its neighbours are told, who tell all others. */
+/* This rank cannot take part: its neighbours receive its error and send it to
+ * all others.
+ */
 void boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error);
 
 void boot_fail_alone(struct dtn_boot *boot);

@@ -299,7 +299,9 @@ static void child_identity(struct dtn_boot *boot, const struct frame *frame)
     boot->answer[n] = '\0';
 }
 
-/* A child cannot go on, or cannot begin: a proposal.  The parent's is final. */
+/* A child reports that it cannot continue or begin: a proposal.  The parent's
+ * verdict is final.
+ */
 static void child_failed(struct dtn_boot *boot, struct boot_link *link,
                          const struct dtensor_error *error)
 {

@@ -39,7 +39,9 @@ static bool fail_way_up(const struct dtn_boot *boot)
     return !boot->root && (boot->up.target >= 0 || boot->aside.target >= 0);
 }
 
-/* How long the verdict is waited for, or for children who are still to come. */
+/* How long to wait for the verdict, or for children that have not connected
+ * yet.
+ */
 static int64_t fail_early(const struct dtn_boot *boot)
 {
     if (boot->unfit)
@@ -60,7 +62,7 @@ void boot_fail_post(struct frame_stream *io, uint32_t seq,
     frame_put32(body + 4, (uint32_t)e->rank);
     frame_put32(body + 8, (uint32_t)e->sys_errno);
     memcpy(body + 12, e->text, n);
-    frame_post(io, &frame, false);           /* no memory: it sees us close  */
+    frame_post(io, &frame, false);           /* no memory: the peer sees EOF */
 }
 
 void boot_fail_send(struct dtn_boot *boot, struct boot_link *link)
@@ -302,7 +304,7 @@ void boot_fail_garbage(struct dtn_boot *boot, int rank)
     boot_fail_condemn(boot, &error);
 }
 
-/* Said to a rank of another job, over its connection. */
+/* The answer to a rank of another job, over its connection. */
 void boot_fail_foreign(const struct dtn_boot *boot, struct frame_stream *io,
                        uint32_t rank, const char *host, const char *job)
 {

@@ -292,8 +292,8 @@ static bool gather_deal_fds(struct dtn_boot *boot, struct boot_link *link,
     return want == frame->nfds;
 }
 
-/* What was gathered here is given up only for an answer that is known to be
- * good: a bad one is a failure, and entries are still passed on meanwhile.
+/* The gathered entries are dropped only for a valid answer: an invalid one is a
+ * failure, and until then entries are still passed on.
  */
 void boot_gather_all(struct dtn_boot *boot, struct boot_link *link,
                      const struct frame *frame)

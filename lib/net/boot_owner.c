@@ -1,13 +1,15 @@
-/* boot_owner.c - a port is in use: by whom?
+/* boot_owner.c - find the process that has our port
  *
- * Two jobs that are started at the same time with one cluster file want the same
- * port on the first host.  Who comes second says HELLO there: a rank of another
- * job answers with its name, "rank 0 on n0 of job "17.0"", and whoever reads the
- * error need not search.  What is no rank says nothing of use; it has 0.2 s.
+ * Two jobs that start at the same time with one cluster file need the same port
+ * on the first host.  The second one sends HELLO to that port.  A rank of
+ * another job answers with its name, "rank 0 on n0 of job "17.0"", which the
+ * error shows.  A process that is no rank has 0.2 s to answer, and its answer
+ * is ignored.
  *
- * The other job leaves the port when all its ranks are there, some milliseconds
- * later as a rule: it is waited for, for a while that depends on the job's name,
- * so that of two jobs of which each has what the other needs one gives up first.
+ * The other job closes the port when all its ranks have joined, usually some
+ * milliseconds later.  So we retry for a time that depends on the job's name:
+ * if each of two jobs has a port that the other needs, one of them gives up
+ * first.
  */
 #include "net/boot.h"
 
@@ -50,8 +52,8 @@ static bool owner_ask(const struct dtn_boot *boot, struct frame_stream *io,
     return got == FRAME_READY;
 }
 
-/* Two hosts of this job have one address.  The rank there must hear it too, for
- * it thinks that we came to stay.
+/* Two hosts of this job have one address.  Send that to the rank there, because
+ * it believes that this connection is a child that joins.
  */
 static void owner_is_own(const struct dtn_boot *boot, struct frame_stream *io,
                          char *buf, size_t size)

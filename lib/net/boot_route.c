@@ -40,7 +40,9 @@ void boot_route_close(struct boot_route *route)
     route->target = -1;
 }
 
-/* Round the parent; of a rank that fails, to the parent's address as well. */
+/* To the grandparent, around the parent; for a rank that fails, to the address
+ * of the parent as well.
+ */
 static int route_first_aside(const struct dtn_boot *boot)
 {
     return boot->unfit ? boot_tree_parent(boot, boot->rank)
@@ -201,8 +203,8 @@ static void route_asked(struct dtn_boot *boot, const struct frame *frame)
     free(body);
 }
 
-/* Another job is at the parent's port: knock again, for a while.  This job's
- * own rank there may be about to get the port, or to say that it cannot.
+/* Another job has the parent's port: retry for a while.  The rank of this job
+ * there may be about to get the port, or to report that it cannot.
  */
 static bool route_foreign(struct dtn_boot *boot, struct boot_route *route)
 {
@@ -316,7 +318,7 @@ static bool route_is_down(const struct dtn_boot *boot,
     return route == &boot->down[0] || route == &boot->down[1];
 }
 
-/* It is told, or knows. */
+/* The leader has received the failure, or knew it. */
 static void route_told(struct dtn_boot *boot, struct boot_route *route)
 {
     boot_child_arrived(boot, route->target);

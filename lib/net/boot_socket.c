@@ -167,7 +167,9 @@ static int socket_listen_at(struct dtn_boot *boot, const struct boot_addr *at,
     return saved;
 }
 
-/* At the first address that can be had; *at is the one to blame otherwise. */
+/* Listen at the first address that can be bound; else *at is the one that
+ * failed.
+ */
 static int socket_listen_any(struct dtn_boot *boot,
                              const struct boot_addrs *addrs,
                              const struct boot_addr **at,
@@ -241,8 +243,8 @@ static bool socket_shared(const struct boot_addrs *a, const struct boot_addrs *b
     return false;
 }
 
-/* Nobody needs to come here, so it is no failure if nobody can; and the port is
- * the parent's first, if one machine plays both hosts.
+/* No rank needs to connect here, so a failure to listen is not an error.  The
+ * parent takes the port first if one machine plays both hosts.
  */
 static void socket_listen_leaf(struct dtn_boot *boot)
 {
@@ -441,7 +443,7 @@ int boot_socket_connected(int fd)
     return 0;
 }
 
-/* A zombie has ended too, which kill() does not know. */
+/* A zombie has ended too, but kill() succeeds for it. */
 bool boot_socket_dead(uint32_t pid)
 {
     struct pollfd ended = { -1, POLLIN, 0 };

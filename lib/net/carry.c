@@ -37,8 +37,8 @@ static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
     return 0;
 }
 
-/* What ranks meet for is a call of both.  Of messages each side has its own, and
- * that they are told apart follows; 0: no call.
+/* Ranks connect for a call that both make, and compare it.  Messages differ on
+ * the two sides and are compared later; 0: no call.
  */
 static uint64_t carry_call(const struct dtensor_ctx *ctx)
 {

@@ -1,13 +1,14 @@
 /* cpus.c - the CPUs that a rank runs on: [nodes] cpus
  *
- * With `cpus = 0-3 | 4-7` the thread that opens the context is bound to CPUs 0-3
- * in local rank 0, and so are the threads that it starts from then on.  What the
- * launcher allows is kept to: of 4-7 where Slurm gave 6-9 the rank has 6 and 7,
- * and where it gave none of them the rank ends with both sets in words.  Closing
- * the context gives the thread back what it had.
+ * With `cpus = 0-3 | 4-7` the thread of local rank 0 that opens the context is
+ * bound to CPUs 0-3, and so are the threads that it starts later.  Only CPUs
+ * that the launcher allows are used: with 4-7, where Slurm gave 6-9, the rank
+ * has 6 and 7; if none is allowed the rank fails with an error that shows both
+ * sets.  Closing the context restores the previous CPUs of the thread.
  *
- * `numa` are the CPUs next to the rank's device, as hwloc knows them; of a rank
- * without one those of a NUMA node: local rank i of n has node i * nodes / n.
+ * `numa` means the CPUs next to the rank's device, as hwloc reports them;
+ * without a device those of a NUMA node: local rank i of n has node i * nodes /
+ * n.
  */
 #include "net/net.h"
 #include "net/wire.h"
@@ -37,7 +38,7 @@ static void cpus_of_list(const char *list, cpu_set_t *set)
     }
 }
 
-/* "0-3,8"; cut where there is no room for more. */
+/* "0-3,8"; cut if it does not fit. */
 static char *cpus_text(const cpu_set_t *set, char *buf, size_t size)
 {
     size_t used = 0;
@@ -57,7 +58,9 @@ static char *cpus_text(const cpu_set_t *set, char *buf, size_t size)
 }
 
 #ifdef HAVE_HWLOC
-/* What hwloc has next to the device "mlx5_0:1+mlx5_1:1", its first, or NULL. */
+/* The hwloc object next to the device "mlx5_0:1+mlx5_1:1", the first one, or
+ * NULL.
+ */
 static hwloc_const_cpuset_t cpus_of_device(hwloc_topology_t topology,
                                            const char *device)
 {

@@ -41,7 +41,7 @@ static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
     return 0;
 }
 
-/* This rank cannot even begin: the others shall not wait for it. */
+/* This rank cannot begin: tell the others, so that they do not wait for it. */
 static void ctx_tell(struct dtensor_ctx *ctx,
                      const struct dtensor_cluster *cluster,
                      const struct dtn_self *self,
@@ -56,7 +56,7 @@ static void ctx_tell(struct dtensor_ctx *ctx,
     dtn_boot_open(&args, &none, NULL);
 }
 
-/* Refused by dtn_whoami(): tell it, as far as the others can be found. */
+/* dtn_whoami() refused: send the error to the others, if they can be found. */
 static void ctx_refused(struct dtensor_ctx *ctx, const char *path,
                         const struct dtensor_error *why)
 {
@@ -210,8 +210,8 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     return rc;
 }
 
-/* A page that is empty in a child of this process: asked once in each call, which
- * a process number would cost a system call.
+/* A page that the kernel clears in a child of this process.  Each call reads
+ * it: one load, where getpid() would be a system call.
  */
 static void ctx_mark(struct dtensor_ctx *ctx)
 {

@@ -1,11 +1,12 @@
-/* mismatch.c - two ranks called what is not the same: in words, on all ranks
+/* mismatch.c - mismatched calls: one error text on all ranks
  *
- * Who takes a signal with another fingerprint than its own knows that, but not
- * what the other side called.  So each rank says over the tree what it called,
- * and that it gives up.  Rank 0 waits for these records, finds whose call is not
- * that of most, and tells the two ranks to name: all others wait for that, and
- * say "rank 1 on n0 called allreduce of 3 f32 sum, rank 0 on n0 called allreduce
- * of 4 f32 sum".  Records are looked up by rank and number of the call.
+ * A rank that receives a signal with another fingerprint than its own does not
+ * know what the other side called.  So each rank sends over the tree what it
+ * called, and that it gives up.  Rank 0 waits for these records, finds the rank
+ * whose call differs from that of most, and sends which two ranks to name.  All
+ * others wait for that, and return "rank 1 on n0 called allreduce of 3 f32 sum,
+ * rank 0 on n0 called allreduce of 4 f32 sum".  Records are looked up by rank
+ * and number of the call.
  */
 #include "net/wire.h"
 
@@ -14,7 +15,7 @@
 
 #define MISMATCH_TAG (UINT16_MAX - 1)
 
-enum { JUDGE = 0 };               /* the rank that decides whom all name       */
+enum { JUDGE = 0 };               /* decides which two all ranks name          */
 
 /* How long to wait: for the records of the two ranks, which come at once unless
  * a rank computes or is kept off its CPU; for those of all others; and for what
@@ -50,7 +51,7 @@ static void mismatch_tell(struct dtensor_ctx *ctx,
     }
 }
 
-/* Tell what this rank called, if it did. */
+/* Send what this rank called, if it made that call. */
 static void mismatch_own(struct dtensor_ctx *ctx, int rank, int other,
                          uint64_t fingerprint)
 {
@@ -62,8 +63,9 @@ static void mismatch_own(struct dtensor_ctx *ctx, int rank, int other,
         dtn_boot_say(ctx->boot, rank, &said);
 }
 
-/* What that rank said of that call; or what another said that called the same,
- * for the rank itself may be computing, or dead.  Of a message each tells its own.
+/* The record of that call from that rank; or from another rank that made the
+ * same call, because the rank itself may be computing, or dead.  For a message
+ * each side sends its own record.
  */
 static const struct dtn_said *mismatch_said(const struct dtensor_ctx *ctx,
                                             int rank, uint64_t fingerprint,
@@ -80,7 +82,7 @@ static const struct dtn_said *mismatch_said(const struct dtensor_ctx *ctx,
     return said;
 }
 
-/* Let news come. */
+/* Receive records. */
 static void mismatch_turn(struct dtensor_ctx *ctx)
 {
     const struct timespec pause = { 0, 1000000 };
@@ -101,8 +103,8 @@ static void mismatch_turn(struct dtensor_ctx *ctx)
     nanosleep(&pause, NULL);
 }
 
-/* The verdict of rank 0, if it came: `other` is the witness, `group` holds what
- * that called.
+/* The decision of rank 0, if it has arrived: `other` is the witness, `group`
+ * holds the fingerprint of its call.
  */
 static const struct dtn_said *mismatch_judged(const struct dtensor_ctx *ctx)
 {
@@ -114,7 +116,7 @@ static const struct dtn_said *mismatch_judged(const struct dtensor_ctx *ctx)
     return NULL;
 }
 
-/* Until it is known what that rank called: but it may be computing, or dead. */
+/* Wait for the record of that rank; but it may be computing, or dead. */
 static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
                             uint64_t fingerprint, int64_t start)
 {
@@ -126,9 +128,10 @@ static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
 
 /* ------------------------------------------------------------ whom to name --- */
 
-/* The number of the call in question among those over the same ranks, 0: the two
- * called over different ones, or sent to each other.  The signals of a call that
- * waits for nobody are met in a later one: it was the earlier.
+/* The number of the differing call among those over the same ranks; 0: the two
+ * called over different ranks, or sent to each other.  The signals of a call
+ * that waits for no peer may be received in a later call, so the smaller number
+ * counts.
  */
 static uint32_t mismatch_call(const struct dtensor_ctx *ctx,
                               const struct dtn_mismatch *found,
@@ -146,7 +149,7 @@ static uint32_t mismatch_call(const struct dtensor_ctx *ctx,
     return (*saidp)->number;
 }
 
-/* What this rank called as that. */
+/* Send this rank's call of that number. */
 static void mismatch_join(struct dtensor_ctx *ctx,
                           const struct dtn_mismatch *found)
 {
@@ -158,7 +161,7 @@ static void mismatch_join(struct dtensor_ctx *ctx,
         dtn_boot_say(ctx->boot, ctx->self.rank, &mine);
 }
 
-/* What a rank said it called as that, NULL: nothing. */
+/* A rank's record of its call of that number; NULL: none. */
 static const struct dtn_said *mismatch_vote(const struct dtensor_ctx *ctx,
                                             int rank, uint64_t group,
                                             uint32_t number)
@@ -185,7 +188,8 @@ static uint32_t mismatch_votes(const struct dtensor_ctx *ctx, uint64_t group,
     return votes;
 }
 
-/* The first rank that called what most did, and the first that did not. */
+/* The first rank that made the call of most, and the first that made another.
+ */
 static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
                            uint32_t number, struct dtn_mismatch *found)
 {
@@ -233,8 +237,8 @@ static void mismatch_judge(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
     mismatch_count(ctx, group, number, found);
 }
 
-/* The others: what rank 0 said, unless it died or computes; then what the first
- * found that found anything.
+/* The others: take the decision of rank 0, unless it is dead or computing; then
+ * that of the first rank that found a mismatch.
  */
 static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
                           int64_t start)
@@ -280,7 +284,7 @@ static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
              sizeof what), number);
 }
 
-/* Did they call the same over the same ranks, one of them once more often? */
+/* Did they make the same calls over the same ranks, but not equally many? */
 static bool mismatch_counted(const struct dtensor_ctx *ctx,
                              const struct dtn_mismatch *mismatch)
 {
@@ -295,7 +299,7 @@ static bool mismatch_counted(const struct dtensor_ctx *ctx,
         && a->number != b->number;
 }
 
-/* All ranks that hear of a mismatch agree on the two to name. */
+/* All ranks that learn of a mismatch agree on the two ranks to name. */
 static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
 {
     const int64_t start = dtn_now_ns();
@@ -340,9 +344,9 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
     return dtn_poison_words(ctx, DTENSOR_EMISMATCH, found.rank, what);
 }
 
-/* Somebody told of a message, or of a block, from or to this rank.  Does it not
- * go with what this rank means by it, as the same call?  Or does this rank wait
- * for that very one, and in a call that is no message?
+/* A record of a message or a block from or to this rank.  Does it differ from
+ * what this rank expects of it, in the same call?  Or does this rank wait for
+ * that peer, in a call that is no message?
  */
 static bool stalled_edge(const struct dtensor_ctx *ctx,
                          const struct dtn_told *told,
@@ -369,10 +373,11 @@ static bool stalled_call(const struct dtn_told *told,
         && told->said.fingerprint != mine->fingerprint;
 }
 
-/* This rank has waited long.  It says in what; who called something else as the
- * same call over the same ranks is found so, though neither waits for the other:
- * two roots of a broadcast.  So are a send of more than a signal carries and a
- * recv of less, of which both wait: for READY, and for what comes with a signal.
+/* This rank has waited long, and sends its call.  So two ranks find that they
+ * made different calls with the same number over the same ranks, even if
+ * neither waits for the other: two roots of a broadcast.  The same finds a send
+ * of more than fits in a signal that meets a recv of less: both wait, one for
+ * READY, the other for data in a signal.
  */
 int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
 {

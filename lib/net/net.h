@@ -91,13 +91,13 @@ enum dtn_said_kind {
 struct dtn_said {
     enum dtn_said_kind kind;
     uint64_t fingerprint;
-    uint64_t base;                /* here only: that without the number        */
-    uint64_t group;               /* hash of the ranks called over, 0: message */
+    uint64_t base;                /* local: the same without number            */
+    uint64_t group;               /* hash of the ranks, 0: message             */
     uint32_t number;              /* among the calls over them, 0: unknown     */
-    uint32_t n;                   /* how many they are                         */
+    uint32_t n;                   /* number of these ranks                     */
     int32_t other;                /* the root, or a rank                       */
     uint64_t count;
-    const char *text;             /* NULL: words are made of the rest          */
+    const char *text;             /* NULL: made from the other fields          */
 };
 #define DTN_SAID_TEXT 240
 #define DTN_SAID_MAX 16           /* calls that a rank remembers               */
@@ -224,7 +224,7 @@ struct dtensor_ctx {
     const void *run;              /* coll: the run that is waiting             */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     int64_t failed_ns;            /* when                                      */
-    unsigned char *mine;          /* a page with 1; 0 after fork(); or NULL    */
+    unsigned char *mine;          /* a page: 1, 0 after fork(); or NULL        */
     struct dtn_mismatch mismatch; /* that was it                               */
     uint64_t calls;               /* collective calls made, for messages       */
     uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */
@@ -282,13 +282,13 @@ void dtn_ctx_close(struct dtensor_ctx *ctx);
 void dtn_ctx_hold(struct dtensor_ctx *ctx);
 void dtn_ctx_release(struct dtensor_ctx *ctx);
 
-/* Finish it, first what is said to calls from now on, and at last the
- * connections; memory, cluster and meshes stay until nobody holds it.
+/* Finish the context: record the failure that later calls return, then close
+ * the connections.  Memory, cluster and meshes stay until nothing holds it.
  */
 void dtn_ctx_finish(struct dtensor_ctx *ctx);
 void dtn_ctx_leave(struct dtensor_ctx *ctx);
 
-/* 0, or EINVAL in words of a context that has no memory to give: one that only
+/* 0, or EINVAL with words for a context that cannot give memory: one that only
  * plans, or is finished.
  */
 int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err);
@@ -411,12 +411,13 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
 bool dtn_signal_mismatch(const struct dtn_signal *signal,
                          struct dtn_mismatch *mismatch);
 
-/* 0, or the code of the recorded failure with its words in *err: for a call that
- * fails now.
+/* 0, or the code of the recorded failure with its words in *err: for a call in
+ * which the failure occurs.
  */
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err);
 
-/* The same for a call that begins: the words say that it was another that failed.
+/* The same for a call that begins: the words say that an earlier call failed.
+ *
  * Errors: EINVAL  this process was forked after the context was made
  */
 int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err);

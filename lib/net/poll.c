@@ -1,10 +1,10 @@
-/* poll.c - working for a started call without waiting for a peer
+/* poll.c - progress of a started call without waiting for a peer
  *
  * Each function does what can be done now and returns EAGAIN where its namesake
- * in await.c would wait.  A put of 64 MiB over tcp to a rank that computes fills
- * the socket, some 4 MiB, and returns; the next dtensor_test() goes on there.
- * What a blocking call checks in its pauses is checked here once a millisecond:
- * is the peer alive, and did it take longer than op_timeout?
+ * in await.c would wait.  A put of 64 MiB over tcp to a rank that computes
+ * fills the socket, some 4 MiB, and returns; the next dtensor_test() continues
+ * there.  What a blocking call checks in its pauses is checked here once a
+ * millisecond: is the peer alive, and did it take longer than op_timeout?
  */
 #include "net/wire.h"
 

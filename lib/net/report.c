@@ -1,14 +1,14 @@
-/* report.c - which of many ranks prints an error
+/* report.c - choose the rank that prints an error
  *
  * When rank 3 of eight dies, seven ranks have the same line to print.  Each
- * tells the others that it gives up anyway, before it returns the error; so each
- * can see who else has, without another message.  The lowest of those that gave
- * up within half a second of the first prints; the others have heard of it.  A
- * rank of which nothing is heard in that time may be at other work, and is not
- * counted on: in doubt there are two lines, not none.
+ * rank sends the others that it gives up before it returns the error, so each
+ * sees without another message which ranks have failed.  The lowest of the
+ * ranks that gave up within half a second of the first prints.  A rank that
+ * sends nothing in that time may be busy with other work, and nobody relies on
+ * it: in doubt there are two lines rather than none.
  *
- * Before there is a context there is nobody to ask, but the words were told to
- * all by then, with the rank that is at fault.
+ * If dtensor_init() fails there is no context to ask.  But all ranks then have
+ * the same error, which names the rank at fault.
  */
 #include "net/wire.h"
 
@@ -20,9 +20,9 @@
 
 enum report_peer { PEER_HERE, PEER_FAILED, PEER_GONE };
 
-/* What is known of a rank: that it failed too, that it can say nothing any more,
- * or neither.  For a failure of this rank alone, one that has just left counts as
- * failed: it was refused the same.
+/* The state of a rank: failed too, gone without a report, or neither.  For a
+ * failure of this rank alone, a rank that has just left counts as failed,
+ * because its call was refused too.
  */
 static enum report_peer report_peer(const struct dtensor_ctx *ctx, int rank,
                                     int64_t alone_ns)
@@ -102,7 +102,7 @@ static int report_number(const char *run, const char *slurm)
                                                                  : -1;
 }
 
-/* Is the file at fault, which all ranks of a host have alike? */
+/* Is the error in the file, which all ranks of a host share? */
 static bool report_file(const struct dtensor_error *err)
 {
     return err->code == DTENSOR_ECONF
@@ -110,9 +110,10 @@ static bool report_file(const struct dtensor_error *err)
                                           || err->sys_errno == EACCES));
 }
 
-/* Joining failed.  A rank prints what it found by itself, but that the file is
- * wrong is found by all ranks of a host.  What was told to all is printed by the
- * rank that differs, or by rank 0, unless that is the one that is missing.
+/* Joining failed.  A rank prints an error that it alone found; an error of the
+ * file is found by all ranks of a host, so the first one prints it.  An error
+ * that was sent to all is printed by the rank that differs, or by rank 0,
+ * unless rank 0 is the one that is missing.
  */
 static int report_outside(const struct dtensor_error *err)
 {

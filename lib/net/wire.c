@@ -225,8 +225,8 @@ static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
                dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why->text);
 }
 
-/* A peer that is gone may have joined, said all it had to say, and left: so it
- * is tried once more.
+/* A peer that is gone may have joined, sent everything, and left: so it is
+ * tried once more.
  */
 int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
                     int *waiting)

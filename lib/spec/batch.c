@@ -126,10 +126,10 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 
 /* ----------------------------------------------------------------- pieces --- */
 
-/* The pieces of a share.  First each tensor's by themselves; then they are moved
- * to where the tensor lies among the others on both sides.  That asks how much of
- * all earlier tensors each rank holds, which is added up as the tensors go by,
- * only for ranks that some piece names.
+/* The pieces of a share.  First those of each tensor by itself; then they are
+ * moved to the place of the tensor among the others, on both sides.  That needs
+ * the size of all earlier tensors on each rank.  It is added up tensor by
+ * tensor, and only for ranks that a piece names.
  */
 struct batch_pieces {
     struct dtn_pieces received, sent;

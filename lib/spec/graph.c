@@ -119,9 +119,9 @@ static struct dtensor_spec graph_spec(const struct graph *g,
     return spec;
 }
 
-/* Does P at dimension m get the terms that it gets in one exchange from the
- * source?  A replica must not have been cut, nor a shard otherwise; an average
- * is the value on every rank wherever it comes from.
+/* Does P at dimension m have the same terms as after one exchange from the
+ * source?  A replica must not have been sharded before, nor a shard changed.  A
+ * term of an average is the value on every rank, whatever the way.
  */
 static bool graph_term(const struct graph *g,
                        const struct dtensor_placement now[], int m,
@@ -141,7 +141,7 @@ static bool graph_term(const struct graph *g,
     return dtn_spec_cuts_alike(g->src, &spec, m);
 }
 
-/* May dimension m change so? */
+/* May dimension m change in this way? */
 static bool graph_legal(const struct graph *g,
                         const struct dtensor_placement now[], int m,
                         const struct dtensor_placement *to)

@@ -116,8 +116,8 @@ static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
     mesh->root = mesh;
 }
 
-/* Along which dimensions do seeds of the cluster file differ?  Each rank is
- * compared with the one whose coordinate there is 0.
+/* The dimensions along which the seeds of the cluster file differ.  Each rank
+ * is compared with the one whose coordinate there is 0.
  */
 static unsigned mesh_distinct(const struct dtensor_mesh *mesh)
 {
@@ -362,7 +362,7 @@ static int meshes_fill(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return rc;
 }
 
-/* Where seeds differ, note them all: meshes are compared with them. */
+/* If seeds differ, store them all: meshes are compared with them. */
 static int meshes_seeds(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtensor_cluster *cluster = ctx->cluster;

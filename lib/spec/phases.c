@@ -134,8 +134,8 @@ struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
     return phase;
 }
 
-/* An average is divided where its terms are added, so that its sum is neither
- * rounded nor beyond all numbers of its type before.
+/* An average is divided in the step that adds its terms, so that its sum is
+ * neither rounded before nor too large for its type.
  */
 static void phases_average(const struct dtensor_spec *src, unsigned all,
                            unsigned scattered, struct dtn_phase phase[], int n)
@@ -212,8 +212,9 @@ static unsigned phases_leaving(const struct dtensor_spec *src,
     return leaving;
 }
 
-/* Between two reductions: what leaves is reduced, and otherwise as small as both
- * sides allow - if shards that become terms are still the source's.
+/* Between two reductions: terms that do not stay are reduced, and the tensor is
+ * otherwise kept as small as both sides allow, if shards that become terms
+ * still lie as in the source.
  */
 static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
                                          const struct dtensor_spec *dst)

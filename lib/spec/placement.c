@@ -325,8 +325,8 @@ static int placement_take_place(struct placement_word *w,
     return 0;
 }
 
-/* The forms of a word, ours and those that PyTorch prints: the name, with no
- * parentheses unless `first` is given, and what stands before the two numbers.
+/* The forms of a placement, ours and those of PyTorch: the name (without
+ * parentheses unless `first` is given), and the text before the two numbers.
  */
 static const struct placement_form {
     enum dtensor_placement_kind kind;

@@ -83,8 +83,8 @@ int dtn_redist_emit(const struct dtensor_plan *plan, int i,
 void dtn_redist_say(struct dtensor_plan *plan, const char *fmt, ...)
     DTN_PRINTF(2, 3);
 
-/* What the ranks of an exchange compare, and say when it differs; `text` lasts as
- * long as the plan.
+/* The call that the ranks of an exchange compare, and report if it differs;
+ * `text` is valid as long as the plan.
  */
 void dtn_redist_says(struct dtn_plan *plan, const struct dtn_group *group,
                      uint64_t fingerprint, const char *text);
@@ -94,13 +94,13 @@ int dtn_redist_plan(const struct dtn_group *group,
                     const struct dtn_exchange *exchange,
                     struct dtn_plan **planp, struct dtensor_error *err);
 
-/* After a broadcast divide the `count` elements of the result, if the phase says
- * so: exchanges and reductions have done so before rounding.
+/* After a broadcast divide the `count` elements of the result, if the phase
+ * says so; exchanges and reductions have divided before rounding.
  */
 void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
 
-/* The number of the next redistribute over its ranks: that of a call, for which
- * it counts.  One that moves nothing does not.
+/* The number of the next redistribute over its ranks, counted among their
+ * calls.  A redistribute that moves no data is not counted.
  */
 uint32_t dtn_redist_number(const struct dtensor_plan *plan);
 

@@ -153,7 +153,7 @@ static void route_merged(const struct dtensor_spec *src,
 
 /* ---------------------------------------------------------------- rules --- */
 
-/* Why there is no such hop; NULL: there is. */
+/* The reason why there is no such hop; NULL: there is one. */
 static const char *hop_refused(const struct dtensor_mesh *mesh,
                                const struct dtensor_placement from[],
                                const struct dtensor_placement to[])
@@ -193,8 +193,8 @@ static bool hop_adds(const struct dtensor_mesh *mesh,
     return false;
 }
 
-/* Where all terms must be added in one step, make one hop of all from the first
- * that adds any to the last.
+/* If all terms must be added in one step, merge the hops from the first that
+ * adds terms to the last into one.
  */
 static void route_add_once(const struct dtensor_spec *src,
                            const struct dtensor_spec *dst,

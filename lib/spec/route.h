@@ -20,7 +20,7 @@ struct dtn_route {
     int nphases;
     int nsums;                    /* phases that add terms, and round          */
     const char *refused;          /* why there is no such way; NULL: there is  */
-    bool slower;                  /* than another: not looked for any further  */
+    bool slower;                  /* than another: the search stopped          */
 };
 
 /* All candidates, and the one to take. */

@@ -88,15 +88,15 @@ dtn_placement_class(const struct dtensor_placement *p);
 bool dtn_placement_equal(const struct dtensor_placement *a,
                          const struct dtensor_placement *b, int n);
 
-/* Does an exchange that changes a mesh dimension so take only what the own
- * coordinate holds?  A term stays where it is, a replica is cut where it is, and
- * a shard becomes a term on its own rank - but for an average, whose terms are
- * the value on every rank: a shard is gathered for it.
+/* Does an exchange with this change of a mesh dimension use only data of the
+ * same coordinate?  A term stays, a replica is sharded in place, and a shard
+ * becomes a term on its own rank.  Not so for an average: each of its terms is
+ * the value, so a shard is gathered.
  */
 bool dtn_placement_stays(const struct dtensor_placement *from,
                          const struct dtensor_placement *to);
 
-/* May both wait in one tensor: are they one reduction, or sums and averages? */
+/* May one tensor have both: are they one reduction, or sums and averages? */
 bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b);
 
 /* ---------------------------------------------------------- lengths.c --- */
@@ -115,8 +115,8 @@ void dtn_lengths_destroy(struct dtn_lengths *lengths);
  */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
-/* Does mesh dimension m, which cuts in both, leave the same parts in both?  So
- * it does when all that cut the tensor dimension up to m are the same.
+/* Does mesh dimension m, which shards both, leave the same parts in both?  It
+ * does if all dimensions up to m that shard this tensor dimension are the same.
  */
 bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
                          const struct dtensor_spec *b, int m);
@@ -156,8 +156,8 @@ bool dtn_spec_equal(const struct dtensor_spec *a,
 
 /* ------------------------------------------------------------- grad.c --- */
 
-/* How the gradient of a tensor lies unless it is said: as the tensor, and R
- * where that is Partial.
+/* The default placements of the gradient of a tensor: those of the tensor, with
+ * R for Partial.
  */
 struct dtensor_spec dtn_grad_usual(struct dtensor_spec spec);
 
@@ -341,8 +341,8 @@ int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
 int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
                        struct dtn_phase phase[DTN_MAX_PHASES]);
 
-/* Must all terms that are added on the way be added in one step?  Averages of
- * integers round, so that of two steps is another number.
+/* Must all terms be added in one step?  Averages of integers are rounded, so
+ * two steps would give another number.
  */
 bool dtn_phases_add_once(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst);

@@ -1,8 +1,8 @@
-/* spec_text.c - a spec as PyTorch prints it, read
+/* spec_text.c - read a spec as PyTorch prints it
  *
  * "Spec(f32[8, 8](S(0)[0]S(0)[1]))" is a dtype, a shape and placements, for a
- * mesh that the text does not name.  dtensor_spec_format() writes what stands
- * in Spec(), and that is read without it, too.
+ * mesh that the text does not name.  dtensor_spec_format() writes the text
+ * inside Spec(), which is read, too.
  */
 #include "spec/spec.h"
 

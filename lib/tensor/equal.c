@@ -1,16 +1,16 @@
-/* equal.c - do two tensors hold the same?  And the replicas of one?
+/* equal.c - compare two tensors, or the replicas of one
  *
  * Each rank compares its own part, and the smallest answer is everyone's: of
  * f32[2,8] as S(0) on 4 ranks two parts are empty, and agree with whatever the
  * others find.  Terms of a reduction say nothing of the sum (1 + 2 is 3 + 0),
  * so Partial tensors are reduced first.
  *
- * Two tensors that lie differently are compared where both have been cut: of R
- * and S(0) the first is cut like the second, which moves nothing; of S(0) and
- * S(1) the second is redistributed.
+ * Two tensors with different placements are compared with both sharded: of R
+ * and S(0) the first is sharded like the second, which moves no data; of S(0)
+ * and S(1) the second is redistributed.
  *
- * Replicas are compared by a hash of their bytes of 128 bits, so 32 bytes go to
- * and fro however large they are.
+ * Replicas are compared by a 128-bit hash of their bytes, so 32 bytes are sent
+ * for any size.
  */
 #include "tensor/tensor.h"
 
@@ -46,8 +46,9 @@ static bool equal_cuts(const struct dtensor_placement *p)
     return dtn_placement_class(p) == DTENSOR_SHARD;
 }
 
-/* How both are to lie: cut where either is.  Lengths that were chosen for the
- * one may not fit the other's cuts; then as the first lies.  No terms.
+/* The placements for the comparison: sharded where either is, and no terms.
+ * Lengths chosen for one tensor may not fit the shards of the other; then the
+ * placements of the first.
  */
 static struct dtensor_spec equal_spec(const struct dtensor_spec *a,
                                       const struct dtensor_spec *b)
@@ -66,7 +67,7 @@ static struct dtensor_spec equal_spec(const struct dtensor_spec *a,
     return dtensor_spec_check(&both, NULL) == 0 ? both : first;
 }
 
-/* The tensor as it is to lie: itself, or *madep. */
+/* The tensor with these placements: itself, or *madep. */
 static int equal_bring(const struct dtensor *t,
                        const struct dtensor_spec *spec,
                        const struct dtensor **atp, struct dtensor **madep,
@@ -112,8 +113,8 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
 
 /* ------------------------------------------------------------- replicas --- */
 
-/* Are all hashes of the replicas the same?  The least of their complements is
- * the complement of the greatest.
+/* Are all hashes of the replicas equal?  The least of their complements is the
+ * complement of the greatest.
  */
 static int replicas_agree(const struct dtensor *t,
                           const struct dtensor_mesh *replicas, int32_t *samep,

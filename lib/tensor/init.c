@@ -12,7 +12,7 @@
  */
 #include "tensor/tensor.h"
 
-/* Nobody holds the context any more. */
+/* Nothing holds the context any more. */
 static void init_end(struct dtensor_ctx *ctx)
 {
     dtn_generator_fini(ctx);

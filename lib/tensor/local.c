@@ -332,7 +332,7 @@ static int local_broadcast(struct dtensor *t, struct dtensor_error *err)
     return rc;
 }
 
-/* Hear everyone, of a whole that is known. */
+/* Exchange the shapes of all parts; the global shape is known. */
 static int local_known(const struct dtensor_spec *spec, const void *local,
                        const int64_t part[], unsigned flags,
                        struct dtensor **tp, struct dtensor_error *err)

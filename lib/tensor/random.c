@@ -38,8 +38,8 @@ static int random_torn(const struct dtensor_spec *spec,
     return -1;
 }
 
-/* Does this rank only watch a call that is refused inside the mesh?  Then its
- * generator keeps step with theirs, and does not move.
+/* Is this rank outside a mesh whose ranks refuse the call?  Then its generator
+ * does not advance either.
  */
 static bool random_watches(const struct dtensor_spec *spec,
                            const struct dtensor_generator *gen)
@@ -47,7 +47,7 @@ static bool random_watches(const struct dtensor_spec *spec,
     return spec->mesh->group.me < 0 && random_torn(spec, gen) >= 0;
 }
 
-/* May a random tensor lie so? */
+/* May a random tensor have these placements? */
 static int random_check(const char *what, const struct dtensor_spec *spec,
                         const struct dtensor_generator *gen,
                         struct dtensor_error *err)

@@ -42,8 +42,8 @@ int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
 /* Elements of the local part. */
 size_t dtn_tensor_count(const struct dtensor *t);
 
-/* The ranks that hold what this one holds: the sub-mesh of the dimensions along
- * which the tensor is replicated.   Errors: ENOMEM
+/* The ranks that hold the same part as this one: the sub-mesh of the dimensions
+ * along which the tensor is replicated.   Errors: ENOMEM
  */
 int dtn_tensor_replicas(const struct dtensor *t,
                         const struct dtensor_mesh **meshp,

@@ -117,8 +117,8 @@ int session_max(struct bench *b, double value[], size_t n,
                 struct dtensor_error *err);
 int session_sum(struct bench *b, int64_t *value, struct dtensor_error *err);
 
-/* Beside a negative enum dtensor_errcode: whoever read stdout has left, as head
- * does.  That ends a run, and is nothing to complain about.
+/* Besides a negative enum dtensor_errcode: the reader of stdout has ended, as
+ * head does.  That ends a run and is no error.
  */
 #define SESSION_UNREAD (-1000)
 

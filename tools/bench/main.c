@@ -20,7 +20,7 @@ struct run {
     int nmoving;                  /* rows whose busbw counts in the average   */
 };
 
-/* Print what went wrong, unless another rank does. */
+/* Print the error, unless another rank prints it. */
 static void run_complain(const struct run *run, const struct dtensor_error *err)
 {
     if (err->code != SESSION_UNREAD && !run->b.told
@@ -200,7 +200,7 @@ static int run_rank(const struct bench_options *opt, int64_t start_ns)
     struct dtensor_error err = { 0 };
     int rc;
 
-    signal(SIGPIPE, SIG_IGN);     /* or rank 0 would be a dead peer to others */
+    signal(SIGPIPE, SIG_IGN);     /* else rank 0 would die, and others fail   */
     rc = session_open(&run.b, opt, &err);
 
     if (rc == 0)

@@ -21,7 +21,7 @@ static void report_add(struct report *r, const struct report_form *form,
     r->out[r->nout++].stream = stream;
 }
 
-/* Does that form have stdout, in place of the table? */
+/* Does that form go to stdout, in place of the table? */
 static bool report_is_stdout(const char *path)
 {
     return path && strcmp(path, "-") == 0;

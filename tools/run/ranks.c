@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define TICK_MS 10                /* between two looks for who is left         */
-#define SETTLE_MS 1000            /* for ranks to notice a failure and say so  */
+#define SETTLE_MS 1000            /* for ranks to print their errors           */
 
 const struct run_signal run_signals[] = {
     { SIGINT, true }, { SIGTERM, true }, { SIGHUP, true }, { SIGQUIT, true },
@@ -132,8 +132,8 @@ static void tell_cause(struct run *run)
             (int)cause->pid, how, rest);
 }
 
-/* The ranks have had their time, or are all gone: the cause is what it is, and
- * who is left is to end.
+/* The time for the other ranks is over, or all have ended: the cause is final,
+ * and the ranks that still run are ended.
  */
 static void job_settle(struct run *run)
 {
@@ -147,9 +147,9 @@ static void job_settle(struct run *run)
     job_end(run, SIGTERM);
 }
 
-/* A rank has failed.  A rank that is killed takes some time to be dead, with much
- * memory longer than another needs to notice and to exit; so a signal counts
- * more than an exit code, and of two the first.
+/* A rank has failed.  The end of a killed rank is reported late, with much
+ * memory later than another rank needs to notice and to exit.  So a signal
+ * counts more than an exit code, and of two signals the first.
  */
 static void rank_failed(struct run *run, int rank, pid_t pid, int status)
 {

@@ -1,6 +1,6 @@
-/* state.c - what the files of the checker know of ranks, pairs and steps
+/* state.c - what the checker knows of ranks, pairs and steps
  *
- * A violation is told with the rank, round and step at which it was found:
+ * A violation is reported with the rank, round and step at which it was found:
  * "check: ring: rank 2 of 4, round 1, step 7, put -> 3 ...: not exposed".
  */
 #include "coll/check/check.h"

@@ -22,8 +22,8 @@ struct dtn_range dtn_cut(size_t bytes, int n, int i)
     return (struct dtn_range){ begin, end - begin };
 }
 
-/* Blocks first .. first+count-1 of those in `counts`, or of `count` each; where
- * they begin is in `starts`, or else added up.
+/* Blocks first .. first+count-1 of `counts`, or of `count` elements each.
+ * Where they begin is in `starts`, or is added up.
  */
 static struct dtn_range blocks_of(const struct dtn_call *call,
                                   const size_t counts[],
@@ -57,7 +57,7 @@ struct dtn_range dtn_block(const struct dtn_call *call, int r)
     return dtn_cut(call->count * dtensor_dtype_size(call->dtype), call->n, r);
 }
 
-/* Neighbours lie one after another, so those at both ends tell. */
+/* Neighbours are contiguous, so the first and the last decide. */
 size_t dtn_around_bytes(const struct dtn_call *call, int first, int count)
 {
     const int n = call->n, begin = (first + n) % n, last = begin + count - 1;

@@ -153,7 +153,8 @@ dtn_emit_f dtn_emit_allreduce_hierarchical, dtn_emit_reduce_hierarchical,
     dtn_emit_broadcast_hierarchical, dtn_emit_allgather_hierarchical,
     dtn_emit_reduce_scatter_hierarchical, dtn_emit_barrier_hierarchical;
 
-/* What two ranks must mean alike of a block, if it is not in the call. */
+/* The value of a block on which two ranks must agree, if it is not in the call.
+ */
 uint64_t dtn_emit_salt(const struct dtn_call *call, size_t bytes);
 
 #endif

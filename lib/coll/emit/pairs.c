@@ -14,7 +14,8 @@
  */
 #include "coll/emit/emit.h"
 
-/* What goes between this rank and another, or itself, where all have something.
+/* The bytes between this rank and another, or itself, if all ranks send
+ * something.
  */
 static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
 {
@@ -44,9 +45,9 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
     return edge;
 }
 
-/* Those with whom there may be something: of sends the ones that are named, of
- * which there may be few in a large world.  In order of their positions; from
- * this rank on; and from it back.  With itself there is nothing to exchange.
+/* The peers that may have data for this rank: for sends only those that are
+ * named, which may be few in a large world.  In three orders: by position, from
+ * this rank up, and from this rank down.  A rank exchanges nothing with itself.
  */
 static int pairs_count(const struct dtn_call *call)
 {

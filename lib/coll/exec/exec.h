@@ -12,7 +12,8 @@
 
 #include "coll/coll.h"
 
-/* What READY names: IN, OUT, and TMP or ACC, whichever is exposed. */
+/* The spaces that READY names: IN, OUT, and TMP or ACC, whichever is exposed.
+ */
 enum { EXEC_NNAMES = 3 };
 
 static inline int exec_name(enum dtn_space space)
@@ -29,7 +30,9 @@ struct exec_peer {
     unsigned char *mapped[EXEC_NNAMES];
 };
 
-/* How far steps go into a peer's spaces, from one of its READY to the next. */
+/* How far the steps of this rank reach into a peer's spaces, between two of its
+ * READY.
+ */
 struct exec_reach {
     size_t bytes[EXEC_NNAMES];
 };
@@ -60,9 +63,9 @@ struct exec_run {
     int64_t left_ns;              /* when it was polled for last               */
     bool refused;                 /* a transport would not register a space    */
     int step;                     /* the next                                  */
-    struct exec_rows {            /* of a put of a box that is under way       */
+    struct exec_rows {            /* a put of a box in progress                */
         bool begun;
-        struct dtn_box box;       /* what is left of it without its rows       */
+        struct dtn_box box;       /* rest of the box, without the row dims     */
         struct dtn_walk walk;
         size_t bytes;             /* of a row                                  */
     } rows;
@@ -135,8 +138,8 @@ static inline unsigned char *dtn_run_at(const struct exec_run *run,
 
 /* Work toward a connection to all that it names, without waiting: 0 or EAGAIN. */
 int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err);
-/* Send READY; learn from one: false if steps go further than there is memory;
- * find out, once, how far they go (ENOMEM).
+/* Send READY.  Read one: false if steps reach further than its memory.  Compute
+ * once how far they reach (ENOMEM).
  */
 int dtn_ready_say(struct exec_run *run, const struct dtn_step *step,
                   struct dtn_signal *signal);

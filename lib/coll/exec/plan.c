@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* List every peer that some step names: it is met when the plan first runs. */
+/* List every peer that a step names: the first run of the plan connects to
+ * them.
+ */
 static int plan_unmet(struct dtn_plan *plan, struct dtensor_error *err)
 {
     const struct dtn_sched *sched = &plan->sched;
@@ -34,7 +36,8 @@ static int plan_unmet(struct dtn_plan *plan, struct dtensor_error *err)
     return 0;
 }
 
-/* A mismatch that is found while ranks meet is told with the plan's call. */
+/* A mismatch found while ranks connect is reported with the call of the plan.
+ */
 static int plan_meet(struct dtn_plan *plan, bool waits,
                      struct dtensor_error *err)
 {
@@ -169,7 +172,7 @@ void dtn_plan_turn(struct dtn_plan *plan)
     }
 }
 
-/* The records of its runs borrow its words. */
+/* The records of its runs point to its text. */
 static void plan_forget(const struct dtn_plan *plan)
 {
     struct dtensor_ctx *ctx = plan->group.ctx;

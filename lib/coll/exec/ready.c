@@ -1,12 +1,12 @@
 /* ready.c - READY: where a rank's memory is, and how much of it
  *
- * READY tells a peer the names of this rank's IN, OUT and TMP or ACC, of those
- * that peers touch, and how many bytes stand behind each: 22 bytes a name, so
- * two of them fit the line and a third makes all of them go beside it.  The
- * peer knows from its own steps how far into each space it is going to read or
- * write until the next READY.  Where that is more than there is, it stops
- * before it moves a byte: an allgather of 4 MiB does not write into a result
- * buffer of 2 MiB, whatever the two ranks believe to have called.
+ * READY gives a peer the names of this rank's IN, OUT and TMP or ACC, if peers
+ * access them, and the size of each.  A name with its size has 22 bytes, so two
+ * of them fit in the line; three go in a slot beside it.  The peer knows from
+ * its own steps how far into each space it will read or write until the next
+ * READY.  If that is more than the size, it fails before it moves a byte: an
+ * allgather of 4 MiB does not write into a result buffer of 2 MiB, even if the
+ * two ranks made different calls.
  */
 #include "coll/exec/exec.h"
 
@@ -33,7 +33,7 @@ static void name_write(unsigned char *at, int space, struct dtn_remote name,
     memcpy(at + NAME_AT, part, sizeof part);
 }
 
-/* The index of the space, EXEC_NNAMES: there is no such. */
+/* The index of the space; EXEC_NNAMES: there is none. */
 static int name_read(const unsigned char *at, struct dtn_remote *name,
                      size_t *bytes)
 {
@@ -102,7 +102,7 @@ bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
 
 /* ------------------------------------------------------- how far steps go --- */
 
-/* Where a step's last byte is, seen from its span. */
+/* The end of a step, counted from the start of its span. */
 static size_t step_extent(const struct dtn_plan *plan,
                           const struct dtn_step *step,
                           const struct dtn_span *span)
@@ -121,7 +121,7 @@ static size_t step_extent(const struct dtn_plan *plan,
          * plan->scale[span->space];
 }
 
-/* A step touches that span of a peer's memory, after the READY `which`. */
+/* A step accesses that span of a peer's memory, after the READY `which`. */
 static void reach_note(struct dtn_plan *plan, int which,
                        const struct dtn_step *step, const struct dtn_span *span)
 {

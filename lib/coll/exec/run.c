@@ -157,7 +157,7 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
     return 0;
 }
 
-/* Put a piece of memory, or go on with it after EAGAIN. */
+/* Put a piece of memory, or continue a put that returned EAGAIN. */
 static int run_put_piece(struct exec_run *run, int rank, struct dtn_remote dst,
                          const void *src, size_t bytes)
 {
@@ -356,7 +356,7 @@ static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
     return 0;
 }
 
-/* The call that ranks meet for: they compare it. */
+/* The call for which ranks connect: they compare it. */
 static void plan_call(struct dtn_plan *plan, uint64_t fingerprint)
 {
     plan->said.fingerprint = fingerprint;

@@ -7,7 +7,7 @@
  */
 #include "coll/exec/exec.h"
 
-/* What this rank means by a step with a salt: bytes to, or from, a peer. */
+/* The record of a step of this rank with a salt: bytes to or from a peer. */
 static void step_said(const struct exec_run *run, const struct dtn_step *step,
                       struct dtn_said *said)
 {
@@ -21,7 +21,7 @@ static void step_said(const struct exec_run *run, const struct dtn_step *step,
         said->number = run->ctx->peers[said->other].messages[step->comes];
 }
 
-/* What this rank means by a step to or from a peer with that fingerprint. */
+/* The record of this rank's step to or from a peer with that fingerprint. */
 static bool run_message(const struct dtensor_ctx *ctx, int peer,
                         uint64_t fingerprint, struct dtn_said *said)
 {
