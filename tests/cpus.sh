@@ -1,5 +1,5 @@
 #!/bin/bash
-# cpus.sh - [nodes] cpus: what ranks are bound to, and what is refused
+# cpus.sh - [nodes] cpus: which CPUs ranks are bound to, and which are refused
 . "$top_srcdir/tests/tap.sh"
 run=$top_builddir/dtensor-run
 job=$top_builddir/tests/limits_job

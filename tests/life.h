@@ -1,7 +1,8 @@
 /* life.h - a whole life in steps: join, all kinds of calls, leave
  *
- * For tests in which something fails on the way: a step that fails must say why
- * and must not have made anything.  What succeeds has the right values.
+ * For tests in which something fails: a step that fails must return an error
+ * text and must leave nothing allocated.  A step that succeeds has the right
+ * values.
  */
 #ifndef LIFE_H
 #define LIFE_H

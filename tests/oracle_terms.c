@@ -1,10 +1,9 @@
 /* oracle_terms.c - which term each rank must hold
  *
- * Terms of a P differ from rank to rank and only together make the value.  What
- * they are after a redistribute is said by the contract of
- * dtensor_redistribute(), and here element by element: of [S(0),R] to
- * [S(0),P(max)] the value, of [S(0)] to [P(max)] the value on the rank that held
- * it and minus infinity on the others.
+ * Terms of a P differ between ranks and make the value only together.  The
+ * contract of dtensor_redistribute() defines them, and this file computes them
+ * element by element: from [S(0),R] to [S(0),P(max)] the value, from [S(0)] to
+ * [P(max)] the value on the rank that held it and minus infinity on the others.
  */
 #include "tests/oracle_terms.h"
 

@@ -1,9 +1,10 @@
-/* plan_growth.c - does making things grow with how many there are, or faster?
+/* plan_growth.c - does the time to make plans and batches grow linearly?
  *
- * Batches, plans, meshes, groups of calls, started calls and predictions, each at
- * four sizes.  Printed are the microseconds for one tensor, rank or call, and a verdict:
- * linear, if at the largest size it takes at most three times as long as at the
- * best.  A batch that takes 12 us a tensor of 100, and 1,025 of 6,400, is not.
+ * Batches, plans, meshes, groups of calls, started calls and predictions, each
+ * at four sizes.  The output is the microseconds for one tensor, rank or call,
+ * and a verdict: linear, if the largest size takes at most three times as long
+ * as the best.  A batch that takes 12 us a tensor with 100 tensors, and 1,025
+ * us with 6,400, is not linear.
  * Times are CPU times, the least of three tries, so that other programs on the
  * machine matter little.  make bench-plans runs it.
  */

@@ -1,8 +1,8 @@
-/* play.c - what the schedules of a call take, by the constants of the model
+/* play.c - simulate the time of a call's schedules with the model's constants
  *
- * The schedules of all ranks are played with a clock for each: a put or signal
- * occupies its sender, bytes the link into their receiver, too, a signal is seen a
- * hop later, what is loaded, folded or copied takes its time.
+ * The schedules of all ranks are simulated with a clock for each rank.  A put
+ * or signal occupies its sender, and its bytes also the link into the receiver.
+ * A signal is seen one hop later.  Loads, folds and copies take time, too.
  */
 #include "tests/play.h"
 

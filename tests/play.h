@@ -1,4 +1,4 @@
-/* play.h - what the schedules of a call take, by the constants of the model */
+/* play.h - simulate the time of a call's schedules */
 #ifndef PLAY_H
 #define PLAY_H
 
@@ -6,8 +6,9 @@
 
 enum { PLAY_RANKS_MAX = 17 };
 
-/* All n ranks to their ends: the last one's time in ns, INFINITY if some wait for
- * ever.  `whole` is what the call has in bytes, for the caches.
+/* Run all n ranks to their ends: the time of the last one in ns, INFINITY if
+ * some wait for ever.  `whole` is the size of the call in bytes, for the
+ * caches.
  */
 double play_all(const struct dtn_sched scheds[], int n, double whole,
                 const struct dtn_model *model);

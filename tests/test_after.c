@@ -1,4 +1,4 @@
-/* After a failure, and after fork(): calls that can do nothing say why. */
+/* test_after.c - errors of calls after a failure and after fork() */
 #include "base/base.h"
 #include "tests/world.h"
 

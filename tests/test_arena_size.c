@@ -1,4 +1,4 @@
-/* test_arena_size.c - how large an arena is, and the words when it is full */
+/* test_arena_size.c - the size of an arena, and the error when it is full */
 #include "tests/ranks.h"
 #include "transport/transport.h"
 

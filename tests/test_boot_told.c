@@ -1,6 +1,6 @@
-/* test_boot_told.c - a rank that cannot start is told to all others at once
+/* test_boot_told.c - all ranks get the error of a rank that cannot start
  *
- * Whatever keeps a rank from starting, all others fail with its words, long
+ * Whatever keeps a rank from starting, all others fail with its error, long
  * before connect_timeout; and two jobs on the same hosts and port never take
  * each other's ranks.
  */

@@ -1,12 +1,11 @@
-/* test_collide.c - calls that differ do not pass for the same
+/* test_collide.c - different calls have different fingerprints
  *
- * A fingerprint had 32 bits once, of which 19 told counts apart: 9 pairs of the
- * first 4,000 counts were taken for the same by two ranks, and sends whose sizes
- * differ by a Fibonacci number.  Each of them is made here, over shared memory
- * and tcp: EMISMATCH on all ranks before a byte goes into another buffer, and
- * words with both counts.  Then a million calls are told apart without ranks,
- * and two ranks that are made to believe they call the same find out by READY
- * how much memory there is.
+ * Fingerprints had 32 bits before, 19 of them for counts: 9 pairs of the first
+ * 4,000 counts collided, and so did sends whose sizes differ by a Fibonacci
+ * number.  Each of these pairs is called here, over shared memory and tcp: all
+ * ranks must get EMISMATCH with both counts before a byte is written to another
+ * buffer.  Then a million calls are compared without ranks.  Last, two ranks
+ * with forged equal fingerprints find from READY that the memory is too small.
  */
 #include "coll/plans.h"
 #include "spec/redist.h"

@@ -1,8 +1,8 @@
 /* test_compare.c - equal of any two placements, and replicas that differ
  *
- * Every pair of placements on 2 x 2 and on 4: a tensor equals itself however it
- * lies, and one element more or less is seen by every rank, wherever it is.
- * Where one is only to be cut, nothing but the answer travels.
+ * Every pair of placements on 2 x 2 and on 4: a tensor equals itself with any
+ * placements, and every rank sees a change of one element, wherever it is.  If
+ * one tensor only has to be sharded, nothing but the result is sent.
  */
 #include "tests/tensor_job.h"
 #include "net/net.h"

@@ -1,9 +1,10 @@
-/* test_fini.c - what a context made is destroyed after it, in any order
+/* test_fini.c - objects are destroyed before or after dtensor_fini(), in any
+ * order
  *
- * One of every kind is made; then all are destroyed, and dtensor_fini() called
- * among them, in all orders of three kinds, and in random orders of all.  A
- * sanitized build sees what is used after it was freed, or never freed.  What a
- * finished context still does, and what it refuses.  NULL.
+ * One object of every kind is made.  Then all are destroyed, with
+ * dtensor_fini() among them, in all orders of three kinds, and in random orders
+ * of all kinds.  A sanitized build finds uses after free, and leaks.  Also
+ * tested: which calls a finished context allows and which it refuses, and NULL.
  */
 #include "base/base.h"
 #include "tests/ranks.h"

@@ -1,7 +1,7 @@
-/* test_from_local.c - replicas made alike, and gradients of local parts
+/* test_from_local.c - replicas made equal, and gradients of local parts
  *
- * Each rank gives a part full of its own number.  Where the part is a replica,
- * all end with that of the first of them; shards and terms stay as they are.
+ * Each rank fills its part with its own number.  Replicas all get the part of
+ * the first of them; shards and terms keep their values.
  */
 #include "base/base.h"
 #include "tests/tensor_job.h"

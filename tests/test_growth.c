@@ -1,8 +1,10 @@
-/* test_growth.c - what is made for many costs as much for each as for few
+/* test_growth.c - the cost per tensor, rank or call does not grow with their
+ * number
  *
- * Counted are calls of functions that do the work, the same on every machine;
- * where there is none to count, CPU time: of eight times as many it may take 24
- * times as long, where a quadratic walk takes 64.  make bench-plans prints times.
+ * The test counts calls of the functions that do the work, which is the same on
+ * every machine.  Without such a function it measures CPU time: eight times as
+ * many may take 24 times as long; a quadratic loop takes 64.  make bench-plans
+ * prints times.
  */
 #include "coll/emit/emit.h"
 #include "tests/plan_of.h"

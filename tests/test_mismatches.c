@@ -1,12 +1,11 @@
 /* test_mismatches.c - pairs of calls that differ, at random
  *
- * Two to four ranks over shared memory or tcp; one of them calls something else:
+ * Two to four ranks over shared memory or tcp; one of them makes another call:
  * another collective, count, type, reduction or root, another size of a message
- * or of a block, another shape or placement.  All must end with EMISMATCH, name
- * the same rank in the same words, which differ between the two sides, and leave
- * alone what stands next to their buffers.  Each rank goes through all cases of
- * its job in one process.  DTN_TEST_MISMATCHES is how many, 240 unless told;
- * TEST_SEED begins other ones.
+ * or of a block, another shape or placement.  All ranks must get EMISMATCH and
+ * name the same rank in the same words, with both calls, and must not write
+ * beyond their buffers.  Each rank runs all cases of its job in one process.
+ * DTN_TEST_MISMATCHES sets the number of cases (240); TEST_SEED selects others.
  */
 #include "base/base.h"
 #include "coll/coll.h"

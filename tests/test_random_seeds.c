@@ -1,8 +1,8 @@
 /* test_random_seeds.c - replicas along a dimension of distinct seeds
  *
- * On dp=2, tp=2 with `distinct = dp` a tensor that is R along dp would be one
- * tensor on ranks 0 and 1 and another on 2 and 3.  Every call refuses that on
- * all ranks, until the seeds are the same or the rule allows it.
+ * On dp=2, tp=2 with `distinct = dp` a tensor that is R along dp would differ
+ * between ranks 0 and 1 and ranks 2 and 3.  Every call refuses that on all
+ * ranks, until the seeds are the same or the rule allows it.
  */
 #include "tests/random_calls.h"
 

@@ -1,6 +1,6 @@
-/* One line for many ranks: which of them should print an error.
+/* test_report.c - which of many ranks prints an error
  *
- * Ranks that get true count themselves in memory that all share, as a bit.
+ * Each rank that gets 1 sets its bit in memory that all ranks share.
  */
 #include "base/base.h"
 #include "tests/ranks.h"

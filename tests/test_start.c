@@ -1,11 +1,11 @@
 /* test_start.c - no started call waits for a peer
  *
  * Two ranks start a call, meet outside the library, over a pair of pipes, and
- * wait for the call only then.  A start that waited for the peer would wait for
- * ever, until op_timeout.  The rank that starts second finds all that the first
- * could do without it, READY for one, and tests several times too.  Every kind
- * of call, from 4 B to 64 MiB, over shm, tcp, tcp that says EAGAIN often, and in
- * a guest rc; and the first call of a job, which connects.
+ * wait for the call only then.  A start that waits for the peer would block
+ * until op_timeout.  The rank that starts second finds everything that the
+ * first could do without it, such as READY, and also tests several times.
+ * Every kind of call, from 4 B to 64 MiB, over shm, tcp, tcp that says EAGAIN
+ * often, and in a guest rc; and the first call of a job, which connects.
  */
 #include "base/base.h"
 #include "tests/ranks.h"

@@ -1,11 +1,11 @@
 /* test_terms_runs.c - terms on real ranks, bit by bit
  *
- * What test_terms.c shows of routes in one process is carried out here in every
- * dtype and reduction by six ranks as 2 x 3: by each route, at once, in a batch,
- * to another mesh, from an array that all hold or that one holds.  All must leave
- * the bits that the direct route leaves, and where they are known, those.
- * Elements are 0 or 12, of products 1 or 2, so that no sum or share of six is
- * rounded in any type.
+ * test_terms.c checks routes in one process; here six ranks as 2 x 3 run them
+ * in every dtype and reduction: by each route, without a plan, in a batch, to
+ * another mesh, from an array on all ranks or on one.  All must leave the bits
+ * that the direct route leaves, and the expected bits where they are known.
+ * Elements are 0 or 12, for products 1 or 2, so that no sum or sixth is rounded
+ * in any type.
  */
 #include "base/base.h"
 #include "tests/tensor_job.h"

@@ -1,10 +1,9 @@
 /* test_uneven.c - predictions for blocks of unequal sizes
  *
- * Of blocks that are all alike a list of counts must be predicted as one count is;
- * more bytes never take less time; and unequal ones take, when their schedules are
- * played (play.c), what was predicted: within a factor of 4, as test_model asks of
- * equal ones.  What only one rank knows changes what that rank is told, never what
- * is chosen.
+ * A list of equal counts must have the same prediction as one count; more bytes
+ * never take less time; and for unequal blocks the prediction is within a
+ * factor of 4 of the simulated time (play.c), as test_model requires for equal
+ * ones.  What only one rank knows changes its predictions, never the choice.
  */
 #include "tests/coll_cases.h"
 #include "tests/play.h"

@@ -1,4 +1,4 @@
-/* The field's words are answered with ours, by every parser that takes a name. */
+/* test_words.c - every parser answers names of other libraries with ours */
 #include "base/base.h"
 #include "tests/tap.h"
 

@@ -1,8 +1,8 @@
 /* mesh_names.c - the names of meshes and of their dims, where others use them
  *
- * [seed] mesh = world, distinct = pp and [mesh "m"] parent = world all name what
- * stands above them in the file.  A name that is not there is a finding with what
- * there is: mesh "word" is answered by "did you mean world?", and one that stands
+ * [seed] mesh = world, distinct = pp and [mesh "m"] parent = world all refer to
+ * names above them in the file.  An unknown name is an error with a suggestion:
+ * mesh "word" is answered by "did you mean world?", and a mesh that is defined
  * further down by its line.
  */
 #include "cluster/file.h"

@@ -3,7 +3,7 @@
  * whoami.c        the table, dtensor-run, hosts in the file, single
  * whoami_slurm.c  the Slurm step
  * whoami_spread.c all tasks of a step against the cluster
- * whoami_claim.c  who a process would be that was refused
+ * whoami_claim.c  the rank of a process that was refused
  */
 #ifndef DTN_WHOAMI_H
 #define DTN_WHOAMI_H

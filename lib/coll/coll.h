@@ -144,8 +144,8 @@ const char *dtn_coll_name(enum dtn_coll coll);
 /* Has some buffer a block for each rank? */
 bool dtn_call_blocked(const struct dtn_call *call);
 
-/* Are its counts known to this rank only?  Then whatever all ranks must decide
- * alike cannot depend on them; what this rank is told may.
+/* Are its counts known to this rank only?  Then decisions that must be the same
+ * on all ranks cannot depend on them; predictions of this rank may.
  */
 static inline bool dtn_call_private(const struct dtn_call *call)
 {

@@ -11,16 +11,17 @@
  * hops, 9 messages and 4 MiB: 6 + 1.8 + 347 us.  Of 8 KiB the ring takes 14 us
  * and the tree 10.
  *
- * A call of more than the caches hold costs more for each byte beyond: the rank's
- * own memory, and its peers', come from further away.  Where ranks outnumber CPUs,
- * a hop also takes until the one that waits is given a CPU, and they take turns
- * at all the rest.
+ * A call of more than the caches hold costs more for each byte beyond: the
+ * rank's own memory, and its peers', come from further away.  Where ranks
+ * outnumber CPUs, a hop also includes the time until the waiting rank gets a
+ * CPU, and the ranks share the CPUs for everything else.
  *
  * Blocks of unequal sizes are shares of calls in which all are like them: of an
- * all-to-all over 3 ranks that sends 100 bytes and 1 MiB, one half is 50 bytes in a
- * signal, the other 512 KiB put, after the hops of a call that puts.  A rank that
- * alone knows its sizes predicts from what it sends and gets; the choice must be
- * the same everywhere, so it asks what the call says a block has in about.
+ * all-to-all over 3 ranks that sends 100 bytes and 1 MiB, one half is 50 bytes
+ * in a signal, the other 512 KiB put, after the hops of a call that puts.  A
+ * rank that alone knows its sizes predicts from what it sends and receives.
+ * The choice must be the same on all ranks, so it uses the approximate block
+ * size of the call.
  *
  * What an emitter takes of a rank is in its row (emitters.c); that these rows
  * are true to the schedules is shown by test_model, which plays the schedules

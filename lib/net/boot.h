@@ -3,7 +3,7 @@
  * boot.c         open, allgather, close, and the loop that drives them
  * boot_tree.c    who is whose parent
  * boot_socket.c  names, addresses, listening and connecting
- * boot_owner.c   a port is in use: by whom?
+ * boot_owner.c   find the process that has our port
  * boot_route.c   the way up: reaching the parent, or an ancestor meanwhile
  * boot_child.c   those who connect: strangers, children, detours
  * boot_gather.c  entries of ranks, on their way up and down

@@ -5,9 +5,8 @@
  * of strangers there are at most 64 more than twice the children awaited,
  * the oldest makes room.  A port scanner costs the job nothing but a count.
  *
- * A rank of another job is told that this is not its parent, and is a stranger
- * too: two jobs that start at one time with one file never take each other's
- * ranks.
+ * A rank of another job gets an error and is a stranger, too: two jobs that
+ * start at the same time with one file never take each other's ranks.
  *
  * After HELLO it is a child, or one on a detour (see boot_route.c), or a
  * rank that cannot be right, and then it hears why.

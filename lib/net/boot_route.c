@@ -12,9 +12,10 @@
  * still come: the first route goes on.  A rank whose parent has closed its
  * connection goes round at once, to tell.
  *
- * A rank that cannot take part, since its port is in use say, tells why the same
- * ways: up, round, and down to the leaders of its child hosts, who would come to
- * a port where it does not listen.  What it says never counts as joining.
+ * A rank that cannot take part, for example because its port is in use, sends
+ * its error the same ways: up, around the parent, and down to the leaders of
+ * its child hosts, which cannot connect to it because it does not listen.  Such
+ * a connection never counts as joining.
  */
 #include "net/boot.h"
 

@@ -219,7 +219,9 @@ static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
     *found = odd;
 }
 
-/* Rank 0: when all who called as that have said what, or no more is heard. */
+/* Rank 0: decide when the records of all ranks of the call have arrived, or
+ * after a timeout.
+ */
 static void mismatch_judge(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
 {
     const int64_t start = dtn_now_ns();

@@ -9,7 +9,7 @@
  * await.c   waiting for a peer without hanging; poisoning
  * poll.c    the same without waiting, for started calls
  * mismatch.c    two ranks called what is not the same: the words
- * report.c  which of many ranks prints an error
+ * report.c  choose the rank that prints an error
  * carry.c   bytes that go with a signal
  * memory.c  dtensor_alloc(), dtensor_register() and staging
  * query.c   dtensor_rank() and its kin
@@ -69,9 +69,9 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err);
 
-/* This rank cannot go on, for that reason: all others hear it in their next
- * allgather, which fails.  *error becomes the words that all fail with: these,
- * with rank and host.  A no-op when the bootstrap itself has failed.
+/* This rank cannot continue, for that reason: all others receive it in their
+ * next allgather, which fails.  *error becomes the error of all ranks: the same
+ * words, with rank and host.  A no-op if the bootstrap itself has failed.
  *
  * Blocks: three seconds at most
  */
@@ -146,9 +146,9 @@ void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
  */
 void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said);
 
-/* What a rank told of its call with that fingerprint, NULL: nothing; of several
- * messages alike that to or from `other`.  Whatever was told, the i-th before the
- * last, NULL: no more.
+/* The record that a rank sent of its call with that fingerprint, NULL: none; of
+ * several similar messages that to or from `other`.  The second function: any
+ * record, i before the last one, NULL: no more.
  */
 const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
                                      uint64_t fingerprint, int other);
@@ -181,10 +181,11 @@ struct dtn_peer {
     } carry;
 };
 
-/* What a mismatch is worded with: a record in words; a call of this rank by its
- * fingerprint, and by its number among those over the same ranks; and of the run
- * under way what a step to or from `peer` with that fingerprint means, the step
- * it waits in, and the one for what comes from, or goes to, `peer`.
+/* Functions of coll that word a mismatch.  describe: a record as text.  recall,
+ * numbered: a call of this rank by its fingerprint, or by its number among
+ * those over the same ranks.  For the current run: message: the step to or from
+ * `peer` with that fingerprint; waits: the step in which this rank waits; edge:
+ * the step for data from or to `peer`.
  */
 struct dtn_coll_words {
     char *(*describe)(const struct dtn_said *said, char *buf, size_t size);
@@ -275,9 +276,10 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);
 void dtn_ctx_close(struct dtensor_ctx *ctx);
 
-/* What needs the context to be destroyed, such as a tensor, holds it: it is
- * ended and closed when the last one releases it.  Not for what the context
- * itself destroys when it is finished, unless that was held before.
+/* An object that needs the context when it is destroyed, such as a tensor,
+ * holds it: the last release ends and closes the context.  Objects that the
+ * context itself destroys when it is finished do not hold it, unless they did
+ * before.
  */
 void dtn_ctx_hold(struct dtensor_ctx *ctx);
 void dtn_ctx_release(struct dtensor_ctx *ctx);

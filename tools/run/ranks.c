@@ -4,8 +4,9 @@
  * started as well.  What leaves that group, or outlives its rank, becomes a
  * child of this process, which is a *subreaper*: when waitpid() says that there
  * are no children, there is nobody left.  A rank that fails ends the job: the
- * others have a second to notice, to print what they know and to exit; then they
- * get SIGTERM, and who is still there when the grace (2 s) is over SIGKILL.  If the supervisor itself is killed the kernel kills the ranks
+ * others have a second to notice, to print their errors and to exit.  Then they
+ * get SIGTERM, and those that still run after the grace time (2 s) get SIGKILL.
+ * If the supervisor itself is killed, the kernel kills the ranks
  * (PR_SET_PDEATHSIG), and the guard over it the rest.
  */
 #include "tools/run/run.h"
