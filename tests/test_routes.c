@@ -252,7 +252,7 @@ static void test_mixed(struct dtensor_ctx *ctx)
         { "R,P(sum)", "P(avg),R", NULL },
         { "P(sum),P(avg)", "R,S(0)", NULL }, { "S(0),R", "P(sum),P(avg)", NULL },
         { "P(avg),P(sum)", "P(avg),R", NULL }, { "P(max),R", "R,P(min)", NULL },
-        { "R,P(max)", "P(min),R", "two reductions would wait in one tensor" },
+        { "R,P(max)", "P(min),R", "would have two reductions" },
         { "P(avg),R", "P(sum),R", "no step from one reduction to another" },
     };
     const struct dtensor_mesh *mesh = mesh_of(ctx, 2, sizes);

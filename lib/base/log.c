@@ -54,7 +54,7 @@ void dtn_log_check(struct dtn_log *log)
 {
     if (log->rank <= 0 && log_level(log_word()) < 0)
         dtn_log(log, DTN_LOG_WARN, "log: DTN_LOG is \"%s\"; expected off, warn, "
-                "info or debug (warn is taken)", log_word());
+                "info or debug (warn is used)", log_word());
 }
 
 /* Write a line without waiting; false: there was no room.  Files never wait. */

@@ -131,7 +131,7 @@ int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
         return rc;
     CPU_ZERO(&ctx->cpus_before);
     if (sched_getaffinity(0, sizeof ctx->cpus_before, &ctx->cpus_before) != 0)
-        return dtn_fail_sys(err, errno, "cpus: cannot ask which are allowed: %m");
+        return dtn_fail_sys(err, errno, "cpus: cannot get allowed CPUs: %m");
     CPU_AND(&both, &want, &ctx->cpus_before);
     cpus_text(&want, want_text, sizeof want_text);
     cpus_text(&ctx->cpus_before, have_text, sizeof have_text);

@@ -269,7 +269,7 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
     if (place < 0 && !isinf(limit_ns))
         route->slower = true;
     else if (place < 0)
-        route->refused = "on every such way chosen lengths would not add up";
+        route->refused = "the chosen lengths do not fit on any such route";
     else if (!graph_path(&g, goal, start, route))
         route->refused = "it has more than 16 steps";
 }

@@ -166,7 +166,7 @@ static const char *hop_refused(const struct dtensor_mesh *mesh,
         for (int k = 0; k < m; k++)
             if (to[k].kind == DTENSOR_PARTIAL && mesh->size[k] > 1 &&
                 !dtn_redops_mix(to[k].op, to[m].op))
-                return "two reductions would wait in one tensor on the way";
+                return "a tensor on the way would have two reductions";
     }
     return NULL;
 }

@@ -62,8 +62,8 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
     to = dtn_grad_usual(to);
     to.dtype = grad->spec.dtype;
     if (!dtn_spec_congruent(&to, &grad->spec))
-        return dtn_fail(err, DTENSOR_EINVAL, "gradient: %.200s is none of "
-                        "%.200s (mesh and shape must be the same)",
+        return dtn_fail(err, DTENSOR_EINVAL, "gradient: %.200s is no gradient "
+                        "of %.200s (mesh and shape must be the same)",
                         dtn_spec_format(&grad->spec, one, sizeof one),
                         dtn_spec_format(spec, other, sizeof other));
     return dtensor_redistribute_to(grad, &to, tp, err);
