@@ -202,10 +202,12 @@ jobs() {
     out=$(timeout 60 srun -Q "${two[@]}" "$bench" allreduce 2>&1)
     code=$?
     is "without a file, node names that do not resolve: exit 3" "$code" 3
+    # Every rank fails by itself, or names the one that told it first.
     refused "and the words say what to do" "dtensor-bench: boot: cannot look \
 up \"n0\", the address of host n0: WHY (see /etc/hosts, or give IP addresses as \
 [nodes] addresses in a cluster file, named by DTN_CLUSTER)" \
-        sed 's/n0: [A-Z][a-z ]* (/n0: WHY (/' <<<"$out"
+        sed -E 's/n0: [A-Z][a-z ]* \(/n0: WHY (/
+            s/boot: rank [0-9] on n[01] failed: /boot: /' <<<"$out"
 }
 
 # The README's cluster file, program and job; the two nodes have the names and
