@@ -348,89 +348,91 @@ static void test_text(void)
 #define EXPECTED "expected R, S(dimension), SS(dimension,factor), " \
                  "C(dimension,block) or P(reduction)"
 
+/* Texts that are no placements of 2 dimensions, and what is said of them. */
+static const struct { const char *text, *want; } bad_texts[] = {
+    { "S(0)", "placements: \"S(0)\" has 1, but the mesh has 2 dimensions "
+      "(give one for each)" },
+    { "S(0),R,R", "placements: \"S(0),R,R\" has 3, but the mesh has 2 "
+      "dimensions (give one for each)" },
+    { "S(0),S(2)", "placements: word 2 of \"S(0),S(2)\" is \"S(2)\", but "
+      "the tensor has 2 dimensions" },
+    { "S(-3),R", "placements: word 1 of \"S(-3),R\" is \"S(-3)\", but the "
+      "tensor has 2 dimensions" },
+    { "S(x),R", "placements: word 1 of \"S(x),R\" is \"S(x)\"; expected "
+      "S(dimension), such as S(0)" },
+    { "S(99999999999),R", "placements: word 1 of \"S(99999999999),R\" is "
+      "\"S(99999999999)\", but the tensor has 2 dimensions" },
+    { "Shard(1),R", "placements: word 1 of \"Shard(1),R\" is \"Shard(1)\"; "
+      EXPECTED " (did you mean S(1)?)" },
+    { "R,s0", "placements: word 2 of \"R,s0\" is \"s0\"; " EXPECTED
+      " (did you mean S(0)?)" },
+    { "Replicate,R", "placements: word 1 of \"Replicate,R\" is "
+      "\"Replicate\"; " EXPECTED " (did you mean R?)" },
+    { "R,Partial()", "placements: word 2 of \"R,Partial()\" is "
+      "\"Partial()\"; " EXPECTED " (did you mean P(sum)?)" },
+    { "_Shard(0),R", "placements: word 1 of \"_Shard(0),R\" is "
+      "\"_Shard(0)\"; " EXPECTED " (did you mean SS(0,factor)?)" },
+    { "R,_StridedShard(1)", "placements: word 2 of \"R,_StridedShard(1)\" "
+      "is \"_StridedShard(1)\"; " EXPECTED
+      " (did you mean SS(1,factor)?)" },
+    { "cyclic(1),R", "placements: word 1 of \"cyclic(1),R\" is "
+      "\"cyclic(1)\"; " EXPECTED " (did you mean C(1,block)?)" },
+    { "SS(0),R", "placements: word 1 of \"SS(0),R\" is \"SS(0)\"; expected "
+      "SS(dimension,factor), such as SS(0,2)" },
+    { "SS(0,2,2),R", "placements: word 1 of \"SS(0,2,2),R\" is "
+      "\"SS(0,2,2)\"; expected SS(dimension,factor), such as SS(0,2)" },
+    { "SS(0,0),R", "placements: word 1 of \"SS(0,0),R\" is \"SS(0,0)\"; a "
+      "factor of 1 or more is expected" },
+    { "R,C(0,-3)", "placements: word 2 of \"R,C(0,-3)\" is \"C(0,-3)\"; a "
+      "block of 1 or more is expected" },
+    { "R,C(2,3)", "placements: word 2 of \"R,C(2,3)\" is \"C(2,3)\", but "
+      "the tensor has 2 dimensions" },
+    { "R,C(0,9223372036854775808)", "placements: word 2 of "
+      "\"R,C(0,9223372036854775808)\" is \"C(0,9223372036854775808)\"; "
+      "expected C(dimension,block), such as C(0,64)" },
+    { "S(0:1,2,3),R", "placements: word 1 of \"S(0:1,2,3),R\" is "
+      "\"S(0:1,2,3)\" with 3 lengths, but mesh dimension 0 has 2 ranks "
+      "(give one for each)" },
+    { "S(0:1),R", "placements: word 1 of \"S(0:1),R\" is \"S(0:1)\" with 1 "
+      "lengths, but mesh dimension 0 has 2 ranks (give one for each)" },
+    { "S(0:1,-2),R", "placements: word 1 of \"S(0:1,-2),R\" is "
+      "\"S(0:1,-2)\"; expected S(dimension:length,...), such as "
+      "S(0:3,5,2)" },
+    { "S(0:1,),R", "placements: word 1 of \"S(0:1,),R\" is \"S(0:1,)\"; "
+      "expected S(dimension:length,...), such as S(0:3,5,2)" },
+    { "S(0:),R", "placements: word 1 of \"S(0:),R\" is \"S(0:)\"; "
+      "expected S(dimension:length,...), such as S(0:3,5,2)" },
+    { "S(0,1),R", "placements: word 1 of \"S(0,1),R\" is \"S(0,1)\"; "
+      "expected S(dimension), such as S(0)" },
+    { "S(0,R", "placements: word 1 of \"S(0,R\" is \"S(0,R\"; " EXPECTED
+      " (did you mean S(0)?)" },
+    { "P(sun),R", "placements: word 1 of \"P(sun),R\" has the unknown "
+      "reduction \"sun\"; did you mean \"sum\"?" },
+    { "P(median),R", "placements: word 1 of \"P(median),R\" has the "
+      "unknown reduction \"median\"; expected sum, avg, prod, min, max, "
+      "band, bor or bxor" },
+    { "P(mean),R", "placements: word 1 of \"P(mean),R\" has the unknown "
+      "reduction \"mean\"; mean is avg here" },
+    { "Partial(mean),R", "placements: word 1 of \"Partial(mean),R\" has "
+      "the unknown reduction \"mean\"; mean is avg here" },
+    { "Split(1),R", "placements: word 1 of \"Split(1),R\" is \"Split(1)\"; "
+      EXPECTED " (did you mean S(1)?)" },
+    { "R,duplicate", "placements: word 2 of \"R,duplicate\" is "
+      "\"duplicate\"; " EXPECTED " (did you mean R?)" },
+    { "R,", "placements: word 2 of \"R,\" is \"\"; " EXPECTED },
+    { "", "placements: word 1 of \"\" is \"\"; " EXPECTED },
+};
+
 static void test_bad_text(void)
 {
-    static const struct { const char *text, *want; } t[] = {
-        { "S(0)", "placements: \"S(0)\" has 1, but the mesh has 2 dimensions "
-          "(give one for each)" },
-        { "S(0),R,R", "placements: \"S(0),R,R\" has 3, but the mesh has 2 "
-          "dimensions (give one for each)" },
-        { "S(0),S(2)", "placements: word 2 of \"S(0),S(2)\" is \"S(2)\", but "
-          "the tensor has 2 dimensions" },
-        { "S(-3),R", "placements: word 1 of \"S(-3),R\" is \"S(-3)\", but the "
-          "tensor has 2 dimensions" },
-        { "S(x),R", "placements: word 1 of \"S(x),R\" is \"S(x)\"; expected "
-          "S(dimension), such as S(0)" },
-        { "S(99999999999),R", "placements: word 1 of \"S(99999999999),R\" is "
-          "\"S(99999999999)\", but the tensor has 2 dimensions" },
-        { "Shard(1),R", "placements: word 1 of \"Shard(1),R\" is \"Shard(1)\"; "
-          EXPECTED " (did you mean S(1)?)" },
-        { "R,s0", "placements: word 2 of \"R,s0\" is \"s0\"; " EXPECTED
-          " (did you mean S(0)?)" },
-        { "Replicate,R", "placements: word 1 of \"Replicate,R\" is "
-          "\"Replicate\"; " EXPECTED " (did you mean R?)" },
-        { "R,Partial()", "placements: word 2 of \"R,Partial()\" is "
-          "\"Partial()\"; " EXPECTED " (did you mean P(sum)?)" },
-        { "_Shard(0),R", "placements: word 1 of \"_Shard(0),R\" is "
-          "\"_Shard(0)\"; " EXPECTED " (did you mean SS(0,factor)?)" },
-        { "R,_StridedShard(1)", "placements: word 2 of \"R,_StridedShard(1)\" "
-          "is \"_StridedShard(1)\"; " EXPECTED
-          " (did you mean SS(1,factor)?)" },
-        { "cyclic(1),R", "placements: word 1 of \"cyclic(1),R\" is "
-          "\"cyclic(1)\"; " EXPECTED " (did you mean C(1,block)?)" },
-        { "SS(0),R", "placements: word 1 of \"SS(0),R\" is \"SS(0)\"; expected "
-          "SS(dimension,factor), such as SS(0,2)" },
-        { "SS(0,2,2),R", "placements: word 1 of \"SS(0,2,2),R\" is "
-          "\"SS(0,2,2)\"; expected SS(dimension,factor), such as SS(0,2)" },
-        { "SS(0,0),R", "placements: word 1 of \"SS(0,0),R\" is \"SS(0,0)\"; a "
-          "factor of 1 or more is expected" },
-        { "R,C(0,-3)", "placements: word 2 of \"R,C(0,-3)\" is \"C(0,-3)\"; a "
-          "block of 1 or more is expected" },
-        { "R,C(2,3)", "placements: word 2 of \"R,C(2,3)\" is \"C(2,3)\", but "
-          "the tensor has 2 dimensions" },
-        { "R,C(0,9223372036854775808)", "placements: word 2 of "
-          "\"R,C(0,9223372036854775808)\" is \"C(0,9223372036854775808)\"; "
-          "expected C(dimension,block), such as C(0,64)" },
-        { "S(0:1,2,3),R", "placements: word 1 of \"S(0:1,2,3),R\" is "
-          "\"S(0:1,2,3)\" with 3 lengths, but mesh dimension 0 has 2 ranks "
-          "(give one for each)" },
-        { "S(0:1),R", "placements: word 1 of \"S(0:1),R\" is \"S(0:1)\" with 1 "
-          "lengths, but mesh dimension 0 has 2 ranks (give one for each)" },
-        { "S(0:1,-2),R", "placements: word 1 of \"S(0:1,-2),R\" is "
-          "\"S(0:1,-2)\"; expected S(dimension:length,...), such as "
-          "S(0:3,5,2)" },
-        { "S(0:1,),R", "placements: word 1 of \"S(0:1,),R\" is \"S(0:1,)\"; "
-          "expected S(dimension:length,...), such as S(0:3,5,2)" },
-        { "S(0:),R", "placements: word 1 of \"S(0:),R\" is \"S(0:)\"; "
-          "expected S(dimension:length,...), such as S(0:3,5,2)" },
-        { "S(0,1),R", "placements: word 1 of \"S(0,1),R\" is \"S(0,1)\"; "
-          "expected S(dimension), such as S(0)" },
-        { "S(0,R", "placements: word 1 of \"S(0,R\" is \"S(0,R\"; " EXPECTED
-          " (did you mean S(0)?)" },
-        { "P(sun),R", "placements: word 1 of \"P(sun),R\" has the unknown "
-          "reduction \"sun\"; did you mean \"sum\"?" },
-        { "P(median),R", "placements: word 1 of \"P(median),R\" has the "
-          "unknown reduction \"median\"; expected sum, avg, prod, min, max, "
-          "band, bor or bxor" },
-        { "P(mean),R", "placements: word 1 of \"P(mean),R\" has the unknown "
-          "reduction \"mean\"; mean is avg here" },
-        { "Partial(mean),R", "placements: word 1 of \"Partial(mean),R\" has "
-          "the unknown reduction \"mean\"; mean is avg here" },
-        { "Split(1),R", "placements: word 1 of \"Split(1),R\" is \"Split(1)\"; "
-          EXPECTED " (did you mean S(1)?)" },
-        { "R,duplicate", "placements: word 2 of \"R,duplicate\" is "
-          "\"duplicate\"; " EXPECTED " (did you mean R?)" },
-        { "R,", "placements: word 2 of \"R,\" is \"\"; " EXPECTED },
-        { "", "placements: word 1 of \"\" is \"\"; " EXPECTED },
-    };
     const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 3 });
     struct dtensor_placement p[2];
     struct dtensor_error err;
 
-    for (size_t i = 0; i < DTN_COUNT(t); i++) {
+    for (size_t i = 0; i < DTN_COUNT(bad_texts); i++) {
         err.text[0] = '\0';
-        dtensor_placements_parse(mesh, t[i].text, 2, p, &err);
-        is(err.text, t[i].want, "refused");
+        dtensor_placements_parse(mesh, bad_texts[i].text, 2, p, &err);
+        is(err.text, bad_texts[i].want, "refused");
     }
 }
 

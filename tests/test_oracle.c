@@ -16,6 +16,7 @@
  * 0.618 N-th, modulo N.  The claim says how many of how many.  Nothing is random;
  * TEST_SEED moves the sample.  Two processes take the cases in turn.
  */
+#include "tests/mesh_shapes.h"
 #include "tests/oracle.h"
 #include "tests/rand.h"
 #include "tests/ranks.h"
@@ -48,26 +49,6 @@ static uint64_t quota(uint64_t usual)
 /* --------------------------------------------------------------- shapes --- */
 
 static struct dtensor_ctx *ctx;                /* of a context that plans     */
-static const struct dtensor_mesh *meshes[64];
-static int nmeshes;
-
-static void mesh_add(int ndim, const int sizes[])
-{
-    if (dtensor_mesh_create(ctx, ndim, sizes, NULL, NULL, &meshes[nmeshes++],
-                            NULL) != 0)
-        abort();
-}
-
-/* All ways to write up to `left` ranks as a product of sizes over 1. */
-static void mesh_grow(int ndim, int sizes[], int left)
-{
-    if (ndim > 0)
-        mesh_add(ndim, sizes);
-    for (int n = 2; n <= left; n++) {
-        sizes[ndim] = n;
-        mesh_grow(ndim + 1, sizes, left / n);
-    }
-}
 
 static void all_meshes(void)
 {
@@ -75,8 +56,8 @@ static void all_meshes(void)
 
     if (dtensor_init_plan(NULL, ORACLE_RANKS, 0, &ctx, NULL) != 0)
         abort();
-    mesh_add(1, sizes);
-    mesh_grow(0, sizes, ORACLE_RANKS);
+    mesh_add(ctx, 1, sizes);
+    mesh_grow(ctx, 0, sizes, ORACLE_RANKS);
 }
 
 enum { NSIZES = 8 };

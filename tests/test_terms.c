@@ -8,6 +8,7 @@
  * every element of every rank is compared with the contract of
  * dtensor_redistribute().  Two processes take the cases in turn.
  */
+#include "tests/mesh_shapes.h"
 #include "tests/oracle.h"
 #include "tests/rand.h"
 #include "tests/ranks.h"
@@ -17,28 +18,8 @@
 enum { RANKS = 12 };
 
 static struct dtensor_ctx *ctx;                /* of a context that plans     */
-static const struct dtensor_mesh *meshes[64];
-static int nmeshes;
 static uint64_t *cases;                        /* [2], by process             */
 static int process;
-
-static void mesh_add(int ndim, const int sizes[])
-{
-    if (dtensor_mesh_create(ctx, ndim, sizes, NULL, NULL, &meshes[nmeshes++],
-                            NULL) != 0)
-        abort();
-}
-
-/* All ways to write up to `left` ranks as a product of sizes over 1. */
-static void mesh_grow(int ndim, int sizes[], int left)
-{
-    if (ndim > 0)
-        mesh_add(ndim, sizes);
-    for (int n = 2; n <= left; n++) {
-        sizes[ndim] = n;
-        mesh_grow(ndim + 1, sizes, left / n);
-    }
-}
 
 /* What P may be in the source and in the target; none: the one before.  Where
  * they differ, one reduction gives way to another.
@@ -210,8 +191,8 @@ int main(void)
 
     if (dtensor_init_plan(NULL, RANKS, 0, &ctx, NULL) != 0)
         return skip_all("no context");
-    mesh_add(3, sizes);
-    mesh_grow(0, sizes, RANKS);
+    mesh_add(ctx, 3, sizes);
+    mesh_grow(ctx, 0, sizes, RANKS);
     cases = mmap(NULL, 2 * sizeof *cases, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (cases == MAP_FAILED)

@@ -3,15 +3,6 @@
 # Reads "PEER RANKS hop NS" and "PEER RANKS TEST BYTES CONTESTANT MIN MEDIAN P99
 # WRONG".  Lines of one job come together and end with its mpi.
 
-function middle(list,    v, n, i, j, t) {
-    n = split(list, v, " ")
-    for (i = 2; i <= n; i++)
-        for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; j--) {
-            t = v[j]; v[j] = v[j - 1]; v[j - 1] = t
-        }
-    return n ? v[int((n + 1) / 2)] : 0
-}
-
 # The larger of our ratios to the peers: that to the best of them.
 function worst(at, ours,    p, most, r) {
     for (p = 1; p <= npeers; p++) {

@@ -78,4 +78,5 @@ done >"$dir/times"
 echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), \
 $(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg); $rounds rounds of $calls \
 calls; microseconds, the slowest rank of each call, medians"
-awk -v peers="$peers" -f "$src/tests/peers/host.awk" "$dir/times"
+awk -v peers="$peers" -f "$src/tests/peers/median.awk" \
+    -f "$src/tests/peers/host.awk" "$dir/times"

@@ -3,15 +3,6 @@
 # Reads "RANKS TEST MEMORY BYTES OLD AGAIN NEW DIFFER", a line for each case and
 # round.  A ratio is taken within a round; of the rounds the median counts.
 
-function middle(list,    v, n, i, j, t) {
-    n = split(list, v, " ")
-    for (i = 2; i <= n; i++)
-        for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; j--) {
-            t = v[j]; v[j] = v[j - 1]; v[j - 1] = t
-        }
-    return n ? v[int((n + 1) / 2)] : 0
-}
-
 # How far the old library is from its own copy, up or down, at worst.
 function noise(list,    v, n, i, far, most) {
     n = split(list, v, " ")

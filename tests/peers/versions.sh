@@ -45,4 +45,5 @@ done >"$dir/times" || exit 1
 echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), \
 $(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg); $rounds rounds of $calls \
 calls; microseconds, the slowest rank of each call, medians"
-awk -v limit="${LIMIT:-1.03}" -f "$src/tests/peers/versions.awk" "$dir/times"
+awk -v limit="${LIMIT:-1.03}" -f "$src/tests/peers/median.awk" \
+    -f "$src/tests/peers/versions.awk" "$dir/times"

@@ -1,0 +1,36 @@
+/* mesh_shapes.h - every shape of a mesh of up to so many ranks
+ *
+ * Sizes of 1 are left out.  Of up to 4 ranks there are the meshes of 2, 3 and 4
+ * ranks in one dimension, and 2 x 2.
+ */
+#ifndef TESTS_MESH_SHAPES_H
+#define TESTS_MESH_SHAPES_H
+
+#include "dtensor.h"
+
+#include <stdlib.h>
+
+static const struct dtensor_mesh *meshes[64];
+static int nmeshes;
+
+static inline void mesh_add(struct dtensor_ctx *ctx, int ndim,
+                            const int sizes[])
+{
+    if (dtensor_mesh_create(ctx, ndim, sizes, NULL, NULL, &meshes[nmeshes++],
+                            NULL) != 0)
+        abort();
+}
+
+/* All ways to write up to `left` ranks as a product of sizes over 1. */
+static inline void mesh_grow(struct dtensor_ctx *ctx, int ndim, int sizes[],
+                             int left)
+{
+    if (ndim > 0)
+        mesh_add(ctx, ndim, sizes);
+    for (int n = 2; n <= left; n++) {
+        sizes[ndim] = n;
+        mesh_grow(ctx, ndim + 1, sizes, left / n);
+    }
+}
+
+#endif
