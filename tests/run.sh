@@ -204,9 +204,12 @@ start() {
     guard=$!
     set +m
 }
+# A rank waits in bash itself: a child that bash has just forked still has the
+# trap, and would tell of the signal a fourth time.
+mkfifo "$dir/never"
 for signal in INT TERM HUP QUIT USR1; do
     start -n 3 --grace 300ms bash -c "trap 'echo got $signal; exit 0' $signal
-        echo ready; sleep 60 & wait"
+        exec 3<>'$dir/never'; echo ready; read -r -t 60 <&3"
     lines "$dir/out" 3
     kill -$signal $guard
     wait $guard
