@@ -1,21 +1,9 @@
 #!/bin/bash
-# house.sh - the house rules a script can check: layers, exports, sizes
+# house.sh - the house rules a script can check: exports, sizes, lists of files
 . "$top_srcdir/tests/tap.sh"
 cd "$top_srcdir" || exit 1
 library=$top_builddir/.libs/libdtensor.so
 
-# Rooms from the ground up; a file includes headers of its own room and below.
-rooms="lib/base lib/cluster transport lib/net lib/coll lib/spec lib/random lib/tensor"
-allowed=""
-for room in $rooms; do
-    allowed="$allowed${allowed:+|}${room#lib/}"
-    upward=$(find "$room" -name '*.[ch]' -exec grep -nE '^#include "' {} + |
-        grep -vE "#include \"(($allowed)/[a-z_/]+|dtensor|config)\.h\"")
-    is "$room includes nothing from above" "$upward" ""
-done
-is "what emits and what checks schedules knows nothing of running them" \
-    "$(grep -nE '#include "(coll/exec|net|transport)/' lib/coll/emit/*.[ch] \
-        lib/coll/check/*.[ch])" ""
 is "tools include dtensor.h and their own headers only" \
     "$(find tools -name '*.[ch]' -exec grep -nE '^#include "' {} + |
         grep -vE '#include "(dtensor|tools/[a-z_/]+|config)\.h"')" ""
@@ -39,7 +27,7 @@ is "every exported function has its man page" \
 rm -f "$top_builddir/tests/house.missing"
 is "every exported function is called by a test" "$(
     for name in $declared; do
-        grep -qw "$name" tests/*.[ch] || echo "$name"
+        grep -rqw --include="*.[ch]" "$name" tests || echo "$name"
     done)" ""
 
 long=$(find lib tools -name '*.[ch]' -exec wc -l {} + |
@@ -59,9 +47,17 @@ long=$(awk '
     { previous = $0 }' "${sources[@]}")
 is "no function is longer than 70 lines" "$long" ""
 
-is "every source is in Makefile.am, and so in the tarball" "$(
+# A fragment names the files of its folder and those below as %D%/NAME; a test
+# program NAME has the source NAME.c.
+is "every source is in the Makefile.inc of its room, and so in the tarball" "$(
     find lib transport tools tests -name '*.[ch]' | while read -r file; do
-        grep -qwF "$file" Makefile.am || echo "$file"
+        inc=${file%/*}
+        while [ ! -e "$inc/Makefile.inc" ] && [ "${inc%/*}" != "$inc" ]; do
+            inc=${inc%/*}
+        done
+        name=${file#"$inc"}
+        grep -qwF -e "%D%$name" -e "%D%${name%.c}" "$inc/Makefile.inc" 2>/dev/null ||
+            grep -qwF "$file" Makefile.am || echo "$file"
     done)" ""
 
 is "nothing is left to be done in the sources' own words" \
@@ -70,7 +66,7 @@ is "nothing is left to be done in the sources' own words" \
 if command -v shellcheck >/dev/null; then
     is "shellcheck has nothing to say of our scripts" "$(
         for script in bootstrap .ci/run conf/*.sbatch tests/*.sh tests/*/*.sh tests/in-ns \
-            tests/slurm-here tests/tally; do
+            tests/slurm/slurm-here tests/tally; do
             [ ! -e "$script" ] || shellcheck -f gcc "$script"
         done)" ""
 else
@@ -94,8 +90,8 @@ done
 # ./configure && make in the source tree leaves nothing that git does not know.
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     is "what a build in the source tree makes is ignored by git" "$(
-        sed -nE 's/^[a-zA-Z_]+_PROGRAMS \+?= *//p' Makefile.am | tr ' ' '\n' |
-            grep '[a-z]' | while read -r program; do
+        sed -nE 's/^[ \t]*([a-zA-Z_/.-]+)\$\(EXEEXT\):.*/\1/p' \
+            "$top_builddir/Makefile" | sort -u | while read -r program; do
                 git check-ignore -q "$program" || echo "$program"
             done)" ""
     is "and no file of ours is" "$(git ls-files -ci --exclude-standard)" ""

@@ -11,6 +11,8 @@
 #include "tests/tap.h"
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -6,7 +6,12 @@
 #ifndef TENSOR_JOB_H
 #define TENSOR_JOB_H
 
+#include "dtensor.h"
 #include "tests/job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define ELEMS_MAX 64
 

@@ -5,6 +5,8 @@
 #include "dtensor.h"
 #include "tests/ranks.h"
 
+#include <stddef.h>
+
 struct world {
     struct dtensor_ctx *ctx;
     const struct dtensor_mesh *mesh;

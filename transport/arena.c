@@ -24,11 +24,16 @@
  * free extents never touch.  1000 live blocks make at most 2001 extents, and
  * the one being freed is found in 11 halvings.
  */
-#include "transport/transport.h"
+#include "transport/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "dtensor.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

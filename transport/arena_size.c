@@ -12,8 +12,14 @@
  * [transport] arena sets another size; which limit it was is kept for the error
  * of an allocation that finds no room.
  */
-#include "transport/transport.h"
+#include "transport/arena_size.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "cluster/cluster.h"
+#include "transport/arena.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

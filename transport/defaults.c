@@ -4,6 +4,7 @@
  * nothing has nothing to fetch.
  */
 #include "transport/transport.h"
+#include "dtensor.h"
 
 int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
                   struct dtensor_error *err)

@@ -14,8 +14,13 @@
  * what cannot be had is refused with what there is instead.
  */
 #include "transport/device.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/words.h"
+#include "dtensor.h"
 
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

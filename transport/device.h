@@ -10,7 +10,11 @@
 #ifndef DTN_DEVICE_H
 #define DTN_DEVICE_H
 
-#include "base/base.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define DTN_DEVICE_NAME 64
 #define DTN_MAX_GIDS 256          /* rows of a GID table that are looked at    */

@@ -5,10 +5,17 @@
  * leaves the rest alone.  What is above must then end as if the network had
  * done it.
  */
+#include "transport/fault.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "base/words.h"
 #include "transport/transport.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

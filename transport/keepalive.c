@@ -7,7 +7,8 @@
  * peer's kernel answers, so this detects a host without power or network, never
  * a process that is stopped.
  */
-#include "transport/transport.h"
+#include "transport/keepalive.h"
+#include "cluster/cluster.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -7,9 +7,11 @@
  * but only when it has that of the whole machine: root of a container does
  * not.
  */
+#include "base/units.h"
 #include "transport/device.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

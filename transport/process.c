@@ -8,11 +8,13 @@
  * the same call, and where they are forbidden (a container, Yama) so is this.
  */
 #include "transport/process.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,9 @@
 #ifndef DTN_PROCESS_H
 #define DTN_PROCESS_H
 
-#include "transport/transport.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* A process, surely enough: a number alone may be used again. */
 struct dtn_process {

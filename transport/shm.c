@@ -28,10 +28,18 @@
  * process is seen to be dead, so bytes are the peer's if health() finds it alive
  * after they were read; and none are written before it was found alive.
  */
+#include "base/compiler.h"
+#include "base/copy.h"
+#include "base/error.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
 #include "transport/process.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

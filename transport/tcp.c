@@ -12,6 +12,13 @@
  * afterwards is in tcp_stream.c.
  */
 #include "transport/tcp.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/wait.h"
+#include "cluster/cluster.h"
+#include "transport/keepalive.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +26,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

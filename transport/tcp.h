@@ -7,7 +7,13 @@
 #include "transport/transport.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
+
+struct dtn_log;
+struct dtn_transport_conf;
 
 #define TCP_PUT_MAX ((size_t)64 << 10)     /* bytes of one PUT frame          */
 #define TCP_ROW_BYTES ((size_t)4 << 10)    /* copied twice in 1.6 us: as long  */

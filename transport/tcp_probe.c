@@ -14,12 +14,14 @@
  * of a peer that computes for ten minutes 600 dead connections wait to be swept,
  * of a dead one the rank knows within a second.
  */
+#include "base/wait.h"
 #include "transport/tcp.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #define PROBE_FIRST_NS INT64_C(20000000)

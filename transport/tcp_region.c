@@ -5,6 +5,8 @@
  * reaches nothing once the range was given back and index 3 serves another.
  */
 #include "transport/tcp.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
 #include <stdlib.h>
 

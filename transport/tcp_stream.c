@@ -13,10 +13,15 @@
  * 16 beyond that in flight.  When nothing else goes that way a CREDIT frame
  * carries it, once 8 are owed or when this rank idles.
  */
+#include "base/log.h"
+#include "base/wait.h"
 #include "transport/tcp.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>

@@ -4,9 +4,8 @@
  * cluster file allows carries its bytes.  Two ranks of one host meet a signal
  * in about 0.1 us through shm and in about 10 us through tcp.
  */
-#include "transport/transport.h"
-
 #include "config.h"
+#include "transport/transport.h"
 
 #include <string.h>
 

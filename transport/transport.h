@@ -1,23 +1,18 @@
-/* transport.h - L1: the narrow waist through which all bytes pass
- *
- * A transport moves bytes between the memories of two ranks, one-sided, and
- * tells the other side by a *signal*.  It knows nothing of tensors or
- * collectives; what differs between shared memory, TCP and verbs is behind
- * the one table below, every entry of which is mandatory.
- *
- * Memory that peers may touch lives in the rank's *arena* (arena.c) or is
- * registered; a `struct dtn_remote` names a place in it to a peer.
- *
- * Signals are 64-byte lines in a bounded first-in-first-out queue for each
- * directed pair of ranks.  A signal becomes visible only after the bytes of
- * all earlier puts to the same peer.
- */
-#ifndef DTN_TRANSPORT_H
-#define DTN_TRANSPORT_H
+/* transport.h - the narrow waist */
+#ifndef DTN_TRANSPORT_TRANSPORT_H
+#define DTN_TRANSPORT_TRANSPORT_H
 
-#include "cluster/cluster.h"
+#include "base/compiler.h"
+#include "dtensor.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_arena;
+struct dtn_log;
+struct dtn_transport_conf;
 
 #define DTN_PAYLOAD_MAX 44        /* bytes of payload in a signal              */
 #define DTN_CARRY_MAX 4096        /* bytes that may go beside one: see net.h   */
@@ -56,127 +51,7 @@ struct dtn_blob {
     unsigned char bytes[DTN_BLOB_MAX];
 };
 
-/* -------------------------------------------------------------- arena.c --- */
-
-/* One range of memory for each rank, in which all memory that peers reach is
- * allocated: address space for all of the host's RAM, pages only where touched.
- * A sealed memfd that peers map (no name anywhere, gone with the last process),
- * or anonymous memory when no peer is to map it.
- */
-enum dtn_pages {
-    DTN_PAGES_SMALL,              /* those of the system, 4 KiB                */
-    DTN_PAGES_ASKED,              /* huge ones where the kernel has some       */
-    DTN_PAGES_HUGE                /* of 2 MiB, set aside for all of it         */
-};
-
-/* The limit of the size of an arena. */
-enum dtn_bound {
-    DTN_BOUND_GIVEN,              /* the size that dtn_arena_init() was given  */
-    DTN_BOUND_RAM,                /* of the host                               */
-    DTN_BOUND_CGROUP,             /* the memory limit of the control group     */
-    DTN_BOUND_KEY,                /* [transport] arena                         */
-    DTN_BOUND_ULIMIT_V,           /* addresses of this process                 */
-    DTN_BOUND_ULIMIT_F,           /* the size of a file                        */
-    DTN_BOUND_SPACE,              /* addresses of any process                  */
-    DTN_BOUND_MAP                 /* what the kernel would map                 */
-};
-
-struct dtn_arena_limit {
-    uint64_t bytes;
-    enum dtn_bound bound;
-};
-
-struct dtn_arena {
-    int fd;                       /* -1: anonymous                             */
-    enum dtn_bound bound;
-    enum dtn_pages pages;
-    unsigned char *base;
-    size_t size;
-    bool pinned;                  /* a device knows pages: never give any back */
-    struct dtn_extent *extents;   /* sorted by offset, covering everything     */
-    int nextents;
-    int capacity;
-    size_t used_bytes;
-    size_t dumped;                /* of it, from base on, in a core file       */
-};
-
-/* `shared`: make it a memfd.  Errors: ESYS, ENOMEM, with the remedy. */
-int dtn_arena_init(struct dtn_arena *arena, size_t size, bool shared,
-                   struct dtensor_error *err);
-void dtn_arena_fini(struct dtn_arena *arena);
-
-/* Its pages in words, for the log. */
-const char *dtn_arena_pages(const struct dtn_arena *arena);
-
-/* The largest block that dtn_arena_alloc() could give. */
-size_t dtn_arena_largest(const struct dtn_arena *arena);
-
-/* `size` bytes, 64-byte aligned (page-aligned from 64 KiB on), content
- * unspecified; NULL when full.  free(NULL) is a no-op.  Blocks of 32 MiB and
- * more give their pages back when freed.
- */
-void *dtn_arena_alloc(struct dtn_arena *arena, size_t size);
-void dtn_arena_free(struct dtn_arena *arena, void *mem);
-
-/* Note that the block at `mem` was given to the program; free it, if it is such
- * a block: false, and nothing is done, of any other pointer.
- */
-void dtn_arena_lend(struct dtn_arena *arena, void *mem);
-bool dtn_arena_return(struct dtn_arena *arena, void *mem);
-
-/* The block that [mem, mem+size), which lies in the arena, is of; itself, when it
- * is not of one.
- */
-struct dtn_block {
-    unsigned char *mem;
-    size_t size;
-};
-struct dtn_block dtn_arena_block(const struct dtn_arena *arena,
-                                 const void *mem, size_t size);
-
-/* Does [mem, mem+size) lie in the arena? */
-bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
-                        size_t size);
-
-/* --------------------------------------------------------- arena_size.c --- */
-
-/* The size of the arena of a rank: `want`, or what the machine and the process
- * allow.  `nmapped` arenas of this size are mapped into each process.
- */
-struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
-                                       int nmapped);
-
-/* The memory limit of the control groups that `proc`, "/proc/self/cgroup", names
- * below `mount`, "/sys/fs/cgroup"; UINT64_MAX: none.
- */
-uint64_t dtn_cgroup_bytes(const char *proc, const char *mount);
-
-/* dtn_arena_init() of that size.  If nobody asked for a size and the kernel
- * maps less: of half that size, and so on down to 64 MiB.
- */
-int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
-                   int nmapped, bool shared, struct dtensor_error *err);
-
-/* Why it is no larger, "the memory of this host", for the log. */
-const char *dtn_arena_why(const struct dtn_arena *arena);
-
-/* ENOMEM with words, after dtn_arena_alloc() of `size` bytes for `what`
- * returned NULL: how much there is, which limit applies, and what helps.
- */
-int dtn_arena_fail(const struct dtn_arena *arena, const char *what, size_t size,
-                   struct dtensor_error *err);
-
-/* ---------------------------------------------------------- keepalive.c --- */
-
-/* Seconds, rounded up, at least one: the unit of keep-alive. */
-int dtn_whole_seconds(int64_t ns);
-
-/* Let the kernel detect that the host at the other end of a TCP connection no
- * longer answers; after `more` probes more than dead_after needs.
- */
-void dtn_keepalive(int fd, const struct dtn_transport_conf *conf, int more);
-
-/* ------------------------------------------------------------ the table --- */
+/* ------------------------------------------------------------- the table --- */
 
 /* Where a rank is, as far as transports care. */
 struct dtn_place {
@@ -336,7 +211,7 @@ struct dtn_transport_ops {
                 size_t size);
 };
 
-/* ---------------------------------------------------------- transport.c --- */
+/* ----------------------------------------------------------- transport.c --- */
 
 /* The transports of this build, preferred first, NULL-terminated. */
 extern const struct dtn_transport_ops *const dtn_transports[];
@@ -356,31 +231,5 @@ int dtn_fetch_none(struct dtn_transport *tp, int peer, void *dst,
 
 /* The transport of that name, or NULL. */
 const struct dtn_transport_ops *dtn_transport_find(const char *name);
-
-/* -------------------------------------------------------------- fault.c --- */
-
-/* What the fault transport does to the one it wraps.  Counts are of calls on
- * it, from 1; 0 never.
- */
-struct dtn_fault_plan {
-    unsigned long fail_put;       /* this put fails with `code`                */
-    unsigned long fail_signal;
-    unsigned long fail_connect;
-    unsigned long drop_put;       /* this put says done and moves nothing      */
-    unsigned long drop_signal;
-    unsigned long kill_signal;    /* raise SIGKILL in this process instead     */
-    unsigned long again_every;    /* each n-th put and signal gives EAGAIN     */
-    unsigned delay_us;            /* sleep before each put and signal          */
-    int code;
-};
-
-/* Wrap an open transport: the result closes it.  Plan text such as
- * "kill_signal=3,delay_us=10" is also taken from DTN_FAULT by the context.
- */
-int dtn_fault_wrap(struct dtn_transport *inner,
-                   const struct dtn_fault_plan *plan,
-                   struct dtn_transport **tpp, struct dtensor_error *err);
-int dtn_fault_parse(const char *text, struct dtn_fault_plan *plan,
-                    struct dtensor_error *err);
 
 #endif

@@ -9,8 +9,16 @@
  * times a second, and a peer that is gone is known two seconds later.
  */
 #include "transport/verbs.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/wait.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

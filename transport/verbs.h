@@ -20,10 +20,20 @@
 #ifndef DTN_VERBS_H
 #define DTN_VERBS_H
 
-#include "transport/device.h"
+#include "base/compiler.h"
+#include "cluster/cluster.h"
 #include "transport/transport.h"
+#include "dtensor.h"
 
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_arena;
+struct dtn_transport_conf;
+struct verbs_datagrams;
 
 /* -------------------------------------------------------------- devices --- */
 

@@ -9,7 +9,12 @@
  * The device's own messages, that its port went down for one, are taken from
  * here on without waiting for them: see verbs_events.c.
  */
+#include "base/error.h"
+#include "base/log.h"
+#include "transport/device.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,9 +11,15 @@
  * that came back is none.  An address that is taken away fails the next write
  * before the device has said so: that is looked up.
  */
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/wait.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define GID_GRACE_NS INT64_C(1000000000)  /* for an address to come back      */

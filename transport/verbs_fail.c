@@ -3,7 +3,11 @@
  * "Cannot allocate memory" from ibv_reg_mr() usually means `ulimit -l`, and
  * from ibv_create_qp() the number of queue pairs of the device.
  */
+#include "base/error.h"
+#include "base/units.h"
+#include "transport/device.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <errno.h>
 

@@ -12,9 +12,15 @@
  * carries.  Who learns a name by other ways may not have the row: then the
  * first key in it is not that of the name, and all bytes go by rail 0.
  */
+#include "base/error.h"
+#include "cluster/cluster.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,7 +14,13 @@
  * with the number, so what lay there before does not match, and of a part of
  * the bytes it would match once in 2^64.
  */
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

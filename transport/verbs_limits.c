@@ -8,7 +8,15 @@
  * datagrams, and a lane of 134 KiB for each peer, of which it has two in a ring.
  * Memory that two devices know counts twice.
  */
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cluster/cluster.h"
+#include "transport/arena.h"
+#include "transport/device.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <stdlib.h>

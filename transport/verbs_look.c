@@ -5,10 +5,12 @@
  * device.c) and opened once more.  A device that this user may not open stays
  * in the list with the reason.
  */
-#include "transport/device.h"
-
 #include "config.h"
+#include "base/error.h"
+#include "transport/device.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

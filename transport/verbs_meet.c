@@ -14,9 +14,13 @@
  * until it hears that the other knows.  Who does not bear the receiver's
  * 64-bit cookie, also spread by the bootstrap, is not listened to.
  */
+#include "base/error.h"
+#include "base/wait.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

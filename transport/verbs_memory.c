@@ -14,9 +14,13 @@
  * the user knows when it goes away: between dtensor_register() and
  * dtensor_unregister() it is a region that stays.
  */
+#include "cluster/cluster.h"
+#include "transport/arena.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,11 @@
  * Connected is who has both answered; when the first one was and the second
  * was not, the MTU is to blame, and that is said.
  */
+#include "base/error.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 static int probe_post(struct verbs *verbs, struct verbs_peer *peer, int q)
 {

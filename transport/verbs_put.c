@@ -9,8 +9,13 @@
  *
  * A source outside the arena that was not registered leaves through a stage.
  */
+#include "cluster/cluster.h"
+#include "transport/arena.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* Is the stage free?  Its last user's put must be done. */

@@ -13,10 +13,17 @@
  * more piece of that request: of 512 rows of 2 KiB that lie apart here and
  * close together there, 14 make a request of 28 KiB, and 37 requests do.
  */
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cluster/cluster.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/random.h>
 

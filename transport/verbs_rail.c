@@ -11,7 +11,11 @@
  * that fails takes the connection down with an error that names it: what was
  * on its way may or may not have been written.
  */
+#include "base/error.h"
+#include "cluster/cluster.h"
+#include "transport/device.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
 #include <errno.h>
 

@@ -9,8 +9,11 @@
  * signal each other queue writes a stripe number of its own behind its bytes,
  * and the signal, on the first, counts only once all of them show.
  */
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* A standing acknowledgement is due after so many signals. */

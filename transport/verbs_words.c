@@ -7,8 +7,12 @@
  * standard; so unless the cluster file gives t, it is the largest with which
  * even that is within dead_after: 16 for 10 s.
  */
+#include "base/compiler.h"
+#include "cluster/cluster.h"
+#include "transport/device.h"
 #include "transport/verbs.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const struct {

@@ -9,8 +9,12 @@
  * that 2 f32 are moved as one load and one store.  A plane that transposes
  * goes tile by tile, so that the lines of both sides stay in the first cache.
  */
-#include "base/base.h"
+#include "base/box.h"
+#include "base/compiler.h"
+#include "base/dtype.h"
+#include "base/reduce.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum {

@@ -6,12 +6,13 @@
  * line goes to memory whole, wherever it was.  Who reads it fetches it from
  * there, so this pays for what is large, or read by a CPU that is far away.
  */
-#include "base/base.h"
+#include "base/copy.h"
 
 #include <string.h>
 
 #ifdef __x86_64__
 #include <immintrin.h>
+#include <stdint.h>
 
 enum { HALF_LINE = 32 };
 

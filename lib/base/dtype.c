@@ -6,9 +6,12 @@
  * The floats of 16 and 8 bits are stored as such and computed as f32
  * (narrow.h): bf16 is the upper half of an f32, so 1.0f = 0x3f800000 is 0x3f80.
  */
-#include "base/base.h"
+#include "base/dtype.h"
+#include "base/error.h"
 #include "base/narrow.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const struct {

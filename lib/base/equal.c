@@ -5,8 +5,11 @@
  * 0, and NaNs are what is above infinity, 0x7f800000 in f32.  So one loop for
  * each width serves all floats, and complex numbers as twice as many.
  */
-#include "base/base.h"
+#include "base/equal.h"
+#include "base/dtype.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { EQUAL_BLOCK = 4096 };           /* elements between two looks         */

@@ -4,9 +4,13 @@
  * what to do, into the caller's struct dtensor_error; everyone above passes
  * the code on.  A text that does not fit its 500 bytes ends in "...".
  */
-#include "base/base.h"
+#include "base/error.h"
+#include "base/compiler.h"
+#include "base/units.h"
+#include "dtensor.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 static void error_set(struct dtensor_error *err, int code, int rank,

@@ -11,11 +11,14 @@
  * all processes that share it.  So each line opens the pipe again, which gives
  * an open file of our own.
  */
-#include "base/base.h"
+#include "base/log.h"
+#include "base/compiler.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

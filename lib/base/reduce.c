@@ -32,12 +32,17 @@
 #pragma GCC optimize("O3", "fp-contract=off")
 #endif
 
-#include "base/base.h"
+#include "base/reduce.h"
+#include "base/compiler.h"
+#include "base/dtype.h"
 #include "base/narrow.h"
+#include "dtensor.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif

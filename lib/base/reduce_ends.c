@@ -4,11 +4,14 @@
  * a sum, 1 for a product, the largest value for a minimum.  And an average is
  * a sum that is divided once, at its end: of i32 (7 + 8) / 2 is 7, toward zero.
  */
-#include "base/base.h"
+#include "base/dtype.h"
 #include "base/narrow.h"
+#include "base/reduce.h"
+#include "dtensor.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define SCALE_LOOP(name, T, N, load, store)                                   \

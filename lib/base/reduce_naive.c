@@ -5,9 +5,12 @@
  * their sum or product to f64 first does not change what it rounds to in f32;
  * so 2^24 + 1 + 1 is 2^24 in f32 here as there.  For tests.
  */
-#include "base/base.h"
+#include "base/dtype.h"
+#include "base/reduce.h"
+#include "dtensor.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 static double naive_float(enum dtensor_redop op, double x, double y)

@@ -13,7 +13,11 @@
  * and those of 64 bits in 128, over 2^31 ranks without a wrap; divided once, at
  * the end, toward zero.
  */
-#include "base/base.h"
+#include "base/dtype.h"
+#include "base/reduce.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 struct dtn_reduction dtn_reduction(enum dtensor_dtype dtype,
                                    enum dtensor_redop op, int n)

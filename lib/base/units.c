@@ -3,8 +3,11 @@
  * 512K is 524288 bytes, 30s is 30000000000 ns, ranks 0 1 2 5 are "0-2,5".
  * Everything is checked for overflow by dividing, never after the fact.
  */
-#include "base/base.h"
+#include "base/units.h"
+#include "base/compiler.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 bool dtn_mul_size(size_t a, size_t b, size_t *out)

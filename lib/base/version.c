@@ -1,7 +1,6 @@
 /* version.c - which library this is */
-#include "base/base.h"
-
 #include "config.h"
+#include "dtensor.h"
 
 const char *dtensor_version(void)
 {

@@ -14,9 +14,10 @@
  * message.  Those yields tell anew, so that a rank with a CPU of its own spins
  * again one wait later.
  */
-#include "base/base.h"
+#include "base/wait.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <time.h>
 
 #if defined(__x86_64__) || defined(__i386__)

@@ -9,9 +9,12 @@
  * valid in this place.  Last come names with a similar spelling, because "mean"
  * differs from "min" in two letters and means something else.
  */
-#include "base/base.h"
+#include "base/words.h"
+#include "base/compiler.h"
+#include "dtensor.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 

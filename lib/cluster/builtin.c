@@ -7,8 +7,14 @@
  * is ranks 0-1 on n0, 2-3 on n1 and 4 on n2: two [nodes] sections, one for the
  * hosts with two ranks and one for those with one.
  */
+#include "cluster/builtin.h"
+#include "base/error.h"
 #include "cluster/cluster.h"
+#include "cluster/hostlist.h"
+#include "cluster/seed.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

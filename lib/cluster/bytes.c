@@ -6,10 +6,16 @@
  * Symbolic links are followed, for `current.ini -> gpu-2026.ini` is ordinary;
  * what counts is who may write to the file at their end.
  */
+#include "cluster/bytes.h"
+#include "base/compiler.h"
+#include "base/error.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

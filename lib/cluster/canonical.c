@@ -7,11 +7,19 @@
  * equal, 64 bits of hash tell ranks that they are, and the first line that
  * differs tells people why they are not.
  */
-#include "cluster/file.h"
+#include "cluster/canonical.h"
+#include "base/error.h"
+#include "cluster/cluster.h"
+#include "cluster/list.h"
+#include "cluster/sections.h"
+#include "cluster/value.h"
+#include "dtensor.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,19 +1,11 @@
-/* cluster.h - L0: the cluster file, and who this process is in it
- *
- * reader.c  lines from a file, counted and checked, for libinih
- * file.c    sections and keys: form first, then values (dtensor_cluster_read);
- *           file.h lists what it is made of
- * hostlist.c  "node[001-064]" and Slurm's "2(x3),1"
- * builtin.c   the clusters made without a file
- * canonical.c the parsed meaning as text, and its digest
- * show.c    dtensor_cluster_show()
- * destroy.c dtensor_cluster_destroy()
- * whoami.c, whoami_*.c  rank, world size and host of this process
- */
-#ifndef DTN_CLUSTER_H
-#define DTN_CLUSTER_H
+/* cluster.h - the cluster: hosts, ranks, meshes, settings */
+#ifndef DTN_CLUSTER_CLUSTER_H
+#define DTN_CLUSTER_CLUSTER_H
 
-#include "base/base.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #define DTN_HOST_MAX 256          /* bytes of a host name or address, with NUL */
 #define DTN_MAX_HOSTS 65536
@@ -151,112 +143,5 @@ struct dtensor_cluster {
     struct dtn_costs_conf costs;
     struct dtn_redistribute_conf redistribute;
 };
-
-/* ------------------------------------------------------------ builtin.c --- */
-
-/* The cluster of `nranks` ranks on this host, named `host`. */
-int dtn_cluster_local(const char *host, int nranks,
-                      struct dtensor_cluster **clusterp,
-                      struct dtensor_error *err);
-
-/* The cluster of `nranks` ranks, `per_host` on each host, the last may have
- * fewer; 0: all on one.
- */
-int dtn_cluster_regular(int nranks, int per_host,
-                        struct dtensor_cluster **clusterp,
-                        struct dtensor_error *err);
-
-/* The cluster of the Slurm step this process is in, from SLURM_STEP_NODELIST
- * and SLURM_STEP_TASKS_PER_NODE.
- */
-int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
-                           struct dtensor_error *err);
-
-/* Defaults of a [transport] section. */
-void dtn_transport_defaults(struct dtn_transport_conf *conf);
-
-/* -------------------------------------------------------------- seed.c --- */
-
-/* Defaults of a [seed] section. */
-void dtn_seed_defaults(struct dtn_seed_conf *seed);
-
-/* The seed of a rank: base + stride * index modulo 2^64, where index numbers
- * its coordinates in the distinct dims, the first listed fastest.  Outside the
- * mesh it is base.  Meaningful when cluster->seed.given.
- */
-uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank);
-
-/* The seeds of all ranks, seed[world_size]. */
-void dtn_seeds_of(const struct dtensor_cluster *cluster, uint64_t seed[]);
-
-/* "pp,tp": the dims whose coordinates have their own seeds.  Returns `buf`. */
-char *dtn_seed_dims(const struct dtensor_cluster *cluster, char *buf,
-                    size_t size);
-
-/* ---------------------------------------------------------- canonical.c --- */
-
-/* The parsed meaning, one "[section] key = value\n" line for each key, keys
- * that were not given at their defaults; hosts, addresses and so on expanded.
- * Two files that mean the same give the same text.  The caller frees it.
- */
-int dtn_cluster_canonical(const struct dtensor_cluster *cluster, char **textp,
-                          struct dtensor_error *err);
-
-/* xxh64 of that text. */
-uint64_t dtn_digest(const char *text);
-
-/* Word the first line in which two canonical texts differ, such as
- * `[transport] port is 17800 there, 17801 here`, into buf.  "there" is `other`.
- */
-char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
-                         size_t size);
-
-/* ----------------------------------------------------------- hostlist.c --- */
-
-/* Expand "n[01-03,07]-ib,x" strictly: see dtensor-cluster(5).  On failure *why
- * is the end of a sentence: `range "2-1" in "n[2-1]" runs backwards; expected
- * 1-2`.  Owns: *namesp is the caller's, for dtn_hostlist_free().
- */
-int dtn_hostlist_expand(const char *text, char ***namesp, int *np, char *why,
-                        size_t why_size);
-void dtn_hostlist_free(char **names, int n);
-
-/* The other way, for messages: {n1,n2,n3,x} is "n[1-3],x"; cut with "..." .
- * Returns `buf`, which has room for at least 4 bytes.
- */
-char *dtn_hostlist_format(char *const names[], int n, char *buf, size_t size);
-
-/* Expand "2(x3),1" to 2 2 2 1; *countsp is the caller's, for free(). */
-int dtn_counts_expand(const char *text, int **countsp, int *np, char *why,
-                      size_t why_size);
-
-/* ------------------------------------------------------------- whoami.c --- */
-
-/* This process in its job. */
-struct dtn_self {
-    int rank;
-    int world_size;
-    int local_rank;
-    char host[DTN_HOST_MAX];      /* as the cluster names it                   */
-    char job[80];                 /* tells this job from others on the host    */
-    char launcher[80];            /* how it was found, for people              */
-};
-
-/* Find the cluster and this process in it.  `path` as in dtensor_init().  The
- * methods are a table, tried in order: dtensor-run, Slurm step, the hosts in
- * the file, single; each passes with a note, logged at debug level, and all
- * notes are in the error when none applies.
- */
-int dtn_whoami(const char *path, struct dtn_log *log,
-               struct dtensor_cluster **clusterp, struct dtn_self *self,
-               struct dtensor_error *err);
-
-/* The rank of a process that dtn_whoami() has refused, and a cluster through
- * which it can send its error to the other ranks.
- *
- * Errors: ECONF, these are not known; or all other ranks refuse by themselves
- */
-int dtn_whoami_claim(const char *path, struct dtensor_cluster **clusterp,
-                     struct dtn_self *self);
 
 #endif

@@ -4,6 +4,8 @@
  * counts that are true: two hosts with a third array still NULL are two hosts.
  */
 #include "cluster/cluster.h"
+#include "cluster/hostlist.h"
+#include "dtensor.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,18 @@
  * second phase, `dmis = ...` in the first.
  */
 #include "cluster/file.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "cluster/builtin.h"
+#include "cluster/check.h"
+#include "cluster/cluster.h"
+#include "cluster/findings.h"
+#include "cluster/reader.h"
+#include "cluster/sections.h"
+#include "cluster/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

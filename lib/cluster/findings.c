@@ -4,9 +4,14 @@
  * editors jump to the line.  A phase collects its findings, at most 20, and
  * reports them in the order of the lines, whatever order they were found in.
  */
+#include "cluster/findings.h"
+#include "base/error.h"
 #include "cluster/file.h"
+#include "dtensor.h"
 
 #include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Warnings leave half of the room, so that the first error is never lost. */

@@ -10,8 +10,13 @@
  * one refuses whatever is not plainly meant: an entry is first checked from
  * end to end (entry_check), so that expanding it has little left to refuse.
  */
+#include "cluster/hostlist.h"
+#include "base/compiler.h"
 #include "cluster/cluster.h"
+#include "dtensor.h"
 
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

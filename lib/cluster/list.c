@@ -5,8 +5,15 @@
  * n gets entry i*2/n; "mlx5_0+mlx5_1" are two devices of each;
  * "0-7,16-23 | 8-15" is a CPU set for each of two ranks.
  */
+#include "cluster/list.h"
+#include "base/units.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/hostlist.h"
+#include "cluster/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,13 @@
  * mesh "word" is answered by "did you mean world?", and a mesh that is defined
  * further down by its line.
  */
+#include "cluster/check.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "cluster/reader.h"
+#include "cluster/sections.h"
+#include "dtensor.h"
 
 #include <string.h>
 

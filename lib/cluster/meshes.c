@@ -5,9 +5,19 @@
  * another mesh: submesh.c.)  Without a [mesh "world"] there is one all the
  * same: one dim named "world" over all ranks.
  */
+#include "base/error.h"
+#include "base/units.h"
+#include "cluster/check.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "cluster/list.h"
+#include "cluster/reader.h"
+#include "cluster/sections.h"
+#include "dtensor.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,20 @@
  * section's list, then local ranks.  `hosts = n[1-2]` with `ranks = 4`, first
  * in the file, makes n1 the host of ranks 0-3 and n2 of ranks 4-7.
  */
+#include "base/compiler.h"
+#include "base/error.h"
+#include "cluster/builtin.h"
+#include "cluster/check.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "cluster/hostlist.h"
+#include "cluster/list.h"
+#include "cluster/reader.h"
+#include "cluster/sections.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,9 +9,18 @@
  * 3, `  ranks=4 ; each`, is handed out as `ranks=4 ; each`; a section header,
  * a comment or a line that is wrong as an empty line, which keeps the count.
  */
+#include "cluster/reader.h"
+#include "base/error.h"
+#include "cluster/bytes.h"
+#include "cluster/check.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "cluster/sections.h"
+#include "cluster/value.h"
+#include "dtensor.h"
 
 #include <ini.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

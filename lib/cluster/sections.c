@@ -5,9 +5,14 @@
  * message and the canonical text are loops over these rows; a new key such as
  * `[transport] mtu` is one new row.
  */
+#include "cluster/sections.h"
+#include "base/compiler.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "dtensor.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define KIB ((int64_t)1 << 10)

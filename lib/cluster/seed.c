@@ -4,8 +4,17 @@
  * the `distinct` dims, the first listed fastest.  With base = 7, stride = 100,
  * distinct = pp, a rank at pp=3 has seed 307.
  */
+#include "cluster/seed.h"
+#include "cluster/check.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "cluster/list.h"
+#include "cluster/reader.h"
+#include "cluster/sections.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static void seed_distinct(struct dtn_check *check,

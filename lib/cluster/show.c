@@ -4,9 +4,14 @@
  * lines of one rank, or with rank -1 of all: of the two-node example,
  * `rank 5` is host gpu02, local rank 1, device mlx5_0:1.
  */
-#include "cluster/file.h"
+#include "base/error.h"
+#include "cluster/canonical.h"
+#include "cluster/cluster.h"
+#include "cluster/seed.h"
+#include "dtensor.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,9 +5,19 @@
  * select = dp=1 is the mesh of one dim tp=4 over ranks 4-7; select = tp=0 that
  * of dp=2 over ranks 0 and 4.
  */
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "cluster/check.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "cluster/list.h"
+#include "cluster/reader.h"
+#include "dtensor.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

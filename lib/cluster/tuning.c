@@ -3,8 +3,19 @@
  * "0-32K:direct, 32K-inf:ring" is two entries, {0, direct} and {32768, ring}:
  * ranges without a gap need no ends.
  */
+#include "base/compiler.h"
+#include "base/units.h"
+#include "cluster/check.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/findings.h"
+#include "cluster/list.h"
+#include "cluster/reader.h"
+#include "cluster/sections.h"
+#include "cluster/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define TUNING_INF UINT64_MAX

@@ -5,9 +5,16 @@
  * the shortest form, so that 512K, 524288 and 0512K are the same canonical
  * text.
  */
+#include "cluster/value.h"
+#include "base/compiler.h"
+#include "base/units.h"
+#include "cluster/cluster.h"
 #include "cluster/file.h"
+#include "cluster/sections.h"
+#include "dtensor.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 bool dtn_name_ok(const char *name)

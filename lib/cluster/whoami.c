@@ -11,7 +11,17 @@
  * and each on the host where the file puts it.
  */
 #include "cluster/whoami.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "cluster/builtin.h"
+#include "cluster/cluster.h"
+#include "cluster/self.h"
+#include "dtensor.h"
 
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -9,6 +9,13 @@
 #define DTN_WHOAMI_H
 
 #include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dtn_host;
+struct dtn_self;
 
 #define DTN_MAX_RANKS (DTN_MAX_HOSTS * DTN_MAX_LOCAL)
 

@@ -6,8 +6,12 @@
  * file, if that can be read, else from Slurm's variables: the names of the
  * nodes, and the default port.
  */
+#include "cluster/cluster.h"
+#include "cluster/self.h"
 #include "cluster/whoami.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 int dtn_whoami_claim(const char *path, struct dtensor_cluster **clusterp,

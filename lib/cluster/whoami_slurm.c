@@ -12,9 +12,17 @@
  * Slurm says, not where division would put them: `srun -N2 -n4` may well run
  * three tasks here and one there, and cyclic order gives the same counts.
  */
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "cluster/builtin.h"
+#include "cluster/cluster.h"
+#include "cluster/self.h"
 #include "cluster/whoami.h"
+#include "dtensor.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

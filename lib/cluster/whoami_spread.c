@@ -8,8 +8,14 @@
  * With --distribution=arbitrary, and if the order comes from Slurm's own
  * configuration, a task knows only the ranks of its own node.
  */
+#include "base/error.h"
+#include "base/units.h"
+#include "cluster/cluster.h"
+#include "cluster/hostlist.h"
 #include "cluster/whoami.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,8 +12,15 @@
  * for large ones is never much worse, where the other way round each small
  * block would wait for the one before.
  */
-#include "coll/model.h"
+#include "coll/choose.h"
+#include "base/compiler.h"
+#include "cluster/cluster.h"
+#include "sched/call.h"
+#include "sched/emitters.h"
+#include "sched/model.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 const char *dtn_algorithm_name(enum dtn_algorithm algorithm)

@@ -4,7 +4,18 @@
  * thousand calls that are alike the first makes the plan, some 20 us; the rest
  * find it, 20 ns, and what is part of its key was checked then.
  */
+#include "base/error.h"
+#include "coll/exec.h"
+#include "coll/message.h"
 #include "coll/plans.h"
+#include "coll/redops.h"
+#include "coll/request.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "dtensor.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,21 @@
  * cost more than the messages, so larger ones stay alone.
  */
 #include "coll/group.h"
+#include "base/error.h"
+#include "coll/exec.h"
+#include "coll/message.h"
+#include "coll/redops.h"
+#include "coll/request.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

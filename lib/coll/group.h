@@ -2,7 +2,13 @@
 #ifndef DTN_GROUP_H
 #define DTN_GROUP_H
 
-#include "coll/coll.h"
+#include "sched/call.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dtn_group;
 
 /* A call as it was made. */
 struct dtn_item {

@@ -10,8 +10,23 @@
  * the same peer, goes from and to where it is.  The rest is packed, which costs
  * what staging it would.
  */
+#include "coll/message.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "coll/exec.h"
 #include "coll/group.h"
+#include "coll/request.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

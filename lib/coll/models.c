@@ -6,7 +6,15 @@
  * pass over all ranks, so it is done for the first call over the group, and
  * every later plan uses it.
  */
-#include "coll/model.h"
+#include "base/error.h"
+#include "cluster/cluster.h"
+#include "coll/choose.h"
+#include "coll/message.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/model.h"
+#include "dtensor.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -6,8 +6,23 @@
  * kept; the least recently used goes first.  Counts for each rank are part of
  * the call: they are hashed, and kept behind the entry to be compared.
  */
-#include "coll/model.h"
 #include "coll/plans.h"
+#include "base/error.h"
+#include "boot/boot.h"
+#include "coll/choose.h"
+#include "coll/exec.h"
+#include "coll/exec/exec.h"
+#include "coll/record.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/emitters.h"
+#include "sched/fingerprint.h"
+#include "sched/model.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

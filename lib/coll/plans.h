@@ -2,7 +2,15 @@
 #ifndef DTN_PLANS_H
 #define DTN_PLANS_H
 
-#include "coll/coll.h"
+#include "dtensor.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_call;
+struct dtn_group;
+struct dtn_plan;
+struct dtn_plans;
 
 struct dtn_cached_plan {
     struct dtn_plan *plan;

@@ -4,8 +4,13 @@
  * with 2 ranks each, rank 0 loads from rank 1, and puts to ranks 2 and 3: the
  * wire of the group is "shm+net".
  */
-#include "coll/coll.h"
+#include "cluster/cluster.h"
+#include "coll/exec.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/exchange.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 bool dtn_group_maps(const struct dtn_group *group, int position)

@@ -11,7 +11,13 @@
  * the bits of its factor; of functions, whose addresses say nothing, how many
  * were made before and what is claimed of them.
  */
-#include "coll/coll.h"
+#include "coll/redops.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "sched/call.h"
+#include "dtensor.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -197,23 +203,4 @@ int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
                         dtensor_redop_name(call->redop),
                         dtensor_dtype_name(call->dtype));
     return 0;
-}
-
-struct dtn_reduction dtn_call_reduction(const struct dtn_call *call)
-{
-    struct dtn_reduction how;
-
-    if (!call->made) {
-        how = dtn_reduction(call->dtype, call->redop, call->n);
-        how.divisor = call->divisor ? call->divisor : how.divisor;
-        return how;
-    }
-    how = dtn_reduction(call->dtype, DTENSOR_SUM, call->n);
-    if (call->made->fn) {
-        how.fn = call->made->fn;
-        how.arg = call->made->arg;
-    } else {
-        how.factor = call->made->factor;
-    }
-    return how;
 }

@@ -12,8 +12,13 @@
  * a circle, whatever else a request needs before it begins (a bounce buffer,
  * scratch), for those that have it are before it in the queue.
  */
-#include "coll/coll.h"
+#include "coll/request.h"
+#include "base/wait.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

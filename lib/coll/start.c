@@ -3,10 +3,22 @@
  * dtensor_call_start() takes the plan of the call from the context and holds
  * on to it until the request is over.  A persistent call has a plan, staging
  * memory and a request of its own, made when it is: starting it a million times
- * allocates nothing (tests/test_requests.c counts).
+ * allocates nothing (tests/coll/test_requests.c counts).
  */
+#include "base/error.h"
+#include "coll/exec.h"
+#include "coll/exec/exec.h"
 #include "coll/plans.h"
+#include "coll/redops.h"
+#include "coll/request.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct coll_request {

@@ -1,4 +1,4 @@
-/* coefficients.h - polynomials, made by tests/random_fit.py: do not edit
+/* coefficients.h - polynomials, made by tests/random/random_fit.py: do not edit
  *
  * Lowest power first.  The worst error, beside each, is that of the polynomial
  * itself against the function, relative where nothing else is said.

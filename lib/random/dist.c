@@ -9,10 +9,16 @@
 #pragma GCC optimize("O3")
 #endif
 
-#include "random/random.h"
+#include "random/dist.h"
+#include "base/dtype.h"
+#include "base/error.h"
 #include "base/narrow.h"
+#include "random/quantile.h"
+#include "random/values.h"
+#include "dtensor.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* ------------------------------------------------------------ parameters --- */
 

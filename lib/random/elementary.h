@@ -17,6 +17,8 @@
 #include "base/narrow.h"
 #include "random/coefficients.h"
 
+#include <stdint.h>
+
 #define POLY_TERMS(c) ((int)(sizeof(c) / sizeof(c)[0]))
 
 static inline __attribute__((always_inline)) double poly_f64(const double c[],

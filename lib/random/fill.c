@@ -10,8 +10,13 @@
  *               is lane 0 of its own stream, and all advance by 4.
  * An offset counts words of one stream, so block = offset / 4.
  */
-#include "random/random.h"
+#include "random/fill.h"
+#include "base/copy.h"
+#include "random/dist.h"
+#include "random/philox.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { CUDA_BLOCK = 256, STREAM_BYTES = 4 << 20 };

@@ -6,8 +6,15 @@
  * f32[10] leaves offset 12.  Ranks that seed alike and make the same calls have
  * the same state, without a word between them.
  */
-#include "random/random.h"
+#include "random/generator.h"
+#include "base/error.h"
+#include "cluster/cluster.h"
+#include "cluster/seed.h"
+#include "job/ctx.h"
+#include "mesh/mesh.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

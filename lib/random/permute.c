@@ -8,8 +8,12 @@
  * on average, so every rank computes its own and no other: of 10^12 elements,
  * 2b = 40 bits and 1.1 passes.
  */
-#include "random/random.h"
+#include "random/permute.h"
+#include "base/error.h"
+#include "random/philox.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { PERMUTE_SORTED = 4096, PERMUTE_ROUNDS = 12 };

@@ -18,9 +18,10 @@
 #pragma GCC optimize("O3")
 #endif
 
-#include "random/random.h"
+#include "random/philox.h"
 
 #include <string.h>
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif

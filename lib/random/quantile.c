@@ -5,7 +5,8 @@
  * bounds, where rejecting would need an unknown number of words.  Between -2
  * and 2 that is between 0.02275 and 0.97725.
  */
-#include "random/random.h"
+#include "random/quantile.h"
+#include "base/compiler.h"
 #include "random/elementary.h"
 
 #include <math.h>

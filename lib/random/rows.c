@@ -7,7 +7,13 @@
  * place in the part is followed back through them from the right.  Nothing is
  * listed or allocated, however many pieces a cyclic placement makes.
  */
-#include "random/random.h"
+#include "random/rows.h"
+#include "layout/layout.h"
+#include "layout/placement.h"
+#include "mesh/mesh.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 /* The last dimension of which the rank has less than all, or not in order; 0
  * if there is none.

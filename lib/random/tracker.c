@@ -14,8 +14,16 @@
  *           seed + 2718 + coordinate; all others share that of the seed.
  * local     As if there were no other ranks.
  */
-#include "random/random.h"
+#include "random/tracker.h"
+#include "base/error.h"
+#include "layout/layout.h"
+#include "mesh/mesh.h"
+#include "random/dist.h"
+#include "random/fill.h"
+#include "random/generator.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { MEGATRON_SEED = 2718 };

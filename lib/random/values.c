@@ -12,8 +12,10 @@
 #pragma GCC optimize("O3")
 #endif
 
-#include "random/random.h"
+#include "random/values.h"
+#include "random/dist.h"
 #include "random/elementary.h"
+#include "random/quantile.h"
 
 #include <string.h>
 

@@ -4,7 +4,16 @@
  * to all R straight into the caller's array, which for f32[4096,4096] saves a
  * copy of 64 MiB.
  */
+#include "base/error.h"
+#include "coll/request.h"
+#include "layout/layout.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/grad.h"
+#include "redist/plan.h"
+#include "redist/redist.h"
 #include "tensor/tensor.h"
+#include "dtensor.h"
 
 int dtensor_redistribute_to(const struct dtensor *t,
                             const struct dtensor_spec *spec,

@@ -5,7 +5,18 @@
  * part of rank 1 of f32[10,5] as S(0) on 4 ranks begins with row 3, so
  * dtensor_arange() starts there with 15.
  */
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/reduce.h"
+#include "job/ctx.h"
+#include "layout/layout.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "random/rows.h"
+#include "redist/phases.h"
+#include "redist/redist.h"
 #include "tensor/tensor.h"
+#include "dtensor.h"
 
 #include <string.h>
 

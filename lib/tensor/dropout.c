@@ -4,7 +4,11 @@
  * holds for it: with p = 0.25 an element is kept where its number, uniform in
  * (0, 1], is below 0.75, and then multiplied by 1 / 0.75.
  */
+#include "base/dtype.h"
+#include "random/dist.h"
+#include "random/generator.h"
 #include "tensor/tensor.h"
+#include "dtensor.h"
 
 static void dropout_f32(const float *x, const unsigned char *keep, size_t n,
                         float scale, float *out)

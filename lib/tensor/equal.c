@@ -12,7 +12,15 @@
  * Replicas are compared by a 128-bit hash of their bytes, so 32 bytes are sent
  * for any size.
  */
+#include "base/equal.h"
+#include "base/error.h"
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
 #include "tensor/tensor.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

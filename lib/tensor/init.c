@@ -10,7 +10,14 @@
  * under way, leaves the job, and releases the context; the rest goes with the
  * last one that holds it.
  */
-#include "tensor/tensor.h"
+#include "coll/message.h"
+#include "coll/redops.h"
+#include "job/ctx.h"
+#include "layout/lengths.h"
+#include "mesh/mesh.h"
+#include "random/generator.h"
+#include "redist/redist.h"
+#include "dtensor.h"
 
 /* Nothing holds the context any more. */
 static void init_end(struct dtensor_ctx *ctx)

@@ -7,7 +7,17 @@
  * 2 rows on three ranks nobody can think that they are S(0), which would be 4,
  * 4 and 2: they are S(0:3,5,2) of 10.
  */
+#include "base/error.h"
+#include "job/ctx.h"
+#include "layout/layout.h"
+#include "layout/lengths.h"
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
 #include "tensor/tensor.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -6,7 +6,22 @@
  * on 2 ranks under the tracker `global`: rank 1 fills four runs of three, from
  * elements 3, 9, 15 and 21 of the whole, and every rank's offset grows by 24.
  */
+#include "base/dtype.h"
+#include "base/error.h"
+#include "cluster/seed.h"
+#include "job/ctx.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "random/dist.h"
+#include "random/fill.h"
+#include "random/generator.h"
+#include "random/permute.h"
+#include "random/rows.h"
+#include "random/tracker.h"
 #include "tensor/tensor.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 static int random_refuse_partial(const char *what,
                                  const struct dtensor_spec *spec,

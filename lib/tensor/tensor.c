@@ -6,6 +6,14 @@
  * programs need no case for it.
  */
 #include "tensor/tensor.h"
+#include "base/error.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "layout/layout.h"
+#include "mesh/mesh.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "dtensor.h"
 
 #include <stdlib.h>
 

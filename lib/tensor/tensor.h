@@ -12,7 +12,11 @@
 #ifndef DTN_TENSOR_H
 #define DTN_TENSOR_H
 
-#include "random/random.h"
+#include "dtensor.h"
+
+#include <stddef.h>
+
+struct dtn_dist;
 
 struct dtensor {
     struct dtensor_spec spec;

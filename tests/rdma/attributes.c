@@ -6,11 +6,16 @@
  * became.  Devices other than the one here are played: one that takes less
  * inline, one whose completion queues are short, one that keeps bytes in order.
  */
-#include "tests/wire.h"
-
+#include "base/compiler.h"
+#include "base/wait.h"
+#include "cluster/cluster.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
+#include "tests/transport/wire.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 
 /* ------------------------------------------------- what is listened to --- */
 

@@ -21,10 +21,13 @@
  *     bound_gathers 7900 8000      us, as 32 requests, 16 rows gathered in each
  *     bound_packs 8800 8900        us, copied to one place first
  */
-#include "base/base.h"
+#include "base/reduce.h"
+#include "base/wait.h"
+#include "dtensor.h"
 #include "tests/rdma/end.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,12 @@
  * Posting is a system call on a soft device and a store across PCIe on others,
  * so a put and its signal should be one, and the rows of a box few.
  */
-#include "tests/wire.h"
-
+#include "base/compiler.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "tests/transport/wire.h"
+
+#include <stdbool.h>
 
 enum { MEM_BYTES = 1 << 20 };
 

@@ -7,9 +7,7 @@
 #define TESTS_RDMA_END_H
 
 #include <infiniband/verbs.h>
-
 #include <stddef.h>
-#include <stdint.h>
 
 enum { END_DEPTH = 512, END_INLINE = 220, END_PIECES = 16 };
 

@@ -9,6 +9,8 @@
  *
  *     NAME ranks=4 rank=0 qps=2 opened=1114112 locked=1654784 heap=151552
  */
+#include "job/ctx.h"
+#include "mesh/mesh.h"
 #include "dtensor.h"
 
 #include <malloc.h>

@@ -14,8 +14,8 @@ across() {
     meet "${claim// /_}" && ranks "$n" pair.ini 60 "$@"
     ok $? "$n + $n ranks: $claim"
 }
-across "every collective is exact" "$top_builddir/tests/test_coll" member
-across "every placement becomes any other" "$top_builddir/tests/test_tensor" member
+across "every collective is exact" "$top_builddir/tests/coll/test_coll" member
+across "every placement becomes any other" "$top_builddir/tests/tensor/test_tensor" member
 across "the bench measures" "$top_builddir/dtensor-bench" -b 8 -e 256K -f 32 -n 3 -w 1 \
     --shape 300x300 --from 'S(0)' --to 'S(1)' allreduce all_to_all redistribute
 if [ "$GUEST_ID" = 1 ]; then

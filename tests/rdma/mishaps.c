@@ -6,11 +6,15 @@
  * never registered with relaxed ordering, and that children made by fork() and
  * what they do to memory are no harm.
  */
-#include "tests/wire.h"
-
+#include "base/compiler.h"
+#include "base/wait.h"
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
+#include "tests/transport/wire.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
 static int queues_left = 1000000, registrations_left = 1000000;

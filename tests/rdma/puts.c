@@ -11,7 +11,11 @@
  *     signal_lat 7.40 7.55       a signal with 8 bytes, there and consumed
  *     signal_both 14.8 15.2      by both ranks at once, as in a collective
  */
-#include "tests/wire.h"
+#include "base/wait.h"
+#include "transport/transport.h"
+#include "tests/transport/wire.h"
+
+#include <stdbool.h>
 
 enum { TURNS = 2000, RUNS = 9, PUTS = 16, PUT_BYTES = 1 << 20 };
 

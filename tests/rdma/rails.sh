@@ -4,9 +4,9 @@
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=${1:-10} DTN_TEST_HCA=rxe0+rxe1
 timeout 60 "$top_builddir/tests/rdma/stripes" || exit
-DTN_TEST_QPS=2 timeout 100 "$top_builddir/tests/test_transport" rc 2 || exit
-timeout 150 "$top_builddir/tests/test_coll" rc 3 || exit
-timeout 100 "$top_builddir/tests/test_tensor" rc 3 || exit
+DTN_TEST_QPS=2 timeout 100 "$top_builddir/tests/transport/test_transport" rc 2 || exit
+timeout 150 "$top_builddir/tests/coll/test_coll" rc 3 || exit
+timeout 100 "$top_builddir/tests/tensor/test_tensor" rc 3 || exit
 
 hca=$DTN_TEST_HCA
 cluster one.ini 2 'timeout = 14' 'retry_count = 3' 'op_timeout = 20s'

@@ -13,6 +13,8 @@
  *
  *     calls=5120 gap=12 code=EPEER rank=1 after=478 text=node1: allreduce ...
  */
+#include "job/ctx.h"
+#include "mesh/mesh.h"
 #include "dtensor.h"
 
 #include <stdbool.h>

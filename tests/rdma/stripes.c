@@ -4,9 +4,10 @@
  * goes by both, in proportion to their rates; what is small, and what was
  * named in a way that the keys could not follow, by the first.
  */
-#include "tests/wire.h"
-
+#include "transport/transport.h"
 #include "transport/verbs.h"
+#include "dtensor.h"
+#include "tests/transport/wire.h"
 
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)

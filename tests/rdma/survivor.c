@@ -14,7 +14,10 @@
  * `survivor FILE BYTES GO` makes FILE when the job is open, and begins, meeting
  * the others for the first time, when there is a file GO.
  */
-#include "base/base.h"
+#include "base/wait.h"
+#include "job/ctx.h"
+#include "mesh/mesh.h"
+#include "dtensor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

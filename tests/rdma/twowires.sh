@@ -17,9 +17,9 @@ sent() { cat "/sys/class/net/eth$1/statistics/tx_bytes"; }
 everything() {
     local before0 before1
     before0=$(sent 0) before1=$(sent 1)
-    meet "$1" && ranks 1 pair.ini 60 "$top_builddir/tests/test_coll" member &&
+    meet "$1" && ranks 1 pair.ini 60 "$top_builddir/tests/coll/test_coll" member &&
         meet "$1.tensors" &&
-        ranks 1 pair.ini 60 "$top_builddir/tests/test_tensor" member
+        ranks 1 pair.ini 60 "$top_builddir/tests/tensor/test_tensor" member
     ok $? "$1: every collective and placement is exact"
     carried0=$(($(sent 0) - before0)) carried1=$(($(sent 1) - before1))
 }

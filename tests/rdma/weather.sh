@@ -14,9 +14,9 @@ weather() {
     shift
     tc qdisc replace dev eth0 root netem "$@" || return
     meet "$name" || return
-    ranks 1 pair.ini 60 "$top_builddir/tests/test_coll" member || return
+    ranks 1 pair.ini 60 "$top_builddir/tests/coll/test_coll" member || return
     meet "$name.tensors" &&
-        ranks 1 pair.ini 60 "$top_builddir/tests/test_tensor" member
+        ranks 1 pair.ini 60 "$top_builddir/tests/tensor/test_tensor" member
 }
 
 # long NAME NETEM-ARGUMENT...: allreduces of 8 bytes to 2 MiB

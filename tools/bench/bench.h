@@ -42,8 +42,6 @@ enum bench_exit {
     BENCH_UNREAD = 141            /* nobody reads stdout: 128 + SIGPIPE       */
 };
 
-struct bench;
-struct bench_case;
 struct bench_job;
 struct bench_test;
 

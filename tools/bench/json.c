@@ -2,7 +2,7 @@
  *
  * The object is built in memory with libjansson, which escapes and formats,
  * and written at the end; "schema" is 1 until a key changes its meaning.
- * tests/bench-schema.json describes it.
+ * tests/tools/bench-schema.json describes it.
  */
 #include "config.h"
 #include "tools/bench/bench.h"

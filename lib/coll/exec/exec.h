@@ -10,7 +10,22 @@
 #ifndef DTN_EXEC_H
 #define DTN_EXEC_H
 
-#include "coll/coll.h"
+#include "base/box.h"
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_span;
+struct dtn_step;
+struct dtn_transport;
 
 /* The spaces that READY names: IN, OUT, and TMP or ACC, whichever is exposed.
  */

@@ -14,8 +14,13 @@
  * Of a run that is started and polled for counts what its caller spends on it: the
  * start, the polls, and the time that dtensor_wait() lasts.
  */
+#include "base/copy.h"
+#include "base/wait.h"
 #include "coll/exec/exec.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum {

@@ -6,8 +6,17 @@
  * at a time, 64 KiB of each of two, so that they are folded while they are in
  * this CPU's cache: 2 MiB of f32 in 32 pieces of 7 us to fetch and 2 to fold.
  */
+#include "base/box.h"
+#include "base/compiler.h"
+#include "base/reduce.h"
 #include "coll/exec/exec.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define PIECES_BYTES ((size_t)128 << 10)         /* of all terms              */

@@ -5,8 +5,22 @@
  * of a ring over 8 ranks two, of an exchange those that have something for this
  * rank.  A first run that is started does so without waiting for them.
  */
+#include "base/error.h"
+#include "base/reduce.h"
+#include "boot/boot.h"
+#include "coll/exec.h"
+#include "coll/record.h"
 #include "coll/exec/exec.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

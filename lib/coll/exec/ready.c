@@ -8,8 +8,15 @@
  * allgather of 4 MiB does not write into a result buffer of 2 MiB, even if the
  * two ranks made different calls.
  */
+#include "base/box.h"
+#include "base/error.h"
 #include "coll/exec/exec.h"
+#include "job/await.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,9 +7,22 @@
  * loads from them.  Nothing is allocated, and no data moves before the peer's
  * fingerprint was found to be ours.
  */
+#include "base/box.h"
+#include "base/reduce.h"
+#include "base/units.h"
+#include "boot/boot.h"
+#include "coll/exec.h"
 #include "coll/exec/exec.h"
+#include "coll/request.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/transport.h"
+#include "dtensor.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* ------------------------------------------------------------- exposing --- */

@@ -3,9 +3,18 @@
  * The fingerprint of a signal is that of the call, mixed with the salt of its
  * step: what both sides must mean beyond the call, as the 100 floats of a send.
  * A rank that finds another one, or hears of one, tells what it meant itself;
- * net/mismatch.c makes a sentence of both.
+ * job/mismatch.c makes a sentence of both.
  */
+#include "boot/boot.h"
 #include "coll/exec/exec.h"
+#include "coll/record.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "sched/sched.h"
+
+#include <stdbool.h>
 
 /* The record of a step of this rank with a salt: bytes to or from a peer. */
 static void step_said(const struct exec_run *run, const struct dtn_step *step,

@@ -1,0 +1,14 @@
+/* equal.h - are two arrays the same numbers */
+#ifndef DTN_BASE_EQUAL_H
+#define DTN_BASE_EQUAL_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Are they the same numbers?  -0 equals 0, a NaN nothing.  Both aligned. */
+bool dtn_equal(enum dtensor_dtype dtype, const void *left, const void *right,
+               size_t count);
+
+#endif

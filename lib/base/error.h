@@ -1,0 +1,30 @@
+/* error.h - one way to fail: a code, and one line of text */
+#ifndef DTN_BASE_ERROR_H
+#define DTN_BASE_ERROR_H
+
+#include "base/compiler.h"
+#include "dtensor.h"
+
+#include <stddef.h>
+
+/* Fill *err (NULL: do nothing) and return `code`, so that a failing function
+ * is one statement: return dtn_fail(err, DTENSOR_EINVAL, "mesh: ...", ...).
+ * The text is `what: fact with values (what to do)`.  errno is preserved.
+ */
+int dtn_fail(struct dtensor_error *err, int code, const char *fmt, ...)
+    DTN_PRINTF(3, 4);
+
+/* The same for a failed system call: ESYS (ENOMEM for errno ENOMEM), and %m in
+ * `fmt` prints the words for `sys_errno`.
+ */
+int dtn_fail_sys(struct dtensor_error *err, int sys_errno, const char *fmt, ...)
+    DTN_PRINTF(3, 4);
+
+/* The same with a culprit. */
+int dtn_fail_rank(struct dtensor_error *err, int code, int rank,
+                  const char *fmt, ...) DTN_PRINTF(4, 5);
+
+/* "out of memory" for `what`, `size` bytes. */
+int dtn_fail_nomem(struct dtensor_error *err, const char *what, size_t size);
+
+#endif

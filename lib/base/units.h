@@ -1,0 +1,29 @@
+/* units.h - sizes and times as people write them; checked arithmetic */
+#ifndef DTN_BASE_UNITS_H
+#define DTN_BASE_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* a*b and a+b into *out; false, leaving it alone, when that overflows. */
+bool dtn_mul_size(size_t a, size_t b, size_t *out);
+bool dtn_add_size(size_t a, size_t b, size_t *out);
+
+/* Whole decimal number (0x too if `hex`), all of the text, at most `max`. */
+bool dtn_parse_u64(const char *text, bool hex, uint64_t max, uint64_t *out);
+
+/* "512K" is 524288: K M G T are powers of 1024. */
+bool dtn_parse_size(const char *text, uint64_t *bytes);
+
+/* "30s" is 30e9: a unit is required, us ms s or min. */
+bool dtn_parse_time(const char *text, int64_t *ns);
+
+/* "512.0 KiB", "1.5 s": for people.  Return `buf`. */
+char *dtn_format_size(uint64_t bytes, char *buf, size_t size);
+char *dtn_format_time(int64_t ns, char *buf, size_t size);
+
+/* Ranks as people write them: {0,1,2,5} is "0-2,5"; cut with "..." . */
+char *dtn_format_ranks(const int ranks[], int n, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,449 @@
+/* boot.c - the bootstrap: an allgather of blobs over a tree of sockets
+ *
+ * Every rank is a small machine of four states that turns with poll():
+ *
+ *     gathering -> parting -> over            all there: the answer goes down
+ *          \-> condemned --^                  a failure goes up, then down
+ *
+ * Opening is round 0 of the allgather with connecting added to it, and a
+ * later allgather is the same turn without.  One deadline bounds a round;
+ * what follows it is bounded too (boot_fail.c), so that no rank stays longer
+ * than connect_timeout and a second.  Four ranks of one host are together a
+ * millisecond or two after the last one started.
+ */
+#include "boot/boot.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/wait.h"
+#include "boot/frame.h"
+#include "boot/state.h"
+#include "cluster/canonical.h"
+#include "cluster/cluster.h"
+#include "cluster/self.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* -------------------------------------------------------------- polling --- */
+
+static int64_t boot_earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Parted in success, nothing is read any more: it belongs to the next round. */
+static bool boot_reads(const struct dtn_boot *boot)
+{
+    return boot->state != BOOT_PARTING || boot->failure.code != 0;
+}
+
+static struct pollfd boot_poll_link(const struct boot_link *link, bool reads)
+{
+    const struct frame_stream *io = &link->io;
+    bool writes = io->out && !io->stalled;
+    struct pollfd p = { io->fd, 0, 0 };
+
+    if (link->state == LINK_CONNECTING)
+        p.events = POLLOUT;
+    else
+        p.events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+    if (p.events == 0 || link->state == LINK_IDLE)
+        p.fd = -1;                   /* poll() would report a hang-up        */
+    return p;
+}
+
+/* When something is to be done though no socket stirs. */
+static int64_t boot_wake(const struct dtn_boot *boot)
+{
+    int64_t wake = boot->state == BOOT_GATHERING && !boot->expired
+                 ? boot->deadline_ns : boot->until_ns;
+    bool stalled = boot->up.link.io.stalled;
+
+    wake = boot_earlier(wake, boot_route_wake(boot, &boot->up));
+    wake = boot_earlier(wake, boot_route_wake(boot, &boot->aside));
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        wake = boot_earlier(wake, boot_route_wake(boot, &boot->down[i]));
+    wake = boot_earlier(wake, boot_judge_wake(boot));
+    for (int i = 0; i < boot->nchildren; i++) {
+        const struct boot_link *link = &boot->children[i];
+
+        if (link->state == LINK_GREETING)
+            wake = boot_earlier(wake, link->since_ns + BOOT_HANDSHAKE_NS);
+        stalled = stalled || link->io.stalled;
+    }
+    if (stalled)
+        wake = boot_earlier(wake, dtn_now_ns() + BOOT_STALL_NS);
+    return wake;
+}
+
+/* Behind the children, those that are open: poll() refuses more entries than
+ * the process may have descriptors.
+ */
+static nfds_t boot_poll_fixed(const struct dtn_boot *boot)
+{
+    bool up = boot->state != BOOT_PARTING;
+    const struct pollfd fixed[BOOT_FIXED_POLLS] = {
+        { boot->unix_fd, POLLIN, 0 },
+        { boot->tcp_fd, POLLIN, 0 },
+        boot_poll_link(&boot->up.link, up),
+        boot_poll_link(&boot->aside.link, up),
+        boot_poll_link(&boot->down[0].link, true),
+        boot_poll_link(&boot->down[1].link, true)
+    };
+    nfds_t n = (nfds_t)boot->nchildren;
+
+    for (size_t i = 0; i < DTN_COUNT(fixed); i++)
+        if (fixed[i].fd >= 0)
+            boot->polls[n++] = fixed[i];
+    return n;
+}
+
+static void boot_poll(struct dtn_boot *boot)
+{
+    int64_t wait = boot_wake(boot) - dtn_now_ns();
+    struct timespec ts = { 0, 0 };
+    nfds_t n;
+
+    if (wait > 0) {
+        ts.tv_sec = wait / 1000000000;
+        ts.tv_nsec = wait % 1000000000;
+    }
+    for (int i = 0; i < boot->nchildren; i++)
+        boot->polls[i] = boot_poll_link(&boot->children[i], boot_reads(boot));
+    n = boot_poll_fixed(boot);
+    if (ppoll(boot->polls, n, &ts, NULL) <= 0)
+        for (nfds_t i = 0; i < n; i++)
+            boot->polls[i].revents = 0;
+}
+
+/* ----------------------------------------------------------------- turn --- */
+
+static void boot_read(struct dtn_boot *boot)
+{
+    int n = boot->nchildren;
+
+    boot_route_turn(boot, &boot->up);
+    boot_route_turn(boot, &boot->aside);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        boot_route_down(boot, &boot->down[i]);
+    for (int i = 0; i < n && boot_reads(boot); i++)
+        if (boot->polls[i].revents)
+            boot_child_turn(boot, &boot->children[i]);
+    boot_child_accept(boot);
+}
+
+/* Is everything sent? */
+static bool boot_flush(struct dtn_boot *boot)
+{
+    bool all = true;
+
+    frame_flush(&boot->up.link.io);
+    frame_flush(&boot->aside.link.io);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        frame_flush(&boot->down[i].link.io);
+    for (int i = 0; i < boot->nchildren; i++)
+        if (frame_flush(&boot->children[i].io) == FRAME_MORE)
+            all = false;
+    return all;
+}
+
+/* A child does not take its answer though it is long past the deadline. */
+static void boot_parted_late(struct dtn_boot *boot)
+{
+    char name[DTN_HOST_MAX + 32];
+
+    for (int i = 0; i < boot->nchildren && boot->failure.code == 0; i++)
+        if (boot->children[i].io.out)
+            dtn_fail_rank(&boot->failure, DTENSOR_ETIME,
+                          boot->children[i].rank, "boot: %s does not read what "
+                          "is sent to it (is it stuck or stopped?)",
+                          boot_fail_rank_name(boot, boot->children[i].rank,
+                                              name, sizeof name));
+}
+
+/* A child that is still to come would wait in vain: let it hear as well. */
+static bool boot_awaits_children(const struct dtn_boot *boot)
+{
+    return boot->failure.code != 0 && boot->seq == 0 && !boot->expired &&
+           boot->narrived < boot->nexpected;
+}
+
+static void boot_tick(struct dtn_boot *boot)
+{
+    int64_t now = dtn_now_ns();
+    bool sent;
+
+    boot_child_sweep(boot, now);
+    if (boot->state == BOOT_GATHERING && now >= boot->deadline_ns)
+        boot_fail_expire(boot, now);
+    boot_judge_turn(boot, now);
+    boot_gather_forward(boot);
+    if (boot->state == BOOT_GATHERING && boot->expired && !boot->root &&
+        (now >= boot->until_ns || (boot->up.link.state < LINK_GREETING &&
+                                   boot->aside.link.state < LINK_GREETING)))
+        boot_fail_alone(boot);
+    if (boot->state == BOOT_CONDEMNED && now >= boot->until_ns)
+        boot_fail_final(boot, &boot->failure);
+    if (boot->unfit && boot_awaits_children(boot))
+        boot_socket_relisten(boot);
+    sent = boot_flush(boot);
+    if (boot->state != BOOT_PARTING)
+        return;
+    if (sent && !boot_awaits_children(boot)) {
+        boot->state = BOOT_OVER;
+    } else if (now >= boot->until_ns) {
+        boot_parted_late(boot);
+        boot->state = BOOT_OVER;
+    }
+}
+
+/* Turn until the round is over. */
+static int boot_run(struct dtn_boot *boot, struct dtensor_error *err)
+{
+    boot_tick(boot);
+    while (boot->state != BOOT_OVER) {
+        boot_poll(boot);
+        boot_read(boot);
+        boot_tick(boot);
+    }
+    if (boot->failure.code != 0 && err)
+        *err = boot->failure;
+    return boot->failure.code;
+}
+
+static void boot_begin(struct dtn_boot *boot)
+{
+    int64_t now = dtn_now_ns();
+    int64_t timeout = boot->cluster->transport.connect_timeout_ns;
+
+    boot->state = BOOT_GATHERING;
+    boot->expired = false;
+    boot->deadline_ns = now + boot_earlier(timeout, INT64_MAX / 4);
+}
+
+/* ----------------------------------------------------------------- open --- */
+
+static int boot_check_args(const struct dtn_boot_args *args,
+                           struct dtensor_error *err)
+{
+    const struct dtensor_cluster *cluster = args->cluster;
+    const struct dtn_self *self = args->self;
+
+    if (self->world_size != cluster->world_size || self->rank < 0 ||
+        self->rank >= cluster->world_size)
+        return dtn_fail(err, DTENSOR_EINVAL, "boot: this process is rank %d "
+                        "of %d, but %s has %d ranks", self->rank,
+                        self->world_size, cluster->path, cluster->world_size);
+    for (int h = 0; h < cluster->nhosts; h++)
+        if (cluster->hosts[h].nranks > DTN_MAX_LOCAL)
+            return dtn_fail(err, DTENSOR_EINVAL, "boot: host %s has %d ranks; "
+                            "at most %d are possible", cluster->hosts[h].name,
+                            cluster->hosts[h].nranks, DTN_MAX_LOCAL);
+    if (strlen(args->identity) > FRAME_IDENTITY_MAX)
+        return dtn_fail(err, DTENSOR_EINVAL, "boot: the cluster file is too "
+                        "long: %zu bytes of canonical text, at most %u",
+                        strlen(args->identity), FRAME_IDENTITY_MAX);
+    return 0;
+}
+
+/* Everything that needs memory; what is there is freed by dtn_boot_close(). */
+static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
+{
+    size_t world = (size_t)boot->cluster->world_size, nlocal;
+    int rc = boot_tree_init(boot, err);
+
+    if (rc != 0)
+        return rc;
+    nlocal = (size_t)boot->hosts[boot->host]->nranks;
+    boot->local_fds = malloc(nlocal * sizeof *boot->local_fds);
+    boot->arrived = calloc(nlocal + 2, sizeof *boot->arrived);
+    boot->polls = malloc(BOOT_FIXED_POLLS * sizeof *boot->polls);
+    if (boot->rank == 0)
+        boot->members = calloc(world, sizeof *boot->members);
+    boot->gone = calloc(world, sizeof *boot->gone);
+    if (!boot->local_fds || !boot->arrived || !boot->polls || !boot->gone ||
+        (boot->rank == 0 && !boot->members))
+        return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
+    for (size_t i = 0; i < nlocal; i++)
+        boot->local_fds[i] = -1;
+    if (boot->rank == boot_tree_leader(boot, boot->rank))
+        boot->nexpected = (int)nlocal - 1 + boot_tree_child_hosts(boot);
+    return 0;
+}
+
+static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
+{
+    struct dtn_boot *boot = calloc(1, sizeof *boot);
+
+    if (!boot)
+        return NULL;
+    boot->cluster = args->cluster;
+    boot->log = args->log;
+    boot->identity = args->identity;
+    boot->digest = dtn_digest(args->identity);
+    boot->rank = args->self->rank;
+    boot->root = boot->rank == 0;
+    boot->unix_fd = boot->tcp_fd = boot->spare_fd = boot->mine_fd = -1;
+    boot->asked = -1;
+    boot_route_init(&boot->up, -1, 0);
+    boot_route_init(&boot->aside, -1, 0);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        boot_route_init(&boot->down[i], -1, 0);
+    return boot;
+}
+
+/* Where to knock.  Another process with the name of this leader is asked too:
+ * it is one rank started twice, and the other one says so to all.
+ */
+static void boot_start_routes(struct dtn_boot *boot, bool taken)
+{
+    int64_t now = dtn_now_ns();
+    int64_t half = (boot->deadline_ns - now) / 2;
+
+    if (taken) {
+        boot->root = false;
+        boot_route_init(&boot->up, boot->rank, now);
+        return;
+    }
+    boot_route_init(&boot->up, boot_tree_parent(boot, boot->rank), now);
+    boot_route_init(&boot->aside, boot_tree_grandparent(boot, boot->rank),
+                    now + half);
+}
+
+static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
+{
+    char time[32];
+
+    boot_socket_unlisten(boot);
+    boot_route_close(&boot->aside);
+    boot_child_keep_tree(boot);
+    boot->identity = NULL;
+    free(boot->answer);
+    boot->answer = NULL;
+    if (!boot->log)
+        return;
+    if (boot->strangers > 0)
+        dtn_log(boot->log, DTN_LOG_WARN, "boot: dropped %u connections of "
+                "strangers", boot->strangers);
+    dtn_log(boot->log, DTN_LOG_INFO, "boot: %d ranks on %d hosts, joined in %s",
+            boot->cluster->world_size, boot->nhosts,
+            dtn_format_time(dtn_now_ns() - start_ns, time, sizeof time));
+}
+
+int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
+                  struct dtensor_error *err)
+{
+    struct dtensor_error error;
+    struct dtn_boot *boot;
+    int64_t start_ns = dtn_now_ns();
+    bool taken = false;
+    int rc = boot_check_args(args, err);
+
+    if (rc != 0)
+        return rc;
+    boot = boot_new(args);
+    if (!boot)
+        return dtn_fail_nomem(err, "boot", sizeof *boot);
+    rc = boot_prepare(boot, err);
+    if (rc == 0) {
+        boot_socket_name(boot, args->self->job);
+        boot_begin(boot);
+        rc = boot_socket_listen(boot, &taken, &error);
+        if (args->failure) {
+            error = *args->failure;
+            rc = error.code;
+            taken = false;
+        }
+        boot_start_routes(boot, taken);
+        if (rc != 0)
+            boot_fail_own(boot, &error);
+        rc = boot_gather_start(boot, NULL, err);
+        if (rc == 0)
+            rc = boot_run(boot, err);
+    }
+    if (rc != 0) {
+        dtn_boot_close(boot);
+        return rc;
+    }
+    boot_settle(boot, start_ns);
+    *bootp = boot;
+    return 0;
+}
+
+/* ------------------------------------------------------------ allgather --- */
+
+int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
+                       struct dtn_blob all[], struct dtensor_error *err)
+{
+    int rc;
+
+    if (boot->failure.code != 0) {
+        if (err)
+            *err = boot->failure;
+        return boot->failure.code;
+    }
+    if (mine->size > DTN_BLOB_MAX)
+        return dtn_fail(err, DTENSOR_EINVAL, "boot: a blob of %zu bytes; at "
+                        "most %d are possible", mine->size, DTN_BLOB_MAX);
+    boot->seq++;
+    boot_begin(boot);
+    rc = boot_gather_start(boot, mine, err);
+    if (rc == 0)
+        rc = boot_run(boot, err);
+    if (rc == 0)
+        boot_gather_unpack(boot, all);
+    boot_gather_close_fds(boot);
+    boot->mine_fd = -1;
+    return rc;
+}
+
+void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error)
+{
+    struct dtensor_error ignored;
+
+    if (boot->failure.code != 0 || boot->watching ||
+        boot->cluster->world_size == 1)
+        return;
+    boot->seq++;
+    boot_begin(boot);
+    if (boot_gather_start(boot, &(struct dtn_blob){ .fd = -1 }, &ignored) != 0)
+        return;
+    boot_fail_own(boot, error);
+    boot_run(boot, error);
+    boot_gather_close_fds(boot);
+}
+
+void dtn_boot_close(struct dtn_boot *boot)
+{
+    if (!boot)
+        return;
+    dtn_boot_blame(boot, boot->rank, 0, &(struct dtn_mismatch){ .rank = 0 });
+    boot_socket_unlisten(boot);
+    boot_route_close(&boot->up);
+    boot_route_close(&boot->aside);
+    for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
+        boot_route_close(&boot->down[i]);
+    for (int i = 0; i < boot->nchildren; i++)
+        frame_close(&boot->children[i].io);
+    if (boot->hosts)
+        boot_gather_close_fds(boot);
+    free(boot->children);
+    free(boot->polls);
+    free(boot->gathered.mem);
+    free(boot->local_fds);
+    free(boot->arrived);
+    free(boot->members);
+    free(boot->gone);
+    free(boot->told);
+    free(boot->answer);
+    free((void *)boot->hosts);
+    free(boot);
+}

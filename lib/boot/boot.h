@@ -1,0 +1,144 @@
+/* boot.h - joining a job: connect, compare, exchange; then watch who is gone */
+#ifndef DTN_BOOT_BOOT_H
+#define DTN_BOOT_BOOT_H
+
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdint.h>
+
+struct dtn_log;
+struct dtn_self;
+
+/* The ranks of a host connect to its first rank (its leader) by AF_UNIX, and
+ * leaders to each other in a binary tree by TCP: an allgather takes
+ * 2 (1 + log2 hosts) rounds.  Everyone says who it is before anything else;
+ * whatever is wrong, every rank gets the same words, naming the odd rank.
+ */
+struct dtn_boot;
+
+struct dtn_boot_args {
+    const struct dtensor_cluster *cluster;
+    const struct dtn_self *self;
+    const char *identity;         /* "[section] key = value\n" lines that all  */
+                                  /* ranks must agree on: canonical text, and  */
+                                  /* version, world size, auth                 */
+    struct dtn_log *log;
+    const struct dtensor_error *failure;   /* code != 0: this rank cannot take */
+                                  /* part, for that reason; NULL: it can       */
+};
+
+/* Connect, compare identities, agree that everyone is there.  With a failure
+ * among the arguments: tell it to the others, so that all fail with its words,
+ * rather than wait for this rank.
+ *
+ * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
+ * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept, but
+ *         its cluster and log must last until then.
+ * Errors: ETIME      names the missing ranks and their hosts
+ *         EMISMATCH  names the odd rank and the key
+ *         EPEER      a rank closed its connection
+ *         ESYS       an address or port cannot be had: says which
+ *         other      a rank cannot take part: its words
+ */
+int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
+                  struct dtensor_error *err);
+
+/* all[r] = *mine of rank r.  File descriptors in all[] (of ranks on this host;
+ * -1 elsewhere and for the own entry) are the caller's to close.
+ *
+ * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
+ * Errors: as dtn_boot_open
+ */
+int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
+                       struct dtn_blob all[], struct dtensor_error *err);
+
+/* This rank cannot continue, for that reason: all others receive it in their
+ * next allgather, which fails.  *error becomes the error of all ranks: the same
+ * words, with rank and host.  A no-op if the bootstrap itself has failed.
+ *
+ * Blocks: three seconds at most
+ */
+void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error);
+
+/* What a rank called, in numbers that coll knows how to word. */
+enum dtn_said_kind {
+    DTN_SAID_NOTHING,
+    DTN_SAID_CALL,                /* `count` elements                          */
+    DTN_SAID_LISTED,              /* a count for each rank, `count` in all     */
+    DTN_SAID_WORDED,              /* `text` says it: a redistribute            */
+    DTN_SAID_SENT,                /* `count` elements that go to `other`       */
+    DTN_SAID_RECEIVED,            /* that come from there                      */
+    DTN_SAID_JUDGED,              /* no call: whom to name for a mismatch      */
+    DTN_NSAID
+};
+struct dtn_said {
+    enum dtn_said_kind kind;
+    uint64_t fingerprint;
+    uint64_t base;                /* local: the same without number            */
+    uint64_t group;               /* hash of the ranks, 0: message             */
+    uint32_t number;              /* among the calls over them, 0: unknown     */
+    uint32_t n;                   /* number of these ranks                     */
+    int32_t other;                /* the root, or a rank                       */
+    uint64_t count;
+    const char *text;             /* NULL: made from the other fields          */
+};
+#define DTN_SAID_TEXT 240
+#define DTN_SAID_MAX 16           /* calls that a rank remembers               */
+
+/* A rank told that it called that, or others that it did. */
+struct dtn_told {
+    int rank;
+    struct dtn_said said;
+    char text[DTN_SAID_TEXT];     /* of it, or ""                              */
+};
+
+/* Two ranks called what is not the same. */
+struct dtn_mismatch {
+    int32_t rank;                 /* the odd one                               */
+    int32_t witness;              /* that found out; the same: nothing known   */
+    uint64_t called;              /* by `rank`                                 */
+    uint64_t expected;            /* by the witness                            */
+};
+
+/* What is known of a rank that is gone. */
+struct dtn_gone {
+    uint32_t order;               /* 1 for the first heard of; 0: nothing     */
+    int culprit;                  /* on whose account; its own: by itself     */
+    int code;                     /* EPEER it died, 0 it left, else gave up   */
+    int64_t heard_ns;             /* when this rank heard of it               */
+    struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
+};
+
+/* There will be no allgather any more: from now on the tree watches. */
+void dtn_boot_watch_start(struct dtn_boot *boot);
+
+/* Hear, and pass on, who is gone; a few system calls, at most every 5 ms. */
+void dtn_boot_watch(struct dtn_boot *boot);
+const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank);
+
+/* The first rank known to have died or given up, -1: none. */
+int dtn_boot_failed(const struct dtn_boot *boot);
+
+/* Tell the tree that this rank gives up, and for what mismatch if it was one.
+ * Best effort, never blocks.
+ */
+void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
+                    const struct dtn_mismatch *mismatch);
+
+/* Tell the tree what a rank called, unless it knows.  Best effort, never blocks.
+ */
+void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said);
+
+/* The record that a rank sent of its call with that fingerprint, NULL: none; of
+ * several similar messages that to or from `other`.  The second function: any
+ * record, i before the last one, NULL: no more.
+ */
+const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
+                                     uint64_t fingerprint, int other);
+const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i);
+
+/* Never blocks; NULL is a no-op. */
+void dtn_boot_close(struct dtn_boot *boot);
+
+#endif

@@ -1,0 +1,414 @@
+/* boot_child.c - those who connect
+ *
+ * Until it has said HELLO a connection is a stranger: it may send 379 bytes
+ * (head, fixed part, host name, job) within two seconds and hold one descriptor;
+ * of strangers there are at most 64 more than twice the children awaited,
+ * the oldest makes room.  A port scanner costs the job nothing but a count.
+ *
+ * A rank of another job gets an error and is a stranger, too: two jobs that
+ * start at the same time with one file never take each other's ranks.
+ *
+ * After HELLO it is a child, or one on a detour (see boot_route.c), or a
+ * rank that cannot be right, and then it hears why.
+ */
+#include "base/error.h"
+#include "base/wait.h"
+#include "boot/frame.h"
+#include "boot/state.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHILD_BURST 64            /* frames taken from one child at a time    */
+
+struct child_hello {
+    unsigned version;
+    uint32_t rank;
+    uint32_t world;
+    uint32_t pid;
+    bool detour;
+    uint64_t digest;
+    char host[DTN_HOST_MAX];
+    char job[FRAME_JOB_MAX];
+};
+
+static void child_drop(struct boot_link *link)
+{
+    frame_close(&link->io);
+    link->state = LINK_IDLE;
+}
+
+static void child_stranger(struct dtn_boot *boot, struct boot_link *link)
+{
+    child_drop(link);
+    boot->strangers++;
+}
+
+/* ------------------------------------------------------------ accepting --- */
+
+/* The stranger that has been silent longest, and how many there are. */
+static struct boot_link *child_oldest_stranger(struct dtn_boot *boot,
+                                               int *count)
+{
+    struct boot_link *oldest = NULL;
+
+    *count = 0;
+    for (int i = 0; i < boot->nchildren; i++) {
+        struct boot_link *link = &boot->children[i];
+
+        if (link->state != LINK_GREETING)
+            continue;
+        if (!oldest || link->since_ns < oldest->since_ns)
+            oldest = link;
+        ++*count;
+    }
+    return oldest;
+}
+
+static bool child_grow(struct dtn_boot *boot)
+{
+    size_t n = 2 * (size_t)boot->capacity + 8;
+    struct boot_link *children;
+    struct pollfd *polls;
+
+    children = realloc(boot->children, n * sizeof *children);
+    if (!children)
+        return false;
+    boot->children = children;
+    polls = realloc(boot->polls, (n + BOOT_FIXED_POLLS) * sizeof *polls);
+    if (!polls)
+        return false;
+    boot->polls = polls;
+    boot->capacity = (int)n;
+    return true;
+}
+
+static void child_add(struct dtn_boot *boot, int fd, bool local)
+{
+    struct boot_link *link, *oldest;
+    int strangers;
+
+    oldest = child_oldest_stranger(boot, &strangers);
+    if (strangers > 2 * boot->nexpected + 64) {
+        child_drop(oldest);
+        boot->strangers++;
+    }
+    if (boot->nchildren == boot->capacity && !child_grow(boot)) {
+        close(fd);
+        boot_fail_nomem(boot);
+        return;
+    }
+    link = &boot->children[boot->nchildren++];
+    memset(link, 0, sizeof *link);
+    frame_init(&link->io, fd, local);
+    link->io.accepts = FRAME_BIT(FRAME_HELLO);
+    link->state = LINK_GREETING;
+    link->rank = -1;
+    link->since_ns = dtn_now_ns();
+}
+
+static void child_accept_from(struct dtn_boot *boot, bool local)
+{
+    struct dtensor_error error;
+    int fd, rc;
+
+    if ((local ? boot->unix_fd : boot->tcp_fd) < 0)
+        return;
+    for (int i = 0; i < CHILD_BURST; i++) {
+        fd = boot_socket_accept(boot, local, &error, &rc);
+        if (rc != 0) {
+            error.rank = boot->rank;
+            boot_fail_condemn(boot, &error);
+        }
+        if (fd < 0)
+            return;
+        child_add(boot, fd, local);
+    }
+}
+
+void boot_child_accept(struct dtn_boot *boot)
+{
+    child_accept_from(boot, true);
+    child_accept_from(boot, false);
+}
+
+/* ---------------------------------------------------------------- HELLO --- */
+
+static bool child_parse_hello(const struct frame *frame,
+                              struct child_hello *hello)
+{
+    const char *text = (const char *)frame->body + FRAME_HELLO_BYTES;
+    size_t n, left;
+
+    if (frame->size < FRAME_HELLO_BYTES)
+        return false;
+    left = frame->size - FRAME_HELLO_BYTES;
+    n = strnlen(text, left);
+    left -= n < left ? n + 1 : n;
+    if (n >= sizeof hello->host || left >= sizeof hello->job)
+        return false;
+    hello->version = frame->version;
+    hello->rank = frame_get32(frame->body);
+    hello->world = frame_get32(frame->body + 4);
+    hello->pid = frame_get32(frame->body + 8);
+    hello->detour = frame_get32(frame->body + 12) != 0;
+    hello->digest = frame_get64(frame->body + 16);
+    for (size_t i = 0; i < n; i++)
+        hello->host[i] = text[i] > ' ' && text[i] < 127 ? text[i] : '?';
+    hello->host[n] = '\0';
+    memcpy(hello->job, text + n + 1, left);
+    hello->job[left] = '\0';
+    return true;
+}
+
+/* Another process that has this rank: its pid, or 0. */
+static uint32_t child_twin(const struct dtn_boot *boot,
+                           const struct boot_link *self)
+{
+    if (self->rank == boot->rank)
+        return (uint32_t)getpid();
+    for (int i = 0; i < boot->nchildren; i++) {
+        const struct boot_link *link = &boot->children[i];
+
+        if (link != self && link->known && link->rank == self->rank &&
+            link->pid != self->pid)
+            return link->pid;
+    }
+    return 0;
+}
+
+/* Can this be a rank of this job at all? */
+static bool child_check(struct dtn_boot *boot, const struct boot_link *link,
+                        const struct child_hello *hello)
+{
+    struct dtensor_error error;
+    char name[DTN_HOST_MAX + 32];
+    uint32_t twin;
+
+    boot_fail_rank_name(boot, boot->rank, name, sizeof name);
+    if (hello->version != FRAME_VERSION) {
+        dtn_fail_rank(&error, DTENSOR_EMISMATCH, link->rank, "boot: rank %u on "
+                      "%s speaks version %u of the bootstrap, %s version %d "
+                      "(install the same libdtensor on all hosts)",
+                      (unsigned)hello->rank, hello->host, hello->version, name,
+                      FRAME_VERSION);
+        boot_fail_condemn(boot, &error);
+        return false;
+    }
+    if (link->rank < 0) {
+        dtn_fail(&error, DTENSOR_EMISMATCH, "boot: rank %u on %s was started "
+                 "for a world of %u ranks, %s for one of %d (give every rank "
+                 "the same cluster file)", (unsigned)hello->rank, hello->host,
+                 (unsigned)hello->world, name, boot->cluster->world_size);
+        boot_fail_condemn(boot, &error);
+        return false;
+    }
+    twin = child_twin(boot, link);
+    if (twin != 0)
+        boot_fail_twice(boot, link->rank, twin, link->pid);
+    return twin == 0;
+}
+
+static void child_welcome(struct dtn_boot *boot, struct boot_link *link)
+{
+    unsigned char body[4];
+    const struct frame frame = { .type = FRAME_WELCOME, .size = sizeof body,
+                                 .body = body };
+
+    link->io.accepts = FRAME_BIT(FRAME_ENTRIES) | FRAME_BIT(FRAME_IDENTITY) |
+                       FRAME_BIT(FRAME_EXPIRED) | FRAME_BIT(FRAME_FAIL);
+    boot_gather_limits(boot, link);
+    frame_put32(body, (uint32_t)boot->rank);
+    if (!frame_post(&link->io, &frame, false))
+        boot_fail_nomem(boot);
+}
+
+void boot_child_arrived(struct dtn_boot *boot, int rank)
+{
+    const struct dtn_host *host = boot->hosts[boot->host];
+    int i = rank - host->first_rank;
+
+    if (rank < 0 || rank == boot->rank ||
+        boot_tree_parent(boot, rank) != boot->rank)
+        return;
+    if (i < 0 || i >= host->nranks)
+        i = host->nranks + (rank != boot_tree_child(boot, 0));
+    boot->narrived += !boot->arrived[i];
+    boot->arrived[i] = true;
+}
+
+static void child_hello(struct dtn_boot *boot, struct boot_link *link,
+                        const struct child_hello *hello)
+{
+    bool mine;
+
+    if (strcmp(hello->job, boot->job) != 0) {
+        boot_fail_foreign(boot, &link->io, hello->rank, hello->host,
+                          hello->job);
+        child_stranger(boot, link);
+        return;
+    }
+    link->known = true;
+    link->pid = hello->pid;
+    link->state = LINK_JOINED;
+    link->detour = hello->detour;
+    if (hello->rank < (uint32_t)boot->cluster->world_size)
+        link->rank = (int)hello->rank;
+    mine = link->rank >= 0 && link->rank != boot->rank && !link->detour &&
+           boot_tree_parent(boot, link->rank) == boot->rank;
+    if (mine)
+        boot_child_arrived(boot, link->rank);
+    if (boot->state == BOOT_PARTING) {
+        boot_fail_send(boot, link);
+        return;
+    }
+    if (!child_check(boot, link, hello))
+        return;
+    /* With another cluster file it may take this rank for its parent: it is
+     * let in as far as needed for rank 0 to see and say that.
+     */
+    if (!mine && !link->detour && hello->digest == boot->digest) {
+        boot_fail_garbage(boot, link->rank);
+        return;
+    }
+    link->counted = mine;
+    link->detour = !mine;
+    child_welcome(boot, link);
+    boot_gather_who(boot, link, hello->pid, hello->digest);
+}
+
+/* -------------------------------------------------------------- reading --- */
+
+/* Remember it at rank 0; pass it on elsewhere. */
+static void child_identity(struct dtn_boot *boot, const struct frame *frame)
+{
+    size_t n;
+
+    if (frame->size < 4 || boot->answer)
+        return;
+    n = frame->size - 4;
+    if (!boot->root) {
+        boot_route_post(boot, FRAME_IDENTITY, frame->body, frame->size);
+        return;
+    }
+    if (frame_get32(frame->body) != (uint32_t)boot->asked)
+        return;
+    boot->answer = malloc(n + 1);
+    if (!boot->answer)
+        return;
+    memcpy(boot->answer, frame->body + 4, n);
+    boot->answer[n] = '\0';
+}
+
+/* A child reports that it cannot continue or begin: a proposal.  The parent's
+ * verdict is final.
+ */
+static void child_failed(struct dtn_boot *boot, struct boot_link *link,
+                         const struct dtensor_error *error)
+{
+    boot_child_arrived(boot, link->rank);
+    if (link->rank >= 0 && link->rank == boot_tree_parent(boot, boot->rank))
+        boot_fail_final(boot, error);
+    else
+        boot_fail_condemn(boot, error);
+}
+
+static void child_frame(struct dtn_boot *boot, struct boot_link *link,
+                        const struct frame *frame)
+{
+    struct dtensor_error error;
+    struct child_hello hello;
+
+    if (frame->type == FRAME_HELLO && child_parse_hello(frame, &hello))
+        child_hello(boot, link, &hello);
+    else if (frame->type == FRAME_HELLO)
+        child_stranger(boot, link);
+    else if (boot->state == BOOT_PARTING)
+        return;
+    else if (frame->type == FRAME_EXPIRED && frame->seq != boot->seq)
+        return;                      /* crossed the end of its round         */
+    else if (frame->type == FRAME_ENTRIES)
+        boot_gather_entries(boot, link, frame);
+    else if (frame->type == FRAME_IDENTITY)
+        child_identity(boot, frame);
+    else if (frame->type == FRAME_EXPIRED)
+        boot_fail_expire(boot, dtn_now_ns());
+    else if (frame->type == FRAME_FAIL && boot_fail_parse(frame, &error))
+        child_failed(boot, link, &error);
+    else
+        boot_fail_garbage(boot, link->rank);
+}
+
+/* A child is lost.  When that is not its doing it is told why. */
+static void child_lost(struct dtn_boot *boot, struct boot_link *link,
+                       enum frame_got got)
+{
+    if (!link->known) {
+        child_stranger(boot, link);
+        return;
+    }
+    if (link->rank >= 0 && boot->state != BOOT_PARTING) {
+        if (got == FRAME_CLOSED)
+            boot_fail_closed(boot, link->rank);
+        else if (got == FRAME_NOMEM)
+            boot_fail_nomem(boot);
+        else if (got == FRAME_NOFDS)
+            boot_fail_nofds(boot);
+        else
+            boot_fail_garbage(boot, link->rank);
+        if (boot->state == BOOT_CONDEMNED)
+            boot_fail_send(boot, link);
+        frame_flush(&link->io);
+    }
+    child_drop(link);
+}
+
+void boot_child_turn(struct dtn_boot *boot, struct boot_link *link)
+{
+    struct frame frame;
+    enum frame_got got;
+
+    for (int i = 0; i < CHILD_BURST && link->state != LINK_IDLE; i++) {
+        got = frame_recv(&link->io, &frame);
+        if (got == FRAME_MORE)
+            return;
+        if (got == FRAME_READY)
+            child_frame(boot, link, &frame);
+        else
+            child_lost(boot, link, got);
+    }
+}
+
+/* ------------------------------------------------------------- sweeping --- */
+
+/* Forget closed connections, and strangers that were silent too long. */
+void boot_child_sweep(struct dtn_boot *boot, int64_t now)
+{
+    int kept = 0;
+
+    for (int i = 0; i < boot->nchildren; i++) {
+        struct boot_link *link = &boot->children[i];
+
+        if (link->state == LINK_GREETING &&
+            now - link->since_ns > BOOT_HANDSHAKE_NS)
+            child_stranger(boot, link);
+        if (link->state == LINK_IDLE)
+            continue;
+        if (kept != i)
+            boot->children[kept] = *link;
+        kept++;
+    }
+    boot->nchildren = kept;
+}
+
+void boot_child_keep_tree(struct dtn_boot *boot)
+{
+    for (int i = 0; i < boot->nchildren; i++)
+        if (!boot->children[i].counted)
+            child_drop(&boot->children[i]);
+    boot_child_sweep(boot, dtn_now_ns());
+}

@@ -1,0 +1,404 @@
+/* frame.c - length-prefixed frames on a stream socket
+ *
+ * Twenty bytes say what follows: magic, version, type, round, descriptors,
+ * length.  They are checked before anything is allocated: a port scanner's
+ * "GET / HTTP/1.0" fails at its first four bytes, and a HELLO that claims
+ * 4 GiB at its length, since a HELLO has at most 359 bytes.  Reading never goes
+ * past the end of a frame, so the descriptors that came with its bytes are
+ * its own.  Linux passes at most 253 of them in one message; 1000 travel as
+ * four batches, one byte of the frame carrying each batch but the last.
+ */
+#include "boot/frame.h"
+#include "boot/boot.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define FRAME_MAGIC 0x424e5444u   /* "DTNB" on the wire                       */
+#define SCM_BATCH 250             /* descriptors in one message               */
+
+struct frame_out {
+    struct frame_out *next;
+    size_t sent;
+    size_t size;
+    const unsigned char *body;
+    int fds_sent;
+    int nfds;
+    int *fds;
+    unsigned char head[FRAME_HEAD_BYTES];
+};
+
+void frame_put32(unsigned char *p, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(value >> 8 * i);
+}
+
+void frame_put64(unsigned char *p, uint64_t value)
+{
+    frame_put32(p, (uint32_t)value);
+    frame_put32(p + 4, (uint32_t)(value >> 32));
+}
+
+uint32_t frame_get32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+           (uint32_t)p[3] << 24;
+}
+
+uint64_t frame_get64(const unsigned char *p)
+{
+    return frame_get32(p) | (uint64_t)frame_get32(p + 4) << 32;
+}
+
+void frame_init(struct frame_stream *s, int fd, bool local)
+{
+    memset(s, 0, sizeof *s);
+    s->fd = fd;
+    s->local = local;
+}
+
+static void stream_drop_out(struct frame_stream *s)
+{
+    struct frame_out *out;
+
+    while ((out = s->out)) {
+        s->out = out->next;
+        free(out);
+    }
+    s->out_last = NULL;
+}
+
+/* Forget the frame that was handed out, and what nobody took of it. */
+static void stream_recycle(struct frame_stream *s)
+{
+    for (int i = 0; i < s->in.nfds; i++)
+        close(s->fds[i]);
+    free(s->fds);
+    free(s->body);
+    s->fds = NULL;
+    s->body = NULL;
+    s->in.nfds = 0;
+    s->got = 0;
+    s->whole = false;
+}
+
+void frame_close(struct frame_stream *s)
+{
+    stream_drop_out(s);
+    stream_recycle(s);
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+    s->broken = s->stalled = false;
+}
+
+unsigned char *frame_take_body(struct frame_stream *s)
+{
+    unsigned char *body = s->body;
+
+    s->body = NULL;
+    return body;
+}
+
+void frame_take_fds(struct frame_stream *s)
+{
+    s->in.nfds = 0;
+}
+
+/* -------------------------------------------------------------- reading --- */
+
+/* The longest body a frame of this type may have. */
+static size_t frame_limit(const struct frame_stream *s, enum frame_type type)
+{
+    static const size_t limits[FRAME_NTYPES] = {
+        [FRAME_HELLO] = FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX - 1,
+        [FRAME_WELCOME] = 8,
+        [FRAME_ASK] = 4,
+        [FRAME_IDENTITY] = 4 + FRAME_IDENTITY_MAX,
+        [FRAME_EXPIRED] = 0,
+        [FRAME_GONE] = FRAME_GONE_BYTES,
+        [FRAME_SAID] = FRAME_SAID_BYTES + DTN_SAID_TEXT - 1,
+        [FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,
+    };
+
+    if (type == FRAME_ENTRIES || type == FRAME_ALL)
+        return s->entries_max;
+    return limits[type];
+}
+
+enum frame_got frame_parse(const struct frame_stream *s,
+                           const unsigned char head[FRAME_HEAD_BYTES],
+                           struct frame *frame)
+{
+    uint32_t type = frame_get32(head + 4) >> 16;
+    uint32_t nfds = frame_get32(head + 12);
+
+    if (frame_get32(head) != FRAME_MAGIC || type >= FRAME_NTYPES ||
+        !(s->accepts & FRAME_BIT(type)) || nfds > (uint32_t)s->fds_max)
+        return FRAME_GARBAGE;
+    frame->version = frame_get32(head + 4) & 0xffff;
+    frame->type = (enum frame_type)type;
+    frame->seq = frame_get32(head + 8);
+    frame->nfds = (int)nfds;
+    frame->size = frame_get32(head + 16);
+    frame->body = NULL;
+    frame->fds = NULL;
+    if (frame->size > frame_limit(s, frame->type))
+        return FRAME_GARBAGE;
+    if (frame->version != FRAME_VERSION && frame->type != FRAME_HELLO &&
+        frame->type != FRAME_FAIL)
+        return FRAME_GARBAGE;
+    return FRAME_READY;
+}
+
+/* Keep the n descriptors of one message; in.nfds counts those of the frame so
+ * far.  More than may come are closed again.
+ */
+static enum frame_got stream_keep_fds(struct frame_stream *s,
+                                      const unsigned char *data, int n)
+{
+    int have = s->in.nfds;
+    int *fds = NULL;
+
+    if (n <= s->fds_max - have)
+        fds = realloc(s->fds, (size_t)(have + n) * sizeof *fds);
+    if (!fds) {
+        for (int i = 0, fd; i < n; i++) {
+            memcpy(&fd, data + (size_t)i * sizeof fd, sizeof fd);
+            close(fd);
+        }
+        return n > s->fds_max - have ? FRAME_GARBAGE : FRAME_NOMEM;
+    }
+    memcpy(fds + have, data, (size_t)n * sizeof *fds);
+    s->fds = fds;
+    s->in.nfds = have + n;
+    return FRAME_READY;
+}
+
+static enum frame_got stream_keep_control(struct frame_stream *s,
+                                          struct msghdr *msg)
+{
+    enum frame_got got = FRAME_READY;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+        enum frame_got one;
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        one = stream_keep_fds(s, CMSG_DATA(c),
+                              (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)));
+        if (one != FRAME_READY)
+            got = one;
+    }
+    return got == FRAME_READY && msg->msg_flags & MSG_CTRUNC ? FRAME_NOFDS
+                                                             : got;
+}
+
+/* Read until the frame has `want` bytes; `at` is where the next one goes. */
+static enum frame_got stream_fill(struct frame_stream *s, unsigned char *at,
+                                  size_t want)
+{
+    /* Room for more than the kernel passes at once: only the process's own
+     * limit can cut what comes.
+     */
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(256 * sizeof(int))];
+    } control;
+
+    while (s->got < want) {
+        struct iovec iov = { at, want - s->got };
+        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+        enum frame_got got;
+        ssize_t n;
+
+        if (s->local) {
+            msg.msg_control = &control;
+            msg.msg_controllen = sizeof control;
+        }
+        n = recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return FRAME_MORE;
+        if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
+            return FRAME_NOMEM;
+        if (n <= 0)
+            return FRAME_CLOSED;
+        s->got += (size_t)n;
+        at += n;
+        got = stream_keep_control(s, &msg);
+        if (got != FRAME_READY)
+            return got;
+    }
+    return FRAME_READY;
+}
+
+/* The head is whole: check it and make room for the body. */
+static enum frame_got stream_begin_body(struct frame_stream *s)
+{
+    struct frame in;
+    enum frame_got got = frame_parse(s, s->head, &in);
+
+    if (got != FRAME_READY)
+        return got;
+    in.nfds = s->in.nfds;
+    s->in = in;
+    s->body = malloc(in.size + (size_t)1);
+    return s->body ? FRAME_READY : FRAME_NOMEM;
+}
+
+enum frame_got frame_recv(struct frame_stream *s, struct frame *frame)
+{
+    enum frame_got got;
+
+    if (s->fd < 0)
+        return FRAME_MORE;
+    if (s->whole)
+        stream_recycle(s);
+    if (s->got < FRAME_HEAD_BYTES) {
+        got = stream_fill(s, s->head + s->got, FRAME_HEAD_BYTES);
+        if (got == FRAME_READY)
+            got = stream_begin_body(s);
+        if (got != FRAME_READY)
+            return got;
+    }
+    got = stream_fill(s, s->body + (s->got - FRAME_HEAD_BYTES),
+                      FRAME_HEAD_BYTES + (size_t)s->in.size);
+    if (got != FRAME_READY)
+        return got;
+    if ((uint32_t)s->in.nfds != frame_get32(s->head + 12))
+        return FRAME_GARBAGE;
+    s->in.body = s->body;
+    s->in.fds = s->fds;
+    s->whole = true;
+    *frame = s->in;
+    return FRAME_READY;
+}
+
+/* -------------------------------------------------------------- writing --- */
+
+bool frame_post(struct frame_stream *s, const struct frame *frame, bool borrow)
+{
+    size_t nfds = (size_t)frame->nfds;
+    size_t copy = borrow ? 0 : frame->size;
+    struct frame_out *out;
+
+    if (s->fd < 0 || s->broken)
+        return true;
+    out = malloc(sizeof *out + nfds * sizeof(int) + copy);
+    if (!out)
+        return false;
+    out->next = NULL;
+    out->sent = 0;
+    out->size = frame->size;
+    out->fds_sent = 0;
+    out->nfds = frame->nfds;
+    out->fds = (int *)(out + 1);
+    out->body = frame->size > 0 ? frame->body : out->head;
+    if (nfds > 0)
+        memcpy(out->fds, frame->fds, nfds * sizeof(int));
+    if (copy > 0)
+        out->body = memcpy(out->fds + nfds, frame->body, copy);
+    frame_put32(out->head, FRAME_MAGIC);
+    frame_put32(out->head + 4, FRAME_VERSION | (uint32_t)frame->type << 16);
+    frame_put32(out->head + 8, frame->seq);
+    frame_put32(out->head + 12, (uint32_t)frame->nfds);
+    frame_put32(out->head + 16, frame->size);
+    if (s->out)
+        s->out_last->next = out;
+    else
+        s->out = out;
+    s->out_last = out;
+    return true;
+}
+
+/* Put the next batch of descriptors into msg; how many. */
+static int out_add_fds(const struct frame_out *out, struct msghdr *msg)
+{
+    int left = out->nfds - out->fds_sent;
+    int n = left < SCM_BATCH ? left : SCM_BATCH;
+    size_t bytes = (size_t)n * sizeof(int);
+    struct cmsghdr *c;
+
+    if (n == 0) {
+        msg->msg_control = NULL;
+        msg->msg_controllen = 0;
+        return 0;
+    }
+    msg->msg_controllen = CMSG_SPACE(bytes);
+    memset(msg->msg_control, 0, msg->msg_controllen);
+    c = CMSG_FIRSTHDR(msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(c), out->fds + out->fds_sent, bytes);
+    return n;
+}
+
+/* One sendmsg() of the oldest frame: bytes sent, or -1 with errno. */
+static ssize_t out_send(int fd, struct frame_out *out)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(SCM_BATCH * sizeof(int))];
+    } control;
+    size_t head = out->sent < FRAME_HEAD_BYTES ? FRAME_HEAD_BYTES - out->sent
+                                               : 0;
+    size_t skip = head ? 0 : out->sent - FRAME_HEAD_BYTES;
+    struct iovec iov[2] = {
+        { out->head + FRAME_HEAD_BYTES - head, head },
+        { (void *)(uintptr_t)(out->body + skip), out->size - skip }
+    };
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2,
+                          .msg_control = &control };
+    int batch = out_add_fds(out, &msg);
+    ssize_t n;
+
+    if (out->fds_sent + batch < out->nfds) {
+        if (head == 0)
+            iov[0] = iov[1];
+        iov[0].iov_len = 1;
+        msg.msg_iovlen = 1;
+    }
+    n = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0) {
+        out->sent += (size_t)n;
+        out->fds_sent += batch;
+    }
+    return n;
+}
+
+enum frame_got frame_flush(struct frame_stream *s)
+{
+    s->stalled = false;
+    while (s->fd >= 0 && s->out) {
+        struct frame_out *out = s->out;
+
+        if (out_send(s->fd, out) < 0) {
+            if (errno == EINTR)
+                continue;
+            if (errno == EAGAIN || errno == EWOULDBLOCK)
+                return FRAME_MORE;
+            s->stalled = errno == ETOOMANYREFS || errno == ENOBUFS;
+            if (s->stalled)
+                return FRAME_MORE;
+            s->broken = true;
+            stream_drop_out(s);
+            return FRAME_CLOSED;
+        }
+        if (out->sent < FRAME_HEAD_BYTES + out->size)
+            continue;
+        s->out = out->next;
+        free(out);
+    }
+    return FRAME_READY;
+}

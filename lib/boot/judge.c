@@ -1,0 +1,228 @@
+/* boot_judge.c - rank 0: is everyone there, and alike?
+ *
+ * Rank 0 hears of every rank as it joins.  All there with one digest: go.
+ *
+ * When digests differ, half a second is given for more to come, then the
+ * larger side is right, at a tie that of rank 0; the first rank of the other
+ * side is the odd one.  Rank 0 is on one of the two sides, so one text from a
+ * rank of the other is all it needs to say in which line they differ: with
+ * digests A A B A it asks rank 2, with A B B B, being odd itself, rank 1.
+ */
+#include "base/error.h"
+#include "base/wait.h"
+#include "boot/frame.h"
+#include "boot/state.h"
+#include "cluster/canonical.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+void boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
+                       uint32_t pid, uint64_t digest)
+{
+    struct boot_member *m = &boot->members[rank];
+    enum member_state state = detour ? MEMBER_SEEN : MEMBER_JOINED;
+
+    if (boot->seq == 0) {
+        if (m->state != MEMBER_MISSING && m->pid != pid) {
+            boot_fail_twice(boot, rank, m->pid, pid);
+            return;
+        }
+        m->pid = pid;
+        m->digest = digest;
+        if (digest != boot->digest && boot->differs_ns == 0)
+            boot->differs_ns = dtn_now_ns();
+    }
+    if (state <= m->state)
+        return;
+    boot->njoined += state == MEMBER_JOINED;
+    m->state = state;
+}
+
+/* -------------------------------------------------------------- missing --- */
+
+/* Ranks that were seen, but cannot get to their parents. */
+static void judge_cut_off(struct dtn_boot *boot)
+{
+    struct dtensor_error error;
+    char child[DTN_HOST_MAX + 32], parent[DTN_HOST_MAX + 32];
+
+    for (int r = 1; r < boot->cluster->world_size; r++) {
+        int p = boot_tree_parent(boot, r);
+
+        if (boot->members[r].state != MEMBER_SEEN)
+            continue;
+        dtn_fail_rank(&error, DTENSOR_ETIME, r, "boot: %s does not reach %s "
+                      "(is port %d of %s open to it?)",
+                      boot_fail_rank_name(boot, r, child, sizeof child),
+                      boot_fail_rank_name(boot, p, parent, sizeof parent),
+                      boot->cluster->transport.port,
+                      boot->hosts[boot_tree_host(boot, p)]->address);
+        boot_fail_condemn(boot, &error);
+        return;
+    }
+}
+
+/* While opening, every rank that was not even seen.  Later there are no
+ * detours: of those behind a missing one nothing is known.
+ */
+static void judge_missing(struct dtn_boot *boot)
+{
+    int world = boot->cluster->world_size, n = 0;
+    int *ranks = malloc((size_t)world * sizeof *ranks);
+
+    if (!ranks) {
+        boot_fail_nomem(boot);
+        return;
+    }
+    for (int r = 0; r < world; r++) {
+        int p = boot_tree_parent(boot, r);
+
+        if (boot->members[r].state == MEMBER_MISSING &&
+            (boot->seq == 0 || p < 0 ||
+             boot->members[p].state != MEMBER_MISSING))
+            ranks[n++] = r;
+    }
+    if (n > 0)
+        boot_fail_missing(boot, ranks, n);
+    else
+        judge_cut_off(boot);
+    free(ranks);
+}
+
+/* ------------------------------------------------------------ different --- */
+
+static int judge_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The digest most ranks have; rank 0's if none has more. */
+static uint64_t judge_majority(const struct dtn_boot *boot)
+{
+    size_t n = 0, first, last, best = 0;
+    size_t world = (size_t)boot->cluster->world_size;
+    uint64_t *digests = malloc(world * sizeof *digests);
+    uint64_t majority = boot->digest;
+
+    if (!digests)
+        return majority;
+    for (size_t r = 0; r < world; r++)
+        if (boot->members[r].state != MEMBER_MISSING)
+            digests[n++] = boot->members[r].digest;
+    qsort(digests, n, sizeof *digests, judge_compare);
+    for (first = 0; first < n; first = last) {
+        for (last = first; last < n && digests[last] == digests[first];)
+            last++;
+        if (last - first < best ||
+            (last - first == best && digests[first] != boot->digest))
+            continue;
+        best = last - first;
+        majority = digests[first];
+    }
+    free(digests);
+    return majority;
+}
+
+/* The first present rank that has `digest`, or that has not. */
+static int judge_first(const struct dtn_boot *boot, uint64_t digest, bool has)
+{
+    int r = 0;
+
+    while (r < boot->cluster->world_size &&
+           (boot->members[r].state == MEMBER_MISSING ||
+            (boot->members[r].digest == digest) != has))
+        r++;
+    return r;
+}
+
+static void judge_ask(struct dtn_boot *boot, uint64_t majority, int64_t now)
+{
+    unsigned char body[4];
+    const struct frame frame = { .type = FRAME_ASK, .size = sizeof body,
+                                 .body = body };
+
+    boot->asked = judge_first(boot, majority, majority != boot->digest);
+    boot->asked_ns = now;
+    boot->majority = majority;
+    frame_put32(body, (uint32_t)boot->asked);
+    for (int i = 0; i < boot->nchildren; i++)
+        if (boot->children[i].state == LINK_JOINED)
+            frame_post(&boot->children[i].io, &frame, false);
+}
+
+/* Everybody who has the digest of the first odd rank, in words. */
+static void judge_odd_text(const struct dtn_boot *boot, int odd, char *buf,
+                           size_t size)
+{
+    int world = boot->cluster->world_size, n = 0;
+    int *ranks = malloc((size_t)world * sizeof *ranks);
+
+    for (int r = odd; ranks && r < world; r++)
+        if (boot->members[r].state != MEMBER_MISSING &&
+            boot->members[r].digest == boot->members[odd].digest)
+            ranks[n++] = r;
+    boot_fail_ranks_text(boot, ranks ? ranks : &odd, ranks ? n : 1, buf, size);
+    snprintf(buf + strlen(buf), size - strlen(buf), n > 1 ? " were" : " was");
+    free(ranks);
+}
+
+static void judge_different(struct dtn_boot *boot)
+{
+    int odd = judge_first(boot, boot->majority, false);
+    const char *mine = boot->identity, *other = boot->answer;
+    struct dtensor_error error;
+    char ranks[200], diff[200] = "their cluster files differ";
+
+    if (boot->answer) {
+        if (boot->majority != boot->digest) {
+            mine = boot->answer;
+            other = boot->identity;
+        }
+        dtn_canonical_diff(mine, other, diff, sizeof diff);
+    }
+    judge_odd_text(boot, odd, ranks, sizeof ranks);
+    dtn_fail_rank(&error, DTENSOR_EMISMATCH, odd, "boot: %s started with "
+                  "something else than the others: %s (give every rank the "
+                  "same cluster file)", ranks, diff);
+    boot_fail_condemn(boot, &error);
+}
+
+static void judge_difference(struct dtn_boot *boot, int64_t now)
+{
+    if (boot->asked < 0 && boot->njoined < boot->cluster->world_size &&
+        !boot->expired && now < boot->differs_ns + BOOT_SETTLE_NS)
+        return;
+    if (boot->asked < 0)
+        judge_ask(boot, judge_majority(boot), now);
+    else if (boot->answer || boot->expired ||
+             now > boot->asked_ns + BOOT_VERDICT_NS)
+        judge_different(boot);
+}
+
+/* ----------------------------------------------------------------- turn --- */
+
+void boot_judge_turn(struct dtn_boot *boot, int64_t now)
+{
+    if (!boot->root || boot->state != BOOT_GATHERING)
+        return;
+    if (boot->differs_ns != 0)
+        judge_difference(boot, now);
+    else if (boot->njoined == boot->cluster->world_size)
+        boot_gather_done(boot);
+    else if (boot->expired)
+        judge_missing(boot);
+}
+
+int64_t boot_judge_wake(const struct dtn_boot *boot)
+{
+    if (!boot->root || boot->differs_ns == 0)
+        return INT64_MAX;
+    return boot->asked < 0 ? boot->differs_ns + BOOT_SETTLE_NS
+                           : boot->asked_ns + BOOT_VERDICT_NS + BOOT_MS;
+}

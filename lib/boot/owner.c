@@ -1,0 +1,113 @@
+/* boot_owner.c - find the process that has our port
+ *
+ * Two jobs that start at the same time with one cluster file need the same port
+ * on the first host.  The second one sends HELLO to that port.  A rank of
+ * another job answers with its name, "rank 0 on n0 of job "17.0"", which the
+ * error shows.  A process that is no rank has 0.2 s to answer, and its answer
+ * is ignored.
+ *
+ * The other job closes the port when all its ranks have joined, usually some
+ * milliseconds later.  So we retry for a time that depends on the job's name:
+ * if each of two jobs has a port that the other needs, one of them gives up
+ * first.
+ */
+#include "base/error.h"
+#include "base/wait.h"
+#include "boot/frame.h"
+#include "boot/state.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Wait until the socket can be read or written, at most until then. */
+static bool owner_wait(int fd, short events, int64_t until_ns)
+{
+    int64_t left = until_ns - dtn_now_ns();
+    struct pollfd p = { fd, events, 0 };
+
+    return left > 0 && poll(&p, 1, (int)(left / BOOT_MS) + 1) == 1;
+}
+
+static bool owner_connect(int fd, const struct boot_addr *at, int64_t until_ns)
+{
+    if (connect(fd, (const struct sockaddr *)&at->u, at->len) == 0)
+        return true;
+    return errno == EINPROGRESS && owner_wait(fd, POLLOUT, until_ns) &&
+           boot_socket_connected(fd) == 0;
+}
+
+/* Say HELLO; the answer, FAIL or WELCOME. */
+static bool owner_ask(const struct dtn_boot *boot, struct frame_stream *io,
+                      int64_t until_ns, struct frame *answer)
+{
+    unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX];
+    struct frame hello = { .type = FRAME_HELLO, .body = body };
+    enum frame_got got = FRAME_MORE;
+
+    hello.size = (uint32_t)boot_route_hello(boot, true, body);
+    io->accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
+    if (!frame_post(io, &hello, false) || frame_flush(io) != FRAME_READY)
+        return false;
+    while (got == FRAME_MORE && owner_wait(io->fd, POLLIN, until_ns))
+        got = frame_recv(io, answer);
+    return got == FRAME_READY;
+}
+
+/* Two hosts of this job have one address.  Send that to the rank there, because
+ * it believes that this connection is a child that joins.
+ */
+static void owner_is_own(const struct dtn_boot *boot, struct frame_stream *io,
+                         char *buf, size_t size)
+{
+    struct dtensor_error error;
+    char name[DTN_HOST_MAX + 32];
+
+    boot_fail_rank_name(boot, boot->rank, name, sizeof name);
+    snprintf(buf, size, "another host of this job has the address of %s (give "
+             "each host its own with [nodes] addresses)", name);
+    dtn_fail_rank(&error, DTENSOR_ESYS, boot->rank, "boot: %s", buf);
+    boot_fail_post(io, boot->seq, &error);
+    frame_flush(io);
+}
+
+static enum boot_owner owner_judge(const struct dtn_boot *boot,
+                                   struct frame_stream *io,
+                                   const struct frame *answer, char *buf,
+                                   size_t size)
+{
+    struct dtensor_error error;
+
+    if (answer->type == FRAME_WELCOME) {
+        owner_is_own(boot, io, buf, size);
+        return OWNER_THIS_JOB;
+    }
+    if (!boot_fail_parse(answer, &error))
+        return OWNER_STRANGER;
+    snprintf(buf, size, "%s", strncmp(error.text, "boot: ", 6) ? error.text
+                                                               : error.text + 6);
+    return answer->seq == FRAME_FOREIGN ? OWNER_OTHER_JOB : OWNER_THIS_JOB;
+}
+
+enum boot_owner boot_owner_ask(const struct dtn_boot *boot,
+                               const struct boot_addr *at, char *buf,
+                               size_t size)
+{
+    int64_t until_ns = dtn_now_ns() + BOOT_OWNER_NS;
+    enum boot_owner owner = OWNER_STRANGER;
+    struct frame_stream io;
+    struct frame answer;
+
+    buf[0] = '\0';
+    frame_init(&io, socket(at->family, SOCK_STREAM | SOCK_CLOEXEC |
+                           SOCK_NONBLOCK, 0), false);
+    if (io.fd >= 0 && owner_connect(io.fd, at, until_ns) &&
+        owner_ask(boot, &io, until_ns, &answer))
+        owner = owner_judge(boot, &io, &answer, buf, size);
+    frame_close(&io);
+    return owner;
+}

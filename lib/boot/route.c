@@ -1,0 +1,406 @@
+/* boot_route.c - the way up
+ *
+ * A rank may start before its parent listens, so it knocks again and again:
+ * after 0.5 ms, 1 ms, 2 ms, ... 20 ms.  On one host, where a refused knock
+ * costs a few microseconds, four ranks find each other within the time it
+ * takes to start them.
+ *
+ * When half of connect_timeout has passed in vain, a second route is tried,
+ * round the parent to the ancestors: only to be heard by rank 0, and to hear
+ * its verdict.  A job of 1024 ranks that lacks one host near the root then
+ * names that host, not the hundreds of ranks behind it.  The parent may
+ * still come: the first route goes on.  A rank whose parent has closed its
+ * connection goes round at once, to tell.
+ *
+ * A rank that cannot take part, for example because its port is in use, sends
+ * its error the same ways: up, around the parent, and down to the leaders of
+ * its child hosts, which cannot connect to it because it does not listen.  Such
+ * a connection never counts as joining.
+ */
+#include "base/wait.h"
+#include "boot/frame.h"
+#include "boot/state.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void boot_route_init(struct boot_route *route, int target, int64_t now)
+{
+    memset(route, 0, sizeof *route);
+    frame_init(&route->link.io, -1, false);
+    route->link.rank = target;
+    route->target = target;
+    route->resolved = -1;
+    route->next_ns = now;
+    route->pause_ns = BOOT_RETRY_FIRST_NS;
+}
+
+void boot_route_close(struct boot_route *route)
+{
+    frame_close(&route->link.io);
+    route->link.state = LINK_IDLE;
+    route->target = -1;
+}
+
+/* To the grandparent, around the parent; for a rank that fails, to the address
+ * of the parent as well.
+ */
+static int route_first_aside(const struct dtn_boot *boot)
+{
+    return boot->unfit ? boot_tree_parent(boot, boot->rank)
+         : boot_tree_grandparent(boot, boot->rank);
+}
+
+/* This attempt came to nothing: the next one, and to whom. */
+static void route_again(struct dtn_boot *boot, struct boot_route *route)
+{
+    frame_close(&route->link.io);
+    route->link.state = LINK_IDLE;
+    route->next_ns = dtn_now_ns() + route->pause_ns;
+    route->pause_ns *= 2;
+    if (route->pause_ns > BOOT_RETRY_LAST_NS)
+        route->pause_ns = BOOT_RETRY_LAST_NS;
+    if (route != &boot->aside)
+        return;
+    route->target = boot_tree_parent(boot, route->target);
+    if (route->target < 0)
+        route->target = route_first_aside(boot);
+    route->link.rank = route->target;
+}
+
+size_t boot_route_hello(const struct dtn_boot *boot, bool detour,
+                        unsigned char body[])
+{
+    const char *host = boot->hosts[boot->host]->name;
+    size_t n = strnlen(host, DTN_HOST_MAX - 1), job = strlen(boot->job);
+
+    frame_put32(body, (uint32_t)boot->rank);
+    frame_put32(body + 4, (uint32_t)boot->cluster->world_size);
+    frame_put32(body + 8, (uint32_t)getpid());
+    frame_put32(body + 12, detour);
+    frame_put64(body + 16, boot->digest);
+    memcpy(body + FRAME_HELLO_BYTES, host, n);
+    body[FRAME_HELLO_BYTES + n] = '\0';
+    memcpy(body + FRAME_HELLO_BYTES + n + 1, boot->job, job);
+    return FRAME_HELLO_BYTES + n + 1 + job;
+}
+
+static void route_hello(struct dtn_boot *boot, struct boot_route *route)
+{
+    unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX];
+    struct frame frame = { .type = FRAME_HELLO, .body = body };
+    struct boot_link *link = &route->link;
+
+    frame.size = (uint32_t)boot_route_hello(
+        boot, route != &boot->up || boot->unfit, body);
+    link->state = LINK_GREETING;
+    link->io.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
+    link->forwarded = BOOT_ENTRY_HEAD + BOOT_WHO_BYTES;   /* HELLO has it    */
+    if (!frame_post(&link->io, &frame, false))
+        boot_fail_nomem(boot);
+}
+
+static void route_lost(struct dtn_boot *boot, struct boot_route *route,
+                       enum frame_got got);
+
+/* This rank cannot knock.  The next attempt may succeed, only to tell why this
+ * one failed; the second failure is the last.
+ */
+static void route_refused(struct dtn_boot *boot, struct boot_route *route,
+                          const struct dtensor_error *error)
+{
+    if (boot->failure.code == 0 && route == &boot->up) {
+        route_again(boot, route);
+        boot_fail_own(boot, error);
+        return;
+    }
+    route->target = -1;
+    boot_fail_condemn(boot, error);
+}
+
+static void route_knock(struct dtn_boot *boot, struct boot_route *route)
+{
+    bool local = route == &boot->up &&
+                 boot_tree_same_host(boot, boot->rank, route->target);
+    struct dtensor_error error;
+    int fd = -1, rc;
+
+    rc = local ? boot_socket_connect_local(boot, &fd, &route->link.pid, &error)
+               : boot_socket_connect_tcp(boot, route, &fd, &error);
+    if (rc == DTENSOR_EAGAIN) {
+        if (local && boot_socket_dead(route->link.pid))
+            route_lost(boot, route, FRAME_CLOSED);
+        else
+            route_again(boot, route);
+        return;
+    }
+    if (rc != 0) {
+        route_refused(boot, route, &error);
+        return;
+    }
+    frame_init(&route->link.io, fd, local);
+    route->link.state = LINK_CONNECTING;
+    route->link.since_ns = dtn_now_ns();
+}
+
+static void route_connecting(struct dtn_boot *boot, struct boot_route *route)
+{
+    struct pollfd p = { route->link.io.fd, POLLOUT, 0 };
+
+    if (poll(&p, 1, 0) == 1) {
+        if (boot_socket_connected(p.fd) == 0)
+            route_hello(boot, route);
+        else
+            route_again(boot, route);
+    } else if (dtn_now_ns() - route->link.since_ns > BOOT_HANDSHAKE_NS) {
+        route_again(boot, route);
+    }
+}
+
+/* Taken as a child.  HELLO and WELCOME are the place for mutual
+ * authentication: a nonce in either, and a proof over both nonces, the job
+ * and the digest before anything below is sent or believed.
+ */
+static void route_welcome(struct dtn_boot *boot, struct boot_route *route,
+                          const struct frame *frame)
+{
+    struct boot_link *link = &route->link;
+
+    if (frame->size < 4 || frame_get32(frame->body) != (uint32_t)link->rank) {
+        route_again(boot, route);
+        return;
+    }
+    boot->foreign_ns = 0;
+    link->state = LINK_JOINED;
+    link->io.accepts = FRAME_BIT(FRAME_ASK) | FRAME_BIT(FRAME_FAIL);
+    if (route == &boot->up)
+        link->io.accepts |= FRAME_BIT(FRAME_ALL);
+    if (boot->state == BOOT_CONDEMNED)
+        boot_fail_send(boot, link);
+    if (boot->expired)
+        boot_route_post(boot, FRAME_EXPIRED, NULL, 0);
+}
+
+/* Rank 0 wants to see a rank's identity: this one's, or of one below. */
+static void route_asked(struct dtn_boot *boot, const struct frame *frame)
+{
+    unsigned char *body;
+    size_t n;
+
+    if (frame->size != 4 || !boot->identity)
+        return;
+    if (frame_get32(frame->body) != (uint32_t)boot->rank) {
+        for (int i = 0; i < boot->nchildren; i++)
+            if (boot->children[i].state == LINK_JOINED)
+                frame_post(&boot->children[i].io, frame, false);
+        return;
+    }
+    n = strlen(boot->identity);
+    body = malloc(4 + n);
+    if (!body)
+        return;                      /* the verdict does without             */
+    frame_put32(body, (uint32_t)boot->rank);
+    memcpy(body + 4, boot->identity, n);
+    boot_route_post(boot, FRAME_IDENTITY, body, 4 + n);
+    free(body);
+}
+
+/* Another job has the parent's port: retry for a while.  The rank of this job
+ * there may be about to get the port, or to report that it cannot.
+ */
+static bool route_foreign(struct dtn_boot *boot, struct boot_route *route)
+{
+    int64_t now = dtn_now_ns();
+
+    if (boot->foreign_ns == 0)
+        boot->foreign_ns = now;
+    if (now - boot->foreign_ns > BOOT_OTHER_NS)
+        return false;
+    route_again(boot, route);
+    return true;
+}
+
+static void route_frame(struct dtn_boot *boot, struct boot_route *route,
+                        const struct frame *frame)
+{
+    struct dtensor_error error;
+
+    switch (frame->type) {
+    case FRAME_WELCOME:
+        route_welcome(boot, route, frame);
+        break;
+    case FRAME_ASK:
+        route_asked(boot, frame);
+        break;
+    case FRAME_ALL:
+        boot_gather_all(boot, &route->link, frame);
+        break;
+    case FRAME_FAIL:
+        if (frame->seq == FRAME_FOREIGN && route_foreign(boot, route))
+            return;
+        if (boot_fail_parse(frame, &error))
+            boot_fail_final(boot, &error);
+        else
+            boot_fail_garbage(boot, route->target);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The parent is lost.  When that is not its doing it is told why; it has read
+ * HELLO by then, so it knows who speaks.
+ */
+static void route_lost(struct dtn_boot *boot, struct boot_route *route,
+                       enum frame_got got)
+{
+    int rank = route->target;
+
+    if (got == FRAME_CLOSED) {
+        boot_route_close(route);
+        boot->aside.next_ns = dtn_now_ns();
+        boot->aside.pause_ns = BOOT_RETRY_FIRST_NS;
+        boot_fail_closed(boot, rank);
+        return;
+    }
+    if (got == FRAME_NOMEM)
+        boot_fail_nomem(boot);
+    else if (got == FRAME_NOFDS)
+        boot_fail_nofds(boot);
+    else
+        boot_fail_garbage(boot, rank);
+    if (route->link.state == LINK_GREETING)
+        boot_fail_send(boot, &route->link);
+    frame_flush(&route->link.io);
+    boot_route_close(route);
+    boot_fail_final(boot, &boot->failure);
+}
+
+static void route_read(struct dtn_boot *boot, struct boot_route *route)
+{
+    struct frame frame;
+    enum frame_got got;
+
+    while (boot->state != BOOT_PARTING) {
+        got = frame_recv(&route->link.io, &frame);
+        if (got == FRAME_MORE)
+            return;
+        if (got != FRAME_READY) {
+            if (got == FRAME_NOMEM || got == FRAME_NOFDS ||
+                (route->link.state == LINK_JOINED && route == &boot->up))
+                route_lost(boot, route, got);
+            else
+                route_again(boot, route);
+            return;
+        }
+        route_frame(boot, route, &frame);
+        if (route->link.state == LINK_IDLE)
+            return;
+    }
+}
+
+void boot_route_turn(struct dtn_boot *boot, struct boot_route *route)
+{
+    if (route->target < 0 || boot->state == BOOT_PARTING)
+        return;
+    if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns &&
+        (route == &boot->up || boot->up.link.state != LINK_JOINED))
+        route_knock(boot, route);
+    if (route->link.state == LINK_CONNECTING)
+        route_connecting(boot, route);
+    if (route->link.state == LINK_GREETING || route->link.state == LINK_JOINED)
+        route_read(boot, route);
+}
+
+/* ----------------------------------------------------------------- down --- */
+
+static bool route_is_down(const struct dtn_boot *boot,
+                          const struct boot_route *route)
+{
+    return route == &boot->down[0] || route == &boot->down[1];
+}
+
+/* The leader has received the failure, or knew it. */
+static void route_told(struct dtn_boot *boot, struct boot_route *route)
+{
+    boot_child_arrived(boot, route->target);
+    boot_route_close(route);
+}
+
+static void route_greet_down(struct dtn_boot *boot, struct boot_route *route)
+{
+    struct frame frame;
+    enum frame_got got = frame_recv(&route->link.io, &frame);
+
+    if (got == FRAME_MORE)
+        return;
+    if (got != FRAME_READY) {
+        route_again(boot, route);
+    } else if (frame.type == FRAME_FAIL && frame.seq == FRAME_FOREIGN) {
+        route_again(boot, route);
+    } else if (frame.type == FRAME_WELCOME) {
+        boot_fail_send(boot, &route->link);
+        route->link.state = LINK_JOINED;
+    } else {
+        route_told(boot, route);
+    }
+}
+
+void boot_route_down(struct dtn_boot *boot, struct boot_route *route)
+{
+    if (route->target < 0)
+        return;
+    if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns)
+        route_knock(boot, route);
+    if (route->link.state == LINK_CONNECTING)
+        route_connecting(boot, route);
+    if (route->link.state == LINK_GREETING)
+        route_greet_down(boot, route);
+    if (route->link.state == LINK_JOINED &&
+        frame_flush(&route->link.io) != FRAME_MORE)
+        route_told(boot, route);
+}
+
+void boot_route_fail(struct dtn_boot *boot)
+{
+    int64_t now = dtn_now_ns();
+    bool leads = boot->rank == boot_tree_leader(boot, boot->rank);
+
+    if (boot->seq > 0)
+        return;                      /* all are connected                    */
+    boot_route_close(&boot->aside);
+    boot_route_init(&boot->aside, boot_tree_parent(boot, boot->rank), now);
+    for (int i = 0; leads && i < boot_tree_child_hosts(boot); i++)
+        boot_route_init(&boot->down[i], boot_tree_child(boot, i), now);
+}
+
+int64_t boot_route_wake(const struct dtn_boot *boot,
+                        const struct boot_route *route)
+{
+    if (route->target < 0 ||
+        (boot->state == BOOT_PARTING && !route_is_down(boot, route)))
+        return INT64_MAX;
+    if (route->link.state == LINK_CONNECTING)
+        return route->link.since_ns + BOOT_HANDSHAKE_NS;
+    if (route->link.state == LINK_IDLE &&
+        (route != &boot->aside || boot->up.link.state != LINK_JOINED))
+        return route->next_ns;
+    return INT64_MAX;
+}
+
+void boot_route_post(struct dtn_boot *boot, enum frame_type type,
+                     const void *body, size_t size)
+{
+    const struct frame frame = { .type = type, .seq = boot->seq, .body = body,
+                                 .size = (uint32_t)size };
+
+    if ((boot->up.link.state == LINK_JOINED &&
+         !frame_post(&boot->up.link.io, &frame, false)) ||
+        (boot->aside.link.state == LINK_JOINED &&
+         !frame_post(&boot->aside.link.io, &frame, false)))
+        boot_fail_nomem(boot);
+}

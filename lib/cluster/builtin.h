@@ -1,0 +1,30 @@
+/* builtin.h - the clusters that need no file */
+#ifndef DTN_CLUSTER_BUILTIN_H
+#define DTN_CLUSTER_BUILTIN_H
+
+#include "dtensor.h"
+
+struct dtn_transport_conf;
+
+/* The cluster of `nranks` ranks on this host, named `host`. */
+int dtn_cluster_local(const char *host, int nranks,
+                      struct dtensor_cluster **clusterp,
+                      struct dtensor_error *err);
+
+/* The cluster of `nranks` ranks, `per_host` on each host, the last may have
+ * fewer; 0: all on one.
+ */
+int dtn_cluster_regular(int nranks, int per_host,
+                        struct dtensor_cluster **clusterp,
+                        struct dtensor_error *err);
+
+/* The cluster of the Slurm step this process is in, from SLURM_STEP_NODELIST
+ * and SLURM_STEP_TASKS_PER_NODE.
+ */
+int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
+                           struct dtensor_error *err);
+
+/* Defaults of a [transport] section. */
+void dtn_transport_defaults(struct dtn_transport_conf *conf);
+
+#endif

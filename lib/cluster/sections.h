@@ -1,0 +1,69 @@
+/* sections.h - which sections and keys there are: the tables */
+#ifndef DTN_CLUSTER_SECTIONS_H
+#define DTN_CLUSTER_SECTIONS_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dtn_value_type {
+    DTN_VALUE_INT,                 /* int, min..max                           */
+    DTN_VALUE_HEX,                 /* int, decimal or 0x, written as 0x       */
+    DTN_VALUE_U64,                 /* uint64_t, decimal or 0x                 */
+    DTN_VALUE_SIZE_BYTES,          /* uint64_t, min..max                      */
+    DTN_VALUE_TIME_NS,             /* int64_t, min..max                       */
+    DTN_VALUE_SHARE,               /* struct dtn_share, min..max or 1% to 100% */
+    DTN_VALUE_WORD,                /* int: the `number` of one of `words`     */
+    DTN_VALUE_NAME,                /* char[DTENSOR_NAME_MAX + 1]              */
+    DTN_VALUE_OTHER,               /* read by the section's own code          */
+    DTN_VALUE_ABSENT               /* "none": not in this build               */
+};
+
+struct dtn_word {
+    const char *text;              /* NULL ends a list                        */
+    int number;
+};
+
+struct dtn_key {
+    const char *name;
+    enum dtn_value_type type;
+    size_t offset;                 /* in the section's struct                 */
+    int64_t min, max;
+    const struct dtn_word *words;
+    const char *expected;          /* DTN_VALUE_WORD: the words in a sentence */
+    const char *required;          /* "version = 1": must be given, like this */
+};
+
+enum dtn_kind_id { DTN_KIND_CLUSTER, DTN_KIND_NODES, DTN_KIND_TRANSPORT,
+                   DTN_KIND_MESH, DTN_KIND_SEED, DTN_KIND_TUNING,
+                   DTN_KIND_REDISTRIBUTE, DTN_KIND_PLAN, DTN_NKINDS };
+
+struct dtn_kind {
+    const char *name;
+    bool named;                    /* [kind "name"], any number of them       */
+    bool absent;                   /* not in this build: refused              */
+    const struct dtn_key *keys;    /* ended by a NULL name                    */
+};
+
+extern const struct dtn_kind dtn_kinds[DTN_NKINDS];
+
+/* The scalars of [cluster]. */
+struct dtn_cluster_section {
+    int version;
+    char name[DTENSOR_NAME_MAX + 1];
+    int world_size;
+    int repro;
+};
+
+const struct dtn_kind *dtn_kind_find(const char *name);
+const struct dtn_key *dtn_key_find(const struct dtn_kind *kind,
+                                   const char *name);
+
+/* The word for `number`; NULL when there is none. */
+const char *dtn_word_text(const struct dtn_word words[], int number);
+
+extern const struct dtn_word dtn_algorithm_words[];
+
+#endif

@@ -1,0 +1,27 @@
+/* seed.h - the seed of each rank */
+#ifndef DTN_CLUSTER_SEED_H
+#define DTN_CLUSTER_SEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtensor_cluster;
+struct dtn_seed_conf;
+
+/* Defaults of a [seed] section. */
+void dtn_seed_defaults(struct dtn_seed_conf *seed);
+
+/* The seed of a rank: base + stride * index modulo 2^64, where index numbers
+ * its coordinates in the distinct dims, the first listed fastest.  Outside the
+ * mesh it is base.  Meaningful when cluster->seed.given.
+ */
+uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank);
+
+/* The seeds of all ranks, seed[world_size]. */
+void dtn_seeds_of(const struct dtensor_cluster *cluster, uint64_t seed[]);
+
+/* "pp,tp": the dims whose coordinates have their own seeds.  Returns `buf`. */
+char *dtn_seed_dims(const struct dtensor_cluster *cluster, char *buf,
+                    size_t size);
+
+#endif

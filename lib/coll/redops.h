@@ -1,0 +1,26 @@
+/* redops.h - reductions made at run time */
+#ifndef DTN_COLL_REDOPS_H
+#define DTN_COLL_REDOPS_H
+
+#include "dtensor.h"
+
+struct dtn_call;
+struct dtn_made;
+
+struct dtn_redops;
+
+/* The reduction of that number, or NULL. */
+const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
+                                     enum dtensor_redop op);
+void dtn_redops_destroy(struct dtn_redops *redops);
+
+/* For tests: as if that many numbers had been given out. */
+void dtn_redops_skip(struct dtensor_ctx *ctx, int numbers);
+
+/* Find the reduction of a call, and the order that it and the context ask for.
+ * Errors: EINVAL  none such, or not for this type or mode
+ */
+int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
+                     struct dtensor_error *err);
+
+#endif

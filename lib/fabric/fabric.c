@@ -1,0 +1,119 @@
+/* fabric.c - what every rank sees of the RDMA fabric
+ *
+ * Whether rc will work depends on facts that are spread over all machines: a
+ * port that is down on one of 128 hosts, a `ulimit -l` that Slurm has passed
+ * on from a login node.  So every rank looks at its own devices, makes the
+ * choice it would make in dtensor_init(), and sends both, for each of its rails,
+ * as one blob of less than 1 KiB through the bootstrap, which needs no RDMA;
+ * 1024 ranks with one rail make 1 MiB, once.
+ */
+#include "fabric/fabric.h"
+#include "base/error.h"
+#include "boot/boot.h"
+#include "cluster/cluster.h"
+#include "job/ctx.h"
+#include "transport/device.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct fabric_facts) <= DTN_BLOB_MAX,
+               "a report fits a blob");
+
+/* A rank that could not look says so in its report: the others must not wait
+ * for it.
+ */
+static void facts_mine(const struct dtensor_ctx *ctx, int rail,
+                       struct fabric_facts *facts)
+{
+    const struct dtensor_cluster *cluster = ctx->cluster;
+    const struct dtn_nodes *nodes = &cluster->nodes[
+        cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)].nodes];
+    const char *devices = nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL;
+    char name[DTN_DEVICE_NAME];
+    const struct dtn_device_want want = {
+        .device = dtn_rails_name(devices, rail, name),
+        .gid_index = nodes->gid_index, .pkey = cluster->transport.pkey
+    };
+    struct dtensor_error err = { 0 };
+
+    memset(facts, 0, sizeof *facts);
+    if (fabric_facts_make(&want, ctx->self.world_size, nodes->nrails, facts,
+                          &err) == 0)
+        return;
+    facts->code = err.code;
+    snprintf(facts->why, sizeof facts->why, "%s", err.text);
+}
+
+static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                         struct fabric_facts facts[], struct dtensor_error *err)
+{
+    struct dtn_blob mine = { .size = sizeof facts[0], .fd = -1 };
+    int nrails = fabric_rails(ctx->cluster), rc = 0;
+    struct fabric_facts own;
+
+    for (int k = 0; k < nrails && rc == 0; k++) {
+        facts_mine(ctx, k, &own);
+        memcpy(mine.bytes, &own, sizeof own);
+        rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+        for (int r = 0; rc == 0 && r < ctx->self.world_size; r++)
+            memcpy(&facts[r * nrails + k], all[r].bytes, sizeof facts[0]);
+    }
+    return rc;
+}
+
+/* Nobody leaves before rank 0 has written: whoever started the ranks may end
+ * the others when one of them exits with a failure, such as "unfit".
+ */
+static int fabric_part(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                       struct dtensor_error *err)
+{
+    const struct dtn_blob nothing = { .size = 0, .fd = -1 };
+
+    return dtn_boot_allgather(ctx->boot, &nothing, all, err);
+}
+
+static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
+                       struct dtensor_error *err)
+{
+    size_t world = (size_t)ctx->self.world_size;
+    struct dtn_blob *all = calloc(world, sizeof *all);
+    size_t rows = world * (size_t)fabric_rails(ctx->cluster);
+    struct fabric_facts *facts = calloc(rows, sizeof *facts);
+    struct fabric_usual usual;
+    int rc = 0, unfit = 0;
+
+    if (!all || !facts)
+        rc = dtn_fail_nomem(err, "fabric", world * sizeof *all);
+    if (rc == 0)
+        rc = fabric_gather(ctx, all, facts, err);
+    if (rc == 0) {
+        fabric_usual(facts, (int)rows, &usual);
+        unfit = fabric_unfit(ctx->cluster, facts, &usual);
+        if (ctx->self.rank == 0) {
+            fabric_table_write(ctx->cluster, facts, stream);
+            fflush(stream);
+        }
+        rc = fabric_part(ctx, all, err);
+    }
+    if (rc == 0)
+        *unfitp = fabric_wanted(ctx->cluster) ? unfit : 0;
+    free(facts);
+    free(all);
+    return rc;
+}
+
+int dtensor_fabric_show(const char *path, FILE *stream, int *unfitp,
+                        struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx;
+    int rc = dtn_ctx_join(path, &ctx, err);
+
+    if (rc != 0)
+        return rc;
+    rc = fabric_show(ctx, stream, unfitp, err);
+    dtn_ctx_close(ctx);
+    return rc;
+}

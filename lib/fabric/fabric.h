@@ -1,0 +1,83 @@
+/* fabric.h - private to the net room: what ranks report of the RDMA fabric
+ *
+ * fabric_facts.c   what one rank sees
+ * fabric.c         gathering it
+ * fabric_judge.c   what differs, and what is wrong
+ * fabric_table.c   writing it
+ */
+#ifndef DTN_FABRIC_H
+#define DTN_FABRIC_H
+
+#include "transport/device.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct dtn_device_want;
+
+#define FABRIC_GIDS 16            /* rows of a GID table that travel           */
+
+/* A rank's report on one of its rails, as it travels in a blob. */
+struct fabric_facts {
+    char device[DTN_DEVICE_NAME]; /* "" : none                                 */
+    int32_t built;                /* with libibverbs                           */
+    int32_t ndevices;
+    int32_t port, state, physical, ethernet, lid, mtu, rate_mbps;
+    int32_t code;                 /* 0: rc would open on it                    */
+    int32_t doubtful;             /* ... with a warning                        */
+    int32_t gid_index;            /* of the GID it would use, -1: by LID       */
+    int32_t ngids;                /* of which FABRIC_GIDS at most are here     */
+    uint64_t memlock, need;       /* bytes                                     */
+    struct dtn_gid gid[FABRIC_GIDS];
+    char why[500];                /* the choice, or what is in its way         */
+};
+
+/* What most ranks have, of those with a device. */
+struct fabric_usual {
+    int ndevices;                 /* ranks that count                          */
+    int ethernet, mtu, rate_mbps;
+};
+
+/* What is to be said of a rank, a bit each. */
+enum fabric_mark {
+    FABRIC_DEVICE = 1,            /* no device, port or GID that rc can use    */
+    FABRIC_LINK = 2,              /* another network than most                 */
+    FABRIC_MEMLOCK = 4,           /* too little memory may be locked           */
+    FABRIC_UNFIT = 7,             /* any of these                              */
+    FABRIC_STATE = 8,             /* the port is not active                    */
+    FABRIC_GID = 16,              /* a doubtful one                            */
+    FABRIC_MTU = 32,
+    FABRIC_RATE = 64
+};
+
+/* Reports are in the order of ranks, and of the rails of each. */
+void fabric_usual(const struct fabric_facts facts[], int n,
+                  struct fabric_usual *usual);
+unsigned fabric_marks(const struct fabric_facts *facts,
+                      const struct fabric_usual *usual);
+
+/* Fill in the report of this machine on one device, of a job of so many ranks
+ * and rails of each.   Errors: ESYS, ENOMEM
+ */
+int fabric_facts_make(const struct dtn_device_want *want, int nranks,
+                      int nrails, struct fabric_facts *facts,
+                      struct dtensor_error *err);
+
+/* How many rails each rank has. */
+int fabric_rails(const struct dtensor_cluster *cluster);
+
+/* How many ranks have an unfit rail. */
+int fabric_unfit(const struct dtensor_cluster *cluster,
+                 const struct fabric_facts facts[],
+                 const struct fabric_usual *usual);
+
+/* Does any pair of ranks use rc? */
+bool fabric_wanted(const struct dtensor_cluster *cluster);
+
+/* Write the table of all ranks and rails; returns how many ranks are unfit. */
+int fabric_table_write(const struct dtensor_cluster *cluster,
+                       const struct fabric_facts facts[], FILE *out);
+
+#endif

@@ -1,0 +1,165 @@
+/* cpus.c - the CPUs that a rank runs on: [nodes] cpus
+ *
+ * With `cpus = 0-3 | 4-7` the thread of local rank 0 that opens the context is
+ * bound to CPUs 0-3, and so are the threads that it starts later.  Only CPUs
+ * that the launcher allows are used: with 4-7, where Slurm gave 6-9, the rank
+ * has 6 and 7; if none is allowed the rank fails with an error that shows both
+ * sets.  Closing the context restores the previous CPUs of the thread.
+ *
+ * `numa` means the CPUs next to the rank's device, as hwloc reports them;
+ * without a device those of a NUMA node: local rank i of n has node i * nodes /
+ * n.
+ */
+#include "config.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cluster/cluster.h"
+#include "job/ctx.h"
+#include "job/wire.h"
+#include "dtensor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_HWLOC
+#include <hwloc.h>
+#endif
+
+/* "0-3,8", as dtn_cpus_parse() made it. */
+static void cpus_of_list(const char *list, cpu_set_t *set)
+{
+    char *end;
+
+    CPU_ZERO(set);
+    for (const char *p = list; *p; p = *end == ',' ? end + 1 : end) {
+        long first = strtol(p, &end, 10), last = first;
+
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+            CPU_SET((size_t)cpu, set);
+    }
+}
+
+/* "0-3,8"; cut if it does not fit. */
+static char *cpus_text(const cpu_set_t *set, char *buf, size_t size)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (size_t cpu = 0, last; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, set) || used + 24 > size)
+            continue;
+        for (last = cpu; last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, set);)
+            last++;
+        used += (size_t)snprintf(buf + used, size - used,
+                                 last > cpu ? "%s%zu-%zu" : "%s%zu",
+                                 used ? "," : "", cpu, last);
+        cpu = last;
+    }
+    return buf;
+}
+
+#ifdef HAVE_HWLOC
+/* The hwloc object next to the device "mlx5_0:1+mlx5_1:1", the first one, or
+ * NULL.
+ */
+static hwloc_const_cpuset_t cpus_of_device(hwloc_topology_t topology,
+                                           const char *device)
+{
+    size_t n = strcspn(device, ":+");
+    hwloc_obj_t obj = NULL;
+
+    while ((obj = hwloc_get_next_osdev(topology, obj)))
+        if (obj->name && strlen(obj->name) == n
+            && strncmp(obj->name, device, n) == 0)
+            return hwloc_get_non_io_ancestor_obj(topology, obj)->cpuset;
+    return NULL;
+}
+
+static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
+                     struct dtensor_error *err)
+{
+    const char *device = dtn_wire_device(ctx);
+    hwloc_const_cpuset_t found = NULL;
+    hwloc_topology_t topology;
+    int nodes, node;
+
+    if (hwloc_topology_init(&topology) != 0)
+        return dtn_fail_nomem(err, "cpus", sizeof topology);
+    if (device)
+        hwloc_topology_set_io_types_filter(topology,
+                                           HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (hwloc_topology_load(topology) == 0) {
+        nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+        node = ctx->self.local_rank * nodes / dtn_wire_nodes(ctx)->nranks;
+        found = device ? cpus_of_device(topology, device) : nodes > 0
+              ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
+                                      (unsigned)node)->cpuset : NULL;
+    }
+    CPU_ZERO(set);
+    for (unsigned cpu = 0; found && cpu < CPU_SETSIZE; cpu++)
+        if (hwloc_bitmap_isset(found, cpu))
+            CPU_SET(cpu, set);
+    hwloc_topology_destroy(topology);
+    if (!found)
+        return dtn_fail(err, DTENSOR_ENODEV, "cpus: numa, but hwloc knows no "
+                        "CPUs next to %s on %s (give lists, see lstopo)",
+                        device ? device : "any memory", ctx->self.host);
+    return 0;
+}
+#else
+static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
+                     struct dtensor_error *err)
+{
+    return dtn_fail(err, DTENSOR_ECONF, "cpus: numa is not in this build, which "
+                    "is without hwloc (give lists, such as 0-7 | 8-15)");
+}
+#endif
+
+int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtn_nodes *nodes = dtn_wire_nodes(ctx);
+    char want_text[200], have_text[200];
+    cpu_set_t want, both;
+    int rc = 0;
+
+    if (!nodes->cpus && !nodes->cpus_numa)
+        return 0;
+    if (nodes->cpus)
+        cpus_of_list(nodes->cpus[ctx->self.local_rank], &want);
+    else
+        rc = cpus_near(ctx, &want, err);
+    if (rc != 0)
+        return rc;
+    CPU_ZERO(&ctx->cpus_before);
+    if (sched_getaffinity(0, sizeof ctx->cpus_before, &ctx->cpus_before) != 0)
+        return dtn_fail_sys(err, errno, "cpus: cannot get allowed CPUs: %m");
+    CPU_AND(&both, &want, &ctx->cpus_before);
+    cpus_text(&want, want_text, sizeof want_text);
+    cpus_text(&ctx->cpus_before, have_text, sizeof have_text);
+    if (CPU_COUNT(&both) == 0)
+        return dtn_fail(err, DTENSOR_ECONF, "cpus: rank %d on %s is to run on "
+                        "%s, but may only on %s (change cpus, or what the "
+                        "launcher allows, with Slurm by --cpu-bind)",
+                        ctx->self.rank, ctx->self.host, want_text, have_text);
+    if (sched_setaffinity(0, sizeof both, &both) != 0)
+        return dtn_fail_sys(err, errno, "cpus: cannot bind rank %d on %s to %s: "
+                            "%m", ctx->self.rank, ctx->self.host, want_text);
+    ctx->cpus_bound = true;
+    dtn_log(&ctx->log, CPU_EQUAL(&both, &want) ? DTN_LOG_INFO : DTN_LOG_WARN,
+            "cpus: bound to %s%s%s", cpus_text(&both, have_text,
+                                               sizeof have_text),
+            CPU_EQUAL(&both, &want) ? "" : ", all that the launcher allows of ",
+            CPU_EQUAL(&both, &want) ? "" : want_text);
+    return 0;
+}
+
+void dtn_cpus_unbind(struct dtensor_ctx *ctx)
+{
+    if (ctx->cpus_bound)
+        sched_setaffinity(0, sizeof ctx->cpus_before, &ctx->cpus_before);
+    ctx->cpus_bound = false;
+}

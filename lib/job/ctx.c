@@ -1,0 +1,379 @@
+/* ctx.c - the context: one rank's membership of one job
+ *
+ * Opening goes upward through the rooms: who am I (cluster), are we all here
+ * and of one mind (bootstrap), memory that peers can reach (arena), ways to
+ * reach it (transports).  Four ranks of one host need two allgathers of blobs
+ * for it, a few hundred microseconds.  Everything hangs off the context;
+ * closing takes a half-opened one as well.
+ */
+#include "job/ctx.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "boot/boot.h"
+#include "boot/state.h"
+#include "cluster/builtin.h"
+#include "cluster/canonical.h"
+#include "cluster/cluster.h"
+#include "cluster/self.h"
+#include "job/await.h"
+#include "job/wire.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What all ranks must agree on, as canonical lines. */
+static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
+                        struct dtensor_error *err)
+{
+    static const char form[] = "[library] version = %s\n"
+                               "[world] size = %d\n%s";
+    char *canonical, *text;
+    int rc, size;
+
+    rc = dtn_cluster_canonical(ctx->cluster, &canonical, err);
+    if (rc != 0)
+        return rc;
+    size = snprintf(NULL, 0, form, dtensor_version(), ctx->self.world_size,
+                    canonical) + 1;
+    text = malloc((size_t)size);
+    if (text)
+        snprintf(text, (size_t)size, form, dtensor_version(),
+                 ctx->self.world_size, canonical);
+    free(canonical);
+    if (!text)
+        return dtn_fail_nomem(err, "init", (size_t)size);
+    *textp = text;
+    return 0;
+}
+
+/* This rank cannot begin: tell the others, so that they do not wait for it. */
+static void ctx_tell(struct dtensor_ctx *ctx,
+                     const struct dtensor_cluster *cluster,
+                     const struct dtn_self *self,
+                     const struct dtensor_error *why)
+{
+    const struct dtn_boot_args args = {
+        .cluster = cluster, .self = self, .identity = "", .log = &ctx->log,
+        .failure = why
+    };
+    struct dtn_boot *none;
+
+    dtn_boot_open(&args, &none, NULL);
+}
+
+/* dtn_whoami() refused: send the error to the others, if they can be found. */
+static void ctx_refused(struct dtensor_ctx *ctx, const char *path,
+                        const struct dtensor_error *why)
+{
+    struct dtensor_cluster *cluster;
+    struct dtn_self self;
+
+    if (dtn_whoami_claim(path, &cluster, &self) != 0)
+        return;
+    ctx_tell(ctx, cluster, &self, why);
+    dtensor_cluster_destroy(cluster);
+}
+
+static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_boot_args args = {
+        .cluster = ctx->cluster, .self = &ctx->self, .log = &ctx->log
+    };
+    char *identity = NULL;
+    int rc = ctx_identity(ctx, &identity, err);
+
+    args.identity = identity;
+    if (rc == 0)
+        rc = dtn_boot_open(&args, &ctx->boot, err);
+    if (rc == DTENSOR_ENOMEM && err->rank < 0)
+        ctx_tell(ctx, ctx->cluster, &ctx->self, err);
+    free(identity);
+    return rc;
+}
+
+/* How many CPUs the ranks of a host may use between them. */
+static int ctx_host_cpus(const struct dtn_host *host,
+                         const struct dtn_blob all[])
+{
+    cpu_set_t mask, together;
+
+    CPU_ZERO(&together);
+    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++) {
+        memcpy(&mask, all[r].bytes, sizeof mask);
+        CPU_OR(&together, &together, &mask);
+    }
+    return CPU_COUNT(&together) > 0 ? CPU_COUNT(&together) : 1;
+}
+
+/* Do the ranks of this host outnumber the CPUs they may run on?  Each rank
+ * shows its affinity mask; the union counts.
+ */
+static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
+                          struct dtensor_error *err)
+{
+    const struct dtn_host *host = &ctx->cluster->hosts[
+        dtn_ctx_host(ctx, ctx->self.rank)];
+    struct dtn_blob mine = { .fd = -1 };
+    cpu_set_t mask;
+    int rc, cpus;
+
+    CPU_ZERO(&mask);
+    sched_getaffinity(0, sizeof mask, &mask);
+    mine.size = sizeof mask;
+    memcpy(mine.bytes, &mask, sizeof mask);
+    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    if (rc != 0)
+        return rc;
+    for (int h = 0; h < ctx->cluster->nhosts; h++) {
+        cpus = ctx_host_cpus(&ctx->cluster->hosts[h], all);
+        if (ctx->cluster->hosts[h].nranks > ctx->crowding * cpus)
+            ctx->crowding = (double)ctx->cluster->hosts[h].nranks / cpus;
+    }
+    cpus = ctx_host_cpus(host, all);
+    ctx->crowded = host->nranks > cpus;
+    if (ctx->crowded)
+        dtn_log(&ctx->log, DTN_LOG_WARN, "init: %d ranks share %d CPUs of %s: "
+                "waiting yields", host->nranks, cpus, host->name);
+    return 0;
+}
+
+/* All ranks of a host map all of its arenas, where shared memory is their wire. */
+static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtn_transport_conf *conf = &ctx->cluster->transport;
+    const bool shared = conf->intra_node == DTN_WIRE_SHM;
+    const int host = dtn_ctx_host(ctx, ctx->self.rank);
+    char size[32];
+    int rc = dtn_arena_open(&ctx->arena, &conf->arena,
+                            shared ? ctx->cluster->hosts[host].nranks : 1,
+                            shared, err);
+
+    if (rc != 0)
+        return rc;
+    dtn_log(&ctx->log, DTN_LOG_INFO, "arena: %s, %s, in %s",
+            dtn_format_size(ctx->arena.size, size, sizeof size),
+            dtn_arena_why(&ctx->arena), dtn_arena_pages(&ctx->arena));
+    return 0;
+}
+
+/* Memory and transports, for a rank that is in touch with all others. */
+static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_blob *all;
+    size_t world;
+    int rc = dtn_cpus_bind(ctx, err);
+
+    if (rc == 0)
+        rc = ctx_open_arena(ctx, err);
+    if (rc != 0)
+        return rc;
+    world = (size_t)ctx->self.world_size;
+    ctx->peers = calloc(world, sizeof *ctx->peers);
+    all = calloc(world, sizeof *all);
+    for (size_t r = 0; ctx->peers && r < world; r++)
+        ctx->peers[r].address.fd = -1;
+    if (!ctx->peers || !all) {
+        free(all);
+        return dtn_fail_nomem(err, "init", world * sizeof *all);
+    }
+    rc = ctx_count_cpus(ctx, all, err);
+    if (rc == 0)
+        rc = dtn_wire_settle(ctx, all, err);
+    if (rc == 0)
+        rc = dtn_wire_open(ctx, all, err);
+    free(all);
+    return rc;
+}
+
+int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = calloc(1, sizeof *ctx);
+    struct dtensor_error why = { .rank = -1 };
+    int rc;
+
+    if (!ctx)
+        return dtn_fail_nomem(err, "init", sizeof *ctx);
+    ctx->holders = 1;
+    ctx->arena.fd = -1;
+    dtn_log_init(&ctx->log);
+    rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, &why);
+    if (rc == 0) {
+        ctx->log.rank = ctx->self.rank;
+        dtn_log_check(&ctx->log);
+        rc = ctx_boot(ctx, &why);
+    } else {
+        ctx_refused(ctx, path, &why);
+    }
+    if (rc == 0) {
+        *ctxp = ctx;
+        return 0;
+    }
+    if (err)
+        *err = why;
+    dtn_ctx_close(ctx);
+    return rc;
+}
+
+/* A page that the kernel clears in a child of this process.  Each call reads
+ * it: one load, where getpid() would be a system call.
+ */
+static void ctx_mark(struct dtensor_ctx *ctx)
+{
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return;
+    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+        munmap(page, size);
+        return;
+    }
+    *page = 1;
+    ctx->mine = page;
+}
+
+int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err)
+{
+    struct dtensor_error why = { .rank = -1 };
+    struct dtensor_ctx *ctx;
+    int rc = dtn_ctx_join(path, &ctx, err);
+
+    if (rc != 0)
+        return rc;
+    rc = ctx_open_rest(ctx, &why);
+    if (rc != 0) {
+        dtn_boot_refuse(ctx->boot, &why);
+        if (err)
+            *err = why;
+        dtn_ctx_close(ctx);
+        return why.code;
+    }
+    ctx_mark(ctx);
+    dtn_boot_watch_start(ctx->boot);
+    dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
+            ctx->self.rank, ctx->self.world_size, ctx->self.host,
+            ctx->self.launcher);
+    *ctxp = ctx;
+    return 0;
+}
+
+int dtn_ctx_plan(const char *path, int nranks, int per_host,
+                 struct dtensor_ctx **ctxp, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = calloc(1, sizeof *ctx);
+    int rc;
+
+    if (!ctx)
+        return dtn_fail_nomem(err, "init", sizeof *ctx);
+    ctx->holders = 1;
+    ctx->arena.fd = -1;
+    ctx->planning = true;
+    dtn_log_init(&ctx->log);
+    dtn_log_check(&ctx->log);
+    rc = path ? dtensor_cluster_read(path, NULL, NULL, &ctx->cluster, err)
+              : dtn_cluster_regular(nranks, per_host, &ctx->cluster, err);
+    if (rc != 0) {
+        dtn_ctx_close(ctx);
+        return rc;
+    }
+    if (ctx->cluster->transport.inter_node == DTN_WIRE_AUTO)
+        ctx->cluster->transport.inter_node = DTN_WIRE_RC;
+    ctx->self.world_size = ctx->cluster->world_size;
+    snprintf(ctx->self.host, sizeof ctx->self.host, "%s",
+             ctx->cluster->hosts[0].name);
+    snprintf(ctx->self.launcher, sizeof ctx->self.launcher, "a plan");
+    dtn_fail(&ctx->failure, DTENSOR_EINVAL, "context: it only plans and has no "
+             "peers or memory (join the job with dtensor_init)");
+    *ctxp = ctx;
+    return 0;
+}
+
+bool dtn_ctx_forked(const struct dtensor_ctx *ctx)
+{
+    return ctx->mine && *ctx->mine == 0;
+}
+
+void dtn_ctx_close(struct dtensor_ctx *ctx)
+{
+    if (!ctx)
+        return;
+    if (ctx->mine)
+        munmap(ctx->mine, (size_t)sysconf(_SC_PAGESIZE));
+    dtn_wire_close(ctx);
+    dtn_cpus_unbind(ctx);
+    free(ctx->peers);
+    free(ctx->registered);
+    dtn_arena_fini(&ctx->arena);
+    dtn_boot_close(ctx->boot);
+    dtensor_cluster_destroy(ctx->cluster);
+    free(ctx);
+}
+
+void dtn_ctx_hold(struct dtensor_ctx *ctx)
+{
+    ctx->holders++;
+}
+
+void dtn_ctx_release(struct dtensor_ctx *ctx)
+{
+    if (--ctx->holders > 0)
+        return;
+    if (ctx->end)
+        ctx->end(ctx);
+    dtn_ctx_close(ctx);
+}
+
+void dtn_ctx_finish(struct dtensor_ctx *ctx)
+{
+    ctx->finished = true;
+    dtn_fail(&ctx->failure, DTENSOR_EINVAL, "context: dtensor_fini() has ended "
+             "it (what is left of it can be read and destroyed)");
+}
+
+void dtn_ctx_leave(struct dtensor_ctx *ctx)
+{
+    dtn_wire_close(ctx);
+    dtn_boot_close(ctx->boot);
+    ctx->boot = NULL;
+}
+
+int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    return ctx->planning || ctx->finished ? dtn_ctx_check(ctx, err) : 0;
+}
+
+int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank)
+{
+    const struct dtn_host *hosts = ctx->cluster->hosts;
+    int low = 0, high = ctx->cluster->nhosts - 1, middle;
+
+    while (low < high) {
+        middle = (low + high + 1) / 2;
+        if (hosts[middle].first_rank <= rank)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
+                        size_t size)
+{
+    snprintf(buf, size, "rank %d on %s", rank,
+             ctx->cluster->hosts[dtn_ctx_host(ctx, rank)].name);
+    return buf;
+}

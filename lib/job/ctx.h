@@ -1,0 +1,203 @@
+/* ctx.h - the context: one rank's membership of a job */
+#ifndef DTN_JOB_CTX_H
+#define DTN_JOB_CTX_H
+
+#include "base/log.h"
+#include "boot/boot.h"
+#include "cluster/self.h"
+#include "transport/arena.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_boot;
+struct dtn_lengths;
+struct dtn_meshes;
+struct dtn_models;
+struct dtn_plans;
+struct dtn_recorded;
+struct dtn_redists;
+struct dtn_redops;
+struct dtn_transport;
+struct dtn_wait;
+
+#define DTN_MAX_TRANSPORTS 3
+
+struct dtn_peer {
+    struct dtn_transport *tp;     /* NULL for this rank itself                 */
+    struct dtn_blob address;      /* fd owned by the context                   */
+    bool connected;
+    bool busy;                    /* coll: a request under way names it        */
+    int edge;                     /* coll: index in the last group of messages */
+    uint32_t messages[2];         /* coll: sends to it, receives from it       */
+    uint64_t sent;                /* signals, ever                             */
+    uint64_t consumed;
+    struct dtn_box_pair {         /* for what signals carry: carry.c           */
+        unsigned char *in;        /* the peer puts here                        */
+        unsigned char *out;       /* leaves from here; NULL where mapped       */
+        unsigned char *mapped;    /* the peer's `in`, if loads and stores do   */
+        struct dtn_remote remote; /* the peer's `in` otherwise                 */
+        struct dtn_remote name;   /* ours                                      */
+        bool told;                /* the peer knows our name                   */
+        bool known;               /* and we its                                */
+    } carry;
+};
+
+/* Functions of coll that word a mismatch.  describe: a record as text.  recall,
+ * numbered: a call of this rank by its fingerprint, or by its number among
+ * those over the same ranks.  For the current run: message: the step to or from
+ * `peer` with that fingerprint; waits: the step in which this rank waits; edge:
+ * the step for data from or to `peer`.
+ */
+struct dtn_coll_words {
+    char *(*describe)(const struct dtn_said *said, char *buf, size_t size);
+    bool (*recall)(const struct dtensor_ctx *ctx, uint64_t fingerprint,
+                   struct dtn_said *said);
+    bool (*numbered)(const struct dtensor_ctx *ctx, uint64_t group,
+                     uint32_t number, struct dtn_said *said);
+    bool (*message)(const struct dtensor_ctx *ctx, int peer,
+                    uint64_t fingerprint, struct dtn_said *said);
+    bool (*waits)(const struct dtensor_ctx *ctx, struct dtn_said *said);
+    bool (*edge)(const struct dtensor_ctx *ctx, int peer, bool comes,
+                 struct dtn_said *said);
+};
+
+struct dtensor_ctx {
+    struct dtensor_cluster *cluster;
+    struct dtn_self self;
+    struct dtn_log log;
+    struct dtn_boot *boot;
+    struct dtn_arena arena;
+    int ntransports;
+    struct dtn_transport *transports[DTN_MAX_TRANSPORTS];
+    struct dtn_peer *peers;       /* [world_size]                              */
+    int holders;                  /* the program until dtensor_fini(), and     */
+                                  /* whatever it made and did not destroy      */
+    void (*end)(struct dtensor_ctx *ctx);  /* frees the upper rooms' parts     */
+    bool finished;                /* by dtensor_fini(); its failure says so    */
+    bool planning;                /* it has no peers: see dtn_ctx_plan()       */
+    bool crowded;                 /* more ranks here than CPUs they may use    */
+    double crowding;              /* ranks for each CPU, of the fullest host   */
+    bool sharing;                 /* learned by waits: a peer is on our CPU    */
+    bool stirred;                 /* a signal was found that was polled for    */
+    bool waiting;                 /* requests are polled for without a break   */
+    const struct dtn_coll_words *words;   /* what was called: coll's           */
+    struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
+    const struct dtn_said *making;        /* the call that ranks meet for      */
+    const void *run;              /* coll: the run that is waiting             */
+    struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
+    int64_t failed_ns;            /* when                                      */
+    unsigned char *mine;          /* a page: 1, 0 after fork(); or NULL        */
+    struct dtn_mismatch mismatch; /* that was it                               */
+    uint64_t calls;               /* collective calls made, for messages       */
+    uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */
+    char plan_text[160];          /* dtensor_last_plan()                       */
+    struct dtn_bounce {           /* staging of memory peers cannot reach      */
+        void *mem;
+        size_t size;
+        const void *user;         /* coll: the run that has it, or NULL        */
+    } bounce[3];                  /* of IN, of OUT, for terms that are fetched */
+    struct dtensor_request *pending;   /* coll: started, not yet over          */
+    struct dtensor_request *pending_last;   /* of them, while there are any    */
+    struct dtn_registered {       /* dtensor_register(): sorted, apart         */
+        unsigned char *mem;
+        size_t size;
+    } *registered;
+    int nregistered, registered_capacity;
+    uint64_t registered_bytes;
+    struct dtn_redops *redops;    /* coll: reductions made at run time         */
+    struct dtn_plans *plans;      /* coll: schedules by call                   */
+    struct dtn_models *models;    /* coll: what calls over each group cost     */
+    struct dtn_recorded *recorded;     /* coll: calls of an open group         */
+    int *everyone;                /* coll: 0, 1, 2, ..., when needed           */
+    struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
+    struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
+    struct dtensor_generator *generator;   /* random: the default one          */
+    struct dtn_lengths *lengths;  /* spec: shard lengths that users chose      */
+    cpu_set_t cpus_before;        /* of the thread that opened it, when bound  */
+    bool cpus_bound;
+};
+
+/* Find the cluster and bootstrap, no more: blobs can be exchanged, bytes not.
+ * Errors: those of dtn_whoami() and dtn_boot_open()
+ */
+int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err);
+
+/* Find the cluster, bootstrap, open the transports, exchange addresses.  The
+ * upper rooms' parts (plans, meshes, redists) are NULL; they are freed by
+ * their rooms before dtn_ctx_close().
+ */
+int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
+                 struct dtensor_error *err);
+
+/* A context of rank 0 that has no peers, arena or transports, and as its failure
+ * that it only plans.  Arguments as of dtensor_init_plan().
+ */
+int dtn_ctx_plan(const char *path, int nranks, int per_host,
+                 struct dtensor_ctx **ctxp, struct dtensor_error *err);
+void dtn_ctx_close(struct dtensor_ctx *ctx);
+
+/* An object that needs the context when it is destroyed, such as a tensor,
+ * holds it: the last release ends and closes the context.  Objects that the
+ * context itself destroys when it is finished do not hold it, unless they did
+ * before.
+ */
+void dtn_ctx_hold(struct dtensor_ctx *ctx);
+void dtn_ctx_release(struct dtensor_ctx *ctx);
+
+/* Finish the context: record the failure that later calls return, then close
+ * the connections.  Memory, cluster and meshes stay until nothing holds it.
+ */
+void dtn_ctx_finish(struct dtensor_ctx *ctx);
+void dtn_ctx_leave(struct dtensor_ctx *ctx);
+
+/* 0, or EINVAL with words for a context that cannot give memory: one that only
+ * plans, or is finished.
+ */
+int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* Bind this thread as [nodes] cpus says, within what it may use now, and undo
+ * that.   Errors: ECONF, ENODEV, ESYS, ENOMEM
+ */
+int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err);
+void dtn_cpus_unbind(struct dtensor_ctx *ctx);
+
+/* Was this process forked from the one that made the context? */
+bool dtn_ctx_forked(const struct dtensor_ctx *ctx);
+
+/* Be connected to all of these world ranks (itself among them is fine).  Both
+ * sides of every pair must call.   Blocks: until connected.
+ * Errors: EPEER, ETIME, ESYS
+ */
+int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
+                    struct dtensor_error *err);
+
+/* Work toward it without waiting: 0 when it is so, EAGAIN: call again.  `wait`
+ * as of dtn_poll().
+ */
+int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
+                     struct dtn_wait *wait, struct dtensor_error *err);
+
+/* A staging buffer of at least `size` bytes in the arena, `which` 0, 1 or 2;
+ * NULL when memory is exhausted.  Valid until the next call for `which`.
+ */
+void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
+
+/* Those of this user are free for others, and given back if all together exceed
+ * [redistribute] max_scratch.
+ */
+void dtn_ctx_bounced(struct dtensor_ctx *ctx, const void *user);
+
+/* Index in cluster->hosts of the host of a world rank. */
+int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank);
+
+/* "rank 3 on n1": for messages. */
+char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
+                        size_t size);
+
+#endif

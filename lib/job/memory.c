@@ -1,0 +1,217 @@
+/* memory.c - memory that peers reach, and staging of memory they do not
+ *
+ * dtensor_alloc() hands out arena memory: peers load and store it where it
+ * stands.  A buffer from elsewhere is copied through a bounce buffer in the
+ * arena, one for each direction, that grows to the largest size used, so a
+ * loop of collectives over a 2 MiB malloc'ed buffer allocates twice, once.  More
+ * than max_scratch of them is not kept from one call to the next.
+ *
+ * A buffer from elsewhere that is used often may be registered: a network card
+ * then reads and writes it where it stands.  Which are is kept in a table
+ * sorted by address, so that two never overlap.
+ */
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
+                  struct dtensor_error *err)
+{
+    int rc = dtn_ctx_gives(ctx, err);
+    void *mem;
+
+    if (rc != 0)
+        return rc;
+    mem = dtn_arena_alloc(&ctx->arena, size ? size : 1);
+    if (!mem)
+        return dtn_arena_fail(&ctx->arena, "alloc", size, err);
+    dtn_arena_lend(&ctx->arena, mem);
+    dtn_ctx_hold(ctx);
+    memset(mem, 0, size);
+    *memp = mem;
+    return 0;
+}
+
+void dtensor_free(struct dtensor_ctx *ctx, void *mem)
+{
+    if (mem && dtn_arena_return(&ctx->arena, mem))
+        dtn_ctx_release(ctx);
+    else if (mem)
+        dtn_log(&ctx->log, DTN_LOG_WARN, "free: %p is not of dtensor_alloc(), or "
+                "was freed: nothing was done (free each once)", mem);
+}
+
+static void bounce_drop(struct dtensor_ctx *ctx, struct dtn_bounce *bounce)
+{
+    dtn_arena_free(&ctx->arena, bounce->mem);
+    bounce->mem = NULL;
+    bounce->size = 0;
+}
+
+void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size)
+{
+    struct dtn_bounce *bounce = &ctx->bounce[which];
+
+    if (size <= bounce->size && bounce->mem)
+        return bounce->mem;
+    bounce_drop(ctx, bounce);
+    bounce->mem = dtn_arena_alloc(&ctx->arena, size);
+    bounce->size = bounce->mem ? size : 0;
+    return bounce->mem;
+}
+
+void dtn_ctx_bounced(struct dtensor_ctx *ctx, const void *user)
+{
+    const uint64_t bound = ctx->cluster->redistribute.max_scratch_bytes;
+    struct dtn_bounce *bounce = ctx->bounce;
+    uint64_t kept = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(ctx->bounce); i++) {
+        if (bounce[i].user == user)
+            bounce[i].user = NULL;
+        kept += bounce[i].size;
+    }
+    for (size_t i = 0; i < DTN_COUNT(ctx->bounce) && kept > bound; i++)
+        if (!bounce[i].user) {
+            kept -= bounce[i].size;
+            bounce_drop(ctx, &bounce[i]);
+        }
+}
+
+/* -------------------------------------------------------- registration --- */
+
+/* Where in the table `mem` stands, or would. */
+static int registered_at(const struct dtensor_ctx *ctx,
+                         const unsigned char *mem)
+{
+    int at = 0;
+
+    while (at < ctx->nregistered && ctx->registered[at].mem < mem)
+        at++;
+    return at;
+}
+
+/* What of the table meets [mem, mem + size), or NULL. */
+static const struct dtn_registered *registered_meets(
+    const struct dtensor_ctx *ctx, const unsigned char *mem, size_t size)
+{
+    int at = registered_at(ctx, mem);
+    const struct dtn_registered *table = ctx->registered;
+
+    if (at < ctx->nregistered && table[at].mem < mem + size)
+        return &table[at];
+    if (at > 0 && table[at - 1].mem + table[at - 1].size > mem)
+        return &table[at - 1];
+    return NULL;
+}
+
+static int register_check(const struct dtensor_ctx *ctx,
+                          const unsigned char *mem, size_t size,
+                          struct dtensor_error *err)
+{
+    const uint64_t limit = ctx->cluster->transport.register_limit_bytes;
+    const struct dtn_registered *other;
+    char size_text[32], other_text[32], limit_text[32];
+
+    dtn_format_size(size, size_text, sizeof size_text);
+    if (!mem || size == 0 || (uintptr_t)mem > UINTPTR_MAX - size)
+        return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p (expected "
+                        "memory of at least one byte)", size_text,
+                        (const void *)mem);
+    if (mem < ctx->arena.base + ctx->arena.size && mem + size > ctx->arena.base)
+        return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p are of "
+                        "dtensor_alloc() (that needs no registration)",
+                        size_text, (const void *)mem);
+    other = registered_meets(ctx, mem, size);
+    if (other)
+        return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p overlap %s at "
+                        "%p (unregister those first)", size_text,
+                        (const void *)mem, dtn_format_size(other->size,
+                        other_text, sizeof other_text), (void *)other->mem);
+    if (size > limit || ctx->registered_bytes > limit - size)
+        return dtn_fail(err, DTENSOR_ENOMEM, "register: %s and the %s that are "
+                        "exceed %s (unregister some, or raise [transport] "
+                        "register_limit)", size_text,
+                        dtn_format_size(ctx->registered_bytes, other_text,
+                                        sizeof other_text),
+                        dtn_format_size(limit, limit_text, sizeof limit_text));
+    return 0;
+}
+
+static int register_grow(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    size_t more = 2 * (size_t)ctx->nregistered + 8;
+    struct dtn_registered *table;
+
+    if (ctx->nregistered < ctx->registered_capacity)
+        return 0;
+    table = realloc(ctx->registered, more * sizeof *table);
+    if (!table)
+        return dtn_fail_nomem(err, "register", more * sizeof *table);
+    ctx->registered = table;
+    ctx->registered_capacity = (int)more;
+    return 0;
+}
+
+/* By all transports, or by none. */
+static int register_adopt(struct dtensor_ctx *ctx, void *mem, size_t size,
+                          struct dtensor_error *err)
+{
+    struct dtn_transport **tp = ctx->transports;
+    int t, rc = 0;
+
+    for (t = 0; t < ctx->ntransports && rc == 0; t++)
+        rc = tp[t]->ops->adopt(tp[t], mem, size, err);
+    for (t--; rc != 0 && t-- > 0;)
+        tp[t]->ops->disown(tp[t], mem, size);
+    return rc;
+}
+
+int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
+                     struct dtensor_error *err)
+{
+    int at, rc = ctx->finished ? dtn_ctx_check(ctx, err)
+                               : register_check(ctx, mem, size, err);
+
+    if (rc == 0)
+        rc = register_grow(ctx, err);
+    if (rc == 0)
+        rc = register_adopt(ctx, mem, size, err);
+    if (rc != 0)
+        return rc;
+    at = registered_at(ctx, mem);
+    memmove(&ctx->registered[at + 1], &ctx->registered[at],
+            (size_t)(ctx->nregistered - at) * sizeof ctx->registered[0]);
+    ctx->registered[at] = (struct dtn_registered){ mem, size };
+    ctx->nregistered++;
+    ctx->registered_bytes += size;
+    dtn_ctx_hold(ctx);
+    return 0;
+}
+
+void dtensor_unregister(struct dtensor_ctx *ctx, void *mem)
+{
+    int at = registered_at(ctx, mem);
+    size_t size;
+
+    if (at == ctx->nregistered || ctx->registered[at].mem != mem)
+        return;
+    size = ctx->registered[at].size;
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->disown(ctx->transports[t], mem, size);
+    ctx->nregistered--;
+    memmove(&ctx->registered[at], &ctx->registered[at + 1],
+            (size_t)(ctx->nregistered - at) * sizeof ctx->registered[0]);
+    ctx->registered_bytes -= size;
+    dtn_ctx_release(ctx);
+}

@@ -1,0 +1,456 @@
+/* mismatch.c - mismatched calls: one error text on all ranks
+ *
+ * A rank that receives a signal with another fingerprint than its own does not
+ * know what the other side called.  So each rank sends over the tree what it
+ * called, and that it gives up.  Rank 0 waits for these records, finds the rank
+ * whose call differs from that of most, and sends which two ranks to name.  All
+ * others wait for that, and return "rank 1 on n0 called allreduce of 3 f32 sum,
+ * rank 0 on n0 called allreduce of 4 f32 sum".  Records are looked up by rank
+ * and number of the call.
+ */
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/wire.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#define MISMATCH_TAG (UINT16_MAX - 1)
+
+enum { JUDGE = 0 };               /* decides which two all ranks name          */
+
+/* How long to wait: for the records of the two ranks, which come at once unless
+ * a rank computes or is kept off its CPU; for those of all others; and for what
+ * rank 0 decides.
+ */
+#define MISMATCH_RECORD_NS INT64_C(2000000000)
+#define MISMATCH_OTHERS_NS INT64_C(200000000)
+#define MISMATCH_JUDGE_NS INT64_C(3000000000)
+
+bool dtn_signal_mismatch(const struct dtn_signal *signal,
+                         struct dtn_mismatch *mismatch)
+{
+    if (signal->tag != MISMATCH_TAG || signal->len != sizeof *mismatch)
+        return false;
+    memcpy(mismatch, signal->payload, sizeof *mismatch);
+    return true;
+}
+
+/* Best effort: a peer whose queue is full finds the abort, and its code. */
+static void mismatch_tell(struct dtensor_ctx *ctx,
+                          const struct dtn_mismatch *mismatch)
+{
+    struct dtn_signal signal = { .tag = MISMATCH_TAG,
+                                 .len = sizeof *mismatch };
+
+    memcpy(signal.payload, mismatch, sizeof *mismatch);
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        struct dtn_transport *tp = ctx->peers[r].tp;
+
+        if (tp && ctx->peers[r].connected
+            && tp->ops->signal(tp, r, &signal) == 0)
+            ctx->peers[r].sent++;
+    }
+}
+
+/* Send what this rank called, if it made that call. */
+static void mismatch_own(struct dtensor_ctx *ctx, int rank, int other,
+                         uint64_t fingerprint)
+{
+    struct dtn_said said;
+
+    if (rank == ctx->self.rank
+        && (ctx->words->recall(ctx, fingerprint, &said)
+            || ctx->words->message(ctx, other, fingerprint, &said)))
+        dtn_boot_say(ctx->boot, rank, &said);
+}
+
+/* The record of that call from that rank; or from another rank that made the
+ * same call, because the rank itself may be computing, or dead.  For a message
+ * each side sends its own record.
+ */
+static const struct dtn_said *mismatch_said(const struct dtensor_ctx *ctx,
+                                            int rank, uint64_t fingerprint,
+                                            int other)
+{
+    const struct dtn_said *said = dtn_boot_said(ctx->boot, rank, fingerprint,
+                                                other);
+    const struct dtn_told *told;
+
+    for (uint32_t i = 0; !said && (told = dtn_boot_told(ctx->boot, i)); i++)
+        if (told->said.fingerprint == fingerprint
+            && told->said.kind < DTN_SAID_SENT)
+            said = &told->said;
+    return said;
+}
+
+/* Receive records. */
+static void mismatch_turn(struct dtensor_ctx *ctx)
+{
+    const struct timespec pause = { 0, 1000000 };
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    dtn_boot_watch(ctx->boot);
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, r);
+
+        if (gone->order == 0 || gone->code != DTENSOR_EMISMATCH)
+            continue;
+        mismatch_own(ctx, gone->mismatch.rank, gone->mismatch.witness,
+                     gone->mismatch.called);
+        mismatch_own(ctx, gone->mismatch.witness, gone->mismatch.rank,
+                     gone->mismatch.expected);
+    }
+    nanosleep(&pause, NULL);
+}
+
+/* The decision of rank 0, if it has arrived: `other` is the witness, `group`
+ * holds the fingerprint of its call.
+ */
+static const struct dtn_said *mismatch_judged(const struct dtensor_ctx *ctx)
+{
+    const struct dtn_told *told;
+
+    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++)
+        if (told->said.kind == DTN_SAID_JUDGED && told->rank == JUDGE)
+            return &told->said;
+    return NULL;
+}
+
+/* Wait for the record of that rank; but it may be computing, or dead. */
+static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
+                            uint64_t fingerprint, int64_t start)
+{
+    while (rank != ctx->self.rank && dtn_now_ns() - start < MISMATCH_RECORD_NS
+           && !dtn_boot_said(ctx->boot, rank, fingerprint, -1)
+           && !mismatch_judged(ctx))
+        mismatch_turn(ctx);
+}
+
+/* ------------------------------------------------------------ whom to name --- */
+
+/* The number of the differing call among those over the same ranks; 0: the two
+ * called over different ranks, or sent to each other.  The signals of a call
+ * that waits for no peer may be received in a later call, so the smaller number
+ * counts.
+ */
+static uint32_t mismatch_call(const struct dtensor_ctx *ctx,
+                              const struct dtn_mismatch *found,
+                              const struct dtn_said **saidp)
+{
+    const struct dtn_said *a = mismatch_said(ctx, found->rank, found->called,
+                                             found->witness);
+    const struct dtn_said *b = mismatch_said(ctx, found->witness,
+                                             found->expected, found->rank);
+
+    if (!a || !b || a->group != b->group || a->group == 0
+        || a->kind >= DTN_SAID_SENT || b->kind >= DTN_SAID_SENT)
+        return 0;
+    *saidp = a->number < b->number ? a : b;
+    return (*saidp)->number;
+}
+
+/* Send this rank's call of that number. */
+static void mismatch_join(struct dtensor_ctx *ctx,
+                          const struct dtn_mismatch *found)
+{
+    const struct dtn_said *call;
+    struct dtn_said mine;
+    uint32_t number = mismatch_call(ctx, found, &call);
+
+    if (number > 0 && ctx->words->numbered(ctx, call->group, number, &mine))
+        dtn_boot_say(ctx->boot, ctx->self.rank, &mine);
+}
+
+/* A rank's record of its call of that number; NULL: none. */
+static const struct dtn_said *mismatch_vote(const struct dtensor_ctx *ctx,
+                                            int rank, uint64_t group,
+                                            uint32_t number)
+{
+    const struct dtn_told *told;
+
+    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++)
+        if (told->rank == rank && told->said.group == group
+            && told->said.number == number && told->said.kind < DTN_SAID_SENT)
+            return &told->said;
+    return NULL;
+}
+
+static uint32_t mismatch_votes(const struct dtensor_ctx *ctx, uint64_t group,
+                               uint32_t number, const uint64_t *fingerprint)
+{
+    uint32_t votes = 0;
+
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        const struct dtn_said *said = mismatch_vote(ctx, r, group, number);
+
+        votes += said && (!fingerprint || said->fingerprint == *fingerprint);
+    }
+    return votes;
+}
+
+/* The first rank that made the call of most, and the first that made another.
+ */
+static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
+                           uint32_t number, struct dtn_mismatch *found)
+{
+    const struct dtn_said *most = NULL, *said;
+    struct dtn_mismatch odd = { .rank = -1 };
+    uint32_t best = 0;
+
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        said = mismatch_vote(ctx, r, group, number);
+        if (said && mismatch_votes(ctx, group, number, &said->fingerprint)
+                    > best) {
+            best = mismatch_votes(ctx, group, number, &said->fingerprint);
+            most = said;
+            odd.witness = r;
+        }
+    }
+    for (int r = 0; most && odd.rank < 0 && r < ctx->self.world_size; r++) {
+        said = mismatch_vote(ctx, r, group, number);
+        if (said && said->fingerprint != most->fingerprint) {
+            odd.rank = r;
+            odd.called = said->fingerprint;
+        }
+    }
+    if (odd.rank < 0)
+        return;                   /* they called the same, one once more often */
+    odd.expected = most->fingerprint;
+    *found = odd;
+}
+
+/* Rank 0: decide when the records of all ranks of the call have arrived, or
+ * after a timeout.
+ */
+static void mismatch_judge(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
+{
+    const int64_t start = dtn_now_ns();
+    const struct dtn_said *call;
+    uint32_t number = mismatch_call(ctx, found, &call), n;
+    uint64_t group;
+
+    if (number == 0)
+        return;
+    n = call->n;
+    group = call->group;
+    while (dtn_now_ns() - start < MISMATCH_OTHERS_NS
+           && mismatch_votes(ctx, group, number, NULL) < n)
+        mismatch_turn(ctx);
+    mismatch_count(ctx, group, number, found);
+}
+
+/* The others: take the decision of rank 0, unless it is dead or computing; then
+ * that of the first rank that found a mismatch.
+ */
+static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
+                          int64_t start)
+{
+    const struct dtn_gone *judge = dtn_boot_gone(ctx->boot, JUDGE);
+    const struct dtn_said *said;
+
+    while (!(said = mismatch_judged(ctx))
+           && (judge->order == 0 || judge->code == DTENSOR_EMISMATCH)
+           && dtn_now_ns() - start < MISMATCH_JUDGE_NS)
+        mismatch_turn(ctx);
+    if (said)
+        *found = (struct dtn_mismatch){
+            .rank = (int32_t)said->number, .called = said->fingerprint,
+            .witness = said->other, .expected = said->group };
+    for (int r = 0; !said && r < ctx->self.world_size; r++) {
+        const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, r);
+
+        if (gone->order > 0 && gone->mismatch.rank != gone->mismatch.witness) {
+            *found = gone->mismatch;
+            return;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------- words --- */
+
+/* "rank 1 on n0 called allreduce of 3 f32 sum": one side. */
+static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
+                          uint64_t fingerprint, int other, bool numbered,
+                          char *buf, size_t size)
+{
+    const struct dtn_said unknown = { .fingerprint = fingerprint };
+    const struct dtn_said *said = mismatch_said(ctx, rank, fingerprint, other);
+    char name[160], what[DTN_SAID_TEXT], number[48] = "";
+
+    if (numbered)
+        snprintf(number, sizeof number, " as %s %u %s", said->group == 0
+                 ? "message" : "call", (unsigned)said->number,
+                 said->group == 0 ? "between them" : "over these ranks");
+    snprintf(buf, size, "%s called %s%s", dtn_ctx_rank_name(ctx, rank, name,
+             sizeof name), ctx->words->describe(said ? said : &unknown, what,
+             sizeof what), number);
+}
+
+/* Did they make the same calls over the same ranks, but not equally many? */
+static bool mismatch_counted(const struct dtensor_ctx *ctx,
+                             const struct dtn_mismatch *mismatch)
+{
+    const struct dtn_said *a = mismatch_said(ctx, mismatch->rank,
+                                             mismatch->called,
+                                             mismatch->witness);
+    const struct dtn_said *b = mismatch_said(ctx, mismatch->witness,
+                                             mismatch->expected,
+                                             mismatch->rank);
+
+    return a && b && a->group == b->group && a->number > 0 && b->number > 0
+        && a->number != b->number;
+}
+
+/* All ranks that learn of a mismatch agree on the two ranks to name. */
+static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
+{
+    const int64_t start = dtn_now_ns();
+    const bool judge = ctx->self.rank == JUDGE;
+
+    ctx->mismatch = *found;
+    mismatch_own(ctx, found->rank, found->witness, found->called);
+    mismatch_own(ctx, found->witness, found->rank, found->expected);
+    mismatch_tell(ctx, found);
+    dtn_poison_tell(ctx, DTENSOR_EMISMATCH, found->rank);
+    mismatch_listen(ctx, found->rank, found->called, start);
+    mismatch_listen(ctx, found->witness, found->expected, start);
+    mismatch_join(ctx, found);
+    if (!judge) {
+        mismatch_obey(ctx, found, start);
+        return;
+    }
+    mismatch_judge(ctx, found);
+    dtn_boot_say(ctx->boot, JUDGE, &(struct dtn_said){
+        .kind = DTN_SAID_JUDGED, .number = (uint32_t)found->rank,
+        .fingerprint = found->called, .other = found->witness,
+        .group = found->expected });
+}
+
+int dtn_poison_mismatch(struct dtensor_ctx *ctx,
+                        const struct dtn_mismatch *mismatch)
+{
+    struct dtn_mismatch found = *mismatch;
+    char what[2 * DTN_SAID_TEXT + 480], side[2][DTN_SAID_TEXT + 200];
+    bool counted;
+
+    if (ctx->failure.code != 0)
+        return ctx->failure.code;
+    mismatch_agree(ctx, &found);
+    counted = mismatch_counted(ctx, &found);
+    mismatch_side(ctx, found.rank, found.called, found.witness, counted,
+                  side[0], sizeof side[0]);
+    mismatch_side(ctx, found.witness, found.expected, found.rank, counted,
+                  side[1], sizeof side[1]);
+    snprintf(what, sizeof what, "%s, %s (all ranks must make the same calls in "
+             "the same order)", side[0], side[1]);
+    return dtn_poison_words(ctx, DTENSOR_EMISMATCH, found.rank, what);
+}
+
+/* A record of a message or a block from or to this rank.  Does it differ from
+ * what this rank expects of it, in the same call?  Or does this rank wait for
+ * that peer, in a call that is no message?
+ */
+static bool stalled_edge(const struct dtensor_ctx *ctx,
+                         const struct dtn_told *told,
+                         const struct dtn_said *last, struct dtn_said *mine)
+{
+    if (told->said.kind < DTN_SAID_SENT || told->said.kind == DTN_SAID_JUDGED
+        || told->said.other != ctx->self.rank)
+        return false;
+    if (ctx->words->edge(ctx, told->rank, told->said.kind == DTN_SAID_SENT,
+                         mine))
+        return mine->group == told->said.group
+            && mine->number == told->said.number
+            && mine->fingerprint != told->said.fingerprint;
+    *mine = *last;
+    return told->said.group == 0 && last->group != 0 && last->number > 0;
+}
+
+static bool stalled_call(const struct dtn_told *told,
+                         const struct dtn_said *mine)
+{
+    return told->said.kind < DTN_SAID_SENT && mine->number > 0
+        && told->said.group == mine->group
+        && told->said.number == mine->number
+        && told->said.fingerprint != mine->fingerprint;
+}
+
+/* This rank has waited long, and sends its call.  So two ranks find that they
+ * made different calls with the same number over the same ranks, even if
+ * neither waits for the other: two roots of a broadcast.  The same finds a send
+ * of more than fits in a signal that meets a recv of less: both wait, one for
+ * READY, the other for data in a signal.
+ */
+int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
+{
+    const struct dtn_said *last = &ctx->said[ctx->calls % DTN_SAID_MAX];
+    const struct dtn_told *told;
+    struct dtn_said call, edge;
+
+    if (ctx->making)
+        last = ctx->making;
+    if (!ctx->words || !ctx->words->recall(ctx, last->fingerprint, &call))
+        return 0;
+    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++) {
+        if (told->rank == ctx->self.rank)
+            continue;
+        if (stalled_edge(ctx, told, &call, &edge)) {
+            dtn_boot_say(ctx->boot, ctx->self.rank, &edge);
+            return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
+                .rank = told->rank, .called = told->said.fingerprint,
+                .witness = ctx->self.rank, .expected = edge.fingerprint });
+        }
+        if (stalled_call(told, &call))
+            return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
+                .rank = told->rank, .called = told->said.fingerprint,
+                .witness = ctx->self.rank, .expected = call.fingerprint });
+    }
+    if (call.number > 0)
+        dtn_boot_say(ctx->boot, ctx->self.rank, &call);
+    if (ctx->words->waits(ctx, &edge))
+        dtn_boot_say(ctx->boot, ctx->self.rank, &edge);
+    return 0;
+}
+
+bool dtn_mismatch_heard(struct dtensor_ctx *ctx, int peer,
+                        struct dtn_mismatch *mismatch)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    const struct dtn_signal *signal;
+
+    while (tp && ctx->peers[peer].connected
+           && (signal = tp->ops->peek(tp, peer))) {
+        if (dtn_signal_mismatch(signal, mismatch))
+            return true;
+        dtn_consume(ctx, peer);
+    }
+    return false;
+}
+
+bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
+                       struct dtn_mismatch *mismatch)
+{
+    int culprit, code;
+
+    if (dtn_boot_gone(ctx->boot, peer)->order == 0)
+        dtn_gone_news(ctx, peer, &culprit, &code);
+    return dtn_mismatch_known(ctx, mismatch);
+}
+
+bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
+                        struct dtn_mismatch *mismatch)
+{
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        *mismatch = dtn_boot_gone(ctx->boot, r)->mismatch;
+        if (mismatch->rank != mismatch->witness)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,136 @@
+/* poll.c - progress of a started call without waiting for a peer
+ *
+ * Each function does what can be done now and returns EAGAIN where its namesake
+ * in await.c would wait.  A put of 64 MiB over tcp to a rank that computes
+ * fills the socket, some 4 MiB, and returns; the next dtensor_test() continues
+ * there.  What a blocking call checks in its pauses is checked here once a
+ * millisecond: is the peer alive, and did it take longer than op_timeout?
+ */
+#include "base/units.h"
+#include "base/wait.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/wire.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* Nothing can be done now: EAGAIN, unless the peer is gone or took too long. */
+static int poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
+                      struct dtn_wait *wait)
+{
+    const int64_t now = dtn_now_ns();
+    char name[320], time[32];
+
+    if (wait->start_ns == 0)
+        wait->start_ns = wait->next_look_ns = now;
+    if (now - wait->start_ns > ctx->cluster->transport.op_timeout_ns)
+        return dtn_poison(ctx, DTENSOR_ETIME, peer, "polled %s for %s, which "
+                          "is alive (is it in another call, or stopped? see "
+                          "[transport] op_timeout)",
+                          dtn_format_time(now - wait->start_ns, time,
+                                          sizeof time),
+                          dtn_ctx_rank_name(ctx, peer, name, sizeof name));
+    if (now < wait->next_look_ns)
+        return DTENSOR_EAGAIN;
+    wait->next_look_ns = now + 1000000;
+    return dtn_await_look(ctx, peer, listening, wait) != 0 ? ctx->failure.code
+                                                           : DTENSOR_EAGAIN;
+}
+
+static void poll_progress(struct dtensor_ctx *ctx)
+{
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+}
+
+/* After a call on a transport said `rc`. */
+static int poll_again(struct dtensor_ctx *ctx, int peer, int rc,
+                      struct dtn_wait *wait)
+{
+    if (rc != DTENSOR_EAGAIN)
+        return dtn_await_failed(ctx, peer, rc);
+    poll_progress(ctx);
+    return poll_later(ctx, peer, false, wait);
+}
+
+int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+             const struct dtn_signal **signalp)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+
+    poll_progress(ctx);
+    *signalp = tp->ops->peek(tp, peer);
+    if (!*signalp)
+        return poll_later(ctx, peer, true, wait);
+    ctx->stirred = true;
+    return 0;
+}
+
+int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+
+    if (tp->ops->room(tp, peer))
+        return 0;
+    poll_progress(ctx);
+    return tp->ops->room(tp, peer) ? 0 : poll_later(ctx, peer, false, wait);
+}
+
+int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+                 struct dtn_remote dst, const void *src, size_t size,
+                 size_t *moved)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    size_t done;
+    int rc;
+
+    while (*moved < size) {
+        const struct dtn_remote to = { dst.addr + *moved, dst.key };
+
+        done = 0;
+        rc = tp->ops->put(tp, peer, to, (const char *)src + *moved,
+                          size - *moved, &done);
+        *moved += done;
+        if (done > 0) {
+            wait->start_ns = 0;
+            ctx->stirred = true;
+        }
+        if (rc != 0)
+            return poll_again(ctx, peer, rc, wait);
+    }
+    return 0;
+}
+
+int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    int rc = tp->ops->flush(tp, peer);
+
+    return rc == 0 ? 0 : poll_again(ctx, peer, rc, wait);
+}
+
+int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+                    const struct dtn_signal *signal)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    int rc = tp->ops->signal(tp, peer, signal);
+
+    if (rc != 0)
+        return poll_again(ctx, peer, rc, wait);
+    ctx->peers[peer].sent++;
+    return 0;
+}
+
+int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
+                     struct dtn_wait *wait, struct dtensor_error *err)
+{
+    int waiting = -1, rc;
+
+    poll_progress(ctx);
+    rc = dtn_connect_try(ctx, ranks, n, &waiting);
+    if (rc > 0)
+        rc = poll_later(ctx, waiting, false, wait);
+    return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_ctx_check(ctx, err);
+}

@@ -1,0 +1,84 @@
+/* settle.c - which wire between hosts, when the file leaves it open
+ *
+ * `inter_node = auto` is rc where every rank has a device and port that rc can
+ * use, tcp where one has not, and nothing in between: the ranks tell each other
+ * once what they found, so that all take the same.  With 64 ranks of which rank
+ * 17 sits in a host without RDMA, 63 hear why it is tcp, and rank 0 logs it.
+ * Whoever writes rc means rc: then the same words are an error.
+ */
+#include "base/log.h"
+#include "boot/boot.h"
+#include "cluster/cluster.h"
+#include "job/ctx.h"
+#include "job/wire.h"
+#include "transport/device.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <string.h>
+
+/* Could rc use what this rank has?   Errors: ENODEV, with the remedy */
+static int settle_look(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const char *names = dtn_wire_device(ctx);
+    struct dtn_device_want want = {
+        .gid_index = dtn_wire_nodes(ctx)->gid_index,
+        .pkey = ctx->cluster->transport.pkey
+    };
+    char name[DTN_DEVICE_NAME];
+    struct dtn_device_choice choice;
+    struct dtn_devices devices;
+    int rc = dtn_devices_look(&devices, err);
+
+    if (rc != 0)
+        return rc;
+    for (int k = 0; k < dtn_rails_count(names) && rc == 0; k++) {
+        want.device = dtn_rails_name(names, k, name);
+        rc = dtn_device_choose(&devices, &want, &choice, err);
+    }
+    dtn_devices_fini(&devices);
+    return rc;
+}
+
+/* The first rank that cannot, or -1. */
+static int settle_unfit(const struct dtensor_ctx *ctx,
+                        const struct dtn_blob all[])
+{
+    for (int r = 0; r < ctx->self.world_size; r++)
+        if (all[r].size > 0)
+            return r;
+    return -1;
+}
+
+int dtn_wire_settle(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                    struct dtensor_error *err)
+{
+    struct dtn_transport_conf *conf = &ctx->cluster->transport;
+    enum dtn_log_level level = ctx->self.rank == 0 ? DTN_LOG_WARN
+                                                   : DTN_LOG_DEBUG;
+    struct dtn_blob mine = { .fd = -1 };
+    struct dtensor_error why = { 0 };
+    char name[320];
+    int unfit, rc;
+
+    if (conf->inter_node != DTN_WIRE_AUTO)
+        return 0;
+    if (settle_look(ctx, &why) != 0) {
+        mine.size = strlen(why.text);
+        memcpy(mine.bytes, why.text, mine.size);
+    }
+    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    if (rc != 0)
+        return rc;
+    unfit = settle_unfit(ctx, all);
+    conf->inter_node = unfit < 0 ? DTN_WIRE_RC : DTN_WIRE_TCP;
+    if (unfit < 0)
+        dtn_log(&ctx->log, DTN_LOG_INFO, "init: inter_node = auto: rc, which "
+                "all ranks can use");
+    else
+        dtn_log(&ctx->log, level, "init: inter_node = auto: tcp, for %s cannot "
+                "use rc: %.*s", dtn_ctx_rank_name(ctx, unfit, name,
+                sizeof name), (int)all[unfit].size,
+                (const char *)all[unfit].bytes);
+    return 0;
+}

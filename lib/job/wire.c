@@ -1,0 +1,272 @@
+/* wire.c - opening the transports and connecting to peers
+ *
+ * [transport] names one wire inside a host and one between hosts.  All ranks
+ * derive from the file alone which wires the job uses, open them in the same
+ * order, and allgather one address blob for each: two hosts of four ranks
+ * with shm inside and tcp between take two allgathers, and rank 0 then has
+ * ranks 1-3 on shm and 4-7 on tcp.  Connections are made later, when the
+ * first schedule that needs a pair is made.
+ */
+#include "job/wire.h"
+#include "base/error.h"
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "cluster/cluster.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "transport/fault.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const wire_names[] = {
+    [DTN_WIRE_SHM] = "shm", [DTN_WIRE_TCP] = "tcp", [DTN_WIRE_RC] = "rc"
+};
+
+/* Which wire carries bytes between two ranks of these hosts. */
+static enum dtn_wire wire_between(const struct dtensor_ctx *ctx, int host_a,
+                                  int host_b)
+{
+    const struct dtn_transport_conf *conf = &ctx->cluster->transport;
+
+    return host_a == host_b ? conf->intra_node : conf->inter_node;
+}
+
+/* Does any pair of ranks of the job use this wire? */
+static bool wire_used(const struct dtensor_ctx *ctx, enum dtn_wire wire)
+{
+    const struct dtensor_cluster *cluster = ctx->cluster;
+    bool shared_host = false;
+
+    for (int h = 0; h < cluster->nhosts; h++)
+        shared_host |= cluster->hosts[h].nranks > 1;
+    return (shared_host && cluster->transport.intra_node == wire)
+        || (cluster->nhosts > 1 && cluster->transport.inter_node == wire);
+}
+
+static const struct dtn_transport_ops *wire_ops(enum dtn_wire wire,
+                                                struct dtensor_error *err)
+{
+    const struct dtn_transport_ops *ops = dtn_transport_find(wire_names[wire]);
+
+    if (!ops)
+        dtn_fail(err, DTENSOR_ENODEV, "init: this build has no transport "
+                 "\"%s\" (%s; set [transport] intra_node = shm and inter_node "
+                 "= tcp)", wire_names[wire], dtensor_build());
+    return ops;
+}
+
+/* Put a fault transport around *tpp if DTN_FAULT asks for one. */
+static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
+{
+    const char *text = getenv("DTN_FAULT");
+    struct dtn_fault_plan plan;
+    int rc;
+
+    if (!text || !*text)
+        return 0;
+    rc = dtn_fault_parse(text, &plan, err);
+    if (rc == 0)
+        rc = dtn_fault_wrap(*tpp, &plan, tpp, err);
+    return rc;
+}
+
+const struct dtn_nodes *dtn_wire_nodes(const struct dtensor_ctx *ctx)
+{
+    int host = dtn_ctx_host(ctx, ctx->self.rank);
+
+    return &ctx->cluster->nodes[ctx->cluster->hosts[host].nodes];
+}
+
+const char *dtn_wire_device(const struct dtensor_ctx *ctx)
+{
+    const struct dtn_nodes *nodes = dtn_wire_nodes(ctx);
+
+    return nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL;
+}
+
+/* Open the transport of this wire for the peers it is to serve. */
+static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
+                               const struct dtn_place *places, bool *reached,
+                               struct dtn_transport **tpp,
+                               struct dtensor_error *err)
+{
+    struct dtn_open_args args = {
+        .nranks = ctx->self.world_size, .rank = ctx->self.rank,
+        .places = places, .reached = reached, .arena = &ctx->arena,
+        .conf = &ctx->cluster->transport, .log = &ctx->log,
+        .device = dtn_wire_device(ctx),
+        .gid_index = dtn_wire_nodes(ctx)->gid_index
+    };
+    const struct dtn_transport_ops *ops = wire_ops(wire, err);
+    const struct dtn_place *me = &places[args.rank];
+    int rc;
+
+    if (!ops)
+        return DTENSOR_ENODEV;
+    for (int r = 0; r < args.nranks; r++) {
+        reached[r] = r != args.rank
+                  && wire_between(ctx, me->host, places[r].host) == wire;
+        if (reached[r] && !ops->reaches(me, &places[r]))
+            return dtn_fail(err, DTENSOR_ENODEV, "init: %s cannot reach rank "
+                            "%d from rank %d (set [transport] inter_node)",
+                            ops->name, r, args.rank);
+    }
+    rc = ops->open(&args, tpp, err);
+    if (rc != 0)
+        return rc;
+    ctx->transports[ctx->ntransports++] = *tpp;
+    rc = wire_wrap(tpp, err);
+    ctx->transports[ctx->ntransports - 1] = *tpp;
+    return rc;
+}
+
+/* Give every peer served by `tp` its address; close descriptors of others. */
+static void wire_keep_addresses(struct dtensor_ctx *ctx,
+                                struct dtn_transport *tp, const bool *reached,
+                                struct dtn_blob all[])
+{
+    for (int r = 0; r < ctx->self.world_size; r++) {
+        if (reached[r]) {
+            ctx->peers[r].tp = tp;
+            ctx->peers[r].address = all[r];
+        } else if (all[r].fd >= 0) {
+            close(all[r].fd);
+        }
+        all[r].fd = -1;
+    }
+}
+
+int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                  struct dtensor_error *err)
+{
+    size_t world = (size_t)ctx->self.world_size;
+    struct dtn_place *places = calloc(world, sizeof *places);
+    bool *reached = calloc(world, sizeof *reached);
+    struct dtn_transport *tp;
+    struct dtn_blob mine;
+    int rc = 0;
+
+    if (!places || !reached)
+        rc = dtn_fail_nomem(err, "init", world * sizeof *places);
+    for (size_t r = 0; rc == 0 && r < world; r++) {
+        places[r].rank = (int)r;
+        places[r].host = dtn_ctx_host(ctx, (int)r);
+        places[r].address = ctx->cluster->hosts[places[r].host].address;
+    }
+    for (int w = DTN_WIRE_SHM; rc == 0 && w <= DTN_WIRE_RC; w++) {
+        if (!wire_used(ctx, (enum dtn_wire)w))
+            continue;
+        rc = wire_open_transport(ctx, (enum dtn_wire)w, places, reached, &tp,
+                                 err);
+        if (rc != 0)
+            break;
+        memset(&mine, 0, sizeof mine);
+        mine.fd = -1;
+        tp->ops->address(tp, &mine);
+        rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+        if (rc == 0)
+            wire_keep_addresses(ctx, tp, reached, all);
+    }
+    free(reached);
+    free(places);
+    return rc;
+}
+
+void dtn_wire_close(struct dtensor_ctx *ctx)
+{
+    for (int t = 0; t < ctx->ntransports; t++) {
+        ctx->copied_bytes += ctx->transports[t]->copied_bytes;
+        ctx->transports[t]->ops->close(ctx->transports[t]);
+    }
+    ctx->ntransports = 0;
+    for (int r = 0; ctx->peers && r < ctx->self.world_size; r++) {
+        if (ctx->peers[r].address.fd >= 0)
+            close(ctx->peers[r].address.fd);
+        ctx->peers[r].address.fd = -1;
+    }
+}
+
+/* One try at every peer not yet connected; how many are left, and *waiting is
+ * the first of them; or an error, and it is the one to blame.
+ */
+static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
+                              int n, int *waiting, struct dtensor_error *err)
+{
+    int left = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct dtn_peer *peer = &ctx->peers[ranks[i]];
+        int rc;
+
+        if (peer->connected || ranks[i] == ctx->self.rank)
+            continue;
+        rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address, err);
+        if (rc == 0)
+            rc = dtn_carry_meet(ctx, ranks[i], err);
+        if (rc == 0)
+            peer->connected = true;
+        else if (rc != DTENSOR_EAGAIN || left++ == 0)
+            *waiting = ranks[i];
+        if (rc != 0 && rc != DTENSOR_EAGAIN)
+            return rc;
+    }
+    return left;
+}
+
+/* A try failed, `waiting` is the peer: say so. */
+static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
+                                const struct dtensor_error *why)
+{
+    char name[320];
+    int culprit, code;
+
+    if (rc == DTENSOR_EPEER && (dtn_look(ctx, waiting) != 0
+                                || (dtn_gone_news(ctx, waiting, &culprit,
+                                                  &code) >= 0
+                                    && dtn_gone_blame(ctx, waiting) != 0)))
+        return;
+    dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
+               "cannot connect to %s: %s",
+               dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why->text);
+}
+
+/* A peer that is gone may have joined, sent everything, and left: so it is
+ * tried once more.
+ */
+int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
+                    int *waiting)
+{
+    struct dtensor_error why = { 0 };
+    int rc = wire_connect_round(ctx, ranks, n, waiting, &why);
+    int gone = rc > 0 ? dtn_gone_first(ctx, ranks, n) : -1;
+
+    if (gone >= 0) {
+        for (int t = 0; t < ctx->ntransports; t++)
+            ctx->transports[t]->ops->progress(ctx->transports[t]);
+        rc = wire_connect_round(ctx, ranks, n, waiting, &why);
+        if (rc > 0 && !ctx->peers[gone].connected)
+            return dtn_gone_blame(ctx, gone);
+    }
+    if (rc < 0)
+        wire_connect_failed(ctx, rc, *waiting, &why);
+    return rc;
+}
+
+int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
+                    struct dtensor_error *err)
+{
+    struct dtn_wait wait;
+    int waiting = -1, rc;
+
+    /* The peer joins when it makes the same call, however long it computes. */
+    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
+    while ((rc = dtn_connect_try(ctx, ranks, n, &waiting)) > 0)
+        if ((rc = dtn_turn(ctx, waiting, &wait)) != 0)
+            break;
+    return rc == 0 ? 0 : dtn_ctx_check(ctx, err);
+}

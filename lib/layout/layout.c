@@ -1,0 +1,282 @@
+/* layout.c - which part of the global tensor a rank holds
+ *
+ * Shards follow torch.chunk: N elements over n ranks are cut every ceil(N/n).
+ * Placements apply left to right, each to what the one before left: 5 rows on
+ * a 2 x 2 mesh as S(0),S(0) are first 3 and 2, then 2, 1 and 1, 1 - a chunk of
+ * a chunk, where a flat cut in four would be 2, 2, 1, 0.
+ */
+#include "layout/layout.h"
+#include "layout/placement.h"
+#include "mesh/mesh.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size)
+{
+    int64_t full = N / n + (N % n != 0);
+    int64_t nfull = full > 0 ? N / full : 0;      /* ranks with a full shard */
+
+    *start = r <= nfull ? full * r : N;           /* full * r stays below N  */
+    *size = r < nfull ? full : N - *start;
+}
+
+/* ------------------------------------------------------------------- cuts */
+
+/* Cut in `block` pieces, each of them by the chunk rule; the last may be short.
+ * 9 over 4 with 2 pieces of 5 and 4: rank 0 has 2 of the first, 1 of the last.
+ */
+static void cut_strided(int64_t pieces, int64_t N, int n, int r,
+                        struct dtn_cut *cut)
+{
+    int64_t piece = N / pieces + (N % pieces != 0);
+
+    if (N == 0)
+        return;
+    cut->stride = piece;
+    cut->count = N / piece;
+    dtn_chunk(piece, n, r, &cut->start, &cut->len);
+    dtn_chunk(N % piece, n, r, &cut->last_start, &cut->last_len);
+    cut->last_start += N - N % piece;
+}
+
+/* Block j to rank j % n; the last may be short. */
+static void cut_cyclic(int64_t block, int64_t N, int n, int r,
+                       struct dtn_cut *cut)
+{
+    int64_t blocks = N / block;
+
+    if (blocks % n == r) {
+        cut->last_start = blocks * block;
+        cut->last_len = N % block;
+    }
+    if (r >= blocks)
+        return;
+    cut->start = r * block;
+    cut->len = block;
+    cut->count = (blocks - 1 - r) / n + 1;
+    cut->stride = cut->count > 1 ? n * block : 0;
+}
+
+/* The lengths of a spec add up to N.  On the way from one spec to another they
+ * may meet another N: the last rank then takes what is left over.
+ */
+static void cut_lengths(const int64_t lengths[], int64_t N, int n, int r,
+                        struct dtn_cut *cut)
+{
+    int64_t left = N;
+
+    for (int i = 0; i < r; i++)
+        left -= lengths[i] < left ? lengths[i] : left;
+    cut->count = 1;
+    cut->start = N - left;
+    cut->len = r == n - 1 || lengths[r] > left ? left : lengths[r];
+}
+
+void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
+                struct dtn_cut *cut)
+{
+    *cut = (struct dtn_cut){ 0 };
+    if (p->kind == DTENSOR_STRIDED) {
+        cut_strided(p->block, N, n, r, cut);
+    } else if (p->kind == DTENSOR_CYCLIC) {
+        cut_cyclic(p->block, N, n, r, cut);
+    } else if (p->sizes) {
+        cut_lengths(p->sizes, N, n, r, cut);
+    } else {
+        cut->count = 1;
+        dtn_chunk(N, n, r, &cut->start, &cut->len);
+    }
+}
+
+int64_t dtn_cut_count(const struct dtn_cut *cut)
+{
+    return cut->count * cut->len + cut->last_len;
+}
+
+/* The place in what was cut of element `i` of what is left; *runp, how many
+ * neighbours it and those that follow are, gets no larger than that.
+ */
+static int64_t cut_place(const struct dtn_cut *cut, int64_t i, int64_t *runp)
+{
+    const int64_t in_runs = cut->count * cut->len;
+    const bool last = i >= in_runs;
+    const int64_t left = last ? in_runs + cut->last_len - i
+                              : cut->len - i % cut->len;
+
+    if (left < *runp)
+        *runp = left;
+    if (last)
+        return cut->last_start + (i - in_runs);
+    return cut->start + i / cut->len * cut->stride + i % cut->len;
+}
+
+/* ------------------------------------------------------------------- parts */
+
+static bool part_cuts(const struct dtensor_spec *spec, int m, int dim)
+{
+    return dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
+           spec->placement[m].dim == dim;
+}
+
+void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,
+                    int index)
+{
+    int coord[DTENSOR_MAX_DIMS];
+
+    dtn_mesh_coord_of(spec->mesh, index, coord);
+    part->spec = spec;
+    for (int d = 0; d < spec->ndim; d++)
+        part->shape[d] = spec->shape[d];
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+        int64_t *size;
+
+        if (dtn_placement_class(p) != DTENSOR_SHARD)
+            continue;
+        size = &part->shape[p->dim];
+        dtn_cut_of(p, *size, spec->mesh->size[m], coord[m], &part->cut[m]);
+        *size = dtn_cut_count(&part->cut[m]);
+    }
+}
+
+int64_t dtn_part_at(const struct dtn_part *part, int dim, int64_t i,
+                     int64_t *runp)
+{
+    const struct dtensor_spec *spec = part->spec;
+    int64_t run = part->shape[dim] - i;
+
+    for (int m = spec->mesh->ndim - 1; m >= 0; m--)
+        if (part_cuts(spec, m, dim))
+            i = cut_place(&part->cut[m], i, &run);
+    if (runp)
+        *runp = run;
+    return i;
+}
+
+/* ------------------------------------------------------------- local parts */
+
+void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
+                int64_t offset[])
+{
+    struct dtn_part part;
+
+    dtn_part_init(&part, spec, index);
+    for (int d = 0; d < spec->ndim; d++) {
+        shape[d] = part.shape[d];
+        offset[d] = shape[d] > 0 ? dtn_part_at(&part, d, 0, NULL)
+                                 : spec->shape[d];
+    }
+}
+
+void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
+                        int64_t local_shape[], int64_t offset[])
+{
+    int index = dtensor_mesh_index(spec->mesh, rank);
+
+    if (index >= 0) {
+        dtn_layout(spec, index, local_shape, offset);
+        return;
+    }
+    for (int d = 0; d < spec->ndim; d++) {
+        local_shape[d] = 0;
+        offset[d] = spec->shape[d];
+    }
+}
+
+int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
+                          struct dtensor_run run[], int64_t max)
+{
+    int index = dtensor_mesh_index(spec->mesh, rank);
+    int64_t n = 0, end = -1, start, size;
+    struct dtn_part part;
+
+    if (index < 0 || dim < 0 || dim >= spec->ndim)
+        return 0;
+    dtn_part_init(&part, spec, index);
+    for (int64_t i = 0; i < part.shape[dim]; i += size) {
+        start = dtn_part_at(&part, dim, i, &size);
+        if (start == end && n <= max)
+            run[n - 1].size += size;
+        else if (start != end && n++ < max)
+            run[n - 1] = (struct dtensor_run){ start, size };
+        end = start + size;
+    }
+    return n;
+}
+
+int64_t dtn_numel(int ndim, const int64_t shape[])
+{
+    int64_t n = 1;
+
+    for (int d = 0; d < ndim; d++)
+        n *= shape[d];
+    return n;
+}
+
+int64_t dtn_local_numel(const struct dtensor_spec *spec, int index)
+{
+    struct dtn_part part;
+
+    dtn_part_init(&part, spec, index);
+    return dtn_numel(spec->ndim, part.shape);
+}
+
+static bool strided_later(const struct dtensor_spec *spec, int m, int dim)
+{
+    while (++m < spec->mesh->ndim)
+        if (part_cuts(spec, m, dim) &&
+            spec->placement[m].kind == DTENSOR_STRIDED)
+            return true;
+    return false;
+}
+
+/* The most that any rank has of N elements after the cuts from m on.  The first
+ * shard is the longest, and of more elements longer, but for one that is cut in
+ * pieces: of 4 elements SS(0,3) gives rank 0 of 2 two pieces of one, of 3
+ * elements three.  Where one follows all lengths are tried.
+ */
+static int64_t most_along(const struct dtensor_spec *spec, int m, int dim,
+                          int64_t N)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+    const int n = m < spec->mesh->ndim ? spec->mesh->size[m] : 0;
+    int64_t length = -1, most = 0, found;
+    struct dtn_cut cut;
+
+    if (n == 0)
+        return N;
+    if (!part_cuts(spec, m, dim))
+        return most_along(spec, m + 1, dim, N);
+    for (int r = 0; r < n; r++) {
+        dtn_cut_of(p, N, n, r, &cut);
+        if (dtn_cut_count(&cut) == length)
+            continue;
+        length = dtn_cut_count(&cut);
+        found = most_along(spec, m + 1, dim, length);
+        most = found > most ? found : most;
+        if (!p->sizes && !strided_later(spec, m, dim))
+            break;
+    }
+    return most;
+}
+
+int64_t dtn_most_numel(const struct dtensor_spec *spec)
+{
+    int64_t size[DTENSOR_MAX_DIMS];
+
+    for (int d = 0; d < spec->ndim; d++)
+        size[d] = most_along(spec, 0, d, spec->shape[d]);
+    return dtn_numel(spec->ndim, size);
+}
+
+void dtn_strides(int ndim, const int64_t shape[], int64_t stride[])
+{
+    int64_t step = 1;
+
+    for (int d = ndim - 1; d >= 0; d--) {
+        stride[d] = step;
+        step *= shape[d];
+    }
+}

@@ -1,0 +1,61 @@
+/* layout.h - which part of a tensor a rank holds */
+#ifndef DTN_LAYOUT_LAYOUT_H
+#define DTN_LAYOUT_LAYOUT_H
+
+#include "dtensor.h"
+
+#include <stdint.h>
+
+/* The chunk rule: rank `r` of `n` holds [*start, *start + *size) of N. */
+void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size);
+
+/* What one placement leaves a rank of a list of elements: `count` runs of `len`
+ * that begin every `stride`, then perhaps one last run.
+ */
+struct dtn_cut {
+    int64_t start;
+    int64_t len;
+    int64_t stride;
+    int64_t count;
+    int64_t last_start;
+    int64_t last_len;
+};
+
+/* Coordinate `r` of the `n` along the mesh dimension of a placement that cuts,
+ * of N elements.
+ */
+void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
+                struct dtn_cut *cut);
+int64_t dtn_cut_count(const struct dtn_cut *cut);
+
+/* Where the elements of the part of one position are in the whole. */
+struct dtn_part {
+    const struct dtensor_spec *spec;
+    int64_t shape[DTENSOR_MAX_DIMS];           /* of the part                  */
+    struct dtn_cut cut[DTENSOR_MAX_DIMS];      /* of placements that cut       */
+};
+
+void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,
+                    int index);
+
+/* The global index along `dim` of the i-th that the part holds, and (NULL: not
+ * wanted) how many from there on are neighbours on both sides.
+ */
+int64_t dtn_part_at(const struct dtn_part *part, int dim, int64_t i,
+                     int64_t *runp);
+
+/* As dtensor_spec_local(), by position in the mesh. */
+void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
+                int64_t offset[]);
+
+/* Elements of a shape; of the local part of position `index`; of the whole.
+ * Checked by dtensor_spec_check() not to overflow.
+ */
+int64_t dtn_numel(int ndim, const int64_t shape[]);
+int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);
+int64_t dtn_most_numel(const struct dtensor_spec *spec);    /* of any part      */
+
+/* Row-major strides of a shape, in elements. */
+void dtn_strides(int ndim, const int64_t shape[], int64_t stride[]);
+
+#endif

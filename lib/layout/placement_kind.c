@@ -1,0 +1,62 @@
+/* placement_kind.c - what a placement does, and when two do the same
+ *
+ * S(0), SS(0,2) and C(0,4) all cut dimension 0, so most code asks for the class:
+ * whether a placement cuts, replicates or holds terms.  Two are equal when the
+ * fields that mean anything for their kind are.
+ */
+#include "layout/placement.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum dtensor_placement_kind
+dtn_placement_class(const struct dtensor_placement *p)
+{
+    switch (p->kind) {
+    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return DTENSOR_SHARD;
+    case DTENSOR_PARTIAL:
+        return DTENSOR_PARTIAL;
+    case DTENSOR_REPLICATE:
+        break;
+    }
+    return DTENSOR_REPLICATE;
+}
+
+bool dtn_placement_stays(const struct dtensor_placement *from,
+                         const struct dtensor_placement *to)
+{
+    if (from->kind == DTENSOR_REPLICATE)
+        return true;
+    return to->kind == DTENSOR_PARTIAL &&
+           (from->kind == DTENSOR_PARTIAL || to->op != DTENSOR_AVG);
+}
+
+bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b)
+{
+    const unsigned sums = 1u << DTENSOR_SUM | 1u << DTENSOR_AVG;
+
+    return a == b || ((sums >> a & 1) && (sums >> b & 1));
+}
+
+bool dtn_placement_equal(const struct dtensor_placement *a,
+                         const struct dtensor_placement *b, int n)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case DTENSOR_REPLICATE:
+        break;
+    case DTENSOR_PARTIAL:
+        return a->op == b->op;
+    case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return a->dim == b->dim && a->block == b->block;
+    case DTENSOR_SHARD:
+        if (a->dim != b->dim || !a->sizes != !b->sizes)
+            return false;
+        return a->sizes == b->sizes ||
+               memcmp(a->sizes, b->sizes, (size_t)n * sizeof a->sizes[0]) == 0;
+    }
+    return true;
+}

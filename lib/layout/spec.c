@@ -1,0 +1,363 @@
+/* spec.c - specs: checks, normal form, comparing
+ *
+ * A spec is plain data that a user may fill in by hand, so everything that is
+ * computed from it begins with a check: with shape [10], S(0:2,3,4) on three
+ * ranks is refused, since 2 + 3 + 4 is 9.  Its normal form has no negative
+ * dimensions, and lengths in memory of the context.
+ */
+#include "layout/spec.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "job/ctx.h"
+#include "layout/layout.h"
+#include "layout/lengths.h"
+#include "layout/placement.h"
+#include "mesh/mesh.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* --------------------------------------------------------------- checks --- */
+
+int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err)
+{
+    size_t bytes;
+
+    if (!dtn_dtype_ok(dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: dtype %d is none", what,
+                        (int)dtype);
+    if (ndim < 0 || ndim > DTENSOR_MAX_DIMS)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: %d tensor dimensions; "
+                        "expected 0 to %d", what, ndim, DTENSOR_MAX_DIMS);
+    if (ndim > 0 && !shape)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: shape is NULL, but there are "
+                        "%d tensor dimensions", what, ndim);
+    bytes = dtensor_dtype_size(dtype);
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] < 0)
+            return dtn_fail(err, DTENSOR_EINVAL, "%s: size %lld of tensor "
+                            "dimension %d; expected 0 or more", what,
+                            (long long)shape[d], d);
+        if (!dtn_mul_size(bytes, shape[d] ? (size_t)shape[d] : 1, &bytes) ||
+            bytes > INT64_MAX)
+            return dtn_fail(err, DTENSOR_EINVAL, "%s: sizes up to dimension %d "
+                            "make over 2^63 bytes of %s", what, d,
+                            dtensor_dtype_name(dtype));
+    }
+    return 0;
+}
+
+int dtn_spec_partial(const struct dtensor_spec *spec)
+{
+    int op = -1;
+
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        if (spec->placement[m].kind != DTENSOR_PARTIAL)
+            continue;
+        if (op >= 0 && op != (int)spec->placement[m].op)
+            return DTENSOR_SUM;
+        op = (int)spec->placement[m].op;
+    }
+    return op;
+}
+
+static int spec_check_partial(const struct dtensor_spec *spec, int m,
+                              struct dtensor_error *err)
+{
+    const enum dtensor_redop op = spec->placement[m].op;
+
+    if (!dtn_redop_ok(op, spec->dtype))
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is P(%s), "
+                        "which %s elements do not have", m,
+                        dtensor_redop_name(op),
+                        dtensor_dtype_name(spec->dtype));
+    for (int k = 0; k < m; k++) {
+        const struct dtensor_placement *p = &spec->placement[k];
+
+        if (p->kind == DTENSOR_PARTIAL && !dtn_redops_mix(p->op, op))
+            return dtn_fail(err, DTENSOR_EINVAL, "spec: P(%s) and P(%s) in one "
+                            "tensor (reduce one of them first; only sum and "
+                            "avg go together)", dtensor_redop_name(p->op),
+                            dtensor_redop_name(op));
+    }
+    return 0;
+}
+
+/* The lengths, against the N elements that they are to cut. */
+static int spec_check_sizes(const struct dtensor_spec *spec, int m, int64_t N,
+                            struct dtensor_error *err)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+    uint64_t sum = 0;
+
+    for (int r = 0; r < spec->mesh->size[m]; r++) {
+        if (p->sizes[r] < 0)
+            return dtn_fail(err, DTENSOR_EINVAL, "spec: length %d of placement "
+                            "%d is %lld; expected 0 or more", r, m,
+                            (long long)p->sizes[r]);
+        sum += (uint64_t)p->sizes[r];
+        if (sum > INT64_MAX)
+            break;
+    }
+    if (sum != (uint64_t)N)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: the lengths of placement "
+                        "%d add up to %llu, but there are %lld elements to cut "
+                        "(they must be the same)", m, (unsigned long long)sum,
+                        (long long)N);
+    return 0;
+}
+
+/* The elements that placement m finds along its dimension, which are as many
+ * for every coordinate to the left, or are refused.
+ */
+static int spec_check_lengths(const struct dtensor_spec *spec, int m,
+                              struct dtensor_error *err)
+{
+    const int dim = spec->placement[m].dim;
+    int64_t N = spec->shape[dim], found;
+    struct dtn_cut cut;
+
+    for (int k = 0; k < m; k++) {
+        const struct dtensor_placement *p = &spec->placement[k];
+
+        if (dtn_placement_class(p) != DTENSOR_SHARD || p->dim != dim)
+            continue;
+        found = N;
+        for (int r = 0; r < spec->mesh->size[k]; r++) {
+            dtn_cut_of(p, found, spec->mesh->size[k], r, &cut);
+            if (r > 0 && dtn_cut_count(&cut) != N)
+                return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has "
+                                "lengths, but placement %d leaves %lld "
+                                "elements to some and %lld to others (lengths "
+                                "can be chosen for equal parts only)", m, k,
+                                (long long)N, (long long)dtn_cut_count(&cut));
+            N = dtn_cut_count(&cut);
+        }
+    }
+    return spec_check_sizes(spec, m, N, err);
+}
+
+bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
+                         const struct dtensor_spec *b, int m)
+{
+    const int dim = a->placement[m].dim;
+
+    for (int k = 0; k <= m; k++) {
+        const struct dtensor_placement *p = &a->placement[k];
+        const struct dtensor_placement *q = &b->placement[k];
+        const bool cuts =
+            (dtn_placement_class(p) == DTENSOR_SHARD && p->dim == dim) ||
+            (dtn_placement_class(q) == DTENSOR_SHARD && q->dim == dim);
+
+        if (cuts && a->mesh->size[k] > 1 &&
+            !dtn_placement_equal(p, q, a->mesh->size[k]))
+            return false;
+    }
+    return true;
+}
+
+bool dtn_spec_lengths_fit(const struct dtensor_spec *spec)
+{
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (spec->placement[m].kind == DTENSOR_SHARD &&
+            spec->placement[m].sizes &&
+            spec_check_lengths(spec, m, NULL) != 0)
+            return false;
+    return true;
+}
+
+int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
+                       struct dtensor_error *err)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+
+    if (dtn_placement_class(p) != DTENSOR_SHARD ||
+        (p->dim >= 0 && p->dim < spec->ndim))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of dimension "
+                    "%d, but the tensor has %d dimensions%s", m, p->dim,
+                    spec->ndim, p->dim < 0 && p->dim >= -spec->ndim
+                    ? " (see dtensor_spec_normalize)" : "");
+}
+
+static int spec_check_cut(const struct dtensor_spec *spec, int m,
+                          struct dtensor_error *err)
+{
+    const struct dtensor_placement *p = &spec->placement[m];
+    int rc = dtn_spec_check_dim(spec, m, err);
+
+    if (rc != 0)
+        return rc;
+    if (p->kind == DTENSOR_STRIDED && p->block < 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has the split "
+                        "factor %lld; expected 1 or more", m,
+                        (long long)p->block);
+    if (p->kind == DTENSOR_CYCLIC && p->block < 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d has blocks of "
+                        "%lld elements; expected 1 or more", m,
+                        (long long)p->block);
+    return p->kind == DTENSOR_SHARD && p->sizes
+         ? spec_check_lengths(spec, m, err) : 0;
+}
+
+static int spec_check_placement(const struct dtensor_spec *spec, int m,
+                                struct dtensor_error *err)
+{
+    switch (spec->placement[m].kind) {
+    case DTENSOR_REPLICATE:
+        return 0;
+    case DTENSOR_PARTIAL:
+        return spec_check_partial(spec, m, err);
+    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return spec_check_cut(spec, m, err);
+    }
+    return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of kind %d, "
+                    "which is none", m, (int)spec->placement[m].kind);
+}
+
+int dtensor_spec_check(const struct dtensor_spec *spec,
+                       struct dtensor_error *err)
+{
+    int rc;
+
+    if (!spec->mesh)
+        return dtn_fail(err, DTENSOR_EINVAL, "spec: it has no mesh");
+    rc = dtn_shape_check("spec", spec->dtype, spec->ndim, spec->shape, err);
+    for (int m = 0; rc == 0 && m < spec->mesh->ndim; m++)
+        rc = spec_check_placement(spec, m, err);
+    return rc;
+}
+
+/* --------------------------------------------------------------- making --- */
+
+int dtensor_spec_normalize(struct dtensor_spec *spec,
+                           struct dtensor_error *err)
+{
+    struct dtensor_spec made = *spec;
+    struct dtensor_placement *p;
+    int rc;
+
+    if (!made.mesh)
+        return dtensor_spec_check(spec, err);
+    for (int m = 0; m < made.mesh->ndim; m++) {
+        p = &made.placement[m];
+        if (dtn_placement_class(p) == DTENSOR_SHARD && p->dim < 0 &&
+            p->dim >= -made.ndim)
+            p->dim += made.ndim;
+    }
+    rc = dtensor_spec_check(&made, err);
+    for (int m = 0; rc == 0 && m < made.mesh->ndim; m++) {
+        p = &made.placement[m];
+        if (p->kind == DTENSOR_SHARD && p->sizes)
+            rc = dtn_lengths_keep(made.mesh->ctx, p->sizes, made.mesh->size[m],
+                                  &p->sizes, err);
+    }
+    if (rc == 0)
+        *spec = made;
+    return rc;
+}
+
+int dtensor_spec_on(struct dtensor_spec *spec, const struct dtensor_mesh *mesh,
+                    const char *placements, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err)
+{
+    struct dtensor_spec made = { .mesh = mesh, .dtype = dtype, .ndim = ndim };
+    int rc;
+
+    if (!mesh)
+        return dtensor_spec_check(&made, err);
+    rc = dtn_shape_check("spec", dtype, ndim, shape, err);
+    if (rc != 0)
+        return rc;
+    if (ndim > 0)
+        memcpy(made.shape, shape, (size_t)ndim * sizeof shape[0]);
+    rc = dtensor_placements_parse(mesh, placements, ndim, made.placement, err);
+    if (rc == 0)
+        rc = dtensor_spec_check(&made, err);
+    if (rc == 0)
+        *spec = made;
+    return rc;
+}
+
+int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
+                      const char *mesh, const char *placements,
+                      enum dtensor_dtype dtype, int ndim,
+                      const int64_t shape[], struct dtensor_error *err)
+{
+    const struct dtensor_mesh *found;
+    int rc = dtensor_mesh_find(ctx, mesh, &found, err);
+
+    return rc != 0 ? rc : dtensor_spec_on(spec, found, placements, dtype, ndim,
+                                          shape, err);
+}
+
+/* ------------------------------------------------- comparing and writing --- */
+
+bool dtn_spec_congruent(const struct dtensor_spec *a,
+                        const struct dtensor_spec *b)
+{
+    return a->mesh == b->mesh && a->dtype == b->dtype && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape,
+                  (size_t)a->ndim * sizeof a->shape[0]) == 0;
+}
+
+bool dtn_spec_alike(const struct dtensor_spec *a, const struct dtensor_spec *b)
+{
+    return a->mesh->ctx == b->mesh->ctx && a->dtype == b->dtype &&
+           a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape,
+                  (size_t)a->ndim * sizeof a->shape[0]) == 0;
+}
+
+int dtn_spec_check_alike(const char *what, const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtensor_error *err)
+{
+    char from[400], to[400];
+
+    if (dtn_spec_alike(src, dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %.200s cannot become %.200s "
+                    "(context, dtype and shape must be the same)", what,
+                    dtn_spec_format(src, from, sizeof from),
+                    dtn_spec_format(dst, to, sizeof to));
+}
+
+bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
+{
+    if (!dtn_spec_congruent(a, b))
+        return false;
+    for (int m = 0; m < a->mesh->ndim; m++)
+        if (!dtn_placement_equal(&a->placement[m], &b->placement[m],
+                                 a->mesh->size[m]))
+            return false;
+    return true;
+}
+
+char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size)
+{
+    size_t used;
+
+    used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
+    for (int d = 0; d < spec->ndim && used < size; d++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%lld",
+                                 d ? "," : "", (long long)spec->shape[d]);
+    if (used < size)
+        snprintf(buf + used, size - used, "]");
+    return buf;
+}
+
+char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
+{
+    char placements[DTENSOR_MAX_DIMS * 20], mesh[256];
+    size_t used = strlen(dtn_spec_shape(spec, buf, size));
+
+    dtensor_placements_format(spec->mesh, spec->placement, placements,
+                              sizeof placements);
+    snprintf(buf + used, size - used, "  %s  on %s", placements,
+             dtn_mesh_format(spec->mesh, mesh, sizeof mesh));
+    return buf;
+}

@@ -1,0 +1,55 @@
+/* spec.h - specs: a shape, a dtype, a mesh and placements */
+#ifndef DTN_LAYOUT_SPEC_H
+#define DTN_LAYOUT_SPEC_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The reduction its Partial placements wait for, or -1 when it has none; SUM
+ * where some are sums and some averages.
+ */
+int dtn_spec_partial(const struct dtensor_spec *spec);
+
+/* Does mesh dimension m, which shards both, leave the same parts in both?  It
+ * does if all dimensions up to m that shard this tensor dimension are the same.
+ */
+bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
+                         const struct dtensor_spec *b, int m);
+
+/* Do lengths that somebody chose add up, with what stands to their left? */
+bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
+
+/* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
+char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
+
+/* The beginning of that: "f32[8,6]". */
+char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size);
+
+/* Does placement m cut a dimension that there is, if any?   Errors: EINVAL */
+int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
+                       struct dtensor_error *err);
+
+/* The shape of what `what` names, and that neither its bytes nor any stride
+ * overflow: sizes of 0 count as 1.   Errors: EINVAL
+ */
+int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err);
+
+/* Same mesh, dtype, shape (placements may differ). */
+bool dtn_spec_congruent(const struct dtensor_spec *a,
+                        const struct dtensor_spec *b);
+/* The same without the mesh, in one context. */
+bool dtn_spec_alike(const struct dtensor_spec *a,
+                    const struct dtensor_spec *b);
+
+/* They must be alike for what `what` names.   Errors: EINVAL */
+int dtn_spec_check_alike(const char *what, const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtensor_error *err);
+bool dtn_spec_equal(const struct dtensor_spec *a,
+                    const struct dtensor_spec *b);
+
+#endif

@@ -1,0 +1,64 @@
+/* mesh_stack.c - the mesh that is meant when none is named
+ *
+ * A program that works on one mesh for a while enters it; from then on a mesh
+ * name of NULL means that one.  Entering (dp=2,tp=2) and then its "tp" slice,
+ * NULL is the slice, and the grid again when the slice has been left.  The
+ * stack is the context's: two contexts of one process know nothing of each
+ * other.
+ */
+#include "base/error.h"
+#include "job/ctx.h"
+#include "mesh/mesh.h"
+#include "mesh/meshes.h"
+#include "dtensor.h"
+
+#include <stdlib.h>
+
+int dtensor_mesh_enter(const struct dtensor_mesh *mesh,
+                       struct dtensor_error *err)
+{
+    struct dtn_meshes *meshes = mesh->ctx->meshes;
+    const struct dtensor_mesh **grown;
+    int capacity = meshes->entered_capacity ? 2 * meshes->entered_capacity : 8;
+
+    if (meshes->nentered == meshes->entered_capacity) {
+        grown = realloc(meshes->entered, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return dtn_fail_nomem(err, "mesh", (size_t)capacity * sizeof *grown);
+        meshes->entered = grown;
+        meshes->entered_capacity = capacity;
+    }
+    meshes->entered[meshes->nentered++] = mesh;
+    return 0;
+}
+
+int dtensor_mesh_leave(const struct dtensor_mesh *mesh,
+                       struct dtensor_error *err)
+{
+    struct dtn_meshes *meshes = mesh->ctx->meshes;
+    const struct dtensor_mesh *top;
+    char own[128], other[128];
+    int rc = dtensor_mesh_current(mesh->ctx, &top, err);
+
+    if (rc != 0)
+        return rc;
+    if (top != mesh)
+        return dtn_fail(err, DTENSOR_EINVAL, "mesh: cannot leave %s: %s was "
+                        "entered last", dtn_mesh_format(mesh, own, sizeof own),
+                        dtn_mesh_format(top, other, sizeof other));
+    meshes->nentered--;
+    return 0;
+}
+
+int dtensor_mesh_current(struct dtensor_ctx *ctx,
+                         const struct dtensor_mesh **meshp,
+                         struct dtensor_error *err)
+{
+    const struct dtn_meshes *meshes = ctx->meshes;
+
+    if (meshes->nentered == 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "mesh: no mesh was entered "
+                        "(name one, or call dtensor_mesh_enter())");
+    *meshp = meshes->entered[meshes->nentered - 1];
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* fill.h - which block and lane an element gets */
+#ifndef DTN_RANDOM_FILL_H
+#define DTN_RANDOM_FILL_H
+
+#include "dtensor.h"
+
+#include <stdint.h>
+
+struct dtn_dist;
+
+/* The numbers of one operation on `numel` elements. */
+struct dtn_stream {
+    uint64_t seed;
+    uint64_t block;               /* its first: offset / 4                     */
+    int64_t numel;
+    int64_t threads;              /* of the CUDA grid; 0: sequential           */
+};
+
+struct dtn_stream dtn_stream_of(const struct dtensor_random_rule *rule,
+                                uint64_t seed, int64_t offset, int64_t numel);
+
+/* Make the distribution what it is under the rule's fill: before the others. */
+void dtn_fill_adapt(const struct dtensor_random_rule *rule,
+                    struct dtn_dist *dist);
+
+/* By how much an operation on `numel` elements advances the offset. */
+int64_t dtn_fill_need(const struct dtensor_random_rule *rule,
+                      const struct dtn_dist *dist, int64_t numel);
+
+/* Write elements first .. first + count - 1 to `out`. */
+void dtn_fill(const struct dtn_stream *stream, const struct dtn_dist *dist,
+              int64_t first, int64_t count, void *out);
+
+#endif

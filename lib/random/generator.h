@@ -1,0 +1,26 @@
+/* generator.h - seed, offset and rule */
+#ifndef DTN_RANDOM_GENERATOR_H
+#define DTN_RANDOM_GENERATOR_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dtensor_generator {
+    uint64_t seed;
+    int64_t offset;               /* a multiple of 4                           */
+    struct dtensor_random_rule rule;
+    bool kept;                    /* by a context                              */
+    bool from_file;               /* the seed is still what [seed] says        */
+};
+
+/* Give the context its default generator, and take it away.   Errors: ENOMEM */
+int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
+void dtn_generator_fini(struct dtensor_ctx *ctx);
+
+/* `gen`, or the context's when it is NULL. */
+struct dtensor_generator *dtn_generator_of(const struct dtensor_mesh *mesh,
+                                           struct dtensor_generator *gen);
+
+#endif

@@ -1,0 +1,9 @@
+/* quantile.h - the normal distribution function and its inverse */
+#ifndef DTN_RANDOM_QUANTILE_H
+#define DTN_RANDOM_QUANTILE_H
+
+/* The probability of a normal value up to z; z of p, for p in (0, 1/2]. */
+double dtn_normal_cdf(double z);
+double dtn_normal_quantile(double p);
+
+#endif

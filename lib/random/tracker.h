@@ -1,0 +1,33 @@
+/* tracker.h - where in the stream a part begins */
+#ifndef DTN_RANDOM_TRACKER_H
+#define DTN_RANDOM_TRACKER_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dtn_dist;
+
+/* What the tracker says of one operation on one position of the mesh. */
+struct dtn_draw {
+    uint64_t seed;
+    int64_t offset;               /* where its numbers begin                   */
+    int64_t after;                /* the generator's offset afterwards         */
+    int64_t numel;                /* of the tensor that is filled: the part,   */
+    bool global;                  /* or the whole, of which the part is taken  */
+};
+
+/* index -1: a rank outside the mesh.   Errors: EINVAL  past the last offset */
+int dtn_draw_of(const struct dtensor_generator *gen,
+                const struct dtn_dist *dist, const struct dtensor_spec *spec,
+                int index, struct dtn_draw *draw, struct dtensor_error *err);
+
+/* Tracker `offset`: where a position's part begins, and where the operation
+ * ends, from the generator's offset.  Sums that are too large are INT64_MAX.
+ */
+void dtn_offsets(const struct dtensor_random_rule *rule,
+                 const struct dtn_dist *dist, const struct dtensor_spec *spec,
+                 int index, int64_t *startp, int64_t *endp);
+
+#endif

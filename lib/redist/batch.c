@@ -1,0 +1,491 @@
+/* batch.c - several tensors redistributed together
+ *
+ * A model has hundreds of small tensors, and what a small one costs is messages.
+ * Those of a batch that one exchange would bring home, of one dtype and reduction,
+ * are laid one after another and exchanged as one: 100 of 4 KiB from S(0) to S(1)
+ * on 8 ranks are 7 messages of each rank instead of 700, for two copies of 400 KiB.
+ * The others run one by one, and so do those for which [redistribute] max_scratch
+ * has no room.
+ */
+#include "base/error.h"
+#include "coll/exec.h"
+#include "coll/exec/exec.h"
+#include "coll/request.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "layout/layout.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/phases.h"
+#include "redist/pieces.h"
+#include "redist/plan.h"
+#include "redist/redist.h"
+#include "sched/call.h"
+#include "sched/exchange.h"
+#include "sched/fingerprint.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One tensor. */
+struct batch_item {
+    struct dtensor_spec src, dst;
+    struct dtn_phase phase;       /* the only one                              */
+    int next;                     /* the next one of its share, -1: the last   */
+    int received, sent;           /* pieces of the share up to its last        */
+    size_t in_count, out_count;   /* elements of the own parts                 */
+    size_t in_at, out_at;         /* where they begin among all in the share   */
+    struct dtensor_plan *alone;   /* of one that shares none                   */
+    const void *in;               /* the own parts, while it is run            */
+    void *out;
+};
+
+/* One exchange of several. */
+struct batch_share {
+    struct dtn_phase phase;       /* of the first: mesh, dtype, reduction      */
+    struct dtn_plan *plan;
+    int first, last;              /* its items, by `next`                      */
+    size_t in_count, out_count;
+    unsigned char *in, *out;
+    uint64_t hash;
+};
+
+struct dtensor_batch {
+    struct dtensor_ctx *ctx;
+    int n, nshares;
+    double bytes;                 /* that shares take, on the largest rank     */
+    struct batch_item *item;      /* [n]                                       */
+    struct batch_share *share;    /* [n] at most                               */
+};
+
+/* ------------------------------------------------------------- who shares --- */
+
+static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
+{
+    return a->dst.mesh == b->dst.mesh && a->dst.dtype == b->dst.dtype &&
+           a->redop == b->redop && a->neutral == b->neutral &&
+           a->divide == b->divide;
+}
+
+static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
+                        uint64_t hash)
+{
+    const int me = item->phase.dst.mesh->group.me;
+    const int index = (int)(item - batch->item);
+    struct batch_share *share;
+    int s = 0;
+
+    while (s < batch->nshares && !batch_fits(&batch->share[s].phase,
+                                             &item->phase))
+        s++;
+    share = &batch->share[s];
+    if (s == batch->nshares) {
+        share->phase = item->phase;
+        share->first = index;
+        batch->nshares++;
+    } else {
+        batch->item[share->last].next = index;
+    }
+    share->last = index;
+    share->hash = dtn_fingerprint_hash(DTN_MIX_CALL, share->hash) + hash;
+    if (me < 0)
+        return;
+    item->in_count = (size_t)dtn_local_numel(&item->phase.src, me);
+    item->out_count = (size_t)dtn_local_numel(&item->phase.dst, me);
+    item->in_at = share->in_count;
+    item->out_at = share->out_count;
+    share->in_count += item->in_count;
+    share->out_count += item->out_count;
+}
+
+/* Is there room to lay it with the others: both parts, and what comes to the
+ * larger rank, of each term?  The same on every rank.
+ */
+static bool batch_has_room(struct dtensor_batch *batch,
+                           const struct dtn_phase *phase)
+{
+    const uint64_t bound = batch->ctx->cluster->redistribute.max_scratch_bytes;
+    const double in = (double)dtn_most_numel(&phase->src);
+    const double out = (double)dtn_most_numel(&phase->dst);
+    double terms = 1, bytes;
+
+    for (int m = 0; m < phase->src.mesh->ndim; m++)
+        if (phase->src.placement[m].kind == DTENSOR_PARTIAL)
+            terms *= phase->src.mesh->size[m];
+    bytes = (2 * in + (1 + terms) * out) *
+            (double)dtensor_dtype_size(phase->dst.dtype);
+    if (batch->bytes + bytes > (double)bound)
+        return false;
+    batch->bytes += bytes;
+    return true;
+}
+
+/* Alone unless one exchange does it. */
+static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
+                     const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst, struct dtensor_error *err)
+{
+    struct dtn_phase phase[DTN_MAX_PHASES];
+
+    item->src = *src;
+    item->dst = *dst;
+    item->next = -1;
+    if (src->mesh != dst->mesh || dtn_phases(src, dst, phase) != 1 ||
+        phase[0].kind != DTN_PHASE_EXCHANGE ||
+        !batch_has_room(batch, &phase[0]))
+        return dtensor_plan_create(src, dst, NULL, &item->alone, err);
+    item->phase = phase[0];
+    batch_share(batch, item, dtn_redist_hash(src, dst, DTN_NO_ROOT));
+    return 0;
+}
+
+/* ----------------------------------------------------------------- pieces --- */
+
+/* The pieces of a share.  First those of each tensor by itself; then they are
+ * moved to the place of the tensor among the others, on both sides.  That needs
+ * the size of all earlier tensors on each rank.  It is added up tensor by
+ * tensor, and only for ranks that a piece names.
+ */
+struct batch_pieces {
+    struct dtn_pieces received, sent;
+    int nranks;
+    int *rank;                    /* [nranks] positions that are named         */
+    struct batch_base {           /* [n] of each position                      */
+        bool named;
+        size_t in, out;           /* elements of the tensors so far            */
+    } *base;
+};
+
+static int pieces_init(struct batch_pieces *pieces, int n,
+                       struct dtensor_error *err)
+{
+    const size_t ranks = (size_t)n;
+
+    *pieces = (struct batch_pieces){
+        .rank = calloc(ranks, sizeof *pieces->rank),
+        .base = calloc(ranks, sizeof *pieces->base)
+    };
+    return pieces->rank && pieces->base ? 0
+         : dtn_fail_nomem(err, "batch", ranks * sizeof *pieces->base);
+}
+
+static void pieces_fini(struct batch_pieces *pieces)
+{
+    dtn_pieces_fini(&pieces->received);
+    dtn_pieces_fini(&pieces->sent);
+    free(pieces->rank);
+    free(pieces->base);
+}
+
+static void pieces_name(struct batch_pieces *pieces, int position)
+{
+    if (!pieces->base[position].named)
+        pieces->rank[pieces->nranks++] = position;
+    pieces->base[position].named = true;
+}
+
+/* Drop pieces from index `begin` on that get nothing, or of sent ones those for
+ * this rank, and note who is named.
+ */
+static void pieces_keep(struct batch_pieces *pieces, struct dtn_pieces *list,
+                        int begin, const struct dtn_phase *phase)
+{
+    const bool sent = list == &pieces->sent;
+    int n = begin;
+
+    for (int i = begin; i < list->n; i++) {
+        const struct dtn_piece piece = list->list[i];
+
+        if (dtn_phase_idle(phase, piece.receiver) ||
+            (sent && piece.receiver == piece.source))
+            continue;
+        pieces_name(pieces, piece.source);
+        pieces_name(pieces, piece.receiver);
+        list->list[n++] = piece;
+    }
+    list->n = n;
+}
+
+static int pieces_find(struct batch_pieces *pieces, const struct dtn_phase *phase,
+                       struct dtensor_error *err)
+{
+    const int me = phase->dst.mesh->group.me;
+    const int had = pieces->received.n, gave = pieces->sent.n;
+    int rc = dtn_pieces_received(&phase->src, &phase->dst, me,
+                                 &pieces->received, err);
+
+    if (rc == 0)
+        rc = dtn_pieces_sent(&phase->src, &phase->dst, me, &pieces->sent, err);
+    pieces_keep(pieces, &pieces->received, had, phase);
+    pieces_keep(pieces, &pieces->sent, gave, phase);
+    return rc;
+}
+
+static void pieces_shift(const struct batch_pieces *pieces,
+                         const struct dtn_pieces *list, int begin, int end)
+{
+    for (int i = begin; i < end; i++) {
+        struct dtn_piece *piece = &list->list[i];
+
+        piece->src_offset += pieces->base[piece->source].in;
+        piece->dst_offset += pieces->base[piece->receiver].out;
+    }
+}
+
+/* Lay the tensors one after another on every rank. */
+static void pieces_place(const struct dtensor_batch *batch,
+                         const struct batch_share *share,
+                         struct batch_pieces *pieces)
+{
+    int received = 0, sent = 0;
+
+    for (int i = share->first; i >= 0; i = batch->item[i].next) {
+        const struct batch_item *item = &batch->item[i];
+        const struct dtn_phase *phase = &item->phase;
+
+        pieces_shift(pieces, &pieces->received, received, item->received);
+        pieces_shift(pieces, &pieces->sent, sent, item->sent);
+        received = item->received;
+        sent = item->sent;
+        for (int r = 0; r < pieces->nranks; r++) {
+            struct batch_base *base = &pieces->base[pieces->rank[r]];
+
+            base->in += (size_t)dtn_local_numel(&phase->src, pieces->rank[r]);
+            base->out += (size_t)dtn_local_numel(&phase->dst, pieces->rank[r]);
+        }
+    }
+}
+
+static int pieces_make(const struct dtensor_batch *batch,
+                       const struct batch_share *share,
+                       struct batch_pieces *pieces, struct dtensor_error *err)
+{
+    int rc = pieces_init(pieces, share->phase.dst.mesh->group.n, err);
+
+    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
+        rc = pieces_find(pieces, &batch->item[i].phase, err);
+        batch->item[i].received = pieces->received.n;
+        batch->item[i].sent = pieces->sent.n;
+    }
+    if (rc == 0)
+        pieces_place(batch, share, pieces);
+    return rc;
+}
+
+/* ----------------------------------------------------------------- making --- */
+
+static int batch_buffers(const struct dtensor_batch *batch,
+                         struct batch_share *share, struct dtensor_error *err)
+{
+    const size_t elem = dtensor_dtype_size(share->phase.dst.dtype);
+    const size_t in = share->in_count * elem, out = share->out_count * elem;
+
+    share->in = dtn_arena_alloc(&batch->ctx->arena, in ? in : 1);
+    share->out = dtn_arena_alloc(&batch->ctx->arena, out ? out : 1);
+    return share->in && share->out
+         ? 0 : dtn_arena_fail(&batch->ctx->arena, "batch",
+                              share->in ? out : in, err);
+}
+
+static int batch_make(const struct dtensor_batch *batch, int s,
+                      struct dtensor_error *err)
+{
+    struct batch_share *share = &batch->share[s];
+    const struct dtn_group *group = &share->phase.dst.mesh->group;
+    struct batch_pieces pieces = { .nranks = 0 };
+    struct dtn_exchange exchange = {
+        .name = "batch", .n = group->n, .me = group->me,
+        .dtype = share->phase.dst.dtype, .redop = share->phase.redop,
+        .in_count = share->in_count, .out_count = share->out_count,
+        .neutral = share->phase.neutral, .scale = share->phase.divide,
+        .folds = dtn_phase_folds(&share->phase),
+        .row_bytes = dtn_group_row_bytes(group)
+    };
+    int rc = batch_buffers(batch, share, err);
+
+    if (rc == 0)
+        rc = pieces_make(batch, share, &pieces, err);
+    if (rc == 0) {
+        exchange.nreceived = pieces.received.n;
+        exchange.received = pieces.received.list;
+        exchange.nsent = pieces.sent.n;
+        exchange.sent = pieces.sent.list;
+        rc = dtn_redist_plan(group, &exchange, &share->plan, err);
+    }
+    if (rc == 0)
+        rc = dtn_plan_connect(share->plan, err);
+    pieces_fini(&pieces);
+    return rc;
+}
+
+/* An empty one with room for n. */
+static int batch_new(struct dtensor_ctx *ctx, int n,
+                     struct dtensor_batch **batchp, struct dtensor_error *err)
+{
+    struct dtensor_batch *batch = calloc(1, sizeof *batch);
+    const size_t count = (size_t)n;
+
+    if (!batch)
+        return dtn_fail_nomem(err, "batch", sizeof *batch);
+    batch->ctx = ctx;
+    dtn_ctx_hold(ctx);
+    batch->item = calloc(count, sizeof *batch->item);
+    batch->share = calloc(count, sizeof *batch->share);
+    if (!batch->item || !batch->share) {
+        dtensor_batch_destroy(batch);
+        return dtn_fail_nomem(err, "batch", count * sizeof *batch->item);
+    }
+    *batchp = batch;
+    return 0;
+}
+
+static int batch_fill(struct dtensor_batch *batch, int n,
+                      const struct dtensor_spec src[],
+                      const struct dtensor_spec dst[],
+                      struct dtensor_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < n; i++) {
+        struct dtensor_spec from = src[i], to = dst[i];
+
+        rc = dtensor_spec_normalize(&from, err);
+        if (rc == 0)
+            rc = dtensor_spec_normalize(&to, err);
+        if (rc == 0 && (from.mesh->ctx != batch->ctx ||
+                        !dtn_spec_alike(&from, &to)))
+            rc = dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d changes its "
+                          "shape, dtype or context (it may only lie "
+                          "otherwise)", i);
+        if (rc == 0)
+            rc = batch_add(batch, &batch->item[batch->n++], &from, &to, err);
+    }
+    for (int s = 0; rc == 0 && s < batch->nshares; s++)
+        if (batch->share[s].phase.dst.mesh->group.me >= 0)
+            rc = batch_make(batch, s, err);
+    return rc;
+}
+
+int dtensor_batch_create(int n, const struct dtensor_spec src[],
+                         const struct dtensor_spec dst[],
+                         struct dtensor_batch **batchp,
+                         struct dtensor_error *err)
+{
+    struct dtensor_batch *batch = NULL;
+    struct dtensor_error why;
+    int rc;
+
+    if (n < 1 || !src[0].mesh)
+        return dtn_fail(err, DTENSOR_EINVAL, "batch: %d tensors; expected 1 or "
+                        "more, each with a mesh", n);
+    rc = dtn_ctx_ready(src[0].mesh->ctx, err);
+    if (rc != 0)
+        return rc;
+    rc = batch_new(src[0].mesh->ctx, n, &batch, &why);
+    if (rc == 0)
+        rc = batch_fill(batch, n, src, dst, &why);
+    if (rc == 0) {
+        *batchp = batch;
+        return 0;
+    }
+    dtensor_batch_destroy(batch);
+    if (rc == DTENSOR_EINVAL && err)         /* all ranks find the same      */
+        *err = why;
+    return rc == DTENSOR_EINVAL ? rc
+         : dtn_redist_give_up(&src[0], &dst[0], rc, &why, err);
+}
+
+void dtensor_batch_destroy(struct dtensor_batch *batch)
+{
+    struct dtensor_ctx *ctx;
+
+    if (!batch)
+        return;
+    ctx = batch->ctx;
+    for (int i = 0; i < batch->n; i++)
+        dtensor_plan_destroy(batch->item[i].alone);
+    for (int s = 0; s < batch->nshares; s++) {
+        dtn_plan_destroy(batch->share[s].plan);
+        dtn_arena_free(&batch->ctx->arena, batch->share[s].in);
+        dtn_arena_free(&batch->ctx->arena, batch->share[s].out);
+    }
+    free(batch->share);
+    free(batch->item);
+    free(batch);
+    dtn_ctx_release(ctx);
+}
+
+/* ---------------------------------------------------------------- running --- */
+
+/* The tensors of a share: in, exchanged, out. */
+static int batch_run_share(const struct dtensor_batch *batch, int s,
+                           struct dtensor_error *err)
+{
+    const struct batch_share *share = &batch->share[s];
+    const struct dtn_phase *phase = &share->phase;
+    const size_t elem = dtensor_dtype_size(phase->dst.dtype);
+    int rc;
+
+    for (int i = share->first; i >= 0; i = batch->item[i].next) {
+        const struct batch_item *item = &batch->item[i];
+
+        if (item->in_count > 0)
+            memcpy(share->in + item->in_at * elem, item->in,
+                   item->in_count * elem);
+    }
+    rc = dtn_plan_run(share->plan, share->in, share->out,
+                      dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
+                                      phase->redop, share->hash), err);
+    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
+        const struct batch_item *item = &batch->item[i];
+
+        if (item->out_count == 0)
+            continue;
+        memcpy(item->out, share->out + item->out_at * elem,
+               item->out_count * elem);
+    }
+    return rc;
+}
+
+int dtn_batch_take(struct dtensor_batch *batch, int i,
+                   const struct dtensor_spec *src, const void *in,
+                   const struct dtensor_spec *dst, void *out,
+                   struct dtensor_error *err)
+{
+    struct batch_item *item = &batch->item[i];
+
+    if (!dtn_spec_equal(src, &item->src) || !dtn_spec_equal(dst, &item->dst))
+        return dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d has another "
+                        "spec than the batch was made for", i);
+    item->in = in;
+    item->out = out;
+    return 0;
+}
+
+int dtn_batch_count(const struct dtensor_batch *batch)
+{
+    return batch->n;
+}
+
+int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err)
+{
+    int rc = dtn_ctx_ready(batch->ctx, err);
+
+    if (rc == 0)
+        rc = dtn_requests_finish(batch->ctx, err);
+    for (int s = 0; rc == 0 && s < batch->nshares; s++)
+        if (batch->share[s].plan)
+            rc = batch_run_share(batch, s, err);
+    for (int i = 0; rc == 0 && i < batch->n; i++) {
+        const struct batch_item *item = &batch->item[i];
+
+        if (item->alone && item->alone->all->group.me >= 0)
+            rc = dtn_redist_run(item->alone, item->in, item->out, err);
+    }
+    return rc;
+}

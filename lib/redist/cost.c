@@ -1,0 +1,314 @@
+/* cost.c - what a redistribution is thought to cost
+ *
+ * A step in which a rank sends m messages with b bytes in all takes it two hops,
+ * 3 m hand-overs and b / bandwidth, with the constants by which collectives are
+ * chosen (sched/model.c).  256 MiB on 8 ranks of one host from S(0) to S(1) is 7
+ * messages of 4 MiB from each, at 0.1 us, 0.05 us and 12 GB/s: 0.2 us + 1 us +
+ * 2.4 ms.  Of 32 KiB on 512 ranks the messages are nearly all, and a route with
+ * fewer may win though it moves more.
+ *
+ * Volumes are those of an even division, found from the placements alone, so
+ * that 1,024 ranks cost no more to plan for than 8.  They choose between routes
+ * and predict times; what a plan promises is counted piece by piece.
+ */
+#include "redist/cost.h"
+#include "cluster/cluster.h"
+#include "coll/choose.h"
+#include "job/ctx.h"
+#include "layout/placement.h"
+#include "mesh/mesh.h"
+#include "redist/phases.h"
+#include "sched/call.h"
+#include "sched/model.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Coordinates along mesh dimension m whose rank, all others 0, is on the host
+ * of position 0.
+ */
+static int cost_near(const struct dtensor_mesh *mesh, int m)
+{
+    const struct dtensor_ctx *ctx = mesh->ctx;
+    int host = dtn_ctx_host(ctx, mesh->group.ranks[0]), step = 1, near = 0;
+
+    for (int k = m + 1; k < mesh->ndim; k++)
+        step *= mesh->size[k];
+    for (int c = 0; c < mesh->size[m]; c++)
+        near += dtn_ctx_host(ctx, mesh->group.ranks[c * step]) == host;
+    return near;
+}
+
+/* Ranks of the mesh that share a network device with position 0. */
+static double cost_sharers(const struct dtensor_mesh *mesh,
+                           const struct dtn_cost *cost)
+{
+    const struct dtensor_ctx *ctx = mesh->ctx;
+    double devices = dtn_model_devices(ctx->cluster,
+                                       dtn_ctx_host(ctx, mesh->group.ranks[0]));
+    double ranks = 1;
+
+    for (int m = 0; m < mesh->ndim; m++)
+        ranks *= cost->near[m];
+    return ranks > devices ? ranks / devices : 1;
+}
+
+void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
+{
+    cost->mesh = mesh;
+    dtn_model_costs(mesh->ctx->cluster, &cost->model);
+    for (int m = 0; m < mesh->ndim; m++)
+        cost->near[m] = cost_near(mesh, m);
+    cost->model.ns[DTENSOR_COST_INTER_BYTES] *= cost_sharers(mesh, cost);
+}
+
+/* -------------------------------------------------------------- volumes --- */
+
+static bool volume_cuts(const struct dtensor_placement *p)
+{
+    return dtn_placement_class(p) == DTENSOR_SHARD;
+}
+
+double dtn_volume_local(const struct dtensor_spec *spec,
+                        const struct dtensor_placement placement[])
+{
+    double n = 1;
+
+    for (int d = 0; d < spec->ndim; d++)
+        n *= (double)spec->shape[d];
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (volume_cuts(&placement[m]))
+            n /= spec->mesh->size[m];
+    return n;
+}
+
+/* Is what a rank keeps of this dimension the same share as each peer gets?
+ * Not where a deeper cut of the same tensor dimension moves along.
+ */
+static bool volume_aligned(const struct dtensor_spec *spec,
+                           const struct dtensor_placement src[],
+                           const struct dtensor_placement dst[], int m)
+{
+    for (int k = 0; k < spec->mesh->ndim; k++) {
+        const bool moves = !dtn_placement_equal(&src[k], &dst[k],
+                                                spec->mesh->size[k]);
+
+        if (k == m || spec->mesh->size[k] == 1)
+            continue;
+        if (volume_cuts(&dst[m]) && volume_cuts(&src[m]) &&
+            volume_cuts(&src[k]) && volume_cuts(&dst[k]) &&
+            (moves ? src[k].dim == dst[m].dim && dst[k].dim == src[m].dim
+                   : k > m && (src[k].dim == src[m].dim ||
+                               src[k].dim == dst[m].dim)))
+            return false;
+    }
+    return true;
+}
+
+/* Is mesh dimension m, which cuts as before, cut from other parts now, since one
+ * to its left has changed?
+ */
+static bool volume_dragged(const struct dtensor_spec *spec,
+                           const struct dtensor_placement src[],
+                           const struct dtensor_placement dst[], int m)
+{
+    for (int k = 0; k < m && volume_cuts(&dst[m]); k++)
+        if (!dtn_placement_equal(&src[k], &dst[k], spec->mesh->size[k]) &&
+            spec->mesh->size[k] > 1 &&
+            ((volume_cuts(&src[k]) && src[k].dim == dst[m].dim) ||
+             (volume_cuts(&dst[k]) && dst[k].dim == dst[m].dim)))
+            return true;
+    return false;
+}
+
+/* How many receivers have a part of what one rank holds, by tensor dimension:
+ * with 2 cuts before and 8 after, each part meets 4.
+ */
+static double volume_meets(const struct dtensor_spec *spec,
+                           const struct dtensor_placement src[],
+                           const struct dtensor_placement dst[])
+{
+    double cuts[DTENSOR_MAX_DIMS], meets = 1;
+    bool shuffled[DTENSOR_MAX_DIMS] = { false };
+
+    for (int d = 0; d < spec->ndim; d++)
+        cuts[d] = 1;
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const bool cyclic = src[m].kind >= DTENSOR_STRIDED ||
+                            dst[m].kind >= DTENSOR_STRIDED;
+
+        if (volume_cuts(&dst[m]))
+            cuts[dst[m].dim] *= spec->mesh->size[m];
+        if (cyclic && volume_cuts(&dst[m]))
+            shuffled[dst[m].dim] = true;
+    }
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (volume_cuts(&src[m]) && !shuffled[src[m].dim])
+            cuts[src[m].dim] /= spec->mesh->size[m];
+    for (int d = 0; d < spec->ndim; d++)
+        meets *= cuts[d] > 1 ? cuts[d] : 1;
+    return meets;
+}
+
+void dtn_volume_exchange(const struct dtn_cost *cost,
+                         const struct dtensor_spec *spec,
+                         const struct dtensor_placement src[],
+                         const struct dtensor_placement dst[],
+                         struct dtn_volume *volume)
+{
+    double total = dtn_volume_local(spec, src), near = 1, reach = 1;
+    double meets = volume_meets(spec, src, dst), keeps = 1;
+
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const int n = spec->mesh->size[m];
+        const bool to = volume_cuts(&dst[m]);
+        const bool stays = dtn_placement_stays(&src[m], &dst[m]);
+        const bool same = dtn_placement_equal(&src[m], &dst[m], n);
+
+        if (!stays && !to) {
+            total *= n;
+            meets *= n;
+        } else if (src[m].kind == DTENSOR_REPLICATE && to) {
+            total /= n;
+            meets /= n;
+        }
+        if (n == 1 || (same ? !volume_dragged(spec, src, dst, m)
+                            : stays))
+            continue;
+        near *= cost->near[m];
+        reach *= n;
+        if (same || !volume_aligned(spec, src, dst, m))
+            keeps = 0;
+    }
+    if (meets < 1)
+        meets = 1;
+    if (meets > reach)
+        meets = reach;
+    volume->kept = keeps * total / meets;
+    volume->sent = reach > 1 ? total - volume->kept : 0;
+    volume->messages = reach > 1 ? (meets > 1 ? meets - keeps : 1) : 0;
+    volume->near = reach > 1 && near > 1 ? (near - 1) / (reach - 1) : 0;
+    if (near == reach)
+        volume->near = 1;
+}
+
+/* ---------------------------------------------------------------- times --- */
+
+/* ns of a hop, a message and a byte: inside a host, and between hosts. */
+static const double *cost_near_link(const struct dtn_cost *cost)
+{
+    return cost->model.ns + DTENSOR_COST_INTRA_HOPS;
+}
+
+static const double *cost_far_link(const struct dtn_cost *cost)
+{
+    return cost->model.ns + DTENSOR_COST_INTER_HOPS;
+}
+
+/* A step: READY, and when all is there DATA or DONE; for each peer a put, too. */
+static double cost_link_ns(const double link[], double messages, double bytes)
+{
+    return messages <= 0 ? 0 : 2 * link[0] + messages * 3 * link[1]
+                             + bytes * link[2];
+}
+
+double dtn_cost_exchange(const struct dtn_cost *cost,
+                         const struct dtensor_spec *spec,
+                         const struct dtensor_placement src[],
+                         const struct dtensor_placement dst[])
+{
+    const double elem = (double)dtensor_dtype_size(spec->dtype);
+    struct dtn_volume v;
+    double ns, folded = 0, filled = 0;
+
+    dtn_volume_exchange(cost, spec, src, dst, &v);
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        if (src[m].kind == DTENSOR_PARTIAL && dst[m].kind != DTENSOR_PARTIAL)
+            folded = v.sent;
+        if (volume_cuts(&src[m]) && dtn_placement_stays(&src[m], &dst[m]))
+            filled = dtn_volume_local(spec, dst);    /* neutral elements      */
+    }
+    ns = cost_link_ns(cost_near_link(cost), v.messages * v.near,
+                      v.sent * elem * v.near);
+    ns += cost_link_ns(cost_far_link(cost), v.messages * (1 - v.near),
+                       v.sent * elem * (1 - v.near));
+    return ns + (v.kept + filled) * elem
+                * cost->model.ns[DTENSOR_COST_COPIED]
+              + folded * elem * cost->model.ns[DTENSOR_COST_FOLDED];
+}
+
+/* One level of ranks, by the algorithm that a call over them would take. */
+static double cost_level(const struct dtn_cost *cost,
+                         const double link[], enum dtn_reach reach, int n,
+                         double bytes)
+{
+    const struct dtn_call call = { .coll = DTN_COLL_ALLREDUCE, .n = n,
+                                   .dtype = DTENSOR_U8,
+                                   .count = (size_t)bytes };
+    struct dtn_model model = cost->model;
+    struct dtn_pick pick;
+
+    model.reach = reach;
+    memcpy(model.ns + DTENSOR_COST_INTRA_HOPS, link, 3 * sizeof *link);
+    model.hosts = 1;
+    model.locals = n;
+    dtn_choose(&call, &model, &pick);
+    return pick.ns;
+}
+
+double dtn_cost_allreduce(const struct dtn_cost *cost,
+                          const struct dtensor_mesh *mesh, unsigned dims,
+                          double bytes)
+{
+    const enum dtn_wire wire = mesh->ctx->cluster->transport.intra_node;
+    const enum dtn_reach near_reach = wire == DTN_WIRE_SHM ? DTN_REACH_MAP
+                                                           : DTN_REACH_PUT;
+    int near = 1, n = 1;
+
+    for (int m = 0; m < mesh->ndim; m++)
+        if (dims >> m & 1) {
+            near *= cost->near[m];
+            n *= mesh->size[m];
+        }
+    return cost_level(cost, cost_near_link(cost), near_reach, near, bytes)
+         + cost_level(cost, cost_far_link(cost), DTN_REACH_PUT, n / near,
+                      bytes);
+}
+
+/* To another mesh: a receiver takes its part from as many as hold some of it, by
+ * the wire between hosts if there is one.
+ */
+static double cost_cross(const struct dtn_cost *cost,
+                         const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst)
+{
+    const double held = dtn_volume_local(src, src->placement);
+    const double wanted = dtn_volume_local(dst, dst->placement);
+    const double *link = dst->mesh->ctx->cluster->nhosts > 1
+                       ? cost_far_link(cost) : cost_near_link(cost);
+
+    return cost_link_ns(link, wanted > held && held > 0 ? wanted / held : 1,
+                        wanted * (double)dtensor_dtype_size(dst->dtype));
+}
+
+double dtn_cost_phase(const struct dtn_cost *cost,
+                      const struct dtn_phase *phase)
+{
+    const struct dtensor_spec *spec = &phase->dst;
+    const double bytes = dtn_volume_local(spec, spec->placement) *
+                         (double)dtensor_dtype_size(spec->dtype);
+
+    if (cost->mesh != spec->mesh) {          /* on the way to another        */
+        struct dtn_cost own;
+
+        dtn_cost_init(spec->mesh, &own);
+        return dtn_cost_phase(&own, phase);
+    }
+    if (phase->src.mesh != spec->mesh)
+        return cost_cross(cost, &phase->src, spec);
+    if (phase->kind != DTN_PHASE_EXCHANGE)
+        return dtn_cost_allreduce(cost, spec->mesh, phase->dims, bytes);
+    return dtn_cost_exchange(cost, spec, phase->src.placement,
+                             spec->placement);
+}

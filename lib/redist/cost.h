@@ -1,0 +1,56 @@
+/* cost.h - private to the spec room: what a redistribution is thought to cost */
+#ifndef DTN_COST_H
+#define DTN_COST_H
+
+#include "sched/model.h"
+#include "dtensor.h"
+
+struct dtn_phase;
+
+/* The constants for one mesh; where each comes from stands in sched/model.c. */
+struct dtn_cost {
+    const struct dtensor_mesh *mesh;
+    struct dtn_model model;       /* the far rate is one rank's share          */
+    int near[DTENSOR_MAX_DIMS];   /* coordinates along each mesh dimension on  */
+                                  /* the host of coordinate 0                  */
+};
+
+/* Look at the cluster file and at one line of the mesh along each of its
+ * dimensions: nothing grows with the number of ranks but these lines.
+ */
+void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost);
+
+/* What one rank of an exchange moves, by the rule of an even division: the
+ * rank that sends most, to within one chunk.
+ */
+struct dtn_volume {
+    double sent;                  /* elements to others                        */
+    double kept;                  /* elements that stay on this rank           */
+    double messages;              /* peers that get any                        */
+    double near;                  /* share of the peers that is on the host    */
+};
+
+void dtn_volume_exchange(const struct dtn_cost *cost,
+                         const struct dtensor_spec *spec,
+                         const struct dtensor_placement src[],
+                         const struct dtensor_placement dst[],
+                         struct dtn_volume *volume);
+
+/* Nanoseconds: of that exchange; of an allreduce of `bytes` along mesh
+ * dimensions; of a phase.  Every rank gets the same number.
+ */
+double dtn_cost_exchange(const struct dtn_cost *cost,
+                         const struct dtensor_spec *spec,
+                         const struct dtensor_placement src[],
+                         const struct dtensor_placement dst[]);
+double dtn_cost_allreduce(const struct dtn_cost *cost,
+                          const struct dtensor_mesh *mesh, unsigned dims,
+                          double bytes);
+double dtn_cost_phase(const struct dtn_cost *cost,
+                      const struct dtn_phase *phase);
+
+/* Elements of a local part, divided evenly. */
+double dtn_volume_local(const struct dtensor_spec *spec,
+                        const struct dtensor_placement placement[]);
+
+#endif

@@ -1,0 +1,118 @@
+/* cross.c - from a spec on one mesh to a spec on another
+ *
+ * The meshes may have other shapes, other orders, share all, some or none of
+ * their ranks.  The exchange does not mind: each receiver finds which positions
+ * of the other mesh hold what it needs.  Terms are reduced before they leave
+ * their mesh, scattered along the longest dimension rather than all to all, and
+ * made from the value after they arrive.  Of f32[4096,4096] as [P] on ranks 0-3 to
+ * [R] on ranks 4-7: a reduce-scatter of 64 MiB among four, then four times 16 MiB
+ * to each of the others, and nobody needed the whole on the way.
+ */
+#include "base/error.h"
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/phases.h"
+#include "redist/plan.h"
+#include "dtensor.h"
+
+#include <stdlib.h>
+
+struct dtn_phase dtn_phase_cross(const struct dtensor_spec *src,
+                                 const struct dtensor_spec *dst)
+{
+    return (struct dtn_phase){
+        .kind = DTN_PHASE_EXCHANGE, .src = *src, .dst = *dst,
+        .redop = DTENSOR_SUM, .divide = 1
+    };
+}
+
+/* The dimension of which a rank holds most, which suffers one more cut best. */
+static int cross_longest(const struct dtensor_spec *spec)
+{
+    int64_t held[DTENSOR_MAX_DIMS], best = 1;
+    int dim = -1;
+
+    for (int d = 0; d < spec->ndim; d++)
+        held[d] = spec->shape[d];
+    for (int m = 0; m < spec->mesh->ndim; m++)
+        if (dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD)
+            held[spec->placement[m].dim] /= spec->mesh->size[m];
+    for (int d = 0; d < spec->ndim; d++)
+        if (held[d] > best) {
+            best = held[d];
+            dim = d;
+        }
+    return dim;
+}
+
+/* `spec` with its terms reduced: scattered where there is a dimension to cut, and
+ * lengths that somebody chose still add up.
+ */
+static struct dtensor_spec cross_leaves(struct dtensor_spec spec)
+{
+    for (int m = 0; m < spec.mesh->ndim; m++) {
+        int dim = cross_longest(&spec);
+
+        if (spec.placement[m].kind != DTENSOR_PARTIAL)
+            continue;
+        spec.placement[m] = (struct dtensor_placement){
+            .kind = dim < 0 ? DTENSOR_REPLICATE : DTENSOR_SHARD,
+            .dim = dim < 0 ? 0 : dim };
+        if (!dtn_spec_lengths_fit(&spec))
+            spec.placement[m].kind = DTENSOR_REPLICATE;
+    }
+    return spec;
+}
+
+/* `spec` with values in place of terms. */
+static struct dtensor_spec cross_arrives(struct dtensor_spec spec)
+{
+    for (int m = 0; m < spec.mesh->ndim; m++)
+        if (spec.placement[m].kind == DTENSOR_PARTIAL)
+            spec.placement[m] = (struct dtensor_placement){
+                .kind = DTENSOR_REPLICATE };
+    return spec;
+}
+
+int dtn_cross_phases(const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst,
+                     struct dtn_phase phase[DTN_CROSS_PHASES_MAX])
+{
+    const struct dtensor_spec leaves = cross_leaves(*src);
+    const struct dtensor_spec arrives = cross_arrives(*dst);
+    int n = dtn_phases(src, &leaves, phase);
+
+    phase[n++] = dtn_phase_cross(&leaves, &arrives);
+    return n + dtn_phases(&arrives, dst, phase + n);
+}
+
+static int cross_ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+int dtn_cross_mesh(const struct dtensor_mesh *a, const struct dtensor_mesh *b,
+                   const struct dtensor_mesh **meshp,
+                   struct dtensor_error *err)
+{
+    const size_t most = (size_t)(a->group.n + b->group.n);
+    int *rank, n = 0, rc;
+
+    if (a == b) {
+        *meshp = a;
+        return 0;
+    }
+    rank = malloc(most * sizeof *rank);
+    if (!rank)
+        return dtn_fail_nomem(err, "redistribute", most * sizeof *rank);
+    for (int i = 0; i < a->group.n; i++)
+        rank[n++] = a->group.ranks[i];
+    for (int i = 0; i < b->group.n; i++)
+        if (dtensor_mesh_index(a, b->group.ranks[i]) < 0)
+            rank[n++] = b->group.ranks[i];
+    qsort(rank, (size_t)n, sizeof *rank, cross_ascending);
+    rc = dtensor_mesh_create(a->ctx, 1, &n, NULL, rank, meshp, err);
+    free(rank);
+    return rc;
+}

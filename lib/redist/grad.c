@@ -1,0 +1,84 @@
+/* grad.c - what a redistribution does to gradients
+ *
+ * The gradient of a tensor lies as the tensor does, but for terms: if y is the sum
+ * of terms x0 and x1, then dy/dx0 = dy/dx1 = 1, and each rank's term has the whole
+ * gradient.  So the way back from [P] -> [S(0)], a reduce-scatter, is an
+ * all-gather to R and nothing else, and from [P] -> [R] it is nothing at all.
+ */
+#include "redist/grad.h"
+#include "base/error.h"
+#include "mesh/mesh.h"
+#include "redist/plan.h"
+#include "dtensor.h"
+
+/* Where dimension m of the gradient is to go. */
+static struct dtensor_placement grad_target(const struct dtensor_placement *src,
+                                            const struct dtensor_placement *grad)
+{
+    static const struct dtensor_placement whole = {
+        .kind = DTENSOR_REPLICATE };
+
+    if (src->kind != DTENSOR_PARTIAL)
+        return *src;
+    return grad->kind == DTENSOR_PARTIAL ? *grad : whole;
+}
+
+int dtensor_grad_spec(const struct dtensor_spec *src,
+                      const struct dtensor_spec *grad,
+                      struct dtensor_spec *spec, struct dtensor_error *err)
+{
+    struct dtensor_spec from = *src, at = *grad, made;
+    int rc = dtensor_spec_normalize(&from, err);
+
+    if (rc == 0)
+        rc = dtensor_spec_normalize(&at, err);
+    if (rc == 0 && (from.mesh != at.mesh || from.ndim != at.ndim))
+        rc = dtn_fail(err, DTENSOR_EINVAL, "gradient: it is on another mesh or "
+                      "has %d dimensions, the tensor %d (they lie on the same "
+                      "ranks)", at.ndim, from.ndim);
+    if (rc != 0)
+        return rc;
+    made = at;
+    for (int m = 0; m < from.mesh->ndim; m++)
+        made.placement[m] = grad_target(&from.placement[m], &at.placement[m]);
+    rc = dtensor_spec_check(&made, err);
+    if (rc == 0)
+        *spec = made;
+    return rc;
+}
+
+struct dtensor_spec dtn_grad_usual(struct dtensor_spec spec)
+{
+    for (int m = 0; m < spec.mesh->ndim; m++)
+        if (spec.placement[m].kind == DTENSOR_PARTIAL)
+            spec.placement[m] = (struct dtensor_placement){
+                .kind = DTENSOR_REPLICATE };
+    return spec;
+}
+
+int dtensor_plan_pair(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst,
+                      const struct dtensor_spec *grad,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan *pair[2], struct dtensor_error *err)
+{
+    struct dtensor_plan *made[2] = { NULL, NULL };
+    struct dtensor_spec arrives, leaves, checked = *dst;
+    int rc = dtensor_spec_normalize(&checked, err);
+
+    if (rc != 0)
+        return rc;
+    arrives = grad ? *grad : dtn_grad_usual(checked);
+    rc = dtensor_grad_spec(src, &arrives, &leaves, err);
+    if (rc == 0)
+        rc = dtensor_plan_create(src, dst, options, &made[0], err);
+    if (rc == 0)
+        rc = dtensor_plan_create(&arrives, &leaves, options, &made[1], err);
+    if (rc != 0) {
+        dtensor_plan_destroy(made[0]);
+        return rc;
+    }
+    pair[0] = made[0];
+    pair[1] = made[1];
+    return 0;
+}

@@ -1,0 +1,12 @@
+/* grad.h - gradients of redistributes */
+#ifndef DTN_REDIST_GRAD_H
+#define DTN_REDIST_GRAD_H
+
+#include "dtensor.h"
+
+/* The default placements of the gradient of a tensor: those of the tensor, with
+ * R for Partial.
+ */
+struct dtensor_spec dtn_grad_usual(struct dtensor_spec spec);
+
+#endif

@@ -1,0 +1,281 @@
+/* graph.c - the cheapest way that changes one mesh dimension at a time
+ *
+ * Placements are the places of a graph, changes of one of them its edges, and
+ * Dijkstra's search finds the shortest path.  On a mesh of three dimensions
+ * from [S(0),S(0),S(0)] to [S(1),S(1),S(1)] each dimension may be S(0), S(1) or
+ * R: 27 places, of which most are never looked at, since no path through them
+ * beats a way that is known already.
+ */
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/cost.h"
+#include "redist/route.h"
+#include "dtensor.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    PLACES_MAX = 729,             /* 3 choices along 6 mesh dimensions         */
+    PLACES_FEW = 128,             /* up to here other shards are tried as well */
+    CHOICES_MAX = 3 + 2 * DTENSOR_MAX_DIMS
+};
+
+struct graph {
+    const struct dtn_cost *cost;
+    const struct dtensor_spec *src;
+    const struct dtensor_spec *spec;          /* the target                    */
+    int ndim;
+    int n[DTENSOR_MAX_DIMS];                  /* choices along each dimension  */
+    struct dtensor_placement choice[DTENSOR_MAX_DIMS][CHOICES_MAX];
+    int nplaces;
+    double ns[PLACES_MAX];                    /* from the source; < 0: unknown */
+    short from[PLACES_MAX];                   /* the place before              */
+    bool done[PLACES_MAX];
+};
+
+/* -------------------------------------------------------------- choices --- */
+
+/* The index of a choice, added if it is new. */
+static int graph_choice(struct graph *g, int m,
+                        const struct dtensor_placement *p)
+{
+    int i = 0;
+
+    while (i < g->n[m] && !dtn_placement_equal(&g->choice[m][i], p,
+                                               g->spec->mesh->size[m]))
+        i++;
+    if (i == g->n[m])
+        g->choice[m][g->n[m]++] = *p;
+    return i;
+}
+
+static int graph_count(const struct graph *g)
+{
+    int64_t places = 1;
+
+    for (int m = 0; m < g->ndim; m++)
+        places *= g->n[m];
+    return places > PLACES_MAX ? -1 : (int)places;
+}
+
+/* Along each dimension: what it is, what it is to be, R; and, while they are few,
+ * plain shards of tensor dimensions that the target cuts.
+ */
+static void graph_choices(struct graph *g, const struct dtensor_spec *src,
+                          const struct dtensor_spec *dst)
+{
+    static const struct dtensor_placement whole = {
+        .kind = DTENSOR_REPLICATE };
+    struct dtensor_placement shard = { .kind = DTENSOR_SHARD };
+    int before[DTENSOR_MAX_DIMS];
+
+    memset(g->n, 0, sizeof g->n);
+    for (int m = 0; m < g->ndim; m++) {
+        graph_choice(g, m, &src->placement[m]);
+        graph_choice(g, m, &dst->placement[m]);
+        if (g->spec->mesh->size[m] > 1)
+            graph_choice(g, m, &whole);
+    }
+    memcpy(before, g->n, sizeof before);
+    for (int m = 0; m < g->ndim; m++)
+        for (int k = 0; k < g->ndim; k++) {
+            shard.dim = dst->placement[k].dim;
+            if (g->spec->mesh->size[m] > 1 &&
+                dtn_placement_class(&dst->placement[k]) == DTENSOR_SHARD)
+                graph_choice(g, m, &shard);
+        }
+    g->nplaces = graph_count(g);
+    if (g->nplaces < 0 || g->nplaces > PLACES_FEW) {
+        memcpy(g->n, before, sizeof before);
+        g->nplaces = graph_count(g);
+    }
+}
+
+/* --------------------------------------------------------------- search --- */
+
+static void graph_place(const struct graph *g, int place,
+                        struct dtensor_placement placement[])
+{
+    for (int m = g->ndim - 1; m >= 0; m--) {
+        placement[m] = g->choice[m][place % g->n[m]];
+        place /= g->n[m];
+    }
+}
+
+/* Its number, every placement being a choice. */
+static int graph_number(struct graph *g,
+                        const struct dtensor_placement placement[])
+{
+    int place = 0;
+
+    for (int m = 0; m < g->ndim; m++)
+        place = place * g->n[m] + graph_choice(g, m, &placement[m]);
+    return place;
+}
+
+static struct dtensor_spec graph_spec(const struct graph *g,
+                                      const struct dtensor_placement now[])
+{
+    struct dtensor_spec spec = *g->spec;
+
+    memcpy(spec.placement, now, (size_t)g->ndim * sizeof now[0]);
+    return spec;
+}
+
+/* Does P at dimension m have the same terms as after one exchange from the
+ * source?  A replica must not have been sharded before, nor a shard changed.  A
+ * term of an average is the value on every rank, whatever the way.
+ */
+static bool graph_term(const struct graph *g,
+                       const struct dtensor_placement now[], int m,
+                       const struct dtensor_placement *to)
+{
+    const struct dtensor_placement *was = &g->src->placement[m];
+    struct dtensor_spec spec;
+
+    if (now[m].kind == DTENSOR_PARTIAL ||
+        (was->kind == DTENSOR_PARTIAL && was->op == to->op))
+        return false;
+    if (to->op == DTENSOR_AVG)
+        return true;
+    if (dtn_placement_class(was) != DTENSOR_SHARD)
+        return now[m].kind == DTENSOR_REPLICATE;
+    spec = graph_spec(g, now);
+    return dtn_spec_cuts_alike(g->src, &spec, m);
+}
+
+/* May dimension m change in this way? */
+static bool graph_legal(const struct graph *g,
+                        const struct dtensor_placement now[], int m,
+                        const struct dtensor_placement *to)
+{
+    const int *size = g->spec->mesh->size;
+
+    if (to->kind != DTENSOR_PARTIAL || size[m] == 1)
+        return true;
+    for (int k = 0; k < g->ndim; k++)
+        if (k != m && size[k] > 1 && now[k].kind == DTENSOR_PARTIAL &&
+            !dtn_redops_mix(now[k].op, to->op))
+            return false;
+    return graph_term(g, now, m, to);
+}
+
+/* Are the lengths that somebody chose those of what they would find? */
+static bool graph_fits(const struct graph *g,
+                       const struct dtensor_placement next[])
+{
+    const struct dtensor_spec spec = graph_spec(g, next);
+
+    return dtn_spec_lengths_fit(&spec);
+}
+
+static double graph_edge(const struct graph *g,
+                         const struct dtensor_placement now[],
+                         const struct dtensor_placement next[], int m)
+{
+    if (now[m].kind == DTENSOR_PARTIAL && next[m].kind == DTENSOR_REPLICATE)
+        return dtn_cost_allreduce(g->cost, g->spec->mesh, 1u << m,
+                                  dtn_volume_local(g->spec, now) * (double)
+                                  dtensor_dtype_size(g->spec->dtype));
+    return dtn_cost_exchange(g->cost, g->spec, now, next);
+}
+
+static void graph_relax(struct graph *g, int place, double limit_ns)
+{
+    struct dtensor_placement now[DTENSOR_MAX_DIMS], next[DTENSOR_MAX_DIMS];
+    int step = g->nplaces;
+
+    graph_place(g, place, now);
+    memcpy(next, now, sizeof next);
+    for (int m = 0; m < g->ndim; m++) {
+        int own;
+
+        step /= g->n[m];
+        own = place / step % g->n[m];
+        for (int c = 0; c < g->n[m]; c++) {
+            const int to = place + (c - own) * step;
+            double ns;
+
+            if (c == own || g->done[to] ||
+                !graph_legal(g, now, m, &g->choice[m][c]))
+                continue;
+            next[m] = g->choice[m][c];
+            if (!graph_fits(g, next))
+                continue;
+            ns = g->ns[place] + graph_edge(g, now, next, m);
+            if (ns < limit_ns && (g->ns[to] < 0 || ns < g->ns[to])) {
+                g->ns[to] = ns;
+                g->from[to] = (short)place;
+            }
+        }
+        next[m] = now[m];
+    }
+}
+
+/* The nearest place not yet done, or -1. */
+static int graph_nearest(const struct graph *g)
+{
+    int best = -1;
+
+    for (int p = 0; p < g->nplaces; p++)
+        if (!g->done[p] && g->ns[p] >= 0 && (best < 0 || g->ns[p] < g->ns[best]))
+            best = p;
+    return best;
+}
+
+/* The path to `goal`, which has at most one hop for each place: write it
+ * forward.  false when it has too many hops.
+ */
+static bool graph_path(const struct graph *g, int goal, int start,
+                       struct dtn_route *route)
+{
+    int hops = 0;
+
+    for (int p = goal; p != start; p = g->from[p])
+        hops++;
+    if (hops > DTN_HOPS_MAX)
+        return false;
+    route->nhops = hops;
+    for (int p = goal; p != start; p = g->from[p])
+        graph_place(g, p, route->hop[--hops]);
+    return true;
+}
+
+void dtn_route_min_cost(const struct dtn_cost *cost,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, double limit_ns,
+                        struct dtn_route *route)
+{
+    struct graph g;                    /* large: only what is used is set      */
+    int start, goal, place;
+
+    g.cost = cost;
+    g.src = src;
+    g.spec = dst;
+    g.ndim = dst->mesh->ndim;
+    graph_choices(&g, src, dst);
+    if (g.nplaces < 0) {
+        route->refused = "more than 729 placements to search";
+        return;
+    }
+    for (int p = 0; p < g.nplaces; p++) {
+        g.ns[p] = -1;
+        g.done[p] = false;
+    }
+    start = graph_number(&g, src->placement);
+    goal = graph_number(&g, dst->placement);
+    g.ns[start] = 0;
+    while ((place = graph_nearest(&g)) >= 0 && place != goal) {
+        g.done[place] = true;
+        graph_relax(&g, place, limit_ns);
+    }
+    if (place < 0 && !isinf(limit_ns))
+        route->slower = true;
+    else if (place < 0)
+        route->refused = "the chosen lengths do not fit on any such route";
+    else if (!graph_path(&g, goal, start, route))
+        route->refused = "it has more than 16 steps";
+}

@@ -1,0 +1,267 @@
+/* redist_make.c - from two specs to a plan
+ *
+ * The route is chosen, its phases laid out one after another, and what they need
+ * between them: nothing here grows with the number of ranks.  Greedy from
+ * [S(0),S(1)] to [S(1),S(0)] of 4 MiB on 4 x 4 has three exchanges and two results
+ * of 1 MiB between them; of 256 MiB of scratch the rest is for packing, a third of
+ * it for each exchange.
+ */
+#include "base/error.h"
+#include "cluster/cluster.h"
+#include "coll/exec.h"
+#include "job/ctx.h"
+#include "layout/layout.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/cost.h"
+#include "redist/phases.h"
+#include "redist/plan.h"
+#include "redist/route.h"
+#include "sched/exchange.h"
+#include "dtensor.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Less than that for a peer would be all signals. */
+enum { WINDOW_LEAST_BYTES = 1024 };
+
+void dtn_redist_say(struct dtensor_plan *r, const char *fmt, ...)
+{
+    size_t used = strlen(r->text);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(r->text + used, sizeof r->text - used, fmt, ap);
+    va_end(ap);
+}
+
+/* ---------------------------------------------------------------- scratch --- */
+
+/* Ranks that one rank exchanges anything with, at most. */
+static int redist_peers(const struct dtensor_plan *r,
+                        const struct dtn_phase *phase)
+{
+    return phase->src.mesh != phase->dst.mesh ? r->all->group.n - 1
+         : r->root != DTN_NO_ROOT ? phase->dst.mesh->group.n - 1
+         : dtn_phase_reach(phase) - 1;
+}
+
+/* Share out what is left of `bound`, in windows of what [redistribute] pipeline
+ * says at most.
+ */
+static void redist_windows(struct dtensor_plan *r, uint64_t bound,
+                           uint64_t results)
+{
+    uint64_t left = bound > results ? bound - results : 0, window;
+    uint64_t pipeline = r->dst.mesh->ctx->cluster->redistribute.pipeline_bytes;
+    int exchanges = 0, peers;
+
+    for (int i = 0; i < r->nsteps; i++)
+        exchanges += r->step[i].phase.kind == DTN_PHASE_EXCHANGE;
+    for (int i = 0; i < r->nsteps; i++) {
+        if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
+            continue;
+        peers = redist_peers(r, &r->step[i].phase);
+        window = peers ? left / (unsigned)exchanges / DTN_EXCHANGE_WINDOWS /
+                         (unsigned)peers : pipeline;
+        window = window < pipeline ? window : pipeline;
+        r->step[i].window_bytes = window > WINDOW_LEAST_BYTES
+                                ? (size_t)window : WINDOW_LEAST_BYTES;
+    }
+}
+
+/* Two buffers take turns between exchanges; an allreduce or broadcast works in
+ * place, so what is before it goes where its own result goes.
+ */
+static void redist_targets(struct dtensor_plan *r)
+{
+    const size_t elem = dtensor_dtype_size(r->dst.dtype);
+    enum dtn_target target = DTN_TARGET_OUT;
+
+    for (int i = r->nsteps - 1; i >= 0; i--) {
+        struct dtn_redist_step *step = &r->step[i];
+
+        if (i + 1 < r->nsteps && step[1].phase.kind == DTN_PHASE_EXCHANGE)
+            target = target == DTN_TARGET_EVEN ? DTN_TARGET_ODD
+                                               : DTN_TARGET_EVEN;
+        step->target = target;
+        if (target != DTN_TARGET_OUT && step->count * elem > r->scratch[target])
+            r->scratch[target] = step->count * elem;
+    }
+}
+
+static void redist_counts(struct dtensor_plan *r)
+{
+    const int me = r->dst.mesh->group.me;
+
+    for (int i = 0; i < r->nsteps; i++) {
+        const struct dtensor_spec *to = &r->step[i].phase.dst;
+
+        if (to->mesh->group.me >= 0)
+            r->step[i].count = (size_t)dtn_local_numel(to, to->mesh->group.me);
+    }
+    if (me >= 0)
+        r->out_bytes = (size_t)dtn_local_numel(&r->dst, me) *
+                       dtensor_dtype_size(r->dst.dtype);
+}
+
+/* The head of the text: what is turned into what. */
+static void redist_title(struct dtensor_plan *r)
+{
+    char from[DTENSOR_MAX_DIMS * 12], to[DTENSOR_MAX_DIMS * 12];
+
+    dtensor_placements_format(r->src.mesh, r->src.placement, from,
+                              sizeof from);
+    dtensor_placements_format(r->dst.mesh, r->dst.placement, to, sizeof to);
+    if (r->root == DTN_NO_ROOT)
+        dtn_redist_say(r, "redistribute %s -> %s", from, to);
+    else
+        dtn_redist_say(r, "distribute to %s", to);
+}
+
+static void redist_mesh(const struct dtensor_mesh *mesh, char *buf, size_t size)
+{
+    if (mesh->name[0])
+        snprintf(buf, size, "%s", mesh->name);
+    else
+        dtn_mesh_format(mesh, buf, size);
+}
+
+/* For errors: "redistribute of f32[8,6] S(0) -> R on world". */
+static void redist_said(struct dtensor_plan *r)
+{
+    char from[DTENSOR_MAX_DIMS * 12], to[DTENSOR_MAX_DIMS * 12], shape[128];
+    char mesh[2][64];
+
+    dtn_spec_shape(&r->dst, shape, sizeof shape);
+    dtensor_placements_format(r->src.mesh, r->src.placement, from,
+                              sizeof from);
+    dtensor_placements_format(r->dst.mesh, r->dst.placement, to, sizeof to);
+    redist_mesh(r->src.mesh, mesh[0], sizeof mesh[0]);
+    redist_mesh(r->dst.mesh, mesh[1], sizeof mesh[1]);
+    if (r->root != DTN_NO_ROOT)
+        snprintf(r->said, sizeof r->said, "distribute of %.60s to %.40s on "
+                 "%.30s with root %d", shape, to, mesh[1], r->root);
+    else if (r->src.mesh == r->dst.mesh)
+        snprintf(r->said, sizeof r->said, "redistribute of %.60s %.40s -> %.40s "
+                 "on %.30s", shape, from, to, mesh[1]);
+    else
+        snprintf(r->said, sizeof r->said, "redistribute of %.60s %.40s on %.30s "
+                 "-> %.40s on %.30s", shape, from, mesh[0], to, mesh[1]);
+}
+
+/* ------------------------------------------------------------- the choice --- */
+
+/* An empty plan with room for its phases. */
+static int redist_new(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root,
+                      const struct dtn_phase phase[], int nphases,
+                      struct dtensor_plan **planp, struct dtensor_error *err)
+{
+    const size_t size = sizeof(struct dtensor_plan) +
+                        (size_t)nphases * sizeof(struct dtn_redist_step);
+    struct dtensor_plan *r;
+    const struct dtensor_mesh *all;
+    int rc = dtn_cross_mesh(src->mesh, dst->mesh, &all, err);
+
+    if (rc != 0)
+        return rc;
+    r = calloc(1, size);
+    if (!r)
+        return dtn_fail_nomem(err, "redistribute", size);
+    dtn_ctx_hold(dst->mesh->ctx);
+    r->all = all;
+    r->src = *src;
+    r->dst = *dst;
+    r->root = root;
+    r->route = DTENSOR_ROUTE_DIRECT;
+    r->why = "";
+    r->nsteps = nphases;
+    for (int i = 0; i < nphases; i++)
+        r->step[i].phase = phase[i];
+    redist_counts(r);
+    redist_targets(r);
+    redist_title(r);
+    redist_said(r);
+    *planp = r;
+    return 0;
+}
+
+static void redist_chosen(struct dtensor_plan *r, const struct dtn_cost *cost,
+                          const struct dtn_routes *routes, uint64_t max_scratch)
+{
+    r->route = routes->chosen;
+    r->why = routes->why;
+    r->max_scratch = max_scratch;
+    for (int i = 0; i < r->nsteps; i++)
+        r->step[i].ns = dtn_cost_phase(cost, &r->step[i].phase);
+}
+
+/* Choose a route and make an empty plan of it. */
+static int redist_route(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst,
+                        const struct dtensor_plan_options *options,
+                        struct dtensor_plan **planp, struct dtensor_error *err)
+{
+    const struct dtn_redistribute_conf *conf =
+        &dst->mesh->ctx->cluster->redistribute;
+    struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
+    enum dtensor_route want = options->route ? options->route : conf->planner;
+    uint64_t bound = options->max_scratch ? options->max_scratch
+                                          : conf->max_scratch_bytes;
+    struct dtn_routes routes;
+    struct dtn_cost cost;
+    int n, rc;
+
+    dtn_cost_init(dst->mesh, &cost);
+    rc = dtn_routes_find(&cost, src, dst, want, bound, &routes, err);
+    if (rc != 0)
+        return rc;
+    n = dtn_route_phases(&routes.route[routes.chosen], src, dst, phase);
+    rc = redist_new(src, dst, DTN_NO_ROOT, phase, n, planp, err);
+    if (rc != 0)
+        return rc;
+    redist_chosen(*planp, &cost, &routes, bound);
+    redist_windows(*planp, bound,
+                   (uint64_t)routes.route[routes.chosen].scratch);
+    return 0;
+}
+
+int dtn_redist_create(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan **planp, struct dtensor_error *err)
+{
+    struct dtn_phase phase[DTN_MAX_PHASES];
+    struct dtensor_plan *r;
+    int rc;
+
+    if (root == DTN_NO_ROOT)
+        rc = redist_route(src, dst, options, &r, err);
+    else
+        rc = redist_new(src, dst, root, phase, dtn_scatter_phases(
+            dst, !dtn_group_mapped(&dst->mesh->group), phase), &r, err);
+    if (rc != 0)
+        return rc;
+    if (root != DTN_NO_ROOT)
+        redist_windows(r, dst->mesh->ctx->cluster->redistribute
+                          .max_scratch_bytes, 0);
+    r->hash = dtn_redist_hash(src, dst, root) + (uint64_t)r->route;
+    *planp = r;
+    return 0;
+}
+
+void dtensor_plan_destroy(struct dtensor_plan *plan)
+{
+    struct dtensor_ctx *ctx;
+
+    if (!plan)
+        return;
+    ctx = plan->dst.mesh->ctx;
+    for (int i = 0; i < plan->nsteps; i++)
+        dtn_plan_destroy(plan->step[i].plan);
+    free(plan);
+    dtn_ctx_release(ctx);
+}

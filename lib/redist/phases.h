@@ -1,0 +1,69 @@
+/* phases.h - the collectives that lead from one spec to another */
+#ifndef DTN_REDIST_PHASES_H
+#define DTN_REDIST_PHASES_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* One collective on the way from a spec to another. */
+enum dtn_phase_kind {
+    DTN_PHASE_EXCHANGE,           /* the pieces from src to dst                */
+    DTN_PHASE_REDUCE,             /* allreduce of the flat local part: src P,  */
+                                  /* dst R, along the mesh dimensions `dims`   */
+    DTN_PHASE_BROADCAST           /* of the flat local part, from coordinate 0 */
+                                  /* of `dims`; in place                       */
+};
+
+struct dtn_phase {
+    enum dtn_phase_kind kind;
+    struct dtensor_spec src;
+    struct dtensor_spec dst;
+    unsigned dims;                /* bit set of mesh dimensions                */
+    enum dtensor_redop redop;     /* folds terms and makes neutral elements;   */
+                                  /* AVG where averages are among the terms    */
+    bool neutral;                 /* EXCHANGE: `dst` starts neutral            */
+    unsigned keepers;             /* EXCHANGE: along the dimensions in this    */
+                                  /* set only coordinate 0 gets anything       */
+    int divide;                   /* the result is divided by this before it   */
+                                  /* is rounded; 1: not                        */
+};
+#define DTN_MAX_PHASES 3
+
+/* The phase that is one exchange from src to dst, which have no two different
+ * reductions between them.
+ */
+struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
+                                    const struct dtensor_spec *dst);
+
+/* The phases from src to dst, congruent and checked; returns how many: 0 when
+ * every rank's part stays as it is.
+ */
+int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
+               struct dtn_phase phase[DTN_MAX_PHASES]);
+
+/* The phases that bring a whole array from one position to dst; `src` of the
+ * exchange is all R.  `apart`: not every pair of ranks maps, so that the array
+ * should leave its rank once, not once for each replica.
+ */
+int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
+                       struct dtn_phase phase[DTN_MAX_PHASES]);
+
+/* Must all terms be added in one step?  Averages of integers are rounded, so
+ * two steps would give another number.
+ */
+bool dtn_phases_add_once(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst);
+
+/* How many ranks, one of them among them, may exchange anything with it, on one
+ * mesh.
+ */
+int dtn_phase_reach(const struct dtn_phase *phase);
+
+/* Are terms folded in this phase? */
+bool dtn_phase_folds(const struct dtn_phase *phase);
+
+/* Does this position get nothing in the exchange, except neutral elements? */
+bool dtn_phase_idle(const struct dtn_phase *phase, int index);
+
+#endif

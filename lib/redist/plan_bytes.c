@@ -1,0 +1,280 @@
+/* plan_bytes.c - what a plan moves, counted, and what has to move
+ *
+ * An exchange is counted piece by piece; an allreduce by the schedules of its
+ * ranks, which are pure functions and can be had for anybody.  8 MiB allreduced
+ * by a ring of 4 is 12 MiB from each rank: 2 * 3/4 of the buffer.  The bound is
+ * what a rank is to hold and does not hold: from S(0) to S(1) on 4 ranks 3/4 of
+ * its part, which is what a direct exchange brings it.
+ */
+#include "base/box.h"
+#include "coll/choose.h"
+#include "job/group.h"
+#include "layout/layout.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/phases.h"
+#include "redist/pieces.h"
+#include "redist/plan.h"
+#include "sched/call.h"
+#include "sched/emitters.h"
+#include "sched/exchange.h"
+#include "sched/model.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Whose bytes are asked for: world ranks, -1 all. */
+struct bytes_of {
+    int from;
+    int to;
+};
+
+static bool bytes_wanted(const struct bytes_of *of, int from, int to)
+{
+    return from != to && (of->from < 0 || of->from == from) &&
+           (of->to < 0 || of->to == to);
+}
+
+/* ------------------------------------------------------------- exchanges --- */
+
+/* Elements among these pieces that are asked for; frees them. */
+static uint64_t bytes_pieces(const struct dtn_phase *phase,
+                             struct dtn_pieces *pieces,
+                             const struct bytes_of *of)
+{
+    uint64_t elems = 0;
+
+    for (int i = 0; i < pieces->n; i++) {
+        const struct dtn_piece *piece = &pieces->list[i];
+
+        if (!dtn_phase_idle(phase, piece->receiver) &&
+            bytes_wanted(of, phase->src.mesh->group.ranks[piece->source],
+                         phase->dst.mesh->group.ranks[piece->receiver]))
+            elems += (uint64_t)dtn_box_count(&piece->box);
+    }
+    dtn_pieces_fini(pieces);
+    return elems;
+}
+
+/* From the side of which fewer are asked for. */
+static uint64_t bytes_exchange(const struct dtn_phase *phase,
+                               const struct bytes_of *of)
+{
+    const bool sent = of->from >= 0;
+    const struct dtensor_mesh *mesh = sent ? phase->src.mesh : phase->dst.mesh;
+    const int rank = sent ? of->from : of->to;
+    const int only = rank < 0 ? -1 : dtensor_mesh_index(mesh, rank);
+    uint64_t elems = 0;
+
+    for (int p = 0; p < mesh->group.n; p++) {
+        struct dtn_pieces pieces = { 0 };
+
+        if (rank >= 0 && p != only)
+            continue;
+        if (sent)
+            dtn_pieces_sent(&phase->src, &phase->dst, p, &pieces, NULL);
+        else
+            dtn_pieces_received(&phase->src, &phase->dst, p, &pieces, NULL);
+        elems += bytes_pieces(phase, &pieces, of);
+    }
+    return elems * dtensor_dtype_size(phase->dst.dtype);
+}
+
+/* ------------------------------------------------------------ collectives --- */
+
+/* Add what goes between ranks in one rank's schedule: what it puts and carries,
+ * and what it loads from others.
+ */
+static uint64_t bytes_sched(const struct dtn_sched *sched, const int rank[],
+                            const struct bytes_of *of)
+{
+    const int me = rank[sched->me];
+    uint64_t bytes = 0;
+
+    for (int s = 0; s < sched->nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+        const bool sends = step->op == DTN_OP_PUT ||
+            (step->op == DTN_OP_SIGNAL && step->tag == DTN_TAG_CARRY);
+        const bool loads = step->op == DTN_OP_COPY ||
+            step->op == DTN_OP_REDUCE || step->op == DTN_OP_FOLD;
+
+        if (sends && bytes_wanted(of, me, rank[step->peer]))
+            bytes += step->bytes;
+        if (loads && step->src.rank >= 0 &&
+            bytes_wanted(of, rank[step->src.rank], me))
+            bytes += step->bytes;
+        for (int p = 0; loads && step->src.rank < 0 && p < sched->n; p++)
+            if (bytes_wanted(of, rank[p], me))
+                bytes += step->bytes;
+    }
+    return bytes;
+}
+
+static uint64_t bytes_call(const struct dtn_phase *phase,
+                           const struct dtn_group *group, size_t count,
+                           const struct bytes_of *of)
+{
+    int *hosts = calloc((size_t)group->n, sizeof *hosts);
+    struct dtn_call call = {
+        .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
+                                                : DTN_COLL_BROADCAST,
+        .n = group->n, .dtype = phase->dst.dtype, .redop = phase->redop,
+        .divisor = phase->divide, .count = count
+    };
+    struct dtn_pick pick;
+    struct dtn_model model;
+    struct dtn_sched sched;
+    uint64_t bytes = 0;
+
+    if (!hosts || dtn_model_make(group, hosts, &model, NULL) != 0) {
+        free(hosts);
+        return 0;
+    }
+    dtn_choose(&call, &model, &pick);
+    call.hosts = hosts;
+    for (call.me = 0; call.count > 0 && call.me < call.n; call.me++)
+        if (pick.emitter->emit(&call, &sched, NULL) == 0) {
+            bytes += bytes_sched(&sched, group->ranks, of);
+            dtn_sched_fini(&sched);
+        }
+    free(hosts);
+    return bytes;
+}
+
+static int bytes_ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The positions that share with `first` the coordinates not in `dims`, which are
+ * 0 there along those in it, ascending.
+ */
+static int bytes_group(const struct dtensor_mesh *mesh, unsigned dims,
+                       int first, int position[])
+{
+    int n = 1;
+
+    position[0] = first;
+    for (int m = mesh->ndim - 1, step = 1; m >= 0; step *= mesh->size[m--]) {
+        const int before = n;
+
+        for (int c = 1; dims >> m & 1 && c < mesh->size[m]; c++)
+            for (int i = 0; i < before; i++)
+                position[n++] = position[i] + c * step;
+    }
+    qsort(position, (size_t)n, sizeof *position, bytes_ascending);
+    return n;
+}
+
+static bool bytes_leads(const struct dtensor_mesh *mesh, unsigned dims,
+                        int position)
+{
+    int coord[DTENSOR_MAX_DIMS];
+
+    dtn_mesh_coord_of(mesh, position, coord);
+    for (int m = 0; m < mesh->ndim; m++)
+        if (dims >> m & 1 && coord[m] != 0)
+            return false;
+    return true;
+}
+
+/* One call for each group of the ranks. */
+static uint64_t bytes_calls(const struct dtn_phase *phase,
+                            const struct bytes_of *of)
+{
+    const struct dtensor_mesh *mesh = phase->src.mesh;
+    int *rank = calloc((size_t)mesh->group.n, sizeof *rank);
+    uint64_t bytes = 0;
+
+    for (int p = 0; rank && p < mesh->group.n; p++) {
+        struct dtn_group group = { .ctx = mesh->ctx, .ranks = rank };
+
+        if (!bytes_leads(mesh, phase->dims, p))
+            continue;
+        group.n = bytes_group(mesh, phase->dims, p, rank);
+        for (int i = 0; i < group.n; i++)
+            rank[i] = mesh->group.ranks[rank[i]];
+        bytes += bytes_call(phase, &group,
+                            (size_t)dtn_local_numel(&phase->dst, p), of);
+    }
+    free(rank);
+    return bytes;
+}
+
+uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
+                            int to)
+{
+    const struct bytes_of of = { from, to };
+    uint64_t bytes = 0;
+
+    for (int s = 0; s < plan->nsteps; s++) {
+        const struct dtn_phase *phase = &plan->step[s].phase;
+
+        if (i >= 0 && s != i)
+            continue;
+        bytes += phase->kind == DTN_PHASE_EXCHANGE ? bytes_exchange(phase, &of)
+                                                   : bytes_calls(phase, &of);
+    }
+    return bytes;
+}
+
+/* ---------------------------------------------------------------- bounds --- */
+
+/* How many terms are to be reduced to one. */
+static uint64_t bound_terms(const struct dtensor_plan *plan)
+{
+    uint64_t terms = 1;
+
+    for (int m = 0; m < plan->src.mesh->ndim; m++)
+        if (plan->src.placement[m].kind == DTENSOR_PARTIAL &&
+            plan->dst.placement[m].kind != DTENSOR_PARTIAL)
+            terms *= (uint64_t)plan->src.mesh->size[m];
+    return terms;
+}
+
+/* Without terms, what one exchange brings to a position; with terms, each
+ * element once, wherever it is reduced.
+ */
+static uint64_t bound_at(const struct dtensor_plan *plan,
+                         const struct dtn_phase *phase, int position)
+{
+    const struct bytes_of of = {
+        -1, phase->dst.mesh->group.ranks[position]
+    };
+    const uint64_t terms = bound_terms(plan);
+    struct dtn_pieces own = { 0 };
+    uint64_t bytes = bytes_exchange(phase, &of);
+
+    if (terms == 1 || dtn_phase_idle(phase, position))
+        return bytes;
+    dtn_pieces_between(&phase->src, &phase->dst, position, position, &own,
+                       NULL);
+    for (int i = 0; i < own.n; i++)
+        bytes += (uint64_t)dtn_box_count(&own.list[i].box) *
+                 dtensor_dtype_size(plan->dst.dtype);
+    dtn_pieces_fini(&own);
+    return bytes / terms;
+}
+
+uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank)
+{
+    const struct dtensor_mesh *mesh = plan->dst.mesh;
+    const bool cross = plan->src.mesh != mesh;
+    const int a = dtn_spec_partial(&plan->src);
+    const int b = dtn_spec_partial(&plan->dst);
+    struct dtn_phase phase;
+    uint64_t bytes = 0;
+
+    if ((a >= 0 && b >= 0 && a != b) || (cross && (a >= 0 || b >= 0)))
+        return 0;
+    phase = cross ? dtn_phase_cross(&plan->src, &plan->dst)
+                  : dtn_phase_exchange(&plan->src, &plan->dst);
+    for (int p = 0; p < mesh->group.n; p++)
+        if (rank < 0 || mesh->group.ranks[p] == rank)
+            bytes += cross ? bytes_exchange(&phase, &(struct bytes_of){
+                                 -1, mesh->group.ranks[p] })
+                           : bound_at(plan, &phase, p);
+    return bytes;
+}

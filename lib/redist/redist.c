@@ -1,0 +1,486 @@
+/* redist.c - bring a tensor from one spec to another
+ *
+ * What was made for a pair of specs is kept, 256 of them and at most max_scratch
+ * bytes of their scratch, the least recently used dropped.  The pair of the last call is compared first, some 40 ns; any
+ * other costs a hash of some 100 bytes more.  Running it walks its steps.  The
+ * result of one is the input of the next, in scratch memory that all
+ * redistributes share; the last writes straight to the caller's memory.
+ */
+#include "redist/redist.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/reduce.h"
+#include "coll/exec.h"
+#include "coll/request.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/phases.h"
+#include "redist/plan.h"
+#include "redist/route.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REDISTS_MAX = 256, REDISTS_BUCKETS = 512 };
+
+struct dtn_redists {
+    uint64_t clock;
+    int n;
+    struct dtensor_plan *last;         /* used last: most calls repeat        */
+    struct dtensor_plan *bucket[REDISTS_BUCKETS];
+    uint64_t hits, misses, dropped;
+    size_t tmp_bytes;                  /* scratch of all exchanges kept       */
+    struct dtn_arena *arena;
+    struct redist_scratch {            /* results between steps               */
+        void *mem;
+        size_t size;
+    } scratch[DTN_NTARGETS];
+    const void *holder;                /* the request that uses it, or NULL   */
+};
+
+/* ------------------------------------------------------------------ keys --- */
+
+/* Everything in a spec that has a meaning, the same on every rank. */
+static uint64_t redist_hash_spec(const struct dtensor_spec *spec, uint64_t seed)
+{
+    int64_t key[3 + 5 * DTENSOR_MAX_DIMS] = {
+        (int64_t)spec->mesh->group.hash, spec->dtype, spec->ndim
+    };
+    size_t n = 3;
+
+    for (int d = 0; d < spec->ndim; d++)
+        key[n++] = spec->shape[d];
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+        const bool cuts = dtn_placement_class(p) == DTENSOR_SHARD;
+
+        key[n++] = spec->mesh->size[m];
+        key[n++] = p->kind;
+        key[n++] = cuts ? p->dim
+                 : p->kind == DTENSOR_PARTIAL ? (int64_t)p->op : 0;
+        key[n++] = cuts && p->kind != DTENSOR_SHARD ? p->block : 0;
+        if (p->kind == DTENSOR_SHARD && p->sizes)
+            seed = XXH3_64bits_withSeed(p->sizes, (size_t)spec->mesh->size[m] *
+                                        sizeof p->sizes[0], seed + 1);
+    }
+    return XXH3_64bits_withSeed(key, n * sizeof key[0], seed);
+}
+
+uint64_t dtn_redist_hash(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst, int root)
+{
+    return redist_hash_spec(dst, redist_hash_spec(src, (uint64_t)root));
+}
+
+/* ------------------------------------------------------------- the cache --- */
+
+static bool redist_is(const struct dtensor_plan *r,
+                      const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root)
+{
+    return r->root == root && dtn_spec_equal(&r->dst, dst) &&
+           dtn_spec_equal(&r->src, src);
+}
+
+static struct dtensor_plan **redists_bucket(struct dtn_redists *redists,
+                                            uint64_t hash)
+{
+    return &redists->bucket[hash % REDISTS_BUCKETS];
+}
+
+/* The hash of a plan without what its route adds. */
+static uint64_t redist_key(const struct dtensor_plan *r)
+{
+    return r->hash - (uint64_t)r->route;
+}
+
+/* Memory that its exchanges keep for what is packed and unpacked. */
+static size_t redist_tmp_bytes(const struct dtensor_plan *r)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < r->nsteps; i++)
+        if (r->step[i].plan)
+            bytes += dtn_sched_scratch(dtn_plan_sched(r->step[i].plan));
+    return bytes;
+}
+
+/* Drop the one that was not used for longest. */
+static void redists_drop(struct dtn_redists *redists)
+{
+    struct dtensor_plan *oldest = NULL, **link;
+
+    for (int b = 0; b < REDISTS_BUCKETS; b++)
+        for (struct dtensor_plan *r = redists->bucket[b]; r; r = r->next)
+            if (!oldest || r->used < oldest->used)
+                oldest = r;
+    link = redists_bucket(redists, redist_key(oldest));
+    while (*link != oldest)
+        link = &(*link)->next;
+    *link = oldest->next;
+    if (redists->last == oldest)
+        redists->last = NULL;
+    redists->tmp_bytes -= redist_tmp_bytes(oldest);
+    dtensor_plan_destroy(oldest);
+    redists->dropped++;
+    redists->n--;
+}
+
+static int redists_add(struct dtn_redists *redists,
+                       const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int root,
+                       struct dtensor_plan **rp, struct dtensor_error *err)
+{
+    static const struct dtensor_plan_options defaults;
+    struct dtensor_plan *r, **bucket;
+    int rc = dtn_redist_create(src, dst, root, &defaults, &r, err);
+
+    if (rc != 0)
+        return rc;
+    rc = dtn_redist_ready(r, err);
+    if (rc != 0) {
+        dtensor_plan_destroy(r);
+        return rc;
+    }
+    dtn_log(&dst->mesh->ctx->log, DTN_LOG_INFO, "spec: %s (%s: %s)", r->text,
+            dtn_route_name(r->route), r->why);
+    redists->misses++;
+    redists->tmp_bytes += redist_tmp_bytes(r);
+    while (redists->n == REDISTS_MAX ||
+           (redists->n > 0 && redists->tmp_bytes > dst->mesh->ctx->cluster
+                                                   ->redistribute
+                                                   .max_scratch_bytes))
+        redists_drop(redists);
+    bucket = redists_bucket(redists, redist_key(r));
+    r->next = *bucket;
+    *bucket = r;
+    redists->n++;
+    *rp = r;
+    return 0;
+}
+
+static int redists_get(struct dtn_redists *redists,
+                       const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int root,
+                       struct dtensor_plan **rp, struct dtensor_error *err)
+{
+    struct dtensor_plan *r = redists->last;
+    int rc;
+
+    if (!r || !redist_is(r, src, dst, root)) {
+        r = *redists_bucket(redists, dtn_redist_hash(src, dst, root));
+        while (r && !redist_is(r, src, dst, root))
+            r = r->next;
+    }
+    if (r) {
+        redists->hits++;
+    } else {
+        rc = redists_add(redists, src, dst, root, &r, err);
+        if (rc != 0)
+            return rc;
+    }
+    r->used = ++redists->clock;
+    redists->last = r;
+    *rp = r;
+    return 0;
+}
+
+static int redists_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    if (ctx->redists)
+        return 0;
+    ctx->redists = calloc(1, sizeof *ctx->redists);
+    if (!ctx->redists)
+        return dtn_fail_nomem(err, "redistribute", sizeof *ctx->redists);
+    ctx->redists->arena = &ctx->arena;
+    return 0;
+}
+
+void dtn_redists_destroy(struct dtn_redists *redists)
+{
+    struct dtensor_plan *next;
+
+    if (!redists)
+        return;
+    for (int b = 0; b < REDISTS_BUCKETS; b++)
+        for (struct dtensor_plan *r = redists->bucket[b]; r; r = next) {
+            next = r->next;
+            dtensor_plan_destroy(r);
+        }
+    for (size_t i = 0; i < DTN_COUNT(redists->scratch); i++)
+        dtn_arena_free(redists->arena, redists->scratch[i].mem);
+    free(redists);
+}
+
+void dtensor_plan_cache(const struct dtensor_ctx *ctx,
+                        struct dtensor_plan_cache *cache)
+{
+    const struct dtn_redists *redists = ctx->redists;
+
+    *cache = (struct dtensor_plan_cache){ .limit = REDISTS_MAX };
+    if (!redists)
+        return;
+    cache->hits = redists->hits;
+    cache->misses = redists->misses;
+    cache->dropped = redists->dropped;
+    cache->entries = redists->n;
+}
+
+/* -------------------------------------------------------------- running --- */
+
+/* Scratch that lives until it is asked for again; it only ever grows. */
+static int redists_scratch(struct dtn_redists *redists, enum dtn_target which,
+                           size_t size, struct dtensor_error *err)
+{
+    struct redist_scratch *scratch = &redists->scratch[which];
+
+    if (size <= scratch->size)
+        return 0;
+    dtn_arena_free(redists->arena, scratch->mem);
+    scratch->size = 0;
+    scratch->mem = dtn_arena_alloc(redists->arena, size);
+    if (!scratch->mem)
+        return dtn_arena_fail(redists->arena, "redistribute", size, err);
+    scratch->size = size;
+    return 0;
+}
+
+void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
+{
+    if (phase->kind == DTN_PHASE_BROADCAST && phase->divide > 1)
+        dtn_scale(phase->dst.dtype, out, count, phase->divide);
+}
+
+static struct dtn_call redist_call(const struct dtn_redist_step *step)
+{
+    const struct dtn_phase *phase = &step->phase;
+
+    return (struct dtn_call){
+        .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
+                                                : DTN_COLL_BROADCAST,
+        .n = step->group->n, .me = step->group->me, .count = step->count,
+        .dtype = phase->dst.dtype, .redop = phase->redop,
+        .divisor = phase->divide                 /* of a broadcast it is none */
+    };
+}
+
+bool dtn_redist_idle(const struct dtn_redist_step *step)
+{
+    return step->group->me < 0 ||
+           (step->phase.kind != DTN_PHASE_EXCHANGE && step->count == 0);
+}
+
+uint32_t dtn_redist_number(const struct dtensor_plan *r)
+{
+    return r->nsteps > 0 && r->all->group.me >= 0 ? ++*r->all->group.calls : 0;
+}
+
+static int redist_run_step(struct dtn_redist_step *step, uint32_t number,
+                           const void *in, void *out,
+                           struct dtensor_error *err)
+{
+    struct dtn_call call = redist_call(step);
+    int rc = 0;
+
+    call.number = number;
+    if (step->phase.kind == DTN_PHASE_EXCHANGE)
+        rc = dtn_plan_run(step->plan, in, out,
+                          dtn_fingerprint_numbered(step->fingerprint, number),
+                          err);
+    else if (step->count > 0)
+        rc = dtn_call_run(step->group, &call, in, out, err);
+    if (rc == 0)
+        dtn_phase_finish(&step->phase, out, step->count);
+    return rc;
+}
+
+int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
+{
+    int rc = dtn_redist_ready(r, err);
+
+    if (r->all->group.me < 0)
+        return rc;
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        struct dtn_redist_step *step = &r->step[i];
+        const struct dtn_call call = redist_call(step);
+
+        if (!step->plan && !dtn_redist_idle(step))
+            rc = dtn_call_plan(step->group, &call, &step->plan,
+                               &step->fingerprint, err);
+    }
+    return rc;
+}
+
+static int redist_scratch(const struct dtensor_plan *r,
+                          struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = r->dst.mesh->ctx;
+    int rc = redists_init(ctx, err);
+
+    for (int i = 0; rc == 0 && i < DTN_NTARGETS; i++)
+        rc = redists_scratch(ctx->redists, (enum dtn_target)i, r->scratch[i],
+                             err);
+    return rc;
+}
+
+int dtn_redist_hold(const struct dtensor_plan *r, const void *holder,
+                    struct dtensor_error *err)
+{
+    struct dtn_redists *redists = r->dst.mesh->ctx->redists;
+
+    if (r->scratch[DTN_TARGET_EVEN] + r->scratch[DTN_TARGET_ODD] == 0)
+        return 0;
+    if (redists && redists->holder)
+        return DTENSOR_EAGAIN;
+    if (redist_scratch(r, err) != 0)
+        return DTENSOR_ENOMEM;
+    r->dst.mesh->ctx->redists->holder = holder;
+    return 0;
+}
+
+void dtn_redist_release(struct dtensor_ctx *ctx, const void *holder)
+{
+    if (ctx->redists && ctx->redists->holder == holder)
+        ctx->redists->holder = NULL;
+}
+
+void *dtn_redist_target(const struct dtensor_plan *r, int i, void *out)
+{
+    const enum dtn_target target = r->step[i].target;
+
+    return target == DTN_TARGET_OUT ? out
+         : r->dst.mesh->ctx->redists->scratch[target].mem;
+}
+
+int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
+                   struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = r->dst.mesh->ctx;
+    const uint32_t number = dtn_redist_number(r);
+    int rc = ctx->pending ? dtn_requests_finish(ctx, err) : 0;
+
+    if (rc == 0)
+        rc = dtn_redist_ready(r, err);
+    if (rc == 0)
+        rc = redist_scratch(r, err);
+    if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
+        memcpy(out, in, r->out_bytes);
+    memcpy(ctx->plan_text, r->text, sizeof r->text);
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        void *to = dtn_redist_target(r, i, out);
+
+        if (dtn_redist_idle(&r->step[i]))
+            continue;
+        rc = redist_run_step(&r->step[i], number, in, to, err);
+        if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
+            memcpy(ctx->plan_text, r->text, sizeof r->text);
+        in = to;
+    }
+    return rc;
+}
+
+_Static_assert(sizeof ((struct dtensor_plan *)0)->text ==
+               sizeof ((struct dtensor_ctx *)0)->plan_text,
+               "the text of a plan is the context's");
+
+int dtn_redist_give_up(const struct dtensor_spec *src,
+                       const struct dtensor_spec *dst, int rc,
+                       const struct dtensor_error *why,
+                       struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = dst->mesh->ctx;
+
+    if (ctx->failure.code == 0 &&
+        (dst->mesh->group.n > 1 || src->mesh != dst->mesh))
+        dtn_poison(ctx, rc, ctx->self.rank, "%s", why->text);
+    if (err)
+        *err = *why;
+    return rc;
+}
+
+static int redist_all(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root, const void *in,
+                      void *out, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = dst->mesh->ctx;
+    struct dtensor_plan *r;
+    struct dtensor_error why;
+    int rc;
+
+    if (dst->mesh->group.me < 0 && src->mesh->group.me < 0)
+        return 0;
+    rc = dtn_ctx_ready(ctx, err);
+    if (rc != 0)
+        return rc;
+    rc = redists_init(ctx, &why);
+    if (rc == 0)
+        rc = redists_get(ctx->redists, src, dst, root, &r, &why);
+    if (rc == 0)
+        rc = dtn_redist_run(r, in, out, &why);
+    return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);
+}
+
+int dtn_redist_fits(const struct dtensor_plan *plan,
+                    const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, struct dtensor_error *err)
+{
+    const bool from = dtn_spec_equal(src, &plan->src);
+    char have[400], want[400];
+
+    if (from && dtn_spec_equal(dst, &plan->dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "plan: the %s is %.200s, but the plan "
+                    "was made for %.200s", from ? "destination" : "source",
+                    dtn_spec_format(from ? dst : src, have, sizeof have),
+                    dtn_spec_format(from ? &plan->dst : &plan->src, want,
+                                    sizeof want));
+}
+
+int dtn_redistribute_by(struct dtensor_plan *plan,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, const void *in,
+                        void *out, struct dtensor_error *err)
+{
+    struct dtensor_error why;
+    int rc = dtn_redist_fits(plan, src, dst, err);
+
+    if (rc == 0)
+        rc = dtn_ctx_ready(dst->mesh->ctx, err);
+    if (rc != 0 || plan->all->group.me < 0)
+        return rc;
+    rc = dtn_redist_run(plan, in, out, &why);
+    return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);
+}
+
+int dtn_redistribute(const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst, const void *in, void *out,
+                     struct dtensor_error *err)
+{
+    return redist_all(src, dst, DTN_NO_ROOT, in, out, err);
+}
+
+int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
+                void *out, struct dtensor_error *err)
+{
+    struct dtensor_spec src = *dst;
+
+    for (int m = 0; m < src.mesh->ndim; m++)
+        src.placement[m].kind = DTENSOR_REPLICATE;
+    return redist_all(&src, dst, root, full, out, err);
+}

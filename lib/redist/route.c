@@ -1,0 +1,379 @@
+/* route.c - ways from one spec to another, and which to take
+ *
+ * A way is a list of placements to pass through.  From [S(0),S(0)] to [R,R] on
+ * a 2 x 2 mesh:
+ *
+ *   greedy    [S(0),R] [R,R]     PyTorch's: one mesh dimension at a time
+ *   min-cost  the same           the cheapest of all that change one at a time
+ *   merged    [R,R]              greedy's steps of one kind taken together
+ *   direct    [R,R]              all at once
+ *
+ * Of shape (5,3) the ranks hold 2, 1, 1 and 1 rows.  PyTorch merges the two
+ * all-gathers as well, takes 2, 2, 1 and 0 for granted, and gets wrong rows;
+ * every step here knows the box of each rank, so lengths may be what they are.
+ */
+#include "redist/route.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "layout/layout.h"
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/cost.h"
+#include "redist/phases.h"
+#include "redist/plan.h"
+#include "dtensor.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+const char *dtn_route_name(enum dtensor_route kind)
+{
+    static const char *const names[DTENSOR_NROUTES] = {
+        [DTENSOR_ROUTE_AUTO] = "auto", [DTENSOR_ROUTE_DIRECT] = "direct",
+        [DTENSOR_ROUTE_MERGED] = "merged",
+        [DTENSOR_ROUTE_MIN_COST] = "min-cost",
+        [DTENSOR_ROUTE_GREEDY] = "greedy",
+    };
+
+    return (unsigned)kind < DTENSOR_NROUTES ? names[kind] : "?";
+}
+
+/* --------------------------------------------------------------- hops --- */
+
+static void route_add(struct dtn_route *route,
+                      const struct dtensor_placement placement[], int n)
+{
+    memcpy(route->hop[route->nhops++], placement,
+           (size_t)n * sizeof placement[0]);
+}
+
+static bool route_cuts(const struct dtensor_placement *p)
+{
+    return dtn_placement_class(p) == DTENSOR_SHARD;
+}
+
+static void route_direct(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtn_route *route)
+{
+    if (!dtn_spec_equal(src, dst))
+        route_add(route, dst->placement, dst->mesh->ndim);
+}
+
+/* -------------------------------------------------------------- greedy --- */
+
+/* Do the dimensions left of m that cut tensor dimension d differ? */
+static bool greedy_blocked(const struct dtensor_placement now[],
+                           const struct dtensor_placement dst[], int m, int d)
+{
+    for (int k = 0; k < m; k++) {
+        const bool cuts = route_cuts(&now[k]) && now[k].dim == d;
+        const bool will = route_cuts(&dst[k]) && dst[k].dim == d;
+
+        if (cuts != will)
+            return true;
+    }
+    return false;
+}
+
+/* Put `to` at mesh dimension m, one hop, unless it is there. */
+static void greedy_step(struct dtn_route *route, const struct dtensor_spec *dst,
+                        struct dtensor_placement now[], int m,
+                        const struct dtensor_placement *to)
+{
+    if (dtn_placement_equal(&now[m], to, dst->mesh->size[m]))
+        return;
+    now[m] = *to;
+    route_add(route, now, dst->mesh->ndim);
+}
+
+/* PyTorch's default planner, to the letter: inner to outer, as far as the nesting
+ * of shards allows, then outer to inner.
+ */
+static void route_greedy(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtn_route *route)
+{
+    static const struct dtensor_placement whole = {
+        .kind = DTENSOR_REPLICATE };
+    struct dtensor_placement now[DTENSOR_MAX_DIMS];
+    const int ndim = dst->mesh->ndim;
+    int shards = 1;
+
+    memcpy(now, src->placement, sizeof now);
+    for (int m = 0; m < ndim; m++)
+        if (route_cuts(&now[m]))
+            shards *= dst->mesh->size[m];
+    for (int m = ndim - 1; m >= 0 && shards > 1 && ndim > 1; m--) {
+        const struct dtensor_placement *to = &dst->placement[m];
+
+        if (route_cuts(to) && greedy_blocked(now, dst->placement, m, to->dim))
+            to = &whole;
+        greedy_step(route, dst, now, m, to);
+    }
+    for (int m = 0; m < ndim; m++)
+        greedy_step(route, dst, now, m, &dst->placement[m]);
+}
+
+/* -------------------------------------------------------------- merged --- */
+
+/* What a hop does to the dimensions it changes: only hops that do one and the
+ * same thing are taken together.
+ */
+enum hop_kind { HOP_MIXED, HOP_GATHER, HOP_REDUCE, HOP_SCATTER, HOP_LOCAL };
+
+static enum hop_kind hop_kind_of(const struct dtensor_placement *from,
+                                 const struct dtensor_placement *to)
+{
+    if (dtn_placement_stays(from, to))
+        return HOP_LOCAL;
+    if (from->kind == DTENSOR_PARTIAL)
+        return to->kind == DTENSOR_REPLICATE ? HOP_REDUCE : HOP_SCATTER;
+    return route_cuts(to) ? HOP_MIXED : HOP_GATHER;
+}
+
+static enum hop_kind hop_kind(const struct dtensor_mesh *mesh,
+                              const struct dtensor_placement from[],
+                              const struct dtensor_placement to[])
+{
+    for (int m = 0; m < mesh->ndim; m++)
+        if (!dtn_placement_equal(&from[m], &to[m], mesh->size[m]))
+            return hop_kind_of(&from[m], &to[m]);
+    return HOP_MIXED;
+}
+
+static void route_merged(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         const struct dtn_route *greedy,
+                         struct dtn_route *route)
+{
+    const struct dtensor_placement *from = src->placement;
+    enum hop_kind last = HOP_MIXED, kind;
+
+    for (int i = 0; i < greedy->nhops; i++) {
+        kind = hop_kind(dst->mesh, from, greedy->hop[i]);
+        from = greedy->hop[i];
+        if (kind != HOP_MIXED && kind == last)
+            route->nhops--;
+        route_add(route, from, dst->mesh->ndim);
+        last = kind;
+    }
+}
+
+/* ---------------------------------------------------------------- rules --- */
+
+/* The reason why there is no such hop; NULL: there is one. */
+static const char *hop_refused(const struct dtensor_mesh *mesh,
+                               const struct dtensor_placement from[],
+                               const struct dtensor_placement to[])
+{
+    for (int m = 0; m < mesh->ndim; m++) {
+        if (to[m].kind != DTENSOR_PARTIAL || mesh->size[m] == 1)
+            continue;
+        if (from[m].kind == DTENSOR_PARTIAL && from[m].op != to[m].op)
+            return "PyTorch has no step from one reduction to another";
+        for (int k = 0; k < m; k++)
+            if (to[k].kind == DTENSOR_PARTIAL && mesh->size[k] > 1 &&
+                !dtn_redops_mix(to[k].op, to[m].op))
+                return "a tensor on the way would have two reductions";
+    }
+    return NULL;
+}
+
+static const char *route_refused(const struct dtensor_spec *src,
+                                 const struct dtn_route *route)
+{
+    const struct dtensor_placement *from = src->placement;
+    const char *why = NULL;
+
+    for (int i = 0; !why && i < route->nhops; from = route->hop[i++])
+        why = hop_refused(src->mesh, from, route->hop[i]);
+    return why;
+}
+
+static bool hop_adds(const struct dtensor_mesh *mesh,
+                     const struct dtensor_placement from[],
+                     const struct dtensor_placement to[])
+{
+    for (int m = 0; m < mesh->ndim; m++)
+        if (from[m].kind == DTENSOR_PARTIAL && to[m].kind != DTENSOR_PARTIAL &&
+            mesh->size[m] > 1)
+            return true;
+    return false;
+}
+
+/* If all terms must be added in one step, merge the hops from the first that
+ * adds terms to the last into one.
+ */
+static void route_add_once(const struct dtensor_spec *src,
+                           const struct dtensor_spec *dst,
+                           struct dtn_route *route)
+{
+    const struct dtensor_placement *from = src->placement;
+    int first = -1, last = -1;
+
+    for (int i = 0; i < route->nhops; from = route->hop[i++])
+        if (hop_adds(src->mesh, from, route->hop[i])) {
+            first = first < 0 ? i : first;
+            last = i;
+        }
+    if (first == last || !dtn_phases_add_once(src, dst))
+        return;
+    memmove(route->hop[first], route->hop[last],
+            (size_t)(route->nhops - last) * sizeof route->hop[0]);
+    route->nhops -= last - first;
+}
+
+/* -------------------------------------------------------------- choosing --- */
+
+int dtn_route_phases(const struct dtn_route *route,
+                     const struct dtensor_spec *src,
+                     const struct dtensor_spec *dst,
+                     struct dtn_phase phase[DTN_ROUTE_PHASES_MAX])
+{
+    struct dtensor_spec from = *src, to = *dst;
+    int n = 0;
+
+    if (src->mesh != dst->mesh)
+        return dtn_cross_phases(src, dst, phase);
+
+    for (int i = 0; i < route->nhops; i++) {
+        memcpy(to.placement, route->hop[i],
+               (size_t)dst->mesh->ndim * sizeof to.placement[0]);
+        n += dtn_phases(&from, &to, phase + n);
+        from = to;
+    }
+    return n;
+}
+
+/* Bytes of the results between exchanges: two buffers take turns. */
+static void route_measure(const struct dtn_cost *cost,
+                          const struct dtensor_spec *src,
+                          const struct dtensor_spec *dst,
+                          struct dtn_route *route)
+{
+    struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
+    const double elem = (double)dtensor_dtype_size(dst->dtype);
+    double most[2] = { 0, 0 };
+    int turn = 0;
+
+    route->nphases = dtn_route_phases(route, src, dst, phase);
+    route->ns = 0;
+    route->nsums = 0;
+    for (int i = 0; i < route->nphases; i++) {
+        const struct dtensor_spec *now = &phase[i].dst;
+        const double bytes = elem * (double)dtn_most_numel(now);
+
+        route->ns += dtn_cost_phase(cost, &phase[i]);
+        route->nsums += phase[i].kind == DTN_PHASE_REDUCE ||
+                        dtn_phase_folds(&phase[i]);
+        if (i + 1 == route->nphases ||
+            phase[i + 1].kind != DTN_PHASE_EXCHANGE)
+            continue;
+        if (bytes > most[turn])
+            most[turn] = bytes;
+        turn = !turn;
+    }
+    route->scratch = most[0] + most[1];
+}
+
+/* Better by more than the model can be wrong: a tie goes to the earlier. */
+static bool route_beats(const struct dtn_route *route,
+                        const struct dtn_route *best)
+{
+    return route->ns < 0.99 * best->ns;
+}
+
+/* `rounds`: floats of 16 and 8 bits, which are added in f32 and rounded after
+ * each step, so that more than the order of terms changes with more steps.
+ */
+static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
+                          bool rounds)
+{
+    const struct dtn_route *best = &routes->route[DTENSOR_ROUTE_DIRECT];
+
+    routes->chosen = DTENSOR_ROUTE_DIRECT;
+    routes->why = best->nhops == 0 ? "nothing changes"
+        : "each element is sent once, and no other way is faster";
+    for (int i = DTENSOR_ROUTE_MERGED; i < DTENSOR_NROUTES; i++) {
+        struct dtn_route *route = &routes->route[i];
+
+        if (!route->refused && route->scratch > (double)max_scratch)
+            route->refused = "needs more scratch than max_scratch";
+        if (route->refused || route->slower || !route_beats(route, best))
+            continue;
+        if (rounds && route->nsums > best->nsums) {
+            routes->why = "no faster way rounds sums as rarely";
+            continue;
+        }
+        best = route;
+        routes->chosen = (enum dtensor_route)i;
+        routes->why = "predicted to be the fastest";
+    }
+}
+
+/* Measure a way that was found, if it is one. */
+static void routes_keep(const struct dtn_cost *cost,
+                        const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst, struct dtn_route *route)
+{
+    if (!route->refused)
+        route->refused = route_refused(src, route);
+    if (route->refused || route->slower)
+        return;
+    route_add_once(src, dst, route);
+    route_measure(cost, src, dst, route);
+}
+
+/* All but direct, on one mesh. */
+static void routes_stepwise(const struct dtn_cost *cost,
+                            const struct dtensor_spec *src,
+                            const struct dtensor_spec *dst, bool thorough,
+                            struct dtn_route route[])
+{
+    struct dtn_route *greedy = &route[DTENSOR_ROUTE_GREEDY];
+    double limit = route[DTENSOR_ROUTE_DIRECT].ns;
+
+    route_greedy(src, dst, greedy);
+    route_merged(src, dst, greedy, &route[DTENSOR_ROUTE_MERGED]);
+    route[DTENSOR_ROUTE_MERGED].refused = route_refused(src, greedy);
+    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MERGED]);
+    routes_keep(cost, src, dst, greedy);
+    if (!greedy->refused && greedy->ns < limit)
+        limit = greedy->ns;
+    dtn_route_min_cost(cost, src, dst, thorough ? HUGE_VAL : limit,
+                       &route[DTENSOR_ROUTE_MIN_COST]);
+    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MIN_COST]);
+}
+
+int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
+                    const struct dtensor_spec *dst, enum dtensor_route want,
+                    uint64_t max_scratch, struct dtn_routes *routes,
+                    struct dtensor_error *err)
+{
+    struct dtn_route *route = routes->route;
+    const bool crosses = src->mesh != dst->mesh;
+
+    for (int i = 0; i < DTENSOR_NROUTES; i++) {
+        route[i].nhops = 0;
+        route[i].slower = false;
+        route[i].refused = crosses && i != DTENSOR_ROUTE_DIRECT
+                         ? "it stays on one mesh" : NULL;
+    }
+    route_direct(src, dst, &route[DTENSOR_ROUTE_DIRECT]);
+    route_measure(cost, src, dst, &route[DTENSOR_ROUTE_DIRECT]);
+    if (!crosses)
+        routes_stepwise(cost, src, dst, want == DTENSOR_ROUTE_MIN_COST, route);
+    routes_choose(routes, max_scratch, dtn_dtype_is_narrow(src->dtype));
+    if (want == DTENSOR_ROUTE_AUTO || want == routes->chosen)
+        return 0;
+    if (route[want].refused)
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: no %s route: %s (take "
+                        "another, or auto)", dtn_route_name(want),
+                        route[want].refused);
+    routes->chosen = want;
+    routes->why = "it was asked for";
+    return 0;
+}

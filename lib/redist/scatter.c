@@ -1,0 +1,239 @@
+/* scatter.c - a whole array from one rank to everyone's parts, slab by slab
+ *
+ * The array may be anywhere in the root's memory, where peers do not reach, and
+ * staging all of it would need it twice.  So it is cut into slabs that lie
+ * together, [redistribute] pipeline = 4M at most, and each is an exchange of its
+ * own: of f32[4096,4096] in 16 slabs of 256 rows.  To the exchange the slabs
+ * are the shards of a mesh that does not exist, one rank for each slab, which
+ * are all the root in turn; who gets what of them is found as ever (pieces.c).
+ * The most that anybody holds is the array, the own part, and a slab or two.
+ */
+#include "base/reduce.h"
+#include "coll/exec.h"
+#include "coll/exec/exec.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "layout/layout.h"
+#include "mesh/mesh.h"
+#include "redist/phases.h"
+#include "redist/pieces.h"
+#include "redist/plan.h"
+#include "redist/redist.h"
+#include "sched/call.h"
+#include "sched/exchange.h"
+#include "sched/fingerprint.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct scatter {
+    const struct dtensor_spec *dst;
+    int root;
+    uint64_t hash;                     /* of both, the same on all ranks      */
+    struct dtn_phase phase[DTN_MAX_PHASES];
+    struct dtensor_mesh slabs;         /* as many ranks as there are slabs    */
+    struct dtensor_spec src;           /* the array cut over them             */
+};
+
+/* ----------------------------------------------------------------- slabs --- */
+
+/* Cut the first dimension into pieces that fit, or where one index of it does
+ * not fit, into single indices and then the next.
+ */
+static void scatter_cut(struct scatter *scatter, size_t limit)
+{
+    const struct dtensor_spec *dst = scatter->dst;
+    struct dtensor_mesh *slabs = &scatter->slabs;
+    size_t bytes = (size_t)dtn_numel(dst->ndim, dst->shape) *
+                   dtensor_dtype_size(dst->dtype);
+
+    slabs->ctx = dst->mesh->ctx;
+    slabs->root = dst->mesh->root;
+    slabs->origin = -1;                /* no rank of the world is in it       */
+    scatter->src = *dst;
+    scatter->src.mesh = slabs;
+    for (int d = 0; d < dst->ndim && bytes > limit; d++) {
+        size_t n = (size_t)dst->shape[d], row = bytes / n;
+        size_t rows = row < limit ? limit / row : 1;
+
+        scatter->src.placement[slabs->ndim] =
+            (struct dtensor_placement){ .kind = DTENSOR_SHARD, .dim = d };
+        slabs->size[slabs->ndim++] = (int)((n + rows - 1) / rows);
+        bytes = row * rows;
+        if (rows > 1)
+            break;
+    }
+}
+
+static int scatter_nslabs(const struct scatter *scatter)
+{
+    int n = 1;
+
+    for (int m = 0; m < scatter->slabs.ndim; m++)
+        n *= scatter->slabs.size[m];
+    return n;
+}
+
+/* -------------------------------------------------------------- one slab --- */
+
+/* Append what position `receiver` gets of a slab, packed one after another. */
+static int slab_pieces(const struct scatter *scatter, int slab, int receiver,
+                       struct dtn_pieces *pieces, struct dtensor_error *err)
+{
+    const int begin = pieces->n;
+    int rc;
+
+    if (dtn_phase_idle(&scatter->phase[0], receiver))
+        return 0;
+    rc = dtn_pieces_between(&scatter->src, scatter->dst, slab, receiver, pieces,
+                            err);
+    for (int i = begin; i < pieces->n; i++)
+        pieces->list[i].source = scatter->root;
+    return rc;
+}
+
+/* Exchange the pieces of a slab, `in` on the root. */
+static int slab_move(const struct scatter *scatter, int slab,
+                     const struct dtn_exchange *exchange, const void *in,
+                     void *out, struct dtensor_error *err)
+{
+    uint64_t fingerprint =
+        dtn_fingerprint(DTN_COLL_EXCHANGE, exchange->dtype, exchange->redop,
+                        scatter->hash + (uint64_t)slab);
+    struct dtn_plan *plan;
+    int rc = dtn_redist_plan(&scatter->dst->mesh->group, exchange, &plan, err);
+
+    if (rc != 0)
+        return rc;
+    rc = dtn_plan_run(plan, in, out, fingerprint, err);
+    dtn_plan_destroy(plan);
+    return rc;
+}
+
+/* Where a slab begins in the array, in elements, and how many it has. */
+static size_t slab_begin(const struct scatter *scatter, int slab,
+                         size_t *countp)
+{
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+    int64_t stride[DTENSOR_MAX_DIMS], begin = 0;
+    const struct dtensor_spec *src = &scatter->src;
+
+    dtn_layout(src, slab, shape, offset);
+    dtn_strides(src->ndim, src->shape, stride);
+    for (int d = 0; d < src->ndim; d++)
+        begin += offset[d] * stride[d];
+    *countp = (size_t)dtn_numel(src->ndim, shape);
+    return (size_t)begin;
+}
+
+static int slab_run(const struct scatter *scatter, int slab, const void *full,
+                    void *out, struct dtensor_error *err)
+{
+    const struct dtn_group *group = &scatter->dst->mesh->group;
+    const bool is_root = group->me == scatter->root;
+    struct dtn_pieces received = { 0 }, sent = { 0 };
+    struct dtn_exchange exchange = {
+        .name = "distribute", .n = group->n, .me = group->me,
+        .dtype = scatter->dst->dtype, .redop = scatter->phase[0].redop,
+        .out_count = (size_t)dtn_local_numel(scatter->dst, group->me),
+        .scale = 1, .row_bytes = dtn_group_row_bytes(group)
+    };
+    size_t begin = slab_begin(scatter, slab, &exchange.in_count);
+    const unsigned char *in = full;
+    int rc;
+
+    if (exchange.in_count == 0)
+        return 0;
+    if (is_root)
+        in += begin * dtensor_dtype_size(exchange.dtype);
+    else
+        exchange.in_count = 0;
+    rc = slab_pieces(scatter, slab, group->me, &received, err);
+    for (int r = 0; rc == 0 && is_root && r < group->n; r++)
+        if (r != group->me)
+            rc = slab_pieces(scatter, slab, r, &sent, err);
+    if (rc == 0) {
+        exchange.nreceived = received.n;
+        exchange.received = received.list;
+        exchange.nsent = sent.n;
+        exchange.sent = sent.list;
+        rc = slab_move(scatter, slab, &exchange, in, out, err);
+    }
+    dtn_pieces_fini(&received);
+    dtn_pieces_fini(&sent);
+    return rc;
+}
+
+/* ------------------------------------------------------------------- all --- */
+
+/* To those that hold the same, from the first of them. */
+static int scatter_spread(const struct dtn_phase *phase, size_t count,
+                          void *out, struct dtensor_error *err)
+{
+    struct dtn_call call = { .coll = DTN_COLL_BROADCAST, .count = count,
+                             .dtype = phase->dst.dtype };
+    const struct dtensor_mesh *sub;
+    int rc = dtn_mesh_sub(phase->dst.mesh, phase->dims, &sub, err);
+
+    if (rc == 0 && count > 0)
+        rc = dtn_call_run(&sub->group, &call, out, out, err);
+    return rc;
+}
+
+static void scatter_say(const struct scatter *scatter)
+{
+    const struct dtensor_spec *dst = scatter->dst;
+    struct dtensor_ctx *ctx = dst->mesh->ctx;
+    char to[DTENSOR_MAX_DIMS * 20];
+
+    dtensor_placements_format(dst->mesh, dst->placement, to, sizeof to);
+    snprintf(ctx->plan_text, sizeof ctx->plan_text, "distribute to %.100s: %d "
+             "slabs", to, scatter_nslabs(scatter));
+}
+
+static int scatter_run(struct scatter *scatter, const void *full, void *out,
+                       struct dtensor_error *err)
+{
+    const struct dtensor_spec *dst = scatter->dst;
+    size_t count = (size_t)dtn_local_numel(dst, dst->mesh->group.me);
+    int nphases = dtn_scatter_phases(dst, !dtn_group_mapped(&dst->mesh->group),
+                                     scatter->phase);
+    int rc = 0;
+
+    if (scatter->phase[0].neutral && count > 0)
+        dtn_fill_neutral(dst->dtype, scatter->phase[0].redop, out, count);
+    for (int s = 0; rc == 0 && s < scatter_nslabs(scatter); s++)
+        rc = slab_run(scatter, s, full, out, err);
+    for (int i = 0; rc == 0 && i < nphases; i++) {
+        if (scatter->phase[i].kind == DTN_PHASE_BROADCAST)
+            rc = scatter_spread(&scatter->phase[i], count, out, err);
+        if (rc == 0 && scatter->phase[i].divide > 1)
+            dtn_scale(dst->dtype, out, count, scatter->phase[i].divide);
+    }
+    return rc;
+}
+
+int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
+                      const void *full, void *out, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = dst->mesh->ctx;
+    size_t limit = ctx->cluster->redistribute.pipeline_bytes;
+    struct scatter scatter = { .dst = dst, .root = root };
+    struct dtensor_error why;
+    int rc = dtn_ctx_ready(ctx, err);
+
+    if (rc != 0 || dst->mesh->group.me < 0)
+        return rc;
+    scatter.hash = dtn_redist_hash(dst, dst, root);
+    scatter_cut(&scatter, limit ? limit : 1);
+    rc = scatter_run(&scatter, full, out, &why);
+    if (rc == 0)
+        scatter_say(&scatter);
+    else if (ctx->failure.code == 0 && dst->mesh->group.n > 1)
+        dtn_poison(ctx, rc, ctx->self.rank, "%s", why.text);
+    if (rc != 0 && err)
+        *err = why;
+    return rc;
+}

@@ -1,0 +1,262 @@
+/* bruck.c - all-gather and all-to-all in ceil(log2 n) hops
+ *
+ * All-gather.  A rank that has the s blocks up to its own gets those before
+ * them from the rank s positions before it, of which that has as many: with 5
+ * ranks, s is 1, 2, 3, and then all 5.
+ *
+ *     rank 4 has 4            gets 3 from rank 3
+ *                3 4          gets 2 from rank 2
+ *                2 3 4        gets 0 1 from rank 1
+ *
+ * Each block arrives once, straight in its place.  Up to 4 KiB in all go with
+ * the signals, then in the order 4 3 2 1 0, in which what is passed on lies
+ * together, and are put in place at the end.
+ *
+ * All-to-all.  The block for the rank j positions on goes there by the bits of
+ * j: in round k every rank passes on all blocks of its hands whose j has bit k
+ * set, 2^k positions.  For 64 ranks that is 6 messages instead of 63, but each
+ * block travels 3 times on average, so it pays while blocks are short: of 8
+ * bytes a round passes on 32 in one signal.  They must be of one size, for all
+ * ranks to know what comes.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+struct dtn_skips dtn_skips(int n)
+{
+    struct dtn_skips skips = { .rounds = 0, .skip = { n } };
+
+    for (; n > 1; n = skips.skip[skips.rounds])
+        skips.skip[++skips.rounds] = (n + 1) / 2;
+    return skips;
+}
+
+/* Put blocks first .. first+count-1 of the own OUT to where they belong. */
+static void gather_put(struct dtn_sched *sched, const struct dtn_call *call,
+                       int peer, int first, int count)
+{
+    size_t begin = dtn_block(call, first).offset;
+    struct dtn_range last = dtn_block(call, first + count - 1);
+
+    dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, begin),
+                  dtn_at(call->me, DTN_OUT, begin),
+                  last.offset + last.bytes - begin);
+}
+
+/* The `count` blocks up to the own, which may begin before block 0. */
+static void gather_pass(struct dtn_sched *sched, const struct dtn_call *call,
+                        int peer, int count)
+{
+    int first = call->me - count + 1;
+
+    if (first < 0) {
+        gather_put(sched, call, peer, first + call->n, -first);
+        first = 0;
+    }
+    gather_put(sched, call, peer, first, call->me - first + 1);
+}
+
+void dtn_emit_gather(struct dtn_sched *sched, const struct dtn_call *call,
+                     const struct dtn_skips *skips)
+{
+    sched->exposed[DTN_OUT] = true;
+    for (int k = skips->rounds - 1; k >= 0; k--) {
+        int s = skips->skip[k + 1], peer = dtn_around(call, s);
+
+        gather_pass(sched, call, peer, skips->skip[k] - s);
+        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
+        dtn_sched_wait(sched, dtn_around(call, -s), DTN_TAG_DATA);
+    }
+    for (int k = 0; k < skips->rounds; k++)
+        dtn_sched_flush(sched, dtn_around(call, skips->skip[k + 1]));
+}
+
+/* Bytes of the `count` blocks up to that of a rank. */
+static size_t gather_bytes(const struct dtn_call *call, int rank, int count)
+{
+    return dtn_around_bytes(call, rank - count + 1, count);
+}
+
+/* With the signals: TMP has the own block, the one before it, ... */
+static void gather_carry(struct dtn_sched *sched, const struct dtn_call *call,
+                         const struct dtn_skips *skips)
+{
+    int me = call->me, n = call->n;
+
+    sched->bytes[DTN_TMP] = n > 1 ? sched->bytes[DTN_OUT] : 0;
+    dtn_sched_copy(sched, dtn_at(me, n > 1 ? DTN_TMP : DTN_OUT, 0),
+                   dtn_at(me, DTN_IN, 0), dtn_block(call, me).bytes);
+    for (int k = skips->rounds - 1; k >= 0; k--) {
+        int s = skips->skip[k + 1], count = skips->skip[k] - s;
+        int from = dtn_around(call, -s);
+
+        dtn_sched_carry(sched, dtn_around(call, s), dtn_at(me, DTN_TMP, 0),
+                        gather_bytes(call, me, count));
+        dtn_sched_catch(sched, from,
+                        dtn_at(me, DTN_TMP, gather_bytes(call, me, s)),
+                        gather_bytes(call, from, count));
+    }
+    for (int i = 0; n > 1 && i < n; i++) {
+        struct dtn_range block = dtn_block(call, dtn_around(call, -i));
+
+        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, block.offset),
+                       dtn_at(me, DTN_TMP, gather_bytes(call, me, i)),
+                       block.bytes);
+    }
+}
+
+int dtn_emit_allgather_bruck(const struct dtn_call *call,
+                             struct dtn_sched *sched,
+                             struct dtensor_error *err)
+{
+    struct dtn_skips skips = dtn_skips(call->n);
+    struct dtn_range mine = dtn_block(call, call->me);
+
+    dtn_emit_begin(sched, "allgather bruck", call);
+    if (sched->bytes[DTN_OUT] <= DTN_CARRY_MAX) {
+        gather_carry(sched, call, &skips);
+        return dtn_emit_end(sched, err);
+    }
+    for (int k = 0; k < skips.rounds; k++)
+        dtn_sched_signal(sched, dtn_around(call, -skips.skip[k + 1]),
+                         DTN_TAG_READY);
+    dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, mine.offset),
+                   dtn_at(call->me, DTN_IN, 0), mine.bytes);
+    for (int k = 0; k < skips.rounds; k++)
+        dtn_sched_wait(sched, dtn_around(call, skips.skip[k + 1]),
+                       DTN_TAG_READY);
+    dtn_emit_gather(sched, call, &skips);
+    return dtn_emit_end(sched, err);
+}
+
+/* -------------------------------------------------------------- all-to-all */
+
+/* Blocks of one size go in rounds k; that of the rank j positions on is passed
+ * on in those whose bit is set in j.
+ */
+struct hops {
+    struct dtn_sched *sched;
+    const struct dtn_call *call;
+    size_t block_bytes;
+    int rounds;
+};
+
+/* How many blocks below `most` go in round k. */
+static size_t hops_count(int k, int most)
+{
+    int over = (most & ((2 << k) - 1)) - (1 << k);
+
+    return (size_t)((most >> (k + 1) << k) + (over > 0 ? over : 0));
+}
+
+/* What one rank passes on to the next in round k. */
+static size_t hops_bytes(const struct hops *hops, int k)
+{
+    return hops_count(k, hops->call->n) * hops->block_bytes;
+}
+
+/* Where what round k brings begins in TMP; behind all rounds is room to pack. */
+static size_t hops_region(const struct hops *hops, int k)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < k; i++)
+        bytes += hops_bytes(hops, i);
+    return bytes;
+}
+
+/* Where block j is when round k begins: brought by its highest bit below k. */
+static struct dtn_span hops_place(const struct hops *hops, int k, int j)
+{
+    const struct dtn_call *call = hops->call;
+
+    while (--k >= 0)
+        if (j >> k & 1)
+            return dtn_at(call->me, DTN_TMP, hops_region(hops, k)
+                          + hops_count(k, j) * hops->block_bytes);
+    return dtn_at(call->me, DTN_IN,
+                  dtn_sent(call, dtn_around(call, j)).offset);
+}
+
+/* Pack what goes on in round k, and pass it on. */
+static void hops_pass(const struct hops *hops, int k)
+{
+    int me = hops->call->me, to = dtn_around(hops->call, 1 << k);
+    struct dtn_span packed = dtn_at(me, DTN_TMP,
+                                    hops_region(hops, hops->rounds)), at = packed;
+    size_t bytes = hops_bytes(hops, k);
+
+    for (int j = 1 << k; j < hops->call->n; j++) {
+        if (!(j >> k & 1))
+            continue;
+        dtn_sched_copy(hops->sched, at, hops_place(hops, k, j),
+                       hops->block_bytes);
+        at.offset += hops->block_bytes;
+    }
+    if (bytes <= DTN_CARRY_MAX) {
+        dtn_sched_carry(hops->sched, to, packed, bytes);
+        return;
+    }
+    dtn_sched_put(hops->sched, to, dtn_at(to, DTN_TMP, hops_region(hops, k)),
+                  packed, bytes);
+    dtn_sched_signal(hops->sched, to, DTN_TAG_DATA);
+}
+
+/* What the rank before brings; then the room to pack is free again. */
+static void hops_take(const struct hops *hops, int k)
+{
+    int from = dtn_around(hops->call, -(1 << k));
+    size_t bytes = hops_bytes(hops, k);
+
+    if (bytes <= DTN_CARRY_MAX) {
+        dtn_sched_catch(hops->sched, from, dtn_at(hops->call->me, DTN_TMP,
+                        hops_region(hops, k)), bytes);
+        return;
+    }
+    dtn_sched_wait(hops->sched, from, DTN_TAG_DATA);
+    dtn_sched_flush(hops->sched, dtn_around(hops->call, 1 << k));
+}
+
+/* Names to those who put, and of those put to. */
+static void hops_meet(const struct hops *hops)
+{
+    for (int k = 0; k < hops->rounds; k++)
+        if (hops_bytes(hops, k) > DTN_CARRY_MAX)
+            dtn_sched_signal(hops->sched, dtn_around(hops->call, -(1 << k)),
+                             DTN_TAG_READY);
+    for (int k = 0; k < hops->rounds; k++)
+        if (hops_bytes(hops, k) > DTN_CARRY_MAX)
+            dtn_sched_wait(hops->sched, dtn_around(hops->call, 1 << k),
+                           DTN_TAG_READY);
+}
+
+int dtn_emit_all_to_all_bruck(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    struct hops hops = { sched, call, dtn_sent(call, 0).bytes, 0 };
+
+    dtn_emit_begin(sched, "all_to_all bruck", call);
+    while (1 << hops.rounds < call->n)
+        hops.rounds++;
+    sched->bytes[DTN_TMP] = hops_region(&hops, hops.rounds)
+                          + (call->n > 1 ? hops_bytes(&hops, 0) : 0);
+    sched->exposed[DTN_TMP] = true;
+    hops_meet(&hops);
+    for (int k = 0; k < hops.rounds; k++) {
+        hops_pass(&hops, k);
+        hops_take(&hops, k);
+    }
+    for (int j = 0; j < call->n; j++) {
+        struct dtn_range to = dtn_received(call, dtn_around(call, -j));
+
+        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, to.offset),
+                       hops_place(&hops, hops.rounds, j), to.bytes);
+    }
+    return dtn_emit_end(sched, err);
+}

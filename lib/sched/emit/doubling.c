@@ -1,0 +1,199 @@
+/* doubling.c - allreduce by recursive doubling: the fewest hops there are
+ *
+ * In round k two ranks whose numbers differ in bit k tell each other what they
+ * have summed up so far, so after log2(n) rounds everyone has everything.  A
+ * tree needs twice as many hops, up and down; a ring, which moves less, needs
+ * 2 (n-1).  Of 6 ranks the first four pair up, 1 and 3 hand over their term and
+ * wait, and the four that are left double:
+ *
+ *     before    0 <- 1    2 <- 3
+ *     round 0   {0,1} with {2,3}      {4} with {5}
+ *     round 1   {0,1,2,3} with {4,5}, two of them at a time
+ *     after     0 -> 1    2 -> 3
+ *
+ * The lower half of ranks is always the left operand, so all compute the very
+ * same tree and have the same bits: ((0+1)+(2+3))+(4+5).
+ *
+ * What is had and what comes lie side by side in ACC, and are folded into one
+ * of the next pair of slots, or into OUT at last.  Two pairs take turns: READY
+ * for round k+2 goes out when round k was folded and has left.  Up to 4 KiB go
+ * with the signal, and need no READY.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+struct doubling {
+    struct dtn_sched *sched;
+    int me;
+    int rounds;
+    int nguests;                  /* 1, 3, .. 2 nguests - 1 only hand over     */
+    int guest;                    /* the one who hands over to this, or -1     */
+    int number;                   /* among the 2^rounds that double            */
+    size_t bytes;
+    bool carry;
+};
+
+static struct doubling doubling_make(const struct dtn_call *call,
+                                     struct dtn_sched *sched)
+{
+    struct doubling d = {
+        .sched = sched, .me = call->me, .guest = -1,
+        .bytes = call->count * dtensor_dtype_size(call->dtype)
+    };
+
+    while (2 << d.rounds <= call->n)
+        d.rounds++;
+    d.nguests = call->n - (1 << d.rounds);
+    d.number = call->me < 2 * d.nguests ? call->me / 2
+                                        : call->me - d.nguests;
+    if (call->me < 2 * d.nguests && call->me % 2 == 0)
+        d.guest = call->me + 1;
+    d.carry = dtn_emit_partial_bytes(sched, d.bytes) <= DTN_CARRY_MAX;
+    return d;
+}
+
+static int doubling_partner(const struct doubling *d, int k)
+{
+    int number = d->number ^ 1 << k;
+
+    return number < d->nguests ? 2 * number : number + d->nguests;
+}
+
+/* The slot of one side in the pair of round k; before all rounds is -1. */
+static struct dtn_span doubling_slot(const struct doubling *d, int rank, int k,
+                                     int side)
+{
+    return dtn_at(rank, DTN_ACC, (size_t)(2 * (k & 1) + side) * d->bytes);
+}
+
+/* Which side of the pair of round k this rank's sum is. */
+static int doubling_side(const struct doubling *d, int k)
+{
+    return d->number >> k & 1;
+}
+
+/* Where the sum goes that round k begins with: the last one is the result. */
+static struct dtn_span doubling_sum(const struct doubling *d, int k)
+{
+    return k == d->rounds ? dtn_at(d->me, DTN_OUT, 0)
+                          : doubling_slot(d, d->me, k, doubling_side(d, k));
+}
+
+/* Bytes to a peer, who has said READY, or with the signal. */
+static void doubling_send(const struct doubling *d, int peer,
+                          struct dtn_span dst, struct dtn_span src)
+{
+    if (d->carry) {
+        dtn_sched_carry(d->sched, peer, src, d->bytes);
+        return;
+    }
+    dtn_sched_wait(d->sched, peer, DTN_TAG_READY);
+    dtn_sched_put(d->sched, peer, dst, src, d->bytes);
+    dtn_sched_signal(d->sched, peer, DTN_TAG_DATA);
+}
+
+static void doubling_receive(const struct doubling *d, int peer,
+                             struct dtn_span dst)
+{
+    if (d->carry)
+        dtn_sched_catch(d->sched, peer, dst, d->bytes);
+    else
+        dtn_sched_wait(d->sched, peer, DTN_TAG_DATA);
+}
+
+/* Let the partner of round k put, if there is such a round. */
+static void doubling_invite(const struct doubling *d, int k)
+{
+    if (!d->carry && k < d->rounds)
+        dtn_sched_signal(d->sched, doubling_partner(d, k), DTN_TAG_READY);
+}
+
+/* What round 0 begins with: the own term, and that of the guest. */
+static void doubling_begin(const struct doubling *d)
+{
+    struct dtn_span in = dtn_at(d->me, DTN_IN, 0);
+
+    if (d->guest >= 0 && !d->carry)
+        dtn_sched_signal(d->sched, d->guest, DTN_TAG_READY);
+    doubling_invite(d, 0);
+    if (d->guest < 0) {
+        dtn_sched_copy(d->sched, doubling_sum(d, 0), in, d->bytes);
+    } else {
+        dtn_sched_copy(d->sched, doubling_slot(d, d->me, -1, 0), in, d->bytes);
+        doubling_receive(d, d->guest, doubling_slot(d, d->me, -1, 1));
+        dtn_sched_fold_slots(d->sched, doubling_sum(d, 0),
+                             doubling_slot(d, d->me, -1, 0), d->bytes, 2);
+    }
+    doubling_invite(d, 1);
+}
+
+static void doubling_round(const struct doubling *d, int k)
+{
+    int peer = doubling_partner(d, k), side = doubling_side(d, k);
+
+    doubling_send(d, peer, doubling_slot(d, peer, k, side), doubling_sum(d, k));
+    doubling_receive(d, peer, doubling_slot(d, d->me, k, !side));
+    dtn_sched_fold_slots(d->sched, doubling_sum(d, k + 1),
+                         doubling_slot(d, d->me, k, 0), d->bytes, 2);
+    if (!d->carry)
+        dtn_sched_flush(d->sched, peer);
+    doubling_invite(d, k + 2);
+}
+
+/* A guest hands over its term and gets the result; in place it is put where
+ * the term was, so that has left before DATA says so.
+ */
+static void doubling_visit(const struct doubling *d, int host)
+{
+    struct dtn_span in = dtn_at(d->me, DTN_IN, 0);
+
+    d->sched->bytes[DTN_ACC] = dtn_emit_term_bytes(d->sched, d->bytes);
+    in = dtn_emit_term(d->sched, in, dtn_at(d->me, DTN_ACC, 0), d->bytes);
+    if (d->carry) {
+        dtn_sched_carry(d->sched, host, in, d->bytes);
+        dtn_sched_catch(d->sched, host, dtn_at(d->me, DTN_OUT, 0), d->bytes);
+        return;
+    }
+    d->sched->exposed[DTN_OUT] = true;
+    dtn_sched_wait(d->sched, host, DTN_TAG_READY);
+    dtn_sched_put(d->sched, host, doubling_slot(d, host, -1, 1), in, d->bytes);
+    dtn_sched_flush(d->sched, host);
+    dtn_sched_signal(d->sched, host, DTN_TAG_DATA);
+    dtn_sched_signal(d->sched, host, DTN_TAG_READY);
+    dtn_sched_wait(d->sched, host, DTN_TAG_DATA);
+}
+
+int dtn_emit_allreduce_doubling(const struct dtn_call *call,
+                                struct dtn_sched *sched,
+                                struct dtensor_error *err)
+{
+    struct doubling d;
+
+    dtn_emit_begin(sched, "allreduce doubling", call);
+    d = doubling_make(call, sched);
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
+    if (call->me < 2 * d.nguests && d.guest < 0) {
+        doubling_visit(&d, call->me - 1);
+        return dtn_emit_end(sched, err);
+    }
+    sched->bytes[DTN_ACC] = 4 * d.bytes;
+    sched->exposed[DTN_ACC] = !d.carry;
+    doubling_begin(&d);
+    for (int k = 0; k < d.rounds; k++)
+        doubling_round(&d, k);
+    if (d.guest >= 0) {
+        doubling_send(&d, d.guest, dtn_at(d.guest, DTN_OUT, 0),
+                      dtn_at(call->me, DTN_OUT, 0));
+        if (!d.carry)
+            dtn_sched_flush(sched, d.guest);
+    }
+    return dtn_emit_end(sched, err);
+}

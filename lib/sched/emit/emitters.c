@@ -1,0 +1,303 @@
+/* emitters.c - what there is to choose from, and what each of it weighs
+ *
+ * One table.  A row is an emitter, who must be able to load from whom for it,
+ * and what a call by it takes of the busiest rank, in units of the call: L =
+ * log2(n) rounded up, O = n-1 others, whole = bytes of the largest buffer,
+ * block = of what is one rank's, chunk = of what is moved at once.  The ring's
+ * all-gather has 1+O hops one after another and moves O blocks, over 4 ranks of
+ * 256 KiB each 4 hops and 768 KiB.  model.c makes nanoseconds of it.
+ *
+ * Of unequal blocks mostly the sum counts; where one has to go through a rank
+ * several times, as the largest does n-1 times where its owner puts it to all
+ * others, the row says how often.
+ *
+ * So is what scratch it takes of the rank that needs most: TMP, ACC.
+ *
+ * A hierarchy has two weights: over the ranks of one host, and, for what one of
+ * these passes on, over the hosts.
+ */
+#include "sched/emit/emit.h"
+#include "sched/emitters.h"
+#include "transport/transport.h"
+
+#include <stdbool.h>
+
+#define ANY_BYTES SIZE_MAX            /* even those that only some ranks know  */
+#define KNOWN_BYTES (SIZE_MAX - 1)
+
+#define KIB ((size_t)1 << 10)
+
+/* Terms of a weight. */
+#define ONE(x) { .one = x }
+#define LEVELS(x) { .levels = x }
+#define OTHERS(x) { .others = x }
+
+#define ROW(coll_, name_, algorithm_, needs_, max_)                           \
+    .coll = DTN_COLL_ ## coll_, .name = name_,                                \
+    .algorithm = DTN_ALG_ ## algorithm_, .needs = DTN_REACH_ ## needs_,       \
+    .max_bytes = max_
+
+const struct dtn_emitter dtn_emitters[] = {
+    { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+      .emit = dtn_emit_allreduce_carry, .weight = {
+        .hops = ONE(1), .messages = OTHERS(1),
+        .moved.whole = OTHERS(1), .folded.whole = { .one = 1, .others = 1 },
+        .copied.whole = { .one = 1, .others = 1 },
+        .tmp.whole = OTHERS(1) } },
+    { ROW(ALLREDUCE, "direct", DIRECT, MAP, ANY_BYTES),
+      .emit = dtn_emit_allreduce_direct, .weight = {
+        .hops = ONE(3), .messages = OTHERS(3),
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
+    { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_allreduce_put, .weight = {
+        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .folded.block = OTHERS(2), .copied.block = ONE(1),
+        .tmp.block = OTHERS(1) } },
+    { ROW(ALLREDUCE, "ring", RING, PUT, ANY_BYTES),
+      .emit = dtn_emit_allreduce_ring, .weight = {
+        .hops = { .one = 1, .others = 2 }, .neighbours = true,
+        .messages = OTHERS(1), .each_chunk = OTHERS(4),
+        .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
+        .moved.block = OTHERS(2), .folded.block = OTHERS(2),
+        .copied.block = ONE(1),
+        .acc.block = ONE(2), .lifted.block = ONE(1) } },
+    { ROW(ALLREDUCE, "tree", TREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_allreduce_tree, .weight = {
+        .hops = LEVELS(2), .messages = { .one = 1, .levels = 1 }, .message = DTN_UNIT_WHOLE,
+        .moved.whole = LEVELS(2), .folded.whole = LEVELS(2),
+        .copied.whole = ONE(1),
+        .acc.whole = LEVELS(1) } },
+    { ROW(ALLREDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_allreduce_twotree, .weight = {
+        .hops = { .one = 3, .levels = 2 }, .messages = ONE(6),
+        .each_chunk = ONE(10), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
+        .moved = { .whole = ONE(2), .chunk = LEVELS(4) },
+        .folded.whole = ONE(2),
+        .acc.chunk = ONE(4), .lifted.chunk = ONE(4) } },
+    { ROW(ALLREDUCE, "doubling", DOUBLING, PUT, ANY_BYTES),
+      .emit = dtn_emit_allreduce_doubling, .weight = {
+        .hops = { .levels = 1, .odd = 1 }, .message = DTN_UNIT_WHOLE,
+        .messages = { .levels = 1, .odd = 1 },
+        .moved.whole = { .levels = 1, .odd = 1 },
+        .folded.whole = LEVELS(2), .copied.whole = ONE(1),
+        .acc.whole = ONE(4) } },
+    { ROW(ALLREDUCE, "halving", HALVING, PUT, ANY_BYTES),
+      .emit = dtn_emit_allreduce_halving, .weight = {
+        .hops = { .one = 2, .levels = 2 }, .messages = LEVELS(7),
+        .moved.block = OTHERS(2), .folded.block = OTHERS(2),
+        .copied.block = ONE(1),
+        .acc.block = OTHERS(1), .lifted.whole = ONE(1) } },
+    { ROW(ALLREDUCE, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
+      .emit = dtn_emit_allreduce_hierarchical, .weight = {
+        .hops = ONE(4), .messages = OTHERS(4),
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
+        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .folded.block = OTHERS(2),
+        .acc.whole = ONE(2) } },
+
+    { ROW(REDUCE, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+      .emit = dtn_emit_reduce_carry, .weight = {
+        .hops = ONE(1), .messages = ONE(1), .moved.whole = OTHERS(1),
+        .folded.whole = { .one = 1, .others = 1 },
+        .copied.whole = { .one = 1, .others = 1 },
+        .tmp.whole = OTHERS(1) } },
+    { ROW(REDUCE, "direct", DIRECT, MAP, ANY_BYTES),
+      .emit = dtn_emit_reduce_direct, .weight = {
+        .hops = ONE(3), .messages = OTHERS(2),
+        .moved.block = { .one = 1, .others = 1 }, .folded.whole = ONE(1),
+        .tmp.block = ONE(1) } },
+    { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_put, .weight = {
+        .fan = true, .hops = ONE(3), .messages = OTHERS(4), .moved.block = OTHERS(2),
+        .folded.block = OTHERS(2),
+        .tmp.block = { .one = 1, .others = 1 } } },
+    { ROW(REDUCE, "ring", RING, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_ring, .weight = {
+        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .each_chunk = ONE(3), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
+        .moved = { .whole = ONE(1), .chunk = OTHERS(1) },
+        .folded = { .whole = ONE(2), .chunk = OTHERS(2) },
+        .acc.chunk = ONE(2) } },
+    { ROW(REDUCE, "tree", TREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_tree, .weight = {
+        .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
+        .moved.whole = LEVELS(1), .folded.whole = LEVELS(2),
+        .copied.whole = ONE(1),
+        .acc.whole = LEVELS(1) } },
+    { ROW(REDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_twotree, .weight = {
+        .hops = { .one = 2, .levels = 1 }, .messages = ONE(6),
+        .each_chunk = ONE(6), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
+        .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
+        .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
+        .acc.chunk = ONE(4), .lifted.chunk = ONE(4) } },
+    { ROW(REDUCE, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
+      .emit = dtn_emit_reduce_hierarchical, .weight = {
+        .hops = ONE(4), .messages = OTHERS(3),
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
+        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .folded.block = OTHERS(2),
+        .acc.whole = ONE(3) } },
+
+    { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+      .emit = dtn_emit_broadcast_carry, .weight = {
+        .hops = ONE(1), .messages = OTHERS(1), .moved.whole = OTHERS(1),
+        .copied.whole = ONE(1) } },
+    { ROW(BROADCAST, "direct", DIRECT, MAP, ANY_BYTES),
+      .emit = dtn_emit_broadcast_direct, .weight = {
+        .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
+    { ROW(BROADCAST, "ring", RING, PUT, ANY_BYTES),
+      .emit = dtn_emit_broadcast_ring, .weight = {
+        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .each_chunk = ONE(2), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
+        .moved = { .whole = ONE(1), .chunk = OTHERS(1) } } },
+    { ROW(BROADCAST, "tree", TREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_broadcast_tree, .weight = {
+        .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
+        .moved.whole = LEVELS(1) } },
+    { ROW(BROADCAST, "twotree", TWOTREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_broadcast_twotree, .weight = {
+        .hops = { .one = 2, .levels = 1 }, .messages = ONE(6),
+        .each_chunk = ONE(4), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
+        .moved = { .whole = ONE(1), .chunk = LEVELS(2) } } },
+    { ROW(BROADCAST, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
+      .emit = dtn_emit_broadcast_hierarchical, .weight = {
+        .hops = ONE(3), .messages = OTHERS(2), .moved.whole = ONE(1) },
+      .rails = {
+        .fan = true, .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(2) } },
+
+    { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+      .emit = dtn_emit_allgather_carry, .weight = {
+        .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
+        .copied.whole = ONE(2),
+        .tmp.whole = ONE(1) } },
+    { ROW(ALLGATHER, "direct", DIRECT, MAP, ANY_BYTES),
+      .emit = dtn_emit_allgather_direct, .weight = {
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .copied.block = ONE(1) } },
+    { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_allgather_put, .weight = {
+        .largest = OTHERS(1),
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .copied.block = ONE(1) } },
+    { ROW(ALLGATHER, "ring", RING, PUT, ANY_BYTES),
+      .emit = dtn_emit_allgather_ring, .weight = {
+        .largest = OTHERS(1),
+        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .messages = ONE(1), .each_chunk = OTHERS(2),
+        .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
+    { ROW(ALLGATHER, "bruck", BRUCK, PUT, ANY_BYTES),
+      .emit = dtn_emit_allgather_bruck, .weight = {
+        .largest = LEVELS(1),
+        .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
+        .moved.block = OTHERS(1),
+        .copied = { .whole = ONE(1), .block = ONE(1) },
+        .caught.whole = ONE(1) } },
+    { ROW(ALLGATHER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
+      .emit = dtn_emit_allgather_hierarchical, .weight = {
+        .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
+        .copied.block = ONE(1) }, .rails = {
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
+
+    { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+      .emit = dtn_emit_reduce_scatter_carry, .weight = {
+        .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
+        .folded.whole = ONE(1), .copied.whole = ONE(1),
+        .tmp.block = OTHERS(1) } },
+    { ROW(REDUCE_SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_direct, .weight = {
+        .largest = OTHERS(1),
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .folded.whole = ONE(1) } },
+    { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_put, .weight = {
+        .largest = OTHERS(1),
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .folded.block = OTHERS(2), .copied.block = ONE(1),
+        .tmp.block = OTHERS(1) } },
+    { ROW(REDUCE_SCATTER, "ring", RING, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_ring, .weight = {
+        .largest = OTHERS(1),
+        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .messages = OTHERS(1), .each_chunk = OTHERS(2),
+        .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
+        .moved.block = OTHERS(1), .folded.block = OTHERS(2),
+        .copied.block = ONE(1),
+        .acc.block = ONE(2), .lifted.block = ONE(1) } },
+    { ROW(REDUCE_SCATTER, "tree", TREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_tree, .weight = {
+        .hops = { .one = 1, .levels = 2 }, .messages = { .one = 1, .levels = 3 },
+        .message = DTN_UNIT_WHOLE, .moved.whole = { .one = 1, .levels = 1 },
+        .folded.whole = LEVELS(2), .copied.block = ONE(1),
+        .acc.whole = LEVELS(1) } },
+    { ROW(REDUCE_SCATTER, "halving", HALVING, PUT, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_halving, .weight = {
+        .largest = LEVELS(1),
+        .hops = { .one = 1, .levels = 1 }, .messages = LEVELS(4),
+        .moved.block = OTHERS(1), .folded.block = OTHERS(2),
+        .copied.block = ONE(1),
+        .acc.block = OTHERS(1), .lifted.whole = ONE(1) } },
+    { ROW(REDUCE_SCATTER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_hierarchical, .weight = {
+        .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .folded.whole = ONE(1) }, .rails = {
+        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .folded.block = OTHERS(2),
+        .acc.whole = ONE(3) } },
+
+    { ROW(ALL_TO_ALL, "direct", DIRECT, MAP, ANY_BYTES),
+      .emit = dtn_emit_all_to_all_direct, .weight = {
+        .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
+        .moved.block = OTHERS(1), .copied.block = ONE(1),
+        .caught.block = OTHERS(1) } },
+    { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_all_to_all_put, .weight = {
+        .fan = true, .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
+        .moved.block = OTHERS(1), .copied.block = ONE(1),
+        .caught.block = OTHERS(1) } },
+    { ROW(ALL_TO_ALL, "pairwise", PAIRWISE, PUT, ANY_BYTES),
+      .emit = dtn_emit_all_to_all_pairwise, .weight = {
+        .hops = { .one = 1, .others = 1 }, .messages = OTHERS(3),
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
+    { ROW(ALL_TO_ALL, "bruck", BRUCK, PUT, KNOWN_BYTES),
+      .emit = dtn_emit_all_to_all_bruck, .weight = {
+        .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_HALF,
+        .moved.whole = LEVELS(0.5),
+        .copied.whole = { .one = 1, .levels = 0.5 },
+        .tmp.whole = { .one = 0.5, .levels = 0.5 } } },
+
+    { ROW(GATHER, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_gather_put, .weight = {
+        .hops = ONE(1), .messages = ONE(1), .message = DTN_UNIT_BLOCK,
+        .moved.block = OTHERS(1), .copied.block = ONE(1),
+        .caught.block = OTHERS(1) } },
+
+    { ROW(SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
+      .emit = dtn_emit_scatter_direct, .weight = {
+        .largest = OTHERS(1),
+        .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
+        .moved.block = ONE(1),
+        .carried.block = { .one = -1, .others = 1 }, .copied.block = ONE(1) } },
+    { ROW(SCATTER, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_scatter_put, .weight = {
+        .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
+
+    { ROW(PAIRS, "put", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_pairs_put, .weight = {
+        .hops = ONE(1), .messages = ONE(1), .message = DTN_UNIT_BLOCK,
+        .moved.block = ONE(1) } },
+
+    { ROW(BARRIER, "direct", DIRECT, PUT, ANY_BYTES),
+      .emit = dtn_emit_barrier_direct, .weight = {
+        .hops = ONE(1), .messages = OTHERS(1) } },
+    { ROW(BARRIER, "tree", TREE, PUT, ANY_BYTES),
+      .emit = dtn_emit_barrier_tree, .weight = {
+        .hops = LEVELS(1), .messages = LEVELS(1) } },
+    { ROW(BARRIER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
+      .emit = dtn_emit_barrier_hierarchical, .weight = {
+        .hops = ONE(2), .messages = OTHERS(1) }, .rails = {
+        .hops = LEVELS(1), .messages = LEVELS(1) } },
+    { .emit = NULL }
+};

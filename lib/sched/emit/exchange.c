@@ -1,0 +1,378 @@
+/* exchange.c - boxes from anyone to anyone: what redistribution is made of
+ *
+ * Each rank has the list of pieces it receives, in the order to apply them,
+ * and of those it sends.  Turning a 4 x 4 matrix over 2 ranks from rows to
+ * columns, rank 0 (rows 0, 1; then columns 0, 1) receives from itself a 2 x 2
+ * box (strides 2 <- 4), from rank 1 another one at row 2, and sends rank 1 its
+ * columns 2, 3.  Three ways, by who the source is:
+ *
+ *   itself     the box is copied, IN to OUT
+ *   it maps    READY from the source, the box is loaded straight from its IN
+ *              into place, DONE to the source
+ *   it does    READY to the source, which puts the box run by run straight
+ *   not        into place and says DATA
+ *
+ * A put has a cost of its own, so runs shorter than row_bytes, such as these of
+ * 2 elements, are packed in the source's TMP; and where the receiver's own runs
+ * are short, or it has to add what comes, the box goes flat to a window in its
+ * TMP and is applied from there.  Of f32[4096,4096] over 8 ranks, runs are 2 KiB:
+ * nobody copies anything but the part that stays.
+ *
+ * Where partial results are wider than elements, what is added up is so in ACC,
+ * which then lies as OUT will, and is dropped at the end: of four bf16 terms
+ * that land in OUT, in TMP or nowhere each is lifted into ACC, and rounded once.
+ *
+ * What does not fit a window goes in rounds (parcels.c).  READY says where the
+ * window of its round is.  A receiver has three of them for a peer, a source two
+ * to pack in, and at round k they do, in this order,
+ *
+ *   READY for k + 2, pack and put round k + 1, unpack round k
+ *
+ * so that while one is unpacked the next is on its way.  Ranks with nothing for
+ * each other exchange nothing, not even a signal.
+ */
+#include "sched/emit/exchange.h"
+#include "base/box.h"
+#include "base/reduce.h"
+#include "sched/emit/emit.h"
+#include "sched/emit/parcels.h"
+#include "sched/exchange.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------- boxes */
+
+/* Do these strides lay the box out row-major, without gaps? */
+static bool box_is_flat(const struct dtn_box *box, const int64_t stride[])
+{
+    int64_t flat = 1;
+
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        if (box->size[d] != 1 && stride[d] != flat)
+            return false;
+        flat *= box->size[d];
+    }
+    return true;
+}
+
+/* dst = src, or dst op= src, over a box; a flat one needs no box. */
+static void exchange_apply(struct exchanger *ex, struct dtn_span dst,
+                           struct dtn_span src, struct dtn_box box,
+                           bool accumulate)
+{
+    size_t bytes = (size_t)dtn_box_count(&box) * ex->elem_bytes;
+    bool flat = box_is_flat(&box, box.dst_stride)
+             && box_is_flat(&box, box.src_stride);
+
+    if (flat && accumulate) {
+        dtn_sched_reduce(ex->sched, dst, src, bytes);
+    } else if (flat) {
+        dtn_sched_copy(ex->sched, dst, src, bytes);
+    } else {
+        dtn_box_coalesce(&box);
+        if (accumulate)
+            dtn_sched_reduce_box(ex->sched, dst, src, &box);
+        else
+            dtn_sched_copy_box(ex->sched, dst, src, &box);
+    }
+}
+
+/* ------------------------------------------------------------------ phases */
+
+static size_t least(int a, int b)
+{
+    return (size_t)(a < b ? a : b);
+}
+
+/* What peers reach; first in TMP are the windows, then where parcels are
+ * packed.
+ */
+static void exchange_spaces(struct exchanger *ex)
+{
+    const struct dtn_exchange *x = ex->x;
+    struct dtn_sched *sched = ex->sched;
+    size_t *tmp = &sched->bytes[DTN_TMP];
+
+    sched->bytes[DTN_IN] = x->in_count * ex->elem_bytes;
+    sched->bytes[DTN_OUT] = x->out_count * ex->elem_bytes;
+    for (int i = 0; i < ex->received.n; i++) {
+        const struct dtn_parcel *parcel = &ex->received.list[i];
+        const struct partner *p = dtn_exchange_partner(ex,
+                                                       parcel->piece->source);
+
+        if (p && !p->maps)
+            sched->exposed[parcel->lands ? DTN_OUT : DTN_TMP] = true;
+    }
+    for (int i = 0; i < ex->npartners; i++) {
+        struct partner *p = &ex->partners[i];
+
+        sched->exposed[DTN_IN] = sched->exposed[DTN_IN] || (p->maps && p->gets);
+        p->window = *tmp;
+        *tmp += p->window_bytes * least(p->in.rounds, EXCHANGE_WINDOWS);
+    }
+    for (int i = 0; i < ex->npartners; i++) {
+        ex->partners[i].pack = *tmp;
+        *tmp += ex->partners[i].pack_bytes *
+                least(ex->partners[i].out.rounds, EXCHANGE_PACKS);
+    }
+}
+
+/* Is anything added up that partial results are wider than? */
+static void exchange_widen(struct exchanger *ex)
+{
+    bool adds = false;
+
+    for (int i = 0; i < ex->x->nreceived; i++)
+        adds = adds || ex->x->received[i].accumulate;
+    ex->lifts = adds && dtn_reduction_lifts(&ex->sched->how);
+    ex->sched->bytes[DTN_ACC] = ex->lifts ? ex->sched->bytes[DTN_OUT] : 0;
+}
+
+/* Where in TMP a peer puts its parcels of a round. */
+static size_t partner_window(const struct partner *p, int round)
+{
+    return p->window_bytes ? p->window + p->window_bytes *
+                             (size_t)(round % EXCHANGE_WINDOWS) : 0;
+}
+
+/* READY: to load from my IN, or to put a round into its window and OUT. */
+static void exchange_invite(struct exchanger *ex, int round)
+{
+    for (int i = 0; i < ex->npartners; i++) {
+        const struct partner *p = &ex->partners[i];
+
+        if (p->maps && p->gets && round == 0)
+            dtn_sched_signal(ex->sched, p->rank, DTN_TAG_READY);
+        else if (!p->maps && round < p->in.rounds)
+            dtn_sched_offer(ex->sched, p->rank,
+                            dtn_at(ex->x->me, DTN_TMP,
+                                   partner_window(p, round)),
+                            p->window_bytes);
+    }
+}
+
+/* Where in TMP parcels of a round are packed; what was put from there before has
+ * left.
+ */
+static size_t partner_pack(struct exchanger *ex, struct partner *p, int round)
+{
+    const int pack = round % EXCHANGE_PACKS;
+
+    if (p->packed < round) {
+        if (p->busy >> pack & 1) {
+            dtn_sched_flush(ex->sched, p->rank);
+            p->busy = 0;
+        }
+        p->busy |= 1u << pack;
+        p->packed = round;
+    }
+    return p->pack + (size_t)pack * p->pack_bytes;
+}
+
+/* A parcel to put, as it is to lie at the receiver's: its source, in IN or
+ * packed in TMP, and how it lies there.
+ */
+static struct dtn_span parcel_pack(struct exchanger *ex,
+                                   const struct dtn_parcel *parcel,
+                                   struct partner *p, struct dtn_piece *piece)
+{
+    const int me = ex->x->me;
+    struct dtn_span in = dtn_at(me, DTN_IN, piece->src_offset
+                                            * ex->elem_bytes);
+    struct dtn_box flat = piece->box;
+    struct dtn_span packed;
+
+    if (!parcel->lands)
+        dtn_box_flatten(&piece->box, piece->box.dst_stride);
+    if (!parcel->packs)
+        return in;
+    packed = dtn_at(me, DTN_TMP, partner_pack(ex, p, parcel->round) +
+                    parcel->at * ex->elem_bytes);
+    dtn_box_flatten(&flat, flat.dst_stride);
+    exchange_apply(ex, packed, in, flat, false);
+    dtn_box_flatten(&piece->box, piece->box.src_stride);
+    return packed;
+}
+
+/* Put one parcel; `first` of its round for this receiver. */
+static void parcel_push(struct exchanger *ex, const struct dtn_parcel *parcel,
+                        struct partner *p, bool first)
+{
+    struct dtn_piece piece = dtn_parcel_piece(parcel);
+    struct dtn_span dst = parcel->lands
+        ? dtn_at(p->rank, DTN_OUT, piece.dst_offset * ex->elem_bytes)
+        : dtn_at(p->rank, DTN_TMP, parcel->at * ex->elem_bytes);
+    struct dtn_span src;
+    struct dtn_box *box = &piece.box;
+
+    src = parcel_pack(ex, parcel, p, &piece);
+    if (first)
+        dtn_sched_wait(ex->sched, p->rank, DTN_TAG_READY);
+    dtn_box_coalesce(box);
+    if (box_is_flat(box, box->dst_stride) && box_is_flat(box, box->src_stride))
+        dtn_sched_put(ex->sched, p->rank, dst, src,
+                      (size_t)parcel->count * ex->elem_bytes);
+    else
+        dtn_sched_put_box(ex->sched, p->rank, dst, src, box);
+}
+
+/* Put all of a round, to one peer after another. */
+static void exchange_send(struct exchanger *ex, int round)
+{
+    const struct partner *last = NULL;
+    const struct dtn_parcel *parcel;
+
+    while ((parcel = dtn_parcels_next(&ex->sent, round))) {
+        struct partner *p =
+            dtn_exchange_partner(ex, parcel->piece->receiver);
+
+        if (last && last != p)
+            dtn_sched_signal(ex->sched, last->rank, DTN_TAG_DATA);
+        parcel_push(ex, parcel, p, last != p);
+        last = p;
+    }
+    if (last)
+        dtn_sched_signal(ex->sched, last->rank, DTN_TAG_DATA);
+}
+
+/* Bring a received parcel to its place. */
+static void parcel_apply(struct exchanger *ex, const struct dtn_parcel *parcel,
+                         const struct partner *p)
+{
+    struct dtn_piece piece = dtn_parcel_piece(parcel);
+    const int me = ex->x->me;
+    struct dtn_span out = dtn_at(me, ex->lifts ? DTN_ACC : DTN_OUT,
+                                 piece.dst_offset * ex->elem_bytes);
+    struct dtn_span in = dtn_at(piece.source, DTN_IN, piece.src_offset
+                                                      * ex->elem_bytes);
+
+    if (p && !p->maps && parcel->lands) {
+        if (!ex->lifts)
+            return;
+        in = dtn_at(me, DTN_OUT, out.offset);
+        memcpy(piece.box.src_stride, piece.box.dst_stride,
+               sizeof piece.box.src_stride);
+    } else if (p && !p->maps) {
+        in = dtn_at(me, DTN_TMP, partner_window(p, parcel->round) +
+                    parcel->at * ex->elem_bytes);
+        dtn_box_flatten(&piece.box, piece.box.src_stride);
+    }
+    exchange_apply(ex, out, in, piece.box, piece.accumulate);
+}
+
+/* All that is received in a round, in order; what is put waits for its DATA
+ * here.
+ */
+static void exchange_receive(struct exchanger *ex, int round)
+{
+    const struct dtn_parcel *parcel;
+
+    while ((parcel = dtn_parcels_next(&ex->received, round))) {
+        struct partner *p = dtn_exchange_partner(ex, parcel->piece->source);
+
+        if (p && p->came < (p->maps ? 0 : round))
+            dtn_sched_wait(ex->sched, p->rank,
+                           p->maps ? DTN_TAG_READY : DTN_TAG_DATA);
+        parcel_apply(ex, parcel, p);
+        if (!p)
+            continue;
+        p->came = round;
+        if (--p->left == 0 && p->maps)
+            dtn_sched_signal(ex->sched, p->rank, DTN_TAG_DONE);
+    }
+}
+
+/* What was loaded from here has been, what was put from here has left. */
+static void exchange_end(struct exchanger *ex)
+{
+    for (int i = 0; i < ex->npartners; i++) {
+        const struct partner *p = &ex->partners[i];
+
+        if (!p->gets)
+            continue;
+        if (p->maps)
+            dtn_sched_wait(ex->sched, p->rank, DTN_TAG_DONE);
+        else
+            dtn_sched_flush(ex->sched, p->rank);
+    }
+}
+
+/* What was put together in ACC becomes OUT: all of it if it began as neutral
+ * elements, else what pieces began that do not accumulate.
+ */
+static void exchange_drop(struct exchanger *ex)
+{
+    const struct dtn_exchange *x = ex->x;
+    struct dtn_sched *sched = ex->sched;
+    struct dtn_span out = dtn_at(x->me, DTN_OUT, 0);
+    struct dtn_span acc = dtn_at(x->me, DTN_ACC, 0);
+
+    sched->how.divisor = x->scale;
+    if (x->neutral)
+        dtn_sched_copy(sched, out, acc, sched->bytes[DTN_OUT]);
+    for (int i = 0; !x->neutral && i < x->nreceived; i++) {
+        struct dtn_box box = x->received[i].box;
+
+        if (x->received[i].accumulate)
+            continue;
+        memcpy(box.src_stride, box.dst_stride, sizeof box.src_stride);
+        acc.offset = x->received[i].dst_offset * ex->elem_bytes;
+        out.offset = acc.offset;
+        exchange_apply(ex, out, acc, box, false);
+    }
+}
+
+static void exchange_emit(struct exchanger *ex)
+{
+    struct dtn_sched *sched = ex->sched;
+    struct dtn_span out = dtn_at(ex->x->me, DTN_OUT, 0);
+    struct dtn_span acc = dtn_at(ex->x->me, DTN_ACC, 0);
+
+    sched->rounds = ex->rounds;
+    exchange_spaces(ex);
+    exchange_widen(ex);
+    if (ex->x->neutral)
+        dtn_sched_neutral(sched, ex->lifts ? acc : out, sched->bytes[DTN_OUT]);
+    exchange_invite(ex, 0);
+    exchange_invite(ex, 1);
+    exchange_send(ex, 0);
+    for (int k = 0; k < ex->rounds; k++) {
+        exchange_invite(ex, k + 2);
+        exchange_send(ex, k + 1);
+        exchange_receive(ex, k);
+    }
+    if (ex->lifts) {
+        exchange_drop(ex);
+    } else if (ex->x->scale > 1) {
+        sched->divisor = ex->x->scale;
+        dtn_sched_scale(sched, out, sched->bytes[DTN_OUT]);
+    }
+    exchange_end(ex);
+}
+
+int dtn_emit_exchange(const struct dtn_exchange *x, struct dtn_sched *sched,
+                      struct dtensor_error *err)
+{
+    struct exchanger ex = { .sched = sched, .x = x,
+                            .elem_bytes = dtensor_dtype_size(x->dtype),
+                            .row_bytes = x->row_bytes ? x->row_bytes
+                                                      : DTN_ROW_BYTES };
+    int rc;
+
+    ex.most = x->window_bytes ? (int64_t)(x->window_bytes / ex.elem_bytes)
+                              : INT64_MAX;
+    ex.most += ex.most == 0;
+    rc = dtn_exchange_cut(&ex, err);
+    if (rc == 0) {
+        dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
+        sched->how.divisor = 1;          /* until all terms are there          */
+        sched->lend = DTN_LEND_NEVER;    /* each run would be a system call    */
+        exchange_emit(&ex);
+        rc = dtn_emit_end(sched, err);
+    }
+    dtn_exchange_fini(&ex);
+    return rc;
+}

@@ -1,0 +1,200 @@
+/* halving.c - reduce-scatter by halving, and Rabenseifner's allreduce
+ *
+ * A rank begins by answering for all n blocks of the buffer and ends with its
+ * own.  In each round it hands half of what it answers for to the rank that
+ * many positions before it, and gets half from the rank as far behind.  Over 5
+ * ranks it answers for 5, 3, 2 and 1 blocks: the last ones up to its own.
+ *
+ *     rank 4 has 0 1 2 3 4    hands 0 1 to rank 1 (3 before), whose they end
+ *                             with; gets 3 4 from rank 2 (3 behind)
+ *                2 3 4        hands 2 to rank 2, gets 4 from rank 1
+ *                3 4          hands 3 to rank 3, gets 4 from rank 0
+ *
+ * For n a power of two this is recursive halving; for any other n no rank has
+ * to stand aside (Traeff 2024, "Optimal, Non-pipelined Reduce-scatter and
+ * Allreduce Algorithms").
+ * In ceil(log2 n) hops each rank sends n-1 blocks, the least there is.  An
+ * all-gather by the same distances backwards (bruck.c) makes an allreduce:
+ * twice that, against the ring's 2 (n-1) hops for the same bytes.
+ *
+ * What round k brings lies in a part of ACC of its own, and has the own term,
+ * or what earlier rounds brought, added to it.  A block is summed up in an
+ * order fixed by n and its number, by one rank in the end: the same bits for
+ * all.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+struct halving {
+    struct dtn_sched *sched;
+    const struct dtn_call *call;
+    struct dtn_skips skips;
+};
+
+/* How many blocks a rank gets in round k: those up to its own. */
+static int halving_count(const struct halving *h, int k)
+{
+    return h->skips.skip[k] - h->skips.skip[k + 1];
+}
+
+/* Where round k begins in the ACC of a rank. */
+static size_t halving_region(const struct halving *h, int rank, int k)
+{
+    size_t bytes = 0;
+
+    for (int j = 0; j < k; j++)
+        bytes += dtn_around_bytes(h->call, rank - halving_count(h, j) + 1,
+                                  halving_count(h, j));
+    return bytes;
+}
+
+/* Where the sum of a block is when round k begins: where the last round that
+ * brought it left it, or in IN.
+ */
+static struct dtn_span halving_sum(const struct halving *h, int k, int block)
+{
+    int me = h->call->me, n = h->call->n, before = (me - block + n) % n, count;
+
+    while (--k >= 0) {
+        count = halving_count(h, k);
+        if (before < count)
+            return dtn_at(me, DTN_ACC, halving_region(h, me, k)
+                          + dtn_around_bytes(h->call, me - count + 1,
+                                             count - 1 - before));
+    }
+    return dtn_at(me, DTN_IN, dtn_block(h->call, block).offset);
+}
+
+/* A run of blocks whose sums lie one after another. */
+struct run {
+    struct dtn_span src;
+    size_t bytes;
+    int blocks;
+};
+
+static struct run halving_run(const struct halving *h, int k, int first,
+                              int most)
+{
+    int n = h->call->n;
+    struct run run = { .blocks = 0 };
+
+    for (int i = 0; i < most; i++) {
+        int block = (first + i + 2 * n) % n;
+        struct dtn_span src = halving_sum(h, k, block);
+
+        if (run.bytes == 0)
+            run.src = src;
+        else if (src.space != run.src.space
+                 || src.offset != run.src.offset + run.bytes)
+            break;
+        run.bytes += dtn_block(h->call, block).bytes;
+        run.blocks++;
+    }
+    return run;
+}
+
+/* The sums of a run as partial results: what is still in IN gets a place behind
+ * all rounds.
+ */
+static struct dtn_span halving_term(const struct halving *h, struct run run)
+{
+    struct dtn_span room = dtn_at(h->call->me, DTN_ACC,
+                                  halving_region(h, h->call->me,
+                                                 h->skips.rounds));
+
+    if (run.src.space == DTN_ACC)
+        return run.src;
+    room.offset += run.src.offset;
+    return dtn_emit_term(h->sched, run.src, room, run.bytes);
+}
+
+static void halving_round(const struct halving *h, int k)
+{
+    int n = h->call->n, me = h->call->me, count = halving_count(h, k);
+    int to = dtn_around(h->call, -h->skips.skip[k + 1]);
+    int from = dtn_around(h->call, h->skips.skip[k + 1]);
+    struct dtn_span dst = dtn_at(to, DTN_ACC, halving_region(h, to, k));
+    struct dtn_span sum = dtn_at(me, DTN_ACC, halving_region(h, me, k));
+    struct run run;
+
+    for (int i = 0; i < count; i += run.blocks) {
+        run = halving_run(h, k, to - count + 1 + i + n, count - i);
+        dtn_sched_put(h->sched, to, dst, halving_term(h, run), run.bytes);
+        dst.offset += run.bytes;
+    }
+    dtn_sched_signal(h->sched, to, DTN_TAG_DATA);
+    dtn_sched_wait(h->sched, from, DTN_TAG_DATA);
+    for (int i = 0; i < count; i += run.blocks) {
+        run = halving_run(h, k, me - count + 1 + i + n, count - i);
+        dtn_sched_reduce(h->sched, sum, run.src, run.bytes);
+        sum.offset += run.bytes;
+    }
+}
+
+/* Leave the reduction of the own block at `out_offset` of OUT.  `gather`: an
+ * all-gather in OUT follows, which in place is IN; whoever is to put there is
+ * told when the puts from there have left.
+ */
+static void halving_reduce(const struct halving *h, size_t out_offset,
+                           bool gather)
+{
+    const struct dtn_call *call = h->call;
+    struct dtn_sched *sched = h->sched;
+    int rounds = h->skips.rounds;
+    struct dtn_range mine = dtn_block(call, call->me);
+
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return;
+    }
+    sched->bytes[DTN_ACC] = halving_region(h, call->me, rounds)
+        + dtn_emit_term_bytes(sched, dtn_around_bytes(call, 0, call->n));
+    sched->exposed[DTN_ACC] = true;
+    for (int k = 0; k < rounds; k++)
+        dtn_sched_signal(sched, dtn_around(call, h->skips.skip[k + 1]),
+                         DTN_TAG_READY);
+    for (int k = 0; k < rounds; k++)
+        dtn_sched_wait(sched, dtn_around(call, -h->skips.skip[k + 1]),
+                       DTN_TAG_READY);
+    for (int k = 0; k < rounds; k++)
+        halving_round(h, k);
+    for (int k = 0; k < rounds; k++) {
+        int to = dtn_around(call, -h->skips.skip[k + 1]);
+
+        dtn_sched_flush(sched, to);
+        if (gather)
+            dtn_sched_signal(sched, to, DTN_TAG_READY);
+    }
+    dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, out_offset),
+                   halving_sum(h, rounds, call->me), mine.bytes);
+}
+
+int dtn_emit_reduce_scatter_halving(const struct dtn_call *call,
+                                    struct dtn_sched *sched,
+                                    struct dtensor_error *err)
+{
+    struct halving h = { sched, call, dtn_skips(call->n) };
+
+    dtn_emit_begin(sched, "reduce_scatter halving", call);
+    halving_reduce(&h, 0, false);
+    return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_allreduce_halving(const struct dtn_call *call,
+                               struct dtn_sched *sched,
+                               struct dtensor_error *err)
+{
+    struct halving h = { sched, call, dtn_skips(call->n) };
+
+    dtn_emit_begin(sched, "allreduce halving", call);
+    halving_reduce(&h, dtn_block(call, call->me).offset, true);
+    for (int k = 0; k < h.skips.rounds; k++)
+        dtn_sched_wait(sched, dtn_around(call, h.skips.skip[k + 1]),
+                       DTN_TAG_READY);
+    dtn_emit_gather(sched, call, &h.skips);
+    return dtn_emit_end(sched, err);
+}

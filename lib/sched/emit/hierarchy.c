@@ -1,0 +1,154 @@
+/* hierarchy.c - collectives over hosts with several ranks each
+ *
+ * Ranks of one host load from each other; between hosts is a network, slower
+ * and shared.  So each byte should cross it as seldom as it can, and through as
+ * many devices as there are.  Of a 12 MiB allreduce over 2 hosts of 3 ranks,
+ * rank l of each host is responsible for 4 MiB, block l:
+ *
+ *     inside     fold block l of the 3 INs of the host
+ *     between    with rank l of the other host only, its *rail*: give it 2 MiB
+ *                to finish, finish the other 2 MiB, give them back
+ *     inside     load the 2 other blocks from those who have them
+ *
+ * 4 MiB leave each rank for the network, where a ring over all 6 would send 20
+ * MiB through each link between hosts, one after another.  Where hosts have
+ * unequal numbers of ranks there is one rail, among the first of each.
+ *
+ * Terms are folded by rank within a host, and then by host, for every element
+ * by one rank, so all have the same bits.
+ */
+#include "sched/emit/hierarchy.h"
+#include "base/error.h"
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static int hierarchy_host(const struct dtn_call *call, int position)
+{
+    return call->hosts ? call->hosts[position] : 0;
+}
+
+/* Count the hosts, and their locals in start[host + 1]. */
+static void hierarchy_number(struct dtn_hierarchy *h)
+{
+    const struct dtn_call *call = h->call;
+
+    for (int p = 0; p < call->n; p++) {
+        h->host_of[p] = hierarchy_host(call, p);
+        if (h->host_of[p] == h->nhosts)
+            h->nhosts++;
+        h->local_of[p] = h->start[h->host_of[p] + 1]++;
+    }
+}
+
+static void hierarchy_fill(struct dtn_hierarchy *h)
+{
+    bool equal = true;
+
+    hierarchy_number(h);
+    for (int k = 1; k < h->nhosts; k++)
+        equal = equal && h->start[k + 1] == h->start[1];
+    for (int k = 1; k < h->nhosts; k++)
+        h->start[k + 1] += h->start[k];
+    for (int p = 0; p < h->call->n; p++)
+        h->member[h->start[h->host_of[p]] + h->local_of[p]] = p;
+    h->nrails = equal ? h->start[1] : 1;
+    h->host = h->host_of[h->call->me];
+    h->local = h->local_of[h->call->me];
+    h->owner = h->local < h->nrails;
+}
+
+int dtn_hierarchy_begin(struct dtn_hierarchy *h, const char *name,
+                        const struct dtn_call *call, struct dtn_sched *sched,
+                        struct dtensor_error *err)
+{
+    size_t n = (size_t)call->n;
+    int *room = calloc(4 * n + 1, sizeof *room);
+
+    if (!room)
+        return dtn_fail_nomem(err, name, (4 * n + 1) * sizeof *room);
+    *h = (struct dtn_hierarchy){ .sched = sched, .call = call, .host_of = room,
+                                 .local_of = room + n, .member = room + 2 * n,
+                                 .start = room + 3 * n };
+    hierarchy_fill(h);
+    dtn_emit_begin(sched, name, call);
+    dtn_sched_terms(sched, &h->member[h->start[h->host]],
+                    dtn_locals(h, h->host));
+    return 0;
+}
+
+int dtn_hierarchy_end(struct dtn_hierarchy *h, struct dtensor_error *err)
+{
+    free(h->host_of);
+    return dtn_emit_end(h->sched, err);
+}
+
+/* ----------------------------------------------------------------- signals */
+
+static bool pair_speaks(const struct dtn_hierarchy *h, int from, int to,
+                        enum dtn_local_pairs pairs)
+{
+    return (pairs != DTN_PAIRS_TO_OWNER && dtn_is_owner(h, from))
+        || (pairs != DTN_PAIRS_FROM_OWNER && dtn_is_owner(h, to));
+}
+
+void dtn_local_tell(const struct dtn_hierarchy *h, enum dtn_tag tag,
+                    enum dtn_local_pairs pairs)
+{
+    for (int i = 1; i < dtn_locals(h, h->host); i++) {
+        int p = dtn_local_after(h, i);
+
+        if (pair_speaks(h, h->call->me, p, pairs))
+            dtn_sched_signal(h->sched, p, tag);
+    }
+}
+
+void dtn_local_hear(const struct dtn_hierarchy *h, enum dtn_tag tag,
+                    enum dtn_local_pairs pairs)
+{
+    for (int i = 1; i < dtn_locals(h, h->host); i++) {
+        int p = dtn_local_after(h, i);
+
+        if (pair_speaks(h, p, h->call->me, pairs))
+            dtn_sched_wait(h->sched, p, tag);
+    }
+}
+
+void dtn_rail_tell(const struct dtn_hierarchy *h, enum dtn_tag tag)
+{
+    for (int i = 1; h->owner && i < h->nhosts; i++)
+        dtn_sched_signal(h->sched, dtn_rail_peer(h, i), tag);
+}
+
+void dtn_rail_hear(const struct dtn_hierarchy *h, enum dtn_tag tag)
+{
+    for (int i = 1; h->owner && i < h->nhosts; i++)
+        dtn_sched_wait(h->sched, dtn_rail_peer(h, i), tag);
+}
+
+void dtn_rail_flush(const struct dtn_hierarchy *h)
+{
+    for (int i = 1; h->owner && i < h->nhosts; i++)
+        dtn_sched_flush(h->sched, dtn_rail_peer(h, i));
+}
+
+/* ------------------------------------------------------------------ ranges */
+
+struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail)
+{
+    return dtn_cut(h->call->count * dtensor_dtype_size(h->call->dtype),
+                   h->nrails, rail);
+}
+
+struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,
+                               int host)
+{
+    struct dtn_range block = dtn_rail_block(h, rail);
+    struct dtn_range part = dtn_cut(block.bytes, h->nhosts, host);
+
+    return (struct dtn_range){ block.offset + part.offset, part.bytes };
+}

@@ -1,0 +1,364 @@
+/* pairs.c - collectives in which each pair of ranks minds its own bytes
+ *
+ * Of an all-to-all, a gather or a scatter nobody need know more than what goes
+ * from itself to each other rank, and what comes from each.  So every pair goes
+ * its own way: up to 4 KiB go with a signal, more is loaded from where READY
+ * says it begins, or put there.  The places of others' blocks follow from
+ * counts that this rank has not got: in an all-to-all over 3 ranks where rank 0
+ * sends {1, 5000, 2} doubles, rank 1 knows of the 5000 but not of the 1 before
+ * it.  READY names the block itself, and no message more is sent than if all
+ * were of one size; that both sides mean the same size is in its salt, where not all know it.
+ *
+ * A gather is the pairs that end at its root, a scatter those that begin there,
+ * and a send one pair.  What several send is caught in TMP first, as in carry.c.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* The bytes between this rank and another, or itself, if all ranks send
+ * something.
+ */
+static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
+{
+    bool from_root = call->me == call->root, to_root = peer == call->root;
+    struct dtn_edge edge = { .peer = peer, .sends = 1, .receives = 1 };
+
+    switch (call->coll) {
+    case DTN_COLL_GATHER:
+        edge.sends = to_root;
+        edge.receives = from_root;
+        edge.sent.bytes = dtn_block(call, call->me).bytes;
+        edge.received = dtn_block(call, peer);
+        break;
+    case DTN_COLL_SCATTER:
+        edge.sends = from_root;
+        edge.receives = to_root;
+        edge.sent = dtn_block(call, peer);
+        edge.received.bytes = dtn_block(call, call->me).bytes;
+        break;
+    default:
+        edge.sent = dtn_sent(call, peer);
+        edge.received = dtn_received(call, peer);
+        break;
+    }
+    edge.sent_salt = dtn_emit_salt(call, edge.sent.bytes);
+    edge.received_salt = dtn_emit_salt(call, edge.received.bytes);
+    return edge;
+}
+
+/* The peers that may have data for this rank: for sends only those that are
+ * named, which may be few in a large world.  In three orders: by position, from
+ * this rank up, and from this rank down.  A rank exchanges nothing with itself.
+ */
+static int pairs_count(const struct dtn_call *call)
+{
+    return call->coll == DTN_COLL_PAIRS ? call->nedges : call->n;
+}
+
+static struct dtn_edge pairs_of(const struct dtn_call *call, int edge, int peer)
+{
+    struct dtn_edge found = call->coll == DTN_COLL_PAIRS
+                          ? call->edges[edge] : pairs_edge(call, peer);
+
+    if (found.peer == call->me)
+        found.sends = found.receives = 0;
+    return found;
+}
+
+static struct dtn_edge pairs_nth(const struct dtn_call *call, int i)
+{
+    return pairs_of(call, i, i);
+}
+
+static struct dtn_edge pairs_forth(const struct dtn_call *call, int i)
+{
+    return pairs_of(call, i, dtn_around(call, i));
+}
+
+static struct dtn_edge pairs_back(const struct dtn_call *call, int i)
+{
+    return pairs_of(call, call->nedges - 1 - i, dtn_around(call, -i));
+}
+
+/* One way between two ranks: nothing, bytes with a signal, or more. */
+enum way { SILENT, SMALL, LARGE };
+
+static enum way way_of(uint32_t exists, struct dtn_range block)
+{
+    return !exists ? SILENT : block.bytes <= DTN_CARRY_MAX ? SMALL : LARGE;
+}
+
+static enum way pairs_sent(const struct dtn_edge *edge)
+{
+    return way_of(edge->sends, edge->sent);
+}
+
+static enum way pairs_received(const struct dtn_edge *edge)
+{
+    return way_of(edge->receives, edge->received);
+}
+
+/* Does what goes with a signal come from one peer only, or stand by itself? */
+static bool pairs_alone(const struct dtn_call *call)
+{
+    return call->n == 2 || call->coll == DTN_COLL_SCATTER
+        || call->coll == DTN_COLL_PAIRS;
+}
+
+/* What the last step is about: what comes or goes between two ranks. */
+static void pairs_salt(struct dtn_sched *sched, const struct dtn_edge *edge,
+                       bool comes)
+{
+    if (comes)
+        dtn_sched_salt(sched, edge->received_salt, edge->received.bytes, true);
+    else
+        dtn_sched_salt(sched, edge->sent_salt, edge->sent.bytes, false);
+}
+
+static void pairs_carry(struct dtn_sched *sched, const struct dtn_edge *edge)
+{
+    dtn_sched_carry(sched, edge->peer,
+                    dtn_at(sched->me, DTN_IN, edge->sent.offset),
+                    edge->sent.bytes);
+    pairs_salt(sched, edge, false);
+}
+
+/* To TMP, block after block; if there are no others to wait for, to OUT. */
+static void pairs_catch(struct dtn_sched *sched, const struct dtn_call *call,
+                        const struct dtn_edge *edge)
+{
+    struct dtn_span slot = dtn_at(call->me, DTN_OUT, edge->received.offset);
+
+    if (!pairs_alone(call)) {
+        slot = dtn_at(call->me, DTN_TMP, sched->bytes[DTN_TMP]);
+        sched->bytes[DTN_TMP] += edge->received.bytes;
+    }
+    dtn_sched_catch(sched, edge->peer, slot, edge->received.bytes);
+    pairs_salt(sched, edge, true);
+}
+
+static void pairs_own(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    struct dtn_edge own = { .peer = call->me };
+
+    if (call->coll != DTN_COLL_PAIRS)
+        own = pairs_edge(call, call->me);
+    for (int i = 0; i < call->nedges; i++)
+        if (call->edges[i].peer == call->me)
+            own = call->edges[i];
+    if (own.sends && own.receives)
+        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, own.received.offset),
+                       dtn_at(call->me, DTN_IN, own.sent.offset),
+                       own.received.bytes);
+}
+
+/* What was caught goes to OUT, neighbours at once. */
+static void pairs_settle(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    struct dtn_range run = { 0, 0 };
+    size_t taken = 0;
+
+    for (int r = 0; r <= call->n && !pairs_alone(call); r++) {
+        struct dtn_edge edge = { .receives = 0 };
+
+        if (r < call->n && r != call->me)
+            edge = pairs_edge(call, r);
+        if (pairs_received(&edge) == SMALL
+            && edge.received.offset == run.offset + run.bytes) {
+            run.bytes += edge.received.bytes;
+            continue;
+        }
+        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, run.offset),
+                       dtn_at(call->me, DTN_TMP, taken), run.bytes);
+        taken += run.bytes;
+        run = edge.received;
+        if (pairs_received(&edge) != SMALL)
+            run.bytes = 0;
+    }
+}
+
+/* ---------------------------------------------------------------- by loads */
+
+/* Everyone learns what there is for it, or where that is. */
+static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    struct dtn_range shown = { 0, 0 };
+
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
+
+        if (pairs_sent(&edge) == SMALL)
+            pairs_carry(sched, &edge);
+        if (pairs_sent(&edge) != LARGE)
+            continue;
+        dtn_sched_offer(sched, edge.peer,
+                        dtn_at(call->me, DTN_IN, edge.sent.offset),
+                        edge.sent.bytes);
+        pairs_salt(sched, &edge, false);
+        shown = dtn_range_hull(shown, edge.sent);
+    }
+    dtn_sched_show(sched, DTN_IN, shown);
+}
+
+static void pull_take(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_nth(call, i);
+
+        if (pairs_received(&edge) == SMALL)
+            pairs_catch(sched, call, &edge);
+        if (pairs_received(&edge) != LARGE)
+            continue;
+        dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
+        pairs_salt(sched, &edge, true);
+    }
+}
+
+static void pull_load(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_back(call, i);
+
+        if (pairs_received(&edge) != LARGE)
+            continue;
+        dtn_sched_copy(sched,
+                       dtn_at(call->me, DTN_OUT, edge.received.offset),
+                       dtn_at(edge.peer, DTN_IN, 0), edge.received.bytes);
+        dtn_sched_signal(sched, edge.peer, DTN_TAG_DONE);
+    }
+}
+
+static int pairs_pull(const struct dtn_call *call, const char *name,
+                      struct dtn_sched *sched, struct dtensor_error *err)
+{
+    dtn_emit_begin(sched, name, call);
+    pull_offer(sched, call);
+    pull_take(sched, call);
+    pairs_own(sched, call);
+    pull_load(sched, call);
+    pairs_settle(sched, call);
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
+
+        if (pairs_sent(&edge) == LARGE)
+            dtn_sched_wait(sched, edge.peer, DTN_TAG_DONE);
+    }
+    return dtn_emit_end(sched, err);
+}
+
+/* ----------------------------------------------------------------- by puts */
+
+/* What is small is sent, and said where what is large is to go. */
+static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
+
+        if (pairs_received(&edge) == LARGE) {
+            dtn_sched_offer(sched, edge.peer,
+                            dtn_at(call->me, DTN_OUT, edge.received.offset),
+                            edge.received.bytes);
+            pairs_salt(sched, &edge, true);
+        }
+        if (pairs_sent(&edge) == SMALL)
+            pairs_carry(sched, &edge);
+    }
+}
+
+static void push_take(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_nth(call, i);
+
+        if (pairs_sent(&edge) == LARGE) {
+            dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
+            pairs_salt(sched, &edge, false);
+        }
+        if (pairs_received(&edge) == SMALL)
+            pairs_catch(sched, call, &edge);
+    }
+}
+
+static void push_put(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
+
+        if (pairs_sent(&edge) != LARGE)
+            continue;
+        dtn_sched_put(sched, edge.peer, dtn_at(edge.peer, DTN_OUT, 0),
+                      dtn_at(call->me, DTN_IN, edge.sent.offset),
+                      edge.sent.bytes);
+        dtn_sched_signal(sched, edge.peer, DTN_TAG_DATA);
+    }
+}
+
+static int pairs_push(const struct dtn_call *call, const char *name,
+                      struct dtn_sched *sched, struct dtensor_error *err)
+{
+    dtn_emit_begin(sched, name, call);
+    sched->exposed[DTN_OUT] = true;
+    push_offer(sched, call);
+    push_take(sched, call);
+    push_put(sched, call);
+    pairs_own(sched, call);
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_back(call, i);
+
+        if (pairs_received(&edge) == LARGE)
+            dtn_sched_wait(sched, edge.peer, DTN_TAG_DATA);
+    }
+    pairs_settle(sched, call);
+    for (int i = 0; i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_forth(call, i);
+
+        if (pairs_sent(&edge) == LARGE)
+            dtn_sched_flush(sched, edge.peer);
+    }
+    return dtn_emit_end(sched, err);
+}
+
+/* --------------------------------------------------------- the collectives */
+
+int dtn_emit_all_to_all_direct(const struct dtn_call *call,
+                               struct dtn_sched *sched,
+                               struct dtensor_error *err)
+{
+    return pairs_pull(call, "all_to_all direct", sched, err);
+}
+
+int dtn_emit_all_to_all_put(const struct dtn_call *call,
+                            struct dtn_sched *sched, struct dtensor_error *err)
+{
+    return pairs_push(call, "all_to_all put", sched, err);
+}
+
+/* Puts even where the root could load: so all ranks copy, not one. */
+int dtn_emit_gather_put(const struct dtn_call *call, struct dtn_sched *sched,
+                        struct dtensor_error *err)
+{
+    return pairs_push(call, "gather put", sched, err);
+}
+
+int dtn_emit_scatter_direct(const struct dtn_call *call,
+                            struct dtn_sched *sched, struct dtensor_error *err)
+{
+    return pairs_pull(call, "scatter direct", sched, err);
+}
+
+int dtn_emit_scatter_put(const struct dtn_call *call, struct dtn_sched *sched,
+                         struct dtensor_error *err)
+{
+    return pairs_push(call, "scatter put", sched, err);
+}
+
+int dtn_emit_pairs_put(const struct dtn_call *call, struct dtn_sched *sched,
+                       struct dtensor_error *err)
+{
+    return pairs_push(call, "send/recv", sched, err);
+}

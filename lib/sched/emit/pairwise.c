@@ -1,0 +1,79 @@
+/* pairwise.c - an all-to-all in which everyone talks to one at a time
+ *
+ * In step s rank r puts to r+s and is put to by r-s: n-1 steps, in each of
+ * which every link carries one message each way.  Over 4 ranks:
+ *
+ *     step     rank 0      rank 1      rank 2      rank 3
+ *       1      to 1        to 2        to 3        to 0
+ *       2      to 2        to 3        to 0        to 1
+ *       3      to 3        to 0        to 1        to 2
+ *
+ * Where all put to all at once (spread.c), a switch has n-1 messages for one
+ * port and drops or pauses; here it has one, and a device has one queue pair
+ * at work rather than n-1.  READY goes out a step ahead, and is awaited a step
+ * ahead, before DATA as it was sent before DATA; so a step costs one hop.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* READY to the rank that puts here in step s, and from the one put to; both
+ * must mean as many bytes.
+ */
+static void pairwise_invite(struct dtn_sched *sched,
+                            const struct dtn_call *call, int s)
+{
+    int from = dtn_around(call, -s);
+    struct dtn_range block;
+
+    if (s >= call->n)
+        return;
+    block = dtn_received(call, from);
+    dtn_sched_offer(sched, from, dtn_at(call->me, DTN_OUT, block.offset),
+                    block.bytes);
+    dtn_sched_salt(sched, dtn_emit_salt(call, block.bytes), block.bytes, true);
+}
+
+static void pairwise_accept(struct dtn_sched *sched,
+                            const struct dtn_call *call, int s)
+{
+    int to = dtn_around(call, s);
+    size_t bytes;
+
+    if (s >= call->n)
+        return;
+    bytes = dtn_sent(call, to).bytes;
+    dtn_sched_wait(sched, to, DTN_TAG_READY);
+    dtn_sched_salt(sched, dtn_emit_salt(call, bytes), bytes, false);
+}
+
+int dtn_emit_all_to_all_pairwise(const struct dtn_call *call,
+                                 struct dtn_sched *sched,
+                                 struct dtensor_error *err)
+{
+    int me = call->me, n = call->n;
+    struct dtn_range own = dtn_sent(call, me);
+
+    dtn_emit_begin(sched, "all_to_all pairwise", call);
+    sched->exposed[DTN_OUT] = true;
+    pairwise_invite(sched, call, 1);
+    pairwise_accept(sched, call, 1);
+    for (int s = 1; s < n; s++) {
+        int to = dtn_around(call, s);
+        struct dtn_range block = dtn_sent(call, to);
+
+        pairwise_invite(sched, call, s + 1);
+        dtn_sched_put(sched, to, dtn_at(to, DTN_OUT, 0),
+                      dtn_at(me, DTN_IN, block.offset), block.bytes);
+        dtn_sched_signal(sched, to, DTN_TAG_DATA);
+        pairwise_accept(sched, call, s + 1);
+        dtn_sched_wait(sched, dtn_around(call, -s), DTN_TAG_DATA);
+        dtn_sched_flush(sched, to);
+    }
+    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, dtn_received(call, me).offset),
+                   dtn_at(me, DTN_IN, own.offset), own.bytes);
+    return dtn_emit_end(sched, err);
+}

@@ -1,0 +1,136 @@
+/* parcels.c - pieces cut into what goes at a time
+ *
+ * What must be packed or unpacked needs memory, of which there is as much as
+ * the caller says and no more.  So what one rank has for another goes in rounds,
+ * each of which fits a window: a piece of 512 x 512 f32 and a window of 256 KiB
+ * are four parcels of 128 rows in four rounds.  A row of 2 KiB that met a window
+ * of 1 KiB would be cut in two.
+ *
+ * Both sides cut alike, since all they look at is the pieces between them.
+ */
+#include "sched/emit/parcels.h"
+#include "base/box.h"
+#include "sched/exchange.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+static void parcels_push(struct dtn_parcels *parcels,
+                         const struct dtn_parcel *parcel)
+{
+    int capacity = parcels->capacity ? 2 * parcels->capacity : 16;
+    struct dtn_parcel *grown = NULL;
+
+    if (parcels->n == parcels->capacity) {
+        if (!parcels->failed && parcels->capacity <= INT_MAX / 2)
+            grown = realloc(parcels->list, (size_t)capacity * sizeof *grown);
+        parcels->failed = !grown;
+        if (!grown)
+            return;
+        parcels->list = grown;
+        parcels->capacity = capacity;
+    }
+    parcels->list[parcels->n] = *parcel;
+    parcels->list[parcels->n].index = parcels->n;
+    parcels->n++;
+}
+
+/* The most elements, up to `most`, that are a box wherever a multiple of them
+ * begins, and after how many of them the pattern begins anew.
+ */
+static int64_t parcel_block(const struct dtn_box *box, int64_t most,
+                            int64_t *spanp)
+{
+    int64_t inner = 1;
+    int d = box->ndim - 1;
+
+    while (d >= 0 && inner * box->size[d] <= most)
+        inner *= box->size[d--];
+    *spanp = d < 0 ? inner : inner * box->size[d];
+    return d < 0 ? inner : most / inner * inner;
+}
+
+/* The place of a parcel in the stream, in a new round if it does not fit. */
+static void stream_take(struct dtn_stream *stream, int64_t most,
+                        struct dtn_parcel *parcel)
+{
+    if (stream->used > 0 &&
+        stream->used + (size_t)parcel->count > (size_t)most) {
+        stream->round++;
+        stream->used = 0;
+    }
+    parcel->round = stream->round;
+    parcel->at = stream->used;
+    stream->used += (size_t)parcel->count;
+    stream->rounds = stream->round + 1;
+}
+
+void dtn_parcels_add(struct dtn_parcels *parcels, struct dtn_parcel parcel,
+                     struct dtn_stream *stream, int64_t most)
+{
+    const int64_t all = dtn_box_count(&parcel.piece->box);
+    int64_t span, block, left;
+
+    parcel.count = all;
+    if (!stream) {
+        parcels_push(parcels, &parcel);
+        return;
+    }
+    block = parcel_block(&parcel.piece->box, most, &span);
+    for (; parcel.from < all; parcel.from += parcel.count) {
+        left = span - parcel.from % span;
+        parcel.count = block < left ? block : left;
+        stream_take(stream, most, &parcel);
+        parcels_push(parcels, &parcel);
+    }
+}
+
+static int parcel_compare(const void *a, const void *b)
+{
+    const struct dtn_parcel *x = a, *y = b;
+
+    return x->round != y->round ? (x->round < y->round ? -1 : 1)
+         : x->distance != y->distance ? x->distance - y->distance
+         : x->index - y->index;
+}
+
+void dtn_parcels_sort(struct dtn_parcels *parcels)
+{
+    if (parcels->n > 1)
+        qsort(parcels->list, (size_t)parcels->n, sizeof parcels->list[0],
+              parcel_compare);
+}
+
+const struct dtn_parcel *dtn_parcels_next(struct dtn_parcels *parcels,
+                                          int round)
+{
+    if (parcels->next == parcels->n ||
+        parcels->list[parcels->next].round != round)
+        return NULL;
+    return &parcels->list[parcels->next++];
+}
+
+/* Elements that fill the inner dimensions of the box, and some of one more. */
+struct dtn_piece dtn_parcel_piece(const struct dtn_parcel *parcel)
+{
+    struct dtn_piece piece = *parcel->piece;
+    struct dtn_box *box = &piece.box;
+    int64_t from = parcel->from, count = parcel->count;
+
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        const int64_t size = box->size[d], at = from % size;
+
+        box->size[d] = count < size ? count : size;
+        count = count < size ? 1 : count / size;
+        from /= size;
+        piece.src_offset += (size_t)(at * box->src_stride[d]);
+        piece.dst_offset += (size_t)(at * box->dst_stride[d]);
+    }
+    return piece;
+}
+
+void dtn_parcels_fini(struct dtn_parcels *parcels)
+{
+    free(parcels->list);
+    *parcels = (struct dtn_parcels){ 0 };
+}

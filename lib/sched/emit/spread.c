@@ -1,0 +1,125 @@
+/* spread.c - collectives in which everyone puts straight to everyone
+ *
+ * Between ranks that do not map, a few of them: one hop for blocks that only
+ * move, two where they are reduced.  An allreduce of 48 KiB over 3 ranks: rank
+ * 0 puts 16 KiB of its IN into a slot of rank 1's TMP and 16 KiB into one of
+ * rank 2's, while theirs come into its own; it adds up all three terms of block
+ * 0, in the order of the ranks, and puts the sum into both OUTs.  A ring
+ * carries the same bytes, but waits for a neighbour four times, not twice; and
+ * where partial results are wide, it carries those: of bf16 twice as much.
+ *
+ * A block is added up by one rank, so all have the same bits.  In place OUT is
+ * IN: the sum of block 1 is put where rank 0 put its term of block 1 from.  So
+ * rank 0 says DATA after the flush.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* Names to everyone, and everyone's. */
+static void spread_ready(struct dtn_sched *sched, const struct dtn_call *call)
+{
+    dtn_emit_signal_all(sched, call, DTN_TAG_READY);
+    dtn_emit_wait_all(sched, call, DTN_TAG_READY);
+}
+
+/* Leave the sum of the own block at `sum`. */
+static void spread_sum(struct dtn_sched *sched, const struct dtn_call *call,
+                       struct dtn_span sum, bool flushed)
+{
+    int me = call->me;
+    struct dtn_range mine = dtn_block(call, me);
+
+    sched->bytes[DTN_TMP] = (size_t)(call->n - 1) * mine.bytes;
+    sched->exposed[DTN_TMP] = true;
+    spread_ready(sched, call);
+    for (int i = 1; i < call->n; i++) {
+        int peer = dtn_around(call, i);
+        struct dtn_range block = dtn_block(call, peer);
+
+        dtn_sched_put(sched, peer, dtn_term_slot(peer, me, block.bytes),
+                      dtn_at(me, DTN_IN, block.offset), block.bytes);
+        if (flushed)
+            dtn_sched_flush(sched, peer);
+        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
+    }
+    dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
+    dtn_sched_fold_with(sched, sum, dtn_at(me, DTN_TMP, 0), mine.bytes,
+                        dtn_at(me, DTN_IN, mine.offset));
+}
+
+int dtn_emit_allreduce_put(const struct dtn_call *call,
+                           struct dtn_sched *sched, struct dtensor_error *err)
+{
+    int me = call->me;
+    struct dtn_range mine = dtn_block(call, me);
+
+    dtn_emit_begin(sched, "allreduce put", call);
+    sched->exposed[DTN_OUT] = true;
+    spread_sum(sched, call, dtn_at(me, DTN_OUT, mine.offset), true);
+    dtn_emit_put_all(sched, call);
+    return dtn_emit_end(sched, err);
+}
+
+/* The root gets everyone's block.  In place peers put where the root put from,
+ * which has left before DATA said so.
+ */
+int dtn_emit_reduce_put(const struct dtn_call *call, struct dtn_sched *sched,
+                        struct dtensor_error *err)
+{
+    int me = call->me, root = call->root;
+    struct dtn_range mine = dtn_block(call, me);
+
+    dtn_emit_begin(sched, "reduce put", call);
+    sched->exposed[DTN_OUT] = me == root;
+    if (me == root) {
+        spread_sum(sched, call, dtn_at(me, DTN_OUT, mine.offset), true);
+        dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
+        return dtn_emit_end(sched, err);
+    }
+    spread_sum(sched, call, dtn_at(me, DTN_TMP, (size_t)(call->n - 1)
+                                                * mine.bytes), false);
+    sched->bytes[DTN_TMP] += mine.bytes;
+    dtn_sched_put(sched, root, dtn_at(root, DTN_OUT, mine.offset),
+                  dtn_at(me, DTN_TMP, (size_t)(call->n - 1) * mine.bytes),
+                  mine.bytes);
+    dtn_sched_signal(sched, root, DTN_TAG_DATA);
+    dtn_emit_flush_all(sched, call);
+    return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_reduce_scatter_put(const struct dtn_call *call,
+                                struct dtn_sched *sched,
+                                struct dtensor_error *err)
+{
+    dtn_emit_begin(sched, "reduce_scatter put", call);
+    spread_sum(sched, call, dtn_at(call->me, DTN_OUT, 0), false);
+    dtn_emit_flush_all(sched, call);
+    return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_allgather_put(const struct dtn_call *call,
+                           struct dtn_sched *sched, struct dtensor_error *err)
+{
+    int me = call->me;
+    struct dtn_range mine = dtn_block(call, me);
+
+    dtn_emit_begin(sched, "allgather put", call);
+    sched->exposed[DTN_OUT] = true;
+    spread_ready(sched, call);
+    for (int i = 1; i < call->n; i++) {
+        int peer = dtn_around(call, i);
+
+        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, mine.offset),
+                      dtn_at(me, DTN_IN, 0), mine.bytes);
+        dtn_sched_signal(sched, peer, DTN_TAG_DATA);
+    }
+    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, mine.offset),
+                   dtn_at(me, DTN_IN, 0), mine.bytes);
+    dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
+    dtn_emit_flush_all(sched, call);
+    return dtn_emit_end(sched, err);
+}

@@ -1,0 +1,263 @@
+/* tree.c - collectives in log2(n) hops, for small messages
+ *
+ * Binomial tree over positions v counted from the root: the parent of v is v
+ * without its lowest set bit, so the children of v are v+1, v+2, v+4, ...
+ * below that bit.  Over 6 ranks:
+ *
+ *     0 -> 1, 2, 4      2 -> 3      4 -> 5
+ *
+ * A broadcast goes down (to 4 first: the largest subtree), a reduction up:
+ * children put into slots of the parent's ACC, which are added in a fixed
+ * order.  Allreduce is a reduction to rank 0 and a broadcast from there, so
+ * that all ranks have the very same bits.  Up to 4 KiB go with the signal.
+ *
+ * A barrier has no root: in step d = 1, 2, 4, ... rank r tells r+d that it has
+ * heard of r, r-1, .. r-d+1.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+#define TREE_CHILDREN_MAX 31
+
+struct tree {
+    struct dtn_sched *sched;
+    const struct dtn_call *call;
+    int me;
+    int parent;                   /* -1: this is the root                      */
+    int rank_in_parent;           /* its child 0, 1, 2, ..                     */
+    int nchildren;
+    int child[TREE_CHILDREN_MAX];
+    size_t bytes;                 /* of the message                            */
+    bool carry;                   /* it goes with a signal                       */
+};
+
+static struct tree tree_make(const struct dtn_call *call, int root,
+                             size_t bytes, struct dtn_sched *sched)
+{
+    int n = call->n, v = (call->me - root + n) % n;
+    struct tree tree = { .sched = sched, .call = call, .me = call->me,
+                         .parent = -1, .bytes = bytes };
+
+    tree.carry = dtn_emit_partial_bytes(sched, bytes) <= DTN_CARRY_MAX;
+
+    for (int k = 0; 1 << k < n; k++) {
+        if (v & 1 << k) {
+            tree.parent = (v - (1 << k) + root) % n;
+            tree.rank_in_parent = k;
+            break;
+        }
+        if (v + (1 << k) < n)
+            tree.child[tree.nchildren++] = (v + (1 << k) + root) % n;
+    }
+    return tree;
+}
+
+/* Take the children's sums and add the own IN: where they are then, in the
+ * first slot, or if there are no children, the own term.
+ */
+static struct dtn_span tree_collect(const struct tree *tree)
+{
+    struct dtn_sched *sched = tree->sched;
+    struct dtn_span own = dtn_at(tree->me, DTN_IN, 0);
+    struct dtn_span sum = dtn_at(tree->me, DTN_ACC, 0);
+
+    if (tree->nchildren == 0)
+        return dtn_emit_term(sched, own, sum, tree->bytes);
+
+    for (int k = 0; !tree->carry && k < tree->nchildren; k++)
+        dtn_sched_signal(sched, tree->child[k], DTN_TAG_READY);
+    for (int k = 0; k < tree->nchildren; k++) {
+        struct dtn_span slot = dtn_at(tree->me, DTN_ACC,
+                                      (size_t)k * tree->bytes);
+
+        if (tree->carry)
+            dtn_sched_catch(sched, tree->child[k], slot, tree->bytes);
+        else
+            dtn_sched_wait(sched, tree->child[k], DTN_TAG_DATA);
+        dtn_sched_reduce(sched, sum, k > 0 ? slot : own, tree->bytes);
+    }
+    return sum;
+}
+
+/* Reduce toward the root; where this rank's sum is. */
+static struct dtn_span tree_reduce(const struct tree *tree)
+{
+    struct dtn_sched *sched = tree->sched;
+    struct dtn_span slot = dtn_at(tree->parent, DTN_ACC,
+                                  (size_t)tree->rank_in_parent * tree->bytes);
+    struct dtn_span sum = tree_collect(tree);
+
+    sched->bytes[DTN_ACC] = tree->nchildren > 0
+                          ? (size_t)tree->nchildren * tree->bytes
+                          : dtn_emit_term_bytes(sched, tree->bytes);
+    sched->exposed[DTN_ACC] = tree->nchildren > 0 && !tree->carry;
+    if (tree->parent >= 0 && tree->carry) {
+        dtn_sched_carry(sched, tree->parent, sum, tree->bytes);
+    } else if (tree->parent >= 0) {
+        dtn_sched_wait(sched, tree->parent, DTN_TAG_READY);
+        dtn_sched_put(sched, tree->parent, slot, sum, tree->bytes);
+        dtn_sched_signal(sched, tree->parent, DTN_TAG_DATA);
+        dtn_sched_flush(sched, tree->parent);
+    }
+    return sum;
+}
+
+/* What the root has in `from`, everyone else gets in OUT. */
+static void tree_broadcast(const struct tree *tree, struct dtn_span from)
+{
+    struct dtn_sched *sched = tree->sched;
+    struct dtn_span out = dtn_at(tree->me, DTN_OUT, 0);
+
+    if (tree->parent >= 0 && tree->carry) {
+        dtn_sched_catch(sched, tree->parent, out, tree->bytes);
+    } else if (tree->parent >= 0) {
+        sched->exposed[DTN_OUT] = true;
+        dtn_sched_signal(sched, tree->parent, DTN_TAG_READY);
+        dtn_sched_wait(sched, tree->parent, DTN_TAG_DATA);
+    }
+    if (tree->parent >= 0)
+        from = out;
+    for (int k = tree->nchildren - 1; k >= 0; k--) {
+        int child = tree->child[k];
+
+        if (tree->carry) {
+            dtn_sched_carry(sched, child, from, tree->bytes);
+            continue;
+        }
+        dtn_sched_wait(sched, child, DTN_TAG_READY);
+        dtn_sched_put(sched, child, dtn_at(child, DTN_OUT, 0), from,
+                      tree->bytes);
+        dtn_sched_signal(sched, child, DTN_TAG_DATA);
+    }
+    for (int k = tree->nchildren - 1; !tree->carry && k >= 0; k--)
+        dtn_sched_flush(sched, tree->child[k]);
+}
+
+int dtn_emit_reduce_tree(const struct dtn_call *call, struct dtn_sched *sched,
+                         struct dtensor_error *err)
+{
+    size_t bytes = call->count * dtensor_dtype_size(call->dtype);
+    struct dtn_span sum;
+    struct tree tree;
+
+    dtn_emit_begin(sched, "reduce tree", call);
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
+    tree = tree_make(call, call->root, bytes, sched);
+    sum = tree_reduce(&tree);
+    if (tree.parent < 0)
+        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0), sum, bytes);
+    return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_broadcast_tree(const struct dtn_call *call,
+                            struct dtn_sched *sched, struct dtensor_error *err)
+{
+    size_t bytes = call->count * dtensor_dtype_size(call->dtype);
+    struct tree tree;
+
+    dtn_emit_begin(sched, "broadcast tree", call);
+    tree = tree_make(call, call->root, bytes, sched);
+    tree_broadcast(&tree, dtn_at(call->me, DTN_IN, 0));
+    if (tree.parent < 0)
+        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0),
+                       dtn_at(call->me, DTN_IN, 0), bytes);
+    return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_allreduce_tree(const struct dtn_call *call,
+                            struct dtn_sched *sched, struct dtensor_error *err)
+{
+    size_t bytes = call->count * dtensor_dtype_size(call->dtype);
+    struct dtn_span out = dtn_at(call->me, DTN_OUT, 0), sum;
+    struct tree tree;
+
+    dtn_emit_begin(sched, "allreduce tree", call);
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
+    tree = tree_make(call, 0, bytes, sched);
+    sum = tree_reduce(&tree);
+    if (tree.parent < 0)
+        dtn_sched_copy(sched, out, sum, bytes);
+    tree_broadcast(&tree, out);
+    return dtn_emit_end(sched, err);
+}
+
+/* Blocks of the subtree under child k of the rank, as it lies in the buffer.
+ * Trees from rank 0 only.
+ */
+static struct dtn_range tree_subtree(const struct tree *tree, int k)
+{
+    int first = tree->child[k], count = 1 << k;
+
+    if (first + count > tree->call->n)
+        count = tree->call->n - first;
+    return dtn_blocks(tree->call, first, count);
+}
+
+/* Reduce everything to rank 0, then hand each subtree its blocks, which lie
+ * in ACC as they do in IN: everyone drops its own.
+ */
+int dtn_emit_reduce_scatter_tree(const struct dtn_call *call,
+                                 struct dtn_sched *sched,
+                                 struct dtensor_error *err)
+{
+    size_t bytes = dtn_blocks(call, 0, call->n).bytes;
+    struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_span sum;
+    struct tree tree;
+
+    dtn_emit_begin(sched, "reduce_scatter tree", call);
+    if (call->n == 1) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
+    tree = tree_make(call, 0, bytes, sched);
+    sum = tree_reduce(&tree);
+    if (tree.parent >= 0) {
+        sum = dtn_at(call->me, DTN_ACC, 0);
+        sched->exposed[DTN_ACC] = true;
+        if (sched->bytes[DTN_ACC] < bytes)
+            sched->bytes[DTN_ACC] = bytes;
+        dtn_sched_signal(sched, tree.parent, DTN_TAG_READY);
+        dtn_sched_wait(sched, tree.parent, DTN_TAG_DATA);
+    }
+    for (int k = tree.nchildren - 1; k >= 0; k--) {
+        struct dtn_range part = tree_subtree(&tree, k);
+        int child = tree.child[k];
+
+        dtn_sched_wait(sched, child, DTN_TAG_READY);
+        dtn_sched_put(sched, child, dtn_at(child, DTN_ACC, part.offset),
+                      dtn_at(call->me, DTN_ACC, part.offset), part.bytes);
+        dtn_sched_signal(sched, child, DTN_TAG_DATA);
+    }
+    sum.offset += mine.offset;
+    dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0), sum, mine.bytes);
+    for (int k = tree.nchildren - 1; k >= 0; k--)
+        dtn_sched_flush(sched, tree.child[k]);
+    return dtn_emit_end(sched, err);
+}
+
+/* ----------------------------------------------------------------- barrier */
+
+int dtn_emit_barrier_tree(const struct dtn_call *call, struct dtn_sched *sched,
+                          struct dtensor_error *err)
+{
+    dtn_emit_begin(sched, "barrier tree", call);
+    for (int d = 1; d < call->n; d *= 2) {
+        dtn_sched_carry(sched, dtn_around(call, d),
+                        dtn_at(call->me, DTN_IN, 0), 0);
+        dtn_sched_catch(sched, dtn_around(call, -d),
+                        dtn_at(call->me, DTN_OUT, 0), 0);
+    }
+    return dtn_emit_end(sched, err);
+}

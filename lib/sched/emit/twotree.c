@@ -1,0 +1,408 @@
+/* twotree.c - broadcast, reduce and allreduce over two trees at once
+ *
+ * In one binary tree half of the ranks are leaves, which send nothing on, while
+ * the others send everything twice.  So there are two trees, each for half of
+ * the message, and whoever is inside one is a leaf of the other (Sanders, Speck
+ * and Traeff 2009).  Ranks are numbered v = 0, 1, .. from the root, which feeds
+ * both; in the first tree v is as high as it has zero bits at the end, and the
+ * second is the first one mirrored, or for an odd number shifted by one.  Over
+ * 8 ranks, v of 1..7, and 7 is odd:
+ *
+ *           4                    3
+ *        2     6              1     5
+ *       1 3   5 7            7 2   4 6
+ *
+ * Everyone sends and gets each byte at most twice in an allreduce, as in a ring,
+ * but the first byte is there after 2 log2(n) hops instead of 2 n.
+ *
+ * Chunks follow each other through the trees.  Time is counted in ticks: with
+ * trees H levels high, a rank at depth d sends chunk c up in tick c+H-d and down
+ * in tick c+H+d+1.  So what is sent in one tick is awaited in the next one, by
+ * both sides in the same order, and no rank can wait for one that waits for it.
+ * Of 64 chunks over 1,000 ranks the last has arrived in tick 64+2*11.
+ *
+ * Sums arrive in two slots of ACC for each child, used in turn; READY says that
+ * one is free again: what was in it has been passed on and flushed.  In place
+ * the parent puts down where this rank put up from, so that has been flushed
+ * before the next DATA, and before one READY after the last.
+ */
+#include "sched/call.h"
+#include "sched/emit/emit.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+#define CHUNK_BYTES ((size_t)32 << 10)
+#define CHUNKS_MAX 64
+
+/* This rank's place in one of the trees. */
+struct place {
+    struct dtn_range half;        /* of the message                            */
+    int depth;                    /* 0: the root                               */
+    int parent;                   /* -1: the root                              */
+    int child_number;             /* in the parent's list                      */
+    int nchildren;
+    int child[2];
+    size_t acc;                   /* where slots of children begin             */
+};
+
+struct twotree {
+    struct dtn_sched *sched;
+    const struct dtn_call *call;
+    int height;
+    int chunks;                   /* of each half                              */
+    size_t slot_bytes;            /* the longest                               */
+    bool up;                      /* it reduces                                */
+    bool down;                    /* it broadcasts                             */
+    struct place place[2];
+};
+
+/* ------------------------------------------------------------------- shape */
+
+/* In the tree over 1..m: who v's parent is, 0 for the top. */
+static int shape_parent(int v, int m)
+{
+    int low = v & -v, up = (v ^ low) | low << 1;
+
+    return up <= m ? up : v ^ low;
+}
+
+static int shape_depth(int v, int m)
+{
+    int depth = 0;
+
+    for (; v > 0; v = shape_parent(v, m))
+        depth++;
+    return depth;
+}
+
+/* The left child is half a step down; the right one, too, or if that is beyond
+ * the end what is left there.
+ */
+static int shape_children(int v, int m, int child[2])
+{
+    int n = 0, low = v & -v, step = low / 2;
+
+    if (v == 0) {
+        while (2 << n <= m)
+            n++;
+        child[0] = 1 << n;
+        return m > 0;
+    }
+    if (step > 0)
+        child[n++] = v - step;
+    while (step > 0 && v + step > m)
+        step /= 2;
+    if (step > 0)
+        child[n++] = v + step;
+    return n;
+}
+
+/* Between the numbers of ranks and those of the trees; each its own inverse for
+ * the mirror, else to and from.
+ */
+static int shape_of(int v, int m, int t)
+{
+    return v == 0 || t == 0 ? v : m % 2 == 0 ? m + 1 - v : v % m + 1;
+}
+
+static int shape_from(int v, int m, int t)
+{
+    return v == 0 || t == 0 ? v : m % 2 == 0 ? m + 1 - v : (v + m - 2) % m + 1;
+}
+
+/* The rank at a place of tree t. */
+static int shape_rank(const struct dtn_call *call, int v, int t)
+{
+    return (shape_from(v, call->n - 1, t) + call->root) % call->n;
+}
+
+/* Two ranks are one tree: the other would be the same, and is left empty. */
+static struct place place_make(const struct dtn_call *call, int t)
+{
+    int m = call->n - 1, trees = m > 1 ? 2 : 1, siblings[2];
+    size_t bytes = call->count * dtensor_dtype_size(call->dtype);
+    int v = shape_of((call->me - call->root + call->n) % call->n, m, t);
+    struct place place = { .parent = -1, .depth = shape_depth(v, m) };
+
+    if (t >= trees)
+        return (struct place){ .parent = -1 };
+    place.half = dtn_cut(bytes, trees, t);
+    place.nchildren = shape_children(v, m, place.child);
+    for (int i = 0; i < place.nchildren; i++)
+        place.child[i] = shape_rank(call, place.child[i], t);
+    if (v > 0) {
+        shape_children(shape_parent(v, m), m, siblings);
+        place.child_number = siblings[0] != v;
+        place.parent = shape_rank(call, shape_parent(v, m), t);
+    }
+    return place;
+}
+
+/* Where the slots of `parent` begin for tree t: those of tree 0 come first. */
+static size_t place_slots(const struct twotree *tt, int rank, int t)
+{
+    int m = tt->call->n - 1, unused[2];
+    int v = (rank - tt->call->root + tt->call->n) % tt->call->n;
+
+    return t == 0 ? 0 : 2 * tt->slot_bytes * (size_t)shape_children(v, m,
+                                                                    unused);
+}
+
+static struct twotree twotree_make(const struct dtn_call *call,
+                                   struct dtn_sched *sched, bool up, bool down)
+{
+    struct twotree tt = { .sched = sched, .call = call, .up = up, .down = down,
+                          .chunks = 1 };
+
+    for (int t = 0; t < 2; t++)
+        tt.place[t] = place_make(call, t);
+    tt.slot_bytes = tt.place[0].half.bytes;
+    while (tt.chunks < CHUNKS_MAX
+           && tt.slot_bytes > (size_t)tt.chunks * CHUNK_BYTES)
+        tt.chunks++;
+    tt.slot_bytes = dtn_cut(tt.slot_bytes, tt.chunks, 0).bytes;
+    while (1 << tt.height < call->n)
+        tt.height++;
+    for (int t = 0; t < 2; t++)
+        tt.place[t].acc = place_slots(&tt, call->me, t);
+    return tt;
+}
+
+/* Chunk c of a half, as part of the buffer. */
+static struct dtn_range twotree_chunk(const struct twotree *tt,
+                                      const struct place *place, int c)
+{
+    struct dtn_range chunk = dtn_cut(place->half.bytes, tt->chunks, c);
+
+    chunk.offset += place->half.offset;
+    return chunk;
+}
+
+/* The slot of a child for chunk c. */
+static size_t twotree_slot(const struct twotree *tt, size_t acc, int child,
+                           int c)
+{
+    return acc + (size_t)(2 * child + c % 2) * tt->slot_bytes;
+}
+
+/* Which chunk goes up, or down, in this tick; -1: none. */
+static int twotree_up(const struct twotree *tt, const struct place *place,
+                      int tick)
+{
+    int c = tick - tt->height + place->depth;
+
+    return tt->up && c >= 0 && c < tt->chunks ? c : -1;
+}
+
+static int twotree_down(const struct twotree *tt, const struct place *place,
+                        int tick)
+{
+    int c = tick - tt->height - place->depth - 1;
+
+    return tt->down && c >= 0 && c < tt->chunks ? c : -1;
+}
+
+/* ------------------------------------------------------------------- steps */
+
+/* Who is put to says where.  To a parent of whom the first comes down after the
+ * last has gone up, the READY that follows that says it.
+ */
+static void twotree_meet(const struct twotree *tt)
+{
+    bool upward = tt->down && (!tt->up || tt->chunks > 1);
+
+    for (int t = 0; t < 2; t++) {
+        const struct place *place = &tt->place[t];
+
+        if (upward && place->parent >= 0)
+            dtn_sched_signal(tt->sched, place->parent, DTN_TAG_READY);
+        for (int i = 0; i < place->nchildren && tt->up; i++)
+            dtn_sched_signal(tt->sched, place->child[i], DTN_TAG_READY);
+    }
+    for (int t = 0; t < 2; t++) {
+        const struct place *place = &tt->place[t];
+
+        if (tt->up && place->parent >= 0)
+            dtn_sched_wait(tt->sched, place->parent, DTN_TAG_READY);
+        for (int i = 0; i < place->nchildren && upward; i++)
+            dtn_sched_wait(tt->sched, place->child[i], DTN_TAG_READY);
+    }
+}
+
+/* Of the last chunk, if it comes down again, READY says that it is there. */
+static bool twotree_says_data(const struct twotree *tt, int c)
+{
+    return c >= 0 && !(tt->down && c == tt->chunks - 1);
+}
+
+/* What went up in the last tick leaves: the slots of the chunk are free for the
+ * next but one, and after the last chunk the parent is told.
+ */
+static void place_release(const struct twotree *tt, const struct place *place,
+                          int tick)
+{
+    int c = twotree_up(tt, place, tick - 1);
+
+    if (c < 0)
+        return;
+    if (place->parent >= 0)
+        dtn_sched_flush(tt->sched, place->parent);
+    for (int i = 0; i < place->nchildren && c + 2 < tt->chunks; i++)
+        dtn_sched_signal(tt->sched, place->child[i], DTN_TAG_READY);
+    if (place->parent >= 0 && tt->down && c == tt->chunks - 1)
+        dtn_sched_signal(tt->sched, place->parent, DTN_TAG_READY);
+}
+
+/* What was sent in the last tick. */
+static void twotree_receive(const struct twotree *tt, int tick)
+{
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; i < tt->place[t].nchildren; i++)
+            if (twotree_says_data(tt, twotree_up(tt, &tt->place[t], tick)))
+                dtn_sched_wait(tt->sched, tt->place[t].child[i], DTN_TAG_DATA);
+    for (int t = 0; t < 2; t++)
+        if (tt->place[t].parent >= 0
+            && twotree_down(tt, &tt->place[t], tick) >= 0)
+            dtn_sched_wait(tt->sched, tt->place[t].parent, DTN_TAG_DATA);
+}
+
+/* What was released in this tick. */
+static void place_permit(const struct twotree *tt, const struct place *place,
+                         int tick)
+{
+    int c = twotree_up(tt, place, tick);
+
+    if (c >= 2 && place->parent >= 0)
+        dtn_sched_wait(tt->sched, place->parent, DTN_TAG_READY);
+    if (c == tt->chunks - 1 && tt->down)
+        for (int i = 0; i < place->nchildren; i++)
+            dtn_sched_wait(tt->sched, place->child[i], DTN_TAG_READY);
+}
+
+/* Behind all slots, where a leaf's own term is made a partial result: it has
+ * left when the next one comes.
+ */
+static struct dtn_span twotree_room(const struct twotree *tt, int t)
+{
+    int nslots = 2 * (tt->place[0].nchildren + tt->place[1].nchildren);
+
+    return dtn_at(tt->call->me, DTN_ACC, (size_t)(nslots + t)
+                                         * tt->slot_bytes);
+}
+
+/* Add up chunk c and pass it on; the root keeps it. */
+static void place_up(const struct twotree *tt, int t, int tick)
+{
+    const struct place *place = &tt->place[t];
+    int me = tt->call->me, c = twotree_up(tt, place, tick);
+    struct dtn_span own, sum, slot;
+    struct dtn_range chunk;
+
+    if (c < 0)
+        return;
+    chunk = twotree_chunk(tt, place, c);
+    sum = own = dtn_at(me, DTN_IN, chunk.offset);
+    if (place->parent < 0) {
+        sum = dtn_at(me, DTN_OUT, chunk.offset);
+        dtn_sched_copy(tt->sched, sum, own, chunk.bytes);
+    }
+    for (int i = 0; i < place->nchildren; i++) {
+        slot = dtn_at(me, DTN_ACC, twotree_slot(tt, place->acc, i, c));
+        if (i == 0 && place->parent >= 0)
+            dtn_sched_reduce(tt->sched, sum = slot, own, chunk.bytes);
+        else
+            dtn_sched_reduce(tt->sched, sum, slot, chunk.bytes);
+    }
+    if (place->parent < 0)
+        return;
+    if (place->nchildren == 0)
+        sum = dtn_emit_term(tt->sched, own, twotree_room(tt, t), chunk.bytes);
+    slot = dtn_at(place->parent, DTN_ACC,
+                  twotree_slot(tt, place_slots(tt, place->parent, t),
+                               place->child_number, c));
+    dtn_sched_put(tt->sched, place->parent, slot, sum, chunk.bytes);
+    if (twotree_says_data(tt, c))
+        dtn_sched_signal(tt->sched, place->parent, DTN_TAG_DATA);
+}
+
+/* Pass chunk c on downwards. */
+static void place_down(const struct twotree *tt, const struct place *place,
+                       int tick)
+{
+    int c = twotree_down(tt, place, tick);
+    bool reads = place->parent < 0 && !tt->up;
+    struct dtn_range chunk;
+
+    for (int i = 0; i < place->nchildren && c >= 0; i++) {
+        chunk = twotree_chunk(tt, place, c);
+        dtn_sched_put(tt->sched, place->child[i],
+                      dtn_at(place->child[i], DTN_OUT, chunk.offset),
+                      dtn_at(tt->call->me, reads ? DTN_IN : DTN_OUT,
+                             chunk.offset), chunk.bytes);
+        dtn_sched_signal(tt->sched, place->child[i], DTN_TAG_DATA);
+    }
+}
+
+static void twotree_tick(const struct twotree *tt, int tick)
+{
+    for (int t = 0; t < 2; t++)
+        place_release(tt, &tt->place[t], tick);
+    twotree_receive(tt, tick);
+    for (int t = 0; t < 2; t++)
+        place_permit(tt, &tt->place[t], tick);
+    for (int t = 0; t < 2; t++)
+        place_up(tt, t, tick);
+    for (int t = 0; t < 2; t++)
+        place_down(tt, &tt->place[t], tick);
+}
+
+static int twotree_emit(const char *name, const struct dtn_call *call,
+                        struct dtn_sched *sched, bool up, bool down,
+                        struct dtensor_error *err)
+{
+    struct twotree tt = twotree_make(call, sched, up, down);
+    int nslots = 2 * (tt.place[0].nchildren + tt.place[1].nchildren);
+
+    dtn_emit_begin(sched, name, call);
+    if (call->n == 1 && up) {
+        dtn_emit_alone(sched);
+        return dtn_emit_end(sched, err);
+    }
+    if (up)
+        sched->bytes[DTN_ACC] = (size_t)nslots * tt.slot_bytes
+                              + dtn_emit_term_bytes(sched, 2 * tt.slot_bytes);
+    sched->exposed[DTN_ACC] = up && nslots > 0;
+    sched->exposed[DTN_OUT] = down && call->me != call->root;
+    twotree_meet(&tt);
+    for (int tick = 0; tick <= tt.chunks + 2 * tt.height + 1; tick++)
+        twotree_tick(&tt, tick);
+    if (call->me == call->root && !up)
+        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0),
+                       dtn_at(call->me, DTN_IN, 0), sched->bytes[DTN_OUT]);
+    for (int t = 0; t < 2 && down; t++)
+        for (int i = 0; i < tt.place[t].nchildren; i++)
+            dtn_sched_flush(sched, tt.place[t].child[i]);
+    return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_allreduce_twotree(const struct dtn_call *call,
+                               struct dtn_sched *sched,
+                               struct dtensor_error *err)
+{
+    return twotree_emit("allreduce twotree", call, sched, true, true, err);
+}
+
+int dtn_emit_reduce_twotree(const struct dtn_call *call,
+                            struct dtn_sched *sched, struct dtensor_error *err)
+{
+    return twotree_emit("reduce twotree", call, sched, true, false, err);
+}
+
+int dtn_emit_broadcast_twotree(const struct dtn_call *call,
+                               struct dtn_sched *sched,
+                               struct dtensor_error *err)
+{
+    return twotree_emit("broadcast twotree", call, sched, false, true, err);
+}

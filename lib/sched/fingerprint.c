@@ -1,0 +1,57 @@
+/* fingerprint.c - a call of a rank in 64 bits
+ *
+ * Four bits name the collective, five the dtype and four the reduction, so that
+ * both sides of a mismatch can be worded; 51 hold a hash of everything else:
+ * counts, root, ranks, the number of the call, the size of a message, both
+ * specs of a redistribute.  Two calls that differ only there are taken for the
+ * same once in 2*10^15 times.  The hash does not show the values that users
+ * want to read.  So each rank keeps the values of its last 16 calls (struct
+ * dtn_said) and sends them to the others after a mismatch.
+ */
+#include "sched/fingerprint.h"
+#include "base/dtype.h"
+#include "sched/call.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+enum { REDOP_AT = 51, DTYPE_AT = 55, COLL_AT = 60 };
+#define HASH_MASK ((UINT64_C(1) << REDOP_AT) - 1)
+
+_Static_assert(DTN_NCOLLS <= 16 && DTENSOR_NDTYPES <= 32
+               && DTN_NREDOPS <= 16, "each fits its bits");
+
+uint64_t dtn_fingerprint(enum dtn_coll coll, enum dtensor_dtype dtype,
+                         enum dtensor_redop redop, uint64_t hash)
+{
+    return (uint64_t)coll << COLL_AT | (uint64_t)dtype << DTYPE_AT
+         | (uint64_t)dtn_redop_kind(redop) << REDOP_AT
+         | (dtn_fingerprint_hash(DTN_MIX_CALL, hash) & HASH_MASK);
+}
+
+uint64_t dtn_fingerprint_dtype(enum dtensor_dtype dtype)
+{
+    return (uint64_t)dtype << DTYPE_AT;
+}
+
+enum dtn_coll dtn_fingerprint_coll(uint64_t fingerprint)
+{
+    return (enum dtn_coll)(fingerprint >> COLL_AT);
+}
+
+enum dtensor_dtype dtn_fingerprint_dtype_of(uint64_t fingerprint)
+{
+    return (enum dtensor_dtype)(fingerprint >> DTYPE_AT & 31);
+}
+
+size_t dtn_fingerprint_size(uint64_t fingerprint)
+{
+    const size_t size = dtensor_dtype_size(dtn_fingerprint_dtype_of(fingerprint));
+
+    return size > 0 ? size : 1;
+}
+
+enum dtensor_redop dtn_fingerprint_redop(uint64_t fingerprint)
+{
+    return (enum dtensor_redop)(fingerprint >> REDOP_AT & 15);
+}

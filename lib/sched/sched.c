@@ -1,0 +1,454 @@
+/* sched.c - the schedule: what one rank does, as data
+ *
+ * A collective is an array of steps for each rank.  This is all rank 1 of 2
+ * does in an allreduce of two f32, one signal each way (dtn_sched_print):
+ *
+ *     allreduce carry: rank 1 of 2, f32 sum, IN 8 OUT 8 TMP 8
+ *       0 signal  -> 0  CARRY <- IN+0  8 bytes
+ *       1 wait    <- 0  CARRY -> TMP+0  8 bytes
+ *       2 fold    OUT+0 <- TMP+0  1 slots of 8 bytes with IN+0 as term 1
+ *
+ * Being data it can be checked (check/), run (exec/) and shown.  A space
+ * that peers reach is printed with a star, "TMP* 64", and another rank's
+ * memory with its position, "2:IN+0".
+ */
+#include "sched/sched.h"
+#include "base/box.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/reduce.h"
+#include "dtensor.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const op_names[DTN_NOPS] = {
+    [DTN_OP_PUT] = "put",       [DTN_OP_FLUSH] = "flush",
+    [DTN_OP_SIGNAL] = "signal", [DTN_OP_WAIT] = "wait",
+    [DTN_OP_COPY] = "copy",     [DTN_OP_REDUCE] = "reduce",
+    [DTN_OP_FOLD] = "fold",     [DTN_OP_SCALE] = "scale",
+    [DTN_OP_NEUTRAL] = "neutral",
+};
+
+static const char *const tag_names[DTN_NTAGS] = {
+    [DTN_TAG_READY] = "READY", [DTN_TAG_DATA] = "DATA",
+    [DTN_TAG_CARRY] = "CARRY", [DTN_TAG_DONE] = "DONE",
+};
+
+static const char *const space_names[DTN_NSPACES] = {
+    [DTN_IN] = "IN", [DTN_OUT] = "OUT", [DTN_TMP] = "TMP", [DTN_ACC] = "ACC",
+};
+
+void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
+                    enum dtensor_dtype dtype, enum dtensor_redop redop)
+{
+    memset(sched, 0, sizeof *sched);
+    sched->name = name;
+    sched->n = n;
+    sched->me = me;
+    sched->divisor = n;
+    sched->dtype = dtype;
+    sched->how = dtn_reduction(dtype, redop, n);
+}
+
+void dtn_sched_fini(struct dtn_sched *sched)
+{
+    free(sched->steps);
+    free(sched->boxes);
+    free(sched->terms);
+    memset(sched, 0, sizeof *sched);
+}
+
+/* --------------------------------------------------------------- building */
+
+/* Room for one more in a growing array of `count`; NULL: out of memory.  A
+ * capacity of -1 remembers that: nothing is appended from then on.
+ */
+static void *sched_grow(void *array, int count, int *capacity, size_t size)
+{
+    int wanted = *capacity ? 2 * *capacity : 16;
+    void *more;
+
+    if (count < *capacity)
+        return array;
+    if (*capacity < 0)
+        return NULL;
+    more = realloc(array, (size_t)wanted * size);
+    *capacity = more ? wanted : -1;
+    return more;
+}
+
+static void sched_push(struct dtn_sched *sched, const struct dtn_step *step)
+{
+    struct dtn_step *steps = sched_grow(sched->steps, sched->nsteps,
+                                        &sched->steps_capacity, sizeof *steps);
+
+    if (!steps)
+        return;
+    sched->steps = steps;
+    steps[sched->nsteps++] = *step;
+}
+
+static bool box_equal(const struct dtn_box *a, const struct dtn_box *b)
+{
+    const size_t bytes = (size_t)a->ndim * sizeof a->size[0];
+
+    return a->ndim == b->ndim && memcmp(a->size, b->size, bytes) == 0
+        && memcmp(a->dst_stride, b->dst_stride, bytes) == 0
+        && memcmp(a->src_stride, b->src_stride, bytes) == 0;
+}
+
+/* The index of a box among the schedule's, or -1 when out of memory.  Boxes of
+ * regular shards are alike: one does for all of them that follow each other.
+ */
+static int sched_push_box(struct dtn_sched *sched, const struct dtn_box *box)
+{
+    struct dtn_box *boxes;
+
+    if (sched->nboxes > 0 && box_equal(&sched->boxes[sched->nboxes - 1], box))
+        return sched->nboxes - 1;
+    boxes = sched_grow(sched->boxes, sched->nboxes, &sched->boxes_capacity,
+                       sizeof *boxes);
+    if (!boxes) {
+        sched->steps_capacity = -1;
+        return -1;
+    }
+    sched->boxes = boxes;
+    boxes[sched->nboxes] = *box;
+    return sched->nboxes++;
+}
+
+void dtn_sched_put(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                   struct dtn_span src, size_t bytes)
+{
+    if (bytes > 0)
+        sched_push(sched, &(struct dtn_step){ .op = DTN_OP_PUT, .peer = peer,
+                   .box = -1, .dst = dst, .src = src, .bytes = bytes });
+}
+
+void dtn_sched_put_box(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                       struct dtn_span src, const struct dtn_box *box)
+{
+    struct dtn_step step = { .op = DTN_OP_PUT, .peer = peer, .dst = dst,
+                             .src = src };
+
+    if (dtn_box_count(box) == 0)
+        return;
+    step.box = sched_push_box(sched, box);
+    sched_push(sched, &step);
+}
+
+void dtn_sched_flush(struct dtn_sched *sched, int peer)
+{
+    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_FLUSH, .peer = peer,
+               .box = -1 });
+}
+
+void dtn_sched_signal(struct dtn_sched *sched, int peer, enum dtn_tag tag)
+{
+    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL, .tag = tag,
+               .peer = peer, .box = -1 });
+}
+
+void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag)
+{
+    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_WAIT, .tag = tag,
+               .peer = peer, .box = -1 });
+}
+
+void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
+                     size_t bytes)
+{
+    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
+               .tag = DTN_TAG_CARRY, .peer = peer, .box = -1, .src = src,
+               .bytes = bytes });
+}
+
+void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                     size_t bytes)
+{
+    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_WAIT,
+               .tag = DTN_TAG_CARRY, .peer = peer, .box = -1, .dst = dst,
+               .bytes = bytes });
+}
+
+void dtn_sched_offer(struct dtn_sched *sched, int peer, struct dtn_span src,
+                     size_t bytes)
+{
+    sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
+               .tag = DTN_TAG_READY, .peer = peer, .box = -1, .about = bytes,
+               .src = src });
+}
+
+void dtn_sched_salt(struct dtn_sched *sched, uint64_t salt, size_t about,
+                    bool comes)
+{
+    struct dtn_step *last;
+
+    if (sched->nsteps == 0 || sched->steps_capacity < 0)
+        return;
+    last = &sched->steps[sched->nsteps - 1];
+    last->salt = salt;
+    last->about = about;
+    last->comes = comes;
+}
+
+/* COPY and REDUCE: `peer` is whose memory is loaded from. */
+static void sched_move(struct dtn_sched *sched, enum dtn_op op,
+                       struct dtn_span dst, struct dtn_span src, size_t bytes,
+                       const struct dtn_box *box)
+{
+    struct dtn_step step = { .op = op, .peer = src.rank, .box = -1,
+                             .dst = dst, .src = src, .bytes = bytes };
+
+    if (box ? dtn_box_count(box) == 0 : bytes == 0)
+        return;
+    if (box)
+        step.box = sched_push_box(sched, box);
+    if (src.rank != sched->me)
+        sched->needs_map = true;
+    sched_push(sched, &step);
+}
+
+void dtn_sched_copy(struct dtn_sched *sched, struct dtn_span dst,
+                    struct dtn_span src, size_t bytes)
+{
+    sched_move(sched, DTN_OP_COPY, dst, src, bytes, NULL);
+}
+
+void dtn_sched_reduce(struct dtn_sched *sched, struct dtn_span dst,
+                      struct dtn_span src, size_t bytes)
+{
+    sched_move(sched, DTN_OP_REDUCE, dst, src, bytes, NULL);
+}
+
+void dtn_sched_copy_box(struct dtn_sched *sched, struct dtn_span dst,
+                        struct dtn_span src, const struct dtn_box *box)
+{
+    sched_move(sched, DTN_OP_COPY, dst, src, 0, box);
+}
+
+void dtn_sched_reduce_box(struct dtn_sched *sched, struct dtn_span dst,
+                          struct dtn_span src, const struct dtn_box *box)
+{
+    sched_move(sched, DTN_OP_REDUCE, dst, src, 0, box);
+}
+
+void dtn_sched_terms(struct dtn_sched *sched, const int ranks[], int n)
+{
+    sched->terms = malloc((size_t)n * sizeof *ranks);
+    if (!sched->terms) {
+        sched->steps_capacity = -1;
+        return;
+    }
+    memcpy(sched->terms, ranks, (size_t)n * sizeof *ranks);
+    sched->nterms = n;
+}
+
+static void sched_fold(struct dtn_sched *sched, struct dtn_step step)
+{
+    step.op = DTN_OP_FOLD;
+    step.peer = step.box = -1;
+    if (step.bytes == 0)
+        return;
+    if (step.src.rank < 0 && (sched->terms ? sched->nterms : sched->n) > 1)
+        sched->needs_map = true;
+    sched_push(sched, &step);
+}
+
+void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
+                    struct dtn_span src, size_t bytes)
+{
+    sched_fold(sched, (struct dtn_step){ .dst = dst, .src = src,
+               .terms = src.rank < 0 ? 0 : sched->n, .own_term = -1,
+               .bytes = bytes });
+}
+
+void dtn_sched_fold_slots(struct dtn_sched *sched, struct dtn_span dst,
+                          struct dtn_span src, size_t bytes, int slots)
+{
+    sched_fold(sched, (struct dtn_step){ .dst = dst, .src = src,
+               .terms = slots, .own_term = -1, .bytes = bytes });
+}
+
+void dtn_sched_fold_with(struct dtn_sched *sched, struct dtn_span dst,
+                         struct dtn_span src, size_t bytes,
+                         struct dtn_span own)
+{
+    sched_fold(sched, (struct dtn_step){ .dst = dst, .src = src,
+               .terms = sched->n, .own_term = sched->me, .own = own,
+               .bytes = bytes });
+}
+
+void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
+                     size_t bytes)
+{
+    if (bytes > 0)
+        sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SCALE, .peer = -1,
+                   .box = -1, .dst = dst, .bytes = bytes });
+}
+
+void dtn_sched_show(struct dtn_sched *sched, enum dtn_space space,
+                    struct dtn_range range)
+{
+    sched->exposed[space] = range.bytes > 0;
+    sched->shown[space] = range;
+}
+
+void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
+                       size_t bytes)
+{
+    if (bytes > 0)
+        sched_push(sched, &(struct dtn_step){ .op = DTN_OP_NEUTRAL, .peer = -1,
+                   .box = -1, .dst = dst, .bytes = bytes });
+}
+
+size_t dtn_sched_scratch(const struct dtn_sched *sched)
+{
+    const size_t line = DTN_CACHE_LINE;
+    size_t tmp = sched->bytes[DTN_TMP], acc = sched->bytes[DTN_ACC];
+
+    if (tmp > 0 && acc > 0)                    /* ACC begins a line          */
+        tmp = (tmp + line - 1) / line * line;
+    return tmp + acc * dtn_reduction_ratio(&sched->how);
+}
+
+int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err)
+{
+    if (sched->steps_capacity >= 0)
+        return 0;
+    return dtn_fail_nomem(err, sched->name, 2 * (size_t)sched->nsteps
+                          * sizeof *sched->steps);
+}
+
+/* --------------------------------------------------------------- printing */
+
+/* Append to the text in buf. */
+static void text_add(char *buf, size_t size, const char *fmt, ...)
+    DTN_PRINTF(3, 4);
+
+static void text_add(char *buf, size_t size, const char *fmt, ...)
+{
+    size_t used = strlen(buf);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(buf + used, size - used, fmt, ap);
+    va_end(ap);
+}
+
+static void text_span(char *buf, size_t size, int me,
+                      const struct dtn_span *span)
+{
+    if (span->rank < 0)
+        text_add(buf, size, "*:");
+    else if (span->rank != me)
+        text_add(buf, size, "%d:", span->rank);
+    text_add(buf, size, "%s+%zu", space_names[span->space], span->offset);
+}
+
+/* Sizes and strides: "box 3x4 (8,1) <- (4,1)". */
+static void text_box(char *buf, size_t size, const struct dtn_box *box)
+{
+    text_add(buf, size, "  box ");
+    for (int d = 0; d < box->ndim; d++)
+        text_add(buf, size, d ? "x%lld" : "%lld", (long long)box->size[d]);
+    text_add(buf, size, " (");
+    for (int d = 0; d < box->ndim; d++)
+        text_add(buf, size, d ? ",%lld" : "%lld",
+                 (long long)box->dst_stride[d]);
+    text_add(buf, size, ") <- (");
+    for (int d = 0; d < box->ndim; d++)
+        text_add(buf, size, d ? ",%lld" : "%lld",
+                 (long long)box->src_stride[d]);
+    text_add(buf, size, ")");
+}
+
+/* A signal or a wait; a carried payload comes from or goes to a span. */
+static void text_signal(char *buf, size_t size, int me,
+                        const struct dtn_step *step)
+{
+    bool sends = step->op == DTN_OP_SIGNAL;
+
+    text_add(buf, size, "%s %d  %s", sends ? "->" : "<-", step->peer,
+             tag_names[step->tag]);
+    if (step->tag == DTN_TAG_READY && sends && step->src.offset > 0) {
+        text_add(buf, size, " of ");
+        text_span(buf, size, me, &step->src);
+    }
+    if (step->tag != DTN_TAG_CARRY)
+        return;
+    text_add(buf, size, sends ? " <- " : " -> ");
+    text_span(buf, size, me, sends ? &step->src : &step->dst);
+    text_add(buf, size, "  %zu bytes", step->bytes);
+}
+
+/* The terms of a fold of own memory. */
+static void text_fold(char *buf, size_t size, int me,
+                      const struct dtn_step *step)
+{
+    const bool with = step->own_term >= 0;
+
+    text_add(buf, size, "  %d slots of %zu bytes", step->terms - with,
+             step->bytes);
+    if (!with)
+        return;
+    text_add(buf, size, " with ");
+    text_span(buf, size, me, &step->own);
+    text_add(buf, size, " as term %d", step->own_term);
+}
+
+/* A step that moves or makes bytes. */
+static void text_move(char *buf, size_t size, const struct dtn_sched *sched,
+                      const struct dtn_step *step)
+{
+    struct dtn_span dst = step->dst;
+
+    if (step->op == DTN_OP_PUT) {
+        text_add(buf, size, "-> %d  ", step->peer);
+        dst.rank = sched->me;                  /* said once is enough        */
+    }
+    text_span(buf, size, sched->me, &dst);
+    if (step->op != DTN_OP_SCALE && step->op != DTN_OP_NEUTRAL) {
+        text_add(buf, size, " <- ");
+        text_span(buf, size, sched->me, &step->src);
+    }
+    if (step->box >= 0)
+        text_box(buf, size, &sched->boxes[step->box]);
+    else if (step->op == DTN_OP_FOLD && step->src.rank >= 0)
+        text_fold(buf, size, sched->me, step);
+    else
+        text_add(buf, size, "  %zu bytes", step->bytes);
+}
+
+char *dtn_step_text(const struct dtn_sched *sched, const struct dtn_step *step,
+                    char *buf, size_t size)
+{
+    snprintf(buf, size, "%-7s ", op_names[step->op]);
+    if (step->op == DTN_OP_FLUSH)
+        text_add(buf, size, "-> %d", step->peer);
+    else if (step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT)
+        text_signal(buf, size, sched->me, step);
+    else
+        text_move(buf, size, sched, step);
+    return buf;
+}
+
+void dtn_sched_print(const struct dtn_sched *sched, FILE *stream)
+{
+    char text[256];
+
+    fprintf(stream, "%s: rank %d of %d, %s %s,", sched->name, sched->me,
+            sched->n, dtensor_dtype_name(sched->dtype),
+            dtensor_redop_name(sched->how.op));
+    for (int s = 0; s < DTN_NSPACES; s++)
+        if (s != DTN_ACC || sched->bytes[s] > 0)
+            fprintf(stream, " %s%s %zu", space_names[s],
+                    sched->exposed[s] ? "*" : "", sched->bytes[s]);
+    fprintf(stream, "\n");
+    for (int i = 0; i < sched->nsteps; i++)
+        fprintf(stream, "%3d %s\n", i,
+                dtn_step_text(sched, &sched->steps[i], text, sizeof text));
+}

@@ -1,0 +1,201 @@
+/* sched.h - a collective as data: one rank's array of steps */
+#ifndef DTN_SCHED_SCHED_H
+#define DTN_SCHED_SCHED_H
+
+#include "base/reduce.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct dtn_box;
+
+/* Every rank's memory, as a schedule sees it.  TMP and ACC are scratch that
+ * belongs to the schedule: TMP holds elements, ACC partial results, which may
+ * be wider (struct dtn_reduction).  Offsets and sizes of ACC are counted as if
+ * they were not, so that byte 12 of every space belongs to element 3 of an f32.
+ * Of TMP and ACC peers reach one at most.
+ */
+enum dtn_space { DTN_IN, DTN_OUT, DTN_TMP, DTN_ACC, DTN_NSPACES };
+
+/* Bytes from `offset` on in a space of the rank at a position of the group. */
+struct dtn_span {
+    int rank;
+    enum dtn_space space;
+    size_t offset;
+};
+
+/* What a signal says. */
+enum dtn_tag {
+    DTN_TAG_READY,                /* my buffers are in place: here they are    */
+    DTN_TAG_DATA,                 /* what I put, or let you read, is complete  */
+    DTN_TAG_CARRY,                /* the payload is the data                   */
+    DTN_TAG_DONE,                 /* I have read what I needed of yours        */
+    DTN_NTAGS
+};
+
+/* One step of one rank.  Steps run in order; only `put` may still be reading
+ * its source when the next step starts.
+ *
+ *   op      peer        dst           src            meaning
+ *   PUT     receiver    on the peer   own            write bytes, or a box run
+ *                                                    by run, to the peer
+ *   FLUSH   receiver                                 sources of puts are free
+ *   SIGNAL  receiver                  own, if CARRY  append a signal
+ *   WAIT    sender      own, if CARRY                take its next signal
+ *   COPY                own           any rank's     dst = src
+ *   REDUCE              own           any rank's     dst = dst op src
+ *   FOLD                own           rank -1        dst = src of the first of
+ *                                                    `terms` op src of the
+ *                                                    second op ...
+ *   FOLD                own           own            dst = slot 0 op slot 1 op
+ *                                                    ...: slots of `bytes` one
+ *                                                    after another; but term
+ *                                                    `own_term`, if not -1, is
+ *                                                    `own` and has no slot
+ *   SCALE               own                          dst /= divisor
+ *   NEUTRAL             own                          dst = neutral element
+ *
+ * COPY, REDUCE and FOLD lift what they load from IN, OUT and TMP into ACC or
+ * into a reduction, and drop what they store from there into IN, OUT or TMP: a
+ * sum of bf16 in ACC is an f32, and to store it in OUT rounds it, of an average
+ * after dividing it.  What was dropped is a result and no term any more.  PUT
+ * and signals change nothing, so they stay on one side, unless there is no
+ * difference.
+ *
+ * COPY, REDUCE and FOLD with a `src` on another rank load through a mapped
+ * pointer, or fetch: only where transports map.  They need the owner's READY before and
+ * must be followed by a signal to the owner, after which it may reuse or
+ * return the memory; a PUT needs the receiver's READY before.  READY names all
+ * exposed spaces, or one from `src` on, `about` bytes of it: to that peer it then
+ * begins there.  Source and
+ * destination do not overlap, or they are the very same bytes (a call in
+ * place): such a COPY does nothing at all, so that peers may be reading.
+ */
+enum dtn_op {
+    DTN_OP_PUT, DTN_OP_FLUSH, DTN_OP_SIGNAL, DTN_OP_WAIT, DTN_OP_COPY,
+    DTN_OP_REDUCE, DTN_OP_FOLD, DTN_OP_SCALE, DTN_OP_NEUTRAL, DTN_NOPS
+};
+
+struct dtn_step {
+    enum dtn_op op;
+    enum dtn_tag tag;             /* SIGNAL, WAIT                              */
+    int peer;                     /* position in the group                     */
+    int box;                      /* PUT, COPY, REDUCE: index of a box, or -1  */
+    int terms;                    /* FOLD of own memory: how many              */
+    int own_term;                 /* and which of them is not in a slot, or -1 */
+    struct dtn_span own;
+    uint64_t salt;                /* SIGNAL, WAIT: what both must mean too,    */
+                                  /* mixed into the fingerprint; mostly 0      */
+    bool comes;                   /* and in words: this many bytes come from,  */
+    size_t about;                 /* or go to, the peer; READY: stand behind   */
+                                  /* `src`, 0: all to the end                  */
+    struct dtn_span dst;
+    struct dtn_span src;
+    size_t bytes;                 /* moved, when box is -1                     */
+};
+
+/* Part of a space, in bytes. */
+struct dtn_range {
+    size_t offset;
+    size_t bytes;
+};
+
+/* Memory that peers do not map, of processes that may read each other: how the
+ * first run goes.
+ */
+enum dtn_lend {
+    DTN_LEND_FETCHED,             /* they fetch it from where it stands        */
+    DTN_LEND_STAGED,              /* it is staged                              */
+    DTN_LEND_NEVER                /* always: it cannot be fetched step by step */
+};
+
+struct dtn_sched {
+    int n;                        /* ranks in the group                        */
+    int me;
+    int divisor;                  /* of SCALE: n unless an emitter says else   */
+    enum dtensor_dtype dtype;
+    struct dtn_reduction how;     /* of REDUCE, FOLD, NEUTRAL and to or from   */
+                                  /* ACC                                       */
+    const char *name;             /* "allreduce ring": static                  */
+    size_t bytes[DTN_NSPACES];    /* size of each space on this rank           */
+    bool exposed[DTN_NSPACES];    /* peers read or write it on this rank       */
+    struct dtn_range shown[DTN_NSPACES];   /* at most here; no bytes: all of   */
+                                  /* it.  What this rank itself does to OUT is */
+                                  /* inside or outside, never across its edge  */
+    bool needs_map;               /* some step loads from a peer: set by the   */
+                                  /* functions that append it                  */
+    enum dtn_lend lend;           /* where peers cannot map what they touch    */
+    int nsteps, steps_capacity;
+    struct dtn_step *steps;
+    int nboxes, boxes_capacity;
+    struct dtn_box *boxes;        /* strides in elements of dtype              */
+    int rounds;                   /* of an exchange                            */
+    int nterms;                   /* positions that FOLD of rank -1 loads from,*/
+    int *terms;                   /* in order; NULL: all n                     */
+};
+
+void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
+                    enum dtensor_dtype dtype, enum dtensor_redop redop);
+void dtn_sched_fini(struct dtn_sched *sched);
+
+/* Append; running out of memory is remembered and reported by _finish, so
+ * that emitters read as algorithms.  Zero bytes append nothing (except
+ * signals and waits).
+ */
+void dtn_sched_put(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                   struct dtn_span src, size_t bytes);
+void dtn_sched_put_box(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                       struct dtn_span src, const struct dtn_box *box);
+void dtn_sched_flush(struct dtn_sched *sched, int peer);
+void dtn_sched_signal(struct dtn_sched *sched, int peer, enum dtn_tag tag);
+void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag);
+void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
+                     size_t bytes);                /* bytes <= DTN_CARRY_MAX   */
+void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
+                     size_t bytes);                /* the matching wait        */
+void dtn_sched_offer(struct dtn_sched *sched, int peer,
+                     struct dtn_span src,
+                     size_t bytes);                /* READY, from there on     */
+void dtn_sched_salt(struct dtn_sched *sched, uint64_t salt, size_t about,
+                    bool comes);                   /* the last signal or wait  */
+void dtn_sched_copy(struct dtn_sched *sched, struct dtn_span dst,
+                    struct dtn_span src, size_t bytes);
+void dtn_sched_reduce(struct dtn_sched *sched, struct dtn_span dst,
+                      struct dtn_span src, size_t bytes);
+void dtn_sched_copy_box(struct dtn_sched *sched, struct dtn_span dst,
+                        struct dtn_span src, const struct dtn_box *box);
+void dtn_sched_reduce_box(struct dtn_sched *sched, struct dtn_span dst,
+                          struct dtn_span src, const struct dtn_box *box);
+void dtn_sched_terms(struct dtn_sched *sched, const int ranks[], int n);
+void dtn_sched_fold(struct dtn_sched *sched, struct dtn_span dst,
+                    struct dtn_span src, size_t bytes);    /* of each source   */
+void dtn_sched_fold_slots(struct dtn_sched *sched, struct dtn_span dst,
+                          struct dtn_span src, size_t bytes, int slots);
+void dtn_sched_fold_with(struct dtn_sched *sched, struct dtn_span dst,
+                         struct dtn_span src, size_t bytes,
+                         struct dtn_span own);     /* n terms, `me` is own     */
+void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
+                     size_t bytes);
+void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
+                       size_t bytes);
+
+/* Peers touch this part of a space of this rank. */
+void dtn_sched_show(struct dtn_sched *sched, enum dtn_space space,
+                    struct dtn_range range);
+
+/* Memory that TMP and ACC take together. */
+size_t dtn_sched_scratch(const struct dtn_sched *sched);
+
+/* 0, or ENOMEM if any append failed. */
+int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err);
+
+/* One step a line, for people and golden tests. */
+void dtn_sched_print(const struct dtn_sched *sched, FILE *stream);
+
+/* One step, without its number: "put     -> 1  OUT+64 <- OUT+0  64 bytes". */
+char *dtn_step_text(const struct dtn_sched *sched, const struct dtn_step *step,
+                    char *buf, size_t size);
+
+#endif

@@ -1,0 +1,182 @@
+/* Patience: deadlines, looks, and what a wait costs. */
+#include "base/wait.h"
+#include "tests/tap.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MS = 1000000 };
+
+static int64_t cpu_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+struct outcome {
+    int64_t wall_ns, cpu_ns;
+    int looks;
+};
+
+/* Wait for nothing until the deadline, or at most `most_ns`. */
+static struct outcome wait_out(int64_t timeout_ns, bool crowded,
+                               int64_t most_ns)
+{
+    const int64_t start = dtn_now_ns(), start_cpu = cpu_ns();
+    struct outcome out = { 0 };
+    struct dtn_wait wait;
+    enum dtn_turn turn;
+
+    dtn_wait_init(&wait, timeout_ns, crowded);
+    do {
+        turn = dtn_wait_pause(&wait);
+        out.looks += turn == DTN_TURN_LOOK;
+    } while (turn != DTN_TURN_EXPIRED && dtn_now_ns() - start < most_ns);
+    out.wall_ns = dtn_now_ns() - start;
+    out.cpu_ns = cpu_ns() - start_cpu;
+    return out;
+}
+
+static void test_deadline(bool crowded)
+{
+    const char *mode = crowded ? "crowded" : "alone";
+    struct outcome out = wait_out(200 * MS, crowded, 10000 * (int64_t)MS);
+
+    ok(out.wall_ns >= 200 * MS && out.wall_ns < 2000 * (int64_t)MS,
+       "%s: 200 ms expire after 200 ms to 2 s (%.1f ms)", mode,
+       (double)out.wall_ns / MS);
+    ok(out.looks >= 5 && out.looks <= out.wall_ns / MS,
+       "%s: the waiter is told to look, at most each ms (%d times)", mode,
+       out.looks);
+    ok(out.cpu_ns < out.wall_ns / 2, "%s: a long wait sleeps (%.1f ms of CPU)",
+       mode, (double)out.cpu_ns / MS);
+    out = wait_out(0, crowded, 10000 * (int64_t)MS);
+    ok(out.wall_ns < 2000 * (int64_t)MS, "%s: no time at all expires (%.3f ms)",
+       mode, (double)out.wall_ns / MS);
+    out = wait_out(INT64_MAX, crowded, 20 * MS);
+    ok(out.wall_ns >= 20 * MS, "%s: for ever does not overflow", mode);
+}
+
+/* The first turns of a wait alone must not enter the kernel: they are the
+ * latency of an answer that comes at once.
+ */
+static void test_spin(void)
+{
+    struct dtn_wait wait;
+    int64_t best = INT64_MAX, start, took;
+    bool polled = true;
+
+    for (int i = 0; i < 200; i++) {
+        dtn_wait_init(&wait, 1000 * MS, false);
+        start = dtn_now_ns();
+        for (int t = 0; t < 10; t++)
+            polled &= dtn_wait_pause(&wait) == DTN_TURN_POLL;
+        took = dtn_now_ns() - start;
+        best = took < best ? took : best;
+    }
+    ok(polled && best < 10000, "ten first turns spin (%d ns)", (int)best);
+}
+
+/* One side of a ball game: wait for the other's number, then say the next.
+ * Returns the best time of ten rounds.
+ */
+static int64_t play(_Atomic uint32_t *ball, uint32_t mine)
+{
+    int64_t best = INT64_MAX, start = 0, took;
+    struct dtn_wait wait;
+    bool sharing = false;
+
+    for (uint32_t n = mine; n < 4000; n += 2) {
+        dtn_wait_init(&wait, 1000 * MS, false);
+        wait.sharing = &sharing;
+        while (atomic_load(ball) != n &&
+               dtn_wait_pause(&wait) != DTN_TURN_EXPIRED)
+            ;
+        atomic_store(ball, n + 1);
+        if (n % 20 >= 2)
+            continue;
+        took = dtn_now_ns() - start;
+        best = start && took < best ? took : best;
+        start = dtn_now_ns();
+    }
+    return best;
+}
+
+/* A game of two processes. */
+static int64_t game(_Atomic uint32_t *ball)
+{
+    int64_t best;
+    pid_t pid;
+
+    atomic_store(ball, 0);
+    pid = fork();
+    if (pid == 0) {
+        play(ball, 1);
+        _exit(0);
+    }
+    best = play(ball, 0);
+    waitpid(pid, NULL, 0);
+    return best;
+}
+
+/* A third process on that CPU can spoil a game, so there are several. */
+static void test_sharing(void)
+{
+    _Atomic uint32_t *ball = mmap(NULL, sizeof *ball, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const int64_t end = dtn_now_ns() + 20000 * (int64_t)MS;
+    int64_t best = INT64_MAX;
+    cpu_set_t usable, one;
+
+    if (ball == MAP_FAILED || sched_getaffinity(0, sizeof usable, &usable) < 0)
+        abort();
+    CPU_ZERO(&one);
+    for (int c = CPU_SETSIZE; c-- > 0;)
+        if (CPU_ISSET(c, &usable)) {
+            CPU_ZERO(&one);
+            CPU_SET(c, &one);
+        }
+    sched_setaffinity(0, sizeof one, &one);
+    while (best >= 100000 && dtn_now_ns() < end)
+        best = game(ball);
+    sched_setaffinity(0, sizeof usable, &usable);
+    ok(best < 100000, "two waiters on one CPU learn to let each other run: a "
+       "round takes %.1f us", (double)best / 1e4);
+}
+
+/* A rank that got a CPU of its own spins again: the next yields find nobody. */
+static void test_unlearned(void)
+{
+    bool sharing = true;
+    int waits = 0;
+
+    for (; sharing && waits < 1000; waits++) {
+        struct dtn_wait wait;
+
+        dtn_wait_init(&wait, MS, false);
+        wait.sharing = &sharing;
+        while (sharing && dtn_wait_pause(&wait) != DTN_TURN_EXPIRED)
+            ;
+    }
+    ok(!sharing, "what was learned is forgotten after %d waits alone", waits);
+}
+
+int main(void)
+{
+    const int64_t before = dtn_now_ns();
+
+    ok(dtn_now_ns() >= before, "the clock does not go back");
+    test_deadline(false);
+    test_deadline(true);
+    test_spin();
+    test_sharing();
+    test_unlearned();
+    return done();
+}

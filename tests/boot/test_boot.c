@@ -1,0 +1,298 @@
+/* test_boot.c - the bootstrap when all goes well, and among strangers */
+#include "base/compiler.h"
+#include "base/wait.h"
+#include "boot/frame.h"
+#include "dtensor.h"
+#include "tests/boot/boot_job.h"
+
+#include <stdbool.h>
+
+static void test_local(void)
+{
+    static const int sizes[] = { 1, 2, 3, 4, 7, 16 };
+
+    for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
+        struct job job = job_even(1, sizes[i]);
+
+        job.rounds = 3;
+        job_run(&job, NULL);
+        ok(job_good(&job), "%d ranks of one host exchange blobs and "
+           "descriptors", sizes[i]);
+    }
+}
+
+/* 60 ranks send 48 x 59 descriptors; only so many of one user may be on their
+ * way at a time as one of his processes may have open.
+ */
+static void test_crowd(void)
+{
+    struct job job = job_even(1, 60);
+
+    job.unprivileged = true;
+    job.rounds = 3;
+    for (int i = 0; i < job.nactors; i++)
+        job.actor[i].fds_left = 130;
+    job_run(&job, NULL);
+    ok(job_good(&job), "60 ranks of one host exchange more descriptors than "
+       "may travel at a time");
+}
+
+static void test_hosts(void)
+{
+    static const int hosts[] = { 1, 2, 3, 5, 8 };
+    struct job job;
+
+    for (size_t i = 0; i < DTN_COUNT(hosts); i++)
+        for (int each = 1; each <= 3; each++) {
+            job = job_even(hosts[i], each);
+            job.rounds = 2;
+            job_run(&job, NULL);
+            ok(job_good(&job), "%d hosts x %d ranks exchange blobs, and "
+               "descriptors within each", hosts[i], each);
+        }
+    job = job_of(6, (const int[]){ 2, 0, 3, 1, 0, 4 });
+    job_run(&job, NULL);
+    ok(job_good(&job), "hosts without ranks are no part of the tree");
+}
+
+static void test_late(void)
+{
+    static const struct { int rank; const char *what; } late[] = {
+        { 0, "rank 0" }, { 2, "a leader" }, { 3, "a leaf" }
+    };
+
+    for (size_t i = 0; i < DTN_COUNT(late); i++) {
+        struct job job = job_even(4, 2);
+
+        job.actor[late[i].rank].delay_ms = 300;
+        job_run(&job, NULL);
+        ok(job_good(&job) && job_slowest_ms(&job) < 2000,
+           "%s that comes 300 ms late is waited for", late[i].what);
+    }
+}
+
+/* So late that those below it have asked its parent to be heard. */
+static void test_very_late(void)
+{
+    struct job job = job_even(4, 2);
+
+    job.timeout_ms = 1200;
+    job.actor[2].delay_ms = 900;
+    job_run(&job, NULL);
+    ok(job_good(&job), "a leader that comes after three quarters of the time "
+       "still gets its ranks");
+}
+
+static void test_time(void)
+{
+    int64_t best = INT64_MAX, slowest;
+
+    for (int i = 0; i < 5; i++) {
+        struct job job = job_even(1, 4);
+
+        job.rounds = 0;
+        job_run(&job, NULL);
+        slowest = 0;
+        for (int r = 0; r < 4; r++)
+            if (said[r].open_ns > slowest)
+                slowest = said[r].open_ns;
+        if (slowest < best)
+            best = slowest;
+    }
+    note("opening takes 4 ranks of one host %.2f ms", (double)best / 1e6);
+    ok(best < 100000000, "4 ranks of one host are together within 100 ms");
+}
+
+static void test_cycles(void)
+{
+    struct job job = job_of(2, (const int[]){ 3, 2 });
+
+    job.cycles = 200;
+    job_run(&job, NULL);
+    ok(job_good(&job), "200 times opened and closed: all well, no descriptor "
+       "left");
+    note("200 cycles of 5 ranks on 2 hosts took %lld ms",
+         (long long)job_slowest_ms(&job));
+}
+
+/* ------------------------------------------------------------ strangers --- */
+
+static void say(int fd, const void *words, size_t n)
+{
+    if (fd >= 0)
+        send(fd, words, n, MSG_NOSIGNAL);
+}
+
+/* Sockets that stay open, silent or in the middle of a word, and some that
+ * close at once; closed when the job is over.
+ */
+static int held[256], nheld;
+static int (*stranger_knock)(void);
+
+static void strangers_come(void)
+{
+    static const unsigned char big[FRAME_HEAD_BYTES] = {
+        'D', 'T', 'N', 'B', FRAME_VERSION, 0, FRAME_HELLO, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff
+    };
+    static const unsigned char early[FRAME_HEAD_BYTES] = {
+        'D', 'T', 'N', 'B', FRAME_VERSION, 0, FRAME_ENTRIES, 0,
+    };
+    unsigned char noise[400];
+
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (unsigned char)(i * 131 + 7);
+    for (nheld = 0; nheld < 100; nheld++) {
+        int fd = held[nheld] = stranger_knock();
+
+        switch (nheld % 5) {
+        case 0: say(fd, "GET / HTTP/1.0\r\n\r\n", 18); break;
+        case 1: say(fd, noise, sizeof noise); break;
+        case 2: say(fd, big, sizeof big); break;
+        case 3: say(fd, early, sizeof early); break;
+        case 4: say(fd, big, 5); break;
+        }
+        if (nheld % 7 == 0) {
+            close(fd);
+            held[nheld] = -1;
+        }
+    }
+    for (; nheld < 250; nheld++)
+        held[nheld] = stranger_knock();
+}
+
+static void test_strangers(void)
+{
+    static const struct {
+        int (*knock)(void);
+        const char *where;
+    } doors[] = { { knock_tcp, "TCP port" }, { knock_local, "local socket" } };
+
+    for (size_t i = 0; i < DTN_COUNT(doors); i++) {
+        struct job job = job_even(2, 2);
+
+        for (int r = 1; r < 4; r++)
+            job.actor[r].delay_ms = 300;
+        stranger_knock = doors[i].knock;
+        job_run(&job, strangers_come);
+        ok(nheld == 250 && held[249] >= 0, "250 strangers reached the %s",
+           doors[i].where);
+        ok(job_good(&job), "... and the job started all the same");
+        while (nheld > 0)
+            if (held[--nheld] >= 0)
+                close(held[nheld]);
+    }
+}
+
+/* Silent ones are thrown out after two seconds. */
+static void stranger_waits(void)
+{
+    int fd = knock_tcp();
+    char c;
+    int64_t start = dtn_now_ns();
+    ssize_t n = recv(fd, &c, 1, 0);
+    int64_t ms = (dtn_now_ns() - start) / 1000000;
+
+    ok(n <= 0 && ms > 1500 && ms < 2600, "a silent stranger is thrown out "
+       "after 2 s (%lld ms)", (long long)ms);
+    close(fd);
+}
+
+static void test_silent(void)
+{
+    struct job job = job_even(2, 1);
+
+    job.actor[1].delay_ms = 2700;
+    job_run(&job, stranger_waits);
+    ok(job_good(&job), "... and the job starts when its last rank comes");
+}
+
+/* --------------------------------------------------------- another user --- */
+
+/* Another user's process sits on the name of this job. */
+static void test_squatter(void)
+{
+    struct job job = job_even(1, 3);
+    struct sockaddr_un addr;
+    socklen_t len = local_addr(&addr);
+    bool good = true;
+    int fds[2];
+    char c;
+    pid_t pid;
+
+    if (geteuid() != 0) {
+        skip("a foreign user's socket is refused", "needs root");
+        return;
+    }
+    if (pipe(fds) != 0)
+        return;
+    pid = fork();
+    if (pid == 0) {
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        if (setuid(12345) != 0 ||
+            bind(fd, (struct sockaddr *)&addr, len) != 0 || listen(fd, 10) != 0 || write(fds[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+    }
+    close(fds[1]);
+    if (read(fds[0], &c, 1) != 1)
+        note("the squatter could not be set up");
+    job_run(&job, NULL);
+    for (int r = 0; r < 3; r++)
+        good = good && said[r].rc == DTENSOR_ESYS && said[r].leaked_fds == 0 &&
+               strstr(said[r].err.text, "belongs to uid 12345");
+    ok(good && job_slowest_ms(&job) < 3000, "a foreign user's socket is "
+       "refused, naming the uid");
+    if (!good)
+        job_show(&job);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(fds[0]);
+}
+
+/* Another user's process wants to be a rank. */
+static void intruder_comes(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        char c;
+
+        if (setuid(12345) != 0)
+            _exit(1);
+        _exit(recv(knock_local(), &c, 1, 0) <= 0 ? 0 : 2);
+    }
+    waitpid(pid, &nheld, 0);
+}
+
+static void test_intruder(void)
+{
+    struct job job = job_even(1, 2);
+
+    if (geteuid() != 0) {
+        skip("a foreign user is not let in", "needs root");
+        return;
+    }
+    job.actor[1].delay_ms = 200;
+    nheld = -1;
+    job_run(&job, intruder_comes);
+    ok(nheld == 0 && job_good(&job), "a foreign user is not let in");
+}
+
+int main(void)
+{
+    job_init();
+    test_local();
+    test_crowd();
+    test_hosts();
+    test_late();
+    test_very_late();
+    test_time();
+    test_cycles();
+    test_strangers();
+    test_silent();
+    test_squatter();
+    test_intruder();
+    return done();
+}

@@ -1,0 +1,257 @@
+/* test_boot_fail.c - what goes wrong in a bootstrap: who says what, and when
+ *
+ * Ranks that do not come, or do not answer, are in test_boot_missing.c.
+ */
+#include "base/compiler.h"
+#include "boot/frame.h"
+#include "boot/state.h"
+#include "dtensor.h"
+#include "tests/boot/boot_job.h"
+
+#include <stdbool.h>
+
+/* ------------------------------------------------------------ different --- */
+
+static const struct {
+    const char *what;
+    int nhosts, each;
+    int odd;                      /* has another [redistribute] pipeline       */
+    const char *words;
+} odds[] = {
+    { "a leaf", 2, 2, 3, "boot: rank 3 on n1 was started with something else "
+      "than the others: [redistribute] pipeline is 1024K there, 512K here (give "
+      "every rank the same cluster file)" },
+    { "a leader", 3, 2, 2, "boot: rank 2 on n1 was started with something else "
+      "than the others: [redistribute] pipeline is 1024K there, 512K here" },
+    { "rank 0", 3, 1, 0, "boot: rank 0 on n0 was started with something else "
+      "than the others: [redistribute] pipeline is 1024K there, 512K here" },
+    { "a leaf far away", 5, 2, 9, "boot: rank 9 on n4 was started with "
+      "something else than the others: [redistribute] pipeline is 1024K there, "
+      "512K here" },
+    { "one of two", 1, 2, 1, "boot: rank 1 on n0 was started with something "
+      "else than the others: [redistribute] pipeline is 1024K there, 512K here" },
+};
+
+static void test_different(void)
+{
+    struct job job;
+
+    for (size_t i = 0; i < DTN_COUNT(odds); i++) {
+        job = job_even(odds[i].nhosts, odds[i].each);
+        job.actor[odds[i].odd].pipeline = 1024;
+        job_run(&job, NULL);
+        ok(job_failed(&job, DTENSOR_EMISMATCH, odds[i].odd, odds[i].words,
+                      1500), "%s with another file: all say which, and the line (%lld ms)",
+           odds[i].what, (long long)job_slowest_ms(&job));
+    }
+    job = job_even(3, 2);
+    job.actor[2].pipeline = job.actor[3].pipeline = 1024;
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 2, "boot: ranks 2-3 on n1 were "
+                  "started with something else", 1500), "a host with another "
+       "file: all its ranks are named");
+    job = job_even(2, 2);
+    job.actor[1].pipeline = 1024;
+    job_drop(&job, 3);
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, "rank 1 on n0", 2500),
+       "a different rank is told without waiting for a missing one");
+}
+
+/* ------------------------------------------------- ranks that cannot be --- */
+
+static void test_twice(void)
+{
+    static const int ranks[] = { 0, 1, 2, 3 };
+    char words[200], pids[64];
+
+    for (size_t i = 0; i < DTN_COUNT(ranks); i++) {
+        struct job job = job_even(2, 2);
+        int r = ranks[i], a, b;
+
+        job.actor[4].rank = r;
+        job.actor[4].delay_ms = 100;
+        job.nactors = 5;
+        job.actor[r == 3 ? 1 : 3].delay_ms = 300;    /* keeps the others     */
+        job_run(&job, NULL);
+        a = (int)said[r].pid;
+        b = (int)said[4].pid;
+        snprintf(pids, sizeof pids, "%d and %d", a < b ? a : b, a < b ? b : a);
+        snprintf(words, sizeof words, "boot: rank %d on n%d was started twice, "
+                 "as processes %s", r, r / 2, pids);
+        ok(job_failed(&job, DTENSOR_EMISMATCH, r, words, 2000),
+           "rank %d started twice: all name it and both processes", r);
+    }
+}
+
+static void test_outside(void)
+{
+    struct job job = job_even(2, 2);
+    bool good = true;
+
+    job.timeout_ms = 1500;
+    job.actor[4] = (struct actor){ .rank = 4, .more_hosts = 1 };
+    job.nactors = 5;
+    job.actor[3].delay_ms = 200;
+    job_run(&job, NULL);
+    for (int i = 0; i < 5; i++)
+        good = good && said[i].rc == DTENSOR_EMISMATCH &&
+               strstr(said[i].err.text, "boot: rank 4 on n2 was started for a "
+                      "world of 5 ranks, rank 0 on n0 for one of 4");
+    ok(good, "a rank outside of the world is named to all, itself too");
+    if (!good)
+        job_show(&job);
+    job = job_even(1, 2);
+    job.actor[1].rank = 7;
+    job.timeout_ms = 300;
+    job_run(&job, NULL);
+    ok(said[1].rc == DTENSOR_EINVAL, "a rank outside of its own cluster is "
+       "refused on the spot: %s", said[1].err.text);
+}
+
+/* A process that says HELLO as rank 1 in a version of the protocol, and what it
+ * hears.
+ */
+static unsigned hello_version;
+static bool hello_then_noise;
+static struct dtensor_error hello_heard;
+
+static void hello_comes(void)
+{
+    unsigned char body[FRAME_HELLO_BYTES + 64] = { 1, 0, 0, 0, 3, 0, 0, 0, 77 };
+    unsigned char wire[FRAME_HEAD_BYTES] = "DTNB";
+    struct frame_stream s;
+    struct frame in;
+    size_t size = FRAME_HELLO_BYTES + 3;
+
+    memcpy(body + FRAME_HELLO_BYTES, "n0", 2);
+    size += (size_t)snprintf((char *)body + size, sizeof body - size, "test-%d",
+                             (int)getpid());
+    frame_put32(wire + 4, hello_version | (uint32_t)FRAME_HELLO << 16);
+    frame_put32(wire + 16, (uint32_t)size);
+    frame_init(&s, knock_local(), true);
+    s.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
+    send(s.fd, wire, sizeof wire, MSG_NOSIGNAL);
+    send(s.fd, body, size, MSG_NOSIGNAL);
+    for (int i = 0; i < 2000; i++) {
+        if (frame_recv(&s, &in) != FRAME_READY) {
+            usleep(1000);
+        } else if (in.type == FRAME_WELCOME && hello_then_noise) {
+            send(s.fd, "this is not the protocol", 24, MSG_NOSIGNAL);
+            break;
+        } else if (in.type == FRAME_FAIL) {
+            boot_fail_parse(&in, &hello_heard);
+            break;
+        }
+    }
+    frame_close(&s);
+}
+
+static void test_hello(void)
+{
+    struct job job = job_even(1, 3);
+    static const char words[] = "boot: rank 1 on n0 speaks version 9 of the "
+        "bootstrap, rank 0 on n0 version 2 (install the same libdtensor";
+
+    job_drop(&job, 1);
+    hello_version = 9;
+    job_run(&job, hello_comes);
+    ok(job_failed(&job, DTENSOR_EMISMATCH, 1, words, 1500),
+       "another version of the protocol: all name the rank");
+    ok(hello_heard.code == DTENSOR_EMISMATCH && hello_heard.rank == 1 &&
+       strstr(hello_heard.text, words), "... and it hears so as well");
+    hello_version = FRAME_VERSION;
+    hello_then_noise = true;
+    job_run(&job, hello_comes);
+    ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent what no "
+                  "rank of this job would send", 1500),
+       "a rank that sends noise is named to all");
+}
+
+/* ------------------------------------------------------------ resources --- */
+
+static void test_foreign_address(void)
+{
+    struct job job = job_even(2, 2);
+
+    job.foreign = true;
+    job_drop(&job, 3);
+    job_drop(&job, 2);
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_ESYS, 0, "boot: 203.0.113.1, the address of "
+                  "host n0, is not an address of the machine that rank 0 runs "
+                  "on", 4000), "an address of another machine: all ranks "
+       "of the host say so");
+}
+
+static void test_fd_limit(void)
+{
+    struct job job = job_even(1, 8);
+
+    job.actor[0].fds_left = 5;
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_ESYS, 0, "boot: rank 0 on n0 has no file "
+                  "descriptor left: the limit is ", 2500),
+       "no descriptors left for connections: all say where");
+    note("%s", said[1].err.text);
+    job = job_even(1, 8);
+    job.actor[3].fds_left = 6;
+    job.rounds = 2;                  /* the others hear of it in the next    */
+    job_run(&job, NULL);
+    ok(job_failed(&job, DTENSOR_ESYS, 3, "boot: rank 3 on n0 has no file "
+                  "descriptor left", 2500),
+       "no descriptors left for those of peers: all say where");
+}
+
+/* --------------------------------------------------------------- deaths --- */
+
+static void test_killed(void)
+{
+    static const int victims[] = { 0, 1, 2, 3 };
+    char words[64];
+
+    for (size_t i = 0; i < DTN_COUNT(victims); i++) {
+        struct job job = job_even(3, 2);
+        int v = victims[i];
+
+        job.actor[v].die_ms = 150;
+        job_drop(&job, 5);           /* so that nobody gets through          */
+        snprintf(words, sizeof words, "boot: rank %d on n%d closed its "
+                 "connection", v, v / 2);
+        job_run(&job, NULL);
+        ok(job_failed(&job, DTENSOR_EPEER, v, words, 2500), "rank %d killed "
+           "while opening: EPEER at once, naming it (%lld ms)", v,
+           (long long)job_slowest_ms(&job));
+    }
+}
+
+static void test_gone(void)
+{
+    struct job job = job_even(3, 2);
+    bool good = true;
+
+    job.actor[3].skip_allgather = -1;
+    job_run(&job, NULL);
+    for (int i = 0; i < job.nactors; i++)
+        good = good && (i == 3 || (said[i].rc == DTENSOR_EPEER &&
+                                   said[i].err.rank == 3 &&
+                                   said[i].leaked_fds == 0));
+    ok(good && job_slowest_ms(&job) < 2000, "a rank that leaves before an "
+       "allgather: EPEER at once everywhere");
+    if (!good)
+        job_show(&job);
+}
+
+int main(void)
+{
+    job_init();
+    test_different();
+    test_twice();
+    test_outside();
+    test_hello();
+    test_foreign_address();
+    test_fd_limit();
+    test_killed();
+    test_gone();
+    return done();
+}

@@ -1,0 +1,291 @@
+/* test_mismatch.c - ranks that call what is not the same say so, with values
+ *
+ * One of four ranks calls something else.  Every rank, also one that never meets
+ * the odd one, must end with EMISMATCH and read what both sides called: counts,
+ * types, reductions, roots.  `op_timeout` is long enough that nothing here can
+ * end by it.  Over shared memory and over tcp; up to 4 KiB, which go with signals
+ * nobody waits for, and more, of which READY comes first.
+ */
+#include "base/compiler.h"
+#include "tensor/tensor.h"
+#include "dtensor.h"
+#include "tests/world.h"
+
+#include <stdbool.h>
+
+#define N 4
+#define ODD 3
+#define LARGE 100000
+
+static float in[N * 2 * LARGE], out[N * 2 * LARGE];
+
+struct test {
+    const char *name;
+    struct dtensor_call call[2];  /* of the others, of the odd one             */
+    const char *words[2];
+};
+
+#define SUM(n) { .coll = DTENSOR_ALLREDUCE, .count = n, .dtype = DTENSOR_F32,  \
+                 .op = DTENSOR_SUM }
+#define BROADCAST(n, r) { .coll = DTENSOR_BROADCAST, .root = r, .count = n,    \
+                          .dtype = DTENSOR_F32 }
+#define REDUCE(n, r) { .coll = DTENSOR_REDUCE, .root = r, .count = n,          \
+                       .dtype = DTENSOR_F32, .op = DTENSOR_SUM }
+#define GATHERV(c) { .coll = DTENSOR_ALLGATHER, .counts = c,                   \
+                     .dtype = DTENSOR_F32 }
+
+static const size_t listed[] = { 3, 0, 2, 5 }, other[] = { 3, 0, 2, 6 };
+
+static const struct test tests[] = {
+    { "count", { SUM(4), SUM(3) },
+      { "allreduce of 4 f32 sum", "allreduce of 3 f32 sum" } },
+    { "large count", { SUM(LARGE), SUM(LARGE + 1) },
+      { "allreduce of 100000 f32 sum", "allreduce of 100001 f32 sum" } },
+    { "dtype", { SUM(4), { .coll = DTENSOR_ALLREDUCE, .count = 4,
+                           .dtype = DTENSOR_I32, .op = DTENSOR_SUM } },
+      { "allreduce of 4 f32 sum", "allreduce of 4 i32 sum" } },
+    { "reduction", { SUM(4), { .coll = DTENSOR_ALLREDUCE, .count = 4,
+                               .dtype = DTENSOR_F32, .op = DTENSOR_MAX } },
+      { "allreduce of 4 f32 sum", "allreduce of 4 f32 max" } },
+    { "collective", { SUM(4), { .coll = DTENSOR_ALLGATHER, .count = 4,
+                                .dtype = DTENSOR_F32 } },
+      { "allreduce of 4 f32 sum", "allgather of 4 f32" } },
+    { "list of counts", { GATHERV(listed), GATHERV(other) },
+      { "allgather of 10 f32 in all, a count for each rank",
+        "allgather of 11 f32 in all, a count for each rank" } },
+    { "root of a small broadcast", { BROADCAST(4, 0), BROADCAST(4, ODD) },
+      { "broadcast of 4 f32 with root 0",
+        "broadcast of 4 f32 with root 3" } },
+    { "root of a large broadcast",
+      { BROADCAST(LARGE, 0), BROADCAST(LARGE, ODD) },
+      { "broadcast of 100000 f32 with root 0",
+        "broadcast of 100000 f32 with root 3" } },
+    { "root of a large reduce", { REDUCE(LARGE, 0), REDUCE(LARGE, ODD) },
+      { "reduce of 100000 f32 sum with root 0",
+        "reduce of 100000 f32 sum with root 3" } },
+};
+
+static void mismatched(int rank, int n, void *arg)
+{
+    const struct test *test = arg;
+    struct world world;
+    int rc;
+
+    (void)n;
+    world_open(&world);
+    rc = dtensor_call_run(world.mesh, &test->call[rank == ODD], in, out,
+                          &world.err);
+    for (int i = 0; i < 3 && rc == 0; i++)
+        rc = dtensor_barrier(world.mesh, &world.err);
+    need(rc == DTENSOR_EMISMATCH, "rc is %s: %s", dtensor_errname(rc),
+         rc ? world.err.text : "");
+    need(strstr(world.err.text, test->words[0])
+         && strstr(world.err.text, test->words[1]),
+         "not both sides are worded: %s", world.err.text);
+    rc = dtensor_barrier(world.mesh, NULL);
+    need(rc == DTENSOR_EMISMATCH, "the context is good again");
+    dtensor_fini(world.ctx);
+}
+
+/* -------------------------------------------------------------- messages --- */
+
+/* Rank 0 sends to `to`, rank 1 receives from 0. */
+struct pair {
+    const char *name;
+    int to;
+    size_t sent, received;
+    enum dtensor_dtype type_sent, type_received;
+    bool refused;                 /* a send before, for its buffer is NULL     */
+    const char *words[2];
+};
+
+static const struct pair pairs[] = {
+    { "count", 1, 4, 5, DTENSOR_F32, DTENSOR_F32, false,
+      { "send of 4 f32 to rank 1", "recv of 5 f32 from rank 0" } },
+    { "large count", 1, LARGE, LARGE + 1, DTENSOR_F32, DTENSOR_F32, false,
+      { "send of 100000 f32 to rank 1", "recv of 100001 f32 from rank 0" } },
+    { "large count for a small one", 1, LARGE, 4, DTENSOR_F32, DTENSOR_F32,
+      false, { "send of 100000 f32 to rank 1", "recv of 4 f32 from rank 0" } },
+    { "small count for a large one", 1, 4, LARGE, DTENSOR_F32, DTENSOR_F32,
+      false, { "send of 4 f32 to rank 1", "recv of 100000 f32 from rank 0" } },
+    { "dtype", 1, 4, 4, DTENSOR_F32, DTENSOR_I32, false,
+      { "send of 4 f32 to rank 1", "recv of 4 i32 from rank 0" } },
+    { "large dtype", 1, LARGE, LARGE, DTENSOR_F32, DTENSOR_I32, false,
+      { "send of 100000 f32 to rank 1", "recv of 100000 i32 from rank 0" } },
+    { "peer", 2, 4, 4, DTENSOR_F32, DTENSOR_F32, false,
+      { "of 4 f32", "called barrier" } },
+    { "number", 1, 4, 4, DTENSOR_F32, DTENSOR_F32, true,
+      { "send of 4 f32 to rank 1 as message 2 between them",
+        "recv of 4 f32 from rank 0 as message 1 between them" } },
+    { "large number", 1, LARGE, LARGE, DTENSOR_F32, DTENSOR_F32, true,
+      { "send of 100000 f32 to rank 1 as message 2 between them",
+        "recv of 100000 f32 from rank 0 as message 1 between them" } },
+};
+
+static void paired(int rank, int n, void *arg)
+{
+    const struct pair *pair = arg;
+    struct world world;
+    int rc = 0;
+
+    (void)n;
+    world_open(&world);
+    out[0] = -1;
+    if (rank == 0 && pair->refused)
+        need(dtensor_send(world.mesh, pair->to, NULL, pair->sent,
+                          pair->type_sent, NULL) == DTENSOR_EINVAL, "sent");
+    if (rank == 0)
+        rc = dtensor_send(world.mesh, pair->to, in, pair->sent,
+                          pair->type_sent, &world.err);
+    if (rank == 1) {
+        rc = dtensor_recv(world.mesh, 0, out, pair->received,
+                          pair->type_received, &world.err);
+        need(rc == DTENSOR_EMISMATCH && out[0] == -1, "received: %s, %g",
+             dtensor_errname(rc), (double)out[0]);
+    }
+    for (int i = 0; i < 3 && rc == 0; i++)
+        rc = dtensor_barrier(world.mesh, &world.err);
+    need(rc == DTENSOR_EMISMATCH, "rc is %s: %s", dtensor_errname(rc),
+         rc ? world.err.text : "");
+    need(strstr(world.err.text, pair->words[0])
+         && strstr(world.err.text, pair->words[1]),
+         "not both sides are worded: %s", world.err.text);
+    dtensor_fini(world.ctx);
+}
+
+/* Rank 1 receives what nobody sends; rank 0 computes, or dies. */
+static void unsent(int rank, int n, void *arg)
+{
+    const struct timespec nap = { 3, 0 };
+    const bool dies = arg != NULL;
+    struct world world;
+    int rc;
+
+    (void)n;
+    world_open(&world);
+    need(dtensor_barrier(world.mesh, &world.err) == 0, "%s", world.err.text);
+    if (rank == 0 && dies)
+        raise(SIGKILL);
+    if (rank == 0)
+        nanosleep(&nap, NULL);
+    if (rank == 1) {
+        rc = dtensor_recv(world.mesh, 0, out, 4, DTENSOR_F32, &world.err);
+        need(rc == (dies ? DTENSOR_EPEER : DTENSOR_ETIME), "rc is %s",
+             dtensor_errname(rc));
+        need(world.err.rank == 0 && strstr(world.err.text, "rank 0 on ")
+             && strstr(world.err.text, dies ? "died" : "op_timeout"),
+             "words: %s", world.err.text);
+    }
+    dtensor_fini(world.ctx);
+}
+
+static void test_messages(const char *wire)
+{
+    int status[2], bad;
+
+    setenv("DTN_CLUSTER", ranks_file(wire, N, "op_timeout = 60s\n"), 1);
+    for (size_t t = 0; t < DTN_COUNT(pairs); t++) {
+        bad = ranks_run(N, 30, paired, (void *)(uintptr_t)&pairs[t], NULL);
+        ok(bad == 0, "%s: send and recv with another %s: both in words on all",
+           wire, pairs[t].name);
+    }
+    unlink(getenv("DTN_CLUSTER"));
+    setenv("DTN_CLUSTER", ranks_file(wire, 2, "op_timeout = 1s\n"), 1);
+    bad = ranks_run(2, 30, unsent, NULL, NULL);
+    ok(bad == 0, "%s: a recv that nobody sends for ends by op_timeout", wire);
+    bad = ranks_run(2, 30, unsent, status, status);
+    ok(bad == 1 && WIFSIGNALED(status[0]), "%s: and when its peer dies", wire);
+    unlink(getenv("DTN_CLUSTER"));
+}
+
+/* ---------------------------------------------------------- the first call --- */
+
+/* Rank 1 broadcasts where rank 0 sums, before they have met. */
+static void first(int rank, int n, void *arg)
+{
+    const struct dtensor_call call[2] = { SUM(4), BROADCAST(4, *(int *)arg) };
+    struct world world;
+    int rc;
+
+    (void)n;
+    world_open(&world);
+    rc = dtensor_call_run(world.mesh, &call[rank], in, out, &world.err);
+    need(rc == DTENSOR_EMISMATCH, "rc is %s: %s", dtensor_errname(rc),
+         rc ? world.err.text : "");
+    need(strstr(world.err.text, rank ? ": broadcast " : ": allreduce ")
+         && strstr(world.err.text, ", call 1: rank 1 on localhost called "
+                   "broadcast of 4 f32 with root ")
+         && strstr(world.err.text, "rank 0 on localhost called allreduce of 4 "
+                   "f32 sum"), "words: %s", world.err.text);
+    dtensor_fini(world.ctx);
+}
+
+/* Rank 1 has two columns more. */
+static void turned(int rank, int n, void *arg)
+{
+    const int64_t shape[2] = { 8, rank == 1 ? 8 : 6 };
+    struct dtensor *from, *to;
+    struct dtensor_spec spec;
+    struct world world;
+    int rc;
+
+    (void)n;
+    (void)arg;
+    world_open(&world);
+    need(dtensor_spec_init(&spec, world.ctx, "world", "S(0)", DTENSOR_F32, 2,
+                           shape, &world.err) == 0
+         && dtensor_zeros(&spec, &from, &world.err) == 0, "%s", world.err.text);
+    rc = dtensor_redistribute(from, "R", &to, &world.err);
+    need(rc == DTENSOR_EMISMATCH && world.err.rank == 1, "rc is %s",
+         dtensor_errname(rc));
+    need(strstr(world.err.text, ", call 1: rank 1 on localhost called "
+                "redistribute of f32[8,8] S(0) -> R on world, rank 0 on "
+                "localhost called redistribute of f32[8,6] S(0) -> R on world "
+                "(all"), "words: %s", world.err.text);
+    dtensor_destroy(from);
+    dtensor_fini(world.ctx);
+}
+
+static void test_first(const char *wire)
+{
+    int bad;
+
+    setenv("DTN_CLUSTER", ranks_file(wire, 2, "op_timeout = 60s\n"), 1);
+    for (int root = 0; root < 2; root++) {
+        bad = ranks_run(2, 30, first, &root, NULL);
+        ok(bad == 0, "%s: allreduce against broadcast from rank %d as the first "
+           "call: both in words on both", wire, root);
+    }
+    unlink(getenv("DTN_CLUSTER"));
+    for (int n = 2; n <= N; n += 2) {
+        setenv("DTN_CLUSTER", ranks_file(wire, n, "op_timeout = 60s\n"), 1);
+        bad = ranks_run(n, 30, turned, NULL, NULL);
+        ok(bad == 0, "%s: redistributes of other shapes over %d ranks: both "
+           "with shape, placements and mesh", wire, n);
+        unlink(getenv("DTN_CLUSTER"));
+    }
+}
+
+static void test_wire(const char *wire)
+{
+    int bad;
+
+    setenv("DTN_CLUSTER", ranks_file(wire, N, "op_timeout = 60s\n"), 1);
+    for (size_t t = 0; t < DTN_COUNT(tests); t++) {
+        bad = ranks_run(N, 30, mismatched, (void *)(uintptr_t)&tests[t], NULL);
+        ok(bad == 0, "%s: another %s on rank %d of %d: both in words on all",
+           wire, tests[t].name, ODD, N);
+    }
+    unlink(getenv("DTN_CLUSTER"));
+}
+
+int main(void)
+{
+    test_wire("shm");
+    test_wire("tcp");
+    test_first("shm");
+    test_first("tcp");
+    test_messages("shm");
+    test_messages("tcp");
+    return done();
+}

@@ -1,0 +1,383 @@
+#!/bin/bash
+# bench.sh - dtensor-bench as its users see it: words, files, exit codes
+. "$top_srcdir/tests/tap.sh"
+bench=$top_builddir/dtensor-bench
+[ -x "$bench" ] || skip_all "dtensor-bench is not built"
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+unset DTN_CLUSTER DTN_FAULT DTN_LAUNCH_NS
+
+# run ARG...: exit code in $code, output in $tmp/out and $tmp/err
+run() {
+    timeout -k 5 60 "$bench" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    code=$?
+}
+
+# refuses WORDS ARG...: exit 2, the words in one line on stderr, and a hint
+refuses() {
+    local words=$1
+    shift
+    run "$@"
+    is "refuses: $* ($words)" \
+        "$code $(grep -cF -- "$words" "$tmp/err") $(wc -l <"$tmp/err") $(wc -c <"$tmp/out")" \
+        "2 1 2 0"
+}
+
+results() { grep -v '^#' "$tmp/out"; }
+
+# ---------------------------------------------------------- command line ---
+refuses "which test?"
+refuses 'no test "allreduc"' allreduc
+refuses "--nope: no such option" --nope allreduce
+refuses "-y: no such option" -y allreduce
+refuses "-b: needs an argument" allreduce -b
+refuses "--shape: needs an argument" redistribute --shape
+refuses '--minbytes "many": expected SIZE' -b many allreduce
+refuses '--minbytes "8T"' -b 8T allreduce
+refuses '--minbytes "-8"' -b -8 allreduce
+refuses '--maxbytes "99999999999999999999"' -e 99999999999999999999 allreduce
+refuses "--minbytes 0: out of range" -b 0 allreduce
+refuses "-b 4096 is more than -e 8" -b 4K -e 8 allreduce
+refuses "--stepfactor 1: out of range" -f 1 allreduce
+refuses "--iters 0: out of range" -n 0 allreduce
+refuses '--min-time "2"' --min-time 2 allreduce
+refuses 'no test "alltoall"; alltoall is all_to_all here' alltoall
+refuses '--datatype: dtype: unknown "f31"; did you mean "f32"?' -d f31 allreduce
+refuses '--op: reduction: unknown "plus"; plus is sum here' -o plus allreduce
+refuses "f32 has no band (-o)" -o band allreduce
+refuses "c64 has no max (-o)" -d c64 -o max allreduce
+refuses "bool has no avg (-o)" -d bool -o avg allreduce
+refuses "--registered 2: out of range" -R 2 allreduce
+refuses "--local 0: out of range" --local 0 allreduce
+refuses '--shape "3x": expected 1 to 8 numbers' --shape 3x redistribute
+refuses "--nonblocking and --persistent are two ways" \
+    --nonblocking --persistent allreduce
+refuses "sendrecv knows no --nonblocking" --nonblocking allreduce sendrecv
+refuses "redistribute knows no --persistent" --persistent redistribute
+refuses "--from and --to go together" --from R redistribute
+
+run --help
+is "--help is on stdout, exit 0" "$code $(wc -c <"$tmp/err")" "0 0"
+is "--help fits 80 columns" "$(awk 'length > 80' "$tmp/out")" ""
+# The manual and --help name the same options, of the program and of rng.
+manual() {
+    sed "$1" "$top_srcdir/man/dtensor-bench.1" | grep '^\.It Fl' |
+        grep -oE '\\-[a-z-]+' | sed 's/..//' | sort -u
+}
+options() {
+    grep -oE -- '--[a-z-]+' "$tmp/out" | sed 's/--//' | sort -u
+}
+is "--help and the manual name the same options" \
+    "$(diff <(options) <(manual '/^\.Sh RANDOM/,/^\.Sh ENV/d'))" ""
+run rng --help
+is "and those of rng" \
+    "$(diff <(options | grep -vx help) \
+        <(manual '/^\.Sh RANDOM/,/^\.Sh ENV/!d'))" ""
+run -V
+is "-V says name and version" "$code $(sed 's/ .*//; q' "$tmp/out")" \
+    "0 dtensor-bench"
+# The pipe's reader has left when the second row is due.
+timeout 60 "$bench" --local 4 allreduce -f 2 -n 2000 -e 64M 2>"$tmp/err" |
+    sed 1q >"$tmp/out"
+is "its output into head: quiet, no rank complains, exit 141" \
+    "${PIPESTATUS[0]} $(wc -l <"$tmp/out") $(cat "$tmp/err")" "141 1 "
+(timeout 60 "$bench" --local 2 allreduce -e 8 2>"$tmp/err"; echo $? >"$tmp/code") |
+    true
+is "... with no reader at all, too" "$(cat "$tmp/code" "$tmp/err")" 141
+cd "$tmp" || exit 1
+if "$bench" --local 2 allreduce -e 32 --json - >"$tmp/out" 2>"$tmp/err"; then
+    is "--json -: JSON on the standard output, and nothing else" \
+        "$(jq -r '.results | length' "$tmp/out" 2>&1) $(cat "$tmp/err") $([ -e ./- ] || echo none)" "2  none"
+fi
+run --local 2 allreduce -e 32 --csv -
+is "--csv -: CSV there" \
+    "$code $(head -n 1 "$tmp/out" | cut -c 1-9) $(grep -vc , "$tmp/out")" \
+    "0 test,dim, 0"
+cd "$OLDPWD" || exit 1
+refuses "only one can have the standard output" --json - --csv - allreduce
+run --local 2 -r 2 broadcast
+is "a root outside the mesh is refused once, exit 2" \
+    "$code $(cat "$tmp/err")" \
+    "2 dtensor-bench: -r 2: the mesh has positions 0 to 1"
+run --local 2 --from 'S(0' --to R redistribute
+is "wrong placements are refused once, exit 2" \
+    "$code $(wc -l <"$tmp/err")" "2 1"
+run --local 2 --csv /nonexistent/x.csv allreduce
+is "a file that cannot be written is refused once, exit 2" \
+    "$code $(grep -c 'x.csv: cannot write it: No such file' "$tmp/err") $(wc -l <"$tmp/err")" \
+    "2 1 1"
+
+# ------------------------------------------------------------- the table ---
+run --local 4 allreduce broadcast -b 64K -e 64K -n 3 -w 1 -q --repro
+is "--repro: reductions twice, the second line says what it costs" \
+    "$code $(awk '{ print $1, $16, $18 }' "$tmp/out" | paste -sd,)" \
+    "0 allreduce  ,allreduce repro times,broadcast  "
+run --local 4 all -b 8 -e 4K -f 8 -n 3 -w 1
+is "all tests on 4 ranks are right" "$code $(cat "$tmp/err")" "0 "
+is "every test has its lines" \
+    "$(results | awk '{ print $1 }' | uniq | paste -sd' ')" \
+    "allreduce allgather reduce_scatter all_to_all broadcast reduce gather scatter allgatherv reduce_scatterv all_to_allv gatherv scatterv barrier sendrecv redistribute"
+is "every line has 15 columns" "$(results | awk 'NF != 15')" ""
+is "allreduce has the sizes asked for" \
+    "$(results | awk '$1 == "allreduce" { print $3 }' | paste -sd' ')" \
+    "8 64 512 4096"
+is "allgather counts all blocks, and has no size twice" \
+    "$(results | awk '$1 == "allgather" { print $3 "/" $4 }' | paste -sd' ')" \
+    "16/1 64/4 512/32 4096/256"
+is "min <= p50 <= p99 <= max" \
+    "$(results | awk '!($7 <= $8 && $8 <= $9 && $9 <= $10)')" ""
+is "busbw is algbw times the factor" "$(results | awk '
+    BEGIN { f["allreduce"] = 1.5
+        f["broadcast"] = f["reduce"] = f["sendrecv"] = 1
+        split("allgather reduce_scatter all_to_all gather scatter", blocks)
+        for (i in blocks) f[blocks[i]] = f[blocks[i] "v"] = 0.75 }
+    $1 in f && ($12 - f[$1] * $11 > 0.02 || $12 - f[$1] * $11 < -0.02)')" ""
+is "the header names what counts" "$(
+    for word in version cluster ranks cpu kernel memory options times busbw bound; do
+        case $word in version) word="dtensor-bench [0-9]" ;; esac
+        grep -q "^# $word" "$tmp/out" || echo "$word"
+    done)" ""
+cpus=$(nproc)
+run --local $((cpus + 1)) allreduce -e 8 -n 2
+is "more ranks than CPUs are warned of" "$code $(
+    grep -c "^# warning: $((cpus + 1)) ranks on $cpus CPUs of" "$tmp/out")" "0 1"
+run -q --local 2 allreduce -b 8 -e 64 -i 28 -n 2
+is "-q leaves result lines only; -i steps by bytes" \
+    "$code $(awk '{ print $1 $3 }' "$tmp/out" | paste -sd' ')" \
+    "0 allreduce8 allreduce36 allreduce64"
+run -q --local 3 allreduce reduce reduce_scatter -d all -o all -e 2K -b 2K -n 2 -w 0
+is "every type and reduction is right on 3 ranks" \
+    "$code $(cat "$tmp/err") $(wc -l <"$tmp/out")" "0  321"
+for r in 0 1; do
+    run -q --local 3 all -R $r -b 100 -e 30000 -f 7 -n 3 -w 0
+    is "all tests on 3 ranks with -R $r are right" \
+        "$code $(awk '$14 != 0' "$tmp/out")" "0 "
+done
+for way in nonblocking persistent; do
+    run --local 3 all --$way --repro -r 2 -b 8 -e 30000 -f 59 -n 3 -w 0
+    is "all tests on 3 ranks with --$way are right, which the header says" \
+        "$code $(cat "$tmp/err") $(grep -c "^# options .* --$way --repro$" "$tmp/out")" \
+        "0  1"
+done
+run -q allreduce -n 2 -e 8
+is "one rank alone works, busbw 0" \
+    "$code $(awk '{ print $3, $12, $13 }' "$tmp/out")" "0 8 0.00 0.00"
+run -q --local 2 barrier --min-time 20ms -n 2
+is "--min-time goes on longer than -n" "$code" 0
+
+# ---------------------------------------------------------- redistribute ---
+run --local 4 redistribute --mesh 2x2 --shape 10x7 --from 'S(0),S(1)' \
+    --to 'S(1),R' --draw -n 2
+is "redistribute on a 2x2 mesh is right, and drawn" \
+    "$code $(grep '^#   f32' "$tmp/out" | tr -s ' ')" \
+    "0 # f32[10,7] S(0),S(1) on mesh(2,2)
+# f32[10,7] S(1),R on mesh(2,2)"
+# Columns 0-3 (4 of 7) for the first two ranks, 4-6 for the others; they hold
+# 5 x 4 or 5 x 3 of the old.  40 - 20, 40 - 0, 30 - 0 and 30 - 15 elements.
+is "... and says how many bytes must cross ranks" \
+    "$(grep -o '420 bytes must cross ranks, 160 into' "$tmp/out")" \
+    "420 bytes must cross ranks, 160 into"
+wrong=$(for pair in 'S(0) S(1)' 'S(1) R' 'R S(0)' 'P S(0)' 'P R' 'R P' \
+    'S(1) P' 'P(max) S(1)' 'P(avg) R' 'P(prod) P' 'P P' 'R R'; do
+    for type in f32 bf16 i32; do
+        run -q --local 3 redistribute --shape 7x5 -d $type -n 2 -w 1 \
+            --from "${pair% *}" --to "${pair#* }"
+        [ $code = 0 ] || echo "$pair $type: $code $(cat "$tmp/err")"
+    done
+done)
+is "every kind of placement into others, three types, on 3 ranks" "$wrong" ""
+run -q --local 4 redistribute --mesh 2x2 --from 'P,S(0)' --to 'R,S(1)' \
+    --shape 9x8 -n 2
+is "a partial sum along one dimension, shards along the other" "$code" 0
+run -q --local 4 all --mesh 3 -n 2 -e 64
+is "ranks outside the mesh wait: 3 of 4" \
+    "$code $(awk '{ print $14 }' "$tmp/out" | sort -u)" "0 0"
+
+cat >"$tmp/grid.ini" <<'INI'
+[cluster]
+version = 1
+name = grid
+[nodes "here"]
+hosts = localhost
+ranks = 4
+[mesh "grid"]
+dims = dp=2, tp=2
+INI
+run --local 4 -C "$tmp/grid.ini" -m grid -D tp all -n 2 -e 64
+is "-m and -D: all slices along tp at once, 2 ranks each" \
+    "$code $(results | awk '{ print $2, $14 }' | sort -u)" "0 tp 0"
+is "... so that allgather has 2 blocks" \
+    "$(results | awk '$1 == "allgather" { print $3 / $4; exit }')" 8
+run --local 4 -C "$tmp/grid.ini" -m gird allreduce
+is "an unknown mesh is refused once, exit 2" \
+    "$code $(grep -c '"gird"' "$tmp/err") $(wc -l <"$tmp/err")" "2 1 1"
+run --local 4 -C "$tmp/grid.ini" redistribute -m grid -n 2 -e 4K
+is "redistribute has default placements on any mesh" \
+    "$code $(results | awk '{ print $2, $14 }' | sort -u)" "0 grid 0"
+if [ -x "$top_builddir/dtensor-run" ]; then
+    timeout 60 "$top_builddir/dtensor-run" -n 2 "$bench" allreduce -n 2 \
+        >"$tmp/out" 2>"$tmp/err"
+    is "under dtensor-run rank 0 alone writes" \
+        "$? $(grep -c '^# cluster ' "$tmp/out") $(cat "$tmp/err")" "0 1 "
+fi
+
+# ----------------------------------------------------------------- fabric ---
+cat >"$tmp/pairs.ini" <<'INI'
+[cluster]
+version = 1
+name = pairs
+[nodes "here"]
+hosts = localhost
+ranks = 5
+[transport]
+intra_node = tcp
+INI
+run --local 2 --calibrate
+cp "$tmp/out" "$tmp/section"
+is "--calibrate: a [tuning] section, with what it predicts" \
+    "$code|$(grep -c '^\[tuning\]' "$tmp/section")|$(grep -cE '^(intra_latency_ns|intra_message_ns|intra_bandwidth|fold_bandwidth|copy_bandwidth) += [1-9][0-9]*$' "$tmp/section")|$(grep -cE '^; (allreduce|barrier) ' "$tmp/section")" \
+    "0|1|5|9"
+printf '[cluster]\nversion = 1\n[nodes "n"]\nhosts = localhost\nranks = 2\n' |
+    cat - "$tmp/section" >"$tmp/calibrated.ini"
+chmod 600 "$tmp/calibrated.ini"
+"$top_builddir/dtensor-conf" --show digest "$tmp/calibrated.ini" >"$tmp/shown" 2>&1
+is "dtensor-conf accepts it, and shows the same numbers" \
+    "$?|$(sed -n 's/^\[tuning\] intra_latency_ns = //p' "$tmp/shown")" \
+    "0|$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section")"
+"$top_builddir/dtensor-plan" barrier --mesh 2 --cluster "$tmp/calibrated.ini" >"$tmp/shown"
+is "and the choice is made by it" \
+    "$(awk '/ taken$/ { print $3 }' "$tmp/shown")" \
+    "$(sed -n 's/^intra_latency_ns *= //p' "$tmp/section" | awk '{ printf "%.2f", $1 / 1000 }')"
+run --local 2 -C "$tmp/calibrated.ini" allreduce -b 64 -e 64 -n 2
+is "the column plan says why" "$code|$(grep -cE '^allreduce .* carry/shm\([0-9.]+us<[a-z]+:[0-9.]+us\)$' "$tmp/out")" "0|1"
+run -q --local 2 --calibrate allreduce
+is "--calibrate goes alone" "$code|$(grep -c 'goes alone' "$tmp/err")" "2|1"
+
+run -q --local 3 --check-fabric -n 3
+is "--check-fabric: two matrices of 3 x 3 through shared memory" \
+    "$code $(grep -cE '^ +[0-2]( +[0-9.]+[ *]| +- ){3}' "$tmp/out")" "0 6"
+run -q --check-fabric
+is "one rank alone has no pairs" \
+    "$code $(grep -c '^no outliers' "$tmp/out")" "0 1"
+if [ -x "$top_builddir/dtensor-run" ]; then
+    timeout 60 "$top_builddir/dtensor-run" -n 5 -C "$tmp/pairs.ini" sh -c '
+        [ "$DTN_RANK" = 2 ] && export DTN_FAULT=delay_us=5000
+        exec "$0" -q --check-fabric -n 3 -w 0' "$bench" >"$tmp/out" 2>"$tmp/err"
+    is "a rank that is 5 ms late with all it sends is so in all its pairs" \
+        "$? $(awk '$1 == 2 { for (i = 2; i < 7; i++) n += $i + 0 >= 5000; exit }
+            END { print n + 0 }' "$tmp/out")" "0 4"
+    # On a busy machine all are late.
+    late=$(awk '/^# bandwidth/ { exit } $1 ~ /^[0134]$/ && NF == 7 {
+        for (i = 2; i < 7; i++) n += i != 4 && $i + 0 >= 2000 }
+        END { print n + 0 }' "$tmp/out")
+    if [ "$late" -le 2 ]; then
+        is "... an outlier in each, over tcp" "$(grep -cE \
+            '^ranks ([01]-2|2-[34]) \(localhost-localhost\): [0-9.]+ us, median ' \
+            "$tmp/out")" 4
+        is "... and named" "$(grep -c '^rank 2 (localhost): in most of its pairs the latency is an outlier$' \
+            "$tmp/out")" 1
+    else
+        skip_test "... an outlier in each" "this machine is too busy"
+    fi
+fi
+
+# -------------------------------------------------------- files for others ---
+run --local 2 allreduce redistribute --startup -b 8 -e 128 -n 2 \
+    --csv "$tmp/x.csv"
+is "--csv has the columns of the manual" "$code $(head -1 "$tmp/x.csv")" \
+    "0 test,dim,bytes,count,dtype,redop,ranks,time_us_min,time_us_p50,time_us_p99,time_us_max,algbw_GBps,busbw_GBps,bound_GBps,wrong,plan"
+is "... and the lines of the table" \
+    "$(awk -F, 'NR > 1 { print $1, $3, $4 }' "$tmp/x.csv")" \
+    "$(results | awk '{ print $1, $3, $4 }')"
+is "--startup is one line" "$(grep -cE \
+    '^# start-up: 2 ranks, [0-9.]+ ms from launch to first allreduce done \(slowest rank\)$' \
+    "$tmp/out")" 1
+
+if "$bench" --json /dev/null --help >/dev/null 2>&1 &&
+    ! "$bench" --json /dev/null allreduce 2>&1 | grep -q 'without libjansson'
+then
+    run --local 2 all --startup --check-fabric -b 8 -e 128 -n 2 \
+        --json "$tmp/x.json"
+    if command -v jq >/dev/null; then
+        is "--json is read by jq and counts as the table does" "$code $(
+            jq -r '.results[] | "\(.test) \(.bytes) \(.count)"' "$tmp/x.json")" \
+            "0 $(results | awk 'NF == 15 { print $1, $3, $4 }')"
+    else
+        skip_test "--json is read by jq" "no jq here"
+    fi
+    if python3 -c 'import jsonschema' 2>/dev/null; then
+        is "--json is as its schema says" "$(python3 - "$tmp/x.json" \
+            "$top_srcdir/tests/tools/bench-schema.json" 2>&1 <<'PY'
+import json, sys, jsonschema
+jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))
+PY
+        )" ""
+    else
+        skip_test "--json is as its schema says" "no python3-jsonschema here"
+    fi
+else
+    skip_test "--json" "built without libjansson"
+fi
+
+# ------------------------------------------------------------------- soak ---
+run --local 2 redistribute allreduce --loop 200 -e 4K
+is "--loop says by how much memory and descriptors grew" "$code $(grep -cE \
+    '^# 200 (redistribute|allreduce)s: RSS \+[0-9]+ KiB, fds \+0$' "$tmp/out")" \
+    "0 2"
+
+# ------------------------------------------------------------- bad endings ---
+cat >"$tmp/tcp.ini" <<'INI'
+[cluster]
+version = 1
+name = lossy
+[nodes "here"]
+hosts = localhost
+ranks = 2
+[transport]
+intra_node = tcp
+INI
+sed 's/nodes/nodez/' "$tmp/tcp.ini" >"$tmp/bad.ini"
+run --local 2 -C "$tmp/bad.ini" allreduce
+is "a wrong cluster file is exit 2, and said once" \
+    "$code $(sort "$tmp/err" | uniq -d)" "2 "
+
+run -q --local 2 -C "$tmp/tcp.ini" allreduce -e 8 -n 1
+is "two ranks on tcp agree" "$code $(cat "$tmp/err")" "0 "
+if [ $code = 0 ]; then
+    DTN_FAULT=drop_put=20 run -q --local 2 -C "$tmp/tcp.ini" allgather -b 64K -e 64K
+    is "a put that is lost is a wrong result: exit 1" "$code" 1
+    is "... whose first wrong element is printed" "$(grep -cE \
+        '^dtensor-bench: allgather f32 65536 bytes: rank [01] \[[0-9]+\]: got [-0-9.e+]+, expected [0-9.]+$' \
+        "$tmp/err")" "$(grep -c . "$tmp/err")"
+    is "... and counted" "$(awk '$14 > 0' "$tmp/out" | wc -l)" 1
+    for test in allgatherv all_to_allv sendrecv; do
+        DTN_FAULT=drop_put=10 run -q --local 2 -C "$tmp/tcp.ini" $test \
+            -b 64K -e 64K
+        is "... and of $test" "$code $(awk '$14 > 0' "$tmp/out" | wc -l)" "1 1"
+    done
+    DTN_FAULT=kill_signal=30 run -q --local 2 -C "$tmp/tcp.ini" allreduce
+    is "a rank that dies is exit 3" "$code" 3
+else
+    skip_test "lost puts and ranks" "no tcp between ranks"
+fi
+
+"$bench" --local 3 allreduce --loop 1000000000 >"$tmp/out" 2>"$tmp/err" &
+parent=$!
+for _ in {1..100}; do
+    [ "$(pgrep -P $parent | wc -l)" = 3 ] && break
+    sleep 0.1
+done
+sleep 0.5
+victim=$(pgrep -P $parent | sed -n 2p)
+start=$SECONDS
+kill -9 "${victim:-$parent}"
+wait $parent
+is "killing rank 1 of 3 is exit 3, and said" \
+    "$? $(grep -c 'rank 1 was killed by signal 9' "$tmp/err")" "3 1"
+is "... its peers name it too" \
+    "$(grep -v 'was killed by' "$tmp/err" | grep -vc 'rank 1')" 0
+is "... in one line of one of them" \
+    "$(grep -vc 'was killed by' "$tmp/err")" 1
+ok $((SECONDS - start > 15)) "... within 15 s"
+is "... and no rank is left" "$(pgrep -P $parent)" ""
+done_testing

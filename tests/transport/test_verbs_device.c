@@ -1,0 +1,512 @@
+/* test_verbs_device.c - which RDMA device, port, GID and partition, and why
+ *
+ * The choice is a pure function of facts, so that machines which are not here
+ * can be made up: two ports, one of them down; a GID table as a container
+ * shows it; a port that is a limited member.  What needs a device runs where
+ * there is one.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/wait.h"
+#include "cluster/builtin.h"
+#include "cluster/cluster.h"
+#include "transport/arena.h"
+#include "transport/device.h"
+#include "transport/transport.h"
+#include "transport/verbs.h"
+#include "dtensor.h"
+#include "tests/tap.h"
+
+#include <stdbool.h>
+
+#ifdef HAVE_VERBS
+#include "transport/verbs.h"
+#endif
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* ----------------------------------------------------- made-up machines --- */
+
+static struct dtn_device_name names[4];
+static struct dtn_port ports[4];
+static struct dtn_devices machine;
+
+static void machine_empty(void)
+{
+    memset(names, 0, sizeof names);
+    memset(ports, 0, sizeof ports);
+    machine = (struct dtn_devices){ .built = true, .device = names,
+                                    .port = ports };
+}
+
+/* A RoCE port that is up, with an address of each kind. */
+static struct dtn_port *machine_add(const char *device)
+{
+    static const struct dtn_gid gids[] = {
+        { { 0xfe, 0x80, [15] = 1 }, 0, DTN_GID_V1 },
+        { { 0xfe, 0x80, [15] = 1 }, 1, DTN_GID_V2 },
+        { { [10] = 0xff, 0xff, 10, 1, 0, 7 }, 2, DTN_GID_V1 },
+        { { [10] = 0xff, 0xff, 10, 1, 0, 7 }, 3, DTN_GID_V2 }
+    };
+    struct dtn_port *port = &ports[machine.nports++];
+
+    snprintf(names[machine.ndevices++].name, DTN_DEVICE_NAME, "%s", device);
+    *port = (struct dtn_port){
+        .netdev = "eth7", .port = 1, .nports = 1, .state = 4, .physical = 5,
+        .ethernet = true, .mtu = 4096, .max_mtu = 4096, .rate_mbps = 100000,
+        .max_qp = 1000, .ngids = 4, .gid_rows = 16, .npkeys = 1,
+        .pkey = { 0xffff }
+    };
+    snprintf(port->device, sizeof port->device, "%s", device);
+    memcpy(port->gid, gids, sizeof gids);
+    return port;
+}
+
+static struct dtn_port *machine_one(void)
+{
+    machine_empty();
+    return machine_add("mlx5_0");
+}
+
+static struct dtn_device_choice choice;
+static struct dtensor_error err;
+
+static int choose(const char *device, int gid_index, int pkey)
+{
+    const struct dtn_device_want want = { device, gid_index, pkey };
+
+    memset(&err, 0, sizeof err);
+    memset(&choice, 0, sizeof choice);
+    return dtn_device_choose(&machine, &want, &choice, &err);
+}
+
+/* The choice fails with ENODEV in exactly these words. */
+static void refused(const char *claim, const char *device, int gid_index,
+                    int pkey, const char *words)
+{
+    int rc = choose(device, gid_index, pkey);
+
+    if (!ok(rc == DTENSOR_ENODEV && strcmp(err.text, words) == 0
+            && choice.port == NULL, "%s", claim))
+        note("%d %s\n# expected %s", rc, err.text, words);
+}
+
+/* ------------------------------------------------------------ the choice --- */
+
+static void test_found(void)
+{
+    struct dtn_port *second;
+
+    machine_one();
+    ok(choose(NULL, -1, -1) == 0 && choice.port == &ports[0]
+       && choice.gid->index == 3 && !choice.doubtful
+       && choice.pkey_index == 0,
+       "of four GIDs the routable one of RoCE v2 is taken, GID 3");
+    ok(strcmp(choice.why_port, "the first active one") == 0
+       && strcmp(choice.why_gid, "a routable address") == 0,
+       "and the reasons are said");
+    second = machine_add("mlx5_1");
+    ok(choose("mlx5_1", -1, -1) == 0 && choice.port == second,
+       "hca = mlx5_1 takes the second device");
+    ok(choose("mlx5_1:1", 1, -1) == 0 && choice.gid->index == 1
+       && choice.doubtful, "a link-local GID of the file's is doubtful");
+    ok(strcmp(choice.why_gid, "by the cluster file, link-local: no router "
+              "will carry it") == 0, "and why it is");
+    ports[0].state = 1;
+    ok(choose(NULL, -1, -1) == 0 && choice.port == second,
+       "a port that is down is passed over");
+    ports[0].state = 4;
+    ports[0].ngids = 0;
+    ok(choose(NULL, -1, -1) == 0 && choice.port == second,
+       "so is one without an address");
+}
+
+static void test_worth(void)
+{
+    struct dtn_port *port = machine_one();
+
+    port->ngids = 3;
+    ok(choose(NULL, -1, -1) == 0 && choice.gid->index == 1 && choice.doubtful,
+       "without a routable one, v2 link-local is better than v1");
+    port->ngids = 1;
+    ok(choose(NULL, -1, -1) == 0 && choice.gid->index == 0 && choice.doubtful
+       && strncmp(choice.why_gid, "RoCE v1 only", 12) == 0,
+       "a v1 GID is the last resort");
+    port->ethernet = false;
+    port->lid = 17;
+    ok(choose(NULL, -1, -1) == 0 && choice.gid == NULL,
+       "InfiniBand is addressed by LID");
+    ok(choose(NULL, 0, -1) == 0 && choice.gid->index == 0 && !choice.doubtful,
+       "and by GID when the file names one");
+}
+
+static void test_refused_device(void)
+{
+    struct dtn_port *port;
+
+    machine_empty();
+    refused("no device at all", NULL, -1, -1, "verbs: this machine has no RDMA "
+            "device (is its driver loaded? see rdma link; or set [transport] "
+            "inter_node = tcp, or auto)");
+    refused("nor one by name", "mlx5_0", -1, -1, "verbs: this machine has no "
+            "RDMA device (is its driver loaded? see rdma link; or set "
+            "[transport] inter_node = tcp, or auto)");
+    port = machine_one();
+    refused("a wrong name is guessed", "mlx5_O:1", -1, -1, "verbs: no RDMA "
+            "device mlx5_O here; did you mean mlx5_0? (the cluster file's hca "
+            "names it; here: mlx5_0)");
+    machine_add("rxe0");
+    refused("an unlike name is not", "ib", -1, -1, "verbs: no RDMA device ib "
+            "here (the cluster file's hca names it; here: mlx5_0, rxe0)");
+    refused("a port too many", "mlx5_0:2", -1, -1, "verbs: no port mlx5_0:2 "
+            "here, mlx5_0 has 1 (the cluster file's hca names it; see rdma "
+            "link)");
+    port->state = 1;
+    port->physical = 3;
+    refused("a port that is down", "mlx5_0", -1, -1, "verbs: mlx5_0:1 is DOWN, "
+            "its link Disabled (is the cable in, and the interface up? ip link "
+            "set dev eth7 up)");
+    port->ethernet = false;
+    port->state = 2;
+    port->physical = 5;
+    refused("a port without subnet manager", "mlx5_0", -1, -1, "verbs: "
+            "mlx5_0:1 is INIT, its link LinkUp (no subnet manager has set it "
+            "up: is opensm running? see ibstat)");
+    port->state = 4;
+    refused("a port without a LID", "mlx5_0", -1, -1, "verbs: mlx5_0:1 has no "
+            "LID (is a subnet manager running? see ibstat)");
+    ports[1].ngids = 0;
+    port->state = 1;
+    refused("none of several will do", NULL, -1, -1, "verbs: no RDMA port here "
+            "can be used: mlx5_0:1 DOWN, rxe0:1 no address (see rdma link; or "
+            "set [transport] inter_node = tcp, or auto)");
+    refused("a RoCE port without a GID", "rxe0", -1, -1, "verbs: rxe0:1 has no "
+            "GID at all (give its network interface an address)");
+}
+
+static void test_refused_rest(void)
+{
+    struct dtn_port *port = machine_one();
+
+    port->ngids = 2;
+    refused("an empty row of the GID table", NULL, 3, -1, "verbs: GID 3 of "
+            "mlx5_0:1 is empty (leave gid_index out and the best is taken; "
+            "there are 0 v1 fe80::1, 1 v2 fe80::1)");
+    refused("a row behind its end", NULL, 16, -1, "verbs: mlx5_0:1 has no GID "
+            "16, only 0 to 15 (leave gid_index out and the best is taken; "
+            "there are 0 v1 fe80::1, 1 v2 fe80::1)");
+    machine_empty();
+    machine.built = false;
+    ok(choose(NULL, -1, -1) == DTENSOR_ENODEV
+       && strstr(err.text, "this build has no verbs"),
+       "a build without verbs says so");
+    machine_one();
+    machine.nports = 0;
+    names[0].error = EACCES;
+    ok(choose("mlx5_0", -1, -1) == DTENSOR_ESYS
+       && strncmp(err.text, "verbs: cannot open mlx5_0: Permission denied (may "
+                  "this user", 58) == 0,
+       "a device that may not be opened says why");
+}
+
+static void test_partitions(void)
+{
+    static const struct {
+        const char *claim;
+        int npkeys;
+        uint16_t pkey[4];
+        int want, index;
+    } cases[] = {
+        { "the default partition is found where it is", 3,
+          { 0x8001, 0x7fff, 0xffff }, -1, 2 },
+        { "without it the first full membership is taken", 4,
+          { 0, 0x0001, 0x8002, 0x8003 }, -1, 2 },
+        { "pkey = 0x8003 is found", 4, { 0xffff, 0, 0x8002, 0x8003 }, 0x8003,
+          3 },
+        { "and without its top bit", 4, { 0xffff, 0, 0x8002, 0x8003 }, 3, 3 },
+        { "a limited membership does not do", 2, { 0xffff, 0x0003 }, 0x8003,
+          -1 },
+        { "not even in the default partition", 1, { 0x7fff }, -1, -1 },
+        { "0x8000 is no key", 1, { 0x8000 }, -1, -1 },
+        { "a device without a table has index 0", 0, { 0 }, -1, 0 }
+    };
+    struct dtn_port *port = machine_one();
+
+    for (size_t i = 0; i < DTN_COUNT(cases); i++) {
+        port->npkeys = cases[i].npkeys;
+        memcpy(port->pkey, cases[i].pkey, sizeof cases[i].pkey);
+        ok((choose(NULL, -1, cases[i].want) == 0) == (cases[i].index >= 0)
+           && (cases[i].index < 0 || choice.pkey_index == cases[i].index),
+           "partitions: %s", cases[i].claim);
+    }
+    port->npkeys = 2;
+    memcpy(port->pkey, (uint16_t[]){ 0x7fff, 0x8005 }, 4);
+    refused("a partition that is not there lists those that are", NULL, -1,
+            0x8001, "verbs: mlx5_0:1 is no full member of partition 0x8001, "
+            "its keys are 0x7fff, 0x8005 (see [transport] pkey, and the "
+            "partitions of the subnet manager)");
+}
+
+/* ------------------------------------------------------------------ words --- */
+
+static void test_words(void)
+{
+    static const struct { unsigned speed, width; const char *text; } rates[] = {
+        { 1, 1, "2.5 Gb/s" }, { 4, 2, "40 Gb/s" }, { 16, 2, "56 Gb/s" },
+        { 32, 2, "100 Gb/s" }, { 64, 2, "200 Gb/s" }, { 128, 2, "400 Gb/s" },
+        { 32, 16, "50 Gb/s" }, { 128, 4, "800 Gb/s" }, { 3, 2, "-" },
+        { 32, 0, "-" }
+    };
+    unsigned char v4[16] = { [10] = 0xff, 0xff, 192, 168, 0, 1 };
+    char text[64];
+
+    for (size_t i = 0; i < DTN_COUNT(rates); i++)
+        ok(strcmp(dtn_rate_text(dtn_rate_mbps(rates[i].speed, rates[i].width),
+                                text, sizeof text), rates[i].text) == 0,
+           "speed %u, width %u is %s", rates[i].speed, rates[i].width,
+           rates[i].text);
+    ok(strcmp(dtn_gid_text(v4, text, sizeof text), "192.168.0.1") == 0,
+       "an IPv4 GID is written as such");
+    ok(strcmp(dtn_port_state_name(4), "ACTIVE") == 0
+       && strcmp(dtn_port_state_name(9), "?") == 0
+       && strcmp(dtn_port_physical_name(-1), "?") == 0,
+       "unknown states are no harm");
+}
+
+static void test_memlock(void)
+{
+    const struct rlimit small = { 65536, 65536 };
+    uint64_t before = dtn_memlock_bytes();
+    char text[32];
+
+    ok(strcmp(dtn_memlock_text(DTN_MEMLOCK_UNLIMITED, text, sizeof text),
+              "unlimited") == 0, "no limit is \"unlimited\"");
+    setrlimit(RLIMIT_MEMLOCK, &small);
+    ok(dtn_memlock_bytes() == 65536
+       || dtn_memlock_bytes() == DTN_MEMLOCK_UNLIMITED,
+       "the limit is the process's, or it is exempt (was %llu)",
+       (unsigned long long)before);
+}
+
+/* ---------------------------------------------------------- with libibverbs --- */
+
+#ifdef HAVE_VERBS
+/* Whoever changes one of these changes the page, too. */
+static void test_page(void)
+{
+    ok(verbs_lane_bytes(1) == 137600 && verbs_lane_bytes(2) == 137600 + 8192
+       && VERBS_STAGE_BYTES == 1 << 20 && VERBS_DEPTH == 128,
+       "the sizes in dtensor-rdma(7) hold: a lane has %zu bytes",
+       verbs_lane_bytes(1));
+    ok(dtn_memlock_need(16, 1) == 2 * 137600 + (1 << 20) + (20 << 10),
+       "and its formula for what is locked to begin with");
+    ok(dtn_memlock_need(16, 2) == 2 * 2 * 145792 + 8192 + (1 << 20)
+                                  + (20 << 10), "and on two rails");
+}
+
+static void test_events(void)
+{
+    struct verbs_device device = { .name = "mlx5_0", .port = 1 };
+    char words[240];
+    const int64_t now = dtn_now_ns();
+
+    ok(!verbs_events_words(&device, words, sizeof words),
+       "a device that said nothing has no words");
+    verbs_events_take(&device, IBV_EVENT_COMM_EST, -1, now);
+    ok(!verbs_events_words(&device, words, sizeof words),
+       "what does not matter has none");
+    verbs_events_take(&device, IBV_EVENT_PORT_ERR, -1, now - 2000000000);
+    ok(device.events.port_down
+       && verbs_events_words(&device, words, sizeof words)
+       && strcmp(words, "port 1 of mlx5_0 went down 2.0 s ago (is the cable "
+                 "in, and the interface and switch port up?)") == 0,
+       "a port that went down: %s", words);
+    verbs_events_take(&device, IBV_EVENT_SM_CHANGE, -1, now);
+    ok(device.events.last == IBV_EVENT_PORT_ERR,
+       "what weighs less does not displace it");
+    verbs_events_take(&device, IBV_EVENT_PORT_ACTIVE, -1, now);
+    ok(!device.events.port_down
+       && !verbs_events_words(&device, words, sizeof words),
+       "once the port is up again it is forgotten");
+    verbs_events_take(&device, IBV_EVENT_QP_FATAL, 3, now);
+    ok(verbs_events_words(&device, words, sizeof words)
+       && strncmp(words, "the queue pair for rank 3 on mlx5_0 failed", 42)
+          == 0, "a queue pair that failed: %s", words);
+    verbs_events_take(&device, IBV_EVENT_DEVICE_FATAL, -1, now);
+    ok(verbs_events_words(&device, words, sizeof words)
+       && strncmp(words, "mlx5_0 failed altogether", 24) == 0,
+       "a device that failed: %s", words);
+}
+
+static struct verbs nowhere;      /* a transport without devices or peers      */
+
+/* By LID, or by GID: where packets go. */
+static void test_path(void)
+{
+    static const struct {
+        const char *claim;
+        int here, there, global;  /* the row of a GID, or -1; a GID there      */
+    } rows[] = {
+        { "where neither has a GID the LID is enough", -1, 0, 0 },
+        { "a GID of one alone is no use", 2, 0, 0 },
+        { "nor is the other's", -1, 1, 0 },
+        { "of two GIDs both are used", 2, 1, 1 }
+    };
+    struct dtn_transport_conf conf;
+    struct ibv_ah_attr way;
+
+    dtn_transport_defaults(&conf);
+    conf.service_level = 3;
+    conf.traffic_class = 96;
+    nowhere.args.conf = &conf;
+    for (size_t i = 0; i < DTN_COUNT(rows); i++) {
+        struct verbs_device device = { .port = 2, .gid_index = rows[i].here };
+        struct verbs_end end = { .lid = 7 };
+
+        end.gid.raw[15] = (uint8_t)rows[i].there;
+        verbs_path(&nowhere, &device, &end, &way);
+        ok(way.dlid == 7 && way.port_num == 2 && way.sl == 3
+           && way.is_global == rows[i].global
+           && way.grh.sgid_index == (way.is_global ? 2 : 0)
+           && way.grh.hop_limit == (way.is_global ? 64 : 0)
+           && way.grh.traffic_class == (way.is_global ? 96 : 0),
+           "%s", rows[i].claim);
+    }
+}
+
+static void test_mtu(void)
+{
+    static const struct { int here, there, file, used; } rows[] = {
+        { IBV_MTU_4096, IBV_MTU_4096, -1, 4096 },
+        { IBV_MTU_4096, IBV_MTU_1024, -1, 1024 },
+        { IBV_MTU_1024, IBV_MTU_4096, -1, 1024 },
+        { IBV_MTU_4096, IBV_MTU_4096, 2048, 2048 },
+        { IBV_MTU_4096, IBV_MTU_4096, 256, 256 },
+        { IBV_MTU_1024, IBV_MTU_4096, 2048, 1024 }
+    };
+    struct dtn_transport_conf conf;
+
+    dtn_transport_defaults(&conf);
+    nowhere.args.conf = &conf;
+    for (size_t i = 0; i < DTN_COUNT(rows); i++) {
+        struct verbs_device device = { .mtu = (enum ibv_mtu)rows[i].here };
+        struct verbs_end end = { .mtu = (uint8_t)rows[i].there };
+
+        conf.mtu = rows[i].file;
+        ok(128 << verbs_path_mtu(&nowhere, &device, &end) == rows[i].used,
+           "MTU %d here, %d there, %d in the file: %d", 128 << rows[i].here,
+           128 << rows[i].there, rows[i].file, rows[i].used);
+    }
+}
+
+/* Within dead_after even on a device that takes four times as long. */
+static void test_timeout(void)
+{
+    static const struct { int64_t dead_after_s; int retries, timeout; } rows[] = {
+        { 10, 6, 16 }, { 30, 6, 17 }, { 10, 1, 18 }, { 1, 6, 13 },
+        { 600, 6, 20 }, { 0, 6, 12 }
+    };
+    struct dtn_transport_conf conf;
+    char text[80];
+
+    dtn_transport_defaults(&conf);
+    ok(strcmp(verbs_give_up_text(&conf, text, sizeof text),
+              "1.88 s = 7 x 4.096 us x 2^16") == 0,
+       "by default a silent peer is given up after %s", text);
+    for (size_t i = 0; i < DTN_COUNT(rows); i++) {
+        conf.dead_after_ns = rows[i].dead_after_s * 1000000000;
+        conf.retry_count = rows[i].retries;
+        ok(verbs_timeout(&conf) == rows[i].timeout, "dead_after %d s, "
+           "retry_count %d: timeout %d", (int)rows[i].dead_after_s,
+           rows[i].retries, verbs_timeout(&conf));
+    }
+    conf.timeout = 9;
+    ok(verbs_timeout(&conf) == 9, "the cluster file comes first");
+}
+
+static void test_register_words(void)
+{
+    const struct verbs_device device = { .name = "mlx5_0" };
+
+    setenv("SLURM_JOB_ID", "12", 1);
+    ok(verbs_fail_register(&device, (size_t)1 << 32, ENOMEM, &err)
+       == DTENSOR_ENOMEM && strstr(err.text, "cannot register 4.0 GiB on "
+                                   "mlx5_0: Cannot allocate memory"),
+       "memory that cannot be registered: %s", err.text);
+    ok(dtn_memlock_bytes() == DTN_MEMLOCK_UNLIMITED
+       || (strstr(err.text, "64.0 KiB")
+           && strstr(err.text, "PropagateResourceLimitsExcept=MEMLOCK")),
+       "with the limit and, under Slurm, its keys, if there is a limit");
+    unsetenv("SLURM_JOB_ID");
+}
+
+/* Open the device there is, if there is one. */
+static void test_open(void)
+{
+    struct dtn_arena arena = { .size = 4096 };
+    struct dtn_transport_conf conf;
+    struct dtn_log log;
+    struct dtn_open_args args = { .nranks = 2, .arena = &arena, .conf = &conf,
+                                  .log = &log, .gid_index = -1 };
+    struct verbs_device device;
+    int rc;
+
+    dtn_log_init(&log);
+    dtn_transport_defaults(&conf);
+    rc = verbs_device_open(&args, args.device, &device, &err);
+    if (rc == DTENSOR_ENODEV) {
+        skip("the device that was chosen is opened", err.text);
+        return;
+    }
+    ok(rc == 0 && device.context && device.port > 0,
+       "the device that was chosen is opened%s", rc ? err.text : "");
+    if (rc != 0)
+        return;
+    verbs_device_close(&device);
+    args.device = "nosuch";
+    ok(verbs_device_open(&args, args.device, &device, &err) == DTENSOR_ENODEV
+       && strstr(err.text, "no RDMA device nosuch here"),
+       "one that is not there is not");
+    args.device = NULL;
+    args.gid_index = 255;
+    ok(verbs_device_open(&args, args.device, &device, &err) == DTENSOR_ENODEV,
+       "nor a GID that is not there: %s", err.text);
+}
+#endif
+
+static void test_look(void)
+{
+    struct dtn_devices here;
+
+    ok(dtn_devices_look(&here, &err) == 0, "the devices here are looked at");
+    note("%d devices with %d ports", here.ndevices, here.nports);
+    dtn_devices_fini(&here);
+    ok(here.port == NULL && here.nports == 0, "and forgotten");
+}
+
+int main(void)
+{
+    test_found();
+    test_worth();
+    test_refused_device();
+    test_refused_rest();
+    test_partitions();
+    test_words();
+    test_look();
+#ifdef HAVE_VERBS
+    test_page();
+    test_events();
+    test_path();
+    test_mtu();
+    test_open();
+#endif
+    test_memlock();
+#ifdef HAVE_VERBS
+    test_timeout();
+    test_register_words();
+#endif
+    return done();
+}

@@ -1,0 +1,17 @@
+/* keepalive.h - TCP keep-alive */
+#ifndef DTN_TRANSPORT_KEEPALIVE_H
+#define DTN_TRANSPORT_KEEPALIVE_H
+
+#include <stdint.h>
+
+struct dtn_transport_conf;
+
+/* Seconds, rounded up, at least one: the unit of keep-alive. */
+int dtn_whole_seconds(int64_t ns);
+
+/* Let the kernel detect that the host at the other end of a TCP connection no
+ * longer answers; after `more` probes more than dead_after needs.
+ */
+void dtn_keepalive(int fd, const struct dtn_transport_conf *conf, int more);
+
+#endif
