@@ -10,36 +10,13 @@
 #include "cluster/builtin.h"
 #include "base/error.h"
 #include "cluster/cluster.h"
+#include "cluster/defaults.h"
 #include "cluster/hostlist.h"
-#include "cluster/seed.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-void dtn_transport_defaults(struct dtn_transport_conf *conf)
-{
-    *conf = (struct dtn_transport_conf){
-        .intra_node = DTN_WIRE_SHM,
-        .inter_node = DTN_WIRE_TCP,
-        .port = 17800,
-        .mtu = -1,
-        .traffic_class = -1,
-        .service_level = -1,
-        .pkey = -1,
-        .qp_per_peer = -1,
-        .retry_count = 6,
-        .rnr_retry = -1,
-        .timeout = -1,
-        .connect_timeout_ns = 60 * INT64_C(1000000000),
-        .op_timeout_ns = 10 * 60 * INT64_C(1000000000),
-        .heartbeat_ns = 1 * INT64_C(1000000000),
-        .dead_after_ns = 10 * INT64_C(1000000000),
-        .register_limit_bytes = UINT64_C(64) << 30,
-        .arena = { .percent = 100 },
-    };
-}
 
 /* ------------------------------------------------------------ building --- */
 
@@ -73,10 +50,7 @@ static struct dtensor_cluster *builtin_create(const char *name, int nhosts)
     c->hosts = calloc((size_t)nhosts, sizeof *c->hosts);
     c->nodes = calloc((size_t)nhosts, sizeof *c->nodes);
     c->meshes = calloc(1, sizeof *c->meshes);
-    dtn_transport_defaults(&c->transport);
-    dtn_seed_defaults(&c->seed);
-    c->redistribute.max_scratch_bytes = 256 << 20;
-    c->redistribute.pipeline_bytes = 4 << 20;
+    dtn_cluster_defaults(c);
     if (c->path && c->hosts && c->nodes && c->meshes)
         return c;
     dtensor_cluster_destroy(c);

@@ -4,8 +4,6 @@
 
 #include "dtensor.h"
 
-struct dtn_transport_conf;
-
 /* The cluster of `nranks` ranks on this host, named `host`. */
 int dtn_cluster_local(const char *host, int nranks,
                       struct dtensor_cluster **clusterp,
@@ -23,8 +21,5 @@ int dtn_cluster_regular(int nranks, int per_host,
  */
 int dtn_cluster_slurm_step(struct dtensor_cluster **clusterp,
                            struct dtensor_error *err);
-
-/* Defaults of a [transport] section. */
-void dtn_transport_defaults(struct dtn_transport_conf *conf);
 
 #endif

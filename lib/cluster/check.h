@@ -21,6 +21,9 @@ struct dtn_check {
     struct dtensor_error *err;
     struct dtensor_cluster *cluster;          /* being filled in             */
     bool world_known;                         /* no [nodes] is wrong         */
+    int hosts_capacity;                       /* of the cluster's arrays     */
+    int nodes_capacity;
+    int meshes_capacity;
 };
 
 /* Read the scalars of a section into the struct at `base`, and miss what is
@@ -52,11 +55,6 @@ const struct dtn_section *dtn_section_next(const struct dtn_document *doc,
 const struct dtn_section *dtn_section_find(const struct dtn_document *doc,
                                            enum dtn_kind_id kind,
                                            const char *name);
-
-/* Make room for one more element of `size` bytes in *arrayp of n, zeroed.
- * Grows by doubling: capacity is the power of two that holds n.
- */
-int dtn_array_grow(void *arrayp, int n, size_t size, struct dtensor_error *err);
 
 /* Index of the mesh of that name, or -1. */
 int dtn_mesh_lookup(const struct dtensor_cluster *cluster, const char *name);

@@ -10,9 +10,9 @@
 #include "cluster/file.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "cluster/builtin.h"
 #include "cluster/check.h"
 #include "cluster/cluster.h"
+#include "cluster/defaults.h"
 #include "cluster/findings.h"
 #include "cluster/reader.h"
 #include "cluster/sections.h"
@@ -22,44 +22,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ------------------------------------------------------------- helpers --- */
-
-int dtn_array_grow(void *arrayp, int n, size_t size, struct dtensor_error *err)
-{
-    size_t count = (size_t)n, room = count ? 2 * count : 1;
-    char *array, *bigger;
-
-    memcpy(&array, arrayp, sizeof array);
-    if ((count & (count - 1)) == 0) {              /* full: 0, 1, 2, 4, ...   */
-        bigger = realloc(array, room * size);
-        if (!bigger)
-            return dtn_fail_nomem(err, "cluster", room * size);
-        array = bigger;
-        memcpy(arrayp, &array, sizeof array);
-    }
-    memset(array + count * size, 0, size);
-    return 0;
-}
-
-bool dtn_check_scalars(struct dtn_check *check,
-                       const struct dtn_section *section, void *base)
-{
-    int before = check->findings->nerrors;
-    char why[DTN_WHY_SIZE], title[DTN_TITLE_SIZE];
-    const struct dtn_entry *entry;
-
-    for (const struct dtn_key *key = section->kind->keys; key->name; key++) {
-        entry = dtn_section_get(check->doc, section, key->name);
-        if (!entry && key->required)
-            dtn_finding(check->findings, section->line, "%s has no \"%s\"; "
-                        "expected %s", dtn_section_title(section, title),
-                        key->name, key->required);
-        else if (entry && !dtn_value_parse(key, entry->value, base, why))
-            dtn_finding(check->findings, entry->line, "%s: %s", key->name, why);
-    }
-    return check->findings->nerrors == before;
-}
 
 /* -------------------------------------------- sections of scalars only --- */
 
@@ -163,7 +125,6 @@ static int check_transport(struct dtn_check *check)
     struct dtn_transport_conf *conf = &check->cluster->transport;
     const struct dtn_section *section;
 
-    dtn_transport_defaults(conf);
     section = dtn_section_next(check->doc, DTN_KIND_TRANSPORT, NULL);
     if (section && dtn_check_scalars(check, section, conf)) {
         transport_heartbeat(check, section);
@@ -179,8 +140,6 @@ static int check_redistribute(struct dtn_check *check)
     struct dtn_redistribute_conf *conf = &check->cluster->redistribute;
     const struct dtn_section *section;
 
-    conf->max_scratch_bytes = 256 << 20;
-    conf->pipeline_bytes = 4 << 20;
     section = dtn_section_next(check->doc, DTN_KIND_REDISTRIBUTE, NULL);
     if (section)
         dtn_check_scalars(check, section, conf);
@@ -200,7 +159,8 @@ static int file_check(const struct dtn_document *doc,
                       struct dtensor_cluster *cluster,
                       struct dtensor_error *err)
 {
-    struct dtn_check check = { doc, findings, err, cluster, false };
+    struct dtn_check check = { .doc = doc, .findings = findings, .err = err,
+                               .cluster = cluster };
     int rc = 0;
 
     for (size_t i = 0; i < DTN_COUNT(checks) && rc == 0; i++)
@@ -233,6 +193,7 @@ int dtensor_cluster_read(const char *path, dtensor_report_f *report, void *arg,
     cluster = calloc(1, sizeof *cluster);
     if (!cluster)
         return dtn_fail_nomem(err, path, sizeof *cluster);
+    dtn_cluster_defaults(cluster);
     cluster->path = strdup(path);
     rc = cluster->path ? file_read(&doc, &findings, cluster, err)
                        : dtn_fail_nomem(err, path, strlen(path));

@@ -5,6 +5,7 @@
  * another mesh: submesh.c.)  Without a [mesh "world"] there is one all the
  * same: one dim named "world" over all ranks.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "cluster/check.h"
@@ -217,19 +218,24 @@ static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
     return mesh_grid(check, section, mesh);
 }
 
-/* Make room for one more mesh, and enter it when it has been read: so that a
- * mesh cannot be its own parent.
- */
+/* Make room for one more mesh. */
+static bool mesh_reserve(struct dtn_check *check)
+{
+    struct dtensor_cluster *cluster = check->cluster;
+
+    return dtn_array_reserve(&cluster->meshes, &check->meshes_capacity,
+                             cluster->nmeshes + 1, sizeof *cluster->meshes);
+}
+
+/* A mesh is entered after it has been read, so that it cannot be its own parent. */
 static int mesh_add(struct dtn_check *check, const struct dtn_section *section)
 {
     struct dtensor_cluster *cluster = check->cluster;
     struct dtn_mesh_def mesh = { .ndim = 0 };
     int rc;
 
-    rc = dtn_array_grow(&cluster->meshes, cluster->nmeshes,
-                        sizeof *cluster->meshes, check->err);
-    if (rc < 0)
-        return rc;
+    if (!mesh_reserve(check))
+        return dtn_fail_nomem(check->err, "mesh", sizeof mesh);
     strcpy(mesh.name, section->name);
     rc = mesh_read(check, section, &mesh);
     cluster->meshes[cluster->nmeshes++] = mesh;
@@ -241,14 +247,12 @@ static int mesh_world(struct dtn_check *check)
 {
     struct dtensor_cluster *cluster = check->cluster;
     struct dtn_mesh_def *mesh;
-    int rc;
 
-    rc = dtn_array_grow(&cluster->meshes, 0, sizeof *cluster->meshes,
-                        check->err);
-    if (rc < 0)
-        return rc;
+    if (!mesh_reserve(check))
+        return dtn_fail_nomem(check->err, "mesh", sizeof *mesh);
     cluster->nmeshes = 1;
     mesh = &cluster->meshes[0];
+    *mesh = (struct dtn_mesh_def){ .ndim = 0 };
     strcpy(mesh->name, "world");
     strcpy(mesh->dim_name[0], "world");
     mesh->ndim = 1;

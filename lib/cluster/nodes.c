@@ -4,6 +4,7 @@
  * section's list, then local ranks.  `hosts = n[1-2]` with `ranks = 4`, first
  * in the file, makes n1 the host of ranks 0-3 and n2 of ranks 4-7.
  */
+#include "base/array.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "cluster/builtin.h"
@@ -269,18 +270,18 @@ static int nodes_hosts(struct dtn_check *check, struct listing *list,
 {
     struct dtensor_cluster *cluster = check->cluster;
     struct dtn_host *host;
-    int rc;
 
+    if (!dtn_array_reserve(&cluster->hosts, &check->hosts_capacity,
+                           cluster->nhosts + list->n, sizeof *host))
+        return dtn_fail_nomem(check->err, "hosts",
+                              (size_t)list->n * sizeof *host);
     for (int i = 0; i < list->n; i++) {
-        rc = dtn_array_grow(&cluster->hosts, cluster->nhosts,
-                            sizeof *cluster->hosts, check->err);
-        if (rc < 0)
-            return rc;
         host = &cluster->hosts[cluster->nhosts++];
-        host->nodes = index;
-        host->nranks = list->counts ? list->counts[i]
-                                    : cluster->nodes[index].nranks;
-        host->name = list->names[i];
+        *host = (struct dtn_host){
+            .nodes = index, .name = list->names[i],
+            .nranks = list->counts ? list->counts[i]
+                                   : cluster->nodes[index].nranks
+        };
         list->names[i] = NULL;
         if (list->addresses) {
             host->address = list->addresses[i];
@@ -322,14 +323,12 @@ static int nodes_section(struct dtn_check *check,
     bool good;
     int rc;
 
-    rc = dtn_array_grow(&cluster->nodes, cluster->nnodes,
-                        sizeof *cluster->nodes, check->err);
-    if (rc < 0)
-        return rc;
+    if (!dtn_array_reserve(&cluster->nodes, &check->nodes_capacity,
+                           cluster->nnodes + 1, sizeof *nodes))
+        return dtn_fail_nomem(check->err, "nodes", sizeof *nodes);
     nodes = &cluster->nodes[cluster->nnodes++];
+    *nodes = (struct dtn_nodes){ .gid_index = -1, .nrails = 1 };
     strcpy(nodes->name, section->name);
-    nodes->gid_index = -1;
-    nodes->nrails = 1;
     good = dtn_check_scalars(check, section, nodes);
     rc = nodes_list(check, section, list);
     if (rc == 0 && good && nodes_count(check, section, list, nodes)) {

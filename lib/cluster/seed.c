@@ -41,21 +41,12 @@ static void seed_distinct(struct dtn_check *check,
     }
 }
 
-void dtn_seed_defaults(struct dtn_seed_conf *seed)
-{
-    *seed = (struct dtn_seed_conf){
-        .stride = 1, .mesh = -1, .tracker = DTENSOR_TRACKER_GLOBAL,
-        .fill = DTENSOR_FILL_SEQUENTIAL, .sms = 132, .threads_per_sm = 2048
-    };
-}
-
 int dtn_check_seed(struct dtn_check *check)
 {
     struct dtn_seed_conf *seed = &check->cluster->seed;
     const struct dtn_section *section;
     const struct dtn_entry *mesh, *distinct;
 
-    dtn_seed_defaults(seed);
     section = dtn_section_next(check->doc, DTN_KIND_SEED, NULL);
     if (!section)
         return 0;

@@ -6,10 +6,6 @@
 #include <stdint.h>
 
 struct dtensor_cluster;
-struct dtn_seed_conf;
-
-/* Defaults of a [seed] section. */
-void dtn_seed_defaults(struct dtn_seed_conf *seed);
 
 /* The seed of a rank: base + stride * index modulo 2^64, where index numbers
  * its coordinates in the distinct dims, the first listed fastest.  Outside the

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
+#include "cluster/host.h"
 #include "cluster/seed.h"
 #include "dtensor.h"
 
@@ -14,16 +15,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct dtn_host *show_host(const struct dtensor_cluster *cluster,
-                                        int rank)
-{
-    const struct dtn_host *host = cluster->hosts;
-
-    while (rank >= host->first_rank + host->nranks)
-        host++;
-    return host;
-}
 
 static void show_dims(const struct dtn_mesh_def *mesh, FILE *out)
 {
@@ -54,7 +45,7 @@ static void show_coord(const struct dtn_mesh_def *mesh, int i,
 static void show_rank_summary(const struct dtensor_cluster *cluster, int rank,
                               FILE *out)
 {
-    const struct dtn_host *host = show_host(cluster, rank);
+    const struct dtn_host *host = dtn_host_of(cluster, rank);
     const struct dtn_mesh_def *mesh = cluster->meshes;
 
     fprintf(out, "rank %d is local rank %d of %d on %s; meshes", rank,

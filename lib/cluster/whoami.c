@@ -17,6 +17,8 @@
 #include "base/units.h"
 #include "cluster/builtin.h"
 #include "cluster/cluster.h"
+#include "cluster/env.h"
+#include "cluster/host.h"
 #include "cluster/self.h"
 #include "dtensor.h"
 
@@ -25,42 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* -------------------------------------------------------------- helpers --- */
-
-int dtn_env_number(const char *variable, int min, int max, int *out,
-                   struct dtensor_error *err)
-{
-    const char *text = getenv(variable);
-    uint64_t value;
-
-    if (!dtn_parse_u64(text, false, (uint64_t)max, &value) ||
-        value < (uint64_t)min)
-        return dtn_fail(err, DTENSOR_ECONF, "%s is \"%.40s\", expected %d to "
-                        "%d", variable, text, min, max);
-    *out = (int)value;
-    return 0;
-}
-
-bool dtn_same_host(const char *a, const char *b)
-{
-    while (*a && *a == *b) {
-        a++;
-        b++;
-    }
-    return (*a == '\0' && (*b == '\0' || *b == '.')) ||
-           (*a == '.' && *b == '\0');
-}
-
-const struct dtn_host *dtn_host_of(const struct dtensor_cluster *cluster,
-                                   int rank)
-{
-    const struct dtn_host *host = cluster->hosts;
-
-    while (rank >= host->first_rank + host->nranks)
-        host++;
-    return host;
-}
 
 /* Is a host of the file this one?  DTN_HOST says so alone when it is set. */
 static bool search_is_here(const struct dtn_search *search, const char *name)

@@ -72,17 +72,4 @@ char *dtn_srun_options(const struct dtensor_cluster *c, bool nodes, char *buf,
 const struct dtn_host *dtn_slurm_host(const struct dtensor_cluster *c,
                                       const char *name);
 
-/* The number in a variable that is set, min..max, into *out; or ECONF:
- * `DTN_RANK is "x", expected 0 to 7`.
- */
-int dtn_env_number(const char *variable, int min, int max, int *out,
-                   struct dtensor_error *err);
-
-/* Are they one host: the same, or one with its domain and one without? */
-bool dtn_same_host(const char *a, const char *b);
-
-/* The host that the cluster puts a rank on. */
-const struct dtn_host *dtn_host_of(const struct dtensor_cluster *cluster,
-                                   int rank);
-
 #endif

@@ -17,6 +17,8 @@
 #include "base/units.h"
 #include "cluster/builtin.h"
 #include "cluster/cluster.h"
+#include "cluster/env.h"
+#include "cluster/host.h"
 #include "cluster/self.h"
 #include "cluster/whoami.h"
 #include "dtensor.h"

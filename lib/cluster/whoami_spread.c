@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cluster/cluster.h"
+#include "cluster/host.h"
 #include "cluster/hostlist.h"
 #include "cluster/whoami.h"
 #include "dtensor.h"

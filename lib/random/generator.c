@@ -9,6 +9,7 @@
 #include "random/generator.h"
 #include "base/error.h"
 #include "cluster/cluster.h"
+#include "cluster/defaults.h"
 #include "cluster/seed.h"
 #include "job/ctx.h"
 #include "mesh/mesh.h"
@@ -20,7 +21,8 @@
 
 static const struct dtensor_random_rule rule_default = {
     .tracker = DTENSOR_TRACKER_GLOBAL, .fill = DTENSOR_FILL_SEQUENTIAL,
-    .sms = 132, .threads_per_sm = 2048, .parallel_dims = "tp"
+    .sms = DTN_DEFAULT_SMS,
+    .threads_per_sm = DTN_DEFAULT_THREADS_PER_SM, .parallel_dims = "tp"
 };
 
 int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,

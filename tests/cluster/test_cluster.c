@@ -3,6 +3,7 @@
 #include "cluster/builtin.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
+#include "cluster/defaults.h"
 #include "cluster/seed.h"
 #include "dtensor.h"
 #include "tests/cluster/cluster_files.h"

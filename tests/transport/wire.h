@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/wait.h"
-#include "cluster/builtin.h"
 #include "cluster/cluster.h"
+#include "cluster/defaults.h"
 #include "transport/arena.h"
 #include "transport/fault.h"
 #include "transport/transport.h"

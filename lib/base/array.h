@@ -1,0 +1,15 @@
+/* array.h - arrays that grow */
+#ifndef DTN_BASE_ARRAY_H
+#define DTN_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Make room for `n` elements of `size` bytes in the array that *(T **)arrayp
+ * points to, which has room for *capacity; a capacity of 0 goes with NULL.  It
+ * doubles at least, so that n appends copy O(n) elements.  False: not enough
+ * memory, and nothing has changed.
+ */
+bool dtn_array_reserve(void *arrayp, int *capacity, int n, size_t size);
+
+#endif

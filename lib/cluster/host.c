@@ -1,0 +1,31 @@
+/* host.c - hosts by rank and by name
+ *
+ * Ranks are numbered host by host, so a rank belongs to the first host whose ranks
+ * do not all precede it.  Two names are one host if one is the other with a domain:
+ * node1 and node1.example.org.
+ */
+#include "cluster/host.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+bool dtn_same_host(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return (*a == '\0' && (*b == '\0' || *b == '.')) ||
+           (*a == '.' && *b == '\0');
+}
+
+const struct dtn_host *dtn_host_of(const struct dtensor_cluster *cluster,
+                                   int rank)
+{
+    const struct dtn_host *host = cluster->hosts;
+
+    while (rank >= host->first_rank + host->nranks)
+        host++;
+    return host;
+}
