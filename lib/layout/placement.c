@@ -1,470 +1,62 @@
-/* placement.c - S(0), R, P(sum), read
+/* placement.c - what a placement does, and when two do the same
  *
- * "S(-1),P" for a mesh of two dimensions and a matrix is S(1) on the first and
- * P(sum) on the second.  The grammar, one word for each mesh dimension:
- *
- *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  P  P(reduction)
- *
- * What PyTorch prints is read too.  Of a spec: no commas, _S(dim, factor) for SS,
- * P(product), and after shards of one dimension in brackets which cuts first.
- * S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  Of a tensor: a tuple such as
- * (_StridedShard(dim=0, sf=2), Shard(dim=0), Replicate()), which is the same.
- *
- * Every refusal quotes the word, its place and the mesh, and guesses what was
- * meant: for Shard(0) and s0 alike, S(0).
+ * S(0), SS(0,2) and C(0,4) all cut dimension 0, so most code asks for the class:
+ * whether a placement cuts, replicates or holds terms.  Two are equal when the
+ * fields that mean anything for their kind are.
  */
 #include "layout/placement.h"
-#include "base/compiler.h"
-#include "base/error.h"
-#include "base/words.h"
-#include "layout/lengths.h"
-#include "mesh/mesh.h"
 #include "dtensor.h"
 
-#include <ctype.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-/* --------------------------------------------------------------- words --- */
-
-/* One word of the text: where it stands, for reading it and for messages. */
-struct placement_word {
-    const struct dtensor_mesh *mesh;
-    int ndim;                          /* of the tensor                       */
-    const char *text;                  /* all words, for messages             */
-    const char *stop;                  /* where they end                      */
-    const char *begin, *end;           /* this one, without spaces around     */
-    int number;                        /* from 1                              */
-    int place;                         /* in brackets; -1: none               */
-};
-
-/* "word 2 of "R,s0" is "s0"", the head of most messages; both are cut. */
-#define WORD_FMT "placements: word %d of \"%.80s\" is \"%.*s\""
-#define WORD_ARGS(w) (w)->number, (w)->text, placement_word_length(w), (w)->begin
-
-static int placement_word_length(const struct placement_word *w)
+enum dtensor_placement_kind
+dtn_placement_class(const struct dtensor_placement *p)
 {
-    return w->end - w->begin < 40 ? (int)(w->end - w->begin) : 40;
-}
-
-/* Does another word begin at p without a comma before it, as in RS(0)[1]P? */
-static bool placement_begins(const char *begin, const char *p)
-{
-    return p > begin && strchr("RSPC_", *p) &&
-           (p[-1] == ')' || p[-1] == ']' || (p[-1] == 'R' && p - 1 == begin));
-}
-
-/* Find the next word after *posp: up to a comma outside parentheses, or to the
- * next.  False at the end.
- */
-static bool placement_next(struct placement_word *w, const char **posp)
-{
-    const char *p = *posp;
-    int depth = 0;
-
-    if (!p)
-        return false;
-    w->begin = p + strspn(p, " ");
-    for (; p < w->stop && (depth > 0 || (*p != ',' && !placement_begins(w->begin, p)));
-         p++) {
-        depth += *p == '(';
-        depth -= *p == ')' && depth > 0;
+    switch (p->kind) {
+    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return DTENSOR_SHARD;
+    case DTENSOR_PARTIAL:
+        return DTENSOR_PARTIAL;
+    case DTENSOR_REPLICATE:
+        break;
     }
-    *posp = p >= w->stop ? NULL : *p == ',' ? p + 1 : p;
-    while (p > w->begin && p[-1] == ' ')
-        p--;
-    w->end = p < w->begin ? w->begin : p;
-    w->number++;
-    return true;
+    return DTENSOR_REPLICATE;
 }
 
-/* Is the word `name`, or, when `inner` is wanted, "name(...)"?  *inner is then
- * what follows the parenthesis, which ends at w->end - 1.
- */
-static bool placement_is(const struct placement_word *w, const char *name,
-                         const char **inner)
+bool dtn_placement_stays(const struct dtensor_placement *from,
+                         const struct dtensor_placement *to)
 {
-    size_t n = strlen(name), length = (size_t)(w->end - w->begin);
+    if (from->kind == DTENSOR_REPLICATE)
+        return true;
+    return to->kind == DTENSOR_PARTIAL &&
+           (from->kind == DTENSOR_PARTIAL || to->op != DTENSOR_AVG);
+}
 
-    if (length < n || memcmp(w->begin, name, n) != 0)
+bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b)
+{
+    const unsigned sums = 1u << DTENSOR_SUM | 1u << DTENSOR_AVG;
+
+    return a == b || ((sums >> a & 1) && (sums >> b & 1));
+}
+
+bool dtn_placement_equal(const struct dtensor_placement *a,
+                         const struct dtensor_placement *b, int n)
+{
+    if (a->kind != b->kind)
         return false;
-    if (!inner)
-        return length == n;
-    if (length < n + 3 || w->begin[n] != '(' || w->end[-1] != ')')
-        return false;
-    *inner = w->begin + n + 1;
-    return true;
-}
-
-static const char *const reductions[] = {
-    "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", NULL
-};
-
-/* The letters that `p` begins with, less than `size` of them. */
-static size_t placement_letters(const char *p, const char *end, char *name,
-                                size_t size)
-{
-    size_t n = 0;
-
-    while (p + n < end && n < size - 1 && isalpha((unsigned char)p[n]))
-        n++;
-    snprintf(name, size, "%.*s", (int)n, p);
-    return n;
-}
-
-/* Of Partial(mean) the reduction, avg; sum where none is named. */
-static const char *placement_reduction(const char *p, const char *end)
-{
-    char name[24];
-    const char *op;
-
-    p += strcspn(p, "(");
-    p += p < end ? 1 + strspn(p + 1, " \"'") : 0;
-    if (p >= end || placement_letters(p, end, name, sizeof name) == 0)
-        return "sum";
-    op = dtn_synonym(name, reductions);
-    return op ? op : "sum";
-}
-
-/* What someone who wrote the word may have meant; "" for no idea. */
-static const char *placement_guess(const struct placement_word *w,
-                                   char guess[64])
-{
-    static const char *const known[] = { "R", "S", "SS", "C", "P", NULL };
-    static const char *const long_names[] = {
-        "replicate", "shard", "stridedshard", "cyclic", "partial", NULL
-    };
-    const char *p = w->begin + strspn(w->begin, "_"), *kind;
-    char name[24];
-    size_t letters = placement_letters(p, w->end, name, sizeof name);
-    size_t digits = letters + strcspn(p + letters, "-0123456789");
-    long dim = p + digits < w->end ? strtol(p + digits, NULL, 10) : 0;
-
-    guess[0] = '\0';
-    kind = dtn_synonym(name, known);
-    for (int i = 0; letters > 0 && !kind && long_names[i]; i++)
-        if (strncasecmp(name, long_names[i], letters) == 0)
-            kind = known[i];
-    if (letters > 0 && p > w->begin)           /* _Shard, _StridedShard       */
-        kind = "SS";
-    if (!kind)
-        return guess;
-    if (strcmp(kind, "SS") == 0)
-        snprintf(guess, 64, " (did you mean SS(%ld,factor)?)", dim);
-    else if (strcmp(kind, "S") == 0)
-        snprintf(guess, 64, " (did you mean S(%ld)?)", dim);
-    else if (strcmp(kind, "C") == 0)
-        snprintf(guess, 64, " (did you mean C(%ld,block)?)", dim);
-    else if (strcmp(kind, "P") == 0)
-        snprintf(guess, 64, " (did you mean P(%s)?)",
-                 placement_reduction(p, w->end));
-    else
-        snprintf(guess, 64, " (did you mean R?)");
-    return guess;
-}
-
-/* ------------------------------------------------------- reading a text --- */
-
-/* Read a number, at most 2^63-1, spaces around it, and what follows it. */
-static bool placement_number(const char **atp, int64_t *valuep)
-{
-    const char *p = *atp + strspn(*atp, " ");
-    bool negative = *p == '-';
-    int64_t value = 0;
-
-    p += negative;
-    if (!isdigit((unsigned char)*p))
-        return false;
-    for (; isdigit((unsigned char)*p); p++) {
-        if (value > (INT64_MAX - (*p - '0')) / 10)
+    switch (a->kind) {
+    case DTENSOR_REPLICATE:
+        break;
+    case DTENSOR_PARTIAL:
+        return a->op == b->op;
+    case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+        return a->dim == b->dim && a->block == b->block;
+    case DTENSOR_SHARD:
+        if (a->dim != b->dim || !a->sizes != !b->sizes)
             return false;
-        value = 10 * value + (*p - '0');
+        return a->sizes == b->sizes ||
+               memcmp(a->sizes, b->sizes, (size_t)n * sizeof a->sizes[0]) == 0;
     }
-    *valuep = negative ? -value : value;
-    *atp = p + strspn(p, " ");
     return true;
-}
-
-/* Take `word` and spaces before it off *atp, if it is there. */
-static bool placement_skip(const char **atp, const char *word)
-{
-    const char *p = *atp + strspn(*atp, " ");
-
-    if (strncmp(p, word, strlen(word)) != 0)
-        return false;
-    *atp = p + strlen(word);
-    return true;
-}
-
-static int placement_dim(const struct placement_word *w, int64_t value,
-                         int *dimp, struct dtensor_error *err)
-{
-    if (value < -w->ndim || value >= w->ndim)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT ", but the tensor has %d "
-                        "dimensions%s", WORD_ARGS(w), w->ndim,
-                        w->ndim ? "" : " (a scalar cannot be sharded)");
-    *dimp = (int)(value < 0 ? value + w->ndim : value);
-    return 0;
-}
-
-/* "3,5,2)": one length for each rank along the mesh dimension. */
-static int placement_sizes(const struct placement_word *w, const char *at,
-                           const int64_t **sizesp, struct dtensor_error *err)
-{
-    const int n = w->mesh->size[w->number - 1];
-    int64_t *list = calloc((size_t)n, sizeof *list), value;
-    int count = 0, rc = 0;
-
-    if (!list)
-        return dtn_fail_nomem(err, "placements", (size_t)n * sizeof *list);
-    for (at--; rc == 0 && at < w->end - 1; count++) {
-        at++;
-        if (!placement_number(&at, &value) || value < 0 ||
-            (*at != ',' && at != w->end - 1))
-            rc = dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected "
-                          "S(dimension:length,...), such as S(0:3,5,2)",
-                          WORD_ARGS(w));
-        else if (count < n)
-            list[count] = value;
-    }
-    if (rc == 0 && count != n)
-        rc = dtn_fail(err, DTENSOR_EINVAL, WORD_FMT " with %d lengths, but "
-                      "mesh dimension %d has %d ranks (give one for each)",
-                      WORD_ARGS(w), count, w->number - 1, n);
-    if (rc == 0)
-        rc = dtn_lengths_keep(w->mesh->ctx, list, n, sizesp, err);
-    free(list);
-    return rc;
-}
-
-static int placement_parse_shard(const struct placement_word *w,
-                                 const char *at,
-                                 struct dtensor_placement *placement,
-                                 struct dtensor_error *err)
-{
-    struct dtensor_placement read = { .kind = DTENSOR_SHARD };
-    int64_t dim;
-    int rc;
-
-    if (!placement_number(&at, &dim) || (*at != ':' && at != w->end - 1))
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected "
-                        "S(dimension), such as S(0)", WORD_ARGS(w));
-    rc = placement_dim(w, dim, &read.dim, err);
-    if (rc == 0 && *at == ':')
-        rc = placement_sizes(w, at + 1, &read.sizes, err);
-    if (rc == 0)
-        *placement = read;
-    return rc;
-}
-
-/* SS and C: a dimension, and the factor or the block, which follows `second`. */
-static int placement_parse_block(const struct placement_word *w,
-                                 const char *at, const char *second,
-                                 enum dtensor_placement_kind kind,
-                                 struct dtensor_placement *placement,
-                                 struct dtensor_error *err)
-{
-    struct dtensor_placement read = { .kind = kind };
-    const char *usage = kind == DTENSOR_STRIDED
-        ? "SS(dimension,factor), such as SS(0,2)"
-        : "C(dimension,block), such as C(0,64)";
-    int64_t dim;
-    bool good = placement_number(&at, &dim) && *at++ == ',' &&
-                placement_skip(&at, second) &&
-                placement_number(&at, &read.block) && at == w->end - 1;
-    int rc;
-
-    if (!good)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected %s",
-                        WORD_ARGS(w), usage);
-    if (read.block < 1)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; a %s of 1 or more is "
-                        "expected", WORD_ARGS(w),
-                        kind == DTENSOR_STRIDED ? "factor" : "block");
-    rc = placement_dim(w, dim, &read.dim, err);
-    if (rc == 0)
-        *placement = read;
-    return rc;
-}
-
-static int placement_parse_partial(const struct placement_word *w,
-                                   const char *name,
-                                   struct dtensor_placement *placement,
-                                   struct dtensor_error *err)
-{
-    struct dtensor_placement read = { .kind = DTENSOR_PARTIAL };
-    char inner[24], advice[120];
-
-    snprintf(inner, sizeof inner, "%.*s", (int)(w->end - 1 - name), name);
-    if (dtensor_redop_parse(inner, &read.op, NULL) != 0)
-        return dtn_fail(err, DTENSOR_EINVAL, "placements: word %d of \"%.80s\" "
-                        "has the unknown reduction \"%s\"; %s", w->number,
-                        w->text, inner,
-                        dtensor_advise(inner, reductions, NULL, advice,
-                                       sizeof advice));
-    *placement = read;
-    return 0;
-}
-
-/* Take "[1]" off the end of a word. */
-static int placement_take_place(struct placement_word *w,
-                                struct dtensor_error *err)
-{
-    const struct placement_word whole = *w;
-    const char *at = w->end;
-    int64_t place;
-
-    w->place = -1;
-    if (w->end == w->begin || w->end[-1] != ']')
-        return 0;
-    while (at > w->begin && *at != '[')
-        at--;
-    w->end = at++;
-    if (!placement_number(&at, &place) || at != whole.end - 1 || place < 0 ||
-        place >= DTENSOR_MAX_DIMS || *w->begin != 'S')
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; brackets say which "
-                        "mesh dimension cuts first, as in S(0)[1],S(0)[0]",
-                        WORD_ARGS(&whole));
-    w->place = (int)place;
-    return 0;
-}
-
-/* The forms of a placement, ours and those of PyTorch: the name (without
- * parentheses unless `first` is given), and the text before the two numbers.
- */
-static const struct placement_form {
-    enum dtensor_placement_kind kind;
-    const char *name, *first, *second;
-} forms[] = {
-    { DTENSOR_REPLICATE, "R", NULL, NULL },
-    { DTENSOR_REPLICATE, "Replicate()", NULL, NULL },
-    { DTENSOR_PARTIAL,   "P", NULL, NULL },
-    { DTENSOR_PARTIAL,   "P", "", NULL },
-    { DTENSOR_PARTIAL,   "Partial", "", NULL },
-    { DTENSOR_SHARD,     "S", "", NULL },
-    { DTENSOR_SHARD,     "Shard", "dim=", NULL },
-    { DTENSOR_STRIDED,   "SS", "", "" },
-    { DTENSOR_STRIDED,   "_S", "", "" },
-    { DTENSOR_STRIDED,   "_StridedShard", "dim=", "sf=" },
-    { DTENSOR_CYCLIC,    "C", "", "" },
-};
-
-/* The form that the word has, or NULL.  *innerp is then its first number. */
-static const struct placement_form *
-placement_form_of(const struct placement_word *w, const char **innerp)
-{
-    for (size_t i = 0; i < DTN_COUNT(forms); i++)
-        if (placement_is(w, forms[i].name, forms[i].first ? innerp : NULL) &&
-            (!forms[i].first || placement_skip(innerp, forms[i].first)))
-            return &forms[i];
-    return NULL;
-}
-
-static int placement_parse_word(const struct placement_word *w,
-                                struct dtensor_placement *placement,
-                                struct dtensor_error *err)
-{
-    const char *inner = NULL;
-    const struct placement_form *form = placement_form_of(w, &inner);
-    char guess[64];
-
-    if (!form)
-        return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected R, "
-                        "S(dimension), SS(dimension,factor), "
-                        "C(dimension,block) or P(reduction)%s", WORD_ARGS(w),
-                        placement_guess(w, guess));
-    if (form->second)
-        return placement_parse_block(w, inner, form->second, form->kind,
-                                     placement, err);
-    if (form->kind == DTENSOR_SHARD)
-        return placement_parse_shard(w, inner, placement, err);
-    if (form->first)
-        return placement_parse_partial(w, inner, placement, err);
-    *placement = (struct dtensor_placement){ .kind = form->kind };
-    return 0;
-}
-
-/* Put them in the order that brackets gave; where they gave none, left to right. */
-static int placement_order(struct dtensor_spec *read, int place[],
-                           struct dtensor_error *err)
-{
-    const int n = read->mesh->ndim;
-    bool given = false, gives;
-
-    for (int m = 0; m < n; m++)
-        given = given || place[m] >= 0;
-    for (int d = 0; given && d < read->ndim; d++) {
-        int cuts = 0;
-
-        gives = false;
-        for (int m = 0; m < n; m++)
-            gives = gives || (read->placement[m].dim == d && place[m] >= 0);
-        for (int m = 0; m < n && !gives; m++)
-            if (read->placement[m].dim == d &&
-                dtn_placement_class(&read->placement[m]) == DTENSOR_SHARD)
-                place[m] = cuts++;
-    }
-    return given ? dtensor_spec_set_order(read, place, err) : 0;
-}
-
-/* Where the words begin, and where they stop: inside the parentheses of a tuple,
- * before the comma of "(Replicate(),)".
- */
-static const char *placement_begin(const char *text, const char **stopp)
-{
-    const char *begin = text + strspn(text, " ");
-    const char *stop = begin + strlen(begin);
-
-    while (stop > begin && stop[-1] == ' ')
-        stop--;
-    if (stop - begin > 2 && *begin == '(' && stop[-1] == ')') {
-        begin++;
-        stop--;
-        stop -= stop[-1] == ',';
-    }
-    *stopp = stop;
-    return begin;
-}
-
-int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
-                             int ndim, struct dtensor_placement placement[],
-                             struct dtensor_error *err)
-{
-    struct dtensor_spec read = { .mesh = mesh, .ndim = ndim };
-    int place[DTENSOR_MAX_DIMS];
-    struct placement_word w = { .mesh = mesh, .ndim = ndim, .text = text };
-    const char *pos;
-    int rc;
-
-    if (!text)
-        return dtn_fail(err, DTENSOR_EINVAL, "placements: there are none; "
-                        "expected one for each of the %d mesh dimensions, such "
-                        "as \"S(0)\" or \"R\"", mesh->ndim);
-    if (ndim < 0 || ndim > DTENSOR_MAX_DIMS)
-        return dtn_fail(err, DTENSOR_EINVAL, "placements: for %d tensor "
-                        "dimensions; expected 0 to %d", ndim,
-                        DTENSOR_MAX_DIMS);
-    pos = placement_begin(text, &w.stop);
-    while (placement_next(&w, &pos)) {
-        if (w.number > mesh->ndim)
-            continue;
-        rc = placement_take_place(&w, err);
-        if (rc == 0)
-            rc = placement_parse_word(&w, &read.placement[w.number - 1], err);
-        if (rc != 0)
-            return rc;
-        place[w.number - 1] = w.place;
-    }
-    if (w.number != mesh->ndim)
-        return dtn_fail(err, DTENSOR_EINVAL, "placements: \"%.80s\" has %d, "
-                        "but the mesh has %d dimensions (give one for each)",
-                        text, w.number, mesh->ndim);
-    rc = placement_order(&read, place, err);
-    if (rc == 0)
-        memcpy(placement, read.placement,
-               (size_t)mesh->ndim * sizeof placement[0]);
-    return rc;
 }

@@ -19,6 +19,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 /* --------------------------------------------------------------- checks --- */
 
 int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
@@ -260,51 +263,10 @@ int dtensor_spec_normalize(struct dtensor_spec *spec,
     return rc;
 }
 
-int dtensor_spec_on(struct dtensor_spec *spec, const struct dtensor_mesh *mesh,
-                    const char *placements, enum dtensor_dtype dtype, int ndim,
-                    const int64_t shape[], struct dtensor_error *err)
-{
-    struct dtensor_spec made = { .mesh = mesh, .dtype = dtype, .ndim = ndim };
-    int rc;
+/* ------------------------------------------------------------ comparing --- */
 
-    if (!mesh)
-        return dtensor_spec_check(&made, err);
-    rc = dtn_shape_check("spec", dtype, ndim, shape, err);
-    if (rc != 0)
-        return rc;
-    if (ndim > 0)
-        memcpy(made.shape, shape, (size_t)ndim * sizeof shape[0]);
-    rc = dtensor_placements_parse(mesh, placements, ndim, made.placement, err);
-    if (rc == 0)
-        rc = dtensor_spec_check(&made, err);
-    if (rc == 0)
-        *spec = made;
-    return rc;
-}
-
-int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
-                      const char *mesh, const char *placements,
-                      enum dtensor_dtype dtype, int ndim,
-                      const int64_t shape[], struct dtensor_error *err)
-{
-    const struct dtensor_mesh *found;
-    int rc = dtensor_mesh_find(ctx, mesh, &found, err);
-
-    return rc != 0 ? rc : dtensor_spec_on(spec, found, placements, dtype, ndim,
-                                          shape, err);
-}
-
-/* ------------------------------------------------- comparing and writing --- */
-
-bool dtn_spec_congruent(const struct dtensor_spec *a,
-                        const struct dtensor_spec *b)
-{
-    return a->mesh == b->mesh && a->dtype == b->dtype && a->ndim == b->ndim &&
-           memcmp(a->shape, b->shape,
-                  (size_t)a->ndim * sizeof a->shape[0]) == 0;
-}
-
-bool dtn_spec_alike(const struct dtensor_spec *a, const struct dtensor_spec *b)
+bool dtn_spec_same_tensor(const struct dtensor_spec *a,
+                          const struct dtensor_spec *b)
 {
     return a->mesh->ctx == b->mesh->ctx && a->dtype == b->dtype &&
            a->ndim == b->ndim &&
@@ -312,23 +274,9 @@ bool dtn_spec_alike(const struct dtensor_spec *a, const struct dtensor_spec *b)
                   (size_t)a->ndim * sizeof a->shape[0]) == 0;
 }
 
-int dtn_spec_check_alike(const char *what, const struct dtensor_spec *src,
-                         const struct dtensor_spec *dst,
-                         struct dtensor_error *err)
-{
-    char from[400], to[400];
-
-    if (dtn_spec_alike(src, dst))
-        return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "%s: %.200s cannot become %.200s "
-                    "(context, dtype and shape must be the same)", what,
-                    dtn_spec_format(src, from, sizeof from),
-                    dtn_spec_format(dst, to, sizeof to));
-}
-
 bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
 {
-    if (!dtn_spec_congruent(a, b))
+    if (a->mesh != b->mesh || !dtn_spec_same_tensor(a, b))
         return false;
     for (int m = 0; m < a->mesh->ndim; m++)
         if (!dtn_placement_equal(&a->placement[m], &b->placement[m],
@@ -337,27 +285,27 @@ bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)
     return true;
 }
 
-char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size)
+uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed)
 {
-    size_t used;
+    int64_t key[3 + 5 * DTENSOR_MAX_DIMS] = {
+        (int64_t)spec->mesh->group.hash, spec->dtype, spec->ndim
+    };
+    size_t n = 3;
 
-    used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
-    for (int d = 0; d < spec->ndim && used < size; d++)
-        used += (size_t)snprintf(buf + used, size - used, "%s%lld",
-                                 d ? "," : "", (long long)spec->shape[d]);
-    if (used < size)
-        snprintf(buf + used, size - used, "]");
-    return buf;
-}
+    for (int d = 0; d < spec->ndim; d++)
+        key[n++] = spec->shape[d];
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+        const bool cuts = dtn_placement_class(p) == DTENSOR_SHARD;
 
-char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
-{
-    char placements[DTENSOR_MAX_DIMS * 20], mesh[256];
-    size_t used = strlen(dtn_spec_shape(spec, buf, size));
-
-    dtensor_placements_format(spec->mesh, spec->placement, placements,
-                              sizeof placements);
-    snprintf(buf + used, size - used, "  %s  on %s", placements,
-             dtn_mesh_format(spec->mesh, mesh, sizeof mesh));
-    return buf;
+        key[n++] = spec->mesh->size[m];
+        key[n++] = p->kind;
+        key[n++] = cuts ? p->dim
+                 : p->kind == DTENSOR_PARTIAL ? (int64_t)p->op : 0;
+        key[n++] = cuts && p->kind != DTENSOR_SHARD ? p->block : 0;
+        if (p->kind == DTENSOR_SHARD && p->sizes)
+            seed = XXH3_64bits_withSeed(p->sizes, (size_t)spec->mesh->size[m] *
+                                        sizeof p->sizes[0], seed + 1);
+    }
+    return XXH3_64bits_withSeed(key, n * sizeof key[0], seed);
 }

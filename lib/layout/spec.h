@@ -38,18 +38,22 @@ int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
 int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
                     const int64_t shape[], struct dtensor_error *err);
 
-/* Same mesh, dtype, shape (placements may differ). */
-bool dtn_spec_congruent(const struct dtensor_spec *a,
-                        const struct dtensor_spec *b);
-/* The same without the mesh, in one context. */
-bool dtn_spec_alike(const struct dtensor_spec *a,
-                    const struct dtensor_spec *b);
+/* Do they describe one tensor: the same context, dtype and shape?  Meshes and
+ * placements may differ.
+ */
+bool dtn_spec_same_tensor(const struct dtensor_spec *a,
+                          const struct dtensor_spec *b);
 
-/* They must be alike for what `what` names.   Errors: EINVAL */
-int dtn_spec_check_alike(const char *what, const struct dtensor_spec *src,
-                         const struct dtensor_spec *dst,
-                         struct dtensor_error *err);
+/* They must, for what `what` names.   Errors: EINVAL */
+int dtn_spec_check_same(const char *what, const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst,
+                        struct dtensor_error *err);
+
+/* The same tensor, mesh and placements. */
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
+
+/* Of all fields that have a meaning; equal specs have the same on every rank. */
+uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed);
 
 #endif

@@ -1,9 +1,12 @@
-/* spec_text.c - read a spec as PyTorch prints it
+/* spec_text.c - specs made from text, and written as text
  *
- * "Spec(f32[8, 8](S(0)[0]S(0)[1]))" is a dtype, a shape and placements, for a
- * mesh that the text does not name.  dtensor_spec_format() writes the text
- * inside Spec(), which is read, too.
+ * A program gives placements as text: "S(0),R" for a mesh of two dimensions.
+ * PyTorch prints a whole spec: "Spec(f32[8, 8](S(0)[0]S(0)[1]))" is a dtype, a
+ * shape and placements, for a mesh that the text does not name.
+ * dtensor_spec_format() writes the text inside Spec(), which is read, too.
+ * Messages show f32[8,8]  S(0),R  on world(dp=2,tp=2).
  */
+#include "layout/spec.h"
 #include "base/error.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
@@ -12,6 +15,44 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --------------------------------------------------- from placements text --- */
+
+int dtensor_spec_on(struct dtensor_spec *spec, const struct dtensor_mesh *mesh,
+                    const char *placements, enum dtensor_dtype dtype, int ndim,
+                    const int64_t shape[], struct dtensor_error *err)
+{
+    struct dtensor_spec made = { .mesh = mesh, .dtype = dtype, .ndim = ndim };
+    int rc;
+
+    if (!mesh)
+        return dtensor_spec_check(&made, err);
+    rc = dtn_shape_check("spec", dtype, ndim, shape, err);
+    if (rc != 0)
+        return rc;
+    if (ndim > 0)
+        memcpy(made.shape, shape, (size_t)ndim * sizeof shape[0]);
+    rc = dtensor_placements_parse(mesh, placements, ndim, made.placement, err);
+    if (rc == 0)
+        rc = dtensor_spec_check(&made, err);
+    if (rc == 0)
+        *spec = made;
+    return rc;
+}
+
+int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
+                      const char *mesh, const char *placements,
+                      enum dtensor_dtype dtype, int ndim,
+                      const int64_t shape[], struct dtensor_error *err)
+{
+    const struct dtensor_mesh *found;
+    int rc = dtensor_mesh_find(ctx, mesh, &found, err);
+
+    return rc != 0 ? rc : dtensor_spec_on(spec, found, placements, dtype, ndim,
+                                          shape, err);
+}
+
+/* --------------------------------------------------- as PyTorch prints it --- */
 
 /* "f32" of "f32[8, 8](...)"; *atp is then behind the bracket. */
 static bool text_dtype(const char **atp, enum dtensor_dtype *dtypep)
@@ -84,4 +125,45 @@ int dtensor_spec_parse(struct dtensor_spec *spec,
     rc = text_read(body, mesh, spec, err);
     free(body);
     return rc;
+}
+
+/* ---------------------------------------------------------- for messages --- */
+
+char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size)
+{
+    size_t used;
+
+    used = (size_t)snprintf(buf, size, "%s[", dtensor_dtype_name(spec->dtype));
+    for (int d = 0; d < spec->ndim && used < size; d++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%lld",
+                                 d ? "," : "", (long long)spec->shape[d]);
+    if (used < size)
+        snprintf(buf + used, size - used, "]");
+    return buf;
+}
+
+char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size)
+{
+    char placements[DTENSOR_MAX_DIMS * 20], mesh[256];
+    size_t used = strlen(dtn_spec_shape(spec, buf, size));
+
+    dtensor_placements_format(spec->mesh, spec->placement, placements,
+                              sizeof placements);
+    snprintf(buf + used, size - used, "  %s  on %s", placements,
+             dtn_mesh_format(spec->mesh, mesh, sizeof mesh));
+    return buf;
+}
+
+int dtn_spec_check_same(const char *what, const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst,
+                         struct dtensor_error *err)
+{
+    char from[400], to[400];
+
+    if (dtn_spec_same_tensor(src, dst))
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %.200s cannot become %.200s "
+                    "(context, dtype and shape must be the same)", what,
+                    dtn_spec_format(src, from, sizeof from),
+                    dtn_spec_format(dst, to, sizeof to));
 }

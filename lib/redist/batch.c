@@ -358,7 +358,7 @@ static int batch_fill(struct dtensor_batch *batch, int n,
         if (rc == 0)
             rc = dtensor_spec_normalize(&to, err);
         if (rc == 0 && (from.mesh->ctx != batch->ctx ||
-                        !dtn_spec_alike(&from, &to)))
+                        !dtn_spec_same_tensor(&from, &to)))
             rc = dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d changes its "
                           "shape, dtype or context (it may only lie "
                           "otherwise)", i);

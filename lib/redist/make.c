@@ -229,6 +229,12 @@ static int redist_route(const struct dtensor_spec *src,
     return 0;
 }
 
+uint64_t dtn_redist_hash(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst, int root)
+{
+    return dtn_spec_hash(dst, dtn_spec_hash(src, (uint64_t)root));
+}
+
 int dtn_redist_create(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst, int root,
                       const struct dtensor_plan_options *options,

@@ -28,7 +28,7 @@ static int plan_check(const struct dtensor_spec *src,
     if ((unsigned)options->route >= DTENSOR_NROUTES)
         return dtn_fail(err, DTENSOR_EINVAL, "plan: there is no route %d",
                         (int)options->route);
-    return dtn_spec_check_alike("plan", src, dst, err);
+    return dtn_spec_check_same("plan", src, dst, err);
 }
 
 int dtensor_plan_create(const struct dtensor_spec *src,

@@ -16,7 +16,6 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
-#include "layout/placement.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/phases.h"
@@ -30,10 +29,6 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,40 +48,6 @@ struct dtn_redists {
     } scratch[DTN_NTARGETS];
     const void *holder;                /* the request that uses it, or NULL   */
 };
-
-/* ------------------------------------------------------------------ keys --- */
-
-/* Everything in a spec that has a meaning, the same on every rank. */
-static uint64_t redist_hash_spec(const struct dtensor_spec *spec, uint64_t seed)
-{
-    int64_t key[3 + 5 * DTENSOR_MAX_DIMS] = {
-        (int64_t)spec->mesh->group.hash, spec->dtype, spec->ndim
-    };
-    size_t n = 3;
-
-    for (int d = 0; d < spec->ndim; d++)
-        key[n++] = spec->shape[d];
-    for (int m = 0; m < spec->mesh->ndim; m++) {
-        const struct dtensor_placement *p = &spec->placement[m];
-        const bool cuts = dtn_placement_class(p) == DTENSOR_SHARD;
-
-        key[n++] = spec->mesh->size[m];
-        key[n++] = p->kind;
-        key[n++] = cuts ? p->dim
-                 : p->kind == DTENSOR_PARTIAL ? (int64_t)p->op : 0;
-        key[n++] = cuts && p->kind != DTENSOR_SHARD ? p->block : 0;
-        if (p->kind == DTENSOR_SHARD && p->sizes)
-            seed = XXH3_64bits_withSeed(p->sizes, (size_t)spec->mesh->size[m] *
-                                        sizeof p->sizes[0], seed + 1);
-    }
-    return XXH3_64bits_withSeed(key, n * sizeof key[0], seed);
-}
-
-uint64_t dtn_redist_hash(const struct dtensor_spec *src,
-                         const struct dtensor_spec *dst, int root)
-{
-    return redist_hash_spec(dst, redist_hash_spec(src, (uint64_t)root));
-}
 
 /* ------------------------------------------------------------- the cache --- */
 

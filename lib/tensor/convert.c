@@ -24,7 +24,7 @@ int dtensor_redistribute_to(const struct dtensor *t,
     int rc = dtensor_spec_normalize(&to, err);
 
     if (rc == 0)
-        rc = dtn_spec_check_alike("redistribute", &t->spec, &to, err);
+        rc = dtn_spec_check_same("redistribute", &t->spec, &to, err);
     if (rc == 0)
         rc = dtn_tensor_create_all(&to, &made, err);
     if (rc != 0)
@@ -50,7 +50,7 @@ int dtensor_redistribute(const struct dtensor *t, const char *placements,
 int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                               struct dtensor_error *err)
 {
-    int rc = dtn_spec_check_alike("redistribute", &src->spec, &dst->spec, err);
+    int rc = dtn_spec_check_same("redistribute", &src->spec, &dst->spec, err);
 
     if (rc != 0 || src == dst)
         return rc;
@@ -70,7 +70,8 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
         return rc;
     to = dtn_grad_usual(to);
     to.dtype = grad->spec.dtype;
-    if (!dtn_spec_congruent(&to, &grad->spec))
+    if (to.mesh != grad->spec.mesh ||
+        !dtn_spec_same_tensor(&to, &grad->spec))
         return dtn_fail(err, DTENSOR_EINVAL, "gradient: %.200s is no gradient "
                         "of %.200s (mesh and shape must be the same)",
                         dtn_spec_format(&grad->spec, one, sizeof one),

@@ -18,10 +18,6 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,23 +68,13 @@ struct told {
     int64_t whole[DTENSOR_MAX_DIMS];   /* 0 when it is asked for              */
 };
 
+/* Without the shape, which a rank may not know. */
 static uint32_t told_hash(const struct dtensor_spec *spec)
 {
-    uint32_t hash = XXH32(spec->mesh->size, sizeof spec->mesh->size, 0);
+    struct dtensor_spec shapeless = *spec;
 
-    for (int m = 0; m < spec->mesh->ndim; m++) {
-        const struct dtensor_placement *p = &spec->placement[m];
-        bool cut = dtn_placement_class(p) == DTENSOR_SHARD;
-        int64_t key[4] = { p->kind, cut ? p->dim : 0,
-                           p->kind == DTENSOR_PARTIAL ? (int)p->op : 0,
-                           cut && p->kind != DTENSOR_SHARD ? p->block : 0 };
-
-        hash = XXH32(key, sizeof key, hash);
-        if (p->kind == DTENSOR_SHARD && p->sizes)
-            hash = XXH32(p->sizes, (size_t)spec->mesh->size[m] *
-                         sizeof p->sizes[0], hash);
-    }
-    return hash;
+    memset(shapeless.shape, 0, sizeof shapeless.shape);
+    return (uint32_t)dtn_spec_hash(&shapeless, 0);
 }
 
 /* Ask everyone. */

@@ -1,4 +1,4 @@
-/* placement_text.c - S(0), R, P(sum), written
+/* placement_format.c - S(0), R, P(sum), written
  *
  * Placements as they are read, and specs as PyTorch 2.15 prints them.  It says
  * in brackets which cut of a dimension comes first: S(0),S(0) of f32[8,8] is
