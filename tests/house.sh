@@ -87,6 +87,32 @@ int main(void) { const char *text = dtensor_version(); return text == 0; }"
             <<<"$words" 2>&1)" ""
 done
 
+# Documents go stale silently: what they name has to be there.
+documents=$(echo HACKING.md; find doc -name '*.md')
+is "HACKING.md holds at most 150 lines" "$(awk 'END { print (NR <= 150) }' HACKING.md)" 1
+is "every document is in doc/Makefile.inc, and so in the tarball" "$(
+    find doc -name '*.md' | while read -r file; do
+        grep -qwF "%D%${file#doc}" doc/Makefile.inc || echo "$file"
+    done)" ""
+# A program of the tests is named without .c; NAME.c alone is in any folder.
+tree=$(find lib transport tools tests man conf doc -type f; ls)
+# shellcheck disable=SC2086 # several files
+is "every file that a document names is there" "$(
+    grep -oHE '(^|[ (`])((lib|transport|tools|tests|man|conf|doc)/)?[a-z0-9_./-]+' \
+        $documents | sed -E 's/[ (`]//; s,[/.]*$,,' |
+        grep -E ':(lib|transport|tools|tests|man|conf|doc)/|\.(c|h|sh|md|inc|ini|py)$' |
+        sort -u | while IFS=: read -r document name; do
+            case "$name" in *[a-z0-9].*) end=$ ;; *) end='([.]c|/|$)' ;; esac
+            case "$name" in ./*|../*) [ -e "${document%/*}/$name" ] && continue ;; esac
+            grep -qE "(^|/)$name$end" <<<"$tree" || echo "$document: $name"
+        done)" ""
+# shellcheck disable=SC2086
+is "every function that a document names is there" "$(
+    grep -ohE '`[a-z_0-9]+\(' $documents | tr -d '`(' | sort -u |
+        while read -r name; do
+            grep -rqw --include='*.[ch]' "$name" lib transport tools || echo "$name"
+        done)" ""
+
 # ./configure && make in the source tree leaves nothing that git does not know.
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     is "what a build in the source tree makes is ignored by git" "$(
