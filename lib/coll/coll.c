@@ -10,6 +10,7 @@
 #include "coll/plans.h"
 #include "coll/redops.h"
 #include "coll/request.h"
+#include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
@@ -87,15 +88,3 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
                         err);
 }
 
-void dtn_coll_fini(struct dtensor_ctx *ctx)
-{
-    dtn_requests_abandon(ctx);
-    dtn_plans_destroy(ctx->plans);
-    dtn_models_destroy(ctx->models);
-    dtn_recorded_destroy(ctx->recorded);
-    free(ctx->everyone);
-    ctx->plans = NULL;
-    ctx->models = NULL;
-    ctx->recorded = NULL;
-    ctx->everyone = NULL;
-}

@@ -9,6 +9,7 @@
 #include "coll/exec.h"
 #include "coll/message.h"
 #include "coll/request.h"
+#include "coll/state.h"
 #include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "sched/call.h"
@@ -46,7 +47,7 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
 
     if (rc != 0)
         return rc;
-    if (mesh->ctx->recorded)
+    if (dtn_coll_of(mesh->ctx)->recorded)
         return dtn_group_record(&mesh->group, &made, in, out, err);
     return dtn_call_run(&mesh->group, &made, in, out, err);
 }
@@ -68,7 +69,7 @@ static int collective_alone(const struct dtensor_mesh *mesh,
                             const struct dtensor_call *call,
                             struct dtensor_error *err)
 {
-    if (!mesh->ctx->recorded)
+    if (!dtn_coll_of(mesh->ctx)->recorded)
         return collective_check(call, err);
     return dtn_fail(err, DTENSOR_EINVAL, "call: cannot be started while a group "
                     "is open (dtensor_group_end() it first)");

@@ -13,6 +13,7 @@
 #include "coll/message.h"
 #include "coll/redops.h"
 #include "coll/request.h"
+#include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
@@ -32,22 +33,23 @@
 
 int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
+    struct dtn_recorded *recorded;
     int rc = dtn_ctx_ready(ctx, err);
 
     if (rc != 0)
         return rc;
-    if (ctx->recorded)
+    if (dtn_coll_of(ctx)->recorded)
         return dtn_fail(err, DTENSOR_EINVAL, "group: one was begun already "
                         "(dtensor_group_end() it first)");
-    ctx->recorded = calloc(1, sizeof *ctx->recorded);
-    return ctx->recorded ? 0
-         : dtn_call_nomem(ctx, "group", sizeof *ctx->recorded, err);
+    recorded = calloc(1, sizeof *recorded);
+    dtn_coll_of(ctx)->recorded = recorded;
+    return recorded ? 0 : dtn_call_nomem(ctx, "group", sizeof *recorded, err);
 }
 
 int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
                   struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = ctx->recorded;
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     int more = recorded->capacity ? 2 * recorded->capacity : 16;
     struct dtn_item *items = recorded->items;
 
@@ -155,14 +157,14 @@ static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit,
         if (!unit->packed[s])
             return dtn_arena_fail(&ctx->arena, "group", bytes, err);
     }
-    unit_copy(ctx->recorded, unit, DTN_IN);
+    unit_copy(dtn_coll_of(ctx)->recorded, unit, DTN_IN);
     return 0;
 }
 
 static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                       struct dtensor_error *err)
 {
-    struct dtn_item *item = &ctx->recorded->items[unit->first];
+    struct dtn_item *item = &dtn_coll_of(ctx)->recorded->items[unit->first];
     struct dtensor_error why;
     int rc = 0;
 
@@ -189,7 +191,7 @@ static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     if (rc == 0 && unit->request && edges)
         dtn_messages_unpack(ctx, unit, edges);
     else if (rc == 0 && unit->request && unit->packed[DTN_OUT])
-        unit_copy(ctx->recorded, unit, DTN_OUT);
+        unit_copy(dtn_coll_of(ctx)->recorded, unit, DTN_OUT);
     dtn_arena_free(&ctx->arena, unit->packed[DTN_IN]);
     dtn_arena_free(&ctx->arena, unit->packed[DTN_OUT]);
     return rc;
@@ -199,7 +201,7 @@ static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
                      struct dtn_edge edges[], struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = ctx->recorded;
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     int nunits = 1, nmessages = 0, rc = 0, done;
 
     for (int i = 0; i < recorded->n; i++) {
@@ -230,7 +232,7 @@ void dtn_recorded_destroy(struct dtn_recorded *recorded)
 
 int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = ctx->recorded;
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct dtn_fused *units;
     struct dtn_edge *edges;
     size_t n;
@@ -247,6 +249,6 @@ int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
     free(units);
     free(edges);
     dtn_recorded_destroy(recorded);
-    ctx->recorded = NULL;
+    dtn_coll_of(ctx)->recorded = NULL;
     return rc;
 }

@@ -17,6 +17,7 @@
 #include "coll/exec.h"
 #include "coll/group.h"
 #include "coll/request.h"
+#include "coll/state.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
@@ -49,7 +50,7 @@ static uint64_t message_salt(uint64_t salt, const struct dtn_item *item)
 static struct dtn_edge *edge_of(struct dtensor_ctx *ctx, struct dtn_call *call,
                                 struct dtn_edge edges[], int peer)
 {
-    int *index = &ctx->peers[peer].edge;
+    int *index = &dtn_coll_of(ctx)->peers[peer].edge;
 
     if (*index < call->nedges && edges[*index].peer == peer)
         return &edges[*index];
@@ -72,7 +73,7 @@ static void edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n)
 {
     qsort(edges, (size_t)n, sizeof edges[0], edge_compare);
     for (int i = 0; i < n; i++)
-        ctx->peers[edges[i].peer].edge = i;
+        dtn_coll_of(ctx)->peers[edges[i].peer].edge = i;
 }
 
 /* Add a message to its edge; its bytes come behind those it has. */
@@ -99,17 +100,18 @@ static int group_everyone(struct dtensor_ctx *ctx, struct dtn_group *group,
                           struct dtensor_error *err)
 {
     size_t bytes = (size_t)ctx->self.world_size * sizeof(int);
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
-    if (!ctx->everyone) {
-        ctx->everyone = malloc(bytes);
-        if (!ctx->everyone)
+    if (!coll->everyone) {
+        coll->everyone = malloc(bytes);
+        if (!coll->everyone)
             return dtn_call_nomem(ctx, "send", bytes, err);
         for (int r = 0; r < ctx->self.world_size; r++)
-            ctx->everyone[r] = r;
+            coll->everyone[r] = r;
     }
     *group = (struct dtn_group){ .ctx = ctx, .n = ctx->self.world_size,
                                  .me = ctx->self.rank,
-                                 .ranks = ctx->everyone };
+                                 .ranks = coll->everyone };
     return 0;
 }
 
@@ -174,7 +176,7 @@ static void message_skip(const struct dtn_group *group,
                          const struct dtn_message *message)
 {
     if (group->me >= 0 && message->peer >= 0 && message->peer < group->n)
-        group->ctx->peers[group->ranks[message->peer]]
+        dtn_coll_of(group->ctx)->peers[group->ranks[message->peer]]
             .messages[!message->sends]++;
 }
 
@@ -195,7 +197,8 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
     if (message.sends && buf)
         item.in = buf;
     item.out = message.out;
-    return group->ctx->recorded ? dtn_group_add(group->ctx, &item, err)
+    return dtn_coll_of(group->ctx)->recorded
+         ? dtn_group_add(group->ctx, &item, err)
                                 : message_run(&item, err);
 }
 
@@ -221,7 +224,7 @@ static const void *item_buf(const struct dtn_item *item)
 
 static struct side side_look(const struct dtensor_ctx *ctx, bool sent)
 {
-    const struct dtn_recorded *recorded = ctx->recorded;
+    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct side side = { .arena = true };
 
     for (int i = 0; i < recorded->n; i++) {
@@ -267,7 +270,7 @@ static void side_place(struct dtn_call *call, struct dtn_edge edges[],
 static void side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
                       struct dtn_edge edges[], bool sent)
 {
-    const struct dtn_recorded *recorded = ctx->recorded;
+    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct dtn_call call = unit->call;
 
     for (int i = 0; i < recorded->n; i++) {
@@ -291,7 +294,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                      struct dtn_edge edges[], bool sent,
                      const unsigned char **basep, struct dtensor_error *err)
 {
-    const struct dtn_recorded *recorded = ctx->recorded;
+    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct side side = side_look(ctx, sent);
 
     *basep = side.low;
@@ -324,7 +327,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err)
 {
-    struct dtn_recorded *recorded = ctx->recorded;
+    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     const unsigned char *in = NULL, *out = NULL;
     struct dtn_group everyone;
     int rc = group_everyone(ctx, &everyone, err);

@@ -2,6 +2,7 @@
 #ifndef DTN_COLL_MESSAGE_H
 #define DTN_COLL_MESSAGE_H
 
+#include "coll/state.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -26,7 +27,7 @@ struct dtn_message {
 int dtn_message(const struct dtn_group *group, struct dtn_message message,
                 struct dtensor_error *err);
 
-/* Write calls down from now on (ctx->recorded); one of them; make them all. */
+/* Write calls down from now on; one of them; make them all. */
 int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtn_group_record(const struct dtn_group *group,
                      const struct dtn_call *call, const void *in, void *out,
@@ -36,10 +37,5 @@ void dtn_recorded_destroy(struct dtn_recorded *recorded);
 
 /* NULL is a no-op. */
 void dtn_models_destroy(struct dtn_models *models);
-
-/* Free what this room has in a finished context, except its reductions, which
- * the program destroys.
- */
-void dtn_coll_fini(struct dtensor_ctx *ctx);
 
 #endif

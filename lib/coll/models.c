@@ -10,6 +10,7 @@
 #include "cluster/cluster.h"
 #include "coll/choose.h"
 #include "coll/message.h"
+#include "coll/state.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
@@ -103,15 +104,15 @@ int dtn_model_of(const struct dtn_group *group,
 {
     const size_t size = sizeof(struct kept_model)
                       + (size_t)group->n * sizeof(int);
-    struct dtensor_ctx *ctx = group->ctx;
+    struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
     struct kept_model **bucket, *kept;
     int rc;
 
-    if (!ctx->models && !(ctx->models = calloc(1, sizeof *ctx->models)))
-        return dtn_fail_nomem(err, "model", sizeof *ctx->models);
-    bucket = &ctx->models->bucket[XXH3_64bits(&group->ranks,
-                                              sizeof group->ranks)
-                                  % MODELS_BUCKETS];
+    if (!coll->models && !(coll->models = calloc(1, sizeof *coll->models)))
+        return dtn_fail_nomem(err, "model", sizeof *coll->models);
+    bucket = &coll->models->bucket[XXH3_64bits(&group->ranks,
+                                               sizeof group->ranks)
+                                   % MODELS_BUCKETS];
     kept = *bucket;
     while (kept && kept->ranks != group->ranks)
         kept = kept->next;

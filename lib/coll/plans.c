@@ -13,6 +13,7 @@
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
 #include "coll/record.h"
+#include "coll/state.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
@@ -340,25 +341,22 @@ static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
 int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_cached_plan **cachedp, struct dtensor_error *err)
 {
-    struct dtensor_ctx *ctx = group->ctx;
+    struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
     struct plan_entry *entry;
     struct plan_key key;
     int rc;
 
-    if (!ctx->plans) {
-        ctx->plans = calloc(1, sizeof *ctx->plans);
-        if (!ctx->plans)
-            return dtn_fail_nomem(err, "plans", sizeof *ctx->plans);
-    }
+    if (!coll->plans && !(coll->plans = calloc(1, sizeof *coll->plans)))
+        return dtn_fail_nomem(err, "plans", sizeof *coll->plans);
     plan_key_init(&key, group, call);
-    entry = plans_find(ctx->plans, &key, call);
+    entry = plans_find(coll->plans, &key, call);
     if (!entry) {
-        rc = plans_add(ctx->plans, group, call, &key, &entry, err);
+        rc = plans_add(coll->plans, group, call, &key, &entry, err);
         if (rc != 0)
             return rc;
     }
-    entry->used = ++ctx->plans->clock;
-    ctx->plans->last = entry;
+    entry->used = ++coll->plans->clock;
+    coll->plans->last = entry;
     *cachedp = &entry->cached;
     return 0;
 }
@@ -368,7 +366,7 @@ struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
                                         const struct dtn_call *call,
                                         const void *in, const void *out)
 {
-    struct dtn_plans *plans = group->ctx->plans;
+    struct dtn_plans *plans = dtn_coll_of(group->ctx)->plans;
     struct plan_entry *entry;
     struct plan_key key;
     const size_t *bytes;

@@ -14,6 +14,7 @@
 #include "coll/redops.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "sched/call.h"
@@ -42,7 +43,7 @@ static int made_compare(const void *a, const void *b)
 const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
                                      enum dtensor_redop op)
 {
-    const struct dtn_redops *redops = ctx->redops;
+    const struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
     const struct dtn_made key = { .op = op };
 
     if ((int)op < DTN_MADE_FIRST || !redops)
@@ -54,12 +55,12 @@ const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
 /* Room for one more. */
 static int redops_grow(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    struct dtn_redops *redops = ctx->redops;
+    struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
     struct dtn_made *more;
     size_t size;
 
     if (!redops) {
-        ctx->redops = redops = calloc(1, sizeof *redops);
+        dtn_coll_of(ctx)->redops = redops = calloc(1, sizeof *redops);
         if (!redops)
             return dtn_fail_nomem(err, "reduction", sizeof *redops);
     }
@@ -82,7 +83,7 @@ static int made_add(struct dtensor_ctx *ctx, struct dtn_made made, int kind,
 
     if (rc != 0)
         return rc;
-    redops = ctx->redops;
+    redops = dtn_coll_of(ctx)->redops;
     if (redops->next > DTENSOR_REDOP_LAST - DTN_MADE_FIRST - 1)
         return dtn_fail(err, DTENSOR_EINVAL, "reduction: all %d numbers were "
                         "used (make reductions once, not for every call)",
@@ -111,6 +112,7 @@ int dtensor_redop_create(struct dtensor_ctx *ctx, dtensor_reduce_f *fn,
                          struct dtensor_error *err)
 {
     struct dtn_made made = { .fn = fn, .arg = arg, .flags = flags };
+    const struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
     int rc;
 
     if (!fn)
@@ -120,17 +122,17 @@ int dtensor_redop_create(struct dtensor_ctx *ctx, dtensor_reduce_f *fn,
         return dtn_fail(err, DTENSOR_EINVAL, "reduction: flags 0x%x; expected "
                         "DTENSOR_ASSOCIATIVE, DTENSOR_COMMUTATIVE or both",
                         flags);
-    made.hash = ctx->redops ? ctx->redops->functions : 0;
+    made.hash = redops ? redops->functions : 0;
     made.hash = XXH3_64bits_withSeed(&made.hash, sizeof made.hash, flags);
     rc = made_add(ctx, made, DTN_MADE_USER, opp, err);
     if (rc == 0)
-        ctx->redops->functions++;
+        dtn_coll_of(ctx)->redops->functions++;
     return rc;
 }
 
 void dtensor_redop_destroy(struct dtensor_ctx *ctx, enum dtensor_redop op)
 {
-    struct dtn_redops *redops = ctx->redops;
+    struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
     const struct dtn_made *made = dtn_made_find(ctx, op);
     ptrdiff_t i;
 
@@ -152,7 +154,7 @@ void dtn_redops_destroy(struct dtn_redops *redops)
 
 void dtn_redops_skip(struct dtensor_ctx *ctx, int numbers)
 {
-    ctx->redops->next += numbers;
+    dtn_coll_of(ctx)->redops->next += numbers;
 }
 
 void dtensor_set_repro(struct dtensor_ctx *ctx, int on)

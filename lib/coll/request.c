@@ -14,6 +14,7 @@
  */
 #include "coll/request.h"
 #include "base/wait.h"
+#include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "dtensor.h"
@@ -28,18 +29,21 @@
 static bool request_apart(const struct dtensor_request *request)
 {
     const struct dtensor_ctx *ctx = request->ctx;
+    const struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
     for (int i = 0; i < request->nranks; i++)
         if (request->ranks[i] != ctx->self.rank
-            && ctx->peers[request->ranks[i]].busy)
+            && coll->peers[request->ranks[i]].busy)
             return false;
     return true;
 }
 
 static void request_occupy(const struct dtensor_request *request, bool busy)
 {
+    struct dtn_coll_state *coll = dtn_coll_of(request->ctx);
+
     for (int i = 0; i < request->nranks; i++)
-        request->ctx->peers[request->ranks[i]].busy = busy;
+        coll->peers[request->ranks[i]].busy = busy;
 }
 
 static void request_done(struct dtensor_request *request, int rc)
@@ -77,14 +81,15 @@ static bool request_advance(struct dtensor_request *request)
 /* Go through the queue once; true when something in it came to its end. */
 static bool queue_advance(struct dtensor_ctx *ctx)
 {
-    struct dtensor_request **link = &ctx->pending, *request, *before = NULL;
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
+    struct dtensor_request **link = &coll->pending, *request, *before = NULL;
     bool ended = false;
 
     while ((request = *link)) {
         if (request_advance(request)) {
             *link = request->next;
-            if (request == ctx->pending_last)
-                ctx->pending_last = before;
+            if (request == coll->pending_last)
+                coll->pending_last = before;
             ended = true;
         } else if (request->begun) {
             before = request;
@@ -121,8 +126,8 @@ int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     int rc = 0;
 
-    while (rc == 0 && ctx->pending) {
-        struct dtensor_request *request = ctx->pending;
+    while (rc == 0 && dtn_coll_of(ctx)->pending) {
+        struct dtensor_request *request = dtn_coll_of(ctx)->pending;
 
         request_finish(request);
         rc = request->rc;
@@ -134,26 +139,27 @@ int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
 void dtn_requests_abandon(struct dtensor_ctx *ctx)
 {
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
     struct dtensor_request *request;
 
-    while ((request = ctx->pending)) {
-        ctx->pending = request->next;
+    while ((request = coll->pending)) {
+        coll->pending = request->next;
         request_done(request, dtn_ctx_check(ctx, &request->err));
     }
 }
 
 void dtn_request_start(struct dtensor_request *request)
 {
-    struct dtensor_ctx *ctx = request->ctx;
+    struct dtn_coll_state *coll = dtn_coll_of(request->ctx);
 
     request->begun = request->done = request->waited = false;
     request->next = NULL;
-    if (ctx->pending)
-        ctx->pending_last->next = request;
+    if (coll->pending)
+        coll->pending_last->next = request;
     else
-        ctx->pending = request;
-    ctx->pending_last = request;
-    queue_advance(ctx);
+        coll->pending = request;
+    coll->pending_last = request;
+    queue_advance(request->ctx);
 }
 
 /* ----------------------------------------------------------------- asking --- */

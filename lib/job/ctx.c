@@ -310,6 +310,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
 {
     if (!ctx)
         return;
+    dtn_slots_destroy(ctx);
     if (ctx->mine)
         munmap(ctx->mine, (size_t)sysconf(_SC_PAGESIZE));
     dtn_wire_close(ctx);
@@ -331,8 +332,6 @@ void dtn_ctx_release(struct dtensor_ctx *ctx)
 {
     if (--ctx->holders > 0)
         return;
-    if (ctx->end)
-        ctx->end(ctx);
     dtn_ctx_close(ctx);
 }
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "cluster/self.h"
+#include "job/slot.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -15,13 +16,6 @@
 #include <stdint.h>
 
 struct dtn_boot;
-struct dtn_lengths;
-struct dtn_meshes;
-struct dtn_models;
-struct dtn_plans;
-struct dtn_recorded;
-struct dtn_redists;
-struct dtn_redops;
 struct dtn_transport;
 struct dtn_wait;
 
@@ -31,9 +25,6 @@ struct dtn_peer {
     struct dtn_transport *tp;     /* NULL for this rank itself                 */
     struct dtn_blob address;      /* fd owned by the context                   */
     bool connected;
-    bool busy;                    /* coll: a request under way names it        */
-    int edge;                     /* coll: index in the last group of messages */
-    uint32_t messages[2];         /* coll: sends to it, receives from it       */
     uint64_t sent;                /* signals, ever                             */
     uint64_t consumed;
     struct dtn_box_pair {         /* for what signals carry: carry.c           */
@@ -77,7 +68,7 @@ struct dtensor_ctx {
     struct dtn_peer *peers;       /* [world_size]                              */
     int holders;                  /* the program until dtensor_fini(), and     */
                                   /* whatever it made and did not destroy      */
-    void (*end)(struct dtensor_ctx *ctx);  /* frees the upper rooms' parts     */
+    struct dtn_slot slots[DTN_ROOMS];      /* what the rooms above keep        */
     bool finished;                /* by dtensor_fini(); its failure says so    */
     bool planning;                /* it has no peers: see dtn_ctx_plan()       */
     bool crowded;                 /* more ranks here than CPUs they may use    */
@@ -88,7 +79,6 @@ struct dtensor_ctx {
     const struct dtn_coll_words *words;   /* what was called: coll's           */
     struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
     const struct dtn_said *making;        /* the call that ranks meet for      */
-    const void *run;              /* coll: the run that is waiting             */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     int64_t failed_ns;            /* when                                      */
     unsigned char *mine;          /* a page: 1, 0 after fork(); or NULL        */
@@ -99,25 +89,14 @@ struct dtensor_ctx {
     struct dtn_bounce {           /* staging of memory peers cannot reach      */
         void *mem;
         size_t size;
-        const void *user;         /* coll: the run that has it, or NULL        */
+        const void *user;         /* who has it now, or NULL                   */
     } bounce[3];                  /* of IN, of OUT, for terms that are fetched */
-    struct dtensor_request *pending;   /* coll: started, not yet over          */
-    struct dtensor_request *pending_last;   /* of them, while there are any    */
     struct dtn_registered {       /* dtensor_register(): sorted, apart         */
         unsigned char *mem;
         size_t size;
     } *registered;
     int nregistered, registered_capacity;
     uint64_t registered_bytes;
-    struct dtn_redops *redops;    /* coll: reductions made at run time         */
-    struct dtn_plans *plans;      /* coll: schedules by call                   */
-    struct dtn_models *models;    /* coll: what calls over each group cost     */
-    struct dtn_recorded *recorded;     /* coll: calls of an open group         */
-    int *everyone;                /* coll: 0, 1, 2, ..., when needed           */
-    struct dtn_meshes *meshes;    /* spec: every mesh there is                 */
-    struct dtn_redists *redists;  /* spec: redistribute plans by spec pair     */
-    struct dtensor_generator *generator;   /* random: the default one          */
-    struct dtn_lengths *lengths;  /* spec: shard lengths that users chose      */
     cpu_set_t cpus_before;        /* of the thread that opened it, when bound  */
     bool cpus_bound;
 };
@@ -128,9 +107,8 @@ struct dtensor_ctx {
 int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
 
-/* Find the cluster, bootstrap, open the transports, exchange addresses.  The
- * upper rooms' parts (plans, meshes, redists) are NULL; they are freed by
- * their rooms before dtn_ctx_close().
+/* Find the cluster, bootstrap, open the transports, exchange addresses.  All
+ * slots are empty.
  */
 int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
@@ -140,7 +118,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
  */
 int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);
-void dtn_ctx_close(struct dtensor_ctx *ctx);
+void dtn_ctx_close(struct dtensor_ctx *ctx);     /* slots, then the rest        */
 
 /* An object that needs the context when it is destroyed, such as a tensor,
  * holds it: the last release ends and closes the context.  Objects that the

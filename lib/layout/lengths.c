@@ -8,6 +8,7 @@
 #include "layout/lengths.h"
 #include "base/error.h"
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "dtensor.h"
 
 #include <stdlib.h>
@@ -19,13 +20,24 @@ struct dtn_lengths {
     int64_t list[];
 };
 
+static void lengths_destroy(void *state)
+{
+    struct dtn_lengths *next;
+
+    for (struct dtn_lengths *l = state; l; l = next) {
+        next = l->next;
+        free(l);
+    }
+}
+
 int dtn_lengths_keep(struct dtensor_ctx *ctx, const int64_t lengths[], int n,
                      const int64_t **keptp, struct dtensor_error *err)
 {
     const size_t bytes = (size_t)n * sizeof lengths[0];
+    struct dtn_slot *slot = &ctx->slots[DTN_ROOM_LAYOUT];
     struct dtn_lengths *made;
 
-    for (const struct dtn_lengths *l = ctx->lengths; l; l = l->next)
+    for (const struct dtn_lengths *l = slot->state; l; l = l->next)
         if (l->list == lengths ||
             (l->n == n && memcmp(l->list, lengths, bytes) == 0)) {
             *keptp = l->list;
@@ -36,18 +48,8 @@ int dtn_lengths_keep(struct dtensor_ctx *ctx, const int64_t lengths[], int n,
         return dtn_fail_nomem(err, "spec", sizeof *made + bytes);
     made->n = n;
     memcpy(made->list, lengths, bytes);
-    made->next = ctx->lengths;
-    ctx->lengths = made;
+    made->next = slot->state;
+    *slot = (struct dtn_slot){ .state = made, .destroy = lengths_destroy };
     *keptp = made->list;
     return 0;
-}
-
-void dtn_lengths_destroy(struct dtn_lengths *lengths)
-{
-    struct dtn_lengths *next;
-
-    for (; lengths; lengths = next) {
-        next = lengths->next;
-        free(lengths);
-    }
 }

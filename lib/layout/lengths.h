@@ -6,13 +6,10 @@
 
 #include <stdint.h>
 
-struct dtn_lengths;
-
 /* Keep a copy of n lengths as long as the context lives; equal ones are kept
  * once.   Errors: ENOMEM
  */
 int dtn_lengths_keep(struct dtensor_ctx *ctx, const int64_t lengths[], int n,
                      const int64_t **keptp, struct dtensor_error *err);
-void dtn_lengths_destroy(struct dtn_lengths *lengths);
 
 #endif

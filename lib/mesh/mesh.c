@@ -34,7 +34,8 @@ static int mesh_ranks_add(struct dtensor_ctx *ctx, uint64_t hash,
                           struct dtensor_error *err)
 {
     size_t size = sizeof(struct mesh_ranks) + (size_t)n * sizeof(int);
-    struct mesh_ranks **bucket = &ctx->meshes->ranks[hash % MESH_BUCKETS];
+    struct dtn_meshes *meshes = dtn_meshes_of(ctx);
+    struct mesh_ranks **bucket = &meshes->ranks[hash % MESH_BUCKETS];
     struct mesh_ranks *list = malloc(size);
 
     if (!list)
@@ -58,7 +59,7 @@ static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
     struct mesh_ranks *list;
     int rc = 0;
 
-    list = mesh->ctx->meshes->ranks[hash % MESH_BUCKETS];
+    list = dtn_meshes_of(mesh->ctx)->ranks[hash % MESH_BUCKETS];
     while (list && (list->hash != hash || list->n != n ||
                     memcmp(list->rank, ranks, bytes) != 0))
         list = list->next;
@@ -107,7 +108,7 @@ static uint32_t mesh_hash(const struct dtensor_mesh *proto)
 static const struct dtensor_mesh *mesh_known(const struct dtensor_mesh *proto)
 {
     const struct dtensor_mesh *mesh =
-        proto->ctx->meshes->mesh[mesh_hash(proto) % MESH_BUCKETS];
+        dtn_meshes_of(proto->ctx)->mesh[mesh_hash(proto) % MESH_BUCKETS];
 
     while (mesh && !mesh_is(mesh, proto))
         mesh = mesh->chain;
@@ -131,7 +132,7 @@ static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
  */
 static unsigned mesh_distinct(const struct dtensor_mesh *mesh)
 {
-    const uint64_t *seeds = mesh->ctx->meshes->seeds;
+    const uint64_t *seeds = dtn_meshes_of(mesh->ctx)->seeds;
     const int *ranks = mesh->group.ranks;
     unsigned dims = 0;
 
@@ -151,7 +152,7 @@ static int mesh_keep(const struct dtensor_mesh *proto,
                      const struct dtensor_mesh **meshp,
                      struct dtensor_error *err)
 {
-    struct dtn_meshes *meshes = proto->ctx->meshes;
+    struct dtn_meshes *meshes = dtn_meshes_of(proto->ctx);
     struct dtensor_mesh **bucket =
         &meshes->mesh[mesh_hash(proto) % MESH_BUCKETS];
     size_t world = proto->root ? 0 : (size_t)proto->ctx->cluster->world_size;
@@ -350,7 +351,8 @@ static int mesh_from_def(struct dtensor_ctx *ctx,
 static const struct dtensor_mesh *mesh_named(const struct dtensor_ctx *ctx,
                                              const char *name)
 {
-    for (const struct dtensor_mesh *m = ctx->meshes->first; m; m = m->next)
+    for (const struct dtensor_mesh *m = dtn_meshes_of(ctx)->first; m;
+         m = m->next)
         if (m->name[0] && strcmp(m->name, name) == 0)
             return m;
     return NULL;
@@ -385,36 +387,17 @@ static int meshes_seeds(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (!seeds)
         return dtn_fail_nomem(err, "seeds", world * sizeof *seeds);
     dtn_seeds_of(cluster, seeds);
-    ctx->meshes->seeds = seeds;
+    dtn_meshes_of(ctx)->seeds = seeds;
     return 0;
 }
 
-int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
+static void meshes_destroy(void *state)
 {
-    int rc;
-
-    ctx->meshes = calloc(1, sizeof *ctx->meshes);
-    if (!ctx->meshes)
-        return dtn_fail_nomem(err, "mesh", sizeof *ctx->meshes);
-    ctx->meshes->end = &ctx->meshes->first;
-    rc = meshes_seeds(ctx, err);
-    if (rc == 0)
-        rc = meshes_fill(ctx, err);
-    if (rc != 0) {
-        dtn_meshes_destroy(ctx->meshes);
-        ctx->meshes = NULL;
-    }
-    return rc;
-}
-
-void dtn_meshes_destroy(struct dtn_meshes *meshes)
-{
+    struct dtn_meshes *meshes = state;
     struct dtensor_mesh *mesh;
     struct mesh_ranks *list;
     struct mesh_flat *flat;
 
-    if (!meshes)
-        return;
     while ((mesh = meshes->first)) {
         meshes->first = mesh->next;
         free(mesh);
@@ -433,13 +416,28 @@ void dtn_meshes_destroy(struct dtn_meshes *meshes)
     free(meshes);
 }
 
+int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_meshes *meshes = calloc(1, sizeof *meshes);
+    int rc;
+
+    if (!meshes)
+        return dtn_fail_nomem(err, "mesh", sizeof *meshes);
+    meshes->end = &meshes->first;
+    ctx->slots[DTN_ROOM_MESH] = (struct dtn_slot){ .state = meshes,
+                                                   .destroy = meshes_destroy };
+    rc = meshes_seeds(ctx, err);
+    return rc == 0 ? meshes_fill(ctx, err) : rc;
+}
+
 /* "world, stage0": the file's meshes, for messages. */
 static char *mesh_list(const struct dtensor_ctx *ctx, char *buf, size_t size)
 {
     size_t used = 0;
 
     buf[0] = '\0';
-    for (const struct dtensor_mesh *m = ctx->meshes->first; m; m = m->next)
+    for (const struct dtensor_mesh *m = dtn_meshes_of(ctx)->first; m;
+         m = m->next)
         if (m->name[0] && used < size)
             used += (size_t)snprintf(buf + used, size - used, "%s%s",
                                      used ? ", " : "", m->name);

@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 
-struct dtn_meshes;
 
 /* A mesh is a pattern of positions of its root: from `origin` on, axis[d] says
  * how far apart the coordinates of dimension d are.  The root is its own, with
@@ -35,7 +34,6 @@ struct dtensor_mesh {
 
 /* Make the meshes of the cluster file, and "world". */
 int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
-void dtn_meshes_destroy(struct dtn_meshes *meshes);
 
 /* The coordinate of position `index` (0..size-1) of the mesh. */
 void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[]);

@@ -2,6 +2,8 @@
 #ifndef DTN_MESH_MESHES_H
 #define DTN_MESH_MESHES_H
 
+#include "job/ctx.h"
+#include "job/slot.h"
 #include "mesh/grid.h"
 #include "dtensor.h"
 
@@ -41,6 +43,11 @@ struct dtn_meshes {
     int nentered, entered_capacity;       /* dtensor_mesh_enter()              */
     const struct dtensor_mesh **entered;
 };
+
+static inline struct dtn_meshes *dtn_meshes_of(const struct dtensor_ctx *ctx)
+{
+    return ctx->slots[DTN_ROOM_MESH].state;
+}
 
 /* ---------------------------------------------------------------- mesh.c --- */
 

@@ -38,7 +38,7 @@ static int flat_default(const struct dtensor_mesh *mesh, char name[], size_t siz
 static int flat_keep(const struct dtensor_mesh *root, const char *name,
                      const struct dtn_grid *axis, struct dtensor_error *err)
 {
-    struct dtn_meshes *meshes = root->ctx->meshes;
+    struct dtn_meshes *meshes = dtn_meshes_of(root->ctx);
     struct mesh_flat *flat = meshes->flat;
 
     while (flat && (flat->root != root || strcmp(flat->name, name) != 0))

@@ -37,7 +37,7 @@ struct slice {
 static int slice_fail_name(const struct dtensor_mesh *mesh, const char *name,
                            struct dtensor_error *err)
 {
-    const struct mesh_flat *flat = mesh->ctx->meshes->flat;
+    const struct mesh_flat *flat = dtn_meshes_of(mesh->ctx)->flat;
     char own[128], made[160] = "";
     size_t used = 0;
 
@@ -56,7 +56,7 @@ static int slice_fail_name(const struct dtensor_mesh *mesh, const char *name,
 static int slice_look(const struct dtensor_mesh *mesh, const char *name,
                       struct slice_dim *dim, struct dtensor_error *err)
 {
-    const struct mesh_flat *flat = mesh->ctx->meshes->flat;
+    const struct mesh_flat *flat = dtn_meshes_of(mesh->ctx)->flat;
     int d = dtn_mesh_find_dim(mesh, name);
 
     if (d >= 0) {

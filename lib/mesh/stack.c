@@ -17,7 +17,7 @@
 int dtensor_mesh_enter(const struct dtensor_mesh *mesh,
                        struct dtensor_error *err)
 {
-    struct dtn_meshes *meshes = mesh->ctx->meshes;
+    struct dtn_meshes *meshes = dtn_meshes_of(mesh->ctx);
     const struct dtensor_mesh **grown;
     int capacity = meshes->entered_capacity ? 2 * meshes->entered_capacity : 8;
 
@@ -35,7 +35,7 @@ int dtensor_mesh_enter(const struct dtensor_mesh *mesh,
 int dtensor_mesh_leave(const struct dtensor_mesh *mesh,
                        struct dtensor_error *err)
 {
-    struct dtn_meshes *meshes = mesh->ctx->meshes;
+    struct dtn_meshes *meshes = dtn_meshes_of(mesh->ctx);
     const struct dtensor_mesh *top;
     char own[128], other[128];
     int rc = dtensor_mesh_current(mesh->ctx, &top, err);
@@ -54,7 +54,7 @@ int dtensor_mesh_current(struct dtensor_ctx *ctx,
                          const struct dtensor_mesh **meshp,
                          struct dtensor_error *err)
 {
-    const struct dtn_meshes *meshes = ctx->meshes;
+    const struct dtn_meshes *meshes = dtn_meshes_of(ctx);
 
     if (meshes->nentered == 0)
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: no mesh was entered "

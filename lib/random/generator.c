@@ -12,6 +12,7 @@
 #include "cluster/defaults.h"
 #include "cluster/seed.h"
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 
@@ -47,35 +48,34 @@ void dtensor_generator_destroy(struct dtensor_generator *gen)
 int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtn_seed_conf *conf = &ctx->cluster->seed;
+    struct dtensor_generator *gen;
     uint64_t seed = 0;
     int rc;
 
     if (conf->given)
         seed = dtn_seed_of(ctx->cluster, ctx->self.rank);
-    rc = dtensor_generator_create(seed, &ctx->generator, err);
-    if (rc == 0)
-        ctx->generator->kept = true;
-    if (rc == 0 && conf->given) {
-        struct dtensor_random_rule *rule = &ctx->generator->rule;
+    rc = dtensor_generator_create(seed, &gen, err);
+    if (rc != 0)
+        return rc;
+    ctx->slots[DTN_ROOM_RANDOM] = (struct dtn_slot){ .state = gen,
+                                                     .destroy = free };
+    gen->kept = true;
+    if (conf->given) {
+        struct dtensor_random_rule *rule = &gen->rule;
 
         rule->tracker = (enum dtensor_tracker)conf->tracker;
         rule->fill = (enum dtensor_fill)conf->fill;
         rule->pytorch = conf->pytorch;
         rule->sms = conf->sms;
         rule->threads_per_sm = conf->threads_per_sm;
-        ctx->generator->from_file = true;
+        gen->from_file = true;
     }
-    return rc;
-}
-
-void dtn_generator_fini(struct dtensor_ctx *ctx)
-{
-    free(ctx->generator);
+    return 0;
 }
 
 struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx)
 {
-    return ctx->generator;
+    return ctx->slots[DTN_ROOM_RANDOM].state;
 }
 
 uint64_t dtensor_generator_seed(const struct dtensor_generator *gen)
@@ -138,7 +138,7 @@ int dtensor_generator_set_state(struct dtensor_generator *gen,
 struct dtensor_generator *dtn_generator_of(const struct dtensor_mesh *mesh,
                                            struct dtensor_generator *gen)
 {
-    return gen ? gen : mesh->ctx->generator;
+    return gen ? gen : dtensor_generator_default(mesh->ctx);
 }
 
 int dtensor_manual_seed(const struct dtensor_mesh *mesh, uint64_t seed,

@@ -15,9 +15,8 @@ struct dtensor_generator {
     bool from_file;               /* the seed is still what [seed] says        */
 };
 
-/* Give the context its default generator, and take it away.   Errors: ENOMEM */
+/* Give the context its default generator.   Errors: ENOMEM */
 int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
-void dtn_generator_fini(struct dtensor_ctx *ctx);
 
 /* `gen`, or the context's when it is NULL. */
 struct dtensor_generator *dtn_generator_of(const struct dtensor_mesh *mesh,

@@ -16,6 +16,7 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
+#include "job/slot.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/phases.h"
@@ -162,23 +163,17 @@ static int redists_get(struct dtn_redists *redists,
     return 0;
 }
 
-static int redists_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
+static struct dtn_redists *redists_of(const struct dtensor_ctx *ctx)
 {
-    if (ctx->redists)
-        return 0;
-    ctx->redists = calloc(1, sizeof *ctx->redists);
-    if (!ctx->redists)
-        return dtn_fail_nomem(err, "redistribute", sizeof *ctx->redists);
-    ctx->redists->arena = &ctx->arena;
-    return 0;
+    return ctx->slots[DTN_ROOM_REDIST].state;
 }
 
-void dtn_redists_destroy(struct dtn_redists *redists)
+/* By dtensor_fini(): plans and scratch hold memory of the arena. */
+static void redists_finish(struct dtensor_ctx *ctx)
 {
+    struct dtn_redists *redists = redists_of(ctx);
     struct dtensor_plan *next;
 
-    if (!redists)
-        return;
     for (int b = 0; b < REDISTS_BUCKETS; b++)
         for (struct dtensor_plan *r = redists->bucket[b]; r; r = next) {
             next = r->next;
@@ -187,12 +182,28 @@ void dtn_redists_destroy(struct dtn_redists *redists)
     for (size_t i = 0; i < DTN_COUNT(redists->scratch); i++)
         dtn_arena_free(redists->arena, redists->scratch[i].mem);
     free(redists);
+    ctx->slots[DTN_ROOM_REDIST].state = NULL;
+}
+
+static int redists_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    struct dtn_redists *redists;
+
+    if (redists_of(ctx))
+        return 0;
+    redists = calloc(1, sizeof *redists);
+    if (!redists)
+        return dtn_fail_nomem(err, "redistribute", sizeof *redists);
+    redists->arena = &ctx->arena;
+    ctx->slots[DTN_ROOM_REDIST] = (struct dtn_slot){ redists, redists_finish,
+                                                     NULL };
+    return 0;
 }
 
 void dtensor_plan_cache(const struct dtensor_ctx *ctx,
                         struct dtensor_plan_cache *cache)
 {
-    const struct dtn_redists *redists = ctx->redists;
+    const struct dtn_redists *redists = redists_of(ctx);
 
     *cache = (struct dtensor_plan_cache){ .limit = REDISTS_MAX };
     if (!redists)
@@ -295,15 +306,15 @@ static int redist_scratch(const struct dtensor_plan *r,
     int rc = redists_init(ctx, err);
 
     for (int i = 0; rc == 0 && i < DTN_NTARGETS; i++)
-        rc = redists_scratch(ctx->redists, (enum dtn_target)i, r->scratch[i],
-                             err);
+        rc = redists_scratch(redists_of(ctx), (enum dtn_target)i,
+                             r->scratch[i], err);
     return rc;
 }
 
 int dtn_redist_hold(const struct dtensor_plan *r, const void *holder,
                     struct dtensor_error *err)
 {
-    struct dtn_redists *redists = r->dst.mesh->ctx->redists;
+    struct dtn_redists *redists = redists_of(r->dst.mesh->ctx);
 
     if (r->scratch[DTN_TARGET_EVEN] + r->scratch[DTN_TARGET_ODD] == 0)
         return 0;
@@ -311,14 +322,16 @@ int dtn_redist_hold(const struct dtensor_plan *r, const void *holder,
         return DTENSOR_EAGAIN;
     if (redist_scratch(r, err) != 0)
         return DTENSOR_ENOMEM;
-    r->dst.mesh->ctx->redists->holder = holder;
+    redists_of(r->dst.mesh->ctx)->holder = holder;
     return 0;
 }
 
 void dtn_redist_release(struct dtensor_ctx *ctx, const void *holder)
 {
-    if (ctx->redists && ctx->redists->holder == holder)
-        ctx->redists->holder = NULL;
+    struct dtn_redists *redists = redists_of(ctx);
+
+    if (redists && redists->holder == holder)
+        redists->holder = NULL;
 }
 
 void *dtn_redist_target(const struct dtensor_plan *r, int i, void *out)
@@ -326,7 +339,7 @@ void *dtn_redist_target(const struct dtensor_plan *r, int i, void *out)
     const enum dtn_target target = r->step[i].target;
 
     return target == DTN_TARGET_OUT ? out
-         : r->dst.mesh->ctx->redists->scratch[target].mem;
+         : redists_of(r->dst.mesh->ctx)->scratch[target].mem;
 }
 
 int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
@@ -334,7 +347,7 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
 {
     struct dtensor_ctx *ctx = r->dst.mesh->ctx;
     const uint32_t number = dtn_redist_number(r);
-    int rc = ctx->pending ? dtn_requests_finish(ctx, err) : 0;
+    int rc = dtn_requests_finish(ctx, err);
 
     if (rc == 0)
         rc = dtn_redist_ready(r, err);
@@ -391,7 +404,7 @@ static int redist_all(const struct dtensor_spec *src,
         return rc;
     rc = redists_init(ctx, &why);
     if (rc == 0)
-        rc = redists_get(ctx->redists, src, dst, root, &r, &why);
+        rc = redists_get(redists_of(ctx), src, dst, root, &r, &why);
     if (rc == 0)
         rc = dtn_redist_run(r, in, out, &why);
     return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);

@@ -4,8 +4,6 @@
 
 #include "dtensor.h"
 
-struct dtn_redists;
-
 /* Bring `in`, this rank's part of `src`, to `out`, its part of `dst`.  Plans
  * are made at the first use of a pair of specs and kept.  Ranks outside the
  * mesh do nothing.
@@ -48,7 +46,5 @@ int dtn_batch_take(struct dtensor_batch *batch, int i,
                    struct dtensor_error *err);
 int dtn_batch_count(const struct dtensor_batch *batch);
 int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err);
-
-void dtn_redists_destroy(struct dtn_redists *redists);
 
 #endif

@@ -1,8 +1,7 @@
 /* init.c - dtensor_init() and dtensor_fini(): the rooms in their order
  *
- * The context is opened by the net room; meshes, plans and redistributes are
- * hung on it by the rooms above, and come off in the opposite order, since
- * plans hold memory of the context's arena.
+ * The room job opens the context; the rooms above it put what they keep into
+ * their slots of the context (job/slot.h).
  *
  * A tensor needs its mesh and its memory when it is destroyed, so it holds the
  * context, as do plans, batches, requests, persistent calls, reductions,
@@ -10,22 +9,25 @@
  * under way, leaves the job, and releases the context; the rest goes with the
  * last one that holds it.
  */
-#include "coll/message.h"
-#include "coll/redops.h"
+#include "coll/state.h"
 #include "job/ctx.h"
-#include "layout/lengths.h"
+#include "job/slot.h"
 #include "mesh/mesh.h"
 #include "random/generator.h"
-#include "redist/redist.h"
 #include "dtensor.h"
 
-/* Nothing holds the context any more. */
-static void init_end(struct dtensor_ctx *ctx)
+/* The rooms that keep something from the beginning.  Only a rank of a job draws
+ * random numbers.
+ */
+static int init_rooms(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    dtn_generator_fini(ctx);
-    dtn_redops_destroy(ctx->redops);
-    dtn_meshes_destroy(ctx->meshes);
-    dtn_lengths_destroy(ctx->lengths);
+    int rc = dtn_meshes_init(ctx, err);
+
+    if (rc == 0)
+        rc = dtn_coll_init(ctx, err);
+    if (rc == 0 && !ctx->planning)
+        rc = dtn_generator_init(ctx, err);
+    return rc;
 }
 
 int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
@@ -35,11 +37,7 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
     int rc = dtn_ctx_open(path, &ctx, err);
 
     if (rc == 0)
-        ctx->end = init_end;
-    if (rc == 0)
-        rc = dtn_meshes_init(ctx, err);
-    if (rc == 0)
-        rc = dtn_generator_init(ctx, err);
+        rc = init_rooms(ctx, err);
     if (rc != 0)
         dtensor_fini(ctx);
     else
@@ -54,9 +52,7 @@ int dtensor_init_plan(const char *path, int nranks, int per_host,
     int rc = dtn_ctx_plan(path, nranks, per_host, &ctx, err);
 
     if (rc == 0)
-        ctx->end = init_end;
-    if (rc == 0)
-        rc = dtn_meshes_init(ctx, err);
+        rc = init_rooms(ctx, err);
     if (rc != 0)
         dtensor_fini(ctx);
     else
@@ -69,9 +65,7 @@ void dtensor_fini(struct dtensor_ctx *ctx)
     if (!ctx || ctx->finished || dtn_ctx_forked(ctx))  /* the parent's     */
         return;
     dtn_ctx_finish(ctx);
-    dtn_coll_fini(ctx);
-    dtn_redists_destroy(ctx->redists);
-    ctx->redists = NULL;
+    dtn_slots_finish(ctx);
     dtn_ctx_leave(ctx);
     dtn_ctx_release(ctx);
 }

@@ -2,6 +2,7 @@
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/tap.h"
@@ -168,6 +169,6 @@ int main(void)
     test_golden();
     test_bounds();
     test_many();
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -2,8 +2,8 @@
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "layout/layout.h"
-#include "layout/lengths.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
@@ -551,7 +551,6 @@ int main(void)
     test_bad_specs();
     test_spec_init();
     test_equal();
-    dtn_meshes_destroy(ctx.meshes);
-    dtn_lengths_destroy(ctx.lengths);
+    dtn_slots_destroy(&ctx);
     return done();
 }

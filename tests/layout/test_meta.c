@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
-#include "layout/lengths.h"
+#include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/tap.h"
@@ -134,7 +134,6 @@ int main(void)
     test_tables();
     test_round_trips();
     test_refusals();
-    dtn_meshes_destroy(ctx.meshes);
-    dtn_lengths_destroy(ctx.lengths);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -2,6 +2,7 @@
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/tap.h"
@@ -270,6 +271,6 @@ int main(void)
     test_meaning();
     test_bad_orders();
     test_maps();
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
-#include "layout/lengths.h"
+#include "job/slot.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
@@ -228,7 +228,6 @@ int main(void)
     test_own();
     test_placements();
     test_edges();
-    dtn_meshes_destroy(ctx.meshes);
-    dtn_lengths_destroy(ctx.lengths);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -7,6 +7,7 @@
 
 #include "cluster/cluster.h"
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/tap.h"
@@ -19,7 +20,7 @@ static struct dtensor_ctx ctx;
 
 static inline void start(int n, int rank)
 {
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     memset(&ctx, 0, sizeof ctx);
     cluster.world_size = n;
     ctx.cluster = &cluster;

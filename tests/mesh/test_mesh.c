@@ -3,6 +3,7 @@
 #include "base/units.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/tap.h"
@@ -22,7 +23,7 @@ static struct dtensor_ctx ctx;
 
 static void start(int rank)
 {
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     memset(&ctx, 0, sizeof ctx);
     ctx.cluster = &cluster;
     ctx.self.rank = rank;
@@ -93,7 +94,7 @@ static void test_default_world(void)
     struct dtensor_cluster plain = { .world_size = 3 };
 
     start(0);
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     ctx.cluster = &plain;
     ok(dtn_meshes_init(&ctx, NULL) == 0 && find("world") &&
        find("world")->ndim == 1 && find("world")->group.n == 3 &&
@@ -238,6 +239,6 @@ int main(void)
     test_slices();
     test_bad_slices();
     test_bad_meshes();
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -320,6 +320,6 @@ int main(void)
     test_stack();
     test_words();
     test_speed();
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -315,6 +315,6 @@ int main(void)
     test_unflatten_refused();
     test_concatenate();
     test_concatenate_refused();
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -288,7 +288,6 @@ int main(void)
     test_every_cut();
     test_between_meshes();
     test_by_hand();
-    dtn_meshes_destroy(ctx.meshes);
-    dtn_lengths_destroy(ctx.lengths);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -4,6 +4,7 @@
  * their rank, traces.txt of one that only plans.  See tests/golden/make.py.
  */
 #include "job/ctx.h"
+#include "job/slot.h"
 #include "mesh/grid.h"
 #include "mesh/mesh.h"
 #include "redist/plan.h"
@@ -482,6 +483,6 @@ int main(void)
        "ways, %d make terms of replicas they have cut", torch.alike,
        torch.cheaper, torch.tied, torch.ordered, torch.termed);
     dtensor_fini(planner);
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -183,6 +183,6 @@ int main(void)
     test_three_dims();
     test_reductions();
     test_plans();
-    dtn_meshes_destroy(ctx.meshes);
+    dtn_slots_destroy(&ctx);
     return done();
 }

@@ -11,6 +11,7 @@
 #include "coll/exec.h"
 #include "coll/record.h"
 #include "coll/exec/exec.h"
+#include "coll/state.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
@@ -169,6 +170,8 @@ void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said)
 /* Each message has one step that is not DATA, and it is salted. */
 void dtn_plan_turn(struct dtn_plan *plan)
 {
+    struct dtn_coll_state *coll = dtn_coll_of(plan->group.ctx);
+
     for (int s = 0; s < plan->sched.nsteps; s++) {
         struct dtn_step *step = &plan->sched.steps[s];
         struct exec_peer *peer;
@@ -179,7 +182,7 @@ void dtn_plan_turn(struct dtn_plan *plan)
             continue;
         peer = &plan->peers[step->peer];
         turn = dtn_fingerprint_mix(DTN_MIX_TURN,
-                                    ++plan->group.ctx->peers[peer->rank]
+                                    ++coll->peers[peer->rank]
                                           .messages[step->comes]);
         step->salt ^= peer->turn[step->comes] ^ turn;
         peer->turn[step->comes] = turn;

@@ -14,6 +14,7 @@
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
 #include "coll/request.h"
+#include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "sched/sched.h"
@@ -357,7 +358,7 @@ static void run_unstage(struct exec_run *run)
 
 static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 {
-    run->ctx->run = NULL;
+    dtn_coll_of(run->ctx)->run = NULL;
     if (run->plan->named && rc == 0)
         run_unstage(run);
     if (run->plan->named)
@@ -382,7 +383,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     struct exec_run run;
     int rc = dtn_ctx_ready(plan->group.ctx, err);
 
-    if (rc == 0 && plan->group.ctx->pending)
+    if (rc == 0 && dtn_coll_of(plan->group.ctx)->pending)
         rc = dtn_requests_finish(plan->group.ctx, err);
     if (rc == 0 && plan->unmet) {
         plan_call(plan, fingerprint);
@@ -392,7 +393,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
         return rc;
     run.polls = false;
     rc = run_begin(&run, plan, in, out, fingerprint);
-    plan->group.ctx->run = &run;
+    dtn_coll_of(plan->group.ctx)->run = &run;
     if (rc == 0)
         rc = run_steps(&run);
     return run_end(&run, rc, err);
@@ -437,10 +438,10 @@ int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
     int rc = dtn_ctx_check(plan->group.ctx, err);
 
     if (rc == 0) {
-        run->ctx->run = run;
+        dtn_coll_of(run->ctx)->run = run;
         dtn_lend_return(run);
         rc = run_steps(run);
-        run->ctx->run = NULL;
+        dtn_coll_of(run->ctx)->run = NULL;
     }
     if (rc != DTENSOR_EAGAIN)
         return run_end(run, rc, err);

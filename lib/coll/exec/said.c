@@ -8,6 +8,7 @@
 #include "boot/boot.h"
 #include "coll/exec/exec.h"
 #include "coll/record.h"
+#include "coll/state.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "sched/call.h"
@@ -27,14 +28,15 @@ static void step_said(const struct exec_run *run, const struct dtn_step *step,
     said->other = run->plan->peers[step->peer].rank;
     said->count = step->about / dtn_fingerprint_size(said->fingerprint);
     if (run->plan->messages)
-        said->number = run->ctx->peers[said->other].messages[step->comes];
+        said->number = dtn_coll_of(run->ctx)->peers[said->other]
+                           .messages[step->comes];
 }
 
 /* The record of this rank's step to or from a peer with that fingerprint. */
 static bool run_message(const struct dtensor_ctx *ctx, int peer,
                         uint64_t fingerprint, struct dtn_said *said)
 {
-    const struct exec_run *run = ctx->run;
+    const struct exec_run *run = dtn_coll_of(ctx)->run;
 
     for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
         const struct dtn_step *step = &run->plan->sched.steps[s];
@@ -50,7 +52,7 @@ static bool run_message(const struct dtensor_ctx *ctx, int peer,
 
 static bool run_waits(const struct dtensor_ctx *ctx, struct dtn_said *said)
 {
-    const struct exec_run *run = ctx->run;
+    const struct exec_run *run = dtn_coll_of(ctx)->run;
     const struct dtn_step *step;
 
     if (!run || run->step >= run->plan->sched.nsteps)
@@ -65,7 +67,7 @@ static bool run_waits(const struct dtensor_ctx *ctx, struct dtn_said *said)
 static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool comes,
                      struct dtn_said *said)
 {
-    const struct exec_run *run = ctx->run;
+    const struct exec_run *run = dtn_coll_of(ctx)->run;
 
     for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
         const struct dtn_step *step = &run->plan->sched.steps[s];
@@ -89,7 +91,7 @@ const struct dtn_coll_words dtn_coll_words = {
 static uint32_t run_other_turn(const struct exec_run *run, int rank,
                                uint64_t fingerprint, uint64_t expected)
 {
-    const uint32_t mine = run->ctx->peers[rank].messages[true];
+    const uint32_t mine = dtn_coll_of(run->ctx)->peers[rank].messages[true];
     const uint64_t turn = dtn_fingerprint_mix(DTN_MIX_TURN, mine);
 
     for (uint32_t i = 1; run->plan->messages && i < 2 * DTN_SAID_MAX; i++) {

@@ -1,0 +1,54 @@
+/* state.c - what this room keeps for a context
+ *
+ * dtensor_fini() ends the requests under way with EINVAL and frees the plans,
+ * whose scratch is in the arena.  A reduction made at run time holds the
+ * context, so these go last: a program may destroy one after dtensor_fini().
+ */
+#include "coll/state.h"
+#include "base/error.h"
+#include "coll/message.h"
+#include "coll/plans.h"
+#include "coll/redops.h"
+#include "coll/request.h"
+#include "job/ctx.h"
+#include "job/slot.h"
+#include "dtensor.h"
+
+#include <stdlib.h>
+
+static void coll_finish(struct dtensor_ctx *ctx)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(ctx);
+
+    dtn_requests_abandon(ctx);
+    dtn_plans_destroy(coll->plans);
+    dtn_models_destroy(coll->models);
+    dtn_recorded_destroy(coll->recorded);
+    free(coll->everyone);
+    coll->plans = NULL;
+    coll->models = NULL;
+    coll->recorded = NULL;
+    coll->everyone = NULL;
+}
+
+static void coll_destroy(void *state)
+{
+    struct dtn_coll_state *coll = state;
+
+    dtn_redops_destroy(coll->redops);
+    free(coll);
+}
+
+int dtn_coll_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const size_t npeers = ctx->planning ? 0 : (size_t)ctx->self.world_size;
+    const size_t size = sizeof(struct dtn_coll_state)
+                      + npeers * sizeof(struct dtn_coll_peer);
+    struct dtn_coll_state *coll = calloc(1, size);
+
+    if (!coll)
+        return dtn_fail_nomem(err, "init", size);
+    ctx->slots[DTN_ROOM_COLL] = (struct dtn_slot){ coll, coll_finish,
+                                                   coll_destroy };
+    return 0;
+}

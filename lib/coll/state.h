@@ -1,0 +1,43 @@
+/* state.h - what this room keeps for a context */
+#ifndef DTN_COLL_STATE_H
+#define DTN_COLL_STATE_H
+
+#include "job/ctx.h"
+#include "job/slot.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dtn_models;
+struct dtn_plans;
+struct dtn_recorded;
+struct dtn_redops;
+struct exec_run;
+
+struct dtn_coll_state {
+    struct dtn_plans *plans;      /* schedules by call; NULL: none yet         */
+    struct dtn_models *models;    /* what calls over each group cost, or NULL  */
+    struct dtn_redops *redops;    /* reductions made at run time, or NULL      */
+    struct dtn_recorded *recorded;     /* calls of an open group, or NULL      */
+    struct dtensor_request *pending;   /* the first that is not over, or NULL  */
+    struct dtensor_request *pending_last;   /* valid while there is a first    */
+    const struct exec_run *run;   /* the run that is waiting, or NULL          */
+    int *everyone;                /* [world] 0, 1, 2, ...; NULL: not needed    */
+                                  /* until now                                 */
+    struct dtn_coll_peer {
+        bool busy;                /* a request under way names it              */
+        int edge;                 /* index in the last group of messages       */
+        uint32_t messages[2];     /* number of sends to it, receives from it   */
+    } peers[];                    /* [world]; none for one that only plans     */
+};
+
+static inline struct dtn_coll_state *dtn_coll_of(const struct dtensor_ctx *ctx)
+{
+    return ctx->slots[DTN_ROOM_COLL].state;
+}
+
+/* Fill the slot of this room.   Errors: ENOMEM */
+int dtn_coll_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+#endif

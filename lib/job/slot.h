@@ -1,0 +1,36 @@
+/* slot.h - what each room above keeps for a context */
+#ifndef DTN_JOB_SLOT_H
+#define DTN_JOB_SLOT_H
+
+#include "dtensor.h"
+
+/* The rooms that keep something, from the ground up. */
+enum dtn_room {
+    DTN_ROOM_MESH,
+    DTN_ROOM_COLL,
+    DTN_ROOM_LAYOUT,
+    DTN_ROOM_REDIST,
+    DTN_ROOM_RANDOM,
+    DTN_ROOMS
+};
+
+/* A room fills its slot when it first has something to keep: ctx->slots[room].
+ * finish and destroy may be NULL.
+ */
+struct dtn_slot {
+    void *state;                  /* the room's own struct; NULL: not yet      */
+    void (*finish)(struct dtensor_ctx *ctx);   /* by dtensor_fini(), while     */
+                                  /* peers are connected: free what uses them  */
+                                  /* or the arena                              */
+    void (*destroy)(void *state); /* when nothing holds the context any more   */
+};
+
+/* Finish all slots, the lowest room first: coll ends the requests that rooms
+ * above it have started before these rooms free their plans.
+ */
+void dtn_slots_finish(struct dtensor_ctx *ctx);
+
+/* Destroy all slots, the highest room first. */
+void dtn_slots_destroy(struct dtensor_ctx *ctx);
+
+#endif
