@@ -170,8 +170,8 @@ int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
         limit = (struct dtn_arena_limit){ limit.bytes / 2, DTN_BOUND_MAP };
         rc = dtn_arena_init(arena, limit.bytes, shared, err);
     }
-    if (rc == 0 && arena->bound == DTN_BOUND_GIVEN)
-        arena->bound = limit.bound;
+    if (rc == 0 && arena->backing.bound == DTN_BOUND_GIVEN)
+        arena->backing.bound = limit.bound;
     return rc;
 }
 
@@ -179,24 +179,25 @@ int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
 
 const char *dtn_arena_why(const struct dtn_arena *arena)
 {
-    return bounds[arena->bound].why;
+    return bounds[arena->backing.bound].why;
 }
 
 int dtn_arena_fail(const struct dtn_arena *arena, const char *what, size_t size,
                    struct dtensor_error *err)
 {
     char wanted[32], all[32], left[32], piece[32];
-    size_t largest = dtn_arena_largest(arena);
+    size_t largest = dtn_extents_largest(&arena->extents);
 
     if (size <= largest)                    /* the books could not grow       */
         return dtn_fail_nomem(err, what, size);
     return dtn_fail(err, DTENSOR_ENOMEM, "%s: no room for %s: the arena of this "
                     "rank has %s, %s, of which %s are free, %s in one piece "
                     "(%s)", what, dtn_format_size(size, wanted, sizeof wanted),
-                    dtn_format_size(arena->size, all, sizeof all),
-                    bounds[arena->bound].why,
-                    dtn_format_size(arena->size - arena->used_bytes, left,
+                    dtn_format_size(arena->backing.size, all, sizeof all),
+                    bounds[arena->backing.bound].why,
+                    dtn_format_size(arena->backing.size
+                                    - arena->extents.used_bytes, left,
                                     sizeof left),
                     dtn_format_size(largest, piece, sizeof piece),
-                    bounds[arena->bound].remedy);
+                    bounds[arena->backing.bound].remedy);
 }

@@ -2,6 +2,7 @@
 #ifndef DTN_TRANSPORT_ARENA_SIZE_H
 #define DTN_TRANSPORT_ARENA_SIZE_H
 
+#include "transport/backing.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -10,6 +11,12 @@
 
 struct dtn_arena;
 struct dtn_share;
+
+/* A size, and why it is no larger. */
+struct dtn_arena_limit {
+    uint64_t bytes;
+    enum dtn_bound bound;
+};
 
 /* The size of the arena of a rank: `want`, or what the machine and the process
  * allow.  `nmapped` arenas of this size are mapped into each process.

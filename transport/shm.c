@@ -171,7 +171,7 @@ static int shm_create(const struct dtn_open_args *args,
     struct shm *shm;
     int first, last, n;
 
-    if (args->arena->fd < 0)
+    if (args->arena->backing.fd < 0)
         return dtn_fail(err, DTENSOR_ENODEV, "shm: the arena of rank %d cannot "
                         "be mapped by others (set [transport] intra_node = "
                         "tcp)", args->rank);
@@ -230,9 +230,9 @@ static void shm_address(const struct dtn_transport *tp, struct dtn_blob *blob)
     const struct shm *shm = shm_of(tp);
     const struct shm_address address = {
         .magic = SHM_MAGIC,
-        .size = shm->arena->size,
+        .size = shm->arena->backing.size,
         .control = (uint64_t)((unsigned char *)shm->control -
-                              shm->arena->base),
+                              shm->arena->backing.base),
         .nlanes = shm->control->nlanes,
         .control_addr = (uintptr_t)shm->control,
         .process = shm->self,
@@ -240,7 +240,7 @@ static void shm_address(const struct dtn_transport *tp, struct dtn_blob *blob)
 
     memcpy(blob->bytes, &address, sizeof address);
     blob->size = sizeof address;
-    blob->fd = shm->arena->fd;
+    blob->fd = shm->arena->backing.fd;
 }
 
 /* -------------------------------------------------------------- connect --- */
@@ -390,11 +390,11 @@ static int shm_reg(struct dtn_transport *tp, void *mem, size_t size,
                    struct dtn_remote *remote)
 {
     const struct dtn_arena *arena = shm_of(tp)->arena;
-    bool near = (unsigned char *)mem + size > arena->base &&
-                (unsigned char *)mem < arena->base + arena->size;
+    bool near = (unsigned char *)mem + size > arena->backing.base &&
+                (unsigned char *)mem < arena->backing.base + arena->backing.size;
 
     if (dtn_arena_contains(arena, mem, size)) {
-        remote->addr = (uint64_t)((unsigned char *)mem - arena->base);
+        remote->addr = (uint64_t)((unsigned char *)mem - arena->backing.base);
         remote->key = SHM_KEY;
     } else if (size >= SHM_FETCH_BYTES && !near && shm_is_fetched(shm_of(tp))) {
         remote->addr = (uintptr_t)mem;

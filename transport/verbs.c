@@ -54,7 +54,7 @@ static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
     if (!verbs->stage_mr)
         return verbs_fail_register(&rail->device, VERBS_STAGE_BYTES, errno,
                                    err);
-    arena->pinned = true;
+    arena->backing.pinned = true;
     return verbs_keys_init(&verbs->memory, err);
 }
 

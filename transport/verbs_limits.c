@@ -44,13 +44,14 @@ static int limits_memlock(const struct verbs *verbs, struct dtensor_error *err)
 
     dtn_memlock_text(have, have_text, sizeof have_text);
     dtn_memlock_text(need, need_text, sizeof need_text);
-    dtn_memlock_text(rails * args->arena->size, arena_text, sizeof arena_text);
+    dtn_memlock_text(rails * args->arena->backing.size, arena_text,
+                     sizeof arena_text);
     if (have < need)
         return dtn_fail(err, DTENSOR_ENOMEM, "verbs: %s of memory may be "
                         "locked, %s uses %s for %d ranks before any tensor "
                         "(%s)", have_text, verbs->rail[0].device.name,
                         need_text, args->nranks, dtn_memlock_remedy());
-    if (have < need + rails * args->arena->size)
+    if (have < need + rails * args->arena->backing.size)
         dtn_log(args->log, DTN_LOG_WARN, "verbs: %s of memory may be locked, "
                 "and tensors may take %s: large ones will fail (%s)",
                 have_text, arena_text, dtn_memlock_remedy());

@@ -159,7 +159,7 @@ static struct verbs_region *memory_add_block(struct verbs_memory *memory,
                                              size_t size)
 {
     struct dtn_arena *arena = memory->arena;
-    unsigned char *part = arena->base + (mem - arena->base);
+    unsigned char *part = arena->backing.base + (mem - arena->backing.base);
     struct dtn_block block = dtn_arena_block(arena, mem, size);
     struct verbs_region *region = memory_add(memory, block.mem, block.size);
 

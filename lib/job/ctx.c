@@ -161,8 +161,8 @@ static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (rc != 0)
         return rc;
     dtn_log(&ctx->log, DTN_LOG_INFO, "arena: %s, %s, in %s",
-            dtn_format_size(ctx->arena.size, size, sizeof size),
-            dtn_arena_why(&ctx->arena), dtn_arena_pages(&ctx->arena));
+            dtn_format_size(ctx->arena.backing.size, size, sizeof size),
+            dtn_arena_why(&ctx->arena), dtn_backing_pages(&ctx->arena.backing));
     return 0;
 }
 
@@ -205,7 +205,7 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     if (!ctx)
         return dtn_fail_nomem(err, "init", sizeof *ctx);
     ctx->holders = 1;
-    ctx->arena.fd = -1;
+    ctx->arena = DTN_ARENA_NONE;
     dtn_log_init(&ctx->log);
     rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, &why);
     if (rc == 0) {
@@ -279,7 +279,7 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
     if (!ctx)
         return dtn_fail_nomem(err, "init", sizeof *ctx);
     ctx->holders = 1;
-    ctx->arena.fd = -1;
+    ctx->arena = DTN_ARENA_NONE;
     ctx->planning = true;
     dtn_log_init(&ctx->log);
     dtn_log_check(&ctx->log);

@@ -120,6 +120,7 @@ static int register_check(const struct dtensor_ctx *ctx,
                           struct dtensor_error *err)
 {
     const uint64_t limit = ctx->cluster->transport.register_limit_bytes;
+    const struct dtn_backing *backing = &ctx->arena.backing;
     const struct dtn_registered *other;
     char size_text[32], other_text[32], limit_text[32];
 
@@ -128,7 +129,7 @@ static int register_check(const struct dtensor_ctx *ctx,
         return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p (expected "
                         "memory of at least one byte)", size_text,
                         (const void *)mem);
-    if (mem < ctx->arena.base + ctx->arena.size && mem + size > ctx->arena.base)
+    if (mem < backing->base + backing->size && mem + size > backing->base)
         return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p are of "
                         "dtensor_alloc() (that needs no registration)",
                         size_text, (const void *)mem);

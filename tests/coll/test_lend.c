@@ -153,14 +153,14 @@ static void bounded(int rank, int n, void *arg)
     need(dtensor_alloc(w.ctx, bytes, &mem, &w.err) == 0, "%s", w.err.text);
     need(dtensor_allreduce(w.mesh, mem, mem, COUNT, DTENSOR_F64, DTENSOR_SUM,
                            &w.err) == 0, "%s", w.err.text);
-    used = w.ctx->arena.used_bytes;
+    used = w.ctx->arena.extents.used_bytes;
     for (int run = 0; run < 3; run++) {
         uint64_t copied = dtensor_copied_bytes(w.ctx);
 
         sums(&w, COUNT);
         staged |= dtensor_copied_bytes(w.ctx) - copied > bytes;
-        need(w.ctx->arena.used_bytes <= used + MAX_SCRATCH, "%zu bytes are kept",
-             w.ctx->arena.used_bytes - used);
+        need(w.ctx->arena.extents.used_bytes <= used + MAX_SCRATCH,
+             "%zu bytes are kept", w.ctx->arena.extents.used_bytes - used);
     }
     need(staged, "nothing was staged");
     dtensor_fini(w.ctx);

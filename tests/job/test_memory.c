@@ -50,7 +50,7 @@ static bool live_alone(long n, struct held *held, const char **wrong)
     allocations_left = -1;
     held->blocks = nlive;
     if (!*wrong)
-        held->arena_bytes = life.made[CTX].ctx->arena.used_bytes;
+        held->arena_bytes = life.made[CTX].ctx->arena.extents.used_bytes;
     life_end(&life);
     return unused;
 }

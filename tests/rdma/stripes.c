@@ -78,7 +78,8 @@ static void stripes_churn(struct stripes *s)
     struct dtn_remote name;
 
     for (size_t i = 0; i < VERBS_REGIONS + 100; i++) {
-        name = wire_reg(&s->w, s->w.arena.base + 8 * MIB + i * PAGE, PAGE);
+        name = wire_reg(&s->w, s->w.arena.backing.base + 8 * MIB + i * PAGE,
+                        PAGE);
         s->w.tp->ops->unreg(s->w.tp, name);
     }
     need(memory->n == VERBS_REGIONS, "%d regions", memory->n);

@@ -237,14 +237,14 @@ static int run_one(struct job *job, const struct dtensor_spec *src,
     good(dtensor_empty(src, &a, &job->err));
     good(dtensor_empty(dst, &b, &job->err));
     part_walk(src, a, 1, true);
-    used = job->ctx->arena.used_bytes;
+    used = job->ctx->arena.extents.used_bytes;
     for (int k = 0; k < 2; k++) {
         memset(dtensor_to_local(b), 0, dtensor_local_bytes(b));
         good(dtensor_plan_run(plan, a, b, &job->err));
         need(part_walk(dst, b, terms_of(src), false), "wrong elements by %s",
              dtensor_last_plan(job->ctx));
     }
-    used = job->ctx->arena.used_bytes - used;
+    used = job->ctx->arena.extents.used_bytes - used;
     dtensor_plan_info(plan, &info);
     said = info.scratch_bytes;
     for (int s = 0; s < info.nsteps; s++) {

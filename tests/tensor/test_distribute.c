@@ -66,10 +66,10 @@ void __wrap_free(void *mem)
 
 void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
 {
-    size_t before = arena->used_bytes;
+    size_t before = arena->extents.used_bytes;
     void *mem = __real_dtn_arena_alloc(arena, size);
 
-    held += arena->used_bytes - before;
+    held += arena->extents.used_bytes - before;
     if (held > peak)
         peak = held;
     return mem;
@@ -77,10 +77,10 @@ void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
 
 void __wrap_dtn_arena_free(struct dtn_arena *arena, void *mem)
 {
-    size_t before = arena->used_bytes;
+    size_t before = arena->extents.used_bytes;
 
     __real_dtn_arena_free(arena, mem);
-    held -= before - arena->used_bytes;
+    held -= before - arena->extents.used_bytes;
 }
 
 /* --------------------------------------------------------- right in slabs --- */

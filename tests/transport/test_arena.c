@@ -147,13 +147,13 @@ static void test_oracle(bool shared)
     note("DTN_SEED=%lu", seed);
     fault = random_life(&arena);
     ok(!fault, "20000 random allocations: %s", fault ? fault : "all in order");
-    ok(arena.nextents == 1 && arena.used_bytes == 0,
-       "all freed, it is one free extent again (%d)", arena.nextents);
-    all = dtn_arena_alloc(&arena, arena.size);
-    ok(all == arena.base, "it can be allocated as a whole");
+    ok(arena.extents.n == 1 && arena.extents.used_bytes == 0,
+       "all freed, it is one free extent again (%d)", arena.extents.n);
+    all = dtn_arena_alloc(&arena, arena.backing.size);
+    ok(all == arena.backing.base, "it can be allocated as a whole");
     ok(!dtn_arena_alloc(&arena, 1), "then there is nothing left: NULL");
     dtn_arena_free(&arena, all);
-    ok(!dtn_arena_alloc(&arena, arena.size + 1) &&
+    ok(!dtn_arena_alloc(&arena, arena.backing.size + 1) &&
        !dtn_arena_alloc(&arena, SIZE_MAX), "more than there is: NULL");
     dtn_arena_fini(&arena);
     dtn_arena_fini(&arena);
@@ -165,7 +165,7 @@ static blkcnt_t blocks_of(const struct dtn_arena *arena)
 {
     struct stat st;
 
-    return fstat(arena->fd, &st) == 0 ? st.st_blocks : -1;
+    return fstat(arena->backing.fd, &st) == 0 ? st.st_blocks : -1;
 }
 
 static void test_pages(void)
@@ -193,7 +193,8 @@ static void test_pages(void)
 /* Bytes of [base, base + size) that a core file of this process would have. */
 static size_t dumped_of(const struct dtn_arena *arena)
 {
-    uintptr_t from = 0, to = 0, low, high, base = (uintptr_t)arena->base;
+    uintptr_t from = 0, to = 0, low, high;
+    uintptr_t base = (uintptr_t)arena->backing.base;
     FILE *file = fopen("/proc/self/smaps", "r");
     size_t bytes = 0;
     char line[512];
@@ -204,7 +205,7 @@ static size_t dumped_of(const struct dtn_arena *arena)
             to = high;
         }
         if (strncmp(line, "VmFlags:", 8) == 0 && !strstr(line, " dd")
-            && from >= base && to <= base + arena->size)
+            && from >= base && to <= base + arena->backing.size)
             bytes += to - from;
     }
     if (file)
@@ -224,7 +225,7 @@ static void test_dumped(void)
     some = dumped_of(&arena);
     dtn_arena_alloc(&arena, 4000 * MIB);
     ok(none == 0 && some >= 10 * MIB && some <= 32 * MIB
-       && dumped_of(&arena) == arena.size,
+       && dumped_of(&arena) == arena.backing.size,
        "a core file has what was ever in use of it: %zu MiB of 4 GiB",
        some / MIB);
     dtn_arena_fini(&arena);
@@ -236,12 +237,12 @@ static void test_contains(void)
     int local;
 
     dtn_arena_init(&arena, MIB, false, NULL);
-    ok(dtn_arena_contains(&arena, arena.base, MIB) &&
-       dtn_arena_contains(&arena, arena.base + MIB - 1, 1),
+    ok(dtn_arena_contains(&arena, arena.backing.base, MIB) &&
+       dtn_arena_contains(&arena, arena.backing.base + MIB - 1, 1),
        "contains: from the first byte to the last");
-    ok(!dtn_arena_contains(&arena, arena.base, MIB + 1) &&
-       !dtn_arena_contains(&arena, arena.base - 1, 1) &&
-       !dtn_arena_contains(&arena, arena.base + 5, SIZE_MAX) &&
+    ok(!dtn_arena_contains(&arena, arena.backing.base, MIB + 1) &&
+       !dtn_arena_contains(&arena, arena.backing.base - 1, 1) &&
+       !dtn_arena_contains(&arena, arena.backing.base + 5, SIZE_MAX) &&
        !dtn_arena_contains(&arena, &local, sizeof local),
        "contains: not a byte beyond");
     dtn_arena_fini(&arena);
@@ -273,9 +274,11 @@ static void test_seals(void)
     struct dtn_arena arena;
 
     dtn_arena_init(&arena, MIB, true, NULL);
-    ok(ftruncate(arena.fd, 4096) < 0 && ftruncate(arena.fd, 2 * MIB) < 0,
+    ok(ftruncate(arena.backing.fd, 4096) < 0 &&
+       ftruncate(arena.backing.fd, 2 * MIB) < 0,
        "nobody can change the size of the file");
-    ok(fcntl(arena.fd, F_GETFD) & FD_CLOEXEC, "no program run later gets it");
+    ok(fcntl(arena.backing.fd, F_GETFD) & FD_CLOEXEC,
+       "no program run later gets it");
     dtn_arena_fini(&arena);
     memfd_unknown = 0x0008;           /* MFD_NOEXEC_SEAL, before Linux 6.3 */
     ok(dtn_arena_init(&arena, MIB, true, NULL) == 0,
@@ -321,14 +324,14 @@ static void test_huge(bool shared)
     }
     dtn_arena_init(&arena, 64 * MIB, shared, NULL);
     rest = huge_free();
-    ok(arena.pages == DTN_PAGES_HUGE && rest == free - 32,
+    ok(arena.backing.pages == DTN_PAGES_HUGE && rest == free - 32,
        "%s: 64 MiB are 32 huge pages, set aside before they are touched", kind);
     mem = dtn_arena_alloc(&arena, 40 * MIB);
     memset(mem, 3, 40 * MIB);
     ok(mem[40 * MIB - 1] == 3, "%s: they can be written", kind);
     dtn_arena_free(&arena, mem);
     dtn_arena_init(&other, (rest + 1) * 2 * MIB, shared, NULL);
-    ok(other.pages != DTN_PAGES_HUGE && dtn_arena_alloc(&other, 5),
+    ok(other.backing.pages != DTN_PAGES_HUGE && dtn_arena_alloc(&other, 5),
        "%s: an arena of more than are left does without", kind);
     dtn_arena_fini(&other);
     dtn_arena_fini(&arena);
@@ -354,8 +357,8 @@ static void test_asked(void)
     dtn_arena_init(&arena, size, false, NULL);
     memset(dtn_arena_alloc(&arena, size), 1, size);
     kib = fact("/proc/self/smaps_rollup", "AnonHugePages");
-    ok(arena.pages == DTN_PAGES_ASKED && kib >= 2048,
-       "of 65 MiB, %lu KiB are %s", kib, dtn_arena_pages(&arena));
+    ok(arena.backing.pages == DTN_PAGES_ASKED && kib >= 2048,
+       "of 65 MiB, %lu KiB are %s", kib, dtn_backing_pages(&arena.backing));
     dtn_arena_fini(&arena);
 }
 
@@ -363,7 +366,7 @@ static void test_asked(void)
 
 static void test_refused(void)
 {
-    struct dtn_arena arena = { .size = 12345 };
+    struct dtn_arena arena = { .backing = { .size = 12345 } };
     struct dtensor_error err = { 0 };
 
     memfd_errno = EPERM;
@@ -372,7 +375,7 @@ static void test_refused(void)
        strcmp(err.text, "shm: memfd_create: Operation not permitted "
               "(set [transport] intra_node = tcp)") == 0,
        "refused: %s", err.text);
-    ok(arena.size == 12345, "and the output is untouched");
+    ok(arena.backing.size == 12345, "and the output is untouched");
     memfd_errno = 0;
     ok(dtn_arena_init(&arena, 0, true, &err) == DTENSOR_EINVAL,
        "refused: %s", err.text);
@@ -393,7 +396,7 @@ static int limited_init(struct dtn_arena *arena, size_t size, rlim_t limit,
     need(setrlimit(RLIMIT_FSIZE, &low) == 0, "setrlimit");
     rc = dtn_arena_init(arena, size, true, err);
     if (rc == 0)
-        arena->base[arena->size - 1] = 1;
+        arena->backing.base[arena->backing.size - 1] = 1;
     need(setrlimit(RLIMIT_FSIZE, &old) == 0, "setrlimit");
     return rc;
 }
@@ -405,10 +408,62 @@ static void rank_limited(int rank, int n, void *arg)
 
     need(limited_init(&arena, 1024 * MIB, 100 * MIB + 5, &err) == 0, "%s",
          err.text);
-    need(arena.size == 100 * MIB, "it has %zu bytes", arena.size);
+    need(arena.backing.size == 100 * MIB, "it has %zu bytes",
+         arena.backing.size);
     dtn_arena_fini(&arena);
     need(limited_init(&arena, MIB, 0, &err) == DTENSOR_ESYS, "made");
     note("refused: %s", err.text);
+}
+
+/* ------------------------------------------------ memory of another kind --- */
+
+/* What the arena told a backing whose memory the CPU may not touch. */
+static struct { size_t touched, offset, released; int closed; } told;
+
+static void foreign_touch(struct dtn_backing *backing, size_t end)
+{
+    told.touched = end;
+}
+
+static void foreign_release(struct dtn_backing *backing, size_t offset,
+                            size_t size)
+{
+    told.offset = offset;
+    told.released = size;
+}
+
+static void foreign_close(struct dtn_backing *backing)
+{
+    munmap(backing->base, backing->size);
+    told.closed++;
+}
+
+static void test_foreign(void)
+{
+    static const struct dtn_backing_ops ops = {
+        foreign_touch, foreign_release, foreign_close
+    };
+    struct dtn_backing backing = { .ops = &ops, .fd = -1, .size = 4 * MIB,
+                                   .page_bytes = MIB };
+    struct dtn_arena arena;
+    unsigned char *small, *large;
+
+    backing.base = mmap(NULL, 4 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+                        -1, 0);
+    need(backing.base != MAP_FAILED, "mmap");
+    need(dtn_arena_init_on(&arena, &backing, NULL) == 0, "no arena");
+    small = dtn_arena_alloc(&arena, 100);
+    large = dtn_arena_alloc(&arena, MIB);
+    ok(small == backing.base && large == backing.base + MIB &&
+       told.touched == 2 * MIB && dtn_arena_contains(&arena, large, MIB),
+       "memory that the CPU may not touch is allocated in pages of its own");
+    dtn_arena_lend(&arena, large);
+    ok(!dtn_arena_return(&arena, small) && dtn_arena_return(&arena, large) &&
+       told.offset == MIB && told.released == MIB,
+       "it is told which block was freed");
+    dtn_arena_free(&arena, small);
+    dtn_arena_fini(&arena);
+    ok(told.closed == 1, "and closed once");
 }
 
 int main(void)
@@ -427,6 +482,7 @@ int main(void)
     test_huge(false);
     test_asked();
     test_refused();
+    test_foreign();
     ok(ranks_run(1, 20, rank_limited, NULL, NULL) == 0,
        "a limit on file size makes a smaller arena, not a fatal signal");
     return done();

@@ -94,8 +94,9 @@ static void rank_maps_less(int rank, int n, void *arg)
     map_most = 1500 * MIB;
     need(dtn_arena_open(&arena, &all_of_it, 4, false, &err) == 0, "%s",
          err.text);
-    need(arena.size > 700 * MIB && arena.size <= 1500 * MIB
-         && arena.bound == DTN_BOUND_MAP, "%zu MiB", arena.size / MIB);
+    need(arena.backing.size > 700 * MIB && arena.backing.size <= 1500 * MIB
+         && arena.backing.bound == DTN_BOUND_MAP, "%zu MiB",
+         arena.backing.size / MIB);
     dtn_arena_fini(&arena);
     need(dtn_arena_open(&arena, &given, 4, false, &err) == DTENSOR_ENOMEM
          && strstr(err.text, "cannot map 8.0 GiB"), "%s", err.text);
@@ -146,17 +147,17 @@ static void test_words(void)
     for (int i = 0; i < 3; i++)
         mem[i] = dtn_arena_alloc(&arena, 20 * MIB);
     dtn_arena_free(&arena, mem[0]);
-    arena.bound = DTN_BOUND_KEY;
+    arena.backing.bound = DTN_BOUND_KEY;
     ok(dtn_arena_fail(&arena, "tensor", 22 * MIB, &err) == DTENSOR_ENOMEM
        && strcmp(err.text, "tensor: no room for 22.0 MiB: the arena of this "
                  "rank has 64.0 MiB, as [transport] arena says, of which 24.0 "
                  "MiB are free, 20.0 MiB in one piece (free some, or raise "
                  "[transport] arena)") == 0, "in words: %s", err.text);
-    arena.bound = DTN_BOUND_RAM;
+    arena.backing.bound = DTN_BOUND_RAM;
     dtn_arena_fail(&arena, "tensor", 22 * MIB, &err);
     ok(strstr(err.text, "64.0 MiB, the memory of this host, of which")
        && !strstr(err.text, "ulimit"), "not ulimit, when it was not");
-    arena.bound = DTN_BOUND_ULIMIT_V;
+    arena.backing.bound = DTN_BOUND_ULIMIT_V;
     dtn_arena_fail(&arena, "tensor", 22 * MIB, &err);
     ok(strstr(err.text, "(raise ulimit -v)"), "and ulimit -v when it was");
     dtn_arena_fail(&arena, "tensor", 2 * MIB, &err);
@@ -181,7 +182,7 @@ static void test_many(void)
     if (dtn_arena_init(&arena, size, true, NULL) == 0)
         for (; n < NRANKS; n++) {
             peer[n] = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_NORESERVE, arena.fd, 0);
+                           MAP_SHARED | MAP_NORESERVE, arena.backing.fd, 0);
             if (peer[n] == MAP_FAILED)
                 break;
         }

@@ -38,15 +38,15 @@ void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd,
                   off_t offset)
 {
     for (int r = 0; r < 2; r++)
-        if (fd >= 0 && arenas[r].base && arenas[r].fd == fd)
-            return arenas[r].base;
+        if (fd >= 0 && arenas[r].backing.base && arenas[r].backing.fd == fd)
+            return arenas[r].backing.base;
     return __real_mmap(addr, size, prot, flags, fd, offset);
 }
 
 int __wrap_munmap(void *addr, size_t size)
 {
     for (int r = 0; r < 2; r++)
-        if (arenas[r].base == addr)
+        if (arenas[r].backing.base == addr)
             return 0;
     return __real_munmap(addr, size);
 }

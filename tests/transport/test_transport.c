@@ -113,7 +113,7 @@ static void churn(struct wire *w, int round)
     int n = round % 24;
 
     for (int i = 0; i < n; i++)
-        kept[i] = wire_reg(w, w->arena.base + 64 * i, (size_t)i);
+        kept[i] = wire_reg(w, w->arena.backing.base + 64 * i, (size_t)i);
     for (int i = 0; i < n; i++)
         w->tp->ops->unreg(w->tp, kept[round % 2 ? i : n - 1 - i]);
 }
@@ -353,6 +353,7 @@ static void play_map(struct wire *w)
 static void play_outside(struct wire *w)
 {
     static unsigned char elsewhere[100];
+    const struct dtn_backing *backing = &w->arena.backing;
     bool arena = kind_needs_arena(w->kind);
     struct dtn_remote remote = { 7, 7 };
     int rc = w->tp->ops->reg(w->tp, elsewhere, sizeof elsewhere, &remote);
@@ -360,11 +361,11 @@ static void play_outside(struct wire *w)
     need(rc == (arena ? DTENSOR_EINVAL : 0), "reg: %s", dtensor_errname(rc));
     need(!arena || (remote.addr == 7 && remote.key == 7),
          "output touched on failure");
-    rc = w->tp->ops->reg(w->tp, w->arena.base + w->arena.size - 10, 11,
+    rc = w->tp->ops->reg(w->tp, backing->base + backing->size - 10, 11,
                          &remote);
     need(rc == (arena ? DTENSOR_EINVAL : 0), "half outside: %s",
          dtensor_errname(rc));
-    need(w->tp->ops->reg(w->tp, w->arena.base, w->arena.size, &remote) == 0,
+    need(w->tp->ops->reg(w->tp, backing->base, backing->size, &remote) == 0,
          "the whole arena cannot be registered");
 }
 

@@ -446,7 +446,7 @@ static void test_register_words(void)
 /* Open the device there is, if there is one. */
 static void test_open(void)
 {
-    struct dtn_arena arena = { .size = 4096 };
+    struct dtn_arena arena = { .backing = { .size = 4096 } };
     struct dtn_transport_conf conf;
     struct dtn_log log;
     struct dtn_open_args args = { .nranks = 2, .arena = &arena, .conf = &conf,
