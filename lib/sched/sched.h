@@ -102,13 +102,13 @@ struct dtn_range {
     size_t bytes;
 };
 
-/* Memory that peers do not map, of processes that may read each other: how the
- * first run goes.
+/* How peers access exposed buffers that are private memory (outside the arena) of a
+ * process of their host: in the first run; later runs measure and choose.
  */
-enum dtn_lend {
-    DTN_LEND_FETCHED,             /* they fetch it from where it stands        */
-    DTN_LEND_STAGED,              /* it is staged                              */
-    DTN_LEND_NEVER                /* always: it cannot be fetched step by step */
+enum dtn_expose {
+    DTN_EXPOSE_CMA,               /* by cross-memory attach, where they are    */
+    DTN_EXPOSE_STAGED,            /* in a bounce buffer                        */
+    DTN_EXPOSE_STAGED_ONLY        /* in every run: they use pointers           */
 };
 
 struct dtn_sched {
@@ -126,7 +126,7 @@ struct dtn_sched {
                                   /* inside or outside, never across its edge  */
     bool needs_map;               /* some step loads from a peer: set by the   */
                                   /* functions that append it                  */
-    enum dtn_lend lend;           /* where peers cannot map what they touch    */
+    enum dtn_expose expose;       /* how private memory is exposed             */
     int nsteps, steps_capacity;
     struct dtn_step *steps;
     int nboxes, boxes_capacity;

@@ -3,8 +3,9 @@
  * plan.c      a schedule made ready to run
  * run.c       its steps, one after the other
  * ready.c     READY: where memory is, and how much
- * move.c      those that copy and reduce
- * lend.c      how memory that is not mapped gets to peers
+ * expose.c    how peers reach the buffers of a run
+ * move.c      the steps that copy and reduce
+ * cma.c       the same with private memory of peers
  * said.c      a signal that was not expected, in words
  */
 #ifndef DTN_EXEC_H
@@ -52,14 +53,13 @@ struct exec_reach {
     size_t bytes[EXEC_NNAMES];
 };
 
-/* How memory of this rank that is not mapped gets to its peers: lend.c */
-enum { EXEC_NLENDINGS = 4 };
-
-/* What was learned of them by trying each. */
+/* The methods to expose private memory, and what trying each has shown. */
+enum { EXEC_NMETHODS = 4 };
 struct exec_trials {
-    int runs;                     /* since it was asked last                   */
-    int best;                     /* -1: not known                             */
-    int64_t took_ns[EXEC_NLENDINGS];
+    int runs;                     /* with private memory, since the trials     */
+                                  /* began last                                */
+    int best;                     /* method, -1: not known yet                 */
+    int64_t took_ns[EXEC_NMETHODS];    /* its fastest run                      */
 };
 
 /* One run. */
@@ -72,10 +72,10 @@ struct exec_run {
     struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
     size_t behind[EXEC_NNAMES];   /* bytes                                     */
     uint64_t fingerprint;
-    int lending;
-    bool lends;                   /* something, this time                      */
-    int64_t tried_ns;             /* when it began, if that is tried; else 0   */
-    int64_t left_ns;              /* when it was polled for last               */
+    int method;                   /* to expose private memory                  */
+    bool is_private;              /* some exposed buffer is private memory     */
+    int64_t timed_ns;             /* start, of a trial; 0: not timed           */
+    int64_t left_ns;              /* end of the last start or poll, if timed   */
     bool refused;                 /* a transport would not register a space    */
     int step;                     /* the next                                  */
     struct exec_rows {            /* a put of a box in progress                */
@@ -96,7 +96,7 @@ struct dtn_plan {
     struct dtn_said said;         /* what running it means                     */
     bool messages;                /* sends and receives                        */
     bool named;                   /* it names spaces to peers                  */
-    bool lends;                   /* some may be where only a fetch reaches    */
+    bool tries;                   /* methods, if some buffer is private memory */
     struct exec_trials trials;
     size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
                                   /* dtn_reduction_ratio()                     */
@@ -111,19 +111,12 @@ struct dtn_plan {
     struct exec_run started;      /* by dtn_plan_start()                       */
 };
 
-/* Decide how this run lends; and learn from it when it is over.  One that is
- * polled for is left and returned to in between.
+/* Make the exposed buffers of a run reachable for peers.  EAGAIN: another run has
+ * the bounce buffer; any other code: the context is poisoned.  And undo it; if
+ * `rc` is 0 copy staged results to OUT first.
  */
-void dtn_lend_begin(struct exec_run *run);
-void dtn_lend_leave(struct exec_run *run);
-void dtn_lend_return(struct exec_run *run);
-void dtn_lend_end(struct exec_run *run);
-
-/* Are peers to fetch the space from where it stands, or is it staged? */
-bool dtn_lend_fetched(const struct exec_run *run, enum dtn_space space);
-
-/* Copy what peers may touch of IN to where they see it. */
-void dtn_lend_stage(struct exec_run *run, struct dtn_range shown);
+int dtn_expose(struct exec_run *run);
+void dtn_unexpose(struct exec_run *run, int rc);
 
 /* What this rank computes for peers to see, it computes where they see it. */
 static inline unsigned char *dtn_run_own(const struct exec_run *run,
@@ -137,7 +130,15 @@ static inline unsigned char *dtn_run_own(const struct exec_run *run,
     return run->base[span->space];
 }
 
-/* Where a span of memory is that this CPU can reach, or NULL. */
+/* Do loads and stores of this CPU reach a span? */
+static inline bool dtn_run_maps(const struct exec_run *run,
+                                const struct dtn_span *span)
+{
+    return span->rank == run->plan->sched.me
+        || run->plan->peers[span->rank].mapped[exec_name(span->space)];
+}
+
+/* Where it is then, or NULL. */
 static inline unsigned char *dtn_run_at(const struct exec_run *run,
                                         const struct dtn_span *span)
 {
@@ -172,5 +173,9 @@ int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
 /* The steps that copy and reduce: move.c */
 int dtn_run_copy(struct exec_run *run, const struct dtn_step *step);
 int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step);
+
+/* The same where a source is private memory of a peer: cma.c */
+int dtn_cma_copy(struct exec_run *run, void *dst, const struct dtn_step *step);
+int dtn_cma_reduce(struct exec_run *run, const struct dtn_step *step);
 
 #endif

@@ -94,8 +94,8 @@ static bool plan_names(const struct dtn_sched *sched)
     return names;
 }
 
-/* May peers have to fetch what it exposes? */
-static bool plan_lends(const struct dtn_plan *plan)
+/* May its exposed buffers be private memory that is not always staged? */
+static bool plan_tries(const struct dtn_plan *plan)
 {
     const struct dtensor_ctx *ctx = plan->group.ctx;
     const struct dtn_sched *sched = &plan->sched;
@@ -104,7 +104,7 @@ static bool plan_lends(const struct dtn_plan *plan)
     for (int t = 0; t < ctx->ntransports; t++)
         fetches |= ctx->transports[t]->fetches;
     return fetches && (sched->exposed[DTN_IN] || sched->exposed[DTN_OUT])
-        && sched->lend != DTN_LEND_NEVER;
+        && sched->expose != DTN_EXPOSE_STAGED_ONLY;
 }
 
 static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
@@ -115,7 +115,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     int rc;
 
     plan->named = plan_names(&plan->sched);
-    plan->lends = plan_lends(plan);
+    plan->tries = plan_tries(plan);
     plan->trials.best = -1;
     plan->peers = calloc(n, sizeof *plan->peers);
     plan->terms = calloc(n + 1, sizeof *plan->terms);

@@ -9,7 +9,7 @@
  */
 #include "base/box.h"
 #include "base/reduce.h"
-#include "base/units.h"
+#include "base/wait.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
@@ -18,108 +18,12 @@
 #include "job/await.h"
 #include "job/ctx.h"
 #include "sched/sched.h"
-#include "transport/arena.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
-
-/* ------------------------------------------------------------- exposing --- */
-
-/* Name `mem` to the peers of every transport as a space; EINVAL if one cannot,
- * or peers would fetch what had better be staged.
- */
-static int run_register(struct exec_run *run, enum dtn_space space,
-                        unsigned char *mem)
-{
-    struct dtensor_ctx *ctx = run->ctx;
-    const struct dtn_sched *sched = &run->plan->sched;
-    size_t bytes = sched->bytes[space] * run->plan->scale[space];
-    int rc = 0;
-
-    for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
-        struct dtn_transport *tp = ctx->transports[t];
-
-        if (tp->fetches && !dtn_lend_fetched(run, space)
-            && !dtn_arena_contains(&ctx->arena, mem, bytes))
-            return DTENSOR_EINVAL;
-        rc = tp->ops->reg(tp, mem, bytes, &run->name[t][exec_name(space)]);
-    }
-    run->behind[exec_name(space)] = bytes;
-    return rc;
-}
-
-static void run_hide(struct exec_run *run)
-{
-    struct dtensor_ctx *ctx = run->ctx;
-
-    dtn_ctx_bounced(ctx, run);
-    for (int t = 0; t < ctx->ntransports; t++)
-        for (int s = 0; s < EXEC_NNAMES; s++)
-            if (run->name[t][s].addr || run->name[t][s].key)
-                ctx->transports[t]->ops->unreg(ctx->transports[t],
-                                               run->name[t][s]);
-}
-
-/* What peers may touch of a space. */
-static struct dtn_range run_shown(const struct exec_run *run,
-                                  enum dtn_space space)
-{
-    const struct dtn_sched *sched = &run->plan->sched;
-
-    if (sched->shown[space].bytes > 0)
-        return sched->shown[space];
-    return (struct dtn_range){ 0, sched->bytes[space] };
-}
-
-/* Make the space reachable for peers, where it stands or in a bounce buffer, of
- * which only the part that they touch is used; EAGAIN while another run has that.
- */
-static int run_expose(struct exec_run *run, enum dtn_space space)
-{
-    size_t bytes = run->plan->sched.bytes[space];
-    unsigned char *bounce;
-    int rc;
-
-    if (!run->plan->sched.exposed[space] || bytes == 0)
-        return 0;
-    rc = run_register(run, space, run->base[space]);
-    run->refused = rc != 0 && rc != DTENSOR_EINVAL;
-    if (rc == 0 || run->refused)
-        return rc;
-    if (run->ctx->bounce[space].user)
-        return DTENSOR_EAGAIN;
-    bounce = dtn_ctx_bounce(run->ctx, space, bytes);
-    if (!bounce)
-        return DTENSOR_ENOMEM;
-    run->ctx->bounce[space].user = run;
-    run->staged[space] = bounce;
-    if (space == DTN_IN)
-        dtn_lend_stage(run, run_shown(run, space));
-    rc = run_register(run, space, bounce);
-    run->refused = rc != 0;
-    return rc;
-}
-
-/* Memory there was enough, but a device would not have it: or there was not. */
-static int run_unexposed(struct exec_run *run, int rc)
-{
-    const size_t *bytes = run->plan->sched.bytes;
-    char in[32], out[32];
-
-    dtn_format_size(bytes[DTN_IN], in, sizeof in);
-    dtn_format_size(bytes[DTN_OUT], out, sizeof out);
-    if (run->refused)
-        return dtn_poison(run->ctx, rc, run->ctx->self.rank, "the device "
-                          "refused to register memory of this call, %s in and "
-                          "%s out (may enough be locked? see ulimit -l; "
-                          "DTN_LOG=warn says why)", in, out);
-    return dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
-                      "memory that peers cannot reach, %s in and %s out (use "
-                      "dtensor_alloc, or raise [transport] arena)", in, out);
-}
 
 /* ---------------------------------------------------------------- steps --- */
 
@@ -302,20 +206,6 @@ static void run_note(const struct exec_run *run)
         dtn_plan_turn(run->plan);
 }
 
-/* Make everything reachable that peers reach. */
-static int run_lend(struct exec_run *run)
-{
-    int rc = 0;
-
-    memset(run->name, 0, sizeof run->name);
-    dtn_lend_begin(run);
-    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
-        rc = run_expose(run, (enum dtn_space)s);
-    if (rc == DTENSOR_EAGAIN)
-        run_hide(run);
-    return rc;
-}
-
 /* `run` may be anything before, but for `polls`. */
 static int run_begin(struct exec_run *run, struct dtn_plan *plan,
                      const void *in, void *out, uint64_t fingerprint)
@@ -337,37 +227,18 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->base[DTN_TMP] = plan->tmp;
     run->base[DTN_ACC] = plan->acc;
     if (plan->named)
-        rc = run_lend(run);
-    if (rc == DTENSOR_EAGAIN)
-        return rc;
-    run_note(run);
-    return rc == 0 ? 0 : run_unexposed(run, rc);
-}
-
-/* What peers put where they could reach it goes to where it is wanted. */
-static void run_unstage(struct exec_run *run)
-{
-    const struct dtn_range shown = run_shown(run, DTN_OUT);
-
-    if (!run->staged[DTN_OUT])
-        return;
-    memcpy(run->base[DTN_OUT] + shown.offset,
-           run->staged[DTN_OUT] + shown.offset, shown.bytes);
-    run->ctx->copied_bytes += shown.bytes;
+        rc = dtn_expose(run);
+    if (rc != DTENSOR_EAGAIN)
+        run_note(run);
+    return rc;
 }
 
 static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 {
     dtn_coll_of(run->ctx)->run = NULL;
-    if (run->plan->named && rc == 0)
-        run_unstage(run);
     if (run->plan->named)
-        run_hide(run);
-    if (rc != 0)
-        return dtn_ctx_check(run->ctx, err);
-    if (run->plan->named)
-        dtn_lend_end(run);
-    return 0;
+        dtn_unexpose(run, rc);
+    return rc == 0 ? 0 : dtn_ctx_check(run->ctx, err);
 }
 
 /* The call for which ranks connect: they compare it. */
@@ -399,6 +270,19 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     return run_end(&run, rc, err);
 }
 
+/* Stop and continue the clock of a run that is timed, while it is not polled. */
+static void run_pause(struct exec_run *run)
+{
+    if (run->timed_ns != 0)
+        run->left_ns = dtn_now_ns();
+}
+
+static void run_resume(struct exec_run *run)
+{
+    if (run->timed_ns != 0 && !run->ctx->waiting)
+        run->timed_ns += dtn_now_ns() - run->left_ns;
+}
+
 int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
                    uint64_t fingerprint, struct dtensor_error *err)
 {
@@ -412,7 +296,7 @@ int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
         return rc;
     plan->started.polls = true;
     rc = run_begin(&plan->started, plan, in, out, fingerprint);
-    dtn_lend_leave(&plan->started);
+    run_pause(&plan->started);
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc
          : run_end(&plan->started, rc, err);
 }
@@ -428,7 +312,7 @@ int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
     plan->trials.best = -1;
     plan->trials.runs = 0;
     if (rc == 0 && plan->named)
-        run_hide(&plan->started);
+        dtn_unexpose(&plan->started, DTENSOR_EAGAIN);
     return rc;
 }
 
@@ -439,12 +323,12 @@ int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
 
     if (rc == 0) {
         dtn_coll_of(run->ctx)->run = run;
-        dtn_lend_return(run);
+        run_resume(run);
         rc = run_steps(run);
         dtn_coll_of(run->ctx)->run = NULL;
     }
     if (rc != DTENSOR_EAGAIN)
         return run_end(run, rc, err);
-    dtn_lend_leave(run);
+    run_pause(run);
     return rc;
 }

@@ -18,9 +18,10 @@
  * In a broadcast the root has nothing to load, so it puts: of 4 MiB over 4 ranks
  * 1 MiB to each of three, while each loads the other 3 MiB.
  *
- * Memory that is not mapped is at first fetched by the peers where it is only
- * copied, and staged by its owner where it is folded, the part that others read:
- * fetched terms are written and read once more.  Then exec/lend.c finds out.
+ * In the first run peers read private memory by cross-memory attach if they only
+ * copy it; if they reduce it, its owner stages the part that they read, because terms
+ * read by cross-memory attach are written and read once more.  Later runs use what
+ * exec/expose.c has measured.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -58,7 +59,7 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "allreduce direct", call);
     push = sched->bytes[DTN_OUT] <= PUSH_MAX_BYTES;
-    sched->lend = DTN_LEND_STAGED;
+    sched->expose = DTN_EXPOSE_STAGED;
     dtn_sched_show(sched, DTN_IN, others);
     dtn_sched_show(sched, DTN_OUT, push ? others : mine);
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
@@ -116,7 +117,7 @@ int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
                            struct dtensor_error *err)
 {
     dtn_emit_begin(sched, "reduce direct", call);
-    sched->lend = DTN_LEND_STAGED;
+    sched->expose = DTN_EXPOSE_STAGED;
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_OUT] = call->me == call->root;
     if (sched->bytes[DTN_IN] * (size_t)call->n <= FOLD_ALONE_MAX_BYTES)
@@ -202,7 +203,7 @@ int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
     struct dtn_range mine = dtn_block(call, call->me);
 
     dtn_emit_begin(sched, "reduce_scatter direct", call);
-    sched->lend = DTN_LEND_STAGED;
+    sched->expose = DTN_EXPOSE_STAGED;
     dtn_sched_show(sched, DTN_IN, dtn_others(call));
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);

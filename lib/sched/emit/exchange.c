@@ -369,7 +369,7 @@ int dtn_emit_exchange(const struct dtn_exchange *x, struct dtn_sched *sched,
     if (rc == 0) {
         dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
         sched->how.divisor = 1;          /* until all terms are there          */
-        sched->lend = DTN_LEND_NEVER;    /* each run would be a system call    */
+        sched->expose = DTN_EXPOSE_STAGED_ONLY;  /* else a system call a row */
         exchange_emit(&ex);
         rc = dtn_emit_end(sched, err);
     }

@@ -1,0 +1,110 @@
+/* cma.c - reads private memory of peers by cross-memory attach
+ *
+ * A peer of this host may expose memory that this rank cannot map; then one system
+ * call copies it from there (process_vm_readv()).  A copy goes straight to its
+ * destination.  Terms of a reduction are read in pieces, 64 KiB of each of two, so
+ * that they are still in this CPU's cache when they are reduced: 2 MiB of f32 are
+ * 32 pieces of 7 us to read and 2 us to reduce.
+ *
+ * The kernel finds the memory by process number, which may be another's after the
+ * peer's death.  So after the last read it is checked that the peer is alive.
+ */
+#include "base/compiler.h"
+#include "base/reduce.h"
+#include "coll/exec/exec.h"
+#include "coll/exec/terms.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#define PIECES_BYTES ((size_t)128 << 10)         /* of all terms              */
+#define PIECE_MIN_BYTES ((size_t)8 << 10)
+
+/* `bytes` as a step counts them. */
+static int cma_read(const struct exec_run *run, void *dst,
+                    const struct dtn_span *span, size_t bytes)
+{
+    const struct exec_peer *peer = &run->plan->peers[span->rank];
+    struct dtn_remote src = peer->remote[exec_name(span->space)];
+    const size_t scale = run->plan->scale[span->space];
+
+    src.addr += span->offset * scale;
+    return dtn_fetch(run->ctx, peer->rank, dst, src, bytes * scale);
+}
+
+int dtn_cma_copy(struct exec_run *run, void *dst, const struct dtn_step *step)
+{
+    int rc = cma_read(run, dst, &step->src, step->bytes);
+
+    return rc != 0 ? rc
+         : dtn_fetched(run->ctx, run->plan->peers[step->src.rank].rank);
+}
+
+/* Make bytes from `at` on of every term readable for this CPU. */
+static int cma_terms(struct exec_run *run, const struct dtn_step *step,
+                     size_t at, size_t bytes, unsigned char *scratch)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    int n = dtn_terms_count(sched, step), rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        struct dtn_span slot, span = *dtn_terms_span(sched, step, i, &slot);
+
+        span.offset += at;
+        if (dtn_run_maps(run, &span)) {
+            run->plan->terms[i] = dtn_run_at(run, &span);
+            continue;
+        }
+        rc = cma_read(run, scratch, &span, bytes);
+        run->plan->terms[i] = scratch;
+        scratch += bytes * run->plan->scale[span.space];
+    }
+    return rc;
+}
+
+/* Are all peers alive whose memory was read? */
+static int cma_check(const struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    int n = dtn_terms_count(sched, step), rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        struct dtn_span slot;
+        const struct dtn_span *span = dtn_terms_span(sched, step, i, &slot);
+
+        if (!dtn_run_maps(run, span))
+            rc = dtn_fetched(run->ctx, run->plan->peers[span->rank].rank);
+    }
+    return rc;
+}
+
+int dtn_cma_reduce(struct exec_run *run, const struct dtn_step *step)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    size_t elem = dtensor_dtype_size(sched->dtype), bytes;
+    int n = dtn_terms_count(sched, step), rc;
+    size_t scale = run->plan->scale[step->src.space];
+    size_t piece = PIECES_BYTES / ((size_t)n * scale) / DTN_CACHE_LINE
+                 * DTN_CACHE_LINE;
+    unsigned char *dst = dtn_run_at(run, &step->dst), *scratch;
+
+    if (piece < PIECE_MIN_BYTES)
+        piece = PIECE_MIN_BYTES;
+    scratch = dtn_ctx_bounce(run->ctx, DTN_TMP, (size_t)n * scale * piece);
+    if (!scratch)
+        return dtn_poison(run->ctx, DTENSOR_ENOMEM, run->ctx->self.rank,
+                          "no room for %zu bytes to fetch terms into",
+                          (size_t)n * piece);
+    for (size_t at = 0; at < step->bytes; at += bytes) {
+        bytes = step->bytes - at < piece ? step->bytes - at : piece;
+        rc = cma_terms(run, step, at, bytes, scratch);
+        if (rc != 0)
+            return rc;
+        dtn_fold(&sched->how, dtn_terms_partial(step),
+                 dst + at * run->plan->scale[step->dst.space],
+                 run->plan->terms, n, bytes / elem);
+    }
+    return cma_check(run, step);
+}

@@ -1,0 +1,254 @@
+/* expose.c - how peers reach the buffers of a run
+ *
+ * Memory of the arena is mapped by peers of the host, or registered with the
+ * device: it is exposed where it stands.  Private memory, as of malloc(), is
+ * either staged, that is copied to a bounce buffer of the arena, or its peers
+ * read and write it by cross-memory attach (process_vm_readv()).  Which is
+ * faster depends on the distance of the cores, and on a virtual machine that
+ * changes while a program runs.  A store to a line that a peer has read must take
+ * it back first: 64 KiB take 6 us between cores that share a cache and 40 between
+ * others; with non-temporal stores they take 8, by cross-memory attach 8 and 13.
+ *
+ * So the first runs of a plan try four methods in turn, each twice, and the one
+ * with the fastest run is kept for the next 120 runs.  Peers try the same method
+ * in the same run, but correctness does not need that, nor does the method change
+ * the order of a sum.  For a run that is polled, only the time inside its start,
+ * its polls and dtensor_wait() counts.
+ */
+#include "base/copy.h"
+#include "base/units.h"
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "coll/exec/exec.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    TRIES = 2,                    /* of each method                            */
+    PERIOD = 128                  /* runs, trials included, then trials again  */
+};
+#define STAGED_MAX_BYTES ((size_t)4 << 20)   /* of a space: staging needs as   */
+                                             /* much memory again              */
+
+/* In the order of the trials, which begin with the one the schedule asks for. */
+static const struct exec_method {
+    bool cma[2];                  /* IN, OUT by cross-memory attach, not staged*/
+    bool nt;                      /* IN is staged with non-temporal stores     */
+} methods[EXEC_NMETHODS] = {
+    { .cma = { false, false } },
+    { .cma = { true, true } },
+    { .cma = { false, false }, .nt = true },
+    { .cma = { false, true }, .nt = true },
+};
+
+/* ---------------------------------------------------------------- trials --- */
+
+/* Is some exposed buffer private memory? */
+static bool run_is_private(const struct exec_run *run)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+    bool outside = false;
+
+    for (int s = DTN_IN; s <= DTN_OUT && run->plan->tries; s++)
+        outside |= sched->exposed[s] && sched->bytes[s] > 0
+                && !dtn_arena_contains(&run->ctx->arena, run->base[s],
+                                       sched->bytes[s]);
+    return outside;
+}
+
+static void trial_begin(struct exec_run *run)
+{
+    const struct exec_trials *trials = &run->plan->trials;
+    const int first = run->plan->sched.expose == DTN_EXPOSE_CMA;
+
+    run->timed_ns = 0;
+    run->method = trials->best >= 0 ? trials->best : first;
+    run->is_private = run_is_private(run);
+    if (run->is_private && trials->runs < TRIES * EXEC_NMETHODS) {
+        run->method = (first + trials->runs) % EXEC_NMETHODS;
+        run->timed_ns = dtn_now_ns();
+    }
+}
+
+static void trial_end(const struct exec_run *run)
+{
+    struct exec_trials *trials = &run->plan->trials;
+    const int tried = trials->runs;
+    int64_t took;
+
+    if (!run->is_private)
+        return;
+    trials->runs = (trials->runs + 1) % PERIOD;
+    if (run->timed_ns == 0)
+        return;
+    took = dtn_now_ns() - run->timed_ns;
+    if (tried < EXEC_NMETHODS || took < trials->took_ns[run->method])
+        trials->took_ns[run->method] = took;
+    if (tried < TRIES * EXEC_NMETHODS - 1)
+        return;
+    trials->best = 0;
+    for (int i = 1; i < EXEC_NMETHODS; i++)
+        if (trials->took_ns[i] < trials->took_ns[trials->best])
+            trials->best = i;
+}
+
+/* --------------------------------------------------------------- staging --- */
+
+/* What peers may touch of a space. */
+static struct dtn_range space_shown(const struct exec_run *run,
+                                    enum dtn_space space)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+
+    if (sched->shown[space].bytes > 0)
+        return sched->shown[space];
+    return (struct dtn_range){ 0, sched->bytes[space] };
+}
+
+static void stage_in(const struct exec_run *run)
+{
+    const struct dtn_range shown = space_shown(run, DTN_IN);
+    unsigned char *to = run->staged[DTN_IN] + shown.offset;
+    const unsigned char *from = run->base[DTN_IN] + shown.offset;
+
+    if (methods[run->method].nt) {
+        dtn_copy_past(to, from, shown.bytes);
+        dtn_copy_fence();
+    } else {
+        memcpy(to, from, shown.bytes);
+    }
+    run->ctx->copied_bytes += shown.bytes;
+}
+
+static void stage_out(const struct exec_run *run)
+{
+    const struct dtn_range shown = space_shown(run, DTN_OUT);
+
+    if (!run->staged[DTN_OUT])
+        return;
+    memcpy(run->base[DTN_OUT] + shown.offset,
+           run->staged[DTN_OUT] + shown.offset, shown.bytes);
+    run->ctx->copied_bytes += shown.bytes;
+}
+
+/* -------------------------------------------------------------- exposing --- */
+
+/* May peers access the space by cross-memory attach, if it is private? */
+static bool space_by_cma(const struct exec_run *run, enum dtn_space space)
+{
+    const struct dtn_sched *sched = &run->plan->sched;
+
+    if (sched->expose == DTN_EXPOSE_STAGED_ONLY || space > DTN_OUT)
+        return false;
+    return sched->bytes[space] >= STAGED_MAX_BYTES
+        || methods[run->method].cma[space];
+}
+
+/* Name `mem` to the peers of every transport as a space.  EINVAL: it is to be
+ * staged.
+ */
+static int space_register(struct exec_run *run, enum dtn_space space,
+                          unsigned char *mem)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    size_t bytes = run->plan->sched.bytes[space] * run->plan->scale[space];
+    int rc = 0;
+
+    for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
+        struct dtn_transport *tp = ctx->transports[t];
+
+        if (tp->fetches && !space_by_cma(run, space)
+            && !dtn_arena_contains(&ctx->arena, mem, bytes))
+            return DTENSOR_EINVAL;
+        rc = tp->ops->reg(tp, mem, bytes, &run->name[t][exec_name(space)]);
+    }
+    run->behind[exec_name(space)] = bytes;
+    return rc;
+}
+
+/* Where it stands, or in a bounce buffer, of which only the part that peers touch
+ * is used; EAGAIN while another run has that.
+ */
+static int space_expose(struct exec_run *run, enum dtn_space space)
+{
+    size_t bytes = run->plan->sched.bytes[space];
+    unsigned char *bounce;
+    int rc;
+
+    if (!run->plan->sched.exposed[space] || bytes == 0)
+        return 0;
+    rc = space_register(run, space, run->base[space]);
+    run->refused = rc != 0 && rc != DTENSOR_EINVAL;
+    if (rc == 0 || run->refused)
+        return rc;
+    if (run->ctx->bounce[space].user)
+        return DTENSOR_EAGAIN;
+    bounce = dtn_ctx_bounce(run->ctx, space, bytes);
+    if (!bounce)
+        return DTENSOR_ENOMEM;
+    run->ctx->bounce[space].user = run;
+    run->staged[space] = bounce;
+    if (space == DTN_IN)
+        stage_in(run);
+    rc = space_register(run, space, bounce);
+    run->refused = rc != 0;
+    return rc;
+}
+
+static int expose_failed(struct exec_run *run, int rc)
+{
+    const size_t *bytes = run->plan->sched.bytes;
+    char in[32], out[32];
+
+    dtn_format_size(bytes[DTN_IN], in, sizeof in);
+    dtn_format_size(bytes[DTN_OUT], out, sizeof out);
+    if (run->refused)
+        return dtn_poison(run->ctx, rc, run->ctx->self.rank, "the device "
+                          "refused to register memory of this call, %s in and "
+                          "%s out (may enough be locked? see ulimit -l; "
+                          "DTN_LOG=warn says why)", in, out);
+    return dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
+                      "memory that peers cannot reach, %s in and %s out (use "
+                      "dtensor_alloc, or raise [transport] arena)", in, out);
+}
+
+static void spaces_hide(struct exec_run *run)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+
+    dtn_ctx_bounced(ctx, run);
+    for (int t = 0; t < ctx->ntransports; t++)
+        for (int s = 0; s < EXEC_NNAMES; s++)
+            if (run->name[t][s].addr || run->name[t][s].key)
+                ctx->transports[t]->ops->unreg(ctx->transports[t],
+                                               run->name[t][s]);
+}
+
+int dtn_expose(struct exec_run *run)
+{
+    int rc = 0;
+
+    memset(run->name, 0, sizeof run->name);
+    trial_begin(run);
+    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
+        rc = space_expose(run, (enum dtn_space)s);
+    if (rc == DTENSOR_EAGAIN)
+        spaces_hide(run);
+    return rc == 0 || rc == DTENSOR_EAGAIN ? rc : expose_failed(run, rc);
+}
+
+void dtn_unexpose(struct exec_run *run, int rc)
+{
+    if (rc == 0)
+        stage_out(run);
+    spaces_hide(run);
+    if (rc == 0)
+        trial_end(run);
+}

@@ -1,0 +1,53 @@
+/* terms.h - the terms of a reduction
+ *
+ * A copy has one; dst = dst op src has two; a fold has the same bytes of several
+ * ranks, or slots of the own memory.
+ */
+#ifndef DTN_EXEC_TERMS_H
+#define DTN_EXEC_TERMS_H
+
+#include "base/reduce.h"
+#include "sched/sched.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static inline int dtn_terms_count(const struct dtn_sched *sched,
+                                  const struct dtn_step *step)
+{
+    if (step->op != DTN_OP_FOLD)
+        return step->op == DTN_OP_REDUCE ? 2 : 1;
+    if (step->src.rank >= 0)
+        return step->terms;
+    return sched->terms ? sched->nterms : sched->n;
+}
+
+/* Term i.  `slot` is room for the span of a term that has none of its own. */
+static inline const struct dtn_span *
+dtn_terms_span(const struct dtn_sched *sched, const struct dtn_step *step,
+               int i, struct dtn_span *slot)
+{
+    if (step->op != DTN_OP_FOLD)
+        return step->op == DTN_OP_REDUCE && i == 0 ? &step->dst : &step->src;
+    if (i == step->own_term)
+        return &step->own;
+    *slot = step->src;
+    if (step->src.rank >= 0)
+        slot->offset += (size_t)(i - (step->own_term >= 0
+                                      && i > step->own_term)) * step->bytes;
+    else
+        slot->rank = sched->terms ? sched->terms[i] : i;
+    return slot;
+}
+
+/* Which of them, and the destination, are partial results, for dtn_fold(). */
+static inline unsigned dtn_terms_partial(const struct dtn_step *step)
+{
+    const bool dst = step->dst.space == DTN_ACC, src = step->src.space == DTN_ACC;
+    const bool first = step->op == DTN_OP_REDUCE ? dst : src;
+
+    return (dst ? DTN_PARTIAL_DST : 0) | (first ? DTN_PARTIAL_FIRST : 0)
+         | (src ? DTN_PARTIAL_REST : 0);
+}
+
+#endif
