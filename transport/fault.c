@@ -36,19 +36,19 @@ static struct fault *fault_of(const struct dtn_transport *tp)
 
 /* ----------------------------------------------------------------- plan --- */
 
-static const struct { const char *key; size_t offset; } fault_counts[] = {
-    { "fail_put", offsetof(struct dtn_fault_plan, fail_put) },
-    { "fail_signal", offsetof(struct dtn_fault_plan, fail_signal) },
-    { "fail_connect", offsetof(struct dtn_fault_plan, fail_connect) },
-    { "drop_put", offsetof(struct dtn_fault_plan, drop_put) },
-    { "drop_signal", offsetof(struct dtn_fault_plan, drop_signal) },
-    { "kill_signal", offsetof(struct dtn_fault_plan, kill_signal) },
-    { "again_every", offsetof(struct dtn_fault_plan, again_every) },
-};
-
-static const char *const fault_keys[] = {
-    "fail_put", "fail_signal", "fail_connect", "drop_put", "drop_signal",
-    "kill_signal", "again_every", "delay_us", "code", NULL
+/* A key is a row: where its value goes, and what it is. */
+static const struct fault_key {
+    const char *key;
+    size_t offset;                /* in struct dtn_fault_plan                  */
+    enum { FAULT_COUNT, FAULT_CODE } value;
+} fault_keys[] = {
+#define ROW(key, value) { #key, offsetof(struct dtn_fault_plan, key), value }
+    ROW(fail_put, FAULT_COUNT), ROW(fail_signal, FAULT_COUNT),
+    ROW(fail_connect, FAULT_COUNT), ROW(drop_put, FAULT_COUNT),
+    ROW(drop_signal, FAULT_COUNT), ROW(kill_signal, FAULT_COUNT),
+    ROW(again_every, FAULT_COUNT), ROW(delay_us, FAULT_COUNT),
+    ROW(code, FAULT_CODE),
+#undef ROW
 };
 
 /* The error code of that name, or 0. */
@@ -60,29 +60,31 @@ static int fault_code(const char *name)
     return 0;
 }
 
-static bool fault_set(struct dtn_fault_plan *plan, const char *key,
+static bool fault_set(struct dtn_fault_plan *plan, const struct fault_key *key,
                       const char *value)
 {
     uint64_t number = 0;
 
-    if (strcmp(key, "code") == 0)
+    if (key->value == FAULT_CODE)
         return (plan->code = fault_code(value)) != 0;
     if (!dtn_parse_u64(value, false, 1000000000, &number))
         return false;
-    if (strcmp(key, "delay_us") == 0)
-        plan->delay_us = (unsigned)number;
-    for (size_t i = 0; i < DTN_COUNT(fault_counts); i++)
-        if (strcmp(key, fault_counts[i].key) == 0)
-            *(unsigned long *)((char *)plan + fault_counts[i].offset) = number;
+    *(unsigned long *)((char *)plan + key->offset) = number;
     return true;
 }
 
-static bool fault_has_key(const char *key)
+/* The row of a key; NULL: *meantp is the nearest one, or NULL. */
+static const struct fault_key *fault_find(const char *key, const char **meantp)
 {
-    for (size_t i = 0; fault_keys[i]; i++)
-        if (strcmp(fault_keys[i], key) == 0)
-            return true;
-    return false;
+    const char *known[DTN_COUNT(fault_keys) + 1] = { NULL };
+
+    for (size_t i = 0; i < DTN_COUNT(fault_keys); i++) {
+        known[i] = fault_keys[i].key;
+        if (strcmp(key, known[i]) == 0)
+            return &fault_keys[i];
+    }
+    *meantp = dtn_nearest(key, known);
+    return NULL;
 }
 
 /* One "key=value", which is taken apart. */
@@ -90,22 +92,22 @@ static int fault_parse_one(char *item, struct dtn_fault_plan *plan,
                            struct dtensor_error *err)
 {
     char *equals = strchr(item, '=');
+    const struct fault_key *key;
     const char *meant;
 
     if (!equals)
         return dtn_fail(err, DTENSOR_ECONF, "fault: \"%s\" has no value "
                         "(write key=value,key=value)", item);
     *equals = '\0';
-    if (!fault_has_key(item)) {
-        meant = dtn_nearest(item, fault_keys);
+    key = fault_find(item, &meant);
+    if (!key)
         return dtn_fail(err, DTENSOR_ECONF, "fault: there is no \"%s\" "
                         "(%s%s)", item, meant ? "did you mean " :
                         "see transport.h", meant ? meant : "");
-    }
-    if (!fault_set(plan, item, equals + 1))
+    if (!fault_set(plan, key, equals + 1))
         return dtn_fail(err, DTENSOR_ECONF, "fault: %s cannot be \"%s\" "
                         "(%s)", item, equals + 1,
-                        strcmp(item, "code") == 0
+                        key->value == FAULT_CODE
                         ? "write the name of an error, such as EPEER"
                         : "write a number up to 1000000000");
     return 0;
@@ -155,7 +157,8 @@ int dtn_fault_wrap(struct dtn_transport *inner,
 static bool fault_again(struct fault *fault)
 {
     const struct timespec delay = {
-        fault->plan.delay_us / 1000000, fault->plan.delay_us % 1000000 * 1000
+        (time_t)(fault->plan.delay_us / 1000000),
+        (long)(fault->plan.delay_us % 1000000 * 1000)
     };
 
     if (fault->plan.delay_us > 0)

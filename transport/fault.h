@@ -17,7 +17,7 @@ struct dtn_fault_plan {
     unsigned long drop_signal;
     unsigned long kill_signal;    /* raise SIGKILL in this process instead     */
     unsigned long again_every;    /* each n-th put and signal gives EAGAIN     */
-    unsigned delay_us;            /* sleep before each put and signal          */
+    unsigned long delay_us;       /* sleep before each put and signal          */
     int code;
 };
 

@@ -4,6 +4,7 @@
  * that place of the table was used, so an old name - index 3, second use -
  * reaches nothing once the range was given back and index 3 serves another.
  */
+#include "base/array.h"
 #include "transport/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -13,20 +14,17 @@
 /* A free slot of the table, or -1. */
 static int region_slot(struct tcp *tcp)
 {
-    struct tcp_region *grown;
-    int n = tcp->nregions, more = n > 0 ? 2 * n : 16;
+    const int n = tcp->nregions;
 
     if (tcp->first_free >= 0)
         return tcp->first_free;
-    grown = realloc(tcp->regions, (size_t)more * sizeof *grown);
-    if (!grown)
+    if (!dtn_array_reserve(&tcp->regions, &tcp->nregions, n + 1,
+                           sizeof *tcp->regions))
         return -1;
-    for (int i = n; i < more; i++)
-        grown[i] = (struct tcp_region){
-            .next_free = i + 1 < more ? i + 1 : -1
+    for (int i = n; i < tcp->nregions; i++)
+        tcp->regions[i] = (struct tcp_region){
+            .next_free = i + 1 < tcp->nregions ? i + 1 : -1
         };
-    tcp->regions = grown;
-    tcp->nregions = more;
     tcp->first_free = n;
     return n;
 }

@@ -14,6 +14,7 @@
  * the user knows when it goes away: between dtensor_register() and
  * dtensor_unregister() it is a region that stays.
  */
+#include "base/array.h"
 #include "cluster/cluster.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
@@ -113,19 +114,10 @@ static void memory_drop_oldest(struct verbs_memory *memory)
 /* Room for one more. */
 static bool memory_grow(struct verbs_memory *memory)
 {
-    int capacity = memory->capacity ? 2 * memory->capacity : 16;
-    struct verbs_region *regions;
-
     if (memory->n >= VERBS_REGIONS)
         memory_drop_oldest(memory);
-    if (memory->n < memory->capacity)
-        return true;
-    regions = realloc(memory->regions, (size_t)capacity * sizeof *regions);
-    if (!regions)
-        return false;
-    memory->regions = regions;
-    memory->capacity = capacity;
-    return true;
+    return dtn_array_reserve(&memory->regions, &memory->capacity,
+                             memory->n + 1, sizeof *memory->regions);
 }
 
 static struct verbs_region *memory_add(struct verbs_memory *memory,

@@ -11,6 +11,7 @@
  * end to end (entry_check), so that expanding it has little left to refuse.
  */
 #include "cluster/hostlist.h"
+#include "base/array.h"
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
@@ -216,20 +217,13 @@ static int entry_check(const struct hostlist *list)
 
 static int name_add(struct hostlist *list, const char *name)
 {
-    int capacity = list->capacity ? 2 * list->capacity : 16;
-    char **names;
-
     if (list->n == DTN_MAX_HOSTS)
         return why_bad(list->why, list->why_size, "more than %d names at "
                        "\"%.*s\"; expected at most that many", DTN_MAX_HOSTS,
                        list->entry_len, list->entry);
-    if (list->n == list->capacity) {
-        names = realloc(list->names, (size_t)capacity * sizeof *names);
-        if (!names)
-            return why_nomem(list->why, list->why_size);
-        list->names = names;
-        list->capacity = capacity;
-    }
+    if (!dtn_array_reserve(&list->names, &list->capacity, list->n + 1,
+                           sizeof *list->names))
+        return why_nomem(list->why, list->why_size);
     list->names[list->n] = strdup(name);
     if (!list->names[list->n])
         return why_nomem(list->why, list->why_size);

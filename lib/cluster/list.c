@@ -6,6 +6,7 @@
  * "0-7,16-23 | 8-15" is a CPU set for each of two ranks.
  */
 #include "cluster/list.h"
+#include "base/array.h"
 #include "base/units.h"
 #include "cluster/cluster.h"
 #include "cluster/file.h"
@@ -102,7 +103,7 @@ int dtn_numbers_parse(const char *text, const char *what, int max,
     char item[DTN_ITEM_SIZE];
     struct range range;
     uint64_t count, n = 0;
-    int *values = NULL, *more, rc = 0;
+    int *values = NULL, capacity = 0, rc = 0;
 
     for (const char *cursor = text; dtn_list_next(&cursor, ',', item);) {
         rc = range_check(item, what, max, &range, why);
@@ -113,12 +114,11 @@ int dtn_numbers_parse(const char *text, const char *what, int max,
             rc = WHY("more than %d numbers", DTN_MAX_WORLD);
             break;
         }
-        more = realloc(values, (size_t)(n + count) * sizeof *values);
-        if (!more) {
+        if (!dtn_array_reserve(&values, &capacity, (int)(n + count),
+                               sizeof *values)) {
             rc = DTENSOR_ENOMEM;
             break;
         }
-        values = more;
         for (uint64_t i = 0; i < count; i++)
             values[n++] = (int)(range.first + i * range.step);
     }
@@ -149,18 +149,16 @@ void dtn_numbers_print(const int values[], int n, FILE *stream)
 /* A growing list of strings, each its own block. */
 struct strings {
     char **text;
-    int n;
+    int n, capacity;
 };
 
 static int strings_add(struct strings *list, const char *text)
 {
-    char **more = realloc(list->text, (size_t)(list->n + 1) * sizeof *more);
-
-    if (!more)
+    if (!dtn_array_reserve(&list->text, &list->capacity, list->n + 1,
+                           sizeof *list->text))
         return DTENSOR_ENOMEM;
-    list->text = more;
-    more[list->n] = strdup(text);
-    if (!more[list->n])
+    list->text[list->n] = strdup(text);
+    if (!list->text[list->n])
         return DTENSOR_ENOMEM;
     list->n++;
     return 0;
@@ -245,7 +243,7 @@ static int hca_rails(const char *item, struct strings *rails, int *nrailsp,
 
     for (const char *cursor = item;
          rc == 0 && dtn_list_next(&cursor, '+', part); n++) {
-        more = (struct strings){ NULL, 0 };
+        more = (struct strings){ .n = 0 };
         rc = !*part ? WHY("nothing beside a \"+\" in \"%s\"; expected a device",
                           item)
            : hca_devices(part, n == 0 ? rails : &more, why);
@@ -264,7 +262,7 @@ static int hca_rails(const char *item, struct strings *rails, int *nrailsp,
 static int hca_entry(struct strings *list, const char *item, int *nrailsp,
                      char why[DTN_WHY_SIZE])
 {
-    struct strings rails = { NULL, 0 };
+    struct strings rails = { .n = 0 };
     int n, rc = hca_rails(item, &rails, &n, why);
 
     if (rc == 0 && list->n > 0 && n != *nrailsp)
@@ -294,7 +292,7 @@ static int hca_spread(const struct strings *devices, int nranks,
 int dtn_hca_parse(const char *text, int nranks, char ***hcap, int *nrailsp,
                   char why[DTN_WHY_SIZE])
 {
-    struct strings devices = { NULL, 0 }, list = { NULL, 0 };
+    struct strings devices = { .n = 0 }, list = { .n = 0 };
     char item[DTN_ITEM_SIZE];
     int nrails = 0, rc = 0;
 
@@ -357,7 +355,7 @@ static int cpus_set(struct strings *list, const char *item,
 int dtn_cpus_parse(const char *text, int nranks, char ***cpusp,
                    char why[DTN_WHY_SIZE])
 {
-    struct strings list = { NULL, 0 };
+    struct strings list = { .n = 0 };
     char item[DTN_ITEM_SIZE];
     int rc = 0;
 

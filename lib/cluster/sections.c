@@ -22,7 +22,7 @@
 #define WEEK (7 * 24 * 60 * 60 * 1000 * MS)
 
 static const struct dtn_word switch_words[] = {
-    { "no", 0 }, { "yes", 1 }, { NULL, 0 }
+    { "yes", 1 }, { "no", 0 }, { NULL, 0 }
 };
 
 static const struct dtn_word intra_words[] = {
@@ -63,11 +63,10 @@ static const struct dtn_word fill_words[] = {
 
 const struct dtn_word dtn_algorithm_words[] = {
     { "direct", DTN_ALG_DIRECT }, { "ring", DTN_ALG_RING },
-    { "tree", DTN_ALG_TREE }, { "hierarchical", DTN_ALG_HIERARCHICAL },
-    { "twotree", DTN_ALG_TWOTREE }, { "doubling", DTN_ALG_DOUBLING },
-    { "halving", DTN_ALG_HALVING }, { "bruck", DTN_ALG_BRUCK },
-    { "pairwise", DTN_ALG_PAIRWISE },
-    { NULL, 0 }
+    { "tree", DTN_ALG_TREE }, { "twotree", DTN_ALG_TWOTREE },
+    { "doubling", DTN_ALG_DOUBLING }, { "halving", DTN_ALG_HALVING },
+    { "bruck", DTN_ALG_BRUCK }, { "pairwise", DTN_ALG_PAIRWISE },
+    { "hierarchical", DTN_ALG_HIERARCHICAL }, { NULL, 0 }
 };
 
 /* Parts of rows.  OTHER is read by the code of its section.  ABSENT is not in
@@ -83,8 +82,8 @@ const struct dtn_word dtn_algorithm_words[] = {
                             .min = (lo), .max = (hi)
 #define TIME(s, f, lo, hi) .type = DTN_VALUE_TIME_NS, \
                            .offset = offsetof(s, f), .min = (lo), .max = (hi)
-#define WORD(s, f, w, e) .type = DTN_VALUE_WORD, .offset = offsetof(s, f), \
-                         .words = (w), .expected = (e)
+#define WORD(s, f, w) .type = DTN_VALUE_WORD, .offset = offsetof(s, f), \
+                      .words = (w)
 #define U64(s, f) .type = DTN_VALUE_U64, .offset = offsetof(s, f)
 #define NAME(s, f) .type = DTN_VALUE_NAME, .offset = offsetof(s, f)
 #define OTHER .type = DTN_VALUE_OTHER
@@ -96,7 +95,7 @@ static const struct dtn_key cluster_keys[] = {
     { "name", NAME(S, name) },
     { "world_size", INT(S, world_size, 1, DTN_MAX_WORLD) },
     { "auth", ABSENT },
-    { "repro", WORD(S, repro, switch_words, "yes or no") },
+    { "repro", WORD(S, repro, switch_words) },
     { .name = NULL }
 };
 #undef S
@@ -117,10 +116,10 @@ static const struct dtn_key nodes_keys[] = {
 
 #define S struct dtn_transport_conf
 static const struct dtn_key transport_keys[] = {
-    { "intra_node", WORD(S, intra_node, intra_words, "shm, tcp or rc") },
-    { "inter_node", WORD(S, inter_node, inter_words, "rc, tcp or auto") },
+    { "intra_node", WORD(S, intra_node, intra_words) },
+    { "inter_node", WORD(S, inter_node, inter_words) },
     { "port", INT(S, port, 1024, 65535) },
-    { "mtu", WORD(S, mtu, mtu_words, "one of 256, 512, 1024, 2048, 4096") },
+    { "mtu", WORD(S, mtu, mtu_words) },
     { "traffic_class", INT(S, traffic_class, 0, 255) },
     { "service_level", INT(S, service_level, 0, 15) },
     { "pkey", HEX(S, pkey, 1, 0xffff) },
@@ -149,10 +148,9 @@ static const struct dtn_key seed_keys[] = {
     { "mesh", OTHER },
     { "distinct", OTHER },
     { "stride", U64(S, stride) },
-    { "tracker", WORD(S, tracker, tracker_words,
-                      "global, offset, megatron or local") },
-    { "compat", WORD(S, pytorch, compat_words, "none or pytorch") },
-    { "fill", WORD(S, fill, fill_words, "sequential or cuda") },
+    { "tracker", WORD(S, tracker, tracker_words) },
+    { "compat", WORD(S, pytorch, compat_words) },
+    { "fill", WORD(S, fill, fill_words) },
     { "sms", INT(S, sms, 1, 1 << 20) },
     { "threads_per_sm", INT(S, threads_per_sm, 256, 1 << 20) },
     { .name = NULL }
@@ -183,8 +181,7 @@ static const struct dtn_key tuning_keys[] = {
 static const struct dtn_key redistribute_keys[] = {
     { "max_scratch", SIZE(S, max_scratch_bytes, 0, TIB) },
     { "pipeline", SIZE(S, pipeline_bytes, 4 * KIB, TIB) },
-    { "planner", WORD(S, planner, planner_words,
-                      "auto, direct, merged, min-cost or greedy") },
+    { "planner", WORD(S, planner, planner_words) },
     { .name = NULL }
 };
 #undef S

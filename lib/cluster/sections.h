@@ -32,7 +32,6 @@ struct dtn_key {
     size_t offset;                 /* in the section's struct                 */
     int64_t min, max;
     const struct dtn_word *words;
-    const char *expected;          /* DTN_VALUE_WORD: the words in a sentence */
     const char *required;          /* "version = 1": must be given, like this */
 };
 
@@ -64,6 +63,7 @@ const struct dtn_key *dtn_key_find(const struct dtn_kind *kind,
 /* The word for `number`; NULL when there is none. */
 const char *dtn_word_text(const struct dtn_word words[], int number);
 
+/* The names of enum dtn_algorithm, all but AUTO. */
 extern const struct dtn_word dtn_algorithm_words[];
 
 #endif

@@ -58,9 +58,7 @@ static bool tuning_range_parse(const char *item, struct tuning_range *range,
             return true;
     }
     snprintf(why, DTN_WHY_SIZE, "no algorithm \"%s\"; %s", colon,
-             dtensor_advise(colon, known, "direct, ring, tree, twotree, "
-                            "doubling, halving, bruck, pairwise or "
-                            "hierarchical", advice, sizeof advice));
+             dtensor_advise(colon, known, NULL, advice, sizeof advice));
     return false;
 }
 

@@ -210,8 +210,7 @@ static bool value_word(const struct dtn_key *key, const char *text, void *to,
         return true;
     }
     snprintf(why, DTN_WHY_SIZE, "\"%s\"; %s", text,
-             dtensor_advise(text, known, key->expected, advice,
-                            sizeof advice));
+             dtensor_advise(text, known, NULL, advice, sizeof advice));
     return false;
 }
 

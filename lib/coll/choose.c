@@ -13,7 +13,6 @@
  * block would wait for the one before.
  */
 #include "coll/choose.h"
-#include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
@@ -22,20 +21,6 @@
 
 #include <stdbool.h>
 #include <string.h>
-
-const char *dtn_algorithm_name(enum dtn_algorithm algorithm)
-{
-    static const char *const names[] = {
-        [DTN_ALG_AUTO] = "auto", [DTN_ALG_DIRECT] = "direct",
-        [DTN_ALG_RING] = "ring", [DTN_ALG_TREE] = "tree",
-        [DTN_ALG_HIERARCHICAL] = "hierarchical",
-        [DTN_ALG_TWOTREE] = "twotree", [DTN_ALG_DOUBLING] = "doubling",
-        [DTN_ALG_HALVING] = "halving", [DTN_ALG_BRUCK] = "bruck",
-        [DTN_ALG_PAIRWISE] = "pairwise",
-    };
-
-    return (unsigned)algorithm < DTN_COUNT(names) ? names[algorithm] : "?";
-}
 
 /* Where every term goes straight to where it is folded, they are so in order. */
 bool dtn_emitter_ordered(const struct dtn_emitter *emitter)

@@ -8,6 +8,7 @@
  * cost more than the messages, so larger ones stay alone.
  */
 #include "coll/group.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/message.h"
@@ -50,19 +51,12 @@ int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
                   struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-    int more = recorded->capacity ? 2 * recorded->capacity : 16;
-    struct dtn_item *items = recorded->items;
 
-    if (recorded->n == recorded->capacity) {
-        items = realloc(items, (size_t)more * sizeof *items);
-        if (!items)
-            return dtn_call_nomem(ctx, "group", (size_t)more * sizeof *items,
-                                  err);
-        recorded->items = items;
-        recorded->capacity = more;
-    }
-    items[recorded->n] = *item;
-    items[recorded->n++].next = -1;
+    if (!dtn_array_reserve(&recorded->items, &recorded->capacity,
+                           recorded->n + 1, sizeof *item))
+        return dtn_call_nomem(ctx, "group", sizeof *item, err);
+    recorded->items[recorded->n] = *item;
+    recorded->items[recorded->n++].next = -1;
     return 0;
 }
 

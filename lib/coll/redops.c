@@ -12,6 +12,7 @@
  * were made before and what is claimed of them.
  */
 #include "coll/redops.h"
+#include "base/array.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "coll/state.h"
@@ -56,23 +57,15 @@ const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
 static int redops_grow(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
-    struct dtn_made *more;
-    size_t size;
 
     if (!redops) {
         dtn_coll_of(ctx)->redops = redops = calloc(1, sizeof *redops);
         if (!redops)
             return dtn_fail_nomem(err, "reduction", sizeof *redops);
     }
-    if (redops->n < redops->capacity)
-        return 0;
-    size = (size_t)(redops->capacity + 16) * sizeof *more;
-    more = realloc(redops->made, size);
-    if (!more)
-        return dtn_fail_nomem(err, "reduction", size);
-    redops->made = more;
-    redops->capacity += 16;
-    return 0;
+    return dtn_array_reserve(&redops->made, &redops->capacity, redops->n + 1,
+                             sizeof *redops->made)
+         ? 0 : dtn_fail_nomem(err, "reduction", sizeof *redops->made);
 }
 
 static int made_add(struct dtensor_ctx *ctx, struct dtn_made made, int kind,

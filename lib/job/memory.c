@@ -10,6 +10,7 @@
  * then reads and writes it where it stands.  Which are is kept in a table
  * sorted by address, so that two never overlap.
  */
+#include "base/array.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -149,21 +150,6 @@ static int register_check(const struct dtensor_ctx *ctx,
     return 0;
 }
 
-static int register_grow(struct dtensor_ctx *ctx, struct dtensor_error *err)
-{
-    size_t more = 2 * (size_t)ctx->nregistered + 8;
-    struct dtn_registered *table;
-
-    if (ctx->nregistered < ctx->registered_capacity)
-        return 0;
-    table = realloc(ctx->registered, more * sizeof *table);
-    if (!table)
-        return dtn_fail_nomem(err, "register", more * sizeof *table);
-    ctx->registered = table;
-    ctx->registered_capacity = (int)more;
-    return 0;
-}
-
 /* By all transports, or by none. */
 static int register_adopt(struct dtensor_ctx *ctx, void *mem, size_t size,
                           struct dtensor_error *err)
@@ -185,7 +171,9 @@ int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
                                : register_check(ctx, mem, size, err);
 
     if (rc == 0)
-        rc = register_grow(ctx, err);
+        rc = dtn_array_reserve(&ctx->registered, &ctx->registered_capacity,
+                               ctx->nregistered + 1, sizeof *ctx->registered)
+           ? 0 : dtn_fail_nomem(err, "register", sizeof *ctx->registered);
     if (rc == 0)
         rc = register_adopt(ctx, mem, size, err);
     if (rc != 0)

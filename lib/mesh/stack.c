@@ -6,6 +6,7 @@
  * stack is the context's: two contexts of one process know nothing of each
  * other.
  */
+#include "base/array.h"
 #include "base/error.h"
 #include "job/ctx.h"
 #include "mesh/mesh.h"
@@ -18,16 +19,10 @@ int dtensor_mesh_enter(const struct dtensor_mesh *mesh,
                        struct dtensor_error *err)
 {
     struct dtn_meshes *meshes = dtn_meshes_of(mesh->ctx);
-    const struct dtensor_mesh **grown;
-    int capacity = meshes->entered_capacity ? 2 * meshes->entered_capacity : 8;
 
-    if (meshes->nentered == meshes->entered_capacity) {
-        grown = realloc(meshes->entered, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return dtn_fail_nomem(err, "mesh", (size_t)capacity * sizeof *grown);
-        meshes->entered = grown;
-        meshes->entered_capacity = capacity;
-    }
+    if (!dtn_array_reserve(&meshes->entered, &meshes->entered_capacity,
+                           meshes->nentered + 1, sizeof mesh))
+        return dtn_fail_nomem(err, "mesh", sizeof mesh);
     meshes->entered[meshes->nentered++] = mesh;
     return 0;
 }

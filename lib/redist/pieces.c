@@ -14,6 +14,7 @@
  * at the 2 chunks of 64 that make them, not at 1024 ranks.
  */
 #include "redist/pieces.h"
+#include "base/array.h"
 #include "base/box.h"
 #include "base/error.h"
 #include "layout/layout.h"
@@ -38,18 +39,10 @@ void dtn_pieces_fini(struct dtn_pieces *pieces)
 static int pieces_add(struct dtn_pieces *pieces, const struct dtn_piece *piece,
                       struct dtensor_error *err)
 {
-    int capacity = pieces->capacity ? 2 * pieces->capacity : 8;
-    struct dtn_piece *grown = NULL;
-
-    if (pieces->n == pieces->capacity) {
-        if (pieces->capacity <= INT32_MAX / 2)
-            grown = realloc(pieces->list, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return dtn_fail_nomem(err, "redistribute",
-                                  (size_t)capacity * sizeof *grown);
-        pieces->list = grown;
-        pieces->capacity = capacity;
-    }
+    if (pieces->n == INT32_MAX ||
+        !dtn_array_reserve(&pieces->list, &pieces->capacity, pieces->n + 1,
+                           sizeof *piece))
+        return dtn_fail_nomem(err, "redistribute", sizeof *piece);
     pieces->list[pieces->n++] = *piece;
     return 0;
 }

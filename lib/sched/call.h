@@ -151,6 +151,4 @@ size_t dtn_call_bytes(const struct dtn_call *call);
 /* The same, but in that case the larger buffer of this rank. */
 size_t dtn_call_own_bytes(const struct dtn_call *call);
 
-const char *dtn_algorithm_name(enum dtn_algorithm algorithm);
-
 #endif

@@ -13,6 +13,7 @@
  * memory with its position, "2:IN+0".
  */
 #include "sched/sched.h"
+#include "base/array.h"
 #include "base/box.h"
 #include "base/compiler.h"
 #include "base/error.h"
@@ -63,32 +64,21 @@ void dtn_sched_fini(struct dtn_sched *sched)
 
 /* --------------------------------------------------------------- building */
 
-/* Room for one more in a growing array of `count`; NULL: out of memory.  A
+/* Room for one more in a growing array of `count`; false: not enough memory.  A
  * capacity of -1 remembers that: nothing is appended from then on.
  */
-static void *sched_grow(void *array, int count, int *capacity, size_t size)
+static bool sched_grow(void *arrayp, int count, int *capacity, size_t size)
 {
-    int wanted = *capacity ? 2 * *capacity : 16;
-    void *more;
-
-    if (count < *capacity)
-        return array;
-    if (*capacity < 0)
-        return NULL;
-    more = realloc(array, (size_t)wanted * size);
-    *capacity = more ? wanted : -1;
-    return more;
+    if (*capacity >= 0 && !dtn_array_reserve(arrayp, capacity, count + 1, size))
+        *capacity = -1;
+    return *capacity >= 0;
 }
 
 static void sched_push(struct dtn_sched *sched, const struct dtn_step *step)
 {
-    struct dtn_step *steps = sched_grow(sched->steps, sched->nsteps,
-                                        &sched->steps_capacity, sizeof *steps);
-
-    if (!steps)
-        return;
-    sched->steps = steps;
-    steps[sched->nsteps++] = *step;
+    if (sched_grow(&sched->steps, sched->nsteps, &sched->steps_capacity,
+                   sizeof *step))
+        sched->steps[sched->nsteps++] = *step;
 }
 
 static bool box_equal(const struct dtn_box *a, const struct dtn_box *b)
@@ -105,18 +95,14 @@ static bool box_equal(const struct dtn_box *a, const struct dtn_box *b)
  */
 static int sched_push_box(struct dtn_sched *sched, const struct dtn_box *box)
 {
-    struct dtn_box *boxes;
-
     if (sched->nboxes > 0 && box_equal(&sched->boxes[sched->nboxes - 1], box))
         return sched->nboxes - 1;
-    boxes = sched_grow(sched->boxes, sched->nboxes, &sched->boxes_capacity,
-                       sizeof *boxes);
-    if (!boxes) {
+    if (!sched_grow(&sched->boxes, sched->nboxes, &sched->boxes_capacity,
+                    sizeof *box)) {
         sched->steps_capacity = -1;
         return -1;
     }
-    sched->boxes = boxes;
-    boxes[sched->nboxes] = *box;
+    sched->boxes[sched->nboxes] = *box;
     return sched->nboxes++;
 }
 

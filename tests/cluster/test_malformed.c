@@ -240,7 +240,7 @@ static const struct row {
     { "a transport", "=10 inter_node = infiniband",
       "F:10: error: inter_node: \"infiniband\"; infiniband is rc here" },
     { "the mtu", "=11 mtu = 9000",
-      "F:11: error: mtu: \"9000\"; expected one of 256, 512, 1024, 2048, "
+      "F:11: error: mtu: \"9000\"; expected 256, 512, 1024, 2048 or "
       "4096" },
     { "a size's suffix", "=12 register_limit = 512KB",
       "F:12: error: register_limit: \"512KB\" " NOT_SIZE },

@@ -12,6 +12,7 @@
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "base/wait.h"
+#include "cluster/sections.h"
 #include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "sched/call.h"
@@ -53,7 +54,8 @@ static const char *tuning_of(const char *algorithms, enum dtn_coll coll)
     while ((word = strsep(&next, " ")) && next)
         for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++)
             if (e->coll == coll
-                && strcmp(dtn_algorithm_name(e->algorithm), word) == 0)
+                && strcmp(dtn_word_text(dtn_algorithm_words, e->algorithm),
+                          word) == 0)
                 return word;
     return word;
 }

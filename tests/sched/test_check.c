@@ -6,6 +6,7 @@
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"
+#include "cluster/sections.h"
 #include "coll/choose.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
@@ -27,7 +28,7 @@ static const char *row_name(const struct dtn_emitter *emitter)
     static char name[80];
 
     snprintf(name, sizeof name, "%s %s%s%s", dtn_coll_name(emitter->coll),
-             dtn_algorithm_name(emitter->algorithm),
+             dtn_word_text(dtn_algorithm_words, emitter->algorithm),
              emitter->needs == DTN_REACH_MAP ? " mapped" : "",
              emitter->max_bytes == DTN_CARRY_MAX ? " carry" : "");
     return name;
@@ -321,7 +322,8 @@ static void test_choose(void)
        == DTN_ALG_TREE, "[tuning] asking for what cannot run here gives the "
        "built-in choice");
     ok(strcmp(dtn_coll_name(DTN_COLL_REDUCE_SCATTER), "reduce_scatter") == 0
-       && strcmp(dtn_algorithm_name(DTN_ALG_RING), "ring") == 0,
+       && strcmp(dtn_word_text(dtn_algorithm_words, DTN_ALG_RING),
+                 "ring") == 0,
        "collectives and algorithms have names");
 }
 

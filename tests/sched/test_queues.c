@@ -6,6 +6,7 @@
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"
+#include "cluster/sections.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "sched/sched.h"
@@ -100,7 +101,8 @@ static bool emitter_good(const struct dtn_emitter *emitter, int n)
     if (exact ? most == said : most <= said && most <= n - 1)
         return true;
     note("%s %s, %d ranks: %d peers, the formula says %d",
-         dtn_coll_name(emitter->coll), dtn_algorithm_name(emitter->algorithm),
+         dtn_coll_name(emitter->coll),
+         dtn_word_text(dtn_algorithm_words, emitter->algorithm),
          n, most, said);
     return false;
 }
@@ -139,7 +141,8 @@ int main(void)
             for (int h = 2; h <= 33; h++)
                 good = good && hierarchical_good(e, h);
             ok(good, "%s %s: as many peers as dtensor-rdma(7) says",
-               dtn_coll_name(e->coll), dtn_algorithm_name(e->algorithm));
+               dtn_coll_name(e->coll),
+               dtn_word_text(dtn_algorithm_words, e->algorithm));
             continue;
         }
         for (int n = 2; n <= 17; n++)
@@ -147,7 +150,8 @@ int main(void)
         for (size_t i = 0; i < DTN_COUNT(large); i++)
             good = good && emitter_good(e, large[i]);
         ok(good, "%s %s: as many peers as dtensor-rdma(7) says",
-           dtn_coll_name(e->coll), dtn_algorithm_name(e->algorithm));
+           dtn_coll_name(e->coll),
+           dtn_word_text(dtn_algorithm_words, e->algorithm));
     }
     return done();
 }

@@ -7,6 +7,7 @@
  * two of its own, and fails with "no READY from rank 1 before" if it never
  * waited for one.
  */
+#include "base/array.h"
 #include "base/box.h"
 #include "base/error.h"
 #include "base/reduce.h"
@@ -248,18 +249,10 @@ static int step_fill(struct dtn_checker *check, int me,
 static int pair_push(struct dtn_checker *check, struct dtn_check_pair *pair,
                      const struct dtn_check_put *put)
 {
-    int more = pair->capacity ? 2 * pair->capacity : 8;
-    struct dtn_check_put *puts = pair->puts;
-
-    if (pair->nputs == pair->capacity) {
-        puts = realloc(puts, (size_t)more * sizeof *puts);
-        if (!puts)
-            return dtn_fail_nomem(check->err, "check",
-                                  (size_t)more * sizeof *puts);
-        pair->puts = puts;
-        pair->capacity = more;
-    }
-    puts[pair->nputs++] = *put;
+    if (!dtn_array_reserve(&pair->puts, &pair->capacity, pair->nputs + 1,
+                           sizeof *put))
+        return dtn_fail_nomem(check->err, "check", sizeof *put);
+    pair->puts[pair->nputs++] = *put;
     return 0;
 }
 

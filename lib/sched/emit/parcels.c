@@ -9,6 +9,7 @@
  * Both sides cut alike, since all they look at is the pieces between them.
  */
 #include "sched/emit/parcels.h"
+#include "base/array.h"
 #include "base/box.h"
 #include "sched/exchange.h"
 
@@ -18,17 +19,11 @@
 static void parcels_push(struct dtn_parcels *parcels,
                          const struct dtn_parcel *parcel)
 {
-    int capacity = parcels->capacity ? 2 * parcels->capacity : 16;
-    struct dtn_parcel *grown = NULL;
-
-    if (parcels->n == parcels->capacity) {
-        if (!parcels->failed && parcels->capacity <= INT_MAX / 2)
-            grown = realloc(parcels->list, (size_t)capacity * sizeof *grown);
-        parcels->failed = !grown;
-        if (!grown)
-            return;
-        parcels->list = grown;
-        parcels->capacity = capacity;
+    if (parcels->failed || parcels->n == INT_MAX ||
+        !dtn_array_reserve(&parcels->list, &parcels->capacity, parcels->n + 1,
+                           sizeof *parcel)) {
+        parcels->failed = true;
+        return;
     }
     parcels->list[parcels->n] = *parcel;
     parcels->list[parcels->n].index = parcels->n;
