@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct dtn_emitter;
-struct dtn_model;
-
 struct dtn_call;
+struct dtn_emitter;
 struct dtn_group;
+struct dtn_model;
+struct dtn_models;
 
 /* The model of a group: made at its first use and kept with the context, by the
  * address of the group's list of ranks, which lives as long.  The second
@@ -22,6 +22,9 @@ int dtn_model_of(const struct dtn_group *group,
                  const struct dtn_model **modelp, struct dtensor_error *err);
 int dtn_model_make(const struct dtn_group *group, int host[],
                    struct dtn_model *model, struct dtensor_error *err);
+
+/* NULL is a no-op. */
+void dtn_models_destroy(struct dtn_models *models);
 
 /* What was chosen for a call. */
 struct dtn_pick {

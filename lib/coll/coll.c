@@ -6,7 +6,6 @@
  */
 #include "base/error.h"
 #include "coll/exec.h"
-#include "coll/message.h"
 #include "coll/plans.h"
 #include "coll/redops.h"
 #include "coll/request.h"

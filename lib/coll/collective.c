@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/message.h"
+#include "coll/recorded.h"
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/ctx.h"
@@ -48,7 +49,7 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
     if (rc != 0)
         return rc;
     if (dtn_coll_of(mesh->ctx)->recorded)
-        return dtn_group_record(&mesh->group, &made, in, out, err);
+        return dtn_record_call(&mesh->group, &made, in, out, err);
     return dtn_call_run(&mesh->group, &made, in, out, err);
 }
 
@@ -246,10 +247,10 @@ int dtensor_recv(const struct dtensor_mesh *mesh, int from, void *buf,
 
 int dtensor_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    return dtn_group_begin(ctx, err);
+    return dtn_record_begin(ctx, err);
 }
 
 int dtensor_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    return dtn_group_end(ctx, err);
+    return dtn_record_end(ctx, err);
 }

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "coll/exec.h"
-#include "coll/group.h"
+#include "coll/recorded.h"
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/ctx.h"
@@ -34,7 +34,7 @@
 /* What both sides of a message say of it; its dtype stays readable, of several
  * at once that of bytes.
  */
-static uint64_t message_salt(uint64_t salt, const struct dtn_item *item)
+static uint64_t message_salt(uint64_t salt, const struct dtn_recorded_call *item)
 {
     const enum dtensor_dtype dtype = item->call.dtype;
     const uint64_t earlier =
@@ -78,7 +78,7 @@ static void edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n)
 
 /* Add a message to its edge; its bytes come behind those it has. */
 static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
-                     struct dtn_item *item)
+                     struct dtn_recorded_call *item)
 {
     struct dtn_edge *edge = edge_of(item->group->ctx, call, edges, item->peer);
 
@@ -115,13 +115,13 @@ static int group_everyone(struct dtensor_ctx *ctx, struct dtn_group *group,
     return 0;
 }
 
-static const char *message_name(const struct dtn_item *item)
+static const char *message_name(const struct dtn_recorded_call *item)
 {
     return item->in ? "send" : "recv";
 }
 
 /* Check a send or receive, to or from position `at`; fills in the rest. */
-static int message_check(struct dtn_item *item, const void *buf, int at,
+static int message_check(struct dtn_recorded_call *item, const void *buf, int at,
                          struct dtensor_error *err)
 {
     const struct dtn_group *group = item->group;
@@ -152,7 +152,7 @@ static int message_check(struct dtn_item *item, const void *buf, int at,
 }
 
 /* A message by itself. */
-static int message_run(struct dtn_item *item, struct dtensor_error *err)
+static int message_run(struct dtn_recorded_call *item, struct dtensor_error *err)
 {
     struct dtn_edge edge;
     struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
@@ -185,7 +185,7 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
 {
     static const char nothing[1];
     const void *buf = message.sends ? message.in : message.out;
-    struct dtn_item item = { .group = group, .in = message.sends ? nothing : NULL,
+    struct dtn_recorded_call item = { .group = group, .in = message.sends ? nothing : NULL,
         .call = { .coll = DTN_COLL_PAIRS, .dtype = message.dtype,
                   .count = message.count } };
     int rc = message_check(&item, buf, message.peer, err);
@@ -198,7 +198,7 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
         item.in = buf;
     item.out = message.out;
     return dtn_coll_of(group->ctx)->recorded
-         ? dtn_group_add(group->ctx, &item, err)
+         ? dtn_record_add(group->ctx, &item, err)
                                 : message_run(&item, err);
 }
 
@@ -212,12 +212,12 @@ struct side {
     bool arena;                   /* all of it is                              */
 };
 
-static bool item_is_on(const struct dtn_item *item, bool sent)
+static bool item_is_on(const struct dtn_recorded_call *item, bool sent)
 {
-    return dtn_item_is_message(item) && (item->in != NULL) == sent;
+    return dtn_recorded_is_message(item) && (item->in != NULL) == sent;
 }
 
-static const void *item_buf(const struct dtn_item *item)
+static const void *item_buf(const struct dtn_recorded_call *item)
 {
     return item->in ? item->in : item->out;
 }
@@ -228,7 +228,7 @@ static struct side side_look(const struct dtensor_ctx *ctx, bool sent)
     struct side side = { .arena = true };
 
     for (int i = 0; i < recorded->n; i++) {
-        const struct dtn_item *item = &recorded->items[i];
+        const struct dtn_recorded_call *item = &recorded->items[i];
 
         if (!item_is_on(item, sent))
             continue;
@@ -274,7 +274,7 @@ static void side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
     struct dtn_call call = unit->call;
 
     for (int i = 0; i < recorded->n; i++) {
-        const struct dtn_item *item = &recorded->items[i];
+        const struct dtn_recorded_call *item = &recorded->items[i];
         const struct dtn_edge *edge;
 
         if (!item_is_on(item, sent) || item->bytes == 0)
@@ -302,7 +302,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
         return 0;
     if (side.arena && side_lone(edges, unit->call.nedges, sent)) {
         for (int i = 0; i < recorded->n; i++) {
-            const struct dtn_item *item = &recorded->items[i];
+            const struct dtn_recorded_call *item = &recorded->items[i];
             struct dtn_edge *edge;
 
             if (!item_is_on(item, sent))
@@ -335,7 +335,7 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     unit->call = (struct dtn_call){ .coll = DTN_COLL_PAIRS,
                                     .dtype = DTENSOR_U8, .edges = edges };
     for (int i = 0; i < recorded->n; i++)
-        if (dtn_item_is_message(&recorded->items[i]))
+        if (dtn_recorded_is_message(&recorded->items[i]))
             edge_add(&unit->call, edges, &recorded->items[i]);
     edges_sort(ctx, edges, unit->call.nedges);
     for (int e = 0; e < unit->call.nedges; e++)

@@ -1,41 +1,42 @@
-/* message.h - sends and receives; calls made at once */
+/* message.h - sends and receives */
 #ifndef DTN_COLL_MESSAGE_H
 #define DTN_COLL_MESSAGE_H
 
-#include "coll/state.h"
+#include "sched/call.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct dtn_call;
 struct dtn_group;
-struct dtn_models;
-struct dtn_recorded;
 
-/* A send or receive, with a position of the group.  While the context records
- * it is written down only.
- */
+/* A send or receive.  While the context records calls it is recorded only. */
 struct dtn_message {
-    bool sends;
-    int peer;
+    bool sends;                   /* else it receives                          */
+    int peer;                     /* position in the group                     */
     const void *in;               /* of a send                                 */
     void *out;                    /* of a receive                              */
-    size_t count;
+    size_t count;                 /* elements                                  */
     enum dtensor_dtype dtype;
 };
 int dtn_message(const struct dtn_group *group, struct dtn_message message,
                 struct dtensor_error *err);
 
-/* Write calls down from now on; one of them; make them all. */
-int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
-int dtn_group_record(const struct dtn_group *group,
-                     const struct dtn_call *call, const void *in, void *out,
-                     struct dtensor_error *err);
-int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
-void dtn_recorded_destroy(struct dtn_recorded *recorded);
+/* Recorded calls that are made as one. */
+struct dtn_fused {
+    struct dtensor_request *request;
+    struct dtn_call call;
+    int first, last;              /* recorded calls, linked by `next`; not of  */
+                                  /* unit 0, which is all messages             */
+    unsigned char *packed[2];     /* IN, OUT; NULL: where they are             */
+};
 
-/* NULL is a no-op. */
-void dtn_models_destroy(struct dtn_models *models);
+/* Start all recorded messages as one; `edges` has room for as many as there are.
+ * When it is over: copy what was received packed to its destinations.
+ */
+int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
+                       struct dtn_edge edges[], struct dtensor_error *err);
+void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                         struct dtn_edge edges[]);
 
 #endif

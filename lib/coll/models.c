@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "cluster/cluster.h"
 #include "coll/choose.h"
-#include "coll/message.h"
 #include "coll/state.h"
 #include "job/ctx.h"
 #include "job/group.h"

@@ -12,8 +12,6 @@ struct dtensor_ctx;
 struct dtn_call;
 struct dtn_coll_words;
 struct dtn_group;
-struct dtn_said;
-
 /* A call of this rank in numbers, and anyone's in words: ctx->words. */
 struct dtn_said dtn_call_said(const struct dtn_group *group,
                               const struct dtn_call *call,

@@ -6,8 +6,10 @@
  */
 #include "coll/state.h"
 #include "base/error.h"
-#include "coll/message.h"
+#include "coll/choose.h"
 #include "coll/plans.h"
+#include "coll/record.h"
+#include "coll/recorded.h"
 #include "coll/redops.h"
 #include "coll/request.h"
 #include "job/ctx.h"
@@ -48,6 +50,7 @@ int dtn_coll_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
     if (!coll)
         return dtn_fail_nomem(err, "init", size);
+    ctx->words = &dtn_coll_words;
     ctx->slots[DTN_ROOM_COLL] = (struct dtn_slot){ coll, coll_finish,
                                                    coll_destroy };
     return 0;

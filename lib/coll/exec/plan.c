@@ -148,7 +148,6 @@ int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
     if (!plan)
         return dtn_fail_nomem(err, sched->name, sizeof *plan);
     plan->group = *group;
-    group->ctx->words = &dtn_coll_words;
     plan->sched = *sched;
     rc = plan_fill(plan, err);
     if (rc != 0) {

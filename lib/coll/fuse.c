@@ -1,18 +1,14 @@
-/* group.c - calls that share messages
+/* fuse.c - recorded calls are made together
  *
- * Between dtensor_group_begin() and dtensor_group_end() calls are written down,
- * not made.  Then all sends and receives become one schedule (message.c), and
- * collectives that are alike but for count and buffers become one with the sum
- * of the counts: ten allreduces of 100 floats are one of 1000, which is one
- * message to a peer and not ten.  Above 64 KiB the copies into one buffer would
- * cost more than the messages, so larger ones stay alone.
+ * All sends and receives become one schedule (message.c).  Collectives that differ
+ * only in count and buffers become one with the sum of the counts: ten allreduces
+ * of 100 floats are one of 1000, one message to a peer instead of ten.  Above
+ * 64 KiB packing costs more than messages, so larger calls are made one by one.
  */
-#include "coll/group.h"
-#include "base/array.h"
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/message.h"
-#include "coll/redops.h"
+#include "coll/recorded.h"
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/await.h"
@@ -30,55 +26,9 @@
 
 #define FUSE_MAX_BYTES ((size_t)64 << 10)
 
-/* ---------------------------------------------------------------- writing --- */
-
-int dtn_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
-{
-    struct dtn_recorded *recorded;
-    int rc = dtn_ctx_ready(ctx, err);
-
-    if (rc != 0)
-        return rc;
-    if (dtn_coll_of(ctx)->recorded)
-        return dtn_fail(err, DTENSOR_EINVAL, "group: one was begun already "
-                        "(dtensor_group_end() it first)");
-    recorded = calloc(1, sizeof *recorded);
-    dtn_coll_of(ctx)->recorded = recorded;
-    return recorded ? 0 : dtn_call_nomem(ctx, "group", sizeof *recorded, err);
-}
-
-int dtn_group_add(struct dtensor_ctx *ctx, const struct dtn_item *item,
-                  struct dtensor_error *err)
-{
-    struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
-
-    if (!dtn_array_reserve(&recorded->items, &recorded->capacity,
-                           recorded->n + 1, sizeof *item))
-        return dtn_call_nomem(ctx, "group", sizeof *item, err);
-    recorded->items[recorded->n] = *item;
-    recorded->items[recorded->n++].next = -1;
-    return 0;
-}
-
-int dtn_group_record(const struct dtn_group *group,
-                     const struct dtn_call *call, const void *in, void *out,
-                     struct dtensor_error *err)
-{
-    struct dtn_item item = { .group = group, .call = *call, .in = in,
-                             .out = out };
-    int rc;
-
-    item.call.n = group->n;
-    item.call.me = group->me;
-    rc = dtn_call_check(&item.call, group->ctx->self.rank, in, out, err);
-    if (rc == 0)
-        rc = dtn_call_resolve(group->ctx, &item.call, err);
-    return rc != 0 ? rc : dtn_group_add(group->ctx, &item, err);
-}
-
 /* ------------------------------------------------------------ collectives --- */
 
-static bool items_alike(const struct dtn_item *a, const struct dtn_item *b)
+static bool items_alike(const struct dtn_recorded_call *a, const struct dtn_recorded_call *b)
 {
     return a->group->ranks == b->group->ranks && a->call.coll == b->call.coll
         && a->call.root == b->call.root && a->call.dtype == b->call.dtype
@@ -90,7 +40,7 @@ static bool items_alike(const struct dtn_item *a, const struct dtn_item *b)
  * new unit, units[n].  All ranks do the same.  Returns the number of units.
  */
 static int units_add(struct dtn_fused units[], int n,
-                     struct dtn_item items[], int i)
+                     struct dtn_recorded_call items[], int i)
 {
     struct dtn_fused *unit = &units[n];
     struct dtn_call more;
@@ -123,7 +73,7 @@ static void unit_copy(const struct dtn_recorded *recorded,
 
     dtn_call_bytes_of(&unit->call, space, &whole);
     for (int i = unit->first; i >= 0; i = recorded->items[i].next) {
-        const struct dtn_item *item = &recorded->items[i];
+        const struct dtn_recorded_call *item = &recorded->items[i];
         size_t bytes = item->call.count * elem;
 
         if (bytes == 0)
@@ -158,7 +108,7 @@ static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                       struct dtensor_error *err)
 {
-    struct dtn_item *item = &dtn_coll_of(ctx)->recorded->items[unit->first];
+    struct dtn_recorded_call *item = &dtn_coll_of(ctx)->recorded->items[unit->first];
     struct dtensor_error why;
     int rc = 0;
 
@@ -199,7 +149,7 @@ static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
     int nunits = 1, nmessages = 0, rc = 0, done;
 
     for (int i = 0; i < recorded->n; i++) {
-        if (dtn_item_is_message(&recorded->items[i]))
+        if (dtn_recorded_is_message(&recorded->items[i]))
             nmessages++;
         else
             nunits = units_add(units, nunits, recorded->items, i);
@@ -216,15 +166,7 @@ static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
     return rc;
 }
 
-void dtn_recorded_destroy(struct dtn_recorded *recorded)
-{
-    if (!recorded)
-        return;
-    free(recorded->items);
-    free(recorded);
-}
-
-int dtn_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
+int dtn_record_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct dtn_fused *units;

@@ -1,0 +1,49 @@
+/* recorded.h - calls between dtensor_group_begin() and dtensor_group_end() */
+#ifndef DTN_COLL_RECORDED_H
+#define DTN_COLL_RECORDED_H
+
+#include "sched/call.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dtn_group;
+
+struct dtn_recorded_call {
+    const struct dtn_group *group;
+    struct dtn_call call;         /* PAIRS: a send or receive, of count, dtype */
+    const void *in;               /* NULL: a receive                           */
+    void *out;
+    size_t bytes;                 /* of a send or receive                      */
+    size_t at;                    /* its offset in its edge, bytes             */
+    int peer;                     /* of a send or receive: world rank          */
+    int next;                     /* index of the next call of its unit, or -1 */
+};
+
+struct dtn_recorded {
+    struct dtn_recorded_call *items;   /* [n], in the order they were made     */
+    int n, capacity;
+};
+
+/* Record calls from now on; record one; make all of them.  They are in
+ * dtn_coll_of(ctx)->recorded, NULL: calls are made at once.
+ */
+int dtn_record_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
+int dtn_record_call(const struct dtn_group *group,
+                    const struct dtn_call *call, const void *in, void *out,
+                    struct dtensor_error *err);
+int dtn_record_add(struct dtensor_ctx *ctx,
+                   const struct dtn_recorded_call *item,
+                   struct dtensor_error *err);
+int dtn_record_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* NULL is a no-op. */
+void dtn_recorded_destroy(struct dtn_recorded *recorded);
+
+static inline bool dtn_recorded_is_message(const struct dtn_recorded_call *item)
+{
+    return item->call.coll == DTN_COLL_PAIRS;
+}
+
+#endif
