@@ -12,6 +12,7 @@
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/await.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
@@ -22,7 +23,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FUSE_MAX_BYTES ((size_t)64 << 10)
 
@@ -65,11 +65,13 @@ static int units_add(struct dtn_fused units[], int n,
 /* Copy the buffers of all items of a unit to or from where they are packed:
  * block r of each beside block r of the next.
  */
-static void unit_copy(const struct dtn_recorded *recorded,
-                      const struct dtn_fused *unit, enum dtn_space space)
+static int unit_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                     enum dtn_space space, struct dtensor_error *err)
 {
+    const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     size_t elem = dtensor_dtype_size(unit->call.dtype), before = 0, whole;
     size_t stride = unit->call.count * elem;
+    int rc = 0;
 
     dtn_call_bytes_of(&unit->call, space, &whole);
     for (int i = unit->first; i >= 0; i = recorded->items[i].next) {
@@ -78,16 +80,20 @@ static void unit_copy(const struct dtn_recorded *recorded,
 
         if (bytes == 0)
             continue;
-        for (size_t at = before, b = 0; at < whole; at += stride, b++) {
+        for (size_t at = before, b = 0; rc == 0 && at < whole;
+             at += stride, b++) {
+            unsigned char *packed = unit->packed[space] + at;
+
             if (space == DTN_IN)
-                memcpy(unit->packed[DTN_IN] + at,
-                       (const char *)item->in + b * bytes, bytes);
+                rc = dtn_buffer_copy(ctx, packed, (const char *)item->in
+                                     + b * bytes, bytes, err);
             else
-                memcpy((char *)item->out + b * bytes,
-                       unit->packed[DTN_OUT] + at, bytes);
+                rc = dtn_buffer_copy(ctx, (char *)item->out + b * bytes,
+                                     packed, bytes, err);
         }
         before += bytes;
     }
+    return rc;
 }
 
 static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit,
@@ -101,8 +107,7 @@ static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit,
         if (!unit->packed[s])
             return dtn_arena_fail(&ctx->arena, "group", bytes, err);
     }
-    unit_copy(dtn_coll_of(ctx)->recorded, unit, DTN_IN);
-    return 0;
+    return unit_copy(ctx, unit, DTN_IN, err);
 }
 
 static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
@@ -133,9 +138,9 @@ static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     int rc = dtensor_wait(unit->request, err);
 
     if (rc == 0 && unit->request && edges)
-        dtn_messages_unpack(ctx, unit, edges);
+        rc = dtn_messages_unpack(ctx, unit, edges, err);
     else if (rc == 0 && unit->request && unit->packed[DTN_OUT])
-        unit_copy(dtn_coll_of(ctx)->recorded, unit, DTN_OUT);
+        rc = unit_copy(ctx, unit, DTN_OUT, err);
     dtn_arena_free(&ctx->arena, unit->packed[DTN_IN]);
     dtn_arena_free(&ctx->arena, unit->packed[DTN_OUT]);
     return rc;

@@ -18,6 +18,7 @@
 #include "coll/recorded.h"
 #include "coll/request.h"
 #include "coll/state.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
@@ -267,13 +268,15 @@ static void side_place(struct dtn_call *call, struct dtn_edge edges[],
 }
 
 /* Copy all messages of one side to or from where they are packed. */
-static void side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
-                      struct dtn_edge edges[], bool sent)
+static int side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                     struct dtn_edge edges[], bool sent,
+                     struct dtensor_error *err)
 {
     const struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct dtn_call call = unit->call;
+    int rc = 0;
 
-    for (int i = 0; i < recorded->n; i++) {
+    for (int i = 0; rc == 0 && i < recorded->n; i++) {
         const struct dtn_recorded_call *item = &recorded->items[i];
         const struct dtn_edge *edge;
 
@@ -281,12 +284,14 @@ static void side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
             continue;
         edge = edge_of(ctx, &call, edges, item->peer);
         if (sent)
-            memcpy(unit->packed[DTN_IN] + edge->sent.offset + item->at,
-                   item->in, item->bytes);
+            rc = dtn_buffer_copy(ctx, unit->packed[DTN_IN] + edge->sent.offset
+                                 + item->at, item->in, item->bytes, err);
         else
-            memcpy(item->out, unit->packed[DTN_OUT] + edge->received.offset
-                   + item->at, item->bytes);
+            rc = dtn_buffer_copy(ctx, item->out, unit->packed[DTN_OUT]
+                                 + edge->received.offset + item->at,
+                                 item->bytes, err);
     }
+    return rc;
 }
 
 /* Where one side begins: the buffers' own memory, or room to pack them. */
@@ -318,9 +323,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     if (!unit->packed[!sent])
         return dtn_arena_fail(&ctx->arena, "group", side.bytes, err);
     *basep = unit->packed[!sent];
-    if (sent)
-        side_copy(ctx, unit, edges, true);
-    return 0;
+    return sent ? side_copy(ctx, unit, edges, true, err) : 0;
 }
 
 /* All sends and receives as one. */
@@ -358,9 +361,8 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     return rc;
 }
 
-void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
-                         struct dtn_edge edges[])
+int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                        struct dtn_edge edges[], struct dtensor_error *err)
 {
-    if (unit->packed[DTN_OUT])
-        side_copy(ctx, unit, edges, false);
+    return unit->packed[DTN_OUT] ? side_copy(ctx, unit, edges, false, err) : 0;
 }

@@ -36,7 +36,7 @@ struct dtn_fused {
  */
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err);
-void dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
-                         struct dtn_edge edges[]);
+int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
+                        struct dtn_edge edges[], struct dtensor_error *err);
 
 #endif

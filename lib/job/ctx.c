@@ -16,6 +16,7 @@
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "cluster/self.h"
+#include "device/memory.h"
 #include "job/await.h"
 #include "job/wire.h"
 #include "transport/arena.h"
@@ -317,6 +318,8 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
     dtn_cpus_unbind(ctx);
     free(ctx->peers);
     free(ctx->registered);
+    if (ctx->device)
+        ctx->device->ops->close(ctx->device);
     dtn_arena_fini(&ctx->arena);
     dtn_boot_close(ctx->boot);
     dtensor_cluster_destroy(ctx->cluster);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct dtn_boot;
+struct dtn_memory;
 struct dtn_transport;
 struct dtn_wait;
 
@@ -63,6 +64,8 @@ struct dtensor_ctx {
     struct dtn_log log;
     struct dtn_boot *boot;
     struct dtn_arena arena;
+    struct dtn_memory *device;    /* kind of its tensors and allocations; NULL: */
+                                  /* host memory, of the arena                 */
     int ntransports;
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS];
     struct dtn_peer *peers;       /* [world_size]                              */
@@ -160,6 +163,14 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
  */
 int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                      struct dtn_wait *wait, struct dtensor_error *err);
+
+/* From now on its tensors and what dtensor_alloc() gives are of this kind, which
+ * has an arena.  It owns `memory` and closes it.  Before any of them is made.
+ */
+void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory);
+
+/* The arena of its tensors and allocations. */
+struct dtn_arena *dtn_ctx_arena(struct dtensor_ctx *ctx);
 
 /* A staging buffer of at least `size` bytes in the arena, `which` 0, 1 or 2;
  * NULL when memory is exhausted.  Valid until the next call for `which`.

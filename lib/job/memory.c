@@ -15,7 +15,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "device/memory.h"
 #include "job/await.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
@@ -25,27 +27,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory)
+{
+    ctx->device = memory;
+}
+
+struct dtn_arena *dtn_ctx_arena(struct dtensor_ctx *ctx)
+{
+    return ctx->device ? ctx->device->arena : &ctx->arena;
+}
+
 int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err)
 {
+    struct dtn_arena *arena = dtn_ctx_arena(ctx);
     int rc = dtn_ctx_gives(ctx, err);
     void *mem;
 
     if (rc != 0)
         return rc;
-    mem = dtn_arena_alloc(&ctx->arena, size ? size : 1);
+    mem = dtn_arena_alloc(arena, size ? size : 1);
     if (!mem)
-        return dtn_arena_fail(&ctx->arena, "alloc", size, err);
-    dtn_arena_lend(&ctx->arena, mem);
+        return dtn_arena_fail(arena, "alloc", size, err);
+    rc = dtn_buffer_set(ctx, mem, 0, size, err);
+    if (rc != 0) {
+        dtn_arena_free(arena, mem);
+        return rc;
+    }
+    dtn_arena_lend(arena, mem);
     dtn_ctx_hold(ctx);
-    memset(mem, 0, size);
     *memp = mem;
     return 0;
 }
 
 void dtensor_free(struct dtensor_ctx *ctx, void *mem)
 {
-    if (mem && dtn_arena_return(&ctx->arena, mem))
+    if (mem && dtn_arena_return(dtn_ctx_arena(ctx), mem))
         dtn_ctx_release(ctx);
     else if (mem)
         dtn_log(&ctx->log, DTN_LOG_WARN, "free: %p is not of dtensor_alloc(), or "
@@ -120,8 +137,10 @@ static int register_check(const struct dtensor_ctx *ctx,
                           const unsigned char *mem, size_t size,
                           struct dtensor_error *err)
 {
+    const struct dtn_arena *arena = ctx->device ? ctx->device->arena
+                                                : &ctx->arena;
+    const struct dtn_backing *backing = &arena->backing;
     const uint64_t limit = ctx->cluster->transport.register_limit_bytes;
-    const struct dtn_backing *backing = &ctx->arena.backing;
     const struct dtn_registered *other;
     char size_text[32], other_text[32], limit_text[32];
 

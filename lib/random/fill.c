@@ -12,6 +12,7 @@
  */
 #include "random/fill.h"
 #include "base/copy.h"
+#include "device/memory.h"
 #include "random/dist.h"
 #include "random/philox.h"
 #include "dtensor.h"
@@ -224,3 +225,13 @@ void dtn_fill(const struct dtn_stream *stream, const struct dtn_dist *dist,
     else
         fill_cuda(&fill, (uint64_t)first, (size_t)count, out);
 }
+
+static void fill_make(const void *how, int64_t first, size_t count, void *out,
+                      const void *const in[])
+{
+    const struct dtn_fill_how *fill = how;
+
+    dtn_fill(fill->stream, fill->dist, first, (int64_t)count, out);
+}
+
+const struct dtn_formula dtn_fill_formula = { fill_make, 0 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct dtn_dist;
+struct dtn_formula;
 
 /* The numbers of one operation on `numel` elements. */
 struct dtn_stream {
@@ -26,6 +27,13 @@ void dtn_fill_adapt(const struct dtensor_random_rule *rule,
 /* By how much an operation on `numel` elements advances the offset. */
 int64_t dtn_fill_need(const struct dtensor_random_rule *rule,
                       const struct dtn_dist *dist, int64_t numel);
+
+/* The same for memory of any kind: `how` is a struct dtn_fill_how. */
+struct dtn_fill_how {
+    const struct dtn_stream *stream;
+    const struct dtn_dist *dist;
+};
+extern const struct dtn_formula dtn_fill_formula;
 
 /* Write elements first .. first + count - 1 to `out`. */
 void dtn_fill(const struct dtn_stream *stream, const struct dtn_dist *dist,

@@ -12,6 +12,7 @@
 #include "coll/exec/exec.h"
 #include "coll/request.h"
 #include "job/await.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "layout/layout.h"
@@ -30,7 +31,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* One tensor. */
 struct batch_item {
@@ -429,25 +429,26 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
     const struct batch_share *share = &batch->share[s];
     const struct dtn_phase *phase = &share->phase;
     const size_t elem = dtensor_dtype_size(phase->dst.dtype);
-    int rc;
+    int rc = 0;
 
-    for (int i = share->first; i >= 0; i = batch->item[i].next) {
-        const struct batch_item *item = &batch->item[i];
-
-        if (item->in_count > 0)
-            memcpy(share->in + item->in_at * elem, item->in,
-                   item->in_count * elem);
-    }
-    rc = dtn_plan_run(share->plan, share->in, share->out,
-                      dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
-                                      phase->redop, share->hash), err);
     for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
         const struct batch_item *item = &batch->item[i];
 
-        if (item->out_count == 0)
-            continue;
-        memcpy(item->out, share->out + item->out_at * elem,
-               item->out_count * elem);
+        if (item->in_count > 0)
+            rc = dtn_buffer_copy(batch->ctx, share->in + item->in_at * elem,
+                                 item->in, item->in_count * elem, err);
+    }
+    if (rc == 0)
+        rc = dtn_plan_run(share->plan, share->in, share->out,
+                          dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
+                                          phase->redop, share->hash), err);
+    for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
+        const struct batch_item *item = &batch->item[i];
+
+        if (item->out_count > 0)
+            rc = dtn_buffer_copy(batch->ctx, item->out,
+                                 share->out + item->out_at * elem,
+                                 item->out_count * elem, err);
     }
     return rc;
 }

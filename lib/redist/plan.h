@@ -109,7 +109,8 @@ int dtn_redist_plan(const struct dtn_group *group,
 /* After a broadcast divide the `count` elements of the result, if the phase
  * says so; exchanges and reductions have divided before rounding.
  */
-void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count);
+int dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count,
+                     struct dtensor_error *err);
 
 /* The number of the next redistribute over its ranks, counted among their
  * calls.  A redistribute that moves no data is not counted.

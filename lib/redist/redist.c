@@ -10,10 +10,10 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/reduce.h"
 #include "coll/exec.h"
 #include "coll/request.h"
 #include "job/await.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "job/slot.h"
@@ -233,10 +233,13 @@ static int redists_scratch(struct dtn_redists *redists, enum dtn_target which,
     return 0;
 }
 
-void dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count)
+int dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count,
+                     struct dtensor_error *err)
 {
-    if (phase->kind == DTN_PHASE_BROADCAST && phase->divide > 1)
-        dtn_scale(phase->dst.dtype, out, count, phase->divide);
+    if (phase->kind != DTN_PHASE_BROADCAST || phase->divide <= 1)
+        return 0;
+    return dtn_buffer_scale(phase->dst.mesh->ctx, phase->dst.dtype, out, count,
+                            phase->divide, err);
 }
 
 static struct dtn_call redist_call(const struct dtn_redist_step *step)
@@ -277,9 +280,8 @@ static int redist_run_step(struct dtn_redist_step *step, uint32_t number,
                           err);
     else if (step->count > 0)
         rc = dtn_call_run(step->group, &call, in, out, err);
-    if (rc == 0)
-        dtn_phase_finish(&step->phase, out, step->count);
-    return rc;
+    return rc == 0 ? dtn_phase_finish(&step->phase, out, step->count, err)
+                   : rc;
 }
 
 int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
@@ -354,7 +356,7 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
     if (rc == 0)
         rc = redist_scratch(r, err);
     if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
-        memcpy(out, in, r->out_bytes);
+        rc = dtn_buffer_copy(ctx, out, in, r->out_bytes, err);
     memcpy(ctx->plan_text, r->text, sizeof r->text);
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         void *to = dtn_redist_target(r, i, out);

@@ -10,6 +10,7 @@
 #include "coll/exec.h"
 #include "coll/request.h"
 #include "job/await.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "mesh/mesh.h"
@@ -57,8 +58,10 @@ static int redist_step(struct redist_request *r, struct dtensor_error *err)
         rc = dtn_plan_poll(step->plan, err);
     if (rc != 0)
         return rc;
-    dtn_phase_finish(&step->phase, r->to, step->count);
     r->running = false;
+    rc = dtn_phase_finish(&step->phase, r->to, step->count, err);
+    if (rc != 0)
+        return rc;
     r->in = r->to;
     r->step++;
     return 0;
@@ -133,9 +136,9 @@ int dtn_request_redist(struct dtensor_plan *plan,
     *requestp = request;
     if (plan->all->group.me < 0 || plan->nsteps == 0) {
         if (plan->nsteps == 0 && plan->out_bytes > 0 && in != out)
-            memcpy(out, in, plan->out_bytes);
+            rc = dtn_buffer_copy(request->ctx, out, in, plan->out_bytes, err);
         request->done = true;
-        return 0;
+        return rc;
     }
     dtn_request_start(request);
     return 0;

@@ -8,10 +8,10 @@
  * are all the root in turn; who gets what of them is found as ever (pieces.c).
  * The most that anybody holds is the array, the own part, and a slab or two.
  */
-#include "base/reduce.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
 #include "job/await.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "layout/layout.h"
@@ -203,14 +203,16 @@ static int scatter_run(struct scatter *scatter, const void *full, void *out,
     int rc = 0;
 
     if (scatter->phase[0].neutral && count > 0)
-        dtn_fill_neutral(dst->dtype, scatter->phase[0].redop, out, count);
+        rc = dtn_buffer_neutral(dst->mesh->ctx, dst->dtype,
+                                scatter->phase[0].redop, out, count, err);
     for (int s = 0; rc == 0 && s < scatter_nslabs(scatter); s++)
         rc = slab_run(scatter, s, full, out, err);
     for (int i = 0; rc == 0 && i < nphases; i++) {
         if (scatter->phase[i].kind == DTN_PHASE_BROADCAST)
             rc = scatter_spread(&scatter->phase[i], count, out, err);
         if (rc == 0 && scatter->phase[i].divide > 1)
-            dtn_scale(dst->dtype, out, count, scatter->phase[i].divide);
+            rc = dtn_buffer_scale(dst->mesh->ctx, dst->dtype, out, count,
+                                  scatter->phase[i].divide, err);
     }
     return rc;
 }

@@ -8,16 +8,18 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/reduce.h"
+#include "device/memory.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
-#include "random/rows.h"
 #include "redist/phases.h"
 #include "redist/redist.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 int dtensor_empty(const struct dtensor_spec *spec, struct dtensor **tp,
@@ -35,49 +37,63 @@ int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
     if (rc != 0)
         return rc;
     if (t->bytes > 0)
-        memset(t->local, 0, t->bytes);
-    *tp = t;
-    return 0;
+        rc = dtn_buffer_set(t->spec.mesh->ctx, t->local, 0, t->bytes, err);
+    return dtn_tensor_made(t, rc, tp);
 }
 
-/* Repeat the first element, doubling what is there. */
-static void tensor_repeat(struct dtensor *t)
-{
-    size_t elem = dtensor_dtype_size(t->spec.dtype), step;
-    unsigned char *local = t->local;
+/* The same element again and again. */
+struct repeat {
+    unsigned char elem[16];       /* its bytes                                 */
+    size_t bytes;                 /* of it                                     */
+};
 
-    for (size_t done = elem; done < t->bytes; done += step) {
-        step = t->bytes - done < done ? t->bytes - done : done;
-        memcpy(local + done, local, step);
+/* Double what is there. */
+static void repeat_make(const void *how, int64_t first, size_t count,
+                        void *out, const void *const in[])
+{
+    const struct repeat *repeat = how;
+    const size_t bytes = count * repeat->bytes;
+    unsigned char *at = out;
+
+    memcpy(at, repeat->elem, repeat->bytes);
+    for (size_t done = repeat->bytes, step; done < bytes; done += step) {
+        step = bytes - done < done ? bytes - done : done;
+        memcpy(at + done, at, step);
     }
 }
+
+static const struct dtn_formula repeat_formula = { repeat_make, 0 };
 
 int dtensor_full(const struct dtensor_spec *spec, double value,
                  struct dtensor **tp, struct dtensor_error *err)
 {
     struct dtensor_spec whole;
     struct dtn_phase split;
+    struct repeat repeat;
     struct dtensor *t;
     int rc = dtn_tensor_create(spec, &t, err);
 
     if (rc != 0)
         return rc;
-    *tp = t;
     if (t->bytes == 0)
-        return 0;
+        return dtn_tensor_made(t, 0, tp);
     whole = t->spec;
+    repeat.bytes = dtensor_dtype_size(whole.dtype);
     for (int m = 0; m < whole.mesh->ndim; m++)
         if (whole.placement[m].kind == DTENSOR_PARTIAL)
             whole.placement[m].kind = DTENSOR_REPLICATE;
     split = dtn_phase_exchange(&whole, &t->spec);
     if (dtn_phase_idle(&split, whole.mesh->group.me))
-        dtn_fill_neutral(whole.dtype, split.redop, t->local, 1);
+        dtn_fill_neutral(whole.dtype, split.redop, repeat.elem, 1);
     else
-        dtn_store(whole.dtype, t->local, 0, value);
+        dtn_store(whole.dtype, repeat.elem, 0, value);
     if (split.divide > 1)
-        dtn_scale(whole.dtype, t->local, 1, split.divide);
-    tensor_repeat(t);
-    return 0;
+        dtn_scale(whole.dtype, repeat.elem, 1, split.divide);
+    rc = dtn_buffer_make(whole.mesh->ctx, &repeat_formula,
+                         &(struct dtn_elements){ .how = &repeat,
+                             .count = dtn_tensor_count(t),
+                             .out_bytes = repeat.bytes }, t->local, NULL, err);
+    return dtn_tensor_made(t, rc, tp);
 }
 
 int dtensor_ones(const struct dtensor_spec *spec, struct dtensor **tp,
@@ -95,25 +111,31 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
     if (rc != 0)
         return rc;
     if (t->bytes > 0)
-        memcpy(made->local, t->local, t->bytes);
-    *tp = made;
-    return 0;
+        rc = dtn_buffer_copy(t->spec.mesh->ctx, made->local, t->local,
+                             t->bytes, err);
+    return dtn_tensor_made(made, rc, tp);
 }
 
-static void tensor_store_index(enum dtensor_dtype dtype, void *local, size_t i,
-                               int64_t index)
+/* Element i is i. */
+static void index_make(const void *how, int64_t first, size_t count, void *out,
+                       const void *const in[])
 {
-    if (dtensor_dtype_size(dtype) == 8 && !dtn_dtype_is_float(dtype))
-        dtn_store_int(dtype, local, i, index);   /* a double has 53 bits only */
-    else
-        dtn_store(dtype, local, i, (double)index);
+    const enum dtensor_dtype dtype = *(const enum dtensor_dtype *)how;
+    const bool ints = dtensor_dtype_size(dtype) == 8
+                   && !dtn_dtype_is_float(dtype);
+
+    for (size_t i = 0; i < count; i++)
+        if (ints)                 /* a double has 53 bits only                 */
+            dtn_store_int(dtype, out, i, first + (int64_t)i);
+        else
+            dtn_store(dtype, out, i, (double)(first + (int64_t)i));
 }
+
+static const struct dtn_formula index_formula = { index_make, 0 };
 
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err)
 {
-    struct dtn_rows rows;
-    struct dtn_row row;
     struct dtensor *t;
     int rc = dtn_tensor_create(spec, &t, err);
 
@@ -124,15 +146,8 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
         return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
                         "Partial (make it of R and redistribute)");
     }
-    *tp = t;
-    if (t->bytes == 0)
-        return 0;
-    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
-    while (dtn_rows_next(&rows, &row))
-        for (int64_t i = 0; i < row.count; i++)
-            tensor_store_index(t->spec.dtype, t->local, (size_t)(row.local + i),
-                               row.global + i);
-    return 0;
+    rc = dtn_tensor_make(t, &index_formula, &t->spec.dtype, err);
+    return dtn_tensor_made(t, rc, tp);
 }
 
 /* Large arrays go in slabs, not to be staged whole where peers reach; small

@@ -12,8 +12,9 @@
  * Replicas are compared by a 128-bit hash of their bytes, so 32 bytes are sent
  * for any size.
  */
-#include "base/equal.h"
 #include "base/error.h"
+#include "job/buffer.h"
+#include "job/ctx.h"
 #include "layout/placement.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
@@ -95,6 +96,7 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
     struct dtensor *made[2] = { NULL, NULL };
     struct dtensor_spec spec;
     int32_t same, all = 1;
+    bool alike = false;
     int rc = equal_check(a, b, err);
 
     if (rc != 0)
@@ -108,9 +110,12 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
     if (rc == 0)
         rc = equal_bring(b, &spec, &b, &made[1], err);
     if (rc == 0 && spec.mesh->group.me >= 0) {
-        same = dtn_equal(spec.dtype, a->local, b->local, dtn_tensor_count(a));
-        rc = dtensor_allreduce(spec.mesh, &same, &all, 1, DTENSOR_I32,
-                               DTENSOR_MIN, err);
+        rc = dtn_buffer_equal(spec.mesh->ctx, spec.dtype, a->local, b->local,
+                              dtn_tensor_count(a), &alike, err);
+        same = alike;
+        if (rc == 0)
+            rc = dtensor_allreduce(spec.mesh, &same, &all, 1, DTENSOR_I32,
+                                   DTENSOR_MIN, err);
     }
     if (rc == 0)
         *equalp = all;
@@ -121,6 +126,33 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
 
 /* ------------------------------------------------------------- replicas --- */
 
+/* The hash of the local part.  Memory that the CPU does not read is copied to it
+ * in pieces.
+ */
+static int replica_hash(const struct dtensor *t, XXH128_hash_t *hashp,
+                        struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = t->spec.mesh->ctx;
+    unsigned char piece[4096];
+    XXH3_state_t state;
+    size_t bytes;
+    int rc = 0;
+
+    if (!ctx->device) {
+        *hashp = XXH3_128bits(t->local, t->bytes);
+        return 0;
+    }
+    XXH3_128bits_reset(&state);
+    for (size_t at = 0; rc == 0 && at < t->bytes; at += bytes) {
+        bytes = t->bytes - at < sizeof piece ? t->bytes - at : sizeof piece;
+        rc = dtn_buffer_copy(ctx, piece, (unsigned char *)t->local + at, bytes,
+                             err);
+        XXH3_128bits_update(&state, piece, bytes);
+    }
+    *hashp = XXH3_128bits_digest(&state);
+    return rc;
+}
+
 /* Are all hashes of the replicas equal?  The least of their complements is the
  * complement of the greatest.
  */
@@ -128,11 +160,13 @@ static int replicas_agree(const struct dtensor *t,
                           const struct dtensor_mesh *replicas, int32_t *samep,
                           struct dtensor_error *err)
 {
-    const XXH128_hash_t hash = XXH3_128bits(t->local, t->bytes);
+    XXH128_hash_t hash = { 0, 0 };
+    int rc = replica_hash(t, &hash, err);
     uint64_t least[] = { hash.low64, hash.high64, ~hash.low64, ~hash.high64 };
-    int rc = dtensor_allreduce(replicas, least, least, 4, DTENSOR_U64,
-                               DTENSOR_MIN, err);
 
+    if (rc == 0)
+        rc = dtensor_allreduce(replicas, least, least, 4, DTENSOR_U64,
+                               DTENSOR_MIN, err);
     *samep = least[0] == ~least[2] && least[1] == ~least[3];
     return rc;
 }

@@ -8,6 +8,7 @@
  * 4 and 2: they are S(0:3,5,2) of 10.
  */
 #include "base/error.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/layout.h"
 #include "layout/lengths.h"
@@ -47,9 +48,8 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
                         size);
     }
     if (size > 0)
-        memcpy(t->local, local, size);
-    *tp = t;
-    return 0;
+        rc = dtn_buffer_copy(spec->mesh->ctx, t->local, local, size, err);
+    return dtn_tensor_made(t, rc, tp);
 }
 
 /* ------------------------------------------------------ what ranks tell --- */
@@ -289,9 +289,8 @@ static int local_make(const struct dtensor_spec *spec, const void *local,
     if (rc != 0)
         return rc;
     if (t->bytes > 0)
-        memcpy(t->local, local, t->bytes);
-    *tp = t;
-    return 0;
+        rc = dtn_buffer_copy(t->spec.mesh->ctx, t->local, local, t->bytes, err);
+    return dtn_tensor_made(t, rc, tp);
 }
 
 /* Hear everyone, judge, make. */

@@ -9,6 +9,8 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "cluster/seed.h"
+#include "device/memory.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
@@ -16,7 +18,6 @@
 #include "random/fill.h"
 #include "random/generator.h"
 #include "random/permute.h"
-#include "random/rows.h"
 #include "random/tracker.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
@@ -84,26 +85,13 @@ static int random_check(const char *what, const struct dtensor_spec *spec,
                     dtn_seed_dims(spec->mesh->ctx->cluster, dims, sizeof dims));
 }
 
-static void random_fill_rows(const struct dtn_stream *stream,
-                             const struct dtn_dist *dist,
-                             const struct dtensor *t)
-{
-    const size_t elem = dtensor_dtype_size(dist->dtype);
-    struct dtn_rows rows;
-    struct dtn_row row;
-
-    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
-    while (dtn_rows_next(&rows, &row))
-        dtn_fill(stream, dist, row.global, row.count,
-                 (unsigned char *)t->local + (size_t)row.local * elem);
-}
-
 int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
                     struct dtensor_generator *gen, struct dtensor_error *err)
 {
     const int me = t->spec.mesh->group.me;
     struct dtn_draw draw;
     struct dtn_stream stream;
+    struct dtn_fill_how how;
     int rc;
 
     gen = dtn_generator_of(t->spec.mesh, gen);
@@ -115,12 +103,18 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
     if (rc != 0)
         return rc;
     stream = dtn_stream_of(&gen->rule, draw.seed, draw.offset, draw.numel);
-    if (t->bytes > 0 && draw.global)
-        random_fill_rows(&stream, dist, t);
+    how = (struct dtn_fill_how){ &stream, dist };
+    if (draw.global)
+        rc = dtn_tensor_make(t, &dtn_fill_formula, &how, err);
     else if (t->bytes > 0)
-        dtn_fill(&stream, dist, 0, draw.numel, t->local);
-    gen->offset = draw.after;
-    return 0;
+        rc = dtn_buffer_make(t->spec.mesh->ctx, &dtn_fill_formula,
+                             &(struct dtn_elements){ .how = &how,
+                                 .count = (size_t)draw.numel,
+                                 .out_bytes = dtensor_dtype_size(dist->dtype) },
+                             t->local, NULL, err);
+    if (rc == 0)
+        gen->offset = draw.after;
+    return rc;
 }
 
 /* ------------------------------------------------------------- in place --- */
@@ -204,16 +198,6 @@ int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
 
 /* ------------------------------------------------------------- factories --- */
 
-/* Hand out what was made, or take it down again. */
-static int random_made(int rc, struct dtensor *made, struct dtensor **tp)
-{
-    if (rc != 0)
-        dtensor_destroy(made);
-    else
-        *tp = made;
-    return rc;
-}
-
 int dtensor_rand(const struct dtensor_spec *spec,
                  struct dtensor_generator *gen, struct dtensor **tp,
                  struct dtensor_error *err)
@@ -223,7 +207,7 @@ int dtensor_rand(const struct dtensor_spec *spec,
 
     if (rc == 0)
         rc = dtensor_uniform(made, 0, 1, gen, err);
-    return random_made(rc, made, tp);
+    return dtn_tensor_made(made, rc, tp);
 }
 
 int dtensor_randn(const struct dtensor_spec *spec,
@@ -235,7 +219,7 @@ int dtensor_randn(const struct dtensor_spec *spec,
 
     if (rc == 0)
         rc = dtensor_normal(made, 0, 1, gen, err);
-    return random_made(rc, made, tp);
+    return dtn_tensor_made(made, rc, tp);
 }
 
 int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
@@ -247,7 +231,7 @@ int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
 
     if (rc == 0)
         rc = dtensor_integers(made, from, to, gen, err);
-    return random_made(rc, made, tp);
+    return dtn_tensor_made(made, rc, tp);
 }
 
 int dtensor_rand_like(const struct dtensor *t, struct dtensor_generator *gen,
@@ -284,30 +268,35 @@ static int randperm_check(const struct dtensor_spec *spec,
     return dtn_dist_integers(&dist, spec->dtype, 0, spec->shape[0], err);
 }
 
-static void randperm_fill(struct dtensor *t, const struct dtn_permute *permute)
+struct randperm {
+    struct dtn_permute permute;
+    enum dtensor_dtype dtype;
+};
+
+static void randperm_make(const void *how, int64_t first, size_t count,
+                          void *out, const void *const in[])
 {
-    const bool floats = dtn_dtype_kind(t->spec.dtype) == DTN_DTYPE_FLOAT;
-    struct dtn_rows rows;
-    struct dtn_row row;
+    const struct randperm *perm = how;
+    const bool floats = dtn_dtype_kind(perm->dtype) == DTN_DTYPE_FLOAT;
 
-    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
-    while (dtn_rows_next(&rows, &row))
-        for (int64_t i = 0; i < row.count; i++) {
-            int64_t value = dtn_permute_at(permute, row.global + i);
-            size_t at = (size_t)(row.local + i);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t value = dtn_permute_at(&perm->permute,
+                                             first + (int64_t)i);
 
-            if (floats)
-                dtn_store(t->spec.dtype, t->local, at, (double)value);
-            else
-                dtn_store_int(t->spec.dtype, t->local, at, value);
-        }
+        if (floats)
+            dtn_store(perm->dtype, out, i, (double)value);
+        else
+            dtn_store_int(perm->dtype, out, i, value);
+    }
 }
+
+static const struct dtn_formula randperm_formula = { randperm_make, 0 };
 
 int dtensor_randperm(const struct dtensor_spec *spec,
                      struct dtensor_generator *gen, struct dtensor **tp,
                      struct dtensor_error *err)
 {
-    struct dtn_permute permute;
+    struct randperm perm = { .dtype = spec->dtype };
     struct dtensor *made = NULL;
     int rc = dtn_tensor_create(spec, &made, err);
 
@@ -318,19 +307,19 @@ int dtensor_randperm(const struct dtensor_spec *spec,
         rc = random_check("randperm", spec, gen, err);
     }
     if (rc != 0 || random_watches(spec, gen))
-        return random_made(rc, made, tp);
+        return dtn_tensor_made(made, rc, tp);
     if (gen->offset > INT64_MAX - 7)
         rc = dtn_fail(err, DTENSOR_EINVAL, "randperm: offset %lld of the "
                       "generator has no room for 4 more numbers below 2^63 "
                       "(seed it anew)", (long long)gen->offset);
     else
-        rc = dtn_permute_init(&permute, gen->seed, gen->offset,
+        rc = dtn_permute_init(&perm.permute, gen->seed, gen->offset,
                               spec->shape[0], err);
     if (rc == 0) {
-        if (made->bytes > 0)
-            randperm_fill(made, &permute);
-        dtn_permute_fini(&permute);
-        gen->offset += 4;
+        rc = dtn_tensor_make(made, &randperm_formula, &perm, err);
+        dtn_permute_fini(&perm.permute);
     }
-    return random_made(rc, made, tp);
+    if (rc == 0)
+        gen->offset += 4;
+    return dtn_tensor_made(made, rc, tp);
 }

@@ -7,10 +7,13 @@
  */
 #include "tensor/tensor.h"
 #include "base/error.h"
+#include "device/memory.h"
 #include "job/await.h"
+#include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/layout.h"
 #include "mesh/mesh.h"
+#include "random/rows.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 #include "dtensor.h"
@@ -21,6 +24,7 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
                       struct dtensor_error *err)
 {
     struct dtensor_spec made = *spec;
+    struct dtn_arena *arena;
     struct dtensor *t;
     int rc = dtensor_spec_normalize(&made, err);
     int me;
@@ -39,10 +43,10 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
         t->bytes = (size_t)dtn_local_numel(spec, me) *
                    dtensor_dtype_size(spec->dtype);
     if (t->bytes > 0) {
-        t->local = dtn_arena_alloc(&spec->mesh->ctx->arena, t->bytes);
+        arena = dtn_ctx_arena(spec->mesh->ctx);
+        t->local = dtn_arena_alloc(arena, t->bytes);
         if (!t->local) {
-            rc = dtn_arena_fail(&spec->mesh->ctx->arena, "tensor", t->bytes,
-                                err);
+            rc = dtn_arena_fail(arena, "tensor", t->bytes, err);
             free(t);
             return rc;
         }
@@ -79,7 +83,7 @@ void dtensor_destroy(struct dtensor *t)
     if (!t)
         return;
     ctx = t->spec.mesh->ctx;
-    dtn_arena_free(&ctx->arena, t->local);
+    dtn_arena_free(dtn_ctx_arena(ctx), t->local);
     free(t);
     dtn_ctx_release(ctx);
 }
@@ -94,6 +98,38 @@ int dtn_tensor_replicas(const struct dtensor *t,
         if (t->spec.placement[m].kind == DTENSOR_REPLICATE)
             dims |= 1u << m;
     return dtn_mesh_sub(t->spec.mesh, dims, meshp, err);
+}
+
+int dtn_tensor_make(const struct dtensor *t, const struct dtn_formula *formula,
+                    const void *how, struct dtensor_error *err)
+{
+    struct dtn_elements elements = {
+        .how = how, .out_bytes = dtensor_dtype_size(t->spec.dtype) };
+    struct dtn_rows rows;
+    struct dtn_row row;
+    int rc = 0;
+
+    if (t->bytes == 0)
+        return 0;
+    dtn_rows_init(&rows, &t->spec, t->spec.mesh->group.me);
+    while (rc == 0 && dtn_rows_next(&rows, &row)) {
+        elements.first = row.global;
+        elements.count = (size_t)row.count;
+        rc = dtn_buffer_make(t->spec.mesh->ctx, formula, &elements,
+                             (unsigned char *)t->local
+                             + (size_t)row.local * elements.out_bytes, NULL,
+                             err);
+    }
+    return rc;
+}
+
+int dtn_tensor_made(struct dtensor *t, int rc, struct dtensor **tp)
+{
+    if (rc != 0)
+        dtensor_destroy(t);
+    else
+        *tp = t;
+    return rc;
 }
 
 size_t dtn_tensor_count(const struct dtensor *t)

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 struct dtn_dist;
+struct dtn_formula;
 
 struct dtensor {
     struct dtensor_spec spec;
@@ -42,6 +43,15 @@ int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
 int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
                        const struct dtensor_error *why,
                        struct dtensor_error *err);
+
+/* Give the caller a tensor, or destroy it if `rc` is a code.  Returns rc. */
+int dtn_tensor_made(struct dtensor *t, int rc, struct dtensor **tp);
+
+/* Element i of the whole tensor by a formula without inputs: the rows of this
+ * rank's part, one after another.  Errors: as of the kind of memory
+ */
+int dtn_tensor_make(const struct dtensor *t, const struct dtn_formula *formula,
+                    const void *how, struct dtensor_error *err);
 
 /* Elements of the local part. */
 size_t dtn_tensor_count(const struct dtensor *t);
