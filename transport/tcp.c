@@ -42,19 +42,19 @@ struct tcp_hello {
     uint64_t magic;
     uint32_t rank;                /* who speaks                               */
     uint32_t nranks;
-    unsigned char cookie[TCP_COOKIE_BYTES];    /* of who is spoken to         */
+    unsigned char cookie[DTN_TCP_COOKIE_BYTES]; /* of who is spoken to */
 };
 
 struct tcp_address {
     uint64_t magic;
-    unsigned char cookie[TCP_COOKIE_BYTES];
+    unsigned char cookie[DTN_TCP_COOKIE_BYTES];
     uint32_t size;
     struct sockaddr_storage at;
 };
 
-static struct tcp *tcp_of(const struct dtn_transport *tp)
+static struct dtn_tcp *tcp_of(const struct dtn_transport *tp)
 {
-    return (struct tcp *)(uintptr_t)tp;
+    return (struct dtn_tcp *)(uintptr_t)tp;
 }
 
 /* "10.0.0.1:4711" */
@@ -81,7 +81,7 @@ static bool tcp_reaches(const struct dtn_place *a, const struct dtn_place *b)
     return true;
 }
 
-static int tcp_resolve(struct tcp *tcp, const char *host,
+static int tcp_resolve(struct dtn_tcp *tcp, const char *host,
                        struct dtensor_error *err)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -100,7 +100,7 @@ static int tcp_resolve(struct tcp *tcp, const char *host,
 }
 
 /* Listen at any free port of that address. */
-static int tcp_listen(struct tcp *tcp, const char *host,
+static int tcp_listen(struct dtn_tcp *tcp, const char *host,
                       struct dtensor_error *err)
 {
     struct sockaddr *at = (struct sockaddr *)&tcp->address;
@@ -123,7 +123,7 @@ static int tcp_listen(struct tcp *tcp, const char *host,
     return 0;
 }
 
-static int tcp_prepare(struct tcp *tcp, const char *host,
+static int tcp_prepare(struct dtn_tcp *tcp, const char *host,
                        struct dtensor_error *err)
 {
     int rc = tcp_resolve(tcp, host, err);
@@ -143,7 +143,7 @@ static int tcp_prepare(struct tcp *tcp, const char *host,
 }
 
 /* Whoever knocks from now on is refused, and knows. */
-static void tcp_deafen(struct tcp *tcp)
+static void tcp_deafen(struct dtn_tcp *tcp)
 {
     for (int i = 0; i < tcp->nguests; i++)
         close(tcp->guests[i].fd);
@@ -155,13 +155,13 @@ static void tcp_deafen(struct tcp *tcp)
 
 static void tcp_close(struct dtn_transport *tp)
 {
-    struct tcp *tcp = tcp_of(tp);
+    struct dtn_tcp *tcp = tcp_of(tp);
 
-    tcp_stream_linger(tcp);
+    dtn_tcp_stream_linger(tcp);
     tcp_deafen(tcp);
     for (int r = 0; r < tcp->nranks; r++) {
         if (tcp->peers[r])
-            tcp_probe_close(tcp->peers[r]);
+            dtn_tcp_probe_close(tcp->peers[r]);
         if (tcp->peers[r] && tcp->peers[r]->fd >= 0)
             close(tcp->peers[r]->fd);
         free(tcp->peers[r]);
@@ -175,15 +175,15 @@ static void tcp_close(struct dtn_transport *tp)
 static int tcp_open(const struct dtn_open_args *args,
                     struct dtn_transport **tpp, struct dtensor_error *err)
 {
-    size_t size = sizeof(struct tcp) +
-                  (size_t)args->nranks * sizeof(struct tcp_peer *);
-    struct tcp *tcp = calloc(1, size);
+    size_t size = sizeof(struct dtn_tcp) +
+                  (size_t)args->nranks * sizeof(struct dtn_tcp_peer *);
+    struct dtn_tcp *tcp = calloc(1, size);
     int rc;
 
     if (!tcp)
         return dtn_fail_nomem(err, "tcp", size);
     tcp->base.ops = &dtn_tcp_ops;
-    tcp->base.row_bytes = TCP_ROW_BYTES;
+    tcp->base.row_bytes = DTN_TCP_ROW_BYTES;
     tcp->log = args->log;
     tcp->nranks = args->nranks;
     tcp->rank = args->rank;
@@ -202,7 +202,7 @@ static int tcp_open(const struct dtn_open_args *args,
 
 static void tcp_address(const struct dtn_transport *tp, struct dtn_blob *blob)
 {
-    const struct tcp *tcp = tcp_of(tp);
+    const struct dtn_tcp *tcp = tcp_of(tp);
     struct tcp_address address = {
         .magic = TCP_MAGIC, .size = tcp->address_size, .at = tcp->address
     };
@@ -215,9 +215,9 @@ static void tcp_address(const struct dtn_transport *tp, struct dtn_blob *blob)
 
 /* -------------------------------------------------------------- connect --- */
 
-static struct tcp_peer *tcp_peer_get(struct tcp *tcp, int rank)
+static struct dtn_tcp_peer *tcp_peer_get(struct dtn_tcp *tcp, int rank)
 {
-    struct tcp_peer *p = tcp->peers[rank];
+    struct dtn_tcp_peer *p = tcp->peers[rank];
 
     if (p)
         return p;
@@ -231,9 +231,9 @@ static struct tcp_peer *tcp_peer_get(struct tcp *tcp, int rank)
 }
 
 /* One probe more than dead_after needs: data that was sent and not acknowledged
- * for that time is found sooner, with a better error (tcp_probe_silent()).
+ * for that time is found sooner, with a better error (dtn_tcp_probe_silent()).
  */
-static void tcp_tune(const struct tcp *tcp, int fd)
+static void tcp_tune(const struct dtn_tcp *tcp, int fd)
 {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
     dtn_keepalive(fd, tcp->conf, 1);
@@ -242,7 +242,7 @@ static void tcp_tune(const struct tcp *tcp, int fd)
 /* 0, EAGAIN or EPEER: a connection this young takes that little at once, or is
  * broken.
  */
-static int hello_send(const struct tcp *tcp, int fd,
+static int hello_send(const struct dtn_tcp *tcp, int fd,
                       const struct tcp_address *to)
 {
     struct tcp_hello hello = {
@@ -253,7 +253,7 @@ static int hello_send(const struct tcp *tcp, int fd,
 
     memcpy(hello.cookie, to->cookie, sizeof hello.cookie);
     n = send(fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && tcp_later())
+    if (n < 0 && dtn_tcp_later())
         return DTENSOR_EAGAIN;
     return n == (ssize_t)sizeof hello ? 0 : DTENSOR_EPEER;
 }
@@ -261,12 +261,12 @@ static int hello_send(const struct tcp *tcp, int fd,
 /* Read a hello that is meant for us, and no byte more: the speaker's rank,
  * EAGAIN while it is not all there, EPEER if it is none.
  */
-static int hello_receive(const struct tcp *tcp, int fd)
+static int hello_receive(const struct dtn_tcp *tcp, int fd)
 {
     struct tcp_hello hello;
     ssize_t n = recv(fd, &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);
 
-    if (n < 0 && tcp_later())
+    if (n < 0 && dtn_tcp_later())
         return DTENSOR_EAGAIN;
     if (n <= 0)
         return DTENSOR_EPEER;
@@ -277,18 +277,18 @@ static int hello_receive(const struct tcp *tcp, int fd)
         memcmp(hello.cookie, tcp->cookie, sizeof hello.cookie) != 0)
         return DTENSOR_EPEER;
     if (recv(fd, &hello, sizeof hello, MSG_DONTWAIT) < 0)
-        return tcp_later() ? DTENSOR_EAGAIN : DTENSOR_EPEER;
+        return dtn_tcp_later() ? DTENSOR_EAGAIN : DTENSOR_EPEER;
     return (int)hello.rank;
 }
 
 /* Let guest i in as the peer it says it is, or throw it out. */
-static void guest_settle(struct tcp *tcp, int i, int rank)
+static void guest_settle(struct dtn_tcp *tcp, int i, int rank)
 {
     int fd = tcp->guests[i].fd;
-    struct tcp_peer *p = rank > tcp->rank ? tcp_peer_get(tcp, rank) : NULL;
+    struct dtn_tcp_peer *p = rank > tcp->rank ? tcp_peer_get(tcp, rank) : NULL;
 
     tcp->guests[i] = tcp->guests[--tcp->nguests];
-    if (!p || p->state != TCP_NEW || p->fd >= 0) {
+    if (!p || p->state != DTN_TCP_NEW || p->fd >= 0) {
         close(fd);
         return;
     }
@@ -297,7 +297,7 @@ static void guest_settle(struct tcp *tcp, int i, int rank)
 }
 
 /* Hear what the guests say; strangers and the silent have to go. */
-static void guests_hear(struct tcp *tcp)
+static void guests_hear(struct dtn_tcp *tcp)
 {
     int64_t now = dtn_now_ns();
     int rank;
@@ -315,27 +315,27 @@ static void guests_hear(struct tcp *tcp)
 }
 
 /* Who finds no chair waits in the listener's queue. */
-static void guests_accept(struct tcp *tcp)
+static void guests_accept(struct dtn_tcp *tcp)
 {
     int fd;
 
-    while (tcp->nguests < TCP_GUESTS) {
+    while (tcp->nguests < DTN_TCP_GUESTS) {
         fd = accept4(tcp->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             break;
         tcp->guests[tcp->nguests++] =
-            (struct tcp_guest){ fd, dtn_now_ns() };
+            (struct dtn_tcp_guest){ fd, dtn_now_ns() };
     }
     guests_hear(tcp);
 }
 
-static int connect_failed(struct tcp *tcp, struct tcp_peer *p,
+static int connect_failed(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                           const struct tcp_address *address, int sys_errno,
                           struct dtensor_error *err)
 {
     char name[TCP_NAME_MAX];
 
-    tcp_stream_kill(tcp, p);
+    dtn_tcp_stream_kill(tcp, p);
     address_name(&address->at, name);
     if (sys_errno == 0 || sys_errno == ECONNREFUSED ||
         sys_errno == ECONNRESET || sys_errno == EPIPE)
@@ -345,7 +345,7 @@ static int connect_failed(struct tcp *tcp, struct tcp_peer *p,
                         " %m (is a firewall in between?)", p->rank, name);
 }
 
-static int connect_begin(struct tcp *tcp, struct tcp_peer *p,
+static int connect_begin(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                          const struct tcp_address *address,
                          struct dtensor_error *err)
 {
@@ -358,12 +358,12 @@ static int connect_begin(struct tcp *tcp, struct tcp_peer *p,
     if (connect(p->fd, (const struct sockaddr *)&address->at,
                 address->size) < 0 && errno != EINPROGRESS && errno != EINTR)
         return connect_failed(tcp, p, address, errno, err);
-    p->state = TCP_CONNECTING;
+    p->state = DTN_TCP_CONNECTING;
     return 0;
 }
 
 /* The connection is there, or is not: greet. */
-static int connect_greet(struct tcp *tcp, struct tcp_peer *p,
+static int connect_greet(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                          const struct tcp_address *address,
                          struct dtensor_error *err)
 {
@@ -382,22 +382,22 @@ static int connect_greet(struct tcp *tcp, struct tcp_peer *p,
         return rc;
     if (rc != 0)
         return connect_failed(tcp, p, address, 0, err);
-    p->state = TCP_GREETED;
+    p->state = DTN_TCP_GREETED;
     return 0;
 }
 
-/* One step of either side toward TCP_UP. */
-static int connect_step(struct tcp *tcp, struct tcp_peer *p,
+/* One step of either side toward DTN_TCP_UP. */
+static int connect_step(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                         const struct tcp_address *address,
                         struct dtensor_error *err)
 {
     int rc;
 
-    if (p->state == TCP_CONNECTING)
+    if (p->state == DTN_TCP_CONNECTING)
         return connect_greet(tcp, p, address, err);
-    if (p->state == TCP_NEW && p->rank < tcp->rank)
+    if (p->state == DTN_TCP_NEW && p->rank < tcp->rank)
         return connect_begin(tcp, p, address, err);
-    if (p->state == TCP_NEW) {
+    if (p->state == DTN_TCP_NEW) {
         guests_accept(tcp);
         if (p->fd < 0)
             return DTENSOR_EAGAIN;
@@ -413,7 +413,7 @@ static int connect_step(struct tcp *tcp, struct tcp_peer *p,
         return rc;
     if (rc != 0)
         return connect_failed(tcp, p, address, 0, err);
-    if (tcp_stream_start(tcp, p) < 0)
+    if (dtn_tcp_stream_start(tcp, p) < 0)
         return connect_failed(tcp, p, address, errno, err);
     return 0;
 }
@@ -421,8 +421,8 @@ static int connect_step(struct tcp *tcp, struct tcp_peer *p,
 static int tcp_connect(struct dtn_transport *tp, int peer,
                        const struct dtn_blob *blob, struct dtensor_error *err)
 {
-    struct tcp *tcp = tcp_of(tp);
-    struct tcp_peer *p = tcp_peer_get(tcp, peer);
+    struct dtn_tcp *tcp = tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp_peer_get(tcp, peer);
     struct tcp_address address;
     int rc = 0;
 
@@ -434,15 +434,15 @@ static int tcp_connect(struct dtn_transport *tp, int peer,
         return dtn_fail_rank(err, DTENSOR_ESYS, peer, "tcp: the address of "
                              "rank %d makes no sense (is it of the same "
                              "version?)", peer);
-    if (p->state == TCP_DEAD)
+    if (p->state == DTN_TCP_DEAD)
         return dtn_fail_rank(err, DTENSOR_EPEER, peer, "tcp: rank %d closed "
                              "its connection", peer);
     p->at = address.at;
     p->at_size = address.size;
-    while (rc == 0 && p->state != TCP_UP)
+    while (rc == 0 && p->state != DTN_TCP_UP)
         rc = connect_step(tcp, p, &address, err);
     if (rc == 0)
-        tcp_probe_close(p);
+        dtn_tcp_probe_close(p);
     return rc;
 }
 
@@ -457,47 +457,47 @@ static void *tcp_map(struct dtn_transport *tp, int peer,
 static int tcp_health(struct dtn_transport *tp, int peer, int *culprit,
                       int *code)
 {
-    struct tcp *tcp = tcp_of(tp);
-    struct tcp_peer *p = tcp->peers[peer];
+    struct dtn_tcp *tcp = tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
 
     if (!p)
         return 0;
-    if (p->state == TCP_UP)
-        tcp_stream_receive(tcp, p);
-    else if (p->state == TCP_NEW && p->fd < 0 && tcp_probe_refused(p))
-        tcp_stream_kill(tcp, p);
-    if (p->state == TCP_UP && !p->aborted && tcp_probe_silent(tcp, p)) {
+    if (p->state == DTN_TCP_UP)
+        dtn_tcp_stream_receive(tcp, p);
+    else if (p->state == DTN_TCP_NEW && p->fd < 0 && dtn_tcp_probe_refused(p))
+        dtn_tcp_stream_kill(tcp, p);
+    if (p->state == DTN_TCP_UP && !p->aborted && dtn_tcp_probe_silent(tcp, p)) {
         p->silent = true;
-        tcp_stream_kill(tcp, p);
+        dtn_tcp_stream_kill(tcp, p);
     }
     if (p->aborted) {
         *culprit = p->abort_culprit;
         *code = p->abort_code;
         return DTENSOR_EABORT;
     }
-    return p->state == TCP_DEAD ? DTENSOR_EPEER : 0;
+    return p->state == DTN_TCP_DEAD ? DTENSOR_EPEER : 0;
 }
 
 static void tcp_abort(struct dtn_transport *tp, int culprit, int code)
 {
-    struct tcp *tcp = tcp_of(tp);
+    struct dtn_tcp *tcp = tcp_of(tp);
 
     for (int r = 0; r < tcp->nranks; r++)
-        if (tcp->peers[r] && tcp->peers[r]->state < TCP_GREETED)
-            tcp_stream_kill(tcp, tcp->peers[r]);
+        if (tcp->peers[r] && tcp->peers[r]->state < DTN_TCP_GREETED)
+            dtn_tcp_stream_kill(tcp, tcp->peers[r]);
         else if (tcp->peers[r])
-            tcp_stream_abort(tcp, tcp->peers[r], culprit, code);
+            dtn_tcp_stream_abort(tcp, tcp->peers[r], culprit, code);
     tcp_deafen(tcp);
 }
 
 static void tcp_why(const struct dtn_transport *tp, int peer, char *buf,
                     size_t size)
 {
-    const struct tcp *tcp = (const struct tcp *)tp;
-    const struct tcp_peer *p = tcp->peers[peer];
+    const struct dtn_tcp *tcp = (const struct dtn_tcp *)tp;
+    const struct dtn_tcp_peer *p = tcp->peers[peer];
 
     *buf = '\0';
-    if (!p || p->state != TCP_DEAD)
+    if (!p || p->state != DTN_TCP_DEAD)
         return;
     if (p->silent)
         snprintf(buf, size, "its host answers nothing for %d s",
@@ -515,19 +515,19 @@ const struct dtn_transport_ops dtn_tcp_ops = {
     .close = tcp_close,
     .address = tcp_address,
     .connect = tcp_connect,
-    .reg = tcp_reg,
-    .unreg = tcp_unreg,
+    .reg = dtn_tcp_reg,
+    .unreg = dtn_tcp_unreg,
     .adopt = dtn_adopt_any,
     .disown = dtn_disown_any,
     .map = tcp_map,
     .fetch = dtn_fetch_none,
-    .put = tcp_put,
-    .flush = tcp_flush,
-    .signal = tcp_signal,
-    .room = tcp_room,
-    .peek = tcp_peek,
-    .consume = tcp_consume,
-    .progress = tcp_progress,
+    .put = dtn_tcp_put,
+    .flush = dtn_tcp_flush,
+    .signal = dtn_tcp_signal,
+    .room = dtn_tcp_room,
+    .peek = dtn_tcp_peek,
+    .consume = dtn_tcp_consume,
+    .progress = dtn_tcp_progress,
     .health = tcp_health,
     .abort = tcp_abort,
     .why = tcp_why,

@@ -28,7 +28,7 @@
 #define PROBE_LAST_NS INT64_C(1000000000)
 
 /* Knock; the answer if there is one already: 0 or an errno. */
-static int probe_start(struct tcp_peer *p)
+static int probe_start(struct dtn_tcp_peer *p)
 {
     p->probe_pause_ns = p->probe_pause_ns ? 2 * p->probe_pause_ns
                                           : PROBE_FIRST_NS;
@@ -44,14 +44,14 @@ static int probe_start(struct tcp_peer *p)
     return errno;
 }
 
-void tcp_probe_close(struct tcp_peer *p)
+void dtn_tcp_probe_close(struct dtn_tcp_peer *p)
 {
     if (p->probe >= 0)
         close(p->probe);
     p->probe = -1;
 }
 
-bool tcp_probe_refused(struct tcp_peer *p)
+bool dtn_tcp_probe_refused(struct dtn_tcp_peer *p)
 {
     struct pollfd answer = { .events = POLLOUT };
     int64_t now = dtn_now_ns();
@@ -70,12 +70,13 @@ bool tcp_probe_refused(struct tcp_peer *p)
             return false;
         getsockopt(p->probe, SOL_SOCKET, SO_ERROR, &failed, &size);
     }
-    tcp_probe_close(p);
+    dtn_tcp_probe_close(p);
     p->probe_next_ns = now + p->probe_pause_ns;
     return failed == ECONNREFUSED;
 }
 
-bool tcp_probe_silent(const struct tcp *tcp, const struct tcp_peer *p)
+bool dtn_tcp_probe_silent(const struct dtn_tcp *tcp,
+                          const struct dtn_tcp_peer *p)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* A free slot of the table, or -1. */
-static int region_slot(struct tcp *tcp)
+static int region_slot(struct dtn_tcp *tcp)
 {
     const int n = tcp->nregions;
 
@@ -22,19 +22,19 @@ static int region_slot(struct tcp *tcp)
                            sizeof *tcp->regions))
         return -1;
     for (int i = n; i < tcp->nregions; i++)
-        tcp->regions[i] = (struct tcp_region){
+        tcp->regions[i] = (struct dtn_tcp_region){
             .next_free = i + 1 < tcp->nregions ? i + 1 : -1
         };
     tcp->first_free = n;
     return n;
 }
 
-int tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
-                   struct dtn_remote *remote)
+int dtn_tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
+                       struct dtn_remote *remote)
 {
-    struct tcp *tcp = (struct tcp *)tp;
+    struct dtn_tcp *tcp = (struct dtn_tcp *)tp;
     int slot = region_slot(tcp);
-    struct tcp_region *region;
+    struct dtn_tcp_region *region;
 
     if (slot < 0)
         return DTENSOR_ENOMEM;
@@ -48,11 +48,11 @@ int tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
     return 0;
 }
 
-void tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote)
+void dtn_tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 {
-    struct tcp *tcp = (struct tcp *)tp;
+    struct dtn_tcp *tcp = (struct dtn_tcp *)tp;
     int slot = (int)(remote.key & UINT32_MAX);
-    struct tcp_region *region = &tcp->regions[slot];
+    struct dtn_tcp_region *region = &tcp->regions[slot];
 
     region->uses++;
     region->next_free = tcp->first_free;

@@ -36,15 +36,15 @@
 #define EVENTS 64
 #define LINGER_NS INT64_C(1000000000)
 
-static struct tcp *tcp_of(struct dtn_transport *tp)
+static struct dtn_tcp *tcp_of(struct dtn_transport *tp)
 {
-    return (struct tcp *)tp;
+    return (struct dtn_tcp *)tp;
 }
 
 /* ---------------------------------------------------------------- state --- */
 
 /* Ask epoll for readable, and for writable only while something waits. */
-static int stream_watch(struct tcp *tcp, struct tcp_peer *p, int op)
+static int stream_watch(struct dtn_tcp *tcp, struct dtn_tcp_peer *p, int op)
 {
     struct epoll_event event = {
         .events = EPOLLIN | (p->wants_write ? (uint32_t)EPOLLOUT : 0),
@@ -54,37 +54,38 @@ static int stream_watch(struct tcp *tcp, struct tcp_peer *p, int op)
     return epoll_ctl(tcp->epoll, op, p->fd, &event);
 }
 
-int tcp_stream_start(struct tcp *tcp, struct tcp_peer *p)
+int dtn_tcp_stream_start(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     if (stream_watch(tcp, p, EPOLL_CTL_ADD) < 0)
         return DTENSOR_ESYS;
-    p->state = TCP_UP;
+    p->state = DTN_TCP_UP;
     return 0;
 }
 
-void tcp_stream_kill(struct tcp *tcp, struct tcp_peer *p)
+void dtn_tcp_stream_kill(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     if (p->fd >= 0) {
         epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, p->fd, NULL);
         close(p->fd);
     }
     p->fd = -1;
-    p->state = TCP_DEAD;
+    p->state = DTN_TCP_DEAD;
 }
 
 /* Can anything be sent to it? */
-static bool stream_is_open(const struct tcp_peer *p)
+static bool stream_is_open(const struct dtn_tcp_peer *p)
 {
-    return p->state == TCP_UP && !p->send_failed;
+    return p->state == DTN_TCP_UP && !p->send_failed;
 }
 
-static void stream_want_write(struct tcp *tcp, struct tcp_peer *p, bool want)
+static void stream_want_write(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                              bool want)
 {
     if (want == p->wants_write)
         return;
     p->wants_write = want;
     if (stream_watch(tcp, p, EPOLL_CTL_MOD) < 0)
-        tcp_stream_kill(tcp, p);
+        dtn_tcp_stream_kill(tcp, p);
 }
 
 /* -------------------------------------------------------------- sending --- */
@@ -92,16 +93,16 @@ static void stream_want_write(struct tcp *tcp, struct tcp_peer *p, bool want)
 /* The connection broke under a send.  It may still hold what the peer said
  * before it went, why it gave up for one: read that first.
  */
-static int stream_send_failed(struct tcp *tcp, struct tcp_peer *p)
+static int stream_send_failed(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     p->send_failed = true;
     p->out_begin = p->out_end = 0;
-    tcp_stream_receive(tcp, p);
+    dtn_tcp_stream_receive(tcp, p);
     return DTENSOR_EPEER;
 }
 
 /* Send from iov what the socket takes: bytes, or EAGAIN or EPEER. */
-static ssize_t stream_send(struct tcp *tcp, struct tcp_peer *p,
+static ssize_t stream_send(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                            struct iovec *iov, size_t niov, int flags)
 {
     struct msghdr msg = { .msg_iov = iov, .msg_iovlen = niov };
@@ -112,12 +113,12 @@ static ssize_t stream_send(struct tcp *tcp, struct tcp_peer *p,
     while (n < 0 && errno == EINTR);
     if (n >= 0)
         return n;
-    if (tcp_later())
+    if (dtn_tcp_later())
         return DTENSOR_EAGAIN;
     return stream_send_failed(tcp, p);
 }
 
-int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p)
+int dtn_tcp_stream_push(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     struct iovec iov;
     ssize_t n;
@@ -134,13 +135,13 @@ int tcp_stream_push(struct tcp *tcp, struct tcp_peer *p)
     }
     p->out_begin = p->out_end = 0;
     stream_want_write(tcp, p, false);
-    return p->state == TCP_UP ? 0 : DTENSOR_EPEER;
+    return p->state == DTN_TCP_UP ? 0 : DTENSOR_EPEER;
 }
 
 /* Lay `size` bytes aside to be sent later.  There is room: see tcp.h. */
-static void stream_keep(struct tcp_peer *p, const void *bytes, size_t size)
+static void stream_keep(struct dtn_tcp_peer *p, const void *bytes, size_t size)
 {
-    if (p->out_end + size > TCP_OUT_BYTES) {
+    if (p->out_end + size > DTN_TCP_OUT_BYTES) {
         memmove(p->out, p->out + p->out_begin, p->out_end - p->out_begin);
         p->out_end -= p->out_begin;
         p->out_begin = 0;
@@ -149,10 +150,10 @@ static void stream_keep(struct tcp_peer *p, const void *bytes, size_t size)
     p->out_end += size;
 }
 
-static struct tcp_frame stream_frame(const struct tcp_peer *p,
-                                     enum tcp_kind kind, size_t size)
+static struct dtn_tcp_frame stream_frame(const struct dtn_tcp_peer *p,
+                                         enum dtn_tcp_kind kind, size_t size)
 {
-    return (struct tcp_frame){
+    return (struct dtn_tcp_frame){
         .kind = kind, .size = (uint32_t)size, .consumed = p->consumed
     };
 }
@@ -161,14 +162,15 @@ static struct tcp_frame stream_frame(const struct tcp_peer *p,
  * is kept already.  0: taken, now or later.  A PUT that the socket takes
  * nothing of is not kept: EAGAIN.
  */
-static int stream_send_frame(struct tcp *tcp, struct tcp_peer *p,
-                             const struct tcp_frame *frame, const void *body)
+static int stream_send_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                             const struct dtn_tcp_frame *frame,
+                             const void *body)
 {
     struct iovec iov[2] = {
         { (void *)(uintptr_t)frame, sizeof *frame },
         { (void *)(uintptr_t)body, frame->size },
     };
-    bool is_put = frame->kind == TCP_PUT;
+    bool is_put = frame->kind == DTN_TCP_PUT;
     ssize_t n = 0;
     size_t skip;
 
@@ -192,12 +194,12 @@ static int stream_send_frame(struct tcp *tcp, struct tcp_peer *p,
     return 0;
 }
 
-int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
-            const void *src, size_t size, size_t *done)
+int dtn_tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+                const void *src, size_t size, size_t *done)
 {
-    struct tcp *tcp = tcp_of(tp);
-    struct tcp_peer *p = tcp->peers[peer];
-    struct tcp_frame frame;
+    struct dtn_tcp *tcp = tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
+    struct dtn_tcp_frame frame;
     size_t moved = 0, n;
     int rc = 0;
 
@@ -206,10 +208,10 @@ int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     if (dst.key == 0)
         return DTENSOR_EINVAL;
     while (moved < size) {
-        if (p->out_begin < p->out_end && (rc = tcp_stream_push(tcp, p)) < 0)
+        if (p->out_begin < p->out_end && (rc = dtn_tcp_stream_push(tcp, p)) < 0)
             break;
-        n = size - moved < TCP_PUT_MAX ? size - moved : TCP_PUT_MAX;
-        frame = stream_frame(p, TCP_PUT, n);
+        n = size - moved < DTN_TCP_PUT_MAX ? size - moved : DTN_TCP_PUT_MAX;
+        frame = stream_frame(p, DTN_TCP_PUT, n);
         frame.addr = dst.addr + moved;
         frame.key = dst.key;
         rc = stream_send_frame(tcp, p, &frame, (const char *)src + moved);
@@ -223,52 +225,52 @@ int tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     return 0;
 }
 
-int tcp_flush(struct dtn_transport *tp, int peer)
+int dtn_tcp_flush(struct dtn_transport *tp, int peer)
 {
-    struct tcp *tcp = tcp_of(tp);
-    struct tcp_peer *p = tcp->peers[peer];
+    struct dtn_tcp *tcp = tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
 
     /* A peer that has everything may have finished and left. */
     if (p->out_begin == p->out_end)
         return 0;
-    return stream_is_open(p) ? tcp_stream_push(tcp, p) : DTENSOR_EPEER;
+    return stream_is_open(p) ? dtn_tcp_stream_push(tcp, p) : DTENSOR_EPEER;
 }
 
-bool tcp_room(struct dtn_transport *tp, int peer)
+bool dtn_tcp_room(struct dtn_transport *tp, int peer)
 {
-    const struct tcp_peer *p = tcp_of(tp)->peers[peer];
+    const struct dtn_tcp_peer *p = tcp_of(tp)->peers[peer];
 
     return p->sent - p->acked < DTN_QUEUE_DEPTH;
 }
 
-int tcp_signal(struct dtn_transport *tp, int peer,
-               const struct dtn_signal *signal)
+int dtn_tcp_signal(struct dtn_transport *tp, int peer,
+                   const struct dtn_signal *signal)
 {
-    struct tcp *tcp = tcp_of(tp);
-    struct tcp_peer *p = tcp->peers[peer];
-    struct tcp_frame frame;
+    struct dtn_tcp *tcp = tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
+    struct dtn_tcp_frame frame;
     int rc;
 
     if (!stream_is_open(p))
         return DTENSOR_EPEER;
     if (p->sent - p->acked >= DTN_QUEUE_DEPTH)
         return DTENSOR_EAGAIN;
-    frame = stream_frame(p, TCP_SIGNAL, TCP_SIGNAL_BYTES);
+    frame = stream_frame(p, DTN_TCP_SIGNAL, DTN_TCP_SIGNAL_BYTES);
     rc = stream_send_frame(tcp, p, &frame, signal);
     if (rc == 0)
         p->sent++;
     return rc;
 }
 
-void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
-                      int code)
+void dtn_tcp_stream_abort(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                          int culprit, int code)
 {
-    struct tcp_frame frame;
+    struct dtn_tcp_frame frame;
 
     if (p->fd < 0 || p->send_failed || p->abort_sent)
         return;
     p->abort_sent = true;
-    frame = stream_frame(p, TCP_ABORT, 0);
+    frame = stream_frame(p, DTN_TCP_ABORT, 0);
     frame.addr = (uint64_t)(int64_t)culprit;
     frame.key = (uint64_t)-code;
     stream_send_frame(tcp, p, &frame, NULL);
@@ -277,11 +279,11 @@ void tcp_stream_abort(struct tcp *tcp, struct tcp_peer *p, int culprit,
 /* ------------------------------------------------------------ receiving --- */
 
 /* The region of that key, if it is registered. */
-static const struct tcp_region *stream_region(const struct tcp *tcp,
-                                              uint64_t key)
+static const struct dtn_tcp_region *stream_region(const struct dtn_tcp *tcp,
+                                                  uint64_t key)
 {
     uint64_t index = key & UINT32_MAX;
-    const struct tcp_region *region;
+    const struct dtn_tcp_region *region;
 
     if (index >= (uint64_t)tcp->nregions)
         return NULL;
@@ -289,10 +291,10 @@ static const struct tcp_region *stream_region(const struct tcp *tcp,
     return region->uses == key >> 32 && region->uses % 2 == 1 ? region : NULL;
 }
 
-static bool frame_put(struct tcp *tcp, struct tcp_peer *p,
-                      const struct tcp_frame *frame)
+static bool frame_put(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                      const struct dtn_tcp_frame *frame)
 {
-    const struct tcp_region *region = stream_region(tcp, frame->key);
+    const struct dtn_tcp_region *region = stream_region(tcp, frame->key);
     uint64_t offset;
 
     if (!region)
@@ -307,23 +309,24 @@ static bool frame_put(struct tcp *tcp, struct tcp_peer *p,
     return true;
 }
 
-static bool frame_signal(struct tcp_peer *p, const struct tcp_frame *frame,
+static bool frame_signal(struct dtn_tcp_peer *p,
+                         const struct dtn_tcp_frame *frame,
                          const unsigned char *body)
 {
     struct dtn_signal *line = &p->queue[p->received % DTN_QUEUE_DEPTH];
 
-    if (frame->size != TCP_SIGNAL_BYTES ||
+    if (frame->size != DTN_TCP_SIGNAL_BYTES ||
         p->received - p->consumed >= DTN_QUEUE_DEPTH)
         return false;
-    memcpy(line, body, TCP_SIGNAL_BYTES);
+    memcpy(line, body, DTN_TCP_SIGNAL_BYTES);
     if (line->len > DTN_CARRY_MAX)
         return false;
     atomic_store_explicit(&line->seq, ++p->received, memory_order_relaxed);
     return true;
 }
 
-static bool frame_abort(const struct tcp *tcp, struct tcp_peer *p,
-                        const struct tcp_frame *frame)
+static bool frame_abort(const struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                        const struct dtn_tcp_frame *frame)
 {
     int64_t culprit = (int64_t)frame->addr;
 
@@ -339,36 +342,38 @@ static bool frame_abort(const struct tcp *tcp, struct tcp_peer *p,
 /* Carry out the frame at the front of what was read ahead: the bytes it
  * takes there, 0 if it is not all there, -1 if it makes no sense.
  */
-static int stream_take_frame(struct tcp *tcp, struct tcp_peer *p)
+static int stream_take_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     const unsigned char *at = p->stage + p->stage_begin;
     size_t have = p->stage_end - p->stage_begin;
-    size_t need = sizeof(struct tcp_frame);
-    struct tcp_frame frame;
+    size_t need = sizeof(struct dtn_tcp_frame);
+    struct dtn_tcp_frame frame;
     bool good;
 
     if (have < need)
         return 0;
     memcpy(&frame, at, sizeof frame);
-    if (frame.kind == TCP_SIGNAL)
-        need += TCP_SIGNAL_BYTES;
+    if (frame.kind == DTN_TCP_SIGNAL)
+        need += DTN_TCP_SIGNAL_BYTES;
     if (have < need)
         return 0;
     if (frame.consumed < p->acked || frame.consumed > p->sent)
         return -1;
     p->acked = frame.consumed;
     switch (frame.kind) {
-    case TCP_PUT:    good = frame_put(tcp, p, &frame); break;
-    case TCP_SIGNAL: good = frame_signal(p, &frame, at + sizeof frame); break;
-    case TCP_CREDIT: good = frame.size == 0; break;
-    case TCP_ABORT:  good = frame_abort(tcp, p, &frame); break;
+    case DTN_TCP_PUT:    good = frame_put(tcp, p, &frame); break;
+    case DTN_TCP_SIGNAL:
+        good = frame_signal(p, &frame, at + sizeof frame);
+        break;
+    case DTN_TCP_CREDIT: good = frame.size == 0; break;
+    case DTN_TCP_ABORT:  good = frame_abort(tcp, p, &frame); break;
     default:         good = false;
     }
     return good ? (int)need : -1;
 }
 
 /* Go through what was read ahead; false: the peer talks nonsense. */
-static bool stream_take(struct tcp *tcp, struct tcp_peer *p)
+static bool stream_take(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     size_t n;
     int taken;
@@ -398,11 +403,11 @@ static bool stream_take(struct tcp *tcp, struct tcp_peer *p)
 /* One read: the rest of a PUT to where it belongs, and ahead what follows.
  * Bytes, 0 at the end of the stream, -1 with errno; *fullp: there may be more.
  */
-static ssize_t stream_read(struct tcp_peer *p, bool *fullp)
+static ssize_t stream_read(struct dtn_tcp_peer *p, bool *fullp)
 {
     struct iovec iov[2] = {
         { p->put_to, p->put_left },
-        { p->stage + p->stage_end, TCP_STAGE_BYTES - p->stage_end },
+        { p->stage + p->stage_end, DTN_TCP_STAGE_BYTES - p->stage_end },
     };
     int first = p->put_left == 0;
     ssize_t n;
@@ -423,40 +428,40 @@ static ssize_t stream_read(struct tcp_peer *p, bool *fullp)
 }
 
 /* Read once and carry it out; true: there may be more. */
-static bool stream_receive(struct tcp *tcp, struct tcp_peer *p)
+static bool stream_receive(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     bool full = false;
     ssize_t n;
 
     /* Memory that was unregistered under a put is not ours to write. */
     if (p->put_left > 0 && !stream_region(tcp, p->put_key)) {
-        tcp_stream_kill(tcp, p);
+        dtn_tcp_stream_kill(tcp, p);
         return false;
     }
     n = stream_read(p, &full);
     if (n > 0 && stream_take(tcp, p))
         return full;
-    if (n < 0 && tcp_later())
+    if (n < 0 && dtn_tcp_later())
         return false;
     if (n > 0)
         dtn_log(tcp->log, DTN_LOG_WARN, "tcp: rank %d sent nonsense, or a put "
                 "outside of registered memory: disconnected", p->rank);
-    tcp_stream_kill(tcp, p);
+    dtn_tcp_stream_kill(tcp, p);
     return false;
 }
 
-void tcp_stream_receive(struct tcp *tcp, struct tcp_peer *p)
+void dtn_tcp_stream_receive(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     for (int turn = 0; turn < RECEIVE_TURNS || p->send_failed; turn++)
         if (!stream_receive(tcp, p))
             break;
     if (p->send_failed)
-        tcp_stream_kill(tcp, p);
+        dtn_tcp_stream_kill(tcp, p);
 }
 
-const struct dtn_signal *tcp_peek(struct dtn_transport *tp, int peer)
+const struct dtn_signal *dtn_tcp_peek(struct dtn_transport *tp, int peer)
 {
-    const struct tcp_peer *p = tcp_of(tp)->peers[peer];
+    const struct dtn_tcp_peer *p = tcp_of(tp)->peers[peer];
 
     return p->consumed < p->received ? &p->queue[p->consumed % DTN_QUEUE_DEPTH]
                                      : NULL;
@@ -464,21 +469,21 @@ const struct dtn_signal *tcp_peek(struct dtn_transport *tp, int peer)
 
 /* --------------------------------------------------------------- credit --- */
 
-static void stream_credit(struct tcp *tcp, struct tcp_peer *p)
+static void stream_credit(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
-    struct tcp_frame frame;
+    struct dtn_tcp_frame frame;
 
     if (p->credited == p->consumed || !stream_is_open(p) ||
         p->out_begin < p->out_end)
         return;
-    frame = stream_frame(p, TCP_CREDIT, 0);
+    frame = stream_frame(p, DTN_TCP_CREDIT, 0);
     stream_send_frame(tcp, p, &frame, NULL);
 }
 
-void tcp_consume(struct dtn_transport *tp, int peer)
+void dtn_tcp_consume(struct dtn_transport *tp, int peer)
 {
-    struct tcp *tcp = tcp_of(tp);
-    struct tcp_peer *p = tcp->peers[peer];
+    struct dtn_tcp *tcp = tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
 
     p->consumed++;
     if (p->consumed - p->credited >= CREDIT_OWED)
@@ -491,15 +496,15 @@ void tcp_consume(struct dtn_transport *tp, int peer)
 }
 
 /* Tell everyone what it may not know yet; who cannot be told stays listed. */
-static void stream_credit_all(struct tcp *tcp)
+static void stream_credit_all(struct dtn_tcp *tcp)
 {
-    struct tcp_peer *p = tcp->owed, *next;
+    struct dtn_tcp_peer *p = tcp->owed, *next;
 
     tcp->owed = NULL;
     for (; p; p = next) {
         next = p->next_owed;
         stream_credit(tcp, p);
-        p->owed = p->state == TCP_UP && p->credited != p->consumed;
+        p->owed = p->state == DTN_TCP_UP && p->credited != p->consumed;
         if (p->owed) {
             p->next_owed = tcp->owed;
             tcp->owed = p;
@@ -507,19 +512,19 @@ static void stream_credit_all(struct tcp *tcp)
     }
 }
 
-int tcp_progress(struct dtn_transport *tp)
+int dtn_tcp_progress(struct dtn_transport *tp)
 {
-    struct tcp *tcp = tcp_of(tp);
+    struct dtn_tcp *tcp = tcp_of(tp);
     struct epoll_event events[EVENTS];
     int n = epoll_wait(tcp->epoll, events, EVENTS, 0);
 
     for (int i = 0; i < n; i++) {
-        struct tcp_peer *p = events[i].data.ptr;
+        struct dtn_tcp_peer *p = events[i].data.ptr;
 
-        if (p->state == TCP_UP && (events[i].events & EPOLLOUT))
-            tcp_stream_push(tcp, p);
-        if (p->state == TCP_UP && (events[i].events & ~(uint32_t)EPOLLOUT))
-            tcp_stream_receive(tcp, p);
+        if (p->state == DTN_TCP_UP && (events[i].events & EPOLLOUT))
+            dtn_tcp_stream_push(tcp, p);
+        if (p->state == DTN_TCP_UP && (events[i].events & ~(uint32_t)EPOLLOUT))
+            dtn_tcp_stream_receive(tcp, p);
     }
     tcp->idle_turns = n > 0 ? 0 : tcp->idle_turns + 1;
     if (tcp->owed && tcp->idle_turns >= CREDIT_IDLE_TURNS) {
@@ -532,16 +537,16 @@ int tcp_progress(struct dtn_transport *tp)
 /* -------------------------------------------------------------- closing --- */
 
 /* Is there something that this living peer's system has not taken yet? */
-static bool stream_unsent(struct tcp *tcp, struct tcp_peer *p)
+static bool stream_unsent(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
 {
     int left = 0;
 
-    if (!p || p->state != TCP_UP)
+    if (!p || p->state != DTN_TCP_UP)
         return false;
-    if (tcp_stream_push(tcp, p) == DTENSOR_EAGAIN)
+    if (dtn_tcp_stream_push(tcp, p) == DTENSOR_EAGAIN)
         return true;
     /* The end of the stream makes the peer close, and so acknowledge now. */
-    return p->state == TCP_UP && shutdown(p->fd, SHUT_WR) == 0 &&
+    return p->state == DTN_TCP_UP && shutdown(p->fd, SHUT_WR) == 0 &&
            ioctl(p->fd, SIOCOUTQ, &left) == 0 && left > 0;
 }
 
@@ -549,14 +554,14 @@ static bool stream_unsent(struct tcp *tcp, struct tcp_peer *p)
  * the peer, a CREDIT for one, with a reset, and then forgets what it has not
  * sent.  Most often there is nothing left and no time is spent.
  */
-void tcp_stream_linger(struct tcp *tcp)
+void dtn_tcp_stream_linger(struct dtn_tcp *tcp)
 {
     static const struct timespec tick = { 0, 100000 };
     int64_t end = dtn_now_ns() + LINGER_NS;
 
     for (int r = 0; r < tcp->nranks; r++)
         while (stream_unsent(tcp, tcp->peers[r]) && dtn_now_ns() < end) {
-            tcp_progress(&tcp->base);
+            dtn_tcp_progress(&tcp->base);
             nanosleep(&tick, NULL);
         }
 }

@@ -38,24 +38,24 @@ static bool verbs_reaches(const struct dtn_place *a, const struct dtn_place *b)
     return true;
 }
 
-static int verbs_open_memory(struct verbs *verbs, struct dtensor_error *err)
+static int verbs_open_memory(struct dtn_verbs *verbs, struct dtensor_error *err)
 {
     struct dtn_arena *arena = verbs->args.arena;
-    const struct verbs_rail *rail = &verbs->rail[0];
+    const struct dtn_verbs_rail *rail = &verbs->rail[0];
 
     verbs->memory.arena = arena;
     verbs->memory.rails = verbs->rail;
     verbs->memory.nrails = verbs->nrails;
-    verbs->stage = dtn_arena_alloc(arena, VERBS_STAGE_BYTES);
+    verbs->stage = dtn_arena_alloc(arena, DTN_VERBS_STAGE_BYTES);
     if (!verbs->stage)
-        return dtn_arena_fail(arena, "verbs", VERBS_STAGE_BYTES, err);
-    verbs->stage_mr = ibv_reg_mr(rail->pd, verbs->stage, VERBS_STAGE_BYTES,
+        return dtn_arena_fail(arena, "verbs", DTN_VERBS_STAGE_BYTES, err);
+    verbs->stage_mr = ibv_reg_mr(rail->pd, verbs->stage, DTN_VERBS_STAGE_BYTES,
                                  IBV_ACCESS_LOCAL_WRITE);
     if (!verbs->stage_mr)
-        return verbs_fail_register(&rail->device, VERBS_STAGE_BYTES, errno,
-                                   err);
+        return dtn_verbs_fail_register(&rail->device, DTN_VERBS_STAGE_BYTES,
+                                       errno, err);
     arena->backing.pinned = true;
-    return verbs_keys_init(&verbs->memory, err);
+    return dtn_verbs_keys_init(&verbs->memory, err);
 }
 
 static void verbs_close(struct dtn_transport *tp);
@@ -63,20 +63,20 @@ static void verbs_close(struct dtn_transport *tp);
 static int verbs_open(const struct dtn_open_args *args,
                       struct dtn_transport **tpp, struct dtensor_error *err)
 {
-    struct verbs *verbs = calloc(1, sizeof *verbs + (size_t)args->nranks
-                                 * sizeof verbs->peers[0]);
+    struct dtn_verbs *verbs = calloc(1, sizeof *verbs + (size_t)args->nranks
+                                     * sizeof verbs->peers[0]);
     int rc;
 
     if (!verbs)
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
     verbs->base.ops = &dtn_verbs_ops;
-    verbs->base.along_bytes = VERBS_ALONG;
+    verbs->base.along_bytes = DTN_VERBS_ALONG;
     verbs->args = *args;
-    rc = verbs_rails_open(verbs, err);
+    rc = dtn_verbs_rails_open(verbs, err);
     if (rc == 0)
         rc = verbs_open_memory(verbs, err);
     if (rc == 0)
-        rc = verbs_meet_open(verbs, err);
+        rc = dtn_verbs_meet_open(verbs, err);
     if (rc != 0) {
         verbs_close(&verbs->base);
         return rc;
@@ -85,7 +85,7 @@ static int verbs_open(const struct dtn_open_args *args,
     return 0;
 }
 
-static bool queue_done(const struct verbs_queue *queue)
+static bool queue_done(const struct dtn_verbs_queue *queue)
 {
     return queue->completed == queue->posted;
 }
@@ -93,25 +93,25 @@ static bool queue_done(const struct verbs_queue *queue)
 /* Let what was posted leave, unless the peer is gone: an empty write that asks
  * for a completion goes last.
  */
-static void verbs_drain(struct verbs *verbs)
+static void verbs_drain(struct dtn_verbs *verbs)
 {
     int64_t end = dtn_now_ns() + CLOSE_NS;
 
-    verbs_release(verbs);
+    dtn_verbs_release(verbs);
     for (int r = 0; r < verbs->args.nranks; r++) {
-        struct verbs_peer *peer = &verbs->peers[r];
+        struct dtn_verbs_peer *peer = &verbs->peers[r];
 
         for (int q = 0; q < peer->nqueues && peer->joined; q++) {
-            struct verbs_queue *queue = &peer->queue[q];
+            struct dtn_verbs_queue *queue = &peer->queue[q];
 
             if (!peer->error && !queue_done(queue)
-                && verbs_room(verbs, queue) > 0)
-                verbs_post(verbs, peer, q, peer->greeting.lane,
-                           peer->greeting.lane_key[queue->rail->number],
-                           verbs->stage, 0, NULL);
-            verbs_ring(verbs);
+                && dtn_verbs_room(verbs, queue) > 0)
+                dtn_verbs_post(verbs, peer, q, peer->greeting.lane,
+                               peer->greeting.lane_key[queue->rail->number],
+                               verbs->stage, 0, NULL);
+            dtn_verbs_ring(verbs);
             while (!queue_done(queue) && !peer->error && dtn_now_ns() < end)
-                if (verbs_poll(verbs) != 0)
+                if (dtn_verbs_poll(verbs) != 0)
                     return;
         }
     }
@@ -119,36 +119,36 @@ static void verbs_drain(struct verbs *verbs)
 
 static void verbs_close(struct dtn_transport *tp)
 {
-    struct verbs *verbs = verbs_of(tp);
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
 
     verbs_drain(verbs);
     for (int r = 0; r < verbs->args.nranks; r++)
         for (int q = 0; q < verbs->peers[r].nqueues; q++)
             ibv_destroy_qp(verbs->peers[r].queue[q].qp);
-    verbs_meet_close(verbs);
+    dtn_verbs_meet_close(verbs);
     for (int r = 0; r < verbs->args.nranks; r++)
-        verbs_lane_close(verbs, &verbs->peers[r]);
+        dtn_verbs_lane_close(verbs, &verbs->peers[r]);
     if (verbs->stage_mr)
         ibv_dereg_mr(verbs->stage_mr);
-    verbs_memory_fini(&verbs->memory);
-    verbs_keys_fini(&verbs->memory);
+    dtn_verbs_memory_fini(&verbs->memory);
+    dtn_verbs_keys_fini(&verbs->memory);
     dtn_arena_free(verbs->args.arena, verbs->stage);
-    verbs_rails_close(verbs);
+    dtn_verbs_rails_close(verbs);
     free(verbs);
 }
 
 static void verbs_address(const struct dtn_transport *tp, struct dtn_blob *blob)
 {
-    const struct verbs *verbs = verbs_of(tp);
-    struct verbs_address address = {
+    const struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_address address = {
         .magic = VERBS_MAGIC, .cookie = verbs->cookie,
         .datagram_qpn = verbs->datagram->qp_num,
         .nrails = (uint32_t)verbs->nrails
     };
 
     for (int k = 0; k < verbs->nrails; k++) {
-        const struct verbs_device *device = &verbs->rail[k].device;
-        struct verbs_end *end = &address.end[k];
+        const struct dtn_verbs_device *device = &verbs->rail[k].device;
+        struct dtn_verbs_end *end = &address.end[k];
 
         end->gid = device->gid;
         end->rate_mbps = (uint32_t)device->rate_mbps;
@@ -163,8 +163,8 @@ static void verbs_address(const struct dtn_transport *tp, struct dtn_blob *blob)
 }
 
 /* May each rail talk to the peer's of the same number? */
-static int connect_check(const struct verbs *verbs, int rank,
-                         const struct verbs_address *address,
+static int connect_check(const struct dtn_verbs *verbs, int rank,
+                         const struct dtn_verbs_address *address,
                          struct dtensor_error *err)
 {
     static const char *const link[] = { "InfiniBand", "RoCE" };
@@ -178,8 +178,8 @@ static int connect_check(const struct verbs *verbs, int rank,
                              "many, joined by +)", rank, address->nrails,
                              verbs->nrails);
     for (int k = 0; k < verbs->nrails; k++) {
-        const struct verbs_device *device = &verbs->rail[k].device;
-        const struct verbs_end *end = &address->end[k];
+        const struct dtn_verbs_device *device = &verbs->rail[k].device;
+        const struct dtn_verbs_end *end = &address->end[k];
 
         if (!end->ethernet != !device->ethernet)
             return dtn_fail_rank(err, DTENSOR_ENODEV, rank, "verbs: rank %d "
@@ -195,12 +195,12 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
                          const struct dtn_blob *blob,
                          struct dtensor_error *err)
 {
-    struct verbs *verbs = verbs_of(tp);
-    struct verbs_peer *p = verbs_peer(tp, peer);
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
     int rc;
 
     if (p->joined)
-        return verbs_probe(verbs, peer, err);
+        return dtn_verbs_probe(verbs, peer, err);
     if (!p->called) {
         memcpy(&p->address, blob->bytes, sizeof p->address);
         rc = connect_check(verbs, peer, &p->address, err);
@@ -208,8 +208,8 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
             return rc;
         p->called = true;
     }
-    rc = verbs_meet(verbs, peer, err);
-    return rc == 0 ? verbs_probe(verbs, peer, err) : rc;
+    rc = dtn_verbs_meet(verbs, peer, err);
+    return rc == 0 ? dtn_verbs_probe(verbs, peer, err) : rc;
 }
 
 /* ---------------------------------------------------------------- memory --- */
@@ -217,47 +217,47 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
 static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
                      struct dtn_remote *remote)
 {
-    struct verbs *verbs = verbs_of(tp);
-    struct verbs_region *region;
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_region *region;
     struct dtensor_error why;
     int rc;
 
-    region = verbs_memory_get(&verbs->memory, mem, size);
+    region = dtn_verbs_memory_get(&verbs->memory, mem, size);
     if (!region && errno == EFAULT
         && !dtn_arena_contains(verbs->args.arena, mem, size))
         return DTENSOR_EINVAL;
     if (!region) {
-        rc = verbs_fail_register(&verbs->memory.refused->device, size, errno,
-                                 &why);
+        rc = dtn_verbs_fail_register(&verbs->memory.refused->device, size,
+                                     errno, &why);
         dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
         return rc;
     }
     region->names++;
     remote->addr = (uintptr_t)mem;
-    remote->key = verbs_keys_name(region);
+    remote->key = dtn_verbs_keys_name(region);
     return 0;
 }
 
 static void verbs_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 {
-    verbs_memory_forget(&verbs_of(tp)->memory, remote);
+    dtn_verbs_memory_forget(&dtn_verbs_of(tp)->memory, remote);
 }
 
 static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,
                        struct dtensor_error *err)
 {
-    struct verbs *verbs = verbs_of(tp);
-    int rc = verbs_limits_more(verbs, size, err);
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    int rc = dtn_verbs_limits_more(verbs, size, err);
 
-    if (rc == 0 && !verbs_memory_adopt(&verbs->memory, mem, size))
-        rc = verbs_fail_register(&verbs->memory.refused->device, size, errno,
-                                 err);
+    if (rc == 0 && !dtn_verbs_memory_adopt(&verbs->memory, mem, size))
+        rc = dtn_verbs_fail_register(&verbs->memory.refused->device, size,
+                                     errno, err);
     return rc;
 }
 
 static void verbs_disown(struct dtn_transport *tp, void *mem, size_t size)
 {
-    verbs_memory_disown(&verbs_of(tp)->memory, mem, size);
+    dtn_verbs_memory_disown(&dtn_verbs_of(tp)->memory, mem, size);
 }
 
 static void *verbs_map(struct dtn_transport *tp, int peer,
@@ -271,22 +271,22 @@ static void *verbs_map(struct dtn_transport *tp, int peer,
  */
 static int verbs_progress(struct dtn_transport *tp)
 {
-    struct verbs *verbs = verbs_of(tp);
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
     int64_t now;
-    int rc = verbs_release(verbs);
+    int rc = dtn_verbs_release(verbs);
 
     if (rc != 0 || ++verbs->turns % TURNS_PER_LOOK != 0)
         return rc;
-    rc = verbs_poll(verbs);
+    rc = dtn_verbs_poll(verbs);
     if (rc == 0)
-        rc = verbs_meet_progress(verbs);
+        rc = dtn_verbs_meet_progress(verbs);
     now = dtn_now_ns();
     if (rc != 0 || now < verbs->next_ack_ns)
         return rc;
     verbs->next_ack_ns = now + ACK_NS;
     for (int r = 0; r < verbs->args.nranks; r++)
         if (verbs->peers[r].joined)
-            verbs_acknowledge(verbs, &verbs->peers[r], 1);
+            dtn_verbs_acknowledge(verbs, &verbs->peers[r], 1);
     return 0;
 }
 
@@ -295,17 +295,17 @@ static int verbs_progress(struct dtn_transport *tp)
 static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
                         int *code)
 {
-    struct verbs *verbs = verbs_of(tp);
-    struct verbs_peer *p = verbs_peer(tp, peer);
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
     uint64_t word;
     int64_t now = dtn_now_ns();
 
-    verbs_poll(verbs);
-    if (verbs_events_poll(verbs) != 0)
+    dtn_verbs_poll(verbs);
+    if (dtn_verbs_events_poll(verbs) != 0)
         return DTENSOR_ENODEV;
     word = p->lane ? atomic_load_explicit(&p->lane->aborted,
                                           memory_order_acquire) : 0;
-    if (word & VERBS_ABORT_SET) {
+    if (word & DTN_VERBS_ABORT_SET) {
         *culprit = (int)(uint32_t)word;
         *code = -(int)(word >> 32 & 0xff);
         return DTENSOR_EABORT;
@@ -313,7 +313,7 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
     if (p->error)
         return p->narrow ? DTENSOR_ESYS : DTENSOR_EPEER;
     if (p->joined && now >= p->next_beat_ns) {
-        verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, beat),
+        dtn_verbs_lane_write(verbs, p, 0, offsetof(struct dtn_verbs_lane, beat),
                    &p->lane->out_beat, sizeof p->lane->out_beat);
         p->next_beat_ns = now + BEAT_NS;
     }
@@ -322,26 +322,27 @@ static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
 
 static void verbs_abort(struct dtn_transport *tp, int culprit, int code)
 {
-    struct verbs *verbs = verbs_of(tp);
-    uint64_t word = VERBS_ABORT_SET | (uint64_t)(-code & 0xff) << 32
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    uint64_t word = DTN_VERBS_ABORT_SET | (uint64_t)(-code & 0xff) << 32
                   | (uint32_t)culprit;
 
-    verbs_events_poll(verbs);     /* for the log: it may come late             */
+    dtn_verbs_events_poll(verbs); /* for the log: it may come late */
     for (int r = 0; r < verbs->args.nranks; r++) {
-        struct verbs_peer *p = &verbs->peers[r];
+        struct dtn_verbs_peer *p = &verbs->peers[r];
 
         if (!p->joined)
             continue;
         p->lane->out_aborted = word;
-        verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, aborted),
-                   &p->lane->out_aborted, sizeof word);
+        dtn_verbs_lane_write(verbs, p, 0,
+                             offsetof(struct dtn_verbs_lane, aborted),
+                             &p->lane->out_aborted, sizeof word);
     }
 }
 
 static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
                       size_t size)
 {
-    verbs_words(verbs_of(tp), peer, buf, size);
+    dtn_verbs_words(dtn_verbs_of(tp), peer, buf, size);
 }
 
 const struct dtn_transport_ops dtn_verbs_ops = {
@@ -357,12 +358,12 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .disown = verbs_disown,
     .map = verbs_map,
     .fetch = dtn_fetch_none,
-    .put = verbs_put,
-    .flush = verbs_flush,
-    .signal = verbs_signal,
-    .room = verbs_has_room,
-    .peek = verbs_peek,
-    .consume = verbs_consume,
+    .put = dtn_verbs_put,
+    .flush = dtn_verbs_flush,
+    .signal = dtn_verbs_signal,
+    .room = dtn_verbs_has_room,
+    .peek = dtn_verbs_peek,
+    .consume = dtn_verbs_consume,
     .progress = verbs_progress,
     .health = verbs_health,
     .abort = verbs_abort,

@@ -28,7 +28,7 @@
  */
 #define DEVICE_RXE_VENDOR 0xffffff
 
-char *verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size)
+char *dtn_verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size)
 {
     return dtn_gid_text(gid->raw, buf, size);
 }
@@ -78,7 +78,8 @@ static void device_log(const struct dtn_device_choice *choice,
 }
 
 static int device_take(const struct dtn_device_choice *choice,
-                       struct verbs_device *device, struct dtensor_error *err)
+                       struct dtn_verbs_device *device,
+                       struct dtensor_error *err)
 {
     const struct dtn_port *port = choice->port;
     struct ibv_device_attr attr;
@@ -103,8 +104,8 @@ static int device_take(const struct dtn_device_choice *choice,
         return dtn_fail_sys(err, errno, "verbs: cannot open %s: %m (see rdma "
                             "link)", device->name);
     device->max_cqe = attr.max_cqe;
-    device->max_pieces = attr.max_sge < VERBS_PIECES ? attr.max_sge
-                       : VERBS_PIECES;
+    device->max_pieces = attr.max_sge < DTN_VERBS_PIECES ? attr.max_sge
+                       : DTN_VERBS_PIECES;
     device->one_packet = attr.vendor_id == DEVICE_RXE_VENDOR;
     flags = fcntl(device->context->async_fd, F_GETFL);
     if (flags < 0 || fcntl(device->context->async_fd, F_SETFL,
@@ -114,8 +115,9 @@ static int device_take(const struct dtn_device_choice *choice,
     return 0;
 }
 
-int verbs_device_open(const struct dtn_open_args *args, const char *name,
-                      struct verbs_device *device, struct dtensor_error *err)
+int dtn_verbs_device_open(const struct dtn_open_args *args, const char *name,
+                          struct dtn_verbs_device *device,
+                          struct dtensor_error *err)
 {
     struct dtn_device_want want = {
         .device = name, .gid_index = args->gid_index, .pkey = args->conf->pkey
@@ -133,21 +135,21 @@ int verbs_device_open(const struct dtn_open_args *args, const char *name,
     if (rc == 0)
         device_log(&choice, args->log);
     else
-        verbs_device_close(device);
+        dtn_verbs_device_close(device);
     dtn_devices_fini(&devices);
     return rc;
 }
 
-void verbs_device_close(struct verbs_device *device)
+void dtn_verbs_device_close(struct dtn_verbs_device *device)
 {
     if (device->context)
         ibv_close_device(device->context);
     device->context = NULL;
 }
 
-enum ibv_mtu verbs_path_mtu(const struct verbs *verbs,
-                            const struct verbs_device *device,
-                            const struct verbs_end *end)
+enum ibv_mtu dtn_verbs_path_mtu(const struct dtn_verbs *verbs,
+                                const struct dtn_verbs_device *device,
+                                const struct dtn_verbs_end *end)
 {
     enum ibv_mtu mtu = device->mtu, want = IBV_MTU_4096;
 

@@ -76,7 +76,7 @@ static bool event_is_of_queue(enum ibv_event_type type)
 }
 
 /* Whose queue pair is it?  -1: the one for datagrams. */
-static int event_rank(const struct verbs *verbs, const struct ibv_qp *qp)
+static int event_rank(const struct dtn_verbs *verbs, const struct ibv_qp *qp)
 {
     for (int r = 0; r < verbs->args.nranks; r++)
         for (int q = 0; q < verbs->peers[r].nqueues; q++)
@@ -85,7 +85,7 @@ static int event_rank(const struct verbs *verbs, const struct ibv_qp *qp)
     return -1;
 }
 
-bool verbs_gid_gone(const struct verbs_device *device)
+bool dtn_verbs_gid_gone(const struct dtn_verbs_device *device)
 {
     union ibv_gid gid;
 
@@ -95,10 +95,10 @@ bool verbs_gid_gone(const struct verbs_device *device)
             || memcmp(gid.raw, device->gid.raw, sizeof gid.raw) != 0);
 }
 
-void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,
-                       int rank, int64_t now_ns)
+void dtn_verbs_events_take(struct dtn_verbs_device *device,
+                           enum ibv_event_type type, int rank, int64_t now_ns)
 {
-    struct verbs_events *events = &device->events;
+    struct dtn_verbs_events *events = &device->events;
 
     events->number++;
     if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
@@ -118,13 +118,13 @@ void verbs_events_take(struct verbs_device *device, enum ibv_event_type type,
 /* Without its GID a device sends nothing that arrives, and may try for ever; but
  * interfaces that are set up anew get their address back.
  */
-static bool events_homeless(struct verbs_device *device, int64_t now_ns)
+static bool events_homeless(struct dtn_verbs_device *device, int64_t now_ns)
 {
-    struct verbs_events *events = &device->events;
+    struct dtn_verbs_events *events = &device->events;
 
     if (events->gid_gone_ns == 0 || now_ns - events->gid_gone_ns < GID_GRACE_NS)
         return false;
-    if (verbs_gid_gone(device))
+    if (dtn_verbs_gid_gone(device))
         return true;
     events->gid_gone_ns = 0;
     return false;
@@ -133,7 +133,8 @@ static bool events_homeless(struct verbs_device *device, int64_t now_ns)
 /* One message: is it about what we use?  Of another port, or of a GID that is
  * not ours, it is not.
  */
-static void events_hear(struct verbs *verbs, struct verbs_device *device,
+static void events_hear(struct dtn_verbs *verbs,
+                        struct dtn_verbs_device *device,
                         struct ibv_async_event *event)
 {
     const enum ibv_event_type type = event->event_type;
@@ -144,18 +145,18 @@ static void events_hear(struct verbs *verbs, struct verbs_device *device,
              || event->element.port_num == device->port;
 
     ibv_ack_async_event(event);
-    if (!ours || (type == IBV_EVENT_GID_CHANGE && !verbs_gid_gone(device)))
+    if (!ours || (type == IBV_EVENT_GID_CHANGE && !dtn_verbs_gid_gone(device)))
         return;
     if (type == IBV_EVENT_GID_CHANGE)
         device->events.gid_gone_ns = now;
-    verbs_events_take(device, type, rank, now);
+    dtn_verbs_events_take(device, type, rank, now);
     dtn_log(verbs->args.log, event_weight(type) ? DTN_LOG_WARN : DTN_LOG_DEBUG,
             "verbs: %s says: %s", device->name, ibv_event_type_str(type));
 }
 
-static int events_poll(struct verbs *verbs, struct verbs_device *device)
+static int events_poll(struct dtn_verbs *verbs, struct dtn_verbs_device *device)
 {
-    const struct verbs_events *events = &device->events;
+    const struct dtn_verbs_events *events = &device->events;
     struct ibv_async_event event;
 
     while (ibv_get_async_event(device->context, &event) == 0)
@@ -166,7 +167,7 @@ static int events_poll(struct verbs *verbs, struct verbs_device *device)
     return events_homeless(device, dtn_now_ns()) ? DTENSOR_ENODEV : 0;
 }
 
-int verbs_events_poll(struct verbs *verbs)
+int dtn_verbs_events_poll(struct dtn_verbs *verbs)
 {
     int rc = 0;
 
@@ -175,10 +176,10 @@ int verbs_events_poll(struct verbs *verbs)
     return rc;
 }
 
-const char *verbs_events_words(const struct verbs_device *device, char *buf,
-                               size_t size)
+const char *dtn_verbs_events_words(const struct dtn_verbs_device *device,
+                                   char *buf, size_t size)
 {
-    const struct verbs_events *events = &device->events;
+    const struct dtn_verbs_events *events = &device->events;
     const struct event_row *row;
     char subject[IBV_SYSFS_NAME_MAX + 48], when[32];
     size_t used;

@@ -11,8 +11,8 @@
 
 #include <errno.h>
 
-int verbs_fail_register(const struct verbs_device *device, size_t size,
-                        int sys_errno, struct dtensor_error *err)
+int dtn_verbs_fail_register(const struct dtn_verbs_device *device, size_t size,
+                            int sys_errno, struct dtensor_error *err)
 {
     uint64_t have = dtn_memlock_bytes();
     char bytes[32], limit[32];
@@ -29,10 +29,11 @@ int verbs_fail_register(const struct verbs_device *device, size_t size,
                         "say more)", bytes, device->name);
 }
 
-int verbs_fail_queue(const struct verbs *verbs, const struct verbs_rail *rail,
-                     int rank, int sys_errno, struct dtensor_error *err)
+int dtn_verbs_fail_queue(const struct dtn_verbs *verbs,
+                         const struct dtn_verbs_rail *rail, int rank,
+                         int sys_errno, struct dtensor_error *err)
 {
-    const struct verbs_device *device = &rail->device;
+    const struct dtn_verbs_device *device = &rail->device;
     char limit[32];
     int made = 0;
 

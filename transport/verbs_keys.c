@@ -24,35 +24,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t keys_bytes(const struct verbs_keys *keys)
+static size_t keys_bytes(const struct dtn_verbs_keys *keys)
 {
-    return (size_t)VERBS_REGIONS * (size_t)keys->nrails * sizeof keys->key[0];
+    return (size_t)DTN_VERBS_REGIONS * (size_t)keys->nrails *
+           sizeof keys->key[0];
 }
 
-int verbs_keys_init(struct verbs_memory *memory, struct dtensor_error *err)
+int dtn_verbs_keys_init(struct dtn_verbs_memory *memory,
+                        struct dtensor_error *err)
 {
-    struct verbs_keys *keys = &memory->keys;
+    struct dtn_verbs_keys *keys = &memory->keys;
 
     keys->nrails = memory->nrails;
     if (keys->nrails == 1)
         return 0;
-    keys->written = calloc(VERBS_REGIONS, sizeof keys->written[0]);
-    keys->taken = calloc(VERBS_REGIONS, sizeof keys->taken[0]);
+    keys->written = calloc(DTN_VERBS_REGIONS, sizeof keys->written[0]);
+    keys->taken = calloc(DTN_VERBS_REGIONS, sizeof keys->taken[0]);
     keys->key = dtn_arena_alloc(memory->arena, keys_bytes(keys));
     if (!keys->key)
         return dtn_arena_fail(memory->arena, "verbs", keys_bytes(keys), err);
     if (!keys->written || !keys->taken)
-        return dtn_fail_nomem(err, "verbs", VERBS_REGIONS);
+        return dtn_fail_nomem(err, "verbs", DTN_VERBS_REGIONS);
     memset(keys->key, 0, keys_bytes(keys));
     keys->mr = ibv_reg_mr(memory->rails[0].pd, keys->key, keys_bytes(keys),
                           IBV_ACCESS_LOCAL_WRITE);
-    return keys->mr ? 0 : verbs_fail_register(&memory->rails[0].device,
-                                              keys_bytes(keys), errno, err);
+    return keys->mr ? 0 : dtn_verbs_fail_register(&memory->rails[0].device,
+                                                  keys_bytes(keys), errno, err);
 }
 
-void verbs_keys_fini(struct verbs_memory *memory)
+void dtn_verbs_keys_fini(struct dtn_verbs_memory *memory)
 {
-    struct verbs_keys *keys = &memory->keys;
+    struct dtn_verbs_keys *keys = &memory->keys;
 
     if (keys->mr)
         ibv_dereg_mr(keys->mr);
@@ -62,13 +64,13 @@ void verbs_keys_fini(struct verbs_memory *memory)
     memset(keys, 0, sizeof *keys);
 }
 
-int verbs_keys_take(struct verbs_keys *keys, struct ibv_mr *const mr[])
+int dtn_verbs_keys_take(struct dtn_verbs_keys *keys, struct ibv_mr *const mr[])
 {
     int row = 0;
 
-    while (keys->key && row < VERBS_REGIONS && keys->taken[row])
+    while (keys->key && row < DTN_VERBS_REGIONS && keys->taken[row])
         row++;
-    if (!keys->key || row == VERBS_REGIONS)
+    if (!keys->key || row == DTN_VERBS_REGIONS)
         return -1;
     for (int k = 0; k < keys->nrails; k++)
         keys->key[row * keys->nrails + k] = mr[k]->rkey;
@@ -77,25 +79,26 @@ int verbs_keys_take(struct verbs_keys *keys, struct ibv_mr *const mr[])
     return row;
 }
 
-void verbs_keys_drop(struct verbs_keys *keys, int row)
+void dtn_verbs_keys_drop(struct dtn_verbs_keys *keys, int row)
 {
     if (row >= 0)
         keys->taken[row] = false;
 }
 
-uint64_t verbs_keys_name(const struct verbs_region *region)
+uint64_t dtn_verbs_keys_name(const struct dtn_verbs_region *region)
 {
     return (uint64_t)(region->row + 1) << 32 | region->mr[0]->rkey;
 }
 
-int verbs_keys_find(const struct verbs *verbs, const struct verbs_peer *peer,
-                    uint64_t name, uint32_t key[DTN_MAX_RAILS])
+int dtn_verbs_keys_find(const struct dtn_verbs *verbs,
+                        const struct dtn_verbs_peer *peer, uint64_t name,
+                        uint32_t key[DTN_MAX_RAILS])
 {
     uint64_t row = name >> 32;
     const _Atomic uint32_t *told;
 
     key[0] = (uint32_t)name;
-    if (verbs->nrails == 1 || row == 0 || row > VERBS_REGIONS)
+    if (verbs->nrails == 1 || row == 0 || row > DTN_VERBS_REGIONS)
         return 1;
     told = &peer->lane->keys[(row - 1) * (uint64_t)verbs->nrails];
     if (atomic_load_explicit(&told[0], memory_order_acquire) != key[0])

@@ -28,51 +28,53 @@
 #include <errno.h>
 #include <string.h>
 
-int verbs_lane_open(struct verbs *verbs, int peer, struct dtensor_error *err)
+int dtn_verbs_lane_open(struct dtn_verbs *verbs, int peer,
+                        struct dtensor_error *err)
 {
-    struct verbs_peer *p = &verbs->peers[peer];
-    size_t size = verbs_lane_bytes(verbs->nrails);
+    struct dtn_verbs_peer *p = &verbs->peers[peer];
+    size_t size = dtn_verbs_lane_bytes(verbs->nrails);
 
     p->lane = dtn_arena_alloc(verbs->args.arena, size);
     if (!p->lane)
         return dtn_arena_fail(verbs->args.arena, "verbs", size, err);
     memset(p->lane, 0, size);
-    if (!verbs_register(&verbs->memory, p->lane, size, p->lane_mr))
-        return verbs_fail_register(&verbs->memory.refused->device, size, errno,
-                                   err);
+    if (!dtn_verbs_register(&verbs->memory, p->lane, size, p->lane_mr))
+        return dtn_verbs_fail_register(&verbs->memory.refused->device, size,
+                                       errno, err);
     return 0;
 }
 
-void verbs_lane_close(struct verbs *verbs, struct verbs_peer *peer)
+void dtn_verbs_lane_close(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer)
 {
-    verbs_deregister(&verbs->memory, peer->lane_mr);
+    dtn_verbs_deregister(&verbs->memory, peer->lane_mr);
     dtn_arena_free(verbs->args.arena, peer->lane);
 }
 
 /* The chain gets one more write, of our lane to the peer's for us. */
-static int lane_post(struct verbs *verbs, struct verbs_peer *peer, int q,
-                     size_t offset, const void *from, size_t size)
+static int lane_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
+                     int q, size_t offset, const void *from, size_t size)
 {
-    const struct verbs_rail *rail = peer->queue[q].rail;
+    const struct dtn_verbs_rail *rail = peer->queue[q].rail;
     const struct ibv_mr *mr = size <= (size_t)rail->device.max_inline ? NULL
                             : peer->lane_mr[rail->number];
 
-    return verbs_post(verbs, peer, q, peer->greeting.lane + offset,
-                      peer->greeting.lane_key[rail->number], from, size, mr);
+    return dtn_verbs_post(verbs, peer, q, peer->greeting.lane + offset,
+                          peer->greeting.lane_key[rail->number], from, size,
+                          mr);
 }
 
-int verbs_lane_write(struct verbs *verbs, struct verbs_peer *peer, int q,
-                     size_t offset, const void *from, size_t size)
+int dtn_verbs_lane_write(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
+                         int q, size_t offset, const void *from, size_t size)
 {
-    int rc = verbs_release(verbs);
+    int rc = dtn_verbs_release(verbs);
 
     if (peer->queue[q].error)
         return DTENSOR_EPEER;
-    if (rc == 0 && verbs_room(verbs, &peer->queue[q]) < 1)
+    if (rc == 0 && dtn_verbs_room(verbs, &peer->queue[q]) < 1)
         return DTENSOR_EAGAIN;
     if (rc == 0)
         rc = lane_post(verbs, peer, q, offset, from, size);
-    return rc == 0 ? verbs_ring(verbs) : rc;
+    return rc == 0 ? dtn_verbs_ring(verbs) : rc;
 }
 
 /* --------------------------------------------------------------- numbered --- */
@@ -84,7 +86,7 @@ enum {
 };
 
 static void words_fill(_Atomic uint64_t word[WORDS],
-                       const struct verbs_content *said, int first,
+                       const struct dtn_verbs_content *said, int first,
                        uint64_t seq)
 {
     uint32_t part[WORDS];
@@ -111,7 +113,7 @@ static bool words_read(const _Atomic uint64_t word[WORDS], int first, int last,
 
 /* What stands behind the payload tells how long it is. */
 static bool words_take(const _Atomic uint64_t word[WORDS],
-                       struct verbs_content *said, uint64_t seq)
+                       struct dtn_verbs_content *said, uint64_t seq)
 {
     uint32_t part[WORDS];
     size_t skip;
@@ -120,7 +122,7 @@ static bool words_take(const _Atomic uint64_t word[WORDS],
         return false;
     memcpy((unsigned char *)said + DTN_PAYLOAD_MAX, part + WORDS_OF_PAYLOAD,
            sizeof *said - DTN_PAYLOAD_MAX);
-    skip = verbs_line_skip(said->len);
+    skip = dtn_verbs_line_skip(said->len);
     if (!words_read(word, (int)skip / WORD_BYTES, WORDS_OF_PAYLOAD - 1, seq,
                     part))
         return false;
@@ -136,10 +138,10 @@ enum { FEW = 240 };               /* bytes, by XXH3's own reckoning            *
 /* Of the bytes that stand in front of `along`, where they belong, and the
  * number.  Of 88 bytes XXH3 takes 75 instructions and XXH64 182, of 536 as many.
  */
-static uint64_t along_hash(const struct verbs_along *along, uint64_t seq)
+static uint64_t along_hash(const struct dtn_verbs_along *along, uint64_t seq)
 {
     const unsigned char *at = (const unsigned char *)along - along->size;
-    const size_t size = along->size + offsetof(struct verbs_along, hash);
+    const size_t size = along->size + offsetof(struct dtn_verbs_along, hash);
 
     return size <= FEW ? XXH3_64bits(at, size)
                          + seq * UINT64_C(0x9e3779b97f4a7c15)
@@ -147,8 +149,8 @@ static uint64_t along_hash(const struct verbs_along *along, uint64_t seq)
 }
 
 /* Write the put in front of the line; how many bytes that makes. */
-static size_t along_fill(struct verbs_along *along, uint64_t seq, bool plain,
-                         const struct verbs_held *put)
+static size_t along_fill(struct dtn_verbs_along *along, uint64_t seq,
+                         bool plain, const struct dtn_verbs_held *put)
 {
     along->addr = put->dst.addr;
     along->key = (uint32_t)put->dst.key;
@@ -158,13 +160,14 @@ static size_t along_fill(struct verbs_along *along, uint64_t seq, bool plain,
     return put->size + sizeof *along;
 }
 
-int verbs_line_send(struct verbs *verbs, struct verbs_peer *peer, uint64_t seq,
-                    struct verbs_content *say, const struct verbs_held *put)
+int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
+                        uint64_t seq, struct dtn_verbs_content *say,
+                        const struct dtn_verbs_held *put)
 {
-    struct verbs_lane *lane = peer->lane;
-    struct verbs_place *place = &lane->out[(seq - 1) % DTN_QUEUE_DEPTH];
-    union verbs_line *line = &place->line;
-    size_t skip = put ? 0 : verbs_line_skip(say->len);
+    struct dtn_verbs_lane *lane = peer->lane;
+    struct dtn_verbs_place *place = &lane->out[(seq - 1) % DTN_QUEUE_DEPTH];
+    union dtn_verbs_line *line = &place->line;
+    size_t skip = put ? 0 : dtn_verbs_line_skip(say->len);
     size_t word = skip / WORD_BYTES;
     size_t before = put ? along_fill(&place->along, seq, peer->plain, put) : 0;
     unsigned char *from, *end;
@@ -182,16 +185,16 @@ int verbs_line_send(struct verbs *verbs, struct verbs_peer *peer, uint64_t seq,
         end = (unsigned char *)(line->word + WORDS);
     }
     from -= before;
-    return lane_post(verbs, peer, 0, offsetof(struct verbs_lane, place)
+    return lane_post(verbs, peer, 0, offsetof(struct dtn_verbs_lane, place)
                      + (size_t)(from - (unsigned char *)lane->out), from,
                      (size_t)(end - from));
 }
 
-bool verbs_line_take(const struct verbs_peer *peer, uint64_t seq,
-                     struct verbs_content *said)
+bool dtn_verbs_line_take(const struct dtn_verbs_peer *peer, uint64_t seq,
+                         struct dtn_verbs_content *said)
 {
-    const union verbs_line *line = &peer->lane->place[(seq - 1)
-                                                      % DTN_QUEUE_DEPTH].line;
+    const union dtn_verbs_line *line =
+        &peer->lane->place[(seq - 1) % DTN_QUEUE_DEPTH].line;
 
     if (!peer->plain)
         return words_take(line->word, said, seq);
@@ -201,43 +204,44 @@ bool verbs_line_take(const struct verbs_peer *peer, uint64_t seq,
     return true;
 }
 
-int verbs_along_take(struct verbs *verbs, const struct verbs_peer *peer,
-                     uint64_t seq, const struct verbs_content *said)
+int dtn_verbs_along_take(struct dtn_verbs *verbs,
+                         const struct dtn_verbs_peer *peer, uint64_t seq,
+                         const struct dtn_verbs_content *said)
 {
-    const struct verbs_along *along = &peer->lane->place[(seq - 1)
+    const struct dtn_verbs_along *along = &peer->lane->place[(seq - 1)
                                                      % DTN_QUEUE_DEPTH].along;
     void *dst = (void *)(uintptr_t)along->addr;
 
-    if (said->along > VERBS_ALONG)
+    if (said->along > DTN_VERBS_ALONG)
         return DTENSOR_EINVAL;
     if (!peer->plain && (along->size != said->along
                          || along_hash(along, seq) != along->hash))
         return DTENSOR_EAGAIN;
     if (along->size != said->along
-        || !verbs_memory_open(&verbs->memory, dst, along->size, along->key))
+        || !dtn_verbs_memory_open(&verbs->memory, dst, along->size, along->key))
         return DTENSOR_EINVAL;
     memcpy(dst, (const unsigned char *)along - along->size, along->size);
     return 0;
 }
 
-int verbs_keys_tell(struct verbs *verbs, struct verbs_peer *peer)
+int dtn_verbs_keys_tell(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer)
 {
-    const struct verbs_keys *keys = &verbs->memory.keys;
+    const struct dtn_verbs_keys *keys = &verbs->memory.keys;
     size_t row_bytes = (size_t)keys->nrails * sizeof keys->key[0];
-    int first = VERBS_REGIONS, last = 0, rc;
+    int first = DTN_VERBS_REGIONS, last = 0, rc;
 
     if (peer->keys_told == keys->version)
         return 0;
-    for (int row = 0; row < VERBS_REGIONS; row++)
+    for (int row = 0; row < DTN_VERBS_REGIONS; row++)
         if (keys->written[row] > peer->keys_told) {
             first = row < first ? row : first;
             last = row;
         }
-    rc = verbs_post(verbs, peer, 0, peer->greeting.lane
-                    + offsetof(struct verbs_lane, keys)
-                    + (size_t)first * row_bytes, peer->greeting.lane_key[0],
-                    keys->key + first * keys->nrails,
-                    (size_t)(last + 1 - first) * row_bytes, keys->mr);
+    rc = dtn_verbs_post(verbs, peer, 0, peer->greeting.lane
+                        + offsetof(struct dtn_verbs_lane, keys)
+                        + (size_t)first * row_bytes, peer->greeting.lane_key[0],
+                        keys->key + first * keys->nrails,
+                        (size_t)(last + 1 - first) * row_bytes, keys->mr);
     if (rc == 0)
         peer->keys_told = keys->version;
     return rc;

@@ -28,14 +28,15 @@ enum {
 uint64_t dtn_memlock_need(int nranks, int nrails)
 {
     uint64_t peers = nranks < 3 ? (uint64_t)nranks - 1 : 2;
-    uint64_t lane = verbs_lane_bytes(nrails);
-    uint64_t keys = lane - sizeof(struct verbs_lane);
+    uint64_t lane = dtn_verbs_lane_bytes(nrails);
+    uint64_t keys = lane - sizeof(struct dtn_verbs_lane);
 
-    return peers * lane * (uint64_t)nrails + keys + VERBS_STAGE_BYTES
+    return peers * lane * (uint64_t)nrails + keys + DTN_VERBS_STAGE_BYTES
          + DATAGRAM_BYTES;
 }
 
-static int limits_memlock(const struct verbs *verbs, struct dtensor_error *err)
+static int limits_memlock(const struct dtn_verbs *verbs,
+                          struct dtensor_error *err)
 {
     const struct dtn_open_args *args = &verbs->args;
     uint64_t have = dtn_memlock_bytes(), rails = (uint64_t)verbs->nrails;
@@ -61,8 +62,8 @@ static int limits_memlock(const struct verbs *verbs, struct dtensor_error *err)
     return 0;
 }
 
-int verbs_limits_more(const struct verbs *verbs, size_t size,
-                      struct dtensor_error *err)
+int dtn_verbs_limits_more(const struct dtn_verbs *verbs, size_t size,
+                          struct dtensor_error *err)
 {
     uint64_t have = dtn_memlock_bytes(), rails = (uint64_t)verbs->nrails;
     uint64_t used = dtn_memlock_need(verbs->args.nranks, verbs->nrails)
@@ -83,17 +84,19 @@ int verbs_limits_more(const struct verbs *verbs, size_t size,
 
 /* A queue pair's MTU is the smallest of the file's and both ports'. */
 static void limits_mtu(const struct dtn_open_args *args,
-                       const struct verbs_device *device)
+                       const struct dtn_verbs_device *device)
 {
     int active = 128 << device->mtu, want = args->conf->mtu;
 
     if (want <= active)
         return;
     if (device->ethernet)
-        dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] mtu = %d, but %s "
+        dtn_log(args->log, DTN_LOG_WARN,
+                "verbs: [transport] mtu = %d, but %s "
                 "port %d has %d: that is used (an Ethernet MTU of %d or more "
-                "on every host and switch is needed for %d)", want,
-                device->name, device->port, active, want + VERBS_ROCE_HEADERS, want);
+                "on every host and switch is needed for %d)",
+                want, device->name, device->port, active,
+                want + DTN_VERBS_ROCE_HEADERS, want);
     else
         dtn_log(args->log, DTN_LOG_WARN, "verbs: [transport] mtu = %d, but %s "
                 "port %d has %d: that is used (the subnet manager sets it)",
@@ -101,7 +104,7 @@ static void limits_mtu(const struct dtn_open_args *args,
 }
 
 static void limits_queues(const struct dtn_open_args *args,
-                          const struct verbs_device *device)
+                          const struct dtn_verbs_device *device)
 {
     if (args->nranks > device->max_qp)
         dtn_log(args->log, DTN_LOG_WARN, "verbs: %s has %d queue pairs, fewer "
@@ -139,11 +142,12 @@ static void limits_retry(const struct dtn_open_args *args)
                 ? "timeout = 0" : "retry_count = 7");
     else
         dtn_log(args->log, DTN_LOG_DEBUG, "verbs: a silent peer is given up "
-                "after at least %s", verbs_give_up_text(conf, text,
-                                                        sizeof text));
+                "after at least %s", dtn_verbs_give_up_text(conf, text,
+                                                            sizeof text));
 }
 
-int verbs_limits_check(const struct verbs *verbs, struct dtensor_error *err)
+int dtn_verbs_limits_check(const struct dtn_verbs *verbs,
+                           struct dtensor_error *err)
 {
     const struct dtn_open_args *args = &verbs->args;
     int rc = limits_memlock(verbs, err);

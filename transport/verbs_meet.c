@@ -35,18 +35,18 @@ enum {
 };
 
 /* One buffer to send from, the others to receive into. */
-struct verbs_datagrams {
+struct dtn_verbs_datagrams {
     struct ibv_mr *mr;
     bool sending;
     struct {
         unsigned char header[MEET_HEADER];
-        struct verbs_greeting greeting;
+        struct dtn_verbs_greeting greeting;
     } slot[MEET_SLOTS + 1];
 };
 
-static int meet_listen(struct verbs *verbs, int slot)
+static int meet_listen(struct dtn_verbs *verbs, int slot)
 {
-    struct verbs_datagrams *datagrams = verbs->datagrams;
+    struct dtn_verbs_datagrams *datagrams = verbs->datagrams;
     struct ibv_sge sge = {
         .addr = (uintptr_t)&datagrams->slot[slot],
         .length = sizeof datagrams->slot[slot], .lkey = datagrams->mr->lkey
@@ -59,9 +59,9 @@ static int meet_listen(struct verbs *verbs, int slot)
 }
 
 /* Bring the datagram queue to the state in which it sends and receives. */
-static int meet_ready(struct verbs *verbs)
+static int meet_ready(struct dtn_verbs *verbs)
 {
-    const struct verbs_device *device = &verbs->rail[0].device;
+    const struct dtn_verbs_device *device = &verbs->rail[0].device;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)device->port,
         .pkey_index = device->pkey_index,
@@ -82,15 +82,15 @@ static int meet_ready(struct verbs *verbs)
     return rc;
 }
 
-int verbs_meet_open(struct verbs *verbs, struct dtensor_error *err)
+int dtn_verbs_meet_open(struct dtn_verbs *verbs, struct dtensor_error *err)
 {
     struct ibv_qp_init_attr init = {
         .qp_type = IBV_QPT_UD,
         .cap = { .max_send_wr = 1, .max_recv_wr = MEET_SLOTS,
                  .max_send_sge = 1, .max_recv_sge = 1 }
     };
-    const struct verbs_rail *rail = &verbs->rail[0];
-    struct verbs_datagrams *datagrams;
+    const struct dtn_verbs_rail *rail = &verbs->rail[0];
+    struct dtn_verbs_datagrams *datagrams;
 
     if (getrandom(&verbs->cookie, sizeof verbs->cookie, 0) < 0)
         return dtn_fail_sys(err, errno, "verbs: no random numbers: %m");
@@ -113,7 +113,7 @@ int verbs_meet_open(struct verbs *verbs, struct dtensor_error *err)
     return 0;
 }
 
-void verbs_meet_close(struct verbs *verbs)
+void dtn_verbs_meet_close(struct dtn_verbs *verbs)
 {
     if (verbs->datagram)
         ibv_destroy_qp(verbs->datagram);
@@ -130,22 +130,22 @@ void verbs_meet_close(struct verbs *verbs)
 /* ------------------------------------------------------------- greetings --- */
 
 /* How datagrams get to a peer. */
-static struct ibv_ah *meet_way(const struct verbs *verbs,
-                               const struct verbs_address *address)
+static struct ibv_ah *meet_way(const struct dtn_verbs *verbs,
+                               const struct dtn_verbs_address *address)
 {
-    const struct verbs_rail *rail = &verbs->rail[0];
+    const struct dtn_verbs_rail *rail = &verbs->rail[0];
     struct ibv_ah_attr attr;
 
-    verbs_path(verbs, &rail->device, &address->end[0], &attr);
+    dtn_verbs_path(verbs, &rail->device, &address->end[0], &attr);
     return ibv_create_ah(rail->pd, &attr);
 }
 
 /* Say to a peer where our end is, if the last datagram has left. */
-static int meet_greet(struct verbs *verbs, int rank)
+static int meet_greet(struct dtn_verbs *verbs, int rank)
 {
-    struct verbs_datagrams *datagrams = verbs->datagrams;
-    struct verbs_peer *peer = &verbs->peers[rank];
-    struct verbs_greeting *greeting = &datagrams->slot[MEET_SLOTS].greeting;
+    struct dtn_verbs_datagrams *datagrams = verbs->datagrams;
+    struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_greeting *greeting = &datagrams->slot[MEET_SLOTS].greeting;
     struct ibv_sge sge = { .addr = (uintptr_t)greeting,
                            .length = sizeof *greeting,
                            .lkey = datagrams->mr->lkey };
@@ -159,7 +159,7 @@ static int meet_greet(struct verbs *verbs, int rank)
 
     if (datagrams->sending)
         return 0;
-    *greeting = (struct verbs_greeting){
+    *greeting = (struct dtn_verbs_greeting){
         .magic = MEET_MAGIC, .cookie = peer->address.cookie,
         .lane = (uintptr_t)peer->lane,
         .rank = verbs->args.rank, .ready = peer->ready, .seen = peer->joined,
@@ -179,9 +179,10 @@ static int meet_greet(struct verbs *verbs, int rank)
 }
 
 /* A datagram came: is it from who it says, and what does it change? */
-static int meet_hear(struct verbs *verbs, const struct verbs_greeting *said)
+static int meet_hear(struct dtn_verbs *verbs,
+                     const struct dtn_verbs_greeting *said)
 {
-    struct verbs_peer *peer;
+    struct dtn_verbs_peer *peer;
 
     if (said->magic != MEET_MAGIC || said->cookie != verbs->cookie
         || said->rank < 0 || said->rank >= verbs->args.nranks)
@@ -202,7 +203,7 @@ static int meet_hear(struct verbs *verbs, const struct verbs_greeting *said)
     return 0;
 }
 
-int verbs_meet_progress(struct verbs *verbs)
+int dtn_verbs_meet_progress(struct dtn_verbs *verbs)
 {
     struct ibv_wc wc;
     int n, rc = 0;
@@ -223,15 +224,15 @@ int verbs_meet_progress(struct verbs *verbs)
     return rc;
 }
 
-int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
+int dtn_verbs_meet(struct dtn_verbs *verbs, int rank, struct dtensor_error *err)
 {
-    struct verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = &verbs->peers[rank];
     int rc;
 
     if (peer->nqueues == 0) {
-        rc = peer->lane ? 0 : verbs_lane_open(verbs, rank, err);
+        rc = peer->lane ? 0 : dtn_verbs_lane_open(verbs, rank, err);
         if (rc == 0)
-            rc = verbs_queues_create(verbs, rank, err);
+            rc = dtn_verbs_queues_create(verbs, rank, err);
         if (rc != 0)
             return rc;
     }
@@ -243,11 +244,11 @@ int verbs_meet(struct verbs *verbs, int rank, struct dtensor_error *err)
             return dtn_fail_sys(err, errno, "verbs: %s knows no way to rank "
                                 "%d: %m", verbs->rail[0].device.name, rank);
     }
-    if (verbs_meet_progress(verbs) != 0)
+    if (dtn_verbs_meet_progress(verbs) != 0)
         return dtn_fail(err, DTENSOR_ESYS, "verbs: the datagram queue of %s "
                         "failed", verbs->rail[0].device.name);
     if (peer->greeted && !peer->ready) {
-        rc = verbs_queues_join(verbs, rank, err);
+        rc = dtn_verbs_queues_join(verbs, rank, err);
         if (rc != 0)
             return rc;
         peer->next_greeting_ns = 0;

@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool verbs_register(struct verbs_memory *memory, void *mem, size_t size,
-                    struct ibv_mr *mr[DTN_MAX_RAILS])
+bool dtn_verbs_register(struct dtn_verbs_memory *memory, void *mem, size_t size,
+                        struct ibv_mr *mr[DTN_MAX_RAILS])
 {
     int why;
 
@@ -37,15 +37,15 @@ bool verbs_register(struct verbs_memory *memory, void *mem, size_t size,
             continue;
         why = errno;
         memory->refused = &memory->rails[k];
-        verbs_deregister(memory, mr);
+        dtn_verbs_deregister(memory, mr);
         errno = why;
         return false;
     }
     return true;
 }
 
-void verbs_deregister(struct verbs_memory *memory,
-                      struct ibv_mr *mr[DTN_MAX_RAILS])
+void dtn_verbs_deregister(struct dtn_verbs_memory *memory,
+                          struct ibv_mr *mr[DTN_MAX_RAILS])
 {
     for (int k = 0; k < memory->nrails && mr[k]; k++) {
         ibv_dereg_mr(mr[k]);
@@ -53,7 +53,7 @@ void verbs_deregister(struct verbs_memory *memory,
     }
 }
 
-static bool region_holds(const struct verbs_region *region,
+static bool region_holds(const struct dtn_verbs_region *region,
                          const unsigned char *mem, size_t size)
 {
     return mem >= region->start
@@ -62,7 +62,7 @@ static bool region_holds(const struct verbs_region *region,
 }
 
 /* The first region that starts behind `mem`. */
-static int region_after(const struct verbs_memory *memory,
+static int region_after(const struct dtn_verbs_memory *memory,
                         const unsigned char *mem)
 {
     int low = 0, high = memory->n;
@@ -78,8 +78,9 @@ static int region_after(const struct verbs_memory *memory,
     return low;
 }
 
-static struct verbs_region *memory_find(struct verbs_memory *memory,
-                                        const unsigned char *mem, size_t size)
+static struct dtn_verbs_region *memory_find(struct dtn_verbs_memory *memory,
+                                            const unsigned char *mem,
+                                            size_t size)
 {
     for (int i = region_after(memory, mem) - 1; i >= 0; i--)
         if (region_holds(&memory->regions[i], mem, size))
@@ -87,22 +88,22 @@ static struct verbs_region *memory_find(struct verbs_memory *memory,
     return NULL;
 }
 
-static void memory_drop(struct verbs_memory *memory, int i)
+static void memory_drop(struct dtn_verbs_memory *memory, int i)
 {
-    verbs_deregister(memory, memory->regions[i].mr);
-    verbs_keys_drop(&memory->keys, memory->regions[i].row);
+    dtn_verbs_deregister(memory, memory->regions[i].mr);
+    dtn_verbs_keys_drop(&memory->keys, memory->regions[i].row);
     memory->bytes -= memory->regions[i].size;
     memory->n--;
     memmove(&memory->regions[i], &memory->regions[i + 1],
             (size_t)(memory->n - i) * sizeof memory->regions[0]);
 }
 
-static void memory_drop_oldest(struct verbs_memory *memory)
+static void memory_drop_oldest(struct dtn_verbs_memory *memory)
 {
     int oldest = -1;
 
     for (int i = 0; i < memory->n; i++)
-        if (memory->regions[i].used != VERBS_ADOPTED
+        if (memory->regions[i].used != DTN_VERBS_ADOPTED
             && memory->regions[i].names == 0
             && (oldest < 0
                 || memory->regions[i].used < memory->regions[oldest].used))
@@ -112,27 +113,27 @@ static void memory_drop_oldest(struct verbs_memory *memory)
 }
 
 /* Room for one more. */
-static bool memory_grow(struct verbs_memory *memory)
+static bool memory_grow(struct dtn_verbs_memory *memory)
 {
-    if (memory->n >= VERBS_REGIONS)
+    if (memory->n >= DTN_VERBS_REGIONS)
         memory_drop_oldest(memory);
     return dtn_array_reserve(&memory->regions, &memory->capacity,
                              memory->n + 1, sizeof *memory->regions);
 }
 
-static struct verbs_region *memory_add(struct verbs_memory *memory,
-                                       unsigned char *mem, size_t size)
+static struct dtn_verbs_region *memory_add(struct dtn_verbs_memory *memory,
+                                           unsigned char *mem, size_t size)
 {
-    struct verbs_region region = { .start = mem, .size = size ? size : 1 };
+    struct dtn_verbs_region region = { .start = mem, .size = size ? size : 1 };
     int i;
 
     if (!memory_grow(memory)) {
         errno = ENOMEM;
         return NULL;
     }
-    if (!verbs_register(memory, region.start, region.size, region.mr))
+    if (!dtn_verbs_register(memory, region.start, region.size, region.mr))
         return NULL;
-    region.row = verbs_keys_take(&memory->keys, region.mr);
+    region.row = dtn_verbs_keys_take(&memory->keys, region.mr);
     memory->registered++;
     memory->bytes += region.size;
     i = region_after(memory, region.start);
@@ -146,23 +147,23 @@ static struct verbs_region *memory_add(struct verbs_memory *memory,
 /* The block it is of, or where all of that is refused, as no more than a part may
  * be locked, just what is asked for.
  */
-static struct verbs_region *memory_add_block(struct verbs_memory *memory,
-                                             const unsigned char *mem,
-                                             size_t size)
+static struct dtn_verbs_region *
+memory_add_block(struct dtn_verbs_memory *memory, const unsigned char *mem,
+                 size_t size)
 {
     struct dtn_arena *arena = memory->arena;
     unsigned char *part = arena->backing.base + (mem - arena->backing.base);
     struct dtn_block block = dtn_arena_block(arena, mem, size);
-    struct verbs_region *region = memory_add(memory, block.mem, block.size);
+    struct dtn_verbs_region *region = memory_add(memory, block.mem, block.size);
 
     return region || block.size == size ? region
          : memory_add(memory, part, size);
 }
 
-struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
-                                      const void *mem, size_t size)
+struct dtn_verbs_region *dtn_verbs_memory_get(struct dtn_verbs_memory *memory,
+                                              const void *mem, size_t size)
 {
-    struct verbs_region *region = memory_find(memory, mem, size);
+    struct dtn_verbs_region *region = memory_find(memory, mem, size);
 
     if (region) {
         memory->hits++;
@@ -172,35 +173,36 @@ struct verbs_region *verbs_memory_get(struct verbs_memory *memory,
     } else {
         region = memory_add_block(memory, mem, size);
     }
-    if (region && region->used != VERBS_ADOPTED)
+    if (region && region->used != DTN_VERBS_ADOPTED)
         region->used = ++memory->clock;
     return region;
 }
 
-struct verbs_region *verbs_memory_adopt(struct verbs_memory *memory, void *mem,
-                                        size_t size)
+struct dtn_verbs_region *dtn_verbs_memory_adopt(struct dtn_verbs_memory *memory,
+                                                void *mem, size_t size)
 {
-    struct verbs_region *region = memory_add(memory, mem, size);
+    struct dtn_verbs_region *region = memory_add(memory, mem, size);
 
     if (region)
-        region->used = VERBS_ADOPTED;
+        region->used = DTN_VERBS_ADOPTED;
     return region;
 }
 
-void verbs_memory_disown(struct verbs_memory *memory, void *mem, size_t size)
+void dtn_verbs_memory_disown(struct dtn_verbs_memory *memory, void *mem,
+                             size_t size)
 {
     for (int i = region_after(memory, mem) - 1; i >= 0; i--)
         if (memory->regions[i].start == mem && memory->regions[i].size == size
-            && memory->regions[i].used == VERBS_ADOPTED) {
+            && memory->regions[i].used == DTN_VERBS_ADOPTED) {
             memory_drop(memory, i);
             return;
         }
 }
 
 /* The region with that key, if it holds all of the range. */
-static struct verbs_region *memory_keyed(const struct verbs_memory *memory,
-                                         const void *mem, size_t size,
-                                         uint32_t key)
+static struct dtn_verbs_region *
+memory_keyed(const struct dtn_verbs_memory *memory, const void *mem,
+             size_t size, uint32_t key)
 {
     for (int i = region_after(memory, mem) - 1; i >= 0; i--)
         if (memory->regions[i].mr[0]->rkey == key
@@ -209,23 +211,23 @@ static struct verbs_region *memory_keyed(const struct verbs_memory *memory,
     return NULL;
 }
 
-bool verbs_memory_open(const struct verbs_memory *memory, const void *mem,
-                       size_t size, uint32_t key)
+bool dtn_verbs_memory_open(const struct dtn_verbs_memory *memory,
+                           const void *mem, size_t size, uint32_t key)
 {
     return memory_keyed(memory, mem, size, key) != NULL;
 }
 
-void verbs_memory_forget(struct verbs_memory *memory, struct dtn_remote name)
+void dtn_verbs_memory_forget(struct dtn_verbs_memory *memory,
+                             struct dtn_remote name)
 {
-    struct verbs_region *region = memory_keyed(memory,
-                                               (void *)(uintptr_t)name.addr, 0,
-                                               (uint32_t)name.key);
+    struct dtn_verbs_region *region = memory_keyed(
+        memory, (void *)(uintptr_t)name.addr, 0, (uint32_t)name.key);
 
     if (region && region->names > 0)
         region->names--;
 }
 
-void verbs_memory_fini(struct verbs_memory *memory)
+void dtn_verbs_memory_fini(struct dtn_verbs_memory *memory)
 {
     while (memory->n > 0)
         memory_drop(memory, memory->n - 1);

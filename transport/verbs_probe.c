@@ -14,56 +14,58 @@
 
 #include <stdbool.h>
 
-static int probe_post(struct verbs *verbs, struct verbs_peer *peer, int q)
+static int probe_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
+                      int q)
 {
-    struct verbs_queue *queue = &peer->queue[q];
+    struct dtn_verbs_queue *queue = &peer->queue[q];
     const int k = queue->rail->number;
     const uint64_t there = peer->greeting.lane;
     const uint32_t key = peer->greeting.lane_key[k];
     const struct ibv_mr *mr = peer->lane_mr[k];
-    size_t size = (size_t)128 << verbs_path_mtu(verbs, &queue->rail->device,
-                                                &peer->address.end[k]);
-    int rc = verbs_release(verbs);
+    size_t size = (size_t)128 << dtn_verbs_path_mtu(verbs, &queue->rail->device,
+                                                    &peer->address.end[k]);
+    int rc = dtn_verbs_release(verbs);
 
     if (rc == 0)
-        rc = verbs_post(verbs, peer, q, there
-                        + offsetof(struct verbs_lane, beat), key,
-                        &peer->lane->out_beat, sizeof peer->lane->out_beat,
-                        mr);
+        rc = dtn_verbs_post(verbs, peer, q, there
+                            + offsetof(struct dtn_verbs_lane, beat), key,
+                            &peer->lane->out_beat, sizeof peer->lane->out_beat,
+                            mr);
     if (rc == 0)
-        rc = verbs_post(verbs, peer, q, there
-                        + offsetof(struct verbs_lane, place), key,
-                        peer->lane->out, size, mr);
+        rc = dtn_verbs_post(verbs, peer, q, there
+                            + offsetof(struct dtn_verbs_lane, place), key,
+                            peer->lane->out, size, mr);
     queue->probe = queue->posted;
     verbs->chain.tells = true;
-    return rc == 0 ? verbs_ring(verbs) : rc;
+    return rc == 0 ? dtn_verbs_ring(verbs) : rc;
 }
 
-static int probe_failed(const struct verbs *verbs, int rank,
+static int probe_failed(const struct dtn_verbs *verbs, int rank,
                         struct dtensor_error *err)
 {
-    const struct verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
     char words[400];
 
     return dtn_fail_rank(err, peer->narrow ? DTENSOR_ESYS : DTENSOR_EPEER,
                          rank, "verbs: %s",
-                         verbs_words(verbs, rank, words, sizeof words));
+                         dtn_verbs_words(verbs, rank, words, sizeof words));
 }
 
-int verbs_probe(struct verbs *verbs, int rank, struct dtensor_error *err)
+int dtn_verbs_probe(struct dtn_verbs *verbs, int rank,
+                    struct dtensor_error *err)
 {
-    struct verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = &verbs->peers[rank];
 
     for (int q = 0; q < verbs->nrails; q++) {
         if (peer->queue[q].probe > 0)
             continue;
-        if (verbs_room(verbs, &peer->queue[q]) < 2)
+        if (dtn_verbs_room(verbs, &peer->queue[q]) < 2)
             return DTENSOR_EAGAIN;
         if (probe_post(verbs, peer, q) != 0)
             return dtn_fail(err, DTENSOR_ESYS, "verbs: cannot write to rank %d "
                             "on %s", rank, peer->queue[q].rail->device.name);
     }
-    if (verbs_poll(verbs) != 0)
+    if (dtn_verbs_poll(verbs) != 0)
         return dtn_fail(err, DTENSOR_ESYS, "verbs: the completion queue "
                         "failed");
     if (peer->error)

@@ -19,44 +19,44 @@
 #include <string.h>
 
 /* Is the stage free?  Its last user's put must be done. */
-static bool verbs_stage_free(struct verbs *verbs)
+static bool verbs_stage_free(struct dtn_verbs *verbs)
 {
-    struct verbs_peer *user = verbs->stage_user;
+    struct dtn_verbs_peer *user = verbs->stage_user;
 
     if (!user || user->error
         || user->queue[0].completed >= user->queue[0].last_put)
         return true;
-    verbs_poll(verbs);
+    dtn_verbs_poll(verbs);
     return user->error || user->queue[0].completed >= user->queue[0].last_put;
 }
 
 /* Write by one queue, cut into requests as long as the connection takes; *size
  * becomes what was posted.  The newest put is what flush() waits for.
  */
-static int put_one(struct verbs *verbs, struct verbs_peer *peer, int q,
+static int put_one(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
                    struct dtn_remote dst, const unsigned char *src,
                    size_t *size, const struct ibv_mr *mr)
 {
-    struct verbs_queue *queue = &peer->queue[q];
+    struct dtn_verbs_queue *queue = &peer->queue[q];
     size_t at = 0, part;
     int rc;
 
     do {
         part = *size - at < queue->request_max ? *size - at
              : queue->request_max;
-        rc = verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
-           : verbs_post_put(verbs, peer, q, dst, src + at, part, mr);
+        rc = dtn_verbs_room(verbs, queue) < 2 ? DTENSOR_EAGAIN
+           : dtn_verbs_post_put(verbs, peer, q, dst, src + at, part, mr);
         at += rc == 0 ? part : 0;
         dst.addr += part;
     } while (rc == 0 && at < *size);
     if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
         return rc;
     *size = at;
-    return at >= VERBS_CHAIN_BYTES ? verbs_ring(verbs) : 0;
+    return at >= DTN_VERBS_CHAIN_BYTES ? dtn_verbs_ring(verbs) : 0;
 }
 
 /* A source outside the arena leaves through the stage. */
-static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
+static int put_staged(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                       struct dtn_remote dst, const void *src, size_t size,
                       size_t *done)
 {
@@ -64,7 +64,7 @@ static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
 
     if (!verbs_stage_free(verbs))
         return DTENSOR_EAGAIN;
-    size = size < VERBS_STAGE_BYTES ? size : VERBS_STAGE_BYTES;
+    size = size < DTN_VERBS_STAGE_BYTES ? size : DTN_VERBS_STAGE_BYTES;
     memcpy(verbs->stage, src, size);
     rc = put_one(verbs, peer, 0, dst, verbs->stage, &size, verbs->stage_mr);
     if (rc != 0)
@@ -76,7 +76,7 @@ static int put_staged(struct verbs *verbs, struct verbs_peer *peer,
 }
 
 /* The share of queue q of `size` bytes over so many rails, in whole pages. */
-static size_t put_share(const struct verbs_peer *peer, int rails, int q,
+static size_t put_share(const struct dtn_verbs_peer *peer, int rails, int q,
                         size_t size)
 {
     double all = 0;
@@ -91,13 +91,13 @@ static size_t put_share(const struct verbs_peer *peer, int rails, int q,
 /* Cut over all queues of the rails on which the peer's key is known.  What a
  * full queue does not take the next one gets.
  */
-static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
+static int put_striped(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                        struct dtn_remote dst, const unsigned char *src,
-                       size_t size, const struct verbs_region *region,
+                       size_t size, const struct dtn_verbs_region *region,
                        size_t *done)
 {
     uint32_t key[DTN_MAX_RAILS];
-    int rails = verbs_keys_find(verbs, peer, dst.key, key), rc = 0;
+    int rails = dtn_verbs_keys_find(verbs, peer, dst.key, key), rc = 0;
 
     for (int q = 0; q < peer->nqueues && *done < size; q++) {
         int k = peer->queue[q].rail->number;
@@ -121,38 +121,39 @@ static int put_striped(struct verbs *verbs, struct verbs_peer *peer,
 /* A small one waits for the signal it may go along with, if it could also go
  * by itself: from the arena, or inline.
  */
-static bool put_may_wait(const struct verbs *verbs,
-                         const struct verbs_queue *first, const void *src,
+static bool put_may_wait(const struct dtn_verbs *verbs,
+                         const struct dtn_verbs_queue *first, const void *src,
                          size_t size)
 {
-    return size <= VERBS_ALONG && size + VERBS_AROUND <= first->request_max
-        && (size <= (size_t)first->rail->device.max_inline
-            || dtn_arena_contains(verbs->args.arena, src, size));
+    return size <= DTN_VERBS_ALONG &&
+           size + DTN_VERBS_AROUND <= first->request_max &&
+           (size <= (size_t)first->rail->device.max_inline ||
+            dtn_arena_contains(verbs->args.arena, src, size));
 }
 
-static int put_held(struct verbs *verbs, struct verbs_peer *peer,
+static int put_held(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                     struct dtn_remote dst, const void *src, size_t size)
 {
-    if (verbs_room(verbs, &peer->queue[0]) < 3)
+    if (dtn_verbs_room(verbs, &peer->queue[0]) < 3)
         return DTENSOR_EAGAIN;
-    verbs->held = (struct verbs_held){ peer, dst, src, size };
+    verbs->held = (struct dtn_verbs_held){ peer, dst, src, size };
     return 0;
 }
 
-int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
-              const void *src, size_t size, size_t *done)
+int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+                  const void *src, size_t size, size_t *done)
 {
-    struct verbs *verbs = verbs_of(tp);
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    const struct verbs_queue *first = &p->queue[0];
-    const struct verbs_region *region = NULL;
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+    const struct dtn_verbs_queue *first = &p->queue[0];
+    const struct dtn_verbs_region *region = NULL;
     const struct ibv_mr *mr = NULL;
     int rc;
 
     *done = 0;
     if (p->error)
         return DTENSOR_EPEER;
-    rc = verbs_unhold(verbs);
+    rc = dtn_verbs_unhold(verbs);
     if (rc != 0)
         return rc;
     if (put_may_wait(verbs, first, src, size)) {
@@ -161,31 +162,31 @@ int verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
         return rc;
     }
     if (size > (size_t)first->rail->device.max_inline) {
-        region = verbs_memory_get(&verbs->memory, src, size);
+        region = dtn_verbs_memory_get(&verbs->memory, src, size);
         if (!region)
             return put_staged(verbs, p, dst, src, size, done);
         mr = region->mr[0];
     }
-    if (region && p->nqueues > 1 && size >= VERBS_STRIPE_BYTES)
+    if (region && p->nqueues > 1 && size >= DTN_VERBS_STRIPE_BYTES)
         return put_striped(verbs, p, dst, src, size, region, done);
-    size = size < VERBS_MESSAGE_MAX ? size : VERBS_MESSAGE_MAX;
+    size = size < DTN_VERBS_MESSAGE_MAX ? size : DTN_VERBS_MESSAGE_MAX;
     rc = put_one(verbs, p, 0, dst, src, &size, mr);
     if (rc == 0)
         *done = size;
     return rc;
 }
 
-int verbs_flush(struct dtn_transport *tp, int peer)
+int dtn_verbs_flush(struct dtn_transport *tp, int peer)
 {
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    int rc = verbs_release(verbs_of(tp));
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+    int rc = dtn_verbs_release(dtn_verbs_of(tp));
 
     if (rc != 0)
         return rc;
     for (int q = 0; q < p->nqueues; q++) {
         if (p->queue[q].completed >= p->queue[q].last_put)
             continue;
-        verbs_poll(verbs_of(tp));
+        dtn_verbs_poll(dtn_verbs_of(tp));
         if (p->error)
             return DTENSOR_EPEER;
         if (p->queue[q].completed < p->queue[q].last_put)

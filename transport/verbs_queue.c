@@ -35,16 +35,16 @@ static int conf_or(int value, int otherwise)
 /* The device tells only by making one how much may be inline: some refuse more
  * than 96 bytes, into which a signal of up to 28 bytes fits, and some all.
  */
-static struct ibv_qp *queue_make(struct verbs_rail *rail)
+static struct ibv_qp *queue_make(struct dtn_verbs_rail *rail)
 {
-    static const uint32_t asked[] = { VERBS_INLINE, 96, 56, 0 };
+    static const uint32_t asked[] = { DTN_VERBS_INLINE, 96, 56, 0 };
     struct ibv_qp_init_attr init;
     struct ibv_qp *qp = NULL;
 
     for (size_t i = 0; !qp && i < DTN_COUNT(asked); i++) {
         init = (struct ibv_qp_init_attr){
             .qp_type = IBV_QPT_RC, .send_cq = rail->cq, .recv_cq = rail->cq,
-            .cap = { .max_send_wr = VERBS_DEPTH,
+            .cap = { .max_send_wr = DTN_VERBS_DEPTH,
                      .max_send_sge = (uint32_t)rail->device.max_pieces,
                      .max_recv_wr = 1, .max_recv_sge = 1,
                      .max_inline_data = asked[i] }
@@ -56,8 +56,10 @@ static struct ibv_qp *queue_make(struct verbs_rail *rail)
     return qp;
 }
 
-static int queue_create(struct verbs *verbs, int rank, struct verbs_rail *rail,
-                        struct verbs_queue *queue, struct dtensor_error *err)
+static int queue_create(struct dtn_verbs *verbs, int rank,
+                        struct dtn_verbs_rail *rail,
+                        struct dtn_verbs_queue *queue,
+                        struct dtensor_error *err)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)rail->device.port,
@@ -67,7 +69,7 @@ static int queue_create(struct verbs *verbs, int rank, struct verbs_rail *rail,
     struct ibv_qp *qp = queue_make(rail);
 
     if (!qp)
-        return verbs_fail_queue(verbs, rail, rank, errno, err);
+        return dtn_verbs_fail_queue(verbs, rail, rank, errno, err);
     if (getrandom(&queue->psn, sizeof queue->psn, 0) < 0
         || (errno = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX
                                   | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) != 0) {
@@ -81,18 +83,18 @@ static int queue_create(struct verbs *verbs, int rank, struct verbs_rail *rail,
     return 0;
 }
 
-int verbs_queues_wanted(const struct dtn_transport_conf *conf, int nrails)
+int dtn_verbs_queues_wanted(const struct dtn_transport_conf *conf, int nrails)
 {
-    int want = conf->qp_per_peer, most = VERBS_QUEUES_MAX / nrails;
+    int want = conf->qp_per_peer, most = DTN_VERBS_QUEUES_MAX / nrails;
 
     return want < 1 ? 1 : want < most ? want : most;
 }
 
-int verbs_queues_create(struct verbs *verbs, int rank,
-                        struct dtensor_error *err)
+int dtn_verbs_queues_create(struct dtn_verbs *verbs, int rank,
+                            struct dtensor_error *err)
 {
-    struct verbs_peer *peer = &verbs->peers[rank];
-    int want = verbs_queues_wanted(verbs->args.conf, verbs->nrails), rc = 0;
+    struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    int want = dtn_verbs_queues_wanted(verbs->args.conf, verbs->nrails), rc = 0;
 
     while (peer->nqueues < want * verbs->nrails && rc == 0) {
         rc = queue_create(verbs, rank,
@@ -104,8 +106,9 @@ int verbs_queues_create(struct verbs *verbs, int rank,
 }
 
 /* By GID where both have one, and always on RoCE; else by LID. */
-void verbs_path(const struct verbs *verbs, const struct verbs_device *device,
-                const struct verbs_end *end, struct ibv_ah_attr *attr)
+void dtn_verbs_path(const struct dtn_verbs *verbs,
+                    const struct dtn_verbs_device *device,
+                    const struct dtn_verbs_end *end, struct ibv_ah_attr *attr)
 {
     static const union ibv_gid none;
     const struct dtn_transport_conf *conf = verbs->args.conf;
@@ -119,25 +122,27 @@ void verbs_path(const struct verbs *verbs, const struct verbs_device *device,
     attr->is_global = 1;
     attr->grh.dgid = end->gid;
     attr->grh.sgid_index = (uint8_t)device->gid_index;
-    attr->grh.hop_limit = VERBS_HOPS;
+    attr->grh.hop_limit = DTN_VERBS_HOPS;
     attr->grh.traffic_class = (uint8_t)conf_or(conf->traffic_class, 0);
 }
 
 /* Do writes to the peer cross a wire, on which packets are lost? */
-static bool queue_wired(const struct verbs_device *device,
-                        const struct verbs_end *end)
+static bool queue_wired(const struct dtn_verbs_device *device,
+                        const struct dtn_verbs_end *end)
 {
     return memcmp(&device->gid, &end->gid, sizeof end->gid) != 0;
 }
 
-static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
+static int queue_join(const struct dtn_verbs *verbs,
+                      struct dtn_verbs_peer *peer, int q)
 {
-    struct verbs_queue *queue = &peer->queue[q];
-    const struct verbs_device *device = &queue->rail->device;
-    const struct verbs_end *end = &peer->address.end[queue->rail->number];
+    struct dtn_verbs_queue *queue = &peer->queue[q];
+    const struct dtn_verbs_device *device = &queue->rail->device;
+    const struct dtn_verbs_end *end = &peer->address.end[queue->rail->number];
     const struct dtn_transport_conf *conf = verbs->args.conf;
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR, .path_mtu = verbs_path_mtu(verbs, device, end),
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = dtn_verbs_path_mtu(verbs, device, end),
         .dest_qp_num = peer->greeting.qpn[q], .rq_psn = peer->greeting.psn[q],
         .min_rnr_timer = 1
     };
@@ -146,14 +151,14 @@ static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
     queue->share = (uint32_t)device->rate_mbps < end->rate_mbps
                  ? (uint32_t)device->rate_mbps : end->rate_mbps;
     queue->request_max = device->one_packet && queue_wired(device, end)
-                       ? (size_t)128 << attr.path_mtu : VERBS_MESSAGE_MAX;
-    verbs_path(verbs, device, end, &attr.ah_attr);
+                       ? (size_t)128 << attr.path_mtu : DTN_VERBS_MESSAGE_MAX;
+    dtn_verbs_path(verbs, device, end, &attr.ah_attr);
     rc = ibv_modify_qp(queue->qp, &attr, IBV_QP_STATE | IBV_QP_AV
                        | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
                        | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS, .sq_psn = queue->psn,
-        .timeout = (uint8_t)verbs_timeout(conf),
+        .timeout = (uint8_t)dtn_verbs_timeout(conf),
         .retry_cnt = (uint8_t)conf->retry_count,
         .rnr_retry = (uint8_t)conf_or(conf->rnr_retry, 6)
     };
@@ -166,7 +171,7 @@ static int queue_join(const struct verbs *verbs, struct verbs_peer *peer, int q)
 }
 
 /* A rail whose rate is not known is taken for as fast as all the others. */
-static void queues_share(struct verbs_peer *peer)
+static void queues_share(struct dtn_verbs_peer *peer)
 {
     bool known = true;
 
@@ -179,19 +184,19 @@ static void queues_share(struct verbs_peer *peer)
 /* Which MTU each rail has to this rank: that two ports differ is warned of once,
  * for on many hosts it is a thousand times the same.
  */
-static void queues_log(struct verbs *verbs, int rank)
+static void queues_log(struct dtn_verbs *verbs, int rank)
 {
-    const struct verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
 
     for (int k = 0; k < verbs->nrails; k++) {
-        const struct verbs_device *device = &verbs->rail[k].device;
-        const struct verbs_end *end = &peer->address.end[k];
+        const struct dtn_verbs_device *device = &verbs->rail[k].device;
+        const struct dtn_verbs_end *end = &peer->address.end[k];
         bool unlike = end->mtu != (uint8_t)device->mtu;
 
         dtn_log(verbs->args.log, unlike && !verbs->unlike_said ? DTN_LOG_WARN
                 : DTN_LOG_DEBUG, "verbs: rank %d: MTU %d over %s, which has %d "
                 "here and %s %d there%s", rank,
-                128 << verbs_path_mtu(verbs, device, end), device->name,
+                128 << dtn_verbs_path_mtu(verbs, device, end), device->name,
                 128 << device->mtu, end->device, 128 << end->mtu, unlike
                 ? " (an Ethernet MTU of 4192 or more on every host and switch "
                   "gives 4096)" : "");
@@ -200,19 +205,21 @@ static void queues_log(struct verbs *verbs, int rank)
 }
 
 /* The network does not lead from the one end to the other. */
-static int queues_apart(const struct verbs_peer *peer, int q, int rank,
+static int queues_apart(const struct dtn_verbs_peer *peer, int q, int rank,
                         int sys_errno, struct dtensor_error *err)
 {
-    const struct verbs_rail *rail = peer->queue[q].rail;
-    const struct verbs_end *end = &peer->address.end[rail->number];
+    const struct dtn_verbs_rail *rail = peer->queue[q].rail;
+    const struct dtn_verbs_end *end = &peer->address.end[rail->number];
     char here[64], there[64];
 
-    return dtn_fail_sys(err, sys_errno, "verbs: no path from %s (GID %s) to "
-                        "rank %d's %s (GID %s): %m (are both on one fabric? "
-                        "see gid_index)", rail->device.name,
-                        verbs_gid_text(&rail->device.gid, here, sizeof here),
-                        rank, end->device,
-                        verbs_gid_text(&end->gid, there, sizeof there));
+    return dtn_fail_sys(
+        err, sys_errno,
+        "verbs: no path from %s (GID %s) to "
+        "rank %d's %s (GID %s): %m (are both on one fabric? "
+        "see gid_index)",
+        rail->device.name,
+        dtn_verbs_gid_text(&rail->device.gid, here, sizeof here), rank,
+        end->device, dtn_verbs_gid_text(&end->gid, there, sizeof there));
 }
 
 /* Do writes that arrive by this queue pair, which is up, land in order?  Asked
@@ -226,9 +233,10 @@ static bool queue_in_order(struct ibv_qp *qp)
     return ask && ask(qp, IBV_WR_RDMA_WRITE, 0) != 0;
 }
 
-int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
+int dtn_verbs_queues_join(struct dtn_verbs *verbs, int rank,
+                          struct dtensor_error *err)
 {
-    struct verbs_peer *peer = &verbs->peers[rank];
+    struct dtn_verbs_peer *peer = &verbs->peers[rank];
     int rc;
 
     if (peer->greeting.nqueues != (uint32_t)peer->nqueues)
@@ -250,24 +258,25 @@ int verbs_queues_join(struct verbs *verbs, int rank, struct dtensor_error *err)
 
 /* --------------------------------------------------------------- posting --- */
 
-int verbs_room(struct verbs *verbs, struct verbs_queue *queue)
+int dtn_verbs_room(struct dtn_verbs *verbs, struct dtn_verbs_queue *queue)
 {
-    const struct verbs_rail *rail = queue->rail;
+    const struct dtn_verbs_rail *rail = queue->rail;
     int room;
 
-    if (queue->posted - queue->completed > VERBS_DEPTH / 2)
-        verbs_poll(verbs);
-    room = VERBS_DEPTH - (int)(queue->posted - queue->completed);
+    if (queue->posted - queue->completed > DTN_VERBS_DEPTH / 2)
+        dtn_verbs_poll(verbs);
+    room = DTN_VERBS_DEPTH - (int)(queue->posted - queue->completed);
     if (rail->cqe - rail->outstanding < room) {
-        verbs_poll(verbs);        /* never more than the CQ could report       */
+        dtn_verbs_poll(verbs);    /* never more than the CQ could report */
         room = rail->cqe - rail->outstanding;
     }
     return room;
 }
 
 /* A request's id says which queue it is of, and its number's low half. */
-static uint64_t queue_id(const struct verbs *verbs,
-                         const struct verbs_peer *peer, int q, uint64_t number)
+static uint64_t queue_id(const struct dtn_verbs *verbs,
+                         const struct dtn_verbs_peer *peer, int q,
+                         uint64_t number)
 {
     return number << 32 | (uint64_t)(peer - verbs->peers) << 8 | (uint64_t)q;
 }
@@ -275,8 +284,8 @@ static uint64_t queue_id(const struct verbs *verbs,
 /* The last request of the chain takes one more piece, if it is to end where the
  * piece belongs.
  */
-static bool post_gathered(struct verbs_chain *chain,
-                          const struct verbs_queue *queue, uint64_t to,
+static bool post_gathered(struct dtn_verbs_chain *chain,
+                          const struct dtn_verbs_queue *queue, uint64_t to,
                           uint32_t key, struct ibv_sge piece)
 {
     struct ibv_send_wr *last;
@@ -294,12 +303,12 @@ static bool post_gathered(struct verbs_chain *chain,
     return true;
 }
 
-int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
-               uint64_t to, uint32_t key, const void *from, size_t size,
-               const struct ibv_mr *mr)
+int dtn_verbs_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
+                   uint64_t to, uint32_t key, const void *from, size_t size,
+                   const struct ibv_mr *mr)
 {
-    struct verbs_queue *queue = &peer->queue[q];
-    struct verbs_chain *chain = &verbs->chain;
+    struct dtn_verbs_queue *queue = &peer->queue[q];
+    struct dtn_verbs_chain *chain = &verbs->chain;
     const struct ibv_sge piece = { .addr = (uintptr_t)from,
                                    .length = (uint32_t)size,
                                    .lkey = mr ? mr->lkey : 0 };
@@ -308,8 +317,8 @@ int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
 
     if (mr && post_gathered(chain, queue, to, key, piece))
         return 0;
-    rc = chain->n == VERBS_CHAIN || (chain->n > 0 && chain->queue != queue)
-       ? verbs_ring(verbs) : 0;
+    rc = chain->n == DTN_VERBS_CHAIN || (chain->n > 0 && chain->queue != queue)
+       ? dtn_verbs_ring(verbs) : 0;
     if (rc != 0)
         return rc;
     queue->posted++;
@@ -333,12 +342,12 @@ int verbs_post(struct verbs *verbs, struct verbs_peer *peer, int q,
     return 0;
 }
 
-int verbs_post_put(struct verbs *verbs, struct verbs_peer *peer, int q,
-                   struct dtn_remote dst, const void *from, size_t size,
-                   const struct ibv_mr *mr)
+int dtn_verbs_post_put(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
+                       int q, struct dtn_remote dst, const void *from,
+                       size_t size, const struct ibv_mr *mr)
 {
-    int rc = verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, from,
-                        size, mr);
+    int rc = dtn_verbs_post(verbs, peer, q, dst.addr, (uint32_t)dst.key, from,
+                            size, mr);
 
     if (rc == 0 && mr) {
         verbs->chain.tells = true;
@@ -349,9 +358,9 @@ int verbs_post_put(struct verbs *verbs, struct verbs_peer *peer, int q,
     return rc;
 }
 
-int verbs_ring(struct verbs *verbs)
+int dtn_verbs_ring(struct dtn_verbs *verbs)
 {
-    struct verbs_chain *chain = &verbs->chain;
+    struct dtn_verbs_chain *chain = &verbs->chain;
     struct ibv_send_wr *bad;
     int n = chain->n;
 
@@ -367,33 +376,33 @@ int verbs_ring(struct verbs *verbs)
          : DTENSOR_ESYS;
 }
 
-int verbs_unhold(struct verbs *verbs)
+int dtn_verbs_unhold(struct dtn_verbs *verbs)
 {
-    const struct verbs_region *region = NULL;
-    struct verbs_held held;
+    const struct dtn_verbs_region *region = NULL;
+    struct dtn_verbs_held held;
 
     if (!verbs->held.peer)
         return 0;
     held = verbs->held;
     verbs->held.peer = NULL;
     if (held.size > (size_t)verbs->rail[0].device.max_inline) {
-        region = verbs_memory_get(&verbs->memory, held.src, held.size);
+        region = dtn_verbs_memory_get(&verbs->memory, held.src, held.size);
         if (!region)
             return DTENSOR_ENOMEM;
     }
-    return verbs_post_put(verbs, held.peer, 0, held.dst, held.src, held.size,
-                          region ? region->mr[0] : NULL);
+    return dtn_verbs_post_put(verbs, held.peer, 0, held.dst, held.src,
+                              held.size, region ? region->mr[0] : NULL);
 }
 
-int verbs_release(struct verbs *verbs)
+int dtn_verbs_release(struct dtn_verbs *verbs)
 {
-    int rc = verbs_unhold(verbs);
+    int rc = dtn_verbs_unhold(verbs);
 
-    return rc == 0 ? verbs_ring(verbs) : rc;
+    return rc == 0 ? dtn_verbs_ring(verbs) : rc;
 }
 
 /* The first bad one of a peer: flushes of the same and other queues follow. */
-static void poll_bad(struct verbs_peer *peer, struct verbs_queue *queue,
+static void poll_bad(struct dtn_verbs_peer *peer, struct dtn_verbs_queue *queue,
                      const struct ibv_wc *wc)
 {
     if (!queue->error)
@@ -407,15 +416,16 @@ static void poll_bad(struct verbs_peer *peer, struct verbs_queue *queue,
                 && (uint32_t)(wc->wr_id >> 32) == (uint32_t)queue->probe;
 }
 
-static int poll_rail(struct verbs *verbs, struct verbs_rail *rail)
+static int poll_rail(struct dtn_verbs *verbs, struct dtn_verbs_rail *rail)
 {
     struct ibv_wc wc[16];
     int n = ibv_poll_cq(rail->cq, DTN_COUNT(wc), wc);
     uint32_t ahead;
 
     for (int i = 0; i < n; i++) {
-        struct verbs_peer *peer = &verbs->peers[wc[i].wr_id >> 8 & 0xffffff];
-        struct verbs_queue *queue = &peer->queue[wc[i].wr_id & 0xff];
+        struct dtn_verbs_peer *peer =
+            &verbs->peers[wc[i].wr_id >> 8 & 0xffffff];
+        struct dtn_verbs_queue *queue = &peer->queue[wc[i].wr_id & 0xff];
 
         if (wc[i].status == IBV_WC_SUCCESS) {
             ahead = (uint32_t)(wc[i].wr_id >> 32) - (uint32_t)queue->completed;
@@ -428,7 +438,7 @@ static int poll_rail(struct verbs *verbs, struct verbs_rail *rail)
     return n < 0 ? DTENSOR_ESYS : 0;
 }
 
-int verbs_poll(struct verbs *verbs)
+int dtn_verbs_poll(struct dtn_verbs *verbs)
 {
     int rc = 0;
 

@@ -23,16 +23,17 @@
  * the device has less, posting waits; then each request must tell of itself,
  * lest the silent ones of many queues fill the room.
  */
-static int rail_open_cq(const struct verbs *verbs, struct verbs_rail *rail,
-                        struct dtensor_error *err)
+static int rail_open_cq(const struct dtn_verbs *verbs,
+                        struct dtn_verbs_rail *rail, struct dtensor_error *err)
 {
     int64_t queues = (int64_t)verbs->args.nranks
-                   * verbs_queues_wanted(verbs->args.conf, verbs->nrails);
-    int64_t want = queues * VERBS_DEPTH;
+                   * dtn_verbs_queues_wanted(verbs->args.conf, verbs->nrails);
+    int64_t want = queues * DTN_VERBS_DEPTH;
 
     rail->cqe = want < rail->device.max_cqe ? (int)want : rail->device.max_cqe;
-    rail->signalled_every = queues * 2 * VERBS_SIGNALLED_EVERY > rail->cqe ? 1
-                          : VERBS_SIGNALLED_EVERY;
+    rail->signalled_every = queues * 2 * DTN_VERBS_SIGNALLED_EVERY > rail->cqe
+                                ? 1
+                                : DTN_VERBS_SIGNALLED_EVERY;
     rail->cq = ibv_create_cq(rail->device.context, rail->cqe, NULL, NULL, 0);
     if (!rail->cq)
         return dtn_fail_sys(err, errno, "verbs: no completion queue of %d on "
@@ -41,16 +42,16 @@ static int rail_open_cq(const struct verbs *verbs, struct verbs_rail *rail,
     return 0;
 }
 
-static int rail_open(struct verbs *verbs, int k, struct dtensor_error *err)
+static int rail_open(struct dtn_verbs *verbs, int k, struct dtensor_error *err)
 {
-    struct verbs_rail *rail = &verbs->rail[k];
+    struct dtn_verbs_rail *rail = &verbs->rail[k];
     char name[DTN_DEVICE_NAME];
     int rc;
 
     rail->number = k;
-    rc = verbs_device_open(&verbs->args,
-                           dtn_rails_name(verbs->args.device, k, name),
-                           &rail->device, err);
+    rc = dtn_verbs_device_open(&verbs->args,
+                               dtn_rails_name(verbs->args.device, k, name),
+                               &rail->device, err);
     if (rc != 0)
         return rc;
     rail->pd = ibv_alloc_pd(rail->device.context);
@@ -60,7 +61,7 @@ static int rail_open(struct verbs *verbs, int k, struct dtensor_error *err)
     return rail_open_cq(verbs, rail, err);
 }
 
-int verbs_rails_open(struct verbs *verbs, struct dtensor_error *err)
+int dtn_verbs_rails_open(struct dtn_verbs *verbs, struct dtensor_error *err)
 {
     int rc = 0;
 
@@ -73,17 +74,17 @@ int verbs_rails_open(struct verbs *verbs, struct dtensor_error *err)
     }
     for (int k = 0; k < verbs->nrails && rc == 0; k++)
         rc = rail_open(verbs, k, err);
-    return rc == 0 ? verbs_limits_check(verbs, err) : rc;
+    return rc == 0 ? dtn_verbs_limits_check(verbs, err) : rc;
 }
 
-void verbs_rails_close(struct verbs *verbs)
+void dtn_verbs_rails_close(struct dtn_verbs *verbs)
 {
-    for (struct verbs_rail *rail = verbs->rail;
+    for (struct dtn_verbs_rail *rail = verbs->rail;
          rail < verbs->rail + verbs->nrails; rail++) {
         if (rail->cq)
             ibv_destroy_cq(rail->cq);
         if (rail->pd)
             ibv_dealloc_pd(rail->pd);
-        verbs_device_close(&rail->device);
+        dtn_verbs_device_close(&rail->device);
     }
 }

@@ -22,7 +22,7 @@
 /* Behind the puts of every other queue goes the next stripe number; there is
  * room for it.
  */
-static int signal_stripes(struct verbs *verbs, struct verbs_peer *p)
+static int signal_stripes(struct dtn_verbs *verbs, struct dtn_verbs_peer *p)
 {
     uint64_t *out = &p->lane->out_stripes[++p->stripes % DTN_QUEUE_DEPTH];
     int rc = 0;
@@ -30,14 +30,15 @@ static int signal_stripes(struct verbs *verbs, struct verbs_peer *p)
     *out = p->stripes;
     p->striped = false;
     for (int q = 1; q < p->nqueues && rc == 0; q++)
-        rc = verbs_lane_write(verbs, p, q, offsetof(struct verbs_lane, stripes)
-                        + (size_t)q * sizeof p->lane->stripes[0],
-                        out, sizeof *out);
+        rc = dtn_verbs_lane_write(verbs, p, q,
+                                  offsetof(struct dtn_verbs_lane, stripes) +
+                                      (size_t)q * sizeof p->lane->stripes[0],
+                                  out, sizeof *out);
     return rc;
 }
 
 /* A line told how many of our signals were read by then. */
-static void signal_acked(struct verbs_peer *p, uint32_t consumed)
+static void signal_acked(struct dtn_verbs_peer *p, uint32_t consumed)
 {
     uint32_t more = consumed - (uint32_t)p->acked;
 
@@ -48,48 +49,48 @@ static void signal_acked(struct verbs_peer *p, uint32_t consumed)
 /* Has the peer room for one more?  When it looks as if not, every line that
  * came, read or not, may tell otherwise.
  */
-static bool signal_room(struct verbs_peer *p)
+static bool signal_room(struct dtn_verbs_peer *p)
 {
-    struct verbs_content said;
+    struct dtn_verbs_content said;
     uint64_t seq = p->consumed;
 
     if (p->sent - p->acked < DTN_QUEUE_DEPTH)
         return true;
     signal_acked(p, (uint32_t)atomic_load_explicit(&p->lane->acked,
                                                    memory_order_acquire));
-    while (verbs_line_take(p, seq + 1, &said)) {
+    while (dtn_verbs_line_take(p, seq + 1, &said)) {
         signal_acked(p, said.consumed);
         seq++;
     }
     return p->sent - p->acked < DTN_QUEUE_DEPTH;
 }
 
-bool verbs_has_room(struct dtn_transport *tp, int peer)
+bool dtn_verbs_has_room(struct dtn_transport *tp, int peer)
 {
-    return signal_room(verbs_peer(tp, peer));
+    return signal_room(dtn_verbs_peer(tp, peer));
 }
 
 /* Is there a place for the line and the keys in front of it, and for the stripe
  * numbers if they are due?
  */
-static bool signal_fits(struct verbs *verbs, struct verbs_peer *p)
+static bool signal_fits(struct dtn_verbs *verbs, struct dtn_verbs_peer *p)
 {
-    if (!signal_room(p) || verbs_room(verbs, &p->queue[0]) < 2)
+    if (!signal_room(p) || dtn_verbs_room(verbs, &p->queue[0]) < 2)
         return false;
     for (int q = 1; q < p->nqueues && p->striped; q++)
-        if (verbs_room(verbs, &p->queue[q]) < 1)
+        if (dtn_verbs_room(verbs, &p->queue[q]) < 1)
             return false;
     return true;
 }
 
-int verbs_signal(struct dtn_transport *tp, int peer,
-                        const struct dtn_signal *signal)
+int dtn_verbs_signal(struct dtn_transport *tp, int peer,
+                            const struct dtn_signal *signal)
 {
-    struct verbs *verbs = verbs_of(tp);
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    const struct verbs_held held = verbs->held;
-    struct verbs_content say = { .len = signal->len };
-    const size_t skip = verbs_line_skip(signal->len);
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+    const struct dtn_verbs_held held = verbs->held;
+    struct dtn_verbs_content say = { .len = signal->len };
+    const size_t skip = dtn_verbs_line_skip(signal->len);
     int rc = 0;
 
     if (p->error)
@@ -99,11 +100,11 @@ int verbs_signal(struct dtn_transport *tp, int peer,
     if (held.peer == p)
         verbs->held.peer = NULL;
     else
-        rc = verbs_unhold(verbs);
+        rc = dtn_verbs_unhold(verbs);
     if (rc == 0 && p->striped)
         rc = signal_stripes(verbs, p);
     if (rc == 0)
-        rc = verbs_keys_tell(verbs, p);
+        rc = dtn_verbs_keys_tell(verbs, p);
     if (rc != 0)
         return rc;
     say.fingerprint = signal->fingerprint;
@@ -111,10 +112,10 @@ int verbs_signal(struct dtn_transport *tp, int peer,
     say.consumed = (uint32_t)p->consumed;
     say.stripes = p->stripes;
     memcpy(say.payload + skip, signal->payload, sizeof say.payload - skip);
-    rc = verbs_line_send(verbs, p, p->sent + 1, &say,
-                         held.peer == p ? &held : NULL);
+    rc = dtn_verbs_line_send(verbs, p, p->sent + 1, &say,
+                             held.peer == p ? &held : NULL);
     if (rc == 0)
-        rc = verbs_ring(verbs);
+        rc = dtn_verbs_ring(verbs);
     if (rc != 0)
         return rc;
     p->sent++;
@@ -123,7 +124,7 @@ int verbs_signal(struct dtn_transport *tp, int peer,
 }
 
 /* Do all other queues show what the signal asks for? */
-static bool stripes_shown(const struct verbs_peer *p, uint16_t stripes)
+static bool stripes_shown(const struct dtn_verbs_peer *p, uint16_t stripes)
 {
     for (int q = 1; q < p->nqueues; q++)
         if ((int16_t)(uint16_t)((uint16_t)atomic_load_explicit(
@@ -132,25 +133,25 @@ static bool stripes_shown(const struct verbs_peer *p, uint16_t stripes)
     return true;
 }
 
-const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer)
+const struct dtn_signal *dtn_verbs_peek(struct dtn_transport *tp, int peer)
 {
-    struct verbs_peer *p = verbs_peer(tp, peer);
-    struct verbs_content said;
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+    struct dtn_verbs_content said;
     size_t skip;
     int rc = 0;
 
     if (p->arrived)
         return &p->incoming;
-    if (!verbs_line_take(p, p->consumed + 1, &said)
+    if (!dtn_verbs_line_take(p, p->consumed + 1, &said)
         || !stripes_shown(p, said.stripes))
         return NULL;
     if (said.along > 0)
-        rc = verbs_along_take(verbs_of(tp), p, p->consumed + 1, &said);
+        rc = dtn_verbs_along_take(dtn_verbs_of(tp), p, p->consumed + 1, &said);
     if (rc == DTENSOR_EINVAL && !p->error)
         p->error = IBV_WC_LOC_ACCESS_ERR;    /* it is damaged: health() says  */
     if (rc != 0)
         return NULL;
-    skip = verbs_line_skip(said.len);
+    skip = dtn_verbs_line_skip(said.len);
     memcpy(p->incoming.payload, said.payload + skip,
            sizeof said.payload - skip);
     p->incoming.fingerprint = said.fingerprint;
@@ -162,22 +163,23 @@ const struct dtn_signal *verbs_peek(struct dtn_transport *tp, int peer)
 }
 
 /* Tell the peer how many of its signals were read, once `least` are new. */
-void verbs_acknowledge(struct verbs *verbs, struct verbs_peer *p,
-                              uint64_t least)
+void dtn_verbs_acknowledge(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
+                                  uint64_t least)
 {
     if (p->consumed - p->told < least)
         return;
     p->lane->out_acked = p->consumed;
-    if (verbs_lane_write(verbs, p, 0, offsetof(struct verbs_lane, acked),
-                   &p->lane->out_acked, sizeof p->lane->out_acked) == 0)
+    if (dtn_verbs_lane_write(
+            verbs, p, 0, offsetof(struct dtn_verbs_lane, acked),
+            &p->lane->out_acked, sizeof p->lane->out_acked) == 0)
         p->told = p->consumed;
 }
 
-void verbs_consume(struct dtn_transport *tp, int peer)
+void dtn_verbs_consume(struct dtn_transport *tp, int peer)
 {
-    struct verbs_peer *p = verbs_peer(tp, peer);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
 
     p->arrived = false;
     p->consumed++;
-    verbs_acknowledge(verbs_of(tp), p, ACK_EVERY);
+    dtn_verbs_acknowledge(dtn_verbs_of(tp), p, ACK_EVERY);
 }

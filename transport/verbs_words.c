@@ -47,7 +47,7 @@ static int64_t words_give_up_ns(const struct dtn_transport_conf *conf,
     return (conf->retry_count + 1) * (INT64_C(4096) << timeout);
 }
 
-int verbs_timeout(const struct dtn_transport_conf *conf)
+int dtn_verbs_timeout(const struct dtn_transport_conf *conf)
 {
     int timeout = TIMEOUT_MOST;
 
@@ -59,10 +59,10 @@ int verbs_timeout(const struct dtn_transport_conf *conf)
     return timeout;
 }
 
-char *verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
-                         size_t size)
+char *dtn_verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
+                             size_t size)
 {
-    int timeout = verbs_timeout(conf);
+    int timeout = dtn_verbs_timeout(conf);
 
     snprintf(buf, size, "%.2f s = %d x 4.096 us x 2^%d",
              (double)words_give_up_ns(conf, timeout) / 1e9,
@@ -71,20 +71,20 @@ char *verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
 }
 
 /* What is wrong with the port, as it is now or by the device's messages. */
-static const char *words_port(const struct verbs_device *device, char *buf,
+static const char *words_port(const struct dtn_verbs_device *device, char *buf,
                               size_t size)
 {
     struct ibv_port_attr attr;
     char gid[64];
 
-    if (verbs_gid_gone(device)) {
+    if (dtn_verbs_gid_gone(device)) {
         snprintf(buf, size, "GID %s is no longer row %d of port %d of %s (was "
                  "its network interface set up anew?)",
-                 verbs_gid_text(&device->gid, gid, sizeof gid),
+                 dtn_verbs_gid_text(&device->gid, gid, sizeof gid),
                  device->gid_index, device->port, device->name);
         return buf;
     }
-    if (verbs_events_words(device, buf, size))
+    if (dtn_verbs_events_words(device, buf, size))
         return buf;
     if (ibv_query_port(device->context, (uint8_t)device->port, &attr) != 0
         || attr.state == IBV_PORT_ACTIVE)
@@ -106,14 +106,14 @@ static void words_end(const char *device, const union ibv_gid *gid,
         snprintf(buf, size, "%s LID %u", device, lid);
     else
         snprintf(buf, size, "%s GID %s", device,
-                 verbs_gid_text(gid, text, sizeof text));
+                 dtn_verbs_gid_text(gid, text, sizeof text));
 }
 
-char *verbs_way_text(const struct verbs *verbs, int rank, int rail, char *buf,
-                     size_t size)
+char *dtn_verbs_way_text(const struct dtn_verbs *verbs, int rank, int rail,
+                         char *buf, size_t size)
 {
-    const struct verbs_device *device = &verbs->rail[rail].device;
-    const struct verbs_end *end = &verbs->peers[rank].address.end[rail];
+    const struct dtn_verbs_device *device = &verbs->rail[rail].device;
+    const struct dtn_verbs_end *end = &verbs->peers[rank].address.end[rail];
     char here[140], there[140], number[32] = "";
 
     words_end(device->name, &device->gid, device->lid, here, sizeof here);
@@ -128,24 +128,25 @@ char *verbs_way_text(const struct verbs *verbs, int rank, int rail, char *buf,
 /* Of the longest packet that a new connection is tried with, see verbs_probe.c:
  * shorter ones were answered.
  */
-static void words_narrow(const struct verbs *verbs, int rank, char *buf,
+static void words_narrow(const struct dtn_verbs *verbs, int rank, char *buf,
                          size_t size)
 {
-    const struct verbs_peer *peer = &verbs->peers[rank];
-    const struct verbs_device *device = &verbs->rail[peer->error_rail].device;
-    int mtu = 128 << verbs_path_mtu(verbs, device,
-                                    &peer->address.end[peer->error_rail]);
+    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_device *device =
+        &verbs->rail[peer->error_rail].device;
+    int mtu = 128 << dtn_verbs_path_mtu(verbs, device,
+                                        &peer->address.end[peer->error_rail]);
     char way[320];
 
     snprintf(buf, size, "it answers, but not packets of %d bytes, over %s (is "
              "the MTU of a switch smaller? its Ethernet MTU must be %d or more; "
              "or set [transport] mtu = %d)", mtu,
-             verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
-             mtu + VERBS_ROCE_HEADERS, mtu > 1024 ? 1024 : mtu / 2);
+             dtn_verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
+             mtu + DTN_VERBS_ROCE_HEADERS, mtu > 1024 ? 1024 : mtu / 2);
 }
 
 /* Nothing was seen yet: how it was reached, and what our devices say. */
-static void words_unseen(const struct verbs *verbs, int rank, char *buf,
+static void words_unseen(const struct dtn_verbs *verbs, int rank, char *buf,
                          size_t size)
 {
     char way[320], said[240];
@@ -156,17 +157,18 @@ static void words_unseen(const struct verbs *verbs, int rank, char *buf,
         event = words_port(&verbs->rail[k].device, said, sizeof said);
     if (verbs->peers[rank].called)
         snprintf(buf, size, "it was reached over %s%s%s",
-                 verbs_way_text(verbs, rank, 0, way, sizeof way),
+                 dtn_verbs_way_text(verbs, rank, 0, way, sizeof way),
                  event ? "; " : "", event ? event : "");
     else if (event)
         snprintf(buf, size, "%s", event);
 }
 
-static void words_bad(const struct verbs *verbs, int rank, char *buf,
+static void words_bad(const struct dtn_verbs *verbs, int rank, char *buf,
                       size_t size)
 {
-    const struct verbs_peer *peer = &verbs->peers[rank];
-    const struct verbs_device *device = &verbs->rail[peer->error_rail].device;
+    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_device *device =
+        &verbs->rail[peer->error_rail].device;
     const char *means = ibv_wc_status_str(peer->error);
     const char *look = "see ibv_devinfo";
     char way[320], time[80], said[240];
@@ -180,15 +182,16 @@ static void words_bad(const struct verbs *verbs, int rank, char *buf,
         }
     snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s%s%s (%s)%s%s",
              means, (int)peer->error, peer->vendor_error,
-             verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
+             dtn_verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
              silent ? ", given up after " : "", silent
-             ? verbs_give_up_text(verbs->args.conf, time, sizeof time) : "",
+             ? dtn_verbs_give_up_text(verbs->args.conf, time, sizeof time) : "",
              look, event ? "; " : "", event ? event : "");
 }
 
-char *verbs_words(const struct verbs *verbs, int rank, char *buf, size_t size)
+char *dtn_verbs_words(const struct dtn_verbs *verbs, int rank, char *buf,
+                      size_t size)
 {
-    const struct verbs_peer *peer = &verbs->peers[rank];
+    const struct dtn_verbs_peer *peer = &verbs->peers[rank];
 
     if (peer->narrow)
         words_narrow(verbs, rank, buf, size);

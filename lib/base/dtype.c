@@ -180,22 +180,22 @@ int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
 
 float dtn_f16_to_f32(uint16_t bits)
 {
-    return f16_widen(bits);
+    return dtn_f16_widen(bits);
 }
 
 uint16_t dtn_f32_to_f16(float value)
 {
-    return f16_narrow(value);
+    return dtn_f16_narrow(value);
 }
 
 float dtn_bf16_to_f32(uint16_t bits)
 {
-    return bf16_widen(bits);
+    return dtn_bf16_widen(bits);
 }
 
 uint16_t dtn_f32_to_bf16(float value)
 {
-    return bf16_narrow(value);
+    return dtn_bf16_narrow(value);
 }
 
 /* To the integer range [low, high], toward zero; NaN is 0. */
@@ -220,13 +220,17 @@ static void store_float(enum dtensor_dtype dtype, void *array, size_t i,
 {
     switch (dtype) {
     case DTENSOR_F64:  ((double *)array)[i] = value; break;
-    case DTENSOR_F16:  ((uint16_t *)array)[i] = f16_narrow((float)value); break;
-    case DTENSOR_BF16: ((uint16_t *)array)[i] = bf16_narrow((float)value); break;
+    case DTENSOR_F16:
+        ((uint16_t *)array)[i] = dtn_f16_narrow((float)value);
+        break;
+    case DTENSOR_BF16:
+        ((uint16_t *)array)[i] = dtn_bf16_narrow((float)value);
+        break;
     case DTENSOR_F8E4M3:
-        ((uint8_t *)array)[i] = f8e4m3_narrow((float)value);
+        ((uint8_t *)array)[i] = dtn_f8e4m3_narrow((float)value);
         break;
     case DTENSOR_F8E5M2:
-        ((uint8_t *)array)[i] = f8e5m2_narrow((float)value);
+        ((uint8_t *)array)[i] = dtn_f8e5m2_narrow((float)value);
         break;
     default:           ((float *)array)[i] = (float)value; break;
     }
@@ -290,10 +294,10 @@ double dtn_load(enum dtensor_dtype dtype, const void *array, size_t i)
     switch (dtype) {
     case DTENSOR_F32:    return ((const float *)array)[i];
     case DTENSOR_F64:    return ((const double *)array)[i];
-    case DTENSOR_F16:    return f16_widen(((const uint16_t *)array)[i]);
-    case DTENSOR_BF16:   return bf16_widen(((const uint16_t *)array)[i]);
-    case DTENSOR_F8E4M3: return f8e4m3_widen(((const uint8_t *)array)[i]);
-    case DTENSOR_F8E5M2: return f8e5m2_widen(((const uint8_t *)array)[i]);
+    case DTENSOR_F16:    return dtn_f16_widen(((const uint16_t *)array)[i]);
+    case DTENSOR_BF16:   return dtn_bf16_widen(((const uint16_t *)array)[i]);
+    case DTENSOR_F8E4M3: return dtn_f8e4m3_widen(((const uint8_t *)array)[i]);
+    case DTENSOR_F8E5M2: return dtn_f8e5m2_widen(((const uint8_t *)array)[i]);
     case DTENSOR_C64:    return ((const float *)array)[2 * i];
     case DTENSOR_C128:   return ((const double *)array)[2 * i];
     case DTENSOR_U64:    return (double)((const uint64_t *)array)[i];

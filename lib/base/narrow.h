@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t narrow_bits(float value)
+static inline uint32_t dtn_narrow_bits(float value)
 {
     uint32_t bits;
 
@@ -25,7 +25,7 @@ static inline uint32_t narrow_bits(float value)
     return bits;
 }
 
-static inline float narrow_float(uint32_t bits)
+static inline float dtn_narrow_float(uint32_t bits)
 {
     float value;
 
@@ -34,7 +34,7 @@ static inline float narrow_float(uint32_t bits)
 }
 
 /* All ones if `yes`: selecting by mask keeps both sides free of branches. */
-static inline uint32_t narrow_mask(int yes)
+static inline uint32_t dtn_narrow_mask(int yes)
 {
     return 0u - (uint32_t)yes;
 }
@@ -42,109 +42,113 @@ static inline uint32_t narrow_mask(int yes)
 /* The magnitude of a float of `digits` fraction bits and exponents offset by
  * `bias`, as the bits of an f32; from `special` on its exponent is f32's last.
  */
-static inline uint32_t narrow_widen(uint32_t magnitude, int digits, int bias,
-                                    uint32_t special)
+static inline uint32_t dtn_narrow_widen(uint32_t magnitude, int digits,
+                                        int bias, uint32_t special)
 {
     uint32_t offset = (uint32_t)(127 - bias) << 23;
     uint32_t normal = (magnitude << (23 - digits)) + offset
-                    + (narrow_mask(magnitude >= special) & offset);
-    float unit = narrow_float((uint32_t)(128 - bias - digits) << 23);
-    uint32_t small = narrow_bits((float)(int)magnitude * unit);
-    uint32_t is_small = narrow_mask(magnitude < 1u << digits);
+                    + (dtn_narrow_mask(magnitude >= special) & offset);
+    float unit = dtn_narrow_float((uint32_t)(128 - bias - digits) << 23);
+    uint32_t small = dtn_narrow_bits((float)(int)magnitude * unit);
+    uint32_t is_small = dtn_narrow_mask(magnitude < 1u << digits);
 
     return (small & is_small) | (normal & ~is_small);
 }
 
 /* And back: an f32's magnitude that is not too large, to nearest even. */
-static inline uint32_t narrow_round(uint32_t magnitude, int digits, int bias)
+static inline uint32_t dtn_narrow_round(uint32_t magnitude, int digits,
+                                        int bias)
 {
     const int shift = 23 - digits;
     uint32_t offset = (uint32_t)(127 - bias) << 23;
     uint32_t normal = (magnitude - offset + (1u << (shift - 1)) - 1
                        + (magnitude >> shift & 1)) >> shift;
     uint32_t unit = (uint32_t)(151 - bias - digits) << 23;
-    uint32_t small = narrow_bits(narrow_float(magnitude) + narrow_float(unit))
-                   - unit;
-    uint32_t is_small = narrow_mask(magnitude < offset + (1u << 23));
+    uint32_t small =
+        dtn_narrow_bits(dtn_narrow_float(magnitude) + dtn_narrow_float(unit)) -
+        unit;
+    uint32_t is_small = dtn_narrow_mask(magnitude < offset + (1u << 23));
 
     return (small & is_small) | (normal & ~is_small);
 }
 
 /* `bits` of a magnitude, or those of one that is too large, or of a NaN. */
-static inline uint32_t narrow_pick(uint32_t magnitude, uint32_t bits,
-                                   uint32_t large, uint32_t large_bits,
-                                   uint32_t nan_bits)
+static inline uint32_t dtn_narrow_pick(uint32_t magnitude, uint32_t bits,
+                                       uint32_t large, uint32_t large_bits,
+                                       uint32_t nan_bits)
 {
-    uint32_t is_large = narrow_mask(magnitude >= large);
-    uint32_t is_nan = narrow_mask(magnitude > 0x7f800000);
+    uint32_t is_large = dtn_narrow_mask(magnitude >= large);
+    uint32_t is_nan = dtn_narrow_mask(magnitude > 0x7f800000);
 
     return (bits & ~is_large) | (large_bits & is_large & ~is_nan)
          | (nan_bits & is_nan);
 }
 
-static inline float f16_widen(uint16_t f16)
+static inline float dtn_f16_widen(uint16_t f16)
 {
-    return narrow_float((uint32_t)(f16 & 0x8000) << 16
-                        | narrow_widen(f16 & 0x7fff, 10, 15, 0x7c00));
+    return dtn_narrow_float((uint32_t)(f16 & 0x8000) << 16
+                            | dtn_narrow_widen(f16 & 0x7fff, 10, 15, 0x7c00));
 }
 
 /* Infinity from 65520 on; a NaN stays one, quiet, with its upper payload. */
-static inline uint16_t f16_narrow(float value)
+static inline uint16_t dtn_f16_narrow(float value)
 {
-    uint32_t bits = narrow_bits(value), magnitude = bits & 0x7fffffff;
+    uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;
 
-    return (uint16_t)((bits >> 16 & 0x8000)
-                      | narrow_pick(magnitude, narrow_round(magnitude, 10, 15),
-                                    0x477ff000, 0x7c00,
-                                    0x7e00 | (magnitude >> 13 & 0x3ff)));
+    return (uint16_t)((bits >> 16 & 0x8000) |
+                      dtn_narrow_pick(magnitude,
+                                      dtn_narrow_round(magnitude, 10, 15),
+                                      0x477ff000, 0x7c00,
+                                      0x7e00 | (magnitude >> 13 & 0x3ff)));
 }
 
-static inline float bf16_widen(uint16_t bf16)
+static inline float dtn_bf16_widen(uint16_t bf16)
 {
-    return narrow_float((uint32_t)bf16 << 16);
+    return dtn_narrow_float((uint32_t)bf16 << 16);
 }
 
-static inline uint16_t bf16_narrow(float value)
+static inline uint16_t dtn_bf16_narrow(float value)
 {
-    uint32_t bits = narrow_bits(value);
+    uint32_t bits = dtn_narrow_bits(value);
     uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-    uint32_t is_nan = narrow_mask((bits & 0x7fffffff) > 0x7f800000);
+    uint32_t is_nan = dtn_narrow_mask((bits & 0x7fffffff) > 0x7f800000);
 
     return (uint16_t)((rounded >> 16 & ~is_nan)
                       | ((bits >> 16 | 0x40) & is_nan));
 }
 
-static inline float f8e4m3_widen(uint8_t f8)
+static inline float dtn_f8e4m3_widen(uint8_t f8)
 {
-    return narrow_float((uint32_t)(f8 & 0x80) << 24
-                        | narrow_widen(f8 & 0x7f, 3, 7, 0x7f));
+    return dtn_narrow_float((uint32_t)(f8 & 0x80) << 24
+                            | dtn_narrow_widen(f8 & 0x7f, 3, 7, 0x7f));
 }
 
 /* NaN above 464, the middle between 448 and what would be 480. */
-static inline uint8_t f8e4m3_narrow(float value)
+static inline uint8_t dtn_f8e4m3_narrow(float value)
 {
-    uint32_t bits = narrow_bits(value), magnitude = bits & 0x7fffffff;
+    uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;
 
-    return (uint8_t)((bits >> 24 & 0x80)
-                     | narrow_pick(magnitude, narrow_round(magnitude, 3, 7),
-                                   0x43e80001, 0x7f, 0x7f));
+    return (uint8_t)((bits >> 24 & 0x80) |
+                     dtn_narrow_pick(magnitude,
+                                     dtn_narrow_round(magnitude, 3, 7),
+                                     0x43e80001, 0x7f, 0x7f));
 }
 
-static inline float f8e5m2_widen(uint8_t f8)
+static inline float dtn_f8e5m2_widen(uint8_t f8)
 {
-    return narrow_float((uint32_t)(f8 & 0x80) << 24
-                        | narrow_widen(f8 & 0x7f, 2, 15, 0x7c));
+    return dtn_narrow_float((uint32_t)(f8 & 0x80) << 24
+                            | dtn_narrow_widen(f8 & 0x7f, 2, 15, 0x7c));
 }
 
 /* Infinity from 61440 on. */
-static inline uint8_t f8e5m2_narrow(float value)
+static inline uint8_t dtn_f8e5m2_narrow(float value)
 {
-    uint32_t bits = narrow_bits(value), magnitude = bits & 0x7fffffff;
+    uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;
 
-    return (uint8_t)((bits >> 24 & 0x80)
-                     | narrow_pick(magnitude, narrow_round(magnitude, 2, 15),
-                                   0x47700000, 0x7c,
-                                   0x7e | (magnitude >> 21 & 3)));
+    return (uint8_t)((bits >> 24 & 0x80) |
+                     dtn_narrow_pick(
+                         magnitude, dtn_narrow_round(magnitude, 2, 15),
+                         0x47700000, 0x7c, 0x7e | (magnitude >> 21 & 3)));
 }
 
 #endif

@@ -64,8 +64,8 @@
     }
 
 #define CONVERT_FLOAT(name, T)                                                \
-    CONVERT(name##_widen, float, T, name##_widen)                             \
-    CONVERT(name##_narrow, T, float, name##_narrow)
+    CONVERT(name##_widen, float, T, dtn_##name##_widen)                       \
+    CONVERT(name##_narrow, T, float, dtn_##name##_narrow)
 
 #define CONVERT_INT(name, T)                                                  \
     CONVERT(name##_widen, int64_t, T, )                                       \
@@ -189,7 +189,7 @@ LOOPS_TARGET static void LOOPS_NAME(f16_widen)(void *to, const void *from,
     for (; i + F16_LANES <= count; i += F16_LANES)
         F16_WIDEN(dst + i, src + i);
     for (; i < count; i++)
-        dst[i] = f16_widen(src[i]);
+        dst[i] = dtn_f16_widen(src[i]);
 }
 
 LOOPS_TARGET static void LOOPS_NAME(f16_narrow)(void *to, const void *from,
@@ -202,7 +202,7 @@ LOOPS_TARGET static void LOOPS_NAME(f16_narrow)(void *to, const void *from,
     for (; i + F16_LANES <= count; i += F16_LANES)
         F16_NARROW(dst + i, src + i);
     for (; i < count; i++)
-        dst[i] = f16_narrow(src[i]);
+        dst[i] = dtn_f16_narrow(src[i]);
 }
 #else
 CONVERT_FLOAT(f16, uint16_t)

@@ -273,11 +273,11 @@ static void store_floats(enum dtensor_dtype dtype, const float *x, size_t n,
     switch (dtype) {
     case DTENSOR_F16:
         for (size_t i = 0; i < n; i++)
-            ((uint16_t *)out)[i] = f16_narrow(x[i]);
+            ((uint16_t *)out)[i] = dtn_f16_narrow(x[i]);
         break;
     case DTENSOR_BF16:
         for (size_t i = 0; i < n; i++)
-            ((uint16_t *)out)[i] = bf16_narrow(x[i]);
+            ((uint16_t *)out)[i] = dtn_bf16_narrow(x[i]);
         break;
     case DTENSOR_BOOL:
         for (size_t i = 0; i < n; i++)
@@ -298,11 +298,11 @@ static void store_uniform(const struct dtn_dist *dist, float *x, size_t n,
     switch (dist->dtype) {
     case DTENSOR_F16:
         for (size_t i = 0; i < n; i++)
-            x[i] = f16_widen(f16_narrow(x[i])) >= to ? from : x[i];
+            x[i] = dtn_f16_widen(dtn_f16_narrow(x[i])) >= to ? from : x[i];
         break;
     case DTENSOR_BF16:
         for (size_t i = 0; i < n; i++)
-            x[i] = bf16_widen(bf16_narrow(x[i])) >= to ? from : x[i];
+            x[i] = dtn_bf16_widen(dtn_bf16_narrow(x[i])) >= to ? from : x[i];
         break;
     default:
         for (size_t i = 0; i < n; i++)

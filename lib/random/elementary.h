@@ -78,9 +78,9 @@ struct two_f32 {
 static inline __attribute__((always_inline)) struct two_f32 log_of_f32(float x)
 {
     const uint32_t root = 0x3f3504f3;                /* sqrt(1/2)             */
-    const uint32_t bits = narrow_bits(x) - root;
+    const uint32_t bits = dtn_narrow_bits(x) - root;
     const float e = (float)((int32_t)bits >> 23);
-    const float f = narrow_float((bits & 0x7fffff) + root) - 1.0f;
+    const float f = dtn_narrow_float((bits & 0x7fffff) + root) - 1.0f;
     const float sum = fma_f32(e, 0x1.62e4p-1f, f);   /* log 2, the high part  */
     const float left = fma_f32(e, 0x1.62e4p-1f, -sum) + f;
     const float square = f * f;
@@ -101,7 +101,7 @@ sqrt_of_two(struct two_f32 x)
 {
     const float root = __builtin_sqrtf(x.high);
     const float left = fma_f32(-root, root, x.high) + x.low;
-    const float near = narrow_float(0x7ef311c7 - narrow_bits(root));
+    const float near = dtn_narrow_float(0x7ef311c7 - dtn_narrow_bits(root));
     const float half = near * fma_f32(-0.5f * root, near, 1.0f);
 
     return (struct two_f32){ root, left * half };
@@ -117,7 +117,8 @@ times_two(struct two_f32 x, struct two_f32 y)
 static inline __attribute__((always_inline)) float pick_f32(uint32_t mask,
                                                             float yes, float no)
 {
-    return narrow_float((narrow_bits(yes) & mask) | (narrow_bits(no) & ~mask));
+    return dtn_narrow_float((dtn_narrow_bits(yes) & mask) |
+                            (dtn_narrow_bits(no) & ~mask));
 }
 
 /* For x in [0, 2 pi], s in s sin(x) and s cos(x).  The first part of pi/2 is
@@ -141,12 +142,12 @@ sin_cos_times(float x, struct two_f32 s, float *sinp, float *cosp)
                                     fma_f32(-r, left, y * y *
                                     horner_f32(cos_f32, POLY_TERMS(cos_f32), y)) };
     const float a = times_two(s, sine), b = times_two(s, cosine);
-    const uint32_t swap = narrow_mask(quarter & 1);
+    const uint32_t swap = dtn_narrow_mask(quarter & 1);
     const uint32_t sin_sign = (uint32_t)(quarter & 2) << 30;
     const uint32_t cos_sign = (uint32_t)((quarter + 1) & 2) << 30;
 
-    *sinp = narrow_float(narrow_bits(pick_f32(swap, b, a)) ^ sin_sign);
-    *cosp = narrow_float(narrow_bits(pick_f32(swap, a, b)) ^ cos_sign);
+    *sinp = dtn_narrow_float(dtn_narrow_bits(pick_f32(swap, b, a)) ^ sin_sign);
+    *cosp = dtn_narrow_float(dtn_narrow_bits(pick_f32(swap, a, b)) ^ cos_sign);
 }
 
 /* As log_of_f32; x is normal and positive. */

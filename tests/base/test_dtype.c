@@ -11,22 +11,22 @@
 
 static float e4m3_widen(uint16_t bits)
 {
-    return f8e4m3_widen((uint8_t)bits);
+    return dtn_f8e4m3_widen((uint8_t)bits);
 }
 
 static uint16_t e4m3_narrow(float value)
 {
-    return f8e4m3_narrow(value);
+    return dtn_f8e4m3_narrow(value);
 }
 
 static float e5m2_widen(uint16_t bits)
 {
-    return f8e5m2_widen((uint8_t)bits);
+    return dtn_f8e5m2_widen((uint8_t)bits);
 }
 
 static uint16_t e5m2_narrow(float value)
 {
-    return f8e5m2_narrow(value);
+    return dtn_f8e5m2_narrow(value);
 }
 
 /* A binary float of `digits` fraction bits and exponents -bias+1 .. bias; one

@@ -506,9 +506,9 @@ int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 void look_queue(const char *path, char said[SAID])
 {
     struct dtensor_cluster *cluster = NULL;
-    struct verbs_end end = { .gid.raw = { 2 }, .mtu = IBV_MTU_4096 };
-    struct verbs *verbs = calloc(1, sizeof *verbs + sizeof verbs->peers[0]);
-    struct verbs_peer *peer = verbs->peers;
+    struct dtn_verbs_end end = { .gid.raw = { 2 }, .mtu = IBV_MTU_4096 };
+    struct dtn_verbs *verbs = calloc(1, sizeof *verbs + sizeof verbs->peers[0]);
+    struct dtn_verbs_peer *peer = verbs->peers;
     struct dtensor_error err;
 
     say_begin(said);
@@ -516,14 +516,14 @@ void look_queue(const char *path, char said[SAID])
         exit(99);
     verbs->args.conf = &cluster->transport;
     verbs->nrails = 1;
-    verbs->rail[0].device = (struct verbs_device){ .port = 1,
+    verbs->rail[0].device = (struct dtn_verbs_device){ .port = 1,
         .mtu = IBV_MTU_4096, .gid.raw = { 1 } };
-    say("%d queue pairs, ", verbs_queues_wanted(&cluster->transport, 1));
+    say("%d queue pairs, ", dtn_verbs_queues_wanted(&cluster->transport, 1));
     peer->address.end[0] = end;
     peer->nqueues = 1;
     peer->greeting.nqueues = 1;
     peer->queue[0].rail = &verbs->rail[0];
-    verbs_queues_join(verbs, 0, &err);
+    dtn_verbs_queues_join(verbs, 0, &err);
     free(verbs);
     dtensor_cluster_destroy(cluster);
 }

@@ -112,7 +112,7 @@ static uint32_t length;
 static int post_counted(struct ibv_qp *qp, struct ibv_send_wr *first,
                         struct ibv_send_wr **bad)
 {
-    const struct verbs_rail *rail = &verbs_of(posted_of->tp)->rail[0];
+    const struct dtn_verbs_rail *rail = &dtn_verbs_of(posted_of->tp)->rail[0];
 
     if (qp->qp_type != IBV_QPT_RC)
         return posted_by(qp, first, bad);
@@ -132,7 +132,7 @@ static int post_counted(struct ibv_qp *qp, struct ibv_send_wr *first,
 
 static void post_listen(struct wire *w)
 {
-    struct ibv_context *context = verbs_of(w->tp)->rail[0].device.context;
+    struct ibv_context *context = dtn_verbs_of(w->tp)->rail[0].device.context;
 
     posted_of = w;
     posted_by = context->ops.post_send;
@@ -174,17 +174,17 @@ static void settings_all(struct dtn_transport_conf *conf)
 /* Partition 1, which the device here has not. */
 static void open_partition(struct wire *w)
 {
-    struct verbs *verbs = verbs_of(w->tp);
+    struct dtn_verbs *verbs = dtn_verbs_of(w->tp);
     struct dtensor_error err;
 
-    verbs_meet_close(verbs);
+    dtn_verbs_meet_close(verbs);
     heard = (struct heard){ 0 };
     any_pkey = 1;
     verbs->rail[0].device.pkey_index = 1;
-    need(verbs_meet_open(verbs, &err) == 0, "%s", err.text);
+    need(dtn_verbs_meet_open(verbs, &err) == 0, "%s", err.text);
 }
 
-static void queue_is_as_set(const struct verbs_peer *peer, int q)
+static void queue_is_as_set(const struct dtn_verbs_peer *peer, int q)
 {
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr attr;
@@ -209,7 +209,7 @@ static void queues_rank(int rank, int n, void *arg)
     open_partition(&w);
     wire_connect_all(&w);
     for (int q = 0; q < 2; q++)
-        queue_is_as_set(&verbs_of(w.tp)->peers[!rank], q);
+        queue_is_as_set(&dtn_verbs_of(w.tp)->peers[!rank], q);
     need(heard.npkeys == 3 && heard.nways == 3, "%d queue pairs, %d ways",
          heard.npkeys, heard.nways);
     for (int i = 0; i < 3; i++)
@@ -267,7 +267,7 @@ static int poll_late(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static void poll_delay(struct wire *w)
 {
-    struct ibv_context *context = verbs_of(w->tp)->rail[0].device.context;
+    struct ibv_context *context = dtn_verbs_of(w->tp)->rail[0].device.context;
 
     polled_by = context->ops.poll_cq;
     context->ops.poll_cq = poll_late;
@@ -284,12 +284,12 @@ static void completions_rank(int rank, int n, void *arg)
     const size_t size = (size_t)1 << 20;
     struct dtn_remote mine[3], there[3];
     unsigned char *in[3], *out;
-    struct verbs *verbs;
+    struct dtn_verbs *verbs;
     struct wire w;
 
     wire_open(&w, arg, rank, n);
     wire_connect_all(&w);
-    verbs = verbs_of(w.tp);
+    verbs = dtn_verbs_of(w.tp);
     need(verbs->rail[0].cqe == cqe_most, "%d completions", verbs->rail[0].cqe);
     post_listen(&w);
     poll_delay(&w);
@@ -322,8 +322,9 @@ static void completions_rank(int rank, int n, void *arg)
     }
     need(posted.under_way > cqe_most / 2 && posted.under_way <= cqe_most,
          "%d under way", posted.under_way);
-    need(verbs_events_poll(verbs) == 0 && verbs->rail[0].device.events.number
-         == 0, "the device has something to say");
+    need(dtn_verbs_events_poll(verbs) == 0 &&
+             verbs->rail[0].device.events.number == 0,
+         "the device has something to say");
     wire_close(&w);
 }
 
@@ -366,7 +367,7 @@ static void order_rank(int rank, int n, void *arg)
         in_order = rank;
     wire_open(&w, arg, rank, n);
     wire_connect_all(&w);
-    need(verbs_of(w.tp)->peers[!rank].plain == both, "lines are of %s form",
+    need(dtn_verbs_of(w.tp)->peers[!rank].plain == both, "lines are of %s form",
          both ? "the numbered" : "the plain");
     order_lengths(&w);
     post_listen(&w);

@@ -18,7 +18,7 @@ struct counts {
 
 static struct counts counts_of(const struct wire *w)
 {
-    const struct verbs *verbs = verbs_of(w->tp);
+    const struct dtn_verbs *verbs = dtn_verbs_of(w->tp);
 
     return (struct counts){ verbs->posts, verbs->doorbells };
 }

@@ -115,7 +115,7 @@ static const struct {
 /* The first bad completion counts, not the flush behind it. */
 static void words_of(struct wire *w, int peer, size_t row)
 {
-    struct verbs_peer *p = verbs_peer(w->tp, peer);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(w->tp, peer);
     int culprit = -1, code = 0;
     char why[320];
 
@@ -139,7 +139,7 @@ static void words_rank(int rank, int n, void *arg)
 
     wire_open(&w, arg, rank, n);
     wire_connect_all(&w);
-    poll_take(verbs_of(w.tp)->rail[0].device.context);
+    poll_take(dtn_verbs_of(w.tp)->rail[0].device.context);
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
         words_of(&w, !rank, i);
     wire_barrier(&w);
@@ -224,16 +224,16 @@ static void queues_rank(int rank, int n, void *arg)
 static void memory_rank(int rank, int n, void *arg)
 {
     struct dtn_remote remote = { 7, 7 };
-    struct verbs_memory *memory;
+    struct dtn_verbs_memory *memory;
     struct wire w;
     void *mem;
     int rc;
 
     wire_open(&w, arg, rank, n);
     wire_connect_all(&w);
-    memory = &verbs_of(w.tp)->memory;
+    memory = &dtn_verbs_of(w.tp)->memory;
     mem = wire_alloc(&w, 1 << 20);
-    registrations_left = verbs_of(w.tp)->nrails - 1;
+    registrations_left = dtn_verbs_of(w.tp)->nrails - 1;
     rc = w.tp->ops->reg(w.tp, mem, 1 << 20, &remote);
     need(rc == DTENSOR_ENOMEM || rc == DTENSOR_ESYS, "refused: %s",
          dtensor_errname(rc));
@@ -264,7 +264,7 @@ static void parts_rank(int rank, int n, void *arg)
         need(name.key == first.key && name.addr == first.addr + i * part,
              "part %zu has another key", i);
     }
-    need(registered == before + verbs_of(w.tp)->nrails, "%d registrations",
+    need(registered == before + dtn_verbs_of(w.tp)->nrails, "%d registrations",
          registered - before);
     mem = wire_alloc(&w, parts * part);
     longest = part;
@@ -280,7 +280,7 @@ static void parts_rank(int rank, int n, void *arg)
 /* The other's device is on InfiniBand, says its address. */
 static void networks_rank(int rank, int n, void *arg)
 {
-    struct verbs_address *address;
+    struct dtn_verbs_address *address;
     struct dtensor_error err = { 0 };
     char words[160];
     struct wire w;

@@ -43,7 +43,7 @@ static struct dtn_remote stripes_name(struct stripes *s, size_t size)
 static void stripes_put(struct stripes *s, struct dtn_remote there, size_t size,
                         size_t first, const char *what)
 {
-    struct verbs *verbs = verbs_of(s->w.tp);
+    struct dtn_verbs *verbs = dtn_verbs_of(s->w.tp);
     unsigned char fill = (unsigned char)(s->number * 7 + 1);
     uint64_t before[2] = { verbs->rail[0].put_bytes, verbs->rail[1].put_bytes };
     uint64_t by[2];
@@ -74,21 +74,21 @@ static void stripes_put(struct stripes *s, struct dtn_remote there, size_t size,
  */
 static void stripes_churn(struct stripes *s)
 {
-    const struct verbs_memory *memory = &verbs_of(s->w.tp)->memory;
+    const struct dtn_verbs_memory *memory = &dtn_verbs_of(s->w.tp)->memory;
     struct dtn_remote name;
 
-    for (size_t i = 0; i < VERBS_REGIONS + 100; i++) {
+    for (size_t i = 0; i < DTN_VERBS_REGIONS + 100; i++) {
         name = wire_reg(&s->w, s->w.arena.backing.base + 8 * MIB + i * PAGE,
                         PAGE);
         s->w.tp->ops->unreg(s->w.tp, name);
     }
-    need(memory->n == VERBS_REGIONS, "%d regions", memory->n);
+    need(memory->n == DTN_VERBS_REGIONS, "%d regions", memory->n);
 }
 
 static void stripes_rank(int rank, int n, void *arg)
 {
     struct stripes s = { .peer = !rank };
-    struct verbs_queue *queue;
+    struct dtn_verbs_queue *queue;
     struct dtn_remote there;
 
     wire_open(&s.w, arg, rank, n);
@@ -101,7 +101,7 @@ static void stripes_rank(int rank, int n, void *arg)
     stripes_put(&s, there, 64 << 10, 32 << 10, "the least that is cut");
     stripes_put(&s, there, (64 << 10) - 1, (64 << 10) - 1, "a byte less");
     stripes_put(&s, there, 100, 100, "100 bytes");
-    queue = verbs_of(s.w.tp)->peers[s.peer].queue;
+    queue = dtn_verbs_of(s.w.tp)->peers[s.peer].queue;
     queue[0].share = 300;
     queue[1].share = 100;
     stripes_put(&s, there, MIB, MIB / 4 * 3, "1 MiB over unequal rails");
@@ -109,8 +109,8 @@ static void stripes_rank(int rank, int n, void *arg)
     stripes_put(&s, there, MIB, MIB / 4 * 3, "a name that is still good");
     s.w.tp->ops->unreg(s.w.tp, s.mine);
     stripes_churn(&s);
-    need(!verbs_memory_open(&verbs_of(s.w.tp)->memory, s.mem, 1,
-                            (uint32_t)s.mine.key), "a region for ever");
+    need(!dtn_verbs_memory_open(&dtn_verbs_of(s.w.tp)->memory, s.mem, 1,
+                                (uint32_t)s.mine.key), "a region for ever");
     there = stripes_name(&s, 4 * MIB);
     stripes_tell(&s);
     stripes_put(&s, there, 4 * MIB, 3 * MIB, "a name of which the row was used");

@@ -297,10 +297,11 @@ static void test_memlock(void)
 /* Whoever changes one of these changes the page, too. */
 static void test_page(void)
 {
-    ok(verbs_lane_bytes(1) == 137600 && verbs_lane_bytes(2) == 137600 + 8192
-       && VERBS_STAGE_BYTES == 1 << 20 && VERBS_DEPTH == 128,
+    ok(dtn_verbs_lane_bytes(1) == 137600 &&
+           dtn_verbs_lane_bytes(2) == 137600 + 8192 &&
+           DTN_VERBS_STAGE_BYTES == 1 << 20 && DTN_VERBS_DEPTH == 128,
        "the sizes in dtensor-rdma(7) hold: a lane has %zu bytes",
-       verbs_lane_bytes(1));
+       dtn_verbs_lane_bytes(1));
     ok(dtn_memlock_need(16, 1) == 2 * 137600 + (1 << 20) + (20 << 10),
        "and its formula for what is locked to begin with");
     ok(dtn_memlock_need(16, 2) == 2 * 2 * 145792 + 8192 + (1 << 20)
@@ -309,39 +310,39 @@ static void test_page(void)
 
 static void test_events(void)
 {
-    struct verbs_device device = { .name = "mlx5_0", .port = 1 };
+    struct dtn_verbs_device device = { .name = "mlx5_0", .port = 1 };
     char words[240];
     const int64_t now = dtn_now_ns();
 
-    ok(!verbs_events_words(&device, words, sizeof words),
+    ok(!dtn_verbs_events_words(&device, words, sizeof words),
        "a device that said nothing has no words");
-    verbs_events_take(&device, IBV_EVENT_COMM_EST, -1, now);
-    ok(!verbs_events_words(&device, words, sizeof words),
+    dtn_verbs_events_take(&device, IBV_EVENT_COMM_EST, -1, now);
+    ok(!dtn_verbs_events_words(&device, words, sizeof words),
        "what does not matter has none");
-    verbs_events_take(&device, IBV_EVENT_PORT_ERR, -1, now - 2000000000);
+    dtn_verbs_events_take(&device, IBV_EVENT_PORT_ERR, -1, now - 2000000000);
     ok(device.events.port_down
-       && verbs_events_words(&device, words, sizeof words)
+       && dtn_verbs_events_words(&device, words, sizeof words)
        && strcmp(words, "port 1 of mlx5_0 went down 2.0 s ago (is the cable "
                  "in, and the interface and switch port up?)") == 0,
        "a port that went down: %s", words);
-    verbs_events_take(&device, IBV_EVENT_SM_CHANGE, -1, now);
+    dtn_verbs_events_take(&device, IBV_EVENT_SM_CHANGE, -1, now);
     ok(device.events.last == IBV_EVENT_PORT_ERR,
        "what weighs less does not displace it");
-    verbs_events_take(&device, IBV_EVENT_PORT_ACTIVE, -1, now);
+    dtn_verbs_events_take(&device, IBV_EVENT_PORT_ACTIVE, -1, now);
     ok(!device.events.port_down
-       && !verbs_events_words(&device, words, sizeof words),
+       && !dtn_verbs_events_words(&device, words, sizeof words),
        "once the port is up again it is forgotten");
-    verbs_events_take(&device, IBV_EVENT_QP_FATAL, 3, now);
-    ok(verbs_events_words(&device, words, sizeof words)
+    dtn_verbs_events_take(&device, IBV_EVENT_QP_FATAL, 3, now);
+    ok(dtn_verbs_events_words(&device, words, sizeof words)
        && strncmp(words, "the queue pair for rank 3 on mlx5_0 failed", 42)
           == 0, "a queue pair that failed: %s", words);
-    verbs_events_take(&device, IBV_EVENT_DEVICE_FATAL, -1, now);
-    ok(verbs_events_words(&device, words, sizeof words)
+    dtn_verbs_events_take(&device, IBV_EVENT_DEVICE_FATAL, -1, now);
+    ok(dtn_verbs_events_words(&device, words, sizeof words)
        && strncmp(words, "mlx5_0 failed altogether", 24) == 0,
        "a device that failed: %s", words);
 }
 
-static struct verbs nowhere;      /* a transport without devices or peers      */
+static struct dtn_verbs nowhere;  /* a transport without devices or peers */
 
 /* By LID, or by GID: where packets go. */
 static void test_path(void)
@@ -363,11 +364,11 @@ static void test_path(void)
     conf.traffic_class = 96;
     nowhere.args.conf = &conf;
     for (size_t i = 0; i < DTN_COUNT(rows); i++) {
-        struct verbs_device device = { .port = 2, .gid_index = rows[i].here };
-        struct verbs_end end = { .lid = 7 };
+        struct dtn_verbs_device device = { .port = 2, .gid_index = rows[i].here };
+        struct dtn_verbs_end end = { .lid = 7 };
 
         end.gid.raw[15] = (uint8_t)rows[i].there;
-        verbs_path(&nowhere, &device, &end, &way);
+        dtn_verbs_path(&nowhere, &device, &end, &way);
         ok(way.dlid == 7 && way.port_num == 2 && way.sl == 3
            && way.is_global == rows[i].global
            && way.grh.sgid_index == (way.is_global ? 2 : 0)
@@ -392,11 +393,11 @@ static void test_mtu(void)
     dtn_transport_defaults(&conf);
     nowhere.args.conf = &conf;
     for (size_t i = 0; i < DTN_COUNT(rows); i++) {
-        struct verbs_device device = { .mtu = (enum ibv_mtu)rows[i].here };
-        struct verbs_end end = { .mtu = (uint8_t)rows[i].there };
+        struct dtn_verbs_device device = { .mtu = (enum ibv_mtu)rows[i].here };
+        struct dtn_verbs_end end = { .mtu = (uint8_t)rows[i].there };
 
         conf.mtu = rows[i].file;
-        ok(128 << verbs_path_mtu(&nowhere, &device, &end) == rows[i].used,
+        ok(128 << dtn_verbs_path_mtu(&nowhere, &device, &end) == rows[i].used,
            "MTU %d here, %d there, %d in the file: %d", 128 << rows[i].here,
            128 << rows[i].there, rows[i].file, rows[i].used);
     }
@@ -413,26 +414,26 @@ static void test_timeout(void)
     char text[80];
 
     dtn_transport_defaults(&conf);
-    ok(strcmp(verbs_give_up_text(&conf, text, sizeof text),
+    ok(strcmp(dtn_verbs_give_up_text(&conf, text, sizeof text),
               "1.88 s = 7 x 4.096 us x 2^16") == 0,
        "by default a silent peer is given up after %s", text);
     for (size_t i = 0; i < DTN_COUNT(rows); i++) {
         conf.dead_after_ns = rows[i].dead_after_s * 1000000000;
         conf.retry_count = rows[i].retries;
-        ok(verbs_timeout(&conf) == rows[i].timeout, "dead_after %d s, "
+        ok(dtn_verbs_timeout(&conf) == rows[i].timeout, "dead_after %d s, "
            "retry_count %d: timeout %d", (int)rows[i].dead_after_s,
-           rows[i].retries, verbs_timeout(&conf));
+           rows[i].retries, dtn_verbs_timeout(&conf));
     }
     conf.timeout = 9;
-    ok(verbs_timeout(&conf) == 9, "the cluster file comes first");
+    ok(dtn_verbs_timeout(&conf) == 9, "the cluster file comes first");
 }
 
 static void test_register_words(void)
 {
-    const struct verbs_device device = { .name = "mlx5_0" };
+    const struct dtn_verbs_device device = { .name = "mlx5_0" };
 
     setenv("SLURM_JOB_ID", "12", 1);
-    ok(verbs_fail_register(&device, (size_t)1 << 32, ENOMEM, &err)
+    ok(dtn_verbs_fail_register(&device, (size_t)1 << 32, ENOMEM, &err)
        == DTENSOR_ENOMEM && strstr(err.text, "cannot register 4.0 GiB on "
                                    "mlx5_0: Cannot allocate memory"),
        "memory that cannot be registered: %s", err.text);
@@ -451,12 +452,12 @@ static void test_open(void)
     struct dtn_log log;
     struct dtn_open_args args = { .nranks = 2, .arena = &arena, .conf = &conf,
                                   .log = &log, .gid_index = -1 };
-    struct verbs_device device;
+    struct dtn_verbs_device device;
     int rc;
 
     dtn_log_init(&log);
     dtn_transport_defaults(&conf);
-    rc = verbs_device_open(&args, args.device, &device, &err);
+    rc = dtn_verbs_device_open(&args, args.device, &device, &err);
     if (rc == DTENSOR_ENODEV) {
         skip("the device that was chosen is opened", err.text);
         return;
@@ -465,14 +466,16 @@ static void test_open(void)
        "the device that was chosen is opened%s", rc ? err.text : "");
     if (rc != 0)
         return;
-    verbs_device_close(&device);
+    dtn_verbs_device_close(&device);
     args.device = "nosuch";
-    ok(verbs_device_open(&args, args.device, &device, &err) == DTENSOR_ENODEV
-       && strstr(err.text, "no RDMA device nosuch here"),
+    ok(dtn_verbs_device_open(&args, args.device, &device, &err) ==
+               DTENSOR_ENODEV &&
+           strstr(err.text, "no RDMA device nosuch here"),
        "one that is not there is not");
     args.device = NULL;
     args.gid_index = 255;
-    ok(verbs_device_open(&args, args.device, &device, &err) == DTENSOR_ENODEV,
+    ok(dtn_verbs_device_open(&args, args.device, &device, &err) ==
+           DTENSOR_ENODEV,
        "nor a GID that is not there: %s", err.text);
 }
 #endif
