@@ -73,7 +73,7 @@ is "every source is in the Makefile.inc of its room, and so in the tarball" "$(
         done
         name=${file#"$inc"}
         grep -qwF -e "%D%$name" -e "%D%${name%.c}" "$inc/Makefile.inc" 2>/dev/null ||
-            grep -qwF "$file" Makefile.am || echo "$file"
+            grep -qwF "$file" Makefile.am tests/*/Makefile.inc || echo "$file"
     done)" ""
 
 is "nothing is left to be done in the sources' own words" \

@@ -5,7 +5,7 @@
  * small one, would first show as a wrong plan or a crash far away.
  */
 #include "base/array.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <limits.h>
 #include <stdint.h>

@@ -4,10 +4,11 @@
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "dtensor.h"
-#include "tests/rand.h"
-#include "tests/tap.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ARRAY = 1 << 17, MOST = 1 << 13 };

@@ -3,10 +3,11 @@
 #include "base/dtype.h"
 #include "base/narrow.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 static float e4m3_widen(uint16_t bits)

@@ -7,10 +7,11 @@
 #include "base/dtype.h"
 #include "base/equal.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Two patterns of bits of a float type, as numbers. */

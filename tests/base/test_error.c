@@ -3,10 +3,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void test_fail(void)

@@ -5,8 +5,8 @@
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "dtensor.h"
-#include "tests/rand.h"
-#include "tests/tap.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
 
 #include <math.h>
 #include <stdbool.h>

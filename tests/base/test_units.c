@@ -2,9 +2,10 @@
 #include "base/compiler.h"
 #include "base/units.h"
 #include "base/words.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { UNTOUCHED = 12345 };

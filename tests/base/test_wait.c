@@ -1,10 +1,12 @@
 /* Patience: deadlines, looks, and what a wait costs. */
 #include "base/wait.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>

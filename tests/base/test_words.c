@@ -1,6 +1,6 @@
 /* test_words.c - every parser answers names of other libraries with ours */
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <string.h>
 

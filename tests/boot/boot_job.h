@@ -3,32 +3,16 @@
  * A job is hosts "n0", "n1", ... on 127.0.0.2, 127.0.0.3, ... with some ranks
  * each; an actor is one process of it, normally one for each rank.
  */
-#ifndef BOOT_JOB_H
-#define BOOT_JOB_H
+#ifndef TESTS_BOOT_JOB_H
+#define TESTS_BOOT_JOB_H
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/wait.h"
-#include "boot/boot.h"
-#include "boot/state.h"
-#include "cluster/cluster.h"
-#include "cluster/defaults.h"
-#include "cluster/self.h"
-#include "transport/transport.h"
+#include "tests/support/ranks.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
 
-#include <arpa/inet.h>
-#include <dirent.h>
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/time.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #define JOB_HOSTS 16
@@ -58,7 +42,7 @@ struct said {
     pid_t pid;
 };
 
-struct job {
+struct boot_job {
     int nhosts;
     int nranks[JOB_HOSTS];
     int timeout_ms;
@@ -70,393 +54,36 @@ struct job {
     struct actor actor[JOB_ACTORS];
 };
 
-static struct said *said;         /* [JOB_ACTORS] shared with the actors      */
-static int job_crashed;           /* actors that did, or leaked memory        */
-static _Atomic int *ready;
-static int job_port;
-static int job_salt;              /* in the blobs of this actor's job         */
-
-static inline void job_init(void)
-{
-    size_t size = JOB_ACTORS * sizeof *said + 64;
-
-    said = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ready = (_Atomic int *)(said + JOB_ACTORS);
-    job_port = 11000 + (int)getpid() % 20000;    /* below ephemeral ports    */
-}
+extern struct said *said;         /* [JOB_ACTORS] shared with the actors      */
+extern int job_crashed;           /* actors that did, or leaked memory        */
+extern int job_port;
+void job_init(void);
 
 /* One actor for every rank of hosts with so many ranks. */
-static inline struct job job_of(int nhosts, const int nranks[])
-{
-    struct job job = { .nhosts = nhosts, .timeout_ms = 8000, .rounds = 1 };
-
-    for (int h = 0; h < nhosts; h++) {
-        job.nranks[h] = nranks[h];
-        for (int i = 0; i < nranks[h]; i++, job.nactors++)
-            job.actor[job.nactors].rank = job.nactors;
-    }
-    return job;
-}
-
-static inline struct job job_even(int nhosts, int each)
-{
-    int nranks[JOB_HOSTS];
-
-    for (int h = 0; h < nhosts; h++)
-        nranks[h] = each;
-    return job_of(nhosts, nranks);
-}
-
-static inline void job_drop(struct job *job, int rank)
-{
-    for (int i = 0; i < job->nactors; i++)
-        if (job->actor[i].rank == rank)
-            job->actor[i--] = job->actor[--job->nactors];
-}
-
-/* The cluster as this actor believes it to be; names live in `text`. */
-static inline void job_cluster(const struct job *job, const struct actor *a,
-                               struct dtensor_cluster *c, char text[][2][32])
-{
-    c->path = text[JOB_HOSTS][0];
-    strcpy(c->path, "test.ini");
-    dtn_transport_defaults(&c->transport);
-    c->transport.port = job_port + a->other_port;
-    c->transport.connect_timeout_ns = job->timeout_ms * INT64_C(1000000);
-    c->nhosts = job->nhosts + a->more_hosts;
-    for (int h = 0; h < c->nhosts; h++) {
-        struct dtn_host *host = &c->hosts[h];
-
-        host->name = text[h][0];
-        host->address = text[h][1];
-        snprintf(host->name, 32, "n%d", h);
-        snprintf(host->address, 32, "127.0.0.%d", 2 + h);
-        if (h == 0 && job->foreign)
-            strcpy(host->address, "203.0.113.1");
-        host->first_rank = c->world_size;
-        host->nranks = h < job->nhosts ? job->nranks[h] : 1;
-        c->world_size += host->nranks;
-    }
-}
-
-static inline int job_count_fds(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (dir && readdir(dir))
-        n++;
-    if (dir)
-        closedir(dir);
-    return n;
-}
-
-/* Leave the process only so many descriptors. */
-static inline void job_limit_fds(int left)
-{
-    struct rlimit limit;
-
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = (rlim_t)(job_count_fds() - 3 + left);
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* What rank r puts into round n: its size varies from 0 to DTN_BLOB_MAX. */
-static inline void job_blob(int r, int round, struct dtn_blob *blob)
-{
-    blob->size = (size_t)(r * 337 + round * 511) % (DTN_BLOB_MAX + 1);
-    blob->fd = -1;
-    for (size_t i = 0; i < blob->size; i++)
-        blob->bytes[i] = (unsigned char)(r * 31 + round + (int)i + job_salt);
-}
-
-static inline bool job_fd_right(const struct dtensor_cluster *c, int me, int r,
-                                int fd)
-{
-    bool here = false;
-    int value = -1;
-
-    for (int h = 0; h < c->nhosts; h++) {
-        int first = c->hosts[h].first_rank, end = first + c->hosts[h].nranks;
-
-        here = here || (me >= first && me < end && r >= first && r < end);
-    }
-    if (!here || r == me || r % 5 == 3)
-        return fd == -1;
-    return fd >= 0 && pread(fd, &value, sizeof value, 0) == sizeof value &&
-           value == r;
-}
-
-/* One round; every rank passes a memfd but each fifth. */
-static inline int job_round(const struct dtensor_cluster *c, int me, int round,
-                            struct dtn_boot *boot, struct said *say)
-{
-    static struct dtn_blob all[256], mine, want;
-    bool right = true;
-    int rc;
-
-    job_blob(me, round, &mine);
-    if (me % 5 != 3) {
-        mine.fd = memfd_create("rank", MFD_CLOEXEC);
-        if (write(mine.fd, &me, sizeof me) != sizeof me)
-            return DTENSOR_ESYS;
-    }
-    rc = dtn_boot_allgather(boot, &mine, all, &say->err);
-    for (int r = 0; rc == 0 && r < c->world_size; r++) {
-        job_blob(r, round, &want);
-        right = right && all[r].size == want.size &&
-                memcmp(all[r].bytes, want.bytes, want.size) == 0 &&
-                job_fd_right(c, me, r, all[r].fd);
-        if (all[r].fd >= 0)
-            close(all[r].fd);
-    }
-    if (mine.fd >= 0)
-        close(mine.fd);
-    say->right = say->right && right;
-    return rc;
-}
-
-static inline void job_die_later(int ms)
-{
-    const struct itimerval timer = { .it_value = { ms / 1000,
-                                                   ms % 1000 * 1000 } };
-
-    setitimer(ITIMER_REAL, &timer, NULL);
-}
-
-/* The reason of a rank that fails by itself. */
-static inline void job_reason(struct dtensor_error *reason)
-{
-    dtn_fail(reason, DTENSOR_ENODEV, "verbs: no RDMA device (see ibv_devices)");
-}
-
-static inline void job_act(const struct job *job, const struct actor *a,
-                           struct said *say)
-{
-    static char text[JOB_HOSTS + 1][2][32], identity[256];
-    static struct dtn_host hosts[JOB_HOSTS];
-    struct dtensor_cluster c = { .hosts = hosts };
-    struct dtn_self self = { .rank = a->rank };
-    struct dtn_boot_args args = { &c, &self, identity, NULL, NULL };
-    struct dtensor_error reason;
-    struct dtn_log log;
-    int before, rc = 0;
-    int64_t start;
-
-    dtn_log_init(&log);
-    log.rank = a->rank;
-    args.log = &log;
-    job_cluster(job, a, &c, text);
-    self.world_size = c.world_size;
-    snprintf(self.job, sizeof self.job, a->job ? "test-%d.%d" : "test-%d",
-             (int)getppid(), a->job);
-    job_salt = a->job;
-    job_reason(&reason);
-    if (a->fails)
-        args.failure = &reason;
-    for (int h = 0; h < c.nhosts; h++)
-        if (a->rank >= hosts[h].first_rank)
-            snprintf(self.host, sizeof self.host, "%s", hosts[h].name);
-    snprintf(identity, sizeof identity, "[world] size = %d\n"
-             "[redistribute] pipeline = %dK\n[transport] port = %d\n",
-             c.world_size, a->pipeline ? a->pipeline : 512, job_port);
-    if (a->delay_ms > 0)
-        usleep((useconds_t)a->delay_ms * 1000);
-    if (a->die_ms > 0)
-        job_die_later(a->die_ms);
-    if (a->fds_left > 0)
-        job_limit_fds(a->fds_left - 1);
-    say->right = true;
-    before = job_count_fds();
-    start = dtn_now_ns();
-    for (int i = 0; rc == 0 && i < (job->cycles ? job->cycles : 1); i++) {
-        struct dtn_boot *boot = NULL;
-
-        rc = dtn_boot_open(&args, &boot, &say->err);
-        say->open_ns = dtn_now_ns() - start;
-        if (rc != 0 && boot)
-            say->right = false;      /* outputs must stay untouched          */
-        if (rc == 0 && a->refuses) {
-            say->err = reason;
-            dtn_boot_refuse(boot, &say->err);
-            rc = reason.code;
-        }
-        if (rc == 0 && a->skip_allgather > 0)
-            usleep((useconds_t)a->skip_allgather * 1000);
-        for (int n = 1; rc == 0 && n <= job->rounds; n++) {
-            if (a->skip_allgather)
-                break;
-            rc = job_round(&c, a->rank, n, boot, say);
-        }
-        dtn_boot_close(boot);
-    }
-    say->total_ns = dtn_now_ns() - start;
-    say->leaked_fds = job_count_fds() - before;
-    say->rc = rc;
-}
-
-static inline void job_child(const struct job *job, int i)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    atomic_fetch_add(ready, 1);
-    while (atomic_load(ready) < job->nactors)
-        usleep(100);
-    if (job->unprivileged && geteuid() == 0 && setuid(65534) != 0)
-        exit(1);
-    job_act(job, &job->actor[i], &said[i]);
-    exit(0);                         /* not _exit(): leaks are reported      */
-}
+struct boot_job job_of(int nhosts, const int nranks[]);
+struct boot_job job_even(int nhosts, int each);
+void job_drop(struct boot_job *job, int rank);
 
 /* Start the actors; `during` is called meanwhile. */
-static inline void job_run(const struct job *job, void (*during)(void))
-{
-    int status;
-    pid_t pid;
-
-    memset(said, 0, JOB_ACTORS * sizeof *said);
-    atomic_store(ready, 0);
-    job_crashed = 0;
-    fflush(stdout);
-    for (int i = 0; i < job->nactors; i++) {
-        said[i].rc = 99;             /* until it says better                 */
-        pid = fork();
-        if (pid == 0)
-            job_child(job, i);
-        said[i].pid = pid;           /* in the parent alone: it is shared    */
-    }
-    if (during)
-        during();
-    for (int i = 0; i < job->nactors; i++) {
-        waitpid(said[i].pid, &status, 0);
-        job_crashed += status != 0 && !job->actor[i].die_ms;
-    }
-    if (job_crashed)
-        note("%d actors crashed or leaked memory", job_crashed);
-}
-
-static inline int64_t job_slowest_ms(const struct job *job)
-{
-    int64_t slowest = 0;
-
-    for (int i = 0; i < job->nactors; i++)
-        if (said[i].total_ns > slowest)
-            slowest = said[i].total_ns;
-    return slowest / 1000000;
-}
-
-static inline void job_show(const struct job *job)
-{
-    for (int i = 0; i < job->nactors; i++)
-        note("rank %d: rc %d, %d fds leaked, right %d, %lld ms: %s",
-             job->actor[i].rank, said[i].rc, said[i].leaked_fds, said[i].right,
-             (long long)said[i].total_ns / 1000000, said[i].err.text);
-}
+void job_run(const struct boot_job *job, void (*during)(void));
+int64_t job_slowest_ms(const struct boot_job *job);
+void job_show(const struct boot_job *job);
 
 /* Did every actor succeed, with the right bytes and no leak? */
-static inline bool job_good(const struct job *job)
-{
-    bool good = job_crashed == 0;
-
-    for (int i = 0; i < job->nactors; i++)
-        good = good && said[i].rc == 0 && said[i].right &&
-               said[i].leaked_fds == 0;
-    if (!good)
-        job_show(job);
-    return good;
-}
+bool job_good(const struct boot_job *job);
 
 /* Did every surviving actor fail alike, naming `culprit`, with these words in
  * its text, within ms, and no leak?
  */
-static inline bool job_failed(const struct job *job, int code, int culprit,
-                              const char *words, int within_ms)
-{
-    const char *first = NULL;
-    bool good = job_crashed == 0;
-
-    for (int i = 0; i < job->nactors; i++) {
-        if (job->actor[i].die_ms)
-            continue;
-        if (!first)
-            first = said[i].err.text;
-        good = good && said[i].rc == code && said[i].err.code == code &&
-               said[i].err.rank == culprit && said[i].leaked_fds == 0 &&
-               said[i].right && strstr(said[i].err.text, words) &&
-               strcmp(said[i].err.text, first) == 0;
-    }
-    good = good && job_slowest_ms(job) <= within_ms;
-    if (!good)
-        job_show(job);
-    return good;
-}
+bool job_failed(const struct boot_job *job, int code, int culprit,
+                const char *words, int within_ms);
 
 /* Something that is no rank listens on the job's port. */
-static inline int take_port(const char *address)
-{
-    struct sockaddr_in addr = { .sin_family = AF_INET };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int on = 1;
-
-    addr.sin_port = htons((uint16_t)job_port);
-    inet_pton(AF_INET, address, &addr.sin_addr);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
-        listen(fd, 1) != 0)
-        note("cannot take the port");
-    return fd;
-}
-
-/* ------------------------------------------------------ from outside --- */
-
-static inline int knock_tcp(void)
-{
-    struct sockaddr_in addr = { .sin_family = AF_INET };
-    int fd = -1;
-
-    addr.sin_port = htons((uint16_t)job_port);
-    inet_pton(AF_INET, "127.0.0.2", &addr.sin_addr);
-    for (int i = 0; i < 1000; i++) {
-        fd = socket(AF_INET, SOCK_STREAM, 0);
-        if (connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
-            return fd;
-        close(fd);
-        usleep(1000);
-    }
-    return -1;
-}
+int take_port(const char *address);
+int knock_tcp(void);
 
 /* The abstract name of host n0 in jobs of this process. */
-static inline socklen_t local_addr(struct sockaddr_un *addr)
-{
-    struct dtn_host host = { .name = (char[]){ "n0" } };
-    const struct dtn_host *hosts[] = { &host };
-    struct dtn_boot boot = { .hosts = hosts };
-    char job[80];
-
-    snprintf(job, sizeof job, "test-%d", (int)getpid());
-    boot_socket_name(&boot, job);
-    memset(addr, 0, sizeof *addr);
-    addr->sun_family = AF_UNIX;
-    memcpy(addr->sun_path + 1, boot.name, strlen(boot.name));
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-                       strlen(boot.name));
-}
-
-static inline int knock_local(void)
-{
-    struct sockaddr_un addr;
-    socklen_t len = local_addr(&addr);
-
-    for (int i = 0; i < 1000; i++) {
-        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-        if (connect(fd, (struct sockaddr *)&addr, len) == 0)
-            return fd;
-        close(fd);
-        usleep(1000);
-    }
-    return -1;
-}
+socklen_t local_addr(struct sockaddr_un *addr);
+int knock_local(void);
 
 #endif

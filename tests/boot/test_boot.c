@@ -5,14 +5,17 @@
 #include "dtensor.h"
 #include "tests/boot/boot_job.h"
 
+#include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
 
 static void test_local(void)
 {
     static const int sizes[] = { 1, 2, 3, 4, 7, 16 };
 
     for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
-        struct job job = job_even(1, sizes[i]);
+        struct boot_job job = job_even(1, sizes[i]);
 
         job.rounds = 3;
         job_run(&job, NULL);
@@ -26,7 +29,7 @@ static void test_local(void)
  */
 static void test_crowd(void)
 {
-    struct job job = job_even(1, 60);
+    struct boot_job job = job_even(1, 60);
 
     job.unprivileged = true;
     job.rounds = 3;
@@ -40,7 +43,7 @@ static void test_crowd(void)
 static void test_hosts(void)
 {
     static const int hosts[] = { 1, 2, 3, 5, 8 };
-    struct job job;
+    struct boot_job job;
 
     for (size_t i = 0; i < DTN_COUNT(hosts); i++)
         for (int each = 1; each <= 3; each++) {
@@ -62,7 +65,7 @@ static void test_late(void)
     };
 
     for (size_t i = 0; i < DTN_COUNT(late); i++) {
-        struct job job = job_even(4, 2);
+        struct boot_job job = job_even(4, 2);
 
         job.actor[late[i].rank].delay_ms = 300;
         job_run(&job, NULL);
@@ -74,7 +77,7 @@ static void test_late(void)
 /* So late that those below it have asked its parent to be heard. */
 static void test_very_late(void)
 {
-    struct job job = job_even(4, 2);
+    struct boot_job job = job_even(4, 2);
 
     job.timeout_ms = 1200;
     job.actor[2].delay_ms = 900;
@@ -88,7 +91,7 @@ static void test_time(void)
     int64_t best = INT64_MAX, slowest;
 
     for (int i = 0; i < 5; i++) {
-        struct job job = job_even(1, 4);
+        struct boot_job job = job_even(1, 4);
 
         job.rounds = 0;
         job_run(&job, NULL);
@@ -105,7 +108,7 @@ static void test_time(void)
 
 static void test_cycles(void)
 {
-    struct job job = job_of(2, (const int[]){ 3, 2 });
+    struct boot_job job = job_of(2, (const int[]){ 3, 2 });
 
     job.cycles = 200;
     job_run(&job, NULL);
@@ -169,7 +172,7 @@ static void test_strangers(void)
     } doors[] = { { knock_tcp, "TCP port" }, { knock_local, "local socket" } };
 
     for (size_t i = 0; i < DTN_COUNT(doors); i++) {
-        struct job job = job_even(2, 2);
+        struct boot_job job = job_even(2, 2);
 
         for (int r = 1; r < 4; r++)
             job.actor[r].delay_ms = 300;
@@ -200,7 +203,7 @@ static void stranger_waits(void)
 
 static void test_silent(void)
 {
-    struct job job = job_even(2, 1);
+    struct boot_job job = job_even(2, 1);
 
     job.actor[1].delay_ms = 2700;
     job_run(&job, stranger_waits);
@@ -212,7 +215,7 @@ static void test_silent(void)
 /* Another user's process sits on the name of this job. */
 static void test_squatter(void)
 {
-    struct job job = job_even(1, 3);
+    struct boot_job job = job_even(1, 3);
     struct sockaddr_un addr;
     socklen_t len = local_addr(&addr);
     bool good = true;
@@ -268,7 +271,7 @@ static void intruder_comes(void)
 
 static void test_intruder(void)
 {
-    struct job job = job_even(1, 2);
+    struct boot_job job = job_even(1, 2);
 
     if (geteuid() != 0) {
         skip("a foreign user is not let in", "needs root");

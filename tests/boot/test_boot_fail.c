@@ -9,6 +9,7 @@
 #include "tests/boot/boot_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* ------------------------------------------------------------ different --- */
 
@@ -34,7 +35,7 @@ static const struct {
 
 static void test_different(void)
 {
-    struct job job;
+    struct boot_job job;
 
     for (size_t i = 0; i < DTN_COUNT(odds); i++) {
         job = job_even(odds[i].nhosts, odds[i].each);
@@ -66,7 +67,7 @@ static void test_twice(void)
     char words[200], pids[64];
 
     for (size_t i = 0; i < DTN_COUNT(ranks); i++) {
-        struct job job = job_even(2, 2);
+        struct boot_job job = job_even(2, 2);
         int r = ranks[i], a, b;
 
         job.actor[4].rank = r;
@@ -86,7 +87,7 @@ static void test_twice(void)
 
 static void test_outside(void)
 {
-    struct job job = job_even(2, 2);
+    struct boot_job job = job_even(2, 2);
     bool good = true;
 
     job.timeout_ms = 1500;
@@ -149,7 +150,7 @@ static void hello_comes(void)
 
 static void test_hello(void)
 {
-    struct job job = job_even(1, 3);
+    struct boot_job job = job_even(1, 3);
     static const char words[] = "boot: rank 1 on n0 speaks version 9 of the "
         "bootstrap, rank 0 on n0 version 2 (install the same libdtensor";
 
@@ -172,7 +173,7 @@ static void test_hello(void)
 
 static void test_foreign_address(void)
 {
-    struct job job = job_even(2, 2);
+    struct boot_job job = job_even(2, 2);
 
     job.foreign = true;
     job_drop(&job, 3);
@@ -186,7 +187,7 @@ static void test_foreign_address(void)
 
 static void test_fd_limit(void)
 {
-    struct job job = job_even(1, 8);
+    struct boot_job job = job_even(1, 8);
 
     job.actor[0].fds_left = 5;
     job_run(&job, NULL);
@@ -211,7 +212,7 @@ static void test_killed(void)
     char words[64];
 
     for (size_t i = 0; i < DTN_COUNT(victims); i++) {
-        struct job job = job_even(3, 2);
+        struct boot_job job = job_even(3, 2);
         int v = victims[i];
 
         job.actor[v].die_ms = 150;
@@ -227,7 +228,7 @@ static void test_killed(void)
 
 static void test_gone(void)
 {
-    struct job job = job_even(3, 2);
+    struct boot_job job = job_even(3, 2);
     bool good = true;
 
     job.actor[3].skip_allgather = -1;

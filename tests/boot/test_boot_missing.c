@@ -47,7 +47,7 @@ static void test_missing(void)
 {
     for (size_t i = 0; i < DTN_COUNT(missings); i++) {
         const struct missing *m = &missings[i];
-        struct job job = job_even(m->nhosts, m->each);
+        struct boot_job job = job_even(m->nhosts, m->each);
 
         job.timeout_ms = MISSING_MS;
         for (int k = 0; k < m->n; k++)
@@ -65,7 +65,7 @@ static void test_missing(void)
 /* Whoever began first gives up first; nobody exceeds its own limit. */
 static void test_missing_staggered(void)
 {
-    struct job job = job_even(2, 2);
+    struct boot_job job = job_even(2, 2);
     bool good = true;
 
     job.timeout_ms = MISSING_MS;
@@ -88,7 +88,7 @@ static void test_stuck(void)
     static const int stuck[] = { 0, 2, 3 };
 
     for (size_t i = 0; i < DTN_COUNT(stuck); i++) {
-        struct job job = job_even(4, 2);
+        struct boot_job job = job_even(4, 2);
         bool good = true;
 
         job.timeout_ms = MISSING_MS;

@@ -9,8 +9,11 @@
 #include "dtensor.h"
 #include "tests/boot/boot_job.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
 
 enum { TOLD_MS = 5000, LIMIT_MS = 60000 };  /* less than a second; a busy machine */
 
@@ -28,7 +31,7 @@ static const struct port_case {
 
 static void test_port_in_use(void)
 {
-    struct job job = job_even(1, 3);
+    struct boot_job job = job_even(1, 3);
     int fd = take_port("127.0.0.2");
     char words[160];
 
@@ -56,7 +59,7 @@ static void test_port_in_use(void)
 /* One machine plays two hosts: the port is the parent's. */
 static void test_leaf_yields(void)
 {
-    struct job job = job_even(2, 2);
+    struct boot_job job = job_even(2, 2);
     int fd = take_port("127.0.0.3");
 
     job_run(&job, NULL);
@@ -69,7 +72,7 @@ static void test_leaf_yields(void)
 static void test_cannot_start(void)
 {
     static const int hosts[] = { 1, 2, 4 };
-    struct job job;
+    struct boot_job job;
     char words[120];
 
     for (size_t i = 0; i < DTN_COUNT(hosts); i++)
@@ -88,7 +91,7 @@ static void test_cannot_start(void)
 
 static void test_refuses(void)
 {
-    struct job job;
+    struct boot_job job;
     char words[120];
 
     for (int r = 0; r < 6; r++) {
@@ -106,7 +109,7 @@ static void test_refuses(void)
 /* ----------------------------------------------------------- two jobs --- */
 
 /* Did this job come out right, or did all its ranks fail? */
-static bool two_good(const struct job *job, int which, bool *ran)
+static bool two_good(const struct boot_job *job, int which, bool *ran)
 {
     int right = 0, failed = 0, n = job->nactors / 2;
     char other[64];
@@ -123,7 +126,7 @@ static bool two_good(const struct job *job, int which, bool *ran)
     return right == n || failed == n;
 }
 
-static void two_start(struct job *job, int nhosts, int each, int spread_ms,
+static void two_start(struct boot_job *job, int nhosts, int each, int spread_ms,
                       unsigned seed)
 {
     int n;
@@ -151,7 +154,7 @@ static void test_two_jobs(int nhosts, int each, int spread_ms, int trials)
 
     for (int t = 0; t < trials; t++) {
         bool first, second, good;
-        struct job job;
+        struct boot_job job;
 
         two_start(&job, nhosts, each, spread_ms, (unsigned)t * 77 + 5);
         job_run(&job, NULL);
@@ -250,7 +253,7 @@ static void impostor_comes(void)
 static void test_impostor(void)
 {
     for (size_t i = 0; i < DTN_COUNT(lies); i++) {
-        struct job job = job_even(1, 3);
+        struct boot_job job = job_even(1, 3);
         struct sockaddr_un addr;
         socklen_t len = local_addr(&addr);
 
@@ -281,7 +284,7 @@ static void test_killed_early(void)
     int64_t slowest = 0;
 
     for (int t = 0; t < trials; t++) {
-        struct job job = job_even(3, 2);
+        struct boot_job job = job_even(3, 2);
         int victim = 2 * (t % 3), late = (victim + 3) % 6;
         bool good = true;
 

@@ -3,12 +3,13 @@
 #include "boot/frame.h"
 #include "boot/state.h"
 #include "dtensor.h"
-#include "tests/rand.h"
-#include "tests/tap.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

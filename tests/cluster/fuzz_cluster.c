@@ -11,9 +11,11 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 #include "tests/cluster/cluster_files.h"
-#include "tests/cluster/cluster_files.h"
 
 #include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

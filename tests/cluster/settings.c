@@ -15,15 +15,18 @@
 #include "transport/verbs.h"
 #include "dtensor.h"
 #include "tests/cluster/settings.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #ifdef HAVE_VERBS
 #include "transport/verbs.h"

@@ -5,7 +5,7 @@
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

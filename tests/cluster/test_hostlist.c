@@ -5,9 +5,10 @@
 #include "cluster/cluster.h"
 #include "cluster/hostlist.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

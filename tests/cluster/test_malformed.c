@@ -13,7 +13,11 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 static const char *const good[] = {
     "[cluster]",                                            /*  1 */

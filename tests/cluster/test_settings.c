@@ -9,10 +9,11 @@
 #include "base/compiler.h"
 #include "cluster/sections.h"
 #include "tests/cluster/settings.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

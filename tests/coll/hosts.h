@@ -3,12 +3,8 @@
  * The cluster file gives host h<i> the address 127.0.0.<i + 2>, and each rank says
  * by DTN_HOST which one it is on.
  */
-#ifndef HOSTS_H
-#define HOSTS_H
-
-#include "tests/ranks.h"
-
-#include <stdio.h>
+#ifndef TESTS_HOSTS_H
+#define TESTS_HOSTS_H
 
 enum { HOSTS_MAX = 4 };
 
@@ -18,35 +14,10 @@ struct hosts {
 };
 
 /* Write the file, with more lines in [cluster], and in [transport] and after. */
-static inline void hosts_write(const struct hosts *hosts, const char *path,
-                               const char *cluster, const char *transport)
-{
-    FILE *file = fopen(path, "w");
-
-    if (!file)
-        exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n%s", cluster);
-    for (int h = 0; h < hosts->n; h++)
-        fprintf(file, "[nodes \"n%d\"]\nhosts = h%d\naddresses = 127.0.0.%d\n"
-                "ranks = %d\n", h, h, h + 2, hosts->ranks[h]);
-    fprintf(file, "[transport]\ninter_node = tcp\nconnect_timeout = 20s\n"
-            "port = %d\n%s", 20000 + getpid() % 20000, transport);
-    fclose(file);
-}
+void hosts_write(const struct hosts *hosts, const char *path,
+                 const char *cluster, const char *transport);
 
 /* Be this rank on its host; how many there are on it. */
-static inline int hosts_be(const struct hosts *hosts, int rank)
-{
-    char host[16];
-    int h = 0, local = rank;
-
-    for (; local >= hosts->ranks[h]; h++)
-        local -= hosts->ranks[h];
-    snprintf(host, sizeof host, "h%d", h);
-    setenv("DTN_HOST", host, 1);
-    ranks_setenv("DTN_LOCAL_RANK", local);
-    ranks_setenv("DTN_LOCAL_SIZE", hosts->ranks[h]);
-    return hosts->ranks[h];
-}
+int hosts_be(const struct hosts *hosts, int rank);
 
 #endif

@@ -18,9 +18,10 @@
 #include "sched/model.h"
 #include "sched/sched.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <sched.h>
+#include <string.h>
 
 enum { TIMES_MAX = 401 };
 

@@ -10,10 +10,11 @@
 #include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { RANKS = 8, COUNT_MAX = 70000 };
 

@@ -18,12 +18,16 @@
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
-#include "tests/transport/rdma.h"
+#include "tests/support/ranks.h"
+#include "tests/support/rdma.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 
 enum { COUNT_MAX = 70000, RANKS_MAX = 7 };
 

@@ -7,11 +7,14 @@
  */
 #include "base/wait.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 enum { COUNT = 1 << 20 };
 

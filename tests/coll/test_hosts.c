@@ -6,10 +6,13 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 #include "tests/coll/hosts.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
 
 #define COUNT_MAX 20000
 #define RANKS_MAX 8

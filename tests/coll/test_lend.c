@@ -9,7 +9,7 @@
 #include "coll/request.h"
 #include "job/ctx.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -18,10 +18,12 @@
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
 #include "tests/sched/play.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------ tests */
 

@@ -8,11 +8,12 @@
 #include "base/dtype.h"
 #include "coll/redops.h"
 #include "dtensor.h"
-#include "tests/rand.h"
-#include "tests/world.h"
+#include "tests/support/rand.h"
+#include "tests/support/world.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { COUNT = 4999, RANKS_MAX = 5 };
 

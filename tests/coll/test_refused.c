@@ -9,9 +9,10 @@
 #include "coll/request.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 enum { N = 2, COUNT = 8, BYTES = N * COUNT * 8 };
 

@@ -13,10 +13,15 @@
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/coll/hosts.h"
-#include "tests/rand.h"
+#include "tests/support/rand.h"
+#include "tests/support/ranks.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { NRANKS = 4, COUNT = 3001 };
 

@@ -9,12 +9,14 @@
 #include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/redist/allocations.h"
-#include "tests/ranks.h"
+#include "tests/support/allocations.h"
+#include "tests/support/ranks.h"
 
 #include <inttypes.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <string.h>
+#include <time.h>
 
 enum { RANKS = 4, LARGE = 100000 };
 

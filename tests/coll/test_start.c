@@ -14,10 +14,11 @@
 #include "redist/plan.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { TESTS = 3, MOST = 64 << 20, LEAST = 4 };

@@ -18,10 +18,11 @@
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
 #include "tests/sched/play.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { SHAPES = 5 };
 

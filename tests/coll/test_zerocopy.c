@@ -7,11 +7,12 @@
  */
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/world.h"
-#include "tests/transport/rdma.h"
+#include "tests/support/rdma.h"
+#include "tests/support/world.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* ------------------------------------------------------------ redistribute */
 

@@ -7,7 +7,7 @@
 #include "fabric/fabric.h"
 #include "transport/device.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <string.h>
 

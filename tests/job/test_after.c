@@ -1,10 +1,13 @@
 /* test_after.c - errors of calls after a failure and after fork() */
 #include "base/log.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 
 static int add_up(struct world *world, struct dtensor_error *err)
 {

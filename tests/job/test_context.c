@@ -4,7 +4,9 @@
 #include "job/ctx.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
+
+#include <string.h>
 
 /* Three ranks of the built-in cluster, as dtensor-run starts them. */
 static void local(int rank, int n, void *arg)

@@ -12,12 +12,14 @@
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { RANKS = 3, COUNT_MAX = 100000, TRIES_MAX = 400 };
 #define LIMIT_NS INT64_C(2000000000)

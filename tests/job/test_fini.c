@@ -14,12 +14,13 @@
 #include "tensor/tensor.h"
 #include "transport/tcp.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <dirent.h>
 #include <glob.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum kind {

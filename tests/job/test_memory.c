@@ -11,10 +11,17 @@
 #include "dtensor.h"
 #include "tests/job/held.h"
 #include "tests/job/life.h"
+#include "tests/support/ranks.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 /* ---------------------------------------------------------------- alone --- */
 

@@ -9,9 +9,13 @@
 #include "base/compiler.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
+#include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #define N 4
 #define ODD 3

@@ -11,10 +11,11 @@
 #include "sched/call.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { RANKS = 4, GUARD = 4096, ELEMS = 1 << 18, WORDS = 512 };

@@ -6,10 +6,12 @@
 #include "job/ctx.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #define N 8
 

@@ -9,16 +9,21 @@
  */
 #include "coll/request.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 
 enum { COUNT = 8 << 20, STRANGE = 0xee };      /* bytes: never staged         */
 

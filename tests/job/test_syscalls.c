@@ -13,9 +13,13 @@
 #include "tests/job/held.h"
 #include "tests/job/life.h"
 #include "tests/job/syscalls.h"
+#include "tests/support/ranks.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 
 /* ------------------------------------------------------------- two ranks --- */
 

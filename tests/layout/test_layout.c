@@ -7,9 +7,11 @@
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct dtensor_ctx ctx;

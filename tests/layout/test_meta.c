@@ -9,9 +9,10 @@
 #include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

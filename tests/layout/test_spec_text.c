@@ -11,11 +11,12 @@
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/golden.h"
-#include "tests/tap.h"
+#include "tests/support/golden.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct dtensor_ctx ctx;
 static struct dtensor_cluster cluster = { .world_size = 256 };

@@ -3,7 +3,7 @@
  */
 #include "base/compiler.h"
 #include "mesh/grid.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -6,9 +6,10 @@
 #include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int file_ranks[] = { 0, 1, 2, 3, 4, 5, 6, 7 };

@@ -5,9 +5,11 @@
 #include "base/wait.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/mesh/mesh_job.h"
+#include "tests/support/mesh_job.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
 /* ----------------------------------------------------- groups and copies --- */
 

@@ -8,7 +8,9 @@
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
+
+#include <string.h>
 
 enum { WORLD = 8 };
 

@@ -5,7 +5,9 @@
 #include "base/compiler.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/mesh/mesh_job.h"
+#include "tests/support/mesh_job.h"
+
+#include <string.h>
 
 /* -------------------------------------------------------------- flatten --- */
 

@@ -16,9 +16,10 @@
 #include "random/philox.h"
 #include "random/tracker.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* ----------------------------------------------------------------- fills --- */
 

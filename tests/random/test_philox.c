@@ -1,8 +1,8 @@
 /* test_philox.c - blocks: known answers, all widths alike, any block at once */
 #include "base/compiler.h"
 #include "random/philox.h"
-#include "tests/rand.h"
-#include "tests/tap.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

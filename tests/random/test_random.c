@@ -5,10 +5,11 @@
 #include "random/generator.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 enum { MOST = 4096 };
 

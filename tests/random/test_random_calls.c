@@ -11,7 +11,9 @@
 #include "dtensor.h"
 #include "tests/random/random_calls.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* All ranks have the same. */
 static void same_everywhere(struct job *job, int64_t value, const char *what)

@@ -11,8 +11,10 @@
 #include "dtensor.h"
 #include "tests/random/random_calls.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 static bool has_type(enum call call, enum dtensor_dtype dtype)
 {

@@ -10,6 +10,7 @@
 #include "dtensor.h"
 #include "tests/random/random_calls.h"
 
+#include <string.h>
 #include <unistd.h>
 
 enum { BEFORE = 0x5a };

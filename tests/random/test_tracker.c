@@ -15,11 +15,12 @@
 #include "random/rows.h"
 #include "random/tracker.h"
 #include "dtensor.h"
-#include "tests/rand.h"
-#include "tests/ranks.h"
+#include "tests/support/rand.h"
+#include "tests/support/ranks.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 static uint64_t state;
 

@@ -8,8 +8,8 @@
 #include "random/quantile.h"
 #include "random/values.h"
 #include "dtensor.h"
-#include "tests/rand.h"
-#include "tests/tap.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -12,10 +12,12 @@
 #include "transport/transport.h"
 #include "transport/verbs.h"
 #include "dtensor.h"
-#include "tests/transport/wire.h"
+#include "tests/support/wire.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* ------------------------------------------------- what is listened to --- */
 

@@ -12,6 +12,7 @@
  */
 #include "tests/rdma/end.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

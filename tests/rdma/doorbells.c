@@ -6,9 +6,10 @@
 #include "base/compiler.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
-#include "tests/transport/wire.h"
+#include "tests/support/wire.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 enum { MEM_BYTES = 1 << 20 };
 

@@ -1,6 +1,7 @@
 /* end.c - see end.h */
 #include "tests/rdma/end.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -11,10 +11,12 @@
 #include "transport/transport.h"
 #include "transport/verbs.h"
 #include "dtensor.h"
-#include "tests/transport/wire.h"
+#include "tests/support/wire.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/wait.h>
 
 static int queues_left = 1000000, registrations_left = 1000000;

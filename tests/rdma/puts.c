@@ -13,9 +13,10 @@
  */
 #include "base/wait.h"
 #include "transport/transport.h"
-#include "tests/transport/wire.h"
+#include "tests/support/wire.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 enum { TURNS = 2000, RUNS = 9, PUTS = 16, PUT_BYTES = 1 << 20 };
 

@@ -7,7 +7,9 @@
 #include "transport/transport.h"
 #include "transport/verbs.h"
 #include "dtensor.h"
-#include "tests/transport/wire.h"
+#include "tests/support/wire.h"
+
+#include <string.h>
 
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)

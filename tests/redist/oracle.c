@@ -19,6 +19,7 @@
 #include "tests/redist/oracle_terms.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,10 +14,11 @@
 #include "mesh/mesh.h"
 #include "redist/plan.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { SIZES = 4, TRIES = 3, RANKS = 4, LARGEST = 3 };
 

@@ -9,8 +9,8 @@
 #include "tensor/tensor.h"
 #include "transport/arena.h"
 #include "dtensor.h"
-#include "tests/redist/allocations.h"
-#include "tests/tensor_job.h"
+#include "tests/support/allocations.h"
+#include "tests/support/tensor_job.h"
 
 #include <limits.h>
 

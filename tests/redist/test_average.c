@@ -14,10 +14,11 @@
 #include "redist/plan.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { ROWS = 6, COLS = 7 };
 

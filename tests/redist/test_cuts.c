@@ -14,8 +14,11 @@
 #include "redist/pieces.h"
 #include "dtensor.h"
 #include "tests/redist/pieces_oracle.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------ every placement --- */
 
@@ -98,7 +101,7 @@ static const struct dtensor_mesh *draw_mesh(void)
     };
     const int *sizes = grids[draw(DTN_COUNT(grids))];
 
-    return grid(sizes[2] ? 3 : sizes[1] ? 2 : 1, sizes[0], sizes[1], sizes[2]);
+    return grid(sizes[2] ? 3 : sizes[1] ? 2 : 1, sizes, NULL);
 }
 
 static int draw_shape(int64_t shape[3])
@@ -145,7 +148,7 @@ static void test_every_cut(void)
                     struct dtensor_placement *p = &spec[i].placement[0];
 
                     memset(&spec[i], 0, sizeof spec[i]);
-                    spec[i].mesh = grid(1, n, 1, 1);
+                    spec[i].mesh = GRID(NULL, n);
                     spec[i].dtype = DTENSOR_F64;
                     spec[i].ndim = 1;
                     spec[i].shape[0] = N;
@@ -280,9 +283,7 @@ static void test_by_hand(void)
 
 int main(void)
 {
-    ctx.cluster = &cluster;
-    if (dtn_meshes_init(&ctx, NULL) != 0)
-        return 1;
+    start(MAX_RANKS, 0);
     note("seed %u", seed);
     test_any_placement();
     test_every_cut();

@@ -9,11 +9,13 @@
 #include "mesh/mesh.h"
 #include "redist/plan.h"
 #include "dtensor.h"
-#include "tests/golden.h"
-#include "tests/mesh/mesh_job.h"
 #include "tests/redist/plan_of.h"
+#include "tests/support/golden.h"
+#include "tests/support/mesh_job.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define WORLD 8
 

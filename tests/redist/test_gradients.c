@@ -10,9 +10,10 @@
 #include "redist/plan.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static const struct {
     const char *from, *to, *grad;      /* NULL: as usual                      */

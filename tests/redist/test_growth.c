@@ -15,7 +15,10 @@
 #include "sched/sched.h"
 #include "dtensor.h"
 #include "tests/redist/plan_of.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
+
+#include <string.h>
+#include <time.h>
 
 enum { TRIES = 3, TIMES = 8, MOST = 24 };
 

@@ -22,10 +22,10 @@
 #include "layout/lengths.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/mesh/mesh_shapes.h"
+#include "tests/redist/mesh_shapes.h"
 #include "tests/redist/oracle.h"
-#include "tests/rand.h"
-#include "tests/ranks.h"
+#include "tests/support/rand.h"
+#include "tests/support/ranks.h"
 
 #include <stdbool.h>
 #include <sys/mman.h>

@@ -4,6 +4,11 @@
 #include "redist/phases.h"
 #include "dtensor.h"
 #include "tests/redist/pieces_oracle.h"
+#include "tests/support/tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Placement number `code` of a tensor of `ndim` dimensions: R, P, S(0).. */
 static void place(struct dtensor_spec *spec, int code, enum dtensor_redop op)
@@ -59,11 +64,11 @@ static void test_two_dims(void)
 {
     for (int a = 1; a <= 8; a++)
         for (int b = 1; a * b <= 8; b++)
-            all_shapes(grid(2, a, b, 1), 1, DTENSOR_SUM, DTENSOR_SUM, 1);
+            all_shapes(GRID(NULL, a, b), 1, DTENSOR_SUM, DTENSOR_SUM, 1);
     claim("2-D meshes, vectors: every placement pair is right and frugal");
     for (int a = 1; a <= 8; a++)
         for (int b = 1; a * b <= 8; b++)
-            all_shapes(grid(2, a, b, 1), 2, DTENSOR_SUM, DTENSOR_SUM,
+            all_shapes(GRID(NULL, a, b), 2, DTENSOR_SUM, DTENSOR_SUM,
                        a * b == 1 ? 64 : 3);
     claim("2-D meshes, matrices: every third placement pair is right");
 }
@@ -77,7 +82,7 @@ static void test_three_dims(void)
     struct dtensor_spec spec = { .dtype = DTENSOR_F64 };
 
     for (size_t m = 0; m < DTN_COUNT(meshes); m++) {
-        spec.mesh = grid(3, meshes[m][0], meshes[m][1], meshes[m][2]);
+        spec.mesh = GRID(NULL, meshes[m][0], meshes[m][1], meshes[m][2]);
         all_shapes(spec.mesh, 1, DTENSOR_SUM, DTENSOR_SUM, 1);
         spec.ndim = 2;
         for (size_t s = 0; s < DTN_COUNT(shapes); s++) {
@@ -89,7 +94,7 @@ static void test_three_dims(void)
     for (size_t s = 0; s < DTN_COUNT(shapes); s++) {
         memcpy(spec.shape, shapes[s], sizeof shapes[s]);
         spec.ndim = 3;
-        spec.mesh = grid(2, 2, 3, 1);
+        spec.mesh = GRID(NULL, 2, 3);
         all_placements(&spec, DTENSOR_SUM, DTENSOR_SUM, 1);
     }
     claim("3-D tensors on 2 x 3");
@@ -108,11 +113,11 @@ static void test_reductions(void)
         for (size_t a = 0; a < DTN_COUNT(ops); a++)
             for (size_t b = 0; b < DTN_COUNT(ops); b++) {
                 spec.dtype = dtypes[d];
-                spec.mesh = grid(1, 3, 1, 1);
+                spec.mesh = GRID(NULL, 3);
                 all_placements(&spec, ops[a], ops[b], 1);
-                spec.mesh = grid(2, 2, 3, 1);
+                spec.mesh = GRID(NULL, 2, 3);
                 all_placements(&spec, ops[a], ops[b], 1);
-                spec.mesh = grid(3, 2, 2, 2);
+                spec.mesh = GRID(NULL, 2, 2, 2);
                 all_placements(&spec, ops[a], ops[b], 3);
             }
     claim("floats and integers: every reduction into every other");
@@ -123,7 +128,7 @@ static void test_reductions(void)
 static void test_plan(const char *from, const char *to, const int64_t shape[2],
                       const char *want)
 {
-    struct dtensor_spec src = { .mesh = grid(2, 2, 4, 1), .ndim = 2,
+    struct dtensor_spec src = { .mesh = GRID(NULL, 2, 4), .ndim = 2,
                                 .shape = { shape[0], shape[1] } };
     struct dtensor_spec dst = src;
     struct dtn_phase phase[DTN_MAX_PHASES];
@@ -170,13 +175,11 @@ static void test_plans(void)
 
 int main(void)
 {
-    ctx.cluster = &cluster;
-    if (dtn_meshes_init(&ctx, NULL) != 0)
-        return 1;
+    start(MAX_RANKS, 0);
     note("seed %u", seed);
     for (int n = 1; n <= 8; n++) {
-        all_shapes(grid(1, n, 1, 1), 1, DTENSOR_SUM, DTENSOR_SUM, 1);
-        all_shapes(grid(1, n, 1, 1), 2, DTENSOR_SUM, DTENSOR_SUM, 1);
+        all_shapes(GRID(NULL, n), 1, DTENSOR_SUM, DTENSOR_SUM, 1);
+        all_shapes(GRID(NULL, n), 2, DTENSOR_SUM, DTENSOR_SUM, 1);
     }
     claim("1-D meshes of 1 to 8: every placement pair is right and frugal");
     test_two_dims();

@@ -18,10 +18,11 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 #include "tests/redist/plan_of.h"
-#include "tests/rand.h"
-#include "tests/tensor_job.h"
+#include "tests/support/rand.h"
+#include "tests/support/tensor_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* ------------------------------------------------------- greedy, as PyTorch */
 

@@ -9,7 +9,10 @@
 #include "redist/plan.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
+
+#include <string.h>
+#include <time.h>
 
 static int64_t now_ns(void)
 {

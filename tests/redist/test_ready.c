@@ -19,8 +19,10 @@
 #include "sched/sched.h"
 #include "dtensor.h"
 #include "tests/redist/plan_of.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 enum { WORK_OF_PIECE = 25 };      /* calls; when this was written 17.3 */
 

@@ -34,6 +34,10 @@
 #include "dtensor.h"
 #include "tests/redist/plan_of.h"
 #include "tests/redist/refused.h"
+#include "tests/support/tap.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #define row(section, call, words)                                             \
     ok(REFUSED(call, words), "%s refused: %s", section, why.text)

@@ -19,7 +19,9 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 #include "tests/redist/refused.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
+
+#include <string.h>
 
 #define row(section, call, words)                                             \
     need(REFUSED(call, words), "%s: %s", section, why.text)

@@ -20,9 +20,10 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 #include "tests/redist/oracle.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* ----------------------------------------------------------- by the checker */
 

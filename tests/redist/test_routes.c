@@ -9,8 +9,10 @@
 #include "redist/plan.h"
 #include "dtensor.h"
 #include "tests/redist/plan_of.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What every step leaves is a spec that could be asked for. */

@@ -17,12 +17,13 @@
 #include "redist/plan.h"
 #include "redist/route.h"
 #include "dtensor.h"
-#include "tests/mesh/mesh_shapes.h"
+#include "tests/redist/mesh_shapes.h"
 #include "tests/redist/oracle.h"
-#include "tests/rand.h"
-#include "tests/ranks.h"
+#include "tests/support/rand.h"
+#include "tests/support/ranks.h"
 
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { RANKS = 12 };

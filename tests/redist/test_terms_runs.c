@@ -14,9 +14,10 @@
 #include "tensor/tensor.h"
 #include "transport/tcp.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 enum { ROWS = 4, COLS = 3, ELEMS = ROWS * COLS };
 

@@ -15,9 +15,10 @@
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 static struct coll_case now;

@@ -13,7 +13,7 @@
 #include "sched/sched.h"
 #include "dtensor.h"
 #include "tests/sched/coll_cases.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <time.h>

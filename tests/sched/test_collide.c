@@ -19,9 +19,10 @@
 #include "sched/call.h"
 #include "sched/fingerprint.h"
 #include "dtensor.h"
-#include "tests/world.h"
+#include "tests/support/world.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -9,10 +9,11 @@
 #include "sched/exchange.h"
 #include "sched/sched.h"
 #include "dtensor.h"
-#include "tests/rand.h"
-#include "tests/tap.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RANKS 6

@@ -11,7 +11,7 @@
 #include "sched/emitters.h"
 #include "sched/sched.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <string.h>

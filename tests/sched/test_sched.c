@@ -2,9 +2,10 @@
 #include "base/box.h"
 #include "sched/sched.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Linked with --wrap=realloc: the n-th call from now fails, 0 none. */

@@ -9,9 +9,10 @@
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static const int64_t shape[] = { 5, 6 };
 

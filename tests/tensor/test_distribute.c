@@ -10,10 +10,11 @@
 #include "tensor/tensor.h"
 #include "transport/arena.h"
 #include "dtensor.h"
-#include "tests/job.h"
+#include "tests/support/job.h"
 
 #include <malloc.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* ---------------------------------------------------------- allocations --- */

@@ -12,10 +12,11 @@
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/golden.h"
-#include "tests/tensor_job.h"
+#include "tests/support/golden.h"
+#include "tests/support/tensor_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define WORLD 8
 #define ELEMS 160

@@ -6,10 +6,11 @@
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/tensor_job.h"
+#include "tests/support/tensor_job.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 static const struct dtensor_mesh *world_of(struct job *job)
 {

@@ -13,10 +13,11 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 #include "tests/redist/oracle.h"
-#include "tests/rand.h"
-#include "tests/tensor_job.h"
+#include "tests/support/rand.h"
+#include "tests/support/tensor_job.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define WORLD 8
 

@@ -12,10 +12,11 @@
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
-#include "tests/transport/rdma.h"
-#include "tests/tensor_job.h"
+#include "tests/support/rdma.h"
+#include "tests/support/tensor_job.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ------------------------------------------------------ every redistribute --- */
 

@@ -4,12 +4,13 @@
  * count by hand; patterns against folding in several orders.
  */
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 #include "tools/bench/bench.h"
 
 #include <getopt.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 /* --------------------------------------------------------------- stats --- */

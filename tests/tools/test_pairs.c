@@ -3,10 +3,11 @@
  * The tournament is checked for every size to 65; outliers in matrices made up
  * so that the right answer is known.
  */
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 #include "tools/bench/bench.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX 66

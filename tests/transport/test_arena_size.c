@@ -3,12 +3,13 @@
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

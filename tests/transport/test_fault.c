@@ -4,7 +4,11 @@
 #include "transport/fault.h"
 #include "transport/transport.h"
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
 
 /* A transport that only counts, to be wrapped. */
 static int puts_made, signals_made, connects_made, closes_made;

@@ -12,7 +12,7 @@
 #include "transport/arena.h"
 #include "transport/transport.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <pthread.h>
 #include <sched.h>

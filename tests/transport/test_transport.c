@@ -9,10 +9,11 @@
 #include "transport/fault.h"
 #include "transport/transport.h"
 #include "dtensor.h"
+#include "tests/support/rdma.h"
 #include "tests/transport/latency.h"
-#include "tests/transport/rdma.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define WINDOW ((size_t)1 << 20)
 #define MARGIN 64

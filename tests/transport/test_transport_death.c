@@ -7,12 +7,19 @@
 #include "base/wait.h"
 #include "transport/transport.h"
 #include "dtensor.h"
-#include "tests/transport/rdma.h"
-#include "tests/transport/wire.h"
+#include "tests/support/rdma.h"
+#include "tests/support/wire.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
 
 static const struct wire_kind kinds[] = {
     { "shm", &dtn_shm_ops, NULL },

@@ -16,9 +16,11 @@
 #include "transport/transport.h"
 #include "transport/verbs.h"
 #include "dtensor.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 
 #ifdef HAVE_VERBS
 #include "transport/verbs.h"

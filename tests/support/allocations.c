@@ -1,15 +1,9 @@
-/* allocations.h - how often a test program has asked for memory
- *
- * The linker sends malloc() and its kin here: such a program is linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc, and includes this once.
- */
-#ifndef ALLOCATIONS_H
-#define ALLOCATIONS_H
+/* allocations.c - how often a test program has asked for memory */
+#include "tests/support/allocations.h"
 
 #include <stddef.h>
 
-static long allocations;
-
+long allocations;
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *mem, size_t size);
@@ -34,5 +28,3 @@ void *__wrap_realloc(void *mem, size_t size)
     allocations++;
     return __real_realloc(mem, size);
 }
-
-#endif

@@ -1,26 +1,10 @@
-/* golden.h - reading the tables of tests/golden
- *
- * A table is lines of words; those that begin with '#' say what they are and
- * which PyTorch made them.
- */
-#ifndef GOLDEN_H
-#define GOLDEN_H
+/* golden.c - reading the tables of tests/golden */
+#include "tests/support/golden.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct golden {
-    FILE *file;
-    char origin[32];              /* "PyTorch 2.15.0"                         */
-    char line[1024];              /* as it stands, for messages               */
-    char words[1024];             /* the same, cut up as it is read           */
-    char *next;
-};
-
-static inline bool golden_open(struct golden *table, const char *name)
+bool golden_open(struct golden *table, const char *name)
 {
     const char *dir = getenv("top_srcdir");
     char path[512];
@@ -31,13 +15,12 @@ static inline bool golden_open(struct golden *table, const char *name)
     return table->file != NULL;
 }
 
-static inline void golden_close(struct golden *table)
+void golden_close(struct golden *table)
 {
     fclose(table->file);
 }
 
-/* Go to the next line that is a case; false at the end. */
-static inline bool golden_next(struct golden *table)
+bool golden_next(struct golden *table)
 {
     const char *made;
 
@@ -57,8 +40,7 @@ static inline bool golden_next(struct golden *table)
     return false;
 }
 
-/* The next word of the line; "" when there are no more. */
-static inline const char *golden_word(struct golden *table)
+const char *golden_word(struct golden *table)
 {
     char *word = table->next;
 
@@ -68,8 +50,7 @@ static inline const char *golden_word(struct golden *table)
     return word;
 }
 
-/* "13x2" into {13, 2}; returns how many, 0 for "-". */
-static inline int golden_sizes(const char *word, int64_t sizes[])
+int golden_sizes(const char *word, int64_t sizes[])
 {
     int n = 0;
 
@@ -82,8 +63,7 @@ static inline int golden_sizes(const char *word, int64_t sizes[])
     return n;
 }
 
-static inline char *golden_format(int n, const int64_t sizes[], char *text,
-                                  size_t size)
+char *golden_format(int n, const int64_t sizes[], char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", n ? "" : "-");
 
@@ -93,8 +73,7 @@ static inline char *golden_format(int n, const int64_t sizes[], char *text,
     return text;
 }
 
-/* 24 bits of FNV-1a over whole numbers, as make.py has it. */
-static inline unsigned golden_hash(const double *values, int64_t n)
+unsigned golden_hash(const double *values, int64_t n)
 {
     uint32_t h = 2166136261u;
 
@@ -102,5 +81,3 @@ static inline unsigned golden_hash(const double *values, int64_t n)
         h = (h ^ (uint32_t)(int64_t)values[i]) * 16777619u;
     return h >> 8;
 }
-
-#endif

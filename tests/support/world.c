@@ -1,20 +1,9 @@
-/* world.h - one rank of a job, and the mesh of all its ranks */
-#ifndef WORLD_H
-#define WORLD_H
-
-#include "dtensor.h"
-#include "tests/ranks.h"
+/* world.c - one rank of a job, and the mesh of all its ranks */
+#include "tests/support/world.h"
 
 #include <stddef.h>
 
-struct world {
-    struct dtensor_ctx *ctx;
-    const struct dtensor_mesh *mesh;
-    int rank, n;
-    struct dtensor_error err;
-};
-
-static inline void world_open(struct world *world)
+void world_open(struct world *world)
 {
     need(dtensor_init(NULL, &world->ctx, &world->err) == 0, "init: %s",
          world->err.text);
@@ -23,5 +12,3 @@ static inline void world_open(struct world *world)
     world->rank = dtensor_rank(world->ctx);
     world->n = dtensor_world_size(world->ctx);
 }
-
-#endif

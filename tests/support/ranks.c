@@ -1,40 +1,13 @@
-/* ranks.h - run a function as n real processes, one rank each
- *
- * Each child gets the variables dtensor-run would set.  A claim inside a rank
- * is `need(condition, ...)`: when it fails the rank says so as a TAP comment
- * and exits with 1.
- */
-#ifndef RANKS_H
-#define RANKS_H
-
-#include "tests/rand.h"
-#include "tests/tap.h"
+/* ranks.c - run a function as n real processes, one rank each */
+#include "tests/support/ranks.h"
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-typedef void rank_main_f(int rank, int nranks, void *arg);
-
-#define need(condition, ...)                                                  \
-    do {                                                                      \
-        if (!(condition)) {                                                   \
-            printf("# rank %s, %s:%d: ", getenv("DTN_RANK"), __FILE__,        \
-                   __LINE__);                                                 \
-            printf(__VA_ARGS__);                                              \
-            printf("\n");                                                     \
-            fflush(stdout);                                                   \
-            _exit(1);                                                         \
-        }                                                                     \
-    } while (0)
-
-/* Do sanitizers make this build several times slower? */
-static inline bool sanitized(void)
+bool sanitized(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return true;
@@ -46,21 +19,19 @@ static inline bool sanitized(void)
     return false;
 }
 
-/* Do times mean nothing here, in a slow build or on a slow machine? */
-static inline bool timeless(void)
+bool timeless(void)
 {
     return sanitized() || getenv("DTN_TEST_ROUNDS");
 }
 
-/* Of many cases, is the next one of those to try when there is less time? */
-static inline bool rounds_pick(void)
+bool rounds_pick(void)
 {
     static int cases;
 
     return cases++ % (100 / rounds_of(100)) == 0;
 }
 
-static inline void ranks_setenv(const char *name, int value)
+void ranks_setenv(const char *name, int value)
 {
     char text[16];
 
@@ -68,8 +39,7 @@ static inline void ranks_setenv(const char *name, int value)
     setenv(name, text, 1);
 }
 
-static inline pid_t rank_fork(int rank, int n, const char *job,
-                              rank_main_f *fn, void *arg)
+pid_t rank_fork(int rank, int n, const char *job, rank_main_f *fn, void *arg)
 {
     pid_t pid;
 
@@ -88,12 +58,7 @@ static inline pid_t rank_fork(int rank, int n, const char *job,
     _exit(0);
 }
 
-/* A cluster file of n ranks on this host that talk over `wire`, on the devices
- * DTN_TEST_HCA if set; `more` is the rest of [transport] and what follows, NULL:
- * patience.  The path is good until
- * the next call, the file until the caller removes it.
- */
-static inline const char *ranks_file(const char *wire, int n, const char *more)
+const char *ranks_file(const char *wire, int n, const char *more)
 {
     static char path[64];
     static int files;
@@ -112,11 +77,7 @@ static inline const char *ranks_file(const char *wire, int n, const char *more)
     return path;
 }
 
-/* Fork n ranks; wait status of each in status[] (may be NULL).  Returns how
- * many did not exit with 0.  After `timeout_s` the rest are killed.
- */
-static inline int ranks_run(int n, int timeout_s, rank_main_f *fn, void *arg,
-                            int status[])
+int ranks_run(int n, int timeout_s, rank_main_f *fn, void *arg, int status[])
 {
     static int runs;
     char job[64];
@@ -150,5 +111,3 @@ static inline int ranks_run(int n, int timeout_s, rank_main_f *fn, void *arg,
     }
     return bad;
 }
-
-#endif

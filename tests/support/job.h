@@ -3,11 +3,11 @@
  * good(dtensor_init(path, &job->ctx, &job->err)) ends the rank, with the call
  * and its error in words, if it fails after all.
  */
-#ifndef JOB_H
-#define JOB_H
+#ifndef TESTS_JOB_H
+#define TESTS_JOB_H
 
 #include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/ranks.h"
 
 struct job {
     struct dtensor_ctx *ctx;
@@ -21,10 +21,6 @@ struct job {
         need((call) == 0, "%s: %s", #call, job->err.text);                    \
     } while (0)
 
-static inline void job_open(struct job *job, int rank, int n, const char *path)
-{
-    *job = (struct job){ .rank = rank, .n = n };
-    good(dtensor_init(path, &job->ctx, &job->err));
-}
+void job_open(struct job *job, int rank, int n, const char *path);
 
 #endif

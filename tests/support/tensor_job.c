@@ -1,25 +1,11 @@
-/* tensor_job.h - one rank of a job of tensors whose values are known
- *
- * Element i of every tensor is whole_at(i), so each rank can tell by itself
- * whether its local part, or the whole, is right.
- */
-#ifndef TENSOR_JOB_H
-#define TENSOR_JOB_H
+/* tensor_job.c - one rank of a job of tensors whose values are known */
+#include "tests/support/tensor_job.h"
 
-#include "dtensor.h"
-#include "tests/job.h"
-
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#define ELEMS_MAX 64
-
-static inline struct dtensor_spec spec_of(struct job *job,
-                                          const struct dtensor_mesh *mesh,
-                                          enum dtensor_dtype dtype,
-                                          const int64_t shape[2],
-                                          const char *placements)
+struct dtensor_spec spec_of(struct job *job, const struct dtensor_mesh *mesh,
+                            enum dtensor_dtype dtype, const int64_t shape[2],
+                            const char *placements)
 {
     struct dtensor_spec spec = { .mesh = mesh, .dtype = dtype, .ndim = 2,
                                  .shape = { shape[0], shape[1] } };
@@ -31,7 +17,7 @@ static inline struct dtensor_spec spec_of(struct job *job,
 
 /* ------------------------------------------------------------- elements --- */
 
-static inline double get(enum dtensor_dtype dtype, const void *array, int64_t i)
+double get(enum dtensor_dtype dtype, const void *array, int64_t i)
 {
     switch (dtype) {
     case DTENSOR_F64: return ((const double *)array)[i];
@@ -40,8 +26,7 @@ static inline double get(enum dtensor_dtype dtype, const void *array, int64_t i)
     }
 }
 
-static inline void set(enum dtensor_dtype dtype, void *array, int64_t i,
-                       double value)
+void set(enum dtensor_dtype dtype, void *array, int64_t i, double value)
 {
     switch (dtype) {
     case DTENSOR_F64: ((double *)array)[i] = value; break;
@@ -50,20 +35,18 @@ static inline void set(enum dtensor_dtype dtype, void *array, int64_t i,
     }
 }
 
-static inline double whole_at(int64_t i)
+double whole_at(int64_t i)
 {
     return 60.0 * (double)(i * 7 % 31 + 1);
 }
 
-static inline int64_t numel(const struct dtensor_spec *spec)
+int64_t numel(const struct dtensor_spec *spec)
 {
     return spec->shape[0] * spec->shape[1];
 }
 
-/* The global indices of the local part along one dimension. */
-static inline int64_t indices_of(const struct job *job,
-                                 const struct dtensor_spec *spec, int dim,
-                                 int64_t index[])
+int64_t indices_of(const struct job *job, const struct dtensor_spec *spec,
+                   int dim, int64_t index[])
 {
     struct dtensor_run run[ELEMS_MAX];
     int64_t n = dtensor_spec_runs(spec, job->rank, dim, run, ELEMS_MAX);
@@ -75,8 +58,7 @@ static inline int64_t indices_of(const struct job *job,
     return count;
 }
 
-/* Is every element of the local part the one the spec says? */
-static inline bool local_is_right(struct job *job, const struct dtensor *t)
+bool local_is_right(struct job *job, const struct dtensor *t)
 {
     const struct dtensor_spec *spec = dtensor_spec_of(t);
     int64_t row[ELEMS_MAX], col[ELEMS_MAX], k = 0;
@@ -94,7 +76,7 @@ static inline bool local_is_right(struct job *job, const struct dtensor *t)
     return true;
 }
 
-static inline bool whole_is_right(struct job *job, const struct dtensor *t)
+bool whole_is_right(struct job *job, const struct dtensor *t)
 {
     const struct dtensor_spec *spec = dtensor_spec_of(t);
     double full[ELEMS_MAX];
@@ -107,7 +89,7 @@ static inline bool whole_is_right(struct job *job, const struct dtensor *t)
     return true;
 }
 
-static inline bool is_partial(const struct dtensor_spec *spec)
+bool is_partial(const struct dtensor_spec *spec)
 {
     for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++)
         if (spec->placement[m].kind == DTENSOR_PARTIAL)
@@ -115,10 +97,7 @@ static inline bool is_partial(const struct dtensor_spec *spec)
     return false;
 }
 
-/* Make the terms of a P(sum) tensor differ: on the first of them add what the
- * others lose.
- */
-static inline void make_uneven(struct job *job, const struct dtensor *t)
+void make_uneven(struct job *job, const struct dtensor *t)
 {
     const struct dtensor_spec *spec = dtensor_spec_of(t);
     int coord[DTENSOR_MAX_DIMS], terms = 1, own = 0;
@@ -139,8 +118,8 @@ static inline void make_uneven(struct job *job, const struct dtensor *t)
             (own == 0 ? 60 * (terms - 1) : -60));
 }
 
-static inline struct dtensor *make(struct job *job,
-                                   const struct dtensor_spec *spec, int root)
+struct dtensor *make(struct job *job, const struct dtensor_spec *spec,
+                     int root)
 {
     char full[ELEMS_MAX * 8];
     struct dtensor *t = NULL;
@@ -152,5 +131,3 @@ static inline struct dtensor *make(struct job *job,
                             full : NULL, root, &t, &job->err));
     return t;
 }
-
-#endif

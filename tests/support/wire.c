@@ -1,79 +1,21 @@
-/* wire.h - a transport between forked ranks, without the rooms above it
- *
- * wire_prepare() before the fork makes mailboxes for the addresses and a page
- * that all ranks share; wire_open() and wire_connect_all() in each rank do
- * what a context would.  The helpers that wait fail the rank after 20 s.
- */
-#ifndef WIRE_H
-#define WIRE_H
-
-#include "base/log.h"
-#include "base/wait.h"
-#include "cluster/cluster.h"
+/* wire.c - a transport between forked ranks, without the rooms above it */
 #include "cluster/defaults.h"
-#include "transport/arena.h"
 #include "transport/fault.h"
-#include "transport/transport.h"
-#include "dtensor.h"
-#include "tests/ranks.h"
+#include "tests/support/wire.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 
-struct dtn_fault_plan;
-struct dtn_transport;
-struct dtn_transport_ops;
-
-#define WIRE_MAX 8
-#define WIRE_ARENA ((size_t)96 << 20)
-
-/* What a suite runs over: a transport, and what is done to it, or NULL. */
-struct wire_kind {
-    const char *label;
-    const struct dtn_transport_ops *ops;
-    const struct dtn_fault_plan *plan;
-};
-
-/* One page seen by all ranks. */
-struct wire_page {
-    _Atomic int arrived, round;           /* of wire_barrier()               */
-    _Atomic int flag[WIRE_MAX];
-    pid_t pid[WIRE_MAX];
-};
-
-struct wire {
-    const struct wire_kind *kind;
-    int n, rank;
-    struct dtn_transport *tp;
-    struct dtn_arena arena;
-    struct dtn_place places[WIRE_MAX];
-    bool reached[WIRE_MAX];
-    struct dtn_transport_conf conf;
-    struct dtn_log log;
-    struct dtn_open_args args;
-    struct dtn_blob blobs[WIRE_MAX];
-};
-
-/* What wire_open() changes of the cluster file's keys, or NULL. */
-static void (*wire_settings)(struct dtn_transport_conf *conf);
-
-static struct wire_page *wire_page;
+void (*wire_settings)(struct dtn_transport_conf *conf);
+struct wire_page *wire_page;
 static int wire_box[WIRE_MAX][2];         /* a datagram socket for each rank */
 
-struct wire_letter {
-    int from;
-    struct dtn_blob blob;
-    struct dtn_remote remote;
-};
-
-static inline void wire_prepare(void)
+void wire_prepare(void)
 {
     wire_page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -82,7 +24,7 @@ static inline void wire_prepare(void)
             abort();
 }
 
-static inline void wire_cleanup(void)
+void wire_cleanup(void)
 {
     munmap(wire_page, 4096);
     for (int r = 0; r < WIRE_MAX; r++) {
@@ -93,16 +35,14 @@ static inline void wire_cleanup(void)
 
 /* ------------------------------------------------------------- patience --- */
 
-/* One turn of waiting for `what`; true so that it can be a loop condition. */
-static inline bool wire_turn(struct wire *w, struct dtn_wait *wait,
-                             const char *what)
+bool wire_turn(struct wire *w, struct dtn_wait *wait, const char *what)
 {
     need(w->tp->ops->progress(w->tp) == 0, "progress failed");
     need(dtn_wait_pause(wait) != DTN_TURN_EXPIRED, "waited 20 s for %s", what);
     return true;
 }
 
-static inline struct dtn_wait wire_patience(const struct wire *w)
+struct dtn_wait wire_patience(const struct wire *w)
 {
     struct dtn_wait wait;
 
@@ -110,8 +50,7 @@ static inline struct dtn_wait wire_patience(const struct wire *w)
     return wait;
 }
 
-/* All ranks are here; the transport goes on meanwhile. */
-static inline void wire_barrier(struct wire *w)
+void wire_barrier(struct wire *w)
 {
     struct dtn_wait wait = wire_patience(w);
     int round = atomic_load(&wire_page->round);
@@ -126,7 +65,7 @@ static inline void wire_barrier(struct wire *w)
 
 /* ------------------------------------------------- addresses by mailbox --- */
 
-static inline void wire_post(int to, const struct wire_letter *letter)
+static void wire_post(int to, const struct wire_letter *letter)
 {
     union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } fds;
     struct iovec iov = { (void *)(uintptr_t)letter, sizeof *letter };
@@ -145,7 +84,7 @@ static inline void wire_post(int to, const struct wire_letter *letter)
          "cannot post: %s", strerror(errno));
 }
 
-static inline struct wire_letter wire_fetch(int rank)
+static struct wire_letter wire_fetch(int rank)
 {
     union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } fds;
     struct wire_letter letter;
@@ -161,9 +100,8 @@ static inline struct wire_letter wire_fetch(int rank)
     return letter;
 }
 
-/* remotes[r] = what rank r gave as mine[own rank]. */
-static inline void wire_swap(struct wire *w, const struct dtn_remote mine[],
-                             struct dtn_remote remotes[])
+void wire_swap(struct wire *w, const struct dtn_remote mine[],
+               struct dtn_remote remotes[])
 {
     struct wire_letter letter = { .from = w->rank, .blob.fd = -1 };
 
@@ -182,8 +120,7 @@ static inline void wire_swap(struct wire *w, const struct dtn_remote mine[],
 
 /* ----------------------------------------------------- open and connect --- */
 
-static inline void wire_open(struct wire *w, const struct wire_kind *kind,
-                             int rank, int n)
+void wire_open(struct wire *w, const struct wire_kind *kind, int rank, int n)
 {
     struct dtensor_error err = { 0 };
     bool shared = strcmp(kind->ops->name, "shm") == 0;
@@ -215,7 +152,7 @@ static inline void wire_open(struct wire *w, const struct wire_kind *kind,
              err.text);
 }
 
-static inline void wire_connect(struct wire *w, int peer)
+void wire_connect(struct wire *w, int peer)
 {
     struct dtn_wait wait = wire_patience(w);
     struct dtensor_error err = { 0 };
@@ -229,8 +166,7 @@ static inline void wire_connect(struct wire *w, int peer)
          "a second connect is no no-op: %s", err.text);
 }
 
-/* Swap addresses.  The descriptors are closed by wire_close_blobs(). */
-static inline void wire_meet(struct wire *w)
+void wire_meet(struct wire *w)
 {
     struct wire_letter letter = { .from = w->rank };
 
@@ -245,14 +181,14 @@ static inline void wire_meet(struct wire *w)
     }
 }
 
-static inline void wire_close_blobs(struct wire *w)
+void wire_close_blobs(struct wire *w)
 {
     for (int r = 0; r < w->n; r++)
         if (r != w->rank && w->blobs[r].fd >= 0)
             close(w->blobs[r].fd);
 }
 
-static inline void wire_connect_all(struct wire *w)
+void wire_connect_all(struct wire *w)
 {
     wire_meet(w);
     for (int r = 0; r < w->n; r++)
@@ -262,7 +198,7 @@ static inline void wire_connect_all(struct wire *w)
     wire_barrier(w);
 }
 
-static inline void wire_close(struct wire *w)
+void wire_close(struct wire *w)
 {
     w->tp->ops->close(w->tp);
     dtn_arena_fini(&w->arena);
@@ -270,8 +206,7 @@ static inline void wire_close(struct wire *w)
 
 /* --------------------------------------------------------- moving bytes --- */
 
-static inline struct dtn_remote wire_reg(struct wire *w, void *mem,
-                                         size_t size)
+struct dtn_remote wire_reg(struct wire *w, void *mem, size_t size)
 {
     struct dtn_remote remote = { 0, 0 };
 
@@ -280,7 +215,7 @@ static inline struct dtn_remote wire_reg(struct wire *w, void *mem,
     return remote;
 }
 
-static inline void *wire_alloc(struct wire *w, size_t size)
+void *wire_alloc(struct wire *w, size_t size)
 {
     void *mem = dtn_arena_alloc(&w->arena, size);
 
@@ -288,8 +223,8 @@ static inline void *wire_alloc(struct wire *w, size_t size)
     return mem;
 }
 
-static inline void wire_put(struct wire *w, int peer, struct dtn_remote dst,
-                            const void *src, size_t size)
+void wire_put(struct wire *w, int peer, struct dtn_remote dst, const void *src,
+              size_t size)
 {
     struct dtn_wait wait = wire_patience(w);
     const char *from = src;
@@ -310,7 +245,7 @@ static inline void wire_put(struct wire *w, int peer, struct dtn_remote dst,
     } while (rc == DTENSOR_EAGAIN || size > 0);
 }
 
-static inline void wire_flush(struct wire *w, int peer)
+void wire_flush(struct wire *w, int peer)
 {
     struct dtn_wait wait = wire_patience(w);
     int rc;
@@ -320,8 +255,7 @@ static inline void wire_flush(struct wire *w, int peer)
     need(rc == 0, "flush: %s", dtensor_errname(rc));
 }
 
-static inline void wire_signal(struct wire *w, int peer, uint16_t tag,
-                               uint32_t number)
+void wire_signal(struct wire *w, int peer, uint16_t tag, uint32_t number)
 {
     struct dtn_signal s = { .fingerprint = number, .tag = tag,
                             .len = DTN_PAYLOAD_MAX };
@@ -335,10 +269,8 @@ static inline void wire_signal(struct wire *w, int peer, uint16_t tag,
     need(rc == 0, "signal: %s", dtensor_errname(rc));
 }
 
-/* Take the next signal, which must be this one. */
-static inline void wire_check(struct wire *w, int peer,
-                              const struct dtn_signal *s, uint16_t tag,
-                              uint32_t number)
+void wire_check(struct wire *w, int peer, const struct dtn_signal *s,
+                uint16_t tag, uint32_t number)
 {
     need(s->fingerprint == number && s->tag == tag && s->len ==
          DTN_PAYLOAD_MAX, "from %d: signal %u tag %d instead of %u tag %d",
@@ -349,8 +281,7 @@ static inline void wire_check(struct wire *w, int peer,
     w->tp->ops->consume(w->tp, peer);
 }
 
-static inline void wire_await(struct wire *w, int peer, uint16_t tag,
-                              uint32_t number)
+void wire_await(struct wire *w, int peer, uint16_t tag, uint32_t number)
 {
     struct dtn_wait wait = wire_patience(w);
     const struct dtn_signal *s;
@@ -360,9 +291,8 @@ static inline void wire_await(struct wire *w, int peer, uint16_t tag,
     wire_check(w, peer, s, tag, number);
 }
 
-/* Wait until health(peer) is no longer 0, at most `limit_s`: what it is. */
-static inline int wire_health(struct wire *w, int peer, double limit_s,
-                              int *culprit, int *code)
+int wire_health(struct wire *w, int peer, double limit_s, int *culprit,
+                int *code)
 {
     int64_t end = dtn_now_ns() + (int64_t)(limit_s * 1e9);
     const struct timespec tick = { 0, 1000000 };
@@ -376,7 +306,7 @@ static inline int wire_health(struct wire *w, int peer, double limit_s,
     return rc;
 }
 
-static inline int wire_count_fds(void)
+int wire_count_fds(void)
 {
     DIR *dir = opendir("/proc/self/fd");
     int n = 0;
@@ -386,5 +316,3 @@ static inline int wire_count_fds(void)
     closedir(dir);
     return n;
 }
-
-#endif

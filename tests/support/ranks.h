@@ -1,0 +1,56 @@
+/* ranks.h - run a function as n real processes, one rank each
+ *
+ * Each child gets the variables dtensor-run would set.  A claim inside a rank
+ * is `need(condition, ...)`: when it fails the rank says so as a TAP comment
+ * and exits with 1.
+ */
+#ifndef TESTS_RANKS_H
+#define TESTS_RANKS_H
+
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+typedef void rank_main_f(int rank, int nranks, void *arg);
+
+#define need(condition, ...)                                                  \
+    do {                                                                      \
+        if (!(condition)) {                                                   \
+            printf("# rank %s, %s:%d: ", getenv("DTN_RANK"), __FILE__,        \
+                   __LINE__);                                                 \
+            printf(__VA_ARGS__);                                              \
+            printf("\n");                                                     \
+            fflush(stdout);                                                   \
+            _exit(1);                                                         \
+        }                                                                     \
+    } while (0)
+
+/* Do sanitizers make this build several times slower? */
+bool sanitized(void);
+
+/* Do times mean nothing here, in a slow build or on a slow machine? */
+bool timeless(void);
+
+/* Of many cases, is the next one of those to try when there is less time? */
+bool rounds_pick(void);
+void ranks_setenv(const char *name, int value);
+pid_t rank_fork(int rank, int n, const char *job, rank_main_f *fn, void *arg);
+
+/* A cluster file of n ranks on this host that talk over `wire`, on the devices
+ * DTN_TEST_HCA if set; `more` is the rest of [transport] and what follows, NULL:
+ * patience.  The path is good until
+ * the next call, the file until the caller removes it.
+ */
+const char *ranks_file(const char *wire, int n, const char *more);
+
+/* Fork n ranks; wait status of each in status[] (may be NULL).  Returns how
+ * many did not exit with 0.  After `timeout_s` the rest are killed.
+ */
+int ranks_run(int n, int timeout_s, rank_main_f *fn, void *arg, int status[]);
+
+#endif
