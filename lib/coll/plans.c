@@ -1,13 +1,13 @@
 /* plans.c - schedules already made, by call
  *
- * The first allreduce of 1000 floats over a group makes a plan; the next
- * thousand find it by its call: one hash, one comparison.  At most 256 plans,
- * and at most [redistribute] max_scratch bytes of scratch among them, are
- * kept; the least recently used goes first.  Counts for each rank are part of
- * the call: they are hashed, and kept behind the entry to be compared.
+ * The first allreduce of 1000 floats over a group makes a plan; the next thousand
+ * find it by its call in an LRU cache, which keeps at most [redistribute]
+ * max_scratch bytes of scratch.  Counts for each rank are part of the call: they are
+ * hashed, and kept behind the entry to be compared.
  */
 #include "coll/plans.h"
 #include "base/error.h"
+#include "base/lru.h"
 #include "boot/boot.h"
 #include "coll/choose.h"
 #include "coll/exec.h"
@@ -31,8 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANS_MAX = 256, PLANS_BUCKETS = 512 };
-
 /* What makes two calls the same. */
 struct plan_key {
     const int *ranks;             /* of the group: it lives with its mesh      */
@@ -44,20 +42,16 @@ _Static_assert(sizeof(struct plan_key) == sizeof(void *) + sizeof(size_t)
                + sizeof(uint64_t) + 6 * sizeof(int),
                "padding would take part in the comparison");
 
-struct plan_entry {
+/* A key and its call, whose lists are compared. */
+struct plan_query {
     struct plan_key key;
-    struct dtn_cached_plan cached;
-    uint64_t used;                /* clock of the last use                     */
-    struct plan_entry *next;      /* in its bucket                             */
-    unsigned char lists[];        /* of the call                               */
+    const struct dtn_call *call;
 };
 
-struct dtn_plans {
-    uint64_t clock;
-    int n;
-    size_t scratch_bytes;
-    struct plan_entry *last;      /* found last: most calls repeat             */
-    struct plan_entry *bucket[PLANS_BUCKETS];
+struct plan_entry {
+    struct dtn_cached_plan cached;
+    struct plan_key key;
+    unsigned char lists[];        /* of the call                               */
 };
 
 /* ---------------------------------------------------------------- lists --- */
@@ -124,85 +118,41 @@ static bool lists_equal(const struct dtn_call *call, const unsigned char *have)
 
 /* --------------------------------------------------------------- entries --- */
 
-static void plan_key_init(struct plan_key *key, const struct dtn_group *group,
-                          const struct dtn_call *call)
+static struct plan_query plan_query(const struct dtn_group *group,
+                                    const struct dtn_call *call)
 {
-    *key = (struct plan_key){
+    return (struct plan_query){ .call = call, .key = {
         .ranks = group->ranks, .count = call->count,
         .lists = call->counts || call->edges ? lists_hash(call) : 0,
         .coll = call->coll, .root = call->root, .dtype = call->dtype,
         .redop = call->redop, .divisor = call->divisor,
-        .ordered = call->ordered
-    };
+        .ordered = call->ordered } };
 }
 
-static bool entry_is(const struct plan_entry *entry,
-                     const struct plan_key *key, const struct dtn_call *call)
+static uint64_t entry_hash(const void *key)
 {
-    return memcmp(&entry->key, key, sizeof *key) == 0
-        && (key->lists == 0 || lists_equal(call, entry->lists));
+    const struct plan_query *query = key;
+
+    return XXH3_64bits(&query->key, sizeof query->key);
 }
 
-static struct plan_entry **plans_bucket(struct dtn_plans *plans,
-                                        const struct plan_key *key)
+static bool entry_is(const struct dtn_lru_entry *lru_entry, const void *key)
 {
-    return &plans->bucket[XXH3_64bits(key, sizeof *key) % PLANS_BUCKETS];
+    const struct plan_entry *entry = (const struct plan_entry *)lru_entry;
+    const struct plan_query *query = key;
+
+    return memcmp(&entry->key, &query->key, sizeof entry->key) == 0
+        && (entry->key.lists == 0 || lists_equal(query->call, entry->lists));
 }
 
-static struct plan_entry *plans_find(struct dtn_plans *plans,
-                                     const struct plan_key *key,
-                                     const struct dtn_call *call)
+static void entry_destroy(struct dtn_lru_entry *lru_entry)
 {
-    struct plan_entry *entry = plans->last;
-
-    if (entry && entry_is(entry, key, call))
-        return entry;
-    for (entry = *plans_bucket(plans, key); entry; entry = entry->next)
-        if (entry_is(entry, key, call))
-            return entry;
-    return NULL;
+    dtn_plan_destroy(((struct plan_entry *)lru_entry)->cached.plan);
+    free(lru_entry);
 }
 
-static size_t entry_scratch(const struct plan_entry *entry)
-{
-    return dtn_sched_scratch(dtn_plan_sched(entry->cached.plan));
-}
-
-static void plans_remove(struct dtn_plans *plans, struct plan_entry *entry)
-{
-    struct plan_entry **link = plans_bucket(plans, &entry->key);
-
-    while (*link != entry)
-        link = &(*link)->next;
-    *link = entry->next;
-    if (plans->last == entry)
-        plans->last = NULL;
-    plans->n--;
-    plans->scratch_bytes -= entry_scratch(entry);
-    dtn_plan_destroy(entry->cached.plan);
-    free(entry);
-}
-
-static struct plan_entry *plans_oldest(const struct dtn_plans *plans)
-{
-    struct plan_entry *oldest = NULL, *entry;
-
-    for (int b = 0; b < PLANS_BUCKETS; b++)
-        for (entry = plans->bucket[b]; entry; entry = entry->next)
-            if (entry->cached.users == 0
-                && (!oldest || entry->used < oldest->used))
-                oldest = entry;
-    return oldest;
-}
-
-static void plans_shrink(struct dtn_plans *plans, size_t max_scratch)
-{
-    struct plan_entry *oldest;
-
-    while ((plans->n >= PLANS_MAX || plans->scratch_bytes > max_scratch)
-           && (oldest = plans_oldest(plans)))
-        plans_remove(plans, oldest);
-}
+static const struct dtn_lru_kind plans_kind = { entry_hash, entry_is,
+                                                entry_destroy };
 
 uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                               const struct dtn_call *call)
@@ -306,34 +256,35 @@ int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
     return 0;
 }
 
-static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
-                     const struct dtn_call *call, const struct plan_key *key,
+static struct plan_entry *plans_find(const struct dtn_group *group,
+                                     const struct plan_query *query)
+{
+    return (struct plan_entry *)dtn_lru_find(&dtn_coll_of(group->ctx)->plans,
+                                             &plans_kind, query);
+}
+
+static int plans_add(const struct dtn_group *group,
+                     const struct plan_query *query,
                      struct plan_entry **entryp, struct dtensor_error *err)
 {
-    size_t size = sizeof(struct plan_entry) + lists_bytes(call);
+    size_t size = sizeof(struct plan_entry) + lists_bytes(query->call);
     struct plan_entry *entry = calloc(1, size);
-    struct plan_entry **bucket = plans_bucket(plans, key);
-    const size_t max_scratch =
-        group->ctx->cluster->redistribute.max_scratch_bytes;
     int rc;
 
     if (!entry)
-        return dtn_fail_nomem(err, dtn_coll_name(call->coll), size);
-    plans_shrink(plans, max_scratch);
-    rc = entry_make(group, call, entry, err);
+        return dtn_fail_nomem(err, dtn_coll_name(query->call->coll), size);
+    rc = entry_make(group, query->call, entry, err);
     if (rc != 0) {
         free(entry);
         return rc;
     }
-    entry->key = *key;
-    lists_copy(call, entry->lists);
-    entry->next = *bucket;
-    *bucket = entry;
-    plans->n++;
-    plans->scratch_bytes += entry_scratch(entry);
-    entry->cached.users++;
-    plans_shrink(plans, max_scratch);
-    entry->cached.users--;
+    entry->key = query->key;
+    lists_copy(query->call, entry->lists);
+    entry->cached.entry.bytes =
+        dtn_sched_scratch(dtn_plan_sched(entry->cached.plan));
+    dtn_lru_add(&dtn_coll_of(group->ctx)->plans, &plans_kind, query,
+                &entry->cached.entry,
+                group->ctx->cluster->redistribute.max_scratch_bytes);
     *entryp = entry;
     return 0;
 }
@@ -341,24 +292,13 @@ static int plans_add(struct dtn_plans *plans, const struct dtn_group *group,
 int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_cached_plan **cachedp, struct dtensor_error *err)
 {
-    struct dtn_coll_state *coll = dtn_coll_of(group->ctx);
-    struct plan_entry *entry;
-    struct plan_key key;
-    int rc;
+    const struct plan_query query = plan_query(group, call);
+    struct plan_entry *entry = plans_find(group, &query);
+    int rc = entry ? 0 : plans_add(group, &query, &entry, err);
 
-    if (!coll->plans && !(coll->plans = calloc(1, sizeof *coll->plans)))
-        return dtn_fail_nomem(err, "plans", sizeof *coll->plans);
-    plan_key_init(&key, group, call);
-    entry = plans_find(coll->plans, &key, call);
-    if (!entry) {
-        rc = plans_add(coll->plans, group, call, &key, &entry, err);
-        if (rc != 0)
-            return rc;
-    }
-    entry->used = ++coll->plans->clock;
-    coll->plans->last = entry;
-    *cachedp = &entry->cached;
-    return 0;
+    if (rc == 0)
+        *cachedp = &entry->cached;
+    return rc;
 }
 
 /* A reduction made at run time may have been destroyed since. */
@@ -366,32 +306,24 @@ struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
                                         const struct dtn_call *call,
                                         const void *in, const void *out)
 {
-    struct dtn_plans *plans = dtn_coll_of(group->ctx)->plans;
+    struct plan_query query;
     struct plan_entry *entry;
-    struct plan_key key;
     const size_t *bytes;
 
-    if (!plans || (unsigned)call->redop >= DTENSOR_NREDOPS)
+    if ((unsigned)call->redop >= DTENSOR_NREDOPS)
         return NULL;
-    plan_key_init(&key, group, call);
-    entry = plans_find(plans, &key, call);
+    query = plan_query(group, call);
+    entry = plans_find(group, &query);
     if (!entry)
         return NULL;
     bytes = dtn_plan_sched(entry->cached.plan)->bytes;
     if ((bytes[DTN_IN] && !in) || (bytes[DTN_OUT] && !out)
         || !dtn_call_fits(call, in, out, bytes))
         return NULL;
-    entry->used = ++plans->clock;
-    plans->last = entry;
     return &entry->cached;
 }
 
-void dtn_plans_destroy(struct dtn_plans *plans)
+void dtn_plans_clear(struct dtn_lru *plans)
 {
-    if (!plans)
-        return;
-    for (int b = 0; b < PLANS_BUCKETS; b++)
-        while (plans->bucket[b])
-            plans_remove(plans, plans->bucket[b]);
-    free(plans);
+    dtn_lru_clear(plans, &plans_kind);
 }

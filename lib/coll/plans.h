@@ -1,7 +1,8 @@
-/* plans.h - private to the coll room: plans found by call */
+/* plans.h - private to the coll room: an LRU cache of plans by call */
 #ifndef DTN_PLANS_H
 #define DTN_PLANS_H
 
+#include "base/lru.h"
 #include "dtensor.h"
 
 #include <stddef.h>
@@ -10,14 +11,13 @@
 struct dtn_call;
 struct dtn_group;
 struct dtn_plan;
-struct dtn_plans;
 
 struct dtn_cached_plan {
+    struct dtn_lru_entry entry;   /* bytes: scratch; holders: requests         */
     struct dtn_plan *plan;
-    uint64_t fingerprint;
-    int users;                    /* requests that hold it: it stays           */
+    uint64_t fingerprint;         /* of the call, without its number           */
     char text[160];               /* for dtensor_last_plan()                   */
-    size_t text_bytes;
+    size_t text_bytes;            /* with its '\0'                             */
 };
 
 /* A fingerprint of what all ranks of the call know, without its number.  For
@@ -27,7 +27,7 @@ uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                               const struct dtn_call *call);
 
 /* The plan of this call, made now if it is new.  Borrowed until the next call
- * of this function, or while it has users.
+ * of this function, or while it has holders.
  */
 int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_cached_plan **cachedp, struct dtensor_error *err);
@@ -39,7 +39,6 @@ struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
                                         const struct dtn_call *call,
                                         const void *in, const void *out);
 
-/* NULL is a no-op. */
-void dtn_plans_destroy(struct dtn_plans *plans);
+void dtn_plans_clear(struct dtn_lru *plans);
 
 #endif

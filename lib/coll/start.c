@@ -58,7 +58,7 @@ static void coll_end(struct dtensor_request *request)
     struct coll_request *coll = (struct coll_request *)request;
 
     if (coll->cached)
-        coll->cached->users--;
+        coll->cached->entry.holders--;
 }
 
 static const struct dtn_work coll_work = { coll_begin, coll_poll, coll_end };
@@ -95,7 +95,7 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
     coll->fingerprint = dtn_fingerprint_numbered(cached->fingerprint, call->number);
     coll->in = in;
     coll->out = out;
-    cached->users++;
+    cached->entry.holders++;
     dtn_ctx_hold(group->ctx);
     *requestp = &coll->request;
     dtn_request_start(&coll->request);

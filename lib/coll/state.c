@@ -23,11 +23,10 @@ static void coll_finish(struct dtensor_ctx *ctx)
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
     dtn_requests_abandon(ctx);
-    dtn_plans_destroy(coll->plans);
+    dtn_plans_clear(&coll->plans);
     dtn_models_destroy(coll->models);
     dtn_recorded_destroy(coll->recorded);
     free(coll->everyone);
-    coll->plans = NULL;
     coll->models = NULL;
     coll->recorded = NULL;
     coll->everyone = NULL;

@@ -2,6 +2,7 @@
 #ifndef DTN_COLL_STATE_H
 #define DTN_COLL_STATE_H
 
+#include "base/lru.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "dtensor.h"
@@ -10,13 +11,12 @@
 #include <stdint.h>
 
 struct dtn_models;
-struct dtn_plans;
 struct dtn_recorded;
 struct dtn_redops;
 struct exec_run;
 
 struct dtn_coll_state {
-    struct dtn_plans *plans;      /* schedules by call; NULL: none yet         */
+    struct dtn_lru plans;         /* by call: plans.c                          */
     struct dtn_models *models;    /* what calls over each group cost, or NULL  */
     struct dtn_redops *redops;    /* reductions made at run time, or NULL      */
     struct dtn_recorded *recorded;     /* calls of an open group, or NULL      */

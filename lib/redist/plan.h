@@ -3,6 +3,7 @@
 #define DTN_REDIST_PLAN_H
 
 #include "base/compiler.h"
+#include "base/lru.h"
 #include "boot/boot.h"
 #include "redist/phases.h"
 #include "dtensor.h"
@@ -35,8 +36,7 @@ struct dtn_redist_step {
 };
 
 struct dtensor_plan {
-    struct dtensor_plan *next;         /* in its bucket of the cache          */
-    uint64_t used;                     /* clock of the last use               */
+    struct dtn_lru_entry entry;        /* bytes: scratch of its exchanges     */
     struct dtensor_spec src;
     struct dtensor_spec dst;
     const struct dtensor_mesh *all;    /* of the ranks of both                */

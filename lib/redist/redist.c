@@ -1,15 +1,16 @@
 /* redist.c - bring a tensor from one spec to another
  *
- * What was made for a pair of specs is kept, 256 of them and at most max_scratch
- * bytes of their scratch, the least recently used dropped.  The pair of the last call is compared first, some 40 ns; any
- * other costs a hash of some 100 bytes more.  Running it walks its steps.  The
- * result of one is the input of the next, in scratch memory that all
- * redistributes share; the last writes straight to the caller's memory.
+ * The plan for a pair of specs is kept in an LRU cache, with at most max_scratch
+ * bytes of scratch.  The pair of the last call is compared first, some 40 ns; any
+ * other costs a hash of some 100 bytes more.  Running a plan walks its steps.  The
+ * result of one is the input of the next, in scratch memory that all redistributes
+ * share; the last step writes straight to the caller's memory.
  */
 #include "redist/redist.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/lru.h"
 #include "coll/exec.h"
 #include "coll/request.h"
 #include "job/await.h"
@@ -33,15 +34,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REDISTS_MAX = 256, REDISTS_BUCKETS = 512 };
-
 struct dtn_redists {
-    uint64_t clock;
-    int n;
-    struct dtensor_plan *last;         /* used last: most calls repeat        */
-    struct dtensor_plan *bucket[REDISTS_BUCKETS];
-    uint64_t hits, misses, dropped;
-    size_t tmp_bytes;                  /* scratch of all exchanges kept       */
+    struct dtn_lru plans;
+    uint64_t hits, misses;
     struct dtn_arena *arena;
     struct redist_scratch {            /* results between steps               */
         void *mem;
@@ -52,25 +47,34 @@ struct dtn_redists {
 
 /* ------------------------------------------------------------- the cache --- */
 
-static bool redist_is(const struct dtensor_plan *r,
-                      const struct dtensor_spec *src,
-                      const struct dtensor_spec *dst, int root)
+struct redist_query {
+    const struct dtensor_spec *src, *dst;
+    int root;                          /* of a scatter, else DTN_NO_ROOT      */
+};
+
+static bool redist_is(const struct dtn_lru_entry *entry, const void *key)
 {
-    return r->root == root && dtn_spec_equal(&r->dst, dst) &&
-           dtn_spec_equal(&r->src, src);
+    const struct dtensor_plan *r = (const struct dtensor_plan *)entry;
+    const struct redist_query *query = key;
+
+    return r->root == query->root && dtn_spec_equal(&r->dst, query->dst) &&
+           dtn_spec_equal(&r->src, query->src);
 }
 
-static struct dtensor_plan **redists_bucket(struct dtn_redists *redists,
-                                            uint64_t hash)
+static uint64_t redist_hash(const void *key)
 {
-    return &redists->bucket[hash % REDISTS_BUCKETS];
+    const struct redist_query *query = key;
+
+    return dtn_redist_hash(query->src, query->dst, query->root);
 }
 
-/* The hash of a plan without what its route adds. */
-static uint64_t redist_key(const struct dtensor_plan *r)
+static void redist_destroy(struct dtn_lru_entry *entry)
 {
-    return r->hash - (uint64_t)r->route;
+    dtensor_plan_destroy((struct dtensor_plan *)entry);
 }
+
+static const struct dtn_lru_kind redists_kind = { redist_hash, redist_is,
+                                                  redist_destroy };
 
 /* Memory that its exchanges keep for what is packed and unpacked. */
 static size_t redist_tmp_bytes(const struct dtensor_plan *r)
@@ -83,35 +87,15 @@ static size_t redist_tmp_bytes(const struct dtensor_plan *r)
     return bytes;
 }
 
-/* Drop the one that was not used for longest. */
-static void redists_drop(struct dtn_redists *redists)
-{
-    struct dtensor_plan *oldest = NULL, **link;
-
-    for (int b = 0; b < REDISTS_BUCKETS; b++)
-        for (struct dtensor_plan *r = redists->bucket[b]; r; r = r->next)
-            if (!oldest || r->used < oldest->used)
-                oldest = r;
-    link = redists_bucket(redists, redist_key(oldest));
-    while (*link != oldest)
-        link = &(*link)->next;
-    *link = oldest->next;
-    if (redists->last == oldest)
-        redists->last = NULL;
-    redists->tmp_bytes -= redist_tmp_bytes(oldest);
-    dtensor_plan_destroy(oldest);
-    redists->dropped++;
-    redists->n--;
-}
-
 static int redists_add(struct dtn_redists *redists,
-                       const struct dtensor_spec *src,
-                       const struct dtensor_spec *dst, int root,
+                       const struct redist_query *query,
                        struct dtensor_plan **rp, struct dtensor_error *err)
 {
     static const struct dtensor_plan_options defaults;
-    struct dtensor_plan *r, **bucket;
-    int rc = dtn_redist_create(src, dst, root, &defaults, &r, err);
+    struct dtensor_ctx *ctx = query->dst->mesh->ctx;
+    struct dtensor_plan *r;
+    int rc = dtn_redist_create(query->src, query->dst, query->root, &defaults,
+                               &r, err);
 
     if (rc != 0)
         return rc;
@@ -120,46 +104,27 @@ static int redists_add(struct dtn_redists *redists,
         dtensor_plan_destroy(r);
         return rc;
     }
-    dtn_log(&dst->mesh->ctx->log, DTN_LOG_INFO, "spec: %s (%s: %s)", r->text,
+    dtn_log(&ctx->log, DTN_LOG_INFO, "spec: %s (%s: %s)", r->text,
             dtn_route_name(r->route), r->why);
     redists->misses++;
-    redists->tmp_bytes += redist_tmp_bytes(r);
-    while (redists->n == REDISTS_MAX ||
-           (redists->n > 0 && redists->tmp_bytes > dst->mesh->ctx->cluster
-                                                   ->redistribute
-                                                   .max_scratch_bytes))
-        redists_drop(redists);
-    bucket = redists_bucket(redists, redist_key(r));
-    r->next = *bucket;
-    *bucket = r;
-    redists->n++;
+    r->entry.bytes = redist_tmp_bytes(r);
+    dtn_lru_add(&redists->plans, &redists_kind, query, &r->entry,
+                ctx->cluster->redistribute.max_scratch_bytes);
     *rp = r;
     return 0;
 }
 
 static int redists_get(struct dtn_redists *redists,
-                       const struct dtensor_spec *src,
-                       const struct dtensor_spec *dst, int root,
+                       const struct redist_query *query,
                        struct dtensor_plan **rp, struct dtensor_error *err)
 {
-    struct dtensor_plan *r = redists->last;
-    int rc;
+    struct dtn_lru_entry *found = dtn_lru_find(&redists->plans, &redists_kind,
+                                               query);
 
-    if (!r || !redist_is(r, src, dst, root)) {
-        r = *redists_bucket(redists, dtn_redist_hash(src, dst, root));
-        while (r && !redist_is(r, src, dst, root))
-            r = r->next;
-    }
-    if (r) {
-        redists->hits++;
-    } else {
-        rc = redists_add(redists, src, dst, root, &r, err);
-        if (rc != 0)
-            return rc;
-    }
-    r->used = ++redists->clock;
-    redists->last = r;
-    *rp = r;
+    if (!found)
+        return redists_add(redists, query, rp, err);
+    redists->hits++;
+    *rp = (struct dtensor_plan *)found;
     return 0;
 }
 
@@ -172,13 +137,8 @@ static struct dtn_redists *redists_of(const struct dtensor_ctx *ctx)
 static void redists_finish(struct dtensor_ctx *ctx)
 {
     struct dtn_redists *redists = redists_of(ctx);
-    struct dtensor_plan *next;
 
-    for (int b = 0; b < REDISTS_BUCKETS; b++)
-        for (struct dtensor_plan *r = redists->bucket[b]; r; r = next) {
-            next = r->next;
-            dtensor_plan_destroy(r);
-        }
+    dtn_lru_clear(&redists->plans, &redists_kind);
     for (size_t i = 0; i < DTN_COUNT(redists->scratch); i++)
         dtn_arena_free(redists->arena, redists->scratch[i].mem);
     free(redists);
@@ -205,13 +165,13 @@ void dtensor_plan_cache(const struct dtensor_ctx *ctx,
 {
     const struct dtn_redists *redists = redists_of(ctx);
 
-    *cache = (struct dtensor_plan_cache){ .limit = REDISTS_MAX };
+    *cache = (struct dtensor_plan_cache){ .limit = DTN_LRU_LIMIT };
     if (!redists)
         return;
     cache->hits = redists->hits;
     cache->misses = redists->misses;
-    cache->dropped = redists->dropped;
-    cache->entries = redists->n;
+    cache->dropped = redists->plans.dropped;
+    cache->entries = redists->plans.n;
 }
 
 /* -------------------------------------------------------------- running --- */
@@ -394,6 +354,7 @@ static int redist_all(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst, int root, const void *in,
                       void *out, struct dtensor_error *err)
 {
+    const struct redist_query query = { src, dst, root };
     struct dtensor_ctx *ctx = dst->mesh->ctx;
     struct dtensor_plan *r;
     struct dtensor_error why;
@@ -406,7 +367,7 @@ static int redist_all(const struct dtensor_spec *src,
         return rc;
     rc = redists_init(ctx, &why);
     if (rc == 0)
-        rc = redists_get(redists_of(ctx), src, dst, root, &r, &why);
+        rc = redists_get(redists_of(ctx), &query, &r, &why);
     if (rc == 0)
         rc = dtn_redist_run(r, in, out, &why);
     return rc == 0 ? 0 : dtn_redist_give_up(src, dst, rc, &why, err);

@@ -15,18 +15,25 @@
 
 #include <stdbool.h>
 
-enum { REDOP_AT = 51, DTYPE_AT = 55, COLL_AT = 60 };
-#define HASH_MASK ((UINT64_C(1) << REDOP_AT) - 1)
+enum {
+    REDOP_AT = DTN_FINGERPRINT_HASH_BITS,
+    DTYPE_AT = REDOP_AT + DTN_FINGERPRINT_REDOP_BITS,
+    COLL_AT = DTYPE_AT + DTN_FINGERPRINT_DTYPE_BITS
+};
+#define BITS(n) ((UINT64_C(1) << (n)) - 1)
 
-_Static_assert(DTN_NCOLLS <= 16 && DTENSOR_NDTYPES <= 32
-               && DTN_NREDOPS <= 16, "each fits its bits");
+_Static_assert(COLL_AT + DTN_FINGERPRINT_COLL_BITS == 64
+               && DTN_NCOLLS <= 1 << DTN_FINGERPRINT_COLL_BITS
+               && DTENSOR_NDTYPES <= 1 << DTN_FINGERPRINT_DTYPE_BITS
+               && DTN_NREDOPS <= 1 << DTN_FINGERPRINT_REDOP_BITS,
+               "each fits its bits");
 
 uint64_t dtn_fingerprint(enum dtn_coll coll, enum dtensor_dtype dtype,
                          enum dtensor_redop redop, uint64_t hash)
 {
     return (uint64_t)coll << COLL_AT | (uint64_t)dtype << DTYPE_AT
          | (uint64_t)dtn_redop_kind(redop) << REDOP_AT
-         | (dtn_fingerprint_hash(DTN_MIX_CALL, hash) & HASH_MASK);
+         | (dtn_fingerprint_hash(DTN_MIX_CALL, hash) & BITS(DTN_FINGERPRINT_HASH_BITS));
 }
 
 uint64_t dtn_fingerprint_dtype(enum dtensor_dtype dtype)
@@ -41,7 +48,8 @@ enum dtn_coll dtn_fingerprint_coll(uint64_t fingerprint)
 
 enum dtensor_dtype dtn_fingerprint_dtype_of(uint64_t fingerprint)
 {
-    return (enum dtensor_dtype)(fingerprint >> DTYPE_AT & 31);
+    return (enum dtensor_dtype)(fingerprint >> DTYPE_AT
+                                & BITS(DTN_FINGERPRINT_DTYPE_BITS));
 }
 
 size_t dtn_fingerprint_size(uint64_t fingerprint)
@@ -53,5 +61,6 @@ size_t dtn_fingerprint_size(uint64_t fingerprint)
 
 enum dtensor_redop dtn_fingerprint_redop(uint64_t fingerprint)
 {
-    return (enum dtensor_redop)(fingerprint >> REDOP_AT & 15);
+    return (enum dtensor_redop)(fingerprint >> REDOP_AT
+                                & BITS(DTN_FINGERPRINT_REDOP_BITS));
 }

@@ -13,6 +13,12 @@
  * of everything else.  Values that are known later are mixed into the hash,
  * each kind with a hash of its own, so that a size is not taken for a number.
  */
+enum {
+    DTN_FINGERPRINT_HASH_BITS = 51,       /* the lowest; then, upward:         */
+    DTN_FINGERPRINT_REDOP_BITS = 4,
+    DTN_FINGERPRINT_DTYPE_BITS = 5,
+    DTN_FINGERPRINT_COLL_BITS = 4
+};
 uint64_t dtn_fingerprint(enum dtn_coll coll, enum dtensor_dtype dtype,
                          enum dtensor_redop redop, uint64_t hash);
 uint64_t dtn_fingerprint_dtype(enum dtensor_dtype dtype);  /* the bits of it   */
@@ -29,7 +35,7 @@ enum dtn_mix {
     DTN_MIX_TURN                 /* the number of a message between two ranks */
 };
 
-/* Different values have different hashes (before they are cut to 51 bits): the
+/* Different values have different hashes (before they are cut to fit): the
  * finalizer of SplitMix64, 2 multiplications.
  */
 static inline uint64_t dtn_fingerprint_hash(enum dtn_mix part, uint64_t value)
@@ -43,7 +49,8 @@ static inline uint64_t dtn_fingerprint_hash(enum dtn_mix part, uint64_t value)
 /* What to xor a fingerprint with for a part of it. */
 static inline uint64_t dtn_fingerprint_mix(enum dtn_mix part, uint64_t value)
 {
-    return dtn_fingerprint_hash(part, value) >> 13;
+    return dtn_fingerprint_hash(part, value)
+        >> (64 - DTN_FINGERPRINT_HASH_BITS);
 }
 
 static inline uint64_t dtn_fingerprint_numbered(uint64_t fingerprint,
