@@ -319,7 +319,7 @@ static bool frame_signal(struct dtn_tcp_peer *p,
         p->received - p->consumed >= DTN_QUEUE_DEPTH)
         return false;
     memcpy(line, body, DTN_TCP_SIGNAL_BYTES);
-    if (line->len > DTN_CARRY_MAX)
+    if (line->len > DTN_EAGER_MAX)
         return false;
     atomic_store_explicit(&line->seq, ++p->received, memory_order_relaxed);
     return true;

@@ -15,7 +15,7 @@ struct dtn_log;
 struct dtn_transport_conf;
 
 #define DTN_PAYLOAD_MAX 44        /* bytes of payload in a signal              */
-#define DTN_CARRY_MAX 4096        /* bytes that may go beside one: see net.h   */
+#define DTN_EAGER_MAX 4096        /* bytes that may go beside one: job/eager.c */
 #define DTN_QUEUE_DEPTH 16        /* signals a peer may be behind              */
 #define DTN_BLOB_MAX 1024         /* bytes of an address                       */
 

@@ -268,9 +268,9 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
     boot->polls = malloc(BOOT_FIXED_POLLS * sizeof *boot->polls);
     if (boot->rank == 0)
         boot->members = calloc(world, sizeof *boot->members);
-    boot->gone = calloc(world, sizeof *boot->gone);
-    if (!boot->local_fds || !boot->arrived || !boot->polls || !boot->gone ||
-        (boot->rank == 0 && !boot->members))
+    boot->peer_failures = calloc(world, sizeof *boot->peer_failures);
+    if (!boot->local_fds || !boot->arrived || !boot->polls ||
+        !boot->peer_failures || (boot->rank == 0 && !boot->members))
         return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
     for (size_t i = 0; i < nlocal; i++)
         boot->local_fds[i] = -1;
@@ -425,7 +425,8 @@ void dtn_boot_close(struct dtn_boot *boot)
 {
     if (!boot)
         return;
-    dtn_boot_blame(boot, boot->rank, 0, &(struct dtn_mismatch){ .rank = 0 });
+    dtn_boot_report_failure(boot, boot->rank, 0,
+                            &(struct dtn_mismatch) { .rank = 0 });
     boot_socket_unlisten(boot);
     boot_route_close(&boot->up);
     boot_route_close(&boot->aside);
@@ -441,8 +442,8 @@ void dtn_boot_close(struct dtn_boot *boot)
     free(boot->local_fds);
     free(boot->arrived);
     free(boot->members);
-    free(boot->gone);
-    free(boot->told);
+    free(boot->peer_failures);
+    free(boot->reports);
     free(boot->answer);
     free((void *)boot->hosts);
     free(boot);

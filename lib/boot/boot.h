@@ -24,7 +24,7 @@ struct dtn_boot_args {
                                   /* ranks must agree on: canonical text, and  */
                                   /* version, world size, auth                 */
     struct dtn_log *log;
-    const struct dtensor_error *failure;   /* code != 0: this rank cannot take */
+    const struct dtensor_error *failure; /* code != 0: this rank cannot take   */
                                   /* part, for that reason; NULL: it can       */
 };
 
@@ -62,18 +62,18 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
 void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error);
 
 /* What a rank called, in numbers that coll knows how to word. */
-enum dtn_said_kind {
-    DTN_SAID_NOTHING,
-    DTN_SAID_CALL,                /* `count` elements                          */
-    DTN_SAID_LISTED,              /* a count for each rank, `count` in all     */
-    DTN_SAID_WORDED,              /* `text` says it: a redistribute            */
-    DTN_SAID_SENT,                /* `count` elements that go to `other`       */
-    DTN_SAID_RECEIVED,            /* that come from there                      */
-    DTN_SAID_JUDGED,              /* no call: whom to name for a mismatch      */
-    DTN_NSAID
+enum dtn_call_kind {
+    DTN_RECORD_NOTHING,
+    DTN_RECORD_CALL,              /* `count` elements                          */
+    DTN_RECORD_LISTED,            /* a count for each rank, `count` in all     */
+    DTN_RECORD_WORDED,            /* `text` says it: a redistribute            */
+    DTN_RECORD_SENT,              /* `count` elements that go to `other`       */
+    DTN_RECORD_RECEIVED,          /* that come from there                      */
+    DTN_RECORD_JUDGED,            /* no call: whom to name for a mismatch      */
+    DTN_NRECORDS
 };
-struct dtn_said {
-    enum dtn_said_kind kind;
+struct dtn_call_record {
+    enum dtn_call_kind kind;
     uint64_t fingerprint;
     uint64_t base;                /* local: the same without number            */
     uint64_t group;               /* hash of the ranks, 0: message             */
@@ -83,14 +83,14 @@ struct dtn_said {
     uint64_t count;
     const char *text;             /* NULL: made from the other fields          */
 };
-#define DTN_SAID_TEXT 240
-#define DTN_SAID_MAX 16           /* calls that a rank remembers               */
+#define DTN_RECORD_TEXT 240
+#define DTN_RECORD_MAX 16         /* calls that a rank remembers               */
 
 /* A rank told that it called that, or others that it did. */
-struct dtn_told {
+struct dtn_peer_call_report {
     int rank;
-    struct dtn_said said;
-    char text[DTN_SAID_TEXT];     /* of it, or ""                              */
+    struct dtn_call_record record;
+    char text[DTN_RECORD_TEXT];   /* of it, or ""                              */
 };
 
 /* Two ranks called what is not the same. */
@@ -102,12 +102,12 @@ struct dtn_mismatch {
 };
 
 /* What is known of a rank that is gone. */
-struct dtn_gone {
-    uint32_t order;               /* 1 for the first heard of; 0: nothing     */
-    int culprit;                  /* on whose account; its own: by itself     */
-    int code;                     /* EPEER it died, 0 it left, else gave up   */
-    int64_t heard_ns;             /* when this rank heard of it               */
-    struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
+struct dtn_peer_failure {
+    uint32_t order;               /* 1 for the first heard of; 0: nothing      */
+    int culprit;                  /* on whose account; its own: by itself      */
+    int code;                     /* EPEER it died, 0 it left, else gave up    */
+    int64_t heard_ns;             /* when this rank heard of it                */
+    struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH            */
 };
 
 /* There will be no allgather any more: from now on the tree watches. */
@@ -115,28 +115,33 @@ void dtn_boot_watch_start(struct dtn_boot *boot);
 
 /* Hear, and pass on, who is gone; a few system calls, at most every 5 ms. */
 void dtn_boot_watch(struct dtn_boot *boot);
-const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank);
+const struct dtn_peer_failure *dtn_boot_peer_failure(
+    const struct dtn_boot *boot, int rank);
 
 /* The first rank known to have died or given up, -1: none. */
-int dtn_boot_failed(const struct dtn_boot *boot);
+int dtn_boot_first_failure(const struct dtn_boot *boot);
 
 /* Tell the tree that this rank gives up, and for what mismatch if it was one.
  * Best effort, never blocks.
  */
-void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
-                    const struct dtn_mismatch *mismatch);
+void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
+                             const struct dtn_mismatch *mismatch);
 
 /* Tell the tree what a rank called, unless it knows.  Best effort, never blocks.
  */
-void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said);
+void dtn_boot_report_call(struct dtn_boot *boot, int rank,
+                          const struct dtn_call_record *record);
 
 /* The record that a rank sent of its call with that fingerprint, NULL: none; of
  * several similar messages that to or from `other`.  The second function: any
  * record, i before the last one, NULL: no more.
  */
-const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
-                                     uint64_t fingerprint, int other);
-const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i);
+const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
+                                                   int rank,
+                                                   uint64_t fingerprint,
+                                                   int other);
+const struct dtn_peer_call_report *dtn_boot_call_report(
+    const struct dtn_boot *boot, uint32_t i);
 
 /* Never blocks; NULL is a no-op. */
 void dtn_boot_close(struct dtn_boot *boot);

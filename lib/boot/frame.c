@@ -125,7 +125,7 @@ static size_t frame_limit(const struct frame_stream *s, enum frame_type type)
         [FRAME_IDENTITY] = 4 + FRAME_IDENTITY_MAX,
         [FRAME_EXPIRED] = 0,
         [FRAME_GONE] = FRAME_GONE_BYTES,
-        [FRAME_SAID] = FRAME_SAID_BYTES + DTN_SAID_TEXT - 1,
+        [FRAME_SAID] = FRAME_SAID_BYTES + DTN_RECORD_TEXT - 1,
         [FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,
     };
 

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct dtn_gone;
+struct dtn_peer_failure;
 struct dtn_host;
 struct dtn_log;
-struct dtn_told;
+struct dtn_peer_call_report;
 struct frame;
 
 #define BOOT_ENTRY_HEAD 8         /* rank, flags, size of the bytes behind    */
@@ -42,15 +42,15 @@ enum link_state { LINK_IDLE, LINK_CONNECTING, LINK_GREETING, LINK_JOINED };
 /* A connection to another rank. */
 struct boot_link {
     struct frame_stream io;
-    enum link_state state;        /* GREETING: HELLO is awaited, or WELCOME   */
-    int rank;                     /* -1: not known yet                        */
+    enum link_state state;        /* GREETING: HELLO is awaited, or WELCOME    */
+    int rank;                     /* -1: not known yet                         */
     uint32_t pid;
-    bool known;                   /* it has said HELLO: a FAIL is for it too  */
-    bool counted;                 /* a child in the tree                      */
-    bool detour;                  /* only while its parent is not to be had,  */
-                                  /* or to tell that it cannot take part      */
-    int64_t since_ns;             /* it has been in this state                */
-    size_t forwarded;             /* bytes of `gathered` given to it          */
+    bool known;                   /* it has said HELLO: a FAIL is for it too   */
+    bool counted;                 /* a child in the tree                       */
+    bool detour;                  /* only while its parent is not to be had,   */
+                                  /* or to tell that it cannot take part       */
+    int64_t since_ns;             /* it has been in this state                 */
+    size_t forwarded;             /* bytes of `gathered` given to it           */
 };
 
 struct boot_addrs {
@@ -58,7 +58,7 @@ struct boot_addrs {
     struct boot_addr {
         unsigned len;
         int family;
-        union {                   /* a sockaddr, aligned as one               */
+        union {                   /* a sockaddr, aligned as one                */
             uint64_t align;
             unsigned char bytes[128];
         } u;
@@ -68,18 +68,18 @@ struct boot_addrs {
 /* The way to an ancestor. */
 struct boot_route {
     struct boot_link link;
-    int target;                   /* rank, -1: no such way                    */
-    int resolved;                 /* rank `addrs` are of, -1: none            */
+    int target;                   /* rank, -1: no such way                     */
+    int resolved;                 /* rank `addrs` are of, -1: none             */
     struct boot_addrs addrs;
-    unsigned turn;                /* attempts made: picks the address         */
-    int64_t next_ns;              /* of the next attempt                      */
-    int64_t pause_ns;             /* after that one                           */
+    unsigned turn;                /* attempts made: picks the address          */
+    int64_t next_ns;              /* of the next attempt                       */
+    int64_t pause_ns;             /* after that one                            */
 };
 
 /* What rank 0 knows of a rank. */
 enum member_state { MEMBER_MISSING, MEMBER_SEEN, MEMBER_JOINED };
 struct boot_member {
-    enum member_state state;      /* in this round; SEEN: by a detour only    */
+    enum member_state state;      /* in this round; SEEN: by a detour only     */
     uint32_t pid;
     uint64_t digest;
 };
@@ -92,68 +92,68 @@ struct boot_bytes {
 
 enum boot_state {
     BOOT_GATHERING,
-    BOOT_CONDEMNED,               /* a failure is proposed; awaiting rank 0   */
-    BOOT_PARTING,                 /* the outcome is known; passing it on      */
+    BOOT_CONDEMNED,               /* a failure is proposed; awaiting rank 0    */
+    BOOT_PARTING,                 /* the outcome is known; passing it on       */
     BOOT_OVER
 };
 
 struct dtn_boot {
     const struct dtensor_cluster *cluster;
     struct dtn_log *log;
-    const char *identity;         /* valid while opening                      */
-    uint64_t digest;              /* of it                                    */
-    const struct dtn_host **hosts;              /* those with ranks           */
+    const char *identity;         /* valid while opening                       */
+    uint64_t digest;              /* of it                                     */
+    const struct dtn_host **hosts; /* those with ranks                         */
     int nhosts;
-    int host;                     /* own index                                */
+    int host;                     /* own index                                 */
     int rank;
-    int depth;                    /* in the tree; rank 0 is at 0              */
-    bool root;                    /* rank 0                                   */
-    char job[FRAME_JOB_MAX];      /* what all ranks of the job have in common */
-    char name[108];               /* AF_UNIX, abstract: without the NUL byte  */
+    int depth;                    /* in the tree; rank 0 is at 0               */
+    bool root;                    /* rank 0                                    */
+    char job[FRAME_JOB_MAX];      /* what all ranks of the job have in common  */
+    char name[108];               /* AF_UNIX, abstract: without the NUL byte   */
 
-    int unix_fd;                  /* listening, or -1                         */
+    int unix_fd;                  /* listening, or -1                          */
     int tcp_fd;
-    int spare_fd;                 /* given up when there is no other left     */
+    int spare_fd;                 /* given up when there is no other left      */
     struct boot_route up;
     struct boot_route aside;
-    struct boot_route down[2];    /* to child hosts, while this rank fails    */
+    struct boot_route down[2];    /* to child hosts, while this rank fails     */
     struct boot_link *children;
     int nchildren;
     int capacity;
-    struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]            */
-    int nexpected;                /* children in the tree                     */
-    bool *arrived;                /* [ranks of this host + 2 child hosts]     */
+    struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]             */
+    int nexpected;                /* children in the tree                      */
+    bool *arrived;                /* [ranks of this host + 2 child hosts]      */
     int narrived;
-    unsigned strangers;           /* connections dropped                      */
-    int64_t foreign_ns;           /* another job is where the parent should   */
-                                  /* be, since then; 0: it is not             */
+    unsigned strangers;           /* connections dropped                       */
+    int64_t foreign_ns;           /* another job is where the parent should    */
+                                  /* be, since then; 0: it is not              */
 
-    uint32_t seq;                 /* of this round                            */
+    uint32_t seq;                 /* of this round                             */
     enum boot_state state;
     int64_t deadline_ns;
-    int64_t until_ns;             /* end of what follows it, or of the state  */
-    bool expired;                 /* here or below                            */
-    bool unfit;                   /* this rank cannot take part               */
-    struct dtensor_error failure; /* code != 0: condemned, or lost            */
-    struct boot_bytes gathered;   /* entries of this subtree; at last, of all */
-    int mine_fd;                  /* borrowed                                 */
-    int *local_fds;               /* [ranks of this host] received, or -1     */
+    int64_t until_ns;             /* end of what follows it, or of the state   */
+    bool expired;                 /* here or below                             */
+    bool unfit;                   /* this rank cannot take part                */
+    struct dtensor_error failure; /* code != 0: condemned, or lost             */
+    struct boot_bytes gathered;   /* entries of this subtree; at last, of all  */
+    int mine_fd;                  /* borrowed                                  */
+    int *local_fds;               /* [ranks of this host] received, or -1      */
 
-    bool watching;                /* the last round is over                   */
-    int64_t watch_ns;             /* of the next look                         */
-    struct dtn_gone *gone;        /* [world]                                  */
-    uint32_t ngone;
-    struct dtn_told *told;        /* records that ranks sent: the last         */
-    uint32_t told_capacity;       /* so many, `ntold` modulo that              */
-    uint32_t ntold;
+    bool watching;                /* the last round is over                    */
+    int64_t watch_ns;             /* of the next look                          */
+    struct dtn_peer_failure *peer_failures; /* [world]                         */
+    uint32_t npeer_failures;
+    struct dtn_peer_call_report *reports; /* ring of the last ones received    */
+    uint32_t report_capacity;     /* size of the ring                          */
+    uint32_t nreports;            /* received ever; the last is at this - 1    */
 
-    struct boot_member *members;  /* rank 0 only: [world]                     */
+    struct boot_member *members;  /* rank 0 only: [world]                      */
     int njoined;
-    int64_t differs_ns;           /* when a digest first differed, or 0       */
-    int asked;                    /* rank whose identity is wanted, -1: none  */
+    int64_t differs_ns;           /* when a digest first differed, or 0        */
+    int asked;                    /* rank whose identity is wanted, -1: none   */
     int64_t asked_ns;
-    uint64_t majority;            /* the digest that is right, from then on   */
-    char *answer;                 /* its identity                             */
+    uint64_t majority;            /* the digest that is right, from then on    */
+    char *answer;                 /* its identity                              */
 };
 
 /* ----------------------------------------------------------- boot_tree.c --- */

@@ -86,53 +86,54 @@ static void watch_spread(struct dtn_boot *boot, const struct boot_link *from,
 }
 
 static void watch_tell(struct dtn_boot *boot, const struct boot_link *from,
-                       int rank, const struct dtn_gone *gone)
+                       int rank, const struct dtn_peer_failure *failure)
 {
     unsigned char body[FRAME_GONE_BYTES];
 
     frame_put32(body, (uint32_t)rank);
-    frame_put32(body + 4, (uint32_t)gone->culprit);
-    frame_put32(body + 8, (uint32_t)-gone->code);
-    frame_put32(body + 12, (uint32_t)gone->mismatch.rank);
-    frame_put32(body + 16, (uint32_t)gone->mismatch.witness);
-    frame_put64(body + 20, gone->mismatch.called);
-    frame_put64(body + 28, gone->mismatch.expected);
+    frame_put32(body + 4, (uint32_t)failure->culprit);
+    frame_put32(body + 8, (uint32_t)-failure->code);
+    frame_put32(body + 12, (uint32_t)failure->mismatch.rank);
+    frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
+    frame_put64(body + 20, failure->mismatch.called);
+    frame_put64(body + 28, failure->mismatch.expected);
     watch_spread(boot, from, FRAME_GONE, body, sizeof body);
 }
 
 /* The first news of a rank is kept, and told to all but who told it. */
 static void watch_note(struct dtn_boot *boot, const struct boot_link *from,
-                       int rank, const struct dtn_gone *news)
+                       int rank, const struct dtn_peer_failure *news)
 {
-    struct dtn_gone *gone = &boot->gone[rank];
+    struct dtn_peer_failure *failure = &boot->peer_failures[rank];
 
-    if (gone->order > 0)
+    if (failure->order > 0)
         return;
-    *gone = *news;
-    gone->order = ++boot->ngone;
-    gone->heard_ns = dtn_now_ns();
-    watch_tell(boot, from, rank, gone);
+    *failure = *news;
+    failure->order = ++boot->npeer_failures;
+    failure->heard_ns = dtn_now_ns();
+    watch_tell(boot, from, rank, failure);
 }
 
-void dtn_boot_blame(struct dtn_boot *boot, int culprit, int code,
-                    const struct dtn_mismatch *mismatch)
+void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
+                             const struct dtn_mismatch *mismatch)
 {
-    const struct dtn_gone news = { .culprit = culprit, .code = code,
-                                   .mismatch = *mismatch };
+    const struct dtn_peer_failure news = { .culprit = culprit, .code = code,
+                                           .mismatch = *mismatch };
 
     if (boot && boot->watching)
         watch_note(boot, NULL, boot->rank, &news);
 }
 
 static bool watch_knows(const struct dtn_boot *boot, int rank,
-                        const struct dtn_said *said)
+                        const struct dtn_call_record *record)
 {
-    const struct dtn_told *told;
+    const struct dtn_peer_call_report *report;
 
-    for (uint32_t i = 0; (told = dtn_boot_told(boot, i)); i++)
-        if (told->rank == rank && told->said.fingerprint == said->fingerprint
-            && told->said.kind == said->kind
-            && told->said.other == said->other)
+    for (uint32_t i = 0; (report = dtn_boot_call_report(boot, i)); i++)
+        if (report->rank == rank
+            && report->record.fingerprint == record->fingerprint
+            && report->record.kind == record->kind
+            && report->record.other == record->other)
             return true;
     return false;
 }
@@ -150,57 +151,58 @@ static uint32_t watch_told_max(const struct dtn_boot *boot)
  */
 static void watch_grow(struct dtn_boot *boot)
 {
-    const uint32_t most = watch_told_max(boot), n = boot->told_capacity;
+    const uint32_t most = watch_told_max(boot), n = boot->report_capacity;
     const uint32_t more = n == 0 ? 64 : 2 * n < most ? 2 * n : most;
-    struct dtn_told *told;
+    struct dtn_peer_call_report *report;
 
-    if (boot->ntold != n || n == most)
+    if (boot->nreports != n || n == most)
         return;
-    told = realloc(boot->told, more * sizeof *told);
-    if (!told)
+    report = realloc(boot->reports, more * sizeof *report);
+    if (!report)
         return;
     for (uint32_t i = 0; i < n; i++)
-        if (told[i].said.text)
-            told[i].said.text = told[i].text;
-    boot->told = told;
-    boot->told_capacity = more;
+        if (report[i].record.text)
+            report[i].record.text = report[i].text;
+    boot->reports = report;
+    boot->report_capacity = more;
 }
 
 static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
-                      int rank, const struct dtn_said *said)
+                      int rank, const struct dtn_call_record *record)
 {
-    unsigned char body[FRAME_SAID_BYTES + DTN_SAID_TEXT];
-    struct dtn_told *told;
+    unsigned char body[FRAME_SAID_BYTES + DTN_RECORD_TEXT];
+    struct dtn_peer_call_report *report;
     size_t length;
 
-    if (watch_knows(boot, rank, said))
+    if (watch_knows(boot, rank, record))
         return;
     watch_grow(boot);
-    if (boot->told_capacity == 0)
+    if (boot->report_capacity == 0)
         return;                   /* out of memory: the words will be shorter  */
-    told = &boot->told[boot->ntold++ % boot->told_capacity];
-    *told = (struct dtn_told){ .rank = rank, .said = *said };
-    if (said->text)
-        snprintf(told->text, sizeof told->text, "%s", said->text);
-    told->said.text = said->text ? told->text : NULL;
-    length = strlen(told->text);
+    report = &boot->reports[boot->nreports++ % boot->report_capacity];
+    *report = (struct dtn_peer_call_report){ .rank = rank, .record = *record };
+    if (record->text)
+        snprintf(report->text, sizeof report->text, "%s", record->text);
+    report->record.text = record->text ? report->text : NULL;
+    length = strlen(report->text);
     frame_put32(body, (uint32_t)rank);
-    frame_put32(body + 4, said->kind);
-    frame_put64(body + 8, said->fingerprint);
-    frame_put64(body + 16, said->group);
-    frame_put32(body + 24, said->number);
-    frame_put32(body + 28, said->n);
-    frame_put32(body + 32, (uint32_t)said->other);
-    frame_put64(body + 36, said->count);
-    memcpy(body + FRAME_SAID_BYTES, told->text, length);
+    frame_put32(body + 4, record->kind);
+    frame_put64(body + 8, record->fingerprint);
+    frame_put64(body + 16, record->group);
+    frame_put32(body + 24, record->number);
+    frame_put32(body + 28, record->n);
+    frame_put32(body + 32, (uint32_t)record->other);
+    frame_put64(body + 36, record->count);
+    memcpy(body + FRAME_SAID_BYTES, report->text, length);
     watch_spread(boot, from, FRAME_SAID, body,
                  (uint32_t)(FRAME_SAID_BYTES + length));
 }
 
-void dtn_boot_say(struct dtn_boot *boot, int rank, const struct dtn_said *said)
+void dtn_boot_report_call(struct dtn_boot *boot, int rank,
+                          const struct dtn_call_record *record)
 {
     if (boot && boot->watching)
-        watch_say(boot, NULL, rank, said);
+        watch_say(boot, NULL, rank, record);
 }
 
 /* ------------------------------------------------------------- listening --- */
@@ -210,8 +212,8 @@ static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
 {
     const unsigned char *body = frame->body;
     const uint32_t world = (uint32_t)boot->cluster->world_size;
-    char text[DTN_SAID_TEXT] = "";
-    struct dtn_said said;
+    char text[DTN_RECORD_TEXT] = "";
+    struct dtn_call_record record;
     uint32_t rank, length;
 
     if (frame->size < FRAME_SAID_BYTES
@@ -223,8 +225,8 @@ static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
         if (text[i] < ' ' || text[i] > '~')
             text[i] = '?';
     rank = frame_get32(body);
-    said = (struct dtn_said){
-        .kind = (enum dtn_said_kind)frame_get32(body + 4),
+    record = (struct dtn_call_record){
+        .kind = (enum dtn_call_kind)frame_get32(body + 4),
         .fingerprint = frame_get64(body + 8),
         .group = frame_get64(body + 16),
         .number = frame_get32(body + 24),
@@ -233,8 +235,8 @@ static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
         .count = frame_get64(body + 36),
         .text = length > 0 ? text : NULL
     };
-    if (rank < world && (unsigned)said.kind < DTN_NSAID)
-        watch_say(boot, link, (int)rank, &said);
+    if (rank < world && (unsigned)record.kind < DTN_NRECORDS)
+        watch_say(boot, link, (int)rank, &record);
 }
 
 static void watch_gone(struct dtn_boot *boot, const struct boot_link *link,
@@ -242,7 +244,7 @@ static void watch_gone(struct dtn_boot *boot, const struct boot_link *link,
 {
     uint32_t world = (uint32_t)boot->cluster->world_size, rank, culprit;
     uint32_t odd, witness;
-    struct dtn_gone news;
+    struct dtn_peer_failure news;
 
     if (frame->size != FRAME_GONE_BYTES)
         return;
@@ -252,7 +254,7 @@ static void watch_gone(struct dtn_boot *boot, const struct boot_link *link,
     witness = frame_get32(frame->body + 16);
     if (rank >= world || culprit >= world || odd >= world || witness >= world)
         return;
-    news = (struct dtn_gone){
+    news = (struct dtn_peer_failure){
         .culprit = (int)culprit,
         .code = -(int)(frame_get32(frame->body + 8) & 0xff),
         .mismatch = { (int32_t)odd, (int32_t)witness,
@@ -282,8 +284,8 @@ static void watch_link(struct dtn_boot *boot, struct boot_link *link)
         frame_close(&link->io);
         link->state = LINK_IDLE;
         watch_note(boot, link, link->rank,
-                   &(struct dtn_gone){ .culprit = link->rank,
-                                       .code = DTENSOR_EPEER });
+                   &(struct dtn_peer_failure){ .culprit = link->rank,
+                                               .code = DTENSOR_EPEER });
     }
 }
 
@@ -299,45 +301,52 @@ void dtn_boot_watch(struct dtn_boot *boot)
         watch_link(boot, &boot->children[i]);
 }
 
-int dtn_boot_failed(const struct dtn_boot *boot)
+int dtn_boot_first_failure(const struct dtn_boot *boot)
 {
     uint32_t earliest = UINT32_MAX;
     int failed = -1;
 
     for (int r = 0; r < boot->cluster->world_size; r++)
-        if (boot->gone[r].order > 0 && boot->gone[r].order < earliest
-            && boot->gone[r].code != 0 && r != boot->rank) {
-            earliest = boot->gone[r].order;
+        if (boot->peer_failures[r].order > 0
+            && boot->peer_failures[r].order < earliest
+            && boot->peer_failures[r].code != 0 && r != boot->rank) {
+            earliest = boot->peer_failures[r].order;
             failed = r;
         }
     return failed;
 }
 
-const struct dtn_told *dtn_boot_told(const struct dtn_boot *boot, uint32_t i)
+const struct dtn_peer_call_report *dtn_boot_call_report(
+    const struct dtn_boot *boot, uint32_t i)
 {
-    return i < boot->ntold && i < boot->told_capacity
-         ? &boot->told[(boot->ntold - 1 - i) % boot->told_capacity] : NULL;
+    return i < boot->nreports && i < boot->report_capacity
+               ? &boot->reports[(boot->nreports - 1 - i)
+                                % boot->report_capacity]
+               : NULL;
 }
 
-const struct dtn_said *dtn_boot_said(const struct dtn_boot *boot, int rank,
-                                     uint64_t fingerprint, int other)
+const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
+                                                   int rank,
+                                                   uint64_t fingerprint,
+                                                   int other)
 {
-    const struct dtn_said *said = NULL;
-    const struct dtn_told *told;
+    const struct dtn_call_record *record = NULL;
+    const struct dtn_peer_call_report *report;
 
-    for (uint32_t i = 0; (told = dtn_boot_told(boot, i)); i++) {
-        if (told->said.fingerprint != fingerprint || told->rank != rank
-            || told->said.kind == DTN_SAID_JUDGED)
+    for (uint32_t i = 0; (report = dtn_boot_call_report(boot, i)); i++) {
+        if (report->record.fingerprint != fingerprint || report->rank != rank
+            || report->record.kind == DTN_RECORD_JUDGED)
             continue;
-        if (told->said.kind < DTN_SAID_SENT)
-            return &told->said;
-        if (!said || told->said.other == other)
-            said = &told->said;
+        if (report->record.kind < DTN_RECORD_SENT)
+            return &report->record;
+        if (!record || report->record.other == other)
+            record = &report->record;
     }
-    return said;
+    return record;
 }
 
-const struct dtn_gone *dtn_boot_gone(const struct dtn_boot *boot, int rank)
+const struct dtn_peer_failure *dtn_boot_peer_failure(
+    const struct dtn_boot *boot, int rank)
 {
-    return &boot->gone[rank];
+    return &boot->peer_failures[rank];
 }

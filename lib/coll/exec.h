@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct dtn_said;
+struct dtn_call_record;
 
 struct dtn_call;
 struct dtn_group;
@@ -22,7 +22,8 @@ struct dtn_plan;
 /* Make it.  Takes over *sched (zeroed) on success. */
 int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
                     struct dtn_plan **planp, struct dtensor_error *err);
-void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said);
+void dtn_plan_set_record(struct dtn_plan *plan,
+                         const struct dtn_call_record *said);
 void dtn_plan_destroy(struct dtn_plan *plan);
 const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan);
 

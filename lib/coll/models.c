@@ -84,7 +84,7 @@ int dtn_model_make(const struct dtn_group *group, int host[],
     if (!count)
         return dtn_fail_nomem(err, "model", nhosts * sizeof *count);
     dtn_model_costs(cluster, model);
-    dtn_model_crowd(model, group->ctx->crowding);
+    dtn_model_crowd(model, group->ctx->ranks_per_cpu);
     model_count(group, count, host, model);
     free(count);
     first = group->n > 0 ? dtn_ctx_host(group->ctx, group->ranks[0]) : 0;

@@ -215,7 +215,7 @@ static int entry_make(const struct dtn_group *group,
     const struct dtn_model *model;
     struct dtn_pick pick;
     struct dtn_sched sched;
-    struct dtn_said said;
+    struct dtn_call_record said;
     char why[64];
     int rc = dtn_model_of(group, &model, err);
 
@@ -226,7 +226,7 @@ static int entry_make(const struct dtn_group *group,
     if (rc != 0)
         return rc;
     entry->cached.fingerprint = dtn_call_fingerprint(group, call);
-    said = dtn_call_said(group, call, entry->cached.fingerprint);
+    said = dtn_call_record_of(group, call, entry->cached.fingerprint);
     rc = dtn_plan_create(group, &sched, &entry->cached.plan, err);
     if (rc != 0) {
         dtn_sched_fini(&sched);
@@ -238,7 +238,7 @@ static int entry_make(const struct dtn_group *group,
              call->n, call->n == 1 ? "" : "s",
              dtn_pick_text(&pick, why, sizeof why));
     entry->cached.text_bytes = strlen(entry->cached.text) + 1;
-    dtn_plan_says(entry->cached.plan, &said);
+    dtn_plan_set_record(entry->cached.plan, &said);
     return 0;
 }
 

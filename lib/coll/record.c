@@ -1,8 +1,8 @@
 /* record.c - what this rank called, for the words about a mismatch
  *
  * A fingerprint does not show the values that users want to read, such as counts
- * and roots.  So each rank keeps those of its last 16 calls (struct dtn_said) and
- * sends them to the others after a mismatch.
+ * and roots.  So each rank keeps those of its last 16 calls, and sends them to
+ * the others after a mismatch.
  */
 #include "coll/record.h"
 #include "boot/boot.h"
@@ -15,129 +15,134 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct dtn_said dtn_call_said(const struct dtn_group *group,
-                              const struct dtn_call *call,
-                              uint64_t fingerprint)
+struct dtn_call_record dtn_call_record_of(const struct dtn_group *group,
+                                          const struct dtn_call *call,
+                                          uint64_t fingerprint)
 {
-    struct dtn_said said = { .base = fingerprint, .group = group->hash,
+    struct dtn_call_record record = { .base = fingerprint, .group = group->hash,
         .fingerprint = dtn_fingerprint_numbered(fingerprint, call->number),
         .number = call->number, .n = (uint32_t)group->n, .other = call->root };
 
     if (dtn_call_private(call))
-        return said;
-    said.kind = call->counts ? DTN_SAID_LISTED : DTN_SAID_CALL;
-    said.count = call->count;
+        return record;
+    record.kind = call->counts ? DTN_RECORD_LISTED : DTN_RECORD_CALL;
+    record.count = call->count;
     if (call->counts) {
-        said.count = 0;
+        record.count = 0;
         for (int r = 0; r < call->n; r++)
-            said.count += call->counts[r];
+            record.count += call->counts[r];
     }
-    return said;
+    return record;
 }
 
 /* The recorded number is that of the last call over these ranks at the time; a
  * call that was started earlier has a lower one.
  */
-static void said_number(struct dtn_said *said)
+static void said_number(struct dtn_call_record *record)
 {
-    const uint32_t noted = said->number;
+    const uint32_t noted = record->number;
 
-    for (uint32_t i = 0; i < noted && i < 2 * DTN_SAID_MAX; i++)
-        if (dtn_fingerprint_numbered(said->base, noted - i)
-            == said->fingerprint) {
-            said->number = noted - i;
+    for (uint32_t i = 0; i < noted && i < 2 * DTN_RECORD_MAX; i++)
+        if (dtn_fingerprint_numbered(record->base, noted - i)
+            == record->fingerprint) {
+            record->number = noted - i;
             return;
         }
-    said->number = 0;
+    record->number = 0;
 }
 
 /* This rank's call, i calls before the last one. */
 static bool said_last(const struct dtensor_ctx *ctx, uint64_t i,
-                      struct dtn_said *said)
+                      struct dtn_call_record *record)
 {
-    if (i >= DTN_SAID_MAX || i >= ctx->calls)
+    if (i >= DTN_RECORD_MAX || i >= ctx->calls)
         return false;
-    *said = ctx->said[(ctx->calls - i) % DTN_SAID_MAX];
-    said_number(said);
+    *record = ctx->recent_calls[(ctx->calls - i) % DTN_RECORD_MAX];
+    said_number(record);
     return true;
 }
 
-bool dtn_said_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
-                     struct dtn_said *said)
+bool dtn_record_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
+                       struct dtn_call_record *record)
 {
-    if (ctx->making && ctx->making->fingerprint == fingerprint) {
-        *said = *ctx->making;
+    if (ctx->connecting_call
+        && ctx->connecting_call->fingerprint == fingerprint) {
+        *record = *ctx->connecting_call;
         return true;
     }
-    for (uint64_t i = 0; said_last(ctx, i, said); i++)
-        if (said->fingerprint == fingerprint)
+    for (uint64_t i = 0; said_last(ctx, i, record); i++)
+        if (record->fingerprint == fingerprint)
             return true;
     return false;
 }
 
-bool dtn_said_numbered(const struct dtensor_ctx *ctx, uint64_t group,
-                       uint32_t number, struct dtn_said *said)
+bool dtn_record_numbered(const struct dtensor_ctx *ctx, uint64_t group,
+                         uint32_t number, struct dtn_call_record *record)
 {
-    if (ctx->making && ctx->making->group == group
-        && ctx->making->number == number) {
-        *said = *ctx->making;
+    if (ctx->connecting_call && ctx->connecting_call->group == group
+        && ctx->connecting_call->number == number) {
+        *record = *ctx->connecting_call;
         return true;
     }
-    for (uint64_t i = 0; said_last(ctx, i, said); i++)
-        if (said->group == group && said->number == number)
+    for (uint64_t i = 0; said_last(ctx, i, record); i++)
+        if (record->group == group && record->number == number)
             return true;
     return false;
 }
 
 /* "send of 4 f32 to rank 1", "all_to_all of f32, 4 from rank 0". */
-static void edge_words(const struct dtn_said *said, enum dtn_coll coll,
+static void edge_words(const struct dtn_call_record *record, enum dtn_coll coll,
                        const char *dtype, char *buf, size_t size)
 {
-    bool sent = said->kind == DTN_SAID_SENT;
-    unsigned long long count = said->count;
+    bool sent = record->kind == DTN_RECORD_SENT;
+    unsigned long long count = record->count;
 
     if (coll == DTN_COLL_PAIRS)
         snprintf(buf, size, "%s of %llu %s %s rank %d", sent ? "send" : "recv",
-                 count, dtype, sent ? "to" : "from", (int)said->other);
+                 count, dtype, sent ? "to" : "from", (int)record->other);
     else
         snprintf(buf, size, "%s of %s, %llu %s rank %d", dtn_coll_name(coll),
-                 dtype, count, sent ? "to" : "from", (int)said->other);
+                 dtype, count, sent ? "to" : "from", (int)record->other);
 }
 
-static void call_words(const struct dtn_said *said, enum dtn_coll coll,
+static void call_words(const struct dtn_call_record *record, enum dtn_coll coll,
                        const char *dtype, char *buf, size_t size)
 {
     const struct dtn_shape *shape = &dtn_shapes[coll];
-    const enum dtensor_redop redop = dtn_fingerprint_redop(said->fingerprint);
+    const enum dtensor_redop redop = dtn_fingerprint_redop(record->fingerprint);
     char count[32] = "", root[32] = "";
 
-    if (said->kind != DTN_SAID_NOTHING)
-        snprintf(count, sizeof count, "%llu ", (unsigned long long)said->count);
-    if (said->kind != DTN_SAID_NOTHING
+    if (record->kind != DTN_RECORD_NOTHING)
+        snprintf(count, sizeof count, "%llu ",
+                 (unsigned long long)record->count);
+    if (record->kind != DTN_RECORD_NOTHING
         && (shape->in_at_root || shape->out_at_root))
-        snprintf(root, sizeof root, " with root %d", (int)said->other);
+        snprintf(root, sizeof root, " with root %d", (int)record->other);
     snprintf(buf, size, "%s of %s%s%s%s%s%s", dtn_coll_name(coll), count, dtype,
-             shape->reduces ? " " : "", shape->reduces
-             ? dtensor_redop_name(redop) : "", root,
-             said->kind == DTN_SAID_LISTED ? " in all, a count for each rank"
-                                           : "");
+             shape->reduces ? " " : "",
+             shape->reduces ? dtensor_redop_name(redop) : "", root,
+             record->kind == DTN_RECORD_LISTED
+                 ? " in all, a count for each rank"
+                 : "");
 }
 
-char *dtn_said_describe(const struct dtn_said *said, char *buf, size_t size)
+char *dtn_record_describe(const struct dtn_call_record *record, char *buf,
+                          size_t size)
 {
-    const enum dtn_coll coll = dtn_fingerprint_coll(said->fingerprint);
+    const enum dtn_coll coll = dtn_fingerprint_coll(record->fingerprint);
     const char *dtype = dtensor_dtype_name(dtn_fingerprint_dtype_of(
-                                           said->fingerprint));
+                                           record->fingerprint));
 
-    if (said->text)
-        snprintf(buf, size, "%s", said->text);
+    if (record->text)
+        snprintf(buf, size, "%s", record->text);
     else if (coll >= DTN_NCOLLS)
         snprintf(buf, size, "?");
     else if (coll == DTN_COLL_BARRIER)
         snprintf(buf, size, "barrier");
-    else if (said->kind == DTN_SAID_SENT || said->kind == DTN_SAID_RECEIVED)
-        edge_words(said, coll, dtype, buf, size);
+    else if (record->kind == DTN_RECORD_SENT
+             || record->kind == DTN_RECORD_RECEIVED)
+        edge_words(record, coll, dtype, buf, size);
     else
-        call_words(said, coll, dtype, buf, size);
+        call_words(record, coll, dtype, buf, size);
     return buf;
 }

@@ -112,14 +112,14 @@ static void request_finish(struct dtensor_request *request)
 
     dtn_ctx_wait(ctx, &wait);
     while (!request->done) {
-        ctx->stirred = false;
-        if (queue_advance(ctx) || ctx->stirred)
+        ctx->made_progress = false;
+        if (queue_advance(ctx) || ctx->made_progress)
             dtn_ctx_wait(ctx, &wait);
         else
             dtn_wait_pause(&wait);     /* dtn_poll() looks at the clock       */
-        ctx->waiting = true;
+        ctx->in_blocking_wait = true;
     }
-    ctx->waiting = false;
+    ctx->in_blocking_wait = false;
 }
 
 int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)

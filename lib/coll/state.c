@@ -49,7 +49,7 @@ int dtn_coll_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
     if (!coll)
         return dtn_fail_nomem(err, "init", size);
-    ctx->words = &dtn_coll_words;
+    ctx->describer = &dtn_coll_describer;
     ctx->slots[DTN_ROOM_COLL] = (struct dtn_slot){ coll, coll_finish,
                                                    coll_destroy };
     return 0;

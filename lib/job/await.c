@@ -25,8 +25,8 @@
 #define NEWS_NS INT64_C(200000000)   /* for the tree to tell, and for the */
                                      /* last words of a rank it tells of  */
 
-int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
-                        const char *what)
+int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
+                         const char *what)
 {
     const char *costs = strstr(ctx->plan_text, " (");   /* not of interest */
     const int length = costs ? (int)(costs - ctx->plan_text)
@@ -34,10 +34,11 @@ int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
     char me[320];
 
     ctx->failed_ns = dtn_now_ns();
-    dtn_fail_rank(&ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
-                  dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me),
-                  length, ctx->plan_text, length > 0 ? ", " : "",
-                  (unsigned long long)ctx->calls + (ctx->making != NULL), what);
+    dtn_fail_rank(
+        &ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
+        dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me), length,
+        ctx->plan_text, length > 0 ? ", " : "",
+        (unsigned long long)ctx->calls + (ctx->connecting_call != NULL), what);
     return code;
 }
 
@@ -45,7 +46,7 @@ void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit)
 {
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
-    dtn_boot_blame(ctx->boot, culprit, code, &ctx->mismatch);
+    dtn_boot_report_failure(ctx->boot, culprit, code, &ctx->mismatch);
 }
 
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
@@ -59,7 +60,7 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    dtn_poison_words(ctx, code, culprit, what);
+    dtn_poison_record(ctx, code, culprit, what);
     dtn_poison_tell(ctx, code, culprit);
     return code;
 }
@@ -88,24 +89,26 @@ int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err)
     return first->code;
 }
 
-int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code)
+int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
+                          int *code)
 {
     const struct timespec pause = { 0, 1000000 };
-    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, peer);
+    const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
+                                                                   peer);
     int64_t end = dtn_now_ns() + NEWS_NS;
     int teller = peer;
 
     dtn_boot_watch(ctx->boot);
-    while (gone->order == 0 && dtn_now_ns() < end) {
+    while (failure->order == 0 && dtn_now_ns() < end) {
         nanosleep(&pause, NULL);
         dtn_boot_watch(ctx->boot);
     }
-    if (gone->order == 0)
-        teller = dtn_boot_failed(ctx->boot);
+    if (failure->order == 0)
+        teller = dtn_boot_first_failure(ctx->boot);
     if (teller < 0)
         return -1;
-    *culprit = dtn_boot_gone(ctx->boot, teller)->culprit;
-    *code = dtn_boot_gone(ctx->boot, teller)->code;
+    *culprit = dtn_boot_peer_failure(ctx->boot, teller)->culprit;
+    *code = dtn_boot_peer_failure(ctx->boot, teller)->code;
     return *culprit == peer && (*code == 0 || *code == DTENSOR_EPEER) ? -1
          : teller;
 }
@@ -139,8 +142,8 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
     if (code == DTENSOR_EPEER && culprit == peer)
         return await_gone(ctx, peer, "died or left");
     if (code == DTENSOR_EMISMATCH) {
-        if (ctx->words && (dtn_mismatch_heard(ctx, peer, &mismatch)
-                           || dtn_mismatch_told(ctx, peer, &mismatch)))
+        if (ctx->describer && (dtn_mismatch_heard(ctx, peer, &mismatch)
+                               || dtn_mismatch_told(ctx, peer, &mismatch)))
             return dtn_poison_mismatch(ctx, &mismatch);
         return dtn_poison(ctx, code, culprit, "%s and another rank called what "
                           "is not the same (see the message of %s)", name,
@@ -174,10 +177,10 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
     if (health == DTENSOR_EABORT)
         return await_abort(ctx, peer, culprit, code);
     if (health == DTENSOR_EPEER) {
-        teller = dtn_gone_news(ctx, peer, &culprit, &code);
+        teller = dtn_peer_failure_wait(ctx, peer, &culprit, &code);
         if (teller >= 0)
             return await_abort(ctx, teller, culprit, code);
-        if (ctx->words && dtn_mismatch_told(ctx, peer, &mismatch))
+        if (ctx->describer && dtn_mismatch_told(ctx, peer, &mismatch))
             return dtn_poison_mismatch(ctx, &mismatch);
         return await_gone(ctx, peer, "died or left while this rank waited for "
                           "it");
@@ -194,16 +197,17 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
  */
 static bool await_lost(const struct dtensor_ctx *ctx, int peer)
 {
-    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, peer);
+    const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
+                                                                   peer);
 
-    return gone->order > 0 && gone->code != 0
-        && dtn_now_ns() - gone->heard_ns > NEWS_NS;
+    return failure->order > 0 && failure->code != 0
+        && dtn_now_ns() - failure->heard_ns > NEWS_NS;
 }
 
 /* A peer may send its last signal and leave: when `listening`, what it said
  * before counts more than that it is gone.
  */
-int dtn_await_look(struct dtensor_ctx *ctx, int peer, bool listening,
+int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
@@ -214,7 +218,7 @@ int dtn_await_look(struct dtensor_ctx *ctx, int peer, bool listening,
     dtn_boot_watch(ctx->boot);
     if (listening && tp->ops->peek(tp, peer))
         return 0;
-    if (ctx->words && dtn_mismatch_known(ctx, &mismatch))
+    if (ctx->describer && dtn_mismatch_known(ctx, &mismatch))
         return dtn_poison_mismatch(ctx, &mismatch);
     if (health == 0 && await_lost(ctx, peer))
         health = DTENSOR_EPEER;
@@ -224,14 +228,14 @@ int dtn_await_look(struct dtensor_ctx *ctx, int peer, bool listening,
     return await_blame(ctx, peer, health, culprit, code);
 }
 
-int dtn_gone_first(struct dtensor_ctx *ctx, const int ranks[], int n)
+int dtn_peer_failure_first(struct dtensor_ctx *ctx, const int ranks[], int n)
 {
     uint32_t earliest = UINT32_MAX, order;
     int first = -1;
 
     dtn_boot_watch(ctx->boot);
     for (int i = 0; i < n; i++) {
-        order = dtn_boot_gone(ctx->boot, ranks[i])->order;
+        order = dtn_boot_peer_failure(ctx->boot, ranks[i])->order;
         if (order > 0 && order < earliest && !ctx->peers[ranks[i]].connected
             && ranks[i] != ctx->self.rank) {
             earliest = order;
@@ -241,14 +245,14 @@ int dtn_gone_first(struct dtensor_ctx *ctx, const int ranks[], int n)
     return first;
 }
 
-int dtn_gone_blame(struct dtensor_ctx *ctx, int peer)
+int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer)
 {
     return await_blame(ctx, peer, DTENSOR_EPEER, peer, DTENSOR_EPEER);
 }
 
 int dtn_look(struct dtensor_ctx *ctx, int peer)
 {
-    return dtn_await_look(ctx, peer, false, NULL);
+    return dtn_peer_check(ctx, peer, false, NULL);
 }
 
 static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
@@ -262,7 +266,7 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
     case DTN_TURN_POLL:
         return 0;
     case DTN_TURN_LOOK:
-        return dtn_await_look(ctx, peer, listening, wait);
+        return dtn_peer_check(ctx, peer, listening, wait);
     case DTN_TURN_EXPIRED:
         break;
     }
@@ -273,14 +277,14 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
                       dtn_ctx_rank_name(ctx, peer, name, sizeof name));
 }
 
-int dtn_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
+int dtn_await_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
 {
     return await_turn(ctx, peer, false, wait);
 }
 
 int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)
 {
-    int looked = dtn_await_look(ctx, peer, false, NULL);
+    int looked = dtn_peer_check(ctx, peer, false, NULL);
 
     return looked != 0 ? looked : await_blame(ctx, peer, rc, peer, rc);
 }
@@ -289,14 +293,15 @@ int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)
 static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
                        struct dtn_wait *wait)
 {
-    return rc == DTENSOR_EAGAIN ? dtn_turn(ctx, peer, wait)
+    return rc == DTENSOR_EAGAIN ? dtn_await_turn(ctx, peer, wait)
                                 : dtn_await_failed(ctx, peer, rc);
 }
 
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait)
 {
-    dtn_wait_init(wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
-    wait->sharing = &ctx->sharing;
+    dtn_wait_init(wait, ctx->cluster->transport.op_timeout_ns,
+                  ctx->oversubscribed);
+    wait->sharing = &ctx->shares_cpu;
 }
 
 int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
@@ -364,7 +369,7 @@ int dtn_await_room(struct dtensor_ctx *ctx, int peer)
         return 0;
     dtn_ctx_wait(ctx, &wait);
     do {
-        if ((rc = dtn_turn(ctx, peer, &wait)) != 0)
+        if ((rc = dtn_await_turn(ctx, peer, &wait)) != 0)
             return rc;
     } while (!tp->ops->room(tp, peer));
     return 0;

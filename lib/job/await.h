@@ -34,19 +34,19 @@ void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
 /* One turn of waiting for `peer`: let the transports move, pause, look around
  * when it is time.  0: go on waiting.
  */
-int dtn_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
+int dtn_await_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 
-/* A signal with signal->len bytes of `data`, at most DTN_CARRY_MAX: in the
+/* A signal with signal->len bytes of `data`, at most DTN_EAGER_MAX: in the
  * line if it has room for them, else beside it.  `wait` NULL: wait until it is
  * sent; else there is room for it (dtn_poll_room()), and EAGAIN: call again.
  * *moved is 0 at first, and again when it is sent.
  */
-int dtn_carry(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-              size_t *moved, struct dtn_signal *signal, const void *data);
+int dtn_eager_send(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
+                   size_t *moved, struct dtn_signal *signal, const void *data);
 
 /* The data of the signal that dtn_await() gave.  Valid until dtn_consume(). */
-const void *dtn_carried(const struct dtensor_ctx *ctx, int peer,
-                        const struct dtn_signal *signal);
+const void *dtn_eager_data(const struct dtensor_ctx *ctx, int peer,
+                           const struct dtn_signal *signal);
 
 /* The next signal from peer; consume it with dtn_consume(). */
 int dtn_await(struct dtensor_ctx *ctx, int peer,

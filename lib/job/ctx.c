@@ -137,12 +137,12 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
         return rc;
     for (int h = 0; h < ctx->cluster->nhosts; h++) {
         cpus = ctx_host_cpus(&ctx->cluster->hosts[h], all);
-        if (ctx->cluster->hosts[h].nranks > ctx->crowding * cpus)
-            ctx->crowding = (double)ctx->cluster->hosts[h].nranks / cpus;
+        if (ctx->cluster->hosts[h].nranks > ctx->ranks_per_cpu * cpus)
+            ctx->ranks_per_cpu = (double)ctx->cluster->hosts[h].nranks / cpus;
     }
     cpus = ctx_host_cpus(host, all);
-    ctx->crowded = host->nranks > cpus;
-    if (ctx->crowded)
+    ctx->oversubscribed = host->nranks > cpus;
+    if (ctx->oversubscribed)
         dtn_log(&ctx->log, DTN_LOG_WARN, "init: %d ranks share %d CPUs of %s: "
                 "waiting yields", host->nranks, cpus, host->name);
     return 0;
@@ -189,7 +189,7 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
     }
     rc = ctx_count_cpus(ctx, all, err);
     if (rc == 0)
-        rc = dtn_wire_settle(ctx, all, err);
+        rc = dtn_wire_negotiate(ctx, all, err);
     if (rc == 0)
         rc = dtn_wire_open(ctx, all, err);
     free(all);
@@ -352,7 +352,8 @@ void dtn_ctx_leave(struct dtensor_ctx *ctx)
     ctx->boot = NULL;
 }
 
-int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+int dtn_ctx_can_allocate(const struct dtensor_ctx *ctx,
+                         struct dtensor_error *err)
 {
     return ctx->planning || ctx->finished ? dtn_ctx_check(ctx, err) : 0;
 }

@@ -28,15 +28,15 @@ struct dtn_peer {
     bool connected;
     uint64_t sent;                /* signals, ever                             */
     uint64_t consumed;
-    struct dtn_box_pair {         /* for what signals carry: carry.c           */
+    struct dtn_eager_boxes {      /* for messages of up to 4 KiB: eager.c      */
         unsigned char *in;        /* the peer puts here                        */
         unsigned char *out;       /* leaves from here; NULL where mapped       */
         unsigned char *mapped;    /* the peer's `in`, if loads and stores do   */
         struct dtn_remote remote; /* the peer's `in` otherwise                 */
         struct dtn_remote name;   /* ours                                      */
-        bool told;                /* the peer knows our name                   */
-        bool known;               /* and we its                                */
-    } carry;
+        bool name_sent;           /* the peer knows our name                   */
+        bool remote_known;        /* this rank knows the name of the peer      */
+    } eager;
 };
 
 /* Functions of coll that word a mismatch.  describe: a record as text.  recall,
@@ -45,17 +45,19 @@ struct dtn_peer {
  * `peer` with that fingerprint; waits: the step in which this rank waits; edge:
  * the step for data from or to `peer`.
  */
-struct dtn_coll_words {
-    char *(*describe)(const struct dtn_said *said, char *buf, size_t size);
+struct dtn_call_describer {
+    char *(*describe)(const struct dtn_call_record *record, char *buf,
+                      size_t size);
     bool (*recall)(const struct dtensor_ctx *ctx, uint64_t fingerprint,
-                   struct dtn_said *said);
+                   struct dtn_call_record *record);
     bool (*numbered)(const struct dtensor_ctx *ctx, uint64_t group,
-                     uint32_t number, struct dtn_said *said);
+                     uint32_t number, struct dtn_call_record *record);
     bool (*message)(const struct dtensor_ctx *ctx, int peer,
-                    uint64_t fingerprint, struct dtn_said *said);
-    bool (*waits)(const struct dtensor_ctx *ctx, struct dtn_said *said);
+                    uint64_t fingerprint, struct dtn_call_record *record);
+    bool (*waits)(const struct dtensor_ctx *ctx,
+                  struct dtn_call_record *record);
     bool (*edge)(const struct dtensor_ctx *ctx, int peer, bool comes,
-                 struct dtn_said *said);
+                 struct dtn_call_record *record);
 };
 
 struct dtensor_ctx {
@@ -71,17 +73,17 @@ struct dtensor_ctx {
     struct dtn_peer *peers;       /* [world_size]                              */
     int holders;                  /* the program until dtensor_fini(), and     */
                                   /* whatever it made and did not destroy      */
-    struct dtn_slot slots[DTN_ROOMS];      /* what the rooms above keep        */
+    struct dtn_slot slots[DTN_ROOMS]; /* what the rooms above keep             */
     bool finished;                /* by dtensor_fini(); its failure says so    */
     bool planning;                /* it has no peers: see dtn_ctx_plan()       */
-    bool crowded;                 /* more ranks here than CPUs they may use    */
-    double crowding;              /* ranks for each CPU, of the fullest host   */
-    bool sharing;                 /* learned by waits: a peer is on our CPU    */
-    bool stirred;                 /* a signal was found that was polled for    */
-    bool waiting;                 /* requests are polled for without a break   */
-    const struct dtn_coll_words *words;   /* what was called: coll's           */
-    struct dtn_said said[DTN_SAID_MAX];   /* the last calls: `calls` modulo    */
-    const struct dtn_said *making;        /* the call that ranks meet for      */
+    bool oversubscribed;          /* more ranks here than CPUs they may use    */
+    double ranks_per_cpu;         /* ranks for each CPU, of the fullest host   */
+    bool shares_cpu;              /* a wait found another rank on its CPU      */
+    bool made_progress;           /* polling found a signal or put bytes       */
+    bool in_blocking_wait;        /* requests are polled without a pause       */
+    const struct dtn_call_describer *describer; /* set by coll                 */
+    struct dtn_call_record recent_calls[DTN_RECORD_MAX]; /* at `calls` modulo  */
+    const struct dtn_call_record *connecting_call;  /* or NULL                 */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
     int64_t failed_ns;            /* when                                      */
     unsigned char *mine;          /* a page: 1, 0 after fork(); or NULL        */
@@ -140,7 +142,8 @@ void dtn_ctx_leave(struct dtensor_ctx *ctx);
 /* 0, or EINVAL with words for a context that cannot give memory: one that only
  * plans, or is finished.
  */
-int dtn_ctx_gives(const struct dtensor_ctx *ctx, struct dtensor_error *err);
+int dtn_ctx_can_allocate(const struct dtensor_ctx *ctx,
+                         struct dtensor_error *err);
 
 /* Bind this thread as [nodes] cpus says, within what it may use now, and undo
  * that.   Errors: ECONF, ENODEV, ESYS, ENOMEM
@@ -180,7 +183,7 @@ void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
 /* Those of this user are free for others, and given back if all together exceed
  * [redistribute] max_scratch.
  */
-void dtn_ctx_bounced(struct dtensor_ctx *ctx, const void *user);
+void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user);
 
 /* Index in cluster->hosts of the host of a world rank. */
 int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank);

@@ -41,7 +41,7 @@ int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err)
 {
     struct dtn_arena *arena = dtn_ctx_arena(ctx);
-    int rc = dtn_ctx_gives(ctx, err);
+    int rc = dtn_ctx_can_allocate(ctx, err);
     void *mem;
 
     if (rc != 0)
@@ -88,7 +88,7 @@ void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size)
     return bounce->mem;
 }
 
-void dtn_ctx_bounced(struct dtensor_ctx *ctx, const void *user)
+void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user)
 {
     const uint64_t bound = ctx->cluster->redistribute.max_scratch_bytes;
     struct dtn_bounce *bounce = ctx->bounce;

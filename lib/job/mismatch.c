@@ -62,31 +62,31 @@ static void mismatch_tell(struct dtensor_ctx *ctx,
 static void mismatch_own(struct dtensor_ctx *ctx, int rank, int other,
                          uint64_t fingerprint)
 {
-    struct dtn_said said;
+    struct dtn_call_record record;
 
     if (rank == ctx->self.rank
-        && (ctx->words->recall(ctx, fingerprint, &said)
-            || ctx->words->message(ctx, other, fingerprint, &said)))
-        dtn_boot_say(ctx->boot, rank, &said);
+        && (ctx->describer->recall(ctx, fingerprint, &record)
+            || ctx->describer->message(ctx, other, fingerprint, &record)))
+        dtn_boot_report_call(ctx->boot, rank, &record);
 }
 
 /* The record of that call from that rank; or from another rank that made the
  * same call, because the rank itself may be computing, or dead.  For a message
  * each side sends its own record.
  */
-static const struct dtn_said *mismatch_said(const struct dtensor_ctx *ctx,
-                                            int rank, uint64_t fingerprint,
-                                            int other)
+static const struct dtn_call_record *mismatch_said(
+    const struct dtensor_ctx *ctx, int rank, uint64_t fingerprint, int other)
 {
-    const struct dtn_said *said = dtn_boot_said(ctx->boot, rank, fingerprint,
-                                                other);
-    const struct dtn_told *told;
+    const struct dtn_call_record *record = dtn_boot_call_record(
+        ctx->boot, rank, fingerprint, other);
+    const struct dtn_peer_call_report *report;
 
-    for (uint32_t i = 0; !said && (told = dtn_boot_told(ctx->boot, i)); i++)
-        if (told->said.fingerprint == fingerprint
-            && told->said.kind < DTN_SAID_SENT)
-            said = &told->said;
-    return said;
+    for (uint32_t i = 0;
+         !record && (report = dtn_boot_call_report(ctx->boot, i)); i++)
+        if (report->record.fingerprint == fingerprint
+            && report->record.kind < DTN_RECORD_SENT)
+            record = &report->record;
+    return record;
 }
 
 /* Receive records. */
@@ -98,14 +98,15 @@ static void mismatch_turn(struct dtensor_ctx *ctx)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     dtn_boot_watch(ctx->boot);
     for (int r = 0; r < ctx->self.world_size; r++) {
-        const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, r);
+        const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
+            ctx->boot, r);
 
-        if (gone->order == 0 || gone->code != DTENSOR_EMISMATCH)
+        if (failure->order == 0 || failure->code != DTENSOR_EMISMATCH)
             continue;
-        mismatch_own(ctx, gone->mismatch.rank, gone->mismatch.witness,
-                     gone->mismatch.called);
-        mismatch_own(ctx, gone->mismatch.witness, gone->mismatch.rank,
-                     gone->mismatch.expected);
+        mismatch_own(ctx, failure->mismatch.rank, failure->mismatch.witness,
+                     failure->mismatch.called);
+        mismatch_own(ctx, failure->mismatch.witness, failure->mismatch.rank,
+                     failure->mismatch.expected);
     }
     nanosleep(&pause, NULL);
 }
@@ -113,13 +114,14 @@ static void mismatch_turn(struct dtensor_ctx *ctx)
 /* The decision of rank 0, if it has arrived: `other` is the witness, `group`
  * holds the fingerprint of its call.
  */
-static const struct dtn_said *mismatch_judged(const struct dtensor_ctx *ctx)
+static const struct dtn_call_record *mismatch_judged(
+    const struct dtensor_ctx *ctx)
 {
-    const struct dtn_told *told;
+    const struct dtn_peer_call_report *report;
 
-    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++)
-        if (told->said.kind == DTN_SAID_JUDGED && told->rank == JUDGE)
-            return &told->said;
+    for (uint32_t i = 0; (report = dtn_boot_call_report(ctx->boot, i)); i++)
+        if (report->record.kind == DTN_RECORD_JUDGED && report->rank == JUDGE)
+            return &report->record;
     return NULL;
 }
 
@@ -128,7 +130,7 @@ static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
                             uint64_t fingerprint, int64_t start)
 {
     while (rank != ctx->self.rank && dtn_now_ns() - start < MISMATCH_RECORD_NS
-           && !dtn_boot_said(ctx->boot, rank, fingerprint, -1)
+           && !dtn_boot_call_record(ctx->boot, rank, fingerprint, -1)
            && !mismatch_judged(ctx))
         mismatch_turn(ctx);
 }
@@ -142,15 +144,15 @@ static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
  */
 static uint32_t mismatch_call(const struct dtensor_ctx *ctx,
                               const struct dtn_mismatch *found,
-                              const struct dtn_said **saidp)
+                              const struct dtn_call_record **saidp)
 {
-    const struct dtn_said *a = mismatch_said(ctx, found->rank, found->called,
-                                             found->witness);
-    const struct dtn_said *b = mismatch_said(ctx, found->witness,
-                                             found->expected, found->rank);
+    const struct dtn_call_record *a = mismatch_said(
+        ctx, found->rank, found->called, found->witness);
+    const struct dtn_call_record *b = mismatch_said(
+        ctx, found->witness, found->expected, found->rank);
 
     if (!a || !b || a->group != b->group || a->group == 0
-        || a->kind >= DTN_SAID_SENT || b->kind >= DTN_SAID_SENT)
+        || a->kind >= DTN_RECORD_SENT || b->kind >= DTN_RECORD_SENT)
         return 0;
     *saidp = a->number < b->number ? a : b;
     return (*saidp)->number;
@@ -160,25 +162,25 @@ static uint32_t mismatch_call(const struct dtensor_ctx *ctx,
 static void mismatch_join(struct dtensor_ctx *ctx,
                           const struct dtn_mismatch *found)
 {
-    const struct dtn_said *call;
-    struct dtn_said mine;
+    const struct dtn_call_record *call;
+    struct dtn_call_record mine;
     uint32_t number = mismatch_call(ctx, found, &call);
 
-    if (number > 0 && ctx->words->numbered(ctx, call->group, number, &mine))
-        dtn_boot_say(ctx->boot, ctx->self.rank, &mine);
+    if (number > 0 && ctx->describer->numbered(ctx, call->group, number, &mine))
+        dtn_boot_report_call(ctx->boot, ctx->self.rank, &mine);
 }
 
 /* A rank's record of its call of that number; NULL: none. */
-static const struct dtn_said *mismatch_vote(const struct dtensor_ctx *ctx,
-                                            int rank, uint64_t group,
-                                            uint32_t number)
+static const struct dtn_call_record *mismatch_vote(
+    const struct dtensor_ctx *ctx, int rank, uint64_t group, uint32_t number)
 {
-    const struct dtn_told *told;
+    const struct dtn_peer_call_report *report;
 
-    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++)
-        if (told->rank == rank && told->said.group == group
-            && told->said.number == number && told->said.kind < DTN_SAID_SENT)
-            return &told->said;
+    for (uint32_t i = 0; (report = dtn_boot_call_report(ctx->boot, i)); i++)
+        if (report->rank == rank && report->record.group == group
+            && report->record.number == number
+            && report->record.kind < DTN_RECORD_SENT)
+            return &report->record;
     return NULL;
 }
 
@@ -188,9 +190,11 @@ static uint32_t mismatch_votes(const struct dtensor_ctx *ctx, uint64_t group,
     uint32_t votes = 0;
 
     for (int r = 0; r < ctx->self.world_size; r++) {
-        const struct dtn_said *said = mismatch_vote(ctx, r, group, number);
+        const struct dtn_call_record *record = mismatch_vote(ctx, r, group,
+                                                             number);
 
-        votes += said && (!fingerprint || said->fingerprint == *fingerprint);
+        votes += record
+                 && (!fingerprint || record->fingerprint == *fingerprint);
     }
     return votes;
 }
@@ -200,24 +204,24 @@ static uint32_t mismatch_votes(const struct dtensor_ctx *ctx, uint64_t group,
 static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
                            uint32_t number, struct dtn_mismatch *found)
 {
-    const struct dtn_said *most = NULL, *said;
+    const struct dtn_call_record *most = NULL, *record;
     struct dtn_mismatch odd = { .rank = -1 };
     uint32_t best = 0;
 
     for (int r = 0; r < ctx->self.world_size; r++) {
-        said = mismatch_vote(ctx, r, group, number);
-        if (said && mismatch_votes(ctx, group, number, &said->fingerprint)
+        record = mismatch_vote(ctx, r, group, number);
+        if (record && mismatch_votes(ctx, group, number, &record->fingerprint)
                     > best) {
-            best = mismatch_votes(ctx, group, number, &said->fingerprint);
-            most = said;
+            best = mismatch_votes(ctx, group, number, &record->fingerprint);
+            most = record;
             odd.witness = r;
         }
     }
     for (int r = 0; most && odd.rank < 0 && r < ctx->self.world_size; r++) {
-        said = mismatch_vote(ctx, r, group, number);
-        if (said && said->fingerprint != most->fingerprint) {
+        record = mismatch_vote(ctx, r, group, number);
+        if (record && record->fingerprint != most->fingerprint) {
             odd.rank = r;
-            odd.called = said->fingerprint;
+            odd.called = record->fingerprint;
         }
     }
     if (odd.rank < 0)
@@ -232,7 +236,7 @@ static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
 static void mismatch_judge(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
 {
     const int64_t start = dtn_now_ns();
-    const struct dtn_said *call;
+    const struct dtn_call_record *call;
     uint32_t number = mismatch_call(ctx, found, &call), n;
     uint64_t group;
 
@@ -252,22 +256,25 @@ static void mismatch_judge(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
 static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
                           int64_t start)
 {
-    const struct dtn_gone *judge = dtn_boot_gone(ctx->boot, JUDGE);
-    const struct dtn_said *said;
+    const struct dtn_peer_failure *judge = dtn_boot_peer_failure(ctx->boot,
+                                                                 JUDGE);
+    const struct dtn_call_record *record;
 
-    while (!(said = mismatch_judged(ctx))
+    while (!(record = mismatch_judged(ctx))
            && (judge->order == 0 || judge->code == DTENSOR_EMISMATCH)
            && dtn_now_ns() - start < MISMATCH_JUDGE_NS)
         mismatch_turn(ctx);
-    if (said)
+    if (record)
         *found = (struct dtn_mismatch){
-            .rank = (int32_t)said->number, .called = said->fingerprint,
-            .witness = said->other, .expected = said->group };
-    for (int r = 0; !said && r < ctx->self.world_size; r++) {
-        const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, r);
+            .rank = (int32_t)record->number, .called = record->fingerprint,
+            .witness = record->other, .expected = record->group };
+    for (int r = 0; !record && r < ctx->self.world_size; r++) {
+        const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
+            ctx->boot, r);
 
-        if (gone->order > 0 && gone->mismatch.rank != gone->mismatch.witness) {
-            *found = gone->mismatch;
+        if (failure->order > 0
+            && failure->mismatch.rank != failure->mismatch.witness) {
+            *found = failure->mismatch;
             return;
         }
     }
@@ -280,29 +287,32 @@ static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
                           uint64_t fingerprint, int other, bool numbered,
                           char *buf, size_t size)
 {
-    const struct dtn_said unknown = { .fingerprint = fingerprint };
-    const struct dtn_said *said = mismatch_said(ctx, rank, fingerprint, other);
-    char name[160], what[DTN_SAID_TEXT], number[48] = "";
+    const struct dtn_call_record unknown = { .fingerprint = fingerprint };
+    const struct dtn_call_record *record = mismatch_said(ctx, rank, fingerprint,
+                                                         other);
+    char name[160], what[DTN_RECORD_TEXT], number[48] = "";
 
     if (numbered)
-        snprintf(number, sizeof number, " as %s %u %s", said->group == 0
-                 ? "message" : "call", (unsigned)said->number,
-                 said->group == 0 ? "between them" : "over these ranks");
-    snprintf(buf, size, "%s called %s%s", dtn_ctx_rank_name(ctx, rank, name,
-             sizeof name), ctx->words->describe(said ? said : &unknown, what,
-             sizeof what), number);
+        snprintf(number, sizeof number, " as %s %u %s", record->group == 0
+                 ? "message" : "call", (unsigned)record->number,
+                 record->group == 0 ? "between them" : "over these ranks");
+    snprintf(
+        buf, size, "%s called %s%s",
+        dtn_ctx_rank_name(ctx, rank, name, sizeof name),
+        ctx->describer->describe(record ? record : &unknown, what, sizeof what),
+        number);
 }
 
 /* Did they make the same calls over the same ranks, but not equally many? */
 static bool mismatch_counted(const struct dtensor_ctx *ctx,
                              const struct dtn_mismatch *mismatch)
 {
-    const struct dtn_said *a = mismatch_said(ctx, mismatch->rank,
-                                             mismatch->called,
-                                             mismatch->witness);
-    const struct dtn_said *b = mismatch_said(ctx, mismatch->witness,
-                                             mismatch->expected,
-                                             mismatch->rank);
+    const struct dtn_call_record *a = mismatch_said(ctx, mismatch->rank,
+                                                    mismatch->called,
+                                                    mismatch->witness);
+    const struct dtn_call_record *b = mismatch_said(ctx, mismatch->witness,
+                                                    mismatch->expected,
+                                                    mismatch->rank);
 
     return a && b && a->group == b->group && a->number > 0 && b->number > 0
         && a->number != b->number;
@@ -327,8 +337,8 @@ static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
         return;
     }
     mismatch_judge(ctx, found);
-    dtn_boot_say(ctx->boot, JUDGE, &(struct dtn_said){
-        .kind = DTN_SAID_JUDGED, .number = (uint32_t)found->rank,
+    dtn_boot_report_call(ctx->boot, JUDGE, &(struct dtn_call_record){
+        .kind = DTN_RECORD_JUDGED, .number = (uint32_t)found->rank,
         .fingerprint = found->called, .other = found->witness,
         .group = found->expected });
 }
@@ -337,7 +347,7 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
                         const struct dtn_mismatch *mismatch)
 {
     struct dtn_mismatch found = *mismatch;
-    char what[2 * DTN_SAID_TEXT + 480], side[2][DTN_SAID_TEXT + 200];
+    char what[2 * DTN_RECORD_TEXT + 480], side[2][DTN_RECORD_TEXT + 200];
     bool counted;
 
     if (ctx->failure.code != 0)
@@ -350,7 +360,7 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
                   side[1], sizeof side[1]);
     snprintf(what, sizeof what, "%s, %s (all ranks must make the same calls in "
              "the same order)", side[0], side[1]);
-    return dtn_poison_words(ctx, DTENSOR_EMISMATCH, found.rank, what);
+    return dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
 }
 
 /* A record of a message or a block from or to this rank.  Does it differ from
@@ -358,28 +368,30 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
  * that peer, in a call that is no message?
  */
 static bool stalled_edge(const struct dtensor_ctx *ctx,
-                         const struct dtn_told *told,
-                         const struct dtn_said *last, struct dtn_said *mine)
+                         const struct dtn_peer_call_report *report,
+                         const struct dtn_call_record *last,
+                         struct dtn_call_record *mine)
 {
-    if (told->said.kind < DTN_SAID_SENT || told->said.kind == DTN_SAID_JUDGED
-        || told->said.other != ctx->self.rank)
+    if (report->record.kind < DTN_RECORD_SENT
+        || report->record.kind == DTN_RECORD_JUDGED
+        || report->record.other != ctx->self.rank)
         return false;
-    if (ctx->words->edge(ctx, told->rank, told->said.kind == DTN_SAID_SENT,
-                         mine))
-        return mine->group == told->said.group
-            && mine->number == told->said.number
-            && mine->fingerprint != told->said.fingerprint;
+    if (ctx->describer->edge(ctx, report->rank,
+                             report->record.kind == DTN_RECORD_SENT, mine))
+        return mine->group == report->record.group
+            && mine->number == report->record.number
+            && mine->fingerprint != report->record.fingerprint;
     *mine = *last;
-    return told->said.group == 0 && last->group != 0 && last->number > 0;
+    return report->record.group == 0 && last->group != 0 && last->number > 0;
 }
 
-static bool stalled_call(const struct dtn_told *told,
-                         const struct dtn_said *mine)
+static bool stalled_call(const struct dtn_peer_call_report *report,
+                         const struct dtn_call_record *mine)
 {
-    return told->said.kind < DTN_SAID_SENT && mine->number > 0
-        && told->said.group == mine->group
-        && told->said.number == mine->number
-        && told->said.fingerprint != mine->fingerprint;
+    return report->record.kind < DTN_RECORD_SENT && mine->number > 0
+        && report->record.group == mine->group
+        && report->record.number == mine->number
+        && report->record.fingerprint != mine->fingerprint;
 }
 
 /* This rank has waited long, and sends its call.  So two ranks find that they
@@ -390,32 +402,34 @@ static bool stalled_call(const struct dtn_told *told,
  */
 int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
 {
-    const struct dtn_said *last = &ctx->said[ctx->calls % DTN_SAID_MAX];
-    const struct dtn_told *told;
-    struct dtn_said call, edge;
+    const struct dtn_call_record *last =
+        &ctx->recent_calls[ctx->calls % DTN_RECORD_MAX];
+    const struct dtn_peer_call_report *report;
+    struct dtn_call_record call, edge;
 
-    if (ctx->making)
-        last = ctx->making;
-    if (!ctx->words || !ctx->words->recall(ctx, last->fingerprint, &call))
+    if (ctx->connecting_call)
+        last = ctx->connecting_call;
+    if (!ctx->describer
+        || !ctx->describer->recall(ctx, last->fingerprint, &call))
         return 0;
-    for (uint32_t i = 0; (told = dtn_boot_told(ctx->boot, i)); i++) {
-        if (told->rank == ctx->self.rank)
+    for (uint32_t i = 0; (report = dtn_boot_call_report(ctx->boot, i)); i++) {
+        if (report->rank == ctx->self.rank)
             continue;
-        if (stalled_edge(ctx, told, &call, &edge)) {
-            dtn_boot_say(ctx->boot, ctx->self.rank, &edge);
+        if (stalled_edge(ctx, report, &call, &edge)) {
+            dtn_boot_report_call(ctx->boot, ctx->self.rank, &edge);
             return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
-                .rank = told->rank, .called = told->said.fingerprint,
+                .rank = report->rank, .called = report->record.fingerprint,
                 .witness = ctx->self.rank, .expected = edge.fingerprint });
         }
-        if (stalled_call(told, &call))
+        if (stalled_call(report, &call))
             return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
-                .rank = told->rank, .called = told->said.fingerprint,
+                .rank = report->rank, .called = report->record.fingerprint,
                 .witness = ctx->self.rank, .expected = call.fingerprint });
     }
     if (call.number > 0)
-        dtn_boot_say(ctx->boot, ctx->self.rank, &call);
-    if (ctx->words->waits(ctx, &edge))
-        dtn_boot_say(ctx->boot, ctx->self.rank, &edge);
+        dtn_boot_report_call(ctx->boot, ctx->self.rank, &call);
+    if (ctx->describer->waits(ctx, &edge))
+        dtn_boot_report_call(ctx->boot, ctx->self.rank, &edge);
     return 0;
 }
 
@@ -439,8 +453,8 @@ bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
 {
     int culprit, code;
 
-    if (dtn_boot_gone(ctx->boot, peer)->order == 0)
-        dtn_gone_news(ctx, peer, &culprit, &code);
+    if (dtn_boot_peer_failure(ctx->boot, peer)->order == 0)
+        dtn_peer_failure_wait(ctx, peer, &culprit, &code);
     return dtn_mismatch_known(ctx, mismatch);
 }
 
@@ -448,7 +462,7 @@ bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
                         struct dtn_mismatch *mismatch)
 {
     for (int r = 0; r < ctx->self.world_size; r++) {
-        *mismatch = dtn_boot_gone(ctx->boot, r)->mismatch;
+        *mismatch = dtn_boot_peer_failure(ctx->boot, r)->mismatch;
         if (mismatch->rank != mismatch->witness)
             return true;
     }

@@ -35,7 +35,7 @@ static int poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
     if (now < wait->next_look_ns)
         return DTENSOR_EAGAIN;
     wait->next_look_ns = now + 1000000;
-    return dtn_await_look(ctx, peer, listening, wait) != 0 ? ctx->failure.code
+    return dtn_peer_check(ctx, peer, listening, wait) != 0 ? ctx->failure.code
                                                            : DTENSOR_EAGAIN;
 }
 
@@ -64,7 +64,7 @@ int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
     *signalp = tp->ops->peek(tp, peer);
     if (!*signalp)
         return poll_later(ctx, peer, true, wait);
-    ctx->stirred = true;
+    ctx->made_progress = true;
     return 0;
 }
 
@@ -95,7 +95,7 @@ int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
         *moved += done;
         if (done > 0) {
             wait->start_ns = 0;
-            ctx->stirred = true;
+            ctx->made_progress = true;
         }
         if (rc != 0)
             return poll_again(ctx, peer, rc, wait);

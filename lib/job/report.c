@@ -33,16 +33,18 @@ enum report_peer { PEER_HERE, PEER_FAILED, PEER_GONE };
 static enum report_peer report_peer(const struct dtensor_ctx *ctx, int rank,
                                     int64_t alone_ns)
 {
-    const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, rank);
+    const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
+                                                                   rank);
     struct dtn_transport *tp = ctx->peers[rank].tp;
     int culprit = rank, code = 0, health;
 
-    if (gone->order > 0 && gone->code != 0
-        && (gone->culprit != rank || gone->code != DTENSOR_EPEER))
+    if (failure->order > 0 && failure->code != 0
+        && (failure->culprit != rank || failure->code != DTENSOR_EPEER))
         return PEER_FAILED;
-    if (gone->order > 0 && alone_ns > 0)
-        return gone->heard_ns > alone_ns - WINDOW_NS ? PEER_FAILED : PEER_GONE;
-    if (gone->order > 0)
+    if (failure->order > 0 && alone_ns > 0)
+        return failure->heard_ns > alone_ns - WINDOW_NS ? PEER_FAILED
+                                                        : PEER_GONE;
+    if (failure->order > 0)
         return PEER_GONE;
     health = tp && alone_ns == 0 ? tp->ops->health(tp, rank, &culprit, &code)
                                  : 0;
@@ -56,11 +58,12 @@ static int64_t report_first_ns(const struct dtensor_ctx *ctx, int64_t own_ns)
     int64_t first = own_ns;
 
     for (int r = 0; r < ctx->self.world_size; r++) {
-        const struct dtn_gone *gone = dtn_boot_gone(ctx->boot, r);
+        const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
+            ctx->boot, r);
 
         if (r != ctx->self.rank && report_peer(ctx, r, 0) == PEER_FAILED
-            && gone->order > 0 && gone->heard_ns < first)
-            first = gone->heard_ns;
+            && failure->order > 0 && failure->heard_ns < first)
+            first = failure->heard_ns;
     }
     return first;
 }

@@ -207,7 +207,7 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
             continue;
         rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address, err);
         if (rc == 0)
-            rc = dtn_carry_meet(ctx, ranks[i], err);
+            rc = dtn_eager_meet(ctx, ranks[i], err);
         if (rc == 0)
             peer->connected = true;
         else if (rc != DTENSOR_EAGAIN || left++ == 0)
@@ -225,10 +225,10 @@ static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
     char name[320];
     int culprit, code;
 
-    if (rc == DTENSOR_EPEER && (dtn_look(ctx, waiting) != 0
-                                || (dtn_gone_news(ctx, waiting, &culprit,
-                                                  &code) >= 0
-                                    && dtn_gone_blame(ctx, waiting) != 0)))
+    if (rc == DTENSOR_EPEER
+        && (dtn_look(ctx, waiting) != 0
+            || (dtn_peer_failure_wait(ctx, waiting, &culprit, &code) >= 0
+                && dtn_peer_failure_report(ctx, waiting) != 0)))
         return;
     dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
                "cannot connect to %s: %s",
@@ -243,14 +243,14 @@ int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
 {
     struct dtensor_error why = { 0 };
     int rc = wire_connect_round(ctx, ranks, n, waiting, &why);
-    int gone = rc > 0 ? dtn_gone_first(ctx, ranks, n) : -1;
+    int failure = rc > 0 ? dtn_peer_failure_first(ctx, ranks, n) : -1;
 
-    if (gone >= 0) {
+    if (failure >= 0) {
         for (int t = 0; t < ctx->ntransports; t++)
             ctx->transports[t]->ops->progress(ctx->transports[t]);
         rc = wire_connect_round(ctx, ranks, n, waiting, &why);
-        if (rc > 0 && !ctx->peers[gone].connected)
-            return dtn_gone_blame(ctx, gone);
+        if (rc > 0 && !ctx->peers[failure].connected)
+            return dtn_peer_failure_report(ctx, failure);
     }
     if (rc < 0)
         wire_connect_failed(ctx, rc, *waiting, &why);
@@ -264,9 +264,10 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     int waiting = -1, rc;
 
     /* The peer joins when it makes the same call, however long it computes. */
-    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns, ctx->crowded);
+    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns,
+                  ctx->oversubscribed);
     while ((rc = dtn_connect_try(ctx, ranks, n, &waiting)) > 0)
-        if ((rc = dtn_turn(ctx, waiting, &wait)) != 0)
+        if ((rc = dtn_await_turn(ctx, waiting, &wait)) != 0)
             break;
     return rc == 0 ? 0 : dtn_ctx_check(ctx, err);
 }

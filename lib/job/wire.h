@@ -24,13 +24,13 @@ const char *dtn_wire_device(const struct dtensor_ctx *ctx);
 /* Before that, inter_node = auto becomes what all ranks can use.  Collective:
  * the world.
  */
-int dtn_wire_settle(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                    struct dtensor_error *err);
+int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                       struct dtensor_error *err);
 
 /* Tell a connected peer where what we carry to each other goes, and learn it.
  * 0: both know; EAGAIN: call again.   Errors: ENOMEM, EPEER, EMISMATCH
  */
-int dtn_carry_meet(struct dtensor_ctx *ctx, int rank,
+int dtn_eager_meet(struct dtensor_ctx *ctx, int rank,
                    struct dtensor_error *err);
 
 /* Is this peer, that connect() was called for, well?  If not, the context is
@@ -41,19 +41,20 @@ int dtn_look(struct dtensor_ctx *ctx, int peer);
 /* The one of these ranks, not connected yet, that was gone first as far as the
  * bootstrap's tree tells; -1: none.  And to fail on its account.
  */
-int dtn_gone_first(struct dtensor_ctx *ctx, const int ranks[], int n);
-int dtn_gone_blame(struct dtensor_ctx *ctx, int peer);
+int dtn_peer_failure_first(struct dtensor_ctx *ctx, const int ranks[], int n);
+int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer);
 
 /* The peer is gone; who is to blame when it is not itself?  Who told so, and
  * *culprit and *code: the peer, or else the first rank that failed; -1: nobody.
  * Blocks: 0.2 s at most, for the tree to tell.
  */
-int dtn_gone_news(struct dtensor_ctx *ctx, int peer, int *culprit, int *code);
+int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
+                          int *code);
 
 /* Look at the peer: 0, or the context is poisoned.  `listening`: what it said
  * before it went counts more than that it is gone.  `wait` NULL: not waiting.
  */
-int dtn_await_look(struct dtensor_ctx *ctx, int peer, bool listening,
+int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait);
 
 /* A call on the transport of this peer failed: poison the context. */
@@ -66,8 +67,8 @@ int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
                     int *waiting);
 
 /* dtn_poison() in two steps: keep the words, tell the others. */
-int dtn_poison_words(struct dtensor_ctx *ctx, int code, int culprit,
-                     const char *what);
+int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
+                      const char *what);
 void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);
 
 /* Did a peer that gave up say before what was called?  Did anyone over the tree,

@@ -48,7 +48,7 @@ struct dtensor_plan {
     size_t out_bytes;                  /* of the own part of dst              */
     size_t scratch[DTN_NTARGETS];      /* bytes of both buffers               */
     char text[160];                    /* for dtensor_last_plan()             */
-    char said[DTN_SAID_TEXT];          /* for errors: what was called         */
+    char said[DTN_RECORD_TEXT];        /* for errors: what was called         */
     bool ready;                        /* to run on this rank                 */
     int nsteps;
     struct dtn_redist_step step[];

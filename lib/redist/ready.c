@@ -238,8 +238,8 @@ int dtn_redist_plan(const struct dtn_group *group,
 void dtn_redist_says(struct dtn_plan *plan, const struct dtn_group *group,
                      uint64_t fingerprint, const char *text)
 {
-    dtn_plan_says(plan, &(struct dtn_said){
-        .kind = DTN_SAID_WORDED, .base = fingerprint, .group = group->hash,
+    dtn_plan_set_record(plan, &(struct dtn_call_record){
+        .kind = DTN_RECORD_WORDED, .base = fingerprint, .group = group->hash,
         .fingerprint = fingerprint, .n = (uint32_t)group->n, .text = text });
 }
 

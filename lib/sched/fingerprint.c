@@ -6,7 +6,7 @@
  * specs of a redistribute.  Two calls that differ only there are taken for the
  * same once in 2*10^15 times.  The hash does not show the values that users
  * want to read.  So each rank keeps the values of its last 16 calls (struct
- * dtn_said) and sends them to the others after a mismatch.
+ * dtn_call_record) and sends them to the others after a mismatch.
  */
 #include "sched/fingerprint.h"
 #include "base/dtype.h"

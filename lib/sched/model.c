@@ -231,7 +231,7 @@ static void load_add(const struct dtn_model *model,
 
     if (n < 2)
         return;
-    if (units_value(&units, weight->message) > DTN_CARRY_MAX) {
+    if (units_value(&units, weight->message) > DTN_EAGER_MAX) {
         hops += 1;
         messages *= 3;
     } else if (weight->message != DTN_UNIT_NONE) {
@@ -436,7 +436,7 @@ static double weight_scratch(const struct dtn_weight *weight, int n,
     bytes = amount_value(&weight->tmp, &units);
     acc = amount_value(&weight->acc, &units);
     if (weight->message != DTN_UNIT_NONE
-        && units_value(&units, weight->message) <= DTN_CARRY_MAX)
+        && units_value(&units, weight->message) <= DTN_EAGER_MAX)
         bytes += amount_value(&weight->caught, &units);
     if (dtn_shapes[call->coll].reduces && dtn_reduction_lifts(&how))
         acc += amount_value(&weight->lifted, &units);

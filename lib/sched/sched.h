@@ -152,7 +152,7 @@ void dtn_sched_flush(struct dtn_sched *sched, int peer);
 void dtn_sched_signal(struct dtn_sched *sched, int peer, enum dtn_tag tag);
 void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag);
 void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
-                     size_t bytes);                /* bytes <= DTN_CARRY_MAX   */
+                     size_t bytes);                /* bytes <= DTN_EAGER_MAX   */
 void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
                      size_t bytes);                /* the matching wait        */
 void dtn_sched_offer(struct dtn_sched *sched, int peer,

@@ -30,7 +30,7 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     int me;
 
     if (rc == 0)
-        rc = dtn_ctx_gives(made.mesh->ctx, err);
+        rc = dtn_ctx_can_allocate(made.mesh->ctx, err);
     if (rc != 0)
         return rc;
     t = calloc(1, sizeof *t);

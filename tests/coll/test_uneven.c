@@ -108,7 +108,7 @@ static int small_blocks(const size_t counts[], int n)
     int small = 0;
 
     for (int r = 0; r < n; r++)
-        small += counts[r] <= DTN_CARRY_MAX;
+        small += counts[r] <= DTN_EAGER_MAX;
     return small;
 }
 

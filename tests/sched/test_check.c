@@ -31,7 +31,7 @@ static const char *row_name(const struct dtn_emitter *emitter)
     snprintf(name, sizeof name, "%s %s%s%s", dtn_coll_name(emitter->coll),
              dtn_word_text(dtn_algorithm_words, emitter->algorithm),
              emitter->needs == DTN_REACH_MAP ? " mapped" : "",
-             emitter->max_bytes == DTN_CARRY_MAX ? " carry" : "");
+             emitter->max_bytes == DTN_EAGER_MAX ? " carry" : "");
     return name;
 }
 
@@ -112,7 +112,7 @@ static bool tall_good(int n)
     if (blocked(now.call.coll) && n > 9)
         return true;              /* 17 x 17 x 521 cells take too long         */
     now.call.counts = NULL;
-    now.call.count = DTN_CARRY_MAX / dtensor_dtype_size(now.call.dtype) + 9;
+    now.call.count = DTN_EAGER_MAX / dtensor_dtype_size(now.call.dtype) + 9;
     for (now.call.root = 0; now.call.root < n; now.call.root += n - 1) {
         if (!case_good(false, 2))
             return false;
@@ -129,7 +129,7 @@ static bool tall_good(int n)
 static size_t uneven_count(int pattern, int r, int n)
 {
     switch (pattern) {
-    case 4:  return r % 4 == 2 ? DTN_CARRY_MAX / sizeof(double) + 1
+    case 4:  return r % 4 == 2 ? DTN_EAGER_MAX / sizeof(double) + 1
                   : (size_t)r % 3;
     case 0:  return (size_t)(r * 7 + 3) % 5;       /* 3 0 2 4 1 ...          */
     case 1:  return r % n == n - 1 ? 40 : 0;       /* all in the last        */
@@ -218,7 +218,7 @@ static void test_row(const struct dtn_emitter *emitter)
     ok(good, "%s: right for 1 to %d ranks, every root, even and uneven%s, in "
        "repeated rounds", row_name(emitter), CASE_RANKS_MAX,
        case_in_place_ok(emitter->coll) ? ", apart and in place" : "");
-    if (emitter->max_bytes > DTN_CARRY_MAX
+    if (emitter->max_bytes > DTN_EAGER_MAX
         && emitter->coll != DTN_COLL_BARRIER)
         ok(large_good(), "%s: right when large", row_name(emitter));
 }
@@ -296,7 +296,7 @@ static void test_choose(void)
     ok(always, "there is an emitter for every call and reach, which needs no "
        "more");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2, DTN_REACH_MAP, NULL)->max_bytes
-       == DTN_CARRY_MAX, "8 bytes over 4 ranks go in the signal");
+       == DTN_EAGER_MAX, "8 bytes over 4 ranks go in the signal");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_MAP, NULL)->needs
        == DTN_REACH_MAP, "8 KiB over 4 ranks that map go direct");
     ok(chosen(DTN_COLL_ALLREDUCE, 4, 2048, DTN_REACH_HOST, NULL)->algorithm

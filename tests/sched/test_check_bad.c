@@ -433,7 +433,7 @@ static void mutate(void (*fn)(struct dtn_sched *, struct tally *),
 
     for (now.emitter = dtn_emitters; now.emitter->emit; now.emitter++)
         for (int n = 2; n <= 5; n++) {
-            bool small = now.emitter->max_bytes == DTN_CARRY_MAX;
+            bool small = now.emitter->max_bytes == DTN_EAGER_MAX;
 
             if (now.emitter->coll == DTN_COLL_BARRIER)
                 continue;
@@ -477,7 +477,7 @@ static void mutate_large(void)
         now.emitter = dtn_emitters;
         while (now.emitter->coll != larges[i].coll
                || now.emitter->algorithm != larges[i].algorithm
-               || now.emitter->max_bytes == DTN_CARRY_MAX)
+               || now.emitter->max_bytes == DTN_EAGER_MAX)
             now.emitter++;
         if (case_emit(&now, &err) == 0) {
             cut_steps(&now.scheds[1], &tally);

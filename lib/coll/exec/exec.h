@@ -93,7 +93,7 @@ struct exec_run {
 struct dtn_plan {
     struct dtn_group group;
     struct dtn_sched sched;
-    struct dtn_said said;         /* what running it means                     */
+    struct dtn_call_record record; /* what running it means                    */
     bool messages;                /* sends and receives                        */
     bool named;                   /* it names spaces to peers                  */
     bool tries;                   /* methods, if some buffer is private memory */

@@ -223,7 +223,7 @@ static void spaces_hide(struct exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
-    dtn_ctx_bounced(ctx, run);
+    dtn_ctx_bounce_release(ctx, run);
     for (int t = 0; t < ctx->ntransports; t++)
         for (int s = 0; s < EXEC_NNAMES; s++)
             if (run->name[t][s].addr || run->name[t][s].key)

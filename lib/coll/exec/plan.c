@@ -59,11 +59,11 @@ static int plan_meet(struct dtn_plan *plan, bool waits,
     struct dtensor_ctx *ctx = plan->group.ctx;
     int rc;
 
-    ctx->making = &plan->said;
+    ctx->connecting_call = &plan->record;
     rc = waits ? dtn_ctx_connect(ctx, plan->unmet, plan->nunmet, err)
                : dtn_poll_connect(ctx, plan->unmet, plan->nunmet,
                                   &plan->meeting, err);
-    ctx->making = NULL;
+    ctx->connecting_call = NULL;
     if (rc != 0)
         return rc;
     free(plan->unmet);
@@ -160,9 +160,10 @@ int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
     return 0;
 }
 
-void dtn_plan_says(struct dtn_plan *plan, const struct dtn_said *said)
+void dtn_plan_set_record(struct dtn_plan *plan,
+                         const struct dtn_call_record *said)
 {
-    plan->said = *said;
+    plan->record = *said;
     plan->messages = dtn_fingerprint_coll(said->base) == DTN_COLL_PAIRS;
 }
 
@@ -193,9 +194,9 @@ static void plan_forget(const struct dtn_plan *plan)
 {
     struct dtensor_ctx *ctx = plan->group.ctx;
 
-    for (int i = 0; i < DTN_SAID_MAX && plan->said.text; i++)
-        if (ctx->said[i].text == plan->said.text)
-            ctx->said[i].text = NULL;
+    for (int i = 0; i < DTN_RECORD_MAX && plan->record.text; i++)
+        if (ctx->recent_calls[i].text == plan->record.text)
+            ctx->recent_calls[i].text = NULL;
 }
 
 void dtn_plan_destroy(struct dtn_plan *plan)

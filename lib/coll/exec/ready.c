@@ -75,8 +75,8 @@ int dtn_ready_say(struct exec_run *run, const struct dtn_step *step,
         name_write(names + signal->len, s, name, bytes);
         signal->len = (uint16_t)(signal->len + NAME_BYTES);
     }
-    return dtn_carry(run->ctx, peer->rank, run->polls ? &run->wait : NULL,
-                     &run->moved, signal, names);
+    return dtn_eager_send(run->ctx, peer->rank, run->polls ? &run->wait : NULL,
+                          &run->moved, signal, names);
 }
 
 /* ---------------------------------------------------------------- hearing --- */
@@ -84,7 +84,7 @@ int dtn_ready_say(struct exec_run *run, const struct dtn_step *step,
 bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
                     const struct dtn_signal *signal)
 {
-    const unsigned char *names = dtn_carried(run->ctx, peer->rank, signal);
+    const unsigned char *names = dtn_eager_data(run->ctx, peer->rank, signal);
     const struct exec_reach *reach = &run->plan->reach[run->nready++];
     size_t behind[EXEC_NNAMES] = { 0 };
     bool enough = signal->len <= READY_BYTES && signal->len % NAME_BYTES == 0;

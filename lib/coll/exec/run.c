@@ -44,8 +44,9 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
     if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
         signal.len = (uint16_t)(step->bytes
                                 * run->plan->scale[step->src.space]);
-        return dtn_carry(run->ctx, peer->rank, run->polls ? &run->wait : NULL,
-                         &run->moved, &signal, dtn_run_at(run, &step->src));
+        return dtn_eager_send(run->ctx, peer->rank,
+                              run->polls ? &run->wait : NULL, &run->moved,
+                              &signal, dtn_run_at(run, &step->src));
     }
     return run->polls
          ? dtn_poll_signal(run->ctx, peer->rank, &run->wait, &signal)
@@ -70,7 +71,7 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
         return dtn_run_mismatch(run, step, signal);
     if (bytes > 0)
         memcpy(dtn_run_at(run, &step->dst),
-               dtn_carried(run->ctx, peer->rank, signal), bytes);
+               dtn_eager_data(run->ctx, peer->rank, signal), bytes);
     dtn_consume(run->ctx, peer->rank);
     return 0;
 }
@@ -197,9 +198,10 @@ static int run_steps(struct exec_run *run)
 static void run_note(const struct exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
-    struct dtn_said *said = &ctx->said[++ctx->calls % DTN_SAID_MAX];
+    struct dtn_call_record *said =
+        &ctx->recent_calls[++ctx->calls % DTN_RECORD_MAX];
 
-    *said = run->plan->said;
+    *said = run->plan->record;
     said->fingerprint = run->fingerprint;
     said->number = run->plan->group.calls ? *run->plan->group.calls : 0;
     if (run->plan->messages)
@@ -244,8 +246,8 @@ static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 /* The call for which ranks connect: they compare it. */
 static void plan_call(struct dtn_plan *plan, uint64_t fingerprint)
 {
-    plan->said.fingerprint = fingerprint;
-    plan->said.number = plan->group.calls ? *plan->group.calls : 0;
+    plan->record.fingerprint = fingerprint;
+    plan->record.number = plan->group.calls ? *plan->group.calls : 0;
 }
 
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
@@ -279,7 +281,7 @@ static void run_pause(struct exec_run *run)
 
 static void run_resume(struct exec_run *run)
 {
-    if (run->timed_ns != 0 && !run->ctx->waiting)
+    if (run->timed_ns != 0 && !run->ctx->in_blocking_wait)
         run->timed_ns += dtn_now_ns() - run->left_ns;
 }
 

@@ -19,22 +19,22 @@
 
 /* The record of a step of this rank with a salt: bytes to or from a peer. */
 static void step_said(const struct exec_run *run, const struct dtn_step *step,
-                      struct dtn_said *said)
+                      struct dtn_call_record *record)
 {
-    if (!dtn_said_recall(run->ctx, run->fingerprint, said))
-        *said = run->plan->said;
-    said->kind = step->comes ? DTN_SAID_RECEIVED : DTN_SAID_SENT;
-    said->fingerprint = run->fingerprint ^ step->salt;
-    said->other = run->plan->peers[step->peer].rank;
-    said->count = step->about / dtn_fingerprint_size(said->fingerprint);
+    if (!dtn_record_recall(run->ctx, run->fingerprint, record))
+        *record = run->plan->record;
+    record->kind = step->comes ? DTN_RECORD_RECEIVED : DTN_RECORD_SENT;
+    record->fingerprint = run->fingerprint ^ step->salt;
+    record->other = run->plan->peers[step->peer].rank;
+    record->count = step->about / dtn_fingerprint_size(record->fingerprint);
     if (run->plan->messages)
-        said->number = dtn_coll_of(run->ctx)->peers[said->other]
+        record->number = dtn_coll_of(run->ctx)->peers[record->other]
                            .messages[step->comes];
 }
 
 /* The record of this rank's step to or from a peer with that fingerprint. */
 static bool run_message(const struct dtensor_ctx *ctx, int peer,
-                        uint64_t fingerprint, struct dtn_said *said)
+                        uint64_t fingerprint, struct dtn_call_record *record)
 {
     const struct exec_run *run = dtn_coll_of(ctx)->run;
 
@@ -43,14 +43,15 @@ static bool run_message(const struct dtensor_ctx *ctx, int peer,
 
         if (step->salt != 0 && run->plan->peers[step->peer].rank == peer
             && (run->fingerprint ^ step->salt) == fingerprint) {
-            step_said(run, step, said);
+            step_said(run, step, record);
             return true;
         }
     }
     return false;
 }
 
-static bool run_waits(const struct dtensor_ctx *ctx, struct dtn_said *said)
+static bool run_waits(const struct dtensor_ctx *ctx,
+                      struct dtn_call_record *record)
 {
     const struct exec_run *run = dtn_coll_of(ctx)->run;
     const struct dtn_step *step;
@@ -60,12 +61,12 @@ static bool run_waits(const struct dtensor_ctx *ctx, struct dtn_said *said)
     step = &run->plan->sched.steps[run->step];
     if (step->salt == 0)
         return false;
-    step_said(run, step, said);
+    step_said(run, step, record);
     return true;
 }
 
 static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool comes,
-                     struct dtn_said *said)
+                     struct dtn_call_record *record)
 {
     const struct exec_run *run = dtn_coll_of(ctx)->run;
 
@@ -74,16 +75,16 @@ static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool comes,
 
         if (step->salt != 0 && step->comes == comes
             && run->plan->peers[step->peer].rank == peer) {
-            step_said(run, step, said);
+            step_said(run, step, record);
             return true;
         }
     }
     return false;
 }
 
-const struct dtn_coll_words dtn_coll_words = {
-    .describe = dtn_said_describe, .recall = dtn_said_recall,
-    .numbered = dtn_said_numbered, .message = run_message,
+const struct dtn_call_describer dtn_coll_describer = {
+    .describe = dtn_record_describe, .recall = dtn_record_recall,
+    .numbered = dtn_record_numbered, .message = run_message,
     .waits = run_waits, .edge = run_edge
 };
 
@@ -94,7 +95,7 @@ static uint32_t run_other_turn(const struct exec_run *run, int rank,
     const uint32_t mine = dtn_coll_of(run->ctx)->peers[rank].messages[true];
     const uint64_t turn = dtn_fingerprint_mix(DTN_MIX_TURN, mine);
 
-    for (uint32_t i = 1; run->plan->messages && i < 2 * DTN_SAID_MAX; i++) {
+    for (uint32_t i = 1; run->plan->messages && i < 2 * DTN_RECORD_MAX; i++) {
         if ((fingerprint ^ expected ^ turn)
             == dtn_fingerprint_mix(DTN_MIX_TURN, mine + i))
             return mine + i;
@@ -114,10 +115,10 @@ static void run_heard(const struct exec_run *run, int rank, uint64_t expected,
     if (signal->tag == DTN_TAG_CARRY
         && (coll == DTN_COLL_PAIRS
             || (coll == DTN_COLL_ALL_TO_ALL
-                && run->plan->said.kind == DTN_SAID_NOTHING)))
-        dtn_boot_say(run->ctx->boot, rank, &(struct dtn_said){
-            .kind = DTN_SAID_SENT, .fingerprint = signal->fingerprint,
-            .group = run->plan->said.group, .other = run->ctx->self.rank,
+                && run->plan->record.kind == DTN_RECORD_NOTHING)))
+        dtn_boot_report_call(run->ctx->boot, rank, &(struct dtn_call_record){
+            .kind = DTN_RECORD_SENT, .fingerprint = signal->fingerprint,
+            .group = run->plan->record.group, .other = run->ctx->self.rank,
             .number = run_other_turn(run, rank, signal->fingerprint, expected),
             .count = signal->len / dtn_fingerprint_size(signal->fingerprint) });
 }

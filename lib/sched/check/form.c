@@ -64,8 +64,8 @@ int dtn_check_form(struct dtn_checker *check, int me,
     if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
         && step->src.rank < 0)
         return dtn_check_fail(check, me, "has no source rank");
-    if (to_peer && step->op != DTN_OP_PUT && carried > DTN_CARRY_MAX)
+    if (to_peer && step->op != DTN_OP_PUT && carried > DTN_EAGER_MAX)
         return dtn_check_fail(check, me, "more than %d bytes in a signal",
-                          DTN_CARRY_MAX);
+                          DTN_EAGER_MAX);
     return 0;
 }

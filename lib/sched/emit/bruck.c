@@ -118,7 +118,7 @@ int dtn_emit_allgather_bruck(const struct dtn_call *call,
     struct dtn_range mine = dtn_block(call, call->me);
 
     dtn_emit_begin(sched, "allgather bruck", call);
-    if (sched->bytes[DTN_OUT] <= DTN_CARRY_MAX) {
+    if (sched->bytes[DTN_OUT] <= DTN_EAGER_MAX) {
         gather_carry(sched, call, &skips);
         return dtn_emit_end(sched, err);
     }
@@ -198,7 +198,7 @@ static void hops_pass(const struct hops *hops, int k)
                        hops->block_bytes);
         at.offset += hops->block_bytes;
     }
-    if (bytes <= DTN_CARRY_MAX) {
+    if (bytes <= DTN_EAGER_MAX) {
         dtn_sched_carry(hops->sched, to, packed, bytes);
         return;
     }
@@ -213,7 +213,7 @@ static void hops_take(const struct hops *hops, int k)
     int from = dtn_around(hops->call, -(1 << k));
     size_t bytes = hops_bytes(hops, k);
 
-    if (bytes <= DTN_CARRY_MAX) {
+    if (bytes <= DTN_EAGER_MAX) {
         dtn_sched_catch(hops->sched, from, dtn_at(hops->call->me, DTN_TMP,
                         hops_region(hops, k)), bytes);
         return;
@@ -226,11 +226,11 @@ static void hops_take(const struct hops *hops, int k)
 static void hops_meet(const struct hops *hops)
 {
     for (int k = 0; k < hops->rounds; k++)
-        if (hops_bytes(hops, k) > DTN_CARRY_MAX)
+        if (hops_bytes(hops, k) > DTN_EAGER_MAX)
             dtn_sched_signal(hops->sched, dtn_around(hops->call, -(1 << k)),
                              DTN_TAG_READY);
     for (int k = 0; k < hops->rounds; k++)
-        if (hops_bytes(hops, k) > DTN_CARRY_MAX)
+        if (hops_bytes(hops, k) > DTN_EAGER_MAX)
             dtn_sched_wait(hops->sched, dtn_around(hops->call, 1 << k),
                            DTN_TAG_READY);
 }

@@ -53,7 +53,7 @@ static struct doubling doubling_make(const struct dtn_call *call,
                                         : call->me - d.nguests;
     if (call->me < 2 * d.nguests && call->me % 2 == 0)
         d.guest = call->me + 1;
-    d.carry = dtn_emit_partial_bytes(sched, d.bytes) <= DTN_CARRY_MAX;
+    d.carry = dtn_emit_partial_bytes(sched, d.bytes) <= DTN_EAGER_MAX;
     return d;
 }
 

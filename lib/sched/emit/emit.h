@@ -94,7 +94,7 @@ struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
                               struct dtn_span room, size_t bytes);
 size_t dtn_emit_term_bytes(const struct dtn_sched *sched, size_t bytes);
 
-/* Memory that `bytes` of ACC take: what counts for DTN_CARRY_MAX. */
+/* Memory that `bytes` of ACC take: what counts for DTN_EAGER_MAX. */
 size_t dtn_emit_partial_bytes(const struct dtn_sched *sched, size_t bytes);
 
 /* OUT becomes the reduction of all INs, loaded by this rank alone: of a group

@@ -38,7 +38,7 @@
     .max_bytes = max_
 
 const struct dtn_emitter dtn_emitters[] = {
-    { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+    { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allreduce_carry, .weight = {
         .hops = ONE(1), .messages = OTHERS(1),
         .moved.whole = OTHERS(1), .folded.whole = { .one = 1, .others = 1 },
@@ -95,7 +95,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
 
-    { ROW(REDUCE, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+    { ROW(REDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_carry, .weight = {
         .hops = ONE(1), .messages = ONE(1), .moved.whole = OTHERS(1),
         .folded.whole = { .one = 1, .others = 1 },
@@ -139,7 +139,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
-    { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+    { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_broadcast_carry, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .moved.whole = OTHERS(1),
         .copied.whole = ONE(1) } },
@@ -166,7 +166,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .rails = {
         .fan = true, .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(2) } },
 
-    { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+    { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allgather_carry, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .copied.whole = ONE(2),
@@ -200,7 +200,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .copied.block = ONE(1) }, .rails = {
         .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
 
-    { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_CARRY_MAX),
+    { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_scatter_carry, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .folded.whole = ONE(1), .copied.whole = ONE(1),

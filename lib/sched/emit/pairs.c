@@ -90,7 +90,7 @@ enum way { SILENT, SMALL, LARGE };
 
 static enum way way_of(uint32_t exists, struct dtn_range block)
 {
-    return !exists ? SILENT : block.bytes <= DTN_CARRY_MAX ? SMALL : LARGE;
+    return !exists ? SILENT : block.bytes <= DTN_EAGER_MAX ? SMALL : LARGE;
 }
 
 static enum way pairs_sent(const struct dtn_edge *edge)

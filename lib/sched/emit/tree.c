@@ -43,7 +43,7 @@ static struct tree tree_make(const struct dtn_call *call, int root,
     struct tree tree = { .sched = sched, .call = call, .me = call->me,
                          .parent = -1, .bytes = bytes };
 
-    tree.carry = dtn_emit_partial_bytes(sched, bytes) <= DTN_CARRY_MAX;
+    tree.carry = dtn_emit_partial_bytes(sched, bytes) <= DTN_EAGER_MAX;
 
     for (int k = 0; 1 << k < n; k++) {
         if (v & 1 << k) {

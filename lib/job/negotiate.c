@@ -1,4 +1,4 @@
-/* settle.c - which wire between hosts, when the file leaves it open
+/* negotiate.c - which wire between hosts, when the file leaves it open
  *
  * `inter_node = auto` is rc where every rank has a device and port that rc can
  * use, tcp where one has not, and nothing in between: the ranks tell each other
@@ -50,8 +50,8 @@ static int settle_unfit(const struct dtensor_ctx *ctx,
     return -1;
 }
 
-int dtn_wire_settle(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                    struct dtensor_error *err)
+int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
+                       struct dtensor_error *err)
 {
     struct dtn_transport_conf *conf = &ctx->cluster->transport;
     enum dtn_log_level level = ctx->self.rank == 0 ? DTN_LOG_WARN

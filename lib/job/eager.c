@@ -26,23 +26,23 @@
 #include <string.h>
 
 #define CARRY_TAG UINT16_MAX      /* of the signal that names our box          */
-#define CARRY_BOX_BYTES ((size_t)DTN_QUEUE_DEPTH * DTN_CARRY_MAX)
+#define CARRY_BOX_BYTES ((size_t)DTN_QUEUE_DEPTH * DTN_EAGER_MAX)
 
 static unsigned char *carry_place(unsigned char *box, uint64_t number)
 {
-    return box + number % DTN_QUEUE_DEPTH * DTN_CARRY_MAX;
+    return box + number % DTN_QUEUE_DEPTH * DTN_EAGER_MAX;
 }
 
 /* Make the box for a peer. */
 static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
                       struct dtensor_error *err)
 {
-    if (!peer->carry.in)
-        peer->carry.in = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
-    if (!peer->carry.in)
+    if (!peer->eager.in)
+        peer->eager.in = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
+    if (!peer->eager.in)
         return dtn_arena_fail(&ctx->arena, "connect", CARRY_BOX_BYTES, err);
-    if (peer->tp->ops->reg(peer->tp, peer->carry.in, CARRY_BOX_BYTES,
-                           &peer->carry.name) != 0)
+    if (peer->tp->ops->reg(peer->tp, peer->eager.in, CARRY_BOX_BYTES,
+                           &peer->eager.name) != 0)
         return dtn_fail_nomem(err, "connect", CARRY_BOX_BYTES);
     return 0;
 }
@@ -52,7 +52,9 @@ static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
  */
 static uint64_t carry_call(const struct dtensor_ctx *ctx)
 {
-    return ctx->making && ctx->making->group != 0 ? ctx->making->fingerprint : 0;
+    return ctx->connecting_call && ctx->connecting_call->group != 0
+               ? ctx->connecting_call->fingerprint
+               : 0;
 }
 
 static bool carry_another_call(const struct dtensor_ctx *ctx,
@@ -70,51 +72,54 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
 {
     struct dtn_peer *peer = &ctx->peers[rank];
 
-    if (signal->tag != CARRY_TAG || signal->len != sizeof peer->carry.remote)
+    if (signal->tag != CARRY_TAG || signal->len != sizeof peer->eager.remote)
         return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "rank %d says "
                              "something else than where its box is (is it of "
                              "the same version?)", rank);
     if (carry_another_call(ctx, signal))
-        return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
-            .rank = rank, .called = signal->fingerprint,
-            .witness = ctx->self.rank, .expected = ctx->making->fingerprint });
-    memcpy(&peer->carry.remote, signal->payload, sizeof peer->carry.remote);
-    peer->carry.mapped = peer->tp->ops->map(peer->tp, rank,
-                                            peer->carry.remote);
-    if (!peer->carry.mapped) {
-        peer->carry.out = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
-        if (!peer->carry.out)
+        return dtn_poison_mismatch(
+            ctx, &(struct dtn_mismatch) {
+                     .rank = rank,
+                     .called = signal->fingerprint,
+                     .witness = ctx->self.rank,
+                     .expected = ctx->connecting_call->fingerprint });
+    memcpy(&peer->eager.remote, signal->payload, sizeof peer->eager.remote);
+    peer->eager.mapped = peer->tp->ops->map(peer->tp, rank,
+                                            peer->eager.remote);
+    if (!peer->eager.mapped) {
+        peer->eager.out = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
+        if (!peer->eager.out)
             return dtn_arena_fail(&ctx->arena, "connect", CARRY_BOX_BYTES, err);
     }
     dtn_consume(ctx, rank);
-    peer->carry.known = true;
+    peer->eager.remote_known = true;
     return 0;
 }
 
-int dtn_carry_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
+int dtn_eager_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
     struct dtn_signal signal = { .tag = CARRY_TAG,
                                  .fingerprint = carry_call(ctx) };
-    const struct dtn_signal *said;
+    const struct dtn_signal *record;
     int rc = 0;
 
-    if (!peer->carry.told) {
+    if (!peer->eager.name_sent) {
         rc = carry_make(ctx, peer, err);
         if (rc != 0)
             return rc;
-        signal.len = sizeof peer->carry.name;
-        memcpy(signal.payload, &peer->carry.name, sizeof peer->carry.name);
+        signal.len = sizeof peer->eager.name;
+        memcpy(signal.payload, &peer->eager.name, sizeof peer->eager.name);
         rc = peer->tp->ops->signal(peer->tp, rank, &signal);
         if (rc != 0)
             return rc == DTENSOR_EAGAIN ? rc : dtn_fail_rank(err, rc, rank,
                 "the first signal to it failed with %s", dtensor_errname(rc));
         peer->sent++;
-        peer->carry.told = true;
+        peer->eager.name_sent = true;
     }
-    if (!peer->carry.known) {
-        said = peer->tp->ops->peek(peer->tp, rank);
-        rc = said ? carry_learn(ctx, rank, said, err) : DTENSOR_EAGAIN;
+    if (!peer->eager.remote_known) {
+        record = peer->tp->ops->peek(peer->tp, rank);
+        rc = record ? carry_learn(ctx, rank, record, err) : DTENSOR_EAGAIN;
     }
     return rc;
 }
@@ -141,12 +146,12 @@ static int carry_put(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
                      const void *data)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
-    struct dtn_remote to = peer->carry.remote;
-    unsigned char *from = carry_place(peer->carry.out, peer->sent);
+    struct dtn_remote to = peer->eager.remote;
+    unsigned char *from = carry_place(peer->eager.out, peer->sent);
     bool along = carry_along(ctx, peer, data, signal->len);
     int rc;
 
-    to.addr += (uint64_t)(from - peer->carry.out);
+    to.addr += (uint64_t)(from - peer->eager.out);
     if (!along && *moved == 0)
         memcpy(from, data, signal->len);
     if (!along)
@@ -160,8 +165,8 @@ static int carry_put(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
     return rc == 0 && along ? dtn_flush(ctx, rank) : rc;
 }
 
-int dtn_carry(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
-              size_t *moved, struct dtn_signal *signal, const void *data)
+int dtn_eager_send(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
+                   size_t *moved, struct dtn_signal *signal, const void *data)
 {
     struct dtn_peer *peer = &ctx->peers[rank];
     int rc;
@@ -174,17 +179,17 @@ int dtn_carry(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
     rc = wait ? 0 : dtn_await_room(ctx, rank);
     if (rc != 0)
         return rc;
-    if (!peer->carry.mapped)
+    if (!peer->eager.mapped)
         return carry_put(ctx, rank, wait, moved, signal, data);
-    memcpy(carry_place(peer->carry.mapped, peer->sent), data, signal->len);
+    memcpy(carry_place(peer->eager.mapped, peer->sent), data, signal->len);
     return carry_signal(ctx, rank, wait, signal);
 }
 
-const void *dtn_carried(const struct dtensor_ctx *ctx, int rank,
-                        const struct dtn_signal *signal)
+const void *dtn_eager_data(const struct dtensor_ctx *ctx, int rank,
+                           const struct dtn_signal *signal)
 {
     const struct dtn_peer *peer = &ctx->peers[rank];
 
     return signal->len <= DTN_PAYLOAD_MAX ? signal->payload
-         : carry_place(peer->carry.in, peer->consumed);
+         : carry_place(peer->eager.in, peer->consumed);
 }
