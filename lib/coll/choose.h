@@ -48,12 +48,6 @@ bool dtn_emitter_runs(const struct dtn_emitter *emitter,
 void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
                 struct dtn_pick *pick);
 
-/* Every emitter that can run the call, cheapest first: how many there are, of
- * which the first `max` are told.
- */
-int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
-                   struct dtensor_way ways[], int max);
-
 /* Why, in short: "3.1 us < tree: 4.7 us". */
 char *dtn_pick_text(const struct dtn_pick *pick, char *buf, size_t size);
 

@@ -3,7 +3,10 @@
  * For dtensor_call_ways(): an allreduce of 1 MiB over 8 ranks of 2 hosts may go by
  * ring, tree and six more, of which one is taken.
  */
+#include "base/error.h"
 #include "coll/choose.h"
+#include "coll/redops.h"
+#include "mesh/mesh.h"
 #include "sched/call.h"
 #include "sched/emitters.h"
 #include "sched/model.h"
@@ -29,8 +32,9 @@ static bool way_stretches(enum dtensor_cost cost)
         || cost == DTENSOR_COST_COPIED;
 }
 
-int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
-                   struct dtensor_way ways[], int max)
+/* How many there are; the cheapest `max` of them, cheapest first, in `ways`. */
+static int ways_list(const struct dtn_call *call, const struct dtn_model *model,
+                     struct dtensor_way ways[], int max)
 {
     struct dtensor_way all[MODEL_WAYS_MAX];
     struct dtn_pick pick;
@@ -58,4 +62,35 @@ int dtn_model_ways(const struct dtn_call *call, const struct dtn_model *model,
     qsort(all, (size_t)n, sizeof all[0], way_compare);
     memcpy(ways, all, (size_t)(n < max ? n : max) * sizeof all[0]);
     return n;
+}
+
+int dtensor_call_ways(const struct dtensor_mesh *mesh,
+                      const struct dtensor_call *call,
+                      struct dtensor_way ways[], int max, int *np,
+                      struct dtensor_error *err)
+{
+    /* From outside any member's call does. */
+    struct dtn_call c = { .coll = (enum dtn_coll)call->coll,
+                          .n = mesh->group.n, .root = call->root,
+                          .me = mesh->group.me < 0 ? 0 : mesh->group.me,
+                          .dtype = call->dtype, .redop = call->op,
+                          .count = call->count, .counts = call->counts,
+                          .recv_counts = call->recv_counts };
+    const struct dtn_model *model;
+    int n, rc = dtn_call_check_form(&c, 0, err);
+
+    if (rc == 0)
+        rc = dtn_call_resolve(mesh->group.ctx, &c, err);
+    if (rc != 0)
+        return rc;
+    if (max < 1)
+        return dtn_fail(err, DTENSOR_EINVAL, "call ways: room for %d (at least "
+                        "1 is needed)", max);
+    rc = dtn_model_of(&mesh->group, &model, err);
+    if (rc != 0)
+        return rc;
+    n = ways_list(&c, model, ways, max);
+    if (np)
+        *np = n;
+    return 0;
 }

@@ -18,10 +18,13 @@
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
+#include "redist/exchange.h"
+#include "redist/fail.h"
 #include "redist/phases.h"
 #include "redist/pieces.h"
 #include "redist/plan.h"
 #include "redist/redist.h"
+#include "redist/run.h"
 #include "sched/call.h"
 #include "sched/exchange.h"
 #include "sched/fingerprint.h"
@@ -298,24 +301,17 @@ static int batch_make(const struct dtensor_batch *batch, int s,
     struct batch_share *share = &batch->share[s];
     const struct dtn_group *group = &share->phase.dst.mesh->group;
     struct batch_pieces pieces = { .nranks = 0 };
-    struct dtn_exchange exchange = {
-        .name = "batch", .n = group->n, .me = group->me,
-        .dtype = share->phase.dst.dtype, .redop = share->phase.redop,
-        .in_count = share->in_count, .out_count = share->out_count,
-        .neutral = share->phase.neutral, .scale = share->phase.divide,
-        .folds = dtn_phase_folds(&share->phase),
-        .row_bytes = dtn_group_row_bytes(group)
-    };
+    struct dtn_exchange exchange = dtn_exchange_of("batch", &share->phase,
+                                                   group);
     int rc = batch_buffers(batch, share, err);
 
+    exchange.in_count = share->in_count;
+    exchange.out_count = share->out_count;
     if (rc == 0)
         rc = pieces_make(batch, share, &pieces, err);
     if (rc == 0) {
-        exchange.nreceived = pieces.received.n;
-        exchange.received = pieces.received.list;
-        exchange.nsent = pieces.sent.n;
-        exchange.sent = pieces.sent.list;
-        rc = dtn_redist_plan(group, &exchange, &share->plan, err);
+        dtn_exchange_pieces(&exchange, &pieces.received, &pieces.sent);
+        rc = dtn_exchange_plan(group, &exchange, &share->plan, err);
     }
     if (rc == 0)
         rc = dtn_plan_connect(share->plan, err);
@@ -394,10 +390,7 @@ int dtensor_batch_create(int n, const struct dtensor_spec src[],
         return 0;
     }
     dtensor_batch_destroy(batch);
-    if (rc == DTENSOR_EINVAL && err)         /* all ranks find the same      */
-        *err = why;
-    return rc == DTENSOR_EINVAL ? rc
-         : dtn_redist_give_up(&src[0], &dst[0], rc, &why, err);
+    return dtn_redist_give_up(&src[0], &dst[0], rc, &why, err);
 }
 
 void dtensor_batch_destroy(struct dtensor_batch *batch)

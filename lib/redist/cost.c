@@ -65,6 +65,16 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
 
 /* -------------------------------------------------------------- volumes --- */
 
+/* What one rank of an exchange moves, by the rule of an even division: the
+ * rank that sends most, to within one chunk.
+ */
+struct volume {
+    double sent;                  /* elements to others                        */
+    double kept;                  /* elements that stay on this rank           */
+    double messages;              /* peers that get any                        */
+    double near;                  /* share of the peers that is on the host    */
+};
+
 static bool volume_cuts(const struct dtensor_placement *p)
 {
     return dtn_placement_class(p) == DTENSOR_SHARD;
@@ -151,11 +161,11 @@ static double volume_meets(const struct dtensor_spec *spec,
     return meets;
 }
 
-void dtn_volume_exchange(const struct dtn_cost *cost,
-                         const struct dtensor_spec *spec,
-                         const struct dtensor_placement src[],
-                         const struct dtensor_placement dst[],
-                         struct dtn_volume *volume)
+static void volume_exchange(const struct dtn_cost *cost,
+                            const struct dtensor_spec *spec,
+                            const struct dtensor_placement src[],
+                            const struct dtensor_placement dst[],
+                            struct volume *volume)
 {
     double total = dtn_volume_local(spec, src), near = 1, reach = 1;
     double meets = volume_meets(spec, src, dst), keeps = 1;
@@ -219,10 +229,10 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
                          const struct dtensor_placement dst[])
 {
     const double elem = (double)dtensor_dtype_size(spec->dtype);
-    struct dtn_volume v;
+    struct volume v;
     double ns, folded = 0, filled = 0;
 
-    dtn_volume_exchange(cost, spec, src, dst, &v);
+    volume_exchange(cost, spec, src, dst, &v);
     for (int m = 0; m < spec->mesh->ndim; m++) {
         if (src[m].kind == DTENSOR_PARTIAL && dst[m].kind != DTENSOR_PARTIAL)
             folded = v.sent;

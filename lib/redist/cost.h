@@ -20,22 +20,6 @@ struct dtn_cost {
  */
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost);
 
-/* What one rank of an exchange moves, by the rule of an even division: the
- * rank that sends most, to within one chunk.
- */
-struct dtn_volume {
-    double sent;                  /* elements to others                        */
-    double kept;                  /* elements that stay on this rank           */
-    double messages;              /* peers that get any                        */
-    double near;                  /* share of the peers that is on the host    */
-};
-
-void dtn_volume_exchange(const struct dtn_cost *cost,
-                         const struct dtensor_spec *spec,
-                         const struct dtensor_placement src[],
-                         const struct dtensor_placement dst[],
-                         struct dtn_volume *volume);
-
 /* Nanoseconds: of that exchange; of an allreduce of `bytes` along mesh
  * dimensions; of a phase.  Every rank gets the same number.
  */

@@ -8,12 +8,12 @@
  * [R] on ranks 4-7: a reduce-scatter of 64 MiB among four, then four times 16 MiB
  * to each of the others, and nobody needed the whole on the way.
  */
+#include "redist/cross.h"
 #include "base/error.h"
 #include "layout/placement.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/phases.h"
-#include "redist/plan.h"
 #include "dtensor.h"
 
 #include <stdlib.h>

@@ -1,24 +1,211 @@
-/* plan.c - plans as objects: made, asked, run, destroyed
+/* plan.c - from two specs to a plan
  *
- * What dtensor_redistribute() makes by the way and keeps can be made by hand:
- * to see beforehand what will move, to choose the route, or to pay for the
- * connections at the start of a program.  A plan for 1,024 ranks as 16 x 8 x 8 is
- * made in some 20 microseconds: peers are looked for when it is first run.
+ * A plan is a route, its phases as steps, and the scratch memory that the steps
+ * need.  Nothing here grows with the number of ranks: a plan for 1,024 ranks as
+ * 16 x 8 x 8 is made in some 20 us, and peers are looked for when it first runs.
+ * Greedy from [S(0),S(1)] to [S(1),S(0)] of 4 MiB on 4 x 4 ranks has three
+ * exchanges and two results of 1 MiB between them.  Of 256 MiB of scratch the
+ * rest is for packing, a third of it for each exchange.
  */
 #include "redist/plan.h"
 #include "base/error.h"
-#include "base/units.h"
+#include "cluster/cluster.h"
+#include "coll/exec.h"
 #include "job/await.h"
 #include "job/ctx.h"
-#include "job/group.h"
-#include "layout/placement.h"
+#include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
+#include "redist/cross.h"
+#include "redist/fail.h"
 #include "redist/phases.h"
+#include "redist/plan_text.h"
+#include "redist/ready.h"
 #include "redist/route.h"
-#include "sched/sched.h"
+#include "sched/exchange.h"
 #include "dtensor.h"
+
+#include <stdlib.h>
+
+/* A smaller window per peer would spend most of its time on signals. */
+enum { WINDOW_MIN_BYTES = 1024 };
+
+/* ---------------------------------------------------------------- scratch --- */
+
+/* Ranks that one rank exchanges anything with, at most. */
+static int redist_peers(const struct dtensor_plan *r,
+                        const struct dtn_phase *phase)
+{
+    return phase->src.mesh != phase->dst.mesh ? r->all->group.n - 1
+         : r->root != DTN_NO_ROOT ? phase->dst.mesh->group.n - 1
+         : dtn_phase_reach(phase) - 1;
+}
+
+/* Share out what is left of `bound`, in windows of what [redistribute] pipeline
+ * says at most.
+ */
+static void redist_windows(struct dtensor_plan *r, uint64_t bound,
+                           uint64_t results)
+{
+    uint64_t left = bound > results ? bound - results : 0, window;
+    uint64_t pipeline = r->dst.mesh->ctx->cluster->redistribute.pipeline_bytes;
+    int exchanges = 0, peers;
+
+    for (int i = 0; i < r->nsteps; i++)
+        exchanges += r->step[i].phase.kind == DTN_PHASE_EXCHANGE;
+    for (int i = 0; i < r->nsteps; i++) {
+        if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
+            continue;
+        peers = redist_peers(r, &r->step[i].phase);
+        window = peers ? left / (unsigned)exchanges / DTN_EXCHANGE_WINDOWS /
+                         (unsigned)peers : pipeline;
+        window = window < pipeline ? window : pipeline;
+        r->step[i].window_bytes = window > WINDOW_MIN_BYTES
+                                ? (size_t)window : WINDOW_MIN_BYTES;
+    }
+}
+
+/* Two buffers take turns between exchanges; an allreduce or broadcast works in
+ * place, so what is before it goes where its own result goes.
+ */
+static void redist_targets(struct dtensor_plan *r)
+{
+    const size_t elem = dtensor_dtype_size(r->dst.dtype);
+    enum dtn_target target = DTN_TARGET_OUT;
+
+    for (int i = r->nsteps - 1; i >= 0; i--) {
+        struct dtn_redist_step *step = &r->step[i];
+
+        if (i + 1 < r->nsteps && step[1].phase.kind == DTN_PHASE_EXCHANGE)
+            target = target == DTN_TARGET_EVEN ? DTN_TARGET_ODD
+                                               : DTN_TARGET_EVEN;
+        step->target = target;
+        if (target != DTN_TARGET_OUT && step->count * elem > r->scratch[target])
+            r->scratch[target] = step->count * elem;
+    }
+}
+
+static void redist_counts(struct dtensor_plan *r)
+{
+    const int me = r->dst.mesh->group.me;
+
+    for (int i = 0; i < r->nsteps; i++) {
+        const struct dtensor_spec *to = &r->step[i].phase.dst;
+
+        if (to->mesh->group.me >= 0)
+            r->step[i].count = (size_t)dtn_local_numel(to, to->mesh->group.me);
+    }
+    if (me >= 0)
+        r->out_bytes = (size_t)dtn_local_numel(&r->dst, me) *
+                       dtensor_dtype_size(r->dst.dtype);
+}
+
+/* ------------------------------------------------------------- the choice --- */
+
+/* An empty plan with room for its phases. */
+static int redist_new(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root,
+                      const struct dtn_phase phase[], int nphases,
+                      struct dtensor_plan **planp, struct dtensor_error *err)
+{
+    const size_t size = sizeof(struct dtensor_plan) +
+                        (size_t)nphases * sizeof(struct dtn_redist_step);
+    struct dtensor_plan *r;
+    const struct dtensor_mesh *all;
+    int rc = dtn_cross_mesh(src->mesh, dst->mesh, &all, err);
+
+    if (rc != 0)
+        return rc;
+    r = calloc(1, size);
+    if (!r)
+        return dtn_fail_nomem(err, "redistribute", size);
+    dtn_ctx_hold(dst->mesh->ctx);
+    r->all = all;
+    r->src = *src;
+    r->dst = *dst;
+    r->root = root;
+    r->route = DTENSOR_ROUTE_DIRECT;
+    r->why = "";
+    r->nsteps = nphases;
+    for (int i = 0; i < nphases; i++)
+        r->step[i].phase = phase[i];
+    redist_counts(r);
+    redist_targets(r);
+    dtn_redist_title(r);
+    *planp = r;
+    return 0;
+}
+
+static void redist_chosen(struct dtensor_plan *r, const struct dtn_cost *cost,
+                          const struct dtn_routes *routes, uint64_t max_scratch)
+{
+    r->route = routes->chosen;
+    r->why = routes->why;
+    r->max_scratch = max_scratch;
+    for (int i = 0; i < r->nsteps; i++)
+        r->step[i].ns = dtn_cost_phase(cost, &r->step[i].phase);
+}
+
+/* Choose a route and make an empty plan of it. */
+static int redist_route(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst,
+                        const struct dtensor_plan_options *options,
+                        struct dtensor_plan **planp, struct dtensor_error *err)
+{
+    const struct dtn_redistribute_conf *conf =
+        &dst->mesh->ctx->cluster->redistribute;
+    struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
+    enum dtensor_route want = options->route ? options->route : conf->planner;
+    uint64_t bound = options->max_scratch ? options->max_scratch
+                                          : conf->max_scratch_bytes;
+    struct dtn_routes routes;
+    struct dtn_cost cost;
+    int n, rc;
+
+    dtn_cost_init(dst->mesh, &cost);
+    rc = dtn_routes_find(&cost, src, dst, want, bound, &routes, err);
+    if (rc != 0)
+        return rc;
+    n = dtn_route_phases(&routes.route[routes.chosen], src, dst, phase);
+    rc = redist_new(src, dst, DTN_NO_ROOT, phase, n, planp, err);
+    if (rc != 0)
+        return rc;
+    redist_chosen(*planp, &cost, &routes, bound);
+    redist_windows(*planp, bound,
+                   (uint64_t)routes.route[routes.chosen].scratch);
+    return 0;
+}
+
+uint64_t dtn_redist_hash(const struct dtensor_spec *src,
+                         const struct dtensor_spec *dst, int root)
+{
+    return dtn_spec_hash(dst, dtn_spec_hash(src, (uint64_t)root));
+}
+
+int dtn_redist_create(const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst, int root,
+                      const struct dtensor_plan_options *options,
+                      struct dtensor_plan **planp, struct dtensor_error *err)
+{
+    struct dtn_phase phase[DTN_MAX_PHASES];
+    struct dtensor_plan *r;
+    int rc;
+
+    if (root == DTN_NO_ROOT)
+        rc = redist_route(src, dst, options, &r, err);
+    else
+        rc = redist_new(src, dst, root, phase, dtn_scatter_phases(
+            dst, !dtn_group_mapped(&dst->mesh->group), phase), &r, err);
+    if (rc != 0)
+        return rc;
+    if (root != DTN_NO_ROOT)
+        redist_windows(r, dst->mesh->ctx->cluster->redistribute
+                          .max_scratch_bytes, 0);
+    r->hash = dtn_redist_hash(src, dst, root) + (uint64_t)r->route;
+    *planp = r;
+    return 0;
+}
 
 static int plan_check(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst,
@@ -61,186 +248,18 @@ int dtensor_plan_create(const struct dtensor_spec *src,
         return 0;
     }
     dtensor_plan_destroy(plan);
-    if (rc == DTENSOR_EINVAL && err)         /* all ranks find the same      */
-        *err = why;
-    return rc == DTENSOR_EINVAL ? rc
-         : dtn_redist_give_up(&from, &to, rc, &why, err);
+    return dtn_redist_give_up(&from, &to, rc, &why, err);
 }
 
-/* -------------------------------------------------------------- questions --- */
-
-void dtensor_plan_info(const struct dtensor_plan *plan,
-                       struct dtensor_plan_info *info)
+void dtensor_plan_destroy(struct dtensor_plan *plan)
 {
-    *info = (struct dtensor_plan_info){
-        .route = plan->route, .nsteps = plan->nsteps,
-        .scratch_bytes = plan->scratch[DTN_TARGET_EVEN] +
-                         plan->scratch[DTN_TARGET_ODD],
-        .text = plan->text, .why = plan->why
-    };
-    for (int i = 0; i < plan->nsteps; i++)
-        info->predicted_us += plan->step[i].ns / 1e3;
-}
+    struct dtensor_ctx *ctx;
 
-int dtensor_plan_choice(const struct dtensor_plan *plan,
-                        enum dtensor_route route,
-                        struct dtensor_plan_choice *choice,
-                        struct dtensor_error *err)
-{
-    struct dtn_routes routes;
-    const struct dtn_route *c;
-    struct dtn_cost cost;
-
-    if ((unsigned)route >= DTENSOR_NROUTES || route == DTENSOR_ROUTE_AUTO)
-        return dtn_fail(err, DTENSOR_EINVAL, "plan: route %d is none; expected "
-                        "direct, merged, min-cost or greedy", (int)route);
-    dtn_cost_init(plan->dst.mesh, &cost);
-    dtn_routes_find(&cost, &plan->src, &plan->dst, route, plan->max_scratch,
-                    &routes, NULL);
-    c = &routes.route[route];
-    *choice = (struct dtensor_plan_choice){ .refused = c->refused };
-    if (c->refused)
-        return 0;
-    choice->nsteps = c->nphases;
-    choice->predicted_us = c->ns / 1e3;
-    choice->scratch_bytes = (uint64_t)c->scratch;
-    return 0;
-}
-
-/* What an exchange does along the dimensions it changes, if it is one thing. */
-static const char *step_what(const struct dtn_phase *phase)
-{
-    const struct dtensor_mesh *mesh = phase->src.mesh;
-    const char *what = NULL, *one;
-
-    if (phase->kind != DTN_PHASE_EXCHANGE)
-        return phase->kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast";
-    if (mesh != phase->dst.mesh)
-        return "cross-mesh";
-    for (int m = 0; m < mesh->ndim; m++) {
-        const struct dtensor_placement *from = &phase->src.placement[m];
-        const struct dtensor_placement *to = &phase->dst.placement[m];
-
-        if (dtn_placement_equal(from, to, mesh->size[m]) ||
-            dtn_placement_stays(from, to))
-            continue;
-        one = from->kind == DTENSOR_PARTIAL ? "reduce-scatter"
-            : dtn_placement_class(to) == DTENSOR_SHARD ? "all-to-all"
-                                                       : "all-gather";
-        what = !what || what == one ? one : "exchange";
-    }
-    return what ? what : "local";
-}
-
-static int step_ranks(const struct dtn_phase *phase)
-{
-    int ranks = 1;
-
-    for (int m = 0; m < phase->src.mesh->ndim; m++)
-        if (phase->kind == DTN_PHASE_EXCHANGE
-            ? !dtn_placement_equal(&phase->src.placement[m],
-                                   &phase->dst.placement[m],
-                                   phase->src.mesh->size[m])
-            : phase->dims >> m & 1)
-            ranks *= phase->src.mesh->size[m];
-    return ranks;
-}
-
-/* The rounds of an exchange and what is packed in them, by its schedule. */
-static int step_packing(const struct dtensor_plan *plan, int i,
-                        struct dtensor_plan_step *step,
-                        struct dtensor_error *err)
-{
-    const struct dtn_phase *phase = &plan->step[i].phase;
-    const struct dtn_group *group = phase->src.mesh != phase->dst.mesh
-                                  ? &plan->all->group
-                                  : &phase->src.mesh->group;
-    struct dtn_sched sched;
-    int rc;
-
-    step->rounds = 1;
-    if (phase->kind != DTN_PHASE_EXCHANGE || group->me < 0)
-        return 0;
-    rc = dtn_redist_emit(plan, i, &sched, err);
-    if (rc != 0)
-        return rc;
-    step->rounds = sched.rounds;
-    step->scratch_bytes = sched.bytes[DTN_TMP];
-    dtn_sched_fini(&sched);
-    return 0;
-}
-
-int dtensor_plan_step(const struct dtensor_plan *plan, int i,
-                      struct dtensor_plan_step *step,
-                      struct dtensor_error *err)
-{
-    struct dtensor_plan_step made;
-    int rc;
-
-    if (i < 0 || i >= plan->nsteps)
-        return dtn_fail(err, DTENSOR_EINVAL, "plan: no step %d (it has %d)", i,
-                        plan->nsteps);
-    made = (struct dtensor_plan_step){
-        .what = step_what(&plan->step[i].phase),
-        .src = plan->step[i].phase.src, .dst = plan->step[i].phase.dst,
-        .ranks = plan->step[i].phase.src.mesh != plan->step[i].phase.dst.mesh
-               ? plan->all->group.n : step_ranks(&plan->step[i].phase),
-        .predicted_us = plan->step[i].ns / 1e3
-    };
-    rc = step_packing(plan, i, &made, err);
-    if (rc == 0)
-        *step = made;
-    return rc;
-}
-
-/* "step 1 all-to-all to S(1): 1.0 MiB over 4 ranks, 3 rounds, 12.1 us" */
-static void print_step(const struct dtensor_plan *plan, int i, FILE *stream)
-{
-    struct dtensor_plan_step step;
-    char to[400], bytes[32];
-
-    if (dtensor_plan_step(plan, i, &step, NULL) != 0)
+    if (!plan)
         return;
-    dtensor_placements_format(step.dst.mesh, step.dst.placement, to,
-                              sizeof to);
-    fprintf(stream, "step %d %-14s to %s: %s over %d ranks, ", i + 1,
-            step.what, to,
-            dtn_format_size(dtensor_plan_bytes(plan, i, -1, -1), bytes,
-                            sizeof bytes), step.ranks);
-    if (step.scratch_bytes > 0)
-        fprintf(stream, "%d round%s by %s, ", step.rounds,
-                step.rounds == 1 ? "" : "s",
-                dtn_format_size(step.scratch_bytes, bytes, sizeof bytes));
-    fprintf(stream, "%.1f us\n", step.predicted_us);
-}
-
-void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)
-{
-    struct dtensor_plan_choice choice;
-    struct dtensor_plan_info info;
-    char from[400], to[400];
-
-    dtensor_plan_info(plan, &info);
-    fprintf(stream, "from   %s\nto     %s\n",
-            dtn_spec_format(&plan->src, from, sizeof from),
-            dtn_spec_format(&plan->dst, to, sizeof to));
-    fprintf(stream, "route  %s, since %s\n", dtn_route_name(info.route),
-            info.why);
-    for (int i = 0; i < info.nsteps; i++)
-        print_step(plan, i, stream);
-    fprintf(stream, "moves  %s in all, %s at least; predicted %.1f us\n",
-            dtn_format_size(dtensor_plan_bytes(plan, -1, -1, -1), from,
-                            sizeof from),
-            dtn_format_size(dtensor_plan_bound(plan, -1), to, sizeof to),
-            info.predicted_us);
-    for (int i = DTENSOR_ROUTE_DIRECT; i < DTENSOR_NROUTES; i++) {
-        dtensor_plan_choice(plan, (enum dtensor_route)i, &choice, NULL);
-        if (choice.refused)
-            fprintf(stream, "       %-9s no: %s\n",
-                    dtn_route_name((enum dtensor_route)i), choice.refused);
-        else
-            fprintf(stream, "       %-9s %d steps, %.1f us\n",
-                    dtn_route_name((enum dtensor_route)i), choice.nsteps,
-                    choice.predicted_us);
-    }
+    ctx = plan->dst.mesh->ctx;
+    for (int i = 0; i < plan->nsteps; i++)
+        dtn_plan_destroy(plan->step[i].plan);
+    free(plan);
+    dtn_ctx_release(ctx);
 }

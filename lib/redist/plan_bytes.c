@@ -12,6 +12,7 @@
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
+#include "redist/cross.h"
 #include "redist/phases.h"
 #include "redist/pieces.h"
 #include "redist/plan.h"

@@ -14,8 +14,11 @@
 #include "job/ctx.h"
 #include "job/group.h"
 #include "mesh/mesh.h"
+#include "redist/fail.h"
 #include "redist/plan.h"
 #include "redist/redist.h"
+#include "redist/run.h"
+#include "redist/scratch.h"
 #include "sched/fingerprint.h"
 #include "dtensor.h"
 

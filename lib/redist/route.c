@@ -20,8 +20,8 @@
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
+#include "redist/cross.h"
 #include "redist/phases.h"
-#include "redist/plan.h"
 #include "dtensor.h"
 
 #include <math.h>

@@ -54,7 +54,7 @@ int dtn_route_phases(const struct dtn_route *route,
                      const struct dtensor_spec *dst,
                      struct dtn_phase phase[DTN_ROUTE_PHASES_MAX]);
 
-/* graph.c: the cheapest way that changes one mesh dimension at a time; `slower`
+/* min_cost.c: the cheapest way that changes one mesh dimension at a time; `slower`
  * when it would cost `limit_ns` or more, which HUGE_VAL never is.
  */
 void dtn_route_min_cost(const struct dtn_cost *cost,

@@ -16,6 +16,8 @@
 #include "job/group.h"
 #include "layout/layout.h"
 #include "mesh/mesh.h"
+#include "redist/exchange.h"
+#include "redist/fail.h"
 #include "redist/phases.h"
 #include "redist/pieces.h"
 #include "redist/plan.h"
@@ -103,7 +105,7 @@ static int slab_move(const struct scatter *scatter, int slab,
         dtn_fingerprint(DTN_COLL_EXCHANGE, exchange->dtype, exchange->redop,
                         scatter->hash + (uint64_t)slab);
     struct dtn_plan *plan;
-    int rc = dtn_redist_plan(&scatter->dst->mesh->group, exchange, &plan, err);
+    int rc = dtn_exchange_plan(&scatter->dst->mesh->group, exchange, &plan, err);
 
     if (rc != 0)
         return rc;
@@ -134,16 +136,15 @@ static int slab_run(const struct scatter *scatter, int slab, const void *full,
     const struct dtn_group *group = &scatter->dst->mesh->group;
     const bool is_root = group->me == scatter->root;
     struct dtn_pieces received = { 0 }, sent = { 0 };
-    struct dtn_exchange exchange = {
-        .name = "distribute", .n = group->n, .me = group->me,
-        .dtype = scatter->dst->dtype, .redop = scatter->phase[0].redop,
-        .out_count = (size_t)dtn_local_numel(scatter->dst, group->me),
-        .scale = 1, .row_bytes = dtn_group_row_bytes(group)
-    };
+    struct dtn_exchange exchange = dtn_exchange_of("distribute",
+                                                   &scatter->phase[0], group);
     size_t begin = slab_begin(scatter, slab, &exchange.in_count);
     const unsigned char *in = full;
     int rc;
 
+    exchange.neutral = false;          /* scatter_run() does both, for all    */
+    exchange.scale = 1;
+    exchange.out_count = (size_t)dtn_local_numel(scatter->dst, group->me);
     if (exchange.in_count == 0)
         return 0;
     if (is_root)
@@ -155,10 +156,7 @@ static int slab_run(const struct scatter *scatter, int slab, const void *full,
         if (r != group->me)
             rc = slab_pieces(scatter, slab, r, &sent, err);
     if (rc == 0) {
-        exchange.nreceived = received.n;
-        exchange.received = received.list;
-        exchange.nsent = sent.n;
-        exchange.sent = sent.list;
+        dtn_exchange_pieces(&exchange, &received, &sent);
         rc = slab_move(scatter, slab, &exchange, in, out, err);
     }
     dtn_pieces_fini(&received);
@@ -231,11 +229,8 @@ int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
     scatter.hash = dtn_redist_hash(dst, dst, root);
     scatter_cut(&scatter, limit ? limit : 1);
     rc = scatter_run(&scatter, full, out, &why);
-    if (rc == 0)
-        scatter_say(&scatter);
-    else if (ctx->failure.code == 0 && dst->mesh->group.n > 1)
-        dtn_poison(ctx, rc, ctx->self.rank, "%s", why.text);
-    if (rc != 0 && err)
-        *err = why;
-    return rc;
+    if (rc != 0)
+        return dtn_redist_give_up(dst, dst, rc, &why, err);
+    scatter_say(&scatter);
+    return 0;
 }

@@ -7,8 +7,8 @@
  */
 #include "tensor/tensor.h"
 #include "base/error.h"
+#include "coll/exec.h"
 #include "device/memory.h"
-#include "job/await.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
 #include "layout/layout.h"
@@ -60,8 +60,8 @@ int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
                        const struct dtensor_error *why,
                        struct dtensor_error *err)
 {
-    if (rc == DTENSOR_ENOMEM && mesh->group.n > 1)
-        dtn_poison(mesh->ctx, rc, mesh->ctx->self.rank, "%s", why->text);
+    if (rc == DTENSOR_ENOMEM)
+        return dtn_call_give_up(&mesh->group, rc, why, err);
     if (rc != 0 && err)
         *err = *why;
     return rc;

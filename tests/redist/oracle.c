@@ -10,6 +10,7 @@
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
+#include "redist/cross.h"
 #include "redist/phases.h"
 #include "redist/pieces.h"
 #include "redist/plan.h"

@@ -13,6 +13,7 @@
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/cost.h"
+#include "redist/cross.h"
 #include "redist/phases.h"
 #include "redist/plan.h"
 #include "redist/route.h"

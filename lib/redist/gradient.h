@@ -1,6 +1,6 @@
-/* grad.h - gradients of redistributes */
-#ifndef DTN_REDIST_GRAD_H
-#define DTN_REDIST_GRAD_H
+/* gradient.h - gradients of redistributes */
+#ifndef DTN_REDIST_GRADIENT_H
+#define DTN_REDIST_GRADIENT_H
 
 #include "dtensor.h"
 

@@ -1,4 +1,4 @@
-/* graph.c - the cheapest way that changes one mesh dimension at a time
+/* min_cost.c - the cheapest way that changes one mesh dimension at a time
  *
  * Placements are the places of a graph, changes of one of them its edges, and
  * Dijkstra's search finds the shortest path.  On a mesh of three dimensions

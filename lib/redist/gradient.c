@@ -1,14 +1,13 @@
-/* grad.c - what a redistribution does to gradients
+/* gradient.c - what a redistribution does to gradients
  *
  * The gradient of a tensor lies as the tensor does, but for terms: if y is the sum
  * of terms x0 and x1, then dy/dx0 = dy/dx1 = 1, and each rank's term has the whole
  * gradient.  So the way back from [P] -> [S(0)], a reduce-scatter, is an
  * all-gather to R and nothing else, and from [P] -> [R] it is nothing at all.
  */
-#include "redist/grad.h"
+#include "redist/gradient.h"
 #include "base/error.h"
 #include "mesh/mesh.h"
-#include "redist/plan.h"
 #include "dtensor.h"
 
 /* Where dimension m of the gradient is to go. */

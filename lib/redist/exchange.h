@@ -1,0 +1,53 @@
+/* exchange.h - the exchange of a phase, on this rank */
+#ifndef DTN_REDIST_EXCHANGE_H
+#define DTN_REDIST_EXCHANGE_H
+
+#include "redist/pieces.h"
+#include "sched/exchange.h"
+#include "dtensor.h"
+
+struct dtn_group;
+struct dtn_phase;
+struct dtn_plan;
+struct dtn_redist_step;
+struct dtn_sched;
+
+/* What all exchanges of a phase over `group` have in common.  The caller adds the
+ * counts, the windows and the pieces.
+ */
+struct dtn_exchange dtn_exchange_of(const char *name,
+                                    const struct dtn_phase *phase,
+                                    const struct dtn_group *group);
+
+/* Its pieces, which must live as long as it is used. */
+void dtn_exchange_pieces(struct dtn_exchange *exchange,
+                         const struct dtn_pieces *received,
+                         const struct dtn_pieces *sent);
+
+/* Emit it and bind it to the group, ready to run.   Errors: ENOMEM */
+int dtn_exchange_plan(const struct dtn_group *group,
+                      const struct dtn_exchange *exchange,
+                      struct dtn_plan **planp, struct dtensor_error *err);
+
+/* The exchange of one step of a plan, with its pieces. */
+struct dtn_step_exchange {
+    struct dtn_exchange exchange;      /* names the pieces below              */
+    struct dtn_pieces received;        /* by this rank, its own among them    */
+    struct dtn_pieces sent;            /* to other ranks                      */
+};
+
+int dtn_step_exchange_init(const struct dtensor_plan *plan,
+                           const struct dtn_redist_step *step,
+                           struct dtn_step_exchange *x,
+                           struct dtensor_error *err);
+void dtn_step_exchange_fini(struct dtn_step_exchange *x);
+
+/* The ranks of an exchange of the plan: of one mesh, or of both. */
+const struct dtn_group *dtn_exchange_group(const struct dtensor_plan *plan,
+                                           const struct dtn_phase *phase);
+
+/* This rank's schedule of step i, an exchange of a group that it is in. */
+int dtn_exchange_emit(const struct dtensor_plan *plan, int i,
+                      struct dtn_sched *sched, struct dtensor_error *err);
+
+#endif

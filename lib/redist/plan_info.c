@@ -1,0 +1,195 @@
+/* plan_info.c - what a program can ask a plan, and its printed form
+ *
+ * dtensor_plan_print() shows the route, why it was taken, each step with its
+ * bytes and predicted time, and what the other routes would have cost.  How many
+ * rounds an exchange takes is read off its schedule, which is emitted for that.
+ */
+#include "base/error.h"
+#include "base/units.h"
+#include "job/group.h"
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "redist/cost.h"
+#include "redist/exchange.h"
+#include "redist/phases.h"
+#include "redist/plan.h"
+#include "redist/route.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+/* -------------------------------------------------------------- questions --- */
+
+void dtensor_plan_info(const struct dtensor_plan *plan,
+                       struct dtensor_plan_info *info)
+{
+    *info = (struct dtensor_plan_info){
+        .route = plan->route, .nsteps = plan->nsteps,
+        .scratch_bytes = plan->scratch[DTN_TARGET_EVEN] +
+                         plan->scratch[DTN_TARGET_ODD],
+        .text = plan->text, .why = plan->why
+    };
+    for (int i = 0; i < plan->nsteps; i++)
+        info->predicted_us += plan->step[i].ns / 1e3;
+}
+
+int dtensor_plan_choice(const struct dtensor_plan *plan,
+                        enum dtensor_route route,
+                        struct dtensor_plan_choice *choice,
+                        struct dtensor_error *err)
+{
+    struct dtn_routes routes;
+    const struct dtn_route *c;
+    struct dtn_cost cost;
+
+    if ((unsigned)route >= DTENSOR_NROUTES || route == DTENSOR_ROUTE_AUTO)
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: route %d is none; expected "
+                        "direct, merged, min-cost or greedy", (int)route);
+    dtn_cost_init(plan->dst.mesh, &cost);
+    dtn_routes_find(&cost, &plan->src, &plan->dst, route, plan->max_scratch,
+                    &routes, NULL);
+    c = &routes.route[route];
+    *choice = (struct dtensor_plan_choice){ .refused = c->refused };
+    if (c->refused)
+        return 0;
+    choice->nsteps = c->nphases;
+    choice->predicted_us = c->ns / 1e3;
+    choice->scratch_bytes = (uint64_t)c->scratch;
+    return 0;
+}
+
+/* What an exchange does along the dimensions it changes, if it is one thing. */
+static const char *step_what(const struct dtn_phase *phase)
+{
+    const struct dtensor_mesh *mesh = phase->src.mesh;
+    const char *what = NULL, *one;
+
+    if (phase->kind != DTN_PHASE_EXCHANGE)
+        return phase->kind == DTN_PHASE_REDUCE ? "allreduce" : "broadcast";
+    if (mesh != phase->dst.mesh)
+        return "cross-mesh";
+    for (int m = 0; m < mesh->ndim; m++) {
+        const struct dtensor_placement *from = &phase->src.placement[m];
+        const struct dtensor_placement *to = &phase->dst.placement[m];
+
+        if (dtn_placement_equal(from, to, mesh->size[m]) ||
+            dtn_placement_stays(from, to))
+            continue;
+        one = from->kind == DTENSOR_PARTIAL ? "reduce-scatter"
+            : dtn_placement_class(to) == DTENSOR_SHARD ? "all-to-all"
+                                                       : "all-gather";
+        what = !what || what == one ? one : "exchange";
+    }
+    return what ? what : "local";
+}
+
+static int step_ranks(const struct dtn_phase *phase)
+{
+    int ranks = 1;
+
+    for (int m = 0; m < phase->src.mesh->ndim; m++)
+        if (phase->kind == DTN_PHASE_EXCHANGE
+            ? !dtn_placement_equal(&phase->src.placement[m],
+                                   &phase->dst.placement[m],
+                                   phase->src.mesh->size[m])
+            : phase->dims >> m & 1)
+            ranks *= phase->src.mesh->size[m];
+    return ranks;
+}
+
+/* The rounds of an exchange and what is packed in them, by its schedule. */
+static int step_packing(const struct dtensor_plan *plan, int i,
+                        struct dtensor_plan_step *step,
+                        struct dtensor_error *err)
+{
+    const struct dtn_phase *phase = &plan->step[i].phase;
+    struct dtn_sched sched;
+    int rc;
+
+    step->rounds = 1;
+    if (phase->kind != DTN_PHASE_EXCHANGE ||
+        dtn_exchange_group(plan, phase)->me < 0)
+        return 0;
+    rc = dtn_exchange_emit(plan, i, &sched, err);
+    if (rc != 0)
+        return rc;
+    step->rounds = sched.rounds;
+    step->scratch_bytes = sched.bytes[DTN_TMP];
+    dtn_sched_fini(&sched);
+    return 0;
+}
+
+int dtensor_plan_step(const struct dtensor_plan *plan, int i,
+                      struct dtensor_plan_step *step,
+                      struct dtensor_error *err)
+{
+    struct dtensor_plan_step made;
+    int rc;
+
+    if (i < 0 || i >= plan->nsteps)
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: no step %d (it has %d)", i,
+                        plan->nsteps);
+    made = (struct dtensor_plan_step){
+        .what = step_what(&plan->step[i].phase),
+        .src = plan->step[i].phase.src, .dst = plan->step[i].phase.dst,
+        .ranks = plan->step[i].phase.src.mesh != plan->step[i].phase.dst.mesh
+               ? plan->all->group.n : step_ranks(&plan->step[i].phase),
+        .predicted_us = plan->step[i].ns / 1e3
+    };
+    rc = step_packing(plan, i, &made, err);
+    if (rc == 0)
+        *step = made;
+    return rc;
+}
+
+/* "step 1 all-to-all to S(1): 1.0 MiB over 4 ranks, 3 rounds, 12.1 us" */
+static void print_step(const struct dtensor_plan *plan, int i, FILE *stream)
+{
+    struct dtensor_plan_step step;
+    char to[400], bytes[32];
+
+    if (dtensor_plan_step(plan, i, &step, NULL) != 0)
+        return;
+    dtensor_placements_format(step.dst.mesh, step.dst.placement, to,
+                              sizeof to);
+    fprintf(stream, "step %d %-14s to %s: %s over %d ranks, ", i + 1,
+            step.what, to,
+            dtn_format_size(dtensor_plan_bytes(plan, i, -1, -1), bytes,
+                            sizeof bytes), step.ranks);
+    if (step.scratch_bytes > 0)
+        fprintf(stream, "%d round%s by %s, ", step.rounds,
+                step.rounds == 1 ? "" : "s",
+                dtn_format_size(step.scratch_bytes, bytes, sizeof bytes));
+    fprintf(stream, "%.1f us\n", step.predicted_us);
+}
+
+void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)
+{
+    struct dtensor_plan_choice choice;
+    struct dtensor_plan_info info;
+    char from[400], to[400];
+
+    dtensor_plan_info(plan, &info);
+    fprintf(stream, "from   %s\nto     %s\n",
+            dtn_spec_format(&plan->src, from, sizeof from),
+            dtn_spec_format(&plan->dst, to, sizeof to));
+    fprintf(stream, "route  %s, since %s\n", dtn_route_name(info.route),
+            info.why);
+    for (int i = 0; i < info.nsteps; i++)
+        print_step(plan, i, stream);
+    fprintf(stream, "moves  %s in all, %s at least; predicted %.1f us\n",
+            dtn_format_size(dtensor_plan_bytes(plan, -1, -1, -1), from,
+                            sizeof from),
+            dtn_format_size(dtensor_plan_bound(plan, -1), to, sizeof to),
+            info.predicted_us);
+    for (int i = DTENSOR_ROUTE_DIRECT; i < DTENSOR_NROUTES; i++) {
+        dtensor_plan_choice(plan, (enum dtensor_route)i, &choice, NULL);
+        if (choice.refused)
+            fprintf(stream, "       %-9s no: %s\n",
+                    dtn_route_name((enum dtensor_route)i), choice.refused);
+        else
+            fprintf(stream, "       %-9s %d steps, %.1f us\n",
+                    dtn_route_name((enum dtensor_route)i), choice.nsteps,
+                    choice.predicted_us);
+    }
+}

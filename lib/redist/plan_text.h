@@ -1,0 +1,16 @@
+/* plan_text.h - what logs and errors say of a redistribute */
+#ifndef DTN_REDIST_PLAN_TEXT_H
+#define DTN_REDIST_PLAN_TEXT_H
+
+#include "base/compiler.h"
+
+struct dtensor_plan;
+
+/* Fill the head of `text`, and `call`. */
+void dtn_redist_title(struct dtensor_plan *plan);
+
+/* Append to `text`; what does not fit is cut off. */
+void dtn_redist_say(struct dtensor_plan *plan, const char *fmt, ...)
+    DTN_PRINTF(2, 3);
+
+#endif

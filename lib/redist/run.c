@@ -1,0 +1,121 @@
+/* run.c - one plan run on this rank
+ *
+ * The steps run one after another.  The result of a step is the input of the next
+ * one and lies in scratch memory; the last step writes to the caller's memory.
+ */
+#include "redist/run.h"
+#include "coll/exec.h"
+#include "coll/request.h"
+#include "job/buffer.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "mesh/mesh.h"
+#include "redist/phases.h"
+#include "redist/plan.h"
+#include "redist/ready.h"
+#include "redist/scratch.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+_Static_assert(sizeof ((struct dtensor_plan *)0)->text ==
+               sizeof ((struct dtensor_ctx *)0)->plan_text,
+               "the text of a plan is the context's");
+
+int dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count,
+                     struct dtensor_error *err)
+{
+    if (phase->kind != DTN_PHASE_BROADCAST || phase->divide <= 1)
+        return 0;
+    return dtn_buffer_scale(phase->dst.mesh->ctx, phase->dst.dtype, out, count,
+                            phase->divide, err);
+}
+
+static struct dtn_call run_call(const struct dtn_redist_step *step)
+{
+    const struct dtn_phase *phase = &step->phase;
+
+    return (struct dtn_call){
+        .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
+                                                : DTN_COLL_BROADCAST,
+        .n = step->group->n, .me = step->group->me, .count = step->count,
+        .dtype = phase->dst.dtype, .redop = phase->redop,
+        .divisor = phase->divide                 /* of a broadcast it is none */
+    };
+}
+
+bool dtn_redist_idle(const struct dtn_redist_step *step)
+{
+    return step->group->me < 0 ||
+           (step->phase.kind != DTN_PHASE_EXCHANGE && step->count == 0);
+}
+
+uint32_t dtn_redist_number(const struct dtensor_plan *r)
+{
+    return r->nsteps > 0 && r->all->group.me >= 0 ? ++*r->all->group.calls : 0;
+}
+
+static int run_step(struct dtn_redist_step *step, uint32_t number,
+                    const void *in, void *out,
+                    struct dtensor_error *err)
+{
+    struct dtn_call call = run_call(step);
+    int rc = 0;
+
+    call.number = number;
+    if (step->phase.kind == DTN_PHASE_EXCHANGE)
+        rc = dtn_plan_run(step->plan, in, out,
+                          dtn_fingerprint_numbered(step->fingerprint, number),
+                          err);
+    else if (step->count > 0)
+        rc = dtn_call_run(step->group, &call, in, out, err);
+    return rc == 0 ? dtn_phase_finish(&step->phase, out, step->count, err)
+                   : rc;
+}
+
+int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
+{
+    int rc = dtn_redist_ready(r, err);
+
+    if (r->all->group.me < 0)
+        return rc;
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        struct dtn_redist_step *step = &r->step[i];
+        const struct dtn_call call = run_call(step);
+
+        if (!step->plan && !dtn_redist_idle(step))
+            rc = dtn_call_plan(step->group, &call, &step->plan,
+                               &step->fingerprint, err);
+    }
+    return rc;
+}
+
+int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
+                   struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = r->dst.mesh->ctx;
+    const uint32_t number = dtn_redist_number(r);
+    int rc = dtn_requests_finish(ctx, err);
+
+    if (rc == 0)
+        rc = dtn_redist_ready(r, err);
+    if (rc == 0)
+        rc = dtn_redist_scratch(r, err);
+    if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
+        rc = dtn_buffer_copy(ctx, out, in, r->out_bytes, err);
+    memcpy(ctx->plan_text, r->text, sizeof r->text);
+    for (int i = 0; rc == 0 && i < r->nsteps; i++) {
+        void *to = dtn_redist_target(r, i, out);
+
+        if (dtn_redist_idle(&r->step[i]))
+            continue;
+        rc = run_step(&r->step[i], number, in, to, err);
+        if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
+            memcpy(ctx->plan_text, r->text, sizeof r->text);
+        in = to;
+    }
+    return rc;
+}
