@@ -7,34 +7,37 @@
  * Words.  A *rank* is one process, 0..world_size-1.  A *mesh* lays ranks out
  * on an n-dimensional grid.  A *placement* says, for one mesh dimension, what
  * its ranks hold: S(d) a shard of tensor dimension d, R a replica, P(op) a
- * term of a sum (or other reduction) not yet carried out.  A *spec* is a mesh,
- * one placement for each of its dimensions, and the global shape and dtype.
+ * term of a sum or other reduction that is still to be done.  A *spec* is a
+ * mesh, one placement for each of its dimensions, and the global shape and
+ * dtype.
  *
  * Rules that hold everywhere
  *   - A function that can fail returns 0 or a negative enum dtensor_errcode.
  *     Its last parameter explains: NULL if the code alone is enough.  Out
  *     parameters are written on success only.
  *   - *Collective* calls must be made by every rank named, in the same order.
- *     A rank that differs is caught (EMISMATCH) before its data is taken.
+ *     If a rank makes another call, the calls fail with EMISMATCH before any
+ *     data is used.
  *   - A call that *Blocks* waits for peers, at most [transport] op_timeout.
- *   - A collective call that fails otherwise than with EINVAL has poisoned the
- *     context: every collective call on it fails the same way; only destroying
- *     is legal.
- *   - A context and what belongs to it is used by one thread at a time.
- *     Meshes and specs never change once made and may be shared.
+ *   - If a collective call fails with any code except EINVAL, the context
+ *     becomes unusable: every later collective call on it fails the same way.
+ *     Only destroy it.
+ *   - A context and its objects may be used by one thread at a time.
+ *     Meshes and specs never change after they are made; threads may share
+ *     them.
  *   - The library does not print, exit, or install signal handlers.  With
- *     DTN_LOG=warn|info|debug in the environment it explains itself on stderr.
- *
- * A contract stands above each function, or above several that are alike; what
- * is said of "All in this section" need not be said again.
+ *     DTN_LOG=warn|info|debug in the environment it logs its choices on stderr.
+ * The contract of a function is the comment above it, or above a group of
+ * similar functions; "All in this section" holds for the whole section.
  *   - Collective  which ranks must make the call, or no
  *   - Blocks      what it waits for, or no
- *   - Owns        whose it is what is handed out, and until when
+ *   - Owns        who owns the result, and until when
  *   - Errors      the codes, and what each means here
- *   - Semantics   what it does as PyTorch, MPI or NCCL does; or "its own"
- * A function without `err` cannot fail, waits for nobody and is not collective,
- * unless it says otherwise.  A size, or bytes, is in bytes; a count, or a
- * shape, in elements; times name their unit.  Arrays are row-major.
+ *   - Semantics   the function of PyTorch, MPI or NCCL that it follows, or "its
+ *                 own"
+ * A function without `err` cannot fail, does not block and is not collective,
+ * unless its contract says otherwise.  A size, or bytes, is in bytes; a count,
+ * or a shape, in elements; times name their unit.  Arrays are row-major.
  *
  * The parts below are chapters, to be read in this order.  Programs include
  * this file only: what is in which part may change.

@@ -1,9 +1,9 @@
 /* dtensor/context.h - joining a job, and the machines it runs on
  *
  * Every rank calls dtensor_init() and gets a context: its membership of the
- * job.  It tells who and where the rank is, owns the meshes, and lends memory
- * that peers reach without a copy.  Which hosts and ranks there are is said in
- * a cluster file, the same for all; tools can read one, and look at the network
+ * job.  It says which rank this is and where, owns the meshes, and gives memory
+ * that peers can access without a copy.  The hosts and ranks are defined in a
+ * cluster file, the same for all; tools can read one, and query the network
  * cards, without starting anything.
  */
 #ifndef DTENSOR_CONTEXT_H
@@ -35,7 +35,7 @@ struct dtensor_ctx;
  *         ETIME      ranks are missing: says which
  *         EMISMATCH  a rank has another file, world or version: names the key
  *         EPEER      a rank died while joining
- *         ENODEV     no transport reaches some peer
+ *         ENODEV     no transport reaches a peer
  *         ENOMEM, ESYS
  * Semantics: MPI_Init, of ranks that srun or dtensor-run started.
  */
@@ -74,7 +74,7 @@ void dtensor_fini(struct dtensor_ctx *ctx);
  *   - with `ctx` NULL, after dtensor_init() failed: on the rank that differs or
  *     failed and on rank 0, or on every rank if rank 0 is missing; for a wrong
  *     cluster file on the first rank of each host.
- * In doubt two ranks print rather than none.
+ * If in doubt, two ranks print rather than none.
  *
  * Collective: no; nothing is sent.   Blocks: at most half a second, to hear
  *         whether lower ranks failed too.
@@ -83,16 +83,16 @@ void dtensor_fini(struct dtensor_ctx *ctx);
 int dtensor_should_report(struct dtensor_ctx *ctx,
                           const struct dtensor_error *failure);
 
-/* Who this rank is.   Semantics: MPI_Comm_rank, MPI_Comm_size of the world and
- * of the ranks that share a host.
+/* The number of this rank, and of ranks.   Semantics: MPI_Comm_rank,
+ * MPI_Comm_size of the world and of the ranks that share a host.
  */
 int dtensor_rank(const struct dtensor_ctx *ctx);          /* 0..world_size-1 */
 int dtensor_world_size(const struct dtensor_ctx *ctx);    /* 1 or more       */
 int dtensor_local_rank(const struct dtensor_ctx *ctx);    /* on this host    */
 int dtensor_local_size(const struct dtensor_ctx *ctx);    /* on this host    */
 
-/* This rank's host as the cluster names it; the cluster's name, or "local";
- * how the rank was found, such as "dtensor-run" or "Slurm step 12.0".
+/* The name of this rank's host in the cluster; the name of the cluster, or
+ * "local"; how the rank was found, such as "dtensor-run" or "Slurm step 12.0".
  *
  * Owns:   the context, until dtensor_fini().
  */
@@ -100,23 +100,24 @@ const char *dtensor_host(const struct dtensor_ctx *ctx);
 const char *dtensor_cluster_name(const struct dtensor_ctx *ctx);
 const char *dtensor_launcher(const struct dtensor_ctx *ctx);
 
-/* What the last collective or redistribute did, such as
- * "allreduce direct shm 2 ranks"; "" before any.
+/* A description of the last collective or redistribute, such as
+ * "allreduce direct shm 2 ranks"; "" before the first one.
  *
  * Owns:   the context, until the next one.
  */
 const char *dtensor_last_plan(const struct dtensor_ctx *ctx);
 
-/* Bytes that this rank's CPU has copied, ever, on their way from the caller's
- * memory to a peer or from one: packed, unpacked, or staged where peers or the
- * device reach.  0 is zero copy.  The transfer itself does not count (a load
- * or store through shared memory, a write to a socket), nor does the part of a
- * result that is the rank's own.
+/* Total bytes that this rank's CPU has copied between the caller's memory and
+ * a peer: packed, unpacked, or staged in memory that peers or the device can
+ * access.  0 means zero copy.  The transfer itself does not count (a load or
+ * store through shared memory, a write to a socket), nor does the part of a
+ * result that comes from the rank itself.
  */
 uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx);
 
-/* Take `size` bytes of zeroed memory, 64-byte aligned, that peers reach
- * without a copy.  Collectives work on any memory; on this they are faster.
+/* Allocate `size` bytes of zeroed memory, 64-byte aligned, that peers can
+ * access without a copy.  Collectives work on any memory; on this they are
+ * faster.
  *
  * Collective: no.   Blocks: no.
  * Owns:   *memp is the caller's, for dtensor_free().
@@ -130,19 +131,22 @@ int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err);
 void dtensor_free(struct dtensor_ctx *ctx, void *mem);
 
-/* Let the transports use `size` bytes of the caller's own memory where they
- * stand: over rc the network card then reads and writes them directly, which
- * locks them; over tcp nothing is ever staged, and over shm what is not of
- * dtensor_alloc() is fetched or staged, so there it changes nothing.  It pays
- * for memory used in many calls: once costs 16 us and more.  Each rank may
- * register what it likes.  All in all at most [transport] register_limit.
+/* Let the transports use `size` bytes of the caller's own memory in place.
+ * Over rc the memory is locked, and the network card reads and writes it
+ * directly.  Over tcp nothing is ever staged, and over shm memory that is not
+ * from dtensor_alloc() is staged or read by cross-memory attach, so there it
+ * has no effect.  A registration takes 16 us or more, so it pays for memory
+ * that many calls use.  Each rank may register other memory than its peers, in
+ * total at most [transport] register_limit bytes.
  *
  * Collective: no.   Blocks: no.
  * Owns:   the memory stays the caller's, and must stay mapped until
  *         dtensor_unregister() of the same address, which the program
  *         must call, or dtensor_fini().
- * Errors: EINVAL  no memory, of dtensor_alloc(), or registered in part already
- *         ENOMEM  over register_limit, or more than may be locked: how much is
+ * Errors: EINVAL  not memory, from dtensor_alloc(), or registered in part
+ *                 already
+ *         ENOMEM  above register_limit, or more than may be locked: gives both
+ *                 numbers
  *         ESYS    the device refused
  * Semantics: ncclCommRegister.
  */
@@ -151,10 +155,11 @@ int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
 void dtensor_unregister(struct dtensor_ctx *ctx, void *mem);
                                                /* no-op on other memory      */
 
-/* A context that plans and cannot communicate: rank 0 of the cluster in the
- * file `path`; NULL: of `nranks` ranks, `per_host` (0: all) on each host.
- * Meshes, specs and plans are made and asked as usual; calls that would
- * communicate or hold elements fail with EINVAL.
+/* A context that can plan but not communicate: that of rank 0 of the cluster in
+ * the file `path` or, if `path` is NULL, of a cluster of `nranks` ranks with
+ * `per_host` (0: all) on each host.  Meshes, specs and plans are made and
+ * queried as usual; calls that would communicate or hold elements fail with
+ * EINVAL.
  *
  * Collective: no.   Blocks: no.
  * Owns:   *ctxp is the caller's, for dtensor_fini().
@@ -213,20 +218,20 @@ void dtensor_cluster_destroy(struct dtensor_cluster *cluster);
 /* ------------------------------------------------------------- devices --- */
 
 /* Write the RDMA devices of this machine to `stream`: ports, state, rate, MTU,
- * GIDs, and how much memory may be locked.  That there are none is written too,
- * and no error.
+ * GIDs, and how much memory may be locked.  If there are none it writes that;
+ * this is not an error.
  *
  * Collective: no.   Blocks: no.   Semantics: ibv_devinfo.
  * Errors: ESYS, ENOMEM
  */
 int dtensor_devices_show(FILE *stream, struct dtensor_error *err);
 
-/* The same of every rank of a job, and which device each would use and why:
- * rank 0 writes one table to its `stream`, with marks where a rank is unfit
- * for rc or differs from most, and a line for each mark.  Needs no RDMA to
- * work: ranks meet as in dtensor_init(), whose `path` this is, and part again.
- * *unfitp, the same on all ranks: how many cannot do the rc the file asks for;
- * 0 when it asks for none.
+/* The same for every rank of a job, and which device each would use and why.
+ * Rank 0 writes one table to its `stream`.  It marks ranks that cannot use rc
+ * or that differ from most, with a line for each mark.  RDMA need not work: the
+ * ranks connect as in dtensor_init(), with the same `path`, and disconnect
+ * again.  *unfitp, the same on all ranks, is the number of ranks that cannot
+ * use rc although the file asks for it; 0 if the file does not ask for rc.
  *
  * Collective: yes - every rank of the world.   Blocks: as dtensor_init().
  * Errors: ECONF, ETIME, EMISMATCH, EPEER, ENOMEM, ESYS  as when joining

@@ -1,9 +1,8 @@
 /* dtensor/plan.h - redistributes that are planned, explained, and run again
- *
- * What one redistribute moves can be worked out before it moves anything: in
- * which steps, who sends how many bytes to whom, how long it is predicted to
- * take, and what other ways there would be.  A plan is that answer, and can be
- * run as often as wanted; a batch is one plan for several tensors.
+ * A redistribute can be computed before it moves anything: its steps, how many
+ * bytes each rank sends to each other, the predicted time, and the
+ * alternatives.  A plan is the result, and can be run many times; a batch is
+ * one plan for several tensors.
  */
 #ifndef DTENSOR_PLAN_H
 #define DTENSOR_PLAN_H
@@ -17,9 +16,9 @@ extern "C" {
 
 /* ----------------------------------------------------------- plans --- */
 
-/* How a tensor gets from one spec to another, worked out once and run as often
- * as wanted.  dtensor_redistribute() and its kin make plans too and keep the
- * last 256 of a context.
+/* How a tensor gets from one spec to another, computed once and run many times.
+ * dtensor_redistribute() and related functions make plans too; the context
+ * keeps the last 256 of them.
  */
 struct dtensor_plan;
 
@@ -30,9 +29,9 @@ struct dtensor_plan;
  * Averages of integers are rounded once by every route.
  */
 enum dtensor_route {
-    DTENSOR_ROUTE_AUTO,        /* what is predicted to be fastest             */
+    DTENSOR_ROUTE_AUTO,        /* the one with the least predicted time       */
     DTENSOR_ROUTE_DIRECT,      /* one exchange: each element is sent once     */
-    DTENSOR_ROUTE_MERGED,      /* greedy, steps of one kind taken together    */
+    DTENSOR_ROUTE_MERGED,      /* greedy, neighbouring steps of a kind merged */
     DTENSOR_ROUTE_MIN_COST,    /* the cheapest that changes one mesh          */
                                /* dimension at a time                         */
     DTENSOR_ROUTE_GREEDY,      /* PyTorch's order, one dimension at a time    */
@@ -41,23 +40,24 @@ enum dtensor_route {
 
 /* NULL, or zero in a field, is what [redistribute] of the cluster file says. */
 struct dtensor_plan_options {
-    enum dtensor_route route;
-    uint64_t max_scratch;      /* bytes of a rank for results between steps,  */
+    enum dtensor_route route;  /* AUTO: the fastest by prediction             */
+    uint64_t max_scratch;      /* bytes on a rank for results between steps,  */
                                /* and for packing and unpacking               */
-    int connect;               /* 1: connect to the peers now, not when it is */
+    int connect;               /* 1: connect to the peers now, not at the     */
                                /* first run                                   */
 };
 
-/* Plan from `src` to `dst`, of one shape and dtype.  Looks at placements, not
- * at ranks: 1,024 of them cost no more than 8.
+/* Plan from `src` to `dst`, of one shape and dtype.  Uses placements, not
+ * ranks: 1,024 ranks cost no more than 8.
  *
  * Collective: yes - the ranks of both meshes.   Blocks: no - but with `connect`
- *         until connected.  Neither in a context that only plans, see
+ *         until connected.  Neither applies to a context of
  *         dtensor_init_plan().
  * Owns:   *planp is the caller's, for dtensor_plan_destroy().
  * Errors: EINVAL  the specs, or a route that does not exist: says why;  ENOMEM;
  *         with `connect` those of dtensor_allreduce()
- * Semantics: MPI_Alltoallw_init, of any placements and with a choice of ways.
+ * Semantics: MPI_Alltoallw_init, for any placements and with a choice of
+ * routes.
  */
 int dtensor_plan_create(const struct dtensor_spec *src,
                         const struct dtensor_spec *dst,
@@ -68,21 +68,22 @@ int dtensor_plan_create(const struct dtensor_spec *src,
 /* NULL is a no-op.   Collective: no - but not while the plan runs. */
 void dtensor_plan_destroy(struct dtensor_plan *plan);
 
-/* Give the elements of `src` to `dst`, which have the plan's specs.  The first
- * run finds what goes to whom and connects; those that follow allocate nothing.
+/* Copy the elements of `src` to `dst`; both must have the plan's specs.  The
+ * first run finds which rank sends what to which, and connects; later runs
+ * allocate nothing.
  *
- * Collective: yes - the ranks of both meshes.   Blocks: until the own part is
- *         in and no peer needs `src` any more.
+ * Collective: yes - the ranks of both meshes.   Blocks: until this rank has its
+ *         part and no peer needs `src` any more.
  * Errors: EINVAL  a tensor has another spec;  and those of dtensor_allreduce()
  * Semantics: DTensor.redistribute.
  */
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err);
 
-/* Start the same and return at once: `src` and `dst` are the library's until
+/* Start the same and return at once; the library owns `src` and `dst` until
  * dtensor_wait().
  *
- * Collective: yes - in the same order.   Blocks: no, nor does the first call.
+ * Collective: yes - in the same order.   Blocks: no, not even the first call.
  * Owns:   *requestp is the caller's, for dtensor_wait().  The plan must outlive
  *         it.
  * Errors: as dtensor_plan_run()
@@ -92,9 +93,9 @@ int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
                        struct dtensor *dst, struct dtensor_request **requestp,
                        struct dtensor_error *err);
 
-/* The placements that the gradient of a tensor of spec `src` is brought to,
- * when it arrives as `grad`: those of src; where src is a term, R, without
- * division, or the term that arrives.
+/* The placements of the gradient of a tensor of spec `src`, when it arrives as
+ * `grad`: those of src; where src is P they are R, without division, or P if
+ * the gradient arrives as P.
  * Semantics: the backward of DTensor.redistribute.
  *
  * Collective: no.   Blocks: no.
@@ -104,9 +105,9 @@ int dtensor_grad_spec(const struct dtensor_spec *src,
                       const struct dtensor_spec *grad,
                       struct dtensor_spec *spec, struct dtensor_error *err);
 
-/* pair[0]: the plan from src to dst.  pair[1]: that for the gradient of dst,
- * which arrives as `grad` - NULL: as dst, R where that is a term - to where
- * dtensor_grad_spec() says.
+/* pair[0]: the plan from src to dst.  pair[1]: the plan for the gradient of
+ * dst, from `grad` (NULL: dst with R in place of P) to the spec that
+ * dtensor_grad_spec() gives.
  *
  * Collective, blocks, owns, errors: as dtensor_plan_create(), twice
  * Semantics: Redistribute.forward and backward.
@@ -117,23 +118,23 @@ int dtensor_plan_pair(const struct dtensor_spec *src,
                       const struct dtensor_plan_options *options,
                       struct dtensor_plan *pair[2], struct dtensor_error *err);
 
-/* What a plan says of itself.   Owns: texts are the plan's, while it exists. */
+/* Facts about a plan.   Owns: the texts belong to the plan, while it exists. */
 struct dtensor_plan_info {
-    enum dtensor_route route;
-    int nsteps;
-    double predicted_us;       /* of the slowest rank                         */
+    enum dtensor_route route;  /* the chosen route                            */
+    int nsteps;                /* number of steps                             */
+    double predicted_us;       /* time of the slowest rank                    */
     uint64_t scratch_bytes;    /* this rank's results between steps           */
-    const char *text;          /* one line: what is done; how much, once run  */
+    const char *text;          /* one line: the steps; after a run also bytes */
     const char *why;           /* why this route                              */
 };
 void dtensor_plan_info(const struct dtensor_plan *plan,
                        struct dtensor_plan_info *info);
 
-/* A candidate, taken or not. */
+/* A candidate, chosen or not. */
 struct dtensor_plan_choice {
-    int nsteps;
-    double predicted_us;
-    uint64_t scratch_bytes;    /* by an even division                         */
+    int nsteps;                /* number of steps                             */
+    double predicted_us;       /* time of the slowest rank                    */
+    uint64_t scratch_bytes;    /* results between steps, for even shards      */
     const char *refused;       /* NULL, or why there is no such route         */
 };
 
@@ -141,7 +142,7 @@ struct dtensor_plan_choice {
  * route.
  *
  * Collective: no.   Blocks: no.   Semantics: its own.
- * Errors: EINVAL  no such route: AUTO is none
+ * Errors: EINVAL  no such route; AUTO is not one
  */
 int dtensor_plan_choice(const struct dtensor_plan *plan,
                         enum dtensor_route route,
@@ -153,16 +154,16 @@ struct dtensor_plan_step {
     const char *what;          /* "all-gather", "allreduce", "all-to-all",    */
                                /* "reduce-scatter", "exchange", "local",      */
                                /* "cross-mesh"                                */
-    struct dtensor_spec src;
-    struct dtensor_spec dst;
-    int ranks;                 /* in the group of one rank                    */
-    double predicted_us;
-    int rounds;                /* of this rank: what is packed, or unpacked,  */
-                               /* goes in so many, to keep to max_scratch     */
-    uint64_t scratch_bytes;    /* that it takes for that                      */
+    struct dtensor_spec src;   /* spec before the step                        */
+    struct dtensor_spec dst;   /* spec after the step                         */
+    int ranks;                 /* ranks in the group of one rank              */
+    double predicted_us;       /* time of the slowest rank                    */
+    int rounds;                /* rounds in which this rank packs and unpacks,*/
+                               /* to stay within max_scratch                  */
+    uint64_t scratch_bytes;    /* memory of this rank for packing             */
 };
 
-/* Step `i` of info.nsteps.  Rounds and scratch are counted piece by piece on
+/* Step `i` of info.nsteps.  Rounds and scratch are counted piece by piece in
  * every call.
  *
  * Collective: no.   Blocks: no.   Semantics: its own.
@@ -172,25 +173,25 @@ int dtensor_plan_step(const struct dtensor_plan *plan, int i,
                       struct dtensor_plan_step *step,
                       struct dtensor_error *err);
 
-/* Bytes that world rank `from` sends to rank `to` in step `i`; -1 in place of
- * any of the three: all of them.  This is what the plan promises: no more is
- * moved between ranks.  Counted piece by piece on every call.
+/* Bytes that world rank `from` sends to rank `to` in step `i`; -1 for any of
+ * the three means all of them.  The plan promises that no more is moved between
+ * ranks.  Counted piece by piece in every call.
  */
 uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
                             int to);
 
-/* The least that any plan brings rank `rank` from others, -1 all ranks
- * together: what it is to hold and does not hold; of terms, at least one sum.
- * 0 if no bound is known: between two reductions, and for terms between two
- * meshes.
+/* Lower bound of the bytes that rank `rank` (-1: all ranks together) must
+ * receive in any plan: what it needs and does not have.  Partial sources count
+ * as one reduced copy.  0 if no bound is known: between two reductions, and for
+ * terms between two meshes.
  */
 uint64_t dtensor_plan_bound(const struct dtensor_plan *plan, int rank);
 
-/* All of this for people: steps, bytes, why, and what else there was. */
+/* Print all of this: steps, bytes, the reason, and the alternatives. */
 void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream);
 
-/* Several tensors redistributed together: those that one exchange brings home
- * share its messages, dtype by dtype, at the price of two local copies.
+/* Several tensors redistributed together.  Tensors of one dtype that need a
+ * single exchange share its messages, which costs two local copies.
  */
 struct dtensor_batch;
 
@@ -208,7 +209,7 @@ int dtensor_batch_create(int n, const struct dtensor_spec src[],
 void dtensor_batch_destroy(struct dtensor_batch *batch);
                                                /* NULL is a no-op            */
 
-/* Give the elements of src[i] to dst[i], n of each, which have those specs.
+/* Copy the elements of src[i] to dst[i], n of each; they must have those specs.
  *
  * Collective, blocks, errors, semantics: as dtensor_plan_run()
  */
@@ -216,13 +217,14 @@ int dtensor_batch_run(struct dtensor_batch *batch,
                       const struct dtensor *const src[],
                       struct dtensor *const dst[], struct dtensor_error *err);
 
-/* Plans that the context has kept for redistributions by spec. */
+/* Statistics of the LRU cache of plans that redistributes use. */
 struct dtensor_plan_cache {
     uint64_t hits;             /* calls that found their plan                 */
     uint64_t misses;           /* plans made                                  */
-    uint64_t dropped;          /* to keep within the limit, least used first  */
-    int entries;
-    int limit;
+    uint64_t dropped;          /* plans dropped to keep within the limit, the */
+                               /* least recently used first                   */
+    int entries;               /* plans in the cache                          */
+    int limit;                 /* most plans that it keeps                    */
 };
 void dtensor_plan_cache(const struct dtensor_ctx *ctx,
                         struct dtensor_plan_cache *cache);

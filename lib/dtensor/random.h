@@ -1,9 +1,8 @@
 /* dtensor/random.h - random numbers
- *
- * A random tensor is a function of a seed, not of who computes it: by default
- * element i gets number i of the generator's stream, so a tensor is the same on
- * one rank and on a thousand, sharded or not, and no byte is sent.  Other rules
- * make the numbers that PyTorch makes.
+ * A random tensor depends on a seed, not on the ranks that compute it: by
+ * default element i gets number i of the generator's stream.  So a tensor is
+ * the same on one rank and on a thousand, sharded or not, and nothing is sent.
+ * Other rules make the numbers that PyTorch makes.
  */
 #ifndef DTENSOR_RANDOM_H
 #define DTENSOR_RANDOM_H
@@ -17,37 +16,40 @@ extern "C" {
 /* ------------------------------------------------------ random numbers --- */
 
 /* A generator: a seed, and an offset that counts the numbers used.  A call
- * takes `gen`, or with NULL the context's own, and advances its offset, by the
- * same on every rank.  Ranks whose generators are in the same state make
- * tensors that agree: no call here but dtensor_generator_sync() communicates.
- * dtensor(7) and dtensor-random(7) tell more.
+ * uses `gen`, or with NULL the generator of the context, and advances its
+ * offset by the same amount on every rank.  Ranks whose generators have the
+ * same state make tensors that agree; only dtensor_generator_sync()
+ * communicates.  dtensor-random(7) has the details.
  */
 struct dtensor_generator;
 
 /* Which numbers the parts of a tensor get. */
 enum dtensor_tracker {
-    DTENSOR_TRACKER_GLOBAL,    /* each element those of its place in the      */
-                               /* whole: the same tensor on any mesh          */
-    DTENSOR_TRACKER_OFFSET,    /* each shard its own, replicas the same       */
-    DTENSOR_TRACKER_MEGATRON,  /* by seed + 2718 + coordinate                 */
-    DTENSOR_TRACKER_LOCAL      /* each rank its generator's next ones         */
+    DTENSOR_TRACKER_GLOBAL,    /* by the element's place in the whole: the    */
+                               /* same tensor on any mesh                     */
+    DTENSOR_TRACKER_OFFSET,    /* each shard has its own, replicas the same   */
+    DTENSOR_TRACKER_MEGATRON,  /* from seed + 2718 + coordinate               */
+    DTENSOR_TRACKER_LOCAL      /* the next ones of the rank's generator       */
 };
 
-/* Which of the stream's numbers an element gets. */
+/* Which number of the stream an element gets. */
 enum dtensor_fill {
     DTENSOR_FILL_SEQUENTIAL,   /* element after element                       */
-    DTENSOR_FILL_CUDA          /* as the threads of a CUDA grid take them     */
+    DTENSOR_FILL_CUDA          /* as the threads of a CUDA grid get them      */
 };
 
+/* Which number of the stream each element gets; dtensor-random(7). */
 struct dtensor_random_rule {
-    enum dtensor_tracker tracker;      /* GLOBAL                              */
-    enum dtensor_fill fill;            /* SEQUENTIAL                          */
-    int pytorch;                       /* OFFSET: 1 keeps PyTorch's offsets   */
-                                       /* even where shards share numbers     */
-    int sms;                           /* CUDA: multiprocessors, 132, and     */
-    int threads_per_sm;                /* threads of each, 2048               */
-    char parallel_dims[100];           /* MEGATRON: mesh dimensions, "tp"     */
-    int distinct_replicas;             /* 1: replicas may differ where [seed] */
+    enum dtensor_tracker tracker;      /* default GLOBAL                      */
+    enum dtensor_fill fill;            /* default SEQUENTIAL                  */
+    int pytorch;                       /* OFFSET: 1 uses PyTorch's offsets,   */
+                                       /* even if shards share numbers        */
+    int sms;                           /* CUDA: multiprocessors; default 132  */
+    int threads_per_sm;                /* CUDA: threads of a multiprocessor;  */
+                                       /* default 2048                        */
+    char parallel_dims[100];           /* MEGATRON: names of mesh dimensions; */
+                                       /* default "tp"                        */
+    int distinct_replicas;             /* 1: replicas may differ if [seed]    */
                                        /* gives their ranks different seeds   */
 };
 
@@ -62,17 +64,18 @@ int dtensor_generator_create(uint64_t seed, struct dtensor_generator **genp,
                              struct dtensor_error *err);
 void dtensor_generator_destroy(struct dtensor_generator *gen);  /* NULL: none */
 
-/* The context's own: seeded with what [seed] of the cluster file says for this
- * rank, else 0.  Until the program seeds it or sets its state, a tensor that is
- * replicated along a mesh dimension with distinct seeds is refused, since its
- * replicas would differ, unless the rule has distinct_replicas.
+/* The generator of the context: it begins with the seed of [seed] in the
+ * cluster file for this rank, else with 0.  Until the program seeds it or sets
+ * its state, a tensor that is replicated along a mesh dimension with distinct
+ * seeds is refused, since its replicas would differ, unless the rule has
+ * distinct_replicas.
  * Semantics: torch.default_generator.
  *
  * Owns:   the context, until dtensor_fini(); destroying it is a no-op.
  */
 struct dtensor_generator *dtensor_generator_default(struct dtensor_ctx *ctx);
 
-/* The seed, and how many numbers it has used. */
+/* The seed, and how many numbers were used. */
 uint64_t dtensor_generator_seed(const struct dtensor_generator *gen);
 int64_t dtensor_generator_offset(const struct dtensor_generator *gen);
 
@@ -89,7 +92,7 @@ int dtensor_generator_set_state(struct dtensor_generator *gen,
                                 const unsigned char *state, size_t size,
                                 struct dtensor_error *err);
 
-/* The rule by which its numbers reach the elements, from now on.
+/* The rule that says which number each element gets, from now on.
  *
  * Collective: no, but ranks that share tensors must set it alike.
  * Blocks: no.   Semantics: its own.
@@ -116,16 +119,16 @@ int dtensor_manual_seed(const struct dtensor_mesh *mesh, uint64_t seed,
  * Semantics: what DTensor did when its tracker was made, before 2025.
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until done.
- * Errors: those of dtensor_broadcast(); then the state is as it was
+ * Errors: those of dtensor_broadcast(); then the state is unchanged
  */
 int dtensor_generator_sync(const struct dtensor_mesh *mesh,
                            struct dtensor_generator *gen,
                            struct dtensor_error *err);
 
-/* Fill a tensor: uniform in [from, to); normal; exp of normal; exponential of
- * that rate; normal between two bounds; 1 with probability p, else 0; whole
- * numbers in [from, to); integers of any bits.  Real floating types, but
- * bernoulli and integers also integer types and bool, and bits only those.
+/* Fill a tensor: uniform in [from, to); normal; exp of normal; exponential with
+ * rate lambda; normal between two bounds; 1 with probability p, else 0; whole
+ * numbers in [from, to); integers with random bits.  For real floating types;
+ * bernoulli and integers also for integer types and bool; bits only for those.
  * Semantics: Tensor.uniform_, normal_, log_normal_, exponential_,
  * nn.init.trunc_normal_, bernoulli_, random_.
  *
@@ -155,10 +158,10 @@ int dtensor_integers(struct dtensor *t, int64_t from, int64_t to,
 int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
                  struct dtensor_error *err);
 
-/* Make a tensor of a spec, or of that of another tensor: uniform in [0, 1);
- * normal with mean 0 and deviation 1; whole numbers in [from, to); the numbers
- * 0 .. shape[0] - 1 in random order, one dimension, the same order whatever
- * tracker and fill.
+/* Make a tensor with a spec, or with the spec of another tensor: uniform in
+ * [0, 1); normal with mean 0 and deviation 1; whole numbers in [from, to); or,
+ * for one dimension, the numbers 0 .. shape[0] - 1 in random order, which is
+ * the same for any tracker and fill.
  * Semantics: torch.rand, randn, randint, randperm and torch.rand_like ...
  *
  * Collective, blocks, errors: as dtensor_uniform();  ENOMEM
@@ -184,8 +187,9 @@ int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
                          struct dtensor_generator *gen, struct dtensor **tp,
                          struct dtensor_error *err);
 
-/* Make a tensor whose elements are those of `t` divided by 1 - p, or 0 with
- * probability p; and, unless maskp is NULL, a bool tensor of which were kept.
+/* Make a tensor whose elements are 0 with probability p, and otherwise those of
+ * `t` divided by 1 - p; and, unless maskp is NULL, a bool tensor that says
+ * which were kept.
  * Semantics: torch.native_dropout in training.
  *
  * Collective, blocks, errors: as dtensor_uniform();  ENOMEM

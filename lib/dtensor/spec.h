@@ -2,9 +2,9 @@
  *
  * A placement for each mesh dimension says what its ranks hold of the tensor: a
  * shard, the whole, or a term of a sum.  A matrix of 8 x 6 on a mesh of 2 x 3
- * placed S(0),S(1) is cut in six parts of 4 x 2; placed S(0),R, in two of
- * 4 x 6, each of which three ranks have.  A spec is plain data, and any rank
- * can work out what any other holds without asking.
+ * placed S(0),S(1) is cut into six parts of 4 x 2; placed S(0),R, into two
+ * parts of 4 x 6, each on three ranks.  A spec is plain data, and any rank
+ * can compute what any other holds, without communication.
  */
 #ifndef DTENSOR_SPEC_H
 #define DTENSOR_SPEC_H
@@ -27,38 +27,38 @@ enum dtensor_placement_kind {
     DTENSOR_CYCLIC             /* C(d,b)  blocks of b, dealt out in turn      */
 };
 
-/* What the ranks along one mesh dimension hold.  Placements apply left to
- * right, each to what the ones before left: a dimension sharded twice is a
- * chunk of a chunk.  10 elements over 3 ranks are
+/* What the ranks along one mesh dimension hold.  Placements apply from left to
+ * right, each to the result of those before: a dimension that is sharded twice
+ * is a chunk of a chunk.  10 elements over 3 ranks are
  *
  *   S(0)        0-3  4-7  8-9      torch.chunk: cut every ceil(N/n), trailing
  *                                  shards may be short or empty
  *   S(0:2,3,5)  0-1  2-4  5-9      the lengths that the user chose
  *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   cut in 2, then each piece in 3
  *   C(0,2)      0 1 6 7  2 3 8 9  4 5   blocks of 2 in turn
- *
- * Lengths can be chosen where the dimensions to the left leave parts of one
- * length, to which they add up.  SS is PyTorch's _StridedShard.
+ * Lengths can be chosen if the mesh dimensions to the left leave parts of equal
+ * length; the lengths must add up to it.  SS is PyTorch's _StridedShard.
  */
 struct dtensor_placement {
-    enum dtensor_placement_kind kind;
+    enum dtensor_placement_kind kind;          /* which of the fields apply   */
     int dim;                   /* SHARD, STRIDED, CYCLIC: tensor dimension;   */
                                /* negative counts from the end                */
     enum dtensor_redop op;     /* PARTIAL: the reduction still to be done     */
-    int64_t block;             /* STRIDED: split factor; CYCLIC: elements     */
+    int64_t block;             /* STRIDED: split factor;                      */
+                               /* CYCLIC: elements of a block                 */
     const int64_t *sizes;      /* SHARD: NULL, or the length for each rank    */
                                /* along the mesh dimension                    */
 };
 
 /* How a tensor lies on a mesh.  Plain data: copy it, compare its fields; only
  * lengths that the user chose are pointed to.  All Partial placements of one
- * tensor wait for the same reduction, or for sums and averages.
+ * tensor must have the same reduction, but sums and averages may be mixed.
  */
 struct dtensor_spec {
-    const struct dtensor_mesh *mesh;
-    enum dtensor_dtype dtype;
-    int ndim;                                  /* 0..8                        */
-    int64_t shape[DTENSOR_MAX_DIMS];           /* global, row-major           */
+    const struct dtensor_mesh *mesh;           /* the ranks that hold it      */
+    enum dtensor_dtype dtype;                  /* type of an element          */
+    int ndim;                                  /* tensor dimensions, 0..8     */
+    int64_t shape[DTENSOR_MAX_DIMS];           /* global, in elements         */
     struct dtensor_placement placement[DTENSOR_MAX_DIMS]; /* per mesh dim     */
 };
 
@@ -69,9 +69,10 @@ struct dtensor_spec {
  * P(prod).  For a tensor: (Shard(dim=0), Replicate()).
  *
  * Owns:   lengths, as of S(0:2,3,5), belong to the context of the mesh.
- * Errors: EINVAL  says which word, and what was expected, also of no text;
+ * Errors: EINVAL  a wrong word, or NULL: says which, and what was expected;
  *         ENOMEM
- * Semantics: its own; Shard, Replicate, Partial, _StridedShard by their repr.
+ * Semantics: its own; Shard, Replicate, Partial, _StridedShard as printed by
+ * PyTorch.
  */
 int dtensor_placements_parse(const struct dtensor_mesh *mesh, const char *text,
                              int ndim, struct dtensor_placement placement[],
@@ -106,8 +107,9 @@ int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
                       const int64_t shape[], struct dtensor_error *err);
 
 /* Check a spec that was filled in by hand and bring it to the form that
- * queries expect: no negative dimensions, and lengths in the context's memory,
- * so that the caller's may go.  Making a tensor does this by itself.
+ * queries expect: no negative dimensions, and lengths copied to the context's
+ * memory, so that the caller may free its own.  Functions that make a tensor do
+ * this themselves.
  *
  * Errors: EINVAL  a field is out of its range: says which;  ENOMEM
  * Semantics: its own.
@@ -115,9 +117,9 @@ int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
 int dtensor_spec_normalize(struct dtensor_spec *spec,
                            struct dtensor_error *err);
 
-/* Is every field in its range, and no dimension negative?
+/* Check that every field is in its range and no dimension is negative.
  *
- * Errors: EINVAL  says which is not
+ * Errors: EINVAL  a field is not: says which
  * Semantics: its own.
  */
 int dtensor_spec_check(const struct dtensor_spec *spec,
@@ -132,22 +134,23 @@ void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
                         int64_t local_shape[], int64_t offset[]);
 
 /* The global indices along tensor dimension `dim` that world rank `rank` holds,
- * as runs of neighbours, ascending: S(0) is one run, SS and C are several.  The
- * local part holds them in this order.  Write at most `max` of them and return
- * how many there are; 0 for a rank outside the mesh.
+ * as ascending runs of consecutive indices: S(0) is one run, SS and C are
+ * several.  The local part holds them in this order.  Write at most `max` runs
+ * and return their total number; 0 for a rank outside the mesh.
  */
 struct dtensor_run {
-    int64_t start;             /* global index of the first                   */
-    int64_t size;              /* how many                                    */
+    int64_t start;             /* global index of the first element           */
+    int64_t size;              /* number of elements                          */
 };
 int64_t dtensor_spec_runs(const struct dtensor_spec *spec, int rank, int dim,
                           struct dtensor_run run[], int64_t max);
 
 /* For each tensor dimension the mesh dimension that cuts it, -1 for none; and
- * in how many parts it is cut in all.   Semantics: DTensorSpec.dim_map,
+ * the total number of its parts.   Semantics: DTensorSpec.dim_map,
  * num_shards_map.
  *
- * Errors: EINVAL  two mesh dimensions cut one, or one out of range (dim_map)
+ * Errors: EINVAL  dim_map: two mesh dimensions cut one tensor dimension, or a
+ *                 dimension is out of range
  */
 int dtensor_spec_dim_map(const struct dtensor_spec *spec, int map[],
                          struct dtensor_error *err);
@@ -177,26 +180,27 @@ int dtensor_spec_parse(struct dtensor_spec *spec,
  * Semantics: TensorMeta.
  */
 struct dtensor_meta {
-    enum dtensor_dtype dtype;
-    int ndim;                                  /* 0..8                        */
-    int64_t shape[DTENSOR_MAX_DIMS];
-    int64_t stride[DTENSOR_MAX_DIMS];
+    enum dtensor_dtype dtype;                  /* type of an element          */
+    int ndim;                                  /* dimensions, 0..8            */
+    int64_t shape[DTENSOR_MAX_DIMS];           /* in elements                 */
+    int64_t stride[DTENSOR_MAX_DIMS];          /* in elements                 */
 };
 
-/* Of the whole, rank -1, or of the part of world rank `rank`: row-major, as all
- * tensors here lie.
+/* Describe the whole (rank -1) or the part of world rank `rank`: row-major,
+ * like all tensors of this library.
  */
 void dtensor_spec_meta(const struct dtensor_spec *spec, int rank,
                        struct dtensor_meta *meta);
 
-/* Of a whole whose parts, all alike, are `local`; and of the parts of a whole.
- * The strides may be of any order of the dimensions: an S multiplies or divides
- * the size of its dimension, and the strides that step over it.
+/* Compute the whole from `local`, if all parts have the same shape; and the
+ * parts of a whole.  The dimensions may have any order in memory: an S
+ * multiplies or divides the size of its dimension, and the strides that step
+ * over it.
  * Semantics: compute_global_tensor_info, compute_local_tensor_info.
  *
  * Errors: EINVAL  SS, C or chosen lengths; a dimension out of range; a size
- * that
- *                 does not divide (local), or sizes of over 2^63 bytes
+ *                 that is no multiple of the ranks (local); or sizes above
+ *                 2^63 bytes
  */
 int dtensor_meta_global(const struct dtensor_mesh *mesh,
                         const struct dtensor_placement placement[],
@@ -209,20 +213,21 @@ int dtensor_meta_local(const struct dtensor_mesh *mesh,
 
 /* Which mesh dimension cuts first.  place[m] is the place of mesh dimension m
  * among those that cut the same tensor dimension: { 1, 0 } of S(0),S(0) on a
- * 4 x 2 mesh is SS(0,2),S(0).  set_order() turns S into SS to that effect;
- * order() finds the places, -1 where nothing is cut.
+ * 4 x 2 mesh is SS(0,2),S(0).  set_order() turns S into SS so that they
+ * cut in this order; order() finds the places, -1 for a mesh dimension that
+ * cuts nothing.
  * Semantics: DTensorSpec.shard_order.
  *
- * Errors: EINVAL  not an order, a dimension out of range, or (order) a strided
- *                 shard that is in none
+ * Errors: EINVAL  not an order; a dimension out of range; or (order) a strided
+ *                 shard that no order expresses
  */
 int dtensor_spec_set_order(struct dtensor_spec *spec, const int place[],
                            struct dtensor_error *err);
 int dtensor_spec_order(const struct dtensor_spec *spec, int place[],
                        struct dtensor_error *err);
 
-/* Draw which ranks hold what, 1-D and 2-D as a grid of boxes, more dimensions
- * as a list.  Needs no communication: any rank can draw any spec.
+/* Draw which rank holds which part: 1-D and 2-D as a grid of boxes, more
+ * dimensions as a list.  Needs no communication: any rank can draw any spec.
  */
 void dtensor_spec_draw(const struct dtensor_spec *spec, FILE *stream);
 

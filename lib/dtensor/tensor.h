@@ -1,9 +1,9 @@
 /* dtensor/tensor.h - tensors, made and moved
  *
  * A tensor is a spec and, on each rank, the part of the elements that the spec
- * gives it.  It is made of nothing, of a whole array that somebody has, or of
- * parts that the ranks have; redistributed, it is a tensor with the same
- * elements that lies otherwise, as rows become columns.
+ * gives it.  It is made from a value, from a whole array on one rank, or from
+ * the parts of all ranks.  Redistributing makes a tensor with the same elements
+ * and other placements, as when rows become columns.
  */
 #ifndef DTENSOR_TENSOR_H
 #define DTENSOR_TENSOR_H
@@ -17,16 +17,16 @@ extern "C" {
 /* ------------------------------------------------------------- tensors --- */
 
 /* A tensor spread over a mesh.  The local part is row-major and contiguous,
- * in memory peers reach.  Ranks outside the mesh hold an empty part and may
- * make every call below; it returns 0 at once.
+ * in memory that peers can access.  Ranks outside the mesh hold an empty part
+ * and may make every call below, which returns 0 at once.
  * Semantics: torch.distributed.tensor.DTensor.
  */
 struct dtensor;
 
 /* Make a tensor: with any content; zeroed; every element one, or `value` (of a
  * Partial tensor, the value its reduction gives); or element i, row-major,
- * equal to i.  arange refuses Partial placements.  One like another is made of
- * its spec: dtensor_zeros(dtensor_spec_of(t), ...).
+ * equal to i.  arange refuses Partial placements.  To make a tensor
+ * like another, use its spec: dtensor_zeros(dtensor_spec_of(t), ...).
  *
  * Collective: no - but all ranks of the mesh must make the same ones.
  * Blocks: no.
@@ -55,15 +55,15 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
 int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
                   struct dtensor_error *err);
 
-/* Make a tensor of the row-major global array `full` that position `root` of
- * the mesh holds (NULL elsewhere); root -1: every rank holds it, and no
- * message is sent.  A Partial tensor holds terms that reduce to `full`.
- * Memory: each rank its part, the root also `full`, and on top at most twice
- * [redistribute] pipeline bytes (4M), wherever `full` is.
+/* Make a tensor from the row-major global array `full` on position `root` of
+ * the mesh (NULL elsewhere); root -1: every rank has it, and no message is
+ * sent.  A Partial tensor holds terms that reduce to `full`.  Memory: on each
+ * rank its part and at most twice [redistribute] pipeline bytes (4M), and on
+ * the root also `full`, wherever that is.
  * Semantics: distribute_tensor(src_data_rank=root), where the source is the
  * position of coordinate (root, root, ...).
- *
- * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in.
+ * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
+ *         part.
  * Owns:   *tp is the caller's; `full` is not kept.
  * Errors: EINVAL  the spec, the root, or no array;  and those of
  *         dtensor_allreduce()
@@ -84,14 +84,14 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
                        size_t size, struct dtensor **tp,
                        struct dtensor_error *err);
 
-/* The same when all ranks have told each other their specs and the shapes of
- * their parts: one that does not fit is refused everywhere, in the same words,
- * and err->rank names it.  Replicas are taken as they are.
+/* The same, but all ranks exchange their specs and the shapes of their parts.
+ * If one does not fit, every rank returns the same error, and err->rank names
+ * it.  The contents of replicas are not compared.
  * Semantics: the first half of DTensor.from_local(run_check=True).
  *
  * Collective: yes - all ranks of the mesh.   Blocks: until all have called.
  * Owns:   *tp is the caller's; `local` is not kept.
- * Errors: EINVAL  a rank has another part, spec or none;  and those of
+ * Errors: EINVAL  a rank has another part or spec, or none;  and those of
  *         dtensor_allreduce()
  */
 int dtensor_from_local_checked(const struct dtensor_spec *spec,
@@ -99,7 +99,7 @@ int dtensor_from_local_checked(const struct dtensor_spec *spec,
                                struct dtensor **tp, struct dtensor_error *err);
 
 /* The same, and replicas are made equal: along mesh dimensions that are R each
- * rank gets the part of coordinate 0; of its own part only the shape is used.
+ * rank gets the part of coordinate 0; only the shape of its own part is used.
  * Semantics: DTensor.from_local(run_check=True).
  *
  * Collective, blocks, owns, errors: as dtensor_from_local_checked();  ENOMEM
@@ -113,12 +113,12 @@ int dtensor_from_local_broadcast(const struct dtensor_spec *spec,
 /* Make the tensor whose local part is the gradient of the `local` that this
  * rank passed to dtensor_from_local() or one of its variants with `spec`.
  * `grad` is the gradient of the tensor made there; it is redistributed to the
- * placements of `spec`, and to R where these are Partial, since each term has
- * the whole gradient.  It is never divided; a Partial gradient is reduced.
+ * placements of `spec`, and to R where these are Partial, since the gradient
+ * of each term is the whole gradient.  It is never divided; a Partial gradient
+ * is reduced.
  * Semantics: the backward of DTensor.from_local.
- *
- * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
- *         and no peer needs `grad` any more.
+ * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
+ *         part and no peer needs `grad` any more.
  * Owns:   *tp is the caller's; `grad` is unchanged.
  * Errors: EINVAL  the spec, or `grad` has another mesh or shape;  and those of
  *         dtensor_redistribute_to()
@@ -132,7 +132,7 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
  * computed from all parts.  If S(d) would give other lengths, the placement
  * becomes S(d:their lengths).  A rank outside the mesh, which receives nothing,
  * gets a tensor of sizes 0.
- * Semantics: DTensor.from_local without shape, of uneven parts too.
+ * Semantics: DTensor.from_local without shape, also for uneven parts.
  *
  * Collective, blocks, owns: as dtensor_from_local_checked().
  * Errors: EINVAL  the parts do not fit together: names a rank;  and as
@@ -141,8 +141,8 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
 int dtensor_from_parts(const struct dtensor_spec *parts, const void *local,
                        struct dtensor **tp, struct dtensor_error *err);
 
-/* The local part, yours to read and write between collective calls; and its
- * size in bytes, which may be 0.   Semantics: DTensor.to_local.
+/* The local part, which the caller may read and write between collective calls;
+ * and its size in bytes, which may be 0.   Semantics: DTensor.to_local.
  *
  * Owns:   the tensor, until dtensor_destroy().
  */
@@ -162,15 +162,16 @@ const struct dtensor_spec *dtensor_spec_of(const struct dtensor *t);
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
                         struct dtensor_error *err);
 
-/* Have both the same global shape?  1 or 0; nobody is asked.
+/* 1 if both have the same global shape, else 0; no rank is asked.
  * Semantics: Tensor.is_same_size.
  */
 int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 
-/* *equalp = 1 when the global shapes and all elements are the same numbers, of
- * Partial tensors the reduced ones, else 0: on every rank of the mesh.  The
+/* *equalp = 1 if the global shapes and all elements are the same, else 0; on
+ * every rank of the mesh.  Partial tensors are reduced first.  The
  * placements may differ; then one tensor is redistributed, which for R and S
- * moves no data.  An empty part equals any other.  A rank outside the mesh,
+ * moves no data.  A rank with an empty part gets the
+ * result of the others.  A rank outside the mesh,
  * which receives nothing, gets 1.  A NaN equals nothing.
  * Semantics: torch.equal.
  *
@@ -181,8 +182,8 @@ int dtensor_is_same_size(const struct dtensor *a, const struct dtensor *b);
 int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
                   int *equalp, struct dtensor_error *err);
 
-/* *equalp = 1 when all replicas, along the mesh dimensions that are R, hold the
- * same bytes, else 0: on every rank of the mesh.  Bytes are compared by a hash
+/* *equalp = 1 if all replicas, along the mesh dimensions that are R, hold the
+ * same bytes, else 0; on every rank of the mesh.  Bytes are compared by a hash
  * of 128 bits, so NaNs with the same bits are equal, and 0 and -0 are not.  A
  * rank outside the mesh, which receives nothing, gets 1.
  * Semantics: its own.
@@ -193,10 +194,11 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
 int dtensor_replicas_equal(const struct dtensor *t, int *equalp,
                            struct dtensor_error *err);
 
-/* Make a tensor with the same elements and other placements: given as text on
- * the same mesh, or as a whole spec, whose mesh may be another of the context,
- * with another shape, order, size and ranks.  Any placement may become any
- * other.  Along a mesh dimension of n ranks every route leaves the same terms:
+/* Make a tensor with the same elements and other placements, given as text on
+ * the same mesh, or as a spec.  The mesh of the spec may be another mesh of the
+ * context, with other dimensions, order, size and ranks.  Every placement can
+ * become every other.  Along a mesh dimension of n ranks every route leaves the
+ * same terms:
  *
  *   P -> P                        the term it has
  *   R -> P(sum), floats           x/n
@@ -209,9 +211,8 @@ int dtensor_replicas_equal(const struct dtensor *t, int *equalp,
  * P of another reduction is reduced first and then counts as R; so does every
  * source on another mesh.
  * Semantics: DTensor.redistribute, without padding.
- *
- * Collective: yes - all ranks of the mesh.   Blocks: until the own part is in
- *         and no peer needs `t` any more.
+ * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
+ *         part and no peer needs `t` any more.
  * Owns:   *tp is the caller's; `t` is unchanged.
  * Errors: EINVAL  the placements; or context, dtype or shape differ;  and those
  *         of dtensor_allreduce()
@@ -222,17 +223,16 @@ int dtensor_redistribute_to(const struct dtensor *t,
                             const struct dtensor_spec *spec,
                             struct dtensor **tp, struct dtensor_error *err);
 
-/* The same into a tensor that exists: `dst` gets the elements of `src` in its
- * own placements.  After the first call for a pair of specs nothing is
- * allocated.
+/* The same into the existing tensor `dst`, which keeps its placements.  After
+ * the first call for a pair of specs nothing is allocated.
  *
  * Collective, blocks, errors: as dtensor_redistribute_to()
- * Semantics: Tensor.copy_, of any two meshes.
+ * Semantics: Tensor.copy_, between any two meshes.
  */
 int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
                               struct dtensor_error *err);
 
-/* dtensor_spec_draw() of its spec, by the mesh's first rank only.
+/* dtensor_spec_draw() of its spec, on the mesh's first rank only.
  * Semantics: visualize_sharding.
  */
 void dtensor_draw(const struct dtensor *t, FILE *stream);

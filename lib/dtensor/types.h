@@ -1,12 +1,12 @@
 /* dtensor/types.h - errors, element types, reductions
  *
  * The words that all other parts use.  An error is a number for the program and
- * one line of text for people: what, the fact with its values, what to do, as
+ * one line of text for people: what, the fact with its values, what to do, such
+ * as
  *
  *   placements: "S(0)" has 1, but the mesh has 2 dimensions (give one for each)
- *
- * An element type has a size in bytes; a reduction is what makes one element of
- * many, as the sum does of the terms that ranks hold.
+ * An element type has a size in bytes; a reduction makes one element of
+ * several, such as the sum of the terms that ranks hold.
  */
 #ifndef DTENSOR_TYPES_H
 #define DTENSOR_TYPES_H
@@ -27,11 +27,11 @@ enum dtensor_errcode {
     DTENSOR_ENOMEM    = -2,    /* memory exhausted                            */
     DTENSOR_ESYS      = -3,    /* a system call failed: see sys_errno         */
     DTENSOR_ECONF     = -4,    /* the cluster file or environment is wrong    */
-    DTENSOR_ENODEV    = -5,    /* a device or transport is not to be had      */
+    DTENSOR_ENODEV    = -5,    /* a device or transport is not available      */
     DTENSOR_EPEER     = -6,    /* a peer died: `rank` says which              */
-    DTENSOR_ETIME     = -7,    /* a deadline passed: `rank` says waiting for  */
-    DTENSOR_EAGAIN    = -8,    /* not yet; ask again                          */
-    DTENSOR_EMISMATCH = -9,    /* ranks disagree: `rank` is the odd one       */
+    DTENSOR_ETIME     = -7,    /* a deadline passed waiting for `rank`        */
+    DTENSOR_EAGAIN    = -8,    /* not ready yet; try again                    */
+    DTENSOR_EMISMATCH = -9,    /* ranks disagree: `rank` differs              */
     DTENSOR_EABORT    = -10    /* another rank failed: `rank` says which      */
 };
 
@@ -45,8 +45,8 @@ struct dtensor_error {
     char text[500];            /* one line, no newline, ends "..." if cut     */
 };
 
-/* The name of an error code, such as "EPEER"; "0" for 0, "unknown error" for
- * none of them.
+/* The name of an error code, such as "EPEER"; "0" for 0; "unknown error" for
+ * any other number.
  *
  * Owns:   static storage.
  */
@@ -96,7 +96,7 @@ enum dtensor_redop {
     DTENSOR_REDOP_LAST = 0x3fffffff    /* dtensor_redop_create() ends here    */
 };
 
-/* Bytes of one element; 0 for what is no dtype.  Names: "?" for such.
+/* Bytes of one element; 0 if there is no such dtype.  The names are "?" then.
  *
  * Owns:   names are static storage.
  */
