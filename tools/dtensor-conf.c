@@ -36,7 +36,8 @@ static const struct row {
       "digest   the meaning as text, and the hash ranks compare\n"
       "devices  RDMA devices of this machine; needs no FILE" },
     { "rank", 'r', "N", "only what concerns rank N (default all ranks)" },
-    { "fabric", 'f', NULL, "under dtensor-run or srun: what every rank sees of\n"
+    { "fabric", 'f', NULL,
+      "under dtensor-run or srun: what every rank sees of\n"
       "the RDMA fabric, and what is wrong" },
     { "template", 't', NULL, "print a commented file to start from, and exit" },
     { "help", 'h', NULL, "print this, and exit" },

@@ -3,10 +3,10 @@
  *   $ dtensor-plan --mesh 2x4 --from 'S(0),R' --to 'R,S(1)' --shape 8192x8192
  *
  * says which route is taken and why, its steps, what each rank sends, the least
- * that has to be sent, and what the other routes would cost.  With the name of a
- * collective it says what each algorithm would take, and which is taken and why.
- * It asks nobody:
- * mesh, hosts and figures are those of a cluster file, or made up.
+ * that has to be sent, and what the other routes would cost.  With the name of
+ * a collective it says what each algorithm would take, and which is taken and
+ * why. It asks nobody: mesh, hosts and figures are those of a cluster file, or
+ * made up.
  */
 #include "tools/plan/plan.h"
 

@@ -1,11 +1,11 @@
 /* test_lru.c - the cache keeps what was used last
  *
  * Without it an entry that is in use, or the wrong one, could be dropped, and
- * nothing but time would tell: a plan that is gone is made again.  The keys collide
- * in buckets (8 hashes) so that the chains are walked and cut.
+ * nothing but time would tell: a plan that is gone is made again.  The keys
+ * collide in buckets (8 hashes) so that the chains are walked and cut.
  */
 #include "base/lru.h"
-#include "tests/tap.h"
+#include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -183,7 +183,7 @@ static bool fold_is_right(int width, const struct dtn_reduction *how,
 
         src[s] = sources[s];
         fill(partial & which ? how->partial : how->dtype, sources[s], count);
-        if (nsrc == 1)                /* one NaN alone is any of its kind      */
+        if (nsrc == 1)                /* one NaN alone is any of its kind     */
             quiet(partial & which ? how->partial : how->dtype, count);
     }
     memset(dst, 0x5a, bytes + 64);

@@ -50,7 +50,8 @@ static void each(const char *ours, const char *words,
     char text[300], *save = NULL;
 
     snprintf(text, sizeof text, "%s", words);
-    for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
+    for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ",
+                                                               &save))
         answers(ours, w);
 }
 

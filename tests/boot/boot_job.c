@@ -1,4 +1,5 @@
-/* boot_job.c - play a job: processes that open a bootstrap, and what they say */
+/* boot_job.c - play a job: processes that open a bootstrap, and what they say
+ */
 #include "base/error.h"
 #include "base/log.h"
 #include "base/wait.h"

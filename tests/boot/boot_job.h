@@ -22,7 +22,7 @@ struct actor {
     int rank;
     int delay_ms;                 /* before it opens                          */
     int die_ms;                   /* killed that long after it starts to open */
-    int pipeline;                    /* of its cluster file, in K; 0: as others  */
+    int pipeline;                  /* of its cluster file, in K; 0: as others */
     int more_hosts;               /* it thinks that there are so many more    */
     int fds_left;                 /* file descriptors it may still open, + 1  */
     int other_port;               /* it uses the port after the job's         */

@@ -234,7 +234,8 @@ static void test_squatter(void)
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
         if (setuid(12345) != 0 ||
-            bind(fd, (struct sockaddr *)&addr, len) != 0 || listen(fd, 10) != 0 || write(fds[1], "x", 1) != 1)
+            bind(fd, (struct sockaddr *)&addr, len) != 0 ||
+                listen(fd, 10) != 0 || write(fds[1], "x", 1) != 1)
             _exit(1);
         pause();
     }

@@ -16,7 +16,7 @@
 static const struct {
     const char *what;
     int nhosts, each;
-    int odd;                      /* has another [redistribute] pipeline       */
+    int odd;                      /* has another [redistribute] pipeline      */
     const char *words;
 } odds[] = {
     { "a leaf", 2, 2, 3, "boot: rank 3 on n1 was started with something else "
@@ -42,7 +42,8 @@ static void test_different(void)
         job.actor[odds[i].odd].pipeline = 1024;
         job_run(&job, NULL);
         ok(job_failed(&job, DTENSOR_EMISMATCH, odds[i].odd, odds[i].words,
-                      1500), "%s with another file: all say which, and the line (%lld ms)",
+                      1500),
+       "%s with another file: all say which, and the line (%lld ms)",
            odds[i].what, (long long)job_slowest_ms(&job));
     }
     job = job_even(3, 2);

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { TOLD_MS = 5000, LIMIT_MS = 60000 };  /* less than a second; a busy machine */
+/* It takes less than a second, but the machine may be busy. */
+enum { TOLD_MS = 5000, LIMIT_MS = 60000 };
 
 /* ---------------------------------------------------------- port in use --- */
 
@@ -169,7 +170,8 @@ static void test_two_jobs(int nhosts, int each, int spread_ms, int trials)
         if (!good)
             job_show(&job);
     }
-    ok(mixed == 0 && slowest < 2 * TOLD_MS, "two jobs with one file on %d hosts, "
+    ok(mixed == 0 && slowest < 2 * TOLD_MS,
+       "two jobs with one file on %d hosts, "
        "%d trials: each runs right, or fails and names the other", nhosts,
        trials);
     note("both ran %d, one %d, none %d; the slowest rank took %lld ms", both,
@@ -275,8 +277,9 @@ static void test_impostor(void)
 
 /* -------------------------------------------------------------- deaths --- */
 
-/* Killed while it starts: who has met it says so, to all who have come.  Of a rank
- * that comes later only the code is known: its own parent may be gone by then.
+/* Killed while it starts: who has met it says so, to all who have come.  Of a
+ * rank that comes later only the code is known: its own parent may be gone by
+ * then.
  */
 static void test_killed_early(void)
 {
@@ -291,8 +294,8 @@ static void test_killed_early(void)
         job.timeout_ms = LIMIT_MS;
         for (int i = 0; i < job.nactors; i++)
             job.actor[i].delay_ms = i == victim ? 0 : 20;
-        job.actor[victim].die_ms = 500 + 50 * t;          /* its children came  */
-        job.actor[late].delay_ms = 620 + 50 * t;          /* so nobody is through */
+        job.actor[victim].die_ms = 500 + 50 * t;         /* its children came */
+        job.actor[late].delay_ms = 620 + 50 * t;      /* so nobody is through */
         job_run(&job, NULL);
         for (int i = 0; i < job.nactors; i++)
             good = good && (i == victim || (said[i].rc == DTENSOR_EPEER &&
@@ -303,7 +306,8 @@ static void test_killed_early(void)
         if (job_slowest_ms(&job) > slowest)
             slowest = job_slowest_ms(&job);
     }
-    ok(named == trials && slowest < TOLD_MS, "a leader killed while others wait: "
+    ok(named == trials && slowest < TOLD_MS,
+       "a leader killed while others wait: "
        "named by all who wait, at once, in %d of %d (%lld ms)", named, trials,
        (long long)slowest);
 }

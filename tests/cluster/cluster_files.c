@@ -1,4 +1,5 @@
-/* cluster_files.c - cluster files made for a test, and what reading them says */
+/* cluster_files.c - cluster files made for a test, and what reading them says
+ */
 #include "tests/cluster/cluster_files.h"
 
 #include <stdio.h>

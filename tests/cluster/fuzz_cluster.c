@@ -3,7 +3,8 @@
  *
  * As a test it mutates the examples in conf/ for two seconds, with the seed it
  * prints (or that of DTN_TEST_SEED).  For libFuzzer:
- *   clang -fsanitize=fuzzer,address -DDTN_LIBFUZZER ... tests/cluster/fuzz_cluster.c
+ *   clang -fsanitize=fuzzer,address -DDTN_LIBFUZZER ...
+ *   tests/cluster/fuzz_cluster.c
  */
 #include "base/compiler.h"
 #include "base/wait.h"

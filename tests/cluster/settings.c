@@ -32,7 +32,7 @@
 #include "transport/verbs.h"
 #endif
 
-static char *here;                /* where in `said` the next line goes        */
+static char *here;                /* where in `said` the next line goes       */
 static size_t left;
 
 static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -57,7 +57,7 @@ static void say(const char *fmt, ...)
     left -= n;
 }
 
-/* --------------------------------------------------------------- the file --- */
+/* ------------------------------------------------------------- the file --- */
 
 static void say_line(const char *line, void *arg)
 {
@@ -82,7 +82,7 @@ void look_read(const char *path, char said[SAID])
     dtensor_cluster_destroy(cluster);
 }
 
-/* ------------------------------------------------------- plans, predictions --- */
+/* --------------------------------------------------- plans, predictions --- */
 
 /* A context that plans, and its mesh "world"; NULL after saying why not. */
 static struct dtensor_ctx *planner(const char *path, char said[SAID],
@@ -131,8 +131,10 @@ void look_plan(const char *path, char said[SAID])
 
     if (!ctx)
         return;
-    if (dtensor_spec_on(&src, world, "S(0),S(0)", DTENSOR_F32, 2, shape, &err) != 0
-        || dtensor_spec_on(&dst, world, "R,S(1)", DTENSOR_F32, 2, shape, &err) != 0
+    if (dtensor_spec_on(&src, world, "S(0),S(0)", DTENSOR_F32, 2, shape,
+                        &err) != 0
+        || dtensor_spec_on(&dst, world, "R,S(1)", DTENSOR_F32, 2, shape,
+                           &err) != 0
         || dtensor_plan_create(&src, &dst, NULL, &plan, &err) != 0)
         say("%s\n", err.text);
     if (plan) {
@@ -211,7 +213,7 @@ void look_all_to_all_ns(const char *path, char said[SAID])
     look_ns(path, said, DTENSOR_ALL_TO_ALL);
 }
 
-/* ------------------------------------------------------------------ a job --- */
+/* ---------------------------------------------------------------- a job --- */
 
 /* Which rank is late, and for what. */
 enum late { NOBODY, TO_START, TO_CALL };
@@ -220,7 +222,7 @@ struct play {
     const char *path;
     const struct dtensor_cluster *cluster;
     enum late late;
-    int go[2];                    /* rank 0 is about to wait for rank 1        */
+    int go[2];                    /* rank 0 is about to wait for rank 1       */
 };
 
 /* Called by all ranks where rank 1 is to be late. */
@@ -290,7 +292,8 @@ static void say_memory(struct dtensor_ctx *ctx)
 }
 
 /* 10001 random numbers cut along the first dimension: seed, offset, values. */
-static void say_random(struct dtensor_ctx *ctx, const struct dtensor_mesh *world)
+static void say_random(struct dtensor_ctx *ctx,
+                       const struct dtensor_mesh *world)
 {
     const int64_t shape[] = { 10001 };
     struct dtensor_generator *gen = dtensor_generator_default(ctx);
@@ -454,7 +457,7 @@ void look_called(const char *path, char said[SAID])
     play(path, TO_CALL, said);
 }
 
-/* ----------------------------------------------------- a made-up machine --- */
+/* ---------------------------------------------------- a made-up machine --- */
 
 int __wrap_dtn_devices_look(struct dtn_devices *devices,
                             struct dtensor_error *err);
@@ -497,7 +500,8 @@ int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     (void)qp;
     if (mask & IBV_QP_PATH_MTU)
-        say("mtu %d, sl %d, class %d, ", 128 << attr->path_mtu, attr->ah_attr.sl,
+        say("mtu %d, sl %d, class %d, ", 128 << attr->path_mtu,
+            attr->ah_attr.sl,
             attr->ah_attr.grh.traffic_class);
     if (!(mask & IBV_QP_TIMEOUT))
         return 0;

@@ -13,8 +13,8 @@ typedef void look_f(const char *path, char said[SAID]);
 /* What reading the file reports, its ranks and its hosts. */
 look_f look_read;
 
-/* Without ranks: the meshes; a redistribution and its cost; which algorithm each
- * collective takes; the nanoseconds predicted for one call.
+/* Without ranks: the meshes; a redistribution and its cost; which algorithm
+ * each collective takes; the nanoseconds predicted for one call.
  */
 look_f look_meshes, look_plan, look_ways, look_allreduce_ns, look_allgather_ns,
        look_all_to_all_ns;

@@ -264,7 +264,8 @@ static void test_step_later(void)
        == DTENSOR_EINVAL, "and there are no ranks to show");
     dtensor_cluster_destroy(c);
     c = NULL;
-    ok(dtensor_cluster_read(path, NULL, NULL, &c, &err) == DTENSOR_ECONF && !c &&
+    ok(dtensor_cluster_read(path, NULL, NULL, &c, &err) == DTENSOR_ECONF &&
+       !c &&
        strstr(err.text, ":4: error: hosts: @step, but SLURM_STEP_NODELIST is "
               "not set; expected to run under srun"),
        "a rank outside a step is refused");

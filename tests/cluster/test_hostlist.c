@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------ host lists --- */
+/* ----------------------------------------------------------- host lists --- */
 
 static const struct good {
     const char *text;
-    const char *names;            /* separated by blanks                       */
+    const char *names;            /* separated by blanks                      */
 } good[] = {
     { "localhost", "localhost" },
     { "a,b,c", "a b c" },

@@ -1,9 +1,9 @@
 /* What a user reads who has made a mistake in a cluster file.
  *
  * Each row edits a good file and says, word for word, everything that is then
- * reported: errors, warnings alone, which do no harm, or nothing.  An edit is `=N text` (line N becomes text), `-N`
- * (without line N) or `+N text` (text before line N); N counts the lines of
- * the good file.
+ * reported: errors, warnings alone, which do no harm, or nothing.  An edit is
+ * `=N text` (line N becomes text), `-N` (without line N) or `+N text` (text
+ * before line N); N counts the lines of the good file.
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"

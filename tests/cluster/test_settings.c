@@ -1,9 +1,9 @@
 /* test_settings.c - every key of a cluster file does what its manual says
  *
  * A row changes one key of a small file and says what is then seen that is not
- * seen without it: a line of a plan or a job, an error, or a predicted time above
- * a figure.  The keys are those of lib/cluster/sections.c: one without a row is a
- * failure, and so is a row without a key.
+ * seen without it: a line of a plan or a job, an error, or a predicted time
+ * above a figure.  The keys are those of lib/cluster/sections.c: one without a
+ * row is a failure, and so is a row without a key.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -22,8 +22,8 @@
 struct row {
     const char *section, *key, *value;
     look_f *look;
-    const char *expect;           /* what is seen; ">N": a number above N      */
-    const char *also;             /* the rest of both files, see file_add()    */
+    const char *expect;           /* what is seen; ">N": a number above N     */
+    const char *also;             /* the rest of both files, see file_add()   */
 };
 
 #define TWO_HOSTS "nodes a.hosts = h[0-1]; nodes a.addresses = 127.0.0.[2-3]; " \
@@ -34,9 +34,9 @@ struct row {
 #define GRID "nodes a.ranks = 4; mesh world.dims = x=2, y=2; "
 #define RC TWO_HOSTS "transport.inter_node = auto; "
 
-static char port[8], next_port[8];    /* of this process's jobs                 */
+static char port[8], next_port[8];    /* of this process's jobs               */
 static char port_seen[16];
-static char cpu[32];              /* one that this process may use             */
+static char cpu[32];              /* one that this process may use            */
 static char cpu_seen[] = "may use 1 CPUs";
 
 static const struct row rows[] = {
@@ -83,27 +83,31 @@ static const struct row rows[] = {
     { "transport", "dead_after", "20s", look_job, "ends after 20000 ms",
       TWO_HOSTS },
     { "transport", "register_limit", "4K", look_job, "exceed 4.0 KiB", NULL },
-    { "transport", "arena", "16M", look_job, "as [transport] arena says", NULL },
+    { "transport", "arena", "16M", look_job, "as [transport] arena says",
+      NULL },
 
     { "mesh world", "dims", "x=2, y=2", look_meshes, "world(x=2,y=2)",
       "nodes a.ranks = 4; mesh world.dims = x=4" },
     { "mesh world", "ranks", "1,0", look_meshes, "ranks 1 0\n",
       "mesh world.dims = x=2" },
-    { "mesh part", "parent", "other", look_meshes, "part(z=2), ranks 2 3\n", GRID
+    { "mesh part", "parent", "other", look_meshes, "part(z=2), ranks 2 3\n",
+      GRID
       "mesh other.dims = x=2, z=2; mesh part.parent = world; "
       "mesh part.select = x=1" },
     { "mesh part", "select", "y=1", look_meshes, "ranks 1 3\n", GRID
       "mesh part.parent = world; mesh part.select = x=1" },
 
     { "seed", "base", "8", look_job, "seed 8,", NULL },
-    { "seed", "mesh", "m", look_job, "seed 7, offset 10004, first 240a8434", "mesh m.dims = x=1, y=2; "
+    { "seed", "mesh", "m", look_job, "seed 7, offset 10004, first 240a8434",
+      "mesh m.dims = x=1, y=2; "
       "mesh n.dims = x=2, y=1; seed.mesh = n; seed.base = 7; "
       "seed.distinct = x" },
     { "seed", "distinct", "x", look_job, "seed 8,", "mesh m.dims = x=2; "
       "seed.mesh = m; seed.base = 7" },
     { "seed", "stride", "100", look_job, "seed 107,", "mesh m.dims = x=2; "
       "seed.mesh = m; seed.base = 7; seed.distinct = x" },
-    { "seed", "tracker", "local", look_job, "offset 5000, first f4607a2d", "seed.base = 7" },
+    { "seed", "tracker", "local", look_job, "offset 5000, first f4607a2d",
+      "seed.base = 7" },
     { "seed", "compat", "pytorch", look_job, "offset 10004,", "seed.base = 7; "
       "seed.tracker = offset" },
     { "seed", "fill", "cuda", look_job, "offset 4,", "seed.base = 7" },
@@ -131,7 +135,8 @@ static const struct row rows[] = {
       ">100000000", NULL },
     { "tuning", "inter_message_ns", "100000000", look_allreduce_ns,
       ">100000000", TWO_HOSTS },
-    { "tuning", "intra_bandwidth", "1M", look_allreduce_ns, ">500000000", NULL },
+    { "tuning", "intra_bandwidth", "1M", look_allreduce_ns, ">500000000",
+      NULL },
     { "tuning", "inter_bandwidth", "1M", look_allreduce_ns, ">500000000",
       TWO_HOSTS },
     { "tuning", "fold_bandwidth", "1M", look_allreduce_ns, ">500000000", NULL },
@@ -152,7 +157,7 @@ static const struct row rows[] = {
     { "plan a", "", "", look_read, "not in this build", NULL }
 };
 
-/* --------------------------------------------------------------- the file --- */
+/* ------------------------------------------------------------- the file --- */
 
 struct setting {
     char section[32], key[32], value[128];
@@ -237,7 +242,7 @@ static void see(look_f *look, char said[SAID])
     fclose(stream);
 }
 
-/* --------------------------------------------------------------- the rows --- */
+/* ------------------------------------------------------------- the rows --- */
 
 static bool seen(const char *expect, const char *said)
 {
@@ -283,7 +288,7 @@ static void row_run(const struct row *row)
     show("with it:", after);
 }
 
-/* --------------------------------------------------------------- the keys --- */
+/* ------------------------------------------------------------- the keys --- */
 
 static bool row_is(const struct row *row, const struct dtn_kind *kind,
                    const char *key)

@@ -25,7 +25,7 @@ extern char **environ;
 
 static const struct file {
     const char *name;
-    const char *nodes;            /* what follows [cluster]                    */
+    const char *nodes;            /* what follows [cluster]                   */
     int world_size;
 } files[] = {
     { "gpu.ini", "[nodes \"a\"]\nhosts = n[0-1]\nranks = 4\n", 8 },
@@ -381,8 +381,8 @@ static void case_run(const struct env_case *c, struct dtn_log *log)
 /* Who a refused process would be, for the others to be told. */
 static const struct claim_case {
     const char *claim, *environment, *file;
-    int rank, world_size;         /* -1: nobody                                */
-    const char *host;             /* of that rank                              */
+    int rank, world_size;         /* -1: nobody                               */
+    const char *host;             /* of that rank                             */
 } claims[] = {
     { "a file that is not there: the step says where the others are",
       STEP("3", "4", "1", "n1", "n[0-1]", "2(x2)"), "none.ini", 3, 4, "n1" },

@@ -1,7 +1,7 @@
 /* hosts.h - ranks on several hosts, which are addresses of the loopback
  *
- * The cluster file gives host h<i> the address 127.0.0.<i + 2>, and each rank says
- * by DTN_HOST which one it is on.
+ * The cluster file gives host h<i> the address 127.0.0.<i + 2>, and each rank
+ * says by DTN_HOST which one it is on.
  */
 #ifndef TESTS_HOSTS_H
 #define TESTS_HOSTS_H
@@ -13,7 +13,8 @@ struct hosts {
     int ranks[HOSTS_MAX];
 };
 
-/* Write the file, with more lines in [cluster], and in [transport] and after. */
+/* Write the file, with more lines in [cluster], and in [transport] and after.
+ */
 void hosts_write(const struct hosts *hosts, const char *path,
                  const char *cluster, const char *transport);
 

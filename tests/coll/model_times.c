@@ -30,7 +30,7 @@ struct asked {
     size_t size[16];
 };
 
-static volatile unsigned sink;    /* where results are read to                 */
+static volatile unsigned sink;    /* where results are read to                */
 
 static int ascending(const void *a, const void *b)
 {
@@ -133,9 +133,11 @@ static void times(int rank, int n, void *arg)
     sched_setaffinity(0, sizeof cpus, &cpus);
     need(dtensor_init(getenv("DTN_CLUSTER"), &ctx, &err) == 0, "%s", err.text);
     need(dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
-    need(dtn_model_make(&mesh->group, hosts, &model, &err) == 0, "%s", err.text);
+    need(dtn_model_make(&mesh->group, hosts, &model, &err) == 0, "%s",
+         err.text);
     for (int i = 0; i < asked->nsizes; i++) {
-        need(dtensor_alloc(ctx, asked->size[i], &in, &err) == 0, "%s", err.text);
+        need(dtensor_alloc(ctx, asked->size[i], &in, &err) == 0, "%s",
+             err.text);
         need(dtensor_alloc(ctx, asked->size[i], &out, &err) == 0, "%s",
              err.text);
         memset(in, 0, asked->size[i]);

@@ -321,7 +321,8 @@ int main(void)
         for (size_t i = 0; i < DTN_COUNT(sizes); i++)
             run(&setups[s], sizes[i]);
     unsetenv("DTN_CLUSTER");
-    ok(ranks_run(2, 30, bad_main, NULL, NULL) == 0, "bad counts, roots, buffers "
+    ok(ranks_run(2, 30, bad_main, NULL, NULL) == 0,
+       "bad counts, roots, buffers "
        "and types are refused in words, with the result untouched");
     return done();
 }

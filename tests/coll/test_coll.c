@@ -32,9 +32,10 @@
 enum { COUNT_MAX = 70000, RANKS_MAX = 7 };
 
 struct setup {
-    const char *wire;             /* of the cluster file                       */
-    const char *tuning;           /* algorithms, of which each collective has  */
-                                  /* the first that there is; NULL: its choice */
+    const char *wire;             /* of the cluster file                      */
+    const char *tuning;           /* algorithms, of which each collective has */
+                                  /* the first that there is; NULL: its choice
+                                   */
     bool registered;
 };
 
@@ -48,7 +49,8 @@ struct world {
 
 /* ------------------------------------------------------------- clusters --- */
 
-/* The first of the algorithms by which the collective is done; else the last. */
+/* The first of the algorithms by which the collective is done; else the last.
+ */
 static const char *tuning_of(const char *algorithms, enum dtn_coll coll)
 {
     static char words[100];
@@ -256,7 +258,8 @@ static void try_moves(struct world *world, size_t count,
 {
     size_t n = (size_t)world->n, bytes = count * dtensor_dtype_size(dtype);
     size_t me = (size_t)world->rank;
-    char *in = buffer_get(world, n * bytes), *out = buffer_get(world, n * bytes);
+    char *in = buffer_get(world, n * bytes), *out = buffer_get(world,
+                                                               n * bytes);
     char *want = malloc(n * bytes + 1);
     int root = (int)((count + 1) % n), rc;
 
@@ -328,7 +331,7 @@ static void run_setup(const struct setup *setup, int n)
     unlink(path);
 }
 
-/* -------------------------------------------------------------- failures --- */
+/* ------------------------------------------------------------- failures --- */
 
 static void mismatched(int rank, int n, void *arg)
 {
@@ -451,7 +454,7 @@ static void run_failures(const char *wire)
     unlink(getenv("DTN_CLUSTER"));
 }
 
-/* ------------------------------------------------------------- arguments --- */
+/* ------------------------------------------------------------ arguments --- */
 
 static void arguments(int rank, int n, void *arg)
 {

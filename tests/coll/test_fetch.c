@@ -75,7 +75,8 @@ static void bereaved(int rank, int n, void *arg)
         need(setitimer(ITIMER_REAL, &timer, NULL) == 0, "setitimer");
     do {
         start = dtn_now_ns();
-        rc = sum ? reduce(&world, in, out, turn) : gather(&world, in, out, turn);
+        rc = sum ? reduce(&world, in, out, turn) : gather(&world, in, out,
+                                                          turn);
         if (rc == 0)
             check(&world, out, turn, sum);
     } while (rc == 0 && ++turn < 100000);

@@ -22,7 +22,7 @@ struct shape {
     struct hosts hosts;
 };
 
-static bool layered;              /* some host has several ranks               */
+static bool layered;              /* some host has several ranks              */
 
 static void host_open(struct world *world, int rank, const struct shape *shape)
 {

@@ -29,7 +29,7 @@
 
 struct tally {
     int n;
-    double off[4000];             /* |log| of predicted against played         */
+    double off[4000];             /* |log| of predicted against played        */
     double worst;
     double regret, worst_regret;
     int calls;
@@ -161,8 +161,8 @@ static double scratch_taken(struct coll_case *c)
     return (double)most;
 }
 
-/* Rounding: of blocks to elements and lines, for each rank; of partial results, to
- * as many more as they are wide.
+/* Rounding: of blocks to elements and lines, for each rank; of partial results,
+ * to as many more as they are wide.
  */
 static double scratch_slack(const struct coll_case *c)
 {
@@ -244,7 +244,8 @@ static void test_scratch(void)
                 memset(&c, 0, sizeof c);
                 c.call = (struct dtn_call){ .coll = (enum dtn_coll)(i / 3),
                     .n = layout->n, .dtype = types[s % 3].dtype,
-                    .redop = types[s % 3].op, .count = sizes[s / 3], .root = layout->n / 2,
+                    .redop = types[s % 3].op, .count = sizes[s / 3],
+                    .root = layout->n / 2,
                     .hosts = model.reach == DTN_REACH_HOST ? layout->host
                                                            : NULL };
                 if (dtn_call_blocked(&c.call))
@@ -288,7 +289,8 @@ static void test_growth(void)
     struct dtensor_cluster cluster = { .costs = { .cache_bytes = 1000,
         .uncached_percent = 300, .congestion_percent = 10 },
         .redistribute.max_scratch_bytes = SIZE_MAX,
-        .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = DTN_WIRE_RC } };
+        .transport = { .intra_node = DTN_WIRE_SHM,
+                       .inter_node = DTN_WIRE_RC } };
     struct dtensor_ctx ctx = { .cluster = &cluster, .ranks_per_cpu = 2 };
     struct dtn_host host = { .nranks = 1 };
     struct dtn_nodes nodes = { .hca = NULL };

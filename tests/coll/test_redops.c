@@ -17,7 +17,7 @@
 
 enum { COUNT = 4999, RANKS_MAX = 5 };
 
-/* ---------------------------------------------------------- rounded once --- */
+/* --------------------------------------------------------- rounded once --- */
 
 /* Quarters, few enough that sums of them are exact in f32, whatever the order;
  * large beside small, so that rounding on the way would show.
@@ -194,7 +194,7 @@ static void run_everything(const char *wire, const char *algorithm, int n)
     unlink(getenv("DTN_CLUSTER"));
 }
 
-/* --------------------------------------------------------------- refused --- */
+/* -------------------------------------------------------------- refused --- */
 
 static void refused(struct world *world, enum dtensor_redop op,
                     enum dtensor_dtype dtype, const char *words)

@@ -1,9 +1,10 @@
-/* test_refused.c - what each collective refuses: EINVAL in words, nothing touched
+/* test_refused.c - what each collective refuses: EINVAL in words, nothing
+ * touched
  *
  * A table of spoiled arguments, each tried with every collective that it is
  * wrong for, in every way a call can be made: run, started, made persistent,
- * recorded in a group.  Both ranks are refused alike, so that the context is good
- * afterwards; all collectives then show it.
+ * recorded in a group.  Both ranks are refused alike, so that the context is
+ * good afterwards; all collectives then show it.
  */
 #include "base/compiler.h"
 #include "coll/request.h"
@@ -19,11 +20,11 @@ enum { N = 2, COUNT = 8, BYTES = N * COUNT * 8 };
 struct attempt {
     struct dtensor_call call;
     void *in, *out;
-    bool has_in, has_out;         /* this rank's buffers mean something        */
+    bool has_in, has_out;         /* this rank's buffers mean something       */
 };
 
 static unsigned char in[2 * BYTES], out[2 * BYTES];
-static enum dtensor_redop loose;  /* a function that is not associative        */
+static enum dtensor_redop loose;  /* a function that is not associative       */
 
 static bool reduces(const struct attempt *a)
 {
@@ -76,7 +77,7 @@ static bool any(const struct attempt *a)
     return a->call.coll < DTENSOR_NCOLLECTIVES;
 }
 
-/* ---------------------------------------------------------------- spoiled --- */
+/* -------------------------------------------------------------- spoiled --- */
 
 static const size_t even[N] = { COUNT, COUNT }, huge[N] = { SIZE_MAX / 2, 2 };
 static const size_t odd[N] = { 1, 1 };
@@ -90,8 +91,16 @@ static void half(struct attempt *a) { a->call.count = PTRDIFF_MAX / 4 - 1; }
 static void lists(struct attempt *a) { a->call.counts = even; }
 static void list_huge(struct attempt *a) { a->call.counts = huge; }
 static void received(struct attempt *a) { a->call.recv_counts = even; }
-static void type_99(struct attempt *a) { a->call.dtype = (enum dtensor_dtype)99; }
-static void type_less(struct attempt *a) { a->call.dtype = (enum dtensor_dtype)-1; }
+static void type_99(struct attempt *a)
+{
+    a->call.dtype = (enum dtensor_dtype)99;
+}
+
+static void type_less(struct attempt *a)
+{
+    a->call.dtype = (enum dtensor_dtype)-1;
+}
+
 static void op_99(struct attempt *a) { a->call.op = (enum dtensor_redop)99; }
 static void op_less(struct attempt *a) { a->call.op = (enum dtensor_redop)-1; }
 static void op_bits(struct attempt *a) { a->call.op = DTENSOR_BXOR; }
@@ -148,7 +157,7 @@ static const struct spoiled {
     { "no order under repro", op_loose, reduces, "not declared associative" },
 };
 
-/* ---------------------------------------------------------------- refused --- */
+/* -------------------------------------------------------------- refused --- */
 
 static struct attempt attempt(enum dtensor_collective coll, int rank)
 {
@@ -244,7 +253,7 @@ static void one_main(int rank, int n, void *arg)
             one->spoil(&a);
             refused(&world, world.mesh, &a, one->name, one->words);
             tried++;
-        } else if (one->wrong(&roots)) {       /* calls that are refused count */
+        } else if (one->wrong(&roots)) {      /* calls that are refused count */
             root_less(&a);
             refused(&world, world.mesh, &a, one->name, "not a position");
         }
@@ -285,7 +294,7 @@ static void others_main(int rank, int n, void *arg)
 
 static const struct message {
     const char *name;
-    int peer;                     /* -2: itself                                */
+    int peer;                     /* -2: itself                               */
     bool null;
     size_t count;
     int dtype;

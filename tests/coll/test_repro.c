@@ -31,9 +31,9 @@ enum { WAY_PREMUL = DTENSOR_NREDOPS, WAY_USER, NWAYS };
 struct combination {
     const char *name;
     struct hosts hosts;
-    const char *wire;             /* inside hosts                              */
-    const char *algorithm;        /* [tuning], NULL: none                      */
-    int parts;                    /* calls                                     */
+    const char *wire;             /* inside hosts                             */
+    const char *algorithm;        /* [tuning], NULL: none                     */
+    int parts;                    /* calls                                    */
 };
 
 static const struct combination combinations[] = {
@@ -59,7 +59,7 @@ struct found {
     uint64_t hash[DTENSOR_NDTYPES][NWAYS];
     double cost_ns;
 };
-static struct found *found;       /* [NRANKS], shared                          */
+static struct found *found;       /* [NRANKS], shared                         */
 static const struct combination *now;
 static bool repro;
 

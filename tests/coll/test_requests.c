@@ -20,7 +20,7 @@
 
 enum { RANKS = 4, LARGE = 100000 };
 
-static int refused[2];            /* a pipe: a byte for each start refused     */
+static int refused[2];            /* a pipe: a byte for each start refused    */
 
 struct job {
     struct dtensor_ctx *ctx;
@@ -160,9 +160,9 @@ static void overtaking_main(int rank, int n, void *arg)
 
 /* -------------------------------------------------------------- persistent */
 
-/* Start it, and all but the last rank again, which is refused: it cannot be over
- * before the last has started it, who hears of theirs.  The refused start counts
- * among the calls over these ranks, so the last makes one too.
+/* Start it, and all but the last rank again, which is refused: it cannot be
+ * over before the last has started it, who hears of theirs.  The refused start
+ * counts among the calls over these ranks, so the last makes one too.
  */
 static void start_twice(struct job *job, struct dtensor_persistent *persistent,
                         struct dtensor_request **requestp, int32_t *out)
@@ -185,7 +185,10 @@ static void start_twice(struct job *job, struct dtensor_persistent *persistent,
 
 static void persistent_main(int rank, int n, void *arg)
 {
-    static const struct { enum dtensor_collective coll; size_t count; } calls[] =
+    static const struct {
+        enum dtensor_collective coll;
+        size_t count;
+    } calls[] =
     {
         { DTENSOR_ALLREDUCE, 1 }, { DTENSOR_ALLREDUCE, LARGE },
         { DTENSOR_REDUCE_SCATTER, 3000 }, { DTENSOR_ALL_TO_ALL, 2000 },
@@ -356,7 +359,8 @@ static void group_main(int rank, int n, void *arg)
         for (int p = 0; p < n; p++)
             for (int m = 0; m < M; m++)
                 for (size_t i = 0; i < counts[m]; i++)
-                    need(out[p][m][i] == p * 10 + m + (int)i, "from %d, message "
+                    need(out[p][m][i] == p * 10 + m + (int)i,
+                         "from %d, message "
                          "%d: element %zu is %d", p, m, i, out[p][m][i]);
         for (int i = 0; i < SUMS; i++) {
             int ranks = i == 2 ? rank / 2 * 4 + 1 : 6, size = i == 2 ? 2 : 4;
@@ -457,8 +461,10 @@ int main(void)
     for (int registered = 0; registered < 2; registered++) {
         run(started_main, RANKS, registered, "eight calls under way on three "
             "meshes, waited for in any order");
-        run(persistent_main, 1, registered, "persistent calls allocate nothing");
-        run(persistent_main, 2, registered, "persistent calls allocate nothing");
+        run(persistent_main, 1, registered,
+            "persistent calls allocate nothing");
+        run(persistent_main, 2, registered,
+            "persistent calls allocate nothing");
         run(started_main, 2, registered, "eight calls under way on one mesh");
         run(persistent_main, RANKS, registered, "persistent calls allocate "
             "nothing");
@@ -470,7 +476,8 @@ int main(void)
     run_sharing();
     run(overtaking_main, RANKS, false, "calls that share no peer do not wait "
         "for each other");
-    run(bad_main, 3, false, "bad sends, receives, starts and groups are refused "
+    run(bad_main, 3, false,
+        "bad sends, receives, starts and groups are refused "
         "in words");
     return done();
 }

@@ -23,14 +23,14 @@
 
 enum { TESTS = 3, MOST = 64 << 20, LEAST = 4 };
 
-static int pipes[2][2];           /* [r]: what rank r is told                  */
+static int pipes[2][2];           /* [r]: what rank r is told                 */
 
 struct job {
     struct dtensor_ctx *ctx;
     const struct dtensor_mesh *world;
     int rank;
-    int first;                    /* rank that starts first                    */
-    int64_t longest_ns;           /* start or test                             */
+    int first;                    /* rank that starts first                   */
+    int64_t longest_ns;           /* start or test                            */
     struct dtensor_error err;
     int32_t *in, *out;
 };
@@ -221,7 +221,7 @@ static void turn_of(struct job *job, size_t bytes, const char *from,
 struct what {
     const char *path, *fault;
     size_t most;
-    int64_t *longest_ns;          /* shared: [2]                               */
+    int64_t *longest_ns;          /* shared: [2]                              */
 };
 
 static void job_open(struct job *job, int rank, const struct what *what)
@@ -284,7 +284,9 @@ static void first_calls(int rank, int n, void *arg)
     }
 }
 
-/* Whether the first start is over or not: refused alike, until it is waited for. */
+/* Whether the first start is over or not: refused alike, until it is waited
+ * for.
+ */
 static void twice(int rank, int n, void *arg)
 {
     const struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE,
@@ -328,7 +330,8 @@ static void over(const char *wire, const char *fault, size_t most)
     ok(ranks_run(2, 30, first_calls, &what, NULL) == 0, "over %s%s%s the first "
        "call of a job is started without waiting for the peer", wire,
        *fault ? " with " : "", fault);
-    ok(ranks_run(2, 30, twice, &what, NULL) == 0, "over %s%s%s a persistent call "
+    ok(ranks_run(2, 30, twice, &what, NULL) == 0,
+       "over %s%s%s a persistent call "
        "that was not waited for is not started again on any rank", wire,
        *fault ? " with " : "", fault);
     for (int r = 0; r < 2; r++) {
@@ -337,7 +340,8 @@ static void over(const char *wire, const char *fault, size_t most)
         if (pipe(pipes[r]) != 0)
             exit(99);
     }
-    ok(ranks_run(2, 30, all_sizes, &what, NULL) == 0, "over %s%s%s no call of 4 B"
+    ok(ranks_run(2, 30, all_sizes, &what, NULL) == 0,
+       "over %s%s%s no call of 4 B"
        " to %zu MiB waits for the peer when it is started", wire,
        *fault ? " with " : "", fault, most >> 20);
     note("over %s the longest start took %.1f and %.1f ms", wire,

@@ -26,7 +26,8 @@
 
 enum { SHAPES = 5 };
 
-static struct dtn_model model_of(enum dtn_reach reach, enum dtn_wire inter, int n)
+static struct dtn_model model_of(enum dtn_reach reach, enum dtn_wire inter,
+                                 int n)
 {
     const struct dtensor_cluster cluster = {
         .transport = { .intra_node = DTN_WIRE_SHM, .inter_node = inter },
@@ -43,7 +44,8 @@ static struct dtn_model model_of(enum dtn_reach reach, enum dtn_wire inter, int 
 }
 
 /* ns of a call as rank `me` is told, by an emitter; NULL: the one chosen. */
-static double told_ns(const struct dtn_model *model, const struct dtn_call *call,
+static double told_ns(const struct dtn_model *model,
+                      const struct dtn_call *call,
                       const struct dtn_emitter *emitter)
 {
     double load[DTENSOR_NCOSTS];
@@ -56,7 +58,7 @@ static double told_ns(const struct dtn_model *model, const struct dtn_call *call
     return dtn_model_ns(model, load);
 }
 
-/* ---------------------------------------------------------- alike, and growth */
+/* -------------------------------------------------------- alike, and growth */
 
 static const enum dtn_coll colls[] = {
     DTN_COLL_ALLGATHER, DTN_COLL_REDUCE_SCATTER, DTN_COLL_ALL_TO_ALL,
@@ -112,8 +114,8 @@ static int small_blocks(const size_t counts[], int n)
     return small;
 }
 
-/* A longer list of the same shape never takes less, while the same blocks go with
- * signals: to put a block of a little more than 4 KiB may be quicker.
+/* A longer list of the same shape never takes less, while the same blocks go
+ * with signals: to put a block of a little more than 4 KiB may be quicker.
  */
 static int growth_wrong(const struct dtn_model *model, int n, int shape)
 {
@@ -146,15 +148,16 @@ static int growth_wrong(const struct dtn_model *model, int n, int shape)
     return wrong;
 }
 
-/* ----------------------------------------------------------------------- played */
+/* ------------------------------------------------------------------- played */
 
 struct tally {
     int n;
-    double off[4000];             /* |log| of predicted against played         */
+    double off[4000];             /* |log| of predicted against played        */
 };
 
 /* The most that any rank is told. */
-static double most_told(const struct coll_case *c, const struct dtn_model *model)
+static double most_told(const struct coll_case *c,
+                        const struct dtn_model *model)
 {
     double most = 0;
 
@@ -219,7 +222,8 @@ static int ascending(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static void test_wire(const char *name, enum dtn_reach reach, enum dtn_wire inter)
+static void test_wire(const char *name, enum dtn_reach reach,
+                      enum dtn_wire inter)
 {
     static const int ranks[] = { 2, 3, 5, 7, 16 };
     static const size_t means[] = { 16, 1 << 10, 8 << 10, 128 << 10, 1 << 20 };
@@ -247,7 +251,7 @@ static void test_wire(const char *name, enum dtn_reach reach, enum dtn_wire inte
        exp(tally.off[tally.n - 1]));
 }
 
-/* ---------------------------------------------------------------------- choices */
+/* ------------------------------------------------------------------ choices */
 
 /* Over 64 hosts large blocks go pairwise and small ones at once; a rank's own
  * counts, be they large or small, change what it is told only.
@@ -308,12 +312,13 @@ static void test_tuned(void)
        "[tuning] goes by what the call says of its blocks");
 }
 
-/* ------------------------------------------------------------------ real ranks */
+/* --------------------------------------------------------------- real ranks */
 
 #define good(call) need((call) == 0, "%s", err.text)
 
 static double call_us(const struct dtensor_mesh *world,
-                      const struct dtensor_call *call, const void *in, void *out)
+                      const struct dtensor_call *call, const void *in,
+                      void *out)
 {
     struct dtensor_error err;
     double least = 1e9, us;
@@ -328,9 +333,9 @@ static double call_us(const struct dtensor_mesh *world,
     return least;
 }
 
-/* 64 KiB on 2 ranks, half of it for the other: told as of blocks that are alike,
- * and by dtensor_last_plan() too.  What it takes is only noted: the machine may be
- * busy.
+/* 64 KiB on 2 ranks, half of it for the other: told as of blocks that are
+ * alike, and by dtensor_last_plan() too.  What it takes is only noted: the
+ * machine may be busy.
  */
 static void told_main(int rank, int n, void *arg)
 {

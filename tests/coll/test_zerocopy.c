@@ -256,8 +256,8 @@ static void refused(int rank, int n, void *arg)
 }
 
 /* Shared memory maps only memory of the arena.  What is folded is staged, the
- * part that peers read or write; what is copied, if long, is fetched from process
- * to process where that is allowed: it is right in either case.
+ * part that peers read or write; what is copied, if long, is fetched from
+ * process to process where that is allowed: it is right in either case.
  */
 static void staged(int rank, int n, void *arg)
 {
@@ -306,7 +306,8 @@ static void run_with(const char *wire, int n, const char *lines,
     }
     path = ranks_file(wire, n, lines);
     setenv("DTN_CLUSTER", path, 1);
-    ok(ranks_run(n, 60, fn, (void *)(uintptr_t)wire, NULL) == 0, "%s, %d ranks: %s", wire, n,
+    ok(ranks_run(n, 60, fn, (void *)(uintptr_t)wire, NULL) == 0,
+       "%s, %d ranks: %s", wire, n,
        claim);
     unlink(path);
 }
@@ -339,7 +340,8 @@ int main(int argc, char **argv)
     run("shm", 3, unchanged, "to register memory changes nothing");
     run_with("shm", 1, "register_limit = 8194\n", refused,
              "what cannot be registered is refused in words");
-    run("shm", 3, staged, "memory that peers do not reach is fetched, or staged "
+    run("shm", 3, staged,
+        "memory that peers do not reach is fetched, or staged "
         "and counted");
     return done();
 }

@@ -155,7 +155,8 @@ static void test_rails(void)
     said(0, "what differs on a rail is said of it",
          "\nrank 3, rail 1: MTU 1024, most have 4096");
     facts[4].memlock = facts[5].memlock = 65536;
-    said(1, "what may be locked is said of the rank, once", "\nrank 2: 64.0 KiB "
+    said(1, "what may be locked is said of the rank, once",
+         "\nrank 2: 64.0 KiB "
          "of memory may be locked");
     facts[4].memlock = facts[5].memlock = DTN_MEMLOCK_UNLIMITED;
     facts[3].code = DTENSOR_ENODEV;
@@ -176,7 +177,7 @@ static void test_wanted(void)
     ok(fabric_wanted(&one), "but inside it is");
 }
 
-/* ------------------------------------------------------------ real ranks --- */
+/* ----------------------------------------------------------- real ranks --- */
 
 static void gather(int rank, int nranks, void *arg)
 {

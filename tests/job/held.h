@@ -2,7 +2,8 @@
  *
  * The linker sends malloc() and its kin and the allocations of the arena here:
  * such a program is linked with held.c
- * and $(WRAP_ALLOCATIONS) of tests/job/Makefile.inc.  An allocation can be made to fail.
+ * and $(WRAP_ALLOCATIONS) of tests/job/Makefile.inc.  An allocation can be made
+ * to fail.
  */
 #ifndef TESTS_HELD_H
 #define TESTS_HELD_H

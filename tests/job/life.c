@@ -24,7 +24,7 @@ int open_fds(void)
 
 static char untouched;
 
-/* ---------------------------------------------------------- right values --- */
+/* --------------------------------------------------------- right values --- */
 
 /* Element i of buffer[0] of a rank, and the sum of those of all n ranks. */
 static float given(int rank, size_t i)
@@ -71,7 +71,8 @@ static void expect(struct life *life, int rc, enum dtensor_collective coll,
             life->wrong = "a collective call brought wrong values";
 }
 
-/* What the tensors hold at the end: element `global` of all, `local` of a part. */
+/* What the tensors hold at the end: element `global` of all, `local` of a part.
+ */
 static float element(const struct life *life, enum name name, int64_t global,
                      int64_t local)
 {
@@ -79,7 +80,8 @@ static float element(const struct life *life, enum name name, int64_t global,
     case GIVEN:
     case SLABS:   return given(0, (size_t)global);
     case CHECKED:
-    case PARTS:   return given(dtensor_rank(life->made[CTX].ctx), (size_t)local);
+    case PARTS:   return given(dtensor_rank(life->made[CTX].ctx),
+                               (size_t)local);
     case WHOLE:   return 8;
     default:      return (float)global;
     }

@@ -1,8 +1,9 @@
 /* syscalls.h - the system calls of the library, each of which can fail
  *
  * The linker sends them here: a test program is linked with syscalls.c and
- * $(WRAP_SYSCALLS) of tests/job/Makefile.inc.  Calls that cannot fail as the library
- * makes them (getpid, sched_yield, sysconf of the page size) are not here.
+ * $(WRAP_SYSCALLS) of tests/job/Makefile.inc.  Calls that cannot fail as the
+ * library makes them (getpid, sched_yield, sysconf of the page size) are not
+ * here.
  */
 #ifndef TESTS_SYSCALLS_H
 #define TESTS_SYSCALLS_H
@@ -28,6 +29,7 @@ FILE *__real_fopen(const char *path, const char *mode);
 char *__real_fgets(char *line, int size, FILE *file);
 int __real_fclose(FILE *file);
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
-void *__real_mmap(void *mem, size_t size, int prot, int flags, int fd, off_t at);
+void *__real_mmap(void *mem, size_t size, int prot, int flags, int fd,
+                  off_t at);
 
 #endif

@@ -29,7 +29,8 @@ static void after_failure(int rank, int n, void *arg)
     for (int i = 0; i < 10 && rc == 0; i++)
         rc = add_up(&world, &first);
     need(rc == 0, "before: %s", first.text);
-    need(strstr(dtensor_last_plan(world.ctx), " us"), "the plan has no costs: %s",
+    need(strstr(dtensor_last_plan(world.ctx), " us"),
+         "the plan has no costs: %s",
          dtensor_last_plan(world.ctx));
     if (rank == n - 1)
         raise(SIGKILL);
@@ -92,12 +93,13 @@ static void run(const char *wire)
     setenv("DTN_CLUSTER", file, 1);
     ok(ranks_run(3, 30, after_failure, NULL, NULL) == 1, "%s: the first error "
        "has no predictions, later ones say what came first", wire);
-    ok(ranks_run(3, 30, after_fork, NULL, NULL) == 0, "%s: a forked child's call "
+    ok(ranks_run(3, 30, after_fork, NULL, NULL) == 0,
+       "%s: a forked child's call "
        "is EINVAL, its fini disturbs nobody", wire);
     unlink(file);
 }
 
-/* ----------------------------------------------------------------- logging --- */
+/* -------------------------------------------------------------- logging --- */
 
 /* A pipe that nobody reads is full after 64 KiB. */
 static void test_log(void)

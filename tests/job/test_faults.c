@@ -210,7 +210,8 @@ static void test_fault(const char *wire, const char *key, int victim)
 
 static void test_early(const char *wire, const char *how, int victim)
 {
-    const struct fault fault = { how, ranks_file(wire, RANKS, NULL), victim, 0 };
+    const struct fault fault = { how, ranks_file(wire, RANKS, NULL), victim,
+                                 0 };
     bool good = true;
 
     memset(reports, 0, sizeof *reports * RANKS);

@@ -131,7 +131,7 @@ static void destroy_all(struct things *things, const int order[])
         destroy(things, (enum kind)order[i]);
 }
 
-/* ---------------------------------------------------------------- orders --- */
+/* --------------------------------------------------------------- orders --- */
 
 /* The kinds that are not named come first, while the context is there. */
 static void order_after(int order[KINDS], const int last[], int n)
@@ -177,8 +177,8 @@ static void random_order(uint64_t *state, int order[KINDS])
     }
 }
 
-/* A plan and tensors must outlive what was started of them, while the context is
- * there: of the four the wait for that, or dtensor_fini(), comes first.
+/* A plan and tensors must outlive what was started of them, while the context
+ * is there: of the four the wait for that, or dtensor_fini(), comes first.
  */
 static void legal_order(int order[KINDS])
 {
@@ -216,11 +216,12 @@ static void test_orders(void)
         random_order(&state, order);
         destroy_all(&things, order);
     }
-    ok(open_fds() == fds, "%d orders of three kinds and dtensor_fini(), and 200 "
+    ok(open_fds() == fds,
+       "%d orders of three kinds and dtensor_fini(), and 200 "
        "of all, leave nothing open", 4 * n / step);
 }
 
-static _Atomic int *started;       /* by ranks so far, shared                  */
+static _Atomic int *started;       /* by ranks so far, shared                 */
 
 static void rank_orders(int rank, int n, void *path)
 {
@@ -244,7 +245,7 @@ static void rank_orders(int rank, int n, void *path)
     need(open_fds() == fds, "%d descriptors more", open_fds() - fds);
 }
 
-/* ------------------------------------------------------------- afterwards --- */
+/* ----------------------------------------------------------- afterwards --- */
 
 static void refused(struct things *things, int rc, const char *what)
 {
@@ -313,7 +314,7 @@ static void rank_finished(int rank, int n, void *path)
         destroy(things, (enum kind)k);
 }
 
-/* ------------------------------------------------------------------ NULL --- */
+/* ----------------------------------------------------------------- NULL --- */
 
 static void test_null(void)
 {
@@ -391,7 +392,7 @@ static void test_null_all(void)
        "were given NULL", n);
 }
 
-/* ---------------------------------------------------- pointers of others --- */
+/* --------------------------------------------------- pointers of others --- */
 
 static void test_foreign(void)
 {

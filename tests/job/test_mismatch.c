@@ -1,10 +1,10 @@
 /* test_mismatch.c - ranks that call what is not the same say so, with values
  *
- * One of four ranks calls something else.  Every rank, also one that never meets
- * the odd one, must end with EMISMATCH and read what both sides called: counts,
- * types, reductions, roots.  `op_timeout` is long enough that nothing here can
- * end by it.  Over shared memory and over tcp; up to 4 KiB, which go with signals
- * nobody waits for, and more, of which READY comes first.
+ * One of four ranks calls something else.  Every rank, also one that never
+ * meets the odd one, must end with EMISMATCH and read what both sides called:
+ * counts, types, reductions, roots.  `op_timeout` is long enough that nothing
+ * here can end by it.  Over shared memory and over tcp; up to 4 KiB, which go
+ * with signals nobody waits for, and more, of which READY comes first.
  */
 #include "base/compiler.h"
 #include "tensor/tensor.h"
@@ -25,7 +25,7 @@ static float in[N * 2 * LARGE], out[N * 2 * LARGE];
 
 struct test {
     const char *name;
-    struct dtensor_call call[2];  /* of the others, of the odd one             */
+    struct dtensor_call call[2];  /* of the others, of the odd one            */
     const char *words[2];
 };
 
@@ -91,7 +91,7 @@ static void mismatched(int rank, int n, void *arg)
     dtensor_fini(world.ctx);
 }
 
-/* -------------------------------------------------------------- messages --- */
+/* ------------------------------------------------------------- messages --- */
 
 /* Rank 0 sends to `to`, rank 1 receives from 0. */
 struct pair {
@@ -99,7 +99,7 @@ struct pair {
     int to;
     size_t sent, received;
     enum dtensor_dtype type_sent, type_received;
-    bool refused;                 /* a send before, for its buffer is NULL     */
+    bool refused;                 /* a send before, for its buffer is NULL    */
     const char *words[2];
 };
 
@@ -202,7 +202,7 @@ static void test_messages(const char *wire)
     unlink(getenv("DTN_CLUSTER"));
 }
 
-/* ---------------------------------------------------------- the first call --- */
+/* ------------------------------------------------------- the first call --- */
 
 /* Rank 1 broadcasts where rank 0 sums, before they have met. */
 static void first(int rank, int n, void *arg)
@@ -257,7 +257,8 @@ static void test_first(const char *wire)
     setenv("DTN_CLUSTER", ranks_file(wire, 2, "op_timeout = 60s\n"), 1);
     for (int root = 0; root < 2; root++) {
         bad = ranks_run(2, 30, first, &root, NULL);
-        ok(bad == 0, "%s: allreduce against broadcast from rank %d as the first "
+        ok(bad == 0,
+           "%s: allreduce against broadcast from rank %d as the first "
            "call: both in words on both", wire, root);
     }
     unlink(getenv("DTN_CLUSTER"));

@@ -30,7 +30,7 @@ struct got {
 struct job_cases {
     int n, cases;
     uint64_t seed;
-    struct got *got;              /* [cases][RANKS], shared                    */
+    struct got *got;              /* [cases][RANKS], shared                   */
     const char *wire;
 };
 
@@ -39,10 +39,10 @@ enum what { COUNT, TYPE, REDUCTION, ROOT, COLLECTIVE, MESSAGE, BLOCKS, SHAPE,
 
 struct random_case {
     enum what what;
-    bool warm, arena;             /* they have met; memory that peers map      */
+    bool warm, arena;             /* they have met; memory that peers map     */
     int odd;
-    struct dtensor_call call[2];  /* of the others, of the odd one             */
-    size_t count[2];              /* of messages and blocks                    */
+    struct dtensor_call call[2];  /* of the others, of the odd one            */
+    size_t count[2];              /* of messages and blocks                   */
     int64_t shape[2][2];
     const char *to[2];
 };
@@ -131,7 +131,7 @@ static void random_draw(uint64_t *seed, int n, struct random_case *c)
         c->to[1] = "R";
 }
 
-/* -------------------------------------------------------------- the ranks --- */
+/* ------------------------------------------------------------ the ranks --- */
 
 struct buffers {
     unsigned char *in, *out;
@@ -279,7 +279,7 @@ static void cases_rank(int rank, int n, void *arg)
     }
 }
 
-/* ------------------------------------------------------------- the verdict --- */
+/* ---------------------------------------------------------- the verdict --- */
 
 /* Do the two sides differ?  ": rank 1 on n0 called THIS, rank 0 on n0 called
  * THAT (all ...".

@@ -19,10 +19,10 @@ static _Atomic unsigned *reporters;
 
 struct scene {
     const char *what;
-    unsigned dead;                /* ranks that are killed: bits               */
-    unsigned odd;                 /* that call something else                  */
-    unsigned wrong;               /* that are refused (EINVAL)                 */
-    int code;                     /* what the others get                       */
+    unsigned dead;                /* ranks that are killed: bits              */
+    unsigned odd;                 /* that call something else                 */
+    unsigned wrong;               /* that are refused (EINVAL)                */
+    int code;                     /* what the others get                      */
 };
 
 static void vote(struct dtensor_ctx *ctx, const struct dtensor_error *err,
@@ -56,7 +56,7 @@ static void play(int rank, int n, void *arg)
         while (rc == 0)
             rc = dtensor_allreduce(mesh, x, x, 1 + (scene->odd >> rank & 1),
                                    DTENSOR_F32, DTENSOR_MAX, &err);
-    if (rc == 0) {                         /* others are refused, not we        */
+    if (rc == 0) {                         /* others are refused, not we      */
         nanosleep(&(struct timespec){ 1, 0 }, NULL);
     } else {
         need(rc == scene->code, "%s: %s", dtensor_errname(rc), err.text);
@@ -102,7 +102,7 @@ static void test_scenes(const char *wire)
     unlink(file);
 }
 
-/* -------------------------------------------------------- before joining --- */
+/* ------------------------------------------------------- before joining --- */
 
 static void join(int rank, int n, void *arg)
 {
@@ -172,7 +172,8 @@ static void test_outside(void)
     unsetenv("DTN_RANK");
     unsetenv("DTN_LOCAL_RANK");
     ok(dtensor_should_report(NULL, &(struct dtensor_error){
-           .code = DTENSOR_EINVAL, .rank = -1 }) == 1, "a lone process reports");
+           .code = DTENSOR_EINVAL, .rank = -1 }) == 1,
+       "a lone process reports");
 }
 
 int main(void)

@@ -4,8 +4,8 @@
  * kernel gives the number of a dead one away again.  Rank 1 enters a call, says
  * where its buffer is and is killed; a stranger with the same number and other
  * bytes in the same place takes its stead.  Rank 0, which comes only now, must
- * say that rank 1 is gone: neither read from the stranger nor write to it.  Once
- * with pidfd_open(), once as on a kernel that lacks it.
+ * say that rank 1 is gone: neither read from the stranger nor write to it.
+ * Once with pidfd_open(), once as on a kernel that lacks it.
  */
 #include "coll/request.h"
 #include "dtensor.h"

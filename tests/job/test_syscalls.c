@@ -1,12 +1,13 @@
-/* test_syscalls.c - a life of two ranks when one system call after another fails
+/* test_syscalls.c - a life of two ranks when one system call after another
+ * fails
  *
- * The linker sends every system call of the library that can fail to syscalls.h.
- * Of each kind the n-th call of one rank, the poor one, fails once, for every n up
- * to the last; of a kind with many calls those while it joins, and a sample of the
- * others (DTN_TEST_ROUNDS=1000000: all).  Either nothing is lost and the results
- * are right, or the poor rank says why and the other is told soon, while the poor
- * rank is still there; nobody crashes or hangs, and no memory, mapping or
- * descriptor is left behind.
+ * The linker sends every system call of the library that can fail to
+ * syscalls.h. Of each kind the n-th call of one rank, the poor one, fails once,
+ * for every n up to the last; of a kind with many calls those while it joins,
+ * and a sample of the others (DTN_TEST_ROUNDS=1000000: all).  Either nothing is
+ * lost and the results are right, or the poor rank says why and the other is
+ * told soon, while the poor rank is still there; nobody crashes or hangs, and
+ * no memory, mapping or descriptor is left behind.
  */
 #include "base/wait.h"
 #include "dtensor.h"
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* ------------------------------------------------------------- two ranks --- */
+/* ------------------------------------------------------------ two ranks --- */
 
 enum { PARALLEL = 16, POINTS_MAX = 20000, JOINING = 40, SAMPLED = 100 };
 #define SOON_NS INT64_C(8000000000)
@@ -80,8 +81,8 @@ static void steps_run(int rank, struct life *life, struct trial *trial)
     snprintf(report->wrong, sizeof report->wrong, "%s", wrong ? wrong : "");
 }
 
-/* Where the other waits for the poor rank, that stays: that it is gone must not be
- * all that the other is told.
+/* Where the other waits for the poor rank, that stays: that it is gone must not
+ * be all that the other is told.
  */
 static void survivor_wait(struct trial *trial)
 {
@@ -124,7 +125,7 @@ static void rank_life(int rank, int nranks, void *arg)
         snprintf(report->wrong, sizeof report->wrong, "a mapping is left");
 }
 
-/* -------------------------------------------------------------- verdicts --- */
+/* ------------------------------------------------------------- verdicts --- */
 
 static bool soon(const struct trial *t, const struct report *report)
 {
@@ -160,7 +161,7 @@ static void trial_show(const struct trial *t)
              (long long)(t->report[r].at_ns - t->failed_ns) / 1000000);
 }
 
-/* ---------------------------------------------------------------- trials --- */
+/* --------------------------------------------------------------- trials --- */
 
 struct trials {
     _Atomic int next;
@@ -253,7 +254,8 @@ static void test_two(const char *wire, int poor)
     clean->bad = ranks_run(2, 40, rank_life, &attempt, NULL);
     if (!trial_good(clean))
         trial_show(clean);
-    ok(trial_good(clean) && clean->report[poor].rc == 0, "two ranks over %s: when "
+    ok(trial_good(clean) && clean->report[poor].rc == 0,
+       "two ranks over %s: when "
        "nothing fails, all results are right and nothing is left behind", wire);
     points_find(trials, clean);
     trials_run(trials, path);

@@ -32,7 +32,7 @@ static void is(const char *got, const char *want, const char *claim)
         note("got %s", got);
 }
 
-/* ---------------------------------------------------------------- chunks --- */
+/* --------------------------------------------------------------- chunks --- */
 
 static void test_chunk_table(void)
 {
@@ -94,7 +94,7 @@ static void test_chunk_brute(void)
        "nor does 2^63-2 over 2^31-1");
 }
 
-/* ---------------------------------------------------------- nested shards --- */
+/* -------------------------------------------------------- nested shards --- */
 
 /* "(3,0)(2,3).." of tensor dimension `dim` for every position. */
 static char *layout_text(const struct dtensor_spec *spec, int dim, char *text,

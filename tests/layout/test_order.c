@@ -168,8 +168,8 @@ static void test_encode(void)
     }
 }
 
-/* Order (1, 0) of S(0),S(0) cuts by mesh dimension 1 first: as S(0),S(0) does on
- * the mesh with its dimensions exchanged.  Every length.
+/* Order (1, 0) of S(0),S(0) cuts by mesh dimension 1 first: as S(0),S(0) does
+ * on the mesh with its dimensions exchanged.  Every length.
  */
 static void test_meaning(void)
 {

@@ -146,7 +146,8 @@ static void test_orthogonal(void)
 
 static void test_pick(void)
 {
-    static const struct { const char *grid; int size, stride; const char *want; }
+    static const struct { const char *grid; int size,
+                          stride; const char *want; }
     t[] = {
         { "4:2", 2, 1, "2:2" },
         { "4:2", 2, 2, "2:4" },

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ----------------------------------------------------- groups and copies --- */
+/* ---------------------------------------------------- groups and copies --- */
 
 static void test_copies(void)
 {
@@ -52,7 +52,8 @@ static void test_groups(void)
     ok(made == part(mesh, "dp"), "is the slice of that name");
     is(ALONG(plain, 1), "4,6", "along the second, without names");
     is(ALONG(plain, 2), "6,7", "along the third");
-    ok(made->group.ranks == part(mesh, "tp")->group.ranks && made->group.me == 0,
+    ok(made->group.ranks == part(mesh, "tp")->group.ranks && made->group.me ==
+       0,
        "meshes of the same ranks share the group");
     is(ALONG(plain, -1), "mesh: which dimension of mesh(2,2,2)? (-1 is the "
        "only one, but it has 3)", "refused");
@@ -113,7 +114,7 @@ static void test_roots(void)
        "cut from a line of the same ranks it is equal, with another root");
 }
 
-/* -------------------------------------------------------- every position --- */
+/* ------------------------------------------------------- every position --- */
 
 /* What every rank sees of every slice, against a search of all coordinates. */
 static bool seen_by(const struct dtensor_mesh *mesh, unsigned dims, int rank)
@@ -254,7 +255,7 @@ static void test_words(void)
        "                0\n", "one rank");
 }
 
-/* ----------------------------------------------------------------- speed --- */
+/* ---------------------------------------------------------------- speed --- */
 
 /* The least time of several, so that a busy machine does not matter. */
 static double least_ns(const struct dtensor_mesh *mesh, bool flat, bool fresh)

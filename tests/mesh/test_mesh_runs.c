@@ -1,8 +1,8 @@
 /* test_mesh_runs.c - meshes among eight real ranks: what they are for
  *
  * Slices, flattened and cut meshes are made without a signal, and collectives
- * over them reach whom they name.  The collectives of PyTorch's
- * test_device_mesh.py, by facts 13.4, with its numbers.
+ * over them reach whom they name.  The collectives are those of PyTorch's
+ * tests of DeviceMesh, with its numbers.
  */
 #include "job/ctx.h"
 #include "mesh/mesh.h"

@@ -1,6 +1,7 @@
 /* test_mesh_shape.c - meshes flattened, cut, put together
  *
- * The cases of PyTorch's test_device_mesh.py, and every refusal in our words.
+ * The cases of PyTorch's own tests of DeviceMesh, and every refusal
+ * in our words.
  */
 #include "base/compiler.h"
 #include "mesh/mesh.h"

@@ -52,14 +52,14 @@ struct bench {
     struct dtensor_ctx *ctx;
     const struct dtensor_mesh *world;
     struct shared *shared;
-    bool crowded;                 /* more ranks than CPUs                      */
-    int64_t gates;                /* passed                                    */
+    bool crowded;                 /* more ranks than CPUs                     */
+    int64_t gates;                /* passed                                   */
     const struct test *test;
-    size_t count;                 /* the argument of the call                  */
+    size_t count;                 /* the argument of the call                 */
     size_t in_bytes, out_bytes, incoming_bytes;
-    float *in, *out;              /* of malloc()                               */
-    float *alloc_in, *alloc_out;  /* of dtensor_alloc()                        */
-    float *pull_in;               /* what peers copy out of, and theirs        */
+    float *in, *out;              /* of malloc()                              */
+    float *alloc_in, *alloc_out;  /* of dtensor_alloc()                       */
+    float *pull_in;               /* what peers copy out of, and theirs       */
     const float *pull_from;
     int calls;
 };
@@ -72,7 +72,7 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* ----------------------------------------------------------------- tests --- */
+/* ---------------------------------------------------------------- tests --- */
 
 static int ours_allreduce(struct bench *b, float *in, float *out,
                           struct dtensor_error *err)
@@ -108,7 +108,7 @@ static int ours_broadcast(struct bench *b, float *in, float *out,
 }
 
 static const struct ours {
-    int twice;                    /* comes in once in parts and once as sums   */
+    int twice;                    /* comes in once in parts and once as sums  */
     int (*call)(struct bench *b, float *in, float *out,
                 struct dtensor_error *err);
 } ours[NTESTS] = {
@@ -119,7 +119,7 @@ static const struct ours {
     [BROADCAST] = { 0, ours_broadcast },
 };
 
-/* ----------------------------------------------------------- contestants --- */
+/* ---------------------------------------------------------- contestants --- */
 
 /* One call; how many elements came out wrong is added by check(). */
 static void call_bound(struct bench *b)
@@ -193,7 +193,7 @@ static int64_t gate(struct bench *b)
     return start;
 }
 
-/* ------------------------------------------------------------- measuring --- */
+/* ------------------------------------------------------------ measuring --- */
 
 /* A turn of one contestant: microseconds; adds the wrong elements to *wrong. */
 static double turn(struct bench *b, const struct contestant *c, int call,
@@ -215,7 +215,7 @@ static double turn(struct bench *b, const struct contestant *c, int call,
     if (!bound)
         *wrong += b->test->check(b->test->rooted ? in : out, b->count,
                                   call);
-    gate(b);                      /* nobody writes what a peer still reads     */
+    gate(b);                      /* nobody writes what a peer still reads    */
     return us;
 }
 
@@ -351,7 +351,7 @@ static double measure_hop(struct bench *b)
     return ns[HOP_TIMES / 2];
 }
 
-/* ------------------------------------------------------------------ main --- */
+/* ----------------------------------------------------------------- main --- */
 
 int main(int argc, char **argv)
 {

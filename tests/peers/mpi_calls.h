@@ -53,7 +53,7 @@ static inline long differ_sum(const float *out, size_t n, size_t first,
     return wrong;
 }
 
-/* ----------------------------------------------------------------- calls --- */
+/* ---------------------------------------------------------------- calls --- */
 
 static inline void mpi_allreduce(float *in, float *out, int count)
 {
@@ -121,11 +121,11 @@ enum { ALLREDUCE, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, NTESTS };
 
 static const struct test {
     const char *name;
-    bool in_blocks, out_blocks;   /* one for each rank                         */
-    bool rooted;                  /* in place, and nothing comes to the root   */
+    bool in_blocks, out_blocks;   /* one for each rank                        */
+    bool rooted;                  /* in place, and nothing comes to the root  */
     void (*mpi)(float *in, float *out, int count);
-    long (*check)(const float *out, size_t count, int call);   /* how many are */
-                                                               /* wrong        */
+    long (*check)(const float *out, size_t count, int call);  /* how many are */
+                                                               /* wrong */
 } tests[NTESTS] = {
     { "allreduce", false, false, false, mpi_allreduce, check_allreduce },
     { "allgather", false, true, false, mpi_allgather, check_allgather },

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int rank, ranks;           /* mpi_open() sets them                      */
+static int rank, ranks;           /* mpi_open() sets them                     */
 
 static inline void mpi_open(int *argc, char ***argv)
 {
@@ -46,7 +46,7 @@ static inline void be_rank(void)
     setenv("DTN_JOB", text, 1);
 }
 
-/* ----------------------------------------------------------------- times --- */
+/* ---------------------------------------------------------------- times --- */
 
 static inline int compare(const void *a, const void *b)
 {

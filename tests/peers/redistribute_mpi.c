@@ -64,7 +64,7 @@ struct bench {
     int rows_desc[9], columns_desc[9];
 };
 
-/* ------------------------------------------------------------- the calls --- */
+/* ------------------------------------------------------------ the calls --- */
 
 /* All have arrived: a counter, and who is last says so. */
 static void meet(struct bench *b)
@@ -172,7 +172,7 @@ static void check(const struct bench *b, const double *out, int call,
                 die(name, "a wrong element");
 }
 
-/* -------------------------------------------------------- open and close --- */
+/* ------------------------------------------------------- open and close --- */
 
 static void open_ours(struct bench *b)
 {
@@ -304,7 +304,7 @@ static void close_all(struct bench *b)
     }
 }
 
-/* ------------------------------------------------------------- measuring --- */
+/* ------------------------------------------------------------ measuring --- */
 
 static double timed(struct bench *b, int turn, int call)
 {

@@ -12,9 +12,9 @@
  * all calls the median.  Outputs of both builds are compared bit by bit.
  *
  * Usage: versions OLD OLD-COPY NEW RANKS CALLS BYTES...; the first three are
- * shared libraries.  Prints for each case "RANKS TEST MEMORY BYTES OLD AGAIN NEW
- * DIFFER": medians in microseconds, and the calls whose outputs differ.  Built
- * and run by versions.sh.
+ * shared libraries.  Prints for each case "RANKS TEST MEMORY BYTES OLD AGAIN
+ * NEW DIFFER": medians in microseconds, and the calls whose outputs differ.
+ * Built and run by versions.sh.
  */
 #include "dtensor.h"
 
@@ -62,7 +62,7 @@ struct bench {
     bool oversubscribed;
     long gates;
     struct build builds[NBUILDS];
-    size_t count;                 /* the argument of the call                  */
+    size_t count;                 /* the argument of the call                 */
     size_t in_bytes, out_bytes;
 };
 
@@ -89,7 +89,7 @@ static void gate(struct bench *b)
                 sched_yield();
 }
 
-/* ----------------------------------------------------------------- cases --- */
+/* ---------------------------------------------------------------- cases --- */
 
 static int call_allreduce(const struct bench *b, struct build *build)
 {
@@ -130,9 +130,9 @@ static int call_redistribute(const struct bench *b, struct build *build)
 static const struct test {
     const char *name;
     int (*call)(const struct bench *b, struct build *build);
-    bool in_blocks, out_blocks;   /* a block for each rank                     */
+    bool in_blocks, out_blocks;   /* a block for each rank                    */
     bool in_place;
-    bool tensors;                 /* rows to columns of a square matrix        */
+    bool tensors;                 /* rows to columns of a square matrix       */
 } tests[] = {
     { "allreduce", call_allreduce, false, false, false, false },
     { "allgather", call_allgather, false, true, false, false },
@@ -143,7 +143,7 @@ static const struct test {
 };
 enum { NTESTS = sizeof tests / sizeof tests[0] };
 
-/* ------------------------------------------------------------- measuring --- */
+/* ------------------------------------------------------------ measuring --- */
 
 /* Small whole numbers, so that sums are exact in any order. */
 static void write_input(const struct bench *b, float *in, int call)
@@ -166,7 +166,7 @@ static double turn(struct bench *b, const struct test *test, int which,
     if (test->call(b, build) != 0)
         die(test->name, "failed");
     us = now_us() - start;
-    gate(b);                      /* nobody writes what a peer still reads     */
+    gate(b);                      /* nobody writes what a peer still reads    */
     return us;
 }
 
@@ -239,7 +239,7 @@ static void report(struct bench *b, const struct test *test,
     fflush(stdout);
 }
 
-/* ---------------------------------------------------------------- memory --- */
+/* --------------------------------------------------------------- memory --- */
 
 static void *take(struct build *build, bool alloc, size_t size)
 {
@@ -317,7 +317,7 @@ static void measure_tensors(struct bench *b, const struct test *test,
     }
 }
 
-/* ----------------------------------------------------------------- ranks --- */
+/* ---------------------------------------------------------------- ranks --- */
 
 static void build_load(struct build *build, const char *path)
 {

@@ -1,7 +1,7 @@
 /* random_calls.h - every random call by number
  *
- * What holds for one is so asked of all: call_it(UNIFORM, &fine[UNIFORM], t, gen,
- * &out, &err) fills t, call_it(RAND, ...) makes *out of t's spec.
+ * What holds for one is so asked of all: call_it(UNIFORM, &fine[UNIFORM], t,
+ * gen, &out, &err) fills t, call_it(RAND, ...) makes *out of t's spec.
  */
 #ifndef TESTS_RANDOM_CALLS_H
 #define TESTS_RANDOM_CALLS_H

@@ -1,11 +1,11 @@
 /* random_stream.c - random words on stdout, those of many ranks interleaved
  *
  * `random_stream TRACKER` plays every rank of the layouts below, operation
- * after operation, and writes element i of each part in turn: what parts have in
- * common would show in a battery of tests.  Parts are uneven, empty, scattered
- * and smaller than a block; replicas are written once.  The layouts come round
- * again as u64, which takes two words for each element.  It ends when nobody
- * reads.
+ * after operation, and writes element i of each part in turn: what parts have
+ * in common would show in a battery of tests.  Parts are uneven, empty,
+ * scattered and smaller than a block; replicas are written once.  The layouts
+ * come round again as u64, which takes two words for each element.  It ends
+ * when nobody reads.
  */
 #include "base/compiler.h"
 #include "job/ctx.h"

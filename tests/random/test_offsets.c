@@ -1,10 +1,10 @@
 /* test_offsets.c - tracker offset: nobody gets a number that another one has
  *
- * A number is a counter and a stream under a seed.  First is seen which counters
- * a fill takes, of every distribution, type and fill: dtn_philox() here only
- * notes what it is asked for.  Then every layout is played on every mesh of up
- * to 16 ranks, two operations after each other, and no two parts and no two
- * operations may have a counter in common.
+ * A number is a counter and a stream under a seed.  First is seen which
+ * counters a fill takes, of every distribution, type and fill: dtn_philox()
+ * here only notes what it is asked for.  Then every layout is played on every
+ * mesh of up to 16 ranks, two operations after each other, and no two parts and
+ * no two operations may have a counter in common.
  */
 #include "base/compiler.h"
 #include "layout/layout.h"
@@ -21,9 +21,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ----------------------------------------------------------------- fills --- */
+/* ---------------------------------------------------------------- fills --- */
 
-static uint64_t noted_first, noted_last;       /* counters; first > last: none */
+static uint64_t noted_first, noted_last;      /* counters; first > last: none */
 
 void __wrap_dtn_philox(int width, uint64_t seed, const struct dtn_blocks *at,
                        size_t nblocks, uint32_t *out);
@@ -135,7 +135,7 @@ static void test_fills(void)
     ok(bad == 0, "%d fills take the counters that they are said to", cases);
 }
 
-/* --------------------------------------------------------------- layouts --- */
+/* -------------------------------------------------------------- layouts --- */
 
 enum { KINDS = 6, RANKS = 16 };              /* ways to cut a dimension       */
 
@@ -222,8 +222,8 @@ static bool shares_nothing(const struct dtensor_spec *spec,
     return apart(taken, 2 * n);
 }
 
-/* Lengths that add up to what the cuts to the left leave of `dim`, the first not
- * the longest and one of them 0.
+/* Lengths that add up to what the cuts to the left leave of `dim`, the first
+ * not the longest and one of them 0.
  */
 static void choose_lengths(const struct dtensor_spec *spec, int m, int dim,
                            int64_t lengths[])
@@ -368,7 +368,7 @@ static void test_layouts(void)
     ok(tally.inexact == 0, "and none is larger than the largest is said to be");
 }
 
-/* --------------------------------------------------------------- defects --- */
+/* -------------------------------------------------------------- defects --- */
 
 /* What PyTorch's offsets share is found, and is as they say. */
 static void test_defect(const char *what, int mesh_ndim, const int size[],

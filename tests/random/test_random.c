@@ -30,7 +30,7 @@ static struct dtensor_generator *make_gen(struct job *job, uint64_t seed,
     return gen;
 }
 
-/* ---------------------------------------------------------------- global --- */
+/* --------------------------------------------------------------- global --- */
 
 /* One of each kind of call, all from one generator in turn. */
 static struct dtensor *draw(struct job *job, const struct dtensor_spec *spec,
@@ -117,7 +117,7 @@ static void global(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ---------------------------------------------------------------- offset --- */
+/* --------------------------------------------------------------- offset --- */
 
 /* Equal parts where the parts are the same, others otherwise. */
 static void compare_parts(struct job *job, const char *placements,
@@ -169,7 +169,7 @@ static void offset(int rank, int n, void *arg)
     dtensor_fini(job.ctx);
 }
 
-/* --------------------------------------------------------------- seeding --- */
+/* -------------------------------------------------------------- seeding --- */
 
 static void seeding(int rank, int n, void *arg)
 {
@@ -228,7 +228,8 @@ static void from_file(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* A user's generator: seeded alike twice it gives the same, and is what moves. */
+/* A user's generator: seeded alike twice it gives the same, and is what moves.
+ */
 static void own_generator(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
@@ -264,8 +265,8 @@ static void own_generator(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* PyTorch's distribute region switched off: with one seed on all ranks shards are
- * the same numbers, those that a tensor of the shard's shape has anywhere.
+/* PyTorch's distribute region switched off: with one seed on all ranks shards
+ * are the same numbers, those that a tensor of the shard's shape has anywhere.
  */
 static void local_numbers(int rank, int n, void *arg)
 {
@@ -326,7 +327,7 @@ static void outside(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ---------------------------------------------------------- permutations --- */
+/* --------------------------------------------------------- permutations --- */
 
 static void permutation(struct job *job, int64_t n, const char *placements)
 {
@@ -370,7 +371,7 @@ static void permutations(int rank, int n, void *arg)
     dtensor_fini(job.ctx);
 }
 
-/* --------------------------------------------------------------- dropout --- */
+/* -------------------------------------------------------------- dropout --- */
 
 static void dropout(int rank, int n, void *arg)
 {
@@ -429,7 +430,8 @@ int main(void)
        "rank its generator's next numbers, whatever the placement");
     ok(ranks_run(3, 60, own_generator, NULL, NULL) == 0, "a generator of one's "
        "own is used and advanced");
-    ok(ranks_run(4, 60, outside, NULL, NULL) == 0, "generators of ranks outside "
+    ok(ranks_run(4, 60, outside, NULL, NULL) == 0,
+       "generators of ranks outside "
        "the mesh keep step");
     ok(ranks_run(3, 60, permutations, NULL, NULL) == 0, "permutations");
     ok(ranks_run(2, 60, dropout, NULL, NULL) == 0, "dropout scales what it "

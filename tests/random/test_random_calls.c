@@ -2,7 +2,8 @@
  *
  * A generator of one's own gives what the context's gives from the same state,
  * and advances as far, whichever the call; what is made like a tensor; and how
- * generators start, all by the first rank's state or each stage by its own seed.
+ * generators start, all by the first rank's state or each stage by its own
+ * seed.
  */
 #include "base/compiler.h"
 #include "mesh/mesh.h"

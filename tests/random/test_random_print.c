@@ -152,7 +152,8 @@ struct tally {
     int printed, refused, bad;
 };
 
-/* Where there is no such distribution it says so in one line, and exits with 2. */
+/* Where there is no such distribution it says so in one line, and exits with 2.
+ */
 static void try_printing(const struct printing *p, struct tally *tally)
 {
     unsigned char part[8 * MOST] = { 0 };

@@ -15,6 +15,7 @@
 #include "random/rows.h"
 #include "random/tracker.h"
 #include "dtensor.h"
+#include "tests/support/golden.h"
 #include "tests/support/rand.h"
 #include "tests/support/ranks.h"
 
@@ -42,8 +43,8 @@ static struct dtensor_mesh *mesh_of(struct dtensor_ctx *ctx, int ndim,
     return mesh;
 }
 
-/* Lengths of the shards of placement m, any that the cuts to its left allow: the
- * next layout overwrites them.
+/* Lengths of the shards of placement m, any that the cuts to its left allow:
+ * the next layout overwrites them.
  */
 static void random_lengths(struct dtensor_spec *spec, int m)
 {
@@ -115,7 +116,7 @@ static const char *layout_text(const struct dtensor_spec *spec)
     return dtn_spec_format(spec, text, sizeof text);
 }
 
-/* ------------------------------------------------------------------ rows --- */
+/* ----------------------------------------------------------------- rows --- */
 
 /* The rows of all positions cover the whole: each element as often as the
  * replicas are many; and a row's local indices follow each other.
@@ -195,7 +196,7 @@ static void test_rows(struct dtensor_ctx *ctx)
        cases);
 }
 
-/* ---------------------------------------------------------------- global --- */
+/* --------------------------------------------------------------- global --- */
 
 /* What all positions fill, row by row, laid in its place is the whole that is
  * filled at once.
@@ -277,7 +278,7 @@ static void test_global(struct dtensor_ctx *ctx)
        "makes, bit for bit", cases);
 }
 
-/* ---------------------------------------------------------------- offset --- */
+/* --------------------------------------------------------------- offset --- */
 
 /* The blocks that one part uses: [first, last) of its streams. */
 struct used {
@@ -400,68 +401,52 @@ static void test_same(struct dtensor_ctx *ctx)
     ok(bad == 0, "offset: in %d even layouts it is PyTorch's", cases);
 }
 
-/* ---------------------------------------------------------------- golden --- */
+/* --------------------------------------------------------------- golden --- */
 
-/* tests/random/random_offsets.golden: lines of "shape mesh placements rank start end",
- * as a real OffsetBasedRNGTracker had them.
- */
-static bool golden_line(struct dtensor_ctx *ctx, const char *line)
+/* Are start and end those of this line of the table? */
+static bool offsets_right(struct dtensor_ctx *ctx, struct golden *table,
+                          int *layoutsp)
 {
     const struct dtensor_random_rule rule = { .pytorch = 1 };
-    char shape[80], grid[80], places[80];
-    int rank, size[DTENSOR_MAX_DIMS], ndim = 0;
-    long long start, end;
-    int64_t got_start, got_end;
     struct dtensor_spec spec = { .dtype = DTENSOR_F32 };
+    int64_t sizes[DTENSOR_MAX_DIMS], start, end;
+    int rank, ndim, size[DTENSOR_MAX_DIMS];
     struct dtensor_mesh *mesh;
     struct dtn_dist dist;
 
-    if (sscanf(line, "%79s %79s %79s %d %lld %lld", shape, grid, places, &rank,
-               &start, &end) != 6)
+    spec.ndim = golden_sizes(golden_word(table), spec.shape);
+    ndim = golden_sizes(golden_word(table), sizes);
+    for (int d = 0; d < ndim; d++)
+        size[d] = (int)sizes[d];
+    spec.mesh = mesh = mesh_of(ctx, ndim, size);
+    if (dtensor_placements_parse(mesh, golden_word(table), spec.ndim,
+                                 spec.placement, NULL) != 0)
         return false;
-    for (char *at = shape; *at; spec.ndim++)
-        spec.shape[spec.ndim] = strtoll(at + (*at == 'x'), &at, 10);
-    for (char *at = grid; *at; ndim++)
-        size[ndim] = (int)strtol(at + (*at == 'x'), &at, 10);
-    mesh = mesh_of(ctx, ndim, size);
-    spec.mesh = mesh;
-    if (dtensor_placements_parse(mesh, places, spec.ndim, spec.placement,
-                                 NULL) != 0)
-        return false;
+    rank = atoi(golden_word(table));
+    *layoutsp += rank == 0;
     dtn_dist_uniform(&dist, DTENSOR_F32, 0, 1, NULL);
-    dtn_offsets(&rule, &dist, &spec, rank, &got_start, &got_end);
+    dtn_offsets(&rule, &dist, &spec, rank, &start, &end);
     free(mesh);
-    return got_start == start && got_end == end;
+    return start == atoll(golden_word(table)) &&
+           end == atoll(golden_word(table));
 }
 
 static void test_golden(struct dtensor_ctx *ctx)
 {
-    char path[500], line[400], last[400] = "", *end;
     int lines = 0, layouts = 0, bad = 0;
-    FILE *file;
+    struct golden table;
 
-    snprintf(path, sizeof path, "%s/tests/random/random_offsets.golden",
-             getenv("top_srcdir") ? getenv("top_srcdir") : "..");
-    file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) {
-        if (line[0] == '#')
-            continue;
-        if (!golden_line(ctx, line) && bad++ == 0)
-            note("%s", line);
-        lines++;
-        end = strchr(line, ')') ? strrchr(line, ')') : strrchr(line, 'R');
-        if (end)
-            end[1] = '\0';
-        layouts += strcmp(line, last) != 0;
-        strcpy(last, line);
-    }
-    if (file)
-        fclose(file);
+    if (!ok(golden_open(&table, "random_offsets.txt"), "the table is there"))
+        return;
+    for (; golden_next(&table); lines++)
+        if (!offsets_right(ctx, &table, &layouts) && bad++ == 0)
+            note("%s", table.line);
+    golden_close(&table);
     ok(bad == 0 && layouts >= 300, "start and end are those of PyTorch's "
        "tracker for %d ranks of %d layouts", lines, layouts);
 }
 
-/* -------------------------------------------------------------- megatron --- */
+/* ------------------------------------------------------------- megatron --- */
 
 static void test_megatron(struct dtensor_ctx *ctx)
 {

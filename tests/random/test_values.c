@@ -1,4 +1,5 @@
-/* test_values.c - words to values: published ones, all widths alike, accuracy */
+/* test_values.c - words to values: published ones, all widths alike, accuracy
+ */
 #include "base/compiler.h"
 #include "base/dtype.h"
 #include "random/dist.h"
@@ -19,7 +20,7 @@
 enum { N = 4 * DTN_CHUNK_BLOCKS };
 static uint64_t state;
 
-/* ------------------------------------------------------------- published --- */
+/* ------------------------------------------------------------ published --- */
 
 /* Values that users of PyTorch have published of CUDA devices, by the device's
  * multiprocessors and threads of each: in its issues of these numbers, or in
@@ -117,11 +118,12 @@ static void all_published(void)
     }
 }
 
-/* --------------------------------------------------------- distributions --- */
+/* -------------------------------------------------------- distributions --- */
 
 #define DISTS 14
 
-/* One of several of each distribution; false when there is none of that type. */
+/* One of several of each distribution; false when there is none of that type.
+ */
 static bool make_dist(int i, enum dtensor_dtype dtype, struct dtn_dist *dist)
 {
     const double cut[][4] = { { 0, 1, -2, 2 }, { 1, 2, 3, INFINITY },
@@ -210,7 +212,7 @@ static void everywhere_alike(uint64_t want)
        "CPU: %016" PRIx64, sum);
 }
 
-/* ---------------------------------------------------------------- ranges --- */
+/* --------------------------------------------------------------- ranges --- */
 
 /* Every value lies where it may, extremes of the words included. */
 static void inside(void)
@@ -252,7 +254,7 @@ static void inside(void)
        "them");
 }
 
-/* -------------------------------------------------------------- accuracy --- */
+/* ------------------------------------------------------------- accuracy --- */
 
 static double ulps_f32(float got, long double want)
 {
@@ -365,7 +367,8 @@ static double error_quantile(double x)
     const double z = dtn_normal_quantile(p);
     const long double slope = expl(-0.5L * z * z) / sqrtl(2 * acosl(-1));
 
-    return (double)fabsl((0.5L * erfcl(-(long double)z / sqrtl(2)) - p) / slope);
+    return (double)fabsl((0.5L * erfcl(-(long double)z / sqrtl(2)) - p) /
+                         slope);
 }
 
 static double error_cdf(double x)
@@ -379,7 +382,8 @@ static double error_cdf(double x)
 static void accuracy(void)
 {
     const struct { const char *what; double worst, bound; } errors[] = {
-        { "normal f32, in ulp of the exact formula", worst_normal_f32(rounds_of(1500)),
+        { "normal f32, in ulp of the exact formula",
+          worst_normal_f32(rounds_of(1500)),
           2 },
         { "normal f64, in ulp", worst_normal_f64(rounds_of(300)), 4 },
         { "log f32, in ulp", worst_of(error_log_f32), 0.75 },
@@ -419,7 +423,7 @@ static void angles(void)
        tried + 1);
 }
 
-/* ---------------------------------------------------------------- moments --- */
+/* -------------------------------------------------------------- moments --- */
 
 static void moment(int which, double mean, double variance)
 {
@@ -436,7 +440,8 @@ static void moment(int which, double mean, double variance)
         squares += ((double)x[i] - mean) * ((double)x[i] - mean);
     }
     ok(fabs(sum / n - mean) < 5 * sqrt(variance / n) &&
-       fabs(squares / n / variance - 1) < 0.05, "distribution %d: mean %.4f for "
+       fabs(squares / n / variance - 1) < 0.05,
+       "distribution %d: mean %.4f for "
        "%.4f, variance %.4f for %.4f", which, sum / n, mean, squares / n,
        variance);
 }

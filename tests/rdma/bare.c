@@ -77,11 +77,12 @@ int main(int argc, char **argv)
     if (bare.request == 0 || bare.bytes > END_DEPTH * bare.request)
         return 64;
     end_open(&bare.end, argv[1], atoi(argv[2]), bare.bytes, 7);
-    for (until = now() + atof(argv[5]); now() < until && status == 0; messages++)
+    for (until = now() + atof(argv[5]); now() < until && status ==
+         0; messages++)
         status = bare_write(&bare);
     printf("messages=%ld status=%d %s\n", messages, (int)status,
            ibv_wc_status_str(status));
     fflush(stdout);
-    sleep(1);                     /* for what the other still has to write     */
+    sleep(1);                     /* for what the other still has to write    */
     return 0;
 }

@@ -36,7 +36,7 @@
 enum {
     TURNS = 2000, RUNS = 16,
     BLOCK = 1 << 20,
-    WORD_AT = 4 * BLOCK + 4096,   /* what an exchange writes ends here         */
+    WORD_AT = 4 * BLOCK + 4096,   /* what an exchange writes ends here        */
     TIMES_AT = WORD_AT + 64,
     BYTES = TIMES_AT + TURNS * 8 + 64,
     TELL_EVERY = 64
@@ -44,11 +44,11 @@ enum {
 
 struct bound {
     struct end end;
-    unsigned char *out, *in;      /* BYTES each                                */
-    uint64_t number;              /* of the last exchange                      */
+    unsigned char *out, *in;      /* BYTES each                               */
+    uint64_t number;              /* of the last exchange                     */
     unsigned posted;
     double us[TURNS];
-    double *taken;                /* where in us[] the call in between goes    */
+    double *taken;                /* where in us[] the call in between goes   */
 };
 
 static void take_completion(struct bound *b)
@@ -94,7 +94,7 @@ static struct ibv_send_wr request(const struct bound *b, struct ibv_sge *sge,
     };
 }
 
-/* --------------------------------------------------------------- exchanges --- */
+/* ------------------------------------------------------------ exchanges --- */
 
 /* `size` bytes, of which the last eight are the next number. */
 static void say(struct bound *b, size_t size)
@@ -170,7 +170,7 @@ static void reduces(struct bound *b, size_t size)
     move(b, BLOCK, BLOCK);
 }
 
-/* -------------------------------------------------------------------- rows --- */
+/* ----------------------------------------------------------------- rows --- */
 
 /* Every second row of 2 * BLOCK goes to one block of the other; `gathered` of
  * them by one request, and 16 requests by one call.
@@ -212,7 +212,7 @@ static void packs(struct bound *b, size_t row)
     move(b, 2 * (size_t)BLOCK, 0);
 }
 
-/* -------------------------------------------------------------- measurement --- */
+/* ---------------------------------------------------------- measurement --- */
 
 static int compare(const void *a, const void *b)
 {

@@ -68,6 +68,9 @@ collect() {
     ok $? "$1: ran to its end"
 }
 
+# progress WORDS...: past the log, to where make writes
+progress() { { echo "check-rdma: $*, after $SECONDS s" >&9; } 2>/dev/null || :; }
+
 # complete: did the run in `out` end well, with nothing refused?  An emulated
 # guest whose processors were not run for a minute comes to false ends of all
 # kinds, so what fails is tried three times; what is wrong fails each time.
@@ -83,10 +86,13 @@ mkdir -p "$image"
 why=$("$here/image.sh" "$image" 2>&1) ||
     skip_all "no guest kernel: $(tail -n 1 <<<"$why")"
 
+all=$(grep -c '\.sh' <<<"$runs") nth=0
 while read -r guests seconds script arguments; do
     [ -n "$script" ] || continue
+    nth=$((nth + 1))
     name=${script%.sh}${arguments:+-$arguments}
     [[ $name == *"${DTN_RDMA_ONLY-}"* ]] || continue
+    progress "run $nth of $all: $name ($guests)"
     out=$top_builddir/rdma-out/$name
     for try in 1 2 3; do
         # shellcheck disable=SC2086
@@ -103,4 +109,5 @@ while read -r guests seconds script arguments; do
     [ "$status" -eq 0 ] || sed 's/^/# /' "$top_builddir/rdma-out.log"
     ok "$status" "$name: the guest ends well"
 done <<<"$runs"
+progress "all $all runs are over"
 done_testing

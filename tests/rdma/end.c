@@ -35,7 +35,8 @@ static void end_make(struct end *end, size_t bytes)
                                 : NULL;
     struct ibv_qp_init_attr init = {
         .qp_type = IBV_QPT_RC,
-        .cap = { .max_send_wr = END_DEPTH, .max_send_sge = END_PIECES, .max_recv_wr = 1,
+        .cap = { .max_send_wr = END_DEPTH, .max_send_sge = END_PIECES,
+                 .max_recv_wr = 1,
                  .max_recv_sge = 1, .max_inline_data = END_INLINE }
     };
 

@@ -24,7 +24,7 @@ struct end {
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
-    struct ibv_mr *from, *to;     /* what we write, and what is written to us  */
+    struct ibv_mr *from, *to;     /* what we write, and what is written to us */
     struct end_name other;
 };
 

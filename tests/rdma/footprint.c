@@ -2,10 +2,11 @@
  *
  *     footprint NAME=FILE:CALL...
  *
- * For each cluster file, in turn: open a context, make some calls of CALL, which
- * is allreduce or allgather, of 1 KiB, and ask the kernel what this process has: how many
- * reliable queue pairs, how many bytes are locked, before the calls and after;
- * and the C library, how much of its heap is used.  One line each, such as
+ * For each cluster file, in turn: open a context, make some calls of CALL,
+ * which is allreduce or allgather, of 1 KiB, and ask the kernel what this
+ * process has: how many reliable queue pairs, how many bytes are locked, before
+ * the calls and after; and the C library, how much of its heap is used.  One
+ * line each, such as
  *
  *     NAME ranks=4 rank=0 qps=2 opened=1114112 locked=1654784 heap=151552
  */

@@ -107,7 +107,8 @@ static const struct {
       "4.096 us x 2^14 (is the process alive, and the link up? on RoCE: do both "
       "GIDs route?)" },
     { IBV_WC_REM_ACCESS_ERR, "it refused access to its memory (status 10, " },
-    { IBV_WC_REM_INV_REQ_ERR, "it could not make sense of a request (status 9" },
+    { IBV_WC_REM_INV_REQ_ERR,
+      "it could not make sense of a request (status 9" },
     { IBV_WC_RNR_RETRY_EXC_ERR, "it was never ready to receive (status 13, " },
     { IBV_WC_LOC_PROT_ERR, "memory here is not registered as it must be (" },
     { IBV_WC_LOC_QP_OP_ERR, "the device here could not send to it (status 2" },
@@ -384,7 +385,8 @@ int main(void)
         rank_main_f *run;
         const char *claim;
     } cases[] = {
-        { 2, words_rank, "each bad completion has its words, the first counts" },
+        { 2, words_rank,
+          "each bad completion has its words, the first counts" },
         { 2, events_rank, "what a device says is taken, worded, and weighed" },
         { 3, queues_rank, "a device without a queue pair left is named" },
         { 2, networks_rank, "InfiniBand and RoCE do not meet, in words" },

@@ -40,7 +40,7 @@ static void print(const char *what, double us[], int n, double mb)
 struct puts {
     struct wire w;
     _Atomic uint64_t *word;
-    unsigned char *mem;           /* [2][PUT_BYTES] to send from, to put into  */
+    unsigned char *mem;           /* [2][PUT_BYTES] to send from, to put into */
     struct dtn_remote word_there[2], mem_there[2];       /* of the peer       */
 };
 

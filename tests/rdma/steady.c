@@ -1,11 +1,13 @@
-/* steady.c - one rank that calls allreduce again and again, and says how it went
+/* steady.c - one rank that calls allreduce again and again, and says how it
+ * went
  *
  *     steady SECONDS [MAX-BYTES]
  *
- * Started by hand on each host of a job.  Rank r adds (r + 1) * ((i + call) % 7)
- * to element i, so with two ranks element 3 of call 1 is 3 * 4 = 12, and every
- * element of every call is checked.  Lengths change from call to call, from 8
- * bytes to 2 MiB or MAX-BYTES.  Element 0 tells when rank 0 thinks the time is over.
+ * Started by hand on each host of a job.  Rank r adds (r + 1) * ((i + call) %
+ * 7) to element i, so with two ranks element 3 of call 1 is 3 * 4 = 12, and
+ * every element of every call is checked.  Lengths change from call to call,
+ * from 8 bytes to 2 MiB or MAX-BYTES.  Element 0 tells when rank 0 thinks the
+ * time is over.
  *
  * It prints "steady" after 20 calls, so that a fault can be timed to strike in
  * mid-run, and in the end one line; times in milliseconds, gap the longest

@@ -17,9 +17,9 @@
 struct stripes {
     struct wire w;
     int peer;
-    unsigned char *mem;           /* rank 0 sends from it, rank 1 receives     */
-    struct dtn_remote mine;       /* its name                                  */
-    uint32_t number;              /* of the last signal                        */
+    unsigned char *mem;           /* rank 0 sends from it, rank 1 receives    */
+    struct dtn_remote mine;       /* its name                                 */
+    uint32_t number;              /* of the last signal                       */
 };
 
 /* Both sides: the rows of keys go along with a signal. */
@@ -115,7 +115,8 @@ static void stripes_rank(int rank, int n, void *arg)
                                 (uint32_t)s.mine.key), "a region for ever");
     there = stripes_name(&s, 4 * MIB);
     stripes_tell(&s);
-    stripes_put(&s, there, 4 * MIB, 3 * MIB, "a name of which the row was used");
+    stripes_put(&s, there, 4 * MIB, 3 * MIB,
+                "a name of which the row was used");
     wire_close(&s.w);
 }
 

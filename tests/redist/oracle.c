@@ -26,7 +26,7 @@
 
 char oracle_complaint[700];
 
-/* --------------------------------------------------------------- layouts --- */
+/* -------------------------------------------------------------- layouts --- */
 
 /* Coordinate r's chunk of the items [from, to), appended to those kept. */
 static int keep_chunk(short *items, int kept, int from, int to, int n, int r)
@@ -136,14 +136,15 @@ static int64_t common(const struct dtensor_spec *spec,
     return n;
 }
 
-/* ----------------------------------------------------------------- worlds --- */
+/* --------------------------------------------------------------- worlds --- */
 
 /* The parts of all ranks, before and after a phase. */
 static double parts[2][ORACLE_RANKS][ORACLE_ELEMS];
 static int linear[ORACLE_ELEMS];
 static struct oracle_held src_held[ORACLE_RANKS], dst_held[ORACLE_RANKS];
 
-static int64_t fill(const struct dtensor_spec *spec, const struct oracle_terms *terms,
+static int64_t fill(const struct dtensor_spec *spec,
+                    const struct oracle_terms *terms,
                     int position, double part[])
 {
     struct oracle_held *held = &src_held[position];
@@ -205,7 +206,7 @@ static bool laid_out(const struct dtensor_spec *spec)
     return true;
 }
 
-/* ----------------------------------------------------------- interpreter --- */
+/* ---------------------------------------------------------- interpreter --- */
 
 /* Walk the box: the last dimension in a loop, the others by counting. */
 static void apply(const struct dtn_piece *piece, enum dtensor_redop op,
@@ -224,7 +225,8 @@ static void apply(const struct dtn_piece *piece, enum dtensor_redop op,
 
         for (int64_t i = 0; i < n; i++)
             dst[i * to] = piece->accumulate
-                        ? oracle_fold(op, dst[i * to], src[i * from]) : src[i * from];
+                        ? oracle_fold(op, dst[i * to],
+                                      src[i * from]) : src[i * from];
         for (d = last - 1; d >= 0; d--) {
             src += box->src_stride[d];
             dst += box->dst_stride[d];
@@ -331,7 +333,8 @@ static bool exchange(const struct dtn_phase *phase, uint64_t *movedp,
         oracle_hold(&phase->dst, r, &dst_held[r]);
         all = oracle_count(&phase->dst, &dst_held[r]);
         for (int64_t i = 0; i < all; i++)
-            parts[1][r][i] = phase->neutral ? oracle_neutral(phase->redop) : -1e200;
+            parts[1][r][i] = phase->neutral ? oracle_neutral(phase->redop)
+                                            : -1e200;
         if (phase->keepers && dtn_phase_idle(phase, r))
             continue;
         got = receive(phase, r, &mark);

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The coordinate of a position, divided out when the mesh is first asked for: it
- * is by far the most frequent question.
+/* The coordinate of a position, divided out when the mesh is first asked for:
+ * it is by far the most frequent question.
  */
 const int *oracle_coord(const struct dtensor_mesh *mesh, int position)
 {
@@ -37,9 +37,10 @@ const int *oracle_coord(const struct dtensor_mesh *mesh, int position)
     return slot->coord[position];
 }
 
-/* ----------------------------------------------------------------- terms --- */
+/* ---------------------------------------------------------------- terms --- */
 
-/* To be divided without a rest by two numbers of up to 16, one after another. */
+/* To be divided without a rest by two numbers of up to 16, one after another.
+ */
 static const double unit = 720720.0 * 720720.0;
 
 double oracle_value(int64_t g)
@@ -47,7 +48,8 @@ double oracle_value(int64_t g)
     return unit * (double)(g + 1);
 }
 
-void oracle_terms_init(struct oracle_terms *terms, const struct dtensor_spec *spec)
+void oracle_terms_init(struct oracle_terms *terms,
+                       const struct dtensor_spec *spec)
 {
     const struct dtensor_mesh *mesh = spec->mesh;
 
@@ -139,7 +141,7 @@ double oracle_term(const struct oracle_terms *terms, int c, int g)
 /* What becomes of each mesh dimension that is P in the target. */
 struct making {
     const struct dtensor_spec *src, *dst;
-    struct oracle_terms terms;                /* of src                              */
+    struct oracle_terms terms;                /* of src                       */
     unsigned kept;                     /* terms stay where they are           */
     unsigned placed;                   /* shards become terms                 */
     unsigned made;                     /* values become terms                 */

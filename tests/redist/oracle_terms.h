@@ -28,8 +28,8 @@ double oracle_neutral(enum dtensor_redop op);
 /* The coordinate of a position. */
 const int *oracle_coord(const struct dtensor_mesh *mesh, int position);
 
-/* Do the parts of all ranks, after a redistribute of what oracle_fill() made, hold
- * the terms that the contract says?
+/* Do the parts of all ranks, after a redistribute of what oracle_fill() made,
+ * hold the terms that the contract says?
  */
 bool oracle_terms_right(const struct dtensor_spec *src,
                         const struct dtensor_spec *dst,

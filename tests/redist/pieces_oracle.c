@@ -35,7 +35,7 @@ void complain(const struct dtensor_spec *src, const struct dtensor_spec *dst,
     failed = true;
 }
 
-/* ------------------------------------------------------ brute-force layout --- */
+/* --------------------------------------------------- brute-force layout --- */
 
 /* Write the part of list[0..n-1] that coordinate `r` of `size` keeps to `kept`
  * and return its length: one element at a time, as the definitions say.
@@ -55,7 +55,8 @@ static int keep(const struct dtensor_placement *p, const int *list, int n,
             owner = (int)(i / p->block) % size;
         if (p->sizes)
             for (owner = 0, lengths = (int)p->sizes[0];
-                 i >= lengths && owner < size - 1; lengths += (int)p->sizes[owner])
+                 i >= lengths &&
+                     owner < size - 1; lengths += (int)p->sizes[owner])
                 owner++;
         if (owner == r)
             kept[count++] = list[i];
@@ -299,7 +300,8 @@ static bool run_exchange(const struct dtn_phase *phase, int64_t numel)
 
         for (int64_t i = 0; i < numel; i++)
             next.part[r][i] = phase->neutral ? neutral(phase->redop) : -1e200;
-        if (dtn_pieces_received(&phase->src, &phase->dst, r, &all[r], NULL) != 0)
+        if (dtn_pieces_received(&phase->src, &phase->dst, r, &all[r], NULL) !=
+            0)
             abort();
         for (int i = 0; i < all[r].n && !dtn_phase_idle(phase, r); i++) {
             const struct dtn_piece *piece = &all[r].list[i];

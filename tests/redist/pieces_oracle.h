@@ -4,8 +4,8 @@
  * random and laid out by the source spec (a Partial one as random terms), the
  * phases are interpreted piece by piece, and what each rank ends with is
  * compared, element by element, with what the destination spec says it holds,
- * found by cutting lists of indices.  Values are multiples of VALUE_UNIT, so that
- * dividing by up to 8 ranks is exact.
+ * found by cutting lists of indices.  Values are multiples of VALUE_UNIT, so
+ * that dividing by up to 8 ranks is exact.
  */
 #ifndef TESTS_PIECES_ORACLE_H
 #define TESTS_PIECES_ORACLE_H

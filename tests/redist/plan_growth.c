@@ -35,7 +35,7 @@ struct room {
 /* Something that is made: of so many, in a job of 4 ranks or planned for. */
 struct made {
     const char *name, *unit;
-    bool planned;                 /* for as many ranks as the size says        */
+    bool planned;                 /* for as many ranks as the size says       */
     int size[SIZES];
     double (*seconds)(struct room *room, int size);
 };
@@ -48,7 +48,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* ---------------------------------------------------------- in a job of ranks */
+/* -------------------------------------------------------- in a job of ranks */
 
 static double batch_seconds(struct room *room, int n)
 {
@@ -198,7 +198,7 @@ static double mesh_seconds(struct room *room, int n)
     return cpu_seconds() - begin;
 }
 
-/* ------------------------------------------------------------------ verdicts */
+/* ----------------------------------------------------------------- verdicts */
 
 static const struct made rows[] = {
     { "batch_create", "tensor", false, { 100, 400, 1600, 6400 },

@@ -23,7 +23,8 @@ const struct dtensor_mesh *mesh_of(struct dtensor_ctx *planner, int ndim,
     const struct dtensor_mesh *mesh = NULL;
     struct dtensor_error err;
 
-    if (dtensor_mesh_create(planner, ndim, sizes, NULL, NULL, &mesh, &err) != 0) {
+    if (dtensor_mesh_create(planner, ndim, sizes, NULL, NULL, &mesh, &err) !=
+        0) {
         note("%s", err.text);
         exit(1);
     }

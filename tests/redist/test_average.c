@@ -4,8 +4,8 @@
  * four f16 near 60000 is beyond all f16.  So what waits for an average is added
  * and divided in f32, and rounded after that, whichever way the result goes:
  * allreduce, reduce-scatter, started, or among others in a batch.  Integers are
- * added without a wrap, i64 and u64 in 128 bits, and divided once, toward zero, by
- * whatever route: 3, 4, 1 and 0 have the average 2.
+ * added without a wrap, i64 and u64 in 128 bits, and divided once, toward zero,
+ * by whatever route: 3, 4, 1 and 0 have the average 2.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"
@@ -81,7 +81,8 @@ static int term_of(const struct job *job, const struct dtensor_spec *spec)
 }
 
 /* Integers: in 128 bits. */
-static bool integer_is(int type, int c, int64_t i, const void *local, int64_t at)
+static bool integer_is(int type, int c, int64_t i, const void *local,
+                       int64_t at)
 {
     const enum dtensor_dtype dtype = types[type].dtype;
     dtn_i128 sum = 0;

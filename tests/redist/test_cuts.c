@@ -161,7 +161,7 @@ static void test_every_cut(void)
     claim("every pair of cuts of vectors of 0..13 elements on 1..5 ranks");
 }
 
-/* ------------------------------------------------------ between two meshes --- */
+/* --------------------------------------------------- between two meshes --- */
 
 /* A grid of ranks in a random order that may leave some out. */
 static const struct dtensor_mesh *shuffled(const struct dtensor_mesh *like)

@@ -57,7 +57,7 @@ static const char *answer(struct golden *table)
     return at ? at + 2 : "";
 }
 
-/* ---------------------------------------------------------------- meshes --- */
+/* --------------------------------------------------------------- meshes --- */
 
 static const struct dtensor_mesh *mesh_read(const char *sizes,
                                             const char *names)
@@ -156,7 +156,7 @@ static void mesh_line(struct golden *table)
         same(table, all, answer(table));
 }
 
-/* --------------------------------------------------------------- algebra --- */
+/* -------------------------------------------------------------- algebra --- */
 
 /* "(4,2):(2,1)" as pairs; returns how many. */
 static int pairs_read(const char *word, int size[], int stride[])
@@ -267,7 +267,7 @@ static void algebra_line(struct golden *table)
     same(table, text, answer(table));
 }
 
-/* ----------------------------------------------------------------- plans --- */
+/* ---------------------------------------------------------------- plans --- */
 
 static struct dtensor_ctx *planner;
 static int dearer;                     /* min-cost: than greedy               */
@@ -368,7 +368,9 @@ static bool cuts_terms(const struct dtensor_spec *src, const char *steps)
     return false;
 }
 
-/* What a way such as "1:S(0)>R;0:R>S(0)" costs by our model; -1: no way of ours. */
+/* What a way such as "1:S(0)>R;0:R>S(0)" costs by our model; -1: no way of
+ * ours.
+ */
 static double way_us(struct dtensor_spec now, const char *steps)
 {
     struct dtensor_plan_info info;

@@ -2,8 +2,8 @@
  *
  * The rows of facts 4.6 with elements.  A gradient of known values arrives and
  * is brought where it belongs; it is never divided by the number of terms, and
- * where nothing has to move no signal is sent.  The gradient of that way back is
- * right, too.
+ * where nothing has to move no signal is sent.  The gradient of that way back
+ * is right, too.
  */
 #include "job/ctx.h"
 #include "mesh/mesh.h"

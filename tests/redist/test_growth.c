@@ -79,7 +79,7 @@ static double growth(double (*seconds)(void *arg, int n), void *arg, int n)
     return many / few;
 }
 
-/* ------------------------------------------------------------------- batches */
+/* ------------------------------------------------------------------ batches */
 
 /* How often a batch of n asks what a rank holds, for each tensor. */
 static double batch_work(struct job *job, int n)
@@ -114,12 +114,13 @@ static void batch_main(int rank, int n, void *arg)
     job_open(job, rank);
     few = batch_work(job, 25);
     many = batch_work(job, 400);
-    need(few > 0 && many <= 1.2 * few, "%.1f looks for each of 25 tensors, %.1f "
+    need(few > 0 && many <= 1.2 * few,
+         "%.1f looks for each of 25 tensors, %.1f "
          "for each of 400", few, many);
     dtensor_fini(job->ctx);
 }
 
-/* -------------------------------------------------------------------- models */
+/* ------------------------------------------------------------------- models */
 
 /* New sizes of calls and of sends ask no more where ranks are. */
 static void models_main(int rank, int n, void *arg)
@@ -175,7 +176,7 @@ static void test_ways(void)
     ok(again == 0, "and to ask again looks %ld times where ranks are", again);
 }
 
-/* ----------------------------------------------------------------- schedules */
+/* ---------------------------------------------------------------- schedules */
 
 static long halving_work(int n)
 {
@@ -198,7 +199,7 @@ static void test_halving(void)
        "times, over 1024 %ld times", few, many);
 }
 
-/* ------------------------------------------------------------ groups, queues */
+/* ----------------------------------------------------------- groups, queues */
 
 /* A rank sends itself n numbers, each by itself. */
 static double messages_seconds(void *arg, int n)
@@ -238,7 +239,7 @@ static void messages_main(int rank, int n, void *arg)
     dtensor_fini(job.ctx);
 }
 
-static int come[2];               /* a pipe: bytes that rank 1 waits for       */
+static int come[2];               /* a pipe: bytes that rank 1 waits for      */
 
 /* Start n calls that cannot begin, and only then let rank 1 come. */
 static double started_seconds(void *arg, int n)
@@ -288,7 +289,8 @@ int main(void)
     test_halving();
     ok(ranks_run(2, 60, batch_main, NULL, NULL) == 0, "each tensor of a batch "
        "of 400 takes as many looks as of 25");
-    ok(ranks_run(3, 60, models_main, NULL, NULL) == 0, "a new size of a call or "
+    ok(ranks_run(3, 60, models_main, NULL, NULL) == 0,
+       "a new size of a call or "
        "send looks at no rank's host");
     ok(ranks_run(1, 60, messages_main, NULL, NULL) == 0, "a group of 8,000 "
        "messages grows with their number");

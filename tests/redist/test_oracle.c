@@ -13,8 +13,8 @@
  * every pair of placements is tried, 624,950 of them, with sizes, routes and
  * reductions in turn; of strided, cyclic and chosen shards, and between each of
  * the 1,806 pairs of meshes, pairs of placements are sampled evenly: of N every
- * 0.618 N-th, modulo N.  The claim says how many of how many.  Nothing is random;
- * TEST_SEED moves the sample.  Two processes take the cases in turn.
+ * 0.618 N-th, modulo N.  The claim says how many of how many.  Nothing is
+ * random; TEST_SEED moves the sample.  Two processes take the cases in turn.
  */
 #include "base/compiler.h"
 #include "job/ctx.h"
@@ -238,7 +238,8 @@ static void run_block(const struct block *block, uint64_t usual, unsigned n)
 {
     const uint64_t pairs = block->sources * block->targets;
     const unsigned me = (unsigned)process;
-    uint64_t want = quota(block->kind == PLAIN && pairs > usual ? pairs : usual);
+    uint64_t want = quota(block->kind == PLAIN && pairs > usual ? pairs
+                          : usual);
     uint64_t step = (uint64_t)((double)pairs * 0.6180339887), pair;
 
     if (want > pairs * block->sizes)
@@ -265,7 +266,8 @@ static struct block block_of(enum kind kind, const struct dtensor_mesh *from,
                            power(n, from->ndim), power(n, to->ndim) };
 }
 
-/* Every other case: one block has a third of all, so blocks are not shared out. */
+/* Every other case: one block has a third of all, so blocks are not shared out.
+ */
 static void half(int rank, int n, void *arg)
 {
     const uint64_t *usual = arg;

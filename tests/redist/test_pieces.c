@@ -123,7 +123,7 @@ static void test_reductions(void)
     claim("floats and integers: every reduction into every other");
 }
 
-/* ------------------------------------------------- the shape of the plans --- */
+/* ----------------------------------------------- the shape of the plans --- */
 
 static void test_plan(const char *from, const char *to, const int64_t shape[2],
                       const char *want)

@@ -126,8 +126,8 @@ static void pair_text(int index, int ndim, char *text)
     }
 }
 
-/* One pair by every route: the promise is not below the bound; without terms the
- * bound is what is missing, and the direct exchange moves just that.
+/* One pair by every route: the promise is not below the bound; without terms
+ * the bound is what is missing, and the direct exchange moves just that.
  */
 static bool pair_holds(const struct dtensor_mesh *mesh, const int64_t shape[2],
                        const char *from, const char *to, char *why)
@@ -182,7 +182,8 @@ static void test_promises(struct dtensor_ctx *ctx)
     static const struct { int ndim, size[3]; } meshes[] = {
         { 1, { 4 } }, { 2, { 2, 2 } }, { 2, { 2, 3 } }, { 3, { 2, 1, 2 } }
     };
-    static const int64_t shapes[][2] = { { 5, 3 }, { 8, 8 }, { 1, 7 }, { 0, 4 } };
+    static const int64_t shapes[][2] = { { 5, 3 }, { 8, 8 }, { 1, 7 },
+                                         { 0, 4 } };
     char from[40], to[40], why[300] = "";
     int cases = 0;
 
@@ -418,7 +419,8 @@ static void test_speed(void)
 {
     static const int sizes[2][3] = { { 2, 2, 2 }, { 16, 8, 8 } };
     static const char *const pairs[][2] = {
-        { "S(0),S(0),S(0)", "S(1),S(1),S(1)" }, { "S(0),S(1),R", "R,S(0),S(1)" },
+        { "S(0),S(0),S(0)", "S(1),S(1),S(1)" }, { "S(0),S(1),R",
+                                                  "R,S(0),S(1)" },
         { "P,S(0),S(1)", "S(0),R,S(1)" }, { "S(0),S(0),R", "R,R,R" },
         { "R,R,R", "S(0),S(1),S(0)" }
     };
@@ -446,7 +448,7 @@ static void test_speed(void)
 
 /* facts: 4.6.  What comes back moves and where it goes. */
 static const struct grad_case {
-    const char *from, *to, *grad;             /* NULL: as usual                */
+    const char *from, *to, *grad;             /* NULL: as usual               */
     const char *forward, *backward, *back;
 } grad_cases[] = {
     { "S(0)", "R", NULL, "all-gather", "local", "S(0)" },

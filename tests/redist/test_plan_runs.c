@@ -1,6 +1,7 @@
 /* test_plan_runs.c - plans on real ranks: routes, meshes, batches, requests
  *
- * Every element of every result is known to every rank, so each looks for itself.
+ * Every element of every result is known to every rank, so each looks for
+ * itself.
  */
 #include "base/wait.h"
 #include "coll/request.h"

@@ -1,9 +1,13 @@
 /* test_refusals.c - what is refused of meshes, specs and plans, and what is not
  *
- * Every error that facts/dtensor.md lists has a row here, by its section, with
- * our words; where we allow what PyTorch refuses, a row shows that it works.
- * Rows that need tensors, and so ranks, are in test_refusals_runs.c: 2.3 (what
- * reductions give), 2.4 (parts that do not fit), 4.4, 4.6, 5, 9, 12 and 13.
+ * Every error of PyTorch's DTensor has a row here, with our words.  Where we
+ * allow what PyTorch refuses, a row shows that it works.  Without this test a
+ * wrong argument could be accepted, or refused in words that help nobody.
+ *
+ * The rows are in numbered groups, and a claim begins with the number of its
+ * group.  The groups 2.3 (what reductions give), 2.4 (parts that do not fit),
+ * 4.4, 4.6, 5, 9, 12 and 13 need tensors, and so ranks: they go on in
+ * test_refusals_runs.c.
  *
  *   1.1  composition, overlapping patterns            meshes_cut
  *   1.2  constructors                                 meshes_made

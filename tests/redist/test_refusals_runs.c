@@ -1,7 +1,9 @@
 /* test_refusals_runs.c - what is refused of tensors, and what is not
  *
  * The rows of test_refusals.c that need ranks: four of them make the same
- * mistake, are told so, and go on.  By sections of facts/dtensor.md:
+ * mistake, are told so, and go on.  Without this test a refused call could
+ * leave the ranks in different states.  The groups have the numbers of
+ * test_refusals.c:
  *
  *   2.4  parts that do not fit                        parts
  *   4.4, 4.6 redistribute, plans, batches             conversions, plans

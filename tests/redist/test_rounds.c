@@ -1,10 +1,10 @@
 /* test_rounds.c - what is packed goes in rounds, and keeps to max_scratch
  *
- * First by the checker: the schedules of all ranks of exchanges between shards of
- * every kind, windows of one element to all of them, run on symbolic elements,
- * and each element that arrives is the oracle's.  Then over TCP, where all is
- * packed that is not long runs: every route, and the arena is asked how much it
- * has given out.
+ * First by the checker: the schedules of all ranks of exchanges between shards
+ * of every kind, windows of one element to all of them, run on symbolic
+ * elements, and each element that arrives is the oracle's.  Then over TCP,
+ * where all is packed that is not long runs: every route, and the arena is
+ * asked how much it has given out.
  */
 #include "base/compiler.h"
 #include "job/ctx.h"
@@ -32,7 +32,7 @@ static struct dtensor_ctx *ctx;                /* one that plans              */
 struct wanted {
     const struct dtn_phase *phase;
     int n[ORACLE_RANKS];
-    int src[ORACLE_RANKS][ORACLE_ELEMS];       /* global index of each element */
+    int src[ORACLE_RANKS][ORACLE_ELEMS];      /* global index of each element */
     int dst[ORACLE_RANKS][ORACLE_ELEMS];
 };
 
@@ -177,7 +177,7 @@ static void test_checked(int ndim, const int sizes[], const char *const kinds[],
        "at most)", cases, mesh->group.n, rounds);
 }
 
-/* -------------------------------------------------------------- over TCP --- */
+/* ------------------------------------------------------------- over TCP --- */
 
 static double value_at(int64_t g)
 {

@@ -1,8 +1,8 @@
 /* test_routes.c - what stands between the steps of a plan
  *
  * S(0:3,7) is a shard of 10 rows.  On the way from one spec to another it may
- * stand to the right of another shard of the rows, where there are not 10: such a
- * way is not taken.
+ * stand to the right of another shard of the rows, where there are not 10: such
+ * a way is not taken.
  */
 #include "job/ctx.h"
 #include "mesh/mesh.h"
@@ -257,7 +257,8 @@ static void test_mixed(struct dtensor_ctx *ctx)
     } cases[] = {
         { "P(avg),R", "R,P(sum)", NULL }, { "P(sum),R", "R,P(avg)", NULL },
         { "R,P(sum)", "P(avg),R", NULL },
-        { "P(sum),P(avg)", "R,S(0)", NULL }, { "S(0),R", "P(sum),P(avg)", NULL },
+        { "P(sum),P(avg)", "R,S(0)", NULL }, { "S(0),R", "P(sum),P(avg)",
+                                               NULL },
         { "P(avg),P(sum)", "P(avg),R", NULL }, { "P(max),R", "R,P(min)", NULL },
         { "R,P(max)", "P(min),R", "would have two reductions" },
         { "P(avg),R", "P(sum),R", "no step from one reduction to another" },

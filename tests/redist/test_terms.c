@@ -1,11 +1,11 @@
 /* test_terms.c - the terms that a redistribute leaves, rank by rank
  *
- * That terms make the value together is not enough: R -> P(max) leaves it on every
- * rank, and not on one with minus infinity on the others, whatever the route.
- * Every pair of placements with a P in the target is carried out in this process
- * (oracle.c) on every mesh of up to 12 ranks, for each reduction of floats and
- * of integers, by each route, where bytes are cheap and where they are dear;
- * every element of every rank is compared with the contract of
+ * That terms make the value together is not enough: R -> P(max) leaves it on
+ * every rank, and not on one with minus infinity on the others, whatever the
+ * route. Every pair of placements with a P in the target is carried out in this
+ * process (oracle.c) on every mesh of up to 12 ranks, for each reduction of
+ * floats and of integers, by each route, where bytes are cheap and where they
+ * are dear; every element of every rank is compared with the contract of
  * dtensor_redistribute().  Two processes take the cases in turn.
  */
 #include "base/compiler.h"

@@ -191,7 +191,7 @@ static void pairs_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ----------------------------------------------------------- known terms --- */
+/* ---------------------------------------------------------- known terms --- */
 
 /* Of the value x at every place the term of (i, j): its own way for each. */
 static const struct known {
@@ -217,7 +217,8 @@ static void one_known(struct job *job, const struct dtensor_mesh *mesh,
                       const struct known *k, enum dtensor_route route)
 {
     const struct dtensor_plan_options options = { .route = route };
-    const struct dtensor_spec from = spec_of(job, mesh, k->dtype, shape, k->from);
+    const struct dtensor_spec from = spec_of(job, mesh, k->dtype, shape,
+                                             k->from);
     const struct dtensor_spec to = spec_of(job, mesh, k->dtype, shape, k->to);
     const size_t elem = dtensor_dtype_size(k->dtype);
     struct dtensor *a = NULL, *b = NULL;
@@ -323,7 +324,8 @@ int main(void)
     ok(ranks_run(6, 60, pairs_main, NULL, NULL) == 0, "the bits of direct, of "
        "every dtype and reduction, by 6 ranks: by routes, at once, in batches, "
        "from a whole");
-    ok(ranks_run(4, 60, pairs_main, (void *)(uintptr_t)tcp, NULL) == 0, "and by "
+    ok(ranks_run(4, 60, pairs_main, (void *)(uintptr_t)tcp, NULL) == 0,
+       "and by "
        "4 over tcp");
     ok(ranks_run(4, 60, slabs_main, (void *)(uintptr_t)tcp, NULL) == 0, "and "
        "from a root in slabs those of an array that all hold");

@@ -23,7 +23,7 @@ struct dtn_step;
 
 struct coll_case {
     const struct dtn_emitter *emitter;
-    struct dtn_call call;         /* me is filled in                           */
+    struct dtn_call call;         /* me is filled in                          */
     struct dtn_sched scheds[CASE_RANKS_MAX];
 };
 

@@ -19,15 +19,15 @@ enum { PLAY_QUEUE = 4096 };
 struct play_pair {
     double seen_ns[PLAY_QUEUE];
     int sent, taken;
-    double landed_ns;             /* the last bytes                            */
+    double landed_ns;             /* the last bytes                           */
 };
 
 static struct play {
     const struct dtn_model *model;
-    double stretch;               /* of the call: dtn_model_stretch()          */
-    int link;                     /* of the wire: DTENSOR_COST_.._HOPS         */
+    double stretch;               /* of the call: dtn_model_stretch()         */
+    int link;                     /* of the wire: DTENSOR_COST_.._HOPS        */
     double clock[PLAY_RANKS_MAX];
-    double inward_ns[PLAY_RANKS_MAX];      /* the link into a rank is free     */
+    double inward_ns[PLAY_RANKS_MAX];      /* the link into a rank is free    */
     int pc[PLAY_RANKS_MAX];
     struct play_pair pair[PLAY_RANKS_MAX][PLAY_RANKS_MAX];
 } play;

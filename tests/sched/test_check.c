@@ -110,7 +110,7 @@ static bool carries(enum dtn_algorithm algorithm)
 static bool tall_good(int n)
 {
     if (blocked(now.call.coll) && n > 9)
-        return true;              /* 17 x 17 x 521 cells take too long         */
+        return true;              /* 17 x 17 x 521 cells take too long        */
     now.call.counts = NULL;
     now.call.count = DTN_EAGER_MAX / dtensor_dtype_size(now.call.dtype) + 9;
     for (now.call.root = 0; now.call.root < n; now.call.root += n - 1) {

@@ -153,7 +153,8 @@ static void test_puts(void)
     hand_put();
     dtn_sched_put(&hand[0], 1, at(1, DTN_OUT, 28), at(0, DTN_IN, 0), 4);
     hand_signal(0, 1, DTN_TAG_DATA);
-    hand_end("OUT+28 of rank 1 is still being put by rank 0", "two puts to one place, no signal in between");
+    hand_end("OUT+28 of rank 1 is still being put by rank 0",
+             "two puts to one place, no signal in between");
 
     hand_put();
     hand_signal(0, 1, DTN_TAG_DATA);
@@ -562,10 +563,10 @@ int main(void)
     for (int r = 0; r < N; r++)
         dtn_sched_fini(&hand[r]);
     mutate(cut_steps, "any step left out of any schedule", 0);
-    /* Of halving over 3 and 5 ranks, and pairwise over 4, some READYs follow from
-     * others by longer ways around, which other numbers of ranks have not.  They
-     * stay: to know the ways of each n would take a case for each, and one signal
-     * saved.
+    /* Of halving over 3 and 5 ranks, and pairwise over 4, some READYs follow
+     * from others by longer ways around, which other numbers of ranks have
+     * not.  They stay: to know the ways of each n would take a case for each,
+     * and one signal saved.
      */
     mutate(cut_pairs, "any signal left out together with its wait", 17);
     mutate(shift_spans, "any span moved by one element", 0);

@@ -29,12 +29,12 @@
 
 #include <stdlib.h>
 
-enum { GUARD = 1 << 14 };         /* bytes on either side of a buffer          */
+enum { GUARD = 1 << 14 };         /* bytes on either side of a buffer         */
 
 /* What one test makes its ranks do. */
 struct pair {
-    size_t count[2];              /* of the others, of the last rank           */
-    bool message;                 /* a send and a recv                         */
+    size_t count[2];              /* of the others, of the last rank          */
+    bool message;                 /* a send and a recv                        */
 };
 
 /* A buffer with guards, in memory that peers map. */
@@ -152,7 +152,7 @@ static void test_pair(const char *wire, int n, rank_main_f *fn,
     unlink(getenv("DTN_CLUSTER"));
 }
 
-/* ---------------------------------------------------- what used to collide --- */
+/* ------------------------------------------------- what used to collide --- */
 
 /* The 19 bits that a count had on the world of n ranks. */
 static uint32_t old_hash(int n, size_t count)
@@ -199,7 +199,7 @@ static void test_messages(const char *wire)
     }
 }
 
-/* ------------------------------------------------------ as if hashes agreed --- */
+/* -------------------------------------------------- as if hashes agreed --- */
 
 /* Both ranks are told that their calls have the same fingerprint. */
 static void agreed(int rank, int n, void *arg)
@@ -359,7 +359,8 @@ int main(int argc, char **argv)
     if (argc > 1) {
         test_counts(argv[1]);
         test_messages(argv[1]);
-        test_pair(argv[1], 2, agreed, "allreduce with equal hashes", 1460, 3177);
+        test_pair(argv[1], 2, agreed, "allreduce with equal hashes", 1460,
+                  3177);
         free(value);
         return done();
     }

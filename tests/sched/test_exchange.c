@@ -30,7 +30,7 @@ struct want {
 static struct world {
     int n;
     enum dtensor_dtype dtype;
-    bool lifts[RANKS];            /* adds up what must be rounded              */
+    bool lifts[RANKS];            /* adds up what must be rounded             */
     bool neutral;
     int scale;
     size_t row_bytes;

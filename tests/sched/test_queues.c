@@ -20,7 +20,8 @@
 
 #define LOCALS 4                     /* ranks of a host, where hosts count    */
 
-/* Peers that one rank's schedule names; with `hosts`, on others than its own. */
+/* Peers that one rank's schedule names; with `hosts`, on others than its own.
+ */
 static int peers_of(const struct dtn_emitter *emitter, int n, int me,
                     const int hosts[])
 {
@@ -134,9 +135,9 @@ int main(void)
         bool good = true;
 
         if (e->coll == DTN_COLL_PAIRS)
-            continue;             /* those that it is asked to send to         */
+            continue;             /* those that it is asked to send to        */
         if (e->needs == DTN_REACH_MAP)
-            continue;             /* inside a host: no queue pairs             */
+            continue;             /* inside a host: no queue pairs            */
         if (e->needs == DTN_REACH_HOST) {
             for (int h = 2; h <= 33; h++)
                 good = good && hierarchical_good(e, h);

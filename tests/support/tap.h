@@ -12,7 +12,8 @@
 bool tap_line(bool good, const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-#define ok(condition, ...) tap_line((condition), __FILE__, __LINE__, __VA_ARGS__)
+#define ok(condition, ...)                                                    \
+    tap_line((condition), __FILE__, __LINE__, __VA_ARGS__)
 #define note(...) (printf("# " __VA_ARGS__), printf("\n"), fflush(stdout))
 
 void skip(const char *claim, const char *reason);

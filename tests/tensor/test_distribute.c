@@ -84,7 +84,7 @@ void __wrap_dtn_arena_free(struct dtn_arena *arena, void *mem)
     held -= before - arena->extents.used_bytes;
 }
 
-/* --------------------------------------------------------- right in slabs --- */
+/* ------------------------------------------------------- right in slabs --- */
 
 static double whole_at(int64_t i)
 {
@@ -113,7 +113,8 @@ static void one(struct job *job, const struct dtensor_mesh *mesh,
     memset(full, 0, bytes);
     good(dtensor_full_tensor(t, again, bytes, &job->err));
     for (int64_t i = 0; i < n; i++)
-        need(again[i] == whole_at(i), "%s of [%d,%d] from %d: element %d is %g, "
+        need(again[i] == whole_at(i),
+             "%s of [%d,%d] from %d: element %d is %g, "
              "not %g", placements, (int)shape[0], (int)shape[1], root, (int)i,
              again[i], whole_at(i));
     dtensor_destroy(t);
@@ -195,7 +196,7 @@ static void mismatch(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ---------------------------------------------------------------- memory --- */
+/* --------------------------------------------------------------- memory --- */
 
 enum { ROWS = 3072, COLUMNS = 4096 };
 #define MIB ((size_t)1 << 20)
@@ -256,7 +257,8 @@ static void test_memory(const char *wire, const char *placements)
              (double)shared[r].most / MIB,
              (double)(shared[r].most - due) / MIB,
              r == 1 ? "array and part" : "its part");
-        small = small && shared[r].most >= due && shared[r].most < due + 9 * MIB;
+        small = small && shared[r].most >= due &&
+            shared[r].most < due + 9 * MIB;
     }
     ok(small, "no rank holds over two slabs more than array and part");
     munmap(shared, sizeof use);

@@ -68,7 +68,7 @@ static const char *entry_own(struct golden *table, const struct entry *entry)
     return golden_word(table);
 }
 
-/* --------------------------------------------------------------- layouts --- */
+/* -------------------------------------------------------------- layouts --- */
 
 /* Element g of every tensor here is g. */
 static struct dtensor *entry_indices(struct job *job,
@@ -111,7 +111,7 @@ static void layout(struct job *job, struct golden *table)
     dtensor_destroy(t);
 }
 
-/* --------------------------------------------------------- redistribution --- */
+/* ------------------------------------------------------- redistribution --- */
 
 /* Which of its terms this rank holds; *opp is the reduction. */
 static int term_of(const struct job *job, const struct dtensor_spec *spec,
@@ -182,7 +182,7 @@ static void redistribute(struct job *job, struct golden *table)
     dtensor_destroy(a);
 }
 
-/* ------------------------------------------------------------------- runs --- */
+/* ----------------------------------------------------------------- runs --- */
 
 struct run {
     const char *file;

@@ -63,7 +63,7 @@ static void need_spec(struct job *job, const struct dtensor *t,
     need(local_is_right(job, t) && whole_is_right(job, t), "wrong elements");
 }
 
-/* ------------------------------------------------------------ from parts --- */
+/* ----------------------------------------------------------- from parts --- */
 
 /* Rank r holds rows[r] rows of 3 columns. */
 static void parts_of_rows(struct job *job, const int rows[], const char *want)
@@ -164,7 +164,7 @@ static void parts_grid(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* --------------------------------------------------------------- refused --- */
+/* -------------------------------------------------------------- refused --- */
 
 /* Every rank must have got these words, and rank `odd` for a culprit. */
 static void need_refused(struct job *job, int rc, int odd, const char *want)
@@ -189,7 +189,8 @@ static void checked(struct job *job, const int64_t wrong[2], bool null,
     int rc;
 
     dtensor_spec_local(&spec, job->rank, shape, offset);
-    rc = dtensor_from_local_checked(&spec, null && job->rank == 2 ? NULL : local,
+    rc = dtensor_from_local_checked(&spec, null && job->rank == 2 ? NULL
+                                    : local,
                                     job->rank == 2 ? wrong : shape, &t,
                                     &job->err);
     need(t == NULL, "the result was written");
@@ -272,7 +273,7 @@ static void refusals(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ----------------------------------------------------------------- equal --- */
+/* ---------------------------------------------------------------- equal --- */
 
 static void need_equal(struct job *job, const struct dtensor *a,
                        const struct dtensor *b, int want, const char *what)
@@ -349,7 +350,7 @@ static void comparisons(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ------------------------------------------------------------- the others --- */
+/* ----------------------------------------------------------- the others --- */
 
 static void made_alike(struct job *job)
 {

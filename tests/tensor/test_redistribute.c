@@ -3,7 +3,8 @@
  * Eight ranks draw the same cases: a mesh of some of them in some order, now
  * and then another for the result, a small tensor, two specs, a route.  Each
  * fills its part as the oracle says, redistributes over shared memory, and asks
- * the oracle about what it got; of a Partial result the whole is looked at.  TEST_SEED=n draws others.
+ * the oracle about what it got; of a Partial result the whole is looked at.
+ * TEST_SEED=n draws others.
  */
 #include "layout/layout.h"
 #include "layout/spec.h"

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ------------------------------------------------------ every redistribute --- */
+/* --------------------------------------------------- every redistribute --- */
 
 static void one_pair(struct job *job, const struct dtensor_spec *src,
                      const struct dtensor_spec *dst)
@@ -325,7 +325,7 @@ static void outsiders(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ------------------------------------------------------- plans and errors --- */
+/* ----------------------------------------------------- plans and errors --- */
 
 static void check_plan(struct job *job, const char *from, const char *to,
                        const char *want)

@@ -342,7 +342,7 @@ static void test_huge(bool shared)
 
 static void test_asked(void)
 {
-    const size_t size = 65 * MIB;     /* no multiple of 2 MiB                  */
+    const size_t size = 65 * MIB;     /* no multiple of 2 MiB                 */
     FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
     char modes[64] = "[never]";
     struct dtn_arena arena;
@@ -417,7 +417,7 @@ static void rank_limited(int rank, int n, void *arg)
     note("refused: %s", err.text);
 }
 
-/* ------------------------------------------------ memory of another kind --- */
+/* ----------------------------------------------- memory of another kind --- */
 
 /* What the arena told a backing whose memory the CPU may not touch. */
 static struct { size_t touched, offset, released; int closed; } told;

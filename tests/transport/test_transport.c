@@ -290,8 +290,8 @@ static void play_one_place(struct wire *w)
 
 /* ------------------------------------------------------------- big puts --- */
 
-/* Both sides of every neighbouring pair push 4 MiB before either reads; over shm
- * so much that it is stored past the caches.
+/* Both sides of every neighbouring pair push 4 MiB before either reads; over
+ * shm so much that it is stored past the caches.
  */
 static void play_large(struct wire *w)
 {

@@ -338,7 +338,7 @@ static const struct {
     rank_main_f *play;
     int n;
     int deaths;
-    bool meets;                   /* needs a wire that notices while meeting   */
+    bool meets;                   /* needs a wire that notices while meeting  */
 } scenarios[] = {
     { "a killed rank is noticed within a second", rank_killed, 4, 1, false },
     { "and so it is when it is written to", rank_killed_busy, 3, 1, false },

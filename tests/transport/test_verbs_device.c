@@ -96,7 +96,7 @@ static void refused(const char *claim, const char *device, int gid_index,
         note("%d %s\n# expected %s", rc, err.text, words);
 }
 
-/* ------------------------------------------------------------ the choice --- */
+/* ----------------------------------------------------------- the choice --- */
 
 static void test_found(void)
 {
@@ -252,7 +252,7 @@ static void test_partitions(void)
             "partitions of the subnet manager)");
 }
 
-/* ------------------------------------------------------------------ words --- */
+/* ---------------------------------------------------------------- words --- */
 
 static void test_words(void)
 {
@@ -293,7 +293,7 @@ static void test_memlock(void)
        (unsigned long long)before);
 }
 
-/* ---------------------------------------------------------- with libibverbs --- */
+/* ------------------------------------------------------ with libibverbs --- */
 
 #ifdef HAVE_VERBS
 /* Whoever changes one of these changes the page, too. */
@@ -351,7 +351,7 @@ static void test_path(void)
 {
     static const struct {
         const char *claim;
-        int here, there, global;  /* the row of a GID, or -1; a GID there      */
+        int here, there, global;  /* the row of a GID, or -1; a GID there     */
     } rows[] = {
         { "where neither has a GID the LID is enough", -1, 0, 0 },
         { "a GID of one alone is no use", 2, 0, 0 },
@@ -366,7 +366,8 @@ static void test_path(void)
     conf.traffic_class = 96;
     nowhere.args.conf = &conf;
     for (size_t i = 0; i < DTN_COUNT(rows); i++) {
-        struct dtn_verbs_device device = { .port = 2, .gid_index = rows[i].here };
+        struct dtn_verbs_device device = { .port = 2,
+                                           .gid_index = rows[i].here };
         struct dtn_verbs_end end = { .lid = 7 };
 
         end.gid.raw[15] = (uint8_t)rows[i].there;
@@ -408,7 +409,8 @@ static void test_mtu(void)
 /* Within dead_after even on a device that takes four times as long. */
 static void test_timeout(void)
 {
-    static const struct { int64_t dead_after_s; int retries, timeout; } rows[] = {
+    static const struct { int64_t dead_after_s; int retries,
+                          timeout; } rows[] = {
         { 10, 6, 16 }, { 30, 6, 17 }, { 10, 1, 18 }, { 1, 6, 13 },
         { 600, 6, 20 }, { 0, 6, 12 }
     };

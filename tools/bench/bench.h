@@ -345,7 +345,7 @@ struct bench_result {
     struct stats time_us;
     double algbw, busbw, bound;   /* GB/s                                     */
     uint64_t wrong;
-    uint64_t copied_bytes;        /* by all CPUs in all timed calls            */
+    uint64_t copied_bytes;        /* by all CPUs in all timed calls           */
     char plan[200];
 };
 

@@ -9,8 +9,8 @@
  *
  * The input is written anew before each call, as programs do: what nobody has
  * written since the last call is in both caches, and costs a third.  Beyond a
- * cache bytes cost more; of a few sizes of it, and prices beyond, those are taken
- * with which the predictions are best.
+ * cache bytes cost more; of a few sizes of it, and prices beyond, those are
+ * taken with which the predictions are best.
  *
  * Prices that these calls hardly tell apart, as those of hops and messages of 2
  * ranks, keep the ratio they had: a small part of the error is the distance
@@ -57,7 +57,7 @@ static const size_t calibrate_bytes[] = {
     64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20
 };
 
-/* ---------------------------------------------------------------- timing --- */
+/* --------------------------------------------------------------- timing --- */
 
 static int double_ascending(const void *a, const void *b)
 {
@@ -147,7 +147,8 @@ static int calibrate_measure(struct calibration *cal, struct dtensor_error *err)
 
 /* --------------------------------------------------------------- prices --- */
 
-/* How much of price k a call pays: of bytes more, if there is no cache for all. */
+/* How much of price k a call pays: of bytes more, if there is no cache for all.
+ */
 static double calibrate_amount(const struct prices *at,
                                const struct timed *timed, int k)
 {
@@ -247,7 +248,7 @@ static void calibrate_fit(struct calibration *cal)
     cal->at = best;
 }
 
-/* --------------------------------------------------------------- section --- */
+/* -------------------------------------------------------------- section --- */
 
 static const struct {
     const char *key;

@@ -28,7 +28,7 @@ static void run_complain(const struct run *run, const struct dtensor_error *err)
         fprintf(stderr, "dtensor-bench: %s\n", err->text);
 }
 
-/* -------------------------------------------------------------- one case --- */
+/* ------------------------------------------------------------- one case --- */
 
 static void run_draw_one(struct run *run, const char *when,
                          const struct dtensor_spec *spec)
@@ -126,7 +126,7 @@ static int run_case(struct run *run, const struct bench_case *c,
     return rc;
 }
 
-/* ------------------------------------------------------------- all cases --- */
+/* ------------------------------------------------------------ all cases --- */
 
 static int run_startup(struct run *run, int64_t start_ns,
                        struct dtensor_error *err)

@@ -318,7 +318,7 @@ static bool option_add_test(struct bench_options *opt, const char *name,
         snprintf(why, why_size, "more than %d tests", BENCH_MAX_TESTS);
         return false;
     }
-    for (int i = 0; all && i < bench_ntests; i++)      /* those that can be    */
+    for (int i = 0; all && i < bench_ntests; i++)      /* those that can be   */
         if (bench_tests[i].coll != DTENSOR_NCOLLECTIVES
             || (!opt->nonblocking && !opt->persistent))
             opt->test[opt->ntests++] = &bench_tests[i];
@@ -338,7 +338,8 @@ static bool option_op_fits(const struct bench_options *opt)
 }
 
 /* What no single option can know: do they fit each other? */
-/* The first of the tests that is no collective, which can be started: or NULL. */
+/* The first of the tests that is no collective, which can be started: or NULL.
+ */
 static const struct bench_test *option_other(const struct bench_options *opt)
 {
     for (int t = 0; t < opt->ntests; t++)

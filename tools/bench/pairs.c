@@ -122,7 +122,8 @@ static int pair_measure(struct pair *pair, struct pairs *pairs, int i, int j,
 /* -------------------------------------------------------- all pairs --- */
 
 /* All ranks, or of more than 64 the first of each host.  host[r] are known. */
-static void pairs_choose(struct pairs *pairs, const char (*host)[64], int nranks)
+static void pairs_choose(struct pairs *pairs, const char (*host)[64],
+                         int nranks)
 {
     for (int r = 0; r < nranks; r++) {
         bool first = true;

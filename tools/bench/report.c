@@ -1,9 +1,9 @@
 /* report.c - results to all the forms asked for
  *
  * A form is three functions: open, row, close.  Rank 0 has the table on
- * stdout, and CSV and JSON in the files named, or one of them on stdout in place
- * of the table; other ranks have no form at all, so that the same code runs
- * everywhere and only rank 0 writes.
+ * stdout, and CSV and JSON in the files named, or one of them on stdout in
+ * place of the table; other ranks have no form at all, so that the same code
+ * runs everywhere and only rank 0 writes.
  */
 #include "tools/bench/bench.h"
 

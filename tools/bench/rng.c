@@ -51,7 +51,7 @@ static int rng_fill(struct rng *rng, const struct rng_dist *dist,
     }
 }
 
-/* ----------------------------------------------------------------- print --- */
+/* ---------------------------------------------------------------- print --- */
 
 static void print_value(enum dtensor_dtype dtype, const void *array, size_t i)
 {
@@ -98,7 +98,7 @@ static int rng_print(struct rng *rng, struct dtensor_error *err)
     return 0;
 }
 
-/* ----------------------------------------------------------------- speed --- */
+/* ---------------------------------------------------------------- speed --- */
 
 /* Best times of the fill and of memset(), in ns. */
 static int rng_time(struct rng *rng, const struct rng_dist *dist,
@@ -157,7 +157,7 @@ static int rng_measure(struct rng *rng, struct dtensor_error *err)
     return rc;
 }
 
-/* ------------------------------------------------------------------- all --- */
+/* ------------------------------------------------------------------ all --- */
 
 static int rng_spec(struct rng *rng, struct dtensor_error *err)
 {

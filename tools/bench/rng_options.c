@@ -128,7 +128,7 @@ static bool option_dist(const char *text, struct rng_options *opt)
     return n == 0 || n == dist->nparams;
 }
 
-/* ----------------------------------------------------------------- table --- */
+/* ---------------------------------------------------------------- table --- */
 
 enum rng_option {
     RNG_PRINT, RNG_SEED, RNG_OFFSET, RNG_DIST, RNG_DTYPE, RNG_TRACKER, RNG_FILL,
@@ -153,7 +153,8 @@ static const struct {
     [RNG_PARALLEL] = { "parallel", "DIMS", "megatron: mesh dimensions (tp)" },
     [RNG_MESH] = { "mesh", "[NAME=]NxM", "mesh of that shape, such as "
                    "dp=2,tp=2 or 2x2 (1)" },
-    [RNG_PLACEMENTS] = { "placements", "P", "such as \"S(0),R\" (S(0), R ...)" },
+    [RNG_PLACEMENTS] = { "placements", "P",
+                         "such as \"S(0),R\" (S(0), R ...)" },
     [RNG_SHAPE] = { "shape", "NxM", "global shape (N of --print)" },
     [RNG_RANK] = { "rank", "R", "whose part to print (0)" },
     [RNG_BYTES] = { "bytes", "SIZE", "buffer to measure with (256M)" },

@@ -55,7 +55,8 @@ static bool sweep_shape(struct bench_case *c, const char *text, size_t elem)
 
 static void sweep_add(struct sweep *sweep, const struct bench_case *c)
 {
-    const int times = sweep->b->opt->repro && c->test->flags & TEST_REDUCES ? 2 : 1;
+    const int times = sweep->b->opt->repro &&
+        c->test->flags & TEST_REDUCES ? 2 : 1;
 
     for (int i = 0; i < times; i++, sweep->n++)
         if (sweep->cases) {

@@ -86,8 +86,8 @@ static void *table_open(FILE *stream, const struct facts *facts,
 }
 
 /* "allreduce direct shm 2 ranks (1.2 us < ring: 3.4 us)" is
- * "direct/shm(1.2us<ring:3.4us)", and "redistribute S(0) -> S(1): exchange shm 2
- * ranks, 1.0 MiB" is "exchange/shm": what other columns do not say, without
+ * "direct/shm(1.2us<ring:3.4us)", and "redistribute S(0) -> S(1): exchange shm
+ * 2 ranks, 1.0 MiB" is "exchange/shm": what other columns do not say, without
  * blanks.  The plan of allgatherv begins with "allgather".
  */
 static void table_plan(const char *plan, const char *test, char *text,

@@ -1,8 +1,8 @@
 /* job.c - from the command line to a context, two specs and a plan
  *
- * "--mesh 2x4" is a cluster of 8 ranks made up on the spot; with --cluster it is
- * laid over the first 8 ranks of the file, where "2x4" could also be the name of
- * one of its meshes.
+ * "--mesh 2x4" is a cluster of 8 ranks made up on the spot; with --cluster it
+ * is laid over the first 8 ranks of the file, where "2x4" could also be the
+ * name of one of its meshes.
  */
 #include "tools/plan/plan.h"
 
@@ -18,7 +18,8 @@ const char *const plan_routes[DTENSOR_NROUTES + 1] = {
 
 /* ------------------------------------------------------------- numbers --- */
 
-/* "8192x8192" into at most 8 numbers; how many, or -1.  "" is none: a scalar. */
+/* "8192x8192" into at most 8 numbers; how many, or -1.  "" is none: a scalar.
+ */
 static int job_numbers(const char *text, int64_t number[DTENSOR_MAX_DIMS])
 {
     int n = 0;

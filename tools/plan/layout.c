@@ -1,9 +1,9 @@
 /* layout.c - which rank holds what
  *
  * A line for each rank of the mesh: its coordinate, the shape of its part, the
- * global index of the first element, and, along dimensions that it does not hold
- * in one run, the ranges: S(0) of 8 rows on 4 ranks is "2-3" for rank 1, C(0,1)
- * is "1,5".
+ * global index of the first element, and, along dimensions that it does not
+ * hold in one run, the ranges: S(0) of 8 rows on 4 ranks is "2-3" for rank 1,
+ * C(0,1) is "1,5".
  */
 #include "tools/plan/plan.h"
 

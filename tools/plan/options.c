@@ -46,7 +46,8 @@ static const struct plan_row plan_rows[] = {
     { "json", 'j', NULL, AT(json), "for programs" },
     { "svg", 'g', NULL, AT(svg), "pictures before and after" },
     { "help", 'h', NULL, AT(help), "print this, and exit" },
-    { "version", 'V', NULL, AT(version), "print version, build and licence, and exit" },
+    { "version", 'V', NULL, AT(version),
+      "print version, build and licence, and exit" },
 };
 
 #define NROWS PLAN_COUNT(plan_rows)

@@ -59,8 +59,8 @@ struct plan_job {
 int plan_job_open(const struct plan_options *opt, struct plan_job *job);
 void plan_job_close(struct plan_job *job);
 
-/* Its alternatives have no number in the plan that was made: the cost of a route
- * by a plan that takes it.  false: refused, *whyp says why.
+/* Its alternatives have no number in the plan that was made: the cost of a
+ * route by a plan that takes it.  false: refused, *whyp says why.
  */
 bool plan_job_cost(const struct plan_job *job, enum dtensor_route route,
                    struct dtensor_plan_info *info, const char **whyp);

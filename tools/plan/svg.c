@@ -1,9 +1,9 @@
 /* svg.c - two pictures: who holds what before, and after
  *
  * The tensor is a square of 320 by 320, its first dimension downward and its
- * second to the right; deeper dimensions are not drawn.  Each rank has a colour,
- * and every block it holds bears the numbers of all ranks that hold the same.
- * With 4 ranks and S(0) that is four bands; with R one block "0 1 2 3".
+ * second to the right; deeper dimensions are not drawn.  Each rank has a
+ * colour, and every block it holds bears the numbers of all ranks that hold the
+ * same. With 4 ranks and S(0) that is four bands; with R one block "0 1 2 3".
  */
 #include "tools/plan/plan.h"
 
@@ -116,7 +116,8 @@ static int svg_picture(const struct dtensor_spec *spec, double left,
         return PLAN_BAD;
     dtensor_placements_format(spec->mesh, spec->placement, placements,
                               sizeof placements);
-    fprintf(stream, "<text x=\"%.0f\" y=\"%d\" font-size=\"15\">%s: %s</text>\n",
+    fprintf(stream,
+            "<text x=\"%.0f\" y=\"%d\" font-size=\"15\">%s: %s</text>\n",
             left, HEAD - 12, title, placements);
     for (int i = 0; i < n; i++) {
         bool first = true;
@@ -146,7 +147,8 @@ int plan_svg(const struct plan_job *job, FILE *stream)
             MARGIN + pictures * (SIDE + MARGIN), HEAD + SIDE + MARGIN);
     if (job->plan) {
         dtensor_plan_info(job->plan, &info);
-        fprintf(stream, "<text x=\"%d\" y=\"22\" font-size=\"15\">%s, %d steps, "
+        fprintf(stream,
+                "<text x=\"%d\" y=\"22\" font-size=\"15\">%s, %d steps, "
                 "%" PRIu64 " bytes, %.1f us</text>\n", MARGIN,
                 plan_routes[info.route], info.nsteps,
                 dtensor_plan_bytes(job->plan, -1, -1, -1), info.predicted_us);

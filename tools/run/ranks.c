@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_MS 10                /* between two looks for who is left         */
-#define SETTLE_MS 1000            /* for ranks to print their errors           */
+#define TICK_MS 10                /* between two looks for who is left        */
+#define SETTLE_MS 1000            /* for ranks to print their errors          */
 
 const struct run_signal run_signals[] = {
     { SIGINT, true }, { SIGTERM, true }, { SIGHUP, true }, { SIGQUIT, true },
@@ -109,7 +109,8 @@ static void job_kill(struct run *run)
 
 /* --------------------------------------------------------------- events --- */
 
-/* "rank 2 (pid 123) was killed by signal 9 (Killed); ending the other 3 ranks" */
+/* "rank 2 (pid 123) was killed by signal 9 (Killed); ending the other 3 ranks"
+ */
 static void tell_cause(struct run *run)
 {
     const struct run_cause *cause = &run->cause;

@@ -23,47 +23,47 @@ enum { RUN_USAGE = 2, RUN_FAILED = 125, RUN_CANNOT_RUN = 126,
 struct run_options {
     int nranks;
     bool label;
-    const char *cluster;          /* NULL: DTN_CLUSTER stays as it is          */
+    const char *cluster;          /* NULL: DTN_CLUSTER stays as it is         */
     int64_t grace_ms;
-    char **argv;                  /* PROG ARGS..., NULL                        */
+    char **argv;                  /* PROG ARGS..., NULL                       */
 };
 
 /* What the guard found before it changed it; ranks get it back. */
 struct run_before {
     sigset_t mask;
     struct rlimit files;
-    pid_t guard;                  /* the process that the user knows           */
+    pid_t guard;                  /* the process that the user knows          */
 };
 
 /* One pipe from a rank. */
 struct run_stream {
-    int fd;                       /* -1: at its end                            */
+    int fd;                       /* -1: at its end                           */
     int rank;
-    int target;                   /* 1 or 2                                    */
+    int target;                   /* 1 or 2                                   */
     size_t used;
-    char *line;                   /* what has no newline yet                   */
+    char *line;                   /* what has no newline yet                  */
 };
 
 struct run {
     const struct run_options *options;
     const struct run_before *before;
-    int signals;                  /* signalfd                                  */
-    pid_t *pids;                  /* [nranks], 0: not started or ended         */
-    int running;                  /* ranks                                     */
-    struct run_cause {            /* why the job fails, as far as is known     */
+    int signals;                  /* signalfd                                 */
+    pid_t *pids;                  /* [nranks], 0: not started or ended        */
+    int running;                  /* ranks                                    */
+    struct run_cause {            /* why the job fails, as far as is known    */
         bool known, told;
         int rank, status;
         pid_t pid;
     } cause;
-    int64_t settle_ms;            /* until then ranks may end by themselves;   */
-                                  /* 0: nobody has failed, or it is over       */
-    bool failed;                  /* `code` is settled                         */
-    bool told;                    /* a signal from outside ends the job        */
+    int64_t settle_ms;            /* until then ranks may end by themselves;  */
+                                  /* 0: nobody has failed, or it is over */
+    bool failed;                  /* `code` is settled                        */
+    bool told;                    /* a signal from outside ends the job       */
     int code;
-    int64_t deadline_ms;          /* end by then, or be killed; 0: no hurry    */
+    int64_t deadline_ms;          /* end by then, or be killed; 0: no hurry   */
     bool killing;
-    struct run_stream *streams;   /* [2 * nranks] with -l, else NULL           */
-    struct pollfd *polls;         /* [1 + 2 * nranks]                          */
+    struct run_stream *streams;   /* [2 * nranks] with -l, else NULL          */
+    struct pollfd *polls;         /* [1 + 2 * nranks]                         */
 };
 
 /* ------------------------------------------------------------- ranks.c --- */

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""random_offsets.py - make tests/random/random_offsets.golden
+"""random_offsets.py - make random_offsets.txt
 
 For each layout and rank the (start, end) offsets of DTensor's
 OffsetBasedRNGTracker, by the formula written down here and, where PyTorch is
 installed, by the arithmetic of a real tracker as well, driven with a state
 that only remembers its offset; the two are compared.
 
-    python3 tests/random/random_offsets.py > tests/random/random_offsets.golden
+    python3 tests/golden/random_offsets.py > tests/golden/random_offsets.txt
 
 A placement here is None (replicated), d (a shard of tensor dimension d) or
 (d, f), a strided shard of d with split factor f.
@@ -196,8 +196,12 @@ def strided_layouts():
 
 def main():
     version = torch.__version__ if torch else None
-    print("# shape mesh placements rank start end, by tests/random/random_offsets.py:")
-    print("# the formula" + (f", and PyTorch {version}" if version else ""))
+    origin = f"PyTorch {version} and " if version else ""
+    print(f"# random_offsets.txt - made by random_offsets.py from {origin}"
+          "the formula")
+    print("# tensor shape, mesh, placements, rank, then the start and the end "
+          "of the")
+    print("# offsets that the tracker gives to this rank")
     for shape, mesh, places in layouts():
         text = ",".join(word(p) for p in places)
         for rank, coord in enumerate(itertools.product(*map(range, mesh))):
