@@ -34,8 +34,9 @@ static int cma_read(const struct exec_run *run, void *dst,
     return dtn_fetch(run->ctx, peer->rank, dst, src, bytes * scale);
 }
 
-int dtn_cma_copy(struct exec_run *run, void *dst, const struct dtn_step *step)
+int dtn_cma_copy(struct exec_run *run, void *dst, const struct exec_step *bound)
 {
+    const struct dtn_step *step = bound->step;
     int rc = cma_read(run, dst, &step->src, step->bytes);
 
     return rc != 0 ? rc
@@ -43,52 +44,56 @@ int dtn_cma_copy(struct exec_run *run, void *dst, const struct dtn_step *step)
 }
 
 /* Make bytes from `at` on of every term readable for this CPU. */
-static int cma_terms(struct exec_run *run, const struct dtn_step *step,
+static int cma_terms(struct exec_run *run, const struct exec_step *bound,
                      size_t at, size_t bytes, unsigned char *scratch)
 {
     const struct dtn_sched *sched = &run->plan->sched;
-    int n = dtn_terms_count(sched, step), rc = 0;
+    int rc = 0;
 
-    for (int i = 0; i < n && rc == 0; i++) {
-        struct dtn_span slot, span = *dtn_terms_span(sched, step, i, &slot);
+    for (int i = 0; i < bound->nterms && rc == 0; i++) {
+        struct dtn_span slot, span = *dtn_terms_span(sched, bound->step, i,
+                                                     &slot);
+        const size_t scale = run->plan->scale[span.space];
 
-        span.offset += at;
-        if (dtn_run_maps(run, &span)) {
-            run->plan->terms[i] = dtn_run_at(run, &span);
+        if (dtn_run_maps(run, bound->terms[i])) {
+            run->plan->terms[i] = dtn_run_at(run, bound->terms[i]) + at * scale;
             continue;
         }
+        span.offset += at;
         rc = cma_read(run, scratch, &span, bytes);
         run->plan->terms[i] = scratch;
-        scratch += bytes * run->plan->scale[span.space];
+        scratch += bytes * scale;
     }
     return rc;
 }
 
 /* Are all peers alive whose memory was read? */
-static int cma_check(const struct exec_run *run, const struct dtn_step *step)
+static int cma_check(const struct exec_run *run, const struct exec_step *bound)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
-    int n = dtn_terms_count(sched, step), rc = 0;
+    int rc = 0;
 
-    for (int i = 0; i < n && rc == 0; i++) {
+    for (int i = 0; i < bound->nterms && rc == 0; i++) {
         struct dtn_span slot;
-        const struct dtn_span *span = dtn_terms_span(sched, step, i, &slot);
 
-        if (!dtn_run_maps(run, span))
-            rc = dtn_fetched(run->ctx, run->plan->peers[span->rank].rank);
+        if (!dtn_run_maps(run, bound->terms[i]))
+            rc = dtn_fetched(run->ctx, run->plan->peers[
+                dtn_terms_span(&run->plan->sched, bound->step, i, &slot)->rank]
+                .rank);
     }
     return rc;
 }
 
-int dtn_cma_reduce(struct exec_run *run, const struct dtn_step *step)
+int dtn_cma_reduce(struct exec_run *run, const struct exec_step *bound)
 {
+    const struct dtn_step *step = bound->step;
     const struct dtn_sched *sched = &run->plan->sched;
     size_t elem = dtensor_dtype_size(sched->dtype), bytes;
-    int n = dtn_terms_count(sched, step), rc;
+    const int n = bound->nterms;
     size_t scale = run->plan->scale[step->src.space];
     size_t piece = PIECES_BYTES / ((size_t)n * scale) / DTN_CACHE_LINE
                  * DTN_CACHE_LINE;
-    unsigned char *dst = dtn_run_at(run, &step->dst), *scratch;
+    unsigned char *dst = dtn_run_at(run, bound->dst), *scratch;
+    int rc;
 
     if (piece < PIECE_MIN_BYTES)
         piece = PIECE_MIN_BYTES;
@@ -99,12 +104,12 @@ int dtn_cma_reduce(struct exec_run *run, const struct dtn_step *step)
                           (size_t)n * piece);
     for (size_t at = 0; at < step->bytes; at += bytes) {
         bytes = step->bytes - at < piece ? step->bytes - at : piece;
-        rc = cma_terms(run, step, at, bytes, scratch);
+        rc = cma_terms(run, bound, at, bytes, scratch);
         if (rc != 0)
             return rc;
-        dtn_fold(&sched->how, dtn_terms_partial(step),
+        dtn_fold(&sched->how, bound->partial,
                  dst + at * run->plan->scale[step->dst.space],
                  run->plan->terms, n, bytes / elem);
     }
-    return cma_check(run, step);
+    return cma_check(run, bound);
 }

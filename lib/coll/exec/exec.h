@@ -1,6 +1,7 @@
 /* exec.h - private to the executor: a plan, and one run of it
  *
  * plan.c      a schedule made ready to run
+ * bind.c      its steps, bound to what a run of them needs
  * run.c       its steps, one after the other
  * ready.c     READY: where memory is, and how much
  * expose.c    how peers reach the buffers of a run
@@ -40,10 +41,39 @@ static inline int exec_name(enum dtn_space space)
 /* What is known of a peer during one run. */
 struct exec_peer {
     struct dtn_transport *tp;     /* NULL: this rank itself                    */
+    int transport;                /* its index in ctx->transports              */
     int rank;                     /* in the world                              */
-    uint64_t turn[2];             /* of messages: in the salts of its steps    */
-    struct dtn_remote remote[EXEC_NNAMES];
-    unsigned char *mapped[EXEC_NNAMES];
+    uint64_t turn[2];             /* hash of the last message's number, by     */
+                                  /* direction: part of the salts of its steps */
+    struct dtn_remote remote[EXEC_NNAMES];     /* its spaces, by its READY     */
+};
+
+/* plan->base: addresses of this rank's spaces; of OUT where peers see it; and of
+ * the mapped spaces of each peer.
+ */
+enum { EXEC_OUT_SHOWN = DTN_NSPACES, EXEC_PEERS };
+
+static inline int exec_peer_base(int position, int name)
+{
+    return EXEC_PEERS + position * EXEC_NNAMES + name;
+}
+
+/* Where a span of memory is. */
+struct exec_at {
+    int base;                     /* index in plan->base                       */
+    size_t offset;                /* from there, bytes                         */
+};
+
+/* A step with all that running it needs. */
+struct exec_step {
+    const struct dtn_step *step;
+    struct exec_peer *peer;       /* of PUT, FLUSH, SIGNAL, WAIT               */
+    struct exec_at dst, src;
+    size_t bytes;                 /* of memory, at the end that is own         */
+    size_t count;                 /* elements                                  */
+    const struct exec_at *terms;  /* [nterms] of a reduction                   */
+    int nterms;
+    unsigned partial;             /* which are partial results: dtn_fold()     */
 };
 
 /* How far the steps of this rank reach into a peer's spaces, between two of its
@@ -66,7 +96,6 @@ struct exec_trials {
 struct exec_run {
     struct dtn_plan *plan;
     struct dtensor_ctx *ctx;
-    unsigned char *base[DTN_NSPACES];
     unsigned char *staged[DTN_NSPACES];    /* what peers see in its stead, or  */
                                            /* NULL                             */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
@@ -104,6 +133,9 @@ struct dtn_plan {
     unsigned char *acc;
     const void **terms;           /* [n + 1] sources of a reduction            */
     struct exec_peer *peers;      /* [n]                                       */
+    unsigned char **base;         /* [exec_peer_base(n, 0)] set by a run and   */
+                                  /* by READY; NULL: not mapped, or no bytes   */
+    struct exec_step *steps;      /* [sched.nsteps]                            */
     int *unmet;                   /* world ranks to connect to before it runs; */
     int nunmet;                   /* NULL: it is connected to all              */
     struct dtn_wait meeting;      /* polling for them                          */
@@ -118,38 +150,22 @@ struct dtn_plan {
 int dtn_expose(struct exec_run *run);
 void dtn_unexpose(struct exec_run *run, int rc);
 
-/* What this rank computes for peers to see, it computes where they see it. */
-static inline unsigned char *dtn_run_own(const struct exec_run *run,
-                                         const struct dtn_span *span)
-{
-    const struct dtn_range *shown = &run->plan->sched.shown[span->space];
+/* Bind the steps of a plan, whose peers and scale are known.   Errors: ENOMEM */
+int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err);
 
-    if (span->space == DTN_OUT && run->staged[DTN_OUT]
-        && (shown->bytes == 0 || span->offset - shown->offset < shown->bytes))
-        return run->staged[DTN_OUT];
-    return run->base[span->space];
+/* Do loads and stores of this CPU reach it? */
+static inline bool dtn_run_maps(const struct exec_run *run, struct exec_at at)
+{
+    return at.base < EXEC_PEERS || run->plan->base[at.base];
 }
 
-/* Do loads and stores of this CPU reach a span? */
-static inline bool dtn_run_maps(const struct exec_run *run,
-                                const struct dtn_span *span)
-{
-    return span->rank == run->plan->sched.me
-        || run->plan->peers[span->rank].mapped[exec_name(span->space)];
-}
-
-/* Where it is then, or NULL. */
+/* Its address then, or NULL. */
 static inline unsigned char *dtn_run_at(const struct exec_run *run,
-                                        const struct dtn_span *span)
+                                        struct exec_at at)
 {
-    unsigned char *base = span->rank == run->plan->sched.me
-                        ? dtn_run_own(run, span)
-                        : run->plan->peers[span->rank]
-                              .mapped[exec_name(span->space)];
+    unsigned char *base = run->plan->base[at.base];
 
-    if (!base)                                    /* a barrier has no bytes */
-        return NULL;
-    return base + span->offset * run->plan->scale[span->space];
+    return base ? base + at.offset : NULL;        /* a barrier has no bytes    */
 }
 
 /* Work toward a connection to all that it names, without waiting: 0 or EAGAIN. */
@@ -157,7 +173,7 @@ int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err);
 /* Send READY.  Read one: false if steps reach further than its memory.  Compute
  * once how far they reach (ENOMEM).
  */
-int dtn_ready_say(struct exec_run *run, const struct dtn_step *step,
+int dtn_ready_say(struct exec_run *run, const struct exec_step *bound,
                   struct dtn_signal *signal);
 bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
                     const struct dtn_signal *signal);
@@ -171,11 +187,12 @@ int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
                      const struct dtn_signal *signal);
 
 /* The steps that copy and reduce: move.c */
-int dtn_run_copy(struct exec_run *run, const struct dtn_step *step);
-int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step);
+int dtn_run_copy(struct exec_run *run, const struct exec_step *bound);
+int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound);
 
 /* The same where a source is private memory of a peer: cma.c */
-int dtn_cma_copy(struct exec_run *run, void *dst, const struct dtn_step *step);
-int dtn_cma_reduce(struct exec_run *run, const struct dtn_step *step);
+int dtn_cma_copy(struct exec_run *run, void *dst,
+                 const struct exec_step *bound);
+int dtn_cma_reduce(struct exec_run *run, const struct exec_step *bound);
 
 #endif

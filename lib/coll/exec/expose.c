@@ -58,7 +58,7 @@ static bool run_is_private(const struct exec_run *run)
 
     for (int s = DTN_IN; s <= DTN_OUT && run->plan->tries; s++)
         outside |= sched->exposed[s] && sched->bytes[s] > 0
-                && !dtn_arena_contains(&run->ctx->arena, run->base[s],
+                && !dtn_arena_contains(&run->ctx->arena, run->plan->base[s],
                                        sched->bytes[s]);
     return outside;
 }
@@ -116,7 +116,7 @@ static void stage_in(const struct exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_IN);
     unsigned char *to = run->staged[DTN_IN] + shown.offset;
-    const unsigned char *from = run->base[DTN_IN] + shown.offset;
+    const unsigned char *from = run->plan->base[DTN_IN] + shown.offset;
 
     if (methods[run->method].nt) {
         dtn_copy_past(to, from, shown.bytes);
@@ -133,7 +133,7 @@ static void stage_out(const struct exec_run *run)
 
     if (!run->staged[DTN_OUT])
         return;
-    memcpy(run->base[DTN_OUT] + shown.offset,
+    memcpy(run->plan->base[DTN_OUT] + shown.offset,
            run->staged[DTN_OUT] + shown.offset, shown.bytes);
     run->ctx->copied_bytes += shown.bytes;
 }
@@ -184,7 +184,7 @@ static int space_expose(struct exec_run *run, enum dtn_space space)
 
     if (!run->plan->sched.exposed[space] || bytes == 0)
         return 0;
-    rc = space_register(run, space, run->base[space]);
+    rc = space_register(run, space, run->plan->base[space]);
     run->refused = rc != 0 && rc != DTENSOR_EINVAL;
     if (rc == 0 || run->refused)
         return rc;
@@ -195,6 +195,8 @@ static int space_expose(struct exec_run *run, enum dtn_space space)
         return DTENSOR_ENOMEM;
     run->ctx->bounce[space].user = run;
     run->staged[space] = bounce;
+    if (space == DTN_OUT)
+        run->plan->base[EXEC_OUT_SHOWN] = bounce;
     if (space == DTN_IN)
         stage_in(run);
     rc = space_register(run, space, bounce);

@@ -6,7 +6,6 @@
 #include "base/box.h"
 #include "base/reduce.h"
 #include "coll/exec/exec.h"
-#include "coll/exec/terms.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "sched/sched.h"
@@ -41,61 +40,51 @@ static void run_count(struct exec_run *run, const struct dtn_step *step)
           * dtensor_dtype_size(sched->dtype);
 }
 
-/* Is it from one kind of space to the other, so that elements are lifted or
- * dropped?
- */
-static bool copy_folds(const struct dtn_step *step)
-{
-    return step->op == DTN_OP_COPY
-        && (step->dst.space == DTN_ACC) != (step->src.space == DTN_ACC);
-}
-
-int dtn_run_copy(struct exec_run *run, const struct dtn_step *step)
+int dtn_run_copy(struct exec_run *run, const struct exec_step *bound)
 {
     const struct dtn_sched *sched = &run->plan->sched;
-    unsigned char *dst = dtn_run_at(run, &step->dst);
-    const unsigned char *src = dtn_run_at(run, &step->src);
+    const struct dtn_step *step = bound->step;
+    unsigned char *dst = dtn_run_at(run, bound->dst);
+    const unsigned char *src = dtn_run_at(run, bound->src);
 
     if (dst != src)
         run_count(run, step);
-    if (copy_folds(step))
-        return dtn_run_reduce(run, step);
-    if (!dtn_run_maps(run, &step->src))
+    if (bound->nterms > 0)
+        return dtn_run_reduce(run, bound);
+    if (!dtn_run_maps(run, bound->src))
         return step->box >= 0 ? run_unmapped(run, step->src.rank)
-                              : dtn_cma_copy(run, dst, step);
+                              : dtn_cma_copy(run, dst, bound);
     if (dst == src)
         return 0;                 /* in place: peers may be reading            */
     if (step->box >= 0)
         dtn_box_copy(&sched->boxes[step->box],
                      dtensor_dtype_size(sched->dtype), dst, src);
     else
-        memcpy(dst, src, step->bytes * run->plan->scale[step->dst.space]);
+        memcpy(dst, src, bound->bytes);
     return 0;
 }
 
-int dtn_run_reduce(struct exec_run *run, const struct dtn_step *step)
+int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound)
 {
     const struct dtn_sched *sched = &run->plan->sched;
-    unsigned char *dst = dtn_run_at(run, &step->dst);
-    int n = dtn_terms_count(sched, step);
+    const struct dtn_step *step = bound->step;
+    const void **terms = run->plan->terms;
+    unsigned char *dst = dtn_run_at(run, bound->dst);
 
-    if (step->box >= 0 && !dtn_run_maps(run, &step->src))
+    if (step->box >= 0 && !dtn_run_maps(run, bound->src))
         return run_unmapped(run, step->src.rank);
     if (step->box >= 0) {
-        dtn_box_fold(&sched->boxes[step->box], &sched->how, dtn_terms_partial(step),
+        dtn_box_fold(&sched->boxes[step->box], &sched->how, bound->partial,
                      step->op == DTN_OP_REDUCE, dst,
-                     dtn_run_at(run, &step->src));
+                     dtn_run_at(run, bound->src));
         return 0;
     }
-    for (int i = 0; i < n; i++) {
-        struct dtn_span slot;
-        const struct dtn_span *span = dtn_terms_span(sched, step, i, &slot);
-
-        run->plan->terms[i] = dtn_run_at(run, span);
-        if (!run->plan->terms[i] && !dtn_run_maps(run, span))
-            return dtn_cma_reduce(run, step);
+    for (int i = 0; i < bound->nterms; i++) {
+        terms[i] = dtn_run_at(run, bound->terms[i]);
+        if (!terms[i] && !dtn_run_maps(run, bound->terms[i]))
+            return dtn_cma_reduce(run, bound);
     }
-    dtn_fold(&sched->how, dtn_terms_partial(step), dst, run->plan->terms, n,
-             step->bytes / dtensor_dtype_size(sched->dtype));
+    dtn_fold(&sched->how, bound->partial, dst, terms, bound->nterms,
+             bound->count);
     return 0;
 }

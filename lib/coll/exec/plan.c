@@ -119,11 +119,15 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     plan->trials.best = -1;
     plan->peers = calloc(n, sizeof *plan->peers);
     plan->terms = calloc(n + 1, sizeof *plan->terms);
-    if (!plan->peers || !plan->terms)
+    plan->base = calloc((size_t)exec_peer_base((int)n, 0), sizeof *plan->base);
+    if (!plan->peers || !plan->terms || !plan->base)
         return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
     for (size_t p = 0; p < n; p++) {
         plan->peers[p].rank = plan->group.ranks[p];
         plan->peers[p].tp = ctx->peers[plan->peers[p].rank].tp;
+        while (plan->peers[p].tp
+               && ctx->transports[plan->peers[p].transport] != plan->peers[p].tp)
+            plan->peers[p].transport++;
     }
     for (int s = 0; s < DTN_NSPACES; s++)
         plan->scale[s] = s == DTN_ACC ? dtn_reduction_ratio(&plan->sched.how)
@@ -135,7 +139,11 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
         plan->acc = plan->tmp + scratch - plan->sched.bytes[DTN_ACC]
                                           * plan->scale[DTN_ACC];
     }
-    rc = dtn_ready_reach(plan, err);
+    plan->base[DTN_TMP] = plan->tmp;
+    plan->base[DTN_ACC] = plan->acc;
+    rc = dtn_plan_bind(plan, err);
+    if (rc == 0)
+        rc = dtn_ready_reach(plan, err);
     return rc == 0 ? plan_unmet(plan, err) : rc;
 }
 
@@ -208,6 +216,8 @@ void dtn_plan_destroy(struct dtn_plan *plan)
     dtn_sched_fini(&plan->sched);
     free(plan->peers);
     free(plan->terms);
+    free(plan->base);
+    free(plan->steps);
     free(plan->unmet);
     free(plan->reach);
     free(plan);

@@ -52,18 +52,16 @@ static int name_read(const unsigned char *at, struct dtn_remote *name,
     return part[0] & 3;
 }
 
-int dtn_ready_say(struct exec_run *run, const struct dtn_step *step,
+int dtn_ready_say(struct exec_run *run, const struct exec_step *bound,
                   struct dtn_signal *signal)
 {
-    const struct exec_peer *peer = &run->plan->peers[step->peer];
-    const size_t offset = step->src.offset * run->plan->scale[step->src.space];
+    const struct dtn_step *step = bound->step;
+    const struct exec_peer *peer = bound->peer;
+    const size_t offset = bound->src.offset;
     unsigned char names[READY_BYTES];
-    int t = 0;
 
-    while (run->ctx->transports[t] != peer->tp)
-        t++;
     for (int s = 0; s < EXEC_NNAMES; s++) {
-        struct dtn_remote name = run->name[t][s];
+        struct dtn_remote name = run->name[peer->transport][s];
         size_t bytes = run->behind[s];
 
         if (!name.addr && !name.key)
@@ -86,11 +84,13 @@ bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
 {
     const unsigned char *names = dtn_eager_data(run->ctx, peer->rank, signal);
     const struct exec_reach *reach = &run->plan->reach[run->nready++];
+    unsigned char **mapped =
+        &run->plan->base[exec_peer_base((int)(peer - run->plan->peers), 0)];
     size_t behind[EXEC_NNAMES] = { 0 };
     bool enough = signal->len <= READY_BYTES && signal->len % NAME_BYTES == 0;
 
     memset(peer->remote, 0, sizeof peer->remote);
-    memset(peer->mapped, 0, sizeof peer->mapped);
+    memset(mapped, 0, EXEC_NNAMES * sizeof *mapped);
     for (int at = 0; enough && at < signal->len; at += NAME_BYTES) {
         struct dtn_remote name;
         size_t bytes;
@@ -100,7 +100,7 @@ bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
             return false;
         behind[s] = bytes;
         peer->remote[s] = name;
-        peer->mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
+        mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
     }
     for (int s = 0; s < EXEC_NNAMES; s++)
         enough = enough && reach->bytes[s] <= behind[s];

@@ -27,9 +27,10 @@
 
 /* ---------------------------------------------------------------- steps --- */
 
-static int run_signal(struct exec_run *run, const struct dtn_step *step)
+static int run_signal(struct exec_run *run, const struct exec_step *bound)
 {
-    const struct exec_peer *peer = &run->plan->peers[step->peer];
+    const struct dtn_step *step = bound->step;
+    const struct exec_peer *peer = bound->peer;
     struct dtn_signal signal = { .fingerprint = run->fingerprint ^ step->salt,
                                  .tag = (uint16_t)step->tag };
 
@@ -40,24 +41,24 @@ static int run_signal(struct exec_run *run, const struct dtn_step *step)
             return rc;
     }
     if (step->tag == DTN_TAG_READY)
-        return dtn_ready_say(run, step, &signal);
-    if (step->tag == DTN_TAG_CARRY && step->bytes > 0) {
-        signal.len = (uint16_t)(step->bytes
-                                * run->plan->scale[step->src.space]);
+        return dtn_ready_say(run, bound, &signal);
+    if (step->tag == DTN_TAG_CARRY && bound->bytes > 0) {
+        signal.len = (uint16_t)bound->bytes;
         return dtn_eager_send(run->ctx, peer->rank,
                               run->polls ? &run->wait : NULL, &run->moved,
-                              &signal, dtn_run_at(run, &step->src));
+                              &signal, dtn_run_at(run, bound->src));
     }
     return run->polls
          ? dtn_poll_signal(run->ctx, peer->rank, &run->wait, &signal)
          : dtn_signal(run->ctx, peer->rank, &signal);
 }
 
-static int run_wait(struct exec_run *run, const struct dtn_step *step)
+static int run_wait(struct exec_run *run, const struct exec_step *bound)
 {
-    struct exec_peer *peer = &run->plan->peers[step->peer];
+    const struct dtn_step *step = bound->step;
+    struct exec_peer *peer = bound->peer;
     const struct dtn_signal *signal;
-    const size_t bytes = step->bytes * run->plan->scale[step->dst.space];
+    const size_t bytes = bound->bytes;
     int rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
                         : dtn_await(run->ctx, peer->rank, &signal);
 
@@ -70,7 +71,7 @@ static int run_wait(struct exec_run *run, const struct dtn_step *step)
                                    : signal->len != bytes)
         return dtn_run_mismatch(run, step, signal);
     if (bytes > 0)
-        memcpy(dtn_run_at(run, &step->dst),
+        memcpy(dtn_run_at(run, bound->dst),
                dtn_eager_data(run->ctx, peer->rank, signal), bytes);
     dtn_consume(run->ctx, peer->rank);
     return 0;
@@ -93,16 +94,16 @@ static int run_put_piece(struct exec_run *run, int rank, struct dtn_remote dst,
 
 /* Row by row. */
 static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
-                       const struct dtn_step *step)
+                       const struct exec_step *bound)
 {
     const int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
-    const unsigned char *src = dtn_run_at(run, &step->src);
+    const unsigned char *src = dtn_run_at(run, bound->src);
     struct exec_rows *rows = &run->rows;
     int rc;
 
     if (!rows->begun) {
         rows->begun = true;
-        rows->box = run->plan->sched.boxes[step->box];
+        rows->box = run->plan->sched.boxes[bound->step->box];
         rows->bytes = dtn_box_take_run(&rows->box) * (size_t)elem;
         rows->walk = (struct dtn_walk){ .box = &rows->box };
     }
@@ -119,59 +120,60 @@ static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
     return 0;
 }
 
-static int run_put(struct exec_run *run, const struct dtn_step *step)
+static int run_put(struct exec_run *run, const struct exec_step *bound)
 {
-    const struct exec_peer *peer = &run->plan->peers[step->peer];
+    const struct dtn_step *step = bound->step;
+    const struct exec_peer *peer = bound->peer;
     struct dtn_remote dst = peer->remote[exec_name(step->dst.space)];
 
-    dst.addr += step->dst.offset * run->plan->scale[step->dst.space];
+    dst.addr += bound->dst.offset;
     if (step->box >= 0)
-        return run_put_box(run, peer->rank, dst, step);
-    return run_put_piece(run, peer->rank, dst, dtn_run_at(run, &step->src),
-                         step->bytes * run->plan->scale[step->src.space]);
+        return run_put_box(run, peer->rank, dst, bound);
+    return run_put_piece(run, peer->rank, dst, dtn_run_at(run, bound->src),
+                         bound->bytes);
 }
 
-static void run_fill(struct exec_run *run, const struct dtn_step *step)
+static void run_fill(struct exec_run *run, const struct exec_step *bound)
 {
+    const struct dtn_step *step = bound->step;
     const struct dtn_sched *sched = &run->plan->sched;
-    const size_t count = step->bytes / dtensor_dtype_size(sched->dtype);
     const enum dtensor_dtype dtype = step->dst.space == DTN_ACC
                                    ? sched->how.partial : sched->dtype;
-    void *dst = dtn_run_at(run, &step->dst);
+    void *dst = dtn_run_at(run, bound->dst);
 
     if (step->op == DTN_OP_SCALE)
-        dtn_scale(dtype, dst, count, sched->divisor);
+        dtn_scale(dtype, dst, bound->count, sched->divisor);
     else
-        dtn_fill_neutral(dtype, sched->how.op, dst, count);
+        dtn_fill_neutral(dtype, sched->how.op, dst, bound->count);
 }
 
-static int run_flush(struct exec_run *run, const struct dtn_step *step)
+static int run_flush(struct exec_run *run, const struct exec_step *bound)
 {
-    const int rank = run->plan->peers[step->peer].rank;
+    const int rank = bound->peer->rank;
 
     return run->polls ? dtn_poll_flush(run->ctx, rank, &run->wait)
                       : dtn_flush(run->ctx, rank);
 }
 
-static int run_step(struct exec_run *run, const struct dtn_step *step)
+static int run_step(struct exec_run *run, const struct exec_step *bound)
 {
-    switch (step->op) {
+    switch (bound->step->op) {
     case DTN_OP_PUT:
-        return run_put(run, step);
+        return run_put(run, bound);
     case DTN_OP_FLUSH:
-        return run_flush(run, step);
+        return run_flush(run, bound);
     case DTN_OP_SIGNAL:
-        return run_signal(run, step);
+        return run_signal(run, bound);
     case DTN_OP_WAIT:
-        return run_wait(run, step);
+        return run_wait(run, bound);
     case DTN_OP_COPY:
-        return dtn_run_copy(run, step);
+        return dtn_run_copy(run, bound);
     case DTN_OP_REDUCE:
     case DTN_OP_FOLD:
-        return dtn_run_reduce(run, step);
+        return dtn_run_reduce(run, bound);
     case DTN_OP_SCALE:
     case DTN_OP_NEUTRAL:
-        run_fill(run, step);
+        run_fill(run, bound);
         return 0;
     case DTN_NOPS:
         break;
@@ -182,11 +184,11 @@ static int run_step(struct exec_run *run, const struct dtn_step *step)
 /* From where it stands to the end; EAGAIN: to a signal that is not there. */
 static int run_steps(struct exec_run *run)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const int nsteps = run->plan->sched.nsteps;
     int rc = 0;
 
-    for (; run->step < sched->nsteps; run->step++) {
-        rc = run_step(run, &sched->steps[run->step]);
+    for (; run->step < nsteps; run->step++) {
+        rc = run_step(run, &run->plan->steps[run->step]);
         if (rc != 0)
             return rc;
         run->wait.start_ns = 0;
@@ -224,10 +226,8 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->nready = 0;
     run->wait.start_ns = 0;
     memset(run->staged, 0, sizeof run->staged);
-    run->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
-    run->base[DTN_OUT] = out;
-    run->base[DTN_TMP] = plan->tmp;
-    run->base[DTN_ACC] = plan->acc;
+    plan->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
+    plan->base[DTN_OUT] = plan->base[EXEC_OUT_SHOWN] = out;
     if (plan->named)
         rc = dtn_expose(run);
     if (rc != DTENSOR_EAGAIN)

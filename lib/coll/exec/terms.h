@@ -6,10 +6,8 @@
 #ifndef DTN_EXEC_TERMS_H
 #define DTN_EXEC_TERMS_H
 
-#include "base/reduce.h"
 #include "sched/sched.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 static inline int dtn_terms_count(const struct dtn_sched *sched,
@@ -38,16 +36,6 @@ dtn_terms_span(const struct dtn_sched *sched, const struct dtn_step *step,
     else
         slot->rank = sched->terms ? sched->terms[i] : i;
     return slot;
-}
-
-/* Which of them, and the destination, are partial results, for dtn_fold(). */
-static inline unsigned dtn_terms_partial(const struct dtn_step *step)
-{
-    const bool dst = step->dst.space == DTN_ACC, src = step->src.space == DTN_ACC;
-    const bool first = step->op == DTN_OP_REDUCE ? dst : src;
-
-    return (dst ? DTN_PARTIAL_DST : 0) | (first ? DTN_PARTIAL_FIRST : 0)
-         | (src ? DTN_PARTIAL_REST : 0);
 }
 
 #endif

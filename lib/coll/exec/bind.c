@@ -1,0 +1,102 @@
+/* bind.c - the steps of a plan, bound once
+ *
+ * A step names ranks, spaces and bytes as the call counts them.  Bound, it has what
+ * a run needs: the peer's struct, addresses as an entry of plan->base and an offset,
+ * sizes in bytes of memory, the terms of a reduction.  A run sets plan->base for
+ * this rank's buffers, and a peer's READY for its own; a run of a step then looks up
+ * nothing.
+ */
+#include "base/error.h"
+#include "base/reduce.h"
+#include "coll/exec/exec.h"
+#include "coll/exec/terms.h"
+#include "sched/sched.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* OUT where peers see it, if the span is in the part that they may touch. */
+static int own_base(const struct dtn_sched *sched, const struct dtn_span *span)
+{
+    const struct dtn_range *shown = &sched->shown[span->space];
+
+    return span->space == DTN_OUT
+        && (shown->bytes == 0 || span->offset - shown->offset < shown->bytes)
+         ? EXEC_OUT_SHOWN : (int)span->space;
+}
+
+static struct exec_at bind_span(const struct dtn_plan *plan,
+                                const struct dtn_span *span)
+{
+    return (struct exec_at){
+        .base = span->rank == plan->sched.me ? own_base(&plan->sched, span)
+              : exec_peer_base(span->rank, exec_name(span->space)),
+        .offset = span->offset * plan->scale[span->space] };
+}
+
+/* Is a copy between kinds of elements, so that they are converted? */
+static bool copy_converts(const struct dtn_step *step)
+{
+    return step->op == DTN_OP_COPY
+        && (step->dst.space == DTN_ACC) != (step->src.space == DTN_ACC);
+}
+
+static int bind_nterms(const struct dtn_sched *sched,
+                       const struct dtn_step *step)
+{
+    return step->op == DTN_OP_REDUCE || step->op == DTN_OP_FOLD
+        || copy_converts(step) ? dtn_terms_count(sched, step) : 0;
+}
+
+/* Which terms, and the destination, are partial results, for dtn_fold(). */
+static unsigned bind_partial(const struct dtn_step *step)
+{
+    const bool dst = step->dst.space == DTN_ACC, src = step->src.space == DTN_ACC;
+    const bool first = step->op == DTN_OP_REDUCE ? dst : src;
+
+    return (dst ? DTN_PARTIAL_DST : 0) | (first ? DTN_PARTIAL_FIRST : 0)
+         | (src ? DTN_PARTIAL_REST : 0);
+}
+
+static void bind_step(struct dtn_plan *plan, const struct dtn_step *step,
+                      struct exec_at *terms, struct exec_step *bound)
+{
+    const struct dtn_sched *sched = &plan->sched;
+    const bool gives = step->op == DTN_OP_PUT || step->op == DTN_OP_SIGNAL;
+    const struct dtn_span *moved = gives ? &step->src : &step->dst;
+
+    *bound = (struct exec_step){
+        .step = step, .peer = &plan->peers[step->peer],
+        .dst = bind_span(plan, &step->dst), .src = bind_span(plan, &step->src),
+        .bytes = step->bytes * plan->scale[moved->space],
+        .count = step->bytes / dtensor_dtype_size(sched->dtype),
+        .terms = terms, .nterms = bind_nterms(sched, step),
+        .partial = bind_partial(step) };
+    for (int i = 0; i < bound->nterms; i++) {
+        struct dtn_span slot;
+
+        terms[i] = bind_span(plan, dtn_terms_span(sched, step, i, &slot));
+    }
+}
+
+int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err)
+{
+    const struct dtn_sched *sched = &plan->sched;
+    const size_t nsteps = (size_t)sched->nsteps;
+    struct exec_at *terms;
+    size_t size, nterms = 0;
+
+    for (size_t s = 0; s < nsteps; s++)
+        nterms += (size_t)bind_nterms(sched, &sched->steps[s]);
+    size = nsteps * sizeof *plan->steps + nterms * sizeof *terms;
+    plan->steps = malloc(size + 1);
+    if (!plan->steps)
+        return dtn_fail_nomem(err, sched->name, size);
+    terms = (struct exec_at *)(plan->steps + nsteps);
+    for (size_t s = 0; s < nsteps; s++) {
+        bind_step(plan, &sched->steps[s], terms, &plan->steps[s]);
+        terms += plan->steps[s].nterms;
+    }
+    return 0;
+}
