@@ -27,6 +27,7 @@
  *     them.
  *   - The library does not print, exit, or install signal handlers.  With
  *     DTN_LOG=warn|info|debug in the environment it logs its choices on stderr.
+ *
  * The contract of a function is the comment above it, or above a group of
  * similar functions; "All in this section" holds for the whole section.
  *   - Collective  which ranks must make the call, or no

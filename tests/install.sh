@@ -67,7 +67,17 @@ libdtensor.so
 libdtensor.so.0
 pkgconfig/dtensor.pc"
 is "all of the manual is there" "$(files "$prefix/share/man" | sed 's|.*/||' | sort)" \
-    "$(files "$top_srcdir/man")"
+    "$({
+        files "$top_srcdir/man" | grep '\.[157]$'
+        grep -ohE '\bdtensor_[a-z0-9_]+ ?\(' "$top_srcdir"/lib/dtensor/*.h |
+            tr -d ' (' | grep -vE '^dtensor_(report|reduce)_f$' | sed 's/$/.3/'
+    } | sort -u)"
+is "an alias leads to a page that describes it" "$(
+    cd "$prefix/share/man/man3" && for page in *; do
+        target=$(sed -n 's|^\.so man3/||p' "$page")
+        sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "${target:-$page}" |
+            grep -qw "${page%.3}" || echo "$page"
+    done)" ""
 
 is "the README's program is linked with the installed library" \
     "$(ldd "$tmp/turn" | awk '/libdtensor/ { print $3 }')" \
@@ -92,11 +102,13 @@ is "the README's paths of an installation without root are those there are" "$(
     "$prefix/bin/dtensor-run
 rank 0 holds 0 1, 8 9, 16 17, ..."
 if command -v man >/dev/null && man -w man >/dev/null 2>&1; then
-    is "and man finds the pages" "$(
+    is "and man finds the pages, also by an alias" "$(
         # shellcheck source=/dev/null
         . "$tmp/paths"
-        man -w 7 dtensor)" \
-        "$prefix/share/man/man7/dtensor.7"
+        man -w 7 dtensor
+        man 3 dtensor_wait | grep -o dtensor_plan_start | head -n 1)" \
+        "$prefix/share/man/man7/dtensor.7
+dtensor_plan_start"
 else
     skip_test "man finds the pages" "there is no man here"
 fi

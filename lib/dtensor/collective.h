@@ -202,6 +202,7 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
 
 /* Run it.  The buffer of a broadcast is `in` at the root and `out` elsewhere,
  * so usually both are the same.
+ *
  * Collective, blocks, owns, errors, semantics: those of the function of that
  *         name, as dtensor_allreduce(); EINVAL also: no such collective
  */
@@ -269,6 +270,7 @@ void dtensor_persistent_destroy(struct dtensor_persistent *persistent);
 /* Send to, or receive from, a position of the mesh; only the two ranks take
  * part.  Messages between two ranks are matched in the order of the calls.
  * Messages of up to 4 KiB are eager: sent without waiting for the receiver.
+ *
  * Collective: no - the peer must make the other call, with the same number of
  *         elements and dtype.   Blocks: until this rank's buffer may be used
  *         again: two ranks that both send first wait for each other until
@@ -291,6 +293,7 @@ int dtensor_recv(const struct dtensor_mesh *mesh, int from, void *buf,
  * All sends from one rank to another are one message.  Collectives that differ
  * only in count and buffers become one, of at most 64 KiB.  Buffers and counts
  * must stay valid until end.  An empty group sends nothing.
+ *
  * Collective: no; but all ranks of a collective in a group make the same
  *         collectives in the same order in their groups.   Blocks: end, until
  *         all of them are done.
@@ -383,6 +386,7 @@ void dtensor_redop_destroy(struct dtensor_ctx *ctx, enum dtensor_redop op);
  * [cluster] repro = yes does from the start; with 0 no longer.  The bits of a
  * reduction then depend only on the terms and their order, not on algorithm,
  * size of the message, hosts, transports or [tuning].  See dtensor-repro(7).
+ *
  * Collective: all ranks must call it between the same calls, which compare it.
  * Blocks: no.   Semantics: torch.use_deterministic_algorithms.
  */

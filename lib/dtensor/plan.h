@@ -1,4 +1,5 @@
 /* dtensor/plan.h - redistributes that are planned, explained, and run again
+ *
  * A redistribute can be computed before it moves anything: its steps, how many
  * bytes each rank sends to each other, the predicted time, and the
  * alternatives.  A plan is the result, and can be run many times; a batch is

@@ -1,4 +1,5 @@
 /* dtensor/random.h - random numbers
+ *
  * A random tensor depends on a seed, not on the ranks that compute it: by
  * default element i gets number i of the generator's stream.  So a tensor is
  * the same on one rank and on a thousand, sharded or not, and nothing is sent.

@@ -36,6 +36,7 @@ enum dtensor_placement_kind {
  *   S(0:2,3,5)  0-1  2-4  5-9      the lengths that the user chose
  *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   cut in 2, then each piece in 3
  *   C(0,2)      0 1 6 7  2 3 8 9  4 5   blocks of 2 in turn
+ *
  * Lengths can be chosen if the mesh dimensions to the left leave parts of equal
  * length; the lengths must add up to it.  SS is PyTorch's _StridedShard.
  */

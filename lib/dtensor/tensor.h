@@ -62,6 +62,7 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
  * the root also `full`, wherever that is.
  * Semantics: distribute_tensor(src_data_rank=root), where the source is the
  * position of coordinate (root, root, ...).
+ *
  * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
  *         part.
  * Owns:   *tp is the caller's; `full` is not kept.
@@ -117,6 +118,7 @@ int dtensor_from_local_broadcast(const struct dtensor_spec *spec,
  * of each term is the whole gradient.  It is never divided; a Partial gradient
  * is reduced.
  * Semantics: the backward of DTensor.from_local.
+ *
  * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
  *         part and no peer needs `grad` any more.
  * Owns:   *tp is the caller's; `grad` is unchanged.
@@ -211,6 +213,7 @@ int dtensor_replicas_equal(const struct dtensor *t, int *equalp,
  * P of another reduction is reduced first and then counts as R; so does every
  * source on another mesh.
  * Semantics: DTensor.redistribute, without padding.
+ *
  * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
  *         part and no peer needs `t` any more.
  * Owns:   *tp is the caller's; `t` is unchanged.

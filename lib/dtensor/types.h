@@ -5,6 +5,7 @@
  * as
  *
  *   placements: "S(0)" has 1, but the mesh has 2 dimensions (give one for each)
+ *
  * An element type has a size in bytes; a reduction makes one element of
  * several, such as the sum of the terms that ranks hold.
  */
