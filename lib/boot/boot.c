@@ -21,7 +21,7 @@
 #include "boot/state.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -234,14 +234,14 @@ static void boot_begin(struct dtn_boot *boot)
 static int boot_check_args(const struct dtn_boot_args *args,
                            struct dtensor_error *err)
 {
-    const struct dtensor_cluster *cluster = args->cluster;
-    const struct dtn_self *self = args->self;
+    const struct dtn_world *world = args->world;
+    const struct dtensor_cluster *cluster = world->cluster;
 
-    if (self->world_size != cluster->world_size || self->rank < 0 ||
-        self->rank >= cluster->world_size)
+    if (world->size != cluster->world_size || world->rank < 0 ||
+        world->rank >= cluster->world_size)
         return dtn_fail(err, DTENSOR_EINVAL, "boot: this process is rank %d "
-                        "of %d, but %s has %d ranks", self->rank,
-                        self->world_size, cluster->path, cluster->world_size);
+                        "of %d, but %s has %d ranks", world->rank,
+                        world->size, cluster->path, cluster->world_size);
     for (int h = 0; h < cluster->nhosts; h++)
         if (cluster->hosts[h].nranks > DTN_MAX_LOCAL)
             return dtn_fail(err, DTENSOR_EINVAL, "boot: host %s has %d ranks; "
@@ -285,11 +285,11 @@ static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
 
     if (!boot)
         return NULL;
-    boot->cluster = args->cluster;
+    boot->cluster = args->world->cluster;
     boot->log = args->log;
     boot->identity = args->identity;
     boot->digest = dtn_digest(args->identity);
-    boot->rank = args->self->rank;
+    boot->rank = args->world->rank;
     boot->root = boot->rank == 0;
     boot->unix_fd = boot->tcp_fd = boot->spare_fd = boot->mine_fd = -1;
     boot->asked = -1;
@@ -354,7 +354,7 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
         return dtn_fail_nomem(err, "boot", sizeof *boot);
     rc = boot_prepare(boot, err);
     if (rc == 0) {
-        boot_socket_name(boot, args->self->job);
+        boot_socket_name(boot, args->world->job);
         boot_begin(boot);
         rc = boot_socket_listen(boot, &taken, &error);
         if (args->failure) {

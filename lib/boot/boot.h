@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct dtn_log;
-struct dtn_self;
+struct dtn_world;
 
 /* The ranks of a host connect to its first rank (its leader) by AF_UNIX, and
  * leaders to each other in a binary tree by TCP: an allgather takes
@@ -18,8 +18,7 @@ struct dtn_self;
 struct dtn_boot;
 
 struct dtn_boot_args {
-    const struct dtensor_cluster *cluster;
-    const struct dtn_self *self;
+    const struct dtn_world *world;     /* the job, and this rank's place in it */
     const char *identity;         /* "[section] key = value\n" lines that all  */
                                   /* ranks must agree on: canonical text, and  */
                                   /* version, world size, auth                 */
@@ -34,7 +33,7 @@ struct dtn_boot_args {
  *
  * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
  * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept, but
- *         its cluster and log must last until then.
+ *         its world and log must last until then.
  * Errors: ETIME      names the missing ranks and their hosts
  *         EMISMATCH  names the odd rank and the key
  *         EPEER      a rank closed its connection

@@ -19,7 +19,7 @@
 #include "cluster/cluster.h"
 #include "cluster/env.h"
 #include "cluster/host.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "dtensor.h"
 
 #include <stdarg.h>
@@ -66,16 +66,16 @@ static void run_look(const char **setp, const char **unsetp)
 }
 
 /* Without a file all ranks are here; DTN_LOCAL_* must say the same. */
-static int run_cluster(struct dtn_search *search, const struct dtn_self *self,
+static int run_cluster(struct dtn_search *search, const struct dtn_world *world,
                        int local_size, struct dtensor_error *err)
 {
-    if (local_size != self->world_size || self->local_rank != self->rank)
+    if (local_size != world->size || world->local_rank != world->rank)
         return dtn_fail(err, DTENSOR_ECONF, "rank %d of %d is local rank %d of "
                         "%d (DTN_LOCAL_RANK, DTN_LOCAL_SIZE): ranks on several "
                         "hosts need a cluster file, named by DTN_CLUSTER",
-                        self->rank, self->world_size, self->local_rank,
+                        world->rank, world->size, world->local_rank,
                         local_size);
-    return dtn_cluster_local(search->here, self->world_size, &search->cluster,
+    return dtn_cluster_local(search->here, world->size, &search->cluster,
                              err);
 }
 
@@ -84,56 +84,57 @@ static int run_cluster(struct dtn_search *search, const struct dtn_self *self,
  * the file played by one machine, DTN_LOCAL_RANK counts through both.
  */
 static int run_check(const struct dtn_search *search,
-                     const struct dtn_self *self, struct dtensor_error *err)
+                     const struct dtn_world *world, struct dtensor_error *err)
 {
     const struct dtn_host *host;
 
-    if (self->world_size != search->cluster->world_size)
+    if (world->size != search->cluster->world_size)
         return dtn_fail(err, DTENSOR_ECONF, "dtensor-run started %d ranks "
                         "(DTN_WORLD_SIZE), %s describes %d: use dtensor-run "
-                        "-n %d", self->world_size, search->path,
+                        "-n %d", world->size, search->path,
                         search->cluster->world_size,
                         search->cluster->world_size);
-    host = dtn_host_of(search->cluster, self->rank);
+    host = dtn_host_of(search->cluster, world->rank);
     if (search_is_here(search, host->name))
         return DTN_FOUND;
     return dtn_fail(err, DTENSOR_ECONF, "rank %d runs on %s%s, %s puts it on "
                     "%s: start it there, or set DTN_HOST=%s to play that host",
-                    self->rank, search->here,
+                    world->rank, search->here,
                     search->here_given ? " (DTN_HOST)" : "", search->path,
                     host->name, host->name);
 }
 
 /* What dtensor-run says of this process, but for its place on the host. */
-static int run_read(struct dtn_self *self, struct dtensor_error *err)
+static int run_read(struct dtn_world *world, struct dtensor_error *err)
 {
     const char *job = getenv("DTN_JOB");
     int rc;
 
-    if (!*job || strlen(job) >= sizeof self->job)
+    if (!*job || strlen(job) >= sizeof world->job)
         return dtn_fail(err, DTENSOR_ECONF, "DTN_JOB has %zu characters, "
                         "expected 1 to %zu", strlen(job),
-                        sizeof self->job - 1);
-    strcpy(self->job, job);
-    strcpy(self->launcher, "dtensor-run");
-    rc = dtn_env_number("DTN_WORLD_SIZE", 1, DTN_MAX_RANKS, &self->world_size,
+                        sizeof world->job - 1);
+    strcpy(world->job, job);
+    strcpy(world->launcher, "dtensor-run");
+    rc = dtn_env_number("DTN_WORLD_SIZE", 1, DTN_MAX_RANKS, &world->size,
                         err);
     if (rc == 0)
-        rc = dtn_env_number("DTN_RANK", 0, self->world_size - 1, &self->rank,
+        rc = dtn_env_number("DTN_RANK", 0, world->size - 1, &world->rank,
                             err);
     return rc;
 }
 
-bool dtn_claim_run(struct dtn_search *search, struct dtn_self *self)
+bool dtn_claim_run(struct dtn_search *search, struct dtn_world *world)
 {
     const char *is_set, *unset;
     struct dtensor_error ignored;
 
     run_look(&is_set, &unset);
-    return is_set && !unset && search->cluster && run_read(self, &ignored) == 0;
+    return is_set && !unset && search->cluster &&
+           run_read(world, &ignored) == 0;
 }
 
-static int whoami_run(struct dtn_search *search, struct dtn_self *self,
+static int whoami_run(struct dtn_search *search, struct dtn_world *world,
                       struct dtensor_error *err)
 {
     const char *is_set, *unset;
@@ -146,18 +147,18 @@ static int whoami_run(struct dtn_search *search, struct dtn_self *self,
         return dtn_fail(err, DTENSOR_ECONF, "%s is set but %s is not: start "
                         "the program with dtensor-run, or unset %s", is_set,
                         unset, is_set);
-    rc = run_read(self, err);
+    rc = run_read(world, err);
     if (rc == 0)
         rc = dtn_env_number("DTN_LOCAL_SIZE", 1, DTN_MAX_LOCAL, &local_size,
                             err);
     if (rc == 0)
         rc = dtn_env_number("DTN_LOCAL_RANK", 0, local_size - 1,
-                            &self->local_rank, err);
+                            &world->local_rank, err);
     if (rc == 0 && !search->cluster)
-        rc = run_cluster(search, self, local_size, err);
+        rc = run_cluster(search, world, local_size, err);
     if (rc)
         return rc;
-    return search->path ? run_check(search, self, err) : DTN_FOUND;
+    return search->path ? run_check(search, world, err) : DTN_FOUND;
 }
 
 /* --------------------------------------------------- hosts in the file --- */
@@ -165,7 +166,7 @@ static int whoami_run(struct dtn_search *search, struct dtn_self *self,
 /* A file with one rank on this host says by itself which this is: started by
  * pdsh, ssh or hand.  The job's name must then come from the file as well.
  */
-static int whoami_hosts(struct dtn_search *search, struct dtn_self *self,
+static int whoami_hosts(struct dtn_search *search, struct dtn_world *world,
                         struct dtensor_error *err)
 {
     const struct dtensor_cluster *c = search->cluster;
@@ -186,17 +187,17 @@ static int whoami_hosts(struct dtn_search *search, struct dtn_self *self,
     if (matches > 1 || host->nranks > 1)
         return search_pass(search, "this host, %.64s, has more than one rank",
                            search->here);
-    self->rank = host->first_rank;
-    self->world_size = c->world_size;
-    snprintf(self->job, sizeof self->job, "file-%s-%d", c->name,
+    world->rank = host->first_rank;
+    world->size = c->world_size;
+    snprintf(world->job, sizeof world->job, "file-%s-%d", c->name,
              c->transport.port);
-    snprintf(self->launcher, sizeof self->launcher, "the host's name");
+    snprintf(world->launcher, sizeof world->launcher, "the host's name");
     return DTN_FOUND;
 }
 
 /* --------------------------------------------------------------- single --- */
 
-static int whoami_single(struct dtn_search *search, struct dtn_self *self,
+static int whoami_single(struct dtn_search *search, struct dtn_world *world,
                          struct dtensor_error *err)
 {
     int rc;
@@ -206,10 +207,10 @@ static int whoami_single(struct dtn_search *search, struct dtn_self *self,
     rc = dtn_cluster_local(search->here, 1, &search->cluster, err);
     if (rc)
         return rc;
-    self->rank = 0;
-    self->world_size = 1;
-    snprintf(self->job, sizeof self->job, "single-%d", (int)getpid());
-    snprintf(self->launcher, sizeof self->launcher, "single process");
+    world->rank = 0;
+    world->size = 1;
+    snprintf(world->job, sizeof world->job, "single-%d", (int)getpid());
+    snprintf(world->launcher, sizeof world->launcher, "single process");
     return DTN_FOUND;
 }
 
@@ -252,14 +253,14 @@ int dtn_search_init(struct dtn_search *search, const char *path,
 
 /* Try the methods in order; ECONF with everyone's note when none applies. */
 static int search_run(struct dtn_search *search, struct dtn_log *log,
-                      struct dtn_self *self, struct dtensor_error *err)
+                      struct dtn_world *world, struct dtensor_error *err)
 {
     char notes[400] = "";
     size_t used = 0;
     int rc;
 
     for (size_t i = 0; i < DTN_COUNT(methods); i++) {
-        rc = methods[i].find(search, self, err);
+        rc = methods[i].find(search, world, err);
         if (rc != DTN_FOUND_NOT)
             return rc;
         dtn_log(log, DTN_LOG_DEBUG, "whoami: not by %s: %s", methods[i].name,
@@ -274,29 +275,28 @@ static int search_run(struct dtn_search *search, struct dtn_log *log,
                     search->path, search->cluster->world_size, notes);
 }
 
-int dtn_whoami(const char *path, struct dtn_log *log,
-               struct dtensor_cluster **clusterp, struct dtn_self *selfp,
+int dtn_whoami(const char *path, struct dtn_log *log, struct dtn_world *worldp,
                struct dtensor_error *err)
 {
     struct dtn_search search;
-    struct dtn_self self = { 0 };
+    struct dtn_world world = { 0 };
     const struct dtn_host *host;
     int rc;
 
     rc = dtn_search_init(&search, path, err);
     if (rc == 0)
-        rc = search_run(&search, log, &self, err);
+        rc = search_run(&search, log, &world, err);
     if (rc != DTN_FOUND) {
         dtensor_cluster_destroy(search.cluster);
         return rc;
     }
-    host = dtn_host_of(search.cluster, self.rank);
-    self.local_rank = self.rank - host->first_rank;
-    snprintf(self.host, sizeof self.host, "%s", host->name);
+    host = dtn_host_of(search.cluster, world.rank);
+    world.local_rank = world.rank - host->first_rank;
+    snprintf(world.host_name, sizeof world.host_name, "%s", host->name);
     dtn_log(log, DTN_LOG_INFO, "whoami: rank %d of %d, local rank %d on %s, by "
-            "%s; job %s", self.rank, self.world_size, self.local_rank,
-            self.host, self.launcher, self.job);
-    *clusterp = search.cluster;
-    *selfp = self;
+            "%s; job %s", world.rank, world.size, world.local_rank,
+            world.host_name, world.launcher, world.job);
+    world.cluster = search.cluster;
+    *worldp = world;
     return 0;
 }

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 struct dtn_host;
-struct dtn_self;
+struct dtn_world;
 
 #define DTN_MAX_RANKS (DTN_MAX_HOSTS * DTN_MAX_LOCAL)
 
@@ -37,7 +37,7 @@ enum dtn_found { DTN_FOUND_NOT, DTN_FOUND };
 /* Does it apply?  FOUND: self->rank, world_size, job and launcher are filled
  * in and search->cluster is there; FOUND_NOT: search->note says why.
  */
-typedef int dtn_method_f(struct dtn_search *search, struct dtn_self *self,
+typedef int dtn_method_f(struct dtn_search *search, struct dtn_world *world,
                          struct dtensor_error *err);
 
 dtn_method_f dtn_whoami_slurm;
@@ -46,8 +46,8 @@ dtn_method_f dtn_whoami_slurm;
  * find the other ranks, even if something is wrong.  False: the environment
  * does not say.
  */
-bool dtn_claim_slurm(struct dtn_search *search, struct dtn_self *self);
-bool dtn_claim_run(struct dtn_search *search, struct dtn_self *self);
+bool dtn_claim_slurm(struct dtn_search *search, struct dtn_world *world);
+bool dtn_claim_run(struct dtn_search *search, struct dtn_world *world);
 
 /* This host's name, and the file if there is one. */
 int dtn_search_init(struct dtn_search *search, const char *path,

@@ -7,29 +7,28 @@
  * nodes, and the default port.
  */
 #include "cluster/cluster.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "cluster/whoami.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-int dtn_whoami_claim(const char *path, struct dtensor_cluster **clusterp,
-                     struct dtn_self *selfp)
+int dtn_whoami_claim(const char *path, struct dtn_world *worldp)
 {
     struct dtensor_error ignored;
-    struct dtn_self self = { 0 };
+    struct dtn_world world = { 0 };
     struct dtn_search search;
     bool run = getenv("DTN_RANK") != NULL, known;
 
     dtn_search_init(&search, path, &ignored);
-    known = run ? dtn_claim_run(&search, &self)
-                : getenv("SLURM_JOB_ID") && dtn_claim_slurm(&search, &self);
-    if (!known || self.world_size != search.cluster->world_size) {
+    known = run ? dtn_claim_run(&search, &world)
+                : getenv("SLURM_JOB_ID") && dtn_claim_slurm(&search, &world);
+    if (!known || world.size != search.cluster->world_size) {
         dtensor_cluster_destroy(search.cluster);
         return DTENSOR_ECONF;
     }
-    *clusterp = search.cluster;
-    *selfp = self;
+    world.cluster = search.cluster;
+    *worldp = world;
     return 0;
 }

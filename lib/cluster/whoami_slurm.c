@@ -19,7 +19,7 @@
 #include "cluster/cluster.h"
 #include "cluster/env.h"
 #include "cluster/host.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "cluster/whoami.h"
 #include "dtensor.h"
 
@@ -180,16 +180,17 @@ static int task_check(const struct slurm_task *task,
 
 /* --------------------------------------------------------------- method --- */
 
-static void task_name(const struct slurm_task *task, struct dtn_self *self)
+static void task_name(const struct slurm_task *task, struct dtn_world *world)
 {
-    self->rank = task->rank;
-    self->world_size = task->world_size;
-    snprintf(self->job, sizeof self->job, "slurm-%s.%d", task->job, task->step);
-    snprintf(self->launcher, sizeof self->launcher, "Slurm step %s.%d",
+    world->rank = task->rank;
+    world->size = task->world_size;
+    snprintf(world->job, sizeof world->job, "slurm-%s.%d", task->job,
+             task->step);
+    snprintf(world->launcher, sizeof world->launcher, "Slurm step %s.%d",
              task->job, task->step);
 }
 
-int dtn_whoami_slurm(struct dtn_search *search, struct dtn_self *self,
+int dtn_whoami_slurm(struct dtn_search *search, struct dtn_world *world,
                      struct dtensor_error *err)
 {
     const char *what = search->path ? search->path : "SLURM_STEP_NODELIST";
@@ -213,11 +214,11 @@ int dtn_whoami_slurm(struct dtn_search *search, struct dtn_self *self,
         rc = task_check(&task, search->cluster, what, err);
     if (rc)
         return rc;
-    task_name(&task, self);
+    task_name(&task, world);
     return DTN_FOUND;
 }
 
-bool dtn_claim_slurm(struct dtn_search *search, struct dtn_self *self)
+bool dtn_claim_slurm(struct dtn_search *search, struct dtn_world *world)
 {
     struct dtensor_error ignored;
     struct slurm_task task;
@@ -227,6 +228,6 @@ bool dtn_claim_slurm(struct dtn_search *search, struct dtn_self *self)
          dtn_cluster_slurm_step(&search->cluster, &ignored) != 0) ||
         dtn_spread_check(search->cluster, "", &ignored) != 0)
         return false;                /* all refuse by themselves             */
-    task_name(&task, self);
+    task_name(&task, world);
     return true;
 }

@@ -27,7 +27,7 @@ int dtn_call_give_up(const struct dtn_group *group, int rc,
     struct dtensor_ctx *ctx = group->ctx;
 
     if (ctx->failure.code == 0 && group->n > 1)
-        dtn_poison(ctx, rc, ctx->self.rank, "%s", why->text);
+        dtn_poison(ctx, rc, ctx->world.rank, "%s", why->text);
     if (err)
         *err = *why;
     return rc;
@@ -39,8 +39,8 @@ int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
     struct dtensor_error why;
     int rc = dtn_fail_nomem(&why, what, bytes);
 
-    if (ctx->self.world_size > 1)
-        dtn_poison(ctx, rc, ctx->self.rank, "%s", why.text);
+    if (ctx->world.size > 1)
+        dtn_poison(ctx, rc, ctx->world.rank, "%s", why.text);
     if (err)
         *err = why;
     return rc;
@@ -56,10 +56,10 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
 
     call->n = group->n;
     call->me = group->me;
-    call->repro = call->ordered = ctx->cluster->repro;
+    call->repro = call->ordered = ctx->world.cluster->repro;
     *cachedp = dtn_plans_again(group, call, in, out);
     if (!*cachedp) {
-        rc = dtn_call_check(call, ctx->self.rank, in, out, err);
+        rc = dtn_call_check(call, ctx->world.rank, in, out, err);
         if (rc == 0)
             rc = dtn_call_resolve(ctx, call, err);
         if (rc == 0)

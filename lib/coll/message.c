@@ -57,8 +57,8 @@ static struct dtn_edge *edge_of(struct dtensor_ctx *ctx, struct dtn_call *call,
         return &edges[*index];
     *index = call->nedges++;
     edges[*index] = (struct dtn_edge){ .peer = peer,
-        .distance = (uint32_t)(peer - ctx->self.rank + (peer < ctx->self.rank
-                               ? ctx->self.world_size : 0)) };
+        .distance = (uint32_t)(peer - ctx->world.rank + (peer < ctx->world.rank
+                               ? ctx->world.size : 0)) };
     return &edges[*index];
 }
 
@@ -100,18 +100,18 @@ static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
 static int group_everyone(struct dtensor_ctx *ctx, struct dtn_group *group,
                           struct dtensor_error *err)
 {
-    size_t bytes = (size_t)ctx->self.world_size * sizeof(int);
+    size_t bytes = (size_t)ctx->world.size * sizeof(int);
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
     if (!coll->everyone) {
         coll->everyone = malloc(bytes);
         if (!coll->everyone)
             return dtn_call_nomem(ctx, "send", bytes, err);
-        for (int r = 0; r < ctx->self.world_size; r++)
+        for (int r = 0; r < ctx->world.size; r++)
             coll->everyone[r] = r;
     }
-    *group = (struct dtn_group){ .ctx = ctx, .n = ctx->self.world_size,
-                                 .me = ctx->self.rank,
+    *group = (struct dtn_group){ .ctx = ctx, .n = ctx->world.size,
+                                 .me = ctx->world.rank,
                                  .ranks = coll->everyone };
     return 0;
 }
@@ -132,7 +132,7 @@ static int message_check(struct dtn_recorded_call *item, const void *buf, int at
     if (group->me < 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is not in this mesh "
                         "of %d ranks (only its members call)", name,
-                        group->ctx->self.rank, group->n);
+                        group->ctx->world.rank, group->n);
     if (at < 0 || at >= group->n)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: peer %d is not a position of "
                         "the mesh; expected 0 to %d", name, at, group->n - 1);
@@ -161,7 +161,7 @@ static int message_run(struct dtn_recorded_call *item, struct dtensor_error *err
     struct dtn_group everyone;
     int rc;
 
-    if (item->peer == item->group->ctx->self.rank)
+    if (item->peer == item->group->ctx->world.rank)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: rank %d is this rank itself "
                         "(in a group it can send and receive)",
                         message_name(item), item->peer);
@@ -342,11 +342,11 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
             edge_add(&unit->call, edges, &recorded->items[i]);
     edges_sort(ctx, edges, unit->call.nedges);
     for (int e = 0; e < unit->call.nedges; e++)
-        if (edges[e].peer == ctx->self.rank
+        if (edges[e].peer == ctx->world.rank
             && (edges[e].sent_salt != edges[e].received_salt))
             return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
                             "sends itself is not what it receives from itself",
-                            ctx->self.rank);
+                            ctx->world.rank);
     if (rc == 0)
         rc = side_make(ctx, unit, edges, true, &in, err);
     if (rc == 0)

@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "cluster/cluster.h"
+#include "cluster/world.h"
 #include "coll/choose.h"
 #include "coll/state.h"
 #include "job/ctx.h"
@@ -51,8 +52,8 @@ static void model_count(const struct dtn_group *group,
     model->hosts = 0;
     model->locals = 0;
     for (int p = 0; p < group->n; p++) {
-        struct host_count *at = &count[dtn_ctx_host(group->ctx,
-                                                    group->ranks[p])];
+        struct host_count *at = &count[dtn_world_host(&group->ctx->world,
+                                                      group->ranks[p])];
 
         if (at->number == 0)
             at->number = ++model->hosts;
@@ -67,7 +68,7 @@ static void model_count(const struct dtn_group *group,
 static enum dtn_reach model_reach(const struct dtn_model *model,
                                   const struct dtn_group *group)
 {
-    if (group->ctx->cluster->transport.intra_node != DTN_WIRE_SHM)
+    if (group->ctx->world.cluster->transport.intra_node != DTN_WIRE_SHM)
         return group->n == 1 ? DTN_REACH_MAP : DTN_REACH_PUT;
     return model->hosts <= 1 ? DTN_REACH_MAP
          : model->locals > 1 ? DTN_REACH_HOST : DTN_REACH_PUT;
@@ -76,7 +77,7 @@ static enum dtn_reach model_reach(const struct dtn_model *model,
 int dtn_model_make(const struct dtn_group *group, int host[],
                    struct dtn_model *model, struct dtensor_error *err)
 {
-    const struct dtensor_cluster *cluster = group->ctx->cluster;
+    const struct dtensor_cluster *cluster = group->ctx->world.cluster;
     const size_t nhosts = (size_t)cluster->nhosts + 1;
     struct host_count *count = calloc(nhosts, sizeof *count);
     int first;
@@ -87,7 +88,8 @@ int dtn_model_make(const struct dtn_group *group, int host[],
     dtn_model_crowd(model, group->ctx->ranks_per_cpu);
     model_count(group, count, host, model);
     free(count);
-    first = group->n > 0 ? dtn_ctx_host(group->ctx, group->ranks[0]) : 0;
+    first = group->n > 0 ? dtn_world_host(&group->ctx->world, group->ranks[0])
+                         : 0;
     model->host = host;
     model->reach = model_reach(model, group);
     model->sharers = (double)model->locals / dtn_model_devices(cluster, first);

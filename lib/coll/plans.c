@@ -284,7 +284,7 @@ static int plans_add(const struct dtn_group *group,
         dtn_sched_scratch(dtn_plan_sched(entry->cached.plan));
     dtn_lru_add(&dtn_coll_of(group->ctx)->plans, &plans_kind, query,
                 &entry->cached.entry,
-                group->ctx->cluster->redistribute.max_scratch_bytes);
+                group->ctx->world.cluster->redistribute.max_scratch_bytes);
     *entryp = entry;
     return 0;
 }

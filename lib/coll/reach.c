@@ -5,6 +5,7 @@
  * wire of the group is "shm+net".
  */
 #include "cluster/cluster.h"
+#include "cluster/world.h"
 #include "coll/exec.h"
 #include "job/ctx.h"
 #include "job/group.h"
@@ -18,9 +19,10 @@ bool dtn_group_maps(const struct dtn_group *group, int position)
     const struct dtensor_ctx *ctx = group->ctx;
     const int peer = group->ranks[position];
 
-    return peer == ctx->self.rank
-        || (ctx->cluster->transport.intra_node == DTN_WIRE_SHM
-            && dtn_ctx_host(ctx, peer) == dtn_ctx_host(ctx, ctx->self.rank));
+    return peer == ctx->world.rank
+           || (ctx->world.cluster->transport.intra_node == DTN_WIRE_SHM
+               && dtn_world_host(&ctx->world, peer)
+                      == dtn_world_host(&ctx->world, ctx->world.rank));
 }
 
 bool dtn_group_mapped(const struct dtn_group *group)
@@ -50,7 +52,7 @@ const char *dtn_group_wire(const struct dtn_group *group)
     const char *name = "", *other;
 
     for (int p = 0; p < group->n; p++) {
-        if (group->ranks[p] == ctx->self.rank)
+        if (group->ranks[p] == ctx->world.rank)
             continue;
         other = ctx->peers[group->ranks[p]].tp->ops->name;
         if (*name && strcmp(name, other) != 0)

@@ -56,7 +56,7 @@ int dtn_record_call(const struct dtn_group *group,
 
     item.call.n = group->n;
     item.call.me = group->me;
-    rc = dtn_call_check(&item.call, group->ctx->self.rank, in, out, err);
+    rc = dtn_call_check(&item.call, group->ctx->world.rank, in, out, err);
     if (rc == 0)
         rc = dtn_call_resolve(group->ctx, &item.call, err);
     return rc != 0 ? rc : dtn_record_add(group->ctx, &item, err);

@@ -152,7 +152,7 @@ void dtn_redops_skip(struct dtensor_ctx *ctx, int numbers)
 
 void dtensor_set_repro(struct dtensor_ctx *ctx, int on)
 {
-    ctx->cluster->repro = on != 0;
+    ctx->world.cluster->repro = on != 0;
 }
 
 /* ------------------------------------------------------------------ calls --- */
@@ -183,7 +183,7 @@ int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
 {
     const unsigned any_order = DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE;
 
-    call->repro = call->ordered = ctx->cluster->repro;
+    call->repro = call->ordered = ctx->world.cluster->repro;
     if (!dtn_shapes[call->coll].reduces)
         return 0;
     call->made = dtn_made_find(ctx, call->redop);

@@ -32,7 +32,7 @@ static bool request_apart(const struct dtensor_request *request)
     const struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
     for (int i = 0; i < request->nranks; i++)
-        if (request->ranks[i] != ctx->self.rank
+        if (request->ranks[i] != ctx->world.rank
             && coll->peers[request->ranks[i]].busy)
             return false;
     return true;

@@ -114,7 +114,7 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
 
     call->n = group->n;
     call->me = group->me;
-    rc = dtn_call_check(call, group->ctx->self.rank, in, out, err);
+    rc = dtn_call_check(call, group->ctx->world.rank, in, out, err);
     if (rc == 0)
         rc = dtn_call_resolve(group->ctx, call, err);
     if (rc == 0)

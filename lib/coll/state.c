@@ -42,7 +42,7 @@ static void coll_destroy(void *state)
 
 int dtn_coll_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const size_t npeers = ctx->planning ? 0 : (size_t)ctx->self.world_size;
+    const size_t npeers = ctx->planning ? 0 : (size_t)ctx->world.size;
     const size_t size = sizeof(struct dtn_coll_state)
                       + npeers * sizeof(struct dtn_coll_peer);
     struct dtn_coll_state *coll = calloc(1, size);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "boot/boot.h"
 #include "cluster/cluster.h"
+#include "cluster/world.h"
 #include "job/ctx.h"
 #include "transport/device.h"
 #include "transport/transport.h"
@@ -28,10 +29,10 @@ _Static_assert(sizeof(struct fabric_facts) <= DTN_BLOB_MAX,
 static void facts_mine(const struct dtensor_ctx *ctx, int rail,
                        struct fabric_facts *facts)
 {
-    const struct dtensor_cluster *cluster = ctx->cluster;
+    const struct dtensor_cluster *cluster = ctx->world.cluster;
     const struct dtn_nodes *nodes = &cluster->nodes[
-        cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)].nodes];
-    const char *devices = nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL;
+        cluster->hosts[dtn_world_host(&ctx->world, ctx->world.rank)].nodes];
+    const char *devices = nodes->hca ? nodes->hca[ctx->world.local_rank] : NULL;
     char name[DTN_DEVICE_NAME];
     const struct dtn_device_want want = {
         .device = dtn_rails_name(devices, rail, name),
@@ -40,7 +41,7 @@ static void facts_mine(const struct dtensor_ctx *ctx, int rail,
     struct dtensor_error err = { 0 };
 
     memset(facts, 0, sizeof *facts);
-    if (fabric_facts_make(&want, ctx->self.world_size, nodes->nrails, facts,
+    if (fabric_facts_make(&want, ctx->world.size, nodes->nrails, facts,
                           &err) == 0)
         return;
     facts->code = err.code;
@@ -51,14 +52,14 @@ static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
                          struct fabric_facts facts[], struct dtensor_error *err)
 {
     struct dtn_blob mine = { .size = sizeof facts[0], .fd = -1 };
-    int nrails = fabric_rails(ctx->cluster), rc = 0;
+    int nrails = fabric_rails(ctx->world.cluster), rc = 0;
     struct fabric_facts own;
 
     for (int k = 0; k < nrails && rc == 0; k++) {
         facts_mine(ctx, k, &own);
         memcpy(mine.bytes, &own, sizeof own);
         rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
-        for (int r = 0; rc == 0 && r < ctx->self.world_size; r++)
+        for (int r = 0; rc == 0 && r < ctx->world.size; r++)
             memcpy(&facts[r * nrails + k], all[r].bytes, sizeof facts[0]);
     }
     return rc;
@@ -78,9 +79,9 @@ static int fabric_part(struct dtensor_ctx *ctx, struct dtn_blob all[],
 static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
                        struct dtensor_error *err)
 {
-    size_t world = (size_t)ctx->self.world_size;
+    size_t world = (size_t)ctx->world.size;
     struct dtn_blob *all = calloc(world, sizeof *all);
-    size_t rows = world * (size_t)fabric_rails(ctx->cluster);
+    size_t rows = world * (size_t)fabric_rails(ctx->world.cluster);
     struct fabric_facts *facts = calloc(rows, sizeof *facts);
     struct fabric_usual usual;
     int rc = 0, unfit = 0;
@@ -91,15 +92,15 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
         rc = fabric_gather(ctx, all, facts, err);
     if (rc == 0) {
         fabric_usual(facts, (int)rows, &usual);
-        unfit = fabric_unfit(ctx->cluster, facts, &usual);
-        if (ctx->self.rank == 0) {
-            fabric_table_write(ctx->cluster, facts, stream);
+        unfit = fabric_unfit(ctx->world.cluster, facts, &usual);
+        if (ctx->world.rank == 0) {
+            fabric_table_write(ctx->world.cluster, facts, stream);
             fflush(stream);
         }
         rc = fabric_part(ctx, all, err);
     }
     if (rc == 0)
-        *unfitp = fabric_wanted(ctx->cluster) ? unfit : 0;
+        *unfitp = fabric_wanted(ctx->world.cluster) ? unfit : 0;
     free(facts);
     free(all);
     return rc;

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "cluster/world.h"
 #include "job/ctx.h"
 #include "job/wire.h"
 #include "transport/transport.h"
@@ -36,8 +37,8 @@ int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
     ctx->failed_ns = dtn_now_ns();
     dtn_fail_rank(
         &ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
-        dtn_ctx_rank_name(ctx, ctx->self.rank, me, sizeof me), length,
-        ctx->plan_text, length > 0 ? ", " : "",
+        dtn_world_rank_name(&ctx->world, ctx->world.rank, me, sizeof me),
+        length, ctx->plan_text, length > 0 ? ", " : "",
         (unsigned long long)ctx->calls + (ctx->connecting_call != NULL), what);
     return code;
 }
@@ -124,8 +125,8 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
     if (peer->tp)
         peer->tp->ops->why(peer->tp, rank, why, sizeof why);
     return dtn_poison(ctx, DTENSOR_EPEER, rank, "%s %s%s%s (see its output)",
-                      dtn_ctx_rank_name(ctx, rank, name, sizeof name), how,
-                      *why ? ": " : "", why);
+                      dtn_world_rank_name(&ctx->world, rank, name, sizeof name),
+                      how, *why ? ": " : "", why);
 }
 
 /* A peer gave up on account of `culprit`, for reason `code`.  If that is this
@@ -136,8 +137,8 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
     char name[320], blamed[320], how[360];
     struct dtn_mismatch mismatch;
 
-    dtn_ctx_rank_name(ctx, peer, name, sizeof name);
-    if (code == DTENSOR_EPEER && culprit == ctx->self.rank)
+    dtn_world_rank_name(&ctx->world, peer, name, sizeof name);
+    if (code == DTENSOR_EPEER && culprit == ctx->world.rank)
         return await_gone(ctx, peer, "gave this rank up, for it got no answer");
     if (code == DTENSOR_EPEER && culprit == peer)
         return await_gone(ctx, peer, "died or left");
@@ -149,14 +150,14 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
                           "is not the same (see the message of %s)", name,
                           name);
     }
-    if (culprit < 0 || culprit >= ctx->self.world_size || culprit == peer)
+    if (culprit < 0 || culprit >= ctx->world.size || culprit == peer)
         return dtn_poison(ctx, DTENSOR_EABORT, peer, "%s failed with %s (see "
                           "its message)", name, dtensor_errname(code));
     if (code == DTENSOR_EPEER) {
         snprintf(how, sizeof how, "died or left, %s says", name);
         return await_gone(ctx, culprit, how);
     }
-    dtn_ctx_rank_name(ctx, culprit, blamed, sizeof blamed);
+    dtn_world_rank_name(&ctx->world, culprit, blamed, sizeof blamed);
     return dtn_poison(ctx, DTENSOR_EABORT, culprit, "%s gave up with %s on "
                       "account of %s (see the message of %s)", name,
                       dtensor_errname(code), blamed,
@@ -186,8 +187,10 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                           "it");
     }
     tp->ops->why(tp, peer, why, sizeof why);     /* this rank's own failure  */
-    return dtn_poison(ctx, health, ctx->self.rank, "%s is out of reach: "
-                      "%s%s%s", dtn_ctx_rank_name(ctx, peer, name, sizeof name),
+    return dtn_poison(ctx, health, ctx->world.rank,
+                      "%s is out of reach: "
+                      "%s%s%s",
+                      dtn_world_rank_name(&ctx->world, peer, name, sizeof name),
                       dtensor_errname(health), *why ? ": " : "", why);
 }
 
@@ -237,7 +240,7 @@ int dtn_peer_failure_first(struct dtensor_ctx *ctx, const int ranks[], int n)
     for (int i = 0; i < n; i++) {
         order = dtn_boot_peer_failure(ctx->boot, ranks[i])->order;
         if (order > 0 && order < earliest && !ctx->peers[ranks[i]].connected
-            && ranks[i] != ctx->self.rank) {
+            && ranks[i] != ctx->world.rank) {
             earliest = order;
             first = ranks[i];
         }
@@ -270,11 +273,13 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
     case DTN_TURN_EXPIRED:
         break;
     }
-    return dtn_poison(ctx, DTENSOR_ETIME, peer, "waited %s for %s, which is "
-                      "alive (is it in another call, or stopped? see "
-                      "[transport] op_timeout)", dtn_format_time(dtn_now_ns()
-                      - wait->start_ns, time, sizeof time),
-                      dtn_ctx_rank_name(ctx, peer, name, sizeof name));
+    return dtn_poison(
+        ctx, DTENSOR_ETIME, peer,
+        "waited %s for %s, which is "
+        "alive (is it in another call, or stopped? see "
+        "[transport] op_timeout)",
+        dtn_format_time(dtn_now_ns() - wait->start_ns, time, sizeof time),
+        dtn_world_rank_name(&ctx->world, peer, name, sizeof name));
 }
 
 int dtn_await_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
@@ -299,7 +304,7 @@ static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
 
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait)
 {
-    dtn_wait_init(wait, ctx->cluster->transport.op_timeout_ns,
+    dtn_wait_init(wait, ctx->world.cluster->transport.op_timeout_ns,
                   ctx->oversubscribed);
     wait->sharing = &ctx->shares_cpu;
 }

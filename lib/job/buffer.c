@@ -20,7 +20,7 @@ static int buffer_end(struct dtensor_ctx *ctx, const char *what,
     rc = dtn_memory_done(memory, rc);
     if (rc == 0)
         return 0;
-    dtn_poison(ctx, rc, ctx->self.rank, "%s: %s in %s memory", what,
+    dtn_poison(ctx, rc, ctx->world.rank, "%s: %s in %s memory", what,
                dtensor_errname(rc), memory->ops->name);
     return dtn_ctx_check(ctx, err);
 }

@@ -10,6 +10,7 @@
  * without a device those of a NUMA node: local rank i of n has node i * nodes /
  * n.
  */
+#include "cluster/world.h"
 #include "config.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -82,7 +83,7 @@ static hwloc_const_cpuset_t cpus_of_device(hwloc_topology_t topology,
 static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
                      struct dtensor_error *err)
 {
-    const char *device = dtn_wire_device(ctx);
+    const char *device = dtn_world_device(&ctx->world);
     hwloc_const_cpuset_t found = NULL;
     hwloc_topology_t topology;
     int nodes, node;
@@ -94,7 +95,8 @@ static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
                                            HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_load(topology) == 0) {
         nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
-        node = ctx->self.local_rank * nodes / dtn_wire_nodes(ctx)->nranks;
+        node = ctx->world.local_rank * nodes
+               / dtn_world_nodes(&ctx->world)->nranks;
         found = device ? cpus_of_device(topology, device) : nodes > 0
               ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
                                       (unsigned)node)->cpuset : NULL;
@@ -107,7 +109,7 @@ static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
     if (!found)
         return dtn_fail(err, DTENSOR_ENODEV, "cpus: numa, but hwloc knows no "
                         "CPUs next to %s on %s (give lists, see lstopo)",
-                        device ? device : "any memory", ctx->self.host);
+                        device ? device : "any memory", ctx->world.host_name);
     return 0;
 }
 #else
@@ -121,7 +123,7 @@ static int cpus_near(const struct dtensor_ctx *ctx, cpu_set_t *set,
 
 int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtn_nodes *nodes = dtn_wire_nodes(ctx);
+    const struct dtn_nodes *nodes = dtn_world_nodes(&ctx->world);
     char want_text[200], have_text[200];
     cpu_set_t want, both;
     int rc = 0;
@@ -129,7 +131,7 @@ int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (!nodes->cpus && !nodes->cpus_numa)
         return 0;
     if (nodes->cpus)
-        cpus_of_list(nodes->cpus[ctx->self.local_rank], &want);
+        cpus_of_list(nodes->cpus[ctx->world.local_rank], &want);
     else
         rc = cpus_near(ctx, &want, err);
     if (rc != 0)
@@ -141,13 +143,17 @@ int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err)
     cpus_text(&want, want_text, sizeof want_text);
     cpus_text(&ctx->cpus_before, have_text, sizeof have_text);
     if (CPU_COUNT(&both) == 0)
-        return dtn_fail(err, DTENSOR_ECONF, "cpus: rank %d on %s is to run on "
+        return dtn_fail(err, DTENSOR_ECONF,
+                        "cpus: rank %d on %s is to run on "
                         "%s, but may only on %s (change cpus, or what the "
                         "launcher allows, with Slurm by --cpu-bind)",
-                        ctx->self.rank, ctx->self.host, want_text, have_text);
+                        ctx->world.rank, ctx->world.host_name, want_text,
+                        have_text);
     if (sched_setaffinity(0, sizeof both, &both) != 0)
-        return dtn_fail_sys(err, errno, "cpus: cannot bind rank %d on %s to %s: "
-                            "%m", ctx->self.rank, ctx->self.host, want_text);
+        return dtn_fail_sys(err, errno,
+                            "cpus: cannot bind rank %d on %s to %s: "
+                            "%m",
+                            ctx->world.rank, ctx->world.host_name, want_text);
     ctx->cpus_bound = true;
     dtn_log(&ctx->log, CPU_EQUAL(&both, &want) ? DTN_LOG_INFO : DTN_LOG_WARN,
             "cpus: bound to %s%s%s", cpus_text(&both, have_text,

@@ -15,7 +15,7 @@
 #include "cluster/builtin.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/wire.h"
@@ -41,15 +41,15 @@ static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
     char *canonical, *text;
     int rc, size;
 
-    rc = dtn_cluster_canonical(ctx->cluster, &canonical, err);
+    rc = dtn_cluster_canonical(ctx->world.cluster, &canonical, err);
     if (rc != 0)
         return rc;
-    size = snprintf(NULL, 0, form, dtensor_version(), ctx->self.world_size,
+    size = snprintf(NULL, 0, form, dtensor_version(), ctx->world.size,
                     canonical) + 1;
     text = malloc((size_t)size);
     if (text)
         snprintf(text, (size_t)size, form, dtensor_version(),
-                 ctx->self.world_size, canonical);
+                 ctx->world.size, canonical);
     free(canonical);
     if (!text)
         return dtn_fail_nomem(err, "init", (size_t)size);
@@ -59,13 +59,11 @@ static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
 
 /* This rank cannot begin: tell the others, so that they do not wait for it. */
 static void ctx_tell(struct dtensor_ctx *ctx,
-                     const struct dtensor_cluster *cluster,
-                     const struct dtn_self *self,
+                     const struct dtn_world *world,
                      const struct dtensor_error *why)
 {
     const struct dtn_boot_args args = {
-        .cluster = cluster, .self = self, .identity = "", .log = &ctx->log,
-        .failure = why
+        .world = world, .identity = "", .log = &ctx->log, .failure = why
     };
     struct dtn_boot *none;
 
@@ -76,19 +74,18 @@ static void ctx_tell(struct dtensor_ctx *ctx,
 static void ctx_refused(struct dtensor_ctx *ctx, const char *path,
                         const struct dtensor_error *why)
 {
-    struct dtensor_cluster *cluster;
-    struct dtn_self self;
+    struct dtn_world world;
 
-    if (dtn_whoami_claim(path, &cluster, &self) != 0)
+    if (dtn_whoami_claim(path, &world) != 0)
         return;
-    ctx_tell(ctx, cluster, &self, why);
-    dtensor_cluster_destroy(cluster);
+    ctx_tell(ctx, &world, why);
+    dtensor_cluster_destroy(world.cluster);
 }
 
 static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_boot_args args = {
-        .cluster = ctx->cluster, .self = &ctx->self, .log = &ctx->log
+        .world = &ctx->world, .log = &ctx->log
     };
     char *identity = NULL;
     int rc = ctx_identity(ctx, &identity, err);
@@ -97,7 +94,7 @@ static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (rc == 0)
         rc = dtn_boot_open(&args, &ctx->boot, err);
     if (rc == DTENSOR_ENOMEM && err->rank < 0)
-        ctx_tell(ctx, ctx->cluster, &ctx->self, err);
+        ctx_tell(ctx, &ctx->world, err);
     free(identity);
     return rc;
 }
@@ -122,8 +119,8 @@ static int ctx_host_cpus(const struct dtn_host *host,
 static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
                           struct dtensor_error *err)
 {
-    const struct dtn_host *host = &ctx->cluster->hosts[
-        dtn_ctx_host(ctx, ctx->self.rank)];
+    const struct dtn_host *host = &ctx->world.cluster->hosts[
+        dtn_world_host(&ctx->world, ctx->world.rank)];
     struct dtn_blob mine = { .fd = -1 };
     cpu_set_t mask;
     int rc, cpus;
@@ -135,10 +132,11 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
     if (rc != 0)
         return rc;
-    for (int h = 0; h < ctx->cluster->nhosts; h++) {
-        cpus = ctx_host_cpus(&ctx->cluster->hosts[h], all);
-        if (ctx->cluster->hosts[h].nranks > ctx->ranks_per_cpu * cpus)
-            ctx->ranks_per_cpu = (double)ctx->cluster->hosts[h].nranks / cpus;
+    for (int h = 0; h < ctx->world.cluster->nhosts; h++) {
+        cpus = ctx_host_cpus(&ctx->world.cluster->hosts[h], all);
+        if (ctx->world.cluster->hosts[h].nranks > ctx->ranks_per_cpu * cpus)
+            ctx->ranks_per_cpu = (double)ctx->world.cluster->hosts[h].nranks
+                                 / cpus;
     }
     cpus = ctx_host_cpus(host, all);
     ctx->oversubscribed = host->nranks > cpus;
@@ -151,12 +149,12 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
 /* All ranks of a host map all of its arenas, where shared memory is their wire. */
 static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtn_transport_conf *conf = &ctx->cluster->transport;
+    const struct dtn_transport_conf *conf = &ctx->world.cluster->transport;
     const bool shared = conf->intra_node == DTN_WIRE_SHM;
-    const int host = dtn_ctx_host(ctx, ctx->self.rank);
+    const int host = dtn_world_host(&ctx->world, ctx->world.rank);
     char size[32];
     int rc = dtn_arena_open(&ctx->arena, &conf->arena,
-                            shared ? ctx->cluster->hosts[host].nranks : 1,
+                            shared ? ctx->world.cluster->hosts[host].nranks : 1,
                             shared, err);
 
     if (rc != 0)
@@ -178,7 +176,7 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
         rc = ctx_open_arena(ctx, err);
     if (rc != 0)
         return rc;
-    world = (size_t)ctx->self.world_size;
+    world = (size_t)ctx->world.size;
     ctx->peers = calloc(world, sizeof *ctx->peers);
     all = calloc(world, sizeof *all);
     for (size_t r = 0; ctx->peers && r < world; r++)
@@ -208,9 +206,9 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     ctx->holders = 1;
     ctx->arena = DTN_ARENA_NONE;
     dtn_log_init(&ctx->log);
-    rc = dtn_whoami(path, &ctx->log, &ctx->cluster, &ctx->self, &why);
+    rc = dtn_whoami(path, &ctx->log, &ctx->world, &why);
     if (rc == 0) {
-        ctx->log.rank = ctx->self.rank;
+        ctx->log.rank = ctx->world.rank;
         dtn_log_check(&ctx->log);
         rc = ctx_boot(ctx, &why);
     } else {
@@ -265,8 +263,8 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
     ctx_mark(ctx);
     dtn_boot_watch_start(ctx->boot);
     dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
-            ctx->self.rank, ctx->self.world_size, ctx->self.host,
-            ctx->self.launcher);
+            ctx->world.rank, ctx->world.size, ctx->world.host_name,
+            ctx->world.launcher);
     *ctxp = ctx;
     return 0;
 }
@@ -284,18 +282,18 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
     ctx->planning = true;
     dtn_log_init(&ctx->log);
     dtn_log_check(&ctx->log);
-    rc = path ? dtensor_cluster_read(path, NULL, NULL, &ctx->cluster, err)
-              : dtn_cluster_regular(nranks, per_host, &ctx->cluster, err);
+    rc = path ? dtensor_cluster_read(path, NULL, NULL, &ctx->world.cluster, err)
+              : dtn_cluster_regular(nranks, per_host, &ctx->world.cluster, err);
     if (rc != 0) {
         dtn_ctx_close(ctx);
         return rc;
     }
-    if (ctx->cluster->transport.inter_node == DTN_WIRE_AUTO)
-        ctx->cluster->transport.inter_node = DTN_WIRE_RC;
-    ctx->self.world_size = ctx->cluster->world_size;
-    snprintf(ctx->self.host, sizeof ctx->self.host, "%s",
-             ctx->cluster->hosts[0].name);
-    snprintf(ctx->self.launcher, sizeof ctx->self.launcher, "a plan");
+    if (ctx->world.cluster->transport.inter_node == DTN_WIRE_AUTO)
+        ctx->world.cluster->transport.inter_node = DTN_WIRE_RC;
+    ctx->world.size = ctx->world.cluster->world_size;
+    snprintf(ctx->world.host_name, sizeof ctx->world.host_name, "%s",
+             ctx->world.cluster->hosts[0].name);
+    snprintf(ctx->world.launcher, sizeof ctx->world.launcher, "a plan");
     dtn_fail(&ctx->failure, DTENSOR_EINVAL, "context: it only plans and has no "
              "peers or memory (join the job with dtensor_init)");
     *ctxp = ctx;
@@ -322,7 +320,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
         ctx->device->ops->close(ctx->device);
     dtn_arena_fini(&ctx->arena);
     dtn_boot_close(ctx->boot);
-    dtensor_cluster_destroy(ctx->cluster);
+    dtensor_cluster_destroy(ctx->world.cluster);
     free(ctx);
 }
 
@@ -356,27 +354,4 @@ int dtn_ctx_can_allocate(const struct dtensor_ctx *ctx,
                          struct dtensor_error *err)
 {
     return ctx->planning || ctx->finished ? dtn_ctx_check(ctx, err) : 0;
-}
-
-int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank)
-{
-    const struct dtn_host *hosts = ctx->cluster->hosts;
-    int low = 0, high = ctx->cluster->nhosts - 1, middle;
-
-    while (low < high) {
-        middle = (low + high + 1) / 2;
-        if (hosts[middle].first_rank <= rank)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
-char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
-                        size_t size)
-{
-    snprintf(buf, size, "rank %d on %s", rank,
-             ctx->cluster->hosts[dtn_ctx_host(ctx, rank)].name);
-    return buf;
 }

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "boot/boot.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "job/slot.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
@@ -61,8 +61,7 @@ struct dtn_call_describer {
 };
 
 struct dtensor_ctx {
-    struct dtensor_cluster *cluster;
-    struct dtn_self self;
+    struct dtn_world world;       /* job and rank; it owns the cluster         */
     struct dtn_log log;
     struct dtn_boot *boot;
     struct dtn_arena arena;
@@ -184,12 +183,5 @@ void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
  * [redistribute] max_scratch.
  */
 void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user);
-
-/* Index in cluster->hosts of the host of a world rank. */
-int dtn_ctx_host(const struct dtensor_ctx *ctx, int rank);
-
-/* "rank 3 on n1": for messages. */
-char *dtn_ctx_rank_name(const struct dtensor_ctx *ctx, int rank, char *buf,
-                        size_t size);
 
 #endif

@@ -81,7 +81,7 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
             ctx, &(struct dtn_mismatch) {
                      .rank = rank,
                      .called = signal->fingerprint,
-                     .witness = ctx->self.rank,
+                     .witness = ctx->world.rank,
                      .expected = ctx->connecting_call->fingerprint });
     memcpy(&peer->eager.remote, signal->payload, sizeof peer->eager.remote);
     peer->eager.mapped = peer->tp->ops->map(peer->tp, rank,

@@ -90,7 +90,7 @@ void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size)
 
 void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user)
 {
-    const uint64_t bound = ctx->cluster->redistribute.max_scratch_bytes;
+    const uint64_t bound = ctx->world.cluster->redistribute.max_scratch_bytes;
     struct dtn_bounce *bounce = ctx->bounce;
     uint64_t kept = 0;
 
@@ -140,7 +140,7 @@ static int register_check(const struct dtensor_ctx *ctx,
     const struct dtn_arena *arena = ctx->device ? ctx->device->arena
                                                 : &ctx->arena;
     const struct dtn_backing *backing = &arena->backing;
-    const uint64_t limit = ctx->cluster->transport.register_limit_bytes;
+    const uint64_t limit = ctx->world.cluster->transport.register_limit_bytes;
     const struct dtn_registered *other;
     char size_text[32], other_text[32], limit_text[32];
 

@@ -10,6 +10,7 @@
  */
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/wire.h"
@@ -49,7 +50,7 @@ static void mismatch_tell(struct dtensor_ctx *ctx,
                                  .len = sizeof *mismatch };
 
     memcpy(signal.payload, mismatch, sizeof *mismatch);
-    for (int r = 0; r < ctx->self.world_size; r++) {
+    for (int r = 0; r < ctx->world.size; r++) {
         struct dtn_transport *tp = ctx->peers[r].tp;
 
         if (tp && ctx->peers[r].connected
@@ -64,7 +65,7 @@ static void mismatch_own(struct dtensor_ctx *ctx, int rank, int other,
 {
     struct dtn_call_record record;
 
-    if (rank == ctx->self.rank
+    if (rank == ctx->world.rank
         && (ctx->describer->recall(ctx, fingerprint, &record)
             || ctx->describer->message(ctx, other, fingerprint, &record)))
         dtn_boot_report_call(ctx->boot, rank, &record);
@@ -97,7 +98,7 @@ static void mismatch_turn(struct dtensor_ctx *ctx)
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     dtn_boot_watch(ctx->boot);
-    for (int r = 0; r < ctx->self.world_size; r++) {
+    for (int r = 0; r < ctx->world.size; r++) {
         const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
             ctx->boot, r);
 
@@ -129,7 +130,7 @@ static const struct dtn_call_record *mismatch_judged(
 static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
                             uint64_t fingerprint, int64_t start)
 {
-    while (rank != ctx->self.rank && dtn_now_ns() - start < MISMATCH_RECORD_NS
+    while (rank != ctx->world.rank && dtn_now_ns() - start < MISMATCH_RECORD_NS
            && !dtn_boot_call_record(ctx->boot, rank, fingerprint, -1)
            && !mismatch_judged(ctx))
         mismatch_turn(ctx);
@@ -167,7 +168,7 @@ static void mismatch_join(struct dtensor_ctx *ctx,
     uint32_t number = mismatch_call(ctx, found, &call);
 
     if (number > 0 && ctx->describer->numbered(ctx, call->group, number, &mine))
-        dtn_boot_report_call(ctx->boot, ctx->self.rank, &mine);
+        dtn_boot_report_call(ctx->boot, ctx->world.rank, &mine);
 }
 
 /* A rank's record of its call of that number; NULL: none. */
@@ -189,7 +190,7 @@ static uint32_t mismatch_votes(const struct dtensor_ctx *ctx, uint64_t group,
 {
     uint32_t votes = 0;
 
-    for (int r = 0; r < ctx->self.world_size; r++) {
+    for (int r = 0; r < ctx->world.size; r++) {
         const struct dtn_call_record *record = mismatch_vote(ctx, r, group,
                                                              number);
 
@@ -208,7 +209,7 @@ static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
     struct dtn_mismatch odd = { .rank = -1 };
     uint32_t best = 0;
 
-    for (int r = 0; r < ctx->self.world_size; r++) {
+    for (int r = 0; r < ctx->world.size; r++) {
         record = mismatch_vote(ctx, r, group, number);
         if (record && mismatch_votes(ctx, group, number, &record->fingerprint)
                     > best) {
@@ -217,7 +218,7 @@ static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
             odd.witness = r;
         }
     }
-    for (int r = 0; most && odd.rank < 0 && r < ctx->self.world_size; r++) {
+    for (int r = 0; most && odd.rank < 0 && r < ctx->world.size; r++) {
         record = mismatch_vote(ctx, r, group, number);
         if (record && record->fingerprint != most->fingerprint) {
             odd.rank = r;
@@ -268,7 +269,7 @@ static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
         *found = (struct dtn_mismatch){
             .rank = (int32_t)record->number, .called = record->fingerprint,
             .witness = record->other, .expected = record->group };
-    for (int r = 0; !record && r < ctx->self.world_size; r++) {
+    for (int r = 0; !record && r < ctx->world.size; r++) {
         const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
             ctx->boot, r);
 
@@ -298,7 +299,7 @@ static void mismatch_side(const struct dtensor_ctx *ctx, int rank,
                  record->group == 0 ? "between them" : "over these ranks");
     snprintf(
         buf, size, "%s called %s%s",
-        dtn_ctx_rank_name(ctx, rank, name, sizeof name),
+        dtn_world_rank_name(&ctx->world, rank, name, sizeof name),
         ctx->describer->describe(record ? record : &unknown, what, sizeof what),
         number);
 }
@@ -322,7 +323,7 @@ static bool mismatch_counted(const struct dtensor_ctx *ctx,
 static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
 {
     const int64_t start = dtn_now_ns();
-    const bool judge = ctx->self.rank == JUDGE;
+    const bool judge = ctx->world.rank == JUDGE;
 
     ctx->mismatch = *found;
     mismatch_own(ctx, found->rank, found->witness, found->called);
@@ -374,7 +375,7 @@ static bool stalled_edge(const struct dtensor_ctx *ctx,
 {
     if (report->record.kind < DTN_RECORD_SENT
         || report->record.kind == DTN_RECORD_JUDGED
-        || report->record.other != ctx->self.rank)
+        || report->record.other != ctx->world.rank)
         return false;
     if (ctx->describer->edge(ctx, report->rank,
                              report->record.kind == DTN_RECORD_SENT, mine))
@@ -413,23 +414,23 @@ int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
         || !ctx->describer->recall(ctx, last->fingerprint, &call))
         return 0;
     for (uint32_t i = 0; (report = dtn_boot_call_report(ctx->boot, i)); i++) {
-        if (report->rank == ctx->self.rank)
+        if (report->rank == ctx->world.rank)
             continue;
         if (stalled_edge(ctx, report, &call, &edge)) {
-            dtn_boot_report_call(ctx->boot, ctx->self.rank, &edge);
+            dtn_boot_report_call(ctx->boot, ctx->world.rank, &edge);
             return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
                 .rank = report->rank, .called = report->record.fingerprint,
-                .witness = ctx->self.rank, .expected = edge.fingerprint });
+                .witness = ctx->world.rank, .expected = edge.fingerprint });
         }
         if (stalled_call(report, &call))
             return dtn_poison_mismatch(ctx, &(struct dtn_mismatch){
                 .rank = report->rank, .called = report->record.fingerprint,
-                .witness = ctx->self.rank, .expected = call.fingerprint });
+                .witness = ctx->world.rank, .expected = call.fingerprint });
     }
     if (call.number > 0)
-        dtn_boot_report_call(ctx->boot, ctx->self.rank, &call);
+        dtn_boot_report_call(ctx->boot, ctx->world.rank, &call);
     if (ctx->describer->waits(ctx, &edge))
-        dtn_boot_report_call(ctx->boot, ctx->self.rank, &edge);
+        dtn_boot_report_call(ctx->boot, ctx->world.rank, &edge);
     return 0;
 }
 
@@ -461,7 +462,7 @@ bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
 bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
                         struct dtn_mismatch *mismatch)
 {
-    for (int r = 0; r < ctx->self.world_size; r++) {
+    for (int r = 0; r < ctx->world.size; r++) {
         *mismatch = dtn_boot_peer_failure(ctx->boot, r)->mismatch;
         if (mismatch->rank != mismatch->witness)
             return true;

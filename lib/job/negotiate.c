@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "cluster/cluster.h"
+#include "cluster/world.h"
 #include "job/ctx.h"
 #include "job/wire.h"
 #include "transport/device.h"
@@ -20,10 +21,10 @@
 /* Could rc use what this rank has?   Errors: ENODEV, with the remedy */
 static int settle_look(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const char *names = dtn_wire_device(ctx);
+    const char *names = dtn_world_device(&ctx->world);
     struct dtn_device_want want = {
-        .gid_index = dtn_wire_nodes(ctx)->gid_index,
-        .pkey = ctx->cluster->transport.pkey
+        .gid_index = dtn_world_nodes(&ctx->world)->gid_index,
+        .pkey = ctx->world.cluster->transport.pkey
     };
     char name[DTN_DEVICE_NAME];
     struct dtn_device_choice choice;
@@ -44,7 +45,7 @@ static int settle_look(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 static int settle_unfit(const struct dtensor_ctx *ctx,
                         const struct dtn_blob all[])
 {
-    for (int r = 0; r < ctx->self.world_size; r++)
+    for (int r = 0; r < ctx->world.size; r++)
         if (all[r].size > 0)
             return r;
     return -1;
@@ -53,8 +54,8 @@ static int settle_unfit(const struct dtensor_ctx *ctx,
 int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
                        struct dtensor_error *err)
 {
-    struct dtn_transport_conf *conf = &ctx->cluster->transport;
-    enum dtn_log_level level = ctx->self.rank == 0 ? DTN_LOG_WARN
+    struct dtn_transport_conf *conf = &ctx->world.cluster->transport;
+    enum dtn_log_level level = ctx->world.rank == 0 ? DTN_LOG_WARN
                                                    : DTN_LOG_DEBUG;
     struct dtn_blob mine = { .fd = -1 };
     struct dtensor_error why = { 0 };
@@ -77,7 +78,7 @@ int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
                 "all ranks can use");
     else
         dtn_log(&ctx->log, level, "init: inter_node = auto: tcp, for %s cannot "
-                "use rc: %.*s", dtn_ctx_rank_name(ctx, unfit, name,
+                "use rc: %.*s", dtn_world_rank_name(&ctx->world, unfit, name,
                 sizeof name), (int)all[unfit].size,
                 (const char *)all[unfit].bytes);
     return 0;

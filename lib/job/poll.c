@@ -8,6 +8,7 @@
  */
 #include "base/units.h"
 #include "base/wait.h"
+#include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "job/wire.h"
@@ -25,13 +26,14 @@ static int poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
 
     if (wait->start_ns == 0)
         wait->start_ns = wait->next_look_ns = now;
-    if (now - wait->start_ns > ctx->cluster->transport.op_timeout_ns)
-        return dtn_poison(ctx, DTENSOR_ETIME, peer, "polled %s for %s, which "
-                          "is alive (is it in another call, or stopped? see "
-                          "[transport] op_timeout)",
-                          dtn_format_time(now - wait->start_ns, time,
-                                          sizeof time),
-                          dtn_ctx_rank_name(ctx, peer, name, sizeof name));
+    if (now - wait->start_ns > ctx->world.cluster->transport.op_timeout_ns)
+        return dtn_poison(
+            ctx, DTENSOR_ETIME, peer,
+            "polled %s for %s, which "
+            "is alive (is it in another call, or stopped? see "
+            "[transport] op_timeout)",
+            dtn_format_time(now - wait->start_ns, time, sizeof time),
+            dtn_world_rank_name(&ctx->world, peer, name, sizeof name));
     if (now < wait->next_look_ns)
         return DTENSOR_EAGAIN;
     wait->next_look_ns = now + 1000000;

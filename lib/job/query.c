@@ -1,40 +1,43 @@
 /* query.c - what a context says of itself */
+#include "cluster/world.h"
 #include "job/ctx.h"
 #include "dtensor.h"
 
 int dtensor_rank(const struct dtensor_ctx *ctx)
 {
-    return ctx->self.rank;
+    return ctx->world.rank;
 }
 
 int dtensor_world_size(const struct dtensor_ctx *ctx)
 {
-    return ctx->self.world_size;
+    return ctx->world.size;
 }
 
 int dtensor_local_rank(const struct dtensor_ctx *ctx)
 {
-    return ctx->self.local_rank;
+    return ctx->world.local_rank;
 }
 
 int dtensor_local_size(const struct dtensor_ctx *ctx)
 {
-    return ctx->cluster->hosts[dtn_ctx_host(ctx, ctx->self.rank)].nranks;
+    return ctx->world.cluster
+        ->hosts[dtn_world_host(&ctx->world, ctx->world.rank)]
+        .nranks;
 }
 
 const char *dtensor_host(const struct dtensor_ctx *ctx)
 {
-    return ctx->self.host;
+    return ctx->world.host_name;
 }
 
 const char *dtensor_cluster_name(const struct dtensor_ctx *ctx)
 {
-    return ctx->cluster->name[0] ? ctx->cluster->name : "local";
+    return ctx->world.cluster->name[0] ? ctx->world.cluster->name : "local";
 }
 
 const char *dtensor_launcher(const struct dtensor_ctx *ctx)
 {
-    return ctx->self.launcher;
+    return ctx->world.launcher;
 }
 
 uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx)

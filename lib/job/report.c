@@ -57,11 +57,11 @@ static int64_t report_first_ns(const struct dtensor_ctx *ctx, int64_t own_ns)
 {
     int64_t first = own_ns;
 
-    for (int r = 0; r < ctx->self.world_size; r++) {
+    for (int r = 0; r < ctx->world.size; r++) {
         const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
             ctx->boot, r);
 
-        if (r != ctx->self.rank && report_peer(ctx, r, 0) == PEER_FAILED
+        if (r != ctx->world.rank && report_peer(ctx, r, 0) == PEER_FAILED
             && failure->order > 0 && failure->heard_ns < first)
             first = failure->heard_ns;
     }
@@ -86,7 +86,7 @@ static int report_joined(struct dtensor_ctx *ctx, int code)
     do {
         here = false;
         dtn_boot_watch(ctx->boot);
-        for (int r = 0; r < ctx->self.rank; r++) {
+        for (int r = 0; r < ctx->world.rank; r++) {
             const enum report_peer peer = report_peer(ctx, r, alone_ns);
 
             if (peer == PEER_FAILED)

@@ -12,6 +12,7 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "cluster/cluster.h"
+#include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "transport/fault.h"
@@ -31,7 +32,7 @@ static const char *const wire_names[] = {
 static enum dtn_wire wire_between(const struct dtensor_ctx *ctx, int host_a,
                                   int host_b)
 {
-    const struct dtn_transport_conf *conf = &ctx->cluster->transport;
+    const struct dtn_transport_conf *conf = &ctx->world.cluster->transport;
 
     return host_a == host_b ? conf->intra_node : conf->inter_node;
 }
@@ -39,7 +40,7 @@ static enum dtn_wire wire_between(const struct dtensor_ctx *ctx, int host_a,
 /* Does any pair of ranks of the job use this wire? */
 static bool wire_used(const struct dtensor_ctx *ctx, enum dtn_wire wire)
 {
-    const struct dtensor_cluster *cluster = ctx->cluster;
+    const struct dtensor_cluster *cluster = ctx->world.cluster;
     bool shared_host = false;
 
     for (int h = 0; h < cluster->nhosts; h++)
@@ -75,20 +76,6 @@ static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
     return rc;
 }
 
-const struct dtn_nodes *dtn_wire_nodes(const struct dtensor_ctx *ctx)
-{
-    int host = dtn_ctx_host(ctx, ctx->self.rank);
-
-    return &ctx->cluster->nodes[ctx->cluster->hosts[host].nodes];
-}
-
-const char *dtn_wire_device(const struct dtensor_ctx *ctx)
-{
-    const struct dtn_nodes *nodes = dtn_wire_nodes(ctx);
-
-    return nodes->hca ? nodes->hca[ctx->self.local_rank] : NULL;
-}
-
 /* Open the transport of this wire for the peers it is to serve. */
 static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
                                const struct dtn_place *places, bool *reached,
@@ -96,11 +83,11 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
                                struct dtensor_error *err)
 {
     struct dtn_open_args args = {
-        .nranks = ctx->self.world_size, .rank = ctx->self.rank,
+        .nranks = ctx->world.size, .rank = ctx->world.rank,
         .places = places, .reached = reached, .arena = &ctx->arena,
-        .conf = &ctx->cluster->transport, .log = &ctx->log,
-        .device = dtn_wire_device(ctx),
-        .gid_index = dtn_wire_nodes(ctx)->gid_index
+        .conf = &ctx->world.cluster->transport, .log = &ctx->log,
+        .device = dtn_world_device(&ctx->world),
+        .gid_index = dtn_world_nodes(&ctx->world)->gid_index
     };
     const struct dtn_transport_ops *ops = wire_ops(wire, err);
     const struct dtn_place *me = &places[args.rank];
@@ -130,7 +117,7 @@ static void wire_keep_addresses(struct dtensor_ctx *ctx,
                                 struct dtn_transport *tp, const bool *reached,
                                 struct dtn_blob all[])
 {
-    for (int r = 0; r < ctx->self.world_size; r++) {
+    for (int r = 0; r < ctx->world.size; r++) {
         if (reached[r]) {
             ctx->peers[r].tp = tp;
             ctx->peers[r].address = all[r];
@@ -144,7 +131,7 @@ static void wire_keep_addresses(struct dtensor_ctx *ctx,
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                   struct dtensor_error *err)
 {
-    size_t world = (size_t)ctx->self.world_size;
+    size_t world = (size_t)ctx->world.size;
     struct dtn_place *places = calloc(world, sizeof *places);
     bool *reached = calloc(world, sizeof *reached);
     struct dtn_transport *tp;
@@ -155,8 +142,8 @@ int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
         rc = dtn_fail_nomem(err, "init", world * sizeof *places);
     for (size_t r = 0; rc == 0 && r < world; r++) {
         places[r].rank = (int)r;
-        places[r].host = dtn_ctx_host(ctx, (int)r);
-        places[r].address = ctx->cluster->hosts[places[r].host].address;
+        places[r].host = dtn_world_host(&ctx->world, (int)r);
+        places[r].address = ctx->world.cluster->hosts[places[r].host].address;
     }
     for (int w = DTN_WIRE_SHM; rc == 0 && w <= DTN_WIRE_RC; w++) {
         if (!wire_used(ctx, (enum dtn_wire)w))
@@ -184,7 +171,7 @@ void dtn_wire_close(struct dtensor_ctx *ctx)
         ctx->transports[t]->ops->close(ctx->transports[t]);
     }
     ctx->ntransports = 0;
-    for (int r = 0; ctx->peers && r < ctx->self.world_size; r++) {
+    for (int r = 0; ctx->peers && r < ctx->world.size; r++) {
         if (ctx->peers[r].address.fd >= 0)
             close(ctx->peers[r].address.fd);
         ctx->peers[r].address.fd = -1;
@@ -203,7 +190,7 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
         struct dtn_peer *peer = &ctx->peers[ranks[i]];
         int rc;
 
-        if (peer->connected || ranks[i] == ctx->self.rank)
+        if (peer->connected || ranks[i] == ctx->world.rank)
             continue;
         rc = peer->tp->ops->connect(peer->tp, ranks[i], &peer->address, err);
         if (rc == 0)
@@ -230,9 +217,10 @@ static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
             || (dtn_peer_failure_wait(ctx, waiting, &culprit, &code) >= 0
                 && dtn_peer_failure_report(ctx, waiting) != 0)))
         return;
-    dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->self.rank,
+    dtn_poison(ctx, rc, rc == DTENSOR_EPEER ? waiting : ctx->world.rank,
                "cannot connect to %s: %s",
-               dtn_ctx_rank_name(ctx, waiting, name, sizeof name), why->text);
+               dtn_world_rank_name(&ctx->world, waiting, name, sizeof name),
+               why->text);
 }
 
 /* A peer that is gone may have joined, sent everything, and left: so it is
@@ -264,7 +252,7 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     int waiting = -1, rc;
 
     /* The peer joins when it makes the same call, however long it computes. */
-    dtn_wait_init(&wait, ctx->cluster->transport.op_timeout_ns,
+    dtn_wait_init(&wait, ctx->world.cluster->transport.op_timeout_ns,
                   ctx->oversubscribed);
     while ((rc = dtn_connect_try(ctx, ranks, n, &waiting)) > 0)
         if ((rc = dtn_await_turn(ctx, waiting, &wait)) != 0)

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 struct dtn_mismatch;
-struct dtn_nodes;
 struct dtn_wait;
 
 /* Open the transports the cluster file asks for and learn the peers'
@@ -16,10 +15,6 @@ struct dtn_wait;
  */
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                   struct dtensor_error *err);
-
-/* What the cluster file says of this rank's host, and its device or NULL. */
-const struct dtn_nodes *dtn_wire_nodes(const struct dtensor_ctx *ctx);
-const char *dtn_wire_device(const struct dtensor_ctx *ctx);
 
 /* Before that, inter_node = auto becomes what all ranks can use.  Collective:
  * the world.

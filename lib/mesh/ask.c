@@ -41,7 +41,7 @@ int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i)
 
 int dtensor_mesh_index(const struct dtensor_mesh *mesh, int rank)
 {
-    int world = mesh->ctx->cluster->world_size, index = 0, at;
+    int world = mesh->ctx->world.cluster->world_size, index = 0, at;
 
     if (rank < 0 || rank >= world || mesh->root->where[rank] < 0)
         return -1;
@@ -76,7 +76,7 @@ int dtensor_mesh_local_rank(const struct dtensor_mesh *mesh, int dim,
 
     if (rc != 0)
         return rc;
-    *rankp = dtensor_mesh_coord(mesh, mesh->ctx->self.rank, coord) ? coord[dim]
+    *rankp = dtensor_mesh_coord(mesh, mesh->ctx->world.rank, coord) ? coord[dim]
                                                                    : -1;
     return 0;
 }

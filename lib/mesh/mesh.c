@@ -43,7 +43,7 @@ static int mesh_ranks_add(struct dtensor_ctx *ctx, uint64_t hash,
     *list = (struct mesh_ranks){ *bucket, hash, n, -1, 0 };
     memcpy(list->rank, ranks, (size_t)n * sizeof(int));
     for (int i = 0; i < n; i++)
-        if (ranks[i] == ctx->self.rank)
+        if (ranks[i] == ctx->world.rank)
             list->me = i;
     *bucket = list;
     *listp = list;
@@ -155,7 +155,8 @@ static int mesh_keep(const struct dtensor_mesh *proto,
     struct dtn_meshes *meshes = dtn_meshes_of(proto->ctx);
     struct dtensor_mesh **bucket =
         &meshes->mesh[mesh_hash(proto) % MESH_BUCKETS];
-    size_t world = proto->root ? 0 : (size_t)proto->ctx->cluster->world_size;
+    size_t world = proto->root ? 0
+                               : (size_t)proto->ctx->world.cluster->world_size;
     size_t size = sizeof *proto + world * sizeof proto->where[0];
     struct dtensor_mesh *mesh = malloc(size);
 
@@ -221,7 +222,7 @@ int dtn_mesh_end(struct dtensor_mesh *proto, int at,
 int dtn_mesh_here(const struct dtensor_mesh *mesh)
 {
     return mesh->group.me < 0 ? mesh->origin
-                              : mesh->root->where[mesh->ctx->self.rank];
+                              : mesh->root->where[mesh->ctx->world.rank];
 }
 
 struct dtn_grid dtn_mesh_grid(const struct dtensor_mesh *mesh)
@@ -269,7 +270,7 @@ static int mesh_root(struct dtensor_mesh *proto, const int ranks[],
 static int mesh_count(struct dtensor_mesh *proto, const int sizes[],
                       struct dtensor_error *err)
 {
-    int world = proto->ctx->cluster->world_size;
+    int world = proto->ctx->world.cluster->world_size;
     int64_t n = 1;
 
     for (int d = 0; d < proto->ndim; d++) {
@@ -290,7 +291,7 @@ static int mesh_count(struct dtensor_mesh *proto, const int sizes[],
 static int mesh_check_ranks(const struct dtensor_mesh *proto,
                             const int ranks[], struct dtensor_error *err)
 {
-    int world = proto->ctx->cluster->world_size, n = 1, bad = -1;
+    int world = proto->ctx->world.cluster->world_size, n = 1, bad = -1;
     bool *seen;
 
     if (!ranks)
@@ -360,7 +361,7 @@ static const struct dtensor_mesh *mesh_named(const struct dtensor_ctx *ctx,
 
 static int meshes_fill(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtensor_cluster *cluster = ctx->cluster;
+    const struct dtensor_cluster *cluster = ctx->world.cluster;
     const struct dtn_mesh_def world = {
         .name = "world", .ndim = 1, .size = { cluster->world_size },
         .dim_name = { "world" }
@@ -377,7 +378,7 @@ static int meshes_fill(struct dtensor_ctx *ctx, struct dtensor_error *err)
 /* If seeds differ, store them all: meshes are compared with them. */
 static int meshes_seeds(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtensor_cluster *cluster = ctx->cluster;
+    const struct dtensor_cluster *cluster = ctx->world.cluster;
     size_t world = (size_t)cluster->world_size;
     uint64_t *seeds;
 

@@ -47,13 +47,13 @@ void dtensor_generator_destroy(struct dtensor_generator *gen)
 
 int dtn_generator_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    const struct dtn_seed_conf *conf = &ctx->cluster->seed;
+    const struct dtn_seed_conf *conf = &ctx->world.cluster->seed;
     struct dtensor_generator *gen;
     uint64_t seed = 0;
     int rc;
 
     if (conf->given)
-        seed = dtn_seed_of(ctx->cluster, ctx->self.rank);
+        seed = dtn_seed_of(ctx->world.cluster, ctx->world.rank);
     rc = dtensor_generator_create(seed, &gen, err);
     if (rc != 0)
         return rc;
@@ -151,7 +151,7 @@ int dtensor_manual_seed(const struct dtensor_mesh *mesh, uint64_t seed,
         return dtn_fail(err, DTENSOR_EINVAL, "manual_seed: rank %d is not in "
                         "the mesh %s, so its generator would not be that of "
                         "the others (call it on the ranks of the mesh only)",
-                        mesh->ctx->self.rank,
+                        mesh->ctx->world.rank,
                         dtn_mesh_format(mesh, text, sizeof text));
     gen = dtn_generator_of(mesh, gen);
     gen->seed = seed;

@@ -112,7 +112,8 @@ static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
 static bool batch_has_room(struct dtensor_batch *batch,
                            const struct dtn_phase *phase)
 {
-    const uint64_t bound = batch->ctx->cluster->redistribute.max_scratch_bytes;
+    const uint64_t bound =
+        batch->ctx->world.cluster->redistribute.max_scratch_bytes;
     const double in = (double)dtn_most_numel(&phase->src);
     const double out = (double)dtn_most_numel(&phase->dst);
     double terms = 1, bytes;

@@ -77,7 +77,7 @@ static int redists_add(struct dtn_redists *redists,
     redists->misses++;
     r->entry.bytes = redist_tmp_bytes(r);
     dtn_lru_add(&redists->plans, &redists_kind, query, &r->entry,
-                ctx->cluster->redistribute.max_scratch_bytes);
+                ctx->world.cluster->redistribute.max_scratch_bytes);
     *rp = r;
     return 0;
 }

@@ -13,6 +13,7 @@
  */
 #include "redist/cost.h"
 #include "cluster/cluster.h"
+#include "cluster/world.h"
 #include "coll/choose.h"
 #include "job/ctx.h"
 #include "layout/placement.h"
@@ -31,12 +32,14 @@
 static int cost_near(const struct dtensor_mesh *mesh, int m)
 {
     const struct dtensor_ctx *ctx = mesh->ctx;
-    int host = dtn_ctx_host(ctx, mesh->group.ranks[0]), step = 1, near = 0;
+    int host = dtn_world_host(&ctx->world, mesh->group.ranks[0]), step = 1,
+        near = 0;
 
     for (int k = m + 1; k < mesh->ndim; k++)
         step *= mesh->size[k];
     for (int c = 0; c < mesh->size[m]; c++)
-        near += dtn_ctx_host(ctx, mesh->group.ranks[c * step]) == host;
+        near += dtn_world_host(&ctx->world, mesh->group.ranks[c * step]) ==
+                host;
     return near;
 }
 
@@ -45,8 +48,8 @@ static double cost_sharers(const struct dtensor_mesh *mesh,
                            const struct dtn_cost *cost)
 {
     const struct dtensor_ctx *ctx = mesh->ctx;
-    double devices = dtn_model_devices(ctx->cluster,
-                                       dtn_ctx_host(ctx, mesh->group.ranks[0]));
+    double devices = dtn_model_devices(
+        ctx->world.cluster, dtn_world_host(&ctx->world, mesh->group.ranks[0]));
     double ranks = 1;
 
     for (int m = 0; m < mesh->ndim; m++)
@@ -57,7 +60,7 @@ static double cost_sharers(const struct dtensor_mesh *mesh,
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
 {
     cost->mesh = mesh;
-    dtn_model_costs(mesh->ctx->cluster, &cost->model);
+    dtn_model_costs(mesh->ctx->world.cluster, &cost->model);
     for (int m = 0; m < mesh->ndim; m++)
         cost->near[m] = cost_near(mesh, m);
     cost->model.ns[DTENSOR_COST_INTER_BYTES] *= cost_sharers(mesh, cost);
@@ -271,7 +274,7 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
                           const struct dtensor_mesh *mesh, unsigned dims,
                           double bytes)
 {
-    const enum dtn_wire wire = mesh->ctx->cluster->transport.intra_node;
+    const enum dtn_wire wire = mesh->ctx->world.cluster->transport.intra_node;
     const enum dtn_reach near_reach = wire == DTN_WIRE_SHM ? DTN_REACH_MAP
                                                            : DTN_REACH_PUT;
     int near = 1, n = 1;
@@ -295,7 +298,7 @@ static double cost_cross(const struct dtn_cost *cost,
 {
     const double held = dtn_volume_local(src, src->placement);
     const double wanted = dtn_volume_local(dst, dst->placement);
-    const double *link = dst->mesh->ctx->cluster->nhosts > 1
+    const double *link = dst->mesh->ctx->world.cluster->nhosts > 1
                        ? cost_far_link(cost) : cost_near_link(cost);
 
     return cost_link_ns(link, wanted > held && held > 0 ? wanted / held : 1,

@@ -49,7 +49,8 @@ static void redist_windows(struct dtensor_plan *r, uint64_t bound,
                            uint64_t results)
 {
     uint64_t left = bound > results ? bound - results : 0, window;
-    uint64_t pipeline = r->dst.mesh->ctx->cluster->redistribute.pipeline_bytes;
+    uint64_t pipeline =
+        r->dst.mesh->ctx->world.cluster->redistribute.pipeline_bytes;
     int exchanges = 0, peers;
 
     for (int i = 0; i < r->nsteps; i++)
@@ -154,7 +155,7 @@ static int redist_route(const struct dtensor_spec *src,
                         struct dtensor_plan **planp, struct dtensor_error *err)
 {
     const struct dtn_redistribute_conf *conf =
-        &dst->mesh->ctx->cluster->redistribute;
+        &dst->mesh->ctx->world.cluster->redistribute;
     struct dtn_phase phase[DTN_ROUTE_PHASES_MAX];
     enum dtensor_route want = options->route ? options->route : conf->planner;
     uint64_t bound = options->max_scratch ? options->max_scratch
@@ -200,7 +201,7 @@ int dtn_redist_create(const struct dtensor_spec *src,
     if (rc != 0)
         return rc;
     if (root != DTN_NO_ROOT)
-        redist_windows(r, dst->mesh->ctx->cluster->redistribute
+        redist_windows(r, dst->mesh->ctx->world.cluster->redistribute
                           .max_scratch_bytes, 0);
     r->hash = dtn_redist_hash(src, dst, root) + (uint64_t)r->route;
     *planp = r;

@@ -219,7 +219,7 @@ int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
                       const void *full, void *out, struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = dst->mesh->ctx;
-    size_t limit = ctx->cluster->redistribute.pipeline_bytes;
+    size_t limit = ctx->world.cluster->redistribute.pipeline_bytes;
     struct scatter scatter = { .dst = dst, .root = root };
     struct dtensor_error why;
     int rc = dtn_ctx_ready(ctx, err);

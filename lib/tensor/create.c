@@ -160,7 +160,7 @@ static int distribute_run(const struct dtensor_spec *spec, const void *full,
                    dtensor_dtype_size(spec->dtype);
 
     if (root < 0 ||
-        bytes <= spec->mesh->ctx->cluster->redistribute.pipeline_bytes)
+        bytes <= spec->mesh->ctx->world.cluster->redistribute.pipeline_bytes)
         return dtn_scatter(spec, root, full, local, err);
     return dtn_scatter_slabs(spec, root, full, local, err);
 }

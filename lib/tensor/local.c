@@ -36,7 +36,7 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
         return rc;
     if (size != t->bytes) {
         rc = dtn_fail(err, DTENSOR_EINVAL, "from_local: %zu bytes, but rank %d "
-                      "holds %zu of %s", size, spec->mesh->ctx->self.rank,
+                      "holds %zu of %s", size, spec->mesh->ctx->world.rank,
                       t->bytes, dtn_spec_format(&t->spec, text, sizeof text));
         dtensor_destroy(t);
         return rc;
@@ -44,7 +44,7 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
     if (size > 0 && !local) {
         dtensor_destroy(t);
         return dtn_fail(err, DTENSOR_EINVAL, "from_local: local is NULL, but "
-                        "rank %d holds %zu bytes", spec->mesh->ctx->self.rank,
+                        "rank %d holds %zu bytes", spec->mesh->ctx->world.rank,
                         size);
     }
     if (size > 0)

@@ -74,15 +74,16 @@ static int random_check(const char *what, const struct dtensor_spec *spec,
     dim = rc == 0 ? random_torn(spec, gen) : -1;
     if (dim < 0 || spec->mesh->group.me < 0)
         return rc;
-    return dtn_fail(err, DTENSOR_EINVAL, "%s: %.200s: replicas along mesh "
-                    "dimension %d%s%s would differ, since [seed] distinct = %s "
-                    "gives their ranks different seeds (take the dimension out "
-                    "of distinct, or call dtensor_manual_seed(), or set "
-                    "distinct_replicas in the generator's rule)", what,
-                    dtn_spec_format(spec, text, sizeof text), dim,
-                    spec->mesh->dim_name[dim][0] ? " " : "",
-                    spec->mesh->dim_name[dim],
-                    dtn_seed_dims(spec->mesh->ctx->cluster, dims, sizeof dims));
+    return dtn_fail(
+        err, DTENSOR_EINVAL,
+        "%s: %.200s: replicas along mesh "
+        "dimension %d%s%s would differ, since [seed] distinct = %s "
+        "gives their ranks different seeds (take the dimension out "
+        "of distinct, or call dtensor_manual_seed(), or set "
+        "distinct_replicas in the generator's rule)",
+        what, dtn_spec_format(spec, text, sizeof text), dim,
+        spec->mesh->dim_name[dim][0] ? " " : "", spec->mesh->dim_name[dim],
+        dtn_seed_dims(spec->mesh->ctx->world.cluster, dims, sizeof dims));
 }
 
 int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,

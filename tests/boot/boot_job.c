@@ -7,7 +7,7 @@
 #include "boot/state.h"
 #include "cluster/cluster.h"
 #include "cluster/defaults.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "transport/transport.h"
 #include "tests/boot/boot_job.h"
 
@@ -190,8 +190,8 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     static char text[JOB_HOSTS + 1][2][32], identity[256];
     static struct dtn_host hosts[JOB_HOSTS];
     struct dtensor_cluster c = { .hosts = hosts };
-    struct dtn_self self = { .rank = a->rank };
-    struct dtn_boot_args args = { &c, &self, identity, NULL, NULL };
+    struct dtn_world world = { .cluster = &c, .rank = a->rank };
+    struct dtn_boot_args args = { &world, identity, NULL, NULL };
     struct dtensor_error reason;
     struct dtn_log log;
     int before, rc = 0;
@@ -201,8 +201,8 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     log.rank = a->rank;
     args.log = &log;
     job_cluster(job, a, &c, text);
-    self.world_size = c.world_size;
-    snprintf(self.job, sizeof self.job, a->job ? "test-%d.%d" : "test-%d",
+    world.size = c.world_size;
+    snprintf(world.job, sizeof world.job, a->job ? "test-%d.%d" : "test-%d",
              (int)getppid(), a->job);
     job_salt = a->job;
     job_reason(&reason);
@@ -210,7 +210,8 @@ static void job_act(const struct boot_job *job, const struct actor *a,
         args.failure = &reason;
     for (int h = 0; h < c.nhosts; h++)
         if (a->rank >= hosts[h].first_rank)
-            snprintf(self.host, sizeof self.host, "%s", hosts[h].name);
+            snprintf(world.host_name, sizeof world.host_name, "%s",
+                     hosts[h].name);
     snprintf(identity, sizeof identity, "[world] size = %d\n"
              "[redistribute] pipeline = %dK\n[transport] port = %d\n",
              c.world_size, a->pipeline ? a->pipeline : 512, job_port);

@@ -104,8 +104,8 @@ void look_meshes(const char *path, char said[SAID])
     struct dtensor_ctx *ctx = planner(path, said, &mesh);
     char text[256];
 
-    for (int i = 0; ctx && i < ctx->cluster->nmeshes; i++) {
-        const char *name = ctx->cluster->meshes[i].name;
+    for (int i = 0; ctx && i < ctx->world.cluster->nmeshes; i++) {
+        const char *name = ctx->world.cluster->meshes[i].name;
 
         if (dtensor_mesh_find(ctx, name, &mesh, NULL) != 0
             || dtensor_mesh_format(mesh, text, sizeof text) < 0)

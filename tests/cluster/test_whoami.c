@@ -9,7 +9,7 @@
 #include "cluster/builtin.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "dtensor.h"
 #include "tests/support/tap.h"
 
@@ -349,19 +349,19 @@ static void expected_text(const char *pattern, char *buf, size_t size)
 static void case_run(const struct env_case *c, struct dtn_log *log)
 {
     struct dtensor_cluster *const mark = (struct dtensor_cluster *)&mark;
-    struct dtensor_cluster *cluster = mark;
-    struct dtn_self self = { .rank = -9 };
+    struct dtn_world world = { .cluster = mark, .rank = -9 };
     struct dtensor_error err;
     char got[800], expected[800];
     int rc;
 
     environment_set(c->environment);
-    rc = dtn_whoami(c->file, log, &cluster, &self, &err);
+    rc = dtn_whoami(c->file, log, &world, &err);
     if (rc == 0)
         snprintf(got, sizeof got, "rank %d of %d, local %d on %s, %s%s%s",
-                 self.rank, self.world_size, self.local_rank, self.host,
-                 self.launcher, strncmp(self.job, "single-", 7) ? ", job " : "",
-                 strncmp(self.job, "single-", 7) ? self.job : "");
+                 world.rank, world.size, world.local_rank, world.host_name,
+                 world.launcher,
+                 strncmp(world.job, "single-", 7) ? ", job " : "",
+                 strncmp(world.job, "single-", 7) ? world.job : "");
     else
         snprintf(got, sizeof got, "%s: %s", dtensor_errname(rc), err.text);
     expected_text(c->result, expected, sizeof expected);
@@ -369,13 +369,13 @@ static void case_run(const struct env_case *c, struct dtn_log *log)
         note("got:      %s", got);
         note("expected: %s", expected);
     }
-    if (rc == 0 && (cluster->world_size != self.world_size ||
-                    cluster->nmeshes < 1))
+    if (rc == 0 && (world.cluster->world_size != world.size ||
+                    world.cluster->nmeshes < 1))
         ok(false, "%s: the cluster fits", c->claim);
-    if (rc != 0 && (cluster != mark || self.rank != -9))
+    if (rc != 0 && (world.cluster != mark || world.rank != -9))
         ok(false, "%s: the out-parameters are untouched", c->claim);
     if (rc == 0)
-        dtensor_cluster_destroy(cluster);
+        dtensor_cluster_destroy(world.cluster);
 }
 
 /* Who a refused process would be, for the others to be told. */
@@ -402,20 +402,19 @@ static void test_claims(void)
 {
     for (size_t i = 0; i < DTN_COUNT(claims); i++) {
         const struct claim_case *c = &claims[i];
-        struct dtensor_cluster *cluster = NULL;
-        struct dtn_self self = { .rank = -1 };
+        struct dtn_world world = { .rank = -1 };
         const char *host = "";
         int rc;
 
         environment_set(c->environment);
-        rc = dtn_whoami_claim(c->file, &cluster, &self);
-        for (int h = 0; rc == 0 && h < cluster->nhosts; h++)
-            if (self.rank >= cluster->hosts[h].first_rank)
-                host = cluster->hosts[h].name;
-        ok(c->rank < 0 ? rc == DTENSOR_ECONF && !cluster : rc == 0 &&
-           self.rank == c->rank && self.world_size == c->world_size &&
+        rc = dtn_whoami_claim(c->file, &world);
+        for (int h = 0; rc == 0 && h < world.cluster->nhosts; h++)
+            if (world.rank >= world.cluster->hosts[h].first_rank)
+                host = world.cluster->hosts[h].name;
+        ok(c->rank < 0 ? rc == DTENSOR_ECONF && !world.cluster : rc == 0 &&
+           world.rank == c->rank && world.size == c->world_size &&
            strcmp(host, c->host) == 0, "refused: %s", c->claim);
-        dtensor_cluster_destroy(cluster);
+        dtensor_cluster_destroy(world.cluster);
     }
 }
 
@@ -466,13 +465,12 @@ static void test_local(void)
 static void test_notes(void)
 {
     struct dtn_log log = { DTN_LOG_DEBUG, -1, tmpfile(), 0 };
-    struct dtensor_cluster *cluster;
-    struct dtn_self self;
+    struct dtn_world world;
     char text[2000] = "";
 
     environment_set("DTN_HOST=h");
-    if (dtn_whoami(NULL, &log, &cluster, &self, NULL) == 0)
-        dtensor_cluster_destroy(cluster);
+    if (dtn_whoami(NULL, &log, &world, NULL) == 0)
+        dtensor_cluster_destroy(world.cluster);
     rewind(log.stream);
     text[fread(text, 1, sizeof text - 1, log.stream)] = '\0';
     fclose(log.stream);

@@ -7,17 +7,17 @@
 #include "base/log.h"
 #include "base/wait.h"
 #include "cluster/cluster.h"
-#include "cluster/self.h"
+#include "cluster/world.h"
 #include "job/ctx.h"
 #include "dtensor.h"
 
 #include <errno.h>
 #include <string.h>
 
-static void print(const struct dtn_self *self)
+static void print(const struct dtn_world *world)
 {
-    printf("%d %d %d %s %s\n", self->rank, self->world_size, self->local_rank,
-           self->host, self->launcher);
+    printf("%d %d %d %s %s\n", world->rank, world->size, world->local_rank,
+           world->host_name, world->launcher);
 }
 
 static int failed(const struct dtensor_error *err)
@@ -36,7 +36,7 @@ static int join(const char *path)
         fprintf(stderr, "after %d s: ", (int)((dtn_now_ns() - start) / 1e9));
         return failed(&err);
     }
-    print(&ctx->self);
+    print(&ctx->world);
     dtn_ctx_close(ctx);
     return 0;
 }
@@ -44,17 +44,16 @@ static int join(const char *path)
 int main(int argc, char **argv)
 {
     const char *path = argc > 1 && *argv[1] ? argv[1] : NULL;
-    struct dtensor_cluster *cluster;
     struct dtensor_error err;
-    struct dtn_self self;
+    struct dtn_world world;
     struct dtn_log log;
 
     if (argc > 2)
         return join(path);
     dtn_log_init(&log);
-    if (dtn_whoami(path, &log, &cluster, &self, &err) != 0)
+    if (dtn_whoami(path, &log, &world, &err) != 0)
         return failed(&err);
-    print(&self);
-    dtensor_cluster_destroy(cluster);
+    print(&world);
+    dtensor_cluster_destroy(world.cluster);
     return 0;
 }

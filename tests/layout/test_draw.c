@@ -165,7 +165,7 @@ static void test_many(void)
 
 int main(void)
 {
-    ctx.cluster = &cluster;
+    ctx.world.cluster = &cluster;
     if (dtn_meshes_init(&ctx, NULL) != 0)
         return 1;
     test_golden();

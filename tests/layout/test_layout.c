@@ -538,7 +538,7 @@ static void test_equal(void)
 
 int main(void)
 {
-    ctx.cluster = &cluster;
+    ctx.world.cluster = &cluster;
     if (dtn_meshes_init(&ctx, NULL) != 0)
         return 1;
     test_chunk_table();

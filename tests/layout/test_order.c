@@ -262,7 +262,7 @@ static void test_maps(void)
 
 int main(void)
 {
-    ctx.cluster = &cluster;
+    ctx.world.cluster = &cluster;
     if (dtn_meshes_init(&ctx, NULL) != 0)
         return 1;
     test_tables();

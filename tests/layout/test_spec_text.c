@@ -222,7 +222,7 @@ static void test_edges(void)
 
 int main(void)
 {
-    ctx.cluster = &cluster;
+    ctx.world.cluster = &cluster;
     if (dtn_meshes_init(&ctx, NULL) != 0)
         return skip_all("no meshes");
     test_golden();

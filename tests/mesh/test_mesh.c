@@ -26,8 +26,8 @@ static void start(int rank)
 {
     dtn_slots_destroy(&ctx);
     memset(&ctx, 0, sizeof ctx);
-    ctx.cluster = &cluster;
-    ctx.self.rank = rank;
+    ctx.world.cluster = &cluster;
+    ctx.world.rank = rank;
     if (dtn_meshes_init(&ctx, NULL) != 0)
         abort();
 }
@@ -96,7 +96,7 @@ static void test_default_world(void)
 
     start(0);
     dtn_slots_destroy(&ctx);
-    ctx.cluster = &plain;
+    ctx.world.cluster = &plain;
     ok(dtn_meshes_init(&ctx, NULL) == 0 && find("world") &&
        find("world")->ndim == 1 && find("world")->group.n == 3 &&
        strcmp(dtensor_mesh_dim_name(find("world"), 0), "world") == 0,

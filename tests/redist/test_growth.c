@@ -36,8 +36,8 @@ static long work;
 
 COUNTED(int64_t, dtn_local_numel, (const struct dtensor_spec *spec, int index),
         (spec, index))
-COUNTED(int, dtn_ctx_host, (const struct dtensor_ctx *ctx, int rank),
-        (ctx, rank))
+COUNTED(int, dtn_world_host, (const struct dtn_world *world, int rank),
+        (world, rank))
 COUNTED(struct dtn_range, dtn_block, (const struct dtn_call *call, int r),
         (call, r))
 

@@ -16,8 +16,8 @@ void start(int n, int rank)
     dtn_slots_destroy(&ctx);
     memset(&ctx, 0, sizeof ctx);
     cluster.world_size = n;
-    ctx.cluster = &cluster;
-    ctx.self.rank = rank;
+    ctx.world.cluster = &cluster;
+    ctx.world.rank = rank;
     if (dtn_meshes_init(&ctx, NULL) != 0)
         abort();
 }

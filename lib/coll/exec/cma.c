@@ -99,7 +99,7 @@ int dtn_cma_reduce(struct exec_run *run, const struct exec_step *bound)
         piece = PIECE_MIN_BYTES;
     scratch = dtn_ctx_bounce(run->ctx, DTN_TMP, (size_t)n * scale * piece);
     if (!scratch)
-        return dtn_poison(run->ctx, DTENSOR_ENOMEM, run->ctx->self.rank,
+        return dtn_poison(run->ctx, DTENSOR_ENOMEM, run->ctx->world.rank,
                           "no room for %zu bytes to fetch terms into",
                           (size_t)n * piece);
     for (size_t at = 0; at < step->bytes; at += bytes) {

@@ -212,11 +212,11 @@ static int expose_failed(struct exec_run *run, int rc)
     dtn_format_size(bytes[DTN_IN], in, sizeof in);
     dtn_format_size(bytes[DTN_OUT], out, sizeof out);
     if (run->refused)
-        return dtn_poison(run->ctx, rc, run->ctx->self.rank, "the device "
+        return dtn_poison(run->ctx, rc, run->ctx->world.rank, "the device "
                           "refused to register memory of this call, %s in and "
                           "%s out (may enough be locked? see ulimit -l; "
                           "DTN_LOG=warn says why)", in, out);
-    return dtn_poison(run->ctx, rc, run->ctx->self.rank, "no room to stage "
+    return dtn_poison(run->ctx, rc, run->ctx->world.rank, "no room to stage "
                       "memory that peers cannot reach, %s in and %s out (use "
                       "dtensor_alloc, or raise [transport] arena)", in, out);
 }

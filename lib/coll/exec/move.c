@@ -5,6 +5,7 @@
  */
 #include "base/box.h"
 #include "base/reduce.h"
+#include "cluster/world.h"
 #include "coll/exec/exec.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -20,9 +21,11 @@ static int run_unmapped(struct exec_run *run, int position)
     int rank = run->plan->peers[position].rank;
     char name[320];
 
-    return dtn_poison(run->ctx, DTENSOR_EPEER, rank, "%s named memory outside "
-                      "its arena (its context is damaged)",
-                      dtn_ctx_rank_name(run->ctx, rank, name, sizeof name));
+    return dtn_poison(
+        run->ctx, DTENSOR_EPEER, rank,
+        "%s named memory outside "
+        "its arena (its context is damaged)",
+        dtn_world_rank_name(&run->ctx->world, rank, name, sizeof name));
 }
 
 /* A copy within this rank other than of its own part, which goes from IN to

@@ -118,7 +118,7 @@ static void run_heard(const struct exec_run *run, int rank, uint64_t expected,
                 && run->plan->record.kind == DTN_RECORD_NOTHING)))
         dtn_boot_report_call(run->ctx->boot, rank, &(struct dtn_call_record){
             .kind = DTN_RECORD_SENT, .fingerprint = signal->fingerprint,
-            .group = run->plan->record.group, .other = run->ctx->self.rank,
+            .group = run->plan->record.group, .other = run->ctx->world.rank,
             .number = run_other_turn(run, rank, signal->fingerprint, expected),
             .count = signal->len / dtn_fingerprint_size(signal->fingerprint) });
 }
@@ -145,9 +145,9 @@ int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
     if (!dtn_signal_mismatch(signal, &mismatch))
         mismatch = (struct dtn_mismatch){
             .rank = run->plan->peers[step->peer].rank,
-            .witness = run->ctx->self.rank, .called = signal->fingerprint,
+            .witness = run->ctx->world.rank, .called = signal->fingerprint,
             .expected = run->fingerprint ^ run_salt(run, step) };
-    if (mismatch.witness == run->ctx->self.rank)
+    if (mismatch.witness == run->ctx->world.rank)
         run_heard(run, mismatch.rank, mismatch.expected, signal);
     return dtn_poison_mismatch(run->ctx, &mismatch);
 }
