@@ -20,30 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int dtn_call_give_up(const struct dtn_group *group, int rc,
-                     const struct dtensor_error *why,
-                     struct dtensor_error *err)
-{
-    struct dtensor_ctx *ctx = group->ctx;
-
-    if (ctx->failure.code == 0 && group->n > 1)
-        dtn_poison(ctx, rc, ctx->world.rank, "%s", why->text);
-    if (err)
-        *err = *why;
-    return rc;
-}
-
 int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
                    struct dtensor_error *err)
 {
+    const struct dtn_group all = { .ctx = ctx, .n = ctx->world.size };
     struct dtensor_error why;
     int rc = dtn_fail_nomem(&why, what, bytes);
 
-    if (ctx->world.size > 1)
-        dtn_poison(ctx, rc, ctx->world.rank, "%s", why.text);
-    if (err)
-        *err = why;
-    return rc;
+    return dtn_call_give_up(&all, rc, &why, err);
 }
 
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,

@@ -84,8 +84,5 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
                   struct dtensor_error *err);
 int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
                    struct dtensor_error *err);    /* of a message or group */
-int dtn_call_give_up(const struct dtn_group *group, int rc,
-                     const struct dtensor_error *why,
-                     struct dtensor_error *err);
 
 #endif

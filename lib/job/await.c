@@ -1,11 +1,10 @@
-/* await.c - waiting for a peer without hanging, and poisoning
+/* await.c - waiting for a peer without hanging
  *
- * A wait polls its line, and once a millisecond asks whether the peer still
- * lives and whether the deadline has passed.  The first thing that goes wrong
- * poisons the context: its words are kept, the peers are told, and a rank
- * that waits for us then blames the same culprit.  With rank 2 of four dead,
- * rank 1, waiting for it, gets EPEER; ranks 0 and 3, waiting for rank 1, find
- * its abort and get EPEER for rank 2 within a few looks.
+ * A wait polls for a signal of its peer.  Once a millisecond it checks whether
+ * the peer still lives and whether the deadline has passed.  With rank 2 of four
+ * dead, rank 1, which waits for it, fails with EPEER; ranks 0 and 3, which wait
+ * for rank 1, find that it has given up and fail with EPEER for rank 2 within a
+ * few milliseconds.
  */
 #include "job/await.h"
 #include "base/error.h"
@@ -14,6 +13,7 @@
 #include "boot/boot.h"
 #include "cluster/world.h"
 #include "job/ctx.h"
+#include "job/poison.h"
 #include "job/wire.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -23,99 +23,9 @@
 #include <string.h>
 #include <time.h>
 
-#define NEWS_NS INT64_C(200000000)   /* for the tree to tell, and for the */
-                                     /* last words of a rank it tells of  */
-
-int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
-                         const char *what)
-{
-    const char *costs = strstr(ctx->plan_text, " (");   /* not of interest */
-    const int length = costs ? (int)(costs - ctx->plan_text)
-                             : (int)strlen(ctx->plan_text);
-    char me[320];
-
-    ctx->failed_ns = dtn_now_ns();
-    dtn_fail_rank(
-        &ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
-        dtn_world_rank_name(&ctx->world, ctx->world.rank, me, sizeof me),
-        length, ctx->plan_text, length > 0 ? ", " : "",
-        (unsigned long long)ctx->calls + (ctx->connecting_call != NULL), what);
-    return code;
-}
-
-void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit)
-{
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
-    dtn_boot_report_failure(ctx->boot, culprit, code, &ctx->mismatch);
-}
-
-int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
-               const char *fmt, ...)
-{
-    char what[480];
-    va_list ap;
-
-    if (ctx->failure.code != 0)
-        return ctx->failure.code;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    dtn_poison_record(ctx, code, culprit, what);
-    dtn_poison_tell(ctx, code, culprit);
-    return code;
-}
-
-int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
-{
-    if (ctx->failure.code != 0 && err)
-        *err = ctx->failure;
-    return ctx->failure.code;
-}
-
-int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err)
-{
-    const struct dtensor_error *first = &ctx->failure;
-
-    if (ctx->planning || ctx->finished)
-        return dtn_ctx_check(ctx, err);
-    if (dtn_ctx_forked(ctx))
-        return dtn_fail(err, DTENSOR_EINVAL, "context: it belongs to the process "
-                        "that this one was forked from (fork before "
-                        "dtensor_init(), or exec)");
-    if (first->code != 0)
-        dtn_fail_rank(err, first->code, first->rank, "context: an earlier call "
-                      "failed, so this one did nothing (leave the job; see the "
-                      "first error): %s", first->text);
-    return first->code;
-}
-
-int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
-                          int *code)
-{
-    const struct timespec pause = { 0, 1000000 };
-    const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
-                                                                   peer);
-    int64_t end = dtn_now_ns() + NEWS_NS;
-    int teller = peer;
-
-    dtn_boot_watch(ctx->boot);
-    while (failure->order == 0 && dtn_now_ns() < end) {
-        nanosleep(&pause, NULL);
-        dtn_boot_watch(ctx->boot);
-    }
-    if (failure->order == 0)
-        teller = dtn_boot_first_failure(ctx->boot);
-    if (teller < 0)
-        return -1;
-    *culprit = dtn_boot_peer_failure(ctx->boot, teller)->culprit;
-    *code = dtn_boot_peer_failure(ctx->boot, teller)->code;
-    return *culprit == peer && (*code == 0 || *code == DTENSOR_EPEER) ? -1
-         : teller;
-}
-
-/* A rank is gone: the same line whoever told, this rank's transport or the tree,
- * with what the transport knows of it: how it was reached, and what it saw.
+/* Poison the context because a rank has failed.  The text is the same whether the
+ * transport or the tree found it; it ends with what the transport knows: how the
+ * rank was reached, and what was seen.
  */
 static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
 {
@@ -129,8 +39,26 @@ static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
                       how, *why ? ": " : "", why);
 }
 
-/* A peer gave up on account of `culprit`, for reason `code`.  If that is this
- * rank itself, then it is the others that are lost to it.
+/* Did a peer that gave up send a mismatch before?  Its other signals are
+ * consumed.
+ */
+static bool await_heard(struct dtensor_ctx *ctx, int peer,
+                        struct dtn_mismatch *mismatch)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    const struct dtn_signal *signal;
+
+    while (tp && ctx->peers[peer].connected
+           && (signal = tp->ops->peek(tp, peer))) {
+        if (dtn_signal_mismatch(signal, mismatch))
+            return true;
+        dtn_consume(ctx, peer);
+    }
+    return false;
+}
+
+/* A peer gave up because of `culprit`, with `code`.  If that is this rank itself,
+ * this rank has lost its connection to the others.
  */
 static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
 {
@@ -143,7 +71,7 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
     if (code == DTENSOR_EPEER && culprit == peer)
         return await_gone(ctx, peer, "died or left");
     if (code == DTENSOR_EMISMATCH) {
-        if (ctx->describer && (dtn_mismatch_heard(ctx, peer, &mismatch)
+        if (ctx->describer && (await_heard(ctx, peer, &mismatch)
                                || dtn_mismatch_told(ctx, peer, &mismatch)))
             return dtn_poison_mismatch(ctx, &mismatch);
         return dtn_poison(ctx, code, culprit, "%s and another rank called what "
@@ -164,8 +92,8 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
                       code == DTENSOR_EABORT ? blamed : name);
 }
 
-/* The peer is not well: say so.  When it is only gone, it may have said to
- * others why.
+/* Poison the context because of the peer's health.  A peer that is gone may have
+ * told other ranks why.
  */
 static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                        int culprit, int code)
@@ -194,9 +122,8 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                       dtensor_errname(health), *why ? ": " : "", why);
 }
 
-/* Does the tree know that the peer died or gave up, though its transport does
- * not?  A queue pair to a dead process answers nothing until its retries are
- * spent.
+/* Does the tree know that the peer died or gave up, and the transport does not?
+ * A queue pair to a dead process reports nothing until its retries are used up.
  */
 static bool await_lost(const struct dtensor_ctx *ctx, int peer)
 {
@@ -204,11 +131,11 @@ static bool await_lost(const struct dtensor_ctx *ctx, int peer)
                                                                    peer);
 
     return failure->order > 0 && failure->code != 0
-        && dtn_now_ns() - failure->heard_ns > NEWS_NS;
+        && dtn_now_ns() - failure->heard_ns > DTN_FAILURE_NOTICE_NS;
 }
 
-/* A peer may send its last signal and leave: when `listening`, what it said
- * before counts more than that it is gone.
+/* A peer may send its last signal and leave: if `listening`, that signal counts
+ * more than that the peer is gone.
  */
 int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait)
@@ -231,31 +158,9 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
     return await_blame(ctx, peer, health, culprit, code);
 }
 
-int dtn_peer_failure_first(struct dtensor_ctx *ctx, const int ranks[], int n)
-{
-    uint32_t earliest = UINT32_MAX, order;
-    int first = -1;
-
-    dtn_boot_watch(ctx->boot);
-    for (int i = 0; i < n; i++) {
-        order = dtn_boot_peer_failure(ctx->boot, ranks[i])->order;
-        if (order > 0 && order < earliest && !ctx->peers[ranks[i]].connected
-            && ranks[i] != ctx->world.rank) {
-            earliest = order;
-            first = ranks[i];
-        }
-    }
-    return first;
-}
-
 int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer)
 {
     return await_blame(ctx, peer, DTENSOR_EPEER, peer, DTENSOR_EPEER);
-}
-
-int dtn_look(struct dtensor_ctx *ctx, int peer)
-{
-    return dtn_peer_check(ctx, peer, false, NULL);
 }
 
 static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
@@ -294,7 +199,7 @@ int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)
     return looked != 0 ? looked : await_blame(ctx, peer, rc, peer, rc);
 }
 
-/* After a call on a transport said `rc`: 0 try again, else give up. */
+/* A transport returned `rc`.  0: try again; else the context is poisoned. */
 static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
                        struct dtn_wait *wait)
 {
@@ -348,7 +253,7 @@ int dtn_fetched(struct dtensor_ctx *ctx, int peer)
     int culprit, code;
 
     return tp->ops->health(tp, peer, &culprit, &code) == 0
-         ? 0 : dtn_look(ctx, peer);
+         ? 0 : dtn_peer_check(ctx, peer, false, NULL);
 }
 
 int dtn_flush(struct dtensor_ctx *ctx, int peer)

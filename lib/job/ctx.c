@@ -300,11 +300,6 @@ int dtn_ctx_plan(const char *path, int nranks, int per_host,
     return 0;
 }
 
-bool dtn_ctx_forked(const struct dtensor_ctx *ctx)
-{
-    return ctx->mine && *ctx->mine == 0;
-}
-
 void dtn_ctx_close(struct dtensor_ctx *ctx)
 {
     if (!ctx)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct dtensor_ctx;
+struct dtensor_error;
 
 /* The ranks of one collective, in order. */
 struct dtn_group {
@@ -16,5 +17,12 @@ struct dtn_group {
     uint32_t *calls;              /* collectives called over them, also those  */
                                   /* refused: the same on all when they call   */
 };
+
+/* This rank fails alone in a call that the others of the group may have made and
+ * wait in: tell them, copy *why to *err and return rc.   Never blocks.
+ */
+int dtn_call_give_up(const struct dtn_group *group, int rc,
+                     const struct dtensor_error *why,
+                     struct dtensor_error *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/poison.h"
 #include "job/wire.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -432,21 +433,6 @@ int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
     if (ctx->describer->waits(ctx, &edge))
         dtn_boot_report_call(ctx->boot, ctx->world.rank, &edge);
     return 0;
-}
-
-bool dtn_mismatch_heard(struct dtensor_ctx *ctx, int peer,
-                        struct dtn_mismatch *mismatch)
-{
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-    const struct dtn_signal *signal;
-
-    while (tp && ctx->peers[peer].connected
-           && (signal = tp->ops->peek(tp, peer))) {
-        if (dtn_signal_mismatch(signal, mismatch))
-            return true;
-        dtn_consume(ctx, peer);
-    }
-    return false;
 }
 
 bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,

@@ -17,9 +17,8 @@
 
 #include <stdbool.h>
 
-/* Nothing can be done now: EAGAIN, unless the peer is gone or took too long. */
-static int poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
-                      struct dtn_wait *wait)
+int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
+                   struct dtn_wait *wait)
 {
     const int64_t now = dtn_now_ns();
     char name[320], time[32];
@@ -54,7 +53,7 @@ static int poll_again(struct dtensor_ctx *ctx, int peer, int rc,
     if (rc != DTENSOR_EAGAIN)
         return dtn_await_failed(ctx, peer, rc);
     poll_progress(ctx);
-    return poll_later(ctx, peer, false, wait);
+    return dtn_poll_later(ctx, peer, false, wait);
 }
 
 int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
@@ -65,7 +64,7 @@ int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
     poll_progress(ctx);
     *signalp = tp->ops->peek(tp, peer);
     if (!*signalp)
-        return poll_later(ctx, peer, true, wait);
+        return dtn_poll_later(ctx, peer, true, wait);
     ctx->made_progress = true;
     return 0;
 }
@@ -77,7 +76,7 @@ int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
     if (tp->ops->room(tp, peer))
         return 0;
     poll_progress(ctx);
-    return tp->ops->room(tp, peer) ? 0 : poll_later(ctx, peer, false, wait);
+    return tp->ops->room(tp, peer) ? 0 : dtn_poll_later(ctx, peer, false, wait);
 }
 
 int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
@@ -123,16 +122,4 @@ int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
         return poll_again(ctx, peer, rc, wait);
     ctx->peers[peer].sent++;
     return 0;
-}
-
-int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
-                     struct dtn_wait *wait, struct dtensor_error *err)
-{
-    int waiting = -1, rc;
-
-    poll_progress(ctx);
-    rc = dtn_connect_try(ctx, ranks, n, &waiting);
-    if (rc > 0)
-        rc = poll_later(ctx, waiting, false, wait);
-    return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_ctx_check(ctx, err);
 }

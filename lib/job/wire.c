@@ -15,6 +15,7 @@
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/poison.h"
 #include "transport/fault.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -213,7 +214,7 @@ static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
     int culprit, code;
 
     if (rc == DTENSOR_EPEER
-        && (dtn_look(ctx, waiting) != 0
+        && (dtn_peer_check(ctx, waiting, false, NULL) != 0
             || (dtn_peer_failure_wait(ctx, waiting, &culprit, &code) >= 0
                 && dtn_peer_failure_report(ctx, waiting) != 0)))
         return;
@@ -223,11 +224,12 @@ static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
                why->text);
 }
 
-/* A peer that is gone may have joined, sent everything, and left: so it is
- * tried once more.
+/* One try at every peer of these that is not connected: how many are left, of
+ * which *waiting is the first; or a code, and the context is poisoned.  A peer
+ * that is gone may have joined, sent everything and left: it is tried again.
  */
-int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
-                    int *waiting)
+static int wire_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
+                            int *waiting)
 {
     struct dtensor_error why = { 0 };
     int rc = wire_connect_round(ctx, ranks, n, waiting, &why);
@@ -254,8 +256,21 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     /* The peer joins when it makes the same call, however long it computes. */
     dtn_wait_init(&wait, ctx->world.cluster->transport.op_timeout_ns,
                   ctx->oversubscribed);
-    while ((rc = dtn_connect_try(ctx, ranks, n, &waiting)) > 0)
+    while ((rc = wire_connect_try(ctx, ranks, n, &waiting)) > 0)
         if ((rc = dtn_await_turn(ctx, waiting, &wait)) != 0)
             break;
     return rc == 0 ? 0 : dtn_ctx_check(ctx, err);
+}
+
+int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
+                     struct dtn_wait *wait, struct dtensor_error *err)
+{
+    int waiting = -1, rc;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->progress(ctx->transports[t]);
+    rc = wire_connect_try(ctx, ranks, n, &waiting);
+    if (rc > 0)
+        rc = dtn_poll_later(ctx, waiting, false, wait);
+    return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_ctx_check(ctx, err);
 }

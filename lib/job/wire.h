@@ -1,4 +1,4 @@
-/* wire.h - private to the net room: a context's transports */
+/* wire.h - private to this room: transports, and the health of peers */
 #ifndef DTN_WIRE_H
 #define DTN_WIRE_H
 
@@ -16,65 +16,42 @@ struct dtn_wait;
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                   struct dtensor_error *err);
 
-/* Before that, inter_node = auto becomes what all ranks can use.  Collective:
+/* Before that: replace inter_node = auto by what all ranks can use.  Collective:
  * the world.
  */
 int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
                        struct dtensor_error *err);
 
-/* Tell a connected peer where what we carry to each other goes, and learn it.
+/* Exchange with a connected peer the addresses of the boxes for eager messages.
  * 0: both know; EAGAIN: call again.   Errors: ENOMEM, EPEER, EMISMATCH
  */
 int dtn_eager_meet(struct dtensor_ctx *ctx, int rank,
                    struct dtensor_error *err);
 
-/* Is this peer, that connect() was called for, well?  If not, the context is
- * poisoned on account of who is to blame.
- */
-int dtn_look(struct dtensor_ctx *ctx, int peer);
-
-/* The one of these ranks, not connected yet, that was gone first as far as the
- * bootstrap's tree tells; -1: none.  And to fail on its account.
- */
-int dtn_peer_failure_first(struct dtensor_ctx *ctx, const int ranks[], int n);
-int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer);
-
-/* The peer is gone; who is to blame when it is not itself?  Who told so, and
- * *culprit and *code: the peer, or else the first rank that failed; -1: nobody.
- * Blocks: 0.2 s at most, for the tree to tell.
- */
-int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
-                          int *code);
-
-/* Look at the peer: 0, or the context is poisoned.  `listening`: what it said
- * before it went counts more than that it is gone.  `wait` NULL: not waiting.
+/* Check the peer's health: 0, or the context is poisoned.  `listening`: a signal
+ * that it has sent counts more than that it is gone.  `wait` NULL: not waiting.
  */
 int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait);
 
+/* Fail because the peer is gone. */
+int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer);
+
+/* Nothing can be done for the peer now: EAGAIN; or the context is poisoned, for
+ * the peer has failed or op_timeout has passed.
+ */
+int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
+                   struct dtn_wait *wait);
+
 /* A call on the transport of this peer failed: poison the context. */
 int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc);
 
-/* One try at every peer of these that is not connected: how many are left, of
- * which *waiting is the first; or a code, and the context is poisoned.
+/* Has the tree reported a mismatch?  A peer that is gone may be about to report
+ * one: dtn_mismatch_told() waits 0.2 s for that.
  */
-int dtn_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
-                    int *waiting);
-
-/* dtn_poison() in two steps: keep the words, tell the others. */
-int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
-                      const char *what);
-void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);
-
-/* Did a peer that gave up say before what was called?  Did anyone over the tree,
- * who may be about to?
- */
-bool dtn_mismatch_heard(struct dtensor_ctx *ctx, int peer,
-                        struct dtn_mismatch *mismatch);
 bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
                        struct dtn_mismatch *mismatch);
 
-/* The same without waiting: has the tree told of one? */
 bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
                         struct dtn_mismatch *mismatch);
 

@@ -1,0 +1,146 @@
+/* poison.c - the first failure of a context
+ *
+ * The first thing that goes wrong poisons the context: its words are kept, the
+ * peers and the bootstrap's tree are told, and every later call fails with
+ * these words.  A rank that waits for this one then names the same culprit.
+ */
+#include "job/poison.h"
+#include "base/error.h"
+#include "base/wait.h"
+#include "boot/boot.h"
+#include "cluster/world.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
+                         const char *what)
+{
+    const char *costs = strstr(ctx->plan_text, " (");   /* not of interest */
+    const int length = costs ? (int)(costs - ctx->plan_text)
+                             : (int)strlen(ctx->plan_text);
+    char me[320];
+
+    ctx->failed_ns = dtn_now_ns();
+    dtn_fail_rank(
+        &ctx->failure, code, culprit, "%s: %.*s%scall %llu: %s",
+        dtn_world_rank_name(&ctx->world, ctx->world.rank, me, sizeof me),
+        length, ctx->plan_text, length > 0 ? ", " : "",
+        (unsigned long long)ctx->calls + (ctx->connecting_call != NULL), what);
+    return code;
+}
+
+void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit)
+{
+    for (int t = 0; t < ctx->ntransports; t++)
+        ctx->transports[t]->ops->abort(ctx->transports[t], culprit, code);
+    dtn_boot_report_failure(ctx->boot, culprit, code, &ctx->mismatch);
+}
+
+int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
+               const char *fmt, ...)
+{
+    char what[480];
+    va_list ap;
+
+    if (ctx->failure.code != 0)
+        return ctx->failure.code;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    dtn_poison_record(ctx, code, culprit, what);
+    dtn_poison_tell(ctx, code, culprit);
+    return code;
+}
+
+bool dtn_ctx_forked(const struct dtensor_ctx *ctx)
+{
+    return ctx->mine && *ctx->mine == 0;
+}
+
+int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    if (ctx->failure.code != 0 && err)
+        *err = ctx->failure;
+    return ctx->failure.code;
+}
+
+int dtn_ctx_ready(const struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtensor_error *first = &ctx->failure;
+
+    if (ctx->planning || ctx->finished)
+        return dtn_ctx_check(ctx, err);
+    if (dtn_ctx_forked(ctx))
+        return dtn_fail(err, DTENSOR_EINVAL, "context: it belongs to the process "
+                        "that this one was forked from (fork before "
+                        "dtensor_init(), or exec)");
+    if (first->code != 0)
+        dtn_fail_rank(err, first->code, first->rank, "context: an earlier call "
+                      "failed, so this one did nothing (leave the job; see the "
+                      "first error): %s", first->text);
+    return first->code;
+}
+
+int dtn_call_give_up(const struct dtn_group *group, int rc,
+                     const struct dtensor_error *why,
+                     struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = group->ctx;
+
+    if (ctx->failure.code == 0 && group->n > 1)
+        dtn_poison(ctx, rc, ctx->world.rank, "%s", why->text);
+    if (err)
+        *err = *why;
+    return rc;
+}
+
+/* ------------------------------------------------- failures of other ranks --- */
+
+int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
+                          int *code)
+{
+    const struct timespec pause = { 0, 1000000 };
+    const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
+                                                                   peer);
+    int64_t end = dtn_now_ns() + DTN_FAILURE_NOTICE_NS;
+    int teller = peer;
+
+    dtn_boot_watch(ctx->boot);
+    while (failure->order == 0 && dtn_now_ns() < end) {
+        nanosleep(&pause, NULL);
+        dtn_boot_watch(ctx->boot);
+    }
+    if (failure->order == 0)
+        teller = dtn_boot_first_failure(ctx->boot);
+    if (teller < 0)
+        return -1;
+    *culprit = dtn_boot_peer_failure(ctx->boot, teller)->culprit;
+    *code = dtn_boot_peer_failure(ctx->boot, teller)->code;
+    return *culprit == peer && (*code == 0 || *code == DTENSOR_EPEER) ? -1
+         : teller;
+}
+
+int dtn_peer_failure_first(struct dtensor_ctx *ctx, const int ranks[], int n)
+{
+    uint32_t earliest = UINT32_MAX, order;
+    int first = -1;
+
+    dtn_boot_watch(ctx->boot);
+    for (int i = 0; i < n; i++) {
+        order = dtn_boot_peer_failure(ctx->boot, ranks[i])->order;
+        if (order > 0 && order < earliest && !ctx->peers[ranks[i]].connected
+            && ranks[i] != ctx->world.rank) {
+            earliest = order;
+            first = ranks[i];
+        }
+    }
+    return first;
+}
