@@ -1,11 +1,10 @@
 /* grid.c - sizes and strides: the algebra of meshes
  *
- * Every slice of a mesh, every flattened dimension, every group of ranks is a
- * pattern of positions of the mesh it comes from, and a few (size, stride)
- * pairs say which.  In a mesh of 2 x 2 x 2, (dp:4)(cp:2)(tp:1), the positions
+ * Every slice of a mesh, every flattened dimension and every group of ranks is a
+ * pattern of positions of the mesh it comes from: a few (size, stride) pairs.  In a mesh of 2 x 2 x 2, (dp:4)(cp:2)(tp:1), the positions
  * that share cp are (2:4)(2:1), that is 0 1 4 5; its complement in 8 is (2:2),
- * the offsets 0 and 2 of the two copies of that pattern.  So slicing is
- * choosing pairs, flattening is joining them, and nothing is ever searched.
+ * the offsets 0 and 2 of the two copies of that pattern.  So slicing
+ * chooses pairs and flattening joins them; no list of ranks is searched.
  *
  * This is the algebra of CuTe layouts, read row-major.
  */
@@ -113,8 +112,9 @@ bool dtn_grid_orthogonal(const struct dtn_grid *grid)
     return true;
 }
 
-/* Between a pair and the next smaller one is room for the factor by which the
- * stride of the one exceeds the reach, size x stride, of the other.
+/* Between two neighbouring strides there is room for a pair: its stride is the
+ * reach (size x stride) of the faster one, its size the factor up to the stride of
+ * the slower one.
  */
 bool dtn_grid_complement(const struct dtn_grid *grid, int n,
                          struct dtn_grid *rest)

@@ -1,20 +1,19 @@
-/* grid.h - private to the spec room: sizes and strides, the algebra of meshes
- */
-#ifndef DTN_GRID_H
-#define DTN_GRID_H
+/* grid.h - sizes and strides: the algebra of meshes; private to this room */
+#ifndef DTN_MESH_GRID_H
+#define DTN_MESH_GRID_H
 
 #include <stdbool.h>
 
 /* A list of (size, stride) pairs, the last fastest: (2:4)(3:1) are the places
  * 0 1 2 4 5 6.  Always in canonical form, as dtn_grid_add() makes it: no size
- * of 1, and no two neighbours that one pair could say.  So every size is 2 at
- * least, and places that fit an int need fewer than 32 pairs.
+ * of 1, and no two neighbours that one pair could replace.  So every size is at
+ * least 2, and places that fit an int need fewer than 32 pairs.
  */
 #define DTN_GRID_MAX 32
 struct dtn_grid {
-    int n;
-    int size[DTN_GRID_MAX];
-    int stride[DTN_GRID_MAX];
+    int n;                        /* pairs                                     */
+    int size[DTN_GRID_MAX];       /* of each pair, 2 or more                   */
+    int stride[DTN_GRID_MAX];     /* places from one index to the next         */
 };
 
 /* Append one pair, faster than all there are. */

@@ -1,18 +1,18 @@
-/* mesh_names.c - the names of mesh dimensions, read and looked up
+/* names.c - the names of mesh dimensions, read and looked up
  *
- * Names come as one text, "dp, tp": words between commas, blanks around them
- * dropped.  A dimension is asked for by its number, which is what
- * dtensor_mesh_dim() makes of a name: "tp" is 1.
+ * Names come as one text, "dp, tp": words between commas; blanks around a word do
+ * not count.  Functions take a dimension by its number, which dtensor_mesh_dim()
+ * finds: "tp" is 1.
  */
+#include "mesh/names.h"
 #include "base/error.h"
 #include "mesh/mesh.h"
-#include "mesh/meshes.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-bool dtn_mesh_word(const char **textp, char word[MESH_WORD_MAX])
+bool dtn_mesh_word(const char **textp, char word[DTN_MESH_WORD_MAX])
 {
     const char *begin = *textp, *end;
 
@@ -23,7 +23,7 @@ bool dtn_mesh_word(const char **textp, char word[MESH_WORD_MAX])
     begin += strspn(begin, " ");
     while (end > begin && end[-1] == ' ')
         end--;
-    snprintf(word, MESH_WORD_MAX, "%.*s", (int)(end - begin), begin);
+    snprintf(word, DTN_MESH_WORD_MAX, "%.*s", (int)(end - begin), begin);
     return true;
 }
 
@@ -38,7 +38,7 @@ int dtn_mesh_names(const char *text, int n,
                    char names[][DTENSOR_NAME_MAX + 1],
                    struct dtensor_error *err)
 {
-    char word[MESH_WORD_MAX];
+    char word[DTN_MESH_WORD_MAX];
     int i = 0;
 
     for (const char *p = text; dtn_mesh_word(&p, word); i++) {

@@ -1,16 +1,18 @@
-/* mesh_shape.c - dimensions made one, one made several, meshes put together
+/* shape.c - meshes flattened, unflattened, concatenated
  *
- * All three only rearrange the axes of a root's positions.  The 6 ranks of
- * (a=2,b=3) have axes (2:3)(3:1), flattened (6:1); unflattened into 3 and 2
- * that is (3:2)(2:1).  Flattening a and c of (a=2,b=2,c=2) gives one dimension
- * of two pairs, (2:4)(2:1): ranks 0 1 4 5, and there it can be cut again, but
- * not across a pair: (2:6)(3:1) is not 3 x 2.
+ * All three rearrange the axes of a root's positions.  The 6 ranks of (a=2,b=3)
+ * have axes (2:3)(3:1), flattened (6:1); unflattened into 3 and 2 that is
+ * (3:2)(2:1).  Flattening a and c of (a=2,b=2,c=2) gives one dimension of two
+ * pairs, (2:4)(2:1): ranks 0 1 4 5.  It can be unflattened between the pairs, but
+ * not across a pair.
  */
 #include "base/error.h"
 #include "job/ctx.h"
 #include "mesh/grid.h"
+#include "mesh/intern.h"
 #include "mesh/mesh.h"
 #include "mesh/meshes.h"
+#include "mesh/names.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -39,7 +41,7 @@ static int flat_keep(const struct dtensor_mesh *root, const char *name,
                      const struct dtn_grid *axis, struct dtensor_error *err)
 {
     struct dtn_meshes *meshes = dtn_meshes_of(root->ctx);
-    struct mesh_flat *flat = meshes->flat;
+    struct dtn_mesh_flat *flat = meshes->flat;
 
     while (flat && (flat->root != root || strcmp(flat->name, name) != 0))
         flat = flat->next;
@@ -108,7 +110,7 @@ int dtensor_mesh_flatten(const struct dtensor_mesh *mesh, const char *name,
 
 /* ------------------------------------------------------------ unflatten --- */
 
-/* The parts of a dimension: how many, how long, called what. */
+/* The dimensions that one dimension is unflattened into. */
 struct unflat {
     int dim, n;
     const int *sizes;
@@ -213,16 +215,16 @@ int dtensor_mesh_unflatten(const struct dtensor_mesh *mesh, int dim, int n,
 
 /* ---------------------------------------------------------- concatenate --- */
 
-/* Meshes put together as far as they are. */
+/* The meshes that were concatenated so far. */
 struct concat {
     struct dtensor_mesh proto;
     struct dtn_grid grid;
-    int at;                            /* where all of them begin: the place  */
-                                       /* they share, less all their digits   */
+    int at;                            /* origin of the result: a position    */
+                                       /* they share, without their digits    */
 };
 
-/* Do they have a position in common?  Their digits are apart, so it is where
- * what is left of both without the digits of both is the same.
+/* Do they have a position in common?  No digit belongs to both, so they do if
+ * their origins agree in all digits that belong to neither.
  */
 static bool concat_meet(struct concat *all, const struct dtensor_mesh *more)
 {

@@ -1,33 +1,35 @@
-/* mesh_slice.c - parts of a mesh: by names, by a dimension, and their copies
+/* slice.c - parts of a mesh: by names, by a dimension, and their copies
  *
  * A slice keeps some dimensions and fixes the others at this rank's
- * coordinates.  Of (dp=2,cp=2,tp=2) over ranks 0..7, rank 6 has as "dp,tp" the
- * positions 2 3 6 7: its own position 6 less its digits of dp and tp is 2, and
- * from there the two axes lead on.  There are two copies of that pattern in the
- * mesh, from positions 0 and 2, and together they are the mesh.
+ * coordinates.  In (dp=2,cp=2,tp=2) over ranks 0..7 the "dp,tp" slice of rank 6
+ * has the positions 2 3 6 7: position 6 without its digits of dp and tp is 2, the
+ * origin of the slice.  The mesh has two copies of that pattern, with the origins
+ * 0 and 2, and together they are the mesh.
  *
- * Names that flattening made may be mixed in, where what they stand for lies
- * wholly above or below the rest: after dp and cp were flattened, "dp_cp,tp" is
- * (4,2), and "dp_tp,cp" is refused.
+ * A slice may also name flattened dimensions, if those lie wholly before or after
+ * the others: after dp and cp were flattened, "dp_cp,tp" is (4,2), and "dp_tp,cp"
+ * is refused.
  */
 #include "base/error.h"
 #include "job/ctx.h"
 #include "mesh/grid.h"
+#include "mesh/intern.h"
 #include "mesh/mesh.h"
 #include "mesh/meshes.h"
+#include "mesh/names.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* One word of a slice: where it leads. */
+/* One dimension of a slice. */
 struct slice_dim {
     const char *name;
     int size;
     struct dtn_grid axis;
 };
 
-/* A slice as far as it was read. */
+/* A slice, as far as its names have been read. */
 struct slice {
     const struct dtensor_mesh *mesh;
     struct dtensor_mesh proto;
@@ -37,7 +39,7 @@ struct slice {
 static int slice_fail_name(const struct dtensor_mesh *mesh, const char *name,
                            struct dtensor_error *err)
 {
-    const struct mesh_flat *flat = dtn_meshes_of(mesh->ctx)->flat;
+    const struct dtn_mesh_flat *flat = dtn_meshes_of(mesh->ctx)->flat;
     char own[128], made[160] = "";
     size_t used = 0;
 
@@ -56,7 +58,7 @@ static int slice_fail_name(const struct dtensor_mesh *mesh, const char *name,
 static int slice_look(const struct dtensor_mesh *mesh, const char *name,
                       struct slice_dim *dim, struct dtensor_error *err)
 {
-    const struct mesh_flat *flat = dtn_meshes_of(mesh->ctx)->flat;
+    const struct dtn_mesh_flat *flat = dtn_meshes_of(mesh->ctx)->flat;
     int d = dtn_mesh_find_dim(mesh, name);
 
     if (d >= 0) {
@@ -71,8 +73,8 @@ static int slice_look(const struct dtensor_mesh *mesh, const char *name,
     return 0;
 }
 
-/* Dimensions must come from far to near, as in the mesh; one of size 1 may
- * stand anywhere.
+/* Dimensions must come in the order of the mesh, the largest stride first; one of
+ * size 1 may stand anywhere.
  */
 static bool slice_in_order(const struct dtn_grid *before,
                            const struct dtn_grid *axis)
@@ -107,7 +109,7 @@ int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
                        struct dtensor_error *err)
 {
     struct slice slice = { .mesh = mesh };
-    char word[MESH_WORD_MAX];
+    char word[DTN_MESH_WORD_MAX];
     struct slice_dim dim;
     int rc = 0;
 

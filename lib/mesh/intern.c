@@ -1,0 +1,262 @@
+/* intern.c - each mesh is made once, and each list of ranks
+ *
+ * A mesh is described first: its root, and the sizes, names and axes of its
+ * dimensions.  If there is such a mesh, that one is given out.  So two equal
+ * meshes are one object and a pointer compares them; meshes with the same ranks
+ * share the list of ranks, and plans are found by its address.  Of 65,536 ranks
+ * in rows of 8 each of the 8,192 row meshes is made once.
+ */
+#include "mesh/intern.h"
+#include "base/error.h"
+#include "cluster/cluster.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "mesh/grid.h"
+#include "mesh/mesh.h"
+#include "mesh/meshes.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* ------------------------------------------------------- lists of ranks --- */
+
+static int mesh_ranks_add(struct dtensor_ctx *ctx, uint64_t hash,
+                          const int ranks[], int n,
+                          struct dtn_mesh_ranks **listp,
+                          struct dtensor_error *err)
+{
+    size_t size = sizeof(struct dtn_mesh_ranks) + (size_t)n * sizeof(int);
+    struct dtn_meshes *meshes = dtn_meshes_of(ctx);
+    struct dtn_mesh_ranks **bucket = &meshes->ranks[hash % DTN_MESH_BUCKETS];
+    struct dtn_mesh_ranks *list = malloc(size);
+
+    if (!list)
+        return dtn_fail_nomem(err, "mesh", size);
+    *list = (struct dtn_mesh_ranks){ *bucket, hash, n, -1, 0 };
+    memcpy(list->rank, ranks, (size_t)n * sizeof(int));
+    for (int i = 0; i < n; i++)
+        if (ranks[i] == ctx->world.rank)
+            list->me = i;
+    *bucket = list;
+    *listp = list;
+    return 0;
+}
+
+/* Give the mesh its group: find the list of these ranks, or add it. */
+static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
+                      struct dtensor_error *err)
+{
+    size_t bytes = (size_t)n * sizeof ranks[0];
+    uint64_t hash = XXH3_64bits_withSeed(ranks, bytes, (uint64_t)n);
+    struct dtn_mesh_ranks *list;
+    int rc = 0;
+
+    list = dtn_meshes_of(mesh->ctx)->ranks[hash % DTN_MESH_BUCKETS];
+    while (list && (list->hash != hash || list->n != n ||
+                    memcmp(list->rank, ranks, bytes) != 0))
+        list = list->next;
+    if (!list)
+        rc = mesh_ranks_add(mesh->ctx, hash, ranks, n, &list, err);
+    if (rc == 0)
+        mesh->group = (struct dtn_group){ mesh->ctx, n, list->me, list->rank,
+                                          hash, &list->calls };
+    return rc;
+}
+
+/* ------------------------------------------------------------ interning --- */
+
+/* Are they the same grid of the same ranks?  A mesh that a program makes may be
+ * one of the file; two meshes of the file with different names are two.
+ */
+static bool mesh_is(const struct dtensor_mesh *mesh,
+                    const struct dtensor_mesh *proto)
+{
+    if (mesh->ndim != proto->ndim || mesh->origin != proto->origin ||
+        mesh->root != (proto->root ? proto->root : mesh) ||
+        mesh->group.ranks != (proto->root ? mesh->group.ranks
+                                          : proto->group.ranks) ||
+        (proto->name[0] && strcmp(mesh->name, proto->name) != 0))
+        return false;
+    for (int d = 0; d < mesh->ndim; d++)
+        if (mesh->size[d] != proto->size[d] ||
+            strcmp(mesh->dim_name[d], proto->dim_name[d]) != 0 ||
+            !dtn_grid_equal(&mesh->axis[d], &proto->axis[d]))
+            return false;
+    return true;
+}
+
+/* A root and the slice of all its dimensions are the same mesh, so they must have
+ * the same hash: it covers the dimensions only.
+ */
+static uint32_t mesh_hash(const struct dtensor_mesh *proto)
+{
+    size_t n = (size_t)proto->ndim;
+
+    return XXH32(proto->dim_name, n * sizeof proto->dim_name[0],
+                 XXH32(proto->size, n * sizeof proto->size[0],
+                       (uint32_t)proto->origin));
+}
+
+static const struct dtensor_mesh *mesh_known(const struct dtensor_mesh *proto)
+{
+    const struct dtensor_mesh *mesh =
+        dtn_meshes_of(proto->ctx)->mesh[mesh_hash(proto) % DTN_MESH_BUCKETS];
+
+    while (mesh && !mesh_is(mesh, proto))
+        mesh = mesh->chain;
+    return mesh;
+}
+
+/* Note in a new root where each rank of the world is; the array lies behind it. */
+static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
+{
+    int *where = (int *)(mesh + 1);
+
+    memset(where, -1, world * sizeof *where);
+    for (int i = 0; i < mesh->group.n; i++)
+        where[mesh->group.ranks[i]] = i;
+    mesh->where = where;
+    mesh->root = mesh;
+}
+
+/* The dimensions along which the seeds of the cluster file differ: each rank is
+ * compared with the rank whose coordinate in that dimension is 0.
+ */
+static unsigned mesh_distinct(const struct dtensor_mesh *mesh)
+{
+    const uint64_t *seeds = dtn_meshes_of(mesh->ctx)->seeds;
+    const int *ranks = mesh->group.ranks;
+    unsigned dims = 0;
+
+    for (int i = 0; seeds && i < mesh->group.n; i++)
+        for (int d = mesh->ndim - 1, stride = 1; d >= 0; d--) {
+            int first = i - i / stride % mesh->size[d] * stride;
+
+            if (seeds[ranks[i]] != seeds[ranks[first]])
+                dims |= 1u << d;
+            stride *= mesh->size[d];
+        }
+    return dims;
+}
+
+/* Keep a copy of a described mesh that has its group. */
+static int mesh_keep(const struct dtensor_mesh *proto,
+                     const struct dtensor_mesh **meshp,
+                     struct dtensor_error *err)
+{
+    struct dtn_meshes *meshes = dtn_meshes_of(proto->ctx);
+    struct dtensor_mesh **bucket =
+        &meshes->mesh[mesh_hash(proto) % DTN_MESH_BUCKETS];
+    size_t world = proto->root ? 0
+                               : (size_t)proto->ctx->world.cluster->world_size;
+    size_t size = sizeof *proto + world * sizeof proto->where[0];
+    struct dtensor_mesh *mesh = malloc(size);
+
+    if (!mesh)
+        return dtn_fail_nomem(err, "mesh", size);
+    *mesh = *proto;
+    if (!proto->root)
+        mesh_root_init(mesh, world);
+    mesh->distinct = mesh_distinct(mesh);
+    mesh->next = NULL;
+    *meshes->end = mesh;
+    meshes->end = &mesh->next;
+    mesh->chain = *bucket;
+    *bucket = mesh;
+    *meshp = mesh;
+    return 0;
+}
+
+/* ------------------------------------------------------- parts of a root --- */
+
+void dtn_mesh_begin(struct dtensor_mesh *proto, const struct dtensor_mesh *of)
+{
+    memset(proto, 0, sizeof *proto);
+    proto->ctx = of->ctx;
+    proto->root = of->root;
+}
+
+void dtn_mesh_add(struct dtensor_mesh *proto, const char *name, int size,
+                  const struct dtn_grid *axis)
+{
+    strcpy(proto->dim_name[proto->ndim], name);
+    proto->size[proto->ndim] = size;
+    proto->axis[proto->ndim++] = *axis;
+}
+
+int dtn_mesh_end(struct dtensor_mesh *proto, int at,
+                 const struct dtensor_mesh **meshp, struct dtensor_error *err)
+{
+    struct dtn_grid grid = dtn_mesh_grid(proto);
+    int n = dtn_grid_size(&grid), rc;
+    const struct dtensor_mesh *known;
+    int *ranks;
+
+    dtn_grid_take(&grid, &at);
+    proto->origin = at;
+    known = mesh_known(proto);
+    if (known) {
+        *meshp = known;
+        return 0;
+    }
+    ranks = malloc((size_t)n * sizeof *ranks);
+    if (!ranks)
+        return dtn_fail_nomem(err, "mesh", (size_t)n * sizeof *ranks);
+    for (int i = 0; i < n; i++)
+        ranks[i] = proto->root->group.ranks[at + dtn_grid_at(&grid, i)];
+    rc = mesh_group(proto, ranks, n, err);
+    if (rc == 0)
+        rc = mesh_keep(proto, meshp, err);
+    free(ranks);
+    return rc;
+}
+
+int dtn_mesh_here(const struct dtensor_mesh *mesh)
+{
+    return mesh->group.me < 0 ? mesh->origin
+                              : mesh->root->where[mesh->ctx->world.rank];
+}
+
+struct dtn_grid dtn_mesh_grid(const struct dtensor_mesh *mesh)
+{
+    struct dtn_grid grid = { 0 };
+
+    for (int d = 0; d < mesh->ndim; d++)
+        dtn_grid_join(&grid, &mesh->axis[d]);
+    return grid;
+}
+
+/* ----------------------------------------------------------------- roots --- */
+
+int dtn_mesh_root(struct dtensor_mesh *proto, const int ranks[],
+                  const struct dtensor_mesh **meshp, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *known;
+    int n = 1, rc, *count = NULL;
+
+    for (int d = proto->ndim - 1; d >= 0; d--) {
+        dtn_grid_add(&proto->axis[d], proto->size[d], n);
+        n *= proto->size[d];
+    }
+    if (!ranks) {
+        count = malloc((size_t)n * sizeof *count);
+        if (!count)
+            return dtn_fail_nomem(err, "mesh", (size_t)n * sizeof *count);
+        for (int i = 0; i < n; i++)
+            count[i] = i;
+    }
+    rc = mesh_group(proto, ranks ? ranks : count, n, err);
+    free(count);
+    if (rc != 0)
+        return rc;
+    known = mesh_known(proto);
+    if (!known)
+        return mesh_keep(proto, meshp, err);
+    *meshp = known;
+    return 0;
+}

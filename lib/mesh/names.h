@@ -1,0 +1,34 @@
+/* names.h - the names of mesh dimensions; private to this room */
+#ifndef DTN_MESH_NAMES_H
+#define DTN_MESH_NAMES_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* Take the next word of "dp, tp" off *textp into `word`; false at the end.
+ * A word that is too long is cut to a length that no valid name has.
+ */
+#define DTN_MESH_WORD_MAX (DTENSOR_NAME_MAX + 2)
+bool dtn_mesh_word(const char **textp, char word[DTN_MESH_WORD_MAX]);
+
+/* Read `n` distinct names.   Errors: EINVAL */
+int dtn_mesh_names(const char *text, int n,
+                   char names[][DTENSOR_NAME_MAX + 1],
+                   struct dtensor_error *err);
+
+/* Can it name a dimension: some characters, not too many, no comma?
+ * Errors: EINVAL
+ */
+int dtn_mesh_check_name(const char *name, struct dtensor_error *err);
+
+/* The index of a dimension, or -1; no dimension has the name "". */
+int dtn_mesh_find_dim(const struct dtensor_mesh *mesh, const char *name);
+
+/* Is `dim` one of the mesh's?  -1 becomes the only one, if it has just one.
+ * Errors: EINVAL
+ */
+int dtn_mesh_check_dim(const struct dtensor_mesh *mesh, int *dim,
+                       struct dtensor_error *err);
+
+#endif
