@@ -262,7 +262,7 @@ static int64_t most_along(const struct dtensor_spec *spec, int m, int dim,
     return most;
 }
 
-int64_t dtn_most_numel(const struct dtensor_spec *spec)
+int64_t dtn_max_numel(const struct dtensor_spec *spec)
 {
     int64_t size[DTENSOR_MAX_DIMS];
 

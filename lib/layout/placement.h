@@ -6,22 +6,21 @@
 
 #include <stdbool.h>
 
-/* What a placement does with the tensor, whatever the rule: REPLICATE, SHARD
- * (for all that cut it), or PARTIAL.
+/* What a placement does with the tensor: REPLICATE, PARTIAL, or SHARD for every
+ * kind that cuts it.
  */
 enum dtensor_placement_kind
 dtn_placement_class(const struct dtensor_placement *p);
 
-/* Fields that mean nothing for a kind do not count.  `n` is the size of the
- * mesh dimension.
+/* Fields that have no meaning for the kind are not compared.  `n` is the size of
+ * the mesh dimension.
  */
 bool dtn_placement_equal(const struct dtensor_placement *a,
                          const struct dtensor_placement *b, int n);
 
-/* Does an exchange with this change of a mesh dimension use only data of the
- * same coordinate?  A term stays, a replica is sharded in place, and a shard
- * becomes a term on its own rank.  Not so for an average: each of its terms is
- * the value, so a shard is gathered.
+/* Does this change of a mesh dimension need no data of other coordinates?  A term
+ * stays, a replica is sharded in place, and a shard becomes a term on its own
+ * rank.  A shard that becomes an average needs them: each term is the value.
  */
 bool dtn_placement_stays(const struct dtensor_placement *from,
                          const struct dtensor_placement *to);

@@ -86,7 +86,7 @@ static bool runs_extend(struct dtn_run *last, const struct dtn_run *run)
     return true;
 }
 
-void dtn_runs_add(struct dtn_runs *runs, struct dtn_run run)
+static void runs_add(struct dtn_runs *runs, struct dtn_run run)
 {
     if (run.count > 1 && run.step[0] == run.len && run.step[1] == run.len) {
         run.len *= run.count;
@@ -165,7 +165,7 @@ static void meeting_add(const struct meeting *m, int64_t i, int64_t j,
     run.at[!m->swapped] = m->b->at[1] + j * m->b->step[1] + start - b;
     run.step[m->swapped] = a_step;
     run.step[!m->swapped] = b_step;
-    dtn_runs_add(m->out, run);
+    runs_add(m->out, run);
 }
 
 /* The runs of b that touch run i of a: first to last, beyond its ends too. */
@@ -299,6 +299,16 @@ void dtn_runs_cut(const struct dtn_runs *runs, const struct dtn_cut *cut,
     }
 }
 
+/* Move `from`, which is empty afterwards. */
+static void runs_take(struct dtn_runs *runs, struct dtn_runs *from)
+{
+    dtn_runs_fini(runs);
+    *runs = *from;
+    if (from->list == from->few)
+        runs->list = runs->few;
+    dtn_runs_init(from);
+}
+
 void dtn_part_runs(const struct dtn_part *part, int dim,
                    struct dtn_runs *runs)
 {
@@ -308,22 +318,13 @@ void dtn_part_runs(const struct dtn_part *part, int dim,
 
     dtn_runs_init(runs);
     if (N > 0)
-        dtn_runs_add(runs, (struct dtn_run){ .len = N, .count = 1 });
+        runs_add(runs, (struct dtn_run){ .len = N, .count = 1 });
     for (int m = 0; m < spec->mesh->ndim; m++) {
         if (dtn_placement_class(&spec->placement[m]) != DTENSOR_SHARD ||
             spec->placement[m].dim != dim)
             continue;
         dtn_runs_init(&cut);
         dtn_runs_cut(runs, &part->cut[m], &cut);
-        dtn_runs_take(runs, &cut);
+        runs_take(runs, &cut);
     }
-}
-
-void dtn_runs_take(struct dtn_runs *runs, struct dtn_runs *from)
-{
-    dtn_runs_fini(runs);
-    *runs = *from;
-    if (from->list == from->few)
-        runs->list = runs->few;
-    dtn_runs_init(from);
 }

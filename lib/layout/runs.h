@@ -12,33 +12,33 @@ struct dtn_part;
  * times; at[0], every step[0] in list 0 are at[1], every step[1] in list 1.
  */
 struct dtn_run {
-    int64_t len;
-    int64_t count;
-    int64_t at[2];
-    int64_t step[2];                           /* 0 when count is 1            */
+    int64_t len;                               /* elements of each repetition  */
+    int64_t count;                             /* repetitions                  */
+    int64_t at[2];                             /* first element, in each list  */
+    int64_t step[2];                           /* between repetitions; 0 when  */
+                                               /* count is 1                   */
 };
 
-/* A relation between two lists.  Few entries need no memory.  Running out of
- * memory is remembered in `failed`, as it is by schedules.
+/* A relation between two lists.  Up to three runs need no allocation.  When memory
+ * runs out `failed` is set, and the caller asks once at the end.
  */
 struct dtn_runs {
-    int n, capacity;
-    bool failed;
-    struct dtn_run *list;
-    struct dtn_run few[3];
+    int n;                                     /* runs                         */
+    int capacity;                              /* room in `list`               */
+    bool failed;                               /* out of memory                */
+    struct dtn_run *list;                      /* [n]; `few` at first          */
+    struct dtn_run few[3];                     /* for short lists              */
 };
 
 void dtn_runs_init(struct dtn_runs *runs);
 void dtn_runs_fini(struct dtn_runs *runs);
-void dtn_runs_add(struct dtn_runs *runs, struct dtn_run run);
 void dtn_runs_flip(struct dtn_runs *runs);     /* list 0 becomes list 1        */
-void dtn_runs_take(struct dtn_runs *runs, struct dtn_runs *from);   /* moves   */
 
 void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp);
                                        /* of list 0; start >= end: none       */
 
-/* Cut list 0 of `runs`: in `out`, which was initialised, list 0 is what the cut
- * leaves of it.
+/* Cut list 0 of `runs`: list 0 of `out`, which must be initialised, is what the
+ * cut leaves.
  */
 void dtn_runs_cut(const struct dtn_runs *runs, const struct dtn_cut *cut,
                   struct dtn_runs *out);

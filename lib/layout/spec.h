@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The reduction its Partial placements wait for, or -1 when it has none; SUM
- * where some are sums and some averages.
+/* The reduction of its Partial placements, or -1 if it has none; SUM where some are
+ * sums and some averages.
  */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
@@ -19,7 +19,7 @@ int dtn_spec_partial(const struct dtensor_spec *spec);
 bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
                          const struct dtensor_spec *b, int m);
 
-/* Do lengths that somebody chose add up, with what stands to their left? */
+/* Do the chosen shard lengths add up to what the placements to their left leave? */
 bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
 
 /* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
@@ -28,12 +28,12 @@ char *dtn_spec_format(const struct dtensor_spec *spec, char *buf, size_t size);
 /* The beginning of that: "f32[8,6]". */
 char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size);
 
-/* Does placement m cut a dimension that there is, if any?   Errors: EINVAL */
+/* If placement m cuts, does the tensor have that dimension?   Errors: EINVAL */
 int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
                        struct dtensor_error *err);
 
-/* The shape of what `what` names, and that neither its bytes nor any stride
- * overflow: sizes of 0 count as 1.   Errors: EINVAL
+/* Check a shape; neither its bytes nor any stride may overflow, where sizes of 0
+ * count as 1.  `what` names it in messages.   Errors: EINVAL
  */
 int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
                     const int64_t shape[], struct dtensor_error *err);

@@ -68,13 +68,13 @@ void dtn_fill_adapt(const struct dtensor_random_rule *rule,
 /* ------------------------------------------------------------ sequential --- */
 
 struct fill {
-    const struct dtn_stream *stream;
+    const struct dtn_numbers *stream;
     const struct dtn_dist *dist;
     int width;
     size_t each, bytes;                    /* of a block; of an element      */
 };
 
-static struct fill fill_of(const struct dtn_stream *stream,
+static struct fill fill_of(const struct dtn_numbers *stream,
                            const struct dtn_dist *dist)
 {
     return (struct fill){ stream, dist, dtn_random_widths() - 1,
@@ -83,7 +83,7 @@ static struct fill fill_of(const struct dtn_stream *stream,
 }
 
 /* All values of at most DTN_CHUNK_BLOCKS blocks, in their order. */
-static void fill_chunk(const struct fill *fill, const struct dtn_blocks *at,
+static void fill_chunk(const struct fill *fill, const struct dtn_counter *at,
                        size_t nblocks, void *out)
 {
     uint32_t words[4 * DTN_CHUNK_BLOCKS];
@@ -96,7 +96,7 @@ static void fill_chunk(const struct fill *fill, const struct dtn_blocks *at,
 static void fill_part(const struct fill *fill, uint64_t block, size_t lane,
                       size_t count, unsigned char *out)
 {
-    const struct dtn_blocks at = { block, 0, false };
+    const struct dtn_counter at = { block, 0, false };
     unsigned char whole[4 * 8];
 
     fill_chunk(fill, &at, 1, whole);
@@ -104,7 +104,7 @@ static void fill_part(const struct fill *fill, uint64_t block, size_t lane,
 }
 
 /* Full blocks of so many that no cache holds them. */
-static size_t fill_past(const struct fill *fill, struct dtn_blocks *at,
+static size_t fill_past(const struct fill *fill, struct dtn_counter *at,
                         size_t nblocks, unsigned char *out)
 {
     _Alignas(64) unsigned char whole[4 * 8 * DTN_CHUNK_BLOCKS];
@@ -124,7 +124,7 @@ static size_t fill_past(const struct fill *fill, struct dtn_blocks *at,
 static void fill_sequential(const struct fill *fill, uint64_t first,
                             size_t count, unsigned char *out)
 {
-    struct dtn_blocks at = { fill->stream->block + first / fill->each, 0,
+    struct dtn_counter at = { fill->stream->block + first / fill->each, 0,
                              false };
     size_t lane = first % fill->each, now;
 
@@ -163,7 +163,7 @@ static void fill_cuda(const struct fill *fill, uint64_t first, size_t count,
     while (count > 0) {
         const uint64_t thread = first % threads, turn = first / threads;
         const size_t lane = turn % fill->each;
-        const struct dtn_blocks at = {
+        const struct dtn_counter at = {
             fill->stream->block + turn / fill->each, thread, true
         };
         size_t now = count < DTN_CHUNK_BLOCKS ? count : DTN_CHUNK_BLOCKS;
@@ -192,7 +192,7 @@ static void fill_cuda_vector(const struct fill *fill, uint64_t first,
 
     for (; count > 0; count--, first++, out += fill->bytes) {
         const uint64_t group = first / vector, place = first % vector;
-        const struct dtn_blocks at = {
+        const struct dtn_counter at = {
             fill->stream->block + group / threads * (vector > 4 ? 2 : 1)
                                 + place / 4, group % threads, false
         };
@@ -202,16 +202,16 @@ static void fill_cuda_vector(const struct fill *fill, uint64_t first,
     }
 }
 
-struct dtn_stream dtn_stream_of(const struct dtensor_random_rule *rule,
-                                uint64_t seed, int64_t offset, int64_t numel)
+struct dtn_numbers dtn_numbers_of(const struct dtensor_random_rule *rule,
+                                  uint64_t seed, int64_t offset, int64_t numel)
 {
-    return (struct dtn_stream){
+    return (struct dtn_numbers){
         seed, (uint64_t)offset / 4, numel,
         rule->fill == DTENSOR_FILL_CUDA ? cuda_threads(rule, numel) : 0
     };
 }
 
-void dtn_fill(const struct dtn_stream *stream, const struct dtn_dist *dist,
+void dtn_fill(const struct dtn_numbers *stream, const struct dtn_dist *dist,
               int64_t first, int64_t count, void *out)
 {
     const struct fill fill = fill_of(stream, dist);

@@ -9,18 +9,20 @@
 struct dtn_dist;
 struct dtn_formula;
 
-/* The numbers of one operation on `numel` elements. */
-struct dtn_stream {
-    uint64_t seed;
-    uint64_t block;               /* its first: offset / 4                     */
-    int64_t numel;
+/* The random numbers of one operation. */
+struct dtn_numbers {
+    uint64_t seed;                /* the Philox key                            */
+    uint64_t block;               /* first counter: offset / 4                 */
+    int64_t numel;                /* elements of the operation                 */
     int64_t threads;              /* of the CUDA grid; 0: sequential           */
 };
 
-struct dtn_stream dtn_stream_of(const struct dtensor_random_rule *rule,
-                                uint64_t seed, int64_t offset, int64_t numel);
+struct dtn_numbers dtn_numbers_of(const struct dtensor_random_rule *rule,
+                                  uint64_t seed, int64_t offset, int64_t numel);
 
-/* Make the distribution what it is under the rule's fill: before the others. */
+/* Adapt the distribution to the rule's fill.  To be called before the functions
+ * below.
+ */
 void dtn_fill_adapt(const struct dtensor_random_rule *rule,
                     struct dtn_dist *dist);
 
@@ -30,13 +32,13 @@ int64_t dtn_fill_need(const struct dtensor_random_rule *rule,
 
 /* The same for memory of any kind: `how` is a struct dtn_fill_how. */
 struct dtn_fill_how {
-    const struct dtn_stream *stream;
+    const struct dtn_numbers *stream;
     const struct dtn_dist *dist;
 };
 extern const struct dtn_formula dtn_fill_formula;
 
 /* Write elements first .. first + count - 1 to `out`. */
-void dtn_fill(const struct dtn_stream *stream, const struct dtn_dist *dist,
+void dtn_fill(const struct dtn_numbers *stream, const struct dtn_dist *dist,
               int64_t first, int64_t count, void *out);
 
 #endif

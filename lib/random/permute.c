@@ -42,7 +42,7 @@ static int permute_sort(struct dtn_permute *permute, struct dtensor_error *err)
     if (!permute->sorted)
         return dtn_fail_nomem(err, "randperm", n * sizeof *permute->sorted);
     for (size_t i = 0; i < n; i++) {
-        const struct dtn_blocks at = { permute->block, i, true };
+        const struct dtn_counter at = { permute->block, i, true };
 
         dtn_philox(0, permute->seed, &at, 1, word);
         keys[i] = (struct permute_key){
@@ -83,7 +83,7 @@ static uint64_t permute_pass(const struct dtn_permute *permute, uint64_t x)
     uint32_t word[4];
 
     for (uint64_t r = 0; r < PERMUTE_ROUNDS; r++) {
-        const struct dtn_blocks at = { permute->block, r << 32 | right, true };
+        const struct dtn_counter at = { permute->block, r << 32 | right, true };
 
         dtn_philox(0, permute->seed, &at, 1, word);
         mixed = left ^ (word[0] & mask);

@@ -229,7 +229,7 @@ const char *dtn_random_width_name(int width)
 
 /* ---------------------------------------------------------------- blocks --- */
 
-static struct philox_run philox_run(uint64_t seed, const struct dtn_blocks *at)
+static struct philox_run philox_run(uint64_t seed, const struct dtn_counter *at)
 {
     struct philox_run run = {
         { (uint32_t)at->counter, (uint32_t)(at->counter >> 32),
@@ -268,7 +268,7 @@ static void philox_move(struct philox_run *run, size_t n)
     word[1] += n > 0 && *word == 0;
 }
 
-void dtn_philox(int width, uint64_t seed, const struct dtn_blocks *at,
+void dtn_philox(int width, uint64_t seed, const struct dtn_counter *at,
                 size_t nblocks, uint32_t *out)
 {
     struct philox_run run = philox_run(seed, at);

@@ -6,17 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first of some blocks.  The counter moves along; with along_stream the
- * counter stays and the stream does.
+/* The Philox counter of the first of several blocks.  From block to block the
+ * lower half advances, or with along_stream the upper half.
  */
-struct dtn_blocks {
-    uint64_t counter;
-    uint64_t stream;
-    bool along_stream;
+struct dtn_counter {
+    uint64_t counter;             /* lower half                                */
+    uint64_t stream;              /* upper half: CUDA's subsequence            */
+    bool along_stream;            /* which half advances                       */
 };
 
 /* Write `nblocks` blocks, four words each, under the key `seed`. */
-void dtn_philox(int width, uint64_t seed, const struct dtn_blocks *at,
+void dtn_philox(int width, uint64_t seed, const struct dtn_counter *at,
                 size_t nblocks, uint32_t *out);
 
 /* Vector widths of this CPU, by number, narrowest first: how many there are,

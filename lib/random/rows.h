@@ -1,4 +1,4 @@
-/* rows.h - the runs of a rank's part */
+/* rows.h - the runs of neighbours in a rank's part */
 #ifndef DTN_RANDOM_ROWS_H
 #define DTN_RANDOM_ROWS_H
 
@@ -8,20 +8,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A walk over the part. */
 struct dtn_rows {
-    struct dtn_part part;
+    struct dtn_part part;         /* where its elements are in the whole       */
     int last;                     /* the last dimension that is cut            */
-    int64_t stride[DTENSOR_MAX_DIMS], at[DTENSOR_MAX_DIMS];
+    int64_t stride[DTENSOR_MAX_DIMS];     /* of the whole, in elements         */
+    int64_t at[DTENSOR_MAX_DIMS]; /* local index of the next run               */
     int64_t inner;                /* elements of an index of `last`            */
-    int64_t count, done;          /* elements of the part                      */
+    int64_t count;                /* elements of the part                      */
+    int64_t done;                 /* of these, walked over                     */
 };
 
 /* Elements local .. local + count - 1 of the part are global .. of the whole. */
 struct dtn_row {
-    int64_t local, global, count;
+    int64_t local;                /* row-major index in the part               */
+    int64_t global;               /* row-major index in the whole              */
+    int64_t count;                /* elements that are neighbours in both      */
 };
 
-/* Of position `index` of the mesh; next() is false at the end. */
+/* Walk over the part of position `index` of the mesh; next() is false at the end. */
 void dtn_rows_init(struct dtn_rows *rows, const struct dtensor_spec *spec,
                    int index);
 bool dtn_rows_next(struct dtn_rows *rows, struct dtn_row *row);

@@ -100,8 +100,8 @@ void dtn_offsets(const struct dtensor_random_rule *rule,
         *endp = end;
         return;
     }
-    most = ceil4(dtn_most_numel(spec));
-    need = dtn_fill_need(rule, dist, dtn_most_numel(spec));
+    most = ceil4(dtn_max_numel(spec));
+    need = dtn_fill_need(rule, dist, dtn_max_numel(spec));
     step = most > need ? most : need;
     *startp = times(number, step);
     *endp = times(total, step);
@@ -185,7 +185,7 @@ int dtn_draw_of(const struct dtensor_generator *gen,
         break;
     case DTENSOR_TRACKER_MEGATRON:
         seed = megatron_seed(gen, spec, index);
-        end = dtn_fill_need(rule, dist, dtn_most_numel(spec));
+        end = dtn_fill_need(rule, dist, dtn_max_numel(spec));
         break;
     case DTENSOR_TRACKER_LOCAL:
         end = dtn_fill_need(rule, dist, draw->numel);

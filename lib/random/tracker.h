@@ -1,4 +1,4 @@
-/* tracker.h - where in the stream a part begins */
+/* tracker.h - where in the random stream a part begins */
 #ifndef DTN_RANDOM_TRACKER_H
 #define DTN_RANDOM_TRACKER_H
 
@@ -9,16 +9,16 @@
 
 struct dtn_dist;
 
-/* What the tracker says of one operation on one position of the mesh. */
+/* Where one operation on one position of the mesh takes its random numbers. */
 struct dtn_draw {
-    uint64_t seed;
-    int64_t offset;               /* where its numbers begin                   */
+    uint64_t seed;                /* the Philox key                            */
+    int64_t offset;               /* of its first number in the stream         */
     int64_t after;                /* the generator's offset afterwards         */
-    int64_t numel;                /* of the tensor that is filled: the part,   */
-    bool global;                  /* or the whole, of which the part is taken  */
+    int64_t numel;                /* elements that are counted: of the part,   */
+    bool global;                  /* or, if global, of the whole               */
 };
 
-/* index -1: a rank outside the mesh.   Errors: EINVAL  past the last offset */
+/* index -1: a rank outside the mesh.   Errors: EINVAL  beyond the last offset */
 int dtn_draw_of(const struct dtensor_generator *gen,
                 const struct dtn_dist *dist, const struct dtensor_spec *spec,
                 int index, struct dtn_draw *draw, struct dtensor_error *err);

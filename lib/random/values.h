@@ -1,4 +1,4 @@
-/* values.h - words to values */
+/* values.h - random words made values of a distribution */
 #ifndef DTN_RANDOM_VALUES_H
 #define DTN_RANDOM_VALUES_H
 
@@ -7,6 +7,7 @@
 
 struct dtn_dist;
 
+/* `n` values of the distribution, of dist->words words each. */
 void dtn_values_f32(int width, const struct dtn_dist *dist,
                     const uint32_t *words, size_t n, float *out);
 void dtn_values_f64(int width, const struct dtn_dist *dist,

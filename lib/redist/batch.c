@@ -114,8 +114,8 @@ static bool batch_has_room(struct dtensor_batch *batch,
 {
     const uint64_t bound =
         batch->ctx->world.cluster->redistribute.max_scratch_bytes;
-    const double in = (double)dtn_most_numel(&phase->src);
-    const double out = (double)dtn_most_numel(&phase->dst);
+    const double in = (double)dtn_max_numel(&phase->src);
+    const double out = (double)dtn_max_numel(&phase->dst);
     double terms = 1, bytes;
 
     for (int m = 0; m < phase->src.mesh->ndim; m++)

@@ -122,7 +122,7 @@ static void phases_split(struct dtn_phase *phase, int op, unsigned split)
         break;
     }
     split &= ~phases_waiting(dst, split, DTENSOR_AVG);
-    phase->keepers = split;
+    phase->first_only = split;
     phase->neutral = phase->neutral || split;
 }
 
@@ -285,13 +285,13 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
     int divide;
 
     phase[0] = dtn_phase_exchange(&src, dst);
-    copies = every & ~phase[0].keepers &
+    copies = every & ~phase[0].first_only &
              ~phases_dims(dst, DTENSOR_SHARD, dst, DTENSOR_SHARD);
     if (!apart || phases_extent(dst->mesh, copies) == 1)
         return 1;
     divide = phase[0].divide;
     phase[0].divide = 1;
-    phase[0].keepers |= copies;
+    phase[0].first_only |= copies;
     phase[1] = (struct dtn_phase){
         .kind = DTN_PHASE_BROADCAST, .src = *dst, .dst = *dst, .dims = copies,
         .redop = phase[0].redop, .divide = divide
@@ -338,11 +338,11 @@ bool dtn_phase_idle(const struct dtn_phase *phase, int index)
 {
     int coord[DTENSOR_MAX_DIMS];
 
-    if (phase->keepers == 0)
+    if (phase->first_only == 0)
         return false;
     dtn_mesh_coord_of(phase->src.mesh, index, coord);
     for (int m = 0; m < phase->src.mesh->ndim; m++)
-        if (phase->keepers >> m & 1 && coord[m] != 0)
+        if (phase->first_only >> m & 1 && coord[m] != 0)
             return true;
     return false;
 }

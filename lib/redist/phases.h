@@ -17,16 +17,16 @@ enum dtn_phase_kind {
 
 struct dtn_phase {
     enum dtn_phase_kind kind;
-    struct dtensor_spec src;
-    struct dtensor_spec dst;
+    struct dtensor_spec src;      /* before                                    */
+    struct dtensor_spec dst;      /* after                                     */
     unsigned dims;                /* bit set of mesh dimensions                */
-    enum dtensor_redop redop;     /* folds terms and makes neutral elements;   */
-                                  /* AVG where averages are among the terms    */
+    enum dtensor_redop redop;     /* reduces terms, makes neutral elements;    */
+                                  /* AVG where some terms are averages         */
     bool neutral;                 /* EXCHANGE: `dst` starts neutral            */
-    unsigned keepers;             /* EXCHANGE: along the dimensions in this    */
-                                  /* set only coordinate 0 gets anything       */
-    int divide;                   /* the result is divided by this before it   */
-                                  /* is rounded; 1: not                        */
+    unsigned first_only;          /* EXCHANGE: bit set of mesh dimensions      */
+                                  /* where only coordinate 0 gets the value    */
+    int divide;                   /* the result is divided by this, before it  */
+                                  /* is rounded; 1: it is not                  */
 };
 #define DTN_MAX_PHASES 3
 
@@ -36,15 +36,15 @@ struct dtn_phase {
 struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
                                     const struct dtensor_spec *dst);
 
-/* The phases from src to dst, congruent and checked; returns how many: 0 when
- * every rank's part stays as it is.
+/* The phases from src to dst, which are checked and describe one tensor on one
+ * mesh; returns how many: 0 when every rank's part stays as it is.
  */
 int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
                struct dtn_phase phase[DTN_MAX_PHASES]);
 
 /* The phases that bring a whole array from one position to dst; `src` of the
- * exchange is all R.  `apart`: not every pair of ranks maps, so that the array
- * should leave its rank once, not once for each replica.
+ * exchange is all R.  `apart`: some ranks cannot load from each other, so the array
+ * should leave its rank once and not once for each replica.
  */
 int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
                        struct dtn_phase phase[DTN_MAX_PHASES]);
@@ -55,12 +55,10 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
 bool dtn_phases_add_once(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst);
 
-/* How many ranks, one of them among them, may exchange anything with it, on one
- * mesh.
- */
+/* With how many ranks, itself included, a rank may exchange anything; on one mesh. */
 int dtn_phase_reach(const struct dtn_phase *phase);
 
-/* Are terms folded in this phase? */
+/* Are terms reduced in this phase? */
 bool dtn_phase_folds(const struct dtn_phase *phase);
 
 /* Does this position get nothing in the exchange, except neutral elements? */

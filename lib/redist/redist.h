@@ -1,4 +1,4 @@
-/* redist.h - redistributes, as other rooms call them */
+/* redist.h - redistributes, as other rooms run them */
 #ifndef DTN_REDIST_REDIST_H
 #define DTN_REDIST_REDIST_H
 

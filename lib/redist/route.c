@@ -264,7 +264,7 @@ static void route_measure(const struct dtn_cost *cost,
     route->nsums = 0;
     for (int i = 0; i < route->nphases; i++) {
         const struct dtensor_spec *now = &phase[i].dst;
-        const double bytes = elem * (double)dtn_most_numel(now);
+        const double bytes = elem * (double)dtn_max_numel(now);
 
         route->ns += dtn_cost_phase(cost, &phase[i]);
         route->nsums += phase[i].kind == DTN_PHASE_REDUCE ||

@@ -91,7 +91,7 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
 {
     const int me = t->spec.mesh->group.me;
     struct dtn_draw draw;
-    struct dtn_stream stream;
+    struct dtn_numbers stream;
     struct dtn_fill_how how;
     int rc;
 
@@ -103,7 +103,7 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
     rc = dtn_draw_of(gen, dist, &t->spec, me, &draw, err);
     if (rc != 0)
         return rc;
-    stream = dtn_stream_of(&gen->rule, draw.seed, draw.offset, draw.numel);
+    stream = dtn_numbers_of(&gen->rule, draw.seed, draw.offset, draw.numel);
     how = (struct dtn_fill_how){ &stream, dist };
     if (draw.global)
         rc = dtn_tensor_make(t, &dtn_fill_formula, &how, err);

@@ -9,8 +9,8 @@
  * dropout.c  dropout
  * init.c     dtensor_init(), dtensor_fini()
  */
-#ifndef DTN_TENSOR_H
-#define DTN_TENSOR_H
+#ifndef DTN_TENSOR_TENSOR_H
+#define DTN_TENSOR_TENSOR_H
 
 #include "dtensor.h"
 
@@ -20,7 +20,7 @@ struct dtn_dist;
 struct dtn_formula;
 
 struct dtensor {
-    struct dtensor_spec spec;
+    struct dtensor_spec spec;     /* of the whole                              */
     size_t bytes;                 /* of the local part                         */
     void *local;                  /* in the arena, or NULL when bytes is 0     */
 };

@@ -48,13 +48,13 @@ static void play_rank(const struct dtensor_generator *gen,
                       struct dtn_draw *draw, unsigned char *part)
 {
     const size_t bytes = dtensor_dtype_size(dist->dtype);
-    struct dtn_stream stream;
+    struct dtn_numbers stream;
     struct dtn_rows rows;
     struct dtn_row row;
 
     if (dtn_draw_of(gen, dist, spec, rank, draw, NULL) != 0)
         exit(1);
-    stream = dtn_stream_of(&gen->rule, draw->seed, draw->offset, draw->numel);
+    stream = dtn_numbers_of(&gen->rule, draw->seed, draw->offset, draw->numel);
     if (!draw->global) {
         dtn_fill(&stream, dist, 0, draw->numel, part);
         return;

@@ -25,9 +25,9 @@
 
 static uint64_t noted_first, noted_last;      /* counters; first > last: none */
 
-void __wrap_dtn_philox(int width, uint64_t seed, const struct dtn_blocks *at,
+void __wrap_dtn_philox(int width, uint64_t seed, const struct dtn_counter *at,
                        size_t nblocks, uint32_t *out);
-void __wrap_dtn_philox(int width, uint64_t seed, const struct dtn_blocks *at,
+void __wrap_dtn_philox(int width, uint64_t seed, const struct dtn_counter *at,
                        size_t nblocks, uint32_t *out)
 {
     const uint64_t last = at->counter + (at->along_stream ? 0 : nblocks - 1);
@@ -96,8 +96,8 @@ static bool fill_keeps_to(const struct dtensor_random_rule *rule,
 {
     static unsigned char out[8 * 2100];
     const uint64_t block = UINT64_C(0x123456789);
-    const struct dtn_stream stream =
-        dtn_stream_of(rule, 1, (int64_t)(4 * block), n);
+    const struct dtn_numbers stream =
+        dtn_numbers_of(rule, 1, (int64_t)(4 * block), n);
     const uint64_t end = block + (uint64_t)taken_by(rule, dist, n);
 
     noted_first = UINT64_MAX;
@@ -277,7 +277,7 @@ static bool most_is_exact(const struct dtensor_spec *spec)
         numel = dtn_local_numel(spec, r);
         most = numel > most ? numel : most;
     }
-    return most == dtn_most_numel(spec);
+    return most == dtn_max_numel(spec);
 }
 
 struct tally {

@@ -42,7 +42,7 @@ static void known_answers(void)
 
     for (size_t i = 0; i < DTN_COUNT(answers); i++) {
         const struct answer *a = &answers[i];
-        struct dtn_blocks at = { a->counter, a->stream, false };
+        struct dtn_counter at = { a->counter, a->stream, false };
 
         dtn_philox(0, a->seed, &at, 1, word);
         ok(memcmp(word, a->word, sizeof word) == 0,
@@ -52,9 +52,9 @@ static void known_answers(void)
 }
 
 /* A place of which every other word is one that is about to carry. */
-static struct dtn_blocks random_place(uint64_t *state)
+static struct dtn_counter random_place(uint64_t *state)
 {
-    struct dtn_blocks at = { rand_next(state), rand_next(state),
+    struct dtn_counter at = { rand_next(state), rand_next(state),
                              rand_below(state, 2) != 0 };
     uint64_t *moving = at.along_stream ? &at.stream : &at.counter;
 
@@ -65,7 +65,7 @@ static struct dtn_blocks random_place(uint64_t *state)
     return at;
 }
 
-static struct dtn_blocks place_after(struct dtn_blocks at, uint64_t n)
+static struct dtn_counter place_after(struct dtn_counter at, uint64_t n)
 {
     *(at.along_stream ? &at.stream : &at.counter) += n;
     return at;
@@ -79,7 +79,7 @@ static int disagreements(int width, uint64_t *state)
     int bad = 0;
 
     for (int i = 0; i < 500; i++) {
-        const struct dtn_blocks first = random_place(state);
+        const struct dtn_counter first = random_place(state);
         const uint64_t seed = rand_next(state);
         const size_t n = (size_t)rand_below(state, MOST + 1);
 
@@ -87,7 +87,7 @@ static int disagreements(int width, uint64_t *state)
         dtn_philox(width, seed, &first, n, many);
         bad += many[4 * n] != 0xdeadbeef;
         for (size_t b = 0; b < n; b++) {
-            const struct dtn_blocks at = place_after(first, b);
+            const struct dtn_counter at = place_after(first, b);
 
             dtn_philox(0, seed, &at, 1, one);
             bad += memcmp(one, many + 4 * b, sizeof one) != 0;
@@ -103,7 +103,7 @@ static void random123(uint64_t *state)
     int bad = 0;
 
     for (int i = 0; i < 100000; i++) {
-        const struct dtn_blocks at = { rand_next(state), rand_next(state),
+        const struct dtn_counter at = { rand_next(state), rand_next(state),
                                        false };
         const uint64_t seed = rand_next(state);
         const philox4x32_ctr_t ctr = { { (uint32_t)at.counter,

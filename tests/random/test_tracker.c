@@ -202,7 +202,7 @@ static void test_rows(struct dtensor_ctx *ctx)
  * filled at once.
  */
 static bool parts_are_whole(const struct dtensor_spec *spec,
-                            const struct dtn_stream *stream,
+                            const struct dtn_numbers *stream,
                             const struct dtn_dist *dist,
                             const unsigned char *whole)
 {
@@ -263,9 +263,9 @@ static void test_global(struct dtensor_ctx *ctx)
         const struct dtensor_random_rule rule =
             random_rule(DTENSOR_TRACKER_GLOBAL);
         const int64_t numel = dtn_numel(spec.ndim, spec.shape);
-        const struct dtn_stream stream =
-            dtn_stream_of(&rule, rand_next(&state),
-                          (int64_t)(rand_next(&state) >> 3 << 2), numel);
+        const struct dtn_numbers stream =
+            dtn_numbers_of(&rule, rand_next(&state),
+                           (int64_t)(rand_next(&state) >> 3 << 2), numel);
 
         random_dist(&dist);
         dtn_fill_adapt(&rule, &dist);

@@ -293,7 +293,7 @@ static uint64_t sent_mark(const struct dtn_phase *phase)
         if (dtn_pieces_sent(&phase->src, &phase->dst, s, &pieces, NULL) != 0)
             abort();
         for (int i = 0; i < pieces.n; i++)
-            if (!phase->keepers ||
+            if (!phase->first_only ||
                 !dtn_phase_idle(phase, pieces.list[i].receiver))
                 mark += piece_mark(&pieces.list[i]);
     }
@@ -335,7 +335,7 @@ static bool exchange(const struct dtn_phase *phase, uint64_t *movedp,
         for (int64_t i = 0; i < all; i++)
             parts[1][r][i] = phase->neutral ? oracle_neutral(phase->redop)
                                             : -1e200;
-        if (phase->keepers && dtn_phase_idle(phase, r))
+        if (phase->first_only && dtn_phase_idle(phase, r))
             continue;
         got = receive(phase, r, &mark);
         lack = lacks(phase, r);
