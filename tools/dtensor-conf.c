@@ -4,7 +4,7 @@
  *   two-nodes.ini: ok: 8 ranks on 2 nodes; meshes world(dp=2,tp=4)
  *
  * Findings go to stderr in the form compilers use, and the exit status is 2;
- * nothing is started and no other machine is asked.
+ * nothing is started and no other machine is contacted.
  */
 #include "dtensor.h"
 

@@ -2,11 +2,11 @@
  *
  *   $ dtensor-plan --mesh 2x4 --from 'S(0),R' --to 'R,S(1)' --shape 8192x8192
  *
- * says which route is taken and why, its steps, what each rank sends, the least
- * that has to be sent, and what the other routes would cost.  With the name of
- * a collective it says what each algorithm would take, and which is taken and
- * why. It asks nobody: mesh, hosts and figures are those of a cluster file, or
- * made up.
+ * shows the chosen route and why, its steps, what each rank sends, the lower
+ * bound of that, and the cost of the other routes.  With the name of a
+ * collective it shows the predicted time of each algorithm, and which one is
+ * chosen and why. It needs no peers: mesh, hosts and costs come from the
+ * options or from a cluster file.
  */
 #include "tools/plan/plan.h"
 

@@ -1,11 +1,12 @@
 /* dtensor-run.c - start the ranks of a job on this host
  *
- * dtensor-run -n 4 ./prog is three generations: this process, the *guard*, that
- * the user knows and signals; its child, the *supervisor* (run/ranks.c), that
- * starts the ranks; and the four ranks.  Two are needed because no process can
- * clean up after its own SIGKILL.  If the guard is killed the kernel tells the
- * supervisor, which kills everybody; if the supervisor is killed its ranks die
- * with it, and what they had started falls to the guard, which kills that.
+ * dtensor-run -n 4 ./prog is three generations: this process, the *guard*,
+ * which the user starts and signals; its child, the *supervisor* (run/ranks.c),
+ * which starts the ranks; and the four ranks.  Two are needed because no
+ * process can clean up after its own SIGKILL.  If the guard is killed, the
+ * kernel signals the supervisor, which kills all ranks.  If the supervisor is
+ * killed, its ranks die with it; processes that they have started become
+ * children of the guard, which kills them.
  */
 #include "config.h"
 

@@ -6,6 +6,15 @@
 #include "dtensor.h"
 #include "tests/support/tap.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/cross.h"
+#include "tools/bench/flat.h"
+#include "tools/bench/job.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "tools/bench/value.h"
 
 #include <getopt.h>
 #include <math.h>

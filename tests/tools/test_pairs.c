@@ -4,7 +4,7 @@
  * so that the right answer is known.
  */
 #include "tests/support/tap.h"
-#include "tools/bench/bench.h"
+#include "tools/bench/pairs.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,24 +1,33 @@
 /* calibrate.c - what messages and bytes cost here, as a [tuning] section
  *
- * The library predicts a call as so many hops, messages and bytes, each at a
- * price (dtensor_call_ways()).  Here the same calls are timed, and the prices
- * are found that make the predictions come true: of all calls together the
- * squares of the relative errors are least.  When an allreduce of 64 bytes on 2
- * ranks, of 1 hop and 1 message, takes 0.30 us and a barrier on 4, of 1 hop and
- * 3 messages, 0.40 us, a message is 50 ns and a hop 250.
+ * The library predicts a call as so many hops, messages and bytes, each with a
+ * cost (dtensor_call_ways()).  Here the same calls are timed, and the costs are
+ * fitted: the sum of the squares of the relative errors is smallest.  When an
+ * allreduce of 64 bytes on 2 ranks, of 1 hop and 1 message, takes 0.30 us and a
+ * barrier on 4, of 1 hop and 3 messages, 0.40 us, a message is 50 ns and a hop
+ * 250.
  *
- * The input is written anew before each call, as programs do: what nobody has
- * written since the last call is in both caches, and costs a third.  Beyond a
- * cache bytes cost more; of a few sizes of it, and prices beyond, those are
- * taken with which the predictions are best.
+ * The input is written before each call, as programs do: data that no rank has
+ * written since the last call are in both caches, and cost a third.  Above the
+ * cache size bytes cost more; a few sizes and costs are tried, and those with
+ * the best predictions are used.
  *
  * Prices that these calls hardly tell apart, as those of hops and messages of 2
  * ranks, keep the ratio they had: a small part of the error is the distance
  * from where the search began.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/calibrate.h"
+#include "tools/bench/job.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "dtensor.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,10 @@
  * then takes the finished rest; the less of the two counts.  P -> S(0) gives
  * S(n-1)/n and P -> R gives 2S(n-1)/n, as reduce-scatter and allreduce do.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/cross.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
 
 int64_t cross_overlap(int ndim, const int64_t shape_a[],
                       const int64_t offset_a[], const int64_t shape_b[],

@@ -3,7 +3,13 @@
  * The first line names the columns.  The plan may contain commas and is
  * quoted; nothing else needs quoting.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/job.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/report.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "dtensor.h"
 
 static void *csv_open(FILE *stream, const struct facts *facts,
                       const struct bench *b)

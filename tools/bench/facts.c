@@ -5,9 +5,13 @@
  * CPUs, the times are the scheduler's as much as the library's, and the header
  * warns.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/options.h"
+#include "tools/bench/report.h"
+#include "tools/bench/session.h"
+#include "dtensor.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -58,7 +62,7 @@ static void facts_date(char *text, size_t size)
 }
 
 /* Ranks of `home[]` on the same host as rank r, and the CPUs they may use. */
-static int facts_crowd(const struct home *home, int n, int r, int *cpusp)
+static int facts_sharing(const struct home *home, int n, int r, int *cpusp)
 {
     cpu_set_t cpus;
     int ranks = 0;
@@ -90,7 +94,7 @@ static void facts_hosts(struct facts *facts, const struct home *home)
         if (facts_known(facts, home[r].host))
             continue;
         strcpy(facts->host[facts->nhosts++], home[r].host);
-        ranks = facts_crowd(home, facts->nranks, r, &cpus);
+        ranks = facts_sharing(home, facts->nranks, r, &cpus);
         if (cpus > 0 && ranks > cpus && !facts->warning[0])
             snprintf(facts->warning, sizeof facts->warning,
                      "%d ranks on %d CPUs of %s: they take turns, and times "

@@ -6,8 +6,16 @@
  * allreduce one, the reduced pattern.  The table in tests.c says which, and
  * what struct dtensor_call the case makes.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/flat.h"
+#include "tools/bench/job.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "tools/bench/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Every job struct begins with its struct bench_job. */

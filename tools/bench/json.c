@@ -5,11 +5,20 @@
  * tests/tools/bench-schema.json describes it.
  */
 #include "config.h"
-#include "tools/bench/bench.h"
+#include "tools/bench/job.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pairs.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/report.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "dtensor.h"
 
 #ifdef HAVE_JANSSON
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct json {

@@ -2,13 +2,17 @@
  *
  * `dtensor-bench --local 4` forks four children before anything else happens
  * and gives each the variables dtensor-run would: rank, world size, job.  The
- * children die with their parent (PR_SET_PDEATHSIG).  When one fails, its
- * peers find out by themselves and say so; what is left 5 s later is killed.
+ * children die with their parent (PR_SET_PDEATHSIG).  When one fails,
+ * its peers detect it and print their errors; ranks that still run after 5 s
+ * are killed.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/launch.h"
+#include "tools/bench/session.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -54,8 +58,8 @@ static void launch_kill(const pid_t pid[], int n)
             kill(pid[r], SIGKILL);
 }
 
-/* Exit code for a wait status, with words for a death nobody else explains;
- * not for one by our own hand.
+/* Exit code for a wait status; prints the signal of a rank that was killed,
+ * unless this process killed it.
  */
 static int launch_code(int rank, int status, bool ended_by_us)
 {

@@ -4,9 +4,25 @@
  * after the other; leave with the same exit code on every rank.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/calibrate.h"
+#include "tools/bench/cross.h"
+#include "tools/bench/job.h"
+#include "tools/bench/launch.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pairs.h"
+#include "tools/bench/redistribute.h"
+#include "tools/bench/report.h"
+#include "tools/bench/rng.h"
+#include "tools/bench/session.h"
+#include "tools/bench/soak.h"
+#include "tools/bench/sweep.h"
+#include "tools/bench/tests.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

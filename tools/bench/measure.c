@@ -17,8 +17,13 @@
  * transfer through this machine's memory can be much faster.  It is taken in
  * the same loop because another process may own the memory a second later.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/job.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/session.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

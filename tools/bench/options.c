@@ -5,10 +5,16 @@
  * default of -e is the text "4M", read by the same reader as the user's.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/options.h"
+#include "tools/bench/report.h"
+#include "tools/bench/tests.h"
+#include "tools/bench/value.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

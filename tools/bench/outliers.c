@@ -1,12 +1,14 @@
-/* outliers.c - which pairs of --check-fabric are unlike the others
+/* outliers.c - which pairs of --check-fabric differ from the others
  *
  * A pair is compared with those of its kind, in one host or between hosts: if
  * 28 pairs between hosts take 4.0 us in the median and one takes 12.1 us,
  * more than 1.5 times as much, that one is an outlier.  A rank that is in more
  * than half of its pairs' outliers is named: it, not its peers, is slow.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/pairs.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +25,8 @@ static const double *pairs_cells(const struct pairs *pairs,
     return what == PAIRS_LATENCY ? pairs->latency_us : pairs->rate;
 }
 
-/* Of an even number of values the better one: one slow rank of four is in half
- * of all pairs, and must not be taken for usual.
+/* Of an even number of values the better of the two middle ones: one slow rank
+ * of four is in half of all pairs, and must not become the median.
  */
 double pairs_median(const struct pairs *pairs, enum pairs_what what,
                     bool same_host)

@@ -9,8 +9,13 @@
  * round, so n ranks take n - 1 rounds, not n(n-1)/2, and the network is in use
  * all over, as it will be.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pairs.h"
+#include "tools/bench/session.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

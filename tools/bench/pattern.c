@@ -11,8 +11,11 @@
  * ranks than the limit, only every k-th rank puts in a 1, where k is just
  * large enough, and which ones depends on the index.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

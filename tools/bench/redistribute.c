@@ -9,8 +9,16 @@
  * A row of the box is as long as trailing dimensions that are not cut allow:
  * in S(0) the whole box is one row of 250,000 elements.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/cross.h"
+#include "tools/bench/job.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/redistribute.h"
+#include "tools/bench/session.h"
+#include "tools/bench/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

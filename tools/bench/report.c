@@ -5,11 +5,19 @@
  * place of the table; other ranks have no form at all, so that the same code
  * runs everywhere and only rank 0 writes.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/job.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pairs.h"
+#include "tools/bench/report.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -8,8 +8,15 @@
  * Speed is compared with memset() of the same buffer, both as often and in
  * turn, the best of each.
  */
+#include "tools/bench/bench.h"
+#include "tools/bench/launch.h"
+#include "tools/bench/options.h"
 #include "tools/bench/rng.h"
+#include "tools/bench/session.h"
+#include "tools/bench/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,11 +4,15 @@
  * distribution is a word and its numbers, "normal:0,0.5"; what is left out is
  * as in PyTorch.
  */
+#include "tools/bench/bench.h"
+#include "tools/bench/options.h"
 #include "tools/bench/rng.h"
+#include "dtensor.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

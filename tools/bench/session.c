@@ -6,6 +6,9 @@
  * there instead of waiting for it in the next barrier.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/options.h"
+#include "tools/bench/session.h"
+#include "dtensor.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -6,7 +6,11 @@
  * and again at the end: both should grow by 0.  Some results on the way are
  * checked too.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/job.h"
+#include "tools/bench/options.h"
+#include "tools/bench/session.h"
+#include "tools/bench/soak.h"
+#include "dtensor.h"
 
 #include <dirent.h>
 

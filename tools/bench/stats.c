@@ -4,7 +4,7 @@
  * ceil(0.99 x 20) = 20, and p50 the 10th.  Every figure printed is thus a time
  * that was measured, never a mean of two.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/measure.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,16 @@
  * -e: 8, 32, 128 with -f 4.  Sizes a test cannot have are rounded (an
  * all-gather of f32 over 4 ranks has at least 16 bytes) and then appear once.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/job.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/session.h"
+#include "tools/bench/sweep.h"
+#include "tools/bench/tests.h"
+#include "tools/bench/value.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,17 @@
  * and no column contains one, so that `awk '!/^#/ { print $3, $8 }'` plots
  * bytes against p50.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/job.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pairs.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/report.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,16 @@
  * n), so that all ranks send and get as much.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/flat.h"
+#include "tools/bench/job.h"
+#include "tools/bench/options.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/redistribute.h"
+#include "tools/bench/session.h"
+#include "tools/bench/tests.h"
+#include "dtensor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* ------------------------------------------------------- busbw factors --- */

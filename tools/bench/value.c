@@ -6,9 +6,11 @@
  * 16 and 8 bits are built from sign, exponent and mantissa; nothing needs
  * rounding.  Complex numbers are real here.
  */
-#include "tools/bench/bench.h"
+#include "tools/bench/value.h"
+#include "dtensor.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* A float of `bits` bits, `mantissa` of them after the point, and exponents

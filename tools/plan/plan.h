@@ -29,10 +29,23 @@ extern const char plan_program[];
 /* ----------------------------------------------------------- options.c --- */
 
 struct plan_options {
-    const char *mesh, *names, *cluster;       /* NULL: not given              */
-    const char *from, *to, *shape, *dtype, *route, *max_scratch, *per_host;
-    const char *collective, *size;            /* instead of from, to, shape   */
-    bool json, svg, layout, help, version;
+    const char *mesh;             /* sizes or a name; NULL: not given, as all */
+    const char *names;            /* of the mesh dimensions                   */
+    const char *cluster;          /* cluster file                             */
+    const char *from;             /* placements before                        */
+    const char *to;               /* placements after                         */
+    const char *shape;            /* global shape                             */
+    const char *dtype;            /* type of an element                       */
+    const char *route;            /* the route to take                        */
+    const char *max_scratch;      /* limit of scratch memory                  */
+    const char *per_host;         /* ranks on each host                       */
+    const char *collective;       /* its name, instead of from, to and shape  */
+    const char *size;             /* bytes of its largest buffer              */
+    bool json;                    /* print JSON                               */
+    bool svg;                     /* draw SVG                                 */
+    bool layout;                  /* list what each rank holds                */
+    bool help;                    /* print the help, and end                  */
+    bool version;                 /* print the version, and end               */
 };
 
 /* 0, or PLAN_BAD after saying on stderr what is wrong. */
@@ -45,22 +58,23 @@ int plan_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* --------------------------------------------------------------- job.c --- */
 
 struct plan_job {
-    struct dtensor_ctx *ctx;
-    const struct dtensor_mesh *mesh;
-    struct dtensor_spec from, to;
+    struct dtensor_ctx *ctx;                  /* a context that only plans    */
+    const struct dtensor_mesh *mesh;          /* the mesh of both specs       */
+    struct dtensor_spec from;                 /* before                       */
+    struct dtensor_spec to;                   /* after                        */
     struct dtensor_plan *plan;                /* NULL: there is only `from`   */
-    struct dtensor_call call;                 /* of a collective, and         */
+    struct dtensor_call call;                 /* a collective                 */
     uint64_t size;                            /* bytes of its largest buffer  */
-    int nways;                                /* 0: it is none                */
-    struct dtensor_way ways[PLAN_WAYS_MAX];
+    int nways;                                /* algorithms; 0: no collective */
+    struct dtensor_way ways[PLAN_WAYS_MAX];   /* their predicted times        */
 };
 
 /* PLAN_GOOD, or PLAN_BAD after saying what is wrong; _close() in any case. */
 int plan_job_open(const struct plan_options *opt, struct plan_job *job);
 void plan_job_close(struct plan_job *job);
 
-/* Its alternatives have no number in the plan that was made: the cost of a
- * route by a plan that takes it.  false: refused, *whyp says why.
+/* The cost of a route, from a plan that is made with it.  false: there is no
+ * such route, *whyp says why.
  */
 bool plan_job_cost(const struct plan_job *job, enum dtensor_route route,
                    struct dtensor_plan_info *info, const char **whyp);
@@ -77,7 +91,7 @@ extern const char *const plan_collectives[DTENSOR_NCOLLECTIVES + 1];
 void plan_text(const struct plan_job *job, FILE *stream);
 void plan_layout(const struct dtensor_spec *spec, FILE *stream);
 
-/* The runs of a rank along a dimension, for free(); NULL: memory. */
+/* The runs of a rank along a dimension, for free(); NULL: out of memory. */
 struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
                               int dim, int64_t *np);
 

@@ -2,9 +2,9 @@
  *
  *   $ dtensor-plan allreduce --size 1M --mesh 16 --per-host 4
  *
- * A time is waiting for signals, handing over messages, moving bytes, and
- * adding up and copying.  What the taken way saves over the next one, and by
- * which of these, is why it is taken.
+ * A time is the sum of waiting for signals, posting messages, moving bytes, and
+ * reducing and copying.  The reason for a choice is the part by which it is
+ * most faster than the next algorithm.
  */
 #include "config.h"
 #include "tools/plan/plan.h"

@@ -45,9 +45,9 @@ static void stream_close(struct run_stream *stream)
     stream->line = NULL;
 }
 
-/* Write everything, a piece at a time that a pipe takes whole, and see to
- * signals when the reader is slow.  False: nobody reads any more, or the user
- * has ended the job and the grace is over.
+/* Write everything, in pieces that a pipe takes whole, and handle signals while
+ * the reader is slow.  False: the reader has ended, or the user has ended the
+ * job and the grace time is over.
  */
 static bool write_all(struct run *run, int fd, const char *data, size_t size)
 {

@@ -1,4 +1,4 @@
-/* ranks.c - start the ranks, and be sure that all of them end
+/* ranks.c - start the ranks, and make sure that all of them end
  *
  * Each rank is a process group of its own, so that one signal reaches what it
  * started as well.  What leaves that group, or outlives its rank, becomes a

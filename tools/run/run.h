@@ -21,47 +21,49 @@ enum { RUN_USAGE = 2, RUN_FAILED = 125, RUN_CANNOT_RUN = 126,
        RUN_NOT_FOUND = 127 };
 
 struct run_options {
-    int nranks;
-    bool label;
+    int nranks;                   /* ranks to start                           */
+    bool label;                   /* -l: "[rank] " before each line           */
     const char *cluster;          /* NULL: DTN_CLUSTER stays as it is         */
-    int64_t grace_ms;
+    int64_t grace_ms;             /* from SIGTERM to SIGKILL                  */
     char **argv;                  /* PROG ARGS..., NULL                       */
 };
 
-/* What the guard found before it changed it; ranks get it back. */
+/* What the guard changes for itself; the ranks get the old values back. */
 struct run_before {
-    sigset_t mask;
-    struct rlimit files;
-    pid_t guard;                  /* the process that the user knows          */
+    sigset_t mask;                /* blocked signals                          */
+    struct rlimit files;          /* limit of open files                      */
+    pid_t guard;                  /* the process that the user started        */
 };
 
 /* One pipe from a rank. */
 struct run_stream {
     int fd;                       /* -1: at its end                           */
-    int rank;
-    int target;                   /* 1 or 2                                   */
-    size_t used;
-    char *line;                   /* what has no newline yet                  */
+    int rank;                     /* whose output it is                       */
+    int target;                   /* 1 stdout or 2 stderr                     */
+    size_t used;                  /* bytes in `line`                          */
+    char *line;                   /* text that has no newline yet             */
 };
 
 struct run {
-    const struct run_options *options;
-    const struct run_before *before;
+    const struct run_options *options;     /* the command line                */
+    const struct run_before *before;       /* what the ranks get back         */
     int signals;                  /* signalfd                                 */
     pid_t *pids;                  /* [nranks], 0: not started or ended        */
-    int running;                  /* ranks                                    */
-    struct run_cause {            /* why the job fails, as far as is known    */
-        bool known, told;
-        int rank, status;
-        pid_t pid;
-    } cause;
-    int64_t settle_ms;            /* until then ranks may end by themselves;  */
-                                  /* 0: nobody has failed, or it is over */
-    bool failed;                  /* `code` is settled                        */
+    int running;                  /* ranks that have not ended                */
+    struct run_cause {            /* the first cause of the failure           */
+        bool known;               /* there is one                             */
+        bool told;                /* it was printed                           */
+        int rank;                 /* the rank that failed first               */
+        int status;               /* its wait status                          */
+        pid_t pid;                /* its process                              */
+    } cause;                      /* printed when the job fails               */
+    int64_t settle_ms;            /* time until which the other ranks may end */
+                                  /* after a failure; 0: none, or passed      */
+    bool failed;                  /* `code` is final                          */
     bool told;                    /* a signal from outside ends the job       */
-    int code;
-    int64_t deadline_ms;          /* end by then, or be killed; 0: no hurry   */
-    bool killing;
+    int code;                     /* exit code of the job                     */
+    int64_t deadline_ms;          /* time of SIGKILL; 0: none                 */
+    bool killing;                 /* SIGKILL was sent                         */
     struct run_stream *streams;   /* [2 * nranks] with -l, else NULL          */
     struct pollfd *polls;         /* [1 + 2 * nranks]                         */
 };
@@ -70,8 +72,8 @@ struct run {
 
 /* Signals that are passed on to the ranks; `ends`: they end the job too. */
 struct run_signal {
-    int number;
-    bool ends;
+    int number;                   /* of the signal                            */
+    bool ends;                    /* it ends the job                          */
 };
 extern const struct run_signal run_signals[];
 extern const int run_nsignals;
@@ -82,8 +84,8 @@ int run_job(const struct run_options *options, const struct run_before *before);
 /* Send `sig` to every child of this process. */
 void run_kill_children(int sig);
 
-/* Wait for polls[0..n) at most until something is due; see to signals and to
- * the deadline.  polls[0] is the signalfd.
+/* Wait for polls[0..n), at most until the next deadline; handle signals and the
+ * deadline.  polls[0] is the signalfd.
  */
 void run_wait(struct run *run, struct pollfd polls[], int n);
 
@@ -99,7 +101,7 @@ bool run_output_open(struct run *run, int rank, int ends[2]);
  */
 bool run_output_read(struct run *run, struct run_stream *stream);
 
-/* Everybody is dead: read what is left. */
+/* All ranks have ended: read the rest of their output. */
 void run_output_finish(struct run *run);
 
 #endif
