@@ -2,12 +2,12 @@
  *
  * Every rank is a small machine of four states that turns with poll():
  *
- *     gathering -> parting -> over            all there: the answer goes down
- *          \-> condemned --^                  a failure goes up, then down
+ *     gathering -> draining -> over           all there: the answer goes down
+ *          \-> failing ----^                  a failure goes up, then down
  *
  * Opening is round 0 of the allgather with connecting added to it, and a
  * later allgather is the same turn without.  One deadline bounds a round;
- * what follows it is bounded too (boot_fail.c), so that no rank stays longer
+ * what follows it is bounded too (fail.c), so that no rank stays longer
  * than connect_timeout and a second.  Four ranks of one host are together a
  * millisecond or two after the last one started.
  */
@@ -17,8 +17,18 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/wait.h"
+#include "boot/child.h"
+#include "boot/fail.h"
 #include "boot/frame.h"
+#include "boot/gather.h"
+#include "boot/judge.h"
+#include "boot/link.h"
+#include "boot/listen.h"
+#include "boot/route.h"
+#include "boot/socket.h"
 #include "boot/state.h"
+#include "boot/tree.h"
+#include "boot/words.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
@@ -42,12 +52,13 @@ static int64_t boot_earlier(int64_t a, int64_t b)
 /* Parted in success, nothing is read any more: it belongs to the next round. */
 static bool boot_reads(const struct dtn_boot *boot)
 {
-    return boot->state != BOOT_PARTING || boot->failure.code != 0;
+    return boot->state != BOOT_DRAINING || boot->failure.code != 0;
 }
 
-static struct pollfd boot_poll_link(const struct boot_link *link, bool reads)
+static struct pollfd boot_poll_link(const struct dtn_boot_link *link,
+                                    bool reads)
 {
-    const struct frame_stream *io = &link->io;
+    const struct dtn_frame_stream *io = &link->io;
     bool writes = io->out && !io->stalled;
     struct pollfd p = { io->fd, 0, 0 };
 
@@ -67,13 +78,13 @@ static int64_t boot_wake(const struct dtn_boot *boot)
                  ? boot->deadline_ns : boot->until_ns;
     bool stalled = boot->up.link.io.stalled;
 
-    wake = boot_earlier(wake, boot_route_wake(boot, &boot->up));
-    wake = boot_earlier(wake, boot_route_wake(boot, &boot->aside));
+    wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->up));
+    wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->aside));
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
-        wake = boot_earlier(wake, boot_route_wake(boot, &boot->down[i]));
-    wake = boot_earlier(wake, boot_judge_wake(boot));
+        wake = boot_earlier(wake, dtn_boot_route_wake(boot, &boot->down[i]));
+    wake = boot_earlier(wake, dtn_boot_judge_wake(boot));
     for (int i = 0; i < boot->nchildren; i++) {
-        const struct boot_link *link = &boot->children[i];
+        const struct dtn_boot_link *link = &boot->children[i];
 
         if (link->state == LINK_GREETING)
             wake = boot_earlier(wake, link->since_ns + BOOT_HANDSHAKE_NS);
@@ -89,7 +100,7 @@ static int64_t boot_wake(const struct dtn_boot *boot)
  */
 static nfds_t boot_poll_fixed(const struct dtn_boot *boot)
 {
-    bool up = boot->state != BOOT_PARTING;
+    bool up = boot->state != BOOT_DRAINING;
     const struct pollfd fixed[BOOT_FIXED_POLLS] = {
         { boot->unix_fd, POLLIN, 0 },
         { boot->tcp_fd, POLLIN, 0 },
@@ -130,14 +141,14 @@ static void boot_read(struct dtn_boot *boot)
 {
     int n = boot->nchildren;
 
-    boot_route_turn(boot, &boot->up);
-    boot_route_turn(boot, &boot->aside);
+    dtn_boot_route_turn(boot, &boot->up);
+    dtn_boot_route_turn(boot, &boot->aside);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
-        boot_route_down(boot, &boot->down[i]);
+        dtn_boot_route_down(boot, &boot->down[i]);
     for (int i = 0; i < n && boot_reads(boot); i++)
         if (boot->polls[i].revents)
-            boot_child_turn(boot, &boot->children[i]);
-    boot_child_accept(boot);
+            dtn_boot_child_turn(boot, &boot->children[i]);
+    dtn_boot_child_accept(boot);
 }
 
 /* Is everything sent? */
@@ -145,12 +156,12 @@ static bool boot_flush(struct dtn_boot *boot)
 {
     bool all = true;
 
-    frame_flush(&boot->up.link.io);
-    frame_flush(&boot->aside.link.io);
+    dtn_frame_flush(&boot->up.link.io);
+    dtn_frame_flush(&boot->aside.link.io);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
-        frame_flush(&boot->down[i].link.io);
+        dtn_frame_flush(&boot->down[i].link.io);
     for (int i = 0; i < boot->nchildren; i++)
-        if (frame_flush(&boot->children[i].io) == FRAME_MORE)
+        if (dtn_frame_flush(&boot->children[i].io) == FRAME_MORE)
             all = false;
     return all;
 }
@@ -165,8 +176,8 @@ static void boot_parted_late(struct dtn_boot *boot)
             dtn_fail_rank(&boot->failure, DTENSOR_ETIME,
                           boot->children[i].rank, "boot: %s does not read what "
                           "is sent to it (is it stuck or stopped?)",
-                          boot_fail_rank_name(boot, boot->children[i].rank,
-                                              name, sizeof name));
+                          dtn_boot_rank_name(boot, boot->children[i].rank,
+                                             name, sizeof name));
 }
 
 /* A child that is still to come would wait in vain: let it hear as well. */
@@ -181,21 +192,22 @@ static void boot_tick(struct dtn_boot *boot)
     int64_t now = dtn_now_ns();
     bool sent;
 
-    boot_child_sweep(boot, now);
+    dtn_boot_child_sweep(boot, now);
     if (boot->state == BOOT_GATHERING && now >= boot->deadline_ns)
-        boot_fail_expire(boot, now);
-    boot_judge_turn(boot, now);
-    boot_gather_forward(boot);
+        dtn_boot_fail_expire(boot, now);
+    if (dtn_boot_judge_turn(boot, now))
+        dtn_boot_gather_done(boot);
+    dtn_boot_gather_forward(boot);
     if (boot->state == BOOT_GATHERING && boot->expired && !boot->root &&
         (now >= boot->until_ns || (boot->up.link.state < LINK_GREETING &&
                                    boot->aside.link.state < LINK_GREETING)))
-        boot_fail_alone(boot);
-    if (boot->state == BOOT_CONDEMNED && now >= boot->until_ns)
-        boot_fail_final(boot, &boot->failure);
+        dtn_boot_fail_alone(boot);
+    if (boot->state == BOOT_FAILING && now >= boot->until_ns)
+        dtn_boot_fail_final(boot, &boot->failure);
     if (boot->unfit && boot_awaits_children(boot))
-        boot_socket_relisten(boot);
+        dtn_boot_relisten(boot);
     sent = boot_flush(boot);
-    if (boot->state != BOOT_PARTING)
+    if (boot->state != BOOT_DRAINING)
         return;
     if (sent && !boot_awaits_children(boot)) {
         boot->state = BOOT_OVER;
@@ -258,7 +270,7 @@ static int boot_check_args(const struct dtn_boot_args *args,
 static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
 {
     size_t world = (size_t)boot->cluster->world_size, nlocal;
-    int rc = boot_tree_init(boot, err);
+    int rc = dtn_boot_tree_init(boot, err);
 
     if (rc != 0)
         return rc;
@@ -274,8 +286,8 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
         return dtn_fail_nomem(err, "boot", world * sizeof *boot->members);
     for (size_t i = 0; i < nlocal; i++)
         boot->local_fds[i] = -1;
-    if (boot->rank == boot_tree_leader(boot, boot->rank))
-        boot->nexpected = (int)nlocal - 1 + boot_tree_child_hosts(boot);
+    if (boot->rank == dtn_boot_tree_leader(boot, boot->rank))
+        boot->nexpected = (int)nlocal - 1 + dtn_boot_tree_child_hosts(boot);
     return 0;
 }
 
@@ -293,10 +305,10 @@ static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
     boot->root = boot->rank == 0;
     boot->unix_fd = boot->tcp_fd = boot->spare_fd = boot->mine_fd = -1;
     boot->asked = -1;
-    boot_route_init(&boot->up, -1, 0);
-    boot_route_init(&boot->aside, -1, 0);
+    dtn_boot_route_init(&boot->up, -1, 0);
+    dtn_boot_route_init(&boot->aside, -1, 0);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
-        boot_route_init(&boot->down[i], -1, 0);
+        dtn_boot_route_init(&boot->down[i], -1, 0);
     return boot;
 }
 
@@ -310,21 +322,21 @@ static void boot_start_routes(struct dtn_boot *boot, bool taken)
 
     if (taken) {
         boot->root = false;
-        boot_route_init(&boot->up, boot->rank, now);
+        dtn_boot_route_init(&boot->up, boot->rank, now);
         return;
     }
-    boot_route_init(&boot->up, boot_tree_parent(boot, boot->rank), now);
-    boot_route_init(&boot->aside, boot_tree_grandparent(boot, boot->rank),
-                    now + half);
+    dtn_boot_route_init(&boot->up, dtn_boot_tree_parent(boot, boot->rank), now);
+    dtn_boot_route_init(
+        &boot->aside, dtn_boot_tree_grandparent(boot, boot->rank), now + half);
 }
 
 static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
 {
     char time[32];
 
-    boot_socket_unlisten(boot);
-    boot_route_close(&boot->aside);
-    boot_child_keep_tree(boot);
+    dtn_boot_unlisten(boot);
+    dtn_boot_route_close(&boot->aside);
+    dtn_boot_child_keep_tree(boot);
     boot->identity = NULL;
     free(boot->answer);
     boot->answer = NULL;
@@ -354,9 +366,9 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
         return dtn_fail_nomem(err, "boot", sizeof *boot);
     rc = boot_prepare(boot, err);
     if (rc == 0) {
-        boot_socket_name(boot, args->world->job);
+        dtn_boot_socket_name(boot, args->world->job);
         boot_begin(boot);
-        rc = boot_socket_listen(boot, &taken, &error);
+        rc = dtn_boot_listen(boot, &taken, &error);
         if (args->failure) {
             error = *args->failure;
             rc = error.code;
@@ -364,8 +376,8 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
         }
         boot_start_routes(boot, taken);
         if (rc != 0)
-            boot_fail_own(boot, &error);
-        rc = boot_gather_start(boot, NULL, err);
+            dtn_boot_fail_own(boot, &error);
+        rc = dtn_boot_gather_start(boot, NULL, err);
         if (rc == 0)
             rc = boot_run(boot, err);
     }
@@ -395,12 +407,12 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                         "most %d are possible", mine->size, DTN_BLOB_MAX);
     boot->seq++;
     boot_begin(boot);
-    rc = boot_gather_start(boot, mine, err);
+    rc = dtn_boot_gather_start(boot, mine, err);
     if (rc == 0)
         rc = boot_run(boot, err);
     if (rc == 0)
-        boot_gather_unpack(boot, all);
-    boot_gather_close_fds(boot);
+        dtn_boot_gather_unpack(boot, all);
+    dtn_boot_gather_close_fds(boot);
     boot->mine_fd = -1;
     return rc;
 }
@@ -414,11 +426,12 @@ void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error)
         return;
     boot->seq++;
     boot_begin(boot);
-    if (boot_gather_start(boot, &(struct dtn_blob){ .fd = -1 }, &ignored) != 0)
+    if (dtn_boot_gather_start(boot, &(struct dtn_blob) { .fd = -1 },
+                              &ignored) != 0)
         return;
-    boot_fail_own(boot, error);
+    dtn_boot_fail_own(boot, error);
     boot_run(boot, error);
-    boot_gather_close_fds(boot);
+    dtn_boot_gather_close_fds(boot);
 }
 
 void dtn_boot_close(struct dtn_boot *boot)
@@ -427,15 +440,15 @@ void dtn_boot_close(struct dtn_boot *boot)
         return;
     dtn_boot_report_failure(boot, boot->rank, 0,
                             &(struct dtn_mismatch) { .rank = 0 });
-    boot_socket_unlisten(boot);
-    boot_route_close(&boot->up);
-    boot_route_close(&boot->aside);
+    dtn_boot_unlisten(boot);
+    dtn_boot_route_close(&boot->up);
+    dtn_boot_route_close(&boot->aside);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
-        boot_route_close(&boot->down[i]);
+        dtn_boot_route_close(&boot->down[i]);
     for (int i = 0; i < boot->nchildren; i++)
-        frame_close(&boot->children[i].io);
+        dtn_frame_close(&boot->children[i].io);
     if (boot->hosts)
-        boot_gather_close_fds(boot);
+        dtn_boot_gather_close_fds(boot);
     free(boot->children);
     free(boot->polls);
     free(boot->gathered.mem);

@@ -1,4 +1,4 @@
-/* boot_child.c - those who connect
+/* child.c - those who connect
  *
  * Until it has said HELLO a connection is a stranger: it may send 379 bytes
  * (head, fixed part, host name, job) within two seconds and hold one descriptor;
@@ -8,13 +8,20 @@
  * A rank of another job gets an error and is a stranger, too: two jobs that
  * start at the same time with one file never take each other's ranks.
  *
- * After HELLO it is a child, or one on a detour (see boot_route.c), or a
+ * After HELLO it is a child, or one on a detour (see route.c), or a
  * rank that cannot be right, and then it hears why.
  */
+#include "boot/child.h"
 #include "base/error.h"
 #include "base/wait.h"
+#include "boot/fail.h"
 #include "boot/frame.h"
+#include "boot/gather.h"
+#include "boot/link.h"
+#include "boot/socket.h"
 #include "boot/state.h"
+#include "boot/tree.h"
+#include "boot/words.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
@@ -36,13 +43,13 @@ struct child_hello {
     char job[FRAME_JOB_MAX];
 };
 
-static void child_drop(struct boot_link *link)
+static void child_drop(struct dtn_boot_link *link)
 {
-    frame_close(&link->io);
+    dtn_frame_close(&link->io);
     link->state = LINK_IDLE;
 }
 
-static void child_stranger(struct dtn_boot *boot, struct boot_link *link)
+static void child_stranger(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     child_drop(link);
     boot->strangers++;
@@ -51,14 +58,14 @@ static void child_stranger(struct dtn_boot *boot, struct boot_link *link)
 /* ------------------------------------------------------------ accepting --- */
 
 /* The stranger that has been silent longest, and how many there are. */
-static struct boot_link *child_oldest_stranger(struct dtn_boot *boot,
-                                               int *count)
+static struct dtn_boot_link *child_oldest_stranger(struct dtn_boot *boot,
+                                                   int *count)
 {
-    struct boot_link *oldest = NULL;
+    struct dtn_boot_link *oldest = NULL;
 
     *count = 0;
     for (int i = 0; i < boot->nchildren; i++) {
-        struct boot_link *link = &boot->children[i];
+        struct dtn_boot_link *link = &boot->children[i];
 
         if (link->state != LINK_GREETING)
             continue;
@@ -72,7 +79,7 @@ static struct boot_link *child_oldest_stranger(struct dtn_boot *boot,
 static bool child_grow(struct dtn_boot *boot)
 {
     size_t n = 2 * (size_t)boot->capacity + 8;
-    struct boot_link *children;
+    struct dtn_boot_link *children;
     struct pollfd *polls;
 
     children = realloc(boot->children, n * sizeof *children);
@@ -89,7 +96,7 @@ static bool child_grow(struct dtn_boot *boot)
 
 static void child_add(struct dtn_boot *boot, int fd, bool local)
 {
-    struct boot_link *link, *oldest;
+    struct dtn_boot_link *link, *oldest;
     int strangers;
 
     oldest = child_oldest_stranger(boot, &strangers);
@@ -99,12 +106,12 @@ static void child_add(struct dtn_boot *boot, int fd, bool local)
     }
     if (boot->nchildren == boot->capacity && !child_grow(boot)) {
         close(fd);
-        boot_fail_nomem(boot);
+        dtn_boot_fail_nomem(boot);
         return;
     }
     link = &boot->children[boot->nchildren++];
     memset(link, 0, sizeof *link);
-    frame_init(&link->io, fd, local);
+    dtn_frame_init(&link->io, fd, local);
     link->io.accepts = FRAME_BIT(FRAME_HELLO);
     link->state = LINK_GREETING;
     link->rank = -1;
@@ -119,10 +126,10 @@ static void child_accept_from(struct dtn_boot *boot, bool local)
     if ((local ? boot->unix_fd : boot->tcp_fd) < 0)
         return;
     for (int i = 0; i < CHILD_BURST; i++) {
-        fd = boot_socket_accept(boot, local, &error, &rc);
+        fd = dtn_boot_socket_accept(boot, local, &error, &rc);
         if (rc != 0) {
             error.rank = boot->rank;
-            boot_fail_condemn(boot, &error);
+            dtn_boot_fail_propose(boot, &error);
         }
         if (fd < 0)
             return;
@@ -130,7 +137,7 @@ static void child_accept_from(struct dtn_boot *boot, bool local)
     }
 }
 
-void boot_child_accept(struct dtn_boot *boot)
+void dtn_boot_child_accept(struct dtn_boot *boot)
 {
     child_accept_from(boot, true);
     child_accept_from(boot, false);
@@ -138,7 +145,7 @@ void boot_child_accept(struct dtn_boot *boot)
 
 /* ---------------------------------------------------------------- HELLO --- */
 
-static bool child_parse_hello(const struct frame *frame,
+static bool child_parse_hello(const struct dtn_frame *frame,
                               struct child_hello *hello)
 {
     const char *text = (const char *)frame->body + FRAME_HELLO_BYTES;
@@ -152,11 +159,11 @@ static bool child_parse_hello(const struct frame *frame,
     if (n >= sizeof hello->host || left >= sizeof hello->job)
         return false;
     hello->version = frame->version;
-    hello->rank = frame_get32(frame->body);
-    hello->world = frame_get32(frame->body + 4);
-    hello->pid = frame_get32(frame->body + 8);
-    hello->detour = frame_get32(frame->body + 12) != 0;
-    hello->digest = frame_get64(frame->body + 16);
+    hello->rank = dtn_frame_get32(frame->body);
+    hello->world = dtn_frame_get32(frame->body + 4);
+    hello->pid = dtn_frame_get32(frame->body + 8);
+    hello->detour = dtn_frame_get32(frame->body + 12) != 0;
+    hello->digest = dtn_frame_get64(frame->body + 16);
     for (size_t i = 0; i < n; i++)
         hello->host[i] = text[i] > ' ' && text[i] < 127 ? text[i] : '?';
     hello->host[n] = '\0';
@@ -167,12 +174,12 @@ static bool child_parse_hello(const struct frame *frame,
 
 /* Another process that has this rank: its pid, or 0. */
 static uint32_t child_twin(const struct dtn_boot *boot,
-                           const struct boot_link *self)
+                           const struct dtn_boot_link *self)
 {
     if (self->rank == boot->rank)
         return (uint32_t)getpid();
     for (int i = 0; i < boot->nchildren; i++) {
-        const struct boot_link *link = &boot->children[i];
+        const struct dtn_boot_link *link = &boot->children[i];
 
         if (link != self && link->known && link->rank == self->rank &&
             link->pid != self->pid)
@@ -182,21 +189,21 @@ static uint32_t child_twin(const struct dtn_boot *boot,
 }
 
 /* Can this be a rank of this job at all? */
-static bool child_check(struct dtn_boot *boot, const struct boot_link *link,
+static bool child_check(struct dtn_boot *boot, const struct dtn_boot_link *link,
                         const struct child_hello *hello)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
     uint32_t twin;
 
-    boot_fail_rank_name(boot, boot->rank, name, sizeof name);
+    dtn_boot_rank_name(boot, boot->rank, name, sizeof name);
     if (hello->version != FRAME_VERSION) {
         dtn_fail_rank(&error, DTENSOR_EMISMATCH, link->rank, "boot: rank %u on "
                       "%s speaks version %u of the bootstrap, %s version %d "
                       "(install the same libdtensor on all hosts)",
                       (unsigned)hello->rank, hello->host, hello->version, name,
                       FRAME_VERSION);
-        boot_fail_condemn(boot, &error);
+        dtn_boot_fail_propose(boot, &error);
         return false;
     }
     if (link->rank < 0) {
@@ -204,51 +211,51 @@ static bool child_check(struct dtn_boot *boot, const struct boot_link *link,
                  "for a world of %u ranks, %s for one of %d (give every rank "
                  "the same cluster file)", (unsigned)hello->rank, hello->host,
                  (unsigned)hello->world, name, boot->cluster->world_size);
-        boot_fail_condemn(boot, &error);
+        dtn_boot_fail_propose(boot, &error);
         return false;
     }
     twin = child_twin(boot, link);
     if (twin != 0)
-        boot_fail_twice(boot, link->rank, twin, link->pid);
+        dtn_boot_fail_twice(boot, link->rank, twin, link->pid);
     return twin == 0;
 }
 
-static void child_welcome(struct dtn_boot *boot, struct boot_link *link)
+static void child_welcome(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     unsigned char body[4];
-    const struct frame frame = { .type = FRAME_WELCOME, .size = sizeof body,
-                                 .body = body };
+    const struct dtn_frame frame = { .type = FRAME_WELCOME, .size = sizeof body,
+                                     .body = body };
 
     link->io.accepts = FRAME_BIT(FRAME_ENTRIES) | FRAME_BIT(FRAME_IDENTITY) |
                        FRAME_BIT(FRAME_EXPIRED) | FRAME_BIT(FRAME_FAIL);
-    boot_gather_limits(boot, link);
-    frame_put32(body, (uint32_t)boot->rank);
-    if (!frame_post(&link->io, &frame, false))
-        boot_fail_nomem(boot);
+    dtn_boot_gather_limits(boot, link);
+    dtn_frame_put32(body, (uint32_t)boot->rank);
+    if (!dtn_frame_post(&link->io, &frame, false))
+        dtn_boot_fail_nomem(boot);
 }
 
-void boot_child_arrived(struct dtn_boot *boot, int rank)
+void dtn_boot_child_arrived(struct dtn_boot *boot, int rank)
 {
     const struct dtn_host *host = boot->hosts[boot->host];
     int i = rank - host->first_rank;
 
     if (rank < 0 || rank == boot->rank ||
-        boot_tree_parent(boot, rank) != boot->rank)
+        dtn_boot_tree_parent(boot, rank) != boot->rank)
         return;
     if (i < 0 || i >= host->nranks)
-        i = host->nranks + (rank != boot_tree_child(boot, 0));
+        i = host->nranks + (rank != dtn_boot_tree_child(boot, 0));
     boot->narrived += !boot->arrived[i];
     boot->arrived[i] = true;
 }
 
-static void child_hello(struct dtn_boot *boot, struct boot_link *link,
+static void child_hello(struct dtn_boot *boot, struct dtn_boot_link *link,
                         const struct child_hello *hello)
 {
     bool mine;
 
     if (strcmp(hello->job, boot->job) != 0) {
-        boot_fail_foreign(boot, &link->io, hello->rank, hello->host,
-                          hello->job);
+        dtn_boot_fail_foreign(boot, &link->io, hello->rank, hello->host,
+                              hello->job);
         child_stranger(boot, link);
         return;
     }
@@ -259,11 +266,11 @@ static void child_hello(struct dtn_boot *boot, struct boot_link *link,
     if (hello->rank < (uint32_t)boot->cluster->world_size)
         link->rank = (int)hello->rank;
     mine = link->rank >= 0 && link->rank != boot->rank && !link->detour &&
-           boot_tree_parent(boot, link->rank) == boot->rank;
+           dtn_boot_tree_parent(boot, link->rank) == boot->rank;
     if (mine)
-        boot_child_arrived(boot, link->rank);
-    if (boot->state == BOOT_PARTING) {
-        boot_fail_send(boot, link);
+        dtn_boot_child_arrived(boot, link->rank);
+    if (boot->state == BOOT_DRAINING) {
+        dtn_boot_fail_send(boot, link);
         return;
     }
     if (!child_check(boot, link, hello))
@@ -272,19 +279,19 @@ static void child_hello(struct dtn_boot *boot, struct boot_link *link,
      * let in as far as needed for rank 0 to see and say that.
      */
     if (!mine && !link->detour && hello->digest == boot->digest) {
-        boot_fail_garbage(boot, link->rank);
+        dtn_boot_fail_garbage(boot, link->rank);
         return;
     }
     link->counted = mine;
     link->detour = !mine;
     child_welcome(boot, link);
-    boot_gather_who(boot, link, hello->pid, hello->digest);
+    dtn_boot_gather_who(boot, link, hello->pid, hello->digest);
 }
 
 /* -------------------------------------------------------------- reading --- */
 
 /* Remember it at rank 0; pass it on elsewhere. */
-static void child_identity(struct dtn_boot *boot, const struct frame *frame)
+static void child_identity(struct dtn_boot *boot, const struct dtn_frame *frame)
 {
     size_t n;
 
@@ -292,10 +299,11 @@ static void child_identity(struct dtn_boot *boot, const struct frame *frame)
         return;
     n = frame->size - 4;
     if (!boot->root) {
-        boot_route_post(boot, FRAME_IDENTITY, frame->body, frame->size);
+        if (!dtn_boot_link_post(boot, FRAME_IDENTITY, frame->body, frame->size))
+            dtn_boot_fail_nomem(boot);
         return;
     }
-    if (frame_get32(frame->body) != (uint32_t)boot->asked)
+    if (dtn_frame_get32(frame->body) != (uint32_t)boot->asked)
         return;
     boot->answer = malloc(n + 1);
     if (!boot->answer)
@@ -307,18 +315,18 @@ static void child_identity(struct dtn_boot *boot, const struct frame *frame)
 /* A child reports that it cannot continue or begin: a proposal.  The parent's
  * verdict is final.
  */
-static void child_failed(struct dtn_boot *boot, struct boot_link *link,
+static void child_failed(struct dtn_boot *boot, struct dtn_boot_link *link,
                          const struct dtensor_error *error)
 {
-    boot_child_arrived(boot, link->rank);
-    if (link->rank >= 0 && link->rank == boot_tree_parent(boot, boot->rank))
-        boot_fail_final(boot, error);
+    dtn_boot_child_arrived(boot, link->rank);
+    if (link->rank >= 0 && link->rank == dtn_boot_tree_parent(boot, boot->rank))
+        dtn_boot_fail_final(boot, error);
     else
-        boot_fail_condemn(boot, error);
+        dtn_boot_fail_propose(boot, error);
 }
 
-static void child_frame(struct dtn_boot *boot, struct boot_link *link,
-                        const struct frame *frame)
+static void child_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
+                        const struct dtn_frame *frame)
 {
     struct dtensor_error error;
     struct child_hello hello;
@@ -327,53 +335,53 @@ static void child_frame(struct dtn_boot *boot, struct boot_link *link,
         child_hello(boot, link, &hello);
     else if (frame->type == FRAME_HELLO)
         child_stranger(boot, link);
-    else if (boot->state == BOOT_PARTING)
+    else if (boot->state == BOOT_DRAINING)
         return;
     else if (frame->type == FRAME_EXPIRED && frame->seq != boot->seq)
         return;                      /* crossed the end of its round         */
     else if (frame->type == FRAME_ENTRIES)
-        boot_gather_entries(boot, link, frame);
+        dtn_boot_gather_entries(boot, link, frame);
     else if (frame->type == FRAME_IDENTITY)
         child_identity(boot, frame);
     else if (frame->type == FRAME_EXPIRED)
-        boot_fail_expire(boot, dtn_now_ns());
-    else if (frame->type == FRAME_FAIL && boot_fail_parse(frame, &error))
+        dtn_boot_fail_expire(boot, dtn_now_ns());
+    else if (frame->type == FRAME_FAIL && dtn_boot_fail_parse(frame, &error))
         child_failed(boot, link, &error);
     else
-        boot_fail_garbage(boot, link->rank);
+        dtn_boot_fail_garbage(boot, link->rank);
 }
 
 /* A child is lost.  When that is not its doing it is told why. */
-static void child_lost(struct dtn_boot *boot, struct boot_link *link,
-                       enum frame_got got)
+static void child_lost(struct dtn_boot *boot, struct dtn_boot_link *link,
+                       enum dtn_frame_got got)
 {
     if (!link->known) {
         child_stranger(boot, link);
         return;
     }
-    if (link->rank >= 0 && boot->state != BOOT_PARTING) {
+    if (link->rank >= 0 && boot->state != BOOT_DRAINING) {
         if (got == FRAME_CLOSED)
-            boot_fail_closed(boot, link->rank);
+            dtn_boot_fail_closed(boot, link->rank);
         else if (got == FRAME_NOMEM)
-            boot_fail_nomem(boot);
+            dtn_boot_fail_nomem(boot);
         else if (got == FRAME_NOFDS)
-            boot_fail_nofds(boot);
+            dtn_boot_fail_nofds(boot);
         else
-            boot_fail_garbage(boot, link->rank);
-        if (boot->state == BOOT_CONDEMNED)
-            boot_fail_send(boot, link);
-        frame_flush(&link->io);
+            dtn_boot_fail_garbage(boot, link->rank);
+        if (boot->state == BOOT_FAILING)
+            dtn_boot_fail_send(boot, link);
+        dtn_frame_flush(&link->io);
     }
     child_drop(link);
 }
 
-void boot_child_turn(struct dtn_boot *boot, struct boot_link *link)
+void dtn_boot_child_turn(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
-    struct frame frame;
-    enum frame_got got;
+    struct dtn_frame frame;
+    enum dtn_frame_got got;
 
     for (int i = 0; i < CHILD_BURST && link->state != LINK_IDLE; i++) {
-        got = frame_recv(&link->io, &frame);
+        got = dtn_frame_recv(&link->io, &frame);
         if (got == FRAME_MORE)
             return;
         if (got == FRAME_READY)
@@ -386,12 +394,12 @@ void boot_child_turn(struct dtn_boot *boot, struct boot_link *link)
 /* ------------------------------------------------------------- sweeping --- */
 
 /* Forget closed connections, and strangers that were silent too long. */
-void boot_child_sweep(struct dtn_boot *boot, int64_t now)
+void dtn_boot_child_sweep(struct dtn_boot *boot, int64_t now)
 {
     int kept = 0;
 
     for (int i = 0; i < boot->nchildren; i++) {
-        struct boot_link *link = &boot->children[i];
+        struct dtn_boot_link *link = &boot->children[i];
 
         if (link->state == LINK_GREETING &&
             now - link->since_ns > BOOT_HANDSHAKE_NS)
@@ -405,10 +413,10 @@ void boot_child_sweep(struct dtn_boot *boot, int64_t now)
     boot->nchildren = kept;
 }
 
-void boot_child_keep_tree(struct dtn_boot *boot)
+void dtn_boot_child_keep_tree(struct dtn_boot *boot)
 {
     for (int i = 0; i < boot->nchildren; i++)
         if (!boot->children[i].counted)
             child_drop(&boot->children[i]);
-    boot_child_sweep(boot, dtn_now_ns());
+    dtn_boot_child_sweep(boot, dtn_now_ns());
 }

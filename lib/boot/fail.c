@@ -1,4 +1,4 @@
-/* boot_fail.c - what went wrong, in the same words everywhere
+/* fail.c - what went wrong, in the same words everywhere
  *
  * Whoever notices a failure first words it and proposes it upward; rank 0
  * takes the first proposal and sends it down to all, so 1024 ranks print one
@@ -11,27 +11,29 @@
  * for until 60.4 s, 20 ms more for each level of the tree (18 at most), and
  * passed on for 0.15 s: everything is closed by 60.91 s.
  */
+#include "boot/fail.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "base/wait.h"
 #include "boot/frame.h"
+#include "boot/link.h"
 #include "boot/state.h"
+#include "boot/tree.h"
+#include "boot/words.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 /* ------------------------------------------------- the way of a failure --- */
 
 /* The deeper the longer: whoever is next to the one that does not answer gives
  * up first, and all below it hear its words.
  */
-int64_t boot_fail_patience(const struct dtn_boot *boot)
+int64_t dtn_boot_fail_patience(const struct dtn_boot *boot)
 {
     return BOOT_VERDICT_NS + boot->depth * BOOT_STEP_NS;
 }
@@ -58,27 +60,28 @@ static int64_t fail_early(const struct dtn_boot *boot)
                                               : BOOT_VERDICT_NS;
 }
 
-void boot_fail_post(struct frame_stream *io, uint32_t seq,
-                    const struct dtensor_error *e)
+void dtn_boot_fail_post(struct dtn_frame_stream *io, uint32_t seq,
+                        const struct dtensor_error *e)
 {
     unsigned char body[12 + sizeof e->text];
     size_t n = strlen(e->text);
-    struct frame frame = { .type = FRAME_FAIL, .seq = seq,
-                           .size = (uint32_t)(12 + n), .body = body };
+    struct dtn_frame frame = { .type = FRAME_FAIL, .seq = seq,
+                               .size = (uint32_t)(12 + n), .body = body };
 
-    frame_put32(body, (uint32_t)e->code);
-    frame_put32(body + 4, (uint32_t)e->rank);
-    frame_put32(body + 8, (uint32_t)e->sys_errno);
+    dtn_frame_put32(body, (uint32_t)e->code);
+    dtn_frame_put32(body + 4, (uint32_t)e->rank);
+    dtn_frame_put32(body + 8, (uint32_t)e->sys_errno);
     memcpy(body + 12, e->text, n);
-    frame_post(io, &frame, false);           /* no memory: the peer sees EOF */
+    dtn_frame_post(io, &frame, false);       /* no memory: the peer sees EOF */
 }
 
-void boot_fail_send(struct dtn_boot *boot, struct boot_link *link)
+void dtn_boot_fail_send(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
-    boot_fail_post(&link->io, boot->seq, &boot->failure);
+    dtn_boot_fail_post(&link->io, boot->seq, &boot->failure);
 }
 
-bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error)
+bool dtn_boot_fail_parse(const struct dtn_frame *frame,
+                         struct dtensor_error *error)
 {
     size_t n;
 
@@ -87,9 +90,9 @@ bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error)
     n = frame->size - 12;
     if (n >= sizeof error->text)
         n = sizeof error->text - 1;
-    error->code = (int)(int32_t)frame_get32(frame->body);
-    error->rank = (int)(int32_t)frame_get32(frame->body + 4);
-    error->sys_errno = (int)(int32_t)frame_get32(frame->body + 8);
+    error->code = (int)(int32_t)dtn_frame_get32(frame->body);
+    error->rank = (int)(int32_t)dtn_frame_get32(frame->body + 4);
+    error->sys_errno = (int)(int32_t)dtn_frame_get32(frame->body + 8);
     for (size_t i = 0; i < n; i++) {
         unsigned char c = frame->body[12 + i];
 
@@ -99,44 +102,46 @@ bool boot_fail_parse(const struct frame *frame, struct dtensor_error *error)
     return error->code <= DTENSOR_EINVAL && error->code >= DTENSOR_EABORT;
 }
 
-void boot_fail_final(struct dtn_boot *boot, const struct dtensor_error *error)
+void dtn_boot_fail_final(struct dtn_boot *boot,
+                         const struct dtensor_error *error)
 {
     int64_t now = dtn_now_ns();
     bool late = boot->expired ||
-                (boot->state == BOOT_CONDEMNED && now >= boot->until_ns);
+                (boot->state == BOOT_FAILING && now >= boot->until_ns);
 
-    if (boot->state == BOOT_PARTING)
+    if (boot->state == BOOT_DRAINING)
         return;
     boot->failure = *error;
-    boot->state = BOOT_PARTING;
+    boot->state = BOOT_DRAINING;
     boot->until_ns = fail_earlier(
-        now + (late ? BOOT_PART_NS : fail_early(boot)),
-        boot->deadline_ns + boot_fail_patience(boot) + BOOT_PART_NS);
+        now + (late ? BOOT_DRAIN_NS : fail_early(boot)),
+        boot->deadline_ns + dtn_boot_fail_patience(boot) + BOOT_DRAIN_NS);
     for (int i = 0; i < boot->nchildren; i++)
         if (boot->children[i].known)
-            boot_fail_send(boot, &boot->children[i]);
+            dtn_boot_fail_send(boot, &boot->children[i]);
 }
 
-void boot_fail_condemn(struct dtn_boot *boot, const struct dtensor_error *error)
+void dtn_boot_fail_propose(struct dtn_boot *boot,
+                           const struct dtensor_error *error)
 {
-    if (boot->state == BOOT_PARTING)
+    if (boot->state == BOOT_DRAINING)
         return;
     if (boot->failure.code == 0) {
         boot->failure = *error;
-        boot->state = BOOT_CONDEMNED;
+        boot->state = BOOT_FAILING;
         boot->until_ns = fail_earlier(
             dtn_now_ns() + fail_early(boot),
-            boot->deadline_ns + boot_fail_patience(boot));
+            boot->deadline_ns + dtn_boot_fail_patience(boot));
         if (boot->up.link.state == LINK_JOINED)
-            boot_fail_send(boot, &boot->up.link);
+            dtn_boot_fail_send(boot, &boot->up.link);
         if (boot->aside.link.state == LINK_JOINED)
-            boot_fail_send(boot, &boot->aside.link);
+            dtn_boot_fail_send(boot, &boot->aside.link);
     }
     if (!fail_way_up(boot))
-        boot_fail_final(boot, &boot->failure);
+        dtn_boot_fail_final(boot, &boot->failure);
 }
 
-void boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error)
+void dtn_boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error)
 {
     struct dtensor_error own = *error;
     char name[DTN_HOST_MAX + 32], number[32];
@@ -147,36 +152,38 @@ void boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error)
     if (!strstr(text, number))
         dtn_fail(&own, error->code, "%s: %s failed: %s",
                  ours ? "boot" : "init",
-                 boot_fail_rank_name(boot, boot->rank, name, sizeof name),
+                 dtn_boot_rank_name(boot, boot->rank, name, sizeof name),
                  ours ? text + 6 : text);
     own.rank = boot->rank;
     own.sys_errno = error->sys_errno;
     boot->unfit = true;
-    boot_route_fail(boot);
-    boot_fail_condemn(boot, &own);
+    dtn_boot_route_fail(boot);
+    dtn_boot_fail_propose(boot, &own);
 }
 
-void boot_fail_expire(struct dtn_boot *boot, int64_t now)
+void dtn_boot_fail_expire(struct dtn_boot *boot, int64_t now)
 {
     if (boot->expired || boot->state != BOOT_GATHERING)
         return;
     boot->expired = true;
-    boot->until_ns = now + boot_fail_patience(boot);
-    boot_route_post(boot, FRAME_EXPIRED, NULL, 0);
+    boot->until_ns = now + dtn_boot_fail_patience(boot);
+    if (!dtn_boot_link_post(boot, FRAME_EXPIRED, NULL, 0))
+        dtn_boot_fail_nomem(boot);
 }
 
 /* Not one rank between here and rank 0 could be reached: name them all. */
 static void fail_cut_off(struct dtn_boot *boot)
 {
     int ranks[64], n = 0;
-    int r = boot_tree_parent(boot, boot->rank);
+    int r = dtn_boot_tree_parent(boot, boot->rank);
 
-    for (; r >= 0 && n < (int)DTN_COUNT(ranks); r = boot_tree_parent(boot, r))
+    for (; r >= 0 && n < (int)DTN_COUNT(ranks);
+         r = dtn_boot_tree_parent(boot, r))
         n++;
-    r = boot_tree_parent(boot, boot->rank);
-    for (int i = n; i-- > 0; r = boot_tree_parent(boot, r))
+    r = dtn_boot_tree_parent(boot, boot->rank);
+    for (int i = n; i-- > 0; r = dtn_boot_tree_parent(boot, r))
         ranks[i] = r;                                /* ascending            */
-    boot_fail_missing(boot, ranks, n);
+    dtn_boot_fail_missing(boot, ranks, n);
 }
 
 static void fail_silent(struct dtn_boot *boot, int rank)
@@ -186,14 +193,14 @@ static void fail_silent(struct dtn_boot *boot, int rank)
 
     dtn_fail_rank(&error, DTENSOR_ETIME, rank, "boot: %s did not answer within "
                   "%s (is it stuck or stopped?)",
-                  boot_fail_rank_name(boot, rank, name, sizeof name),
+                  dtn_boot_rank_name(boot, rank, name, sizeof name),
                   dtn_format_time(boot->cluster->transport.connect_timeout_ns,
                                   time, sizeof time));
-    boot_fail_condemn(boot, &error);
+    dtn_boot_fail_propose(boot, &error);
 }
 
 /* Out of patience, and rank 0 did not answer: say who is in the way. */
-void boot_fail_alone(struct dtn_boot *boot)
+void dtn_boot_fail_alone(struct dtn_boot *boot)
 {
     if (boot->up.link.state == LINK_JOINED || boot->up.target == boot->rank)
         fail_silent(boot, boot->up.target);
@@ -201,43 +208,10 @@ void boot_fail_alone(struct dtn_boot *boot)
         fail_silent(boot, boot->aside.target);
     else
         fail_cut_off(boot);
-    boot_fail_final(boot, &boot->failure);
+    dtn_boot_fail_final(boot, &boot->failure);
 }
 
 /* ------------------------------------------------------------ the words --- */
-
-char *boot_fail_rank_name(const struct dtn_boot *boot, int rank, char *buf,
-                          size_t size)
-{
-    snprintf(buf, size, "rank %d on %s", rank,
-             boot->hosts[boot_tree_host(boot, rank)]->name);
-    return buf;
-}
-
-/* "ranks 2-3 on n1, 6 on n3 and 40 more"; `ranks` ascend. */
-char *boot_fail_ranks_text(const struct dtn_boot *boot, const int ranks[],
-                           int n, char *buf, size_t size)
-{
-    size_t used = (size_t)snprintf(buf, size, n == 1 ? "rank " : "ranks ");
-    int first = 0, last;
-    char list[64];
-
-    for (int hosts = 0; first < n; first = last, hosts++) {
-        int h = boot_tree_host(boot, ranks[first]);
-        const char *name = boot->hosts[h]->name;
-
-        for (last = first; last < n && boot_tree_host(boot, ranks[last]) == h;)
-            last++;
-        if (hosts == 6 || used + sizeof list + strlen(name) + 32 > size)
-            break;
-        dtn_format_ranks(ranks + first, last - first, list, sizeof list);
-        used += (size_t)snprintf(buf + used, size - used, "%s%s on %s",
-                                 first ? ", " : "", list, name);
-    }
-    if (first < n && used < size)
-        snprintf(buf + used, size - used, " and %d more", n - first);
-    return buf;
-}
 
 /* Hosts that no rank at all came from may be out of reach: "is n1 reachable
  * on port 17800?", or "".
@@ -253,7 +227,7 @@ static char *fail_reach_text(const struct dtn_boot *boot, const int ranks[],
     for (int i = 0; i < n && boot->nhosts > 1; i++) {
         const struct dtn_host *host;
 
-        host = boot->hosts[boot_tree_host(boot, ranks[i])];
+        host = boot->hosts[dtn_boot_tree_host(boot, ranks[i])];
         if (ranks[i] != host->first_rank)
             continue;
         if (used + strlen(host->name) + 8 > sizeof hosts) {
@@ -270,12 +244,12 @@ static char *fail_reach_text(const struct dtn_boot *boot, const int ranks[],
     return buf;
 }
 
-void boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
+void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
 {
     struct dtensor_error error;
     char names[256], reach[220], time[32];
 
-    boot_fail_ranks_text(boot, ranks, n, names, sizeof names);
+    dtn_boot_ranks_text(boot, ranks, n, names, sizeof names);
     dtn_format_time(boot->cluster->transport.connect_timeout_ns, time,
                     sizeof time);
     if (boot->seq == 0)
@@ -287,34 +261,37 @@ void boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
         dtn_fail_rank(&error, DTENSOR_ETIME, ranks[0], "boot: %s did not take "
                       "part in an exchange within %s (%s stuck or stopped?)",
                       names, time, n == 1 ? "is it" : "are they");
-    boot_fail_condemn(boot, &error);
+    dtn_boot_fail_propose(boot, &error);
 }
 
-void boot_fail_closed(struct dtn_boot *boot, int rank)
+void dtn_boot_fail_closed(struct dtn_boot *boot, int rank)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
 
     dtn_fail_rank(&error, DTENSOR_EPEER, rank, "boot: %s closed its connection "
                   "(did it crash or exit? see its output)",
-                  boot_fail_rank_name(boot, rank, name, sizeof name));
-    boot_fail_condemn(boot, &error);
+                  dtn_boot_rank_name(boot, rank, name, sizeof name));
+    dtn_boot_fail_propose(boot, &error);
 }
 
-void boot_fail_garbage(struct dtn_boot *boot, int rank)
+void dtn_boot_fail_garbage(struct dtn_boot *boot, int rank)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
 
-    dtn_fail_rank(&error, DTENSOR_EPEER, rank, "boot: %s sent what no rank of "
+    dtn_fail_rank(&error, DTENSOR_EPEER, rank,
+                  "boot: %s sent what no rank of "
                   "this job would send (install the same libdtensor on all "
-                  "hosts)", boot_fail_rank_name(boot, rank, name, sizeof name));
-    boot_fail_condemn(boot, &error);
+                  "hosts)",
+                  dtn_boot_rank_name(boot, rank, name, sizeof name));
+    dtn_boot_fail_propose(boot, &error);
 }
 
 /* The answer to a rank of another job, over its connection. */
-void boot_fail_foreign(const struct dtn_boot *boot, struct frame_stream *io,
-                       uint32_t rank, const char *host, const char *job)
+void dtn_boot_fail_foreign(const struct dtn_boot *boot,
+                           struct dtn_frame_stream *io, uint32_t rank,
+                           const char *host, const char *job)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
@@ -323,14 +300,14 @@ void boot_fail_foreign(const struct dtn_boot *boot, struct frame_stream *io,
                   "of job \"%s\" met %s of job \"%s\" at port %d (two jobs "
                   "that start at the same time: set another [transport] port "
                   "for one)", (unsigned)rank, host, job,
-                  boot_fail_rank_name(boot, boot->rank, name, sizeof name),
+                  dtn_boot_rank_name(boot, boot->rank, name, sizeof name),
                   boot->job, boot->cluster->transport.port);
-    boot_fail_post(io, FRAME_FOREIGN, &error);
-    frame_flush(io);
+    dtn_boot_fail_post(io, FRAME_FOREIGN, &error);
+    dtn_frame_flush(io);
 }
 
-void boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
-                     uint32_t pid2)
+void dtn_boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
+                         uint32_t pid2)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
@@ -344,44 +321,26 @@ void boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
     dtn_fail_rank(&error, DTENSOR_EMISMATCH, rank, "boot: %s was started "
                   "twice, as processes %u and %u (start each rank once; does "
                   "an older job still run?)",
-                  boot_fail_rank_name(boot, rank, name, sizeof name),
+                  dtn_boot_rank_name(boot, rank, name, sizeof name),
                   (unsigned)pid1, (unsigned)pid2);
-    boot_fail_condemn(boot, &error);
+    dtn_boot_fail_propose(boot, &error);
 }
 
-void boot_fail_nomem(struct dtn_boot *boot)
+void dtn_boot_fail_nomem(struct dtn_boot *boot)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
 
     dtn_fail_rank(&error, DTENSOR_ENOMEM, boot->rank, "boot: %s is out of "
                   "memory (see ulimit -v and free -h)",
-                  boot_fail_rank_name(boot, boot->rank, name, sizeof name));
-    boot_fail_condemn(boot, &error);
+                  dtn_boot_rank_name(boot, boot->rank, name, sizeof name));
+    dtn_boot_fail_propose(boot, &error);
 }
 
-/* The library does not change the limits of its process: it says so. */
-int boot_fail_fd_limit(const struct dtn_boot *boot, struct dtensor_error *err)
-{
-    char name[DTN_HOST_MAX + 32];
-    struct rlimit limit = { 0, 0 };
-    int rc;
-
-    getrlimit(RLIMIT_NOFILE, &limit);
-    rc = dtn_fail_sys(err, EMFILE, "boot: %s has no file descriptor left: the "
-                      "limit is %llu (raise ulimit -n, the hard limit is %llu)",
-                      boot_fail_rank_name(boot, boot->rank, name, sizeof name),
-                      (unsigned long long)limit.rlim_cur,
-                      (unsigned long long)limit.rlim_max);
-    if (err)
-        err->rank = boot->rank;
-    return rc;
-}
-
-void boot_fail_nofds(struct dtn_boot *boot)
+void dtn_boot_fail_nofds(struct dtn_boot *boot)
 {
     struct dtensor_error error;
 
-    boot_fail_fd_limit(boot, &error);
-    boot_fail_condemn(boot, &error);
+    dtn_boot_fd_limit(boot, &error);
+    dtn_boot_fail_propose(boot, &error);
 }

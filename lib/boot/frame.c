@@ -24,8 +24,8 @@
 #define FRAME_MAGIC 0x424e5444u   /* "DTNB" on the wire                       */
 #define SCM_BATCH 250             /* descriptors in one message               */
 
-struct frame_out {
-    struct frame_out *next;
+struct dtn_frame_out {
+    struct dtn_frame_out *next;
     size_t sent;
     size_t size;
     const unsigned char *body;
@@ -35,39 +35,39 @@ struct frame_out {
     unsigned char head[FRAME_HEAD_BYTES];
 };
 
-void frame_put32(unsigned char *p, uint32_t value)
+void dtn_frame_put32(unsigned char *p, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         p[i] = (unsigned char)(value >> 8 * i);
 }
 
-void frame_put64(unsigned char *p, uint64_t value)
+void dtn_frame_put64(unsigned char *p, uint64_t value)
 {
-    frame_put32(p, (uint32_t)value);
-    frame_put32(p + 4, (uint32_t)(value >> 32));
+    dtn_frame_put32(p, (uint32_t)value);
+    dtn_frame_put32(p + 4, (uint32_t)(value >> 32));
 }
 
-uint32_t frame_get32(const unsigned char *p)
+uint32_t dtn_frame_get32(const unsigned char *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
            (uint32_t)p[3] << 24;
 }
 
-uint64_t frame_get64(const unsigned char *p)
+uint64_t dtn_frame_get64(const unsigned char *p)
 {
-    return frame_get32(p) | (uint64_t)frame_get32(p + 4) << 32;
+    return dtn_frame_get32(p) | (uint64_t)dtn_frame_get32(p + 4) << 32;
 }
 
-void frame_init(struct frame_stream *s, int fd, bool local)
+void dtn_frame_init(struct dtn_frame_stream *s, int fd, bool local)
 {
     memset(s, 0, sizeof *s);
     s->fd = fd;
     s->local = local;
 }
 
-static void stream_drop_out(struct frame_stream *s)
+static void stream_drop_out(struct dtn_frame_stream *s)
 {
-    struct frame_out *out;
+    struct dtn_frame_out *out;
 
     while ((out = s->out)) {
         s->out = out->next;
@@ -77,7 +77,7 @@ static void stream_drop_out(struct frame_stream *s)
 }
 
 /* Forget the frame that was handed out, and what nobody took of it. */
-static void stream_recycle(struct frame_stream *s)
+static void stream_recycle(struct dtn_frame_stream *s)
 {
     for (int i = 0; i < s->in.nfds; i++)
         close(s->fds[i]);
@@ -90,7 +90,7 @@ static void stream_recycle(struct frame_stream *s)
     s->whole = false;
 }
 
-void frame_close(struct frame_stream *s)
+void dtn_frame_close(struct dtn_frame_stream *s)
 {
     stream_drop_out(s);
     stream_recycle(s);
@@ -100,7 +100,7 @@ void frame_close(struct frame_stream *s)
     s->broken = s->stalled = false;
 }
 
-unsigned char *frame_take_body(struct frame_stream *s)
+unsigned char *dtn_frame_take_body(struct dtn_frame_stream *s)
 {
     unsigned char *body = s->body;
 
@@ -108,7 +108,7 @@ unsigned char *frame_take_body(struct frame_stream *s)
     return body;
 }
 
-void frame_take_fds(struct frame_stream *s)
+void dtn_frame_take_fds(struct dtn_frame_stream *s)
 {
     s->in.nfds = 0;
 }
@@ -116,7 +116,8 @@ void frame_take_fds(struct frame_stream *s)
 /* -------------------------------------------------------------- reading --- */
 
 /* The longest body a frame of this type may have. */
-static size_t frame_limit(const struct frame_stream *s, enum frame_type type)
+static size_t frame_limit(const struct dtn_frame_stream *s,
+                          enum dtn_frame_type type)
 {
     static const size_t limits[FRAME_NTYPES] = {
         [FRAME_HELLO] = FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX - 1,
@@ -134,21 +135,21 @@ static size_t frame_limit(const struct frame_stream *s, enum frame_type type)
     return limits[type];
 }
 
-enum frame_got frame_parse(const struct frame_stream *s,
-                           const unsigned char head[FRAME_HEAD_BYTES],
-                           struct frame *frame)
+enum dtn_frame_got dtn_frame_parse(const struct dtn_frame_stream *s,
+                                   const unsigned char head[FRAME_HEAD_BYTES],
+                                   struct dtn_frame *frame)
 {
-    uint32_t type = frame_get32(head + 4) >> 16;
-    uint32_t nfds = frame_get32(head + 12);
+    uint32_t type = dtn_frame_get32(head + 4) >> 16;
+    uint32_t nfds = dtn_frame_get32(head + 12);
 
-    if (frame_get32(head) != FRAME_MAGIC || type >= FRAME_NTYPES ||
+    if (dtn_frame_get32(head) != FRAME_MAGIC || type >= FRAME_NTYPES ||
         !(s->accepts & FRAME_BIT(type)) || nfds > (uint32_t)s->fds_max)
         return FRAME_GARBAGE;
-    frame->version = frame_get32(head + 4) & 0xffff;
-    frame->type = (enum frame_type)type;
-    frame->seq = frame_get32(head + 8);
+    frame->version = dtn_frame_get32(head + 4) & 0xffff;
+    frame->type = (enum dtn_frame_type)type;
+    frame->seq = dtn_frame_get32(head + 8);
     frame->nfds = (int)nfds;
-    frame->size = frame_get32(head + 16);
+    frame->size = dtn_frame_get32(head + 16);
     frame->body = NULL;
     frame->fds = NULL;
     if (frame->size > frame_limit(s, frame->type))
@@ -162,8 +163,8 @@ enum frame_got frame_parse(const struct frame_stream *s,
 /* Keep the n descriptors of one message; in.nfds counts those of the frame so
  * far.  More than may come are closed again.
  */
-static enum frame_got stream_keep_fds(struct frame_stream *s,
-                                      const unsigned char *data, int n)
+static enum dtn_frame_got stream_keep_fds(struct dtn_frame_stream *s,
+                                          const unsigned char *data, int n)
 {
     int have = s->in.nfds;
     int *fds = NULL;
@@ -183,13 +184,13 @@ static enum frame_got stream_keep_fds(struct frame_stream *s,
     return FRAME_READY;
 }
 
-static enum frame_got stream_keep_control(struct frame_stream *s,
-                                          struct msghdr *msg)
+static enum dtn_frame_got stream_keep_control(struct dtn_frame_stream *s,
+                                              struct msghdr *msg)
 {
-    enum frame_got got = FRAME_READY;
+    enum dtn_frame_got got = FRAME_READY;
 
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-        enum frame_got one;
+        enum dtn_frame_got one;
 
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
@@ -203,8 +204,8 @@ static enum frame_got stream_keep_control(struct frame_stream *s,
 }
 
 /* Read until the frame has `want` bytes; `at` is where the next one goes. */
-static enum frame_got stream_fill(struct frame_stream *s, unsigned char *at,
-                                  size_t want)
+static enum dtn_frame_got stream_fill(struct dtn_frame_stream *s,
+                                      unsigned char *at, size_t want)
 {
     /* Room for more than the kernel passes at once: only the process's own
      * limit can cut what comes.
@@ -217,7 +218,7 @@ static enum frame_got stream_fill(struct frame_stream *s, unsigned char *at,
     while (s->got < want) {
         struct iovec iov = { at, want - s->got };
         struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-        enum frame_got got;
+        enum dtn_frame_got got;
         ssize_t n;
 
         if (s->local) {
@@ -243,10 +244,10 @@ static enum frame_got stream_fill(struct frame_stream *s, unsigned char *at,
 }
 
 /* The head is whole: check it and make room for the body. */
-static enum frame_got stream_begin_body(struct frame_stream *s)
+static enum dtn_frame_got stream_begin_body(struct dtn_frame_stream *s)
 {
-    struct frame in;
-    enum frame_got got = frame_parse(s, s->head, &in);
+    struct dtn_frame in;
+    enum dtn_frame_got got = dtn_frame_parse(s, s->head, &in);
 
     if (got != FRAME_READY)
         return got;
@@ -256,9 +257,10 @@ static enum frame_got stream_begin_body(struct frame_stream *s)
     return s->body ? FRAME_READY : FRAME_NOMEM;
 }
 
-enum frame_got frame_recv(struct frame_stream *s, struct frame *frame)
+enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
+                                  struct dtn_frame *frame)
 {
-    enum frame_got got;
+    enum dtn_frame_got got;
 
     if (s->fd < 0)
         return FRAME_MORE;
@@ -275,7 +277,7 @@ enum frame_got frame_recv(struct frame_stream *s, struct frame *frame)
                       FRAME_HEAD_BYTES + (size_t)s->in.size);
     if (got != FRAME_READY)
         return got;
-    if ((uint32_t)s->in.nfds != frame_get32(s->head + 12))
+    if ((uint32_t)s->in.nfds != dtn_frame_get32(s->head + 12))
         return FRAME_GARBAGE;
     s->in.body = s->body;
     s->in.fds = s->fds;
@@ -286,11 +288,12 @@ enum frame_got frame_recv(struct frame_stream *s, struct frame *frame)
 
 /* -------------------------------------------------------------- writing --- */
 
-bool frame_post(struct frame_stream *s, const struct frame *frame, bool borrow)
+bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
+                    bool borrow)
 {
     size_t nfds = (size_t)frame->nfds;
     size_t copy = borrow ? 0 : frame->size;
-    struct frame_out *out;
+    struct dtn_frame_out *out;
 
     if (s->fd < 0 || s->broken)
         return true;
@@ -308,11 +311,11 @@ bool frame_post(struct frame_stream *s, const struct frame *frame, bool borrow)
         memcpy(out->fds, frame->fds, nfds * sizeof(int));
     if (copy > 0)
         out->body = memcpy(out->fds + nfds, frame->body, copy);
-    frame_put32(out->head, FRAME_MAGIC);
-    frame_put32(out->head + 4, FRAME_VERSION | (uint32_t)frame->type << 16);
-    frame_put32(out->head + 8, frame->seq);
-    frame_put32(out->head + 12, (uint32_t)frame->nfds);
-    frame_put32(out->head + 16, frame->size);
+    dtn_frame_put32(out->head, FRAME_MAGIC);
+    dtn_frame_put32(out->head + 4, FRAME_VERSION | (uint32_t)frame->type << 16);
+    dtn_frame_put32(out->head + 8, frame->seq);
+    dtn_frame_put32(out->head + 12, (uint32_t)frame->nfds);
+    dtn_frame_put32(out->head + 16, frame->size);
     if (s->out)
         s->out_last->next = out;
     else
@@ -322,7 +325,7 @@ bool frame_post(struct frame_stream *s, const struct frame *frame, bool borrow)
 }
 
 /* Put the next batch of descriptors into msg; how many. */
-static int out_add_fds(const struct frame_out *out, struct msghdr *msg)
+static int out_add_fds(const struct dtn_frame_out *out, struct msghdr *msg)
 {
     int left = out->nfds - out->fds_sent;
     int n = left < SCM_BATCH ? left : SCM_BATCH;
@@ -345,7 +348,7 @@ static int out_add_fds(const struct frame_out *out, struct msghdr *msg)
 }
 
 /* One sendmsg() of the oldest frame: bytes sent, or -1 with errno. */
-static ssize_t out_send(int fd, struct frame_out *out)
+static ssize_t out_send(int fd, struct dtn_frame_out *out)
 {
     union {
         struct cmsghdr align;
@@ -377,11 +380,11 @@ static ssize_t out_send(int fd, struct frame_out *out)
     return n;
 }
 
-enum frame_got frame_flush(struct frame_stream *s)
+enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s)
 {
     s->stalled = false;
     while (s->fd >= 0 && s->out) {
-        struct frame_out *out = s->out;
+        struct dtn_frame_out *out = s->out;
 
         if (out_send(s->fd, out) < 0) {
             if (errno == EINTR)

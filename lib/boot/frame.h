@@ -19,7 +19,7 @@
 #define FRAME_IDENTITY_MAX (1u << 20)
 #define FRAME_FOREIGN UINT32_MAX  /* round of a FAIL that another job answers  */
 
-enum frame_type {
+enum dtn_frame_type {
     FRAME_HELLO = 1,              /* up: who connects; layout never changes   */
     FRAME_WELCOME,                /* down: taken as a child                   */
     FRAME_ENTRIES,                /* up: entries new to this subtree          */
@@ -34,9 +34,9 @@ enum frame_type {
 };
 #define FRAME_BIT(type) (1u << (type))
 
-struct frame {
+struct dtn_frame {
     unsigned version;
-    enum frame_type type;
+    enum dtn_frame_type type;
     uint32_t seq;                 /* round: 0 while opening, then 1, 2, ...   */
     uint32_t size;
     const unsigned char *body;
@@ -45,7 +45,7 @@ struct frame {
 };
 
 /* What reading and writing come to. */
-enum frame_got {
+enum dtn_frame_got {
     FRAME_READY,                  /* a whole frame; everything sent           */
     FRAME_MORE,                   /* not yet: poll                            */
     FRAME_CLOSED,                 /* the other side is gone                   */
@@ -54,10 +54,10 @@ enum frame_got {
     FRAME_NOFDS                   /* descriptors came and the limit cut them  */
 };
 
-struct frame_out;                 /* one frame on its way                     */
+struct dtn_frame_out;             /* one frame on its way                     */
 
 /* One connection.  fd -1: none, and every call is harmless.  May be moved. */
-struct frame_stream {
+struct dtn_frame_stream {
     int fd;
     bool local;                   /* AF_UNIX: descriptors may come            */
     bool broken;                  /* sending failed: reading will tell        */
@@ -67,45 +67,46 @@ struct frame_stream {
     int fds_max;                  /* most descriptors in one frame            */
     unsigned char head[FRAME_HEAD_BYTES];
     size_t got;                   /* bytes of the frame that came             */
-    struct frame in;
+    struct dtn_frame in;
     unsigned char *body;
     int *fds;
     bool whole;                   /* `in` was handed out                      */
-    struct frame_out *out;        /* oldest first                             */
-    struct frame_out *out_last;
+    struct dtn_frame_out *out;    /* oldest first                             */
+    struct dtn_frame_out *out_last;
 };
 
-void frame_init(struct frame_stream *s, int fd, bool local);
-void frame_close(struct frame_stream *s);
+void dtn_frame_init(struct dtn_frame_stream *s, int fd, bool local);
+void dtn_frame_close(struct dtn_frame_stream *s);
 
 /* Take what has come.  READY: *frame is valid until the next call. */
-enum frame_got frame_recv(struct frame_stream *s, struct frame *frame);
+enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
+                                  struct dtn_frame *frame);
 
-/* Keep what `frame_recv` gave: the body is the caller's to free, the
+/* Keep what `dtn_frame_recv` gave: the body is the caller's to free, the
  * descriptors the caller's to close.
  */
-unsigned char *frame_take_body(struct frame_stream *s);
-void frame_take_fds(struct frame_stream *s);
+unsigned char *dtn_frame_take_body(struct dtn_frame_stream *s);
+void dtn_frame_take_fds(struct dtn_frame_stream *s);
 
 /* Queue a frame; version is filled in.  The descriptors stay the caller's
  * and, with `borrow`, so does the body: all must last until sent.  false: no
  * memory.  A stream that is broken or has no connection swallows it.
  */
-bool frame_post(struct frame_stream *s, const struct frame *frame,
-                bool borrow);
+bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
+                    bool borrow);
 
 /* Send what the socket takes.  READY: nothing is left. */
-enum frame_got frame_flush(struct frame_stream *s);
+enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s);
 
 /* Check a head against what the stream may get.  READY or GARBAGE. */
-enum frame_got frame_parse(const struct frame_stream *s,
-                           const unsigned char head[FRAME_HEAD_BYTES],
-                           struct frame *frame);
+enum dtn_frame_got dtn_frame_parse(const struct dtn_frame_stream *s,
+                                   const unsigned char head[FRAME_HEAD_BYTES],
+                                   struct dtn_frame *frame);
 
 /* Little-endian numbers in bodies. */
-void frame_put32(unsigned char *p, uint32_t value);
-void frame_put64(unsigned char *p, uint64_t value);
-uint32_t frame_get32(const unsigned char *p);
-uint64_t frame_get64(const unsigned char *p);
+void dtn_frame_put32(unsigned char *p, uint32_t value);
+void dtn_frame_put64(unsigned char *p, uint64_t value);
+uint32_t dtn_frame_get32(const unsigned char *p);
+uint64_t dtn_frame_get64(const unsigned char *p);
 
 #endif

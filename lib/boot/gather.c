@@ -1,4 +1,4 @@
-/* boot_gather.c - entries of ranks, on their way up and down
+/* gather.c - entries of ranks, on their way up and down
  *
  * An entry is a rank and some bytes: in round 0 twelve, a process id and the
  * digest of its identity, later a blob.  Every rank passes on upward what is
@@ -10,9 +10,12 @@
  * File descriptors are exchanged on each host through its leader, beside the
  * frames on AF_UNIX; the entry of a rank that gave one has a flag.
  */
+#include "boot/gather.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "boot/fail.h"
 #include "boot/frame.h"
+#include "boot/judge.h"
 #include "boot/state.h"
 #include "cluster/cluster.h"
 #include "transport/transport.h"
@@ -25,7 +28,8 @@
 
 #define FD_AWAITED (-2)           /* in local_fds, while they are dealt       */
 
-static bool bytes_append(struct boot_bytes *bytes, const void *mem, size_t size)
+static bool bytes_append(struct dtn_boot_bytes *bytes, const void *mem,
+                         size_t size)
 {
     size_t want = bytes->size + size;
 
@@ -46,15 +50,15 @@ static bool bytes_append(struct boot_bytes *bytes, const void *mem, size_t size)
 
 /* -------------------------------------------------------------- entries --- */
 
-bool boot_entry_next(const unsigned char **p, size_t *left,
-                     struct boot_entry *entry)
+bool dtn_boot_entry_next(const unsigned char **p, size_t *left,
+                         struct dtn_boot_entry *entry)
 {
     uint32_t word;
 
     if (*left < BOOT_ENTRY_HEAD)
         return false;
-    word = frame_get32(*p + 4);
-    entry->rank = frame_get32(*p);
+    word = dtn_frame_get32(*p + 4);
+    entry->rank = dtn_frame_get32(*p);
     entry->flags = word >> 16;
     entry->size = word & 0xffff;
     entry->bytes = *p + BOOT_ENTRY_HEAD;
@@ -65,51 +69,54 @@ bool boot_entry_next(const unsigned char **p, size_t *left,
     return true;
 }
 
-static bool gather_append(struct dtn_boot *boot, const struct boot_entry *entry)
+static bool gather_append(struct dtn_boot *boot,
+                          const struct dtn_boot_entry *entry)
 {
     unsigned char head[BOOT_ENTRY_HEAD];
 
-    frame_put32(head, entry->rank);
-    frame_put32(head + 4, (uint32_t)entry->size | entry->flags << 16);
+    dtn_frame_put32(head, entry->rank);
+    dtn_frame_put32(head + 4, (uint32_t)entry->size | entry->flags << 16);
     return bytes_append(&boot->gathered, head, sizeof head) &&
            bytes_append(&boot->gathered, entry->bytes, entry->size);
 }
 
 /* An entry is new here: false when it cannot be kept. */
-static bool gather_add(struct dtn_boot *boot, const struct boot_entry *entry)
+static bool gather_add(struct dtn_boot *boot,
+                       const struct dtn_boot_entry *entry)
 {
     uint32_t pid = 0;
     uint64_t digest = boot->digest;
 
     if (boot->root) {
         if (boot->seq == 0) {
-            pid = frame_get32(entry->bytes);
-            digest = frame_get64(entry->bytes + 4);
+            pid = dtn_frame_get32(entry->bytes);
+            digest = dtn_frame_get64(entry->bytes + 4);
         }
-        boot_judge_member(boot, (int)entry->rank,
-                          entry->flags & ENTRY_DETOUR, pid, digest);
+        dtn_boot_judge_member(boot, (int)entry->rank,
+                              entry->flags & ENTRY_DETOUR, pid, digest);
         if (boot->seq == 0)
             return true;              /* the answer is empty                 */
     }
     if (gather_append(boot, entry))
         return true;
-    boot_fail_nomem(boot);
+    dtn_boot_fail_nomem(boot);
     return false;
 }
 
-bool boot_gather_who(struct dtn_boot *boot, const struct boot_link *link,
-                     uint32_t pid, uint64_t digest)
+bool dtn_boot_gather_who(struct dtn_boot *boot,
+                         const struct dtn_boot_link *link, uint32_t pid,
+                         uint64_t digest)
 {
     unsigned char who[BOOT_WHO_BYTES];
-    const struct boot_entry entry = {
+    const struct dtn_boot_entry entry = {
         .rank = (uint32_t)(link ? link->rank : boot->rank),
         .flags = link && link->detour ? ENTRY_DETOUR : 0,
         .size = sizeof who,
         .bytes = who
     };
 
-    frame_put32(who, pid);
-    frame_put64(who + 4, digest);
+    dtn_frame_put32(who, pid);
+    dtn_frame_put64(who + 4, digest);
     return gather_add(boot, &entry);
 }
 
@@ -126,7 +133,8 @@ static size_t gather_max(const struct dtn_boot *boot)
     return all;
 }
 
-void boot_gather_limits(const struct dtn_boot *boot, struct boot_link *link)
+void dtn_boot_gather_limits(const struct dtn_boot *boot,
+                            struct dtn_boot_link *link)
 {
     int fds = link == &boot->up.link ? boot->hosts[boot->host]->nranks - 1 : 1;
 
@@ -138,24 +146,25 @@ static void gather_reset(struct dtn_boot *boot)
 {
     boot->gathered.size = 0;
     boot->up.link.forwarded = boot->aside.link.forwarded = 0;
-    boot_gather_limits(boot, &boot->up.link);
+    dtn_boot_gather_limits(boot, &boot->up.link);
     for (int i = 0; i < boot->nchildren; i++)
-        boot_gather_limits(boot, &boot->children[i]);
+        dtn_boot_gather_limits(boot, &boot->children[i]);
     boot->njoined = 0;
     for (int r = 0; boot->members && r < boot->cluster->world_size; r++)
         boot->members[r].state = MEMBER_MISSING;
 }
 
-int boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
-                      struct dtensor_error *err)
+int dtn_boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
+                          struct dtensor_error *err)
 {
     bool good;
 
     gather_reset(boot);
     if (!mine) {
-        good = boot_gather_who(boot, NULL, (uint32_t)getpid(), boot->digest);
+        good = dtn_boot_gather_who(boot, NULL, (uint32_t)getpid(),
+                                   boot->digest);
     } else {
-        const struct boot_entry entry = {
+        const struct dtn_boot_entry entry = {
             .rank = (uint32_t)boot->rank,
             .flags = mine->fd >= 0 ? ENTRY_HAS_FD : 0,
             .size = mine->size,
@@ -170,12 +179,12 @@ int boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
 
 /* ----------------------------------------------------------------- up --- */
 
-static void gather_forward_to(struct dtn_boot *boot, struct boot_link *link)
+static void gather_forward_to(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     size_t n = boot->gathered.size - link->forwarded;
-    struct frame frame = { .type = FRAME_ENTRIES, .seq = boot->seq,
-                           .size = (uint32_t)n,
-                           .body = boot->gathered.mem + link->forwarded };
+    struct dtn_frame frame = { .type = FRAME_ENTRIES, .seq = boot->seq,
+                               .size = (uint32_t)n,
+                               .body = boot->gathered.mem + link->forwarded };
 
     if (link->state != LINK_JOINED || n == 0)
         return;
@@ -184,14 +193,14 @@ static void gather_forward_to(struct dtn_boot *boot, struct boot_link *link)
         frame.fds = &boot->mine_fd;
     }
     link->forwarded = boot->gathered.size;
-    if (!frame_post(&link->io, &frame, false))
-        boot_fail_nomem(boot);
+    if (!dtn_frame_post(&link->io, &frame, false))
+        dtn_boot_fail_nomem(boot);
 }
 
 /* Pass on upward what came since the last time. */
-void boot_gather_forward(struct dtn_boot *boot)
+void dtn_boot_gather_forward(struct dtn_boot *boot)
 {
-    if (boot->root || boot->state == BOOT_PARTING)
+    if (boot->root || boot->state == BOOT_DRAINING)
         return;
     gather_forward_to(boot, &boot->up.link);
     gather_forward_to(boot, &boot->aside.link);
@@ -207,8 +216,8 @@ static void gather_keep_fd(struct dtn_boot *boot, int rank, int fd)
 }
 
 static bool gather_entry_fits(const struct dtn_boot *boot,
-                              const struct boot_link *link,
-                              const struct boot_entry *entry)
+                              const struct dtn_boot_link *link,
+                              const struct dtn_boot_entry *entry)
 {
     if (entry->rank >= (uint32_t)boot->cluster->world_size)
         return false;
@@ -218,18 +227,19 @@ static bool gather_entry_fits(const struct dtn_boot *boot,
            (!link->io.local || entry->rank == (uint32_t)link->rank);
 }
 
-void boot_gather_entries(struct dtn_boot *boot, struct boot_link *link,
-                         const struct frame *frame)
+void dtn_boot_gather_entries(struct dtn_boot *boot, struct dtn_boot_link *link,
+                             const struct dtn_frame *frame)
 {
     const unsigned char *p = frame->body;
     size_t left = frame->size;
-    struct boot_entry entry;
+    struct dtn_boot_entry entry;
     int fds = 0;
 
     while (left > 0) {
-        if (frame->seq != boot->seq || !boot_entry_next(&p, &left, &entry) ||
+        if (frame->seq != boot->seq ||
+            !dtn_boot_entry_next(&p, &left, &entry) ||
             !gather_entry_fits(boot, link, &entry)) {
-            boot_fail_garbage(boot, link->rank);
+            dtn_boot_fail_garbage(boot, link->rank);
             return;
         }
         if (link->detour)
@@ -239,29 +249,30 @@ void boot_gather_entries(struct dtn_boot *boot, struct boot_link *link,
             return;
     }
     if (fds != frame->nfds) {
-        boot_fail_garbage(boot, link->rank);
+        dtn_boot_fail_garbage(boot, link->rank);
     } else if (fds == 1) {
         gather_keep_fd(boot, link->rank, frame->fds[0]);
-        frame_take_fds(&link->io);
+        dtn_frame_take_fds(&link->io);
     }
 }
 
 /* ---------------------------------------------------------------- down --- */
 
 /* Every rank exactly once?  Without memory there is no telling. */
-static bool gather_complete(struct dtn_boot *boot, const struct frame *frame)
+static bool gather_complete(struct dtn_boot *boot,
+                            const struct dtn_frame *frame)
 {
     const unsigned char *p = frame->body;
     size_t left = frame->size;
     size_t world = (size_t)boot->cluster->world_size, n = 0;
     unsigned char *seen = calloc(world, 1);
-    struct boot_entry entry;
+    struct dtn_boot_entry entry;
     bool good = seen != NULL;
 
     if (!seen)
-        boot_fail_nomem(boot);
+        dtn_boot_fail_nomem(boot);
     for (; good && left > 0; n++) {
-        good = boot_entry_next(&p, &left, &entry) && entry.rank < world &&
+        good = dtn_boot_entry_next(&p, &left, &entry) && entry.rank < world &&
                entry.size <= DTN_BLOB_MAX && !seen[entry.rank];
         if (good)
             seen[entry.rank] = 1;
@@ -273,16 +284,16 @@ static bool gather_complete(struct dtn_boot *boot, const struct frame *frame)
 /* Give the descriptors that came with ALL to the ranks of this host that gave
  * one, in rank order; false when the numbers differ.
  */
-static bool gather_deal_fds(struct dtn_boot *boot, struct boot_link *link,
-                            const struct frame *frame)
+static bool gather_deal_fds(struct dtn_boot *boot, struct dtn_boot_link *link,
+                            const struct dtn_frame *frame)
 {
     const struct dtn_host *host = boot->hosts[boot->host];
     const unsigned char *p = frame->body;
     size_t left = frame->size;
-    struct boot_entry entry;
+    struct dtn_boot_entry entry;
     int want = 0, next = 0;
 
-    while (link->io.local && boot_entry_next(&p, &left, &entry)) {
+    while (link->io.local && dtn_boot_entry_next(&p, &left, &entry)) {
         int r = (int)entry.rank - host->first_rank;
 
         if (!(entry.flags & ENTRY_HAS_FD) || r < 0 || r >= host->nranks ||
@@ -295,15 +306,15 @@ static bool gather_deal_fds(struct dtn_boot *boot, struct boot_link *link,
         if (boot->local_fds[r] == FD_AWAITED)
             boot->local_fds[r] = want == frame->nfds ? frame->fds[next++] : -1;
     if (want == frame->nfds)
-        frame_take_fds(&link->io);
+        dtn_frame_take_fds(&link->io);
     return want == frame->nfds;
 }
 
 /* The gathered entries are dropped only for a valid answer: an invalid one is a
  * failure, and until then entries are still passed on.
  */
-void boot_gather_all(struct dtn_boot *boot, struct boot_link *link,
-                     const struct frame *frame)
+void dtn_boot_gather_all(struct dtn_boot *boot, struct dtn_boot_link *link,
+                         const struct dtn_frame *frame)
 {
     bool good = frame->seq == boot->seq;
 
@@ -313,12 +324,12 @@ void boot_gather_all(struct dtn_boot *boot, struct boot_link *link,
     if (good && boot->seq > 0) {
         free(boot->gathered.mem);
         boot->gathered.size = boot->gathered.capacity = frame->size;
-        boot->gathered.mem = frame_take_body(&link->io);
+        boot->gathered.mem = dtn_frame_take_body(&link->io);
     }
     if (good)
-        boot_gather_done(boot);
+        dtn_boot_gather_done(boot);
     else
-        boot_fail_garbage(boot, link->rank);
+        dtn_boot_fail_garbage(boot, link->rank);
 }
 
 /* The descriptors for a child on this host: all but its own. */
@@ -338,9 +349,9 @@ static int gather_fds_for(const struct dtn_boot *boot, int rank, int fds[])
 }
 
 /* All entries are here: send them down. */
-void boot_gather_done(struct dtn_boot *boot)
+void dtn_boot_gather_done(struct dtn_boot *boot)
 {
-    struct frame frame = { .type = FRAME_ALL, .seq = boot->seq };
+    struct dtn_frame frame = { .type = FRAME_ALL, .seq = boot->seq };
     int fds[DTN_MAX_LOCAL];
 
     if (boot->seq > 0) {
@@ -348,32 +359,32 @@ void boot_gather_done(struct dtn_boot *boot)
         frame.size = (uint32_t)boot->gathered.size;
     }
     for (int i = 0; i < boot->nchildren; i++) {
-        struct boot_link *link = &boot->children[i];
+        struct dtn_boot_link *link = &boot->children[i];
 
         if (!link->counted)
             continue;
         frame.fds = fds;
         frame.nfds = link->io.local && boot->seq > 0
                    ? gather_fds_for(boot, link->rank, fds) : 0;
-        if (!frame_post(&link->io, &frame, true)) {
-            boot_fail_nomem(boot);
+        if (!dtn_frame_post(&link->io, &frame, true)) {
+            dtn_boot_fail_nomem(boot);
             return;
         }
     }
-    boot->state = BOOT_PARTING;
-    boot->until_ns = boot->deadline_ns + boot_fail_patience(boot) +
-                     BOOT_PART_NS;
+    boot->state = BOOT_DRAINING;
+    boot->until_ns = boot->deadline_ns + dtn_boot_fail_patience(boot) +
+                     BOOT_DRAIN_NS;
 }
 
 /* Hand everything to the caller; `gathered` is known to be complete. */
-void boot_gather_unpack(struct dtn_boot *boot, struct dtn_blob all[])
+void dtn_boot_gather_unpack(struct dtn_boot *boot, struct dtn_blob all[])
 {
     const struct dtn_host *host = boot->hosts[boot->host];
     const unsigned char *p = boot->gathered.mem;
     size_t left = boot->gathered.size;
-    struct boot_entry entry;
+    struct dtn_boot_entry entry;
 
-    while (boot_entry_next(&p, &left, &entry)) {
+    while (dtn_boot_entry_next(&p, &left, &entry)) {
         struct dtn_blob *blob = &all[entry.rank];
 
         memcpy(blob->bytes, entry.bytes, entry.size);
@@ -386,7 +397,7 @@ void boot_gather_unpack(struct dtn_boot *boot, struct dtn_blob all[])
     }
 }
 
-void boot_gather_close_fds(struct dtn_boot *boot)
+void dtn_boot_gather_close_fds(struct dtn_boot *boot)
 {
     for (int i = 0; boot->local_fds && i < boot->hosts[boot->host]->nranks; i++)
         if (boot->local_fds[i] >= 0) {

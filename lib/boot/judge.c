@@ -1,4 +1,4 @@
-/* boot_judge.c - rank 0: is everyone there, and alike?
+/* judge.c - rank 0: is everyone there, and alike?
  *
  * Rank 0 hears of every rank as it joins.  All there with one digest: go.
  *
@@ -8,10 +8,14 @@
  * rank of the other is all it needs to say in which line they differ: with
  * digests A A B A it asks rank 2, with A B B B, being odd itself, rank 1.
  */
+#include "boot/judge.h"
 #include "base/error.h"
 #include "base/wait.h"
+#include "boot/fail.h"
 #include "boot/frame.h"
 #include "boot/state.h"
+#include "boot/tree.h"
+#include "boot/words.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
@@ -20,15 +24,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
-                       uint32_t pid, uint64_t digest)
+void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
+                           uint32_t pid, uint64_t digest)
 {
-    struct boot_member *m = &boot->members[rank];
-    enum member_state state = detour ? MEMBER_SEEN : MEMBER_JOINED;
+    struct dtn_boot_member *m = &boot->members[rank];
+    enum dtn_member_state state = detour ? MEMBER_SEEN : MEMBER_JOINED;
 
     if (boot->seq == 0) {
         if (m->state != MEMBER_MISSING && m->pid != pid) {
-            boot_fail_twice(boot, rank, m->pid, pid);
+            dtn_boot_fail_twice(boot, rank, m->pid, pid);
             return;
         }
         m->pid = pid;
@@ -51,17 +55,17 @@ static void judge_cut_off(struct dtn_boot *boot)
     char child[DTN_HOST_MAX + 32], parent[DTN_HOST_MAX + 32];
 
     for (int r = 1; r < boot->cluster->world_size; r++) {
-        int p = boot_tree_parent(boot, r);
+        int p = dtn_boot_tree_parent(boot, r);
 
         if (boot->members[r].state != MEMBER_SEEN)
             continue;
         dtn_fail_rank(&error, DTENSOR_ETIME, r, "boot: %s does not reach %s "
                       "(is port %d of %s open to it?)",
-                      boot_fail_rank_name(boot, r, child, sizeof child),
-                      boot_fail_rank_name(boot, p, parent, sizeof parent),
+                      dtn_boot_rank_name(boot, r, child, sizeof child),
+                      dtn_boot_rank_name(boot, p, parent, sizeof parent),
                       boot->cluster->transport.port,
-                      boot->hosts[boot_tree_host(boot, p)]->address);
-        boot_fail_condemn(boot, &error);
+                      boot->hosts[dtn_boot_tree_host(boot, p)]->address);
+        dtn_boot_fail_propose(boot, &error);
         return;
     }
 }
@@ -75,11 +79,11 @@ static void judge_missing(struct dtn_boot *boot)
     int *ranks = malloc((size_t)world * sizeof *ranks);
 
     if (!ranks) {
-        boot_fail_nomem(boot);
+        dtn_boot_fail_nomem(boot);
         return;
     }
     for (int r = 0; r < world; r++) {
-        int p = boot_tree_parent(boot, r);
+        int p = dtn_boot_tree_parent(boot, r);
 
         if (boot->members[r].state == MEMBER_MISSING &&
             (boot->seq == 0 || p < 0 ||
@@ -87,7 +91,7 @@ static void judge_missing(struct dtn_boot *boot)
             ranks[n++] = r;
     }
     if (n > 0)
-        boot_fail_missing(boot, ranks, n);
+        dtn_boot_fail_missing(boot, ranks, n);
     else
         judge_cut_off(boot);
     free(ranks);
@@ -144,16 +148,16 @@ static int judge_first(const struct dtn_boot *boot, uint64_t digest, bool has)
 static void judge_ask(struct dtn_boot *boot, uint64_t majority, int64_t now)
 {
     unsigned char body[4];
-    const struct frame frame = { .type = FRAME_ASK, .size = sizeof body,
-                                 .body = body };
+    const struct dtn_frame frame = { .type = FRAME_ASK, .size = sizeof body,
+                                     .body = body };
 
     boot->asked = judge_first(boot, majority, majority != boot->digest);
     boot->asked_ns = now;
     boot->majority = majority;
-    frame_put32(body, (uint32_t)boot->asked);
+    dtn_frame_put32(body, (uint32_t)boot->asked);
     for (int i = 0; i < boot->nchildren; i++)
         if (boot->children[i].state == LINK_JOINED)
-            frame_post(&boot->children[i].io, &frame, false);
+            dtn_frame_post(&boot->children[i].io, &frame, false);
 }
 
 /* Everybody who has the digest of the first odd rank, in words. */
@@ -167,7 +171,8 @@ static void judge_odd_text(const struct dtn_boot *boot, int odd, char *buf,
         if (boot->members[r].state != MEMBER_MISSING &&
             boot->members[r].digest == boot->members[odd].digest)
             ranks[n++] = r;
-    boot_fail_ranks_text(boot, ranks ? ranks : &odd, ranks ? n : 1, buf, size);
+    dtn_boot_ranks_text(boot, ranks ? ranks : &odd, ranks ? n : 1, buf,
+                        size);
     snprintf(buf + strlen(buf), size - strlen(buf), n > 1 ? " were" : " was");
     free(ranks);
 }
@@ -190,7 +195,7 @@ static void judge_different(struct dtn_boot *boot)
     dtn_fail_rank(&error, DTENSOR_EMISMATCH, odd, "boot: %s started with "
                   "something else than the others: %s (give every rank the "
                   "same cluster file)", ranks, diff);
-    boot_fail_condemn(boot, &error);
+    dtn_boot_fail_propose(boot, &error);
 }
 
 static void judge_difference(struct dtn_boot *boot, int64_t now)
@@ -207,19 +212,20 @@ static void judge_difference(struct dtn_boot *boot, int64_t now)
 
 /* ----------------------------------------------------------------- turn --- */
 
-void boot_judge_turn(struct dtn_boot *boot, int64_t now)
+bool dtn_boot_judge_turn(struct dtn_boot *boot, int64_t now)
 {
     if (!boot->root || boot->state != BOOT_GATHERING)
-        return;
+        return false;
     if (boot->differs_ns != 0)
         judge_difference(boot, now);
     else if (boot->njoined == boot->cluster->world_size)
-        boot_gather_done(boot);
+        return true;
     else if (boot->expired)
         judge_missing(boot);
+    return false;
 }
 
-int64_t boot_judge_wake(const struct dtn_boot *boot)
+int64_t dtn_boot_judge_wake(const struct dtn_boot *boot)
 {
     if (!boot->root || boot->differs_ns == 0)
         return INT64_MAX;

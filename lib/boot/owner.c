@@ -1,4 +1,4 @@
-/* boot_owner.c - find the process that has our port
+/* owner.c - find the process that has our port
  *
  * Two jobs that start at the same time with one cluster file need the same port
  * on the first host.  The second one sends HELLO to that port.  A rank of
@@ -11,10 +11,15 @@
  * if each of two jobs has a port that the other needs, one of them gives up
  * first.
  */
+#include "boot/owner.h"
 #include "base/error.h"
 #include "base/wait.h"
+#include "boot/fail.h"
 #include "boot/frame.h"
+#include "boot/link.h"
+#include "boot/socket.h"
 #include "boot/state.h"
+#include "boot/words.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
@@ -33,52 +38,54 @@ static bool owner_wait(int fd, short events, int64_t until_ns)
     return left > 0 && poll(&p, 1, (int)(left / BOOT_MS) + 1) == 1;
 }
 
-static bool owner_connect(int fd, const struct boot_addr *at, int64_t until_ns)
+static bool owner_connect(int fd, const struct dtn_boot_addr *at,
+                          int64_t until_ns)
 {
     if (connect(fd, (const struct sockaddr *)&at->u, at->len) == 0)
         return true;
     return errno == EINPROGRESS && owner_wait(fd, POLLOUT, until_ns) &&
-           boot_socket_connected(fd) == 0;
+           dtn_boot_socket_connected(fd) == 0;
 }
 
 /* Say HELLO; the answer, FAIL or WELCOME. */
-static bool owner_ask(const struct dtn_boot *boot, struct frame_stream *io,
-                      int64_t until_ns, struct frame *answer)
+static bool owner_ask(const struct dtn_boot *boot, struct dtn_frame_stream *io,
+                      int64_t until_ns, struct dtn_frame *answer)
 {
     unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX];
-    struct frame hello = { .type = FRAME_HELLO, .body = body };
-    enum frame_got got = FRAME_MORE;
+    struct dtn_frame hello = { .type = FRAME_HELLO, .body = body };
+    enum dtn_frame_got got = FRAME_MORE;
 
-    hello.size = (uint32_t)boot_route_hello(boot, true, body);
+    hello.size = (uint32_t)dtn_boot_link_hello(boot, true, body);
     io->accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
-    if (!frame_post(io, &hello, false) || frame_flush(io) != FRAME_READY)
+    if (!dtn_frame_post(io, &hello, false) ||
+        dtn_frame_flush(io) != FRAME_READY)
         return false;
     while (got == FRAME_MORE && owner_wait(io->fd, POLLIN, until_ns))
-        got = frame_recv(io, answer);
+        got = dtn_frame_recv(io, answer);
     return got == FRAME_READY;
 }
 
 /* Two hosts of this job have one address.  Send that to the rank there, because
  * it believes that this connection is a child that joins.
  */
-static void owner_is_own(const struct dtn_boot *boot, struct frame_stream *io,
-                         char *buf, size_t size)
+static void owner_is_own(const struct dtn_boot *boot,
+                         struct dtn_frame_stream *io, char *buf, size_t size)
 {
     struct dtensor_error error;
     char name[DTN_HOST_MAX + 32];
 
-    boot_fail_rank_name(boot, boot->rank, name, sizeof name);
+    dtn_boot_rank_name(boot, boot->rank, name, sizeof name);
     snprintf(buf, size, "another host of this job has the address of %s (give "
              "each host its own with [nodes] addresses)", name);
     dtn_fail_rank(&error, DTENSOR_ESYS, boot->rank, "boot: %s", buf);
-    boot_fail_post(io, boot->seq, &error);
-    frame_flush(io);
+    dtn_boot_fail_post(io, boot->seq, &error);
+    dtn_frame_flush(io);
 }
 
-static enum boot_owner owner_judge(const struct dtn_boot *boot,
-                                   struct frame_stream *io,
-                                   const struct frame *answer, char *buf,
-                                   size_t size)
+static enum dtn_boot_owner owner_judge(const struct dtn_boot *boot,
+                                       struct dtn_frame_stream *io,
+                                       const struct dtn_frame *answer,
+                                       char *buf, size_t size)
 {
     struct dtensor_error error;
 
@@ -86,28 +93,28 @@ static enum boot_owner owner_judge(const struct dtn_boot *boot,
         owner_is_own(boot, io, buf, size);
         return OWNER_THIS_JOB;
     }
-    if (!boot_fail_parse(answer, &error))
+    if (!dtn_boot_fail_parse(answer, &error))
         return OWNER_STRANGER;
     snprintf(buf, size, "%s", strncmp(error.text, "boot: ", 6) ? error.text
                                                                : error.text + 6);
     return answer->seq == FRAME_FOREIGN ? OWNER_OTHER_JOB : OWNER_THIS_JOB;
 }
 
-enum boot_owner boot_owner_ask(const struct dtn_boot *boot,
-                               const struct boot_addr *at, char *buf,
-                               size_t size)
+enum dtn_boot_owner dtn_boot_owner_ask(const struct dtn_boot *boot,
+                                       const struct dtn_boot_addr *at,
+                                       char *buf, size_t size)
 {
     int64_t until_ns = dtn_now_ns() + BOOT_OWNER_NS;
-    enum boot_owner owner = OWNER_STRANGER;
-    struct frame_stream io;
-    struct frame answer;
+    enum dtn_boot_owner owner = OWNER_STRANGER;
+    struct dtn_frame_stream io;
+    struct dtn_frame answer;
 
     buf[0] = '\0';
-    frame_init(&io, socket(at->family, SOCK_STREAM | SOCK_CLOEXEC |
-                           SOCK_NONBLOCK, 0), false);
+    dtn_frame_init(&io, socket(at->family, SOCK_STREAM | SOCK_CLOEXEC |
+                               SOCK_NONBLOCK, 0), false);
     if (io.fd >= 0 && owner_connect(io.fd, at, until_ns) &&
         owner_ask(boot, &io, until_ns, &answer))
         owner = owner_judge(boot, &io, &answer, buf, size);
-    frame_close(&io);
+    dtn_frame_close(&io);
     return owner;
 }

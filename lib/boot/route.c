@@ -1,4 +1,4 @@
-/* boot_route.c - the way up
+/* route.c - the way up
  *
  * A rank may start before its parent listens, so it knocks again and again:
  * after 0.5 ms, 1 ms, 2 ms, ... 20 ms.  On one host, where a refused knock
@@ -17,9 +17,16 @@
  * its child hosts, which cannot connect to it because it does not listen.  Such
  * a connection never counts as joining.
  */
+#include "boot/route.h"
 #include "base/wait.h"
+#include "boot/child.h"
+#include "boot/fail.h"
 #include "boot/frame.h"
+#include "boot/gather.h"
+#include "boot/link.h"
+#include "boot/socket.h"
 #include "boot/state.h"
+#include "boot/tree.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
@@ -28,37 +35,19 @@
 #include <string.h>
 #include <unistd.h>
 
-void boot_route_init(struct boot_route *route, int target, int64_t now)
-{
-    memset(route, 0, sizeof *route);
-    frame_init(&route->link.io, -1, false);
-    route->link.rank = target;
-    route->target = target;
-    route->resolved = -1;
-    route->next_ns = now;
-    route->pause_ns = BOOT_RETRY_FIRST_NS;
-}
-
-void boot_route_close(struct boot_route *route)
-{
-    frame_close(&route->link.io);
-    route->link.state = LINK_IDLE;
-    route->target = -1;
-}
-
 /* To the grandparent, around the parent; for a rank that fails, to the address
  * of the parent as well.
  */
 static int route_first_aside(const struct dtn_boot *boot)
 {
-    return boot->unfit ? boot_tree_parent(boot, boot->rank)
-         : boot_tree_grandparent(boot, boot->rank);
+    return boot->unfit ? dtn_boot_tree_parent(boot, boot->rank)
+         : dtn_boot_tree_grandparent(boot, boot->rank);
 }
 
 /* This attempt came to nothing: the next one, and to whom. */
-static void route_again(struct dtn_boot *boot, struct boot_route *route)
+static void route_again(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
-    frame_close(&route->link.io);
+    dtn_frame_close(&route->link.io);
     route->link.state = LINK_IDLE;
     route->next_ns = dtn_now_ns() + route->pause_ns;
     route->pause_ns *= 2;
@@ -66,73 +55,57 @@ static void route_again(struct dtn_boot *boot, struct boot_route *route)
         route->pause_ns = BOOT_RETRY_LAST_NS;
     if (route != &boot->aside)
         return;
-    route->target = boot_tree_parent(boot, route->target);
+    route->target = dtn_boot_tree_parent(boot, route->target);
     if (route->target < 0)
         route->target = route_first_aside(boot);
     route->link.rank = route->target;
 }
 
-size_t boot_route_hello(const struct dtn_boot *boot, bool detour,
-                        unsigned char body[])
-{
-    const char *host = boot->hosts[boot->host]->name;
-    size_t n = strnlen(host, DTN_HOST_MAX - 1), job = strlen(boot->job);
-
-    frame_put32(body, (uint32_t)boot->rank);
-    frame_put32(body + 4, (uint32_t)boot->cluster->world_size);
-    frame_put32(body + 8, (uint32_t)getpid());
-    frame_put32(body + 12, detour);
-    frame_put64(body + 16, boot->digest);
-    memcpy(body + FRAME_HELLO_BYTES, host, n);
-    body[FRAME_HELLO_BYTES + n] = '\0';
-    memcpy(body + FRAME_HELLO_BYTES + n + 1, boot->job, job);
-    return FRAME_HELLO_BYTES + n + 1 + job;
-}
-
-static void route_hello(struct dtn_boot *boot, struct boot_route *route)
+static void route_hello(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX];
-    struct frame frame = { .type = FRAME_HELLO, .body = body };
-    struct boot_link *link = &route->link;
+    struct dtn_frame frame = { .type = FRAME_HELLO, .body = body };
+    struct dtn_boot_link *link = &route->link;
 
-    frame.size = (uint32_t)boot_route_hello(
+    frame.size = (uint32_t)dtn_boot_link_hello(
         boot, route != &boot->up || boot->unfit, body);
     link->state = LINK_GREETING;
     link->io.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
     link->forwarded = BOOT_ENTRY_HEAD + BOOT_WHO_BYTES;   /* HELLO has it    */
-    if (!frame_post(&link->io, &frame, false))
-        boot_fail_nomem(boot);
+    if (!dtn_frame_post(&link->io, &frame, false))
+        dtn_boot_fail_nomem(boot);
 }
 
-static void route_lost(struct dtn_boot *boot, struct boot_route *route,
-                       enum frame_got got);
+static void route_lost(struct dtn_boot *boot, struct dtn_boot_route *route,
+                       enum dtn_frame_got got);
 
 /* This rank cannot knock.  The next attempt may succeed, only to tell why this
  * one failed; the second failure is the last.
  */
-static void route_refused(struct dtn_boot *boot, struct boot_route *route,
+static void route_refused(struct dtn_boot *boot, struct dtn_boot_route *route,
                           const struct dtensor_error *error)
 {
     if (boot->failure.code == 0 && route == &boot->up) {
         route_again(boot, route);
-        boot_fail_own(boot, error);
+        dtn_boot_fail_own(boot, error);
         return;
     }
     route->target = -1;
-    boot_fail_condemn(boot, error);
+    dtn_boot_fail_propose(boot, error);
 }
 
-static void route_knock(struct dtn_boot *boot, struct boot_route *route)
+static void route_knock(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     bool local = route == &boot->up &&
-                 boot_tree_same_host(boot, boot->rank, route->target);
+                 dtn_boot_tree_same_host(boot, boot->rank, route->target);
     struct dtensor_error error;
     int fd = -1, rc;
 
-    rc = local ? boot_socket_connect_local(boot, &fd, &route->link.pid, &error)
-               : boot_socket_connect_tcp(boot, route, &fd, &error);
+    rc = local ? dtn_boot_socket_connect_local(boot, &fd, &route->link.pid,
+                                               &error)
+               : dtn_boot_socket_connect_tcp(boot, route, &fd, &error);
     if (rc == DTENSOR_EAGAIN) {
-        if (local && boot_socket_dead(route->link.pid))
+        if (local && dtn_boot_socket_dead(route->link.pid))
             route_lost(boot, route, FRAME_CLOSED);
         else
             route_again(boot, route);
@@ -142,17 +115,18 @@ static void route_knock(struct dtn_boot *boot, struct boot_route *route)
         route_refused(boot, route, &error);
         return;
     }
-    frame_init(&route->link.io, fd, local);
+    dtn_frame_init(&route->link.io, fd, local);
     route->link.state = LINK_CONNECTING;
     route->link.since_ns = dtn_now_ns();
 }
 
-static void route_connecting(struct dtn_boot *boot, struct boot_route *route)
+static void route_connecting(struct dtn_boot *boot,
+                             struct dtn_boot_route *route)
 {
     struct pollfd p = { route->link.io.fd, POLLOUT, 0 };
 
     if (poll(&p, 1, 0) == 1) {
-        if (boot_socket_connected(p.fd) == 0)
+        if (dtn_boot_socket_connected(p.fd) == 0)
             route_hello(boot, route);
         else
             route_again(boot, route);
@@ -165,12 +139,13 @@ static void route_connecting(struct dtn_boot *boot, struct boot_route *route)
  * authentication: a nonce in either, and a proof over both nonces, the job
  * and the digest before anything below is sent or believed.
  */
-static void route_welcome(struct dtn_boot *boot, struct boot_route *route,
-                          const struct frame *frame)
+static void route_welcome(struct dtn_boot *boot, struct dtn_boot_route *route,
+                          const struct dtn_frame *frame)
 {
-    struct boot_link *link = &route->link;
+    struct dtn_boot_link *link = &route->link;
 
-    if (frame->size < 4 || frame_get32(frame->body) != (uint32_t)link->rank) {
+    if (frame->size < 4 ||
+        dtn_frame_get32(frame->body) != (uint32_t)link->rank) {
         route_again(boot, route);
         return;
     }
@@ -179,40 +154,42 @@ static void route_welcome(struct dtn_boot *boot, struct boot_route *route,
     link->io.accepts = FRAME_BIT(FRAME_ASK) | FRAME_BIT(FRAME_FAIL);
     if (route == &boot->up)
         link->io.accepts |= FRAME_BIT(FRAME_ALL);
-    if (boot->state == BOOT_CONDEMNED)
-        boot_fail_send(boot, link);
+    if (boot->state == BOOT_FAILING)
+        dtn_boot_fail_send(boot, link);
     if (boot->expired)
-        boot_route_post(boot, FRAME_EXPIRED, NULL, 0);
+        if (!dtn_boot_link_post(boot, FRAME_EXPIRED, NULL, 0))
+            dtn_boot_fail_nomem(boot);
 }
 
 /* Rank 0 wants to see a rank's identity: this one's, or of one below. */
-static void route_asked(struct dtn_boot *boot, const struct frame *frame)
+static void route_asked(struct dtn_boot *boot, const struct dtn_frame *frame)
 {
     unsigned char *body;
     size_t n;
 
     if (frame->size != 4 || !boot->identity)
         return;
-    if (frame_get32(frame->body) != (uint32_t)boot->rank) {
+    if (dtn_frame_get32(frame->body) != (uint32_t)boot->rank) {
         for (int i = 0; i < boot->nchildren; i++)
             if (boot->children[i].state == LINK_JOINED)
-                frame_post(&boot->children[i].io, frame, false);
+                dtn_frame_post(&boot->children[i].io, frame, false);
         return;
     }
     n = strlen(boot->identity);
     body = malloc(4 + n);
     if (!body)
         return;                      /* the verdict does without             */
-    frame_put32(body, (uint32_t)boot->rank);
+    dtn_frame_put32(body, (uint32_t)boot->rank);
     memcpy(body + 4, boot->identity, n);
-    boot_route_post(boot, FRAME_IDENTITY, body, 4 + n);
+    if (!dtn_boot_link_post(boot, FRAME_IDENTITY, body, 4 + n))
+        dtn_boot_fail_nomem(boot);
     free(body);
 }
 
 /* Another job has the parent's port: retry for a while.  The rank of this job
  * there may be about to get the port, or to report that it cannot.
  */
-static bool route_foreign(struct dtn_boot *boot, struct boot_route *route)
+static bool route_foreign(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     int64_t now = dtn_now_ns();
 
@@ -224,8 +201,8 @@ static bool route_foreign(struct dtn_boot *boot, struct boot_route *route)
     return true;
 }
 
-static void route_frame(struct dtn_boot *boot, struct boot_route *route,
-                        const struct frame *frame)
+static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
+                        const struct dtn_frame *frame)
 {
     struct dtensor_error error;
 
@@ -237,15 +214,15 @@ static void route_frame(struct dtn_boot *boot, struct boot_route *route,
         route_asked(boot, frame);
         break;
     case FRAME_ALL:
-        boot_gather_all(boot, &route->link, frame);
+        dtn_boot_gather_all(boot, &route->link, frame);
         break;
     case FRAME_FAIL:
         if (frame->seq == FRAME_FOREIGN && route_foreign(boot, route))
             return;
-        if (boot_fail_parse(frame, &error))
-            boot_fail_final(boot, &error);
+        if (dtn_boot_fail_parse(frame, &error))
+            dtn_boot_fail_final(boot, &error);
         else
-            boot_fail_garbage(boot, route->target);
+            dtn_boot_fail_garbage(boot, route->target);
         break;
     default:
         break;
@@ -255,38 +232,38 @@ static void route_frame(struct dtn_boot *boot, struct boot_route *route,
 /* The parent is lost.  When that is not its doing it is told why; it has read
  * HELLO by then, so it knows who speaks.
  */
-static void route_lost(struct dtn_boot *boot, struct boot_route *route,
-                       enum frame_got got)
+static void route_lost(struct dtn_boot *boot, struct dtn_boot_route *route,
+                       enum dtn_frame_got got)
 {
     int rank = route->target;
 
     if (got == FRAME_CLOSED) {
-        boot_route_close(route);
+        dtn_boot_route_close(route);
         boot->aside.next_ns = dtn_now_ns();
         boot->aside.pause_ns = BOOT_RETRY_FIRST_NS;
-        boot_fail_closed(boot, rank);
+        dtn_boot_fail_closed(boot, rank);
         return;
     }
     if (got == FRAME_NOMEM)
-        boot_fail_nomem(boot);
+        dtn_boot_fail_nomem(boot);
     else if (got == FRAME_NOFDS)
-        boot_fail_nofds(boot);
+        dtn_boot_fail_nofds(boot);
     else
-        boot_fail_garbage(boot, rank);
+        dtn_boot_fail_garbage(boot, rank);
     if (route->link.state == LINK_GREETING)
-        boot_fail_send(boot, &route->link);
-    frame_flush(&route->link.io);
-    boot_route_close(route);
-    boot_fail_final(boot, &boot->failure);
+        dtn_boot_fail_send(boot, &route->link);
+    dtn_frame_flush(&route->link.io);
+    dtn_boot_route_close(route);
+    dtn_boot_fail_final(boot, &boot->failure);
 }
 
-static void route_read(struct dtn_boot *boot, struct boot_route *route)
+static void route_read(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
-    struct frame frame;
-    enum frame_got got;
+    struct dtn_frame frame;
+    enum dtn_frame_got got;
 
-    while (boot->state != BOOT_PARTING) {
-        got = frame_recv(&route->link.io, &frame);
+    while (boot->state != BOOT_DRAINING) {
+        got = dtn_frame_recv(&route->link.io, &frame);
         if (got == FRAME_MORE)
             return;
         if (got != FRAME_READY) {
@@ -303,9 +280,9 @@ static void route_read(struct dtn_boot *boot, struct boot_route *route)
     }
 }
 
-void boot_route_turn(struct dtn_boot *boot, struct boot_route *route)
+void dtn_boot_route_turn(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
-    if (route->target < 0 || boot->state == BOOT_PARTING)
+    if (route->target < 0 || boot->state == BOOT_DRAINING)
         return;
     if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns &&
         (route == &boot->up || boot->up.link.state != LINK_JOINED))
@@ -319,22 +296,23 @@ void boot_route_turn(struct dtn_boot *boot, struct boot_route *route)
 /* ----------------------------------------------------------------- down --- */
 
 static bool route_is_down(const struct dtn_boot *boot,
-                          const struct boot_route *route)
+                          const struct dtn_boot_route *route)
 {
     return route == &boot->down[0] || route == &boot->down[1];
 }
 
 /* The leader has received the failure, or knew it. */
-static void route_told(struct dtn_boot *boot, struct boot_route *route)
+static void route_told(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
-    boot_child_arrived(boot, route->target);
-    boot_route_close(route);
+    dtn_boot_child_arrived(boot, route->target);
+    dtn_boot_route_close(route);
 }
 
-static void route_greet_down(struct dtn_boot *boot, struct boot_route *route)
+static void route_greet_down(struct dtn_boot *boot,
+                             struct dtn_boot_route *route)
 {
-    struct frame frame;
-    enum frame_got got = frame_recv(&route->link.io, &frame);
+    struct dtn_frame frame;
+    enum dtn_frame_got got = dtn_frame_recv(&route->link.io, &frame);
 
     if (got == FRAME_MORE)
         return;
@@ -343,14 +321,14 @@ static void route_greet_down(struct dtn_boot *boot, struct boot_route *route)
     } else if (frame.type == FRAME_FAIL && frame.seq == FRAME_FOREIGN) {
         route_again(boot, route);
     } else if (frame.type == FRAME_WELCOME) {
-        boot_fail_send(boot, &route->link);
+        dtn_boot_fail_send(boot, &route->link);
         route->link.state = LINK_JOINED;
     } else {
         route_told(boot, route);
     }
 }
 
-void boot_route_down(struct dtn_boot *boot, struct boot_route *route)
+void dtn_boot_route_down(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     if (route->target < 0)
         return;
@@ -361,28 +339,15 @@ void boot_route_down(struct dtn_boot *boot, struct boot_route *route)
     if (route->link.state == LINK_GREETING)
         route_greet_down(boot, route);
     if (route->link.state == LINK_JOINED &&
-        frame_flush(&route->link.io) != FRAME_MORE)
+        dtn_frame_flush(&route->link.io) != FRAME_MORE)
         route_told(boot, route);
 }
 
-void boot_route_fail(struct dtn_boot *boot)
-{
-    int64_t now = dtn_now_ns();
-    bool leads = boot->rank == boot_tree_leader(boot, boot->rank);
-
-    if (boot->seq > 0)
-        return;                      /* all are connected                    */
-    boot_route_close(&boot->aside);
-    boot_route_init(&boot->aside, boot_tree_parent(boot, boot->rank), now);
-    for (int i = 0; leads && i < boot_tree_child_hosts(boot); i++)
-        boot_route_init(&boot->down[i], boot_tree_child(boot, i), now);
-}
-
-int64_t boot_route_wake(const struct dtn_boot *boot,
-                        const struct boot_route *route)
+int64_t dtn_boot_route_wake(const struct dtn_boot *boot,
+                            const struct dtn_boot_route *route)
 {
     if (route->target < 0 ||
-        (boot->state == BOOT_PARTING && !route_is_down(boot, route)))
+        (boot->state == BOOT_DRAINING && !route_is_down(boot, route)))
         return INT64_MAX;
     if (route->link.state == LINK_CONNECTING)
         return route->link.since_ns + BOOT_HANDSHAKE_NS;
@@ -390,17 +355,4 @@ int64_t boot_route_wake(const struct dtn_boot *boot,
         (route != &boot->aside || boot->up.link.state != LINK_JOINED))
         return route->next_ns;
     return INT64_MAX;
-}
-
-void boot_route_post(struct dtn_boot *boot, enum frame_type type,
-                     const void *body, size_t size)
-{
-    const struct frame frame = { .type = type, .seq = boot->seq, .body = body,
-                                 .size = (uint32_t)size };
-
-    if ((boot->up.link.state == LINK_JOINED &&
-         !frame_post(&boot->up.link.io, &frame, false)) ||
-        (boot->aside.link.state == LINK_JOINED &&
-         !frame_post(&boot->aside.link.io, &frame, false)))
-        boot_fail_nomem(boot);
 }

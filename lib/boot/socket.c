@@ -1,4 +1,4 @@
-/* boot_socket.c - names, addresses, listening and connecting
+/* socket.c - names, addresses, accepting and connecting
  *
  * On one host: abstract AF_UNIX sockets.  They have no file to leave behind
  * or to trip over, but any user may take such a name, so both sides ask the
@@ -10,9 +10,12 @@
  * are looked up without AI_ADDRCONFIG, which finds nothing, not even
  * 127.0.0.1, on a machine that has only its loopback.
  */
+#include "boot/socket.h"
 #include "base/error.h"
 #include "base/wait.h"
 #include "boot/state.h"
+#include "boot/tree.h"
+#include "boot/words.h"
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "dtensor.h"
@@ -33,7 +36,7 @@
 
 #define SOCKET_FLAGS (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK)
 
-void boot_socket_name(struct dtn_boot *boot, const char *job)
+void dtn_boot_socket_name(struct dtn_boot *boot, const char *job)
 {
     char text[DTN_HOST_MAX + 96];
 
@@ -43,7 +46,7 @@ void boot_socket_name(struct dtn_boot *boot, const char *job)
              (unsigned)geteuid(), job, (unsigned long long)dtn_digest(text));
 }
 
-static socklen_t socket_unix_addr(const struct dtn_boot *boot,
+socklen_t dtn_boot_socket_unix_addr(const struct dtn_boot *boot,
                                   struct sockaddr_un *addr)
 {
     size_t n = strlen(boot->name);
@@ -57,23 +60,24 @@ static socklen_t socket_unix_addr(const struct dtn_boot *boot,
 }
 
 /* A socket of that family, or a failure worded. */
-static int socket_open(const struct dtn_boot *boot, int family,
-                       struct dtensor_error *err)
+int dtn_boot_socket_open(const struct dtn_boot *boot, int family,
+                         struct dtensor_error *err)
 {
     int fd = socket(family, SOCKET_FLAGS, 0);
 
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        boot_fail_fd_limit(boot, err);
+        dtn_boot_fd_limit(boot, err);
     else if (fd < 0)
         dtn_fail_sys(err, errno, "boot: cannot make a socket: %m");
     return fd;
 }
 
 /* Look up the address of a rank's host. */
-static int socket_resolve(const struct dtn_boot *boot, int rank,
-                          struct boot_addrs *addrs, struct dtensor_error *err)
+int dtn_boot_socket_resolve(const struct dtn_boot *boot, int rank,
+                            struct dtn_boot_addrs *addrs,
+                            struct dtensor_error *err)
 {
-    const struct dtn_host *host = boot->hosts[boot_tree_host(boot, rank)];
+    const struct dtn_host *host = boot->hosts[dtn_boot_tree_host(boot, rank)];
     const struct addrinfo hints = { .ai_family = AF_UNSPEC,
                                     .ai_socktype = SOCK_STREAM,
                                     .ai_flags = AI_NUMERICSERV };
@@ -91,7 +95,7 @@ static int socket_resolve(const struct dtn_boot *boot, int rank,
                         gai_strerror(rc));
     addrs->n = 0;
     for (a = list; a && addrs->n < BOOT_MAX_ADDRS; a = a->ai_next) {
-        struct boot_addr *to = &addrs->addr[addrs->n];
+        struct dtn_boot_addr *to = &addrs->addr[addrs->n];
 
         if (a->ai_addrlen > sizeof to->u)
             continue;
@@ -104,211 +108,11 @@ static int socket_resolve(const struct dtn_boot *boot, int rank,
     return 0;
 }
 
-/* ------------------------------------------------------------ listening --- */
-
-static int socket_listen_unix(struct dtn_boot *boot, bool *taken,
-                              struct dtensor_error *err)
-{
-    struct sockaddr_un addr;
-    socklen_t len = socket_unix_addr(boot, &addr);
-    int fd = socket_open(boot, AF_UNIX, err);
-    int saved;
-
-    if (fd < 0)
-        return DTENSOR_ESYS;
-    if (bind(fd, (struct sockaddr *)&addr, len) == 0 &&
-        listen(fd, SOMAXCONN) == 0) {
-        boot->unix_fd = fd;
-        return 0;
-    }
-    saved = errno;
-    close(fd);
-    *taken = saved == EADDRINUSE;
-    if (*taken)
-        return 0;
-    return dtn_fail_sys(err, saved, "boot: cannot listen on the abstract "
-                        "socket %s: %m", boot->name);
-}
-
-/* Why the port cannot be had. */
-static int socket_fail_port(const struct dtn_boot *boot, int sys_errno,
-                            const char *owner, struct dtensor_error *err)
-{
-    const struct dtn_host *host = boot->hosts[boot->host];
-    int port = boot->cluster->transport.port;
-
-    if (sys_errno == EADDRINUSE && *owner)
-        return dtn_fail_sys(err, sys_errno, "boot: port %d on %s is in use: %s",
-                            port, host->address, owner);
-    if (sys_errno == EADDRINUSE)
-        return dtn_fail_sys(err, sys_errno, "boot: port %d on %s is in use "
-                            "(another job? set [transport] port)", port,
-                            host->address);
-    if (sys_errno == EADDRNOTAVAIL)
-        return dtn_fail_sys(err, sys_errno, "boot: %s, the address of host %s,"
-                            " is not an address of the machine that rank %d "
-                            "runs on (give [nodes] address, or start the rank "
-                            "on its host)", host->address, host->name,
-                            boot->rank);
-    return dtn_fail_sys(err, sys_errno, "boot: cannot listen on port %d of %s "
-                        "(host %s): %m", port, host->address, host->name);
-}
-
-/* 0, errno, or -1: there is no socket, as *err says. */
-static int socket_listen_at(struct dtn_boot *boot, const struct boot_addr *at,
-                            struct dtensor_error *err)
-{
-    int fd = socket_open(boot, at->family, err), on = 1, saved;
-
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, (const struct sockaddr *)&at->u, at->len) == 0 &&
-        listen(fd, SOMAXCONN) == 0) {
-        boot->tcp_fd = fd;
-        return 0;
-    }
-    saved = errno;
-    close(fd);
-    return saved;
-}
-
-/* Listen at the first address that can be bound; else *at is the one that
- * failed.
- */
-static int socket_listen_any(struct dtn_boot *boot,
-                             const struct boot_addrs *addrs,
-                             const struct boot_addr **at,
-                             struct dtensor_error *err)
-{
-    int failed = EADDRNOTAVAIL, got;
-
-    for (int i = 0; i < addrs->n; i++) {
-        got = socket_listen_at(boot, &addrs->addr[i], err);
-        if (got <= 0)
-            return got;
-        if (i == 0 || got != EADDRNOTAVAIL) {
-            failed = got;
-            *at = &addrs->addr[i];
-        }
-    }
-    return failed;
-}
-
-static int socket_listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
-{
-    int64_t until_ns = dtn_now_ns() + BOOT_OTHER_NS / 5 +
-        (int64_t)(dtn_digest(boot->job) % (BOOT_OTHER_NS * 3 / 5));
-    const struct timespec pause = { 0, 5 * BOOT_MS };
-    const struct boot_addr *at = NULL;
-    struct boot_addrs addrs;
-    enum boot_owner owner = OWNER_STRANGER;
-    char words[400] = "";
-    int rc = socket_resolve(boot, boot->rank, &addrs, err), got;
-
-    if (rc != 0)
-        return rc;
-    got = socket_listen_any(boot, &addrs, &at, err);
-    while (got == EADDRINUSE && dtn_now_ns() < until_ns) {
-        owner = boot_owner_ask(boot, at, words, sizeof words);
-        if (owner == OWNER_OTHER_JOB)
-            nanosleep(&pause, NULL);
-        got = socket_listen_any(boot, &addrs, &at, err);
-        if (owner != OWNER_OTHER_JOB)
-            break;
-    }
-    if (got <= 0)
-        return got == 0 ? 0 : DTENSOR_ESYS;
-    return socket_fail_port(boot, got, words, err);
-}
-
-void boot_socket_relisten(struct dtn_boot *boot)
-{
-    const struct boot_addr *at;
-    struct dtensor_error ignored;
-    struct boot_addrs addrs;
-    bool taken;
-
-    if (boot->rank != boot_tree_leader(boot, boot->rank))
-        return;
-    if (boot->unix_fd < 0 && boot->hosts[boot->host]->nranks > 1)
-        socket_listen_unix(boot, &taken, &ignored);
-    if (boot->tcp_fd < 0 && boot_tree_child_hosts(boot) > 0 &&
-        socket_resolve(boot, boot->rank, &addrs, &ignored) == 0)
-        socket_listen_any(boot, &addrs, &at, &ignored);
-}
-
-/* Do two hosts have an address in common? */
-static bool socket_shared(const struct boot_addrs *a, const struct boot_addrs *b)
-{
-    for (int i = 0; i < a->n; i++)
-        for (int k = 0; k < b->n; k++)
-            if (a->addr[i].len == b->addr[k].len &&
-                memcmp(&a->addr[i].u, &b->addr[k].u, a->addr[i].len) == 0)
-                return true;
-    return false;
-}
-
-/* No rank needs to connect here, so a failure to listen is not an error.  The
- * parent takes the port first if one machine plays both hosts.
- */
-static void socket_listen_leaf(struct dtn_boot *boot)
-{
-    int up = boot_tree_parent(boot, boot->rank);
-    struct boot_addrs own, parent;
-    struct dtensor_error ignored;
-    const struct boot_addr *at;
-
-    if (socket_resolve(boot, boot->rank, &own, &ignored) == 0 &&
-        socket_resolve(boot, up, &parent, &ignored) == 0 &&
-        !socket_shared(&own, &parent))
-        socket_listen_any(boot, &own, &at, &ignored);
-}
-
-/* A rank that has none left still has to tell that to those who connect. */
-static int socket_spare(struct dtn_boot *boot, struct dtensor_error *err)
-{
-    int listener = boot->unix_fd >= 0 ? boot->unix_fd : boot->tcp_fd;
-
-    if (listener < 0)
-        return 0;
-    boot->spare_fd = fcntl(listener, F_DUPFD_CLOEXEC, 0);
-    if (boot->spare_fd < 0)
-        return boot_fail_fd_limit(boot, err);
-    return 0;
-}
-
-static void socket_close(int *fd)
+void dtn_boot_socket_close(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
-}
-
-int boot_socket_listen(struct dtn_boot *boot, bool *taken,
-                       struct dtensor_error *err)
-{
-    int rc = 0;
-
-    *taken = false;
-    if (boot->rank != boot_tree_leader(boot, boot->rank))
-        return 0;
-    if (boot->hosts[boot->host]->nranks > 1)
-        rc = socket_listen_unix(boot, taken, err);
-    if (rc == 0 && !*taken && boot_tree_child_hosts(boot) > 0)
-        rc = socket_listen_tcp(boot, err);
-    else if (rc == 0 && !*taken && boot->nhosts > 1)
-        socket_listen_leaf(boot);
-    if (rc == 0 && !*taken)
-        rc = socket_spare(boot, err);
-    return rc;
-}
-
-void boot_socket_unlisten(struct dtn_boot *boot)
-{
-    socket_close(&boot->unix_fd);
-    socket_close(&boot->tcp_fd);
-    socket_close(&boot->spare_fd);
 }
 
 /* Who is on the other side of an AF_UNIX connection; uid -1: see errno. */
@@ -332,8 +136,8 @@ static void socket_no_delay(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-int boot_socket_accept(struct dtn_boot *boot, bool local,
-                       struct dtensor_error *err, int *rc)
+int dtn_boot_socket_accept(struct dtn_boot *boot, bool local,
+                           struct dtensor_error *err, int *rc)
 {
     int listener = local ? boot->unix_fd : boot->tcp_fd;
     uint32_t pid;
@@ -344,8 +148,8 @@ int boot_socket_accept(struct dtn_boot *boot, bool local,
     for (;;) {
         fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-            *rc = boot_fail_fd_limit(boot, err);
-            socket_close(&boot->spare_fd);
+            *rc = dtn_boot_fd_limit(boot, err);
+            dtn_boot_socket_close(&boot->spare_fd);
         } else if (fd < 0 && (errno == ENOMEM || errno == ENOBUFS))
             *rc = dtn_fail_sys(err, errno,
                                "boot: cannot accept a connection: %m");
@@ -364,12 +168,12 @@ int boot_socket_accept(struct dtn_boot *boot, bool local,
 
 /* ----------------------------------------------------------- connecting --- */
 
-int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
-                              uint32_t *pid, struct dtensor_error *err)
+int dtn_boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
+                                  uint32_t *pid, struct dtensor_error *err)
 {
     struct sockaddr_un addr;
-    socklen_t len = socket_unix_addr(boot, &addr);
-    int fd = socket_open(boot, AF_UNIX, err), saved;
+    socklen_t len = dtn_boot_socket_unix_addr(boot, &addr);
+    int fd = dtn_boot_socket_open(boot, AF_UNIX, err), saved;
     uid_t uid;
 
     if (fd < 0)
@@ -395,14 +199,15 @@ int boot_socket_connect_local(const struct dtn_boot *boot, int *fdp,
     return 0;
 }
 
-int boot_socket_connect_tcp(struct dtn_boot *boot, struct boot_route *route,
-                            int *fdp, struct dtensor_error *err)
+int dtn_boot_socket_connect_tcp(struct dtn_boot *boot,
+                                struct dtn_boot_route *route, int *fdp,
+                                struct dtensor_error *err)
 {
-    struct boot_addr *a;
+    struct dtn_boot_addr *a;
     int fd, rc;
 
     if (route->resolved != route->target) {
-        rc = socket_resolve(boot, route->target, &route->addrs, err);
+        rc = dtn_boot_socket_resolve(boot, route->target, &route->addrs, err);
         if (rc != 0)
             return rc;
         route->resolved = route->target;
@@ -410,7 +215,7 @@ int boot_socket_connect_tcp(struct dtn_boot *boot, struct boot_route *route,
     if (route->addrs.n == 0)
         return DTENSOR_EAGAIN;
     a = &route->addrs.addr[route->turn++ % (unsigned)route->addrs.n];
-    fd = socket_open(boot, a->family, err);
+    fd = dtn_boot_socket_open(boot, a->family, err);
     if (fd < 0)
         return DTENSOR_ESYS;
     socket_no_delay(fd);
@@ -438,7 +243,7 @@ static bool socket_is_mirror(int fd)
            a.ss_family != AF_UNIX && na == nb && memcmp(&a, &b, na) == 0;
 }
 
-int boot_socket_connected(int fd)
+int dtn_boot_socket_connected(int fd)
 {
     int sys_errno = 0;
     socklen_t len = sizeof sys_errno;
@@ -450,7 +255,7 @@ int boot_socket_connected(int fd)
 }
 
 /* A zombie has ended too, but kill() succeeds for it. */
-bool boot_socket_dead(uint32_t pid)
+bool dtn_boot_socket_dead(uint32_t pid)
 {
     struct pollfd ended = { -1, POLLIN, 0 };
     bool dead;

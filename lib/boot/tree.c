@@ -1,4 +1,4 @@
-/* boot_tree.c - who is whose parent
+/* tree.c - who is whose parent
  *
  * A host's first rank is its leader and the parent of its other ranks; the
  * leaders form a binary tree, host h's parent being host (h - 1) / 2.  With
@@ -9,6 +9,7 @@
  * and so on: nobody serves more than two hosts, and 1024 hosts are nine
  * hops from rank 0.  Hosts without ranks do not count.
  */
+#include "boot/tree.h"
 #include "base/error.h"
 #include "boot/state.h"
 #include "cluster/cluster.h"
@@ -17,7 +18,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-int boot_tree_init(struct dtn_boot *boot, struct dtensor_error *err)
+int dtn_boot_tree_init(struct dtn_boot *boot, struct dtensor_error *err)
 {
     const struct dtensor_cluster *cluster = boot->cluster;
     size_t size = (size_t)cluster->nhosts * sizeof *boot->hosts;
@@ -28,13 +29,13 @@ int boot_tree_init(struct dtn_boot *boot, struct dtensor_error *err)
     for (int h = 0; h < cluster->nhosts; h++)
         if (cluster->hosts[h].nranks > 0)
             boot->hosts[boot->nhosts++] = &cluster->hosts[h];
-    boot->host = boot_tree_host(boot, boot->rank);
-    for (int r = boot->rank; r > 0; r = boot_tree_parent(boot, r))
+    boot->host = dtn_boot_tree_host(boot, boot->rank);
+    for (int r = boot->rank; r > 0; r = dtn_boot_tree_parent(boot, r))
         boot->depth++;
     return 0;
 }
 
-int boot_tree_host(const struct dtn_boot *boot, int rank)
+int dtn_boot_tree_host(const struct dtn_boot *boot, int rank)
 {
     int low = 0, high = boot->nhosts - 1;
 
@@ -49,38 +50,38 @@ int boot_tree_host(const struct dtn_boot *boot, int rank)
     return low;
 }
 
-int boot_tree_leader(const struct dtn_boot *boot, int rank)
+int dtn_boot_tree_leader(const struct dtn_boot *boot, int rank)
 {
-    return boot->hosts[boot_tree_host(boot, rank)]->first_rank;
+    return boot->hosts[dtn_boot_tree_host(boot, rank)]->first_rank;
 }
 
-int boot_tree_parent(const struct dtn_boot *boot, int rank)
+int dtn_boot_tree_parent(const struct dtn_boot *boot, int rank)
 {
-    int h = boot_tree_host(boot, rank);
+    int h = dtn_boot_tree_host(boot, rank);
 
     if (rank != boot->hosts[h]->first_rank)
         return boot->hosts[h]->first_rank;
     return h > 0 ? boot->hosts[(h - 1) / 2]->first_rank : -1;
 }
 
-int boot_tree_grandparent(const struct dtn_boot *boot, int rank)
+int dtn_boot_tree_grandparent(const struct dtn_boot *boot, int rank)
 {
-    int parent = boot_tree_parent(boot, rank);
+    int parent = dtn_boot_tree_parent(boot, rank);
 
-    return parent < 0 ? -1 : boot_tree_parent(boot, parent);
+    return parent < 0 ? -1 : dtn_boot_tree_parent(boot, parent);
 }
 
-bool boot_tree_same_host(const struct dtn_boot *boot, int a, int b)
+bool dtn_boot_tree_same_host(const struct dtn_boot *boot, int a, int b)
 {
-    return boot_tree_host(boot, a) == boot_tree_host(boot, b);
+    return dtn_boot_tree_host(boot, a) == dtn_boot_tree_host(boot, b);
 }
 
-int boot_tree_child(const struct dtn_boot *boot, int i)
+int dtn_boot_tree_child(const struct dtn_boot *boot, int i)
 {
     return boot->hosts[2 * boot->host + 1 + i]->first_rank;
 }
 
-int boot_tree_child_hosts(const struct dtn_boot *boot)
+int dtn_boot_tree_child_hosts(const struct dtn_boot *boot)
 {
     int first = 2 * boot->host + 1;
 

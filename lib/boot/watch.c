@@ -1,4 +1,4 @@
-/* boot_watch.c - who is gone, told along the tree
+/* watch.c - who is gone, told along the tree
  *
  * The sockets of the tree stay open when all have joined, and a process that
  * ends closes its own, however it ends.  Its neighbours pass on that it is
@@ -35,7 +35,8 @@ enum { EVERY_NS = 5000000 };
 
 /* ------------------------------------------------------------ keep-alive --- */
 
-static void watch_tune(const struct dtn_boot *boot, const struct boot_link *link)
+static void watch_tune(const struct dtn_boot *boot,
+                       const struct dtn_boot_link *link)
 {
     const struct dtn_transport_conf *conf = &boot->cluster->transport;
     const int dead_ms = 1000 * dtn_whole_seconds(conf->dead_after_ns);
@@ -62,20 +63,21 @@ void dtn_boot_watch_start(struct dtn_boot *boot)
 
 /* --------------------------------------------------------------- telling --- */
 
-static void watch_send(struct boot_link *link, enum frame_type type,
+static void watch_send(struct dtn_boot_link *link, enum dtn_frame_type type,
                        const unsigned char *body, uint32_t size)
 {
-    const struct frame frame = { .type = type, .size = size, .body = body };
+    const struct dtn_frame frame = { .type = type, .size = size, .body = body };
 
     if (link->state != LINK_JOINED)
         return;
-    frame_post(&link->io, &frame, false);       /* or they learn it later    */
-    frame_flush(&link->io);
+    dtn_frame_post(&link->io, &frame, false);   /* or they learn it later    */
+    dtn_frame_flush(&link->io);
 }
 
 /* To all but who told it. */
-static void watch_spread(struct dtn_boot *boot, const struct boot_link *from,
-                         enum frame_type type, const unsigned char *body,
+static void watch_spread(struct dtn_boot *boot,
+                         const struct dtn_boot_link *from,
+                         enum dtn_frame_type type, const unsigned char *body,
                          uint32_t size)
 {
     if (&boot->up.link != from)
@@ -85,23 +87,23 @@ static void watch_spread(struct dtn_boot *boot, const struct boot_link *from,
             watch_send(&boot->children[i], type, body, size);
 }
 
-static void watch_tell(struct dtn_boot *boot, const struct boot_link *from,
+static void watch_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
                        int rank, const struct dtn_peer_failure *failure)
 {
     unsigned char body[FRAME_GONE_BYTES];
 
-    frame_put32(body, (uint32_t)rank);
-    frame_put32(body + 4, (uint32_t)failure->culprit);
-    frame_put32(body + 8, (uint32_t)-failure->code);
-    frame_put32(body + 12, (uint32_t)failure->mismatch.rank);
-    frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
-    frame_put64(body + 20, failure->mismatch.called);
-    frame_put64(body + 28, failure->mismatch.expected);
+    dtn_frame_put32(body, (uint32_t)rank);
+    dtn_frame_put32(body + 4, (uint32_t)failure->culprit);
+    dtn_frame_put32(body + 8, (uint32_t)-failure->code);
+    dtn_frame_put32(body + 12, (uint32_t)failure->mismatch.rank);
+    dtn_frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
+    dtn_frame_put64(body + 20, failure->mismatch.called);
+    dtn_frame_put64(body + 28, failure->mismatch.expected);
     watch_spread(boot, from, FRAME_GONE, body, sizeof body);
 }
 
 /* The first news of a rank is kept, and told to all but who told it. */
-static void watch_note(struct dtn_boot *boot, const struct boot_link *from,
+static void watch_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
                        int rank, const struct dtn_peer_failure *news)
 {
     struct dtn_peer_failure *failure = &boot->peer_failures[rank];
@@ -167,7 +169,7 @@ static void watch_grow(struct dtn_boot *boot)
     boot->report_capacity = more;
 }
 
-static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
+static void watch_say(struct dtn_boot *boot, const struct dtn_boot_link *from,
                       int rank, const struct dtn_call_record *record)
 {
     unsigned char body[FRAME_SAID_BYTES + DTN_RECORD_TEXT];
@@ -185,14 +187,14 @@ static void watch_say(struct dtn_boot *boot, const struct boot_link *from,
         snprintf(report->text, sizeof report->text, "%s", record->text);
     report->record.text = record->text ? report->text : NULL;
     length = strlen(report->text);
-    frame_put32(body, (uint32_t)rank);
-    frame_put32(body + 4, record->kind);
-    frame_put64(body + 8, record->fingerprint);
-    frame_put64(body + 16, record->group);
-    frame_put32(body + 24, record->number);
-    frame_put32(body + 28, record->n);
-    frame_put32(body + 32, (uint32_t)record->other);
-    frame_put64(body + 36, record->count);
+    dtn_frame_put32(body, (uint32_t)rank);
+    dtn_frame_put32(body + 4, record->kind);
+    dtn_frame_put64(body + 8, record->fingerprint);
+    dtn_frame_put64(body + 16, record->group);
+    dtn_frame_put32(body + 24, record->number);
+    dtn_frame_put32(body + 28, record->n);
+    dtn_frame_put32(body + 32, (uint32_t)record->other);
+    dtn_frame_put64(body + 36, record->count);
     memcpy(body + FRAME_SAID_BYTES, report->text, length);
     watch_spread(boot, from, FRAME_SAID, body,
                  (uint32_t)(FRAME_SAID_BYTES + length));
@@ -207,8 +209,8 @@ void dtn_boot_report_call(struct dtn_boot *boot, int rank,
 
 /* ------------------------------------------------------------- listening --- */
 
-static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
-                       const struct frame *frame)
+static void watch_said(struct dtn_boot *boot, const struct dtn_boot_link *link,
+                       const struct dtn_frame *frame)
 {
     const unsigned char *body = frame->body;
     const uint32_t world = (uint32_t)boot->cluster->world_size;
@@ -224,23 +226,23 @@ static void watch_said(struct dtn_boot *boot, const struct boot_link *link,
     for (uint32_t i = 0; i < length; i++)
         if (text[i] < ' ' || text[i] > '~')
             text[i] = '?';
-    rank = frame_get32(body);
+    rank = dtn_frame_get32(body);
     record = (struct dtn_call_record){
-        .kind = (enum dtn_call_kind)frame_get32(body + 4),
-        .fingerprint = frame_get64(body + 8),
-        .group = frame_get64(body + 16),
-        .number = frame_get32(body + 24),
-        .n = frame_get32(body + 28),
-        .other = (int32_t)frame_get32(body + 32),
-        .count = frame_get64(body + 36),
+        .kind = (enum dtn_call_kind)dtn_frame_get32(body + 4),
+        .fingerprint = dtn_frame_get64(body + 8),
+        .group = dtn_frame_get64(body + 16),
+        .number = dtn_frame_get32(body + 24),
+        .n = dtn_frame_get32(body + 28),
+        .other = (int32_t)dtn_frame_get32(body + 32),
+        .count = dtn_frame_get64(body + 36),
         .text = length > 0 ? text : NULL
     };
     if (rank < world && (unsigned)record.kind < DTN_NRECORDS)
         watch_say(boot, link, (int)rank, &record);
 }
 
-static void watch_gone(struct dtn_boot *boot, const struct boot_link *link,
-                        const struct frame *frame)
+static void watch_gone(struct dtn_boot *boot, const struct dtn_boot_link *link,
+                        const struct dtn_frame *frame)
 {
     uint32_t world = (uint32_t)boot->cluster->world_size, rank, culprit;
     uint32_t odd, witness;
@@ -248,30 +250,30 @@ static void watch_gone(struct dtn_boot *boot, const struct boot_link *link,
 
     if (frame->size != FRAME_GONE_BYTES)
         return;
-    rank = frame_get32(frame->body);
-    culprit = frame_get32(frame->body + 4);
-    odd = frame_get32(frame->body + 12);
-    witness = frame_get32(frame->body + 16);
+    rank = dtn_frame_get32(frame->body);
+    culprit = dtn_frame_get32(frame->body + 4);
+    odd = dtn_frame_get32(frame->body + 12);
+    witness = dtn_frame_get32(frame->body + 16);
     if (rank >= world || culprit >= world || odd >= world || witness >= world)
         return;
     news = (struct dtn_peer_failure){
         .culprit = (int)culprit,
-        .code = -(int)(frame_get32(frame->body + 8) & 0xff),
+        .code = -(int)(dtn_frame_get32(frame->body + 8) & 0xff),
         .mismatch = { (int32_t)odd, (int32_t)witness,
-                      frame_get64(frame->body + 20),
-                      frame_get64(frame->body + 28) }
+                      dtn_frame_get64(frame->body + 20),
+                      dtn_frame_get64(frame->body + 28) }
     };
     watch_note(boot, link, (int)rank, &news);
 }
 
-static void watch_link(struct dtn_boot *boot, struct boot_link *link)
+static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
-    struct frame frame;
-    enum frame_got got;
+    struct dtn_frame frame;
+    enum dtn_frame_got got;
 
     while (link->state == LINK_JOINED) {
-        frame_flush(&link->io);
-        got = frame_recv(&link->io, &frame);
+        dtn_frame_flush(&link->io);
+        got = dtn_frame_recv(&link->io, &frame);
         if (got == FRAME_MORE || got == FRAME_NOMEM)
             return;
         if (got == FRAME_READY) {
@@ -281,7 +283,7 @@ static void watch_link(struct dtn_boot *boot, struct boot_link *link)
                 watch_gone(boot, link, &frame);
             continue;
         }
-        frame_close(&link->io);
+        dtn_frame_close(&link->io);
         link->state = LINK_IDLE;
         watch_note(boot, link, link->rank,
                    &(struct dtn_peer_failure){ .culprit = link->rank,

@@ -20,14 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct fabric_facts) <= DTN_BLOB_MAX,
+_Static_assert(sizeof(struct dtn_fabric_facts) <= DTN_BLOB_MAX,
                "a report fits a blob");
 
 /* A rank that could not look says so in its report: the others must not wait
  * for it.
  */
 static void facts_mine(const struct dtensor_ctx *ctx, int rail,
-                       struct fabric_facts *facts)
+                       struct dtn_fabric_facts *facts)
 {
     const struct dtensor_cluster *cluster = ctx->world.cluster;
     const struct dtn_nodes *nodes = &cluster->nodes[
@@ -41,19 +41,20 @@ static void facts_mine(const struct dtensor_ctx *ctx, int rail,
     struct dtensor_error err = { 0 };
 
     memset(facts, 0, sizeof *facts);
-    if (fabric_facts_make(&want, ctx->world.size, nodes->nrails, facts,
-                          &err) == 0)
+    if (dtn_fabric_facts_make(&want, ctx->world.size, nodes->nrails, facts,
+                              &err) == 0)
         return;
     facts->code = err.code;
     snprintf(facts->why, sizeof facts->why, "%s", err.text);
 }
 
 static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                         struct fabric_facts facts[], struct dtensor_error *err)
+                         struct dtn_fabric_facts facts[],
+                         struct dtensor_error *err)
 {
     struct dtn_blob mine = { .size = sizeof facts[0], .fd = -1 };
-    int nrails = fabric_rails(ctx->world.cluster), rc = 0;
-    struct fabric_facts own;
+    int nrails = dtn_fabric_rails(ctx->world.cluster), rc = 0;
+    struct dtn_fabric_facts own;
 
     for (int k = 0; k < nrails && rc == 0; k++) {
         facts_mine(ctx, k, &own);
@@ -81,9 +82,9 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
 {
     size_t world = (size_t)ctx->world.size;
     struct dtn_blob *all = calloc(world, sizeof *all);
-    size_t rows = world * (size_t)fabric_rails(ctx->world.cluster);
-    struct fabric_facts *facts = calloc(rows, sizeof *facts);
-    struct fabric_usual usual;
+    size_t rows = world * (size_t)dtn_fabric_rails(ctx->world.cluster);
+    struct dtn_fabric_facts *facts = calloc(rows, sizeof *facts);
+    struct dtn_fabric_usual usual;
     int rc = 0, unfit = 0;
 
     if (!all || !facts)
@@ -91,16 +92,16 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
     if (rc == 0)
         rc = fabric_gather(ctx, all, facts, err);
     if (rc == 0) {
-        fabric_usual(facts, (int)rows, &usual);
-        unfit = fabric_unfit(ctx->world.cluster, facts, &usual);
+        dtn_fabric_usual(facts, (int)rows, &usual);
+        unfit = dtn_fabric_unfit(ctx->world.cluster, facts, &usual);
         if (ctx->world.rank == 0) {
-            fabric_table_write(ctx->world.cluster, facts, stream);
+            dtn_fabric_table_write(ctx->world.cluster, facts, stream);
             fflush(stream);
         }
         rc = fabric_part(ctx, all, err);
     }
     if (rc == 0)
-        *unfitp = fabric_wanted(ctx->world.cluster) ? unfit : 0;
+        *unfitp = dtn_fabric_wanted(ctx->world.cluster) ? unfit : 0;
     free(facts);
     free(all);
     return rc;

@@ -20,7 +20,7 @@ struct dtn_device_want;
 #define FABRIC_GIDS 16            /* rows of a GID table that travel           */
 
 /* A rank's report on one of its rails, as it travels in a blob. */
-struct fabric_facts {
+struct dtn_fabric_facts {
     char device[DTN_DEVICE_NAME]; /* "" : none                                 */
     int32_t built;                /* with libibverbs                           */
     int32_t ndevices;
@@ -35,13 +35,13 @@ struct fabric_facts {
 };
 
 /* What most ranks have, of those with a device. */
-struct fabric_usual {
+struct dtn_fabric_usual {
     int ndevices;                 /* ranks that count                          */
     int ethernet, mtu, rate_mbps;
 };
 
 /* What is to be said of a rank, a bit each. */
-enum fabric_mark {
+enum dtn_fabric_mark {
     FABRIC_DEVICE = 1,            /* no device, port or GID that rc can use    */
     FABRIC_LINK = 2,              /* another network than most                 */
     FABRIC_MEMLOCK = 4,           /* too little memory may be locked           */
@@ -53,31 +53,31 @@ enum fabric_mark {
 };
 
 /* Reports are in the order of ranks, and of the rails of each. */
-void fabric_usual(const struct fabric_facts facts[], int n,
-                  struct fabric_usual *usual);
-unsigned fabric_marks(const struct fabric_facts *facts,
-                      const struct fabric_usual *usual);
+void dtn_fabric_usual(const struct dtn_fabric_facts facts[], int n,
+                      struct dtn_fabric_usual *usual);
+unsigned dtn_fabric_marks(const struct dtn_fabric_facts *facts,
+                          const struct dtn_fabric_usual *usual);
 
 /* Fill in the report of this machine on one device, of a job of so many ranks
  * and rails of each.   Errors: ESYS, ENOMEM
  */
-int fabric_facts_make(const struct dtn_device_want *want, int nranks,
-                      int nrails, struct fabric_facts *facts,
-                      struct dtensor_error *err);
+int dtn_fabric_facts_make(const struct dtn_device_want *want, int nranks,
+                          int nrails, struct dtn_fabric_facts *facts,
+                          struct dtensor_error *err);
 
 /* How many rails each rank has. */
-int fabric_rails(const struct dtensor_cluster *cluster);
+int dtn_fabric_rails(const struct dtensor_cluster *cluster);
 
 /* How many ranks have an unfit rail. */
-int fabric_unfit(const struct dtensor_cluster *cluster,
-                 const struct fabric_facts facts[],
-                 const struct fabric_usual *usual);
+int dtn_fabric_unfit(const struct dtensor_cluster *cluster,
+                     const struct dtn_fabric_facts facts[],
+                     const struct dtn_fabric_usual *usual);
 
 /* Does any pair of ranks use rc? */
-bool fabric_wanted(const struct dtensor_cluster *cluster);
+bool dtn_fabric_wanted(const struct dtensor_cluster *cluster);
 
 /* Write the table of all ranks and rails; returns how many ranks are unfit. */
-int fabric_table_write(const struct dtensor_cluster *cluster,
-                       const struct fabric_facts facts[], FILE *out);
+int dtn_fabric_table_write(const struct dtensor_cluster *cluster,
+                           const struct dtn_fabric_facts facts[], FILE *out);
 
 #endif

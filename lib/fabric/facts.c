@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-bool fabric_wanted(const struct dtensor_cluster *cluster)
+bool dtn_fabric_wanted(const struct dtensor_cluster *cluster)
 {
     bool shared = false;
 
@@ -22,12 +22,13 @@ bool fabric_wanted(const struct dtensor_cluster *cluster)
             && cluster->transport.inter_node != DTN_WIRE_TCP);
 }
 
-int fabric_rails(const struct dtensor_cluster *cluster)
+int dtn_fabric_rails(const struct dtensor_cluster *cluster)
 {
     return cluster->nnodes > 0 ? cluster->nodes[0].nrails : 1;
 }
 
-static void facts_port(const struct dtn_port *port, struct fabric_facts *facts)
+static void facts_port(const struct dtn_port *port,
+                       struct dtn_fabric_facts *facts)
 {
     snprintf(facts->device, sizeof facts->device, "%s", port->device);
     facts->port = port->port;
@@ -42,9 +43,9 @@ static void facts_port(const struct dtn_port *port, struct fabric_facts *facts)
         facts->gid[i] = port->gid[i];
 }
 
-int fabric_facts_make(const struct dtn_device_want *want, int nranks,
-                      int nrails, struct fabric_facts *facts,
-                      struct dtensor_error *err)
+int dtn_fabric_facts_make(const struct dtn_device_want *want, int nranks,
+                          int nrails, struct dtn_fabric_facts *facts,
+                          struct dtensor_error *err)
 {
     struct dtn_device_choice choice;
     struct dtensor_error why = { 0 };
@@ -54,7 +55,7 @@ int fabric_facts_make(const struct dtn_device_want *want, int nranks,
 
     if (rc != 0)
         return rc;
-    *facts = (struct fabric_facts){
+    *facts = (struct dtn_fabric_facts){
         .built = devices.built, .ndevices = devices.ndevices, .gid_index = -1,
         .memlock = dtn_memlock_bytes(),
         .need = dtn_memlock_need(nranks, nrails)

@@ -33,13 +33,13 @@ static int judge_most(int value[], int n)
     return most;
 }
 
-void fabric_usual(const struct fabric_facts facts[], int n,
-                  struct fabric_usual *usual)
+void dtn_fabric_usual(const struct dtn_fabric_facts facts[], int n,
+                      struct dtn_fabric_usual *usual)
 {
     int *value = calloc((size_t)n + 1, sizeof *value);
     int count = 0;
 
-    *usual = (struct fabric_usual){ .ndevices = 0 };
+    *usual = (struct dtn_fabric_usual){ .ndevices = 0 };
     if (!value)
         return;                   /* no memory: then nobody differs            */
     for (int pass = 0; pass < 3; pass++) {
@@ -59,8 +59,8 @@ void fabric_usual(const struct fabric_facts facts[], int n,
     free(value);
 }
 
-unsigned fabric_marks(const struct fabric_facts *facts,
-                      const struct fabric_usual *usual)
+unsigned dtn_fabric_marks(const struct dtn_fabric_facts *facts,
+                          const struct dtn_fabric_usual *usual)
 {
     bool compared = facts->device[0] && usual->ndevices > 0;
     unsigned marks = 0;
@@ -82,17 +82,17 @@ unsigned fabric_marks(const struct fabric_facts *facts,
     return marks;
 }
 
-int fabric_unfit(const struct dtensor_cluster *cluster,
-                 const struct fabric_facts facts[],
-                 const struct fabric_usual *usual)
+int dtn_fabric_unfit(const struct dtensor_cluster *cluster,
+                     const struct dtn_fabric_facts facts[],
+                     const struct dtn_fabric_usual *usual)
 {
-    int nrails = fabric_rails(cluster), unfit = 0;
+    int nrails = dtn_fabric_rails(cluster), unfit = 0;
 
     for (int r = 0; r < cluster->world_size; r++) {
         unsigned marks = 0;
 
         for (int k = 0; k < nrails; k++)
-            marks |= fabric_marks(&facts[r * nrails + k], usual);
+            marks |= dtn_fabric_marks(&facts[r * nrails + k], usual);
         unfit += (marks & FABRIC_UNFIT) != 0;
     }
     return unfit;

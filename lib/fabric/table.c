@@ -21,9 +21,9 @@
 
 struct table {
     const struct dtensor_cluster *cluster;
-    const struct fabric_facts *facts;
+    const struct dtn_fabric_facts *facts;
     int nrails, nrows;            /* rails of a rank, of all                   */
-    struct fabric_usual usual;
+    struct dtn_fabric_usual usual;
     FILE *out;
     int *ranks;                   /* [world_size] scratch                      */
     bool *said;                   /* [nrows] scratch                           */
@@ -85,7 +85,7 @@ static void cell_lid(const struct table *t, int r, char *buf)
 
 static void cell_gid(const struct table *t, int r, char *buf)
 {
-    const struct fabric_facts *facts = &t->facts[r];
+    const struct dtn_fabric_facts *facts = &t->facts[r];
     char text[64];
 
     snprintf(buf, CELL, facts->gid_index < 0 ? "-" : "%d", facts->gid_index);
@@ -123,7 +123,7 @@ static const struct column {
 static void column_cell(const struct table *t, const struct column *column,
                         int row, char buf[CELL + 1])
 {
-    unsigned marks = fabric_marks(&t->facts[row], &t->usual);
+    unsigned marks = dtn_fabric_marks(&t->facts[row], &t->usual);
 
     strcpy(buf, "-");
     if (column->always || t->facts[row].device[0])
@@ -219,11 +219,11 @@ static void say_choice(const struct table *t, int r, char *buf)
 /* What may be locked is one number for all rails of a rank: said of the first. */
 static bool table_marked(const struct table *t, int row, unsigned mark)
 {
-    const struct fabric_facts *facts = &t->facts[row];
+    const struct dtn_fabric_facts *facts = &t->facts[row];
 
     if (mark == FABRIC_MEMLOCK && row % t->nrails > 0)
         return false;
-    return mark ? fabric_marks(facts, &t->usual) & mark
+    return mark ? dtn_fabric_marks(facts, &t->usual) & mark
                 : facts->device[0] && facts->code == 0;
 }
 
@@ -294,7 +294,7 @@ static void table_gids(const struct table *t)
     char text[64];
 
     for (int r = 0; r < t->nrows; r++) {
-        const struct fabric_facts *facts = &t->facts[r];
+        const struct dtn_fabric_facts *facts = &t->facts[r];
 
         if (!facts->device[0] || table_gids_seen(t, r))
             continue;
@@ -314,9 +314,9 @@ static void table_gids(const struct table *t)
 
 static int table_verdict(const struct table *t)
 {
-    bool wanted = fabric_wanted(t->cluster);
+    bool wanted = dtn_fabric_wanted(t->cluster);
     int world = t->cluster->world_size;
-    int unfit = fabric_unfit(t->cluster, t->facts, &t->usual);
+    int unfit = dtn_fabric_unfit(t->cluster, t->facts, &t->usual);
 
     fprintf(t->out, "%d rank%s: ", world, world == 1 ? "" : "s");
     if (unfit == 0)
@@ -330,20 +330,20 @@ static int table_verdict(const struct table *t)
     return unfit;
 }
 
-int fabric_table_write(const struct dtensor_cluster *cluster,
-                       const struct fabric_facts facts[], FILE *out)
+int dtn_fabric_table_write(const struct dtensor_cluster *cluster,
+                           const struct dtn_fabric_facts facts[], FILE *out)
 {
     size_t world = (size_t)cluster->world_size;
-    size_t rows = world * (size_t)fabric_rails(cluster);
+    size_t rows = world * (size_t)dtn_fabric_rails(cluster);
     struct table table = {
         .cluster = cluster, .facts = facts, .out = out,
-        .nrails = fabric_rails(cluster), .nrows = (int)rows,
+        .nrails = dtn_fabric_rails(cluster), .nrows = (int)rows,
         .ranks = calloc(world, sizeof *table.ranks),
         .said = calloc(rows, sizeof *table.said)
     };
     int unfit;
 
-    fabric_usual(facts, (int)rows, &table.usual);
+    dtn_fabric_usual(facts, (int)rows, &table.usual);
     table_rows(&table);
     if (table.ranks && table.said)
         table_sentences(&table);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "boot/socket.h"
 #include "boot/state.h"
 #include "cluster/cluster.h"
 #include "cluster/defaults.h"
@@ -382,7 +383,7 @@ socklen_t local_addr(struct sockaddr_un *addr)
     char job[80];
 
     snprintf(job, sizeof job, "test-%d", (int)getpid());
-    boot_socket_name(&boot, job);
+    dtn_boot_socket_name(&boot, job);
     memset(addr, 0, sizeof *addr);
     addr->sun_family = AF_UNIX;
     memcpy(addr->sun_path + 1, boot.name, strlen(boot.name));

@@ -4,6 +4,7 @@
  */
 #include "base/compiler.h"
 #include "boot/frame.h"
+#include "boot/fail.h"
 #include "boot/state.h"
 #include "dtensor.h"
 #include "tests/boot/boot_job.h"
@@ -122,31 +123,31 @@ static void hello_comes(void)
 {
     unsigned char body[FRAME_HELLO_BYTES + 64] = { 1, 0, 0, 0, 3, 0, 0, 0, 77 };
     unsigned char wire[FRAME_HEAD_BYTES] = "DTNB";
-    struct frame_stream s;
-    struct frame in;
+    struct dtn_frame_stream s;
+    struct dtn_frame in;
     size_t size = FRAME_HELLO_BYTES + 3;
 
     memcpy(body + FRAME_HELLO_BYTES, "n0", 2);
     size += (size_t)snprintf((char *)body + size, sizeof body - size, "test-%d",
                              (int)getpid());
-    frame_put32(wire + 4, hello_version | (uint32_t)FRAME_HELLO << 16);
-    frame_put32(wire + 16, (uint32_t)size);
-    frame_init(&s, knock_local(), true);
+    dtn_frame_put32(wire + 4, hello_version | (uint32_t)FRAME_HELLO << 16);
+    dtn_frame_put32(wire + 16, (uint32_t)size);
+    dtn_frame_init(&s, knock_local(), true);
     s.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
     send(s.fd, wire, sizeof wire, MSG_NOSIGNAL);
     send(s.fd, body, size, MSG_NOSIGNAL);
     for (int i = 0; i < 2000; i++) {
-        if (frame_recv(&s, &in) != FRAME_READY) {
+        if (dtn_frame_recv(&s, &in) != FRAME_READY) {
             usleep(1000);
         } else if (in.type == FRAME_WELCOME && hello_then_noise) {
             send(s.fd, "this is not the protocol", 24, MSG_NOSIGNAL);
             break;
         } else if (in.type == FRAME_FAIL) {
-            boot_fail_parse(&in, &hello_heard);
+            dtn_boot_fail_parse(&in, &hello_heard);
             break;
         }
     }
-    frame_close(&s);
+    dtn_frame_close(&s);
 }
 
 static void test_hello(void)

@@ -201,41 +201,41 @@ static const struct lie *lie;
 static void lie_to(int fd)
 {
     unsigned char body[64] = { 0 }, rank[4] = { 0 };
-    struct frame frame = { .type = FRAME_WELCOME, .size = 4, .body = rank };
-    struct frame_stream io;
+    struct dtn_frame frame = { .type = FRAME_WELCOME, .size = 4, .body = rank };
+    struct dtn_frame_stream io;
     int rounds = 0;
 
-    frame_init(&io, fd, true);
-    frame_post(&io, &frame, false);
+    dtn_frame_init(&io, fd, true);
+    dtn_frame_post(&io, &frame, false);
     for (int i = 0; i < 4; i++) {
-        frame_put32(body + 8 * i, lie->entries[i][0]);
-        frame_put32(body + 8 * i + 4, lie->entries[i][1]);
+        dtn_frame_put32(body + 8 * i, lie->entries[i][0]);
+        dtn_frame_put32(body + 8 * i + 4, lie->entries[i][1]);
     }
-    frame = (struct frame){ .type = FRAME_ALL };
-    frame_post(&io, &frame, false);               /* round 0 is over          */
-    frame_flush(&io);
+    frame = (struct dtn_frame){ .type = FRAME_ALL };
+    dtn_frame_post(&io, &frame, false);           /* round 0 is over          */
+    dtn_frame_flush(&io);
     io.accepts = FRAME_BIT(FRAME_HELLO) | FRAME_BIT(FRAME_ENTRIES) |
                  FRAME_BIT(FRAME_FAIL);
     io.entries_max = 1 << 20;
     io.fds_max = 1;
     for (int i = 0; i < 4000; i++) {
         struct pollfd p = { fd, POLLIN, 0 };
-        struct frame in;
-        enum frame_got got;
+        struct dtn_frame in;
+        enum dtn_frame_got got;
 
         poll(&p, 1, 10);
-        got = frame_recv(&io, &in);
+        got = dtn_frame_recv(&io, &in);
         if (got == FRAME_READY && in.type == FRAME_ENTRIES && in.seq == 1 &&
             rounds++ == 0) {
-            frame = (struct frame){ .type = FRAME_ALL, .seq = lie->seq,
-                                    .size = lie->size, .body = body };
-            frame_post(&io, &frame, false);
-            frame_flush(&io);
+            frame = (struct dtn_frame){ .type = FRAME_ALL, .seq = lie->seq,
+                                        .size = lie->size, .body = body };
+            dtn_frame_post(&io, &frame, false);
+            dtn_frame_flush(&io);
         } else if (got != FRAME_MORE && got != FRAME_READY) {
             break;
         }
     }
-    frame_close(&io);
+    dtn_frame_close(&io);
     _exit(0);
 }
 

@@ -1,6 +1,8 @@
 /* test_frame.c - frames: whole, in pieces, with descriptors, and from noise */
 #include "base/compiler.h"
+#include "boot/fail.h"
 #include "boot/frame.h"
+#include "boot/gather.h"
 #include "boot/state.h"
 #include "dtensor.h"
 #include "tests/support/rand.h"
@@ -17,7 +19,7 @@
 
 #define EVERYTHING 0x1feu         /* all types                                */
 
-static struct frame_stream left, right;
+static struct dtn_frame_stream left, right;
 
 static void pair_open(bool local, size_t entries_max, int fds_max)
 {
@@ -26,8 +28,8 @@ static void pair_open(bool local, size_t entries_max, int fds_max)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
                    fds) != 0)
         exit(99);
-    frame_init(&left, fds[0], local);
-    frame_init(&right, fds[1], local);
+    dtn_frame_init(&left, fds[0], local);
+    dtn_frame_init(&right, fds[1], local);
     right.accepts = EVERYTHING;
     right.entries_max = entries_max;
     right.fds_max = fds_max;
@@ -35,8 +37,8 @@ static void pair_open(bool local, size_t entries_max, int fds_max)
 
 static void pair_close(void)
 {
-    frame_close(&left);
-    frame_close(&right);
+    dtn_frame_close(&left);
+    dtn_frame_close(&right);
 }
 
 static int open_fds(void)
@@ -51,22 +53,22 @@ static int open_fds(void)
 }
 
 /* Sender and receiver in turn until the frame is there. */
-static enum frame_got pass(struct frame *in)
+static enum dtn_frame_got pass(struct dtn_frame *in)
 {
-    enum frame_got got;
+    enum dtn_frame_got got;
 
     do {
-        frame_flush(&left);
-        got = frame_recv(&right, in);
+        dtn_frame_flush(&left);
+        got = dtn_frame_recv(&right, in);
     } while (got == FRAME_MORE && left.out);
-    return got == FRAME_MORE ? frame_recv(&right, in) : got;
+    return got == FRAME_MORE ? dtn_frame_recv(&right, in) : got;
 }
 
 static void test_sizes(void)
 {
     static const size_t sizes[] = { 0, 1, 19, 1000, 100000, 3000000 };
     static unsigned char body[3000000];
-    struct frame in, out = { .type = FRAME_ENTRIES, .body = body };
+    struct dtn_frame in, out = { .type = FRAME_ENTRIES, .body = body };
     bool good = true;
 
     for (size_t i = 0; i < sizeof body; i++)
@@ -76,7 +78,7 @@ static void test_sizes(void)
         for (size_t i = 0; i < DTN_COUNT(sizes); i++) {
             out.size = (uint32_t)sizes[i];
             out.seq = (uint32_t)i;
-            frame_post(&left, &out, borrow);
+            dtn_frame_post(&left, &out, borrow);
             good = good && pass(&in) == FRAME_READY && in.seq == i &&
                    in.type == FRAME_ENTRIES && in.size == sizes[i] &&
                    in.version == FRAME_VERSION && in.nfds == 0 &&
@@ -87,13 +89,13 @@ static void test_sizes(void)
 }
 
 /* What one frame is on the wire. */
-static size_t wire_of(const struct frame *frame, unsigned char *wire,
+static size_t wire_of(const struct dtn_frame *frame, unsigned char *wire,
                       size_t size)
 {
     ssize_t n;
 
-    frame_post(&left, frame, false);
-    frame_flush(&left);
+    dtn_frame_post(&left, frame, false);
+    dtn_frame_flush(&left);
     n = recv(right.fd, wire, size, MSG_DONTWAIT);
     return n > 0 ? (size_t)n : 0;
 }
@@ -101,8 +103,8 @@ static size_t wire_of(const struct frame *frame, unsigned char *wire,
 static void test_pieces(void)
 {
     static const unsigned char text[] = "in pieces";
-    struct frame in, out = { .type = FRAME_FAIL, .size = sizeof text,
-                             .body = text };
+    struct dtn_frame in, out = { .type = FRAME_FAIL, .size = sizeof text,
+                                 .body = text };
     unsigned char wire[100];
     size_t n;
     bool good = true;
@@ -113,15 +115,16 @@ static void test_pieces(void)
        "and its body", FRAME_HEAD_BYTES);
     for (size_t cut = 0; cut < n; cut++) {
         send(left.fd, wire, cut, 0);
-        good = good && frame_recv(&right, &in) == FRAME_MORE;
+        good = good && dtn_frame_recv(&right, &in) == FRAME_MORE;
         send(left.fd, wire + cut, n - cut, 0);
-        good = good && frame_recv(&right, &in) == FRAME_READY &&
+        good = good && dtn_frame_recv(&right, &in) == FRAME_READY &&
                in.size == sizeof text &&
                memcmp(in.body, text, sizeof text) == 0;
     }
     ok(good, "a frame cut anywhere is put together again");
-    frame_close(&left);
-    ok(frame_recv(&right, &in) == FRAME_CLOSED, "the end of a stream is told");
+    dtn_frame_close(&left);
+    ok(dtn_frame_recv(&right, &in) == FRAME_CLOSED,
+       "the end of a stream is told");
     pair_close();
 }
 
@@ -133,7 +136,7 @@ static void test_fds(void)
     static unsigned char body[8 * 600];
     int fds[600];
     struct rlimit limit;
-    struct frame in;
+    struct dtn_frame in;
     int before;
 
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -147,13 +150,13 @@ static void test_fds(void)
     for (int i = 0; i < 600; i++)
         fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (size_t i = 0; i < DTN_COUNT(counts); i++) {
-        struct frame out = { .type = FRAME_ALL, .body = body, .fds = fds,
-                             .size = (uint32_t)(8 * counts[i]),
-                             .nfds = counts[i] };
+        struct dtn_frame out = { .type = FRAME_ALL, .body = body, .fds = fds,
+                                 .size = (uint32_t)(8 * counts[i]),
+                                 .nfds = counts[i] };
         bool good;
 
         pair_open(true, sizeof body, 600);
-        frame_post(&left, &out, true);
+        dtn_frame_post(&left, &out, true);
         good = pass(&in) == FRAME_READY && in.nfds == counts[i] &&
                in.size == out.size;
         for (int k = 0; good && k < in.nfds; k++)
@@ -163,9 +166,13 @@ static void test_fds(void)
         right.fd = -1;
     }
     pair_open(true, sizeof body, 3);
-    frame_post(&left, &(struct frame){ .type = FRAME_ALL, .body = body,
-                                       .size = 80, .nfds = 4, .fds = fds },
-               false);
+    dtn_frame_post(&left,
+                   &(struct dtn_frame) { .type = FRAME_ALL,
+                                         .body = body,
+                                         .size = 80,
+                                         .nfds = 4,
+                                         .fds = fds },
+                   false);
     ok(pass(&in) == FRAME_GARBAGE, "more descriptors than may come are "
        "refused");
     pair_close();
@@ -180,10 +187,10 @@ static void put_head(unsigned char *head, const char *magic, unsigned version,
                      unsigned type, uint32_t nfds, uint32_t size)
 {
     memcpy(head, magic, 4);
-    frame_put32(head + 4, version | type << 16);
-    frame_put32(head + 8, 0);
-    frame_put32(head + 12, nfds);
-    frame_put32(head + 16, size);
+    dtn_frame_put32(head + 4, version | type << 16);
+    dtn_frame_put32(head + 8, 0);
+    dtn_frame_put32(head + 12, nfds);
+    dtn_frame_put32(head + 16, size);
 }
 
 static const struct {
@@ -191,7 +198,7 @@ static const struct {
     const char *magic;
     unsigned version, type;
     uint32_t nfds, size;
-    enum frame_got got;
+    enum dtn_frame_got got;
 } heads[] = {
     { "a HELLO", "DTNB", FRAME_VERSION, FRAME_HELLO, 0, 24, FRAME_READY },
     { "a HELLO of another version", "DTNB", 9, FRAME_HELLO, 0, 24,
@@ -225,23 +232,23 @@ static const struct {
 
 static void test_heads(void)
 {
-    struct frame_stream s;
+    struct dtn_frame_stream s;
     unsigned char head[FRAME_HEAD_BYTES];
-    struct frame frame;
+    struct dtn_frame frame;
 
-    frame_init(&s, -1, true);
+    dtn_frame_init(&s, -1, true);
     s.accepts = EVERYTHING;
     s.entries_max = 100;
     s.fds_max = 2;
     for (size_t i = 0; i < DTN_COUNT(heads); i++) {
         put_head(head, heads[i].magic, heads[i].version, heads[i].type,
                  heads[i].nfds, heads[i].size);
-        ok(frame_parse(&s, head, &frame) == heads[i].got, "%s is %s",
+        ok(dtn_frame_parse(&s, head, &frame) == heads[i].got, "%s is %s",
            heads[i].what, heads[i].got == FRAME_READY ? "taken" : "refused");
     }
     s.accepts = FRAME_BIT(FRAME_HELLO);
     put_head(head, "DTNB", 1, FRAME_FAIL, 0, 24);
-    ok(frame_parse(&s, head, &frame) == FRAME_GARBAGE,
+    ok(dtn_frame_parse(&s, head, &frame) == FRAME_GARBAGE,
        "a type that may not come now is refused");
 }
 
@@ -267,22 +274,22 @@ static void test_noise(void)
 
     for (int turn = 0; turn < 20000; turn++) {
         struct dtensor_error error;
-        enum frame_got got = FRAME_READY;
-        struct frame frame;
+        enum dtn_frame_got got = FRAME_READY;
+        struct dtn_frame frame;
 
         pair_open(true, 200, 0);
         for (int i = 0; i < 4; i++)
             send(left.fd, wire, noise_fill(&seed, wire, sizeof wire), 0);
-        frame_close(&left);
-        while ((got = frame_recv(&right, &frame)) == FRAME_READY) {
+        dtn_frame_close(&left);
+        while ((got = dtn_frame_recv(&right, &frame)) == FRAME_READY) {
             const unsigned char *p = frame.body;
             size_t n = frame.size;
-            struct boot_entry entry;
+            struct dtn_boot_entry entry;
 
             whole++;
-            while (boot_entry_next(&p, &n, &entry))
+            while (dtn_boot_entry_next(&p, &n, &entry))
                 entries += entry.bytes + entry.size <= frame.body + frame.size;
-            if (boot_fail_parse(&frame, &error))
+            if (dtn_boot_fail_parse(&frame, &error))
                 fails += strlen(error.text) < sizeof error.text;
         }
         refused += got == FRAME_GARBAGE || got == FRAME_CLOSED;
@@ -300,17 +307,18 @@ static void test_entries(void)
     unsigned char mem[64] = { 0 };
     const unsigned char *p = mem;
     size_t n = BOOT_ENTRY_HEAD + 5;
-    struct boot_entry entry;
+    struct dtn_boot_entry entry;
 
-    frame_put32(mem, 7);
-    frame_put32(mem + 4, 5 | ENTRY_HAS_FD << 16);
-    ok(boot_entry_next(&p, &n, &entry) && entry.rank == 7 && entry.size == 5 &&
-       entry.flags == ENTRY_HAS_FD && entry.bytes == mem + 8 && n == 0 &&
-       p == mem + 13, "an entry is taken apart");
+    dtn_frame_put32(mem, 7);
+    dtn_frame_put32(mem + 4, 5 | ENTRY_HAS_FD << 16);
+    ok(dtn_boot_entry_next(&p, &n, &entry) && entry.rank == 7 &&
+           entry.size == 5 && entry.flags == ENTRY_HAS_FD &&
+           entry.bytes == mem + 8 && n == 0 && p == mem + 13,
+       "an entry is taken apart");
     for (size_t cut = 0; cut < BOOT_ENTRY_HEAD + 5; cut++) {
         p = mem;
         n = cut;
-        if (boot_entry_next(&p, &n, &entry))
+        if (dtn_boot_entry_next(&p, &n, &entry))
             break;
         if (cut == BOOT_ENTRY_HEAD + 4)
             ok(true, "an entry cut anywhere is refused");
@@ -321,10 +329,11 @@ static void test_numbers(void)
 {
     unsigned char mem[8];
 
-    frame_put64(mem, UINT64_C(0x0102030405060708));
+    dtn_frame_put64(mem, UINT64_C(0x0102030405060708));
     ok(mem[0] == 8 && mem[7] == 1 &&
-       frame_get64(mem) == UINT64_C(0x0102030405060708) &&
-       frame_get32(mem) == 0x05060708, "numbers are little-endian on the wire");
+           dtn_frame_get64(mem) == UINT64_C(0x0102030405060708) &&
+           dtn_frame_get32(mem) == 0x05060708,
+       "numbers are little-endian on the wire");
 }
 
 int main(void)

@@ -20,7 +20,7 @@ static struct dtensor_cluster cluster = {
     .hosts = hosts, .transport.inter_node = DTN_WIRE_RC
 };
 static struct dtn_nodes twin = { .nrails = 2 };
-static struct fabric_facts facts[8];
+static struct dtn_fabric_facts facts[8];
 
 static void facts_alike(void)
 {
@@ -28,7 +28,7 @@ static void facts_alike(void)
                                         DTN_GID_V2 };
 
     for (int r = 0; r < 4; r++) {
-        facts[r] = (struct fabric_facts){
+        facts[r] = (struct dtn_fabric_facts){
             .device = "mlx5_0", .built = 1, .ndevices = 1, .port = 1,
             .state = 4, .physical = 5, .ethernet = 1, .mtu = 4096,
             .rate_mbps = 100000, .gid_index = 3, .ngids = 1,
@@ -51,7 +51,7 @@ static int written(void)
     free(text);
     text = NULL;
     out = open_memstream(&text, &size);
-    unfit = fabric_table_write(&cluster, facts, out);
+    unfit = dtn_fabric_table_write(&cluster, facts, out);
     fclose(out);
     return unfit;
 }
@@ -120,8 +120,9 @@ static void test_wrong(void)
     said(1, "and counted", "\n4 ranks: 1 not fit for rc; the cluster file "
          "asks for it\n");
     for (int r = 0; r < 4; r++) {
-        facts[r] = (struct fabric_facts){ .code = DTENSOR_ENODEV,
-                                          .gid_index = -1, .memlock = 65536 };
+        facts[r] = (struct dtn_fabric_facts) { .code = DTENSOR_ENODEV,
+                                               .gid_index = -1,
+                                               .memlock = 65536 };
         strcpy(facts[r].why, "verbs: this machine has no RDMA device");
     }
     said(4, "four ranks without a device say so once", "\nranks 0-3: verbs: "
@@ -170,11 +171,11 @@ static void test_wanted(void)
 {
     struct dtensor_cluster one = { .nhosts = 1, .hosts = hosts };
 
-    ok(fabric_wanted(&cluster), "rc between two hosts is wanted");
+    ok(dtn_fabric_wanted(&cluster), "rc between two hosts is wanted");
     one.transport.inter_node = DTN_WIRE_RC;
-    ok(!fabric_wanted(&one), "of one host it is not");
+    ok(!dtn_fabric_wanted(&one), "of one host it is not");
     one.transport.intra_node = DTN_WIRE_RC;
-    ok(fabric_wanted(&one), "but inside it is");
+    ok(dtn_fabric_wanted(&one), "but inside it is");
 }
 
 /* ----------------------------------------------------------- real ranks --- */

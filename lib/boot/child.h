@@ -1,0 +1,17 @@
+/* child.h - those who connect; private to this room */
+#ifndef DTN_BOOT_CHILD_H
+#define DTN_BOOT_CHILD_H
+
+#include "boot/state.h"
+
+#include <stdint.h>
+
+void dtn_boot_child_accept(struct dtn_boot *boot);
+void dtn_boot_child_turn(struct dtn_boot *boot, struct dtn_boot_link *link);
+void dtn_boot_child_sweep(struct dtn_boot *boot, int64_t now);
+
+/* A child in the tree has connected, or knows that it need not connect. */
+void dtn_boot_child_arrived(struct dtn_boot *boot, int rank);
+void dtn_boot_child_keep_tree(struct dtn_boot *boot); /* drop all others    */
+
+#endif

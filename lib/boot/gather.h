@@ -1,0 +1,49 @@
+/* gather.h - entries of ranks, on their way up and down; private to this room */
+#ifndef DTN_BOOT_GATHER_H
+#define DTN_BOOT_GATHER_H
+
+#include "boot/frame.h"
+#include "boot/state.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENTRY_HAS_FD 1u
+#define ENTRY_DETOUR 2u
+
+struct dtn_boot_entry {
+    uint32_t rank;
+    unsigned flags;
+    size_t size;
+    const unsigned char *bytes;
+};
+
+/* Take the next entry from *p, *left bytes; false: malformed. */
+bool dtn_boot_entry_next(const unsigned char **p, size_t *left,
+                         struct dtn_boot_entry *entry);
+
+/* Begin a round with the own entry; `mine` NULL: round 0. */
+int dtn_boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
+                          struct dtensor_error *err);
+
+/* What may come over this link in this round. */
+void dtn_boot_gather_limits(const struct dtn_boot *boot,
+                            struct dtn_boot_link *link);
+void dtn_boot_gather_forward(struct dtn_boot *boot);
+
+/* The entry that is in a HELLO; `link` NULL: the own one. */
+bool dtn_boot_gather_who(struct dtn_boot *boot,
+                         const struct dtn_boot_link *link, uint32_t pid,
+                         uint64_t digest);
+void dtn_boot_gather_entries(struct dtn_boot *boot, struct dtn_boot_link *link,
+                             const struct dtn_frame *frame);
+void dtn_boot_gather_all(struct dtn_boot *boot, struct dtn_boot_link *link,
+                         const struct dtn_frame *frame);
+void dtn_boot_gather_done(struct dtn_boot *boot);
+void dtn_boot_gather_unpack(struct dtn_boot *boot, struct dtn_blob all[]);
+void dtn_boot_gather_close_fds(struct dtn_boot *boot);
+
+#endif

@@ -1,0 +1,226 @@
+/* listen.c - the sockets at which a leader listens
+ *
+ * A leader listens on an abstract AF_UNIX socket for the ranks of its host, and on
+ * TCP for the leaders of its child hosts.  If another job has the port, it retries
+ * for 0.2 to 0.8 s, a time that depends on the name of the job.
+ */
+#include "boot/listen.h"
+#include "base/error.h"
+#include "base/wait.h"
+#include "boot/owner.h"
+#include "boot/socket.h"
+#include "boot/state.h"
+#include "boot/tree.h"
+#include "boot/words.h"
+#include "cluster/canonical.h"
+#include "cluster/cluster.h"
+#include "dtensor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static int listen_unix(struct dtn_boot *boot, bool *taken,
+                              struct dtensor_error *err)
+{
+    struct sockaddr_un addr;
+    socklen_t len = dtn_boot_socket_unix_addr(boot, &addr);
+    int fd = dtn_boot_socket_open(boot, AF_UNIX, err);
+    int saved;
+
+    if (fd < 0)
+        return DTENSOR_ESYS;
+    if (bind(fd, (struct sockaddr *)&addr, len) == 0 &&
+        listen(fd, SOMAXCONN) == 0) {
+        boot->unix_fd = fd;
+        return 0;
+    }
+    saved = errno;
+    close(fd);
+    *taken = saved == EADDRINUSE;
+    if (*taken)
+        return 0;
+    return dtn_fail_sys(err, saved, "boot: cannot listen on the abstract "
+                        "socket %s: %m", boot->name);
+}
+
+/* Why the port cannot be had. */
+static int listen_fail_port(const struct dtn_boot *boot, int sys_errno,
+                            const char *owner, struct dtensor_error *err)
+{
+    const struct dtn_host *host = boot->hosts[boot->host];
+    int port = boot->cluster->transport.port;
+
+    if (sys_errno == EADDRINUSE && *owner)
+        return dtn_fail_sys(err, sys_errno, "boot: port %d on %s is in use: %s",
+                            port, host->address, owner);
+    if (sys_errno == EADDRINUSE)
+        return dtn_fail_sys(err, sys_errno, "boot: port %d on %s is in use "
+                            "(another job? set [transport] port)", port,
+                            host->address);
+    if (sys_errno == EADDRNOTAVAIL)
+        return dtn_fail_sys(err, sys_errno, "boot: %s, the address of host %s,"
+                            " is not an address of the machine that rank %d "
+                            "runs on (give [nodes] address, or start the rank "
+                            "on its host)", host->address, host->name,
+                            boot->rank);
+    return dtn_fail_sys(err, sys_errno, "boot: cannot listen on port %d of %s "
+                        "(host %s): %m", port, host->address, host->name);
+}
+
+/* 0, errno, or -1: there is no socket, as *err says. */
+static int listen_at(struct dtn_boot *boot,
+                            const struct dtn_boot_addr *at,
+                            struct dtensor_error *err)
+{
+    int fd = dtn_boot_socket_open(boot, at->family, err), on = 1, saved;
+
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (const struct sockaddr *)&at->u, at->len) == 0 &&
+        listen(fd, SOMAXCONN) == 0) {
+        boot->tcp_fd = fd;
+        return 0;
+    }
+    saved = errno;
+    close(fd);
+    return saved;
+}
+
+/* Listen at the first address that can be bound; else *at is the one that
+ * failed.
+ */
+static int listen_any(struct dtn_boot *boot,
+                             const struct dtn_boot_addrs *addrs,
+                             const struct dtn_boot_addr **at,
+                             struct dtensor_error *err)
+{
+    int failed = EADDRNOTAVAIL, got;
+
+    for (int i = 0; i < addrs->n; i++) {
+        got = listen_at(boot, &addrs->addr[i], err);
+        if (got <= 0)
+            return got;
+        if (i == 0 || got != EADDRNOTAVAIL) {
+            failed = got;
+            *at = &addrs->addr[i];
+        }
+    }
+    return failed;
+}
+
+static int listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
+{
+    int64_t until_ns = dtn_now_ns() + BOOT_OTHER_NS / 5 +
+        (int64_t)(dtn_digest(boot->job) % (BOOT_OTHER_NS * 3 / 5));
+    const struct timespec pause = { 0, 5 * BOOT_MS };
+    const struct dtn_boot_addr *at = NULL;
+    struct dtn_boot_addrs addrs;
+    enum dtn_boot_owner owner = OWNER_STRANGER;
+    char words[400] = "";
+    int rc = dtn_boot_socket_resolve(boot, boot->rank, &addrs, err), got;
+
+    if (rc != 0)
+        return rc;
+    got = listen_any(boot, &addrs, &at, err);
+    while (got == EADDRINUSE && dtn_now_ns() < until_ns) {
+        owner = dtn_boot_owner_ask(boot, at, words, sizeof words);
+        if (owner == OWNER_OTHER_JOB)
+            nanosleep(&pause, NULL);
+        got = listen_any(boot, &addrs, &at, err);
+        if (owner != OWNER_OTHER_JOB)
+            break;
+    }
+    if (got <= 0)
+        return got == 0 ? 0 : DTENSOR_ESYS;
+    return listen_fail_port(boot, got, words, err);
+}
+
+void dtn_boot_relisten(struct dtn_boot *boot)
+{
+    const struct dtn_boot_addr *at;
+    struct dtensor_error ignored;
+    struct dtn_boot_addrs addrs;
+    bool taken;
+
+    if (boot->rank != dtn_boot_tree_leader(boot, boot->rank))
+        return;
+    if (boot->unix_fd < 0 && boot->hosts[boot->host]->nranks > 1)
+        listen_unix(boot, &taken, &ignored);
+    if (boot->tcp_fd < 0 && dtn_boot_tree_child_hosts(boot) > 0 &&
+        dtn_boot_socket_resolve(boot, boot->rank, &addrs, &ignored) == 0)
+        listen_any(boot, &addrs, &at, &ignored);
+}
+
+/* Do two hosts have an address in common? */
+static bool listen_shared(const struct dtn_boot_addrs *a,
+                          const struct dtn_boot_addrs *b)
+{
+    for (int i = 0; i < a->n; i++)
+        for (int k = 0; k < b->n; k++)
+            if (a->addr[i].len == b->addr[k].len &&
+                memcmp(&a->addr[i].u, &b->addr[k].u, a->addr[i].len) == 0)
+                return true;
+    return false;
+}
+
+/* No rank needs to connect here, so a failure to listen is not an error.  The
+ * parent takes the port first if one machine plays both hosts.
+ */
+static void listen_leaf(struct dtn_boot *boot)
+{
+    int up = dtn_boot_tree_parent(boot, boot->rank);
+    struct dtn_boot_addrs own, parent;
+    struct dtensor_error ignored;
+    const struct dtn_boot_addr *at;
+
+    if (dtn_boot_socket_resolve(boot, boot->rank, &own, &ignored) == 0 &&
+        dtn_boot_socket_resolve(boot, up, &parent, &ignored) == 0 &&
+        !listen_shared(&own, &parent))
+        listen_any(boot, &own, &at, &ignored);
+}
+
+/* A rank that has none left still has to tell that to those who connect. */
+static int listen_spare(struct dtn_boot *boot, struct dtensor_error *err)
+{
+    int listener = boot->unix_fd >= 0 ? boot->unix_fd : boot->tcp_fd;
+
+    if (listener < 0)
+        return 0;
+    boot->spare_fd = fcntl(listener, F_DUPFD_CLOEXEC, 0);
+    if (boot->spare_fd < 0)
+        return dtn_boot_fd_limit(boot, err);
+    return 0;
+}
+
+int dtn_boot_listen(struct dtn_boot *boot, bool *taken,
+                           struct dtensor_error *err)
+{
+    int rc = 0;
+
+    *taken = false;
+    if (boot->rank != dtn_boot_tree_leader(boot, boot->rank))
+        return 0;
+    if (boot->hosts[boot->host]->nranks > 1)
+        rc = listen_unix(boot, taken, err);
+    if (rc == 0 && !*taken && dtn_boot_tree_child_hosts(boot) > 0)
+        rc = listen_tcp(boot, err);
+    else if (rc == 0 && !*taken && boot->nhosts > 1)
+        listen_leaf(boot);
+    if (rc == 0 && !*taken)
+        rc = listen_spare(boot, err);
+    return rc;
+}
+
+void dtn_boot_unlisten(struct dtn_boot *boot)
+{
+    dtn_boot_socket_close(&boot->unix_fd);
+    dtn_boot_socket_close(&boot->tcp_fd);
+    dtn_boot_socket_close(&boot->spare_fd);
+}

@@ -1,0 +1,23 @@
+/* listen.h - the sockets at which a leader listens; private to this room */
+#ifndef DTN_BOOT_LISTEN_H
+#define DTN_BOOT_LISTEN_H
+
+#include "boot/state.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* Open the listeners that this rank needs.  If possible also one at which a
+ * leader without child hosts receives the failure of its parent.  *taken:
+ * another process has the AF_UNIX name of this one.
+ */
+int dtn_boot_listen(struct dtn_boot *boot, bool *taken,
+                    struct dtensor_error *err);
+void dtn_boot_unlisten(struct dtn_boot *boot);
+
+/* Try again to get a port that was in use, or a socket for which there was no
+ * memory, so that children who connect receive the failure of this rank.
+ */
+void dtn_boot_relisten(struct dtn_boot *boot);
+
+#endif

@@ -1,0 +1,17 @@
+/* owner.h - the process that has our port; private to this room */
+#ifndef DTN_BOOT_OWNER_H
+#define DTN_BOOT_OWNER_H
+
+#include "boot/state.h"
+
+#include <stddef.h>
+
+/* Which process listens on our port at this address?  Words in `buf`, "" for an
+ * unknown one.  Blocks: BOOT_OWNER_NS
+ */
+enum dtn_boot_owner { OWNER_STRANGER, OWNER_OTHER_JOB, OWNER_THIS_JOB };
+enum dtn_boot_owner dtn_boot_owner_ask(const struct dtn_boot *boot,
+                                       const struct dtn_boot_addr *at,
+                                       char *buf, size_t size);
+
+#endif
