@@ -1,6 +1,12 @@
 #!/bin/bash
-# contracts.sh - each public function states its contract, and the manual's
-# ERRORS are those of the header
+# contracts.sh - each public function states its contract
+#
+# Each function of the public headers says whether it is collective, whether it
+# blocks, who owns what, and its errors; the ERRORS of the manual are those of
+# the header.
+#
+# Without this test, a new function could be documented by its prototype alone,
+# or the manual could list other errors.
 . "$top_srcdir/tests/tap.sh"
 cd "$top_srcdir" || exit 1
 tmp=$(mktemp -d) || exit 1

@@ -1,5 +1,10 @@
 #!/bin/bash
-# house.sh - the house rules a script can check: exports, sizes, lists of files
+# house.sh - the rules of the house that a script can check
+#
+# Exports, names, sizes and widths, comments, and lists of files.
+#
+# Without this test, each of these rules would hold only until somebody is in a
+# hurry.
 . "$top_srcdir/tests/tap.sh"
 cd "$top_srcdir" || exit 1
 library=$top_builddir/.libs/libdtensor.so
@@ -91,6 +96,18 @@ is "every file that a comment of a test names is there" "$(
         }' | while read -r at name; do
             grep -qE "(^|/)${name#./}$" <<<"$tree" || echo "$at: $name"
         done)" ""
+
+# "Without this test, ..." begins the sentence that says what would go unseen.
+is "every test says in its opening comment what would break without it" "$(
+    for test in tests/*/test_*.c tests/*/fuzz_*.c         $(grep -lE '^\. .*(tap|inside)\.sh"' tests/*.sh tests/*/*.sh |
+            grep -vE '/(inside|figures|uml-guest)\.sh'); do
+        awk -v mark='Without (this test|it)[, ]' '
+            /^#!/ || /^# shellcheck/ { next }
+            !/^(#|\/\*| \*)/ { exit }
+            { text = text " " $0 }
+            /\*\/$/ { exit }
+            END { gsub(/ [#*] | +/, " ", text); exit text !~ mark }' "$test" || echo "$test"
+    done)" ""
 
 # Lines: 80 columns, more only for words in quotes, which are never cut.  Rooms
 # that are still to be cut to that width are in `wide`.

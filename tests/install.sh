@@ -1,6 +1,10 @@
 #!/bin/bash
-# install.sh - the README's commands install, compile and run its program as they
-# are printed, and make uninstall takes all away
+# install.sh - the README's commands install, compile and run its program
+#
+# They are run as they are printed, and make uninstall must take everything
+# away.
+#
+# Without this test, the first thing that a new user types could fail.
 . "$top_srcdir/tests/tap.sh"
 command -v pkg-config >/dev/null || skip_all "no pkg-config here"
 tmp=$(mktemp -d) || exit 1

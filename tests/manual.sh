@@ -1,5 +1,11 @@
 #!/bin/bash
 # manual.sh - the manual is well formed, complete, and its programs run
+#
+# Every page is read by mandoc, its links are followed, and its examples are
+# compiled and run.
+#
+# Without this test, an example in the manual could stop compiling with any
+# change of the header.
 . "$top_srcdir/tests/tap.sh"
 cd "$top_srcdir" || exit 1
 library=$top_builddir/.libs/libdtensor.so

@@ -1,6 +1,11 @@
 #!/bin/bash
-# readme.sh - the README's program compiles, runs, and prints what is shown; its
-# cluster file and job are good.  What it has to install is in install.sh.
+# readme.sh - the README's program compiles, runs, and prints what is shown
+#
+# Its cluster file and its job are tried too.  What it has to install is in
+# install.sh.
+#
+# Without this test, the README could show an output that the library no longer
+# prints.
 . "$top_srcdir/tests/tap.sh"
 readme=$top_srcdir/README.md
 [ -x "$top_builddir/dtensor-run" ] || skip_all "dtensor-run is not built"

@@ -1,8 +1,10 @@
 /* test_array.c - arrays that grow
  *
- * Every growing array of the library makes its room here.  If this went, an
- * array that forgets its elements when it moves, or takes a size that overflows
- * for a small one, would first show as a wrong plan or a crash far away.
+ * Every growing array of the library makes its room here.
+ *
+ * Without this test, an array that forgets its elements when it moves, or
+ * takes a size that overflows for a small one, would first show as a wrong
+ * plan or a crash far away.
  */
 #include "base/array.h"
 #include "tests/support/tap.h"

@@ -1,4 +1,11 @@
-/* Boxes against brute force: each element by its index, one at a time. */
+/* test_box.c - copies of boxes against brute force
+ *
+ * Each element of a copied, filled or compared box is looked up by its index,
+ * one at a time.
+ *
+ * Without this test, a box with merged or reversed dimensions could copy the
+ * wrong elements, and every redistribute would be wrong with it.
+ */
 #include "base/box.h"
 #include "base/compiler.h"
 #include "base/dtype.h"

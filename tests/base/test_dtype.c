@@ -1,4 +1,11 @@
-/* Element types: tables, and the narrow floats against double arithmetic. */
+/* test_dtype.c - element types: tables and conversions
+ *
+ * Sizes and names are compared with a table; every narrow float is converted
+ * and compared with double arithmetic.
+ *
+ * Without this test, a conversion of f16, bf16 or an 8-bit float could round
+ * the wrong way, or treat NaN and infinity as numbers.
+ */
 #include "base/compiler.h"
 #include "base/dtype.h"
 #include "base/narrow.h"

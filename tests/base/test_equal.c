@@ -1,7 +1,11 @@
-/* test_equal.c - two arrays are the same numbers, or not
+/* test_equal.c - arrays are compared as numbers
  *
- * Every pair of 8-bit floats, every 16-bit float against those that could be
- * taken for it, and the odd ones of the rest, against what C says of them.
+ * Every pair of 8-bit floats is compared, every 16-bit float with those that
+ * look like it, and the special values of the other types, with what C says of
+ * them.
+ *
+ * Without this test, dtensor_equal() could take NaN for a number, or 0 and -0
+ * for different ones.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

@@ -1,4 +1,10 @@
-/* Errors are one line in the caller's struct; logs are silent unless asked. */
+/* test_error.c - an error is one line in the struct of the caller
+ *
+ * The test also shows that logs are silent unless DTN_LOG asks for them.
+ *
+ * Without this test, an error text could have several lines, be cut without a
+ * sign, or reach a terminal that nobody asked to write to.
+ */
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/log.h"

@@ -1,5 +1,10 @@
-/* dtn_reduce() at every vector width against its naive twin, and that against
- * known answers.
+/* test_reduce.c - reductions at every vector width
+ *
+ * dtn_reduce() is compared with its naive twin for every type, reduction and
+ * width, and the twin with known answers.
+ *
+ * Without this test, the AVX-512 code could give other bits than the scalar
+ * code, and the result of a job would depend on its CPUs.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

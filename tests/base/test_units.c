@@ -1,4 +1,11 @@
-/* Numbers as people write them, by table. */
+/* test_units.c - numbers as people write them
+ *
+ * A table of sizes, times and rates, right and wrong, with what each must be
+ * read as.
+ *
+ * Without this test, "1.5G" or "500us" in a cluster file could be read as
+ * another number.
+ */
 #include "base/compiler.h"
 #include "base/units.h"
 #include "base/words.h"

@@ -1,4 +1,11 @@
-/* Patience: deadlines, looks, and what a wait costs. */
+/* test_wait.c - waiting: deadlines, polling, and what a wait costs
+ *
+ * A wait spins, then yields, then sleeps.  The test counts its steps and
+ * measures the CPU time.
+ *
+ * Without this test, a deadline could be missed, or a long wait could burn a
+ * CPU that another rank needs.
+ */
 #include "base/wait.h"
 #include "tests/support/tap.h"
 

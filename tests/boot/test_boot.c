@@ -1,4 +1,12 @@
-/* test_boot.c - the bootstrap when all goes well, and among strangers */
+/* test_boot.c - joining when all goes well
+ *
+ * Jobs of many shapes join, also late, repeatedly, and while strangers connect
+ * to the same port.  Every rank must get the blobs of all others, with no
+ * descriptor left open.
+ *
+ * Without this test, ranks could get wrong or swapped addresses, and
+ * everything above would fail in ways that do not point here.
+ */
 #include "base/compiler.h"
 #include "base/wait.h"
 #include "boot/frame.h"

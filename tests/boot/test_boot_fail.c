@@ -1,6 +1,12 @@
-/* test_boot_fail.c - what goes wrong in a bootstrap: who says what, and when
+/* test_boot_fail.c - joining when something goes wrong: who reports what, and
+ * when
  *
- * Ranks that do not come, or do not answer, are in test_boot_missing.c.
+ * Files that differ, ranks that die or run out of descriptors, ports that are
+ * taken.  Ranks that do not come, or do not answer, are in
+ * test_boot_missing.c.
+ *
+ * Without this test, a job that cannot start could hang, or ranks could report
+ * different causes.
  */
 #include "base/compiler.h"
 #include "boot/frame.h"

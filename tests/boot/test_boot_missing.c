@@ -1,7 +1,10 @@
 /* test_boot_missing.c - ranks that do not come, or do not answer
  *
- * Everybody who is there must say who is missing, in the same words, at most
- * a second after the deadline.
+ * All ranks that are there must name the missing ones, in the same words, at
+ * most a second after the deadline.
+ *
+ * Without this test, a rank that never starts could leave the others waiting
+ * for ever, or with an error that names nobody.
  */
 #include "base/compiler.h"
 #include "dtensor.h"

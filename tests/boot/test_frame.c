@@ -1,4 +1,12 @@
-/* test_frame.c - frames: whole, in pieces, with descriptors, and from noise */
+/* test_frame.c - frames are read whole, in pieces, with descriptors, and from
+ * noise
+ *
+ * A frame is what ranks send each other while they join.  Every cut of a frame
+ * and random bytes are fed to the reader.
+ *
+ * Without this test, a slow or hostile peer could make a rank read beyond a
+ * buffer, or lose a descriptor.
+ */
 #include "base/compiler.h"
 #include "boot/fail.h"
 #include "boot/frame.h"

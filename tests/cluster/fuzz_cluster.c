@@ -1,10 +1,16 @@
-/* Cluster files with bytes changed at random: whatever they say, reading ends,
- * with a cluster or with findings of the form FILE[:LINE]: error|warning.
+/* fuzz_cluster.c - cluster files with bytes changed at random
  *
- * As a test it mutates the examples in conf/ for two seconds, with the seed it
+ * Reading must end, with a cluster or with findings of the form FILE[:LINE]:
+ * error|warning.
+ *
+ * As a test it changes the examples in conf/ for two seconds, with the seed it
  * prints (or that of DTN_TEST_SEED).  For libFuzzer:
- *   clang -fsanitize=fuzzer,address -DDTN_LIBFUZZER ...
- *   tests/cluster/fuzz_cluster.c
+ *
+ *     clang -fsanitize=fuzzer,address -DDTN_LIBFUZZER ...
+ *     tests/cluster/fuzz_cluster.c
+ *
+ * Without this test, a damaged file could crash every rank of a job, or be
+ * refused without a word.
  */
 #include "base/compiler.h"
 #include "base/wait.h"

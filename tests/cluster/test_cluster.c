@@ -1,4 +1,11 @@
-/* Good cluster files: what they mean, and when two of them mean the same. */
+/* test_cluster.c - good cluster files: what they mean
+ *
+ * Each file is read and its hosts, ranks, meshes and settings are compared.
+ * Files that mean the same must have the same digest.
+ *
+ * Without this test, a key could be read into the wrong field, or two ranks
+ * with different files could pass as alike.
+ */
 #include "base/compiler.h"
 #include "cluster/builtin.h"
 #include "cluster/canonical.h"

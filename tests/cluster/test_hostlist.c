@@ -1,5 +1,10 @@
-/* test_hostlist.c - host lists and counts: tables, a round trip, and Slurm's
- * own parser as the oracle for the lists that both understand
+/* test_hostlist.c - host lists and counts
+ *
+ * Tables, a round trip, and Slurm's own parser as the oracle for the lists
+ * that both understand.
+ *
+ * Without this test, "n[01-10,12]" could be read as other hosts than Slurm
+ * means, and ranks would look for peers that do not exist.
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"

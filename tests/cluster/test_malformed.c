@@ -1,9 +1,14 @@
-/* What a user reads who has made a mistake in a cluster file.
+/* test_malformed.c - what a user reads after a mistake in a cluster file
+ *
+ * What a user reads who has made a mistake in a cluster file.
  *
  * Each row edits a good file and says, word for word, everything that is then
- * reported: errors, warnings alone, which do no harm, or nothing.  An edit is
- * `=N text` (line N becomes text), `-N` (without line N) or `+N text` (text
- * before line N); N counts the lines of the good file.
+ * reported: errors, only warnings, or nothing.  An edit is `=N text` (line N
+ * becomes text), `-N` (without line N) or `+N text` (text before line N); N
+ * counts the lines of the good file.
+ *
+ * Without this test, a mistake could be accepted in silence, or be reported on
+ * the wrong line.
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"

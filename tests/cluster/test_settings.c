@@ -1,9 +1,12 @@
 /* test_settings.c - every key of a cluster file does what its manual says
  *
- * A row changes one key of a small file and says what is then seen that is not
- * seen without it: a line of a plan or a job, an error, or a predicted time
- * above a figure.  The keys are those of lib/cluster/sections.c: one without a
- * row is a failure, and so is a row without a key.
+ * A row changes one key of a small file and says what must then be seen that
+ * is not seen without the change: a line of a plan or a job, an error, or a
+ * predicted time above a figure.  The keys are those of
+ * lib/cluster/sections.c: one without a row is a failure, and so is a row
+ * without a key.
+ *
+ * Without this test, a key could be read and then do nothing.
  */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,8 +1,12 @@
-/* test_whoami.c - who this process is, from environments as launchers make them
+/* test_whoami.c - which rank this process is, from the environments of
+ * launchers
  *
  * A case is an environment, a cluster file, and what comes out: one line about
- * the rank, or the error a user would read.  The environments of Slurm are cut
+ * the rank, or the error that a user reads.  The environments of Slurm are cut
  * from real ones; slurm.sh has the real ones.
+ *
+ * Without this test, two processes could take the same rank, or a launcher's
+ * variables could be read wrongly.
  */
 #include "base/compiler.h"
 #include "base/log.h"

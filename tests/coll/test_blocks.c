@@ -5,6 +5,9 @@
  * peers reach and on memory that is staged; on the world, on one dimension of
  * a mesh and on two of them flattened.  Element i of what rank r gives is
  * 1000003 r + i, so that every misplaced element shows.
+ *
+ * Without this test, a collective with counts could put a block in the wrong
+ * place as soon as blocks differ in size.
  */
 #include "base/compiler.h"
 #include "job/ctx.h"

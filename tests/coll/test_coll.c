@@ -2,11 +2,14 @@
  *
  * Inputs are small whole numbers, so that any order of reduction gives the
  * same bits, and every element is compared with the naive fold.  Each set of
- * ranks runs over every wire there is here, with memory peers reach and with
- * memory that must be staged, in place and not.
+ * ranks runs over every transport of this machine, with memory that peers
+ * reach and with memory that must be staged, in place and not.
  *
  * `test_coll rc 3` runs over one wire only, with 3 ranks at most; `test_coll
  * member` is one rank of the job that DTN_CLUSTER and its kin describe.
+ *
+ * Without this test, an algorithm could pass the checker and still give wrong
+ * results when real ranks run it.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

@@ -1,7 +1,11 @@
 /* test_hosts.c - collectives and redistributes of ranks on several hosts
  *
- * Ranks of a host share memory, hosts speak TCP.  Inputs are whole
- * numbers, so every result is exact whatever the order of a sum.
+ * Ranks of a host share memory, hosts speak TCP.  Inputs are whole numbers, so
+ * every result is exact whatever the order of a sum.
+ *
+ * Without this test, hierarchical algorithms would run only in the checker,
+ * and an error in the exchange between hosts would show first on a real
+ * cluster.
  */
 #include "tensor/tensor.h"
 #include "dtensor.h"

@@ -1,8 +1,11 @@
-/* test_model.c - do the weights of emitters say what their schedules do?
+/* test_model.c - the predictions of algorithms agree with their schedules
  *
- * The schedules of all ranks are played by the constants of the model (play.c).
- * The last clock is compared with the prediction, and what the model takes with
- * the emitter that was the fastest in the play.
+ * The schedules of all ranks are played with the constants of the model
+ * (play.c).  The last clock is compared with the prediction, and the algorithm
+ * that the model chooses with the one that was the fastest in the play.
+ *
+ * Without this test, the weights of an emitter could differ from what its
+ * schedule does, and slow algorithms would be chosen.
  */
 #include "base/compiler.h"
 #include "base/reduce.h"

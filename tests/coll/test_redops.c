@@ -1,8 +1,12 @@
-/* test_redops.c - reductions that a program makes, and sums that round once
+/* test_redops.c - custom reductions, and sums that are rounded once
  *
- * Over every algorithm there is, by [tuning], over shared memory and TCP: sums,
- * averages and products of narrow floats are those of f32 rounded once; factors
- * and functions do what the plain loop does.  And what must be refused is.
+ * Over every algorithm, by [tuning], over shared memory and TCP: sums,
+ * averages and products of narrow floats are those of f32 rounded once;
+ * factors and functions do what the plain loop does.  Invalid ones are
+ * refused.
+ *
+ * Without this test, an algorithm could round a bf16 sum at every step, or
+ * call a user's function with its arguments in the wrong order.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

@@ -1,10 +1,13 @@
-/* test_repro.c - the same bits, whatever carries them
+/* test_repro.c - repro gives the same bits on every layout
  *
- * Four ranks reduce the same nasty numbers, of which no two orders of addition
- * agree, on one host or several, over shared memory or TCP, by whatever
- * [tuning] says, in one call or in three.  Under repro every combination must
- * give the bits of the naive fold from the left; without it some do not, or the
- * numbers would prove nothing.
+ * Four ranks reduce numbers of which no two orders of addition agree, on one
+ * host or several, over shared memory or TCP, by every [tuning], in one call
+ * or in three.  Under repro every combination must give the bits of the naive
+ * fold from the left.  Without repro some must not, or the numbers would prove
+ * nothing.
+ *
+ * Without this test, repro could depend on the number of hosts, and runs could
+ * not be compared.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

@@ -1,7 +1,11 @@
-/* test_requests.c - collectives started, persistent, in groups; sends, receives
+/* test_requests.c - collectives started, persistent and in groups; sends and
+ * receives
  *
- * Run by real processes over shared memory and TCP.  Allocations are counted by
- * wrapping malloc() and its kin: starting a persistent call makes none.
+ * Run by real processes over shared memory and TCP.  Allocations are counted
+ * by wrapping malloc() and its kin: starting a persistent call makes none.
+ *
+ * Without this test, requests that overlap could take each other's messages,
+ * or the start of a persistent call could get slow without anybody noticing.
  */
 #include "base/compiler.h"
 #include "base/wait.h"

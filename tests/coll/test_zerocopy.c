@@ -1,9 +1,13 @@
-/* test_zerocopy.c - over transports that do not map, nobody copies what can be
- * written straight into place
+/* test_zerocopy.c - transports without mapping copy nothing that can be
+ * written in place
  *
- * Real ranks, memory from dtensor_alloc(); what dtensor_copied_bytes() grows by
- * during a call is compared with what must be.  That it counts at all is shown
- * by rows too short to be put and by memory that must be staged.
+ * Real ranks, memory from dtensor_alloc(); the growth of
+ * dtensor_copied_bytes() during a call is compared with what it must be.  Rows
+ * too short for a put and memory that must be staged show that copies are
+ * counted at all.
+ *
+ * Without this test, a change could add a copy of every message, and only
+ * benchmarks would show it.
  */
 #include "tensor/tensor.h"
 #include "dtensor.h"

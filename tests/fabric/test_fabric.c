@@ -1,7 +1,10 @@
 /* test_fabric.c - the report of what ranks see of the RDMA fabric
  *
- * Reports of ranks are made up: two hosts of two ranks, alike; then one thing
- * after the other is made different or wrong.
+ * The reports of ranks are made up: two hosts of two ranks, alike; then one
+ * thing after the other is made different or wrong.
+ *
+ * Without this test, a link that is down, or MTUs that differ, could be
+ * missing from the report that is meant to show them.
  */
 #include "cluster/cluster.h"
 #include "fabric/fabric.h"

@@ -1,5 +1,10 @@
-/* What a context says of the job, its host and itself, in every way it can be
- * started.
+/* test_context.c - what a context says of its job, host and rank
+ *
+ * A context is started in every way: from a file, from a launcher's variables,
+ * alone.
+ *
+ * Without this test, dtensor_rank(), dtensor_local_rank() and the like could
+ * be wrong for one of these ways.
  */
 #include "job/ctx.h"
 #include "tensor/tensor.h"

@@ -2,9 +2,13 @@
  * order
  *
  * One object of every kind is made.  Then all are destroyed, with
- * dtensor_fini() among them, in all orders of three kinds, and in random orders
- * of all kinds.  A sanitized build finds uses after free, and leaks.  Also
- * tested: which calls a finished context allows and which it refuses, and NULL.
+ * dtensor_fini() among them, in all orders of three kinds, and in random
+ * orders of all kinds.  A sanitized build finds uses after free, and leaks.
+ * Also tested: which calls a finished context allows and which it refuses, and
+ * NULL.
+ *
+ * Without this test, a program that destroys a tensor after its context could
+ * crash at exit.
  */
 #include "coll/request.h"
 #include "job/ctx.h"

@@ -1,10 +1,13 @@
-/* test_mismatch.c - ranks that call what is not the same say so, with values
+/* test_mismatch.c - ranks that make different calls are told so, with values
  *
- * One of four ranks calls something else.  Every rank, also one that never
- * meets the odd one, must end with EMISMATCH and read what both sides called:
- * counts, types, reductions, roots.  `op_timeout` is long enough that nothing
- * here can end by it.  Over shared memory and over tcp; up to 4 KiB, which go
- * with signals nobody waits for, and more, of which READY comes first.
+ * One of four ranks makes another call.  Every rank, also one that never meets
+ * it, must end with EMISMATCH and read what both sides called: counts, types,
+ * reductions, roots.  `op_timeout` is so long that nothing here can end by
+ * it.  Over shared memory and tcp; up to 4 KiB, which are sent eagerly, and
+ * more, which wait for READY.
+ *
+ * Without this test, ranks with different counts could overwrite memory, or
+ * wait until the timeout with no cause named.
  */
 #include "base/compiler.h"
 #include "tensor/tensor.h"

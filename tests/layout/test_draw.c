@@ -1,4 +1,11 @@
-/* test_draw.c - golden sharding pictures */
+/* test_draw.c - pictures of shardings are those that are stored here
+ *
+ * dtensor_spec_draw() draws specs of one to three dimensions; each picture is
+ * compared character by character.
+ *
+ * Without this test, a picture could show a rank beside elements that it does
+ * not hold.
+ */
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"

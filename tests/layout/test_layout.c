@@ -1,4 +1,11 @@
-/* test_layout.c - which box a rank holds, and placements as text */
+/* test_layout.c - which box of a tensor a rank holds, and placements as text
+ *
+ * Every shape and placement is compared with lists of indices that are cut as
+ * the definition says; the text of a placement is read and written.
+ *
+ * Without this test, a rank could hold elements twice or not at all when sizes
+ * do not divide.
+ */
 #include "base/compiler.h"
 #include "cluster/cluster.h"
 #include "job/ctx.h"

@@ -1,7 +1,10 @@
 /* test_meta.c - shapes and strides of wholes and parts
  *
- * facts: 2.4, 3 and 13.2.  The strides of the parts of 256 ranks are those of
- * every placement of (4,4,4) on an 8 x 8 x 4 mesh, there and back.
+ * The strides of the parts of 256 ranks are those of every placement of
+ * (4,4,4) on an 8 x 8 x 4 mesh, there and back.
+ *
+ * Without this test, a part that is handed in from outside could be read with
+ * wrong strides.
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"

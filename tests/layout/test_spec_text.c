@@ -1,8 +1,11 @@
 /* test_spec_text.c - specs and placements as PyTorch prints them
  *
- * tests/golden/specs.txt has what a real PyTorch printed of specs with all
+ * tests/golden/specs.txt holds what a real PyTorch prints for specs with all
  * element types, reductions, strided shards and shard orders.  Each text is
- * written here from the placements, and read back.
+ * made here from the placements, and read back.
+ *
+ * Without this test, a text that a user copies from PyTorch could be read as
+ * another spec.
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"

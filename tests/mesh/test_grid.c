@@ -1,5 +1,9 @@
-/* test_grid.c - the algebra of sizes and strides, by its published cases and
- * by brute force
+/* test_grid.c - the algebra of sizes and strides
+ *
+ * Its published cases, and brute force over all small grids.
+ *
+ * Without this test, a flattened or sliced mesh could number its ranks
+ * wrongly.
  */
 #include "base/compiler.h"
 #include "mesh/grid.h"

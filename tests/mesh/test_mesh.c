@@ -1,4 +1,10 @@
-/* test_mesh.c - meshes: from the file, made, sliced, asked; and refused */
+/* test_mesh.c - meshes: from the file, created, sliced, queried; and refused
+ *
+ * One process plays ranks in turn, with contexts that only know their rank.
+ *
+ * Without this test, a mesh could put a rank at the wrong coordinate, or
+ * accept names and sizes that make no sense.
+ */
 #include "base/compiler.h"
 #include "base/units.h"
 #include "cluster/cluster.h"

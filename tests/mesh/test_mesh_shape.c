@@ -1,7 +1,10 @@
-/* test_mesh_shape.c - meshes flattened, cut, put together
+/* test_mesh_shape.c - meshes are flattened, unflattened and concatenated
  *
- * The cases of PyTorch's own tests of DeviceMesh, and every refusal
- * in our words.
+ * The cases of PyTorch's own tests of DeviceMesh, and every refusal in our
+ * words.
+ *
+ * Without this test, a mesh made from others could have its ranks in another
+ * order than PyTorch's.
  */
 #include "base/compiler.h"
 #include "mesh/mesh.h"

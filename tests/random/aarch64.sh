@@ -1,8 +1,10 @@
 #!/bin/bash
 # aarch64.sh - the library built for 64-bit ARM, and tests that start no ranks
 # under emulation: the same bits by NEON.  Not part of check: make -C build
-# check-aarch64, with Debian's gcc-aarch64-linux-gnu and qemu-user.  DTN_SYSROOT
-# is where ARM's loader and C library are.
+# check-aarch64, with Debian's gcc-aarch64-linux-gnu and qemu-user.
+# DTN_SYSROOT is where ARM's loader and C library are.
+#
+# Without this test, the NEON code would never run before a user runs it.
 . "$top_srcdir/tests/tap.sh"
 host=aarch64-linux-gnu
 sysroot=${DTN_SYSROOT:-/usr/$host}

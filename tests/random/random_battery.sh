@@ -1,10 +1,13 @@
 #!/bin/bash
 # random_battery.sh - dieharder on the words of interleaved parts; not part of
 # check: make -C build check-random.  DTN_BATTERY is its arguments: -a for all
-# of its tests (hours), else those that take some minutes in all: not 5 to 7 and
-# 14, of which it says itself that they are no good; 200 and 201 without a number
-# -n fail every generator.  Of perfect numbers it calls one p-value in a hundred
-# WEAK, and one in 500,000 FAILED.
+# of its tests (hours), else those that take some minutes in all: not 5 to 7
+# and 14, of which it says itself that they are no good; 200 and 201 without a
+# number -n fail every generator.  Of perfect numbers it calls one p-value in a
+# hundred WEAK, and one in 500,000 FAILED.
+#
+# Without this test, streams of neighbouring ranks could be correlated, and
+# nothing else here would notice.
 . "$top_srcdir/tests/tap.sh"
 command -v dieharder >/dev/null || skip_all "dieharder is not installed"
 stream=$top_builddir/tests/random/random_stream

@@ -1,7 +1,12 @@
 #!/bin/bash
-# random_curand.sh - fill cuda beside NVIDIA's own cuRAND: its device code built
-# for the CPU, called thread by thread as PyTorch's kernels do.  Whole tensors,
-# below and above the number of threads from which values depend on the device.
+# random_curand.sh - fill cuda beside NVIDIA's own cuRAND
+#
+# The device code of cuRAND is built for the CPU and called thread by thread,
+# as PyTorch's kernels do.  Whole tensors are compared, below and above the
+# number of threads from which values depend on the device.
+#
+# Without this test, fill cuda could differ from the numbers that PyTorch makes
+# on a GPU.
 . "$top_srcdir/tests/tap.sh"
 bench=$top_builddir/dtensor-bench
 include=${CUDA_HOME:-/usr/local/cuda}/include

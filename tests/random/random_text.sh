@@ -1,6 +1,11 @@
 #!/bin/bash
-# random_text.sh - seeds, offsets and distributions as users write them, in
-# dtensor-bench rng and in [seed] of a cluster file: what is right and what is not
+# random_text.sh - seeds, offsets and distributions as users write them
+#
+# In dtensor-bench rng and in [seed] of a cluster file: what is accepted, and
+# what is refused with which words.
+#
+# Without this test, a seed above 2^63 or a negative offset could be read as
+# another number.
 . "$top_srcdir/tests/tap.sh"
 bench=$top_builddir/dtensor-bench conf=$top_builddir/dtensor-conf
 [ -x "$bench" ] || skip_all "dtensor-bench is not built"

@@ -4,6 +4,9 @@
 # on its CPU by torch.func._random, the only generator of it there that is a
 # Philox (torch.rand on a CPU is a Mersenne twister).  Not part of check: make
 # -C build check-torch, with PYTHON=... that has torch.
+#
+# Without this test, the claim that tensors equal PyTorch's would rest on
+# reading its source.
 . "$top_srcdir/tests/tap.sh"
 python=${PYTHON:-python3}
 bench=$top_builddir/dtensor-bench

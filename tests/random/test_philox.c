@@ -1,4 +1,10 @@
-/* test_philox.c - blocks: known answers, all widths alike, any block at once */
+/* test_philox.c - Philox blocks: known answers, equal at all vector widths,
+ * any block at once
+ *
+ * The published test vectors, and every width against the scalar code.
+ *
+ * Without this test, random numbers could depend on the CPU of a rank.
+ */
 #include "base/compiler.h"
 #include "random/philox.h"
 #include "tests/support/rand.h"

@@ -1,4 +1,11 @@
-/* test_random.c - random tensors, by real processes */
+/* test_random.c - random tensors, made by real processes
+ *
+ * Tensors are filled on meshes with all kinds of placements; replicas must
+ * agree, shards must differ, and every value must be the one that seed and
+ * offset define.
+ *
+ * Without this test, replicas could hold different values after a random fill.
+ */
 #include "base/compiler.h"
 #include "job/ctx.h"
 #include "mesh/mesh.h"

@@ -1,9 +1,13 @@
-/* test_random_calls.c - all random calls alike: which generator, and how far
+/* test_random_calls.c - all random calls: which generator they use, and how
+ * far it advances
  *
- * A generator of one's own gives what the context's gives from the same state,
- * and advances as far, whichever the call; what is made like a tensor; and how
- * generators start, all by the first rank's state or each stage by its own
- * seed.
+ * A generator of the user gives what the context's gives from the same state,
+ * and advances as far, whichever the call.  The same holds for what is made
+ * like a tensor.  Generators start by the first rank's state, or each stage by
+ * its own seed.
+ *
+ * Without this test, one call could ignore the generator that it is given, and
+ * a run could not be repeated.
  */
 #include "base/compiler.h"
 #include "mesh/mesh.h"

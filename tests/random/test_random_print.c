@@ -1,8 +1,12 @@
-/* test_random_print.c - dtensor-bench rng --print: the values, all their digits
+/* test_random_print.c - dtensor-bench rng --print: the values, all their
+ * digits
  *
- * What is printed, read back, is bit for bit what the library makes of that
- * seed, offset, distribution, type, tracker and fill for that rank: worked out
- * here on meshes made by hand, without the tool and its ranks.
+ * The printed values, read back, are bit for bit what the library makes of
+ * that seed, offset, distribution, type, tracker and fill for that rank.  They
+ * are computed here on meshes made by hand, without the tool and its ranks.
+ *
+ * Without this test, the tool that users compare with PyTorch could print
+ * other values than the library uses.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

@@ -1,8 +1,11 @@
-/* test_tracker.c - which numbers a rank's part gets, for ranks played in turn
+/* test_tracker.c - which random numbers the part of each rank gets
  *
  * Meshes are made by hand, so one process plays every rank of up to 16.
  * Layouts are drawn at random, with all kinds of placements; what the trackers
  * promise is checked on the counters, not on the values.
+ *
+ * Without this test, the offsets of a rank could differ from PyTorch's, and a
+ * model could not be initialised as there.
  */
 #include "job/ctx.h"
 #include "job/group.h"

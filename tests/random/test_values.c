@@ -1,4 +1,10 @@
-/* test_values.c - words to values: published ones, all widths alike, accuracy
+/* test_values.c - from random words to values
+ *
+ * Published values, the same values at all vector widths, and the accuracy and
+ * the moments of each distribution.
+ *
+ * Without this test, a normal or exponential variate could be biased, or have
+ * other bits on another CPU.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

@@ -1,4 +1,6 @@
 #!/bin/bash
+# check-uml.sh - None
+#
 # check-uml.sh - RDMA between two hosts: User Mode Linux guests, soft-RoCE
 #
 # Two guests, each with one CPU, one rank and rxe0, on one cable that can lose,
@@ -8,6 +10,9 @@
 #   DTN_UML_SCENES  what to do instead of all: exact weather faults lost_host;
 #                   or speed, which only measures
 #   DTN_UML_KEEP    a folder in which to leave everything the guests wrote
+#
+# Without this test, RDMA between hosts could be tried only at the speed of an
+# emulated processor.
 . "$top_srcdir/tests/tap.sh"
 rdma=$top_srcdir/tests/rdma
 

@@ -5,6 +5,9 @@
 # a wire joins; what they say is taken over here, and a guest that does not get
 # to the end of its plan has failed.  DTN_RDMA_IMAGE is the directory of the
 # guest's kernel (rdma-image), DTN_RDMA_ONLY a word of the runs to make.
+#
+# Without this test, nothing would run over verbs on a machine without an RDMA
+# device.
 . "$top_srcdir/tests/tap.sh"
 here=$top_srcdir/tests/rdma
 image=${DTN_RDMA_IMAGE:-$top_builddir/rdma-image}

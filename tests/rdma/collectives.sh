@@ -1,7 +1,11 @@
 #!/bin/bash
-# collectives.sh - in one guest: collectives over rc, and their failures; a
-# tenth of the types and reductions for each count.  Nothing that they send may
-# find its receiver without a request to receive into: the device counts that.
+# collectives.sh - in one guest: collectives over rc, and their failures
+#
+# A tenth of the types and reductions for each count.  No message may find its
+# receiver without a posted receive: the device counts that.
+#
+# Without this test, collectives over rc could depend on retries, which cost
+# milliseconds on a real device.
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=${1:-10}
 timeout 180 "$top_builddir/tests/coll/test_coll" rc 3 || exit

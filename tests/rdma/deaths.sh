@@ -1,6 +1,10 @@
 #!/bin/bash
-# deaths.sh - in one guest: ranks die, stop and fall silent over rc, and before
-# they are met
+# deaths.sh - in one guest: ranks die, stop and fall silent over rc
+#
+# Also before they have been met.
+#
+# Without this test, a dead peer over rc could hang the others, since a queue
+# pair does not notice a death by itself.
 . "$top_srcdir/tests/rdma/inside.sh"
-timeout 60 "$top_builddir/tests/job/test_faults" rc || exit
+timeout 60 "$top_builddir/tests/job/test_injected_faults" rc || exit
 exec timeout 100 "$top_builddir/tests/transport/test_transport_death" rc

@@ -1,7 +1,12 @@
 #!/bin/bash
-# footprint.sh - in one guest: the queue pairs and the memory of a rank, measured
-# for 2 to 16 ranks, beside the formulas of dtensor-rdma(7); and that its table,
-# which goes on to 100,000 ranks, is what the formulas say
+# footprint.sh - in one guest: the queue pairs and the memory of a rank
+#
+# They are measured for 2 to 16 ranks and compared with the formulas of
+# dtensor-rdma(7); its table, which goes on to 100,000 ranks, must follow from
+# the formulas.
+#
+# Without this test, a job of many ranks could need more queue pairs than the
+# manual says.
 . "$top_srcdir/tests/rdma/inside.sh"
 page=$top_srcdir/man/dtensor-rdma.7
 base=$(((1 << 20) + (20 << 10)))           # stage, datagrams

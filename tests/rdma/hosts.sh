@@ -1,6 +1,10 @@
 #!/bin/bash
-# hosts.sh RANKS - in each of two guests: collectives, redistributions and the
-# bench across hosts, with RANKS ranks on each
+# hosts.sh - in each of two guests: collectives across hosts, with RANKS ranks
+# on each
+#
+# Redistributes and the bench run too.  The first argument is RANKS.
+#
+# Without this test, rc would only be tried inside one host.
 . "$top_srcdir/tests/rdma/inside.sh"
 n=$1
 export DTN_TEST_ROUNDS=10

@@ -1,6 +1,11 @@
 #!/bin/bash
-# lost.sh packets|power - in each of two guests, two ranks each: in mid-run all
-# packets that node2 sends are lost, or node2 is switched off
+# lost.sh - in each of two guests, two ranks each: a host is lost
+#
+# In mid-run all packets that node2 sends are lost (packets), or node2 is
+# switched off (power): the first argument says which.
+#
+# Without this test, the loss of a host over rc could hang the other, or name
+# the wrong rank.
 . "$top_srcdir/tests/rdma/inside.sh"
 pair_cluster pair.ini 2 'timeout = 16' 'retry_count = 3' 'op_timeout = 60s'
 given_up=1074                     # ms: (3 + 1) * 4.096 us * 2^16

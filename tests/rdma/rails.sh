@@ -1,6 +1,11 @@
 #!/bin/bash
-# rails.sh - in one guest: all that runs over rc, over two rails, the suite of the
-# transport by two queue pairs on each; and what is said when one rail goes down
+# rails.sh - in one guest: all that runs over rc, over two rails
+#
+# The transport suite runs with two queue pairs on each rail.  One rail then
+# goes down, and the error is compared.
+#
+# Without this test, a message could be seen before the part that went over the
+# other rail.
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=${1:-10} DTN_TEST_HCA=rxe0+rxe1
 timeout 60 "$top_builddir/tests/rdma/stripes" || exit

@@ -1,6 +1,10 @@
 #!/bin/bash
-# refusals.sh - in one guest: what keeps rc from working is said in one line,
-# by every rank, with what to do about it
+# refusals.sh - in one guest: what keeps rc from working
+#
+# Every rank says it in one line, with what to do about it.
+#
+# Without this test, a missing device, port or permission could end in an error
+# of libibverbs that helps nobody.
 . "$top_srcdir/tests/rdma/inside.sh"
 
 # refused CLAIM PATTERN COMMAND...: a job of two ranks ends soon, and its first

@@ -1,6 +1,10 @@
 #!/bin/bash
-# speed.sh - in one guest: the bench over rc, every result checked, and every two
-# ranks by themselves
+# speed.sh - in one guest: the bench over rc, every result checked
+#
+# Also every two ranks by themselves.
+#
+# Without this test, dtensor-bench could fail over rc on the day that somebody
+# needs a figure.
 . "$top_srcdir/tests/rdma/inside.sh"
 cluster one.ini 2
 timeout 80 "$top_builddir/dtensor-run" -n 2 -C one.ini \

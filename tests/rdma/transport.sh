@@ -1,7 +1,11 @@
 #!/bin/bash
-# transport.sh - in one guest: the transport conformance suite over rc, what the
-# device is asked for and what its work takes of it, and what is said when it
-# fails; the arena, of huge pages, and so the suite's
+# transport.sh - in one guest: the transport suite over rc
+#
+# What the device is asked for, what its work costs, what is said when it
+# fails, and an arena of huge pages.
+#
+# Without this test, the verbs transport could break the contract of
+# transport.h.
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=${1:-20}
 timeout 60 "$top_builddir/tests/rdma/attributes" || exit

@@ -1,9 +1,14 @@
 #!/bin/bash
-# twowires.sh - in each of two guests: two rails between hosts, both good, one of
-# them losing packets, and one of them losing all of them in mid-run
+# twowires.sh - in each of two guests: two rails between hosts
+#
+# Both good, one of them losing packets, and one of them losing all of them in
+# mid-run.
 #
 # `ip link set eth1 down` under traffic leaves processes in the kernel of Linux
 # 6.1 that no signal ends; so the wire is cut by netem.
+#
+# Without this test, a bad rail could corrupt or reorder what the good one
+# carries.
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=4
 hca=rxe0+rxe1

@@ -1,6 +1,11 @@
 #!/bin/bash
-# unlike.sh - in each of two guests: ends that are not alike.  MTUs that differ;
-# a switch whose MTU is smaller than both; an address that changes in mid-run
+# unlike.sh - in each of two guests: ends that are not alike
+#
+# MTUs that differ; a switch whose MTU is smaller than both; an address that
+# changes in mid-run.
+#
+# Without this test, a path that drops large packets could only be seen as a
+# timeout.
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=4
 pair_cluster pair.ini 1 'op_timeout = 40s' 'timeout = 17'

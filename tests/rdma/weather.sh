@@ -1,7 +1,12 @@
 #!/bin/bash
-# weather.sh - in each of two guests: collectives and redistributions while
-# packets are lost, late, or overtake each other; and what the device makes of
-# lost packets by itself, see bare.c
+# weather.sh - in each of two guests: packets are lost, late, or overtake each
+# other
+#
+# Collectives and redistributes must be right meanwhile.  What the device makes
+# of lost packets by itself is measured too, see bare.c.
+#
+# Without this test, retransmissions could show an error that no quiet wire
+# shows.
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=4
 pair_cluster pair.ini 1 'op_timeout = 30s' 'timeout = 15'

@@ -1,11 +1,14 @@
 /* test_average.c - an average is rounded once
  *
  * The sum of three bf16 has up to two bits more than that type, and that of
- * four f16 near 60000 is beyond all f16.  So what waits for an average is added
- * and divided in f32, and rounded after that, whichever way the result goes:
- * allreduce, reduce-scatter, started, or among others in a batch.  Integers are
- * added without a wrap, i64 and u64 in 128 bits, and divided once, toward zero,
- * by whatever route: 3, 4, 1 and 0 have the average 2.
+ * four f16 near 60000 is beyond all f16.  So partial averages are added and
+ * divided in f32 and rounded afterwards, whichever way the result takes:
+ * allreduce, reduce-scatter, started, or in a batch.  Integers are added
+ * without overflow, i64 and u64 in 128 bits, and divided once, toward zero, by
+ * every route: 3, 4, 1 and 0 have the average 2.
+ *
+ * Without this test, an average could depend on the route, or overflow in the
+ * type of its elements.
  */
 #include "base/compiler.h"
 #include "base/dtype.h"

@@ -1,7 +1,11 @@
 /* test_golden_mesh.c - meshes and plans, compared with a real PyTorch's tables
  *
- * Needs no ranks: mesh.txt and algebra.txt are asked of contexts that only know
- * their rank, traces.txt of one that only plans.  See tests/golden/make.py.
+ * The test needs no ranks: mesh.txt and algebra.txt are asked of contexts that
+ * only know their rank, traces.txt of one that only plans.  See
+ * tests/golden/make.py.
+ *
+ * Without this test, meshes and the steps of plans could differ from
+ * PyTorch's.
  */
 #include "job/ctx.h"
 #include "job/slot.h"

@@ -1,9 +1,11 @@
-/* test_gradients.c - plan pairs on real ranks: what comes back, and how much
+/* test_gradients.c - plan pairs on real ranks: which gradient comes back
  *
- * The rows of facts 4.6 with elements.  A gradient of known values arrives and
- * is brought where it belongs; it is never divided by the number of terms, and
- * where nothing has to move no signal is sent.  The gradient of that way back
- * is right, too.
+ * A gradient of known values arrives and is brought where it belongs; it is
+ * never divided by the number of ranks, and where nothing has to move no
+ * signal is sent.  The gradient of that way back is right, too.
+ *
+ * Without this test, training could get gradients that are too large by the
+ * number of replicas.
  */
 #include "job/ctx.h"
 #include "mesh/mesh.h"

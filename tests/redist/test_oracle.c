@@ -4,17 +4,21 @@
  * tensor of distinct values is laid out by the source placements, the plan of
  * every rank is carried out piece by piece, and every element that every rank
  * ends with is compared with what the target placements say it holds.  The
- * oracle knows layouts by cutting lists of indices, as the definition does:
- * 5 rows on 2 x 2 as S(0),S(0) are the lists 0 1 2 | 3 4, then 0 1 | 2 | 3 | 4.
+ * oracle knows layouts by cutting lists of indices, as the definition does: 5
+ * rows on 2 x 2 as S(0),S(0) are the lists 0 1 2 | 3 4, then 0 1 | 2 | 3 | 4.
  *
  * The space is all 43 shapes of a mesh of up to 16 ranks, tensors of 1 to 3
  * dimensions, every pair of placements, and sizes 0, 1, p-1, p, p+1, 7, uneven
  * and large for the p ranks along a mesh dimension.  Of R, P and S on one mesh
  * every pair of placements is tried, 624,950 of them, with sizes, routes and
- * reductions in turn; of strided, cyclic and chosen shards, and between each of
- * the 1,806 pairs of meshes, pairs of placements are sampled evenly: of N every
- * 0.618 N-th, modulo N.  The claim says how many of how many.  Nothing is
- * random; TEST_SEED moves the sample.  Two processes take the cases in turn.
+ * reductions in turn; of strided, cyclic and chosen shards, and between each
+ * of the 1,806 pairs of meshes, pairs of placements are sampled evenly: of N
+ * every 0.618 N-th, modulo N.  The claim says how many of how many.  Nothing
+ * is random; TEST_SEED moves the sample.  Two processes take the cases in
+ * turn.
+ *
+ * Without this test, one of the rare pairs of placements could be wrong, and
+ * only its user would find it.
  */
 #include "base/compiler.h"
 #include "job/ctx.h"

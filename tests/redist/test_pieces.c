@@ -1,4 +1,12 @@
-/* test_pieces.c - every redistribute of small tensors, against brute force */
+/* test_pieces.c - every redistribute of small tensors, against brute force
+ *
+ * All ranks are buffers of this process (pieces_oracle.h).  The phases of each
+ * redistribute are carried out piece by piece, and every element is compared
+ * with the definition.
+ *
+ * Without this test, the lists of pieces would be checked only together with
+ * the transport, and an error would be hard to place.
+ */
 #include "base/compiler.h"
 #include "mesh/mesh.h"
 #include "redist/phases.h"

@@ -1,7 +1,11 @@
 /* test_plan.c - plans: routes, promises, bounds, costs, and that all are right
  *
- * Most of it needs no ranks: a context that only plans.  What the plan promises
- * to move is compared with a bound counted here element by element.
+ * Most of it needs no ranks: the context only plans.  The bytes that a plan
+ * promises to move are compared with a bound that is counted here element by
+ * element.
+ *
+ * Without this test, a plan could move more than it must, or tell other bytes
+ * than it moves.
  */
 #include "base/box.h"
 #include "base/compiler.h"

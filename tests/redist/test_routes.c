@@ -1,8 +1,11 @@
-/* test_routes.c - what stands between the steps of a plan
+/* test_routes.c - which layouts may stand between the steps of a plan
  *
- * S(0:3,7) is a shard of 10 rows.  On the way from one spec to another it may
- * stand to the right of another shard of the rows, where there are not 10: such
- * a way is not taken.
+ * S(0:3,7) is a shard of 10 rows.  On the way from one spec to another it
+ * could stand to the right of another shard of the rows, where there are not
+ * 10 rows: such a route is not taken.
+ *
+ * Without this test, a plan could go through a layout that does not exist, and
+ * fail or write out of bounds.
  */
 #include "job/ctx.h"
 #include "mesh/mesh.h"

@@ -4,6 +4,9 @@
  * random place of one rank's IN, or summed from several, or left out.  Which
  * pairs of ranks map is random too.  What each element must be is kept beside
  * in the plainest way, and the rest is the checker's.
+ *
+ * Without this test, the exchange under every redistribute would be tried only
+ * with the pieces that redistributes happen to make.
  */
 #include "sched/check.h"
 #include "sched/exchange.h"

@@ -1,4 +1,11 @@
-/* test_sched.c - building and printing schedules */
+/* test_sched.c - schedules are built and printed
+ *
+ * Steps are added one by one, also when memory runs out, and the printed text
+ * is compared.
+ *
+ * Without this test, a schedule that grows could lose steps, and dtensor-plan
+ * could show other steps than are run.
+ */
 #include "base/box.h"
 #include "sched/sched.h"
 #include "dtensor.h"

@@ -1,8 +1,12 @@
 #!/bin/bash
 # slurm.sh - ranks find themselves under a real Slurm of four nodes
 #
-# Outside, this script starts Slurm with itself as the command; inside, it makes
-# the claims.  DTN_TEST_BIG=1 adds a job of 1024 ranks on 128 nodes (15 s).
+# Outside, this script starts Slurm with itself as the command; inside, it
+# makes the claims.  DTN_TEST_BIG=1 adds a job of 1024 ranks on 128 nodes (15
+# s).
+#
+# Without this test, srun could start a job whose ranks do not find each other,
+# since every other test makes up the variables of Slurm.
 . "$top_srcdir/tests/tap.sh"
 tests=$top_srcdir/tests
 who=$top_builddir/tests/cluster/whoami_print

@@ -1,8 +1,12 @@
-/* test_compare.c - equal of any two placements, and replicas that differ
+/* test_compare.c - dtensor_equal() for any two placements, and replicas that
+ * differ
  *
  * Every pair of placements on 2 x 2 and on 4: a tensor equals itself with any
  * placements, and every rank sees a change of one element, wherever it is.  If
  * one tensor only has to be sharded, nothing but the result is sent.
+ *
+ * Without this test, tensors with different placements could compare as equal,
+ * or ranks could get different answers.
  */
 #include "base/compiler.h"
 #include "job/ctx.h"

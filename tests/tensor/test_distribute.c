@@ -1,9 +1,13 @@
-/* test_distribute.c - a whole array to its parts: right, and in little memory
+/* test_distribute.c - a whole array is distributed: right, and in little
+ * memory
  *
- * Slabs of 4 KiB make arrays of some 10 KiB go in several, of whole rows and of
- * less, to every kind of placement and from every root.  Then an array of
- * 48 MiB in ordinary memory: the linker sends allocations here (--wrap), so
- * that what each rank held at most is known.
+ * With slabs of 4 KiB, arrays of some 10 KiB go in several slabs, of whole
+ * rows and of less, to every kind of placement and from every root.  Then an
+ * array of 48 MiB in ordinary memory: the linker sends allocations here
+ * (--wrap), so that what each rank held at most is known.
+ *
+ * Without this test, the root could need a copy of the whole array, or a slab
+ * could land in the wrong rows.
  */
 #include "base/compiler.h"
 #include "mesh/mesh.h"

@@ -2,6 +2,9 @@
  *
  * Each rank fills its part with its own number.  Replicas all get the part of
  * the first of them; shards and terms keep their values.
+ *
+ * Without this test, replicas could stay different, or a gradient could be
+ * counted once for each replica.
  */
 #include "base/compiler.h"
 #include "mesh/mesh.h"

@@ -8,6 +8,8 @@
  *
  * is a tensor of 13 x 2 on a mesh of 4 x 2 and, for each rank of the mesh, its
  * local shape, global offset and a hash of the global indices of its elements.
+ *
+ * Without this test, layouts and results could differ from PyTorch's.
  */
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"

@@ -1,7 +1,12 @@
-/* test_parts.c - tensors of parts that ranks hold, and tensors compared
+/* test_parts.c - tensors made of the parts that ranks hold, and tensors
+ * compared
  *
- * What one rank gets wrong all ranks must hear, in the same words, and go on;
- * what is only unusual must become a tensor with every element in its place.
+ * If one rank passes a wrong part, all ranks must get the error, in the same
+ * words, and go on.  Parts that are only unusual must become a tensor with
+ * every element in its place.
+ *
+ * Without this test, one rank's mistake could leave the others in a call that
+ * never ends.
  */
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"

@@ -2,9 +2,12 @@
  *
  * Eight ranks draw the same cases: a mesh of some of them in some order, now
  * and then another for the result, a small tensor, two specs, a route.  Each
- * fills its part as the oracle says, redistributes over shared memory, and asks
- * the oracle about what it got; of a Partial result the whole is looked at.
- * TEST_SEED=n draws others.
+ * fills its part as the oracle says, redistributes over shared memory, and
+ * asks the oracle about what it got; of a Partial result the whole is looked
+ * at.  TEST_SEED=n draws others.
+ *
+ * Without this test, redistributes between meshes would be tested only with
+ * cases that somebody thought of.
  */
 #include "layout/layout.h"
 #include "layout/spec.h"

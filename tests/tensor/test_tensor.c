@@ -1,13 +1,16 @@
 /* test_tensor.c - tensors, by real processes
  *
  * Every pair of placements on meshes of one and two dimensions, with shapes
- * that do not divide, over every wire there is here: what each rank ends with
- * is compared with the whole, which every rank can compute.  Values are
- * multiples of 60, so that dividing by up to 6 ranks is exact.
+ * that do not divide, over every transport of this machine: what each rank
+ * ends with is compared with the whole, which every rank can compute.  Values
+ * are multiples of 60, so that dividing by up to 6 ranks is exact.
  *
  * `test_tensor rc 3` runs over one wire only, with 3 ranks at most;
  * `test_tensor member` is one rank of the job that DTN_CLUSTER and its kin
  * describe.
+ *
+ * Without this test, tensors could be wrong over one transport while the plans
+ * are right.
  */
 #include "mesh/mesh.h"
 #include "tensor/tensor.h"

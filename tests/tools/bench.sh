@@ -1,5 +1,11 @@
 #!/bin/bash
 # bench.sh - dtensor-bench as its users see it: words, files, exit codes
+#
+# Every option is used once, and files in JSON and CSV are read back and
+# compared with bench-schema.json.
+#
+# Without this test, scripts that read the output could break with any change
+# of it.
 . "$top_srcdir/tests/tap.sh"
 bench=$top_builddir/dtensor-bench
 [ -x "$bench" ] || skip_all "dtensor-bench is not built"

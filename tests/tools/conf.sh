@@ -1,5 +1,10 @@
 #!/bin/bash
 # conf.sh - dtensor-conf: exit status, findings, views
+#
+# Good and bad files are shown and checked, with the lines that must be
+# printed.
+#
+# Without this test, dtensor-conf could call a file good that a job refuses.
 . "$top_srcdir/tests/tap.sh"
 conf=$top_builddir/dtensor-conf
 dir=$(mktemp -d) || exit 99

@@ -1,6 +1,10 @@
 #!/bin/bash
-# options.sh - each tool's --help and its page name the same options and exit
-# codes, the tool knows them, and what its page and files tell to type works
+# options.sh - each tool's --help and its page name the same options
+#
+# The exit codes are compared too, the tool must know each option, and the
+# commands that its page shows must work.
+#
+# Without this test, the manual could show options that do not exist.
 . "$top_srcdir/tests/tap.sh"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

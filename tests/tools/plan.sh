@@ -1,5 +1,9 @@
 #!/bin/bash
 # plan.sh - dtensor-plan as its users see it: words, JSON, pictures, exit codes
+#
+# Redistributes and collectives are explained and the output is compared.
+#
+# Without this test, the tool could explain another plan than the library runs.
 . "$top_srcdir/tests/tap.sh"
 plan=$top_builddir/dtensor-plan
 [ -x "$plan" ] || skip_all "dtensor-plan is not built"

@@ -1,8 +1,11 @@
 #!/bin/bash
-# run.sh - dtensor-run: codes, first failures, signals, output, no orphans
+# run.sh - dtensor-run: exit codes, first failures, signals, output, no orphans
 #
-# Under nohup, or behind an &, signals are ignored from the start, for good; so it
-# begins anew with none that are.
+# Under nohup, or behind an &, signals are ignored from the start, for good; so
+# the test restarts itself with none ignored.
+#
+# Without this test, a rank could survive its job, or a job could end with 0
+# although a rank failed.
 if [ -z "${run_anew-}" ] && env --default-signal true 2>/dev/null; then
     run_anew=1 exec env --default-signal bash "$0" "$@"
 fi

@@ -2,6 +2,9 @@
  *
  * Percentiles, busbw factors and crossing bytes against worked numbers and a
  * count by hand; patterns against folding in several orders.
+ *
+ * Without this test, a printed bandwidth could be wrong by a constant factor,
+ * and nobody could tell from the output.
  */
 #include "dtensor.h"
 #include "tests/support/tap.h"

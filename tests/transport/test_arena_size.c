@@ -1,4 +1,11 @@
-/* test_arena_size.c - the size of an arena, and the error when it is full */
+/* test_arena_size.c - the size of an arena, and the error when it is full
+ *
+ * Limits of memory, of locked memory and of the file system are made up, one
+ * after the other.
+ *
+ * Without this test, a job on a small machine could die of a signal where it
+ * should be told how much memory there is.
+ */
 #include "cluster/cluster.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"

@@ -2,10 +2,13 @@
  *
  * Two threads are two ranks of one process.  ThreadSanitizer knows memory by
  * its address, so a second mapping of an arena would hide every race in it:
- * here mmap() of a memfd that is mapped already gives the first mapping.
- * Run it in a build with CC=clang --enable-sanitizer=thread, which reports
- * each of the four orders in shm.c when it is weakened (gcc's does not see
- * the copying of a line); elsewhere it still checks the bytes.
+ * here mmap() of a memfd that is mapped already gives the first mapping.  Run
+ * it in a build with CC=clang --enable-sanitizer=thread, which reports each of
+ * the four orders in shm.c when it is weakened (gcc's does not see the copying
+ * of a line); elsewhere it still checks the bytes.
+ *
+ * Without this test, a store that is seen too early would fail once in a
+ * million messages, on other CPUs than ours.
  */
 #include "base/log.h"
 #include "cluster/cluster.h"

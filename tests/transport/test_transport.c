@@ -1,7 +1,8 @@
 /* test_transport.c - one suite that every transport must pass
  *
- * Each claim is a scenario that all ranks play, over every transport bare and
- * with one that says EAGAIN and dawdles in between, for 1, 2, 3, 4, 7 ranks.
+ * Each claim is a scenario that all ranks play, over every transport, also
+ * with many EAGAIN, for 1 to 7 ranks.  Without this test, a transport could
+ * break the contract of transport.h.
  */
 #include "base/compiler.h"
 #include "base/wait.h"

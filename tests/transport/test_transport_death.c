@@ -1,7 +1,10 @@
 /* test_transport_death.c - ranks die, stop and fall silent
  *
- * Death is noticed within a second, a pause is not taken for death, and what
- * a killed rank leaves behind has no name anywhere.
+ * A death is noticed within a second, a pause is not taken for a death, and a
+ * killed rank leaves no named file or segment behind.
+ *
+ * Without this test, a killed rank could hang its peers, or a debugger that
+ * stops one could end the job.
  */
 #include "base/compiler.h"
 #include "base/wait.h"

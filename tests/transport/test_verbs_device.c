@@ -1,9 +1,11 @@
 /* test_verbs_device.c - which RDMA device, port, GID and partition, and why
  *
- * The choice is a pure function of facts, so that machines which are not here
- * can be made up: two ports, one of them down; a GID table as a container
- * shows it; a port that is a limited member.  What needs a device runs where
- * there is one.
+ * The choice is a pure function of facts, so machines that are not here can be
+ * made up: two ports, one of them down; the GID table of a container; a port
+ * that is a limited member.  What needs a device runs where there is one.
+ *
+ * Without this test, a rank could choose a port or an address over which its
+ * peers cannot reach it.
  */
 #include "config.h"
 #include "base/compiler.h"

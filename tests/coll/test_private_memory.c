@@ -1,0 +1,205 @@
+/* test_private_memory.c - private memory is passed to peers in every way there
+ * is
+ *
+ * Real ranks over shared memory, with buffers of malloc() that do not begin at
+ * a cache line.  The first eight runs of a plan try every way twice: each must
+ * be right, and equal sums must have equal bits; dtensor_copied_bytes() tells
+ * which runs were staged.  Then the fastest way is kept.  Staging buffers
+ * larger than max_scratch are not kept.
+ *
+ * Without this test, one way of copying could be wrong, and only the timing of
+ * a machine would decide whether users meet it.
+ */
+#include "coll/request.h"
+#include "job/ctx.h"
+#include "dtensor.h"
+#include "tests/support/world.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIED = 8, KEPT = 24, MAX_SCRATCH = 64 << 10 };
+
+static double *room(size_t count, void **mem)
+{
+    *mem = malloc((count + 1) * sizeof(double));
+    need(*mem != NULL, "no room");
+    return (double *)*mem + 1;
+}
+
+/* Element i of what rank r has. */
+static double term(int r, size_t i)
+{
+    return (double)((i * 2654435761u + (size_t)r * 40503u) % 100003) / 7.0;
+}
+
+static void fill(double *in, size_t count, int rank)
+{
+    for (size_t i = 0; i < count; i++)
+        in[i] = term(rank, i);
+}
+
+static void need_term(const double *out, size_t count, int r, int run)
+{
+    for (size_t i = 0; i < count; i++)
+        need(out[i] == term(r, i), "run %d, from rank %d: element %zu is %g",
+             run, r, i, out[i]);
+}
+
+/* Sums: within rounding, and the bits of the first run. */
+static void sums(struct world *w, size_t count)
+{
+    void *mem[3];
+    double *in = room(count, &mem[0]), *out = room(count, &mem[1]);
+    double *first = room(count, &mem[2]);
+
+    for (int run = 0; run < KEPT; run++) {
+        fill(in, count, w->rank);
+        memset(out, 0xff, count * sizeof *out);
+        need(dtensor_allreduce(w->mesh, in, out, count, DTENSOR_F64,
+                               DTENSOR_SUM, &w->err) == 0, "%s", w->err.text);
+        if (run == 0)
+            memcpy(first, out, count * sizeof *out);
+        need(memcmp(first, out, count * sizeof *out) == 0, "run %d of %zu: "
+             "other bits than the first", run, count);
+        for (size_t i = 0; i < count; i++) {
+            double sum = 0;
+
+            for (int r = 0; r < w->n; r++)
+                sum += term(r, i);
+            need(out[i] > sum - 1e-6 && out[i] < sum + 1e-6,
+                 "run %d of %zu: element %zu is %g, not %g", run, count, i,
+                 out[i], sum);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        free(mem[i]);
+}
+
+/* A call, or the start of a persistent one. */
+static int copy_run(struct world *w, const struct dtensor_call *call,
+                    struct dtensor_persistent *persistent, const void *in,
+                    void *out)
+{
+    struct dtensor_request *request;
+    int rc;
+
+    if (!persistent)
+        return dtensor_call_run(w->mesh, call, in, out, &w->err);
+    rc = dtensor_persistent_start(persistent, &request, &w->err);
+    return rc != 0 ? rc : dtensor_wait(request, &w->err);
+}
+
+/* Copies: staged in three ways of four, and after the trials one is kept. */
+static void copies(struct world *w, size_t count, bool kept_ready)
+{
+    const struct dtensor_call call = { .coll = DTENSOR_ALLGATHER,
+                                       .count = count, .dtype = DTENSOR_F64 };
+    struct dtensor_persistent *persistent = NULL;
+    void *mem[2];
+    double *in = room(count, &mem[0]);
+    double *out = room(count * (size_t)w->n, &mem[1]);
+    uint64_t before, copied, kept = 0;
+    int nstaged = 0;
+
+    fill(in, count, w->rank);
+    need(!kept_ready || dtensor_call_create(w->mesh, &call, in, out,
+                                            &persistent, &w->err) == 0, "%s",
+         w->err.text);
+    for (int run = 0; run < KEPT; run++) {
+        memset(out, 0xff, count * (size_t)w->n * sizeof *out);
+        before = dtensor_copied_bytes(w->ctx);
+        need(copy_run(w, &call, persistent, in, out) == 0, "%s", w->err.text);
+        copied = dtensor_copied_bytes(w->ctx) - before;
+        for (int r = 0; r < w->n; r++)
+            need_term(out + (size_t)r * count, count, r, run);
+        need(copied == 0 || copied == count * sizeof *in, "run %d copied %"
+             PRIu64 " bytes", run, copied);
+        nstaged += run < TRIED && copied > 0;
+        need(run <= TRIED || copied == kept, "run %d goes another way", run);
+        kept = copied;
+    }
+    need(count * sizeof *in >= 4 << 20 || nstaged >= TRIED * 3 / 4,
+         "%d of %d runs of %zu were staged", nstaged, TRIED, count);
+    dtensor_persistent_destroy(persistent);
+    free(mem[0]);
+    free(mem[1]);
+}
+
+/* In place at the root, and into a buffer elsewhere. */
+static void broadcasts(struct world *w, size_t count)
+{
+    void *mem;
+    double *buf = room(count, &mem);
+
+    for (int run = 0; run < KEPT; run++) {
+        fill(buf, count, w->rank + run);
+        need(dtensor_broadcast(w->mesh, 1, buf, count, DTENSOR_F64, &w->err)
+             == 0, "%s", w->err.text);
+        need_term(buf, count, 1 + run, run);
+    }
+    free(mem);
+}
+
+/* What of the arena is taken after runs that stage more than max_scratch. */
+static void bounded(int rank, int n, void *arg)
+{
+    enum { COUNT = 100000 };
+    const size_t bytes = COUNT * sizeof(double);
+    struct world w;
+    void *mem;
+    size_t used;
+    bool staged = false;
+
+    world_open(&w);
+    need(dtensor_alloc(w.ctx, bytes, &mem, &w.err) == 0, "%s", w.err.text);
+    need(dtensor_allreduce(w.mesh, mem, mem, COUNT, DTENSOR_F64, DTENSOR_SUM,
+                           &w.err) == 0, "%s", w.err.text);
+    used = w.ctx->arena.extents.used_bytes;
+    for (int run = 0; run < 3; run++) {
+        uint64_t copied = dtensor_copied_bytes(w.ctx);
+
+        sums(&w, COUNT);
+        staged |= dtensor_copied_bytes(w.ctx) - copied > bytes;
+        need(w.ctx->arena.extents.used_bytes <= used + MAX_SCRATCH,
+             "%zu bytes are kept", w.ctx->arena.extents.used_bytes - used);
+    }
+    need(staged, "nothing was staged");
+    dtensor_fini(w.ctx);
+}
+
+static void lend(int rank, int n, void *arg)
+{
+    static const size_t counts[] = { 1001, 3000, 5003, 40001, 600000 };
+    struct world w;
+
+    world_open(&w);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        sums(&w, counts[i]);
+        copies(&w, counts[i], false);
+        copies(&w, counts[i], true);
+        broadcasts(&w, counts[i]);
+    }
+    dtensor_fini(w.ctx);
+}
+
+static void run(int n, const char *more, rank_main_f *fn, const char *claim)
+{
+    const char *path = ranks_file("shm", n, more);
+
+    setenv("DTN_CLUSTER", path, 1);
+    ok(ranks_run(n, 120, fn, NULL, NULL) == 0, "%d ranks: %s", n, claim);
+    unlink(path);
+}
+
+int main(void)
+{
+    for (int n = 2; n <= 3; n++)
+        run(n, NULL, lend, "staged, streamed and fetched memory, then the way "
+            "that is kept");
+    run(2, "[redistribute]\nmax_scratch = 64K\n", bounded, "no more than "
+        "max_scratch to stage in is kept");
+    return done();
+}

@@ -1,0 +1,262 @@
+/* test_injected_faults.c - a fault at every step of a small job
+ *
+ * Three ranks join, reduce messages of every kind, redistribute a tensor and
+ * meet at a barrier.  One of them is killed at its n-th signal, or its n-th
+ * signal, put or connection fails, for n = 1, 2, ... until the job ends
+ * first.  The others must end within two seconds with an error that names that
+ * rank, also if it dies before anybody has met it.
+ *
+ * Without this test, a death at one particular step could hang the whole job.
+ */
+#include "base/compiler.h"
+#include "base/wait.h"
+#include "job/ctx.h"
+#include "mesh/mesh.h"
+#include "tensor/tensor.h"
+#include "dtensor.h"
+#include "tests/support/ranks.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { RANKS = 3, COUNT_MAX = 100000, TRIES_MAX = 400 };
+#define LIMIT_NS INT64_C(2000000000)
+
+/* What each rank found, in memory shared with the test. */
+static struct report {
+    int rc;
+    bool ended;
+    int64_t joined_ns;
+    int64_t at_ns;
+    struct dtensor_error err;
+} *reports;                       /* [RANKS]                                  */
+
+struct fault {
+    const char *key;              /* of DTN_FAULT                             */
+    const char *path;             /* of the cluster file                      */
+    int victim;
+    int n;
+};
+
+/* -------------------------------------------------------------- the job --- */
+
+static int reduce_all(const struct dtensor_mesh *mesh,
+                      struct dtensor_error *err)
+{
+    static const size_t counts[] = { 2, 100, 5000, 30000, COUNT_MAX };
+    static float in[COUNT_MAX], out[COUNT_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < DTN_COUNT(counts) && rc == 0; i++)
+        rc = dtensor_allreduce(mesh, in, out, counts[i], DTENSOR_F32,
+                               DTENSOR_SUM, err);
+    return rc;
+}
+
+static int turn(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const int64_t shape[] = { 50, 70 };
+    struct dtensor *rows = NULL, *columns = NULL;
+    struct dtensor_spec spec;
+    int rc = dtensor_spec_init(&spec, ctx, "world", "S(0)", DTENSOR_F32, 2,
+                               shape, err);
+
+    if (rc == 0)
+        rc = dtensor_arange(&spec, &rows, err);
+    if (rc == 0)
+        rc = dtensor_redistribute(rows, "S(1)", &columns, err);
+    dtensor_destroy(columns);
+    dtensor_destroy(rows);
+    return rc;
+}
+
+static int job(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtensor_mesh *world;
+    int rc = dtensor_mesh_find(ctx, "world", &world, err);
+
+    if (rc == 0)
+        rc = reduce_all(world, err);
+    if (rc == 0)
+        rc = turn(ctx, err);
+    if (rc == 0)
+        rc = dtensor_barrier(world, err);
+    return rc;
+}
+
+/* The one that fails stays a while: its end must not be what tells. */
+static void rank_job(int rank, int nranks, void *arg)
+{
+    const struct fault *fault = arg;
+    struct report *report = &reports[rank];
+    struct dtensor_ctx *ctx = NULL;
+    const struct timespec while_ns = { 0, 20000000 };
+    char text[64];
+
+    snprintf(text, sizeof text, "%s=%d", fault->key, fault->n);
+    if (rank == fault->victim)
+        setenv("DTN_FAULT", text, 1);
+    report->rc = dtensor_init(fault->path, &ctx, &report->err);
+    report->joined_ns = dtn_now_ns();
+    if (report->rc == 0)
+        report->rc = job(ctx, &report->err);
+    report->at_ns = dtn_now_ns();
+    report->ended = true;
+    for (int i = 0; i < 150 && rank == fault->victim && report->rc != 0; i++) {
+        bool all = true;
+
+        for (int r = 0; r < RANKS; r++)
+            all = all && ((volatile struct report *)reports)[r].ended;
+        if (all)
+            break;
+        nanosleep(&while_ns, NULL);
+    }
+    dtensor_fini(ctx);
+}
+
+/* One is gone before anybody has met it: killed, or it just leaves. */
+static void rank_early(int rank, int nranks, void *arg)
+{
+    const struct fault *fault = arg;
+    struct report *report = &reports[rank];
+    struct dtensor_ctx *ctx = NULL;
+
+    report->rc = dtensor_init(fault->path, &ctx, &report->err);
+    report->joined_ns = dtn_now_ns();
+    if (rank == fault->victim && strcmp(fault->key, "killed") == 0)
+        raise(SIGKILL);
+    if (report->rc == 0 && rank != fault->victim)
+        report->rc = job(ctx, &report->err);
+    report->at_ns = dtn_now_ns();
+    report->ended = true;
+    dtensor_fini(ctx);
+}
+
+/* --------------------------------------------------------------- trials --- */
+
+/* Does it say that this rank died, or failed? */
+static bool names(const struct dtensor_error *err, int rank)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "rank %d on ", rank);
+    return (err->code == DTENSOR_EPEER || err->code == DTENSOR_EABORT) &&
+           err->rank == rank && strstr(err->text, name);
+}
+
+/* How long the last survivor took after all had joined.  The fault came later
+ * than that.
+ */
+static int64_t slowest_ns(int victim)
+{
+    int64_t joined = 0, ended = 0;
+
+    for (int r = 0; r < RANKS; r++) {
+        if (reports[r].joined_ns > joined)
+            joined = reports[r].joined_ns;
+        if (r != victim && reports[r].at_ns > ended)
+            ended = reports[r].at_ns;
+    }
+    return ended - joined;
+}
+
+/* Run the job with that fault; *struck: did it come to it? */
+static bool trial(const struct fault *fault, bool *struck)
+{
+    int status[RANKS] = { 0 };
+    bool good = true;
+
+    memset(reports, 0, sizeof *reports * RANKS);
+    ranks_run(RANKS, 10, rank_job, (void *)(uintptr_t)fault, status);
+    *struck = status[fault->victim] != 0 || reports[fault->victim].rc != 0;
+    for (int r = 0; r < RANKS; r++) {
+        if (r == fault->victim)
+            continue;
+        good = good && status[r] == 0 && reports[r].ended &&
+               (reports[r].rc == 0 ||
+                (*struck && names(&reports[r].err, fault->victim)));
+    }
+    return good;
+}
+
+static void show(const struct fault *fault)
+{
+    note("%s=%d on rank %d", fault->key, fault->n, fault->victim);
+    for (int r = 0; r < RANKS; r++)
+        note("rank %d: %s: %s %s", r, reports[r].ended ? "ended" : "did not "
+             "end", dtensor_errname(reports[r].rc), reports[r].err.text);
+}
+
+static void test_fault(const char *wire, const char *key, int victim)
+{
+    struct fault fault = { key, ranks_file(wire, RANKS, NULL), victim, 1 };
+    bool struck = true;
+    int bad = 0;
+
+    for (; struck && bad < 3 && fault.n < TRIES_MAX; fault.n++) {
+        bool good = trial(&fault, &struck);
+
+        if (good && slowest_ns(victim) > LIMIT_NS)   /* a busy machine?      */
+            good = trial(&fault, &struck) && slowest_ns(victim) < LIMIT_NS;
+        if (!good && bad++ < 3)
+            show(&fault);
+    }
+    remove(fault.path);
+    ok(bad == 0 && !struck && fault.n > 2, "%s: %s=1..%d on rank %d: the "
+       "others end in time and name it", wire, key, fault.n - 2, victim);
+}
+
+static void test_early(const char *wire, const char *how, int victim)
+{
+    const struct fault fault = { how, ranks_file(wire, RANKS, NULL), victim,
+                                 0 };
+    bool good = true;
+
+    memset(reports, 0, sizeof *reports * RANKS);
+    ranks_run(RANKS, 10, rank_early, (void *)(uintptr_t)&fault, NULL);
+    for (int r = 0; r < RANKS; r++)
+        good = good && (r == victim || (reports[r].ended
+                                        && names(&reports[r].err, victim)));
+    if (!good)
+        show(&fault);
+    remove(fault.path);
+    ok(good && slowest_ns(victim) < LIMIT_NS, "%s: rank %d is %s before it is "
+       "met: the others end in time and name it", wire, victim, how);
+}
+
+static void test_wire_early(const char *wire)
+{
+    for (int victim = 0; victim < RANKS; victim++) {
+        test_early(wire, "killed", victim);
+        test_early(wire, "away", victim);
+    }
+}
+
+/* With an argument, that wire only, and only what takes no time. */
+int main(int argc, char **argv)
+{
+    static const char *const wires[] = { "shm", "tcp" };
+    static const char *const keys[] = {
+        "kill_signal", "fail_signal", "fail_put", "fail_connect"
+    };
+
+    reports = mmap(NULL, sizeof *reports * RANKS, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (reports == MAP_FAILED)
+        return 99;
+    if (argc > 1) {
+        test_wire_early(argv[1]);
+        return done();
+    }
+    for (size_t w = 0; w < DTN_COUNT(wires); w++)
+        test_wire_early(wires[w]);
+    for (size_t w = 0; w < DTN_COUNT(wires); w++)
+        for (size_t k = 0; k < DTN_COUNT(keys); k++)
+            for (int victim = 0; victim < RANKS; victim++)
+                test_fault(wires[w], keys[k], victim);
+    return done();
+}

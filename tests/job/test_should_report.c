@@ -1,0 +1,192 @@
+/* test_should_report.c - which of many ranks prints an error
+ *
+ * dtensor_should_report() returns 1 on one rank only.  Each rank that gets 1
+ * sets its bit in memory that all ranks share.
+ *
+ * Without this test, an error could be printed by every rank of a job, or by
+ * none.
+ */
+#include "base/compiler.h"
+#include "job/ctx.h"
+#include "mesh/mesh.h"
+#include "dtensor.h"
+#include "tests/support/ranks.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define N 8
+
+static _Atomic unsigned *reporters;
+
+struct scene {
+    const char *what;
+    unsigned dead;                /* ranks that are killed: bits              */
+    unsigned odd;                 /* that call something else                 */
+    unsigned wrong;               /* that are refused (EINVAL)                */
+    int code;                     /* what the others get                      */
+};
+
+static void vote(struct dtensor_ctx *ctx, const struct dtensor_error *err,
+                 int rank)
+{
+    if (dtensor_should_report(ctx, err))
+        atomic_fetch_or(reporters, 1u << rank);
+}
+
+static void play(int rank, int n, void *arg)
+{
+    const struct scene *scene = arg;
+    const struct dtensor_mesh *mesh;
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err = { 0 };
+    float x[2] = { 1, 1 };
+    int rc = dtensor_init(NULL, &ctx, &err);
+
+    need(rc == 0, "init: %s", err.text);
+    need(dtensor_mesh_find(ctx, "world", &mesh, &err) == 0, "%s", err.text);
+    for (int i = 0; i < 20 && rc == 0; i++)
+        rc = dtensor_allreduce(mesh, x, x, 1, DTENSOR_F32, DTENSOR_MAX, &err);
+    need(rc == 0, "before: %s", err.text);
+    need(dtensor_should_report(ctx, &err) == 0, "no error is not reported");
+    if (scene->dead >> rank & 1)
+        raise(SIGKILL);
+    if (scene->wrong >> rank & 1)
+        rc = dtensor_allreduce(mesh, x, x, 1, DTENSOR_NDTYPES, DTENSOR_MAX,
+                               &err);
+    else if (scene->code != DTENSOR_EINVAL)
+        while (rc == 0)
+            rc = dtensor_allreduce(mesh, x, x, 1 + (scene->odd >> rank & 1),
+                                   DTENSOR_F32, DTENSOR_MAX, &err);
+    if (rc == 0) {                         /* others are refused, not we      */
+        nanosleep(&(struct timespec){ 1, 0 }, NULL);
+    } else {
+        need(rc == scene->code, "%s: %s", dtensor_errname(rc), err.text);
+        vote(ctx, &err, rank);
+    }
+    dtensor_fini(ctx);
+}
+
+static int popcount(unsigned bits)
+{
+    return __builtin_popcount(bits);
+}
+
+static void test_scenes(const char *wire)
+{
+    static const struct scene scenes[] = {
+        { "rank 3 is killed", 1 << 3, 0, 0, DTENSOR_EPEER },
+        { "rank 0 is killed", 1 << 0, 0, 0, DTENSOR_EPEER },
+        { "rank 7 is killed", 1 << 7, 0, 0, DTENSOR_EPEER },
+        { "ranks 0 and 2 are killed", 5, 0, 0, DTENSOR_EPEER },
+        { "rank 5 calls something else", 0, 1 << 5, 0, DTENSOR_EMISMATCH },
+        { "all are refused", 0, 0, 0xff, DTENSOR_EINVAL },
+        { "rank 6 is refused", 0, 0, 1 << 6, DTENSOR_EINVAL },
+    };
+    char file[64];
+
+    snprintf(file, sizeof file, "%s", ranks_file(wire, N, NULL));
+    setenv("DTN_CLUSTER", file, 1);
+    for (size_t i = 0; i < DTN_COUNT(scenes); i++) {
+        const struct scene *s = &scenes[i];
+        int bad;
+        unsigned who;
+
+        atomic_store(reporters, 0);
+        bad = ranks_run(N, 30, play, (void *)(uintptr_t)s, NULL);
+        who = atomic_load(reporters);
+        ok(bad == popcount(s->dead) && popcount(who) == 1
+           && !(who & s->dead), "%s, %s: one of %d ranks reports (ranks 0x%x, "
+           "%d bad)", wire, s->what, N, who, bad);
+        if (s->wrong == 1 << 6)
+            ok(who == 1 << 6, "it is that one");
+    }
+    unlink(file);
+}
+
+/* ------------------------------------------------------- before joining --- */
+
+static void join(int rank, int n, void *arg)
+{
+    struct dtensor_ctx *ctx = NULL;
+    struct dtensor_error err = { 0 };
+    const char *const *files = arg;
+    int rc = dtensor_init(files[rank == 2], &ctx, &err);
+
+    need(rc != 0 && ctx == NULL, "it joined");
+    vote(NULL, &err, rank);
+}
+
+/* The ranks that report when four fail to join. */
+static unsigned joining(const char *const files[2])
+{
+    unsigned who;
+    int bad;
+
+    atomic_store(reporters, 0);
+    bad = ranks_run(4, 30, join, (void *)(uintptr_t)files, NULL);
+    who = atomic_load(reporters);
+    note("ranks 0x%x, %d bad", who, bad);
+    return bad == 0 ? who : 0;
+}
+
+static void test_joining(void)
+{
+    char good[64], other[64];
+    const char *files[2] = { "nowhere.ini", "nowhere.ini" };
+
+    ok(joining(files) == 1u << 0, "no such file: the first rank of the host "
+       "says so");
+    snprintf(good, sizeof good, "%s", ranks_file("shm", 4, NULL));
+    snprintf(other, sizeof other, "%s",
+             ranks_file("shm", 4, "connect_timeout = 21s\n"));
+    files[0] = good;
+    files[1] = other;
+    ok(joining(files) == 1u << 2, "another file on rank 2: it says so");
+    unlink(good);
+    unlink(other);
+}
+
+/* What can be told from the error alone. */
+static void test_outside(void)
+{
+    static const struct { const char *rank, *local; int code, culprit, want; }
+    cases[] = {
+        { "3", "1", DTENSOR_ETIME, 2, 0 }, { "0", "0", DTENSOR_ETIME, 2, 1 },
+        { "3", "1", DTENSOR_ETIME, 0, 1 }, { "3", "1", DTENSOR_ESYS, -1, 1 },
+        { "3", "1", DTENSOR_ESYS, 3, 1 }, { "0", "0", DTENSOR_ESYS, 3, 1 },
+        { "1", "1", DTENSOR_ESYS, 3, 0 }, { "3", "0", DTENSOR_ECONF, -1, 1 },
+        { "3", "1", DTENSOR_ECONF, -1, 0 }, { "x", "1", DTENSOR_ECONF, -1, 1 },
+        { "0", "0", DTENSOR_EMISMATCH, 3, 0 },
+    };
+
+    for (size_t i = 0; i < DTN_COUNT(cases); i++) {
+        const struct dtensor_error err = { .code = cases[i].code,
+                                           .rank = cases[i].culprit };
+
+        setenv("DTN_RANK", cases[i].rank, 1);
+        setenv("DTN_LOCAL_RANK", cases[i].local, 1);
+        ok(dtensor_should_report(NULL, &err) == cases[i].want, "rank %s, local "
+           "%s: %s of rank %d: %s", cases[i].rank, cases[i].local,
+           dtensor_errname(err.code), err.rank, cases[i].want ? "reports"
+           : "is silent");
+    }
+    unsetenv("DTN_RANK");
+    unsetenv("DTN_LOCAL_RANK");
+    ok(dtensor_should_report(NULL, &(struct dtensor_error){
+           .code = DTENSOR_EINVAL, .rank = -1 }) == 1,
+       "a lone process reports");
+}
+
+int main(void)
+{
+    reporters = mmap(NULL, sizeof *reporters, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    test_outside();
+    test_joining();
+    test_scenes("shm");
+    test_scenes("tcp");
+    return done();
+}
