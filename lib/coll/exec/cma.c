@@ -34,10 +34,30 @@ static int cma_read(const struct exec_run *run, void *dst,
     return dtn_fetch(run->ctx, peer->rank, dst, src, bytes * scale);
 }
 
+static int cma_no_room(struct exec_run *run, size_t bytes)
+{
+    return dtn_poison(run->ctx, DTENSOR_ENOMEM, run->ctx->world.rank,
+                      "no room for %zu bytes to fetch terms into", bytes);
+}
+
+/* To a device by way of host memory. */
+static int cma_copy_device(struct exec_run *run, void *dst,
+                           const struct exec_step *bound)
+{
+    void *scratch = dtn_ctx_bounce(run->ctx, DTN_TMP, bound->bytes);
+    int rc = scratch ? cma_read(run, scratch, &bound->step->src,
+                                bound->step->bytes)
+                     : cma_no_room(run, bound->bytes);
+
+    return rc == 0 ? dtn_run_download(run, dst, scratch, bound->bytes) : rc;
+}
+
 int dtn_cma_copy(struct exec_run *run, void *dst, const struct exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
-    int rc = cma_read(run, dst, &step->src, step->bytes);
+    int rc = dtn_run_is_device(run, dst)
+           ? cma_copy_device(run, dst, bound)
+           : cma_read(run, dst, &step->src, step->bytes);
 
     return rc != 0 ? rc
          : dtn_fetched(run->ctx, run->plan->peers[step->src.rank].rank);
@@ -99,17 +119,19 @@ int dtn_cma_reduce(struct exec_run *run, const struct exec_step *bound)
         piece = PIECE_MIN_BYTES;
     scratch = dtn_ctx_bounce(run->ctx, DTN_TMP, (size_t)n * scale * piece);
     if (!scratch)
-        return dtn_poison(run->ctx, DTENSOR_ENOMEM, run->ctx->world.rank,
-                          "no room for %zu bytes to fetch terms into",
-                          (size_t)n * piece);
+        return cma_no_room(run, (size_t)n * scale * piece);
     for (size_t at = 0; at < step->bytes; at += bytes) {
         bytes = step->bytes - at < piece ? step->bytes - at : piece;
         rc = cma_terms(run, bound, at, bytes, scratch);
+        if (rc == 0)
+            rc = dtn_run_done(run, run->memory->ops->fold(
+                run->memory, &sched->how, bound->partial,
+                dst + at * run->plan->scale[step->dst.space],
+                run->plan->terms, n, bytes / elem));
+        if (rc == 0)
+            rc = dtn_run_settle(run, true);        /* scratch is free again */
         if (rc != 0)
             return rc;
-        dtn_fold(&sched->how, bound->partial,
-                 dst + at * run->plan->scale[step->dst.space],
-                 run->plan->terms, n, bytes / elem);
     }
     return cma_check(run, bound);
 }

@@ -5,6 +5,7 @@
  * run.c       its steps, one after the other
  * ready.c     READY: where memory is, and how much
  * expose.c    how peers reach the buffers of a run
+ * launch.c    operations in memory of either kind
  * move.c      the steps that copy and reduce
  * cma.c       the same with private memory of peers
  * said.c      a signal that was not expected, in words
@@ -15,6 +16,7 @@
 #include "base/box.h"
 #include "base/wait.h"
 #include "boot/boot.h"
+#include "device/memory.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/sched.h"
@@ -96,8 +98,12 @@ struct exec_trials {
 struct exec_run {
     struct dtn_plan *plan;
     struct dtensor_ctx *ctx;
+    const struct dtn_memory *memory;       /* kind that does the operations    */
+    bool launched;                /* some that are not settled                 */
     unsigned char *staged[DTN_NSPACES];    /* what peers see in its stead, or  */
                                            /* NULL                             */
+    unsigned char *bounce[DTN_NSPACES];    /* for IN or OUT of a device: where */
+                                           /* puts read it, or NULL            */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
     size_t behind[EXEC_NNAMES];   /* bytes                                     */
     uint64_t fingerprint;
@@ -125,6 +131,7 @@ struct dtn_plan {
     struct dtn_call_record record; /* what running it means                    */
     bool messages;                /* sends and receives                        */
     bool named;                   /* it names spaces to peers                  */
+    bool puts[DTN_NSPACES];       /* some step puts from there                 */
     bool tries;                   /* methods, if some buffer is private memory */
     struct exec_trials trials;
     size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
@@ -143,17 +150,43 @@ struct dtn_plan {
     struct exec_run started;      /* by dtn_plan_start()                       */
 };
 
+/* launch.c: what an operation of run->memory returned, as the result of a step:
+ * one that was launched goes on.  Settle them: 0, or EAGAIN if it does not wait.
+ * Copy memory of a device for the CPU.  Any other code: the context is poisoned.
+ */
+int dtn_run_launched(struct exec_run *run, int rc);
+int dtn_run_finish(struct exec_run *run, bool waits);
+int dtn_run_download(struct exec_run *run, void *to, const void *from,
+                     size_t bytes);
+
+static inline int dtn_run_done(struct exec_run *run, int rc)
+{
+    return rc == 0 ? 0 : dtn_run_launched(run, rc);
+}
+
+static inline int dtn_run_settle(struct exec_run *run, bool waits)
+{
+    return run->launched ? dtn_run_finish(run, waits) : 0;
+}
+
+/* Is it memory of a device, which neither the CPU nor peers access? */
+static inline bool dtn_run_is_device(const struct exec_run *run,
+                                     const void *mem)
+{
+    return run->memory != &dtn_host && run->memory->ops->holds(run->memory, mem);
+}
+
 /* Make the exposed buffers of a run reachable for peers.  EAGAIN: another run has
  * the bounce buffer; any other code: the context is poisoned.  And undo it; if
  * `rc` is 0 copy staged results to OUT first.
  */
 int dtn_expose(struct exec_run *run);
-void dtn_unexpose(struct exec_run *run, int rc);
+int dtn_unexpose(struct exec_run *run, int rc);
 
 /* Bind the steps of a plan, whose peers and scale are known.   Errors: ENOMEM */
 int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err);
 
-/* Do loads and stores of this CPU reach it? */
+/* Is it of this rank, or mapped? */
 static inline bool dtn_run_maps(const struct exec_run *run, struct exec_at at)
 {
     return at.base < EXEC_PEERS || run->plan->base[at.base];

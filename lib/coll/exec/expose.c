@@ -56,6 +56,8 @@ static bool run_is_private(const struct exec_run *run)
     const struct dtn_sched *sched = &run->plan->sched;
     bool outside = false;
 
+    if (run->memory != &dtn_host)
+        return false;             /* of a device: always staged                */
     for (int s = DTN_IN; s <= DTN_OUT && run->plan->tries; s++)
         outside |= sched->exposed[s] && sched->bytes[s] > 0
                 && !dtn_arena_contains(&run->ctx->arena, run->plan->base[s],
@@ -112,30 +114,30 @@ static struct dtn_range space_shown(const struct exec_run *run,
     return (struct dtn_range){ 0, sched->bytes[space] };
 }
 
-static void stage_in(const struct exec_run *run)
+static int stage_in(struct exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_IN);
     unsigned char *to = run->staged[DTN_IN] + shown.offset;
     const unsigned char *from = run->plan->base[DTN_IN] + shown.offset;
 
-    if (methods[run->method].nt) {
-        dtn_copy_past(to, from, shown.bytes);
-        dtn_copy_fence();
-    } else {
-        memcpy(to, from, shown.bytes);
-    }
     run->ctx->copied_bytes += shown.bytes;
+    if (!methods[run->method].nt || run->memory != &dtn_host)
+        return dtn_run_done(run, run->memory->ops->copy(run->memory, to, from,
+                                                        shown.bytes));
+    dtn_copy_past(to, from, shown.bytes);
+    dtn_copy_fence();
+    return 0;
 }
 
-static void stage_out(const struct exec_run *run)
+static int stage_out(struct exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_OUT);
 
     if (!run->staged[DTN_OUT])
-        return;
-    memcpy(run->plan->base[DTN_OUT] + shown.offset,
-           run->staged[DTN_OUT] + shown.offset, shown.bytes);
+        return 0;
     run->ctx->copied_bytes += shown.bytes;
+    return dtn_run_download(run, run->plan->base[DTN_OUT] + shown.offset,
+                            run->staged[DTN_OUT] + shown.offset, shown.bytes);
 }
 
 /* -------------------------------------------------------------- exposing --- */
@@ -173,35 +175,52 @@ static int space_register(struct exec_run *run, enum dtn_space space,
     return rc;
 }
 
-/* Where it stands, or in a bounce buffer, of which only the part that peers touch
- * is used; EAGAIN while another run has that.
- */
+/* Take the bounce buffer; EAGAIN while another run has it. */
+static int space_bounce(struct exec_run *run, enum dtn_space space)
+{
+    if (run->ctx->bounce[space].user)
+        return DTENSOR_EAGAIN;
+    run->bounce[space] = dtn_ctx_bounce(run->ctx, space,
+                                        run->plan->sched.bytes[space]);
+    if (!run->bounce[space])
+        return DTENSOR_ENOMEM;
+    run->ctx->bounce[space].user = run;
+    return 0;
+}
+
+/* In the bounce buffer, of which only the part that peers touch is used. */
+static int space_stage(struct exec_run *run, enum dtn_space space)
+{
+    int rc = 0;
+
+    run->staged[space] = run->bounce[space];
+    if (space == DTN_OUT)
+        run->plan->base[EXEC_OUT_SHOWN] = run->bounce[space];
+    if (space == DTN_IN)
+        rc = stage_in(run);
+    if (rc == 0)
+        rc = space_register(run, space, run->bounce[space]);
+    run->refused = rc != 0;
+    return rc;
+}
+
+/* Where it stands, or staged.  Puts from a device need the bounce buffer too. */
 static int space_expose(struct exec_run *run, enum dtn_space space)
 {
-    size_t bytes = run->plan->sched.bytes[space];
-    unsigned char *bounce;
-    int rc;
+    const struct dtn_plan *plan = run->plan;
+    const bool device = dtn_run_is_device(run, plan->base[space]);
+    int rc = DTENSOR_EINVAL;
 
-    if (!run->plan->sched.exposed[space] || bytes == 0)
+    if (plan->sched.bytes[space] == 0
+        || (!plan->sched.exposed[space] && !(device && plan->puts[space])))
         return 0;
-    rc = space_register(run, space, run->plan->base[space]);
+    if (!device)
+        rc = space_register(run, space, plan->base[space]);
     run->refused = rc != 0 && rc != DTENSOR_EINVAL;
     if (rc == 0 || run->refused)
         return rc;
-    if (run->ctx->bounce[space].user)
-        return DTENSOR_EAGAIN;
-    bounce = dtn_ctx_bounce(run->ctx, space, bytes);
-    if (!bounce)
-        return DTENSOR_ENOMEM;
-    run->ctx->bounce[space].user = run;
-    run->staged[space] = bounce;
-    if (space == DTN_OUT)
-        run->plan->base[EXEC_OUT_SHOWN] = bounce;
-    if (space == DTN_IN)
-        stage_in(run);
-    rc = space_register(run, space, bounce);
-    run->refused = rc != 0;
-    return rc;
+    rc = space_bounce(run, space);
+    return rc == 0 && plan->sched.exposed[space] ? space_stage(run, space) : rc;
 }
 
 static int expose_failed(struct exec_run *run, int rc)
@@ -246,11 +265,12 @@ int dtn_expose(struct exec_run *run)
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : expose_failed(run, rc);
 }
 
-void dtn_unexpose(struct exec_run *run, int rc)
+int dtn_unexpose(struct exec_run *run, int rc)
 {
     if (rc == 0)
-        stage_out(run);
+        rc = stage_out(run);
     spaces_hide(run);
     if (rc == 0)
         trial_end(run);
+    return rc;
 }

@@ -13,7 +13,6 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 /* Runs are loaded through a pointer: the exchange has private memory staged. */
 static int run_unmapped(struct exec_run *run, int position)
@@ -60,11 +59,11 @@ int dtn_run_copy(struct exec_run *run, const struct exec_step *bound)
     if (dst == src)
         return 0;                 /* in place: peers may be reading            */
     if (step->box >= 0)
-        dtn_box_copy(&sched->boxes[step->box],
-                     dtensor_dtype_size(sched->dtype), dst, src);
-    else
-        memcpy(dst, src, bound->bytes);
-    return 0;
+        return dtn_run_done(run, run->memory->ops->copy_box(
+            run->memory, &sched->boxes[step->box],
+            dtensor_dtype_size(sched->dtype), dst, src));
+    return dtn_run_done(run, run->memory->ops->copy(run->memory, dst, src,
+                                                    bound->bytes));
 }
 
 int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound)
@@ -76,18 +75,16 @@ int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound)
 
     if (step->box >= 0 && !dtn_run_maps(run, bound->src))
         return run_unmapped(run, step->src.rank);
-    if (step->box >= 0) {
-        dtn_box_fold(&sched->boxes[step->box], &sched->how, bound->partial,
-                     step->op == DTN_OP_REDUCE, dst,
-                     dtn_run_at(run, bound->src));
-        return 0;
-    }
+    if (step->box >= 0)
+        return dtn_run_done(run, run->memory->ops->fold_box(
+            run->memory, &sched->boxes[step->box], &sched->how, bound->partial,
+            step->op == DTN_OP_REDUCE, dst, dtn_run_at(run, bound->src)));
     for (int i = 0; i < bound->nterms; i++) {
         terms[i] = dtn_run_at(run, bound->terms[i]);
         if (!terms[i] && !dtn_run_maps(run, bound->terms[i]))
             return dtn_cma_reduce(run, bound);
     }
-    dtn_fold(&sched->how, bound->partial, dst, terms, bound->nterms,
-             bound->count);
-    return 0;
+    return dtn_run_done(run, run->memory->ops->fold(
+        run->memory, &sched->how, bound->partial, dst, terms, bound->nterms,
+        bound->count));
 }

@@ -81,6 +81,14 @@ int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err)
     return plan->unmet ? plan_meet(plan, false, err) : 0;
 }
 
+/* Which spaces are sources of puts? */
+static void plan_puts(struct dtn_plan *plan)
+{
+    for (int s = 0; s < plan->sched.nsteps; s++)
+        if (plan->sched.steps[s].op == DTN_OP_PUT)
+            plan->puts[plan->sched.steps[s].src.space] = true;
+}
+
 /* Does a step say READY, or a peer reach a space? */
 static bool plan_names(const struct dtn_sched *sched)
 {
@@ -115,6 +123,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     int rc;
 
     plan->named = plan_names(&plan->sched);
+    plan_puts(plan);
     plan->tries = plan_tries(plan);
     plan->trials.best = -1;
     plan->peers = calloc(n, sizeof *plan->peers);

@@ -8,7 +8,6 @@
  * fingerprint was found to be ours.
  */
 #include "base/box.h"
-#include "base/reduce.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
@@ -27,26 +26,44 @@
 
 /* ---------------------------------------------------------------- steps --- */
 
+static int run_eager(struct exec_run *run, int rank, struct dtn_signal *signal,
+                     const void *data)
+{
+    return dtn_eager_send(run->ctx, rank, run->polls ? &run->wait : NULL,
+                          &run->moved, signal, data);
+}
+
+/* The same from memory of a device. */
+static int run_eager_device(struct exec_run *run, int rank,
+                            struct dtn_signal *signal, const void *data)
+{
+    unsigned char copy[DTN_EAGER_MAX];
+    int rc = dtn_run_download(run, copy, data, signal->len);
+
+    return rc == 0 ? run_eager(run, rank, signal, copy) : rc;
+}
+
 static int run_signal(struct exec_run *run, const struct exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct exec_peer *peer = bound->peer;
     struct dtn_signal signal = { .fingerprint = run->fingerprint ^ step->salt,
                                  .tag = (uint16_t)step->tag };
+    int rc = dtn_run_settle(run, !run->polls);
 
-    if (run->polls) {
-        int rc = dtn_poll_room(run->ctx, peer->rank, &run->wait);
-
-        if (rc != 0)
-            return rc;
-    }
+    if (rc == 0 && run->polls)
+        rc = dtn_poll_room(run->ctx, peer->rank, &run->wait);
+    if (rc != 0)
+        return rc;
     if (step->tag == DTN_TAG_READY)
         return dtn_ready_say(run, bound, &signal);
     if (step->tag == DTN_TAG_CARRY && bound->bytes > 0) {
+        const void *data = dtn_run_at(run, bound->src);
+
         signal.len = (uint16_t)bound->bytes;
-        return dtn_eager_send(run->ctx, peer->rank,
-                              run->polls ? &run->wait : NULL, &run->moved,
-                              &signal, dtn_run_at(run, bound->src));
+        return dtn_run_is_device(run, data)
+             ? run_eager_device(run, peer->rank, &signal, data)
+             : run_eager(run, peer->rank, &signal, data);
     }
     return run->polls
          ? dtn_poll_signal(run->ctx, peer->rank, &run->wait, &signal)
@@ -71,18 +88,30 @@ static int run_wait(struct exec_run *run, const struct exec_step *bound)
                                    : signal->len != bytes)
         return dtn_run_mismatch(run, step, signal);
     if (bytes > 0)
-        memcpy(dtn_run_at(run, bound->dst),
-               dtn_eager_data(run->ctx, peer->rank, signal), bytes);
-    dtn_consume(run->ctx, peer->rank);
-    return 0;
+        rc = dtn_run_download(run, dtn_run_at(run, bound->dst),
+                              dtn_eager_data(run->ctx, peer->rank, signal),
+                              bytes);
+    if (rc == 0)
+        dtn_consume(run->ctx, peer->rank);
+    return rc;
 }
 
-/* Put a piece of memory, or continue a put that returned EAGAIN. */
+/* Put a piece of a space, or continue a put that returned EAGAIN. */
 static int run_put_piece(struct exec_run *run, int rank, struct dtn_remote dst,
-                         const void *src, size_t bytes)
+                         enum dtn_space space, const unsigned char *src,
+                         size_t bytes)
 {
-    int rc;
+    int rc = 0;
 
+    if (dtn_run_is_device(run, src)) {
+        unsigned char *to = run->bounce[space] + (src - run->plan->base[space]);
+
+        if (run->moved == 0)
+            rc = dtn_run_download(run, to, src, bytes);
+        if (rc != 0)
+            return rc;
+        src = to;
+    }
     if (!run->polls)
         return dtn_put(run->ctx, rank, dst, src, bytes);
     rc = dtn_poll_put(run->ctx, rank, &run->wait, dst, src, bytes,
@@ -111,8 +140,8 @@ static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
         struct dtn_remote to = dst;
 
         to.addr += (uint64_t)(rows->walk.dst * elem);
-        rc = run_put_piece(run, rank, to, src + rows->walk.src * elem,
-                           rows->bytes);
+        rc = run_put_piece(run, rank, to, bound->step->src.space,
+                           src + rows->walk.src * elem, rows->bytes);
         if (rc != 0)
             return rc;
     } while (dtn_walk_next(&rows->walk));
@@ -125,15 +154,18 @@ static int run_put(struct exec_run *run, const struct exec_step *bound)
     const struct dtn_step *step = bound->step;
     const struct exec_peer *peer = bound->peer;
     struct dtn_remote dst = peer->remote[exec_name(step->dst.space)];
+    int rc = dtn_run_settle(run, !run->polls);
 
+    if (rc != 0)
+        return rc;
     dst.addr += bound->dst.offset;
     if (step->box >= 0)
         return run_put_box(run, peer->rank, dst, bound);
-    return run_put_piece(run, peer->rank, dst, dtn_run_at(run, bound->src),
-                         bound->bytes);
+    return run_put_piece(run, peer->rank, dst, step->src.space,
+                         dtn_run_at(run, bound->src), bound->bytes);
 }
 
-static void run_fill(struct exec_run *run, const struct exec_step *bound)
+static int run_fill(struct exec_run *run, const struct exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_sched *sched = &run->plan->sched;
@@ -141,10 +173,11 @@ static void run_fill(struct exec_run *run, const struct exec_step *bound)
                                    ? sched->how.partial : sched->dtype;
     void *dst = dtn_run_at(run, bound->dst);
 
-    if (step->op == DTN_OP_SCALE)
-        dtn_scale(dtype, dst, bound->count, sched->divisor);
-    else
-        dtn_fill_neutral(dtype, sched->how.op, dst, bound->count);
+    return dtn_run_done(run, step->op == DTN_OP_SCALE
+        ? run->memory->ops->scale(run->memory, dtype, dst, bound->count,
+                                  sched->divisor)
+        : run->memory->ops->neutral(run->memory, dtype, sched->how.op, dst,
+                                    bound->count));
 }
 
 static int run_flush(struct exec_run *run, const struct exec_step *bound)
@@ -173,8 +206,7 @@ static int run_step(struct exec_run *run, const struct exec_step *bound)
         return dtn_run_reduce(run, bound);
     case DTN_OP_SCALE:
     case DTN_OP_NEUTRAL:
-        run_fill(run, bound);
-        return 0;
+        return run_fill(run, bound);
     case DTN_NOPS:
         break;
     }
@@ -193,7 +225,7 @@ static int run_steps(struct exec_run *run)
             return rc;
         run->wait.start_ns = 0;
     }
-    return 0;
+    return dtn_run_settle(run, !run->polls);
 }
 
 /* Remember what this call is, in case it is not what others call. */
@@ -208,6 +240,12 @@ static void run_note(const struct exec_run *run)
     said->number = run->plan->group.calls ? *run->plan->group.calls : 0;
     if (run->plan->messages)
         dtn_plan_turn(run->plan);
+}
+
+/* Does it name spaces to peers, or may it put from a device? */
+static bool run_exposes(const struct exec_run *run)
+{
+    return run->plan->named || run->memory != &dtn_host;
 }
 
 /* `run` may be anything before, but for `polls`. */
@@ -225,10 +263,12 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->moved = 0;
     run->nready = 0;
     run->wait.start_ns = 0;
+    run->memory = dtn_memory_of(run->ctx->device, in, out);
+    run->launched = false;
     memset(run->staged, 0, sizeof run->staged);
     plan->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     plan->base[DTN_OUT] = plan->base[EXEC_OUT_SHOWN] = out;
-    if (plan->named)
+    if (run_exposes(run))
         rc = dtn_expose(run);
     if (rc != DTENSOR_EAGAIN)
         run_note(run);
@@ -238,8 +278,9 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
 static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
 {
     dtn_coll_of(run->ctx)->run = NULL;
-    if (run->plan->named)
-        dtn_unexpose(run, rc);
+    dtn_run_settle(run, true);    /* what was launched before it failed        */
+    if (run_exposes(run))
+        rc = dtn_unexpose(run, rc);
     return rc == 0 ? 0 : dtn_ctx_check(run->ctx, err);
 }
 
@@ -313,7 +354,9 @@ int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
     rc = dtn_plan_start(plan, in, out, 0, err);
     plan->trials.best = -1;
     plan->trials.runs = 0;
-    if (rc == 0 && plan->named)
+    if (rc == 0)
+        rc = dtn_run_settle(&plan->started, true);
+    if (rc == 0 && run_exposes(&plan->started))
         dtn_unexpose(&plan->started, DTENSOR_EAGAIN);
     return rc;
 }

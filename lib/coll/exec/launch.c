@@ -1,0 +1,40 @@
+/* launch.c - operations of a run in the memory of its buffers
+ *
+ * On the host each is done when it returns.  One that was launched on a device lets
+ * the run go on; puts, signals and the end of the run settle first.
+ */
+#include "coll/exec/exec.h"
+#include "device/memory.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+int dtn_run_launched(struct exec_run *run, int rc)
+{
+    if (rc != DTN_LAUNCHED)
+        return dtn_poison(run->ctx, rc, run->ctx->world.rank, "%s: an operation "
+                          "in %s memory failed with %s", run->plan->sched.name,
+                          run->memory->ops->name, dtensor_errname(rc));
+    run->launched = true;
+    return 0;
+}
+
+int dtn_run_finish(struct exec_run *run, bool waits)
+{
+    int rc = run->memory->ops->settle(run->memory, waits);
+
+    if (rc == 0)
+        run->launched = false;
+    return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_run_launched(run, rc);
+}
+
+int dtn_run_download(struct exec_run *run, void *to, const void *from,
+                     size_t bytes)
+{
+    int rc = dtn_run_done(run, run->memory->ops->copy(run->memory, to, from,
+                                                      bytes));
+
+    return rc == 0 ? dtn_run_settle(run, true) : rc;
+}
