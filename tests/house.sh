@@ -157,6 +157,9 @@ done
 # Documents go stale silently: what they name has to be there.
 documents=$(echo HACKING.md; find doc -name '*.md')
 is "HACKING.md holds at most 150 lines" "$(awk 'END { print (NR <= 150) }' HACKING.md)" 1
+is "the rooms of HACKING.md are those of Makefile.am, in its order" \
+    "$(sed -nE 's,^\| `(lib/[a-z]+|transport)` \|.*,\1,p' HACKING.md)" \
+    "$(sed -nE 's,^include (lib/[a-z]+|transport)/Makefile\.inc$,\1,p' Makefile.am)"
 is "every document is in doc/Makefile.inc, and so in the tarball" "$(
     find doc -name '*.md' | while read -r file; do
         grep -qwF "%D%${file#doc}" doc/Makefile.inc || echo "$file"
