@@ -48,7 +48,7 @@ struct draw {
     int *ranks;                        /* room for all ranks of the mesh      */
 };
 
-/* ---------------------------------------------------------------- glyphs --- */
+/* --------------------------------------------------------------- glyphs --- */
 
 enum draw_glyph { LINE, BAR, TOP_LEFT, TOP, TOP_RIGHT, LEFT, CROSS, RIGHT,
                   BOTTOM_LEFT, BOTTOM, BOTTOM_RIGHT };
@@ -77,7 +77,7 @@ static bool draw_wants_utf8(void)
     return false;
 }
 
-/* ------------------------------------------------------------------ axes --- */
+/* ----------------------------------------------------------------- axes --- */
 
 /* Position k of those along the mesh dimensions that shard dimension `dim`,
  * the other coordinates 0: k = 0, 1, ... are its shards in order.
@@ -182,7 +182,7 @@ static void draw_scale(struct draw_axis *axis, int wanted, int room)
     }
 }
 
-/* ----------------------------------------------------------------- boxes --- */
+/* ---------------------------------------------------------------- boxes --- */
 
 static bool draw_holds(const struct draw_axis *axis, int i,
                        const int64_t shape[], const int64_t offset[])
@@ -334,7 +334,7 @@ static void draw_grid(struct draw *draw)
                 draw->rows.total - draw->rows.n);
 }
 
-/* ----------------------------------------------------------------- table --- */
+/* ---------------------------------------------------------------- table --- */
 
 /* "0-1 5-6", at most three runs and "..." */
 static char *draw_runs(const struct dtensor_spec *spec, int rank, int dim,
@@ -370,7 +370,7 @@ static void draw_table(const struct draw *draw)
         fprintf(draw->stream, "... and %d more ranks\n", n - DRAW_LINES_MAX);
 }
 
-/* --------------------------------------------------------------- the rest --- */
+/* ------------------------------------------------------------- the rest --- */
 
 static void draw_empty(const struct draw *draw)
 {

@@ -13,16 +13,16 @@ void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size);
  * that begin every `stride`, then perhaps one last run.
  */
 struct dtn_cut {
-    int64_t start;                             /* of the first run             */
-    int64_t len;                               /* elements of each run         */
-    int64_t stride;                            /* from run to run, in elements */
-    int64_t count;                             /* runs; 0: none                */
-    int64_t last_start;                        /* of the last, shorter run     */
-    int64_t last_len;                          /* its elements; 0: there is none */
+    int64_t start;                             /* of the first run            */
+    int64_t len;                               /* elements of each run        */
+    int64_t stride;                           /* from run to run, in elements */
+    int64_t count;                             /* runs; 0: none               */
+    int64_t last_start;                        /* of the last, shorter run    */
+    int64_t last_len;                       /* its elements; 0: there is none */
 };
 
-/* What coordinate `r` of `n` along a mesh dimension gets of N elements, which the
- * placement of that dimension cuts.
+/* What coordinate `r` of `n` along a mesh dimension gets of N elements, which
+ * the placement of that dimension cuts.
  */
 void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
                 struct dtn_cut *cut);
@@ -30,16 +30,16 @@ int64_t dtn_cut_count(const struct dtn_cut *cut);
 
 /* Where the elements of the part of one position are in the whole. */
 struct dtn_part {
-    const struct dtensor_spec *spec;           /* of the whole                 */
-    int64_t shape[DTENSOR_MAX_DIMS];           /* of the part                  */
-    struct dtn_cut cut[DTENSOR_MAX_DIMS];      /* of placements that cut       */
+    const struct dtensor_spec *spec;           /* of the whole                */
+    int64_t shape[DTENSOR_MAX_DIMS];           /* of the part                 */
+    struct dtn_cut cut[DTENSOR_MAX_DIMS];      /* of placements that cut      */
 };
 
 void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,
                     int index);
 
-/* The global index along `dim` of local index i; in *runp, unless NULL, how many
- * elements from there on are neighbours in the part and in the whole.
+/* The global index along `dim` of local index i; in *runp, unless NULL, how
+ * many elements from there on are neighbours in the part and in the whole.
  */
 int64_t dtn_part_at(const struct dtn_part *part, int dim, int64_t i,
                      int64_t *runp);
@@ -53,7 +53,7 @@ void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
  */
 int64_t dtn_numel(int ndim, const int64_t shape[]);
 int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);
-int64_t dtn_max_numel(const struct dtensor_spec *spec);    /* the largest part */
+int64_t dtn_max_numel(const struct dtensor_spec *spec);   /* the largest part */
 
 /* Row-major strides of a shape, in elements. */
 void dtn_strides(int ndim, const int64_t shape[], int64_t stride[]);

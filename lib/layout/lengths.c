@@ -1,9 +1,9 @@
 /* lengths.c - shard lengths that users chose, kept by the context
  *
  * A placement of S(0:3,5,2) points to three lengths.  Specs are copied freely
- * and live in tensors and plans, so the lengths must outlive them all: the
- * first spec that has them puts a copy here, the next one with the same three
- * finds it.  Nothing is dropped before the context is; programs have few.
+ * and live in tensors and plans, so the lengths must outlive them all.  The
+ * first spec that has them puts a copy here, and the next one with the same
+ * lengths finds it.  They are kept as long as the context; programs have few.
  */
 #include "layout/lengths.h"
 #include "base/error.h"

@@ -1,9 +1,10 @@
 /* meta.c - shape and strides of a whole from its parts, and of its parts
  *
- * Of parts of 2 x 3 x 1 with strides 3, 1, 1 on a 2 x 3 x 4 mesh as S(0),S(1),S(2)
- * the whole is 4 x 9 x 4.  Its strides follow dimension by dimension: what steps
- * over dimension 1, which got three times as long, steps three times as far.  In
- * the end they are 36, 1, 3: dimension 1 is the one whose elements are neighbours.
+ * Of parts of 2 x 3 x 1 with strides 3, 1, 1 on a 2 x 3 x 4 mesh as
+ * S(0),S(1),S(2) the whole is 4 x 9 x 4.  Its strides follow dimension by
+ * dimension: what steps over dimension 1, which got three times as long, steps
+ * three times as far.  In the end they are 36, 1, 3: dimension 1 is the one
+ * whose elements are neighbours.
  */
 #include "base/error.h"
 #include "base/units.h"

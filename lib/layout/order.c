@@ -1,11 +1,11 @@
 /* order.c - which mesh dimension cuts a tensor dimension first
  *
  * Placements apply left to right.  PyTorch can also cut in another order, and
- * says so in two ways: by the order itself, S(0)[1]S(0)[0], the second mesh
- * dimension cuts first; or by strided shards, SS(0,2),S(0) on 4 x 2, which is
- * the same: cut in 2, and each piece in 4.  In general a mesh dimension is
- * strided by the product of the sizes of those to its right that cut before it,
- * so either form gives the other, unless a factor is no such product.
+ * writes it in two ways.  By the order itself: in S(0)[1]S(0)[0] the second
+ * mesh dimension cuts first.  By strided shards: SS(0,2),S(0) on 4 x 2 is the
+ * same, cut in 2 and each piece in 4.  In general a mesh dimension is strided
+ * by the product of the sizes of those to its right that cut before it, so
+ * either form gives the other, unless a factor is no such product.
  */
 #include "base/error.h"
 #include "layout/placement.h"

@@ -1,8 +1,8 @@
 /* placement.c - what a placement does, and when two do the same
  *
- * S(0), SS(0,2) and C(0,4) all cut dimension 0, so most code asks for the class:
- * whether a placement cuts, replicates or holds terms.  Two are equal when the
- * fields that mean anything for their kind are.
+ * S(0), SS(0,2) and C(0,4) all cut dimension 0, so most code asks for the
+ * class: whether a placement cuts, replicates or holds terms.  Two are equal
+ * when the fields that mean anything for their kind are.
  */
 #include "layout/placement.h"
 #include "dtensor.h"

@@ -12,15 +12,16 @@
 enum dtensor_placement_kind
 dtn_placement_class(const struct dtensor_placement *p);
 
-/* Fields that have no meaning for the kind are not compared.  `n` is the size of
- * the mesh dimension.
+/* Fields that have no meaning for the kind are not compared.  `n` is the size
+ * of the mesh dimension.
  */
 bool dtn_placement_equal(const struct dtensor_placement *a,
                          const struct dtensor_placement *b, int n);
 
-/* Does this change of a mesh dimension need no data of other coordinates?  A term
- * stays, a replica is sharded in place, and a shard becomes a term on its own
- * rank.  A shard that becomes an average needs them: each term is the value.
+/* Does this change of a mesh dimension need no data of other coordinates?  A
+ * term stays, a replica is sharded in place, and a shard becomes a term on its
+ * own rank.  A shard that becomes an average needs them: each term is the
+ * value.
  */
 bool dtn_placement_stays(const struct dtensor_placement *from,
                          const struct dtensor_placement *to);

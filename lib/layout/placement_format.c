@@ -76,7 +76,7 @@ int dtensor_placements_format(const struct dtensor_mesh *mesh,
     return (int)t.used;
 }
 
-/* ------------------------------------------------------ as PyTorch has it --- */
+/* ---------------------------------------------------- as PyTorch has it --- */
 
 /* How many placements up to mesh dimension `end` cut tensor dimension `dim`. */
 static int placement_cuts(const struct dtensor_spec *spec, int end, int dim)

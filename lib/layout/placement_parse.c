@@ -5,10 +5,11 @@
  *
  *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  P  P(reduction)
  *
- * What PyTorch prints is read too.  Of a spec: no commas, _S(dim, factor) for SS,
- * P(product), and after shards of one dimension in brackets which cuts first.
- * S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  Of a tensor: a tuple such as
- * (_StridedShard(dim=0, sf=2), Shard(dim=0), Replicate()), which is the same.
+ * What PyTorch prints is read too.  Of a spec: no commas, _S(dim, factor) for
+ * SS, P(product), and after shards of one dimension in brackets which cuts
+ * first. S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  Of a tensor: a tuple
+ * such as (_StridedShard(dim=0, sf=2), Shard(dim=0), Replicate()), which is the
+ * same.
  *
  * Every refusal quotes the word, its place and the mesh, and guesses what was
  * meant: for Shard(0) and s0 alike, S(0).
@@ -43,7 +44,8 @@ struct placement_word {
 
 /* "word 2 of "R,s0" is "s0"", the head of most messages; both are cut. */
 #define WORD_FMT "placements: word %d of \"%.80s\" is \"%.*s\""
-#define WORD_ARGS(w) (w)->number, (w)->text, placement_word_length(w), (w)->begin
+#define WORD_ARGS(w) (w)->number, (w)->text, placement_word_length(w), \
+                     (w)->begin
 
 static int placement_word_length(const struct placement_word *w)
 {
@@ -68,7 +70,8 @@ static bool placement_next(struct placement_word *w, const char **posp)
     if (!p)
         return false;
     w->begin = p + strspn(p, " ");
-    for (; p < w->stop && (depth > 0 || (*p != ',' && !placement_begins(w->begin, p)));
+    for (; p < w->stop && (depth > 0 || (*p != ',' &&
+                                         !placement_begins(w->begin, p)));
          p++) {
         depth += *p == '(';
         depth -= *p == ')' && depth > 0;
@@ -260,7 +263,8 @@ static int placement_parse_shard(const struct placement_word *w,
     return rc;
 }
 
-/* SS and C: a dimension, and the factor or the block, which follows `second`. */
+/* SS and C: a dimension, and the factor or the block, which follows `second`.
+ */
 static int placement_parse_block(const struct placement_word *w,
                                  const char *at, const char *second,
                                  enum dtensor_placement_kind kind,
@@ -387,7 +391,9 @@ static int placement_parse_word(const struct placement_word *w,
     return 0;
 }
 
-/* Put them in the order that brackets gave; where they gave none, left to right. */
+/* Put them in the order that brackets gave; where they gave none, left to
+ * right.
+ */
 static int placement_order(struct dtensor_spec *read, int place[],
                            struct dtensor_error *err)
 {
@@ -410,8 +416,8 @@ static int placement_order(struct dtensor_spec *read, int place[],
     return given ? dtensor_spec_set_order(read, place, err) : 0;
 }
 
-/* Where the words begin, and where they stop: inside the parentheses of a tuple,
- * before the comma of "(Replicate(),)".
+/* Where the words begin, and where they stop: inside the parentheses of a
+ * tuple, before the comma of "(Replicate(),)".
  */
 static const char *placement_begin(const char *text, const char **stopp)
 {

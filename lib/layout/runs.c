@@ -1,11 +1,11 @@
 /* runs.c - which elements of one list are which of another
  *
- * The elements a rank holds along a tensor dimension are a list, ascending; so
- * are those that its peer holds.  What they have in common is said by *runs*:
- * `len` neighbours, `count` times, from at[0] on every step[0] in the one list
- * and from at[1] on every step[1] in the other.  Of 24 elements as C(0,2) over
- * 2, rank 0 holds 0 1 4 5 8 9 .. 20 21: one entry, 6 runs of 2, in its own list
- * at 0 every 2, in the whole at 0 every 4.
+ * The elements that a rank holds along a tensor dimension are an ascending
+ * list; so are those that its peer holds.  What they have in common is
+ * described by *runs*: `len` neighbours, repeated `count` times, from at[0] on
+ * every step[0] in one list and from at[1] on every step[1] in the other.  Of
+ * 24 elements as C(0,2) over 2, rank 0 holds 0 1 4 5 8 9 .. 20 21: one entry, 6
+ * runs of 2, in its own list at 0 every 2, in the whole at 0 every 4.
  *
  * One operation does everything: two relations that share a list give the one
  * between the other two.  A part cut again (whole - part - smaller part), and
@@ -181,7 +181,8 @@ static void meeting_range(const struct meeting *m, int64_t i, int64_t *first,
     *last = floor_div(a + m->a->len - 1, m->b->step[0]);
 }
 
-/* One run of a: perhaps a piece of a run of b, then whole ones, then a piece. */
+/* One run of a: perhaps a piece of a run of b, then whole ones, then a piece.
+ */
 static void meeting_one(const struct meeting *m, int64_t i)
 {
     const int64_t a = m->a->at[0] + i * m->a->step[0];

@@ -12,27 +12,27 @@ struct dtn_part;
  * times; at[0], every step[0] in list 0 are at[1], every step[1] in list 1.
  */
 struct dtn_run {
-    int64_t len;                               /* elements of each repetition  */
-    int64_t count;                             /* repetitions                  */
-    int64_t at[2];                             /* first element, in each list  */
-    int64_t step[2];                           /* between repetitions; 0 when  */
-                                               /* count is 1                   */
+    int64_t len;                               /* elements of each repetition */
+    int64_t count;                             /* repetitions                 */
+    int64_t at[2];                             /* first element, in each list */
+    int64_t step[2];                           /* between repetitions; 0 when */
+                                               /* count is 1                  */
 };
 
-/* A relation between two lists.  Up to three runs need no allocation.  When memory
- * runs out `failed` is set, and the caller asks once at the end.
+/* A relation between two lists.  Up to three runs need no allocation.  When
+ * memory runs out `failed` is set, and the caller asks once at the end.
  */
 struct dtn_runs {
-    int n;                                     /* runs                         */
-    int capacity;                              /* room in `list`               */
-    bool failed;                               /* out of memory                */
-    struct dtn_run *list;                      /* [n]; `few` at first          */
-    struct dtn_run few[3];                     /* for short lists              */
+    int n;                                     /* runs                        */
+    int capacity;                              /* room in `list`              */
+    bool failed;                               /* out of memory               */
+    struct dtn_run *list;                      /* [n]; `few` at first         */
+    struct dtn_run few[3];                     /* for short lists             */
 };
 
 void dtn_runs_init(struct dtn_runs *runs);
 void dtn_runs_fini(struct dtn_runs *runs);
-void dtn_runs_flip(struct dtn_runs *runs);     /* list 0 becomes list 1        */
+void dtn_runs_flip(struct dtn_runs *runs);     /* list 0 becomes list 1       */
 
 void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp);
                                        /* of list 0; start >= end: none       */

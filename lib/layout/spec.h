@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The reduction of its Partial placements, or -1 if it has none; SUM where some are
- * sums and some averages.
+/* The reduction of its Partial placements, or -1 if it has none; SUM where some
+ * are sums and some averages.
  */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
@@ -19,7 +19,9 @@ int dtn_spec_partial(const struct dtensor_spec *spec);
 bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
                          const struct dtensor_spec *b, int m);
 
-/* Do the chosen shard lengths add up to what the placements to their left leave? */
+/* Do the chosen shard lengths add up to what the placements to their left
+ * leave?
+ */
 bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
 
 /* "f32[10,5]  S(0),R  on world(dp=2,tp=2)": for people.  Returns `buf`. */
@@ -32,8 +34,8 @@ char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size);
 int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
                        struct dtensor_error *err);
 
-/* Check a shape; neither its bytes nor any stride may overflow, where sizes of 0
- * count as 1.  `what` names it in messages.   Errors: EINVAL
+/* Check a shape; neither its bytes nor any stride may overflow, where sizes of
+ * 0 count as 1.  `what` names it in messages.   Errors: EINVAL
  */
 int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
                     const int64_t shape[], struct dtensor_error *err);
@@ -53,7 +55,8 @@ int dtn_spec_check_same(const char *what, const struct dtensor_spec *src,
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 
-/* Of all fields that have a meaning; equal specs have the same on every rank. */
+/* Of all fields that have a meaning; equal specs have the same on every rank.
+ */
 uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed);
 
 #endif

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --------------------------------------------------- from placements text --- */
+/* ------------------------------------------------- from placements text --- */
 
 int dtensor_spec_on(struct dtensor_spec *spec, const struct dtensor_mesh *mesh,
                     const char *placements, enum dtensor_dtype dtype, int ndim,
@@ -52,7 +52,7 @@ int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
                                           shape, err);
 }
 
-/* --------------------------------------------------- as PyTorch prints it --- */
+/* ------------------------------------------------- as PyTorch prints it --- */
 
 /* "f32" of "f32[8, 8](...)"; *atp is then behind the bracket. */
 static bool text_dtype(const char **atp, enum dtensor_dtype *dtypep)
@@ -115,7 +115,8 @@ int dtensor_spec_parse(struct dtensor_spec *spec,
     if (!text)
         return dtn_fail(err, DTENSOR_EINVAL, "spec: there is no text; expected "
                         "one such as f32[8, 8](S(0)R)");
-    if (length > 6 && strncmp(text, "Spec(", 5) == 0 && text[length - 1] == ')') {
+    if (length > 6 && strncmp(text, "Spec(", 5) == 0 &&
+        text[length - 1] == ')') {
         text += 5;
         length -= 6;
     }
@@ -127,7 +128,7 @@ int dtensor_spec_parse(struct dtensor_spec *spec,
     return rc;
 }
 
-/* ---------------------------------------------------------- for messages --- */
+/* --------------------------------------------------------- for messages --- */
 
 char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size)
 {

@@ -1,8 +1,8 @@
 /* current.c - the mesh that is meant when none is named
  *
  * A program that works on one mesh for a while enters it; from then on a mesh
- * name of NULL means that one.  After a program has entered (dp=2,tp=2) and then
- * its "tp" slice, NULL is the slice; when it has left the slice, NULL is
+ * name of NULL means that one.  After a program has entered (dp=2,tp=2) and
+ * then its "tp" slice, NULL is the slice; when it has left the slice, NULL is
  * (dp=2,tp=2) again.  Each context has a stack of its own.
  */
 #include "base/array.h"

@@ -45,7 +45,8 @@ void dtensor_mesh_draw(const struct dtensor_mesh *mesh, FILE *stream)
         slab *= mesh->size[d];
     fprintf(stream, "%s: %d rank%s\n", dtn_mesh_format(mesh, text, sizeof text),
             mesh->group.n, mesh->group.n == 1 ? "" : "s");
-    for (int first = 0; first < mesh->group.n && mesh->ndim > 0; first += slab) {
+    for (int first = 0; first < mesh->group.n && mesh->ndim > 0;
+         first += slab) {
         dtn_mesh_coord_of(mesh, first, coord);
         for (int d = 0; d + 2 < mesh->ndim; d++)
             fprintf(stream, "%s%s%s", d ? "," : "",

@@ -11,9 +11,9 @@
  */
 #define DTN_GRID_MAX 32
 struct dtn_grid {
-    int n;                        /* pairs                                     */
-    int size[DTN_GRID_MAX];       /* of each pair, 2 or more                   */
-    int stride[DTN_GRID_MAX];     /* places from one index to the next         */
+    int n;                        /* pairs                                    */
+    int size[DTN_GRID_MAX];       /* of each pair, 2 or more                  */
+    int stride[DTN_GRID_MAX];     /* places from one index to the next        */
 };
 
 /* Append one pair, faster than all there are. */

@@ -90,8 +90,8 @@ static bool mesh_is(const struct dtensor_mesh *mesh,
     return true;
 }
 
-/* A root and the slice of all its dimensions are the same mesh, so they must have
- * the same hash: it covers the dimensions only.
+/* A root and the slice of all its dimensions are the same mesh, so they must
+ * have the same hash: it covers the dimensions only.
  */
 static uint32_t mesh_hash(const struct dtensor_mesh *proto)
 {
@@ -112,7 +112,8 @@ static const struct dtensor_mesh *mesh_known(const struct dtensor_mesh *proto)
     return mesh;
 }
 
-/* Note in a new root where each rank of the world is; the array lies behind it. */
+/* Note in a new root where each rank of the world is; the array lies behind it.
+ */
 static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
 {
     int *where = (int *)(mesh + 1);
@@ -172,7 +173,7 @@ static int mesh_keep(const struct dtensor_mesh *proto,
     return 0;
 }
 
-/* ------------------------------------------------------- parts of a root --- */
+/* ------------------------------------------------------ parts of a root --- */
 
 void dtn_mesh_begin(struct dtensor_mesh *proto, const struct dtensor_mesh *of)
 {
@@ -231,7 +232,7 @@ struct dtn_grid dtn_mesh_grid(const struct dtensor_mesh *mesh)
     return grid;
 }
 
-/* ----------------------------------------------------------------- roots --- */
+/* ---------------------------------------------------------------- roots --- */
 
 int dtn_mesh_root(struct dtensor_mesh *proto, const int ranks[],
                   const struct dtensor_mesh **meshp, struct dtensor_error *err)

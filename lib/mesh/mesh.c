@@ -2,13 +2,14 @@
  *
  * A mesh that is made of a list of ranks is a root: with dp=2,tp=4 over ranks
  * 0..7, position 6 is rank 6, coordinate (1, 2).  Every other mesh is a pattern
- * of positions of a root: its "tp" slice at rank 6 starts at position 4 and goes
- * on by 1, ranks 4 5 6 7; its "dp" slice starts at 2 and goes on by 4, ranks 2 6.
- * So a slice costs a few integers and a look into a table, without communication.
+ * of positions of a root: its "tp" slice at rank 6 starts at position 4 and
+ * goes on by 1, ranks 4 5 6 7; its "dp" slice starts at 2 and goes on by 4,
+ * ranks 2 6. So a slice costs a few integers and a look into a table, without
+ * communication.
  *
  * Where a rank stands is read off its position in the root, digit by digit: in
- * (dp=2,tp=4) position 6 is dp = 6 / 4 % 2 = 1, tp = 6 / 1 % 4 = 2.  It costs the
- * same for 8 ranks and for 8000.
+ * (dp=2,tp=4) position 6 is dp = 6 / 4 % 2 = 1, tp = 6 / 1 % 4 = 2.  It costs
+ * the same for 8 ranks and for 8000.
  */
 #include "mesh/mesh.h"
 #include "base/error.h"
@@ -120,7 +121,7 @@ int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i)
     return i >= 0 && i < mesh->group.n ? mesh->group.ranks[i] : -1;
 }
 
-/* ----------------------------------------------------------- who is where --- */
+/* --------------------------------------------------------- who is where --- */
 
 int dtensor_mesh_index(const struct dtensor_mesh *mesh, int rank)
 {
@@ -164,7 +165,7 @@ int dtensor_mesh_local_rank(const struct dtensor_mesh *mesh, int dim,
     return 0;
 }
 
-/* ---------------------------------------------------------- root, equality --- */
+/* ------------------------------------------------------- root, equality --- */
 
 const struct dtensor_mesh *dtensor_mesh_root(const struct dtensor_mesh *mesh)
 {

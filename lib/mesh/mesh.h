@@ -8,27 +8,27 @@
 
 #include <stddef.h>
 
-/* A mesh is a pattern of positions of its root, from `origin` on: axis[d] says how
- * far apart the coordinates of dimension d are.  A root is its own root, with
- * origin 0; it was made from a list of ranks, and position i is rank i of that
- * list.  Two meshes with the same root, pattern and names are one object.
+/* A mesh is a pattern of positions of its root, from `origin` on: axis[d] says
+ * how far apart the coordinates of dimension d are.  A root is its own root,
+ * with origin 0; it was made from a list of ranks, and position i is rank i of
+ * that list.  Two meshes with the same root, pattern and names are one object.
  */
 struct dtensor_mesh {
-    struct dtensor_mesh *next;    /* all meshes of the context                 */
-    struct dtensor_mesh *chain;   /* those in one bucket                       */
-    struct dtensor_ctx *ctx;      /* that owns it                              */
-    const struct dtensor_mesh *root;      /* whose positions it is a pattern of */
-    char name[DTENSOR_NAME_MAX + 1];      /* "" unless from the file           */
-    int ndim;                     /* 1 to 8; 0: one rank (dtn_mesh_sub())      */
-    int size[DTENSOR_MAX_DIMS];   /* coordinates of each dimension             */
-    char dim_name[DTENSOR_MAX_DIMS][DTENSOR_NAME_MAX + 1];   /* "": none       */
-    int origin;                   /* position in the root of coordinate 0      */
-    struct dtn_grid axis[DTENSOR_MAX_DIMS];   /* positions along each dimension */
-    struct dtn_group group;       /* all its ranks, row-major; same ranks,     */
-                                  /* same group.ranks                          */
-    const int *where;             /* of a root: [world] positions, -1: none    */
-    unsigned distinct;            /* bit set of dimensions along which [seed]  */
-                                  /* gives ranks different seeds               */
+    struct dtensor_mesh *next;    /* all meshes of the context                */
+    struct dtensor_mesh *chain;   /* those in one bucket                      */
+    struct dtensor_ctx *ctx;      /* that owns it                             */
+    const struct dtensor_mesh *root;    /* whose positions it is a pattern of */
+    char name[DTENSOR_NAME_MAX + 1];      /* "" unless from the file          */
+    int ndim;                     /* 1 to 8; 0: one rank (dtn_mesh_sub())     */
+    int size[DTENSOR_MAX_DIMS];   /* coordinates of each dimension            */
+    char dim_name[DTENSOR_MAX_DIMS][DTENSOR_NAME_MAX + 1];   /* "": none      */
+    int origin;                   /* position in the root of coordinate 0     */
+    struct dtn_grid axis[DTENSOR_MAX_DIMS]; /* positions along each dimension */
+    struct dtn_group group;       /* all its ranks, row-major; same ranks,    */
+                                  /* same group.ranks                         */
+    const int *where;             /* of a root: [world] positions, -1: none   */
+    unsigned distinct;            /* bit set of dimensions along which [seed] */
+                                  /* gives ranks different seeds              */
 };
 
 /* Make the meshes of the cluster file, and "world". */
@@ -37,9 +37,9 @@ int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
 /* The coordinate of position `index` (0..size-1) of the mesh. */
 void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[]);
 
-/* The sub-mesh of the dimensions in the bit set `dims` that contains this rank, or
- * for a rank outside the mesh its first rank.  Without any of them: one rank, no
- * dimensions.   Errors: ENOMEM
+/* The sub-mesh of the dimensions in the bit set `dims` that contains this rank,
+ * or for a rank outside the mesh its first rank.  Without any of them: one
+ * rank, no dimensions.   Errors: ENOMEM
  */
 int dtn_mesh_sub(const struct dtensor_mesh *mesh, unsigned dims,
                  const struct dtensor_mesh **meshp, struct dtensor_error *err);

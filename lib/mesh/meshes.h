@@ -13,36 +13,36 @@
  * order share it, so its address stands for the group: in the plan cache too.
  */
 struct dtn_mesh_ranks {
-    struct dtn_mesh_ranks *next;  /* in its bucket                             */
-    uint64_t hash;                /* of n and the ranks                        */
-    int n;                        /* how many                                  */
-    int me;                       /* position of this rank, or -1              */
-    uint32_t calls;               /* see struct dtn_group                      */
-    int rank[];                   /* [n] world ranks                           */
+    struct dtn_mesh_ranks *next;  /* in its bucket                            */
+    uint64_t hash;                /* of n and the ranks                       */
+    int n;                        /* how many                                 */
+    int me;                       /* position of this rank, or -1             */
+    uint32_t calls;               /* see struct dtn_group                     */
+    int rank[];                   /* [n] world ranks                          */
 };
 
 /* A name that flattening gave to dimensions of a root. */
 struct dtn_mesh_flat {
-    struct dtn_mesh_flat *next;   /* of the context                            */
-    const struct dtensor_mesh *root;      /* whose dimensions                  */
+    struct dtn_mesh_flat *next;   /* of the context                           */
+    const struct dtensor_mesh *root;      /* whose dimensions                 */
     char name[DTENSOR_NAME_MAX + 1];
-    struct dtn_grid axis;         /* positions along it                        */
+    struct dtn_grid axis;         /* positions along it                       */
 };
 
-enum { DTN_MESH_BUCKETS = 8192 }; /* chains of 8 where 65,536 ranks are sliced */
+enum { DTN_MESH_BUCKETS = 8192 }; /* 65,536 slices make chains of 8          */
 
 /* Every mesh of a context. */
 struct dtn_meshes {
-    struct dtensor_mesh *first;   /* in the order they were made, those of the */
-                                  /* file first                                */
-    struct dtensor_mesh **end;    /* the last `next`                           */
-    struct dtensor_mesh *mesh[DTN_MESH_BUCKETS];     /* by hash                */
-    struct dtn_mesh_ranks *ranks[DTN_MESH_BUCKETS];  /* by hash                */
-    struct dtn_mesh_flat *flat;   /* all that were made                        */
-    uint64_t *seeds;              /* [world] of [seed]; NULL: all the same     */
-    int nentered;                 /* by dtensor_mesh_enter(), not yet left     */
-    int entered_capacity;         /* room in `entered`                         */
-    const struct dtensor_mesh **entered;  /* [nentered], the current one last  */
+    struct dtensor_mesh *first;  /* in the order they were made, those of the */
+                                  /* file first                               */
+    struct dtensor_mesh **end;    /* the last `next`                          */
+    struct dtensor_mesh *mesh[DTN_MESH_BUCKETS];     /* by hash               */
+    struct dtn_mesh_ranks *ranks[DTN_MESH_BUCKETS];  /* by hash               */
+    struct dtn_mesh_flat *flat;   /* all that were made                       */
+    uint64_t *seeds;              /* [world] of [seed]; NULL: all the same    */
+    int nentered;                 /* by dtensor_mesh_enter(), not yet left    */
+    int entered_capacity;         /* room in `entered`                        */
+    const struct dtensor_mesh **entered;  /* [nentered], the current one last */
 };
 
 static inline struct dtn_meshes *dtn_meshes_of(const struct dtensor_ctx *ctx)

@@ -3,8 +3,8 @@
  * All three rearrange the axes of a root's positions.  The 6 ranks of (a=2,b=3)
  * have axes (2:3)(3:1), flattened (6:1); unflattened into 3 and 2 that is
  * (3:2)(2:1).  Flattening a and c of (a=2,b=2,c=2) gives one dimension of two
- * pairs, (2:4)(2:1): ranks 0 1 4 5.  It can be unflattened between the pairs, but
- * not across a pair.
+ * pairs, (2:4)(2:1): ranks 0 1 4 5.  It can be unflattened between the pairs,
+ * but not across a pair.
  */
 #include "base/error.h"
 #include "job/ctx.h"
@@ -22,8 +22,8 @@
 /* -------------------------------------------------------------- flatten --- */
 
 /* "dp_cp": the names of all dimensions. */
-static int flat_default(const struct dtensor_mesh *mesh, char name[], size_t size,
-                        struct dtensor_error *err)
+static int flat_default(const struct dtensor_mesh *mesh, char name[],
+                        size_t size, struct dtensor_error *err)
 {
     size_t used = 0;
 

@@ -2,13 +2,13 @@
  *
  * A slice keeps some dimensions and fixes the others at this rank's
  * coordinates.  In (dp=2,cp=2,tp=2) over ranks 0..7 the "dp,tp" slice of rank 6
- * has the positions 2 3 6 7: position 6 without its digits of dp and tp is 2, the
- * origin of the slice.  The mesh has two copies of that pattern, with the origins
- * 0 and 2, and together they are the mesh.
+ * has the positions 2 3 6 7: position 6 without its digits of dp and tp is 2,
+ * the origin of the slice.  The mesh has two copies of that pattern, with the
+ * origins 0 and 2, and together they are the mesh.
  *
- * A slice may also name flattened dimensions, if those lie wholly before or after
- * the others: after dp and cp were flattened, "dp_cp,tp" is (4,2), and "dp_tp,cp"
- * is refused.
+ * A slice may also name flattened dimensions, if those lie wholly before or
+ * after the others: after dp and cp were flattened, "dp_cp,tp" is (4,2), and
+ * "dp_tp,cp" is refused.
  */
 #include "base/error.h"
 #include "job/ctx.h"
@@ -73,8 +73,8 @@ static int slice_look(const struct dtensor_mesh *mesh, const char *name,
     return 0;
 }
 
-/* Dimensions must come in the order of the mesh, the largest stride first; one of
- * size 1 may stand anywhere.
+/* Dimensions must come in the order of the mesh, the largest stride first; one
+ * of size 1 may stand anywhere.
  */
 static bool slice_in_order(const struct dtn_grid *before,
                            const struct dtn_grid *axis)

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* ------------------------------------------------------------ parameters --- */
+/* ----------------------------------------------------------- parameters --- */
 
 static double dist_round(enum dtensor_dtype dtype, double value)
 {
@@ -265,7 +265,7 @@ int dtn_dist_bits(struct dtn_dist *dist, enum dtensor_dtype dtype,
     return 0;
 }
 
-/* ---------------------------------------------------------------- values --- */
+/* --------------------------------------------------------------- values --- */
 
 static void store_floats(enum dtensor_dtype dtype, const float *x, size_t n,
                          void *out)

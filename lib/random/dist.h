@@ -16,19 +16,19 @@ enum dtn_dist_kind {
 /* A distribution of elements of a type, made by one of the functions below. */
 struct dtn_dist {
     enum dtn_dist_kind kind;
-    enum dtensor_dtype dtype;     /* of the elements                           */
-    int words;                    /* of 32 bits for an element: 1 or 2         */
-    double mul;                   /* UNIFORM: range; NORMAL: std; EXPONENTIAL: */
-                                  /* -1/lambda; BERNOULLI: p                   */
-    double add;                   /* UNIFORM: from; NORMAL: mean               */
-    double from, to;              /* UNIFORM, TRUNC_NORMAL: the bounds         */
-    double p_low, p_range;        /* TRUNC_NORMAL: probability below the lower */
-                                  /* bound, and between the bounds             */
-    bool mirrored;                /* TRUNC_NORMAL: these are of -to .. -from   */
-    int64_t low;                  /* INTEGERS: the smallest                    */
-    uint64_t range;               /* INTEGERS: how many; 0: 2^64               */
-    bool remainder;               /* INTEGERS: x mod range, as CUDA's kernels  */
-    int vector;                   /* > 1: dropout, elements of a CUDA vector   */
+    enum dtensor_dtype dtype;     /* of the elements                          */
+    int words;                    /* of 32 bits for an element: 1 or 2        */
+    double mul;                  /* UNIFORM: range; NORMAL: std; EXPONENTIAL: */
+                                  /* -1/lambda; BERNOULLI: p                  */
+    double add;                   /* UNIFORM: from; NORMAL: mean              */
+    double from, to;              /* UNIFORM, TRUNC_NORMAL: the bounds        */
+    double p_low, p_range;       /* TRUNC_NORMAL: probability below the lower */
+                                  /* bound, and between the bounds            */
+    bool mirrored;                /* TRUNC_NORMAL: these are of -to .. -from  */
+    int64_t low;                  /* INTEGERS: the smallest                   */
+    uint64_t range;               /* INTEGERS: how many; 0: 2^64              */
+    bool remainder;               /* INTEGERS: x mod range, as CUDA's kernels */
+    int vector;                   /* > 1: dropout, elements of a CUDA vector  */
 };
 
 /* Parameters as in dtensor.h; `what` names the caller in messages.

@@ -5,8 +5,8 @@
  * roots, and where it says so fused multiplication and addition, which IEEE 754
  * rounds everywhere alike, in the order written (the library is built without
  * contraction to others); they are free of branches, so that a loop over them
- * becomes vector code.  Errors are below 2 units in the last place in the ranges
- * given: log 0.5f = -0.6931472f.
+ * becomes vector code.  Errors are below 2 units in the last place in the
+ * ranges given: log 0.5f = -0.6931472f.
  *
  * A normal f32 is a product of two such values, so each carries its own
  * rounding error along in a second float, and the product is within 1 unit.
@@ -137,10 +137,10 @@ sin_cos_times(float x, struct two_f32 s, float *sinp, float *cosp)
     const float y = r * r, half = 0.5f * r;
     const float c = fma_f32(-half, r, 1.0f);
     const struct two_f32 sine = { r, fma_f32(left, c, r * y *
-                                  horner_f32(sin_f32, POLY_TERMS(sin_f32), y)) };
+                                 horner_f32(sin_f32, POLY_TERMS(sin_f32), y)) };
     const struct two_f32 cosine = { c, fma_f32(-half, r, 1.0f - c) +
                                     fma_f32(-r, left, y * y *
-                                    horner_f32(cos_f32, POLY_TERMS(cos_f32), y)) };
+                                 horner_f32(cos_f32, POLY_TERMS(cos_f32), y)) };
     const float a = times_two(s, sine), b = times_two(s, cosine);
     const uint32_t swap = dtn_narrow_mask(quarter & 1);
     const uint32_t sin_sign = (uint32_t)(quarter & 2) << 30;

@@ -65,7 +65,7 @@ void dtn_fill_adapt(const struct dtensor_random_rule *rule,
     }
 }
 
-/* ------------------------------------------------------------ sequential --- */
+/* ----------------------------------------------------------- sequential --- */
 
 struct fill {
     const struct dtn_numbers *stream;
@@ -151,7 +151,7 @@ static void fill_sequential(const struct fill *fill, uint64_t first,
         fill_part(fill, at.counter, 0, count, out);
 }
 
-/* ------------------------------------------------------------------ cuda --- */
+/* ----------------------------------------------------------------- cuda --- */
 
 /* Elements that are neighbours are so in threads, until T is full. */
 static void fill_cuda(const struct fill *fill, uint64_t first, size_t count,

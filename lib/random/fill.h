@@ -11,10 +11,10 @@ struct dtn_formula;
 
 /* The random numbers of one operation. */
 struct dtn_numbers {
-    uint64_t seed;                /* the Philox key                            */
-    uint64_t block;               /* first counter: offset / 4                 */
-    int64_t numel;                /* elements of the operation                 */
-    int64_t threads;              /* of the CUDA grid; 0: sequential           */
+    uint64_t seed;                /* the Philox key                           */
+    uint64_t block;               /* first counter: offset / 4                */
+    int64_t numel;                /* elements of the operation                */
+    int64_t threads;              /* of the CUDA grid; 0: sequential          */
 };
 
 struct dtn_numbers dtn_numbers_of(const struct dtensor_random_rule *rule,

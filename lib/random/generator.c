@@ -88,7 +88,7 @@ int64_t dtensor_generator_offset(const struct dtensor_generator *gen)
     return gen->offset;
 }
 
-/* ----------------------------------------------------------------- state --- */
+/* ---------------------------------------------------------------- state --- */
 
 static void put_u64(unsigned char *to, uint64_t value)
 {
@@ -132,7 +132,7 @@ int dtensor_generator_set_state(struct dtensor_generator *gen,
     return 0;
 }
 
-/* --------------------------------------------------------------- seeding --- */
+/* -------------------------------------------------------------- seeding --- */
 
 /* NULL stands for the context's own. */
 struct dtensor_generator *dtn_generator_of(const struct dtensor_mesh *mesh,
@@ -175,7 +175,7 @@ int dtensor_generator_sync(const struct dtensor_mesh *mesh,
     return dtensor_generator_set_state(gen, state, sizeof state, err);
 }
 
-/* ------------------------------------------------------------------ rule --- */
+/* ----------------------------------------------------------------- rule --- */
 
 void dtensor_generator_get_rule(const struct dtensor_generator *gen,
                                 struct dtensor_random_rule *rule)

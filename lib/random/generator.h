@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 struct dtensor_generator {
-    uint64_t seed;                /* any 64 bits                               */
-    int64_t offset;               /* a multiple of 4                           */
-    struct dtensor_random_rule rule;      /* tracker and fill                  */
-    bool kept;                    /* a context owns it                         */
-    bool from_file;               /* the seed is still what [seed] says        */
+    uint64_t seed;                /* any 64 bits                              */
+    int64_t offset;               /* a multiple of 4                          */
+    struct dtensor_random_rule rule;      /* tracker and fill                 */
+    bool kept;                    /* a context owns it                        */
+    bool from_file;               /* the seed is still what [seed] says       */
 };
 
 /* Give the context its default generator.   Errors: ENOMEM */

@@ -1,12 +1,12 @@
 /* permute.c - random permutations, element by element
  *
- * Up to 4096 elements the permutation is the order of as many random keys of
- * 64 bits.  Beyond, it is a Feistel network: an index is cut into two halves
- * of b bits, and twelve times one half is xored with a random function of the
- * other, which permutes 0 .. 4^b - 1; what falls outside 0 .. n - 1 goes through
- * again until it falls inside.  Any element by itself takes less than 4 passes
- * on average, so every rank computes its own and no other: of 10^12 elements,
- * 2b = 40 bits and 1.1 passes.
+ * Up to 4096 elements the permutation is the order of as many random keys of 64
+ * bits.  Beyond, it is a Feistel network: an index is cut into two halves of b
+ * bits, and twelve times one half is xored with a random function of the other,
+ * which permutes 0 .. 4^b - 1; what falls outside 0 .. n - 1 goes through again
+ * until it falls inside.  Any element by itself takes less than 4 passes on
+ * average, so every rank computes its own and no other: of 10^12 elements, 2b =
+ * 40 bits and 1.1 passes.
  */
 #include "random/permute.h"
 #include "base/error.h"

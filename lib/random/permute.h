@@ -8,12 +8,12 @@
 
 /* A permutation of 0 .. n-1. */
 struct dtn_permute {
-    uint64_t seed;                /* the Philox key                            */
-    uint64_t block;               /* the Philox counter                        */
-    int64_t n;                    /* elements                                  */
-    int half_bits;                /* bits of each half of the Feistel network  */
-    int64_t *sorted;              /* [n] the whole of a small permutation, or  */
-                                  /* NULL                                      */
+    uint64_t seed;                /* the Philox key                           */
+    uint64_t block;               /* the Philox counter                       */
+    int64_t n;                    /* elements                                 */
+    int half_bits;                /* bits of each half of the Feistel network */
+    int64_t *sorted;              /* [n] the whole of a small permutation, or */
+                                  /* NULL                                     */
 };
 
 /* Uses one block of each stream, at `offset`.   Errors: ENOMEM */

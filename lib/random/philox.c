@@ -46,7 +46,7 @@ struct philox_run {
 typedef void philox_blocks_f(const struct philox_run *run, size_t nblocks,
                              uint32_t *out);
 
-/* ------------------------------------------------------------- one block --- */
+/* ------------------------------------------------------------ one block --- */
 
 static void philox_round(uint32_t c[4], const uint32_t key[2])
 {
@@ -67,7 +67,7 @@ static void philox_one(const struct philox_run *run, uint32_t i, uint32_t c[4])
         philox_round(c, run->key[r]);
 }
 
-/* ---------------------------------------------------------------- widths --- */
+/* --------------------------------------------------------------- widths --- */
 
 enum { PLAIN_LANES = 16, MOST_ABREAST = 32 };
 
@@ -227,7 +227,7 @@ const char *dtn_random_width_name(int width)
     return width < dtn_random_widths() ? widths[width].name : NULL;
 }
 
-/* ---------------------------------------------------------------- blocks --- */
+/* --------------------------------------------------------------- blocks --- */
 
 static struct philox_run philox_run(uint64_t seed, const struct dtn_counter *at)
 {

@@ -10,9 +10,9 @@
  * lower half advances, or with along_stream the upper half.
  */
 struct dtn_counter {
-    uint64_t counter;             /* lower half                                */
-    uint64_t stream;              /* upper half: CUDA's subsequence            */
-    bool along_stream;            /* which half advances                       */
+    uint64_t counter;             /* lower half                               */
+    uint64_t stream;              /* upper half: CUDA's subsequence           */
+    bool along_stream;            /* which half advances                      */
 };
 
 /* Write `nblocks` blocks, four words each, under the key `seed`. */

@@ -2,11 +2,11 @@
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, LANES_NAME(x), which keeps the names apart, LANES, how many
- * blocks go side by side in a vector, LANES_ABREAST, how many vectors are made at
- * a time, and the operations on a vector of LANES 64-bit lanes.
- * A 32-bit word lies in the lower half of its lane and the upper half is never
- * looked at: LANES_MUL multiplies lower halves, so its product is the low word
- * as it stands, and the high word after one shift.
+ * blocks go side by side in a vector, LANES_ABREAST, how many vectors are made
+ * at a time, and the operations on a vector of LANES 64-bit lanes. A 32-bit
+ * word lies in the lower half of its lane and the upper half is never looked
+ * at: LANES_MUL multiplies lower halves, so its product is the low word as it
+ * stands, and the high word after one shift.
  */
 
 /* A round of one vector of blocks: its products, and what the next round

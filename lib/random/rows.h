@@ -10,23 +10,26 @@
 
 /* A walk over the part. */
 struct dtn_rows {
-    struct dtn_part part;         /* where its elements are in the whole       */
-    int last;                     /* the last dimension that is cut            */
-    int64_t stride[DTENSOR_MAX_DIMS];     /* of the whole, in elements         */
-    int64_t at[DTENSOR_MAX_DIMS]; /* local index of the next run               */
-    int64_t inner;                /* elements of an index of `last`            */
-    int64_t count;                /* elements of the part                      */
-    int64_t done;                 /* of these, walked over                     */
+    struct dtn_part part;         /* where its elements are in the whole      */
+    int last;                     /* the last dimension that is cut           */
+    int64_t stride[DTENSOR_MAX_DIMS];     /* of the whole, in elements        */
+    int64_t at[DTENSOR_MAX_DIMS]; /* local index of the next run              */
+    int64_t inner;                /* elements of an index of `last`           */
+    int64_t count;                /* elements of the part                     */
+    int64_t done;                 /* of these, walked over                    */
 };
 
-/* Elements local .. local + count - 1 of the part are global .. of the whole. */
+/* Elements local .. local + count - 1 of the part are global .. of the whole.
+ */
 struct dtn_row {
-    int64_t local;                /* row-major index in the part               */
-    int64_t global;               /* row-major index in the whole              */
-    int64_t count;                /* elements that are neighbours in both      */
+    int64_t local;                /* row-major index in the part              */
+    int64_t global;               /* row-major index in the whole             */
+    int64_t count;                /* elements that are neighbours in both     */
 };
 
-/* Walk over the part of position `index` of the mesh; next() is false at the end. */
+/* Walk over the part of position `index` of the mesh; next() is false at the
+ * end.
+ */
 void dtn_rows_init(struct dtn_rows *rows, const struct dtensor_spec *spec,
                    int index);
 bool dtn_rows_next(struct dtn_rows *rows, struct dtn_row *row);

@@ -46,7 +46,7 @@ static int64_t times(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* ---------------------------------------------------------------- offset --- */
+/* --------------------------------------------------------------- offset --- */
 
 /* The number of this position's part among all, row-major over the tensor's
  * dimensions, a dimension cut twice counted left to right; and their number.
@@ -109,7 +109,7 @@ void dtn_offsets(const struct dtensor_random_rule *rule,
         *endp = end;
 }
 
-/* -------------------------------------------------------------- megatron --- */
+/* ------------------------------------------------------------- megatron --- */
 
 static bool list_has(const char *list, const char *name)
 {
@@ -140,7 +140,7 @@ static uint64_t megatron_seed(const struct dtensor_generator *gen,
     return apart ? gen->seed + MEGATRON_SEED + number : gen->seed;
 }
 
-/* ------------------------------------------------------------------ draw --- */
+/* ----------------------------------------------------------------- draw --- */
 
 /* After this operation of this many words, from `start` on. */
 static int draw_make(const struct dtensor_generator *gen, uint64_t seed,

@@ -11,14 +11,15 @@ struct dtn_dist;
 
 /* Where one operation on one position of the mesh takes its random numbers. */
 struct dtn_draw {
-    uint64_t seed;                /* the Philox key                            */
-    int64_t offset;               /* of its first number in the stream         */
-    int64_t after;                /* the generator's offset afterwards         */
-    int64_t numel;                /* elements that are counted: of the part,   */
-    bool global;                  /* or, if global, of the whole               */
+    uint64_t seed;                /* the Philox key                           */
+    int64_t offset;               /* of its first number in the stream        */
+    int64_t after;                /* the generator's offset afterwards        */
+    int64_t numel;                /* elements that are counted: of the part,  */
+    bool global;                  /* or, if global, of the whole              */
 };
 
-/* index -1: a rank outside the mesh.   Errors: EINVAL  beyond the last offset */
+/* index -1: a rank outside the mesh.   Errors: EINVAL  beyond the last offset
+ */
 int dtn_draw_of(const struct dtensor_generator *gen,
                 const struct dtn_dist *dist, const struct dtensor_spec *spec,
                 int index, struct dtn_draw *draw, struct dtensor_error *err);

@@ -57,7 +57,7 @@ static double value_cut(const struct dtn_dist *dist, double u)
     return x < dist->from ? dist->from : x > dist->to ? dist->to : x;
 }
 
-/* ---------------------------------------------------------------- widths --- */
+/* --------------------------------------------------------------- widths --- */
 
 #define LANES_TARGET
 #define LANES_NAME(name) name##_plain
@@ -118,7 +118,7 @@ void dtn_values_f64(int width, const struct dtn_dist *dist,
     widths[width]->f64[dist->kind](dist, words, n, out);
 }
 
-/* -------------------------------------------------------------- integers --- */
+/* ------------------------------------------------------------- integers --- */
 
 /* low + a number in [0, range); range 0 stands for 2^64. */
 void dtn_values_int(const struct dtn_dist *dist, const uint32_t *words,

@@ -1,11 +1,11 @@
 /* batch.c - several tensors redistributed together
  *
- * A model has hundreds of small tensors, and what a small one costs is messages.
- * Those of a batch that one exchange would bring home, of one dtype and reduction,
- * are laid one after another and exchanged as one: 100 of 4 KiB from S(0) to S(1)
- * on 8 ranks are 7 messages of each rank instead of 700, for two copies of 400 KiB.
- * The others run one by one, and so do those for which [redistribute] max_scratch
- * has no room.
+ * A model has hundreds of small tensors, and a small one costs as much as its
+ * messages.  The tensors of a batch that need one exchange each, with the same
+ * dtype and reduction, are laid one after another and exchanged as one.  100
+ * tensors of 4 KiB from S(0) to S(1) on 8 ranks take 7 messages per rank
+ * instead of 700, at the price of two copies of 400 KiB.  Other tensors run one
+ * by one, and so do those that do not fit in [redistribute] max_scratch.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -38,21 +38,21 @@
 /* One tensor. */
 struct batch_item {
     struct dtensor_spec src, dst;
-    struct dtn_phase phase;       /* the only one                              */
-    int next;                     /* the next one of its share, -1: the last   */
-    int received, sent;           /* pieces of the share up to its last        */
-    size_t in_count, out_count;   /* elements of the own parts                 */
-    size_t in_at, out_at;         /* where they begin among all in the share   */
-    struct dtensor_plan *alone;   /* of one that shares none                   */
-    const void *in;               /* the own parts, while it is run            */
+    struct dtn_phase phase;       /* the only one                             */
+    int next;                     /* the next one of its share, -1: the last  */
+    int received, sent;           /* pieces of the share up to its last       */
+    size_t in_count, out_count;   /* elements of the own parts                */
+    size_t in_at, out_at;         /* where they begin among all in the share  */
+    struct dtensor_plan *alone;   /* of one that shares none                  */
+    const void *in;               /* the own parts, while it is run           */
     void *out;
 };
 
 /* One exchange of several. */
 struct batch_share {
-    struct dtn_phase phase;       /* of the first: mesh, dtype, reduction      */
+    struct dtn_phase phase;       /* of the first: mesh, dtype, reduction     */
     struct dtn_plan *plan;
-    int first, last;              /* its items, by `next`                      */
+    int first, last;              /* its items, by `next`                     */
     size_t in_count, out_count;
     unsigned char *in, *out;
     uint64_t hash;
@@ -61,12 +61,12 @@ struct batch_share {
 struct dtensor_batch {
     struct dtensor_ctx *ctx;
     int n, nshares;
-    double bytes;                 /* that shares take, on the largest rank     */
-    struct batch_item *item;      /* [n]                                       */
-    struct batch_share *share;    /* [n] at most                               */
+    double bytes;                 /* that shares take, on the largest rank    */
+    struct batch_item *item;      /* [n]                                      */
+    struct batch_share *share;    /* [n] at most                              */
 };
 
-/* ------------------------------------------------------------- who shares --- */
+/* ----------------------------------------------------------- who shares --- */
 
 static bool batch_fits(const struct dtn_phase *a, const struct dtn_phase *b)
 {
@@ -106,8 +106,8 @@ static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
     share->out_count += item->out_count;
 }
 
-/* Is there room to lay it with the others: both parts, and what comes to the
- * larger rank, of each term?  The same on every rank.
+/* Is there room to lay it with the others: both parts, and on the rank that
+ * receives most each term?  The same on every rank.
  */
 static bool batch_has_room(struct dtensor_batch *batch,
                            const struct dtn_phase *phase)
@@ -129,7 +129,7 @@ static bool batch_has_room(struct dtensor_batch *batch,
     return true;
 }
 
-/* Alone unless one exchange does it. */
+/* It shares an exchange if it needs just one, and runs alone otherwise. */
 static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, struct dtensor_error *err)
@@ -148,7 +148,7 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
     return 0;
 }
 
-/* ----------------------------------------------------------------- pieces --- */
+/* --------------------------------------------------------------- pieces --- */
 
 /* The pieces of a share.  First those of each tensor by itself; then they are
  * moved to the place of the tensor among the others, on both sides.  That needs
@@ -158,10 +158,10 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 struct batch_pieces {
     struct dtn_pieces received, sent;
     int nranks;
-    int *rank;                    /* [nranks] positions that are named         */
-    struct batch_base {           /* [n] of each position                      */
+    int *rank;                    /* [nranks] positions that are named        */
+    struct batch_base {           /* [n] of each position                     */
         bool named;
-        size_t in, out;           /* elements of the tensors so far            */
+        size_t in, out;           /* elements of the tensors so far           */
     } *base;
 };
 
@@ -215,7 +215,8 @@ static void pieces_keep(struct batch_pieces *pieces, struct dtn_pieces *list,
     list->n = n;
 }
 
-static int pieces_find(struct batch_pieces *pieces, const struct dtn_phase *phase,
+static int pieces_find(struct batch_pieces *pieces,
+                       const struct dtn_phase *phase,
                        struct dtensor_error *err)
 {
     const int me = phase->dst.mesh->group.me;
@@ -281,7 +282,7 @@ static int pieces_make(const struct dtensor_batch *batch,
     return rc;
 }
 
-/* ----------------------------------------------------------------- making --- */
+/* --------------------------------------------------------------- making --- */
 
 static int batch_buffers(const struct dtensor_batch *batch,
                          struct batch_share *share, struct dtensor_error *err)
@@ -414,7 +415,7 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
     dtn_ctx_release(ctx);
 }
 
-/* ---------------------------------------------------------------- running --- */
+/* -------------------------------------------------------------- running --- */
 
 /* The tensors of a share: in, exchanged, out. */
 static int batch_run_share(const struct dtensor_batch *batch, int s,

@@ -1,8 +1,8 @@
 /* cache.c - the plans that a context keeps for redistributes
  *
- * An LRU cache of 256 plans, with at most max_scratch bytes of scratch.  The specs
- * of the last call are compared first, in some 40 ns; any other plan costs a hash
- * of some 100 bytes more.
+ * An LRU cache of 256 plans, with at most max_scratch bytes of scratch.  The
+ * specs of the last call are compared first, in some 40 ns; any other plan
+ * costs a hash of some 100 bytes more.
  */
 #include "redist/cache.h"
 #include "base/compiler.h"

@@ -1,15 +1,16 @@
-/* cost.c - what a redistribution is thought to cost
+/* cost.c - what a redistribution will cost, by the model
  *
- * A step in which a rank sends m messages with b bytes in all takes it two hops,
- * 3 m hand-overs and b / bandwidth, with the constants by which collectives are
- * chosen (sched/model.c).  256 MiB on 8 ranks of one host from S(0) to S(1) is 7
- * messages of 4 MiB from each, at 0.1 us, 0.05 us and 12 GB/s: 0.2 us + 1 us +
- * 2.4 ms.  Of 32 KiB on 512 ranks the messages are nearly all, and a route with
- * fewer may win though it moves more.
+ * A step in which a rank sends m messages with b bytes in all takes it two
+ * hops, 3 m hand-overs and b / bandwidth, with the constants by which
+ * collectives are chosen (sched/model.c).  256 MiB on 8 ranks of one host from
+ * S(0) to S(1) is 7 messages of 4 MiB from each, at 0.1 us, 0.05 us and 12
+ * GB/s: 0.2 us + 1 us + 2.4 ms.  Of 32 KiB on 512 ranks the messages are nearly
+ * all, and a route with fewer may win though it moves more.
  *
  * Volumes are those of an even division, found from the placements alone, so
- * that 1,024 ranks cost no more to plan for than 8.  They choose between routes
- * and predict times; what a plan promises is counted piece by piece.
+ * that a plan for 1,024 ranks costs no more than one for 8.  They choose
+ * between routes and predict times; the bytes that a plan promises are counted
+ * by piece.
  */
 #include "redist/cost.h"
 #include "cluster/cluster.h"
@@ -72,10 +73,10 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
  * rank that sends most, to within one chunk.
  */
 struct volume {
-    double sent;                  /* elements to others                        */
-    double kept;                  /* elements that stay on this rank           */
-    double messages;              /* peers that get any                        */
-    double near;                  /* share of the peers that is on the host    */
+    double sent;                  /* elements to others                       */
+    double kept;                  /* elements that stay on this rank          */
+    double messages;              /* peers that get any                       */
+    double near;                  /* share of the peers that is on the host   */
 };
 
 static bool volume_cuts(const struct dtensor_placement *p)
@@ -119,8 +120,8 @@ static bool volume_aligned(const struct dtensor_spec *spec,
     return true;
 }
 
-/* Is mesh dimension m, which cuts as before, cut from other parts now, since one
- * to its left has changed?
+/* Is mesh dimension m, which cuts as before, cut from other parts now, since
+ * one to its left has changed?
  */
 static bool volume_dragged(const struct dtensor_spec *spec,
                            const struct dtensor_placement src[],
@@ -219,7 +220,7 @@ static const double *cost_far_link(const struct dtn_cost *cost)
     return cost->model.ns + DTENSOR_COST_INTER_HOPS;
 }
 
-/* A step: READY, and when all is there DATA or DONE; for each peer a put, too. */
+/* A step: READY, then DATA or DONE; and one put for each peer. */
 static double cost_link_ns(const double link[], double messages, double bytes)
 {
     return messages <= 0 ? 0 : 2 * link[0] + messages * 3 * link[1]
@@ -289,8 +290,8 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
                       bytes);
 }
 
-/* To another mesh: a receiver takes its part from as many as hold some of it, by
- * the wire between hosts if there is one.
+/* To another mesh: a receiver takes its part from all that hold some of it,
+ * over the wire between hosts if there are several.
  */
 static double cost_cross(const struct dtn_cost *cost,
                          const struct dtensor_spec *src,

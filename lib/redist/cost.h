@@ -1,4 +1,5 @@
-/* cost.h - what a redistribution will cost, by the model; private to this room */
+/* cost.h - what a redistribution will cost, by the model; private to this room
+ */
 #ifndef DTN_REDIST_COST_H
 #define DTN_REDIST_COST_H
 
@@ -9,10 +10,10 @@ struct dtn_phase;
 
 /* The constants for one mesh; where each comes from stands in sched/model.c. */
 struct dtn_cost {
-    const struct dtensor_mesh *mesh;      /* of these constants                */
-    struct dtn_model model;       /* its inter-node rate is one rank's share   */
-    int near[DTENSOR_MAX_DIMS];   /* coordinates of each mesh dimension on the */
-                                  /* host of coordinate 0                      */
+    const struct dtensor_mesh *mesh;      /* of these constants               */
+    struct dtn_model model;       /* its inter-node rate is one rank's share  */
+    int near[DTENSOR_MAX_DIMS];  /* coordinates of each mesh dimension on the */
+                                  /* host of coordinate 0                     */
 };
 
 /* Look at the cluster file and at one line of the mesh along each of its

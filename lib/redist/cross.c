@@ -1,12 +1,12 @@
 /* cross.c - from a spec on one mesh to a spec on another
  *
  * The meshes may have other shapes, other orders, share all, some or none of
- * their ranks.  The exchange does not mind: each receiver finds which positions
- * of the other mesh hold what it needs.  Terms are reduced before they leave
- * their mesh, scattered along the longest dimension rather than all to all, and
- * made from the value after they arrive.  Of f32[4096,4096] as [P] on ranks 0-3 to
- * [R] on ranks 4-7: a reduce-scatter of 64 MiB among four, then four times 16 MiB
- * to each of the others, and nobody needed the whole on the way.
+ * their ranks.  Each receiver computes which positions of the other mesh hold
+ * what it needs.  Partial values are reduced before they leave their mesh, by a
+ * reduce-scatter along the longest dimension, and Partial targets are made from
+ * the value after it arrives.  Of f32[4096,4096] as [P] on ranks 0-3 to [R] on
+ * ranks 4-7: a reduce-scatter of 64 MiB among four, then four times 16 MiB to
+ * each of the others; no rank needed the whole on the way.
  */
 #include "redist/cross.h"
 #include "base/error.h"
@@ -27,7 +27,8 @@ struct dtn_phase dtn_phase_cross(const struct dtensor_spec *src,
     };
 }
 
-/* The dimension of which a rank holds most, which suffers one more cut best. */
+/* The dimension along which a rank holds most, the best one to cut once more.
+ */
 static int cross_longest(const struct dtensor_spec *spec)
 {
     int64_t held[DTENSOR_MAX_DIMS], best = 1;
@@ -46,8 +47,8 @@ static int cross_longest(const struct dtensor_spec *spec)
     return dim;
 }
 
-/* `spec` with its terms reduced: scattered where there is a dimension to cut, and
- * lengths that somebody chose still add up.
+/* `spec` with its terms reduced: scattered where there is a dimension to cut,
+ * and chosen shard lengths still add up.
  */
 static struct dtensor_spec cross_leaves(struct dtensor_spec spec)
 {

@@ -1,10 +1,10 @@
 /* exchange.c - the exchange of a phase, on this rank
  *
- * An exchange is the pieces that this rank receives and those it sends, emitted as
- * one schedule.  Of f32[1024,1536] on 4 ranks from S(0) to S(1), each rank gets one
- * piece of 256 x 384 from each other rank: 1.1 MiB, which is also all that has to
- * move.  At step k position i receives from i+k and sends to i+k, so that no rank
- * is read by all others at once (incast).
+ * An exchange is the pieces that this rank receives and those it sends, emitted
+ * as one schedule.  Of f32[1024,1536] on 4 ranks from S(0) to S(1), each rank
+ * gets one piece of 256 x 384 from each other rank: 1.1 MiB, which is also all
+ * that has to move.  At step k position i receives from i+k and sends to i+k,
+ * so that no rank is read by all others at once (incast).
  */
 #include "redist/exchange.h"
 #include "base/error.h"
@@ -54,8 +54,8 @@ static int exchange_rotate(struct dtn_pieces *pieces, int begin, bool sent,
 }
 
 /* Drop what this rank would send to itself, or to those that get nothing. */
-static void exchange_drop(struct dtn_pieces *sent, const struct dtn_phase *phase,
-                          int me)
+static void exchange_drop(struct dtn_pieces *sent,
+                          const struct dtn_phase *phase, int me)
 {
     int n = 0;
 
@@ -187,7 +187,7 @@ int dtn_exchange_plan(const struct dtn_group *group,
     return rc;
 }
 
-/* ------------------------------------------------------ of a step of a plan --- */
+/* -------------------------------------------------- of a step of a plan --- */
 
 const struct dtn_group *dtn_exchange_group(const struct dtensor_plan *r,
                                            const struct dtn_phase *phase)

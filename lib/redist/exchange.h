@@ -12,8 +12,8 @@ struct dtn_plan;
 struct dtn_redist_step;
 struct dtn_sched;
 
-/* What all exchanges of a phase over `group` have in common.  The caller adds the
- * counts, the windows and the pieces.
+/* What all exchanges of a phase over `group` have in common.  The caller adds
+ * the counts, the windows and the pieces.
  */
 struct dtn_exchange dtn_exchange_of(const char *name,
                                     const struct dtn_phase *phase,

@@ -1,9 +1,10 @@
 /* gradient.c - what a redistribution does to gradients
  *
- * The gradient of a tensor lies as the tensor does, but for terms: if y is the sum
- * of terms x0 and x1, then dy/dx0 = dy/dx1 = 1, and each rank's term has the whole
- * gradient.  So the way back from [P] -> [S(0)], a reduce-scatter, is an
- * all-gather to R and nothing else, and from [P] -> [R] it is nothing at all.
+ * The gradient of a tensor has the placements of the tensor, except where they
+ * are Partial: if y is the sum of terms x0 and x1, then dy/dx0 = dy/dx1 = 1,
+ * and each rank's term has the whole gradient.  So the way back from [P] ->
+ * [S(0)], a reduce-scatter, is an all-gather to R and nothing else, and from
+ * [P] -> [R] it is nothing at all.
  */
 #include "redist/gradient.h"
 #include "base/error.h"
@@ -11,8 +12,9 @@
 #include "dtensor.h"
 
 /* Where dimension m of the gradient is to go. */
-static struct dtensor_placement grad_target(const struct dtensor_placement *src,
-                                            const struct dtensor_placement *grad)
+static struct dtensor_placement
+grad_target(const struct dtensor_placement *src,
+            const struct dtensor_placement *grad)
 {
     static const struct dtensor_placement whole = {
         .kind = DTENSOR_REPLICATE };

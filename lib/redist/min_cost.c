@@ -1,10 +1,10 @@
-/* min_cost.c - the cheapest way that changes one mesh dimension at a time
+/* min_cost.c - the cheapest route that changes one mesh dimension at a time
  *
- * Placements are the places of a graph, changes of one of them its edges, and
- * Dijkstra's search finds the shortest path.  On a mesh of three dimensions
- * from [S(0),S(0),S(0)] to [S(1),S(1),S(1)] each dimension may be S(0), S(1) or
- * R: 27 places, of which most are never looked at, since no path through them
- * beats a way that is known already.
+ * Lists of placements are the nodes of a graph, changes of one placement its
+ * edges, and Dijkstra's algorithm finds the shortest path.  On a mesh of three
+ * dimensions from [S(0),S(0),S(0)] to [S(1),S(1),S(1)] each dimension may be
+ * S(0), S(1) or R: 27 places, of which most are never looked at, since no path
+ * through them beats a way that is known already.
  */
 #include "layout/placement.h"
 #include "layout/spec.h"
@@ -18,21 +18,21 @@
 #include <string.h>
 
 enum {
-    PLACES_MAX = 729,             /* 3 choices along 6 mesh dimensions         */
-    PLACES_FEW = 128,             /* up to here other shards are tried as well */
+    PLACES_MAX = 729,             /* 3 choices along 6 mesh dimensions        */
+    PLACES_FEW = 128,            /* up to here other shards are tried as well */
     CHOICES_MAX = 3 + 2 * DTENSOR_MAX_DIMS
 };
 
 struct graph {
     const struct dtn_cost *cost;
     const struct dtensor_spec *src;
-    const struct dtensor_spec *spec;          /* the target                    */
+    const struct dtensor_spec *spec;          /* the target                   */
     int ndim;
-    int n[DTENSOR_MAX_DIMS];                  /* choices along each dimension  */
+    int n[DTENSOR_MAX_DIMS];                  /* choices along each dimension */
     struct dtensor_placement choice[DTENSOR_MAX_DIMS][CHOICES_MAX];
     int nplaces;
-    double ns[PLACES_MAX];                    /* from the source; < 0: unknown */
-    short from[PLACES_MAX];                   /* the place before              */
+    double ns[PLACES_MAX];                   /* from the source; < 0: unknown */
+    short from[PLACES_MAX];                   /* the place before             */
     bool done[PLACES_MAX];
 };
 
@@ -61,8 +61,8 @@ static int graph_count(const struct graph *g)
     return places > PLACES_MAX ? -1 : (int)places;
 }
 
-/* Along each dimension: what it is, what it is to be, R; and, while they are few,
- * plain shards of tensor dimensions that the target cuts.
+/* Along each dimension: what it is, what it is to be, R; and, while they are
+ * few, plain shards of tensor dimensions that the target cuts.
  */
 static void graph_choices(struct graph *g, const struct dtensor_spec *src,
                           const struct dtensor_spec *dst)
@@ -221,7 +221,8 @@ static int graph_nearest(const struct graph *g)
     int best = -1;
 
     for (int p = 0; p < g->nplaces; p++)
-        if (!g->done[p] && g->ns[p] >= 0 && (best < 0 || g->ns[p] < g->ns[best]))
+        if (!g->done[p] && g->ns[p] >= 0 &&
+            (best < 0 || g->ns[p] < g->ns[best]))
             best = p;
     return best;
 }
@@ -249,7 +250,7 @@ void dtn_route_min_cost(const struct dtn_cost *cost,
                         const struct dtensor_spec *dst, double limit_ns,
                         struct dtn_route *route)
 {
-    struct graph g;                    /* large: only what is used is set      */
+    struct graph g;                    /* large: only what is used is set     */
     int start, goal, place;
 
     g.cost = cost;

@@ -19,7 +19,7 @@
 
 #include <stdbool.h>
 
-/* ------------------------------------------------------- small questions --- */
+/* ------------------------------------------------------ small questions --- */
 
 static bool phases_is(const struct dtensor_spec *spec, int m,
                       enum dtensor_placement_kind kind)
@@ -299,8 +299,8 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
     return 2;
 }
 
-/* A mesh dimension is stayed in where a value or a term only has to be kept, and
- * where it cuts as before what is cut as before.
+/* A mesh dimension is stayed in where a value or a term only has to be kept,
+ * and where it cuts as before what is cut as before.
  */
 int dtn_phase_reach(const struct dtn_phase *phase)
 {

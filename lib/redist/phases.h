@@ -8,25 +8,25 @@
 
 /* One collective on the way from a spec to another. */
 enum dtn_phase_kind {
-    DTN_PHASE_EXCHANGE,           /* the pieces from src to dst                */
-    DTN_PHASE_REDUCE,             /* allreduce of the flat local part: src P,  */
-                                  /* dst R, along the mesh dimensions `dims`   */
-    DTN_PHASE_BROADCAST           /* of the flat local part, from coordinate 0 */
-                                  /* of `dims`; in place                       */
+    DTN_PHASE_EXCHANGE,           /* the pieces from src to dst               */
+    DTN_PHASE_REDUCE,             /* allreduce of the flat local part: src P, */
+                                  /* dst R, along the mesh dimensions `dims`  */
+    DTN_PHASE_BROADCAST           /* of the flat local part, by coordinate 0  */
+                                  /* of `dims`; in place                      */
 };
 
 struct dtn_phase {
     enum dtn_phase_kind kind;
-    struct dtensor_spec src;      /* before                                    */
-    struct dtensor_spec dst;      /* after                                     */
-    unsigned dims;                /* bit set of mesh dimensions                */
-    enum dtensor_redop redop;     /* reduces terms, makes neutral elements;    */
-                                  /* AVG where some terms are averages         */
-    bool neutral;                 /* EXCHANGE: `dst` starts neutral            */
-    unsigned first_only;          /* EXCHANGE: bit set of mesh dimensions      */
-                                  /* where only coordinate 0 gets the value    */
-    int divide;                   /* the result is divided by this, before it  */
-                                  /* is rounded; 1: it is not                  */
+    struct dtensor_spec src;      /* before                                   */
+    struct dtensor_spec dst;      /* after                                    */
+    unsigned dims;                /* bit set of mesh dimensions               */
+    enum dtensor_redop redop;     /* reduces terms, makes neutral elements;   */
+                                  /* AVG where some terms are averages        */
+    bool neutral;                 /* EXCHANGE: `dst` starts neutral           */
+    unsigned first_only;          /* EXCHANGE: bit set of mesh dimensions     */
+                                  /* where only coordinate 0 gets the value   */
+    int divide;                   /* the result is divided by this, before it */
+                                  /* is rounded; 1: it is not                 */
 };
 #define DTN_MAX_PHASES 3
 
@@ -43,8 +43,8 @@ int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
                struct dtn_phase phase[DTN_MAX_PHASES]);
 
 /* The phases that bring a whole array from one position to dst; `src` of the
- * exchange is all R.  `apart`: some ranks cannot load from each other, so the array
- * should leave its rank once and not once for each replica.
+ * exchange is all R.  `apart`: some ranks cannot load from each other, so the
+ * array should leave its rank once and not once for each replica.
  */
 int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
                        struct dtn_phase phase[DTN_MAX_PHASES]);
@@ -55,7 +55,9 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
 bool dtn_phases_add_once(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst);
 
-/* With how many ranks, itself included, a rank may exchange anything; on one mesh. */
+/* With how many ranks, itself included, a rank may exchange anything; on one
+ * mesh.
+ */
 int dtn_phase_reach(const struct dtn_phase *phase);
 
 /* Are terms reduced in this phase? */

@@ -1,17 +1,17 @@
 /* pieces.c - which boxes go from whom to whom between two specs
  *
- * Every rank can compute every rank's part, so nobody needs to be asked: what
- * position s sends position r is what s's part in the source spec and r's part
- * in the destination have in common.  A 4 x 6 matrix on two ranks from S(0) to
- * S(1): rank 0 holds rows 0-1 and is to hold columns 0-2, so it keeps the
- * 2 x 3 corner and gets the 2 x 3 box of rows 2-3 from rank 1: 6 of the 12
- * elements it ends with, each once, straight to its place.
+ * Every rank can compute every rank's part without communication: position s
+ * sends position r what s's part in the source spec and r's part in the
+ * destination have in common.  A 4 x 6 matrix on two ranks from S(0) to S(1):
+ * rank 0 holds rows 0-1 and is to hold columns 0-2, so it keeps the 2 x 3
+ * corner and gets the 2 x 3 box of rows 2-3 from rank 1: 6 of the 12 elements
+ * it ends with, each once, straight to its place.
  *
- * Peers are found by cutting the own part as the other side's placements cut
- * the whole, mesh dimension by mesh dimension, going on only where something is
- * left; which chunks can meet is found by division.  With 1024 rows on 16 x 8 x 8
- * ranks from S(0),S(1),R to R,S(1),S(0), a rank that is to hold 128 rows looks
- * at the 2 chunks of 64 that make them, not at 1024 ranks.
+ * To find its peers, a rank cuts its own part as the other side's placements
+ * cut the whole, mesh dimension by mesh dimension, and goes on only where
+ * something is left.  Which chunks can meet it is found by division.  With 1024
+ * rows on 16 x 8 x 8 ranks from S(0),S(1),R to R,S(1),S(0), a rank that is to
+ * hold 128 rows looks at the 2 chunks of 64 that make them, not at 1024 ranks.
  */
 #include "redist/pieces.h"
 #include "base/array.h"
@@ -51,7 +51,7 @@ static int pieces_add(struct dtn_pieces *pieces, const struct dtn_piece *piece,
 
 #define ANY (-1)
 
-/* How one mesh dimension is crossed on the same mesh. */
+/* On one mesh: does dimension m need only data of the same coordinate? */
 static bool pieces_own(const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int m)
 {
@@ -92,13 +92,13 @@ static void pieces_want(const struct dtensor_spec *src,
 struct search {
     const struct dtensor_spec *src;
     const struct dtensor_spec *dst;
-    const struct dtensor_spec *theirs;         /* src or dst                   */
-    int mine;                                  /* own position in the other    */
-    int want[DTENSOR_MAX_DIMS];                /* by the rule: one, or ANY     */
-    int only[DTENSOR_MAX_DIMS];                /* of those just one, or ANY    */
+    const struct dtensor_spec *theirs;         /* src or dst                  */
+    int mine;                                  /* own position in the other   */
+    int want[DTENSOR_MAX_DIMS];                /* by the rule: one, or ANY    */
+    int only[DTENSOR_MAX_DIMS];                /* of those just one, or ANY   */
     int coord[DTENSOR_MAX_DIMS];
     const struct dtn_runs *common[DTENSOR_MAX_DIMS];
-    int64_t size[DTENSOR_MAX_DIMS];            /* of list 0                    */
+    int64_t size[DTENSOR_MAX_DIMS];            /* of list 0                   */
     struct dtn_pieces *pieces;
     struct dtensor_error *err;
     int (*found)(struct search *s);
@@ -253,7 +253,8 @@ static void search_box(const struct search *s, const int k[],
     dtn_box_coalesce(&piece->box);
 }
 
-/* The next choice of entries, the last dimension first; false after the last. */
+/* The next choice of entries, the last dimension first; false after the last.
+ */
 static bool search_next(const struct search *s, int k[])
 {
     for (int d = s->src->ndim - 1; d >= 0; d--) {

@@ -6,10 +6,10 @@
 
 struct dtn_piece;
 
-struct dtn_pieces {               /* zeroed: none yet                          */
-    struct dtn_piece *list;       /* [n], owned                                */
-    int n;                        /* pieces                                    */
-    int capacity;                 /* room in `list`                            */
+struct dtn_pieces {               /* zeroed: none yet                         */
+    struct dtn_piece *list;       /* [n], owned                               */
+    int n;                        /* pieces                                   */
+    int capacity;                 /* room in `list`                           */
 };
 
 void dtn_pieces_fini(struct dtn_pieces *pieces);

@@ -2,10 +2,10 @@
  *
  * A plan is a route, its phases as steps, and the scratch memory that the steps
  * need.  Nothing here grows with the number of ranks: a plan for 1,024 ranks as
- * 16 x 8 x 8 is made in some 20 us, and peers are looked for when it first runs.
- * Greedy from [S(0),S(1)] to [S(1),S(0)] of 4 MiB on 4 x 4 ranks has three
- * exchanges and two results of 1 MiB between them.  Of 256 MiB of scratch the
- * rest is for packing, a third of it for each exchange.
+ * 16 x 8 x 8 is made in some 20 us, and peers are looked for when it first
+ * runs. Greedy from [S(0),S(1)] to [S(1),S(0)] of 4 MiB on 4 x 4 ranks has
+ * three exchanges and two results of 1 MiB between them.  Of 256 MiB of scratch
+ * the rest is for packing, a third of it for each exchange.
  */
 #include "redist/plan.h"
 #include "base/error.h"
@@ -31,7 +31,7 @@
 /* A smaller window per peer would spend most of its time on signals. */
 enum { WINDOW_MIN_BYTES = 1024 };
 
-/* ---------------------------------------------------------------- scratch --- */
+/* -------------------------------------------------------------- scratch --- */
 
 /* Ranks that one rank exchanges anything with, at most. */
 static int redist_peers(const struct dtensor_plan *r,
@@ -102,7 +102,7 @@ static void redist_counts(struct dtensor_plan *r)
                        dtensor_dtype_size(r->dst.dtype);
 }
 
-/* ------------------------------------------------------------- the choice --- */
+/* ----------------------------------------------------------- the choice --- */
 
 /* An empty plan with room for its phases. */
 static int redist_new(const struct dtensor_spec *src,

@@ -54,8 +54,8 @@ struct dtensor_plan {
     struct dtn_redist_step step[];     /* [nsteps]                            */
 };
 
-/* Make a plan; nothing is sent.  In a scatter `src` is all R and `options` do not
- * matter.   Errors: EINVAL  no such route; ENOMEM
+/* Make a plan; nothing is sent.  In a scatter `src` is all R and `options` do
+ * not matter.   Errors: EINVAL  no such route; ENOMEM
  */
 int dtn_redist_create(const struct dtensor_spec *src,
                       const struct dtensor_spec *dst, int root,

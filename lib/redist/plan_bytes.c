@@ -38,7 +38,7 @@ static bool bytes_wanted(const struct bytes_of *of, int from, int to)
            (of->to < 0 || of->to == to);
 }
 
-/* ------------------------------------------------------------- exchanges --- */
+/* ------------------------------------------------------------ exchanges --- */
 
 /* Elements among these pieces that are asked for; frees them. */
 static uint64_t bytes_pieces(const struct dtn_phase *phase,
@@ -83,7 +83,7 @@ static uint64_t bytes_exchange(const struct dtn_phase *phase,
     return elems * dtensor_dtype_size(phase->dst.dtype);
 }
 
-/* ------------------------------------------------------------ collectives --- */
+/* ---------------------------------------------------------- collectives --- */
 
 /* Add what goes between ranks in one rank's schedule: what it puts and carries,
  * and what it loads from others.
@@ -149,8 +149,8 @@ static int bytes_ascending(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* The positions that share with `first` the coordinates not in `dims`, which are
- * 0 there along those in it, ascending.
+/* The positions that share with `first` the coordinates not in `dims`, which
+ * are 0 there along those in it, ascending.
  */
 static int bytes_group(const struct dtensor_mesh *mesh, unsigned dims,
                        int first, int position[])
@@ -221,7 +221,7 @@ uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
     return bytes;
 }
 
-/* ---------------------------------------------------------------- bounds --- */
+/* --------------------------------------------------------------- bounds --- */
 
 /* How many terms are to be reduced to one. */
 static uint64_t bound_terms(const struct dtensor_plan *plan)

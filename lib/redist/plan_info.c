@@ -1,8 +1,9 @@
 /* plan_info.c - what a program can ask a plan, and its printed form
  *
  * dtensor_plan_print() shows the route, why it was taken, each step with its
- * bytes and predicted time, and what the other routes would have cost.  How many
- * rounds an exchange takes is read off its schedule, which is emitted for that.
+ * bytes and predicted time, and what the other routes would have cost.  How
+ * many rounds an exchange takes is read off its schedule, which is emitted for
+ * that.
  */
 #include "base/error.h"
 #include "base/units.h"
@@ -18,7 +19,7 @@
 #include "sched/sched.h"
 #include "dtensor.h"
 
-/* -------------------------------------------------------------- questions --- */
+/* ------------------------------------------------------------ questions --- */
 
 void dtensor_plan_info(const struct dtensor_plan *plan,
                        struct dtensor_plan_info *info)

@@ -24,7 +24,8 @@ int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
 int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
                       const void *full, void *out, struct dtensor_error *err);
 
-/* The same by a plan that somebody made.   Errors: EINVAL  it has other specs */
+/* The same by a plan that somebody made.   Errors: EINVAL  it has other specs
+ */
 int dtn_redistribute_by(struct dtensor_plan *plan,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, const void *in,
@@ -37,8 +38,9 @@ int dtn_request_redist(struct dtensor_plan *plan,
                       void *out, struct dtensor_request **requestp,
                       struct dtensor_error *err);
 
-/* batch.c: tensor `i` of the batch is this, with these parts on this rank, until
- * it is run.  Errors: EINVAL  it has other specs.  How many there are; run it.
+/* batch.c: tensor `i` of the batch is this, with these parts on this rank,
+ * until it is run.  Errors: EINVAL  it has other specs.  How many there are;
+ * run it.
  */
 int dtn_batch_take(struct dtensor_batch *batch, int i,
                    const struct dtensor_spec *src, const void *in,

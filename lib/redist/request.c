@@ -1,10 +1,10 @@
 /* request.c - redistributes that are started now and waited for later
  *
- * A redistribute of several steps runs one schedule after another; results
- * between them stand in scratch that the context has once, so two such are not
- * under way at a time.  While a rank computes and tests now and then, peers put
- * into its memory or load from it; of a turn over shared memory by 4 ranks
- * nothing waits for anybody but READY and DONE.
+ * A redistribute of several steps runs one schedule after another.  Results
+ * between the steps lie in scratch that the context has once, so that a second
+ * redistribute that needs it starts when the first is done.  While a rank
+ * computes and tests now and then, peers put into its memory or load from
+ * it.  Over shared memory a rank waits for two signals only, READY and DONE.
  */
 #include "base/error.h"
 #include "coll/exec.h"

@@ -1,7 +1,7 @@
-/* route.c - ways from one spec to another, and which to take
+/* route.c - routes from one spec to another, and which to take
  *
- * A way is a list of placements to pass through.  From [S(0),S(0)] to [R,R] on
- * a 2 x 2 mesh:
+ * A route is a list of placements to pass through.  From [S(0),S(0)] to [R,R]
+ * on a 2 x 2 mesh:
  *
  *   greedy    [S(0),R] [R,R]     PyTorch's: one mesh dimension at a time
  *   min-cost  the same           the cheapest of all that change one at a time
@@ -9,8 +9,9 @@
  *   direct    [R,R]              all at once
  *
  * Of shape (5,3) the ranks hold 2, 1, 1 and 1 rows.  PyTorch merges the two
- * all-gathers as well, takes 2, 2, 1 and 0 for granted, and gets wrong rows;
- * every step here knows the box of each rank, so lengths may be what they are.
+ * all-gathers as well, assumes 2, 2, 1 and 0 rows, and gets wrong rows; here
+ * every step knows the box of each rank, so shards of any lengths can be
+ * merged.
  */
 #include "redist/route.h"
 #include "base/dtype.h"
@@ -89,8 +90,9 @@ static void greedy_step(struct dtn_route *route, const struct dtensor_spec *dst,
     route_add(route, now, dst->mesh->ndim);
 }
 
-/* PyTorch's default planner, to the letter: inner to outer, as far as the nesting
- * of shards allows, then outer to inner.
+/* PyTorch's default planner, exactly: from the inner mesh dimension to the
+ * outer, as far as the nesting of shards allows, then from the outer to the
+ * inner.
  */
 static void route_greedy(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst,
@@ -226,7 +228,7 @@ static void route_add_once(const struct dtensor_spec *src,
     route->nhops -= last - first;
 }
 
-/* -------------------------------------------------------------- choosing --- */
+/* ------------------------------------------------------------- choosing --- */
 
 int dtn_route_phases(const struct dtn_route *route,
                      const struct dtensor_spec *src,

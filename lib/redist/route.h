@@ -14,31 +14,31 @@ struct dtn_cost;
 #define DTN_HOPS_MAX (2 * DTENSOR_MAX_DIMS)
 #define DTN_ROUTE_PHASES_MAX (DTN_HOPS_MAX * DTN_MAX_PHASES)
 
-/* A route: the placements after each hop; those after the last are the target's.
- * Each hop is carried out by dtn_phases().
+/* A route: the placements after each hop; those after the last are the
+ * target's. Each hop is carried out by dtn_phases().
  */
 struct dtn_route {
-    int nhops;                    /* 0: nothing changes                        */
-    struct dtensor_placement hop[DTN_HOPS_MAX][DTENSOR_MAX_DIMS];  /* [nhops]  */
-    double ns;                    /* predicted, of the slowest rank            */
-    double scratch;               /* bytes of the largest two results between  */
-                                  /* exchanges, on the rank that has most      */
-    int nphases;                  /* of all hops                               */
-    int nsums;                    /* phases that add terms, and so round       */
-    const char *refused;          /* why there is no such route, or NULL       */
-    bool slower;                  /* than another: the search stopped early    */
+    int nhops;                    /* 0: nothing changes                       */
+    struct dtensor_placement hop[DTN_HOPS_MAX][DTENSOR_MAX_DIMS];  /* [nhops] */
+    double ns;                    /* predicted, of the slowest rank           */
+    double scratch;               /* bytes of the largest two results between */
+                                  /* exchanges, on the rank that has most     */
+    int nphases;                  /* of all hops                              */
+    int nsums;                    /* phases that add terms, and so round      */
+    const char *refused;          /* why there is no such route, or NULL      */
+    bool slower;                  /* than another: the search stopped early   */
 };
 
 /* All routes, and the one to take. */
 struct dtn_routes {
-    struct dtn_route route[DTENSOR_NROUTES];     /* AUTO stays empty           */
-    enum dtensor_route chosen;    /* the one to take                           */
-    const char *why;              /* it was chosen                             */
+    struct dtn_route route[DTENSOR_NROUTES];     /* AUTO stays empty          */
+    enum dtensor_route chosen;    /* the one to take                          */
+    const char *why;              /* it was chosen                            */
 };
 
-/* Find all routes from src to dst, which are checked and describe one tensor, and
- * choose: the route that is wanted, or with AUTO the fastest whose scratch is
- * within the bound; direct needs none.  One that would round more often than
+/* Find all routes from src to dst, which are checked and describe one tensor,
+ * and choose: the route that is wanted, or with AUTO the fastest whose scratch
+ * is within the bound; direct needs none.  One that would round more often than
  * direct is not taken.  Every route leaves the terms that direct leaves.  The
  * choice is the same on every rank.
  *

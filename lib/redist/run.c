@@ -1,7 +1,8 @@
 /* run.c - one plan run on this rank
  *
- * The steps run one after another.  The result of a step is the input of the next
- * one and lies in scratch memory; the last step writes to the caller's memory.
+ * The steps run one after another.  The result of a step is the input of the
+ * next one and lies in scratch memory; the last step writes to the caller's
+ * memory.
  */
 #include "redist/run.h"
 #include "coll/exec.h"

@@ -2,11 +2,11 @@
  *
  * The array may be anywhere in the root's memory, where peers do not reach, and
  * staging all of it would need it twice.  So it is cut into slabs that lie
- * together, [redistribute] pipeline = 4M at most, and each is an exchange of its
- * own: of f32[4096,4096] in 16 slabs of 256 rows.  To the exchange the slabs
- * are the shards of a mesh that does not exist, one rank for each slab, which
- * are all the root in turn; who gets what of them is found as ever (pieces.c).
- * The most that anybody holds is the array, the own part, and a slab or two.
+ * together, [redistribute] pipeline = 4M at most, and each is an exchange of
+ * its own: f32[4096,4096] goes in 16 slabs of 256 rows.  The exchange sees the
+ * slabs as the shards of an imaginary mesh with one rank for each slab, all of
+ * which are the root; pieces.c finds who gets what.  No rank holds more than
+ * the array, its own part, and two slabs.
  */
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
@@ -39,7 +39,7 @@ struct scatter {
     struct dtensor_spec src;           /* the array cut over them             */
 };
 
-/* ----------------------------------------------------------------- slabs --- */
+/* ---------------------------------------------------------------- slabs --- */
 
 /* Cut the first dimension into pieces that fit, or where one index of it does
  * not fit, into single indices and then the next.
@@ -78,7 +78,7 @@ static int scatter_nslabs(const struct scatter *scatter)
     return n;
 }
 
-/* -------------------------------------------------------------- one slab --- */
+/* ------------------------------------------------------------- one slab --- */
 
 /* Append what position `receiver` gets of a slab, packed one after another. */
 static int slab_pieces(const struct scatter *scatter, int slab, int receiver,
@@ -105,7 +105,8 @@ static int slab_move(const struct scatter *scatter, int slab,
         dtn_fingerprint(DTN_COLL_EXCHANGE, exchange->dtype, exchange->redop,
                         scatter->hash + (uint64_t)slab);
     struct dtn_plan *plan;
-    int rc = dtn_exchange_plan(&scatter->dst->mesh->group, exchange, &plan, err);
+    int rc = dtn_exchange_plan(&scatter->dst->mesh->group, exchange, &plan,
+                               err);
 
     if (rc != 0)
         return rc;
@@ -164,9 +165,9 @@ static int slab_run(const struct scatter *scatter, int slab, const void *full,
     return rc;
 }
 
-/* ------------------------------------------------------------------- all --- */
+/* ------------------------------------------------------------------ all --- */
 
-/* To those that hold the same, from the first of them. */
+/* Broadcast from the first of those that hold the same part. */
 static int scatter_spread(const struct dtn_phase *phase, size_t count,
                           void *out, struct dtensor_error *err)
 {

@@ -43,8 +43,8 @@ int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
 
 /* The same element again and again. */
 struct repeat {
-    unsigned char elem[16];       /* its bytes                                 */
-    size_t bytes;                 /* of it                                     */
+    unsigned char elem[16];       /* its bytes                                */
+    size_t bytes;                 /* of it                                    */
 };
 
 /* Double what is there. */
@@ -125,7 +125,7 @@ static void index_make(const void *how, int64_t first, size_t count, void *out,
                    && !dtn_dtype_is_float(dtype);
 
     for (size_t i = 0; i < count; i++)
-        if (ints)                 /* a double has 53 bits only                 */
+        if (ints)                 /* a double has 53 bits only                */
             dtn_store_int(dtype, out, i, first + (int64_t)i);
         else
             dtn_store(dtype, out, i, (double)(first + (int64_t)i));

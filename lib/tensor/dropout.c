@@ -41,7 +41,7 @@ static void dropout_narrow(enum dtensor_dtype dtype, const void *in,
 
 struct dropout {
     enum dtensor_dtype dtype;
-    double p;                     /* of an element to be zeroed                */
+    double p;                     /* of an element to be zeroed               */
 };
 
 /* Of an array and the mask of what is kept. */

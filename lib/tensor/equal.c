@@ -126,8 +126,8 @@ int dtensor_equal(const struct dtensor *a, const struct dtensor *b,
 
 /* ------------------------------------------------------------- replicas --- */
 
-/* The hash of the local part.  Memory that the CPU does not read is copied to it
- * in pieces.
+/* The hash of the local part.  Memory that the CPU does not read is copied to
+ * it in pieces.
  */
 static int replica_hash(const struct dtensor *t, XXH128_hash_t *hashp,
                         struct dtensor_error *err)

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --------------------------------------------------------- one rank alone --- */
+/* ------------------------------------------------------- one rank alone --- */
 
 int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
                        size_t size, struct dtensor **tp,
@@ -118,7 +118,7 @@ static char *told_shape(int ndim, const int64_t shape[], char *buf, size_t size)
     return buf;
 }
 
-/* ------------------------------------------------------- the same verdict --- */
+/* ----------------------------------------------------- the same verdict --- */
 
 /* Everything below sees only what all have been told, so all ranks come to the
  * same end, with the same words.
@@ -176,7 +176,7 @@ static int judge_fail(const struct dtensor_spec *spec, const struct told all[],
                          dtn_spec_format(spec, text, sizeof text));
 }
 
-/* ------------------------------------------------------------- inference --- */
+/* ------------------------------------------------------------ inference --- */
 
 /* Does placement m cut tensor dimension d? */
 static bool infer_cuts(const struct dtensor_spec *spec, int m, int d)

@@ -197,7 +197,7 @@ int dtensor_bits(struct dtensor *t, struct dtensor_generator *gen,
     return rc != 0 ? rc : dtn_random_fill("bits", t, &dist, gen, err);
 }
 
-/* ------------------------------------------------------------- factories --- */
+/* ------------------------------------------------------------ factories --- */
 
 int dtensor_rand(const struct dtensor_spec *spec,
                  struct dtensor_generator *gen, struct dtensor **tp,
@@ -254,7 +254,7 @@ int dtensor_randint_like(const struct dtensor *t, int64_t from, int64_t to,
     return dtensor_randint(&t->spec, from, to, gen, tp, err);
 }
 
-/* ---------------------------------------------------------- permutations --- */
+/* --------------------------------------------------------- permutations --- */
 
 static int randperm_check(const struct dtensor_spec *spec,
                           struct dtensor_error *err)

@@ -20,9 +20,9 @@ struct dtn_dist;
 struct dtn_formula;
 
 struct dtensor {
-    struct dtensor_spec spec;     /* of the whole                              */
-    size_t bytes;                 /* of the local part                         */
-    void *local;                  /* in the arena, or NULL when bytes is 0     */
+    struct dtensor_spec spec;     /* of the whole                             */
+    size_t bytes;                 /* of the local part                        */
+    void *local;                  /* in the arena, or NULL when bytes is 0    */
 };
 
 /* A tensor whose local part has unspecified content.
