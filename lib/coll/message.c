@@ -35,13 +35,14 @@
 /* What both sides of a message say of it; its dtype stays readable, of several
  * at once that of bytes.
  */
-static uint64_t message_salt(uint64_t salt, const struct dtn_recorded_call *item)
+static uint64_t message_match(uint64_t match_bits, const struct dtn_recorded_call *item)
 {
     const enum dtensor_dtype dtype = item->call.dtype;
     const uint64_t earlier =
-        salt ? dtn_fingerprint_hash(DTN_MIX_MESSAGE, salt + dtype) : 0;
+        match_bits ? dtn_fingerprint_hash(DTN_MIX_MESSAGE, match_bits + dtype)
+                   : 0;
 
-    return dtn_fingerprint_dtype(salt ? DTENSOR_U8 : dtype)
+    return dtn_fingerprint_dtype(match_bits ? DTENSOR_U8 : dtype)
          | dtn_fingerprint_mix(DTN_MIX_MESSAGE, earlier + item->call.count);
 }
 
@@ -87,12 +88,12 @@ static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
         edge->sends++;
         item->at = edge->sent.bytes;
         edge->sent.bytes += item->bytes;
-        edge->sent_salt = message_salt(edge->sent_salt, item);
+        edge->sent_match = message_match(edge->sent_match, item);
     } else {
         edge->receives++;
         item->at = edge->received.bytes;
         edge->received.bytes += item->bytes;
-        edge->received_salt = message_salt(edge->received_salt, item);
+        edge->received_match = message_match(edge->received_match, item);
     }
 }
 
@@ -343,7 +344,7 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     edges_sort(ctx, edges, unit->call.nedges);
     for (int e = 0; e < unit->call.nedges; e++)
         if (edges[e].peer == ctx->world.rank
-            && (edges[e].sent_salt != edges[e].received_salt))
+            && (edges[e].sent_match != edges[e].received_match))
             return dtn_fail(err, DTENSOR_EMISMATCH, "group: what this rank %d "
                             "sends itself is not what it receives from itself",
                             ctx->world.rank);

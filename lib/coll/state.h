@@ -13,7 +13,7 @@
 struct dtn_models;
 struct dtn_recorded;
 struct dtn_redops;
-struct exec_run;
+struct dtn_exec_run;
 
 struct dtn_coll_state {
     struct dtn_lru plans;         /* by call: plans.c                          */
@@ -22,7 +22,7 @@ struct dtn_coll_state {
     struct dtn_recorded *recorded;     /* calls of an open group, or NULL      */
     struct dtensor_request *pending;   /* the first that is not over, or NULL  */
     struct dtensor_request *pending_last;   /* valid while there is a first    */
-    const struct exec_run *run;   /* the run that is waiting, or NULL          */
+    const struct dtn_exec_run *run;   /* the run that is waiting, or NULL          */
     int *everyone;                /* [world] 0, 1, 2, ...; NULL: not needed    */
                                   /* until now                                 */
     struct dtn_coll_peer {

@@ -50,7 +50,7 @@ static int ways_list(const struct dtn_call *call, const struct dtn_model *model,
                                      .tuned = e == pick.emitter && pick.tuned };
         dtn_model_told(model, call, e, way->amount);
         way->ns = dtn_model_ns(model, way->amount);
-        way->stretch = dtn_model_stretch(model,
+        way->stretch = dtn_model_cache_miss_factor(model,
                                          (double)dtn_call_own_bytes(call));
         for (int c = 0; c < DTENSOR_NCOSTS; c++) {
             way->part_ns[c] = way->amount[c] * model->ns[c];

@@ -97,7 +97,7 @@ static uint64_t bytes_sched(const struct dtn_sched *sched, const int rank[],
     for (int s = 0; s < sched->nsteps; s++) {
         const struct dtn_step *step = &sched->steps[s];
         const bool sends = step->op == DTN_OP_PUT ||
-            (step->op == DTN_OP_SIGNAL && step->tag == DTN_TAG_CARRY);
+            (step->op == DTN_OP_SIGNAL && step->tag == DTN_TAG_EAGER);
         const bool loads = step->op == DTN_OP_COPY ||
             step->op == DTN_OP_REDUCE || step->op == DTN_OP_FOLD;
 

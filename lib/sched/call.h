@@ -36,7 +36,7 @@ struct dtn_edge {
     uint32_t sends, receives;     /* 1: something, be it of 0 bytes            */
     uint32_t distance;            /* (peer - this rank) modulo the world size; */
                                   /* edges are sorted by it                    */
-    uint64_t sent_salt, received_salt;
+    uint64_t sent_match, received_match;
     struct dtn_range sent;        /* in IN                                     */
     struct dtn_range received;    /* in OUT                                    */
 };

@@ -38,7 +38,7 @@ typedef bool dtn_expect_f(int rank, size_t elem, const struct dtn_cell *cell,
  * alias NULL: IN and OUT are apart; else in place: OUT begins alias[r] bytes
  * after IN on rank r (0 for allreduce; less than 0 for allgather).
  */
-int dtn_check(const struct dtn_sched scheds[], int n, int rounds,
+int dtn_sched_check(const struct dtn_sched scheds[], int n, int rounds,
               const int64_t alias[], dtn_expect_f *expect, const void *arg,
               struct dtensor_error *err);
 

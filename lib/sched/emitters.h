@@ -8,38 +8,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Units of a call: its largest buffer, half of it, what is one rank's. */
+/* Units of a call: its largest buffer, half of it, the block of one rank. */
 enum dtn_measure { DTN_UNIT_NONE, DTN_UNIT_WHOLE, DTN_UNIT_HALF, DTN_UNIT_BLOCK };
 
-/* A number that grows with the ranks: one + levels * log2(n), rounded up, +
- * others * (n-1), + odd if n is no power of two.
+/* A number that grows with the ranks: constant + log2n * log2(n), rounded up,
+ * + per_peer * (n-1), + not_power_of_two if n is none.
  */
-struct dtn_term { double one, levels, others, odd; };
+struct dtn_term { double constant, log2n, per_peer, not_power_of_two; };
 
-/* Bytes, as so many wholes, blocks and chunks. */
+/* Bytes, as multiples of the whole, of a block and of a chunk. */
 struct dtn_amount { struct dtn_term whole, block, chunk; };
 
 /* What a call by an emitter takes of the rank that has most to do. */
 struct dtn_weight {
-    struct dtn_term hops;         /* signals, each after the last has come     */
-    struct dtn_term messages;     /* puts and signals that it hands over       */
-    enum dtn_measure message;        /* of how much each is that goes with a      */
-                                  /* signal if it fits; longer ones are three  */
-                                  /* and take one hop more                     */
-    struct dtn_term each_chunk;   /* more of them, for every chunk             */
-    struct { enum dtn_measure of; size_t bytes; int most; } chunk;
-    struct dtn_amount moved;      /* loaded from peers, or put to them         */
-    struct dtn_amount carried;    /* more of it, where it goes with signals    */
-    struct dtn_amount folded;     /* terms read by reductions                  */
-    struct dtn_amount copied;     /* within the rank                           */
-    struct dtn_amount tmp;        /* scratch, at most: TMP,                    */
-    struct dtn_amount caught;     /* what comes with signals, if it does,      */
+    struct dtn_term hops;         /* signals that wait for one another         */
+    struct dtn_term messages;     /* puts and signals that it posts            */
+    enum dtn_measure message;     /* size of a message, if it may be eager; a  */
+                                  /* longer one is three and one hop more      */
+    struct dtn_term each_chunk;   /* more messages, for every chunk            */
+    struct {
+        enum dtn_measure of;      /* what is cut into chunks                   */
+        size_t bytes;             /* of a chunk                                */
+        int most;                 /* chunks                                    */
+    } chunk;
+    struct dtn_amount moved;      /* bytes loaded from peers, or put to them   */
+    struct dtn_amount carried;    /* more of them, where messages are eager    */
+    struct dtn_amount folded;     /* bytes of terms, read by reductions        */
+    struct dtn_amount copied;     /* bytes, within the rank                    */
+    struct dtn_amount tmp;        /* bytes of scratch, at most: TMP,           */
+    struct dtn_amount caught;     /* of eager messages received,               */
     struct dtn_amount acc;        /* ACC, and                                  */
-    struct dtn_amount lifted;     /* more of it for own terms that are lifted  */
-    bool neighbours;              /* to one rank, from one: hosts lie in a row */
-    bool fan;                     /* to all others at once, and from all       */
-    struct dtn_term largest;      /* of unequal blocks: how often the largest  */
-                                  /* goes through one rank, or is waited for   */
+    struct dtn_amount lifted;     /* of own terms, converted to accumulators   */
+    bool neighbours;              /* each rank has one sender, one receiver,   */
+                                  /* so that hosts form a ring                 */
+    bool incast;                  /* from all others at once, and to all       */
+    struct dtn_term largest;      /* with unequal blocks: how often the        */
+                                  /* largest passes one rank, or is waited for */
 };
 
 /* An emitter for a collective. */
@@ -47,11 +51,12 @@ struct dtn_emitter {
     enum dtn_coll coll;
     const char *name;             /* "carry": an algorithm may have several    */
     enum dtn_algorithm algorithm;
-    enum dtn_reach needs;         /* the least it runs with                    */
-    size_t max_bytes;             /* of dtn_call_edge_bytes()                  */
+    enum dtn_reach needs;         /* the least reach it runs with              */
+    size_t max_bytes;             /* limit of dtn_call_edge_bytes()            */
     dtn_emit_f *emit;
-    struct dtn_weight weight;     /* over all ranks; of a hierarchy those of a */
-    struct dtn_weight rails;      /* host, and this over the hosts             */
+    struct dtn_weight weight;     /* over all ranks; of a hierarchy over those */
+                                  /* of a host                                 */
+    struct dtn_weight rails;      /* of a hierarchy, over the hosts            */
 };
 extern const struct dtn_emitter dtn_emitters[];  /* emitters.c; emit NULL ends */
 

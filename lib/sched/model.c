@@ -172,8 +172,8 @@ static double term_value(struct dtn_term term, int n)
 
     while (1 << levels < n)
         levels++;
-    return term.one + term.levels * levels + term.others * (n - 1)
-         + (1 << levels != n ? term.odd : 0);
+    return term.constant + term.log2n * levels + term.per_peer * (n - 1)
+         + (1 << levels != n ? term.not_power_of_two : 0);
 }
 
 static double units_value(const struct call_units *units, enum dtn_measure unit)
@@ -205,7 +205,7 @@ static struct call_units units_make(int n, double whole,
     return units;
 }
 
-double dtn_model_stretch(const struct dtn_model *model, double whole)
+double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole)
 {
     double beyond = whole - model->cache_bytes;
 
@@ -219,7 +219,7 @@ static void load_add(const struct dtn_model *model,
                      double sharers, double stretch,
                      double load[DTENSOR_NCOSTS])
 {
-    const struct dtn_term doublings = { .levels = weight->fan
+    const struct dtn_term doublings = { .log2n = weight->incast
                                         ? model->congestion : 0 };
     struct call_units units = units_make(n, whole, weight);
     double hops = term_value(weight->hops, n);
@@ -334,7 +334,7 @@ static void load_list(const struct dtn_model *model, const struct dtn_call *call
         }
     }
     if (list->own >= 0 && shares > 0)   /* the own block has its own size      */
-        load[DTENSOR_COST_COPIED] += emitter->weight.copied.block.one * stretch
+        load[DTENSOR_COST_COPIED] += emitter->weight.copied.block.constant * stretch
             * elem * ((double)list->counts[list->own] - list->sum / shares);
 }
 
@@ -369,7 +369,7 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
                     double load[DTENSOR_NCOSTS])
 {
     const double whole = (double)dtn_call_bytes(call);
-    const double stretch = dtn_model_stretch(model, whole);
+    const double stretch = dtn_model_cache_miss_factor(model, whole);
     const struct dtn_shape *shape = &dtn_shapes[call->coll];
     struct block_list list;
 
@@ -388,7 +388,7 @@ void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
                     double load[DTENSOR_NCOSTS])
 {
     const double whole = (double)dtn_call_own_bytes(call);
-    const double stretch = dtn_model_stretch(model, whole);
+    const double stretch = dtn_model_cache_miss_factor(model, whole);
     double got[DTENSOR_NCOSTS];
     struct block_list list;
 

@@ -44,7 +44,7 @@ int dtn_model_devices(const struct dtensor_cluster *cluster, int host);
 void dtn_model_crowd(struct dtn_model *model, double crowding);
 
 /* What a byte of such a call within a host costs, in prices of one in a cache. */
-double dtn_model_stretch(const struct dtn_model *model, double whole);
+double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole);
 
 /* The time of a call by an emitter on the busiest rank, in nanoseconds.  load()
  * uses only what all ranks know, so it is the same on all of them, and they

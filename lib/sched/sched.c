@@ -35,7 +35,7 @@ static const char *const op_names[DTN_NOPS] = {
 
 static const char *const tag_names[DTN_NTAGS] = {
     [DTN_TAG_READY] = "READY", [DTN_TAG_DATA] = "DATA",
-    [DTN_TAG_CARRY] = "CARRY", [DTN_TAG_DONE] = "DONE",
+    [DTN_TAG_EAGER] = "CARRY", [DTN_TAG_DONE] = "DONE",
 };
 
 static const char *const space_names[DTN_NSPACES] = {
@@ -51,7 +51,7 @@ void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
     sched->me = me;
     sched->divisor = n;
     sched->dtype = dtype;
-    sched->how = dtn_reduction(dtype, redop, n);
+    sched->reduction = dtn_reduction(dtype, redop, n);
 }
 
 void dtn_sched_fini(struct dtn_sched *sched)
@@ -144,19 +144,19 @@ void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag)
                .peer = peer, .box = -1 });
 }
 
-void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
+void dtn_sched_send_eager(struct dtn_sched *sched, int peer, struct dtn_span src,
                      size_t bytes)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
-               .tag = DTN_TAG_CARRY, .peer = peer, .box = -1, .src = src,
+               .tag = DTN_TAG_EAGER, .peer = peer, .box = -1, .src = src,
                .bytes = bytes });
 }
 
-void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
+void dtn_sched_recv_eager(struct dtn_sched *sched, int peer, struct dtn_span dst,
                      size_t bytes)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_WAIT,
-               .tag = DTN_TAG_CARRY, .peer = peer, .box = -1, .dst = dst,
+               .tag = DTN_TAG_EAGER, .peer = peer, .box = -1, .dst = dst,
                .bytes = bytes });
 }
 
@@ -164,21 +164,21 @@ void dtn_sched_offer(struct dtn_sched *sched, int peer, struct dtn_span src,
                      size_t bytes)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
-               .tag = DTN_TAG_READY, .peer = peer, .box = -1, .about = bytes,
+               .tag = DTN_TAG_READY, .peer = peer, .box = -1, .message_bytes = bytes,
                .src = src });
 }
 
-void dtn_sched_salt(struct dtn_sched *sched, uint64_t salt, size_t about,
-                    bool comes)
+void dtn_sched_match(struct dtn_sched *sched, uint64_t match_bits, size_t message_bytes,
+                    bool is_recv)
 {
     struct dtn_step *last;
 
     if (sched->nsteps == 0 || sched->steps_capacity < 0)
         return;
     last = &sched->steps[sched->nsteps - 1];
-    last->salt = salt;
-    last->about = about;
-    last->comes = comes;
+    last->match_bits = match_bits;
+    last->message_bytes = message_bytes;
+    last->is_recv = is_recv;
 }
 
 /* COPY and REDUCE: `peer` is whose memory is loaded from. */
@@ -276,11 +276,11 @@ void dtn_sched_scale(struct dtn_sched *sched, struct dtn_span dst,
                    .box = -1, .dst = dst, .bytes = bytes });
 }
 
-void dtn_sched_show(struct dtn_sched *sched, enum dtn_space space,
+void dtn_sched_expose_range(struct dtn_sched *sched, enum dtn_space space,
                     struct dtn_range range)
 {
     sched->exposed[space] = range.bytes > 0;
-    sched->shown[space] = range;
+    sched->exposed_range[space] = range;
 }
 
 void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
@@ -298,7 +298,7 @@ size_t dtn_sched_scratch(const struct dtn_sched *sched)
 
     if (tmp > 0 && acc > 0)                    /* ACC begins a line          */
         tmp = (tmp + line - 1) / line * line;
-    return tmp + acc * dtn_reduction_ratio(&sched->how);
+    return tmp + acc * dtn_reduction_ratio(&sched->reduction);
 }
 
 int dtn_sched_finish(struct dtn_sched *sched, struct dtensor_error *err)
@@ -364,7 +364,7 @@ static void text_signal(char *buf, size_t size, int me,
         text_add(buf, size, " of ");
         text_span(buf, size, me, &step->src);
     }
-    if (step->tag != DTN_TAG_CARRY)
+    if (step->tag != DTN_TAG_EAGER)
         return;
     text_add(buf, size, sends ? " <- " : " -> ");
     text_span(buf, size, me, sends ? &step->src : &step->dst);
@@ -428,7 +428,7 @@ void dtn_sched_print(const struct dtn_sched *sched, FILE *stream)
 
     fprintf(stream, "%s: rank %d of %d, %s %s,", sched->name, sched->me,
             sched->n, dtensor_dtype_name(sched->dtype),
-            dtensor_redop_name(sched->how.op));
+            dtensor_redop_name(sched->reduction.op));
     for (int s = 0; s < DTN_NSPACES; s++)
         if (s != DTN_ACC || sched->bytes[s] > 0)
             fprintf(stream, " %s%s %zu", space_names[s],

@@ -28,15 +28,15 @@ struct dtn_span {
 
 /* What a signal says. */
 enum dtn_tag {
-    DTN_TAG_READY,                /* my buffers are in place: here they are    */
-    DTN_TAG_DATA,                 /* what I put, or let you read, is complete  */
-    DTN_TAG_CARRY,                /* the payload is the data                   */
-    DTN_TAG_DONE,                 /* I have read what I needed of yours        */
+    DTN_TAG_READY,                /* rendezvous: clear to send, and where to   */
+    DTN_TAG_DATA,                 /* what was put, or may be read, is complete */
+    DTN_TAG_EAGER,                /* the payload is the data                   */
+    DTN_TAG_DONE,                 /* the peer's memory was read: it is free    */
     DTN_NTAGS
 };
 
-/* One step of one rank.  Steps run in order; only `put` may still be reading
- * its source when the next step starts.
+/* One step of one rank.  Steps run in order; only a PUT may still
+ * read its source when the next step starts.
  *
  *   op      peer        dst           src            meaning
  *   PUT     receiver    on the peer   own            write bytes, or a box run
@@ -57,21 +57,20 @@ enum dtn_tag {
  *   SCALE               own                          dst /= divisor
  *   NEUTRAL             own                          dst = neutral element
  *
- * COPY, REDUCE and FOLD lift what they load from IN, OUT and TMP into ACC or
- * into a reduction, and drop what they store from there into IN, OUT or TMP: a
- * sum of bf16 in ACC is an f32, and to store it in OUT rounds it, of an average
- * after dividing it.  What was dropped is a result and no term any more.  PUT
- * and signals change nothing, so they stay on one side, unless there is no
- * difference.
+ * COPY, REDUCE and FOLD convert elements to the accumulator type when they go from IN,
+ * OUT and TMP into ACC or into a reduction, and finalise them when they go from there
+ * into IN, OUT or TMP: a sum of bf16 in ACC is an f32; storing it in OUT divides it, for
+ * an average, and rounds it.  What was finalised is a result and no term any more.
+ * PUT and signals do not convert, so both their ends are ACC or neither is, unless both
+ * types are the same.
  *
- * COPY, REDUCE and FOLD with a `src` on another rank load through a mapped
- * pointer, or fetch: only where transports map.  They need the owner's READY before and
- * must be followed by a signal to the owner, after which it may reuse or
- * return the memory; a PUT needs the receiver's READY before.  READY names all
- * exposed spaces, or one from `src` on, `about` bytes of it: to that peer it then
- * begins there.  Source and
- * destination do not overlap, or they are the very same bytes (a call in
- * place): such a COPY does nothing at all, so that peers may be reading.
+ * COPY, REDUCE and FOLD with a `src` on another rank load through a mapped pointer, or
+ * read by cross-memory attach: only where transports map.  They need the owner's READY
+ * before, and after them a signal to the owner, who may then reuse or return the
+ * memory.  A PUT needs the receiver's READY before.  READY names all exposed spaces; or
+ * one, from `src` on, with message_bytes bytes, which for that peer begins there.
+ * Source and destination do not overlap, or they are the very same bytes (a call in
+ * place): then COPY does nothing at all, because peers may be reading.
  */
 enum dtn_op {
     DTN_OP_PUT, DTN_OP_FLUSH, DTN_OP_SIGNAL, DTN_OP_WAIT, DTN_OP_COPY,
@@ -83,14 +82,16 @@ struct dtn_step {
     enum dtn_tag tag;             /* SIGNAL, WAIT                              */
     int peer;                     /* position in the group                     */
     int box;                      /* PUT, COPY, REDUCE: index of a box, or -1  */
-    int terms;                    /* FOLD of own memory: how many              */
-    int own_term;                 /* and which of them is not in a slot, or -1 */
-    struct dtn_span own;
-    uint64_t salt;                /* SIGNAL, WAIT: what both must mean too,    */
-                                  /* mixed into the fingerprint; mostly 0      */
-    bool comes;                   /* and in words: this many bytes come from,  */
-    size_t about;                 /* or go to, the peer; READY: stand behind   */
-                                  /* `src`, 0: all to the end                  */
+    int terms;                    /* FOLD of own memory: number of terms       */
+    int own_term;                 /* index of the term that has no slot, or -1 */
+    struct dtn_span own;          /* where that term is                        */
+    uint64_t match_bits;          /* SIGNAL, WAIT: what both sides must agree  */
+                                  /* on beyond the call, xored into the        */
+                                  /* fingerprint; mostly 0                     */
+    bool is_recv;                 /* SIGNAL, WAIT with match bits: data comes  */
+                                  /* from the peer, else it goes to the peer   */
+    size_t message_bytes;         /* of that data; READY: bytes from `src` on, */
+                                  /* 0: to the end of the space                */
     struct dtn_span dst;
     struct dtn_span src;
     size_t bytes;                 /* moved, when box is -1                     */
@@ -113,27 +114,27 @@ enum dtn_expose {
 
 struct dtn_sched {
     int n;                        /* ranks in the group                        */
-    int me;
+    int me;                       /* own position                              */
     int divisor;                  /* of SCALE: n unless an emitter says else   */
     enum dtensor_dtype dtype;
-    struct dtn_reduction how;     /* of REDUCE, FOLD, NEUTRAL and to or from   */
-                                  /* ACC                                       */
+    struct dtn_reduction reduction;    /* of REDUCE, FOLD, NEUTRAL and copies  */
+                                  /* to or from ACC                            */
     const char *name;             /* "allreduce ring": static                  */
     size_t bytes[DTN_NSPACES];    /* size of each space on this rank           */
-    bool exposed[DTN_NSPACES];    /* peers read or write it on this rank       */
-    struct dtn_range shown[DTN_NSPACES];   /* at most here; no bytes: all of   */
-                                  /* it.  What this rank itself does to OUT is */
-                                  /* inside or outside, never across its edge  */
+    bool exposed[DTN_NSPACES];    /* peers read or write it on this rank, only */
+    struct dtn_range exposed_range[DTN_NSPACES];   /* here; 0 bytes: anywhere. */
+                                  /* An own step is inside of OUT's range or   */
+                                  /* outside, never across its edge            */
     bool needs_map;               /* some step loads from a peer: set by the   */
                                   /* functions that append it                  */
     enum dtn_expose expose;       /* how private memory is exposed             */
     int nsteps, steps_capacity;
-    struct dtn_step *steps;
+    struct dtn_step *steps;       /* [nsteps]                                  */
     int nboxes, boxes_capacity;
-    struct dtn_box *boxes;        /* strides in elements of dtype              */
+    struct dtn_box *boxes;        /* [nboxes] strides in elements of dtype     */
     int rounds;                   /* of an exchange                            */
     int nterms;                   /* positions that FOLD of rank -1 loads from,*/
-    int *terms;                   /* in order; NULL: all n                     */
+    int *terms;                   /* [nterms] in order; NULL: all n            */
 };
 
 void dtn_sched_init(struct dtn_sched *sched, const char *name, int n, int me,
@@ -151,15 +152,16 @@ void dtn_sched_put_box(struct dtn_sched *sched, int peer, struct dtn_span dst,
 void dtn_sched_flush(struct dtn_sched *sched, int peer);
 void dtn_sched_signal(struct dtn_sched *sched, int peer, enum dtn_tag tag);
 void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag);
-void dtn_sched_carry(struct dtn_sched *sched, int peer, struct dtn_span src,
+void dtn_sched_send_eager(struct dtn_sched *sched, int peer, struct dtn_span src,
                      size_t bytes);                /* bytes <= DTN_EAGER_MAX   */
-void dtn_sched_catch(struct dtn_sched *sched, int peer, struct dtn_span dst,
+void dtn_sched_recv_eager(struct dtn_sched *sched, int peer, struct dtn_span dst,
                      size_t bytes);                /* the matching wait        */
 void dtn_sched_offer(struct dtn_sched *sched, int peer,
                      struct dtn_span src,
                      size_t bytes);                /* READY, from there on     */
-void dtn_sched_salt(struct dtn_sched *sched, uint64_t salt, size_t about,
-                    bool comes);                   /* the last signal or wait  */
+void dtn_sched_match(struct dtn_sched *sched, uint64_t match_bits,
+                     size_t message_bytes,
+                     bool is_recv);                /* the last signal or wait  */
 void dtn_sched_copy(struct dtn_sched *sched, struct dtn_span dst,
                     struct dtn_span src, size_t bytes);
 void dtn_sched_reduce(struct dtn_sched *sched, struct dtn_span dst,
@@ -182,7 +184,7 @@ void dtn_sched_neutral(struct dtn_sched *sched, struct dtn_span dst,
                        size_t bytes);
 
 /* Peers touch this part of a space of this rank. */
-void dtn_sched_show(struct dtn_sched *sched, enum dtn_space space,
+void dtn_sched_expose_range(struct dtn_sched *sched, enum dtn_space space,
                     struct dtn_range range);
 
 /* Memory that TMP and ACC take together. */

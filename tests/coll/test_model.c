@@ -304,9 +304,9 @@ static void test_growth(void)
     cluster.hosts = &host;
     cluster.nodes = &nodes;
     dtn_model_costs(&cluster, &model);
-    ok(dtn_model_stretch(&model, 1000) == 1
-       && dtn_model_stretch(&model, 2000) == 2
-       && dtn_model_stretch(&model, 4000) == 2.5,
+    ok(dtn_model_cache_miss_factor(&model, 1000) == 1
+       && dtn_model_cache_miss_factor(&model, 2000) == 2
+       && dtn_model_cache_miss_factor(&model, 4000) == 2.5,
        "of 2000 bytes with a cache for 1000 each costs twice as much");
     dtn_model_make(&group, hosts, &crowded, NULL);
     ok(crowded.ns[DTENSOR_COST_INTRA_HOPS]

@@ -50,7 +50,8 @@ COUNTED(void, dtn_runs_cut, (const struct dtn_runs *runs,
 COUNTED(void, dtn_part_init, (struct dtn_part *part,
         const struct dtensor_spec *spec, int index), (part, spec, index))
 COUNTED(void, dtn_box_coalesce, (struct dtn_box *box), (box))
-COUNTED(struct partner *, dtn_exchange_partner, (const struct exchanger *ex,
+COUNTED(struct dtn_partner *, dtn_exchange_partner,
+        (const struct dtn_exchanger *ex,
         int rank), (ex, rank))
 COUNTED(struct dtn_piece, dtn_parcel_piece, (const struct dtn_parcel *parcel),
         (parcel))

@@ -41,7 +41,7 @@ COUNTED(int64_t, dtn_local_numel, (const struct dtensor_spec *spec, int index),
         (spec, index))
 COUNTED(int, dtn_world_host, (const struct dtn_world *world, int rank),
         (world, rank))
-COUNTED(struct dtn_range, dtn_block, (const struct dtn_call *call, int r),
+COUNTED(struct dtn_range, dtn_call_block, (const struct dtn_call *call, int r),
         (call, r))
 
 struct job {

@@ -136,7 +136,8 @@ static bool proves(const struct dtn_phase *phase, bool hosts, size_t window,
     }
     if (!good)
         snprintf(err->text, sizeof err->text, "more scratch than %zu", most);
-    good = good && dtn_check(sched, n, 2, NULL, is_wanted, &wanted, err) == 0;
+    good = good && dtn_sched_check(sched, n, 2, NULL, is_wanted, &wanted,
+                                   err) == 0;
     for (int r = 0; r < n; r++)
         dtn_sched_fini(&sched[r]);
     return good;

@@ -183,8 +183,8 @@ static void case_edges(const struct coll_case *c, int r,
         edges[q] = (struct dtn_edge){ .peer = q,
             .sends = case_sends(&c->call, r, q),
             .receives = case_sends(&c->call, q, r),
-            .sent_salt = (uint32_t)(r * 100 + q),
-            .received_salt = (uint32_t)(q * 100 + r),
+            .sent_match = (uint32_t)(r * 100 + q),
+            .received_match = (uint32_t)(q * 100 + r),
             .sent = { sent, case_pair(&c->call, r, q) * elem },
             .received = { received, case_pair(&c->call, q, r) * elem } };
         sent += edges[q].sent.bytes;
@@ -264,6 +264,7 @@ int case_check(const struct coll_case *c, int rounds, bool in_place,
             alias[r] = start;
     }
     memset(case_trees, 0, sizeof case_trees);
-    return dtn_check(c->scheds, c->call.n, rounds, in_place ? alias : NULL,
+    return dtn_sched_check(c->scheds, c->call.n, rounds,
+                           in_place ? alias : NULL,
                      case_expect, &c->call, err);
 }

@@ -33,7 +33,7 @@ int case_emit(struct coll_case *c, struct dtensor_error *err);
 void case_fini(struct coll_case *c);
 bool case_in_place_ok(enum dtn_coll coll);
 
-/* dtn_check() of the schedules as they are. */
+/* dtn_sched_check() of the schedules as they are. */
 int case_check(const struct coll_case *c, int rounds, bool in_place,
                struct dtensor_error *err);
 

@@ -24,7 +24,7 @@ struct play_pair {
 
 static struct play {
     const struct dtn_model *model;
-    double stretch;               /* of the call: dtn_model_stretch()         */
+    double stretch;               /* dtn_model_cache_miss_factor()             */
     int link;                     /* of the wire: DTENSOR_COST_.._HOPS        */
     double clock[PLAY_RANKS_MAX];
     double inward_ns[PLAY_RANKS_MAX];      /* the link into a rank is free    */
@@ -75,7 +75,7 @@ static bool play_step(const struct dtn_sched *sched,
                       const struct dtn_step *step)
 {
     double *clock = &play.clock[sched->me], bytes = (double)step->bytes;
-    bool carry = step->tag == DTN_TAG_CARRY;
+    bool carry = step->tag == DTN_TAG_EAGER;
     struct play_pair *pair;
 
     switch (step->op) {
@@ -146,7 +146,7 @@ double play_all(const struct dtn_sched scheds[], int n, double whole,
 
     memset(&play, 0, sizeof play);
     play.model = model;
-    play.stretch = dtn_model_stretch(model, whole);
+    play.stretch = dtn_model_cache_miss_factor(model, whole);
     play.link = model->hosts > 1 ? DTENSOR_COST_INTER_HOPS
                                  : DTENSOR_COST_INTRA_HOPS;
     while (play_one(scheds, n))

@@ -73,7 +73,7 @@ static bool expect_any(int rank, size_t elem, const struct dtn_cell *cell,
 static void hand_end(const char *words, const char *claim)
 {
     struct dtensor_error err = { .text = "accepted" };
-    int rc = dtn_check(hand, N, 2, NULL, expect_any, NULL, &err);
+    int rc = dtn_sched_check(hand, N, 2, NULL, expect_any, NULL, &err);
 
     if (!ok(words ? rc == DTENSOR_EINVAL && strstr(err.text, words)
                   : rc == 0, "%s", claim))
@@ -230,8 +230,8 @@ static void test_signals(void)
     hand_end("the next signal is tag", "a wait for another tag");
 
     hand_begin();
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 8);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_OUT, 0), 4);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 8);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_OUT, 0), 4);
     hand_end("8 bytes", "a wait for another length");
 
     hand_begin();
@@ -255,8 +255,8 @@ static void test_signals(void)
     }
 
     hand_begin();
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 4100);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_OUT, 0), 4100);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 4100);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_OUT, 0), 4100);
     hand_end("more than 4096 bytes", "4100 bytes do not fit a signal");
 }
 
@@ -273,8 +273,8 @@ static void test_values(void)
     hand_end("second time", "a result may be divided once only");
 
     hand_begin();
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 4);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_TMP, 0), 4);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 4);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_TMP, 0), 4);
     dtn_sched_reduce(&hand[1], at(1, DTN_TMP, 0), at(1, DTN_IN, 4), 4);
     hand_end("element 0 with element 1", "different elements may not be added");
 
@@ -497,8 +497,8 @@ static void mutate_large(void)
 /* Rank 0 carries its IN to rank 1's TMP, which takes it for a term. */
 static void hand_term(void)
 {
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 16);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_TMP, 0), 16);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 16);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_TMP, 0), 16);
 }
 
 static void test_partial(void)
@@ -515,19 +515,19 @@ static void test_partial(void)
              "are f32");
 
     hand_begin_wide();
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 16);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_ACC, 0), 16);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 16);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_ACC, 0), 16);
     hand_end("elements for partial results", "nor caught there");
 
     hand_begin_with(DTENSOR_F32, DTENSOR_SUM);
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_IN, 0), 16);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_ACC, 0), 16);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 16);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_ACC, 0), 16);
     hand_end(NULL, "where both are f32 they may");
 
     hand_begin_with(DTENSOR_F32, DTENSOR_AVG);
     dtn_sched_copy(&hand[0], at(0, DTN_ACC, 0), at(0, DTN_IN, 0), 16);
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_ACC, 0), 16);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_TMP, 0), 16);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_ACC, 0), 16);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_TMP, 0), 16);
     hand_end("these for elements", "a sum that is to be divided is no result "
              "yet");
 
@@ -539,18 +539,18 @@ static void test_partial(void)
     hand_begin_with(DTENSOR_BF16, DTENSOR_SUM);
     hand_term();
     dtn_sched_reduce(&hand[1], at(1, DTN_TMP, 0), at(1, DTN_IN, 0), 16);
-    dtn_sched_carry(&hand[1], 2, at(1, DTN_TMP, 0), 16);
-    dtn_sched_catch(&hand[2], 1, at(2, DTN_TMP, 0), 16);
+    dtn_sched_send_eager(&hand[1], 2, at(1, DTN_TMP, 0), 16);
+    dtn_sched_recv_eager(&hand[2], 1, at(2, DTN_TMP, 0), 16);
     dtn_sched_reduce(&hand[2], at(2, DTN_TMP, 0), at(2, DTN_IN, 0), 16);
     hand_end("rounded already", "and may not be added to then");
 
     hand_begin_wide();
     dtn_sched_copy(&hand[0], at(0, DTN_ACC, 0), at(0, DTN_IN, 0), 16);
-    dtn_sched_carry(&hand[0], 1, at(0, DTN_ACC, 0), 16);
-    dtn_sched_catch(&hand[1], 0, at(1, DTN_ACC, 0), 16);
+    dtn_sched_send_eager(&hand[0], 1, at(0, DTN_ACC, 0), 16);
+    dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_ACC, 0), 16);
     dtn_sched_reduce(&hand[1], at(1, DTN_ACC, 0), at(1, DTN_IN, 0), 16);
-    dtn_sched_carry(&hand[1], 2, at(1, DTN_ACC, 0), 16);
-    dtn_sched_catch(&hand[2], 1, at(2, DTN_ACC, 0), 16);
+    dtn_sched_send_eager(&hand[1], 2, at(1, DTN_ACC, 0), 16);
+    dtn_sched_recv_eager(&hand[2], 1, at(2, DTN_ACC, 0), 16);
     dtn_sched_reduce(&hand[2], at(2, DTN_ACC, 0), at(2, DTN_IN, 0), 16);
     dtn_sched_copy(&hand[2], at(2, DTN_OUT, 0), at(2, DTN_ACC, 0), 16);
     hand_end(NULL, "as f32 in ACC it may, rounded at the end");

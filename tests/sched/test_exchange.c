@@ -206,7 +206,8 @@ static bool expect_want(int rank, size_t elem, const struct dtn_cell *cell,
 
 static int world_check(struct dtensor_error *err)
 {
-    return dtn_check(world.scheds, world.n, 2, NULL, expect_want, &world, err);
+    return dtn_sched_check(world.scheds, world.n, 2, NULL, expect_want,
+                           &world, err);
 }
 
 static void test_random(uint64_t seed)

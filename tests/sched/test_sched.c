@@ -47,8 +47,8 @@ static void build(struct dtn_sched *sched)
     dtn_sched_put(sched, 0, at(0, DTN_TMP, 64), at(1, DTN_IN, 0), 64);
     dtn_sched_signal(sched, 0, DTN_TAG_DATA);
     dtn_sched_flush(sched, 0);
-    dtn_sched_carry(sched, 2, at(1, DTN_IN, 8), 24);
-    dtn_sched_catch(sched, 2, at(1, DTN_TMP, 128), 24);
+    dtn_sched_send_eager(sched, 2, at(1, DTN_IN, 8), 24);
+    dtn_sched_recv_eager(sched, 2, at(1, DTN_TMP, 128), 24);
     dtn_sched_copy(sched, at(1, DTN_OUT, 0), at(1, DTN_IN, 0), 64);
     dtn_sched_reduce(sched, at(1, DTN_OUT, 4), at(2, DTN_IN, 4), 60);
     dtn_sched_copy_box(sched, at(1, DTN_OUT, 0), at(0, DTN_IN, 16), &box);
@@ -114,8 +114,8 @@ static void test_build(void)
     dtn_sched_neutral(&sched, at(0, DTN_OUT, 0), 0);
     ok(sched.nsteps == 0 && sched.nboxes == 0 && !sched.needs_map,
        "steps of no bytes are not appended");
-    dtn_sched_carry(&sched, 1, at(0, DTN_IN, 0), 0);
-    dtn_sched_catch(&sched, 1, at(0, DTN_OUT, 0), 0);
+    dtn_sched_send_eager(&sched, 1, at(0, DTN_IN, 0), 0);
+    dtn_sched_recv_eager(&sched, 1, at(0, DTN_OUT, 0), 0);
     ok(sched.nsteps == 2, "but signals of no bytes are");
     dtn_sched_copy(&sched, at(0, DTN_OUT, 0), at(0, DTN_IN, 0), 4);
     dtn_sched_fold(&sched, at(0, DTN_OUT, 0), at(0, DTN_TMP, 0), 4);

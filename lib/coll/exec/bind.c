@@ -19,19 +19,19 @@
 /* OUT where peers see it, if the span is in the part that they may touch. */
 static int own_base(const struct dtn_sched *sched, const struct dtn_span *span)
 {
-    const struct dtn_range *shown = &sched->shown[span->space];
+    const struct dtn_range *shown = &sched->exposed_range[span->space];
 
     return span->space == DTN_OUT
         && (shown->bytes == 0 || span->offset - shown->offset < shown->bytes)
-         ? EXEC_OUT_SHOWN : (int)span->space;
+         ? DTN_EXEC_OUT_EXPOSED : (int)span->space;
 }
 
-static struct exec_at bind_span(const struct dtn_plan *plan,
+static struct dtn_exec_at bind_span(const struct dtn_plan *plan,
                                 const struct dtn_span *span)
 {
-    return (struct exec_at){
+    return (struct dtn_exec_at){
         .base = span->rank == plan->sched.me ? own_base(&plan->sched, span)
-              : exec_peer_base(span->rank, exec_name(span->space)),
+              : dtn_exec_peer_base(span->rank, dtn_exec_name(span->space)),
         .offset = span->offset * plan->scale[span->space] };
 }
 
@@ -60,13 +60,13 @@ static unsigned bind_partial(const struct dtn_step *step)
 }
 
 static void bind_step(struct dtn_plan *plan, const struct dtn_step *step,
-                      struct exec_at *terms, struct exec_step *bound)
+                      struct dtn_exec_at *terms, struct dtn_exec_step *bound)
 {
     const struct dtn_sched *sched = &plan->sched;
     const bool gives = step->op == DTN_OP_PUT || step->op == DTN_OP_SIGNAL;
     const struct dtn_span *moved = gives ? &step->src : &step->dst;
 
-    *bound = (struct exec_step){
+    *bound = (struct dtn_exec_step){
         .step = step, .peer = &plan->peers[step->peer],
         .dst = bind_span(plan, &step->dst), .src = bind_span(plan, &step->src),
         .bytes = step->bytes * plan->scale[moved->space],
@@ -84,7 +84,7 @@ int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err)
 {
     const struct dtn_sched *sched = &plan->sched;
     const size_t nsteps = (size_t)sched->nsteps;
-    struct exec_at *terms;
+    struct dtn_exec_at *terms;
     size_t size, nterms = 0;
 
     for (size_t s = 0; s < nsteps; s++)
@@ -93,7 +93,7 @@ int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err)
     plan->steps = malloc(size + 1);
     if (!plan->steps)
         return dtn_fail_nomem(err, sched->name, size);
-    terms = (struct exec_at *)(plan->steps + nsteps);
+    terms = (struct dtn_exec_at *)(plan->steps + nsteps);
     for (size_t s = 0; s < nsteps; s++) {
         bind_step(plan, &sched->steps[s], terms, &plan->steps[s]);
         terms += plan->steps[s].nterms;

@@ -23,26 +23,26 @@
 #define PIECE_MIN_BYTES ((size_t)8 << 10)
 
 /* `bytes` as a step counts them. */
-static int cma_read(const struct exec_run *run, void *dst,
+static int cma_read(const struct dtn_exec_run *run, void *dst,
                     const struct dtn_span *span, size_t bytes)
 {
-    const struct exec_peer *peer = &run->plan->peers[span->rank];
-    struct dtn_remote src = peer->remote[exec_name(span->space)];
+    const struct dtn_exec_peer *peer = &run->plan->peers[span->rank];
+    struct dtn_remote src = peer->remote[dtn_exec_name(span->space)];
     const size_t scale = run->plan->scale[span->space];
 
     src.addr += span->offset * scale;
     return dtn_fetch(run->ctx, peer->rank, dst, src, bytes * scale);
 }
 
-static int cma_no_room(struct exec_run *run, size_t bytes)
+static int cma_no_room(struct dtn_exec_run *run, size_t bytes)
 {
     return dtn_poison(run->ctx, DTENSOR_ENOMEM, run->ctx->world.rank,
                       "no room for %zu bytes to fetch terms into", bytes);
 }
 
 /* To a device by way of host memory. */
-static int cma_copy_device(struct exec_run *run, void *dst,
-                           const struct exec_step *bound)
+static int cma_copy_device(struct dtn_exec_run *run, void *dst,
+                           const struct dtn_exec_step *bound)
 {
     void *scratch = dtn_ctx_bounce(run->ctx, DTN_TMP, bound->bytes);
     int rc = scratch ? cma_read(run, scratch, &bound->step->src,
@@ -52,7 +52,7 @@ static int cma_copy_device(struct exec_run *run, void *dst,
     return rc == 0 ? dtn_run_download(run, dst, scratch, bound->bytes) : rc;
 }
 
-int dtn_cma_copy(struct exec_run *run, void *dst, const struct exec_step *bound)
+int dtn_cma_copy(struct dtn_exec_run *run, void *dst, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     int rc = dtn_run_is_device(run, dst)
@@ -64,7 +64,7 @@ int dtn_cma_copy(struct exec_run *run, void *dst, const struct exec_step *bound)
 }
 
 /* Make bytes from `at` on of every term readable for this CPU. */
-static int cma_terms(struct exec_run *run, const struct exec_step *bound,
+static int cma_terms(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
                      size_t at, size_t bytes, unsigned char *scratch)
 {
     const struct dtn_sched *sched = &run->plan->sched;
@@ -88,7 +88,7 @@ static int cma_terms(struct exec_run *run, const struct exec_step *bound,
 }
 
 /* Are all peers alive whose memory was read? */
-static int cma_check(const struct exec_run *run, const struct exec_step *bound)
+static int cma_check(const struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     int rc = 0;
 
@@ -103,7 +103,7 @@ static int cma_check(const struct exec_run *run, const struct exec_step *bound)
     return rc;
 }
 
-int dtn_cma_reduce(struct exec_run *run, const struct exec_step *bound)
+int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_sched *sched = &run->plan->sched;
@@ -125,7 +125,7 @@ int dtn_cma_reduce(struct exec_run *run, const struct exec_step *bound)
         rc = cma_terms(run, bound, at, bytes, scratch);
         if (rc == 0)
             rc = dtn_run_done(run, run->memory->ops->fold(
-                run->memory, &sched->how, bound->partial,
+                run->memory, &sched->reduction, bound->partial,
                 dst + at * run->plan->scale[step->dst.space],
                 run->plan->terms, n, bytes / elem));
         if (rc == 0)

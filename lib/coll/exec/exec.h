@@ -33,47 +33,47 @@ struct dtn_transport;
 
 /* The spaces that READY names: IN, OUT, and TMP or ACC, whichever is exposed.
  */
-enum { EXEC_NNAMES = 3 };
+enum { DTN_EXEC_NNAMES = 3 };
 
-static inline int exec_name(enum dtn_space space)
+static inline int dtn_exec_name(enum dtn_space space)
 {
     return space == DTN_ACC ? DTN_TMP : space;
 }
 
 /* What is known of a peer during one run. */
-struct exec_peer {
+struct dtn_exec_peer {
     struct dtn_transport *tp;     /* NULL: this rank itself                    */
     int transport;                /* its index in ctx->transports              */
     int rank;                     /* in the world                              */
     uint64_t turn[2];             /* hash of the last message's number, by     */
                                   /* direction: part of the salts of its steps */
-    struct dtn_remote remote[EXEC_NNAMES];     /* its spaces, by its READY     */
+    struct dtn_remote remote[DTN_EXEC_NNAMES];     /* its spaces, by its READY     */
 };
 
 /* plan->base: addresses of this rank's spaces; of OUT where peers see it; and of
  * the mapped spaces of each peer.
  */
-enum { EXEC_OUT_SHOWN = DTN_NSPACES, EXEC_PEERS };
+enum { DTN_EXEC_OUT_EXPOSED = DTN_NSPACES, DTN_EXEC_PEERS };
 
-static inline int exec_peer_base(int position, int name)
+static inline int dtn_exec_peer_base(int position, int name)
 {
-    return EXEC_PEERS + position * EXEC_NNAMES + name;
+    return DTN_EXEC_PEERS + position * DTN_EXEC_NNAMES + name;
 }
 
 /* Where a span of memory is. */
-struct exec_at {
+struct dtn_exec_at {
     int base;                     /* index in plan->base                       */
     size_t offset;                /* from there, bytes                         */
 };
 
 /* A step with all that running it needs. */
-struct exec_step {
+struct dtn_exec_step {
     const struct dtn_step *step;
-    struct exec_peer *peer;       /* of PUT, FLUSH, SIGNAL, WAIT               */
-    struct exec_at dst, src;
+    struct dtn_exec_peer *peer;       /* of PUT, FLUSH, SIGNAL, WAIT               */
+    struct dtn_exec_at dst, src;
     size_t bytes;                 /* of memory, at the end that is own         */
     size_t count;                 /* elements                                  */
-    const struct exec_at *terms;  /* [nterms] of a reduction                   */
+    const struct dtn_exec_at *terms;  /* [nterms] of a reduction                   */
     int nterms;
     unsigned partial;             /* which are partial results: dtn_fold()     */
 };
@@ -81,21 +81,21 @@ struct exec_step {
 /* How far the steps of this rank reach into a peer's spaces, between two of its
  * READY.
  */
-struct exec_reach {
-    size_t bytes[EXEC_NNAMES];
+struct dtn_exec_reach {
+    size_t bytes[DTN_EXEC_NNAMES];
 };
 
 /* The methods to expose private memory, and what trying each has shown. */
-enum { EXEC_NMETHODS = 4 };
-struct exec_trials {
+enum { DTN_EXEC_NMETHODS = 4 };
+struct dtn_exec_trials {
     int runs;                     /* with private memory, since the trials     */
                                   /* began last                                */
     int best;                     /* method, -1: not known yet                 */
-    int64_t took_ns[EXEC_NMETHODS];    /* its fastest run                      */
+    int64_t took_ns[DTN_EXEC_NMETHODS];    /* its fastest run                      */
 };
 
 /* One run. */
-struct exec_run {
+struct dtn_exec_run {
     struct dtn_plan *plan;
     struct dtensor_ctx *ctx;
     const struct dtn_memory *memory;       /* kind that does the operations    */
@@ -104,8 +104,8 @@ struct exec_run {
                                            /* NULL                             */
     unsigned char *bounce[DTN_NSPACES];    /* for IN or OUT of a device: where */
                                            /* puts read it, or NULL            */
-    struct dtn_remote name[DTN_MAX_TRANSPORTS][EXEC_NNAMES];
-    size_t behind[EXEC_NNAMES];   /* bytes                                     */
+    struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_EXEC_NNAMES];
+    size_t behind[DTN_EXEC_NNAMES];   /* bytes                                     */
     uint64_t fingerprint;
     int method;                   /* to expose private memory                  */
     bool is_private;              /* some exposed buffer is private memory     */
@@ -113,7 +113,7 @@ struct exec_run {
     int64_t left_ns;              /* end of the last start or poll, if timed   */
     bool refused;                 /* a transport would not register a space    */
     int step;                     /* the next                                  */
-    struct exec_rows {            /* a put of a box in progress                */
+    struct dtn_exec_rows {            /* a put of a box in progress                */
         bool begun;
         struct dtn_box box;       /* rest of the box, without the row dims     */
         struct dtn_walk walk;
@@ -133,44 +133,44 @@ struct dtn_plan {
     bool named;                   /* it names spaces to peers                  */
     bool puts[DTN_NSPACES];       /* some step puts from there                 */
     bool tries;                   /* methods, if some buffer is private memory */
-    struct exec_trials trials;
+    struct dtn_exec_trials trials;
     size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
                                   /* dtn_reduction_ratio()                     */
     unsigned char *tmp;           /* one piece of memory: TMP, then            */
     unsigned char *acc;
     const void **terms;           /* [n + 1] sources of a reduction            */
-    struct exec_peer *peers;      /* [n]                                       */
-    unsigned char **base;         /* [exec_peer_base(n, 0)] set by a run and   */
+    struct dtn_exec_peer *peers;      /* [n]                                       */
+    unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] set by a run and   */
                                   /* by READY; NULL: not mapped, or no bytes   */
-    struct exec_step *steps;      /* [sched.nsteps]                            */
+    struct dtn_exec_step *steps;      /* [sched.nsteps]                            */
     int *unmet;                   /* world ranks to connect to before it runs; */
     int nunmet;                   /* NULL: it is connected to all              */
     struct dtn_wait meeting;      /* polling for them                          */
-    struct exec_reach *reach;     /* of each wait for READY, in order          */
-    struct exec_run started;      /* by dtn_plan_start()                       */
+    struct dtn_exec_reach *reach;     /* of each wait for READY, in order          */
+    struct dtn_exec_run started;      /* by dtn_plan_start()                       */
 };
 
 /* launch.c: what an operation of run->memory returned, as the result of a step:
  * one that was launched goes on.  Settle them: 0, or EAGAIN if it does not wait.
  * Copy memory of a device for the CPU.  Any other code: the context is poisoned.
  */
-int dtn_run_launched(struct exec_run *run, int rc);
-int dtn_run_finish(struct exec_run *run, bool waits);
-int dtn_run_download(struct exec_run *run, void *to, const void *from,
+int dtn_run_launched(struct dtn_exec_run *run, int rc);
+int dtn_run_finish(struct dtn_exec_run *run, bool waits);
+int dtn_run_download(struct dtn_exec_run *run, void *to, const void *from,
                      size_t bytes);
 
-static inline int dtn_run_done(struct exec_run *run, int rc)
+static inline int dtn_run_done(struct dtn_exec_run *run, int rc)
 {
     return rc == 0 ? 0 : dtn_run_launched(run, rc);
 }
 
-static inline int dtn_run_settle(struct exec_run *run, bool waits)
+static inline int dtn_run_settle(struct dtn_exec_run *run, bool waits)
 {
     return run->launched ? dtn_run_finish(run, waits) : 0;
 }
 
 /* Is it memory of a device, which neither the CPU nor peers access? */
-static inline bool dtn_run_is_device(const struct exec_run *run,
+static inline bool dtn_run_is_device(const struct dtn_exec_run *run,
                                      const void *mem)
 {
     return run->memory != &dtn_host && run->memory->ops->holds(run->memory, mem);
@@ -180,21 +180,21 @@ static inline bool dtn_run_is_device(const struct exec_run *run,
  * the bounce buffer; any other code: the context is poisoned.  And undo it; if
  * `rc` is 0 copy staged results to OUT first.
  */
-int dtn_expose(struct exec_run *run);
-int dtn_unexpose(struct exec_run *run, int rc);
+int dtn_expose(struct dtn_exec_run *run);
+int dtn_unexpose(struct dtn_exec_run *run, int rc);
 
 /* Bind the steps of a plan, whose peers and scale are known.   Errors: ENOMEM */
 int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err);
 
 /* Is it of this rank, or mapped? */
-static inline bool dtn_run_maps(const struct exec_run *run, struct exec_at at)
+static inline bool dtn_run_maps(const struct dtn_exec_run *run, struct dtn_exec_at at)
 {
-    return at.base < EXEC_PEERS || run->plan->base[at.base];
+    return at.base < DTN_EXEC_PEERS || run->plan->base[at.base];
 }
 
 /* Its address then, or NULL. */
-static inline unsigned char *dtn_run_at(const struct exec_run *run,
-                                        struct exec_at at)
+static inline unsigned char *dtn_run_at(const struct dtn_exec_run *run,
+                                        struct dtn_exec_at at)
 {
     unsigned char *base = run->plan->base[at.base];
 
@@ -206,9 +206,9 @@ int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err);
 /* Send READY.  Read one: false if steps reach further than its memory.  Compute
  * once how far they reach (ENOMEM).
  */
-int dtn_ready_say(struct exec_run *run, const struct exec_step *bound,
+int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
                   struct dtn_signal *signal);
-bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
+bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                     const struct dtn_signal *signal);
 int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err);
 
@@ -216,16 +216,16 @@ int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err);
 void dtn_plan_turn(struct dtn_plan *plan);
 
 /* What went wrong, in words: said.c */
-int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
+int dtn_run_mismatch(const struct dtn_exec_run *run, const struct dtn_step *step,
                      const struct dtn_signal *signal);
 
 /* The steps that copy and reduce: move.c */
-int dtn_run_copy(struct exec_run *run, const struct exec_step *bound);
-int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound);
+int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
+int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
 
 /* The same where a source is private memory of a peer: cma.c */
-int dtn_cma_copy(struct exec_run *run, void *dst,
-                 const struct exec_step *bound);
-int dtn_cma_reduce(struct exec_run *run, const struct exec_step *bound);
+int dtn_cma_copy(struct dtn_exec_run *run, void *dst,
+                 const struct dtn_exec_step *bound);
+int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
 
 #endif

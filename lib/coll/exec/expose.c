@@ -38,10 +38,10 @@ enum {
                                              /* much memory again              */
 
 /* In the order of the trials, which begin with the one the schedule asks for. */
-static const struct exec_method {
+static const struct dtn_exec_method {
     bool cma[2];                  /* IN, OUT by cross-memory attach, not staged*/
     bool nt;                      /* IN is staged with non-temporal stores     */
-} methods[EXEC_NMETHODS] = {
+} methods[DTN_EXEC_NMETHODS] = {
     { .cma = { false, false } },
     { .cma = { true, true } },
     { .cma = { false, false }, .nt = true },
@@ -51,7 +51,7 @@ static const struct exec_method {
 /* ---------------------------------------------------------------- trials --- */
 
 /* Is some exposed buffer private memory? */
-static bool run_is_private(const struct exec_run *run)
+static bool run_is_private(const struct dtn_exec_run *run)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     bool outside = false;
@@ -65,23 +65,23 @@ static bool run_is_private(const struct exec_run *run)
     return outside;
 }
 
-static void trial_begin(struct exec_run *run)
+static void trial_begin(struct dtn_exec_run *run)
 {
-    const struct exec_trials *trials = &run->plan->trials;
+    const struct dtn_exec_trials *trials = &run->plan->trials;
     const int first = run->plan->sched.expose == DTN_EXPOSE_CMA;
 
     run->timed_ns = 0;
     run->method = trials->best >= 0 ? trials->best : first;
     run->is_private = run_is_private(run);
-    if (run->is_private && trials->runs < TRIES * EXEC_NMETHODS) {
-        run->method = (first + trials->runs) % EXEC_NMETHODS;
+    if (run->is_private && trials->runs < TRIES * DTN_EXEC_NMETHODS) {
+        run->method = (first + trials->runs) % DTN_EXEC_NMETHODS;
         run->timed_ns = dtn_now_ns();
     }
 }
 
-static void trial_end(const struct exec_run *run)
+static void trial_end(const struct dtn_exec_run *run)
 {
-    struct exec_trials *trials = &run->plan->trials;
+    struct dtn_exec_trials *trials = &run->plan->trials;
     const int tried = trials->runs;
     int64_t took;
 
@@ -91,12 +91,12 @@ static void trial_end(const struct exec_run *run)
     if (run->timed_ns == 0)
         return;
     took = dtn_now_ns() - run->timed_ns;
-    if (tried < EXEC_NMETHODS || took < trials->took_ns[run->method])
+    if (tried < DTN_EXEC_NMETHODS || took < trials->took_ns[run->method])
         trials->took_ns[run->method] = took;
-    if (tried < TRIES * EXEC_NMETHODS - 1)
+    if (tried < TRIES * DTN_EXEC_NMETHODS - 1)
         return;
     trials->best = 0;
-    for (int i = 1; i < EXEC_NMETHODS; i++)
+    for (int i = 1; i < DTN_EXEC_NMETHODS; i++)
         if (trials->took_ns[i] < trials->took_ns[trials->best])
             trials->best = i;
 }
@@ -104,17 +104,17 @@ static void trial_end(const struct exec_run *run)
 /* --------------------------------------------------------------- staging --- */
 
 /* What peers may touch of a space. */
-static struct dtn_range space_shown(const struct exec_run *run,
+static struct dtn_range space_shown(const struct dtn_exec_run *run,
                                     enum dtn_space space)
 {
     const struct dtn_sched *sched = &run->plan->sched;
 
-    if (sched->shown[space].bytes > 0)
-        return sched->shown[space];
+    if (sched->exposed_range[space].bytes > 0)
+        return sched->exposed_range[space];
     return (struct dtn_range){ 0, sched->bytes[space] };
 }
 
-static int stage_in(struct exec_run *run)
+static int stage_in(struct dtn_exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_IN);
     unsigned char *to = run->staged[DTN_IN] + shown.offset;
@@ -129,7 +129,7 @@ static int stage_in(struct exec_run *run)
     return 0;
 }
 
-static int stage_out(struct exec_run *run)
+static int stage_out(struct dtn_exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_OUT);
 
@@ -143,7 +143,7 @@ static int stage_out(struct exec_run *run)
 /* -------------------------------------------------------------- exposing --- */
 
 /* May peers access the space by cross-memory attach, if it is private? */
-static bool space_by_cma(const struct exec_run *run, enum dtn_space space)
+static bool space_by_cma(const struct dtn_exec_run *run, enum dtn_space space)
 {
     const struct dtn_sched *sched = &run->plan->sched;
 
@@ -156,7 +156,7 @@ static bool space_by_cma(const struct exec_run *run, enum dtn_space space)
 /* Name `mem` to the peers of every transport as a space.  EINVAL: it is to be
  * staged.
  */
-static int space_register(struct exec_run *run, enum dtn_space space,
+static int space_register(struct dtn_exec_run *run, enum dtn_space space,
                           unsigned char *mem)
 {
     struct dtensor_ctx *ctx = run->ctx;
@@ -169,14 +169,14 @@ static int space_register(struct exec_run *run, enum dtn_space space,
         if (tp->fetches && !space_by_cma(run, space)
             && !dtn_arena_contains(&ctx->arena, mem, bytes))
             return DTENSOR_EINVAL;
-        rc = tp->ops->reg(tp, mem, bytes, &run->name[t][exec_name(space)]);
+        rc = tp->ops->reg(tp, mem, bytes, &run->name[t][dtn_exec_name(space)]);
     }
-    run->behind[exec_name(space)] = bytes;
+    run->behind[dtn_exec_name(space)] = bytes;
     return rc;
 }
 
 /* Take the bounce buffer; EAGAIN while another run has it. */
-static int space_bounce(struct exec_run *run, enum dtn_space space)
+static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
 {
     if (run->ctx->bounce[space].user)
         return DTENSOR_EAGAIN;
@@ -189,13 +189,13 @@ static int space_bounce(struct exec_run *run, enum dtn_space space)
 }
 
 /* In the bounce buffer, of which only the part that peers touch is used. */
-static int space_stage(struct exec_run *run, enum dtn_space space)
+static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
 {
     int rc = 0;
 
     run->staged[space] = run->bounce[space];
     if (space == DTN_OUT)
-        run->plan->base[EXEC_OUT_SHOWN] = run->bounce[space];
+        run->plan->base[DTN_EXEC_OUT_EXPOSED] = run->bounce[space];
     if (space == DTN_IN)
         rc = stage_in(run);
     if (rc == 0)
@@ -205,7 +205,7 @@ static int space_stage(struct exec_run *run, enum dtn_space space)
 }
 
 /* Where it stands, or staged.  Puts from a device need the bounce buffer too. */
-static int space_expose(struct exec_run *run, enum dtn_space space)
+static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
 {
     const struct dtn_plan *plan = run->plan;
     const bool device = dtn_run_is_device(run, plan->base[space]);
@@ -223,7 +223,7 @@ static int space_expose(struct exec_run *run, enum dtn_space space)
     return rc == 0 && plan->sched.exposed[space] ? space_stage(run, space) : rc;
 }
 
-static int expose_failed(struct exec_run *run, int rc)
+static int expose_failed(struct dtn_exec_run *run, int rc)
 {
     const size_t *bytes = run->plan->sched.bytes;
     char in[32], out[32];
@@ -240,19 +240,19 @@ static int expose_failed(struct exec_run *run, int rc)
                       "dtensor_alloc, or raise [transport] arena)", in, out);
 }
 
-static void spaces_hide(struct exec_run *run)
+static void spaces_hide(struct dtn_exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
     dtn_ctx_bounce_release(ctx, run);
     for (int t = 0; t < ctx->ntransports; t++)
-        for (int s = 0; s < EXEC_NNAMES; s++)
+        for (int s = 0; s < DTN_EXEC_NNAMES; s++)
             if (run->name[t][s].addr || run->name[t][s].key)
                 ctx->transports[t]->ops->unreg(ctx->transports[t],
                                                run->name[t][s]);
 }
 
-int dtn_expose(struct exec_run *run)
+int dtn_expose(struct dtn_exec_run *run)
 {
     int rc = 0;
 
@@ -265,7 +265,7 @@ int dtn_expose(struct exec_run *run)
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : expose_failed(run, rc);
 }
 
-int dtn_unexpose(struct exec_run *run, int rc)
+int dtn_unexpose(struct dtn_exec_run *run, int rc)
 {
     if (rc == 0)
         rc = stage_out(run);

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-int dtn_run_launched(struct exec_run *run, int rc)
+int dtn_run_launched(struct dtn_exec_run *run, int rc)
 {
     if (rc != DTN_LAUNCHED)
         return dtn_poison(run->ctx, rc, run->ctx->world.rank, "%s: an operation "
@@ -21,7 +21,7 @@ int dtn_run_launched(struct exec_run *run, int rc)
     return 0;
 }
 
-int dtn_run_finish(struct exec_run *run, bool waits)
+int dtn_run_finish(struct dtn_exec_run *run, bool waits)
 {
     int rc = run->memory->ops->settle(run->memory, waits);
 
@@ -30,7 +30,7 @@ int dtn_run_finish(struct exec_run *run, bool waits)
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_run_launched(run, rc);
 }
 
-int dtn_run_download(struct exec_run *run, void *to, const void *from,
+int dtn_run_download(struct dtn_exec_run *run, void *to, const void *from,
                      size_t bytes)
 {
     int rc = dtn_run_done(run, run->memory->ops->copy(run->memory, to, from,

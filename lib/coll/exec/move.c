@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 /* Runs are loaded through a pointer: the exchange has private memory staged. */
-static int run_unmapped(struct exec_run *run, int position)
+static int run_unmapped(struct dtn_exec_run *run, int position)
 {
     int rank = run->plan->peers[position].rank;
     char name[320];
@@ -30,7 +30,7 @@ static int run_unmapped(struct exec_run *run, int position)
 /* A copy within this rank other than of its own part, which goes from IN to
  * OUT, is one that a faster way would not need.
  */
-static void run_count(struct exec_run *run, const struct dtn_step *step)
+static void run_count(struct dtn_exec_run *run, const struct dtn_step *step)
 {
     const struct dtn_sched *sched = &run->plan->sched;
 
@@ -42,7 +42,7 @@ static void run_count(struct exec_run *run, const struct dtn_step *step)
           * dtensor_dtype_size(sched->dtype);
 }
 
-int dtn_run_copy(struct exec_run *run, const struct exec_step *bound)
+int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     const struct dtn_step *step = bound->step;
@@ -66,7 +66,7 @@ int dtn_run_copy(struct exec_run *run, const struct exec_step *bound)
                                                     bound->bytes));
 }
 
-int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound)
+int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_sched *sched = &run->plan->sched;
     const struct dtn_step *step = bound->step;
@@ -77,7 +77,7 @@ int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound)
         return run_unmapped(run, step->src.rank);
     if (step->box >= 0)
         return dtn_run_done(run, run->memory->ops->fold_box(
-            run->memory, &sched->boxes[step->box], &sched->how, bound->partial,
+            run->memory, &sched->boxes[step->box], &sched->reduction, bound->partial,
             step->op == DTN_OP_REDUCE, dst, dtn_run_at(run, bound->src)));
     for (int i = 0; i < bound->nterms; i++) {
         terms[i] = dtn_run_at(run, bound->terms[i]);
@@ -85,6 +85,6 @@ int dtn_run_reduce(struct exec_run *run, const struct exec_step *bound)
             return dtn_cma_reduce(run, bound);
     }
     return dtn_run_done(run, run->memory->ops->fold(
-        run->memory, &sched->how, bound->partial, dst, terms, bound->nterms,
+        run->memory, &sched->reduction, bound->partial, dst, terms, bound->nterms,
         bound->count));
 }

@@ -128,7 +128,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     plan->trials.best = -1;
     plan->peers = calloc(n, sizeof *plan->peers);
     plan->terms = calloc(n + 1, sizeof *plan->terms);
-    plan->base = calloc((size_t)exec_peer_base((int)n, 0), sizeof *plan->base);
+    plan->base = calloc((size_t)dtn_exec_peer_base((int)n, 0), sizeof *plan->base);
     if (!plan->peers || !plan->terms || !plan->base)
         return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
     for (size_t p = 0; p < n; p++) {
@@ -139,7 +139,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
             plan->peers[p].transport++;
     }
     for (int s = 0; s < DTN_NSPACES; s++)
-        plan->scale[s] = s == DTN_ACC ? dtn_reduction_ratio(&plan->sched.how)
+        plan->scale[s] = s == DTN_ACC ? dtn_reduction_ratio(&plan->sched.reduction)
                                       : 1;
     if (scratch > 0) {
         plan->tmp = dtn_arena_alloc(&ctx->arena, scratch);
@@ -191,7 +191,7 @@ void dtn_plan_turn(struct dtn_plan *plan)
 
     for (int s = 0; s < plan->sched.nsteps; s++) {
         struct dtn_step *step = &plan->sched.steps[s];
-        struct exec_peer *peer;
+        struct dtn_exec_peer *peer;
         uint64_t turn;
 
         if ((step->op != DTN_OP_SIGNAL && step->op != DTN_OP_WAIT)
@@ -200,9 +200,9 @@ void dtn_plan_turn(struct dtn_plan *plan)
         peer = &plan->peers[step->peer];
         turn = dtn_fingerprint_mix(DTN_MIX_TURN,
                                     ++coll->peers[peer->rank]
-                                          .messages[step->comes]);
-        step->salt ^= peer->turn[step->comes] ^ turn;
-        peer->turn[step->comes] = turn;
+                                          .messages[step->is_recv]);
+        step->match_bits ^= peer->turn[step->is_recv] ^ turn;
+        peer->turn[step->is_recv] = turn;
     }
 }
 

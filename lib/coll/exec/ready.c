@@ -23,7 +23,7 @@
 enum {
     NAME_BYTES = 22,              /* struct dtn_remote; 46 bits of size and    */
     NAME_AT = sizeof(struct dtn_remote),       /* two of the space             */
-    READY_BYTES = EXEC_NNAMES * NAME_BYTES
+    READY_BYTES = DTN_EXEC_NNAMES * NAME_BYTES
 };
 _Static_assert(2 * NAME_BYTES <= DTN_PAYLOAD_MAX, "two names fit the line");
 
@@ -40,7 +40,7 @@ static void name_write(unsigned char *at, int space, struct dtn_remote name,
     memcpy(at + NAME_AT, part, sizeof part);
 }
 
-/* The index of the space; EXEC_NNAMES: there is none. */
+/* The index of the space; DTN_EXEC_NNAMES: there is none. */
 static int name_read(const unsigned char *at, struct dtn_remote *name,
                      size_t *bytes)
 {
@@ -52,23 +52,23 @@ static int name_read(const unsigned char *at, struct dtn_remote *name,
     return part[0] & 3;
 }
 
-int dtn_ready_say(struct exec_run *run, const struct exec_step *bound,
+int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
                   struct dtn_signal *signal)
 {
     const struct dtn_step *step = bound->step;
-    const struct exec_peer *peer = bound->peer;
+    const struct dtn_exec_peer *peer = bound->peer;
     const size_t offset = bound->src.offset;
     unsigned char names[READY_BYTES];
 
-    for (int s = 0; s < EXEC_NNAMES; s++) {
+    for (int s = 0; s < DTN_EXEC_NNAMES; s++) {
         struct dtn_remote name = run->name[peer->transport][s];
         size_t bytes = run->behind[s];
 
         if (!name.addr && !name.key)
             continue;
-        if (s == exec_name(step->src.space)) {
+        if (s == dtn_exec_name(step->src.space)) {
             name.addr += offset;
-            bytes = step->about > 0 ? step->about : bytes - offset;
+            bytes = step->message_bytes > 0 ? step->message_bytes : bytes - offset;
         }
         name_write(names + signal->len, s, name, bytes);
         signal->len = (uint16_t)(signal->len + NAME_BYTES);
@@ -79,30 +79,30 @@ int dtn_ready_say(struct exec_run *run, const struct exec_step *bound,
 
 /* ---------------------------------------------------------------- hearing --- */
 
-bool dtn_ready_take(struct exec_run *run, struct exec_peer *peer,
+bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                     const struct dtn_signal *signal)
 {
     const unsigned char *names = dtn_eager_data(run->ctx, peer->rank, signal);
-    const struct exec_reach *reach = &run->plan->reach[run->nready++];
+    const struct dtn_exec_reach *reach = &run->plan->reach[run->nready++];
     unsigned char **mapped =
-        &run->plan->base[exec_peer_base((int)(peer - run->plan->peers), 0)];
-    size_t behind[EXEC_NNAMES] = { 0 };
+        &run->plan->base[dtn_exec_peer_base((int)(peer - run->plan->peers), 0)];
+    size_t behind[DTN_EXEC_NNAMES] = { 0 };
     bool enough = signal->len <= READY_BYTES && signal->len % NAME_BYTES == 0;
 
     memset(peer->remote, 0, sizeof peer->remote);
-    memset(mapped, 0, EXEC_NNAMES * sizeof *mapped);
+    memset(mapped, 0, DTN_EXEC_NNAMES * sizeof *mapped);
     for (int at = 0; enough && at < signal->len; at += NAME_BYTES) {
         struct dtn_remote name;
         size_t bytes;
         int s = name_read(names + at, &name, &bytes);
 
-        if (s == EXEC_NNAMES)
+        if (s == DTN_EXEC_NNAMES)
             return false;
         behind[s] = bytes;
         peer->remote[s] = name;
         mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
     }
-    for (int s = 0; s < EXEC_NNAMES; s++)
+    for (int s = 0; s < DTN_EXEC_NNAMES; s++)
         enough = enough && reach->bytes[s] <= behind[s];
     return enough;
 }
@@ -138,7 +138,7 @@ static void reach_note(struct dtn_plan *plan, int which,
 
     if (which < 0)
         return;
-    bytes = &plan->reach[which].bytes[exec_name(span->space)];
+    bytes = &plan->reach[which].bytes[dtn_exec_name(span->space)];
     if (end > *bytes)
         *bytes = end;
 }

@@ -26,7 +26,7 @@
 
 /* ---------------------------------------------------------------- steps --- */
 
-static int run_eager(struct exec_run *run, int rank, struct dtn_signal *signal,
+static int run_eager(struct dtn_exec_run *run, int rank, struct dtn_signal *signal,
                      const void *data)
 {
     return dtn_eager_send(run->ctx, rank, run->polls ? &run->wait : NULL,
@@ -34,7 +34,7 @@ static int run_eager(struct exec_run *run, int rank, struct dtn_signal *signal,
 }
 
 /* The same from memory of a device. */
-static int run_eager_device(struct exec_run *run, int rank,
+static int run_eager_device(struct dtn_exec_run *run, int rank,
                             struct dtn_signal *signal, const void *data)
 {
     unsigned char copy[DTN_EAGER_MAX];
@@ -43,11 +43,11 @@ static int run_eager_device(struct exec_run *run, int rank,
     return rc == 0 ? run_eager(run, rank, signal, copy) : rc;
 }
 
-static int run_signal(struct exec_run *run, const struct exec_step *bound)
+static int run_signal(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
-    const struct exec_peer *peer = bound->peer;
-    struct dtn_signal signal = { .fingerprint = run->fingerprint ^ step->salt,
+    const struct dtn_exec_peer *peer = bound->peer;
+    struct dtn_signal signal = { .fingerprint = run->fingerprint ^ step->match_bits,
                                  .tag = (uint16_t)step->tag };
     int rc = dtn_run_settle(run, !run->polls);
 
@@ -57,7 +57,7 @@ static int run_signal(struct exec_run *run, const struct exec_step *bound)
         return rc;
     if (step->tag == DTN_TAG_READY)
         return dtn_ready_say(run, bound, &signal);
-    if (step->tag == DTN_TAG_CARRY && bound->bytes > 0) {
+    if (step->tag == DTN_TAG_EAGER && bound->bytes > 0) {
         const void *data = dtn_run_at(run, bound->src);
 
         signal.len = (uint16_t)bound->bytes;
@@ -70,10 +70,10 @@ static int run_signal(struct exec_run *run, const struct exec_step *bound)
          : dtn_signal(run->ctx, peer->rank, &signal);
 }
 
-static int run_wait(struct exec_run *run, const struct exec_step *bound)
+static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
-    struct exec_peer *peer = bound->peer;
+    struct dtn_exec_peer *peer = bound->peer;
     const struct dtn_signal *signal;
     const size_t bytes = bound->bytes;
     int rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
@@ -81,7 +81,7 @@ static int run_wait(struct exec_run *run, const struct exec_step *bound)
 
     if (rc != 0)
         return rc;
-    if (signal->fingerprint != (run->fingerprint ^ step->salt)
+    if (signal->fingerprint != (run->fingerprint ^ step->match_bits)
         || signal->tag != step->tag)
         return dtn_run_mismatch(run, step, signal);
     if (step->tag == DTN_TAG_READY ? !dtn_ready_take(run, peer, signal)
@@ -97,7 +97,7 @@ static int run_wait(struct exec_run *run, const struct exec_step *bound)
 }
 
 /* Put a piece of a space, or continue a put that returned EAGAIN. */
-static int run_put_piece(struct exec_run *run, int rank, struct dtn_remote dst,
+static int run_put_piece(struct dtn_exec_run *run, int rank, struct dtn_remote dst,
                          enum dtn_space space, const unsigned char *src,
                          size_t bytes)
 {
@@ -122,12 +122,12 @@ static int run_put_piece(struct exec_run *run, int rank, struct dtn_remote dst,
 }
 
 /* Row by row. */
-static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
-                       const struct exec_step *bound)
+static int run_put_box(struct dtn_exec_run *run, int rank, struct dtn_remote dst,
+                       const struct dtn_exec_step *bound)
 {
     const int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
     const unsigned char *src = dtn_run_at(run, bound->src);
-    struct exec_rows *rows = &run->rows;
+    struct dtn_exec_rows *rows = &run->rows;
     int rc;
 
     if (!rows->begun) {
@@ -149,11 +149,11 @@ static int run_put_box(struct exec_run *run, int rank, struct dtn_remote dst,
     return 0;
 }
 
-static int run_put(struct exec_run *run, const struct exec_step *bound)
+static int run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
-    const struct exec_peer *peer = bound->peer;
-    struct dtn_remote dst = peer->remote[exec_name(step->dst.space)];
+    const struct dtn_exec_peer *peer = bound->peer;
+    struct dtn_remote dst = peer->remote[dtn_exec_name(step->dst.space)];
     int rc = dtn_run_settle(run, !run->polls);
 
     if (rc != 0)
@@ -165,22 +165,22 @@ static int run_put(struct exec_run *run, const struct exec_step *bound)
                          dtn_run_at(run, bound->src), bound->bytes);
 }
 
-static int run_fill(struct exec_run *run, const struct exec_step *bound)
+static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_sched *sched = &run->plan->sched;
     const enum dtensor_dtype dtype = step->dst.space == DTN_ACC
-                                   ? sched->how.partial : sched->dtype;
+                                   ? sched->reduction.partial : sched->dtype;
     void *dst = dtn_run_at(run, bound->dst);
 
     return dtn_run_done(run, step->op == DTN_OP_SCALE
         ? run->memory->ops->scale(run->memory, dtype, dst, bound->count,
                                   sched->divisor)
-        : run->memory->ops->neutral(run->memory, dtype, sched->how.op, dst,
+        : run->memory->ops->neutral(run->memory, dtype, sched->reduction.op, dst,
                                     bound->count));
 }
 
-static int run_flush(struct exec_run *run, const struct exec_step *bound)
+static int run_flush(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const int rank = bound->peer->rank;
 
@@ -188,7 +188,7 @@ static int run_flush(struct exec_run *run, const struct exec_step *bound)
                       : dtn_flush(run->ctx, rank);
 }
 
-static int run_step(struct exec_run *run, const struct exec_step *bound)
+static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     switch (bound->step->op) {
     case DTN_OP_PUT:
@@ -214,7 +214,7 @@ static int run_step(struct exec_run *run, const struct exec_step *bound)
 }
 
 /* From where it stands to the end; EAGAIN: to a signal that is not there. */
-static int run_steps(struct exec_run *run)
+static int run_steps(struct dtn_exec_run *run)
 {
     const int nsteps = run->plan->sched.nsteps;
     int rc = 0;
@@ -229,7 +229,7 @@ static int run_steps(struct exec_run *run)
 }
 
 /* Remember what this call is, in case it is not what others call. */
-static void run_note(const struct exec_run *run)
+static void run_note(const struct dtn_exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
     struct dtn_call_record *said =
@@ -243,13 +243,13 @@ static void run_note(const struct exec_run *run)
 }
 
 /* Does it name spaces to peers, or may it put from a device? */
-static bool run_exposes(const struct exec_run *run)
+static bool run_exposes(const struct dtn_exec_run *run)
 {
     return run->plan->named || run->memory != &dtn_host;
 }
 
 /* `run` may be anything before, but for `polls`. */
-static int run_begin(struct exec_run *run, struct dtn_plan *plan,
+static int run_begin(struct dtn_exec_run *run, struct dtn_plan *plan,
                      const void *in, void *out, uint64_t fingerprint)
 {
     int rc = 0;
@@ -267,7 +267,7 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     run->launched = false;
     memset(run->staged, 0, sizeof run->staged);
     plan->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
-    plan->base[DTN_OUT] = plan->base[EXEC_OUT_SHOWN] = out;
+    plan->base[DTN_OUT] = plan->base[DTN_EXEC_OUT_EXPOSED] = out;
     if (run_exposes(run))
         rc = dtn_expose(run);
     if (rc != DTENSOR_EAGAIN)
@@ -275,7 +275,7 @@ static int run_begin(struct exec_run *run, struct dtn_plan *plan,
     return rc;
 }
 
-static int run_end(struct exec_run *run, int rc, struct dtensor_error *err)
+static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
     dtn_coll_of(run->ctx)->run = NULL;
     dtn_run_settle(run, true);    /* what was launched before it failed        */
@@ -294,7 +294,7 @@ static void plan_call(struct dtn_plan *plan, uint64_t fingerprint)
 int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err)
 {
-    struct exec_run run;
+    struct dtn_exec_run run;
     int rc = dtn_ctx_ready(plan->group.ctx, err);
 
     if (rc == 0 && dtn_coll_of(plan->group.ctx)->pending)
@@ -314,13 +314,13 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
 }
 
 /* Stop and continue the clock of a run that is timed, while it is not polled. */
-static void run_pause(struct exec_run *run)
+static void run_pause(struct dtn_exec_run *run)
 {
     if (run->timed_ns != 0)
         run->left_ns = dtn_now_ns();
 }
 
-static void run_resume(struct exec_run *run)
+static void run_resume(struct dtn_exec_run *run)
 {
     if (run->timed_ns != 0 && !run->ctx->in_blocking_wait)
         run->timed_ns += dtn_now_ns() - run->left_ns;
@@ -363,7 +363,7 @@ int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
 
 int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
 {
-    struct exec_run *run = &plan->started;
+    struct dtn_exec_run *run = &plan->started;
     int rc = dtn_ctx_check(plan->group.ctx, err);
 
     if (rc == 0) {

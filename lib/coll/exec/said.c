@@ -17,32 +17,32 @@
 
 #include <stdbool.h>
 
-/* The record of a step of this rank with a salt: bytes to or from a peer. */
-static void step_said(const struct exec_run *run, const struct dtn_step *step,
+/* The record of a step of this rank with match bits: bytes to or from a peer. */
+static void step_said(const struct dtn_exec_run *run, const struct dtn_step *step,
                       struct dtn_call_record *record)
 {
     if (!dtn_record_recall(run->ctx, run->fingerprint, record))
         *record = run->plan->record;
-    record->kind = step->comes ? DTN_RECORD_RECEIVED : DTN_RECORD_SENT;
-    record->fingerprint = run->fingerprint ^ step->salt;
+    record->kind = step->is_recv ? DTN_RECORD_RECEIVED : DTN_RECORD_SENT;
+    record->fingerprint = run->fingerprint ^ step->match_bits;
     record->other = run->plan->peers[step->peer].rank;
-    record->count = step->about / dtn_fingerprint_size(record->fingerprint);
+    record->count = step->message_bytes / dtn_fingerprint_size(record->fingerprint);
     if (run->plan->messages)
         record->number = dtn_coll_of(run->ctx)->peers[record->other]
-                           .messages[step->comes];
+                           .messages[step->is_recv];
 }
 
 /* The record of this rank's step to or from a peer with that fingerprint. */
 static bool run_message(const struct dtensor_ctx *ctx, int peer,
                         uint64_t fingerprint, struct dtn_call_record *record)
 {
-    const struct exec_run *run = dtn_coll_of(ctx)->run;
+    const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
 
     for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
         const struct dtn_step *step = &run->plan->sched.steps[s];
 
-        if (step->salt != 0 && run->plan->peers[step->peer].rank == peer
-            && (run->fingerprint ^ step->salt) == fingerprint) {
+        if (step->match_bits != 0 && run->plan->peers[step->peer].rank == peer
+            && (run->fingerprint ^ step->match_bits) == fingerprint) {
             step_said(run, step, record);
             return true;
         }
@@ -53,27 +53,27 @@ static bool run_message(const struct dtensor_ctx *ctx, int peer,
 static bool run_waits(const struct dtensor_ctx *ctx,
                       struct dtn_call_record *record)
 {
-    const struct exec_run *run = dtn_coll_of(ctx)->run;
+    const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
     const struct dtn_step *step;
 
     if (!run || run->step >= run->plan->sched.nsteps)
         return false;
     step = &run->plan->sched.steps[run->step];
-    if (step->salt == 0)
+    if (step->match_bits == 0)
         return false;
     step_said(run, step, record);
     return true;
 }
 
-static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool comes,
+static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool is_recv,
                      struct dtn_call_record *record)
 {
-    const struct exec_run *run = dtn_coll_of(ctx)->run;
+    const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
 
     for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
         const struct dtn_step *step = &run->plan->sched.steps[s];
 
-        if (step->salt != 0 && step->comes == comes
+        if (step->match_bits != 0 && step->is_recv == is_recv
             && run->plan->peers[step->peer].rank == peer) {
             step_said(run, step, record);
             return true;
@@ -89,7 +89,7 @@ const struct dtn_call_describer dtn_coll_describer = {
 };
 
 /* Is it the message that this rank means, but an earlier or a later one? */
-static uint32_t run_other_turn(const struct exec_run *run, int rank,
+static uint32_t run_other_turn(const struct dtn_exec_run *run, int rank,
                                uint64_t fingerprint, uint64_t expected)
 {
     const uint32_t mine = dtn_coll_of(run->ctx)->peers[rank].messages[true];
@@ -107,12 +107,12 @@ static uint32_t run_other_turn(const struct exec_run *run, int rank,
 }
 
 /* What came with a signal has a size: so a sender that is gone need not say. */
-static void run_heard(const struct exec_run *run, int rank, uint64_t expected,
+static void run_heard(const struct dtn_exec_run *run, int rank, uint64_t expected,
                       const struct dtn_signal *signal)
 {
     const enum dtn_coll coll = dtn_fingerprint_coll(signal->fingerprint);
 
-    if (signal->tag == DTN_TAG_CARRY
+    if (signal->tag == DTN_TAG_EAGER
         && (coll == DTN_COLL_PAIRS
             || (coll == DTN_COLL_ALL_TO_ALL
                 && run->plan->record.kind == DTN_RECORD_NOTHING)))
@@ -123,21 +123,21 @@ static void run_heard(const struct exec_run *run, int rank, uint64_t expected,
             .count = signal->len / dtn_fingerprint_size(signal->fingerprint) });
 }
 
-/* The salt of what a step waits for: DATA has none, but READY before it had. */
-static uint64_t run_salt(const struct exec_run *run,
+/* The match bits of what a step waits for: DATA has none, READY before it had. */
+static uint64_t run_match_bits(const struct dtn_exec_run *run,
                          const struct dtn_step *step)
 {
     const struct dtn_sched *sched = &run->plan->sched;
 
-    for (int s = 0; step->salt == 0 && s < sched->nsteps; s++)
-        if (sched->steps[s].salt != 0 && sched->steps[s].comes
+    for (int s = 0; step->match_bits == 0 && s < sched->nsteps; s++)
+        if (sched->steps[s].match_bits != 0 && sched->steps[s].is_recv
             && sched->steps[s].peer == step->peer)
-            return sched->steps[s].salt;
-    return step->salt;
+            return sched->steps[s].match_bits;
+    return step->match_bits;
 }
 
 /* A signal other than the one of this step: another call, or news of one. */
-int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
+int dtn_run_mismatch(const struct dtn_exec_run *run, const struct dtn_step *step,
                      const struct dtn_signal *signal)
 {
     struct dtn_mismatch mismatch;
@@ -146,7 +146,7 @@ int dtn_run_mismatch(const struct exec_run *run, const struct dtn_step *step,
         mismatch = (struct dtn_mismatch){
             .rank = run->plan->peers[step->peer].rank,
             .witness = run->ctx->world.rank, .called = signal->fingerprint,
-            .expected = run->fingerprint ^ run_salt(run, step) };
+            .expected = run->fingerprint ^ run_match_bits(run, step) };
     if (mismatch.witness == run->ctx->world.rank)
         run_heard(run, mismatch.rank, mismatch.expected, signal);
     return dtn_poison_mismatch(run->ctx, &mismatch);

@@ -38,7 +38,7 @@ struct stamp {
 struct dtn_cells_rank {
     int64_t count[DTN_NSPACES];
     int64_t base[DTN_NSPACES];    /* first cell of each space                  */
-    int64_t shown[DTN_NSPACES], end[DTN_NSPACES];  /* to peers: empty if none  */
+    int64_t begin[DTN_NSPACES], end[DTN_NSPACES];  /* elements exposed to peers */
     size_t ncells;
     struct dtn_cell *values;      /* [ncells]                                  */
     struct stamp *stamps;         /* [ncells]                                  */
@@ -58,12 +58,12 @@ static void rank_layout(struct dtn_cells_rank *rank,
 
     for (int s = 0; s < DTN_NSPACES; s++) {
         rank->count[s] = (int64_t)sched->bytes[s] / elem_bytes;
-        rank->shown[s] = (int64_t)sched->shown[s].offset / elem_bytes;
-        rank->end[s] = rank->shown[s]
-                     + (int64_t)sched->shown[s].bytes / elem_bytes;
+        rank->begin[s] = (int64_t)sched->exposed_range[s].offset / elem_bytes;
+        rank->end[s] = rank->begin[s]
+                     + (int64_t)sched->exposed_range[s].bytes / elem_bytes;
         if (!sched->exposed[s])
-            rank->end[s] = rank->shown[s];
-        else if (sched->shown[s].bytes == 0)
+            rank->end[s] = rank->begin[s];
+        else if (sched->exposed_range[s].bytes == 0)
             rank->end[s] = rank->count[s];
     }
     if (alias) {
@@ -166,7 +166,7 @@ static bool spot_allowed(struct dtn_cells *cells, struct dtn_actor actor,
                          (long long)spot.index * (long long)cells->elem_bytes,
                          (long long)rank->count[spot.space]
                          * (long long)cells->elem_bytes, spot.rank);
-    if (actor.rank != spot.rank && (spot.index < rank->shown[spot.space]
+    if (actor.rank != spot.rank && (spot.index < rank->begin[spot.space]
                                     || spot.index >= rank->end[spot.space]))
         return spot_bad(cells, spot, "is not exposed to", actor.rank);
     return true;

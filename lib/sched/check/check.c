@@ -180,7 +180,7 @@ static void check_fini(struct dtn_checker *check)
     dtn_cells_fini(&check->cells);
 }
 
-int dtn_check(const struct dtn_sched scheds[], int n, int rounds,
+int dtn_sched_check(const struct dtn_sched scheds[], int n, int rounds,
               const int64_t alias[], dtn_expect_f *expect, const void *arg,
               struct dtensor_error *err)
 {

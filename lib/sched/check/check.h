@@ -93,7 +93,7 @@ struct dtn_cell dtn_cell_neutral(void);
 struct dtn_check_signal {
     enum dtn_tag tag;
     size_t bytes;
-    uint64_t salt;
+    uint64_t match_bits;
     struct dtn_span from;         /* READY: where the peer's space begins;     */
                                   /* CARRY: what is carried                    */
     int nputs;                    /* this many puts of the pair came before    */

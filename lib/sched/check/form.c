@@ -22,7 +22,7 @@ static bool span_whole(const struct dtn_checker *check, struct dtn_span span)
 bool dtn_check_alike(const struct dtn_checker *check, int me, bool from_acc,
                      bool to_acc)
 {
-    const struct dtn_reduction *how = &check->scheds[me].how;
+    const struct dtn_reduction *how = &check->scheds[me].reduction;
 
     return from_acc == to_acc || (from_acc ? !dtn_reduction_drops(how)
                                            : !dtn_reduction_lifts(how));
@@ -37,7 +37,7 @@ int dtn_check_form(struct dtn_checker *check, int me,
     enum dtn_space space = step->op == DTN_OP_SIGNAL ? step->src.space
                                                      : step->dst.space;
     size_t carried = step->bytes * (space == DTN_ACC
-                     ? dtn_reduction_ratio(&check->scheds[me].how) : 1);
+                     ? dtn_reduction_ratio(&check->scheds[me].reduction) : 1);
 
     if (to_peer && (step->peer < 0 || step->peer >= check->n
                     || step->peer == me))

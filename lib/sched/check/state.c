@@ -48,7 +48,7 @@ int64_t dtn_check_count(const struct dtn_checker *check, size_t bytes)
 static int check_edges(struct dtn_checker *check, int me, struct dtn_span span,
                        size_t bytes)
 {
-    const struct dtn_range *shown = &check->scheds[me].shown[DTN_OUT];
+    const struct dtn_range *shown = &check->scheds[me].exposed_range[DTN_OUT];
     size_t end = span.offset + bytes, shown_end = shown->offset + shown->bytes;
     bool inside = span.offset >= shown->offset && end <= shown_end;
     bool outside = end <= shown->offset || span.offset >= shown_end;

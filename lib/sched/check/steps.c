@@ -95,7 +95,7 @@ static bool check_term(struct dtn_checker *check, int me, struct dtn_spot src,
 static bool check_leave(struct dtn_checker *check, int me, struct dtn_spot dst,
                         struct dtn_cell *acc)
 {
-    if (dst.space != DTN_ACC && dtn_reduction_drops(&check->scheds[me].how))
+    if (dst.space != DTN_ACC && dtn_reduction_drops(&check->scheds[me].reduction))
         acc->dropped = true;
     return dtn_cells_write(&check->cells, dtn_check_actor(check, me), dst, acc);
 }
@@ -322,7 +322,7 @@ signal_create(const struct dtn_checker *check, int me,
     sig->tag = step->tag;
     sig->bytes = step->bytes;
     sig->from = step->src;
-    sig->salt = step->salt;
+    sig->match_bits = step->match_bits;
     memcpy(sig->clock, check->ranks[me].clock, clock_bytes);
     if (count > 0)
         sig->payload = calloc(count, sizeof *sig->payload);
@@ -399,10 +399,10 @@ static int step_wait(struct dtn_checker *check, int me,
     if (pair->len == 0)
         return DTENSOR_EAGAIN;
     if (sig->tag != step->tag || sig->bytes != step->bytes
-        || sig->salt != step->salt)
+        || sig->match_bits != step->match_bits)
         return dtn_check_fail(check, me, "the next signal is tag %d, %zu "
                               "bytes, salt %016llx", (int)sig->tag, sig->bytes,
-                              (unsigned long long)sig->salt);
+                              (unsigned long long)sig->match_bits);
     if (count > 0
         && !dtn_check_alike(check, me, sig->from.space == DTN_ACC,
                          step->dst.space == DTN_ACC))

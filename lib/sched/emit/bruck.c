@@ -40,8 +40,8 @@ struct dtn_skips dtn_skips(int n)
 static void gather_put(struct dtn_sched *sched, const struct dtn_call *call,
                        int peer, int first, int count)
 {
-    size_t begin = dtn_block(call, first).offset;
-    struct dtn_range last = dtn_block(call, first + count - 1);
+    size_t begin = dtn_call_block(call, first).offset;
+    struct dtn_range last = dtn_call_block(call, first + count - 1);
 
     dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, begin),
                   dtn_at(call->me, DTN_OUT, begin),
@@ -90,19 +90,19 @@ static void gather_carry(struct dtn_sched *sched, const struct dtn_call *call,
 
     sched->bytes[DTN_TMP] = n > 1 ? sched->bytes[DTN_OUT] : 0;
     dtn_sched_copy(sched, dtn_at(me, n > 1 ? DTN_TMP : DTN_OUT, 0),
-                   dtn_at(me, DTN_IN, 0), dtn_block(call, me).bytes);
+                   dtn_at(me, DTN_IN, 0), dtn_call_block(call, me).bytes);
     for (int k = skips->rounds - 1; k >= 0; k--) {
         int s = skips->skip[k + 1], count = skips->skip[k] - s;
         int from = dtn_around(call, -s);
 
-        dtn_sched_carry(sched, dtn_around(call, s), dtn_at(me, DTN_TMP, 0),
+        dtn_sched_send_eager(sched, dtn_around(call, s), dtn_at(me, DTN_TMP, 0),
                         gather_bytes(call, me, count));
-        dtn_sched_catch(sched, from,
+        dtn_sched_recv_eager(sched, from,
                         dtn_at(me, DTN_TMP, gather_bytes(call, me, s)),
                         gather_bytes(call, from, count));
     }
     for (int i = 0; n > 1 && i < n; i++) {
-        struct dtn_range block = dtn_block(call, dtn_around(call, -i));
+        struct dtn_range block = dtn_call_block(call, dtn_around(call, -i));
 
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, block.offset),
                        dtn_at(me, DTN_TMP, gather_bytes(call, me, i)),
@@ -115,7 +115,7 @@ int dtn_emit_allgather_bruck(const struct dtn_call *call,
                              struct dtensor_error *err)
 {
     struct dtn_skips skips = dtn_skips(call->n);
-    struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_range mine = dtn_call_block(call, call->me);
 
     dtn_emit_begin(sched, "allgather bruck", call);
     if (sched->bytes[DTN_OUT] <= DTN_EAGER_MAX) {
@@ -199,7 +199,7 @@ static void hops_pass(const struct hops *hops, int k)
         at.offset += hops->block_bytes;
     }
     if (bytes <= DTN_EAGER_MAX) {
-        dtn_sched_carry(hops->sched, to, packed, bytes);
+        dtn_sched_send_eager(hops->sched, to, packed, bytes);
         return;
     }
     dtn_sched_put(hops->sched, to, dtn_at(to, DTN_TMP, hops_region(hops, k)),
@@ -214,7 +214,7 @@ static void hops_take(const struct hops *hops, int k)
     size_t bytes = hops_bytes(hops, k);
 
     if (bytes <= DTN_EAGER_MAX) {
-        dtn_sched_catch(hops->sched, from, dtn_at(hops->call->me, DTN_TMP,
+        dtn_sched_recv_eager(hops->sched, from, dtn_at(hops->call->me, DTN_TMP,
                         hops_region(hops, k)), bytes);
         return;
     }

@@ -39,7 +39,7 @@ static void direct_pull(struct dtn_sched *sched, const struct dtn_call *call)
     dtn_emit_signal_all(sched, call, DTN_TAG_DATA);
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_around(call, -i);
-        struct dtn_range block = dtn_block(call, peer);
+        struct dtn_range block = dtn_call_block(call, peer);
 
         dtn_sched_wait(sched, peer, DTN_TAG_DATA);
         dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, block.offset),
@@ -53,15 +53,15 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
                               struct dtn_sched *sched,
                               struct dtensor_error *err)
 {
-    struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_range mine = dtn_call_block(call, call->me);
     struct dtn_range others = dtn_others(call);
     bool push;
 
     dtn_emit_begin(sched, "allreduce direct", call);
     push = sched->bytes[DTN_OUT] <= PUSH_MAX_BYTES;
     sched->expose = DTN_EXPOSE_STAGED;
-    dtn_sched_show(sched, DTN_IN, others);
-    dtn_sched_show(sched, DTN_OUT, push ? others : mine);
+    dtn_sched_expose_range(sched, DTN_IN, others);
+    dtn_sched_expose_range(sched, DTN_OUT, push ? others : mine);
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
     dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, mine.offset),
@@ -93,7 +93,7 @@ static void reduce_together(struct dtn_sched *sched,
                             const struct dtn_call *call)
 {
     int me = call->me, root = call->root;
-    struct dtn_range mine = dtn_block(call, me);
+    struct dtn_range mine = dtn_call_block(call, me);
     struct dtn_span dst = me == root ? dtn_at(me, DTN_OUT, mine.offset)
                                      : dtn_at(me, DTN_TMP, 0);
 
@@ -154,16 +154,16 @@ int dtn_emit_broadcast_direct(const struct dtn_call *call,
 {
     int me = call->me, root = call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
-    struct dtn_range part = dtn_cut(bytes, call->n, 0);
+    struct dtn_range part = dtn_split(bytes, call->n, 0);
     struct dtn_range rest = { part.bytes, bytes - part.bytes };
 
     dtn_emit_begin(sched, "broadcast direct", call);
     if (me == root) {
-        dtn_sched_show(sched, DTN_IN, rest);
+        dtn_sched_expose_range(sched, DTN_IN, rest);
         broadcast_root(sched, call, part);
         return dtn_emit_end(sched, err);
     }
-    dtn_sched_show(sched, DTN_OUT, part);
+    dtn_sched_expose_range(sched, DTN_OUT, part);
     dtn_sched_signal(sched, root, DTN_TAG_READY);
     dtn_sched_wait(sched, root, DTN_TAG_READY);
     dtn_sched_copy(sched, dtn_at(me, DTN_OUT, rest.offset),
@@ -185,7 +185,7 @@ int dtn_emit_allgather_direct(const struct dtn_call *call,
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
     for (int i = 0; i < call->n; i++) {
         int peer = dtn_around(call, -i);
-        struct dtn_range block = dtn_block(call, peer);
+        struct dtn_range block = dtn_call_block(call, peer);
 
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, block.offset),
                        dtn_at(peer, DTN_IN, 0), block.bytes);
@@ -200,11 +200,11 @@ int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
                                    struct dtn_sched *sched,
                                    struct dtensor_error *err)
 {
-    struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_range mine = dtn_call_block(call, call->me);
 
     dtn_emit_begin(sched, "reduce_scatter direct", call);
     sched->expose = DTN_EXPOSE_STAGED;
-    dtn_sched_show(sched, DTN_IN, dtn_others(call));
+    dtn_sched_expose_range(sched, DTN_IN, dtn_others(call));
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
     dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, 0),

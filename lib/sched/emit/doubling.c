@@ -89,7 +89,7 @@ static void doubling_send(const struct doubling *d, int peer,
                           struct dtn_span dst, struct dtn_span src)
 {
     if (d->carry) {
-        dtn_sched_carry(d->sched, peer, src, d->bytes);
+        dtn_sched_send_eager(d->sched, peer, src, d->bytes);
         return;
     }
     dtn_sched_wait(d->sched, peer, DTN_TAG_READY);
@@ -101,7 +101,7 @@ static void doubling_receive(const struct doubling *d, int peer,
                              struct dtn_span dst)
 {
     if (d->carry)
-        dtn_sched_catch(d->sched, peer, dst, d->bytes);
+        dtn_sched_recv_eager(d->sched, peer, dst, d->bytes);
     else
         dtn_sched_wait(d->sched, peer, DTN_TAG_DATA);
 }
@@ -155,8 +155,8 @@ static void doubling_visit(const struct doubling *d, int host)
     d->sched->bytes[DTN_ACC] = dtn_emit_term_bytes(d->sched, d->bytes);
     in = dtn_emit_term(d->sched, in, dtn_at(d->me, DTN_ACC, 0), d->bytes);
     if (d->carry) {
-        dtn_sched_carry(d->sched, host, in, d->bytes);
-        dtn_sched_catch(d->sched, host, dtn_at(d->me, DTN_OUT, 0), d->bytes);
+        dtn_sched_send_eager(d->sched, host, in, d->bytes);
+        dtn_sched_recv_eager(d->sched, host, dtn_at(d->me, DTN_OUT, 0), d->bytes);
         return;
     }
     d->sched->exposed[DTN_OUT] = true;

@@ -14,7 +14,7 @@
 #include "sched/sched.h"
 #include "dtensor.h"
 
-struct dtn_range dtn_cut(size_t bytes, int n, int i)
+struct dtn_range dtn_split(size_t bytes, int n, int i)
 {
     size_t lines = (bytes + DTN_CACHE_LINE - 1) / DTN_CACHE_LINE;
     size_t each = lines / (size_t)n, over = lines % (size_t)n, at = (size_t)i;
@@ -51,29 +51,29 @@ static struct dtn_range blocks_of(const struct dtn_call *call,
     return range;
 }
 
-struct dtn_range dtn_blocks(const struct dtn_call *call, int first, int count)
+struct dtn_range dtn_call_blocks(const struct dtn_call *call, int first, int count)
 {
     return blocks_of(call, call->counts, call->starts, first, count);
 }
 
-struct dtn_range dtn_block(const struct dtn_call *call, int r)
+struct dtn_range dtn_call_block(const struct dtn_call *call, int r)
 {
     if (dtn_call_blocked(call))
-        return dtn_blocks(call, r, 1);
-    return dtn_cut(call->count * dtensor_dtype_size(call->dtype), call->n, r);
+        return dtn_call_blocks(call, r, 1);
+    return dtn_split(call->count * dtensor_dtype_size(call->dtype), call->n, r);
 }
 
 /* Neighbours are contiguous, so the first and the last decide. */
 size_t dtn_around_bytes(const struct dtn_call *call, int first, int count)
 {
     const int n = call->n, begin = (first + n) % n, last = begin + count - 1;
-    const struct dtn_range end = dtn_block(call, count > 0 ? last % n : begin);
-    size_t bytes = end.offset + end.bytes - dtn_block(call, begin).offset;
+    const struct dtn_range end = dtn_call_block(call, count > 0 ? last % n : begin);
+    size_t bytes = end.offset + end.bytes - dtn_call_block(call, begin).offset;
 
     if (count == 0)
         return 0;
     if (last >= n) {
-        const struct dtn_range whole = dtn_block(call, n - 1);
+        const struct dtn_range whole = dtn_call_block(call, n - 1);
 
         bytes += whole.offset + whole.bytes;
     }
@@ -96,7 +96,7 @@ struct dtn_range dtn_others(const struct dtn_call *call)
 
     for (int r = 0; r < call->n; r++)
         if (r != call->me)
-            others = dtn_range_hull(others, dtn_block(call, r));
+            others = dtn_range_hull(others, dtn_call_block(call, r));
     return others;
 }
 
@@ -105,7 +105,7 @@ void dtn_emit_begin(struct dtn_sched *sched, const char *name,
 {
     dtn_sched_init(sched, name, call->n, call->me, call->dtype, DTENSOR_SUM);
     if (dtn_shapes[call->coll].reduces)
-        sched->how = dtn_call_reduction(call);
+        sched->reduction = dtn_call_reduction(call);
     dtn_call_bytes_of(call, DTN_IN, &sched->bytes[DTN_IN]);
     dtn_call_bytes_of(call, DTN_OUT, &sched->bytes[DTN_OUT]);
 }
@@ -141,7 +141,7 @@ void dtn_emit_flush_all(struct dtn_sched *sched, const struct dtn_call *call)
 
 void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call)
 {
-    const struct dtn_range mine = dtn_block(call, call->me);
+    const struct dtn_range mine = dtn_call_block(call, call->me);
 
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_around(call, i);
@@ -157,7 +157,7 @@ void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call)
 struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
                               struct dtn_span room, size_t bytes)
 {
-    if (!dtn_reduction_lifts(&sched->how))
+    if (!dtn_reduction_lifts(&sched->reduction))
         return own;
     dtn_sched_copy(sched, room, own, bytes);
     return room;
@@ -165,12 +165,12 @@ struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
 
 size_t dtn_emit_term_bytes(const struct dtn_sched *sched, size_t bytes)
 {
-    return dtn_reduction_lifts(&sched->how) ? bytes : 0;
+    return dtn_reduction_lifts(&sched->reduction) ? bytes : 0;
 }
 
 size_t dtn_emit_partial_bytes(const struct dtn_sched *sched, size_t bytes)
 {
-    return bytes * dtn_reduction_ratio(&sched->how);
+    return bytes * dtn_reduction_ratio(&sched->reduction);
 }
 
 void dtn_emit_alone(struct dtn_sched *sched)
@@ -179,7 +179,7 @@ void dtn_emit_alone(struct dtn_sched *sched)
                    dtn_at(-1, DTN_IN, 0), sched->bytes[DTN_OUT]);
 }
 
-uint64_t dtn_emit_salt(const struct dtn_call *call, size_t bytes)
+uint64_t dtn_emit_match_bits(const struct dtn_call *call, size_t bytes)
 {
     return dtn_call_private(call) ? dtn_fingerprint_mix(DTN_MIX_BYTES, bytes)
                                   : 0;

@@ -39,16 +39,16 @@ static inline struct dtn_range dtn_range_hull(struct dtn_range a,
 /* Part i of n of `bytes`, cut on cache lines as evenly as they allow, the
  * longest first: 148 bytes in two are 128 and 20.
  */
-struct dtn_range dtn_cut(size_t bytes, int n, int i);
+struct dtn_range dtn_split(size_t bytes, int n, int i);
 
-/* Block r: as given for ALLGATHER and REDUCE_SCATTER, else dtn_cut(). */
-struct dtn_range dtn_block(const struct dtn_call *call, int r);
+/* Block r: as given for ALLGATHER and REDUCE_SCATTER, else dtn_split(). */
+struct dtn_range dtn_call_block(const struct dtn_call *call, int r);
 
 /* The least range that holds all blocks but the own one. */
 struct dtn_range dtn_others(const struct dtn_call *call);
 
 /* Blocks first .. first+count-1, which lie one after another. */
-struct dtn_range dtn_blocks(const struct dtn_call *call, int first, int count);
+struct dtn_range dtn_call_blocks(const struct dtn_call *call, int first, int count);
 
 /* Bytes of `count` blocks from `first` on, around: first > -n, count <= n. */
 size_t dtn_around_bytes(const struct dtn_call *call, int first, int count);
@@ -119,9 +119,9 @@ void dtn_emit_gather(struct dtn_sched *sched, const struct dtn_call *call,
                      const struct dtn_skips *skips);
 
 /* The emitters: carry.c */
-dtn_emit_f dtn_emit_allreduce_carry, dtn_emit_reduce_carry,
-    dtn_emit_broadcast_carry, dtn_emit_allgather_carry,
-    dtn_emit_reduce_scatter_carry, dtn_emit_barrier_direct;
+dtn_emit_f dtn_emit_allreduce_eager, dtn_emit_reduce_eager,
+    dtn_emit_broadcast_eager, dtn_emit_allgather_eager,
+    dtn_emit_reduce_scatter_eager, dtn_emit_barrier_direct;
 
 /* direct.c */
 dtn_emit_f dtn_emit_allreduce_direct, dtn_emit_reduce_direct,
@@ -163,6 +163,6 @@ dtn_emit_f dtn_emit_allreduce_hierarchical, dtn_emit_reduce_hierarchical,
 
 /* The value of a block on which two ranks must agree, if it is not in the call.
  */
-uint64_t dtn_emit_salt(const struct dtn_call *call, size_t bytes);
+uint64_t dtn_emit_match_bits(const struct dtn_call *call, size_t bytes);
 
 #endif

@@ -28,9 +28,9 @@
 #define KIB ((size_t)1 << 10)
 
 /* Terms of a weight. */
-#define ONE(x) { .one = x }
-#define LEVELS(x) { .levels = x }
-#define OTHERS(x) { .others = x }
+#define ONE(x) { .constant = x }
+#define LEVELS(x) { .log2n = x }
+#define OTHERS(x) { .per_peer = x }
 
 #define ROW(coll_, name_, algorithm_, needs_, max_)                           \
     .coll = DTN_COLL_ ## coll_, .name = name_,                                \
@@ -39,10 +39,10 @@
 
 const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
-      .emit = dtn_emit_allreduce_carry, .weight = {
+      .emit = dtn_emit_allreduce_eager, .weight = {
         .hops = ONE(1), .messages = OTHERS(1),
-        .moved.whole = OTHERS(1), .folded.whole = { .one = 1, .others = 1 },
-        .copied.whole = { .one = 1, .others = 1 },
+        .moved.whole = OTHERS(1), .folded.whole = { .constant = 1, .per_peer = 1 },
+        .copied.whole = { .constant = 1, .per_peer = 1 },
         .tmp.whole = OTHERS(1) } },
     { ROW(ALLREDUCE, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_allreduce_direct, .weight = {
@@ -50,12 +50,12 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_put, .weight = {
-        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(ALLREDUCE, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_ring, .weight = {
-        .hops = { .one = 1, .others = 2 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 2 }, .neighbours = true,
         .messages = OTHERS(1), .each_chunk = OTHERS(4),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
@@ -63,27 +63,27 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.block = ONE(2), .lifted.block = ONE(1) } },
     { ROW(ALLREDUCE, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_tree, .weight = {
-        .hops = LEVELS(2), .messages = { .one = 1, .levels = 1 }, .message = DTN_UNIT_WHOLE,
+        .hops = LEVELS(2), .messages = { .constant = 1, .log2n = 1 }, .message = DTN_UNIT_WHOLE,
         .moved.whole = LEVELS(2), .folded.whole = LEVELS(2),
         .copied.whole = ONE(1),
         .acc.whole = LEVELS(1) } },
     { ROW(ALLREDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_twotree, .weight = {
-        .hops = { .one = 3, .levels = 2 }, .messages = ONE(6),
+        .hops = { .constant = 3, .log2n = 2 }, .messages = ONE(6),
         .each_chunk = ONE(10), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(2), .chunk = LEVELS(4) },
         .folded.whole = ONE(2),
         .acc.chunk = ONE(4), .lifted.chunk = ONE(4) } },
     { ROW(ALLREDUCE, "doubling", DOUBLING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_doubling, .weight = {
-        .hops = { .levels = 1, .odd = 1 }, .message = DTN_UNIT_WHOLE,
-        .messages = { .levels = 1, .odd = 1 },
-        .moved.whole = { .levels = 1, .odd = 1 },
+        .hops = { .log2n = 1, .not_power_of_two = 1 }, .message = DTN_UNIT_WHOLE,
+        .messages = { .log2n = 1, .not_power_of_two = 1 },
+        .moved.whole = { .log2n = 1, .not_power_of_two = 1 },
         .folded.whole = LEVELS(2), .copied.whole = ONE(1),
         .acc.whole = ONE(4) } },
     { ROW(ALLREDUCE, "halving", HALVING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_halving, .weight = {
-        .hops = { .one = 2, .levels = 2 }, .messages = LEVELS(7),
+        .hops = { .constant = 2, .log2n = 2 }, .messages = LEVELS(7),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
         .acc.block = OTHERS(1), .lifted.whole = ONE(1) } },
@@ -91,29 +91,29 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allreduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
-        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
 
     { ROW(REDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
-      .emit = dtn_emit_reduce_carry, .weight = {
+      .emit = dtn_emit_reduce_eager, .weight = {
         .hops = ONE(1), .messages = ONE(1), .moved.whole = OTHERS(1),
-        .folded.whole = { .one = 1, .others = 1 },
-        .copied.whole = { .one = 1, .others = 1 },
+        .folded.whole = { .constant = 1, .per_peer = 1 },
+        .copied.whole = { .constant = 1, .per_peer = 1 },
         .tmp.whole = OTHERS(1) } },
     { ROW(REDUCE, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_reduce_direct, .weight = {
         .hops = ONE(3), .messages = OTHERS(2),
-        .moved.block = { .one = 1, .others = 1 }, .folded.whole = ONE(1),
+        .moved.block = { .constant = 1, .per_peer = 1 }, .folded.whole = ONE(1),
         .tmp.block = ONE(1) } },
     { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_put, .weight = {
-        .fan = true, .hops = ONE(3), .messages = OTHERS(4), .moved.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(4), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2),
-        .tmp.block = { .one = 1, .others = 1 } } },
+        .tmp.block = { .constant = 1, .per_peer = 1 } } },
     { ROW(REDUCE, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_ring, .weight = {
-        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
         .each_chunk = ONE(3), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = OTHERS(1) },
         .folded = { .whole = ONE(2), .chunk = OTHERS(2) },
@@ -126,7 +126,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_twotree, .weight = {
-        .hops = { .one = 2, .levels = 1 }, .messages = ONE(6),
+        .hops = { .constant = 2, .log2n = 1 }, .messages = ONE(6),
         .each_chunk = ONE(6), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
         .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
@@ -135,12 +135,12 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
-        .fan = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
         .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
     { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_EAGER_MAX),
-      .emit = dtn_emit_broadcast_carry, .weight = {
+      .emit = dtn_emit_broadcast_eager, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .moved.whole = OTHERS(1),
         .copied.whole = ONE(1) } },
     { ROW(BROADCAST, "direct", DIRECT, MAP, ANY_BYTES),
@@ -148,7 +148,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
     { ROW(BROADCAST, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_ring, .weight = {
-        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
         .each_chunk = ONE(2), .chunk = { DTN_UNIT_WHOLE, 64 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = OTHERS(1) } } },
     { ROW(BROADCAST, "tree", TREE, PUT, ANY_BYTES),
@@ -157,17 +157,17 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.whole = LEVELS(1) } },
     { ROW(BROADCAST, "twotree", TWOTREE, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_twotree, .weight = {
-        .hops = { .one = 2, .levels = 1 }, .messages = ONE(6),
+        .hops = { .constant = 2, .log2n = 1 }, .messages = ONE(6),
         .each_chunk = ONE(4), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) } } },
     { ROW(BROADCAST, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_broadcast_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(2), .moved.whole = ONE(1) },
       .rails = {
-        .fan = true, .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(2) } },
+        .incast = true, .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(2) } },
 
     { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
-      .emit = dtn_emit_allgather_carry, .weight = {
+      .emit = dtn_emit_allgather_eager, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .copied.whole = ONE(2),
         .tmp.whole = ONE(1) } },
@@ -178,12 +178,12 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
         .largest = OTHERS(1),
-        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_ring, .weight = {
         .largest = OTHERS(1),
-        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
         .messages = ONE(1), .each_chunk = OTHERS(2),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
@@ -198,10 +198,10 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allgather_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
         .copied.block = ONE(1) }, .rails = {
-        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
 
     { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
-      .emit = dtn_emit_reduce_scatter_carry, .weight = {
+      .emit = dtn_emit_reduce_scatter_eager, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .moved.block = OTHERS(1),
         .folded.whole = ONE(1), .copied.whole = ONE(1),
         .tmp.block = OTHERS(1) } },
@@ -213,13 +213,13 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_put, .weight = {
         .largest = OTHERS(1),
-        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(REDUCE_SCATTER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_ring, .weight = {
         .largest = OTHERS(1),
-        .hops = { .one = 1, .others = 1 }, .neighbours = true,
+        .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
         .messages = OTHERS(1), .each_chunk = OTHERS(2),
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
@@ -227,14 +227,14 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.block = ONE(2), .lifted.block = ONE(1) } },
     { ROW(REDUCE_SCATTER, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_tree, .weight = {
-        .hops = { .one = 1, .levels = 2 }, .messages = { .one = 1, .levels = 3 },
-        .message = DTN_UNIT_WHOLE, .moved.whole = { .one = 1, .levels = 1 },
+        .hops = { .constant = 1, .log2n = 2 }, .messages = { .constant = 1, .log2n = 3 },
+        .message = DTN_UNIT_WHOLE, .moved.whole = { .constant = 1, .log2n = 1 },
         .folded.whole = LEVELS(2), .copied.block = ONE(1),
         .acc.whole = LEVELS(1) } },
     { ROW(REDUCE_SCATTER, "halving", HALVING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_halving, .weight = {
         .largest = LEVELS(1),
-        .hops = { .one = 1, .levels = 1 }, .messages = LEVELS(4),
+        .hops = { .constant = 1, .log2n = 1 }, .messages = LEVELS(4),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
         .acc.block = OTHERS(1), .lifted.whole = ONE(1) } },
@@ -242,7 +242,7 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_scatter_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .rails = {
-        .fan = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
@@ -253,19 +253,19 @@ const struct dtn_emitter dtn_emitters[] = {
         .caught.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {
-        .fan = true, .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
+        .incast = true, .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .caught.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "pairwise", PAIRWISE, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_pairwise, .weight = {
-        .hops = { .one = 1, .others = 1 }, .messages = OTHERS(3),
+        .hops = { .constant = 1, .per_peer = 1 }, .messages = OTHERS(3),
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALL_TO_ALL, "bruck", BRUCK, PUT, KNOWN_BYTES),
       .emit = dtn_emit_all_to_all_bruck, .weight = {
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_HALF,
         .moved.whole = LEVELS(0.5),
-        .copied.whole = { .one = 1, .levels = 0.5 },
-        .tmp.whole = { .one = 0.5, .levels = 0.5 } } },
+        .copied.whole = { .constant = 1, .log2n = 0.5 },
+        .tmp.whole = { .constant = 0.5, .log2n = 0.5 } } },
 
     { ROW(GATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_gather_put, .weight = {
@@ -278,7 +278,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .largest = OTHERS(1),
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = ONE(1),
-        .carried.block = { .one = -1, .others = 1 }, .copied.block = ONE(1) } },
+        .carried.block = { .constant = -1, .per_peer = 1 }, .copied.block = ONE(1) } },
     { ROW(SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_scatter_put, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,

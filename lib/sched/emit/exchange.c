@@ -59,7 +59,7 @@ static bool box_is_flat(const struct dtn_box *box, const int64_t stride[])
 }
 
 /* dst = src, or dst op= src, over a box; a flat one needs no box. */
-static void exchange_apply(struct exchanger *ex, struct dtn_span dst,
+static void exchange_apply(struct dtn_exchanger *ex, struct dtn_span dst,
                            struct dtn_span src, struct dtn_box box,
                            bool accumulate)
 {
@@ -90,7 +90,7 @@ static size_t least(int a, int b)
 /* What peers reach; first in TMP are the windows, then where parcels are
  * packed.
  */
-static void exchange_spaces(struct exchanger *ex)
+static void exchange_spaces(struct dtn_exchanger *ex)
 {
     const struct dtn_exchange *x = ex->x;
     struct dtn_sched *sched = ex->sched;
@@ -100,14 +100,14 @@ static void exchange_spaces(struct exchanger *ex)
     sched->bytes[DTN_OUT] = x->out_count * ex->elem_bytes;
     for (int i = 0; i < ex->received.n; i++) {
         const struct dtn_parcel *parcel = &ex->received.list[i];
-        const struct partner *p = dtn_exchange_partner(ex,
+        const struct dtn_partner *p = dtn_exchange_partner(ex,
                                                        parcel->piece->source);
 
         if (p && !p->maps)
             sched->exposed[parcel->lands ? DTN_OUT : DTN_TMP] = true;
     }
     for (int i = 0; i < ex->npartners; i++) {
-        struct partner *p = &ex->partners[i];
+        struct dtn_partner *p = &ex->partners[i];
 
         sched->exposed[DTN_IN] = sched->exposed[DTN_IN] || (p->maps && p->gets);
         p->window = *tmp;
@@ -121,28 +121,28 @@ static void exchange_spaces(struct exchanger *ex)
 }
 
 /* Is anything added up that partial results are wider than? */
-static void exchange_widen(struct exchanger *ex)
+static void exchange_widen(struct dtn_exchanger *ex)
 {
     bool adds = false;
 
     for (int i = 0; i < ex->x->nreceived; i++)
         adds = adds || ex->x->received[i].accumulate;
-    ex->lifts = adds && dtn_reduction_lifts(&ex->sched->how);
+    ex->lifts = adds && dtn_reduction_lifts(&ex->sched->reduction);
     ex->sched->bytes[DTN_ACC] = ex->lifts ? ex->sched->bytes[DTN_OUT] : 0;
 }
 
 /* Where in TMP a peer puts its parcels of a round. */
-static size_t partner_window(const struct partner *p, int round)
+static size_t partner_window(const struct dtn_partner *p, int round)
 {
     return p->window_bytes ? p->window + p->window_bytes *
                              (size_t)(round % EXCHANGE_WINDOWS) : 0;
 }
 
 /* READY: to load from my IN, or to put a round into its window and OUT. */
-static void exchange_invite(struct exchanger *ex, int round)
+static void exchange_invite(struct dtn_exchanger *ex, int round)
 {
     for (int i = 0; i < ex->npartners; i++) {
-        const struct partner *p = &ex->partners[i];
+        const struct dtn_partner *p = &ex->partners[i];
 
         if (p->maps && p->gets && round == 0)
             dtn_sched_signal(ex->sched, p->rank, DTN_TAG_READY);
@@ -157,7 +157,7 @@ static void exchange_invite(struct exchanger *ex, int round)
 /* Where in TMP parcels of a round are packed; what was put from there before has
  * left.
  */
-static size_t partner_pack(struct exchanger *ex, struct partner *p, int round)
+static size_t partner_pack(struct dtn_exchanger *ex, struct dtn_partner *p, int round)
 {
     const int pack = round % EXCHANGE_PACKS;
 
@@ -175,9 +175,9 @@ static size_t partner_pack(struct exchanger *ex, struct partner *p, int round)
 /* A parcel to put, as it is to lie at the receiver's: its source, in IN or
  * packed in TMP, and how it lies there.
  */
-static struct dtn_span parcel_pack(struct exchanger *ex,
+static struct dtn_span parcel_pack(struct dtn_exchanger *ex,
                                    const struct dtn_parcel *parcel,
-                                   struct partner *p, struct dtn_piece *piece)
+                                   struct dtn_partner *p, struct dtn_piece *piece)
 {
     const int me = ex->x->me;
     struct dtn_span in = dtn_at(me, DTN_IN, piece->src_offset
@@ -198,8 +198,8 @@ static struct dtn_span parcel_pack(struct exchanger *ex,
 }
 
 /* Put one parcel; `first` of its round for this receiver. */
-static void parcel_push(struct exchanger *ex, const struct dtn_parcel *parcel,
-                        struct partner *p, bool first)
+static void parcel_push(struct dtn_exchanger *ex, const struct dtn_parcel *parcel,
+                        struct dtn_partner *p, bool first)
 {
     struct dtn_piece piece = dtn_parcel_piece(parcel);
     struct dtn_span dst = parcel->lands
@@ -220,13 +220,13 @@ static void parcel_push(struct exchanger *ex, const struct dtn_parcel *parcel,
 }
 
 /* Put all of a round, to one peer after another. */
-static void exchange_send(struct exchanger *ex, int round)
+static void exchange_send(struct dtn_exchanger *ex, int round)
 {
-    const struct partner *last = NULL;
+    const struct dtn_partner *last = NULL;
     const struct dtn_parcel *parcel;
 
     while ((parcel = dtn_parcels_next(&ex->sent, round))) {
-        struct partner *p =
+        struct dtn_partner *p =
             dtn_exchange_partner(ex, parcel->piece->receiver);
 
         if (last && last != p)
@@ -239,8 +239,8 @@ static void exchange_send(struct exchanger *ex, int round)
 }
 
 /* Bring a received parcel to its place. */
-static void parcel_apply(struct exchanger *ex, const struct dtn_parcel *parcel,
-                         const struct partner *p)
+static void parcel_apply(struct dtn_exchanger *ex, const struct dtn_parcel *parcel,
+                         const struct dtn_partner *p)
 {
     struct dtn_piece piece = dtn_parcel_piece(parcel);
     const int me = ex->x->me;
@@ -266,12 +266,12 @@ static void parcel_apply(struct exchanger *ex, const struct dtn_parcel *parcel,
 /* All that is received in a round, in order; what is put waits for its DATA
  * here.
  */
-static void exchange_receive(struct exchanger *ex, int round)
+static void exchange_receive(struct dtn_exchanger *ex, int round)
 {
     const struct dtn_parcel *parcel;
 
     while ((parcel = dtn_parcels_next(&ex->received, round))) {
-        struct partner *p = dtn_exchange_partner(ex, parcel->piece->source);
+        struct dtn_partner *p = dtn_exchange_partner(ex, parcel->piece->source);
 
         if (p && p->came < (p->maps ? 0 : round))
             dtn_sched_wait(ex->sched, p->rank,
@@ -286,10 +286,10 @@ static void exchange_receive(struct exchanger *ex, int round)
 }
 
 /* What was loaded from here has been, what was put from here has left. */
-static void exchange_end(struct exchanger *ex)
+static void exchange_end(struct dtn_exchanger *ex)
 {
     for (int i = 0; i < ex->npartners; i++) {
-        const struct partner *p = &ex->partners[i];
+        const struct dtn_partner *p = &ex->partners[i];
 
         if (!p->gets)
             continue;
@@ -303,14 +303,14 @@ static void exchange_end(struct exchanger *ex)
 /* What was put together in ACC becomes OUT: all of it if it began as neutral
  * elements, else what pieces began that do not accumulate.
  */
-static void exchange_drop(struct exchanger *ex)
+static void exchange_drop(struct dtn_exchanger *ex)
 {
     const struct dtn_exchange *x = ex->x;
     struct dtn_sched *sched = ex->sched;
     struct dtn_span out = dtn_at(x->me, DTN_OUT, 0);
     struct dtn_span acc = dtn_at(x->me, DTN_ACC, 0);
 
-    sched->how.divisor = x->scale;
+    sched->reduction.divisor = x->scale;
     if (x->neutral)
         dtn_sched_copy(sched, out, acc, sched->bytes[DTN_OUT]);
     for (int i = 0; !x->neutral && i < x->nreceived; i++) {
@@ -325,7 +325,7 @@ static void exchange_drop(struct exchanger *ex)
     }
 }
 
-static void exchange_emit(struct exchanger *ex)
+static void exchange_emit(struct dtn_exchanger *ex)
 {
     struct dtn_sched *sched = ex->sched;
     struct dtn_span out = dtn_at(ex->x->me, DTN_OUT, 0);
@@ -356,7 +356,7 @@ static void exchange_emit(struct exchanger *ex)
 int dtn_emit_exchange(const struct dtn_exchange *x, struct dtn_sched *sched,
                       struct dtensor_error *err)
 {
-    struct exchanger ex = { .sched = sched, .x = x,
+    struct dtn_exchanger ex = { .sched = sched, .x = x,
                             .elem_bytes = dtensor_dtype_size(x->dtype),
                             .row_bytes = x->row_bytes ? x->row_bytes
                                                       : DTN_ROW_BYTES };
@@ -368,7 +368,7 @@ int dtn_emit_exchange(const struct dtn_exchange *x, struct dtn_sched *sched,
     rc = dtn_exchange_cut(&ex, err);
     if (rc == 0) {
         dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
-        sched->how.divisor = 1;          /* until all terms are there          */
+        sched->reduction.divisor = 1;          /* until all terms are there          */
         sched->expose = DTN_EXPOSE_STAGED_ONLY;  /* else a system call a row */
         exchange_emit(&ex);
         rc = dtn_emit_end(sched, err);

@@ -22,12 +22,12 @@ struct dtn_sched;
 enum { EXCHANGE_WINDOWS = 3, EXCHANGE_PACKS = 2 };
 
 /* A rank that gives or gets anything. */
-struct partner {
+struct dtn_partner {
     int distance;                 /* in positions, upwards from this rank      */
     int rank;
     bool maps;
     bool gives, gets;
-    struct dtn_stream in, out;
+    struct dtn_parcel_stream in, out;
     size_t window, window_bytes;  /* in TMP: the first of them, of each        */
     size_t pack, pack_bytes;
     int packed;                   /* the last round of which anything was      */
@@ -36,7 +36,7 @@ struct partner {
     int came;                     /* the last round of which it said DATA      */
 };
 
-struct exchanger {
+struct dtn_exchanger {
     struct dtn_sched *sched;
     const struct dtn_exchange *x;
     size_t elem_bytes;
@@ -45,9 +45,9 @@ struct exchanger {
     bool cuts;                    /* own pieces and loaded ones go in rounds,  */
                                   /* to meet those that come in them           */
     bool lifts;                   /* OUT is put together in ACC                */
-    struct dtn_stream own;
+    struct dtn_parcel_stream own;
     int npartners;                /* nearest first: everyone begins elsewhere  */
-    struct partner *partners;
+    struct dtn_partner *partners;
     struct dtn_parcels received, sent;
     int rounds;
 };
@@ -55,11 +55,11 @@ struct exchanger {
 /* Everyone in the lists, and the pieces cut.   Errors: ENOMEM.  Fini in any
  * case.
  */
-int dtn_exchange_cut(struct exchanger *ex, struct dtensor_error *err);
-void dtn_exchange_fini(struct exchanger *ex);
+int dtn_exchange_cut(struct dtn_exchanger *ex, struct dtensor_error *err);
+void dtn_exchange_fini(struct dtn_exchanger *ex);
 
 /* NULL: this rank itself. */
-struct partner *dtn_exchange_partner(const struct exchanger *ex, int rank);
+struct dtn_partner *dtn_exchange_partner(const struct dtn_exchanger *ex, int rank);
 
 /* Lay a box out row-major, without gaps, on one side. */
 void dtn_box_flatten(const struct dtn_box *box, int64_t stride[]);

@@ -29,7 +29,7 @@ void dtn_box_flatten(const struct dtn_box *box, int64_t stride[])
 }
 
 /* Is it one run, or are its runs long enough to be put one by one? */
-static bool box_runs(const struct exchanger *ex, struct dtn_box box)
+static bool box_runs(const struct dtn_exchanger *ex, struct dtn_box box)
 {
     size_t run;
 
@@ -43,7 +43,7 @@ static bool box_runs(const struct exchanger *ex, struct dtn_box box)
 /* All of a piece, and which way it goes.  Both sides must agree on that: it asks
  * the piece only.
  */
-static struct dtn_parcel piece_whole(const struct exchanger *ex,
+static struct dtn_parcel piece_whole(const struct dtn_exchanger *ex,
                                      const struct dtn_piece *piece)
 {
     struct dtn_parcel whole = { .piece = piece };
@@ -64,20 +64,20 @@ static bool piece_empty(const struct dtn_piece *piece)
 
 /* ---------------------------------------------------------------- partners */
 
-static int partner_distance(const struct exchanger *ex, int rank)
+static int partner_distance(const struct dtn_exchanger *ex, int rank)
 {
     return (rank - ex->x->me + ex->x->n) % ex->x->n;
 }
 
 static int partner_compare(const void *a, const void *b)
 {
-    return ((const struct partner *)a)->distance -
-           ((const struct partner *)b)->distance;
+    return ((const struct dtn_partner *)a)->distance -
+           ((const struct dtn_partner *)b)->distance;
 }
 
-struct partner *dtn_exchange_partner(const struct exchanger *ex, int rank)
+struct dtn_partner *dtn_exchange_partner(const struct dtn_exchanger *ex, int rank)
 {
-    const struct partner key = { .distance = partner_distance(ex, rank) };
+    const struct dtn_partner key = { .distance = partner_distance(ex, rank) };
 
     if (rank == ex->x->me)
         return NULL;
@@ -85,19 +85,19 @@ struct partner *dtn_exchange_partner(const struct exchanger *ex, int rank)
                    partner_compare);
 }
 
-static void partners_list(struct exchanger *ex, int rank)
+static void partners_list(struct dtn_exchanger *ex, int rank)
 {
     const int last = ex->npartners - 1;
 
     if (rank != ex->x->me && (last < 0 || ex->partners[last].rank != rank))
-        ex->partners[ex->npartners++] = (struct partner){
+        ex->partners[ex->npartners++] = (struct dtn_partner){
             .distance = partner_distance(ex, rank), .rank = rank,
             .maps = ex->x->maps(ex->x->whose, rank), .came = -1, .packed = -1
         };
 }
 
 /* Everyone in the lists of pieces, once. */
-static int partners_init(struct exchanger *ex, struct dtensor_error *err)
+static int partners_init(struct dtn_exchanger *ex, struct dtensor_error *err)
 {
     const size_t most = (size_t)ex->x->nreceived + (size_t)ex->x->nsent;
     const size_t bytes = most * sizeof ex->partners[0];
@@ -126,21 +126,21 @@ static int partners_init(struct exchanger *ex, struct dtensor_error *err)
 /* Does it go through a window?  Where terms are folded all pieces do, so that
  * every element is in the same round whichever term it is.
  */
-static bool parcel_streams(const struct exchanger *ex,
+static bool parcel_streams(const struct dtn_exchanger *ex,
                            const struct dtn_parcel *whole)
 {
     return ex->x->folds || !whole->lands || whole->packs;
 }
 
-static void exchange_cut_received(struct exchanger *ex)
+static void exchange_cut_received(struct dtn_exchanger *ex)
 {
     for (int i = 0; i < ex->x->nreceived; i++) {
         const struct dtn_piece *piece = &ex->x->received[i];
-        struct partner *p = dtn_exchange_partner(ex, piece->source);
+        struct dtn_partner *p = dtn_exchange_partner(ex, piece->source);
         const struct dtn_parcel whole = piece_whole(ex, piece);
         const bool streams = p && !p->maps ? parcel_streams(ex, &whole)
                                            : ex->cuts;
-        struct dtn_stream *stream = p ? &p->in : &ex->own;
+        struct dtn_parcel_stream *stream = p ? &p->in : &ex->own;
 
         if (piece_empty(piece))
             continue;
@@ -151,11 +151,11 @@ static void exchange_cut_received(struct exchanger *ex)
     dtn_parcels_sort(&ex->received);
 }
 
-static void exchange_cut_sent(struct exchanger *ex)
+static void exchange_cut_sent(struct dtn_exchanger *ex)
 {
     for (int i = 0; i < ex->x->nsent; i++) {
         const struct dtn_piece *piece = &ex->x->sent[i];
-        struct partner *p = dtn_exchange_partner(ex, piece->receiver);
+        struct dtn_partner *p = dtn_exchange_partner(ex, piece->receiver);
         struct dtn_parcel whole = piece_whole(ex, piece);
 
         if (!p || p->maps || piece_empty(piece))
@@ -168,18 +168,18 @@ static void exchange_cut_sent(struct exchanger *ex)
     dtn_parcels_sort(&ex->sent);
 }
 
-static size_t parcel_end(const struct exchanger *ex,
+static size_t parcel_end(const struct dtn_exchanger *ex,
                          const struct dtn_parcel *parcel)
 {
     return (parcel->at + (size_t)parcel->count) * ex->elem_bytes;
 }
 
 /* What the windows must hold, and who is waited for. */
-static void exchange_measure(struct exchanger *ex)
+static void exchange_measure(struct dtn_exchanger *ex)
 {
     for (int i = 0; i < ex->received.n; i++) {
         const struct dtn_parcel *parcel = &ex->received.list[i];
-        struct partner *p = dtn_exchange_partner(ex, parcel->piece->source);
+        struct dtn_partner *p = dtn_exchange_partner(ex, parcel->piece->source);
 
         if (!p)
             continue;
@@ -190,7 +190,7 @@ static void exchange_measure(struct exchanger *ex)
     }
     for (int i = 0; i < ex->sent.n; i++) {
         const struct dtn_parcel *parcel = &ex->sent.list[i];
-        struct partner *p = dtn_exchange_partner(ex, parcel->piece->receiver);
+        struct dtn_partner *p = dtn_exchange_partner(ex, parcel->piece->receiver);
 
         if (parcel->packs && parcel_end(ex, parcel) > p->pack_bytes)
             p->pack_bytes = parcel_end(ex, parcel);
@@ -198,10 +198,10 @@ static void exchange_measure(struct exchanger *ex)
 }
 
 /* Who gives, who gets, and must all go in rounds? */
-static void exchange_look(struct exchanger *ex)
+static void exchange_look(struct dtn_exchanger *ex)
 {
     const struct dtn_exchange *x = ex->x;
-    struct partner *p;
+    struct dtn_partner *p;
 
     for (int i = 0; i < x->nreceived; i++) {
         p = dtn_exchange_partner(ex, x->received[i].source);
@@ -218,12 +218,12 @@ static void exchange_look(struct exchanger *ex)
 }
 
 /* The most rounds of anyone. */
-static int exchange_rounds(const struct exchanger *ex)
+static int exchange_rounds(const struct dtn_exchanger *ex)
 {
     int rounds = ex->own.rounds > 1 ? ex->own.rounds : 1;
 
     for (int i = 0; i < ex->npartners; i++) {
-        const struct partner *p = &ex->partners[i];
+        const struct dtn_partner *p = &ex->partners[i];
 
         rounds = p->in.rounds > rounds ? p->in.rounds : rounds;
         rounds = p->out.rounds > rounds ? p->out.rounds : rounds;
@@ -231,7 +231,7 @@ static int exchange_rounds(const struct exchanger *ex)
     return rounds;
 }
 
-int dtn_exchange_cut(struct exchanger *ex, struct dtensor_error *err)
+int dtn_exchange_cut(struct dtn_exchanger *ex, struct dtensor_error *err)
 {
     int rc = partners_init(ex, err);
 
@@ -249,7 +249,7 @@ int dtn_exchange_cut(struct exchanger *ex, struct dtensor_error *err)
     return 0;
 }
 
-void dtn_exchange_fini(struct exchanger *ex)
+void dtn_exchange_fini(struct dtn_exchanger *ex)
 {
     dtn_parcels_fini(&ex->received);
     dtn_parcels_fini(&ex->sent);

@@ -66,7 +66,7 @@ static struct dtn_span halving_sum(const struct halving *h, int k, int block)
                           + dtn_around_bytes(h->call, me - count + 1,
                                              count - 1 - before));
     }
-    return dtn_at(me, DTN_IN, dtn_block(h->call, block).offset);
+    return dtn_at(me, DTN_IN, dtn_call_block(h->call, block).offset);
 }
 
 /* A run of blocks whose sums lie one after another. */
@@ -91,7 +91,7 @@ static struct run halving_run(const struct halving *h, int k, int first,
         else if (src.space != run.src.space
                  || src.offset != run.src.offset + run.bytes)
             break;
-        run.bytes += dtn_block(h->call, block).bytes;
+        run.bytes += dtn_call_block(h->call, block).bytes;
         run.blocks++;
     }
     return run;
@@ -145,7 +145,7 @@ static void halving_reduce(const struct halving *h, size_t out_offset,
     const struct dtn_call *call = h->call;
     struct dtn_sched *sched = h->sched;
     int rounds = h->skips.rounds;
-    struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_range mine = dtn_call_block(call, call->me);
 
     if (call->n == 1) {
         dtn_emit_alone(sched);
@@ -191,7 +191,7 @@ int dtn_emit_allreduce_halving(const struct dtn_call *call,
     struct halving h = { sched, call, dtn_skips(call->n) };
 
     dtn_emit_begin(sched, "allreduce halving", call);
-    halving_reduce(&h, dtn_block(call, call->me).offset, true);
+    halving_reduce(&h, dtn_call_block(call, call->me).offset, true);
     for (int k = 0; k < h.skips.rounds; k++)
         dtn_sched_wait(sched, dtn_around(call, h.skips.skip[k + 1]),
                        DTN_TAG_READY);

@@ -140,7 +140,7 @@ void dtn_rail_flush(const struct dtn_hierarchy *h)
 
 struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail)
 {
-    return dtn_cut(h->call->count * dtensor_dtype_size(h->call->dtype),
+    return dtn_split(h->call->count * dtensor_dtype_size(h->call->dtype),
                    h->nrails, rail);
 }
 
@@ -148,7 +148,7 @@ struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,
                                int host)
 {
     struct dtn_range block = dtn_rail_block(h, rail);
-    struct dtn_range part = dtn_cut(block.bytes, h->nhosts, host);
+    struct dtn_range part = dtn_split(block.bytes, h->nhosts, host);
 
     return (struct dtn_range){ block.offset + part.offset, part.bytes };
 }

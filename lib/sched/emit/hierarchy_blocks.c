@@ -28,7 +28,7 @@
 static void gather_load(const struct dtn_hierarchy *h, int b, int p,
                         enum dtn_space space)
 {
-    struct dtn_range block = dtn_block(h->call, b);
+    struct dtn_range block = dtn_call_block(h->call, b);
 
     dtn_sched_copy(h->sched, dtn_at(h->call->me, DTN_OUT, block.offset),
                    dtn_at(p, space, space == DTN_IN ? 0 : block.offset),
@@ -51,7 +51,7 @@ static void gather_send(const struct dtn_hierarchy *h)
         dtn_sched_wait(sched, peer, DTN_TAG_READY);
         for (int l = h->local; l < dtn_locals(h, h->host); l += h->nrails) {
             int p = dtn_local_at(h, h->host, l);
-            struct dtn_range block = dtn_block(h->call, p);
+            struct dtn_range block = dtn_call_block(h->call, p);
 
             dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, block.offset),
                           p == me ? dtn_at(me, DTN_IN, 0)
@@ -140,7 +140,7 @@ static size_t cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
 
     for (int l = rail; l < dtn_locals(h, host); l += h->nrails)
         if (l < end)
-            bytes += dtn_block(h->call, dtn_local_at(h, host, l)).bytes;
+            bytes += dtn_call_block(h->call, dtn_local_at(h, host, l)).bytes;
     return bytes;
 }
 
@@ -152,7 +152,7 @@ static struct dtn_span block_slot(const struct dtn_hierarchy *h, int host,
     size_t before = (size_t)h->nhosts * cargo_bytes(h, rail, host, l);
 
     return dtn_at(dtn_local_at(h, host, rail), DTN_ACC,
-                  before + (size_t)slot * dtn_block(h->call, p).bytes);
+                  before + (size_t)slot * dtn_call_block(h->call, p).bytes);
 }
 
 /* Where the owner of the own host has the result of its local l. */
@@ -170,7 +170,7 @@ static struct dtn_span block_result(const struct dtn_hierarchy *h, int l)
             offset += cargo_bytes(h, rail, k, h->call->n);
     return dtn_at(owner, DTN_ACC, offset
                   + cargo_bytes(h, rail, h->host, l)
-                  - dtn_block(h->call, owner).bytes);
+                  - dtn_call_block(h->call, owner).bytes);
 }
 
 /* All of an owner's ACC. */
@@ -178,7 +178,7 @@ static size_t scatter_room(const struct dtn_hierarchy *h)
 {
     size_t own = cargo_bytes(h, h->local, h->host, h->call->n);
     size_t bytes = (size_t)h->nhosts * own + own
-                 - dtn_block(h->call, h->call->me).bytes;
+                 - dtn_call_block(h->call, h->call->me).bytes;
 
     for (int k = 0; k < h->nhosts; k++)
         if (k != h->host)
@@ -199,7 +199,7 @@ static void scatter_send(const struct dtn_hierarchy *h, int i,
     if (away)
         dtn_sched_wait(sched, peer, DTN_TAG_READY);
     for (int l = h->local; l < dtn_locals(h, host); l += h->nrails) {
-        struct dtn_range block = dtn_block(h->call, dtn_local_at(h, host, l));
+        struct dtn_range block = dtn_call_block(h->call, dtn_local_at(h, host, l));
         struct dtn_span slot = block_slot(h, host, l, h->host);
 
         dtn_sched_fold(sched, away ? *sending : slot,
@@ -232,7 +232,7 @@ static void scatter_own(const struct dtn_hierarchy *h)
     for (int l = h->local; l < dtn_locals(h, h->host); l += h->nrails)
         dtn_sched_fold_slots(h->sched, block_result(h, l),
                              block_slot(h, h->host, l, 0),
-                             dtn_block(h->call, dtn_local_at(h, h->host, l))
+                             dtn_call_block(h->call, dtn_local_at(h, h->host, l))
                              .bytes, h->nhosts);
     if (scatter_serves(h)) {
         dtn_local_tell(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);

@@ -423,20 +423,20 @@ int dtn_emit_barrier_hierarchical(const struct dtn_call *call,
         return rc;
     first = dtn_local_at(&h, h.host, 0);
     if (call->me != first) {
-        dtn_sched_carry(sched, first, nothing, 0);
-        dtn_sched_catch(sched, first, nothing, 0);
+        dtn_sched_send_eager(sched, first, nothing, 0);
+        dtn_sched_recv_eager(sched, first, nothing, 0);
         return dtn_hierarchy_end(&h, err);
     }
     for (int l = 1; l < dtn_locals(&h, h.host); l++)
-        dtn_sched_catch(sched, dtn_local_at(&h, h.host, l), nothing, 0);
+        dtn_sched_recv_eager(sched, dtn_local_at(&h, h.host, l), nothing, 0);
     for (int d = 1; d < h.nhosts; d *= 2) {
         int from = dtn_host_after(&h, h.nhosts - d);
 
-        dtn_sched_carry(sched, dtn_local_at(&h, dtn_host_after(&h, d), 0),
+        dtn_sched_send_eager(sched, dtn_local_at(&h, dtn_host_after(&h, d), 0),
                         nothing, 0);
-        dtn_sched_catch(sched, dtn_local_at(&h, from, 0), nothing, 0);
+        dtn_sched_recv_eager(sched, dtn_local_at(&h, from, 0), nothing, 0);
     }
     for (int l = 1; l < dtn_locals(&h, h.host); l++)
-        dtn_sched_carry(sched, dtn_local_at(&h, h.host, l), nothing, 0);
+        dtn_sched_send_eager(sched, dtn_local_at(&h, h.host, l), nothing, 0);
     return dtn_hierarchy_end(&h, err);
 }

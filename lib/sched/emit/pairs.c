@@ -32,22 +32,22 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
     case DTN_COLL_GATHER:
         edge.sends = to_root;
         edge.receives = from_root;
-        edge.sent.bytes = dtn_block(call, call->me).bytes;
-        edge.received = dtn_block(call, peer);
+        edge.sent.bytes = dtn_call_block(call, call->me).bytes;
+        edge.received = dtn_call_block(call, peer);
         break;
     case DTN_COLL_SCATTER:
         edge.sends = from_root;
         edge.receives = to_root;
-        edge.sent = dtn_block(call, peer);
-        edge.received.bytes = dtn_block(call, call->me).bytes;
+        edge.sent = dtn_call_block(call, peer);
+        edge.received.bytes = dtn_call_block(call, call->me).bytes;
         break;
     default:
         edge.sent = dtn_sent(call, peer);
         edge.received = dtn_received(call, peer);
         break;
     }
-    edge.sent_salt = dtn_emit_salt(call, edge.sent.bytes);
-    edge.received_salt = dtn_emit_salt(call, edge.received.bytes);
+    edge.sent_match = dtn_emit_match_bits(call, edge.sent.bytes);
+    edge.received_match = dtn_emit_match_bits(call, edge.received.bytes);
     return edge;
 }
 
@@ -111,21 +111,21 @@ static bool pairs_alone(const struct dtn_call *call)
 }
 
 /* What the last step is about: what comes or goes between two ranks. */
-static void pairs_salt(struct dtn_sched *sched, const struct dtn_edge *edge,
-                       bool comes)
+static void pairs_match(struct dtn_sched *sched, const struct dtn_edge *edge,
+                       bool is_recv)
 {
-    if (comes)
-        dtn_sched_salt(sched, edge->received_salt, edge->received.bytes, true);
+    if (is_recv)
+        dtn_sched_match(sched, edge->received_match, edge->received.bytes, true);
     else
-        dtn_sched_salt(sched, edge->sent_salt, edge->sent.bytes, false);
+        dtn_sched_match(sched, edge->sent_match, edge->sent.bytes, false);
 }
 
 static void pairs_carry(struct dtn_sched *sched, const struct dtn_edge *edge)
 {
-    dtn_sched_carry(sched, edge->peer,
+    dtn_sched_send_eager(sched, edge->peer,
                     dtn_at(sched->me, DTN_IN, edge->sent.offset),
                     edge->sent.bytes);
-    pairs_salt(sched, edge, false);
+    pairs_match(sched, edge, false);
 }
 
 /* To TMP, block after block; if there are no others to wait for, to OUT. */
@@ -138,8 +138,8 @@ static void pairs_catch(struct dtn_sched *sched, const struct dtn_call *call,
         slot = dtn_at(call->me, DTN_TMP, sched->bytes[DTN_TMP]);
         sched->bytes[DTN_TMP] += edge->received.bytes;
     }
-    dtn_sched_catch(sched, edge->peer, slot, edge->received.bytes);
-    pairs_salt(sched, edge, true);
+    dtn_sched_recv_eager(sched, edge->peer, slot, edge->received.bytes);
+    pairs_match(sched, edge, true);
 }
 
 static void pairs_own(struct dtn_sched *sched, const struct dtn_call *call)
@@ -199,10 +199,10 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
         dtn_sched_offer(sched, edge.peer,
                         dtn_at(call->me, DTN_IN, edge.sent.offset),
                         edge.sent.bytes);
-        pairs_salt(sched, &edge, false);
+        pairs_match(sched, &edge, false);
         shown = dtn_range_hull(shown, edge.sent);
     }
-    dtn_sched_show(sched, DTN_IN, shown);
+    dtn_sched_expose_range(sched, DTN_IN, shown);
 }
 
 static void pull_take(struct dtn_sched *sched, const struct dtn_call *call)
@@ -215,7 +215,7 @@ static void pull_take(struct dtn_sched *sched, const struct dtn_call *call)
         if (pairs_received(&edge) != LARGE)
             continue;
         dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
-        pairs_salt(sched, &edge, true);
+        pairs_match(sched, &edge, true);
     }
 }
 
@@ -263,7 +263,7 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
             dtn_sched_offer(sched, edge.peer,
                             dtn_at(call->me, DTN_OUT, edge.received.offset),
                             edge.received.bytes);
-            pairs_salt(sched, &edge, true);
+            pairs_match(sched, &edge, true);
         }
         if (pairs_sent(&edge) == SMALL)
             pairs_carry(sched, &edge);
@@ -277,7 +277,7 @@ static void push_take(struct dtn_sched *sched, const struct dtn_call *call)
 
         if (pairs_sent(&edge) == LARGE) {
             dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
-            pairs_salt(sched, &edge, false);
+            pairs_match(sched, &edge, false);
         }
         if (pairs_received(&edge) == SMALL)
             pairs_catch(sched, call, &edge);

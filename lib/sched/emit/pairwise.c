@@ -34,7 +34,7 @@ static void pairwise_invite(struct dtn_sched *sched,
     block = dtn_received(call, from);
     dtn_sched_offer(sched, from, dtn_at(call->me, DTN_OUT, block.offset),
                     block.bytes);
-    dtn_sched_salt(sched, dtn_emit_salt(call, block.bytes), block.bytes, true);
+    dtn_sched_match(sched, dtn_emit_match_bits(call, block.bytes), block.bytes, true);
 }
 
 static void pairwise_accept(struct dtn_sched *sched,
@@ -47,7 +47,7 @@ static void pairwise_accept(struct dtn_sched *sched,
         return;
     bytes = dtn_sent(call, to).bytes;
     dtn_sched_wait(sched, to, DTN_TAG_READY);
-    dtn_sched_salt(sched, dtn_emit_salt(call, bytes), bytes, false);
+    dtn_sched_match(sched, dtn_emit_match_bits(call, bytes), bytes, false);
 }
 
 int dtn_emit_all_to_all_pairwise(const struct dtn_call *call,

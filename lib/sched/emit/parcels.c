@@ -46,7 +46,7 @@ static int64_t parcel_block(const struct dtn_box *box, int64_t most,
 }
 
 /* The place of a parcel in the stream, in a new round if it does not fit. */
-static void stream_take(struct dtn_stream *stream, int64_t most,
+static void stream_take(struct dtn_parcel_stream *stream, int64_t most,
                         struct dtn_parcel *parcel)
 {
     if (stream->used > 0 &&
@@ -61,7 +61,7 @@ static void stream_take(struct dtn_stream *stream, int64_t most,
 }
 
 void dtn_parcels_add(struct dtn_parcels *parcels, struct dtn_parcel parcel,
-                     struct dtn_stream *stream, int64_t most)
+                     struct dtn_parcel_stream *stream, int64_t most)
 {
     const int64_t all = dtn_box_count(&parcel.piece->box);
     int64_t span, block, left;

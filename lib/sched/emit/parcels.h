@@ -31,7 +31,7 @@ struct dtn_parcels {              /* all 0: none yet                           *
 };
 
 /* What one rank has for another, filled piece by piece on both sides. */
-struct dtn_stream {
+struct dtn_parcel_stream {
     int round;                    /* that is being filled                      */
     size_t used;                  /* of its window, in elements                */
     int rounds;                   /* with anything in them                     */
@@ -41,7 +41,7 @@ struct dtn_stream {
  * window.  stream NULL: all of it in the first round, and no window.
  */
 void dtn_parcels_add(struct dtn_parcels *parcels, struct dtn_parcel parcel,
-                     struct dtn_stream *stream, int64_t most);
+                     struct dtn_parcel_stream *stream, int64_t most);
 
 /* By round, then by distance, then as they were appended. */
 void dtn_parcels_sort(struct dtn_parcels *parcels);

@@ -59,8 +59,8 @@ static struct ring ring_make(const struct dtn_call *call,
                          .right = dtn_around(call, 1) };
 
     for (int r = 0; r < call->n; r++)
-        if (dtn_block(call, r).bytes > ring.slot_bytes)
-            ring.slot_bytes = dtn_block(call, r).bytes;
+        if (dtn_call_block(call, r).bytes > ring.slot_bytes)
+            ring.slot_bytes = dtn_call_block(call, r).bytes;
     ring.chunks = chunk_count(ring.slot_bytes, RING_CHUNK_BYTES,
                               RING_CHUNKS_MAX);
     return ring;
@@ -69,8 +69,8 @@ static struct ring ring_make(const struct dtn_call *call,
 /* Chunk c of block b, as part of the buffer. */
 static struct dtn_range ring_chunk(const struct ring *ring, int b, int c)
 {
-    struct dtn_range block = dtn_block(ring->call, b);
-    struct dtn_range chunk = dtn_cut(block.bytes, ring->chunks, c);
+    struct dtn_range block = dtn_call_block(ring->call, b);
+    struct dtn_range chunk = dtn_split(block.bytes, ring->chunks, c);
 
     return (struct dtn_range){ block.offset + chunk.offset, chunk.bytes };
 }
@@ -80,7 +80,7 @@ static struct dtn_span ring_slot(const struct ring *ring, int rank, int s,
                                  struct dtn_range chunk, int b)
 {
     return dtn_at(rank, DTN_ACC, (size_t)s * ring->slot_bytes
-                  + chunk.offset - dtn_block(ring->call, b).offset);
+                  + chunk.offset - dtn_call_block(ring->call, b).offset);
 }
 
 /* Step s of the reduce-scatter: add the own part to block me-1-s, which came
@@ -127,7 +127,7 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
 {
     struct dtn_sched *sched = ring->sched;
     int me = ring->me, n = ring->n;
-    struct dtn_range mine = dtn_block(ring->call, me);
+    struct dtn_range mine = dtn_call_block(ring->call, me);
 
     if (n == 1) {
         dtn_emit_alone(sched);
@@ -189,7 +189,7 @@ int dtn_emit_allreduce_ring(const struct dtn_call *call,
     struct ring ring = ring_make(call, sched);
 
     dtn_emit_begin(sched, "allreduce ring", call);
-    ring_reduce_scatter(&ring, dtn_block(call, call->me).offset, true);
+    ring_reduce_scatter(&ring, dtn_call_block(call, call->me).offset, true);
     if (call->n > 1 && call->n < 4)
         dtn_sched_wait(sched, ring.right, DTN_TAG_READY);
     ring_allgather(&ring);
@@ -211,7 +211,7 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
 {
     struct ring ring = ring_make(call, sched);
-    struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_range mine = dtn_call_block(call, call->me);
 
     dtn_emit_begin(sched, "allgather ring", call);
     if (call->n > 1)
@@ -247,7 +247,7 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
     if (!last)
         dtn_sched_wait(sched, after, DTN_TAG_READY);
     for (int c = 0; c < chunks; c++) {
-        struct dtn_range chunk = dtn_cut(bytes, chunks, c);
+        struct dtn_range chunk = dtn_split(bytes, chunks, c);
 
         if (!first && (!last || c == chunks - 1))
             dtn_sched_wait(sched, before, DTN_TAG_DATA);
@@ -320,7 +320,7 @@ int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
         .chunks = chunk_count(bytes, CHAIN_CHUNK_BYTES, CHAIN_CHUNKS_MAX)
     };
 
-    link.slot_bytes = dtn_cut(bytes, link.chunks, 0).bytes;
+    link.slot_bytes = dtn_split(bytes, link.chunks, 0).bytes;
     dtn_emit_begin(sched, "reduce ring", call);
     if (call->n == 1) {
         dtn_emit_alone(sched);
@@ -335,6 +335,6 @@ int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
                        bytes);
     for (int c = 0; c < link.chunks; c++)
-        chain_reduce(sched, &link, dtn_cut(bytes, link.chunks, c), c);
+        chain_reduce(sched, &link, dtn_split(bytes, link.chunks, c), c);
     return dtn_emit_end(sched, err);
 }

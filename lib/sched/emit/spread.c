@@ -11,6 +11,9 @@
  * A block is added up by one rank, so all have the same bits.  In place OUT is
  * IN: the sum of block 1 is put where rank 0 put its term of block 1 from.  So
  * rank 0 says DATA after the flush.
+ *
+ * Rarely chosen: over 15 numbers of ranks, 5 shapes of hosts, two networks and 8 B to
+ * 1 GiB in some 2 % of the cases, where it is up to 1.4 times as fast as the next.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -19,7 +22,7 @@
 
 #include <stdbool.h>
 
-/* Names to everyone, and everyone's. */
+/* Exchange READY with all peers. */
 static void spread_ready(struct dtn_sched *sched, const struct dtn_call *call)
 {
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
@@ -31,14 +34,14 @@ static void spread_sum(struct dtn_sched *sched, const struct dtn_call *call,
                        struct dtn_span sum, bool flushed)
 {
     int me = call->me;
-    struct dtn_range mine = dtn_block(call, me);
+    struct dtn_range mine = dtn_call_block(call, me);
 
     sched->bytes[DTN_TMP] = (size_t)(call->n - 1) * mine.bytes;
     sched->exposed[DTN_TMP] = true;
     spread_ready(sched, call);
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_around(call, i);
-        struct dtn_range block = dtn_block(call, peer);
+        struct dtn_range block = dtn_call_block(call, peer);
 
         dtn_sched_put(sched, peer, dtn_term_slot(peer, me, block.bytes),
                       dtn_at(me, DTN_IN, block.offset), block.bytes);
@@ -55,7 +58,7 @@ int dtn_emit_allreduce_put(const struct dtn_call *call,
                            struct dtn_sched *sched, struct dtensor_error *err)
 {
     int me = call->me;
-    struct dtn_range mine = dtn_block(call, me);
+    struct dtn_range mine = dtn_call_block(call, me);
 
     dtn_emit_begin(sched, "allreduce put", call);
     sched->exposed[DTN_OUT] = true;
@@ -71,7 +74,7 @@ int dtn_emit_reduce_put(const struct dtn_call *call, struct dtn_sched *sched,
                         struct dtensor_error *err)
 {
     int me = call->me, root = call->root;
-    struct dtn_range mine = dtn_block(call, me);
+    struct dtn_range mine = dtn_call_block(call, me);
 
     dtn_emit_begin(sched, "reduce put", call);
     sched->exposed[DTN_OUT] = me == root;
@@ -105,7 +108,7 @@ int dtn_emit_allgather_put(const struct dtn_call *call,
                            struct dtn_sched *sched, struct dtensor_error *err)
 {
     int me = call->me;
-    struct dtn_range mine = dtn_block(call, me);
+    struct dtn_range mine = dtn_call_block(call, me);
 
     dtn_emit_begin(sched, "allgather put", call);
     sched->exposed[DTN_OUT] = true;

@@ -1,4 +1,4 @@
-/* carry.c - collectives of a few bytes: the signal is the message
+/* eager.c - collectives of a few bytes: the signal is the message
  *
  * A signal has room for 44 bytes in its line and up to 4 KiB beside it, so
  * where no more than that goes from one rank to another nothing else is sent:
@@ -16,7 +16,7 @@
 #include "dtensor.h"
 
 /* Catch the peers' terms in slots of TMP, and fold them with the own one. */
-static void carry_fold(struct dtn_sched *sched, const struct dtn_call *call,
+static void eager_fold(struct dtn_sched *sched, const struct dtn_call *call,
                        size_t own_offset, size_t bytes)
 {
     int me = call->me;
@@ -25,57 +25,57 @@ static void carry_fold(struct dtn_sched *sched, const struct dtn_call *call,
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_around(call, -i);
 
-        dtn_sched_catch(sched, peer, dtn_term_slot(me, peer, bytes), bytes);
+        dtn_sched_recv_eager(sched, peer, dtn_term_slot(me, peer, bytes), bytes);
     }
     dtn_sched_fold_with(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
                         bytes, dtn_at(me, DTN_IN, own_offset));
 }
 
-int dtn_emit_allreduce_carry(const struct dtn_call *call,
+int dtn_emit_allreduce_eager(const struct dtn_call *call,
                              struct dtn_sched *sched, struct dtensor_error *err)
 {
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
 
     dtn_emit_begin(sched, "allreduce carry", call);
     for (int i = 1; i < call->n; i++)
-        dtn_sched_carry(sched, dtn_around(call, i),
+        dtn_sched_send_eager(sched, dtn_around(call, i),
                         dtn_at(call->me, DTN_IN, 0), bytes);
-    carry_fold(sched, call, 0, bytes);
+    eager_fold(sched, call, 0, bytes);
     return dtn_emit_end(sched, err);
 }
 
-int dtn_emit_reduce_carry(const struct dtn_call *call, struct dtn_sched *sched,
+int dtn_emit_reduce_eager(const struct dtn_call *call, struct dtn_sched *sched,
                           struct dtensor_error *err)
 {
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
 
     dtn_emit_begin(sched, "reduce carry", call);
     if (call->me == call->root)
-        carry_fold(sched, call, 0, bytes);
+        eager_fold(sched, call, 0, bytes);
     else
-        dtn_sched_carry(sched, call->root, dtn_at(call->me, DTN_IN, 0), bytes);
+        dtn_sched_send_eager(sched, call->root, dtn_at(call->me, DTN_IN, 0), bytes);
     return dtn_emit_end(sched, err);
 }
 
-int dtn_emit_reduce_scatter_carry(const struct dtn_call *call,
+int dtn_emit_reduce_scatter_eager(const struct dtn_call *call,
                                   struct dtn_sched *sched,
                                   struct dtensor_error *err)
 {
-    struct dtn_range mine = dtn_block(call, call->me);
+    struct dtn_range mine = dtn_call_block(call, call->me);
 
     dtn_emit_begin(sched, "reduce_scatter carry", call);
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_around(call, i);
-        struct dtn_range theirs = dtn_block(call, peer);
+        struct dtn_range theirs = dtn_call_block(call, peer);
 
-        dtn_sched_carry(sched, peer, dtn_at(call->me, DTN_IN, theirs.offset),
+        dtn_sched_send_eager(sched, peer, dtn_at(call->me, DTN_IN, theirs.offset),
                         theirs.bytes);
     }
-    carry_fold(sched, call, mine.offset, mine.bytes);
+    eager_fold(sched, call, mine.offset, mine.bytes);
     return dtn_emit_end(sched, err);
 }
 
-int dtn_emit_broadcast_carry(const struct dtn_call *call,
+int dtn_emit_broadcast_eager(const struct dtn_call *call,
                              struct dtn_sched *sched, struct dtensor_error *err)
 {
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
@@ -84,34 +84,34 @@ int dtn_emit_broadcast_carry(const struct dtn_call *call,
     dtn_emit_begin(sched, "broadcast carry", call);
     if (me == call->root) {
         for (int i = 1; i < call->n; i++)
-            dtn_sched_carry(sched, dtn_around(call, i), dtn_at(me, DTN_IN, 0),
+            dtn_sched_send_eager(sched, dtn_around(call, i), dtn_at(me, DTN_IN, 0),
                             bytes);
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
                        bytes);
     } else {
-        dtn_sched_catch(sched, call->root, dtn_at(me, DTN_OUT, 0), bytes);
+        dtn_sched_recv_eager(sched, call->root, dtn_at(me, DTN_OUT, 0), bytes);
     }
     return dtn_emit_end(sched, err);
 }
 
-int dtn_emit_allgather_carry(const struct dtn_call *call,
+int dtn_emit_allgather_eager(const struct dtn_call *call,
                              struct dtn_sched *sched, struct dtensor_error *err)
 {
     int n = call->n, me = call->me;
-    struct dtn_range mine = dtn_block(call, me);
-    size_t total = dtn_blocks(call, 0, n).bytes;
+    struct dtn_range mine = dtn_call_block(call, me);
+    size_t total = dtn_call_blocks(call, 0, n).bytes;
     enum dtn_space to = n > 2 ? DTN_TMP : DTN_OUT;
 
     dtn_emit_begin(sched, "allgather carry", call);
     sched->bytes[DTN_TMP] = n > 2 ? total : 0;
     for (int i = 1; i < n; i++)
-        dtn_sched_carry(sched, dtn_around(call, i), dtn_at(me, DTN_IN, 0),
+        dtn_sched_send_eager(sched, dtn_around(call, i), dtn_at(me, DTN_IN, 0),
                         mine.bytes);
     for (int i = 1; i < n; i++) {
         int peer = dtn_around(call, -i);
-        struct dtn_range theirs = dtn_block(call, peer);
+        struct dtn_range theirs = dtn_call_block(call, peer);
 
-        dtn_sched_catch(sched, peer, dtn_at(me, to, theirs.offset),
+        dtn_sched_recv_eager(sched, peer, dtn_at(me, to, theirs.offset),
                         theirs.bytes);
     }
     dtn_sched_copy(sched, dtn_at(me, to, mine.offset),
@@ -127,10 +127,10 @@ int dtn_emit_barrier_direct(const struct dtn_call *call,
 {
     dtn_emit_begin(sched, "barrier direct", call);
     for (int i = 1; i < call->n; i++)
-        dtn_sched_carry(sched, dtn_around(call, i),
+        dtn_sched_send_eager(sched, dtn_around(call, i),
                         dtn_at(call->me, DTN_IN, 0), 0);
     for (int i = 1; i < call->n; i++)
-        dtn_sched_catch(sched, dtn_around(call, -i),
+        dtn_sched_recv_eager(sched, dtn_around(call, -i),
                         dtn_at(call->me, DTN_OUT, 0), 0);
     return dtn_emit_end(sched, err);
 }
