@@ -33,11 +33,10 @@ depth == 0 && line ~ /^(typedef )?(struct|union)( [a-zA-Z_0-9]+)? *\{/ {
     depth = 1; covered = 0; next
 }
 depth > 0 && line ~ /^ *(static )?(const )?(struct|union|enum)( [a-zA-Z_0-9]+)? *\{[^}]*$/ {
-    depth++; covered = 0; next
+    depth++; told[depth] = has || covered; covered = 0; next
 }
 depth > 0 && line ~ /^ *\}/ {
-    depth--
-    if (depth > 0 && line ~ /\} *[a-z]/ && !has && !covered) pending = FILENAME ":" FNR ": " $0
+    if (depth-- > 1 && line ~ /\} *[a-z]/ && !has && !told[depth + 1]) pending = FILENAME ":" FNR ": " $0
     covered = 0
     next
 }

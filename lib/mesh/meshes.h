@@ -25,7 +25,7 @@ struct dtn_mesh_ranks {
 struct dtn_mesh_flat {
     struct dtn_mesh_flat *next;   /* of the context                           */
     const struct dtensor_mesh *root;      /* whose dimensions                 */
-    char name[DTENSOR_NAME_MAX + 1];
+    char name[DTENSOR_NAME_MAX + 1];      /* of the flattened dimension       */
     struct dtn_grid axis;         /* positions along it                       */
 };
 

@@ -15,7 +15,7 @@ enum dtn_dist_kind {
 
 /* A distribution of elements of a type, made by one of the functions below. */
 struct dtn_dist {
-    enum dtn_dist_kind kind;
+    enum dtn_dist_kind kind;      /* decides which of these fields count      */
     enum dtensor_dtype dtype;     /* of the elements                          */
     int words;                    /* of 32 bits for an element: 1 or 2        */
     double mul;                  /* UNIFORM: range; NORMAL: std; EXPONENTIAL: */

@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) float horner_f32(const float c[],
  * left out is in `low`.
  */
 struct two_f32 {
-    float high, low;
+    float high, low;              /* the rounded sum, and what it lacks       */
 };
 
 /* A normal x > 0 is 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): taking the

@@ -32,8 +32,8 @@ int64_t dtn_fill_need(const struct dtensor_random_rule *rule,
 
 /* The same for memory of any kind: `how` is a struct dtn_fill_how. */
 struct dtn_fill_how {
-    const struct dtn_numbers *stream;
-    const struct dtn_dist *dist;
+    const struct dtn_numbers *stream;     /* where the numbers come from      */
+    const struct dtn_dist *dist;          /* what is made of them             */
 };
 extern const struct dtn_formula dtn_fill_formula;
 

@@ -36,7 +36,7 @@ int dtn_redists_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
  * Errors: EINVAL, ENOMEM
  */
 struct dtn_redist_query {
-    const struct dtensor_spec *src, *dst;
+    const struct dtensor_spec *src, *dst; /* before, after                    */
     int root;                          /* of a scatter, else DTN_NO_ROOT      */
 };
 int dtn_redists_get(struct dtn_redists *redists,

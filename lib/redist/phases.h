@@ -16,7 +16,7 @@ enum dtn_phase_kind {
 };
 
 struct dtn_phase {
-    enum dtn_phase_kind kind;
+    enum dtn_phase_kind kind;     /* what is done, see above                  */
     struct dtensor_spec src;      /* before                                   */
     struct dtensor_spec dst;      /* after                                    */
     unsigned dims;                /* bit set of mesh dimensions               */
