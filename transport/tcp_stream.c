@@ -205,7 +205,7 @@ int dtn_tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 
     if (!stream_is_open(p))
         return DTENSOR_EPEER;
-    if (dst.key == 0)
+    if (dst.key == 0 || dst.key & DTN_KEY_DEVICE)
         return DTENSOR_EINVAL;
     while (moved < size) {
         if (p->out_begin < p->out_end && (rc = dtn_tcp_stream_push(tcp, p)) < 0)

@@ -29,6 +29,12 @@ struct dtn_remote {
     uint64_t key;
 };
 
+/* In the key of a name: memory of a device, which no CPU loads or stores.  It is
+ * not mapped nor fetched, and a put reaches it only where a card writes there:
+ * EINVAL elsewhere.
+ */
+#define DTN_KEY_DEVICE (UINT64_C(1) << 63)
+
 /* One signal: exactly one cache line.  Its number stands last, where a write
  * that lands in order lands last.
  */

@@ -156,7 +156,9 @@ int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     rc = dtn_verbs_unhold(verbs);
     if (rc != 0)
         return rc;
-    if (put_may_wait(verbs, first, src, size)) {
+    if (dst.key & DTN_KEY_DEVICE) {       /* the peer's CPU cannot place it */
+        dst.key &= ~DTN_KEY_DEVICE;
+    } else if (put_may_wait(verbs, first, src, size)) {
         rc = put_held(verbs, p, dst, src, size);
         *done = rc == 0 ? size : 0;
         return rc;
