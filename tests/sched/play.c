@@ -24,7 +24,7 @@ struct play_pair {
 
 static struct play {
     const struct dtn_model *model;
-    double stretch;               /* dtn_model_cache_miss_factor()             */
+    double stretch;               /* dtn_model_cache_miss_factor()            */
     int link;                     /* of the wire: DTENSOR_COST_.._HOPS        */
     double clock[PLAY_RANKS_MAX];
     double inward_ns[PLAY_RANKS_MAX];      /* the link into a rank is free    */
