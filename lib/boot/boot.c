@@ -49,7 +49,7 @@ static int64_t boot_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Parted in success, nothing is read any more: it belongs to the next round. */
+/* After a successful round nothing is read: it belongs to the next round. */
 static bool boot_reads(const struct dtn_boot *boot)
 {
     return boot->state != BOOT_DRAINING || boot->failure.code != 0;
@@ -71,7 +71,7 @@ static struct pollfd boot_poll_link(const struct dtn_boot_link *link,
     return p;
 }
 
-/* When something is to be done though no socket stirs. */
+/* When the next timed action is due, if no socket becomes ready before. */
 static int64_t boot_wake(const struct dtn_boot *boot)
 {
     int64_t wake = boot->state == BOOT_GATHERING && !boot->expired
@@ -180,7 +180,7 @@ static void boot_parted_late(struct dtn_boot *boot)
                                              name, sizeof name));
 }
 
-/* A child that is still to come would wait in vain: let it hear as well. */
+/* A child that has not connected yet must receive the failure, too. */
 static bool boot_awaits_children(const struct dtn_boot *boot)
 {
     return boot->failure.code != 0 && boot->seq == 0 && !boot->expired &&
@@ -312,8 +312,9 @@ static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
     return boot;
 }
 
-/* Where to knock.  Another process with the name of this leader is asked too:
- * it is one rank started twice, and the other one says so to all.
+/* Choose the ranks to connect to.  If another process has the name of this
+ * leader, the rank was started twice: connect to that process, which reports it
+ * to all ranks.
  */
 static void boot_start_routes(struct dtn_boot *boot, bool taken)
 {

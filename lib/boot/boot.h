@@ -18,13 +18,13 @@ struct dtn_world;
 struct dtn_boot;
 
 struct dtn_boot_args {
-    const struct dtn_world *world;     /* the job, and this rank's place in it */
-    const char *identity;         /* "[section] key = value\n" lines that all  */
-                                  /* ranks must agree on: canonical text, and  */
-                                  /* version, world size, auth                 */
-    struct dtn_log *log;
-    const struct dtensor_error *failure; /* code != 0: this rank cannot take   */
-                                  /* part, for that reason; NULL: it can       */
+    const struct dtn_world *world; /* the job, and this rank's place in it    */
+    const char *identity;         /* "[section] key = value\n" lines that all */
+                                  /* ranks must agree on: canonical text, and */
+                                  /* version, world size, auth                */
+    struct dtn_log *log;          /* where messages go                        */
+    const struct dtensor_error *failure; /* code != 0: this rank cannot take  */
+                                  /* part, for that reason; NULL: it can      */
 };
 
 /* Connect, compare identities, agree that everyone is there.  With a failure
@@ -63,50 +63,50 @@ void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error);
 /* What a rank called, in numbers that coll knows how to word. */
 enum dtn_call_kind {
     DTN_RECORD_NOTHING,
-    DTN_RECORD_CALL,              /* `count` elements                          */
-    DTN_RECORD_LISTED,            /* a count for each rank, `count` in all     */
-    DTN_RECORD_WORDED,            /* `text` says it: a redistribute            */
-    DTN_RECORD_SENT,              /* `count` elements that go to `other`       */
-    DTN_RECORD_RECEIVED,          /* that come from there                      */
-    DTN_RECORD_JUDGED,            /* no call: whom to name for a mismatch      */
+    DTN_RECORD_CALL,              /* `count` elements                         */
+    DTN_RECORD_LISTED,            /* a count for each rank, `count` in all    */
+    DTN_RECORD_WORDED,            /* `text` says it: a redistribute           */
+    DTN_RECORD_SENT,              /* `count` elements that go to `other`      */
+    DTN_RECORD_RECEIVED,          /* that come from there                     */
+    DTN_RECORD_JUDGED,            /* no call: whom to name for a mismatch     */
     DTN_NRECORDS
 };
 struct dtn_call_record {
-    enum dtn_call_kind kind;
-    uint64_t fingerprint;
-    uint64_t base;                /* local: the same without number            */
-    uint64_t group;               /* hash of the ranks, 0: message             */
-    uint32_t number;              /* among the calls over them, 0: unknown     */
-    uint32_t n;                   /* number of these ranks                     */
-    int32_t other;                /* the root, or a rank                       */
-    uint64_t count;
-    const char *text;             /* NULL: made from the other fields          */
+    enum dtn_call_kind kind;      /* what the other fields mean               */
+    uint64_t fingerprint;         /* of the call, with its number             */
+    uint64_t base;                /* local: the same without number           */
+    uint64_t group;               /* hash of the ranks, 0: message            */
+    uint32_t number;              /* among the calls over them, 0: unknown    */
+    uint32_t n;                   /* number of these ranks                    */
+    int32_t other;                /* the root, or a rank                      */
+    uint64_t count;               /* elements: see the kind                   */
+    const char *text;             /* NULL: made from the other fields         */
 };
 #define DTN_RECORD_TEXT 240
-#define DTN_RECORD_MAX 16         /* calls that a rank remembers               */
+#define DTN_RECORD_MAX 16         /* calls that a rank remembers              */
 
 /* A rank told that it called that, or others that it did. */
 struct dtn_peer_call_report {
-    int rank;
-    struct dtn_call_record record;
-    char text[DTN_RECORD_TEXT];   /* of it, or ""                              */
+    int rank;                     /* that made the call                       */
+    struct dtn_call_record record; /* its call                                */
+    char text[DTN_RECORD_TEXT];   /* of it, or ""                             */
 };
 
 /* Two ranks called what is not the same. */
 struct dtn_mismatch {
-    int32_t rank;                 /* the odd one                               */
-    int32_t witness;              /* that found out; the same: nothing known   */
-    uint64_t called;              /* by `rank`                                 */
-    uint64_t expected;            /* by the witness                            */
+    int32_t rank;                 /* the odd one                              */
+    int32_t witness;              /* that found out; the same: nothing known  */
+    uint64_t called;              /* by `rank`                                */
+    uint64_t expected;            /* by the witness                           */
 };
 
 /* What is known of a rank that is gone. */
 struct dtn_peer_failure {
-    uint32_t order;               /* 1 for the first heard of; 0: nothing      */
-    int culprit;                  /* on whose account; its own: by itself      */
-    int code;                     /* EPEER it died, 0 it left, else gave up    */
-    int64_t heard_ns;             /* when this rank heard of it                */
-    struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH            */
+    uint32_t order;               /* 1 for the first heard of; 0: nothing     */
+    int culprit;                  /* on whose account; its own: by itself     */
+    int code;                     /* EPEER it died, 0 it left, else gave up   */
+    int64_t heard_ns;             /* when this rank heard of it               */
+    struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
 };
 
 /* There will be no allgather any more: from now on the tree watches. */
@@ -126,7 +126,8 @@ int dtn_boot_first_failure(const struct dtn_boot *boot);
 void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
                              const struct dtn_mismatch *mismatch);
 
-/* Tell the tree what a rank called, unless it knows.  Best effort, never blocks.
+/* Tell the tree what a rank called, unless it knows.  Best effort, never
+ * blocks.
  */
 void dtn_boot_report_call(struct dtn_boot *boot, int rank,
                           const struct dtn_call_record *record);

@@ -1,9 +1,10 @@
 /* child.c - those who connect
  *
  * Until it has said HELLO a connection is a stranger: it may send 379 bytes
- * (head, fixed part, host name, job) within two seconds and hold one descriptor;
- * of strangers there are at most 64 more than twice the children awaited,
- * the oldest makes room.  A port scanner costs the job nothing but a count.
+ * (head, fixed part, host name, job) within two seconds and hold one
+ * descriptor; of strangers there are at most 64 more than twice the children
+ * awaited, the oldest makes room.  A port scanner costs the job nothing but a
+ * count.
  *
  * A rank of another job gets an error and is a stranger, too: two jobs that
  * start at the same time with one file never take each other's ranks.

@@ -14,10 +14,10 @@
 #define FRAME_HEAD_BYTES 20
 #define FRAME_HELLO_BYTES 24      /* before the host name, a NUL and the job  */
 #define FRAME_JOB_MAX 80          /* bytes of a job's name, with NUL          */
-#define FRAME_GONE_BYTES 36       /* who, whose fault, why; and a mismatch     */
-#define FRAME_SAID_BYTES 44       /* who, what it called, before its text      */
+#define FRAME_GONE_BYTES 36       /* who, whose fault, why; and a mismatch    */
+#define FRAME_SAID_BYTES 44       /* who, what it called, before its text     */
 #define FRAME_IDENTITY_MAX (1u << 20)
-#define FRAME_FOREIGN UINT32_MAX  /* round of a FAIL that another job answers  */
+#define FRAME_FOREIGN UINT32_MAX  /* round of a FAIL that another job answers */
 
 enum dtn_frame_type {
     FRAME_HELLO = 1,              /* up: who connects; layout never changes   */
@@ -35,13 +35,13 @@ enum dtn_frame_type {
 #define FRAME_BIT(type) (1u << (type))
 
 struct dtn_frame {
-    unsigned version;
-    enum dtn_frame_type type;
+    unsigned version;             /* of the protocol: FRAME_VERSION           */
+    enum dtn_frame_type type;     /* what the body is                         */
     uint32_t seq;                 /* round: 0 while opening, then 1, 2, ...   */
-    uint32_t size;
-    const unsigned char *body;
-    int nfds;
-    const int *fds;
+    uint32_t size;                /* of the body, in bytes                    */
+    const unsigned char *body;    /* [size]                                   */
+    int nfds;                     /* descriptors that travel with it          */
+    const int *fds;               /* [nfds]                                   */
 };
 
 /* What reading and writing come to. */
@@ -58,21 +58,21 @@ struct dtn_frame_out;             /* one frame on its way                     */
 
 /* One connection.  fd -1: none, and every call is harmless.  May be moved. */
 struct dtn_frame_stream {
-    int fd;
+    int fd;                       /* the socket, or -1                        */
     bool local;                   /* AF_UNIX: descriptors may come            */
     bool broken;                  /* sending failed: reading will tell        */
-    bool stalled;                 /* too many descriptors on their way */
+    bool stalled;                 /* too many descriptors on their way        */
     uint32_t accepts;             /* FRAME_BIT()s that may come now           */
     size_t entries_max;           /* longest body of ENTRIES and ALL          */
     int fds_max;                  /* most descriptors in one frame            */
-    unsigned char head[FRAME_HEAD_BYTES];
+    unsigned char head[FRAME_HEAD_BYTES]; /* of the frame that comes          */
     size_t got;                   /* bytes of the frame that came             */
-    struct dtn_frame in;
-    unsigned char *body;
-    int *fds;
+    struct dtn_frame in;          /* the frame that comes                     */
+    unsigned char *body;          /* its body, allocated                      */
+    int *fds;                     /* its descriptors, allocated               */
     bool whole;                   /* `in` was handed out                      */
     struct dtn_frame_out *out;    /* oldest first                             */
-    struct dtn_frame_out *out_last;
+    struct dtn_frame_out *out_last; /* newest                                 */
 };
 
 void dtn_frame_init(struct dtn_frame_stream *s, int fd, bool local);

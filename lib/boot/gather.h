@@ -1,4 +1,5 @@
-/* gather.h - entries of ranks, on their way up and down; private to this room */
+/* gather.h - entries of ranks, on their way up and down; private to this room
+ */
 #ifndef DTN_BOOT_GATHER_H
 #define DTN_BOOT_GATHER_H
 
@@ -15,10 +16,10 @@
 #define ENTRY_DETOUR 2u
 
 struct dtn_boot_entry {
-    uint32_t rank;
-    unsigned flags;
-    size_t size;
-    const unsigned char *bytes;
+    uint32_t rank;                /* whose entry it is                        */
+    unsigned flags;               /* ENTRY_HAS_FD, ENTRY_DETOUR               */
+    size_t size;                  /* bytes                                    */
+    const unsigned char *bytes;   /* [size] process and digest, or a blob     */
 };
 
 /* Take the next entry from *p, *left bytes; false: malformed. */

@@ -1,8 +1,8 @@
 /* listen.c - the sockets at which a leader listens
  *
- * A leader listens on an abstract AF_UNIX socket for the ranks of its host, and on
- * TCP for the leaders of its child hosts.  If another job has the port, it retries
- * for 0.2 to 0.8 s, a time that depends on the name of the job.
+ * A leader listens on an abstract AF_UNIX socket for the ranks of its host, and
+ * on TCP for the leaders of its child hosts.  If another job has the port, it
+ * retries for 0.2 to 0.8 s, a time that depends on the name of the job.
  */
 #include "boot/listen.h"
 #include "base/error.h"

@@ -95,8 +95,8 @@ static enum dtn_boot_owner owner_judge(const struct dtn_boot *boot,
     }
     if (!dtn_boot_fail_parse(answer, &error))
         return OWNER_STRANGER;
-    snprintf(buf, size, "%s", strncmp(error.text, "boot: ", 6) ? error.text
-                                                               : error.text + 6);
+    snprintf(buf, size, "%s",
+             error.text + (strncmp(error.text, "boot: ", 6) == 0 ? 6 : 0));
     return answer->seq == FRAME_FOREIGN ? OWNER_OTHER_JOB : OWNER_THIS_JOB;
 }
 

@@ -1,16 +1,16 @@
 /* route.c - the way up
  *
- * A rank may start before its parent listens, so it knocks again and again:
- * after 0.5 ms, 1 ms, 2 ms, ... 20 ms.  On one host, where a refused knock
- * costs a few microseconds, four ranks find each other within the time it
- * takes to start them.
+ * A rank may start before its parent listens, so it retries to connect after
+ * 0.5 ms, 1 ms, 2 ms, ... 20 ms.  On one host a refused attempt costs a few
+ * microseconds, so four ranks find each other within the time it takes to start
+ * them.
  *
- * When half of connect_timeout has passed in vain, a second route is tried,
- * round the parent to the ancestors: only to be heard by rank 0, and to hear
- * its verdict.  A job of 1024 ranks that lacks one host near the root then
- * names that host, not the hundreds of ranks behind it.  The parent may
- * still come: the first route goes on.  A rank whose parent has closed its
- * connection goes round at once, to tell.
+ * After half of connect_timeout a second route is tried, around the parent to
+ * its ancestors, so that rank 0 knows of this rank and can send its decision.
+ * A job of 1024 ranks that lacks one host near the root then names that host,
+ * not the hundreds of ranks behind it.  The first route continues, because the
+ * parent may still start.  A rank whose parent has closed its connection uses
+ * the second route at once, to report that.
  *
  * A rank that cannot take part, for example because its port is in use, sends
  * its error the same ways: up, around the parent, and down to the leaders of
@@ -79,8 +79,8 @@ static void route_hello(struct dtn_boot *boot, struct dtn_boot_route *route)
 static void route_lost(struct dtn_boot *boot, struct dtn_boot_route *route,
                        enum dtn_frame_got got);
 
-/* This rank cannot knock.  The next attempt may succeed, only to tell why this
- * one failed; the second failure is the last.
+/* This rank cannot connect.  The next attempt may succeed, only to tell why
+ * this one failed; the second failure is the last.
  */
 static void route_refused(struct dtn_boot *boot, struct dtn_boot_route *route,
                           const struct dtensor_error *error)
@@ -94,7 +94,7 @@ static void route_refused(struct dtn_boot *boot, struct dtn_boot_route *route,
     dtn_boot_fail_propose(boot, error);
 }
 
-static void route_knock(struct dtn_boot *boot, struct dtn_boot_route *route)
+static void route_connect(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     bool local = route == &boot->up &&
                  dtn_boot_tree_same_host(boot, boot->rank, route->target);
@@ -286,7 +286,7 @@ void dtn_boot_route_turn(struct dtn_boot *boot, struct dtn_boot_route *route)
         return;
     if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns &&
         (route == &boot->up || boot->up.link.state != LINK_JOINED))
-        route_knock(boot, route);
+        route_connect(boot, route);
     if (route->link.state == LINK_CONNECTING)
         route_connecting(boot, route);
     if (route->link.state == LINK_GREETING || route->link.state == LINK_JOINED)
@@ -302,7 +302,7 @@ static bool route_is_down(const struct dtn_boot *boot,
 }
 
 /* The leader has received the failure, or knew it. */
-static void route_told(struct dtn_boot *boot, struct dtn_boot_route *route)
+static void route_delivered(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     dtn_boot_child_arrived(boot, route->target);
     dtn_boot_route_close(route);
@@ -324,7 +324,7 @@ static void route_greet_down(struct dtn_boot *boot,
         dtn_boot_fail_send(boot, &route->link);
         route->link.state = LINK_JOINED;
     } else {
-        route_told(boot, route);
+        route_delivered(boot, route);
     }
 }
 
@@ -333,14 +333,14 @@ void dtn_boot_route_down(struct dtn_boot *boot, struct dtn_boot_route *route)
     if (route->target < 0)
         return;
     if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns)
-        route_knock(boot, route);
+        route_connect(boot, route);
     if (route->link.state == LINK_CONNECTING)
         route_connecting(boot, route);
     if (route->link.state == LINK_GREETING)
         route_greet_down(boot, route);
     if (route->link.state == LINK_JOINED &&
         dtn_frame_flush(&route->link.io) != FRAME_MORE)
-        route_told(boot, route);
+        route_delivered(boot, route);
 }
 
 int64_t dtn_boot_route_wake(const struct dtn_boot *boot,

@@ -1,4 +1,5 @@
-/* socket.h - names, addresses, accepting and connecting; private to this room */
+/* socket.h - names, addresses, accepting and connecting; private to this room
+ */
 #ifndef DTN_BOOT_SOCKET_H
 #define DTN_BOOT_SOCKET_H
 

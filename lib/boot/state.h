@@ -27,133 +27,133 @@ struct dtn_frame;
 #define BOOT_RETRY_FIRST_NS (BOOT_MS / 2)
 #define BOOT_RETRY_LAST_NS (20 * BOOT_MS)
 #define BOOT_STALL_NS BOOT_MS
-#define BOOT_HANDSHAKE_NS (2000 * BOOT_MS) /* to say HELLO, or answer a SYN    */
-#define BOOT_SETTLE_NS (500 * BOOT_MS)     /* after the first difference       */
-#define BOOT_VERDICT_NS (400 * BOOT_MS)    /* late: for a verdict to come down */
-#define BOOT_STEP_NS (20 * BOOT_MS)        /* ... and more for each level      */
-#define BOOT_DRAIN_NS (150 * BOOT_MS)      /* late: to pass it on              */
-#define BOOT_EARLY_NS (1000 * BOOT_MS)     /* either, before the deadline      */
-#define BOOT_OWN_NS (2500 * BOOT_MS)       /* ... for a failure of this rank   */
-#define BOOT_OWNER_NS (200 * BOOT_MS)      /* to say whose a port is           */
-#define BOOT_OTHER_NS (1000 * BOOT_MS)     /* for another job to leave a port  */
+#define BOOT_HANDSHAKE_NS (2000 * BOOT_MS) /* to say HELLO, or answer a SYN   */
+#define BOOT_SETTLE_NS (500 * BOOT_MS)     /* after the first difference      */
+#define BOOT_VERDICT_NS (400 * BOOT_MS)   /* late: for a verdict to come down */
+#define BOOT_STEP_NS (20 * BOOT_MS)        /* ... and more for each level     */
+#define BOOT_DRAIN_NS (150 * BOOT_MS)      /* late: to pass it on             */
+#define BOOT_EARLY_NS (1000 * BOOT_MS)     /* either, before the deadline     */
+#define BOOT_OWN_NS (2500 * BOOT_MS)       /* ... for a failure of this rank  */
+#define BOOT_OWNER_NS (200 * BOOT_MS)      /* to say whose a port is          */
+#define BOOT_OTHER_NS (1000 * BOOT_MS)     /* for another job to leave a port */
 
 enum dtn_link_state { LINK_IDLE, LINK_CONNECTING, LINK_GREETING, LINK_JOINED };
 
 /* A connection to another rank. */
 struct dtn_boot_link {
-    struct dtn_frame_stream io;
-    enum dtn_link_state state;    /* GREETING: HELLO is awaited, or WELCOME    */
-    int rank;                     /* -1: not known yet                         */
-    uint32_t pid;
-    bool known;                   /* it has said HELLO: a FAIL is for it too   */
-    bool counted;                 /* a child in the tree                       */
-    bool detour;                  /* only while its parent is not to be had,   */
-                                  /* or to tell that it cannot take part       */
-    int64_t since_ns;             /* it has been in this state                 */
-    size_t forwarded;             /* bytes of `gathered` given to it           */
+    struct dtn_frame_stream io;   /* its socket and frames                    */
+    enum dtn_link_state state;    /* GREETING: HELLO is awaited, or WELCOME   */
+    int rank;                     /* of the other side; -1: not known yet     */
+    uint32_t pid;                 /* of the other side; 0: not known yet      */
+    bool known;                   /* it has said HELLO: a FAIL is for it too  */
+    bool counted;                 /* a child in the tree                      */
+    bool detour;                  /* only while its parent is not to be had,  */
+                                  /* or to tell that it cannot take part      */
+    int64_t since_ns;             /* when it entered this state               */
+    size_t forwarded;             /* bytes of `gathered` given to it          */
 };
 
 struct dtn_boot_addrs {
-    int n;
+    int n;                        /* addresses found                          */
     struct dtn_boot_addr {
-        unsigned len;
-        int family;
-        union {                   /* a sockaddr, aligned as one                */
-            uint64_t align;
-            unsigned char bytes[128];
-        } u;
-    } addr[BOOT_MAX_ADDRS];
+        unsigned len;             /* bytes of the sockaddr                    */
+        int family;               /* AF_INET or AF_INET6                      */
+        union {                   /* a sockaddr, aligned as one               */
+            uint64_t align;       /* never read                               */
+            unsigned char bytes[128]; /* the sockaddr                         */
+        } u;                      /* passed to connect() and bind()           */
+    } addr[BOOT_MAX_ADDRS];       /* [n]                                      */
 };
 
 /* The way to an ancestor. */
 struct dtn_boot_route {
-    struct dtn_boot_link link;
-    int target;                   /* rank, -1: no such way                     */
-    int resolved;                 /* rank `addrs` are of, -1: none             */
-    struct dtn_boot_addrs addrs;
-    unsigned turn;                /* attempts made: picks the address          */
-    int64_t next_ns;              /* of the next attempt                       */
-    int64_t pause_ns;             /* after that one                            */
+    struct dtn_boot_link link;    /* the connection                           */
+    int target;                   /* rank to connect to; -1: no such route    */
+    int resolved;                 /* rank that addrs belong to; -1: none      */
+    struct dtn_boot_addrs addrs;  /* of the host of that rank                 */
+    unsigned turn;                /* attempts made: selects the address       */
+    int64_t next_ns;              /* when the next attempt is due             */
+    int64_t pause_ns;             /* after the next attempt                   */
 };
 
 /* What rank 0 knows of a rank. */
 enum dtn_member_state { MEMBER_MISSING, MEMBER_SEEN, MEMBER_JOINED };
 struct dtn_boot_member {
-    enum dtn_member_state state;  /* in this round; SEEN: by a detour only     */
-    uint32_t pid;
-    uint64_t digest;
+    enum dtn_member_state state;  /* in this round; SEEN: by a detour only    */
+    uint32_t pid;                 /* of its process                           */
+    uint64_t digest;              /* of its identity                          */
 };
 
 struct dtn_boot_bytes {
-    unsigned char *mem;
-    size_t size;
-    size_t capacity;
+    unsigned char *mem;           /* allocated                                */
+    size_t size;                  /* bytes in use                             */
+    size_t capacity;              /* bytes allocated                          */
 };
 
 enum dtn_boot_state {
-    BOOT_GATHERING,
-    BOOT_FAILING,                 /* a failure was proposed; rank 0 decides    */
-    BOOT_DRAINING,                /* the outcome is known and is passed on     */
-    BOOT_OVER
+    BOOT_GATHERING,               /* ranks join, or their entries come        */
+    BOOT_FAILING,                 /* a failure was proposed; rank 0 decides   */
+    BOOT_DRAINING,                /* the outcome is known and is passed on    */
+    BOOT_OVER /* the round has ended */
 };
 
 struct dtn_boot {
-    const struct dtensor_cluster *cluster;
-    struct dtn_log *log;
-    const char *identity;         /* valid while opening                       */
-    uint64_t digest;              /* of it                                     */
-    const struct dtn_host **hosts; /* those with ranks                         */
-    int nhosts;
-    int host;                     /* own index                                 */
-    int rank;
-    int depth;                    /* in the tree; rank 0 is at 0               */
-    bool root;                    /* rank 0                                    */
-    char job[FRAME_JOB_MAX];      /* what all ranks of the job have in common  */
-    char name[108];               /* AF_UNIX, abstract: without the NUL byte   */
+    const struct dtensor_cluster *cluster; /* of the world                    */
+    struct dtn_log *log;          /* where messages go                        */
+    const char *identity;         /* valid while opening                      */
+    uint64_t digest;              /* of the identity                          */
+    const struct dtn_host **hosts; /* those with ranks                        */
+    int nhosts;                   /* hosts with ranks                         */
+    int host;                     /* own index in hosts                       */
+    int rank;                     /* own rank                                 */
+    int depth;                    /* in the tree; rank 0 is at 0              */
+    bool root;                    /* rank 0                                   */
+    char job[FRAME_JOB_MAX];      /* what all ranks of the job have in common */
+    char name[108];               /* AF_UNIX, abstract: without the NUL byte  */
 
-    int unix_fd;                  /* listening, or -1                          */
-    int tcp_fd;
-    int spare_fd;                 /* given up when there is no other left      */
-    struct dtn_boot_route up;
-    struct dtn_boot_route aside;
-    struct dtn_boot_route down[2]; /* to child hosts, while this rank fails    */
-    struct dtn_boot_link *children;
-    int nchildren;
-    int capacity;
-    struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]             */
-    int nexpected;                /* children in the tree                      */
-    bool *arrived;                /* [ranks of this host + 2 child hosts]      */
-    int narrived;
-    unsigned strangers;           /* connections dropped                       */
-    int64_t foreign_ns;           /* another job is where the parent should    */
-                                  /* be, since then; 0: it is not              */
+    int unix_fd;                  /* listens for ranks of this host, or -1    */
+    int tcp_fd;                   /* listens for leaders of hosts, or -1      */
+    int spare_fd;                 /* closed when no other is left; or -1      */
+    struct dtn_boot_route up;     /* to the parent                            */
+    struct dtn_boot_route aside;  /* around the parent, to an ancestor        */
+    struct dtn_boot_route down[2]; /* to child hosts, while this rank fails   */
+    struct dtn_boot_link *children; /* [nchildren] those who connected here   */
+    int nchildren;                /* in use                                   */
+    int capacity;                 /* allocated                                */
+    struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]            */
+    int nexpected;                /* children in the tree                     */
+    bool *arrived;                /* [ranks of this host + 2 child hosts]     */
+    int narrived;                 /* how many of arrived are set              */
+    unsigned strangers;           /* connections dropped: no rank of this job */
+    int64_t foreign_ns;           /* another job is where the parent should   */
+                                  /* be, since then; 0: it is not             */
 
-    uint32_t seq;                 /* of this round                             */
-    enum dtn_boot_state state;
-    int64_t deadline_ns;
-    int64_t until_ns;             /* end of what follows it, or of the state   */
-    bool expired;                 /* here or below                             */
-    bool unfit;                   /* this rank cannot take part                */
-    struct dtensor_error failure; /* code != 0: failing, or failed             */
-    struct dtn_boot_bytes gathered; /* entries of this subtree; at last, of all */
-    int mine_fd;                  /* borrowed                                  */
-    int *local_fds;               /* [ranks of this host] received, or -1      */
+    uint32_t seq;                 /* number of this round; 0: opening         */
+    enum dtn_boot_state state;    /* of this round                            */
+    int64_t deadline_ns;          /* of this round                            */
+    int64_t until_ns;             /* end of the state, or of expiry           */
+    bool expired;                 /* the deadline passed here or below        */
+    bool unfit;                   /* this rank cannot take part               */
+    struct dtensor_error failure; /* code != 0: failing, or failed            */
+    struct dtn_boot_bytes gathered; /* entries of this subtree, then of all   */
+    int mine_fd;                  /* own blob's descriptor, not owned; or -1  */
+    int *local_fds;               /* [ranks of this host] received, or -1     */
 
-    bool watching;                /* the last round is over                    */
-    int64_t watch_ns;             /* of the next look                          */
-    struct dtn_peer_failure *peer_failures; /* [world]                         */
-    uint32_t npeer_failures;
-    struct dtn_peer_call_report *reports; /* ring of the last ones received    */
-    uint32_t report_capacity;     /* size of the ring                          */
-    uint32_t nreports;            /* received ever; the last is at this - 1    */
+    bool watching;                /* the last round is over                   */
+    int64_t watch_ns;             /* when the next look is due                */
+    struct dtn_peer_failure *peer_failures; /* [world]                        */
+    uint32_t npeer_failures;      /* ranks known to be gone                   */
+    struct dtn_peer_call_report *reports; /* ring of the last ones received   */
+    uint32_t report_capacity;     /* size of the ring                         */
+    uint32_t nreports;            /* received ever; the last is at this - 1   */
 
-    struct dtn_boot_member *members; /* rank 0 only: [world]                   */
-    int njoined;
-    int64_t differs_ns;           /* when a digest first differed, or 0        */
-    int asked;                    /* rank whose identity is wanted, -1: none   */
-    int64_t asked_ns;
-    uint64_t majority;            /* the digest that is right, from then on    */
-    char *answer;                 /* its identity                              */
+    struct dtn_boot_member *members; /* rank 0 only: [world]                  */
+    int njoined;                  /* members in state JOINED                  */
+    int64_t differs_ns;           /* when a digest first differed, or 0       */
+    int asked;                    /* rank whose identity is wanted, -1: none  */
+    int64_t asked_ns;             /* when it was asked                        */
+    uint64_t majority;            /* the digest that is right, from then on   */
+    char *answer;                 /* the identity it sent; NULL: none yet     */
 };
 
 #endif

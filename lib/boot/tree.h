@@ -10,10 +10,14 @@
 int dtn_boot_tree_init(struct dtn_boot *boot, struct dtensor_error *err);
 int dtn_boot_tree_host(const struct dtn_boot *boot, int rank);
 int dtn_boot_tree_leader(const struct dtn_boot *boot, int rank);
-int dtn_boot_tree_parent(const struct dtn_boot *boot, int rank); /* -1: rank 0 */
+
+/* -1: rank 0 has none. */
+int dtn_boot_tree_parent(const struct dtn_boot *boot, int rank);
 int dtn_boot_tree_grandparent(const struct dtn_boot *boot, int rank);
 bool dtn_boot_tree_same_host(const struct dtn_boot *boot, int a, int b);
 int dtn_boot_tree_child_hosts(const struct dtn_boot *boot); /* of this host */
-int dtn_boot_tree_child(const struct dtn_boot *boot, int i); /* its i-th leader */
+
+/* The leader of its i-th child host. */
+int dtn_boot_tree_child(const struct dtn_boot *boot, int i);
 
 #endif

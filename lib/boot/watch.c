@@ -2,18 +2,18 @@
  *
  * The sockets of the tree stay open when all have joined, and a process that
  * ends closes its own, however it ends.  Its neighbours pass on that it is
- * gone, and on whose account when it said so itself: with rank 2 of a tree
- * 1 - 0 - 2 killed before it ever met rank 1, rank 0 sees the end of a stream,
- * rank 1 gets a frame of 36 bytes from rank 0, and need not wait for a meeting
- * that never comes.  A host without power closes nothing: keep-alive notices
- * that within dead_after, and where something was sent meanwhile, which keep-alive
+ * gone, and on whose account when it said so itself: with rank 2 of a tree 1 -
+ * 0 - 2 killed before it ever met rank 1, rank 0 sees the end of a stream, rank
+ * 1 gets a frame of 36 bytes from rank 0, and need not wait for a meeting that
+ * never comes.  A host without power closes nothing: keep-alive notices that
+ * within dead_after, and where something was sent meanwhile, which keep-alive
  * then waits for, TCP_USER_TIMEOUT does.
  *
  * To be gone is no failure: who leaves says so, with code 0, and who needs the
  * rank no more does not care.
  *
- * What a rank called goes the same way, in front of the news that it gave up for
- * a mismatch: whoever hears of that can word both sides.
+ * What a rank called goes the same way, in front of the news that it gave up
+ * for a mismatch: whoever hears of that can word both sides.
  */
 #include "base/wait.h"
 #include "boot/boot.h"
@@ -33,7 +33,7 @@
 
 enum { EVERY_NS = 5000000 };
 
-/* ------------------------------------------------------------ keep-alive --- */
+/* ----------------------------------------------------------- keep-alive --- */
 
 static void watch_tune(const struct dtn_boot *boot,
                        const struct dtn_boot_link *link)
@@ -61,7 +61,7 @@ void dtn_boot_watch_start(struct dtn_boot *boot)
     boot->watching = true;
 }
 
-/* --------------------------------------------------------------- telling --- */
+/* -------------------------------------------------------------- telling --- */
 
 static void watch_send(struct dtn_boot_link *link, enum dtn_frame_type type,
                        const unsigned char *body, uint32_t size)
@@ -180,7 +180,7 @@ static void watch_say(struct dtn_boot *boot, const struct dtn_boot_link *from,
         return;
     watch_grow(boot);
     if (boot->report_capacity == 0)
-        return;                   /* out of memory: the words will be shorter  */
+        return;                   /* out of memory: the words will be shorter */
     report = &boot->reports[boot->nreports++ % boot->report_capacity];
     *report = (struct dtn_peer_call_report){ .rank = rank, .record = *record };
     if (record->text)
@@ -207,7 +207,7 @@ void dtn_boot_report_call(struct dtn_boot *boot, int rank,
         watch_say(boot, NULL, rank, record);
 }
 
-/* ------------------------------------------------------------- listening --- */
+/* ------------------------------------------------------------ listening --- */
 
 static void watch_said(struct dtn_boot *boot, const struct dtn_boot_link *link,
                        const struct dtn_frame *frame)

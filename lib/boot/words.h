@@ -15,8 +15,8 @@ char *dtn_boot_rank_name(const struct dtn_boot *boot, int rank, char *buf,
 char *dtn_boot_ranks_text(const struct dtn_boot *boot, const int ranks[],
                                int n, char *buf, size_t size);
 
-/* No file descriptor is left: an error that shows the limit.  The library does not
- * change the limits of its process.
+/* No file descriptor is left: an error that shows the limit.  The library does
+ * not change the limits of its process.
  */
 int dtn_boot_fd_limit(const struct dtn_boot *boot,
                            struct dtensor_error *err);

@@ -1,11 +1,11 @@
 /* fabric.c - what every rank sees of the RDMA fabric
  *
  * Whether rc will work depends on facts that are spread over all machines: a
- * port that is down on one of 128 hosts, a `ulimit -l` that Slurm has passed
- * on from a login node.  So every rank looks at its own devices, makes the
- * choice it would make in dtensor_init(), and sends both, for each of its rails,
- * as one blob of less than 1 KiB through the bootstrap, which needs no RDMA;
- * 1024 ranks with one rail make 1 MiB, once.
+ * port that is down on one of 128 hosts, a `ulimit -l` that Slurm has passed on
+ * from a login node.  So every rank looks at its own devices, makes the choice
+ * it would make in dtensor_init(), and sends both, for each of its rails, as
+ * one blob of less than 1 KiB through the bootstrap, which needs no RDMA; 1024
+ * ranks with one rail make 1 MiB, once.
  */
 #include "fabric/fabric.h"
 #include "base/error.h"

@@ -5,9 +5,10 @@
  *           1  n1    rxe0:1  ACTIVE  RoCE  100 Gb/s  1024*    -  1 v2 10.0.0.2
  *     rank 1: MTU 1024, most have 4096: connections between them use the ...
  *
- * A rank with several rails has as many rows, one after the other.  A column is a row of a table: its heading, and a function that writes the
- * cell of one row.  A mark, `*`, has its sentence below, said once for all ranks
- * of which it is true.
+ * A rank with several rails has as many rows, one after the other.  A column is
+ * a row of a table: its heading, and a function that writes the cell of one
+ * row.  A mark, `*`, has its sentence below, said once for all ranks of which
+ * it is true.
  */
 #include "base/compiler.h"
 #include "base/units.h"
@@ -22,11 +23,11 @@
 struct table {
     const struct dtensor_cluster *cluster;
     const struct dtn_fabric_facts *facts;
-    int nrails, nrows;            /* rails of a rank, of all                   */
+    int nrails, nrows;            /* rails of a rank, of all                  */
     struct dtn_fabric_usual usual;
     FILE *out;
-    int *ranks;                   /* [world_size] scratch                      */
-    bool *said;                   /* [nrows] scratch                           */
+    int *ranks;                   /* [world_size] scratch                     */
+    bool *said;                   /* [nrows] scratch                          */
 };
 
 #define CELL 96
@@ -104,8 +105,8 @@ static void cell_memlock(const struct table *t, int r, char *buf)
 static const struct column {
     const char *heading;
     void (*write)(const struct table *t, int row, char *buf);
-    unsigned marks;               /* any of these puts a mark behind it        */
-    bool always;                  /* also of a rank without a device           */
+    unsigned marks;               /* any of these puts a mark behind it       */
+    bool always;                  /* also of a rank without a device          */
 } columns[] = {
     { "   rank", cell_rank, 0, true },
     { "host", cell_host, 0, true },
@@ -216,7 +217,8 @@ static void say_choice(const struct table *t, int r, char *buf)
              t->facts[r].why);
 }
 
-/* What may be locked is one number for all rails of a rank: said of the first. */
+/* What may be locked is one number for all rails of a rank: said of the first.
+ */
 static bool table_marked(const struct table *t, int row, unsigned mark)
 {
     const struct dtn_fabric_facts *facts = &t->facts[row];

@@ -1,10 +1,10 @@
 /* await.c - waiting for a peer without hanging
  *
  * A wait polls for a signal of its peer.  Once a millisecond it checks whether
- * the peer still lives and whether the deadline has passed.  With rank 2 of four
- * dead, rank 1, which waits for it, fails with EPEER; ranks 0 and 3, which wait
- * for rank 1, find that it has given up and fail with EPEER for rank 2 within a
- * few milliseconds.
+ * the peer still lives and whether the deadline has passed.  With rank 2 of
+ * four dead, rank 1, which waits for it, fails with EPEER; ranks 0 and 3, which
+ * wait for rank 1, find that it has given up and fail with EPEER for rank 2
+ * within a few milliseconds.
  */
 #include "job/await.h"
 #include "base/error.h"
@@ -23,9 +23,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Poison the context because a rank has failed.  The text is the same whether the
- * transport or the tree found it; it ends with what the transport knows: how the
- * rank was reached, and what was seen.
+/* Poison the context because a rank has failed.  The text is the same whether
+ * the transport or the tree found it; it ends with what the transport knows:
+ * how the rank was reached, and what was seen.
  */
 static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
 {
@@ -57,8 +57,8 @@ static bool await_heard(struct dtensor_ctx *ctx, int peer,
     return false;
 }
 
-/* A peer gave up because of `culprit`, with `code`.  If that is this rank itself,
- * this rank has lost its connection to the others.
+/* A peer gave up because of `culprit`, with `code`.  If that is this rank
+ * itself, this rank has lost its connection to the others.
  */
 static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
 {
@@ -92,8 +92,8 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
                       code == DTENSOR_EABORT ? blamed : name);
 }
 
-/* Poison the context because of the peer's health.  A peer that is gone may have
- * told other ranks why.
+/* Poison the context because of the peer's health.  A peer that is gone may
+ * have told other ranks why.
  */
 static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
                        int culprit, int code)

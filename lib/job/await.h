@@ -79,8 +79,8 @@ int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...) DTN_PRINTF(4, 5);
 
 /* Poison with EMISMATCH and the words of both sides; all others, who may have
- * been in neither call, get to know them and say the same.   Blocks: at most two
- * seconds, for the other side to say what it called.
+ * been in neither call, get to know them and say the same.   Blocks: at most
+ * two seconds, for the other side to say what it called.
  */
 int dtn_poison_mismatch(struct dtensor_ctx *ctx,
                         const struct dtn_mismatch *mismatch);

@@ -146,7 +146,8 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     return 0;
 }
 
-/* All ranks of a host map all of its arenas, where shared memory is their wire. */
+/* All ranks of a host map all of its arenas, where shared memory is their wire.
+ */
 static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const struct dtn_transport_conf *conf = &ctx->world.cluster->transport;

@@ -23,86 +23,94 @@ struct dtn_wait;
 #define DTN_MAX_TRANSPORTS 3
 
 struct dtn_peer {
-    struct dtn_transport *tp;     /* NULL for this rank itself                 */
-    struct dtn_blob address;      /* fd owned by the context                   */
-    bool connected;
-    uint64_t sent;                /* signals, ever                             */
-    uint64_t consumed;
-    struct dtn_eager_boxes {      /* for messages of up to 4 KiB: eager.c      */
-        unsigned char *in;        /* the peer puts here                        */
-        unsigned char *out;       /* leaves from here; NULL where mapped       */
-        unsigned char *mapped;    /* the peer's `in`, if loads and stores do   */
-        struct dtn_remote remote; /* the peer's `in` otherwise                 */
-        struct dtn_remote name;   /* ours                                      */
-        bool name_sent;           /* the peer knows our name                   */
-        bool remote_known;        /* this rank knows the name of the peer      */
-    } eager;
+    struct dtn_transport *tp;     /* NULL for this rank itself                */
+    struct dtn_blob address;      /* fd owned by the context                  */
+    bool connected;               /* both sides know their eager boxes        */
+    uint64_t sent;                /* signals sent to it, ever                 */
+    uint64_t consumed;            /* signals consumed from it, ever           */
+    struct dtn_eager_boxes {      /* for messages of up to 4 KiB: eager.c     */
+        unsigned char *in;        /* the peer puts here                       */
+        unsigned char *out;       /* leaves from here; NULL where mapped      */
+        unsigned char *mapped;    /* the peer's `in`, if loads and stores do  */
+        struct dtn_remote remote; /* the peer's `in` otherwise                */
+        struct dtn_remote name;   /* ours                                     */
+        bool name_sent;           /* the peer knows our name                  */
+        bool remote_known;        /* this rank knows the name of the peer     */
+    } eager;                      /* one box for each direction               */
 };
 
-/* Functions of coll that word a mismatch.  describe: a record as text.  recall,
- * numbered: a call of this rank by its fingerprint, or by its number among
- * those over the same ranks.  For the current run: message: the step to or from
- * `peer` with that fingerprint; waits: the step in which this rank waits; edge:
- * the step for data from or to `peer`.
+/* Functions of coll that look up and describe calls, for messages about a
+ * mismatch.  They return whether there is such a record, in *record.
  */
 struct dtn_call_describer {
+    /* The record as text, in buf. */
     char *(*describe)(const struct dtn_call_record *record, char *buf,
                       size_t size);
+
+    /* A call of this rank, by its fingerprint. */
     bool (*recall)(const struct dtensor_ctx *ctx, uint64_t fingerprint,
                    struct dtn_call_record *record);
+
+    /* A call of this rank, by its number among those over the same ranks. */
     bool (*numbered)(const struct dtensor_ctx *ctx, uint64_t group,
                      uint32_t number, struct dtn_call_record *record);
+
+    /* The step of the current run to or from `peer` with that fingerprint. */
     bool (*message)(const struct dtensor_ctx *ctx, int peer,
                     uint64_t fingerprint, struct dtn_call_record *record);
+
+    /* The step of the current run in which this rank waits. */
     bool (*waits)(const struct dtensor_ctx *ctx,
                   struct dtn_call_record *record);
+
+    /* The step of the current run for data from (comes) or to `peer`. */
     bool (*edge)(const struct dtensor_ctx *ctx, int peer, bool comes,
                  struct dtn_call_record *record);
 };
 
 struct dtensor_ctx {
-    struct dtn_world world;       /* job and rank; it owns the cluster         */
-    struct dtn_log log;
-    struct dtn_boot *boot;
-    struct dtn_arena arena;
-    struct dtn_memory *device;    /* kind of its tensors and allocations; NULL: */
-                                  /* host memory, of the arena                 */
-    int ntransports;
-    struct dtn_transport *transports[DTN_MAX_TRANSPORTS];
-    struct dtn_peer *peers;       /* [world_size]                              */
-    int holders;                  /* the program until dtensor_fini(), and     */
-                                  /* whatever it made and did not destroy      */
-    struct dtn_slot slots[DTN_ROOMS]; /* what the rooms above keep             */
-    bool finished;                /* by dtensor_fini(); its failure says so    */
-    bool planning;                /* it has no peers: see dtn_ctx_plan()       */
-    bool oversubscribed;          /* more ranks here than CPUs they may use    */
-    double ranks_per_cpu;         /* ranks for each CPU, of the fullest host   */
-    bool shares_cpu;              /* a wait found another rank on its CPU      */
-    bool made_progress;           /* polling found a signal or put bytes       */
-    bool in_blocking_wait;        /* requests are polled without a pause       */
-    const struct dtn_call_describer *describer; /* set by coll                 */
-    struct dtn_call_record recent_calls[DTN_RECORD_MAX]; /* at `calls` modulo  */
-    const struct dtn_call_record *connecting_call;  /* or NULL                 */
-    struct dtensor_error failure; /* code != 0: poisoned; the first cause      */
-    int64_t failed_ns;            /* when                                      */
-    unsigned char *mine;          /* a page: 1, 0 after fork(); or NULL        */
-    struct dtn_mismatch mismatch; /* that was it                               */
-    uint64_t calls;               /* collective calls made, for messages       */
-    uint64_t copied_bytes;        /* dtensor_copied_bytes() without transports */
-    char plan_text[160];          /* dtensor_last_plan()                       */
-    struct dtn_bounce {           /* staging of memory peers cannot reach      */
-        void *mem;
-        size_t size;
-        const void *user;         /* who has it now, or NULL                   */
-    } bounce[3];                  /* of IN, of OUT, for terms that are fetched */
-    struct dtn_registered {       /* dtensor_register(): sorted, apart         */
-        unsigned char *mem;
-        size_t size;
-    } *registered;
-    int nregistered, registered_capacity;
-    uint64_t registered_bytes;
-    cpu_set_t cpus_before;        /* of the thread that opened it, when bound  */
-    bool cpus_bound;
+    struct dtn_world world;       /* job and rank; it owns the cluster        */
+    struct dtn_log log;           /* where messages go                        */
+    struct dtn_boot *boot;        /* the tree of sockets; NULL: left it       */
+    struct dtn_arena arena;       /* memory that peers reach                  */
+    struct dtn_memory *device;  /* kind of its tensors and allocations; NULL: */
+                                  /* host memory, of the arena                */
+    int ntransports;              /* open ones                                */
+    struct dtn_transport *transports[DTN_MAX_TRANSPORTS]; /* [ntransports]    */
+    struct dtn_peer *peers;       /* [world_size]                             */
+    int holders;                  /* the program until dtensor_fini(), and    */
+                                  /* whatever it made and did not destroy     */
+    struct dtn_slot slots[DTN_ROOMS]; /* what the rooms above keep            */
+    bool finished;                /* by dtensor_fini(); its failure says so   */
+    bool planning;                /* it has no peers: see dtn_ctx_plan()      */
+    bool oversubscribed;          /* more ranks here than CPUs they may use   */
+    double ranks_per_cpu;         /* ranks for each CPU, of the fullest host  */
+    bool shares_cpu;              /* a wait found another rank on its CPU     */
+    bool made_progress;           /* polling found a signal or put bytes      */
+    bool in_blocking_wait;        /* requests are polled without a pause      */
+    const struct dtn_call_describer *describer; /* set by coll                */
+    struct dtn_call_record recent_calls[DTN_RECORD_MAX]; /* at `calls` modulo */
+    const struct dtn_call_record *connecting_call; /* or NULL                 */
+    struct dtensor_error failure; /* code != 0: poisoned; the first cause     */
+    int64_t failed_ns;            /* when, by dtn_now_ns()                    */
+    unsigned char *mine;          /* a page: 1; 0 after fork(); or NULL       */
+    struct dtn_mismatch mismatch; /* if the failure is one                    */
+    uint64_t calls;               /* collective calls made, for messages      */
+    uint64_t copied_bytes;       /* dtensor_copied_bytes() without transports */
+    char plan_text[160];          /* dtensor_last_plan()                      */
+    struct dtn_bounce {           /* staging of memory peers cannot reach     */
+        void *mem;                /* in the arena; NULL: none                 */
+        size_t size;              /* of mem, in bytes                         */
+        const void *user;         /* who has it now, or NULL                  */
+    } bounce[3];                 /* of IN, of OUT, for terms that are fetched */
+    struct dtn_registered {       /* dtensor_register(): sorted, apart        */
+        unsigned char *mem;       /* begin, the program's                     */
+        size_t size;              /* bytes                                    */
+    } *registered;                /* [nregistered]                            */
+    int nregistered, registered_capacity; /* in use; allocated                */
+    uint64_t registered_bytes;    /* sum of their sizes                       */
+    cpu_set_t cpus_before;        /* of the thread that opened it, when bound */
+    bool cpus_bound;              /* dtn_cpus_unbind() restores cpus_before   */
 };
 
 /* Find the cluster and bootstrap, no more: blobs can be exchanged, bytes not.
@@ -117,12 +125,12 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
 int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
 
-/* A context of rank 0 that has no peers, arena or transports, and as its failure
- * that it only plans.  Arguments as of dtensor_init_plan().
+/* A context of rank 0 that has no peers, arena or transports, and as its
+ * failure that it only plans.  Arguments as of dtensor_init_plan().
  */
 int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);
-void dtn_ctx_close(struct dtensor_ctx *ctx);     /* slots, then the rest        */
+void dtn_ctx_close(struct dtensor_ctx *ctx);     /* slots, then the rest      */
 
 /* An object that needs the context when it is destroyed, such as a tensor,
  * holds it: the last release ends and closes the context.  Objects that the
@@ -166,8 +174,9 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
 int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                      struct dtn_wait *wait, struct dtensor_error *err);
 
-/* From now on its tensors and what dtensor_alloc() gives are of this kind, which
- * has an arena.  It owns `memory` and closes it.  Before any of them is made.
+/* From now on its tensors and what dtensor_alloc() gives are of this kind,
+ * which has an arena.  It owns `memory` and closes it.  Before any of them is
+ * made.
  */
 void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory);
 

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CARRY_TAG UINT16_MAX      /* of the signal that names our box          */
+#define CARRY_TAG UINT16_MAX      /* of the signal that names our box         */
 #define CARRY_BOX_BYTES ((size_t)DTN_QUEUE_DEPTH * DTN_EAGER_MAX)
 
 static unsigned char *carry_place(unsigned char *box, uint64_t number)

@@ -9,17 +9,17 @@ struct dtensor_error;
 
 /* The ranks of one collective, in order. */
 struct dtn_group {
-    struct dtensor_ctx *ctx;
-    int n;
-    int me;                       /* own position, -1: outside                 */
-    const int *ranks;             /* [n] world ranks                           */
-    uint64_t hash;                /* of n and ranks                            */
-    uint32_t *calls;              /* collectives called over them, also those  */
-                                  /* refused: the same on all when they call   */
+    struct dtensor_ctx *ctx;      /* the context of the ranks                 */
+    int n;                        /* number of ranks                          */
+    int me;                       /* own position, -1: outside                */
+    const int *ranks;             /* [n] world ranks                          */
+    uint64_t hash;                /* of n and ranks                           */
+    uint32_t *calls;              /* collectives called over them, also those */
+                                  /* refused: the same on all when they call  */
 };
 
-/* This rank fails alone in a call that the others of the group may have made and
- * wait in: tell them, copy *why to *err and return rc.   Never blocks.
+/* This rank fails alone in a call that the others of the group may have made
+ * and wait in: tell them, copy *why to *err and return rc.   Never blocks.
  */
 int dtn_call_give_up(const struct dtn_group *group, int rc,
                      const struct dtensor_error *why,

@@ -2,8 +2,8 @@
  *
  * dtensor_alloc() hands out arena memory: peers load and store it where it
  * stands.  A buffer from elsewhere is copied through a bounce buffer in the
- * arena, one for each direction, that grows to the largest size used, so a
- * loop of collectives over a 2 MiB malloc'ed buffer allocates twice, once.  More
+ * arena, one for each direction, that grows to the largest size used, so a loop
+ * of collectives over a 2 MiB malloc'ed buffer allocates twice, once.  More
  * than max_scratch of them is not kept from one call to the next.
  *
  * A buffer from elsewhere that is used often may be registered: a network card

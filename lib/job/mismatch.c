@@ -24,7 +24,7 @@
 
 #define MISMATCH_TAG (UINT16_MAX - 1)
 
-enum { JUDGE = 0 };               /* decides which two all ranks name          */
+enum { JUDGE = 0 };               /* decides which two all ranks name         */
 
 /* How long to wait: for the records of the two ranks, which come at once unless
  * a rank computes or is kept off its CPU; for those of all others; and for what
@@ -137,7 +137,7 @@ static void mismatch_listen(struct dtensor_ctx *ctx, int rank,
         mismatch_turn(ctx);
 }
 
-/* ------------------------------------------------------------ whom to name --- */
+/* --------------------------------------------------------- whom to name --- */
 
 /* The number of the differing call among those over the same ranks; 0: the two
  * called over different ranks, or sent to each other.  The signals of a call
@@ -227,7 +227,7 @@ static void mismatch_count(const struct dtensor_ctx *ctx, uint64_t group,
         }
     }
     if (odd.rank < 0)
-        return;                   /* they called the same, one once more often */
+        return;                  /* they called the same, one once more often */
     odd.expected = most->fingerprint;
     *found = odd;
 }
@@ -282,7 +282,7 @@ static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
     }
 }
 
-/* ------------------------------------------------------------------- words --- */
+/* ---------------------------------------------------------------- words --- */
 
 /* "rank 1 on n0 called allreduce of 3 f32 sum": one side. */
 static void mismatch_side(const struct dtensor_ctx *ctx, int rank,

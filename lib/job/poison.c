@@ -102,7 +102,7 @@ int dtn_call_give_up(const struct dtn_group *group, int rc,
     return rc;
 }
 
-/* ------------------------------------------------- failures of other ranks --- */
+/* ---------------------------------------------- failures of other ranks --- */
 
 int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
                           int *code)

@@ -16,9 +16,9 @@ int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
                       const char *what);
 void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);
 
-/* A peer is gone.  Which rank reported whom to blame (*culprit, *code): the peer
- * itself, or the first rank that failed; -1: none.
- * Blocks: DTN_FAILURE_NOTICE_NS at most
+/* A peer is gone.  Which rank reported whom to blame (*culprit, *code): the
+ * peer itself, or the first rank that failed; -1: none. Blocks:
+ * DTN_FAILURE_NOTICE_NS at most
  */
 int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
                           int *code);

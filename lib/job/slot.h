@@ -18,11 +18,11 @@ enum dtn_room {
  * finish and destroy may be NULL.
  */
 struct dtn_slot {
-    void *state;                  /* the room's own struct; NULL: not yet      */
-    void (*finish)(struct dtensor_ctx *ctx);   /* by dtensor_fini(), while     */
-                                  /* peers are connected: free what uses them  */
-                                  /* or the arena                              */
-    void (*destroy)(void *state); /* when nothing holds the context any more   */
+    void *state;                  /* the room's own struct; NULL: not yet     */
+    void (*finish)(struct dtensor_ctx *ctx);   /* by dtensor_fini(), while    */
+                                  /* peers are connected: free what uses them */
+                                  /* or the arena                             */
+    void (*destroy)(void *state); /* when nothing holds the context any more  */
 };
 
 /* Finish all slots, the lowest room first: coll ends the requests that rooms

@@ -16,8 +16,8 @@ struct dtn_wait;
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                   struct dtensor_error *err);
 
-/* Before that: replace inter_node = auto by what all ranks can use.  Collective:
- * the world.
+/* Before that: replace inter_node = auto by what all ranks can use.
+ * Collective: the world.
  */
 int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
                        struct dtensor_error *err);
@@ -28,8 +28,9 @@ int dtn_wire_negotiate(struct dtensor_ctx *ctx, struct dtn_blob all[],
 int dtn_eager_meet(struct dtensor_ctx *ctx, int rank,
                    struct dtensor_error *err);
 
-/* Check the peer's health: 0, or the context is poisoned.  `listening`: a signal
- * that it has sent counts more than that it is gone.  `wait` NULL: not waiting.
+/* Check the peer's health: 0, or the context is poisoned.  `listening`: a
+ * signal that it has sent counts more than that it is gone.  `wait` NULL: not
+ * waiting.
  */
 int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
                    const struct dtn_wait *wait);
