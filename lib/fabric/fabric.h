@@ -17,38 +17,38 @@
 
 struct dtn_device_want;
 
-#define FABRIC_GIDS 16            /* rows of a GID table that travel           */
+#define FABRIC_GIDS 16            /* rows of a GID table that travel          */
 
 /* A rank's report on one of its rails, as it travels in a blob. */
 struct dtn_fabric_facts {
-    char device[DTN_DEVICE_NAME]; /* "" : none                                 */
-    int32_t built;                /* with libibverbs                           */
-    int32_t ndevices;             /* RDMA devices that the rank sees           */
+    char device[DTN_DEVICE_NAME]; /* "" : none                                */
+    int32_t built;                /* with libibverbs                          */
+    int32_t ndevices;             /* RDMA devices that the rank sees          */
     /* As libibverbs has them; ethernet: 1 for RoCE; mtu in bytes. */
     int32_t port, state, physical, ethernet, lid, mtu, rate_mbps;
-    int32_t code;                 /* 0: rc would open on it                    */
-    int32_t doubtful;             /* ... with a warning                        */
-    int32_t gid_index;            /* of the GID it would use, -1: by LID       */
-    int32_t ngids;                /* of which FABRIC_GIDS at most are here     */
-    uint64_t memlock, need;       /* bytes                                     */
-    struct dtn_gid gid[FABRIC_GIDS];  /* the first rows of the GID table       */
-    char why[500];                /* the choice, or what is in its way         */
+    int32_t code;                 /* 0: rc would open on it                   */
+    int32_t doubtful;             /* ... with a warning                       */
+    int32_t gid_index;            /* of the GID it would use, -1: by LID      */
+    int32_t ngids;                /* of which FABRIC_GIDS at most are here    */
+    uint64_t memlock, need;       /* bytes                                    */
+    struct dtn_gid gid[FABRIC_GIDS];  /* the first rows of the GID table      */
+    char why[500];                /* the choice, or what is in its way        */
 };
 
 /* What most ranks have, of those with a device. */
 struct dtn_fabric_usual {
-    int ndevices;                 /* ranks that count                          */
-    int ethernet, mtu, rate_mbps; /* as in struct dtn_fabric_facts             */
+    int ndevices;                 /* ranks that count                         */
+    int ethernet, mtu, rate_mbps; /* as in struct dtn_fabric_facts            */
 };
 
 /* What is to be said of a rank, a bit each. */
 enum dtn_fabric_mark {
-    FABRIC_DEVICE = 1,            /* no device, port or GID that rc can use    */
-    FABRIC_LINK = 2,              /* another network than most                 */
-    FABRIC_MEMLOCK = 4,           /* too little memory may be locked           */
-    FABRIC_UNFIT = 7,             /* any of these                              */
-    FABRIC_STATE = 8,             /* the port is not active                    */
-    FABRIC_GID = 16,              /* a doubtful one                            */
+    FABRIC_DEVICE = 1,            /* no device, port or GID that rc can use   */
+    FABRIC_LINK = 2,              /* another network than most                */
+    FABRIC_MEMLOCK = 4,           /* too little memory may be locked          */
+    FABRIC_UNFIT = 7,             /* any of these                             */
+    FABRIC_STATE = 8,             /* the port is not active                   */
+    FABRIC_GID = 16,              /* a doubtful one                           */
     FABRIC_MTU = 32,
     FABRIC_RATE = 64
 };
