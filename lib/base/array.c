@@ -1,7 +1,7 @@
 /* array.c - arrays that grow
  *
- * An array is a pointer, a count and a capacity.  Appending to one of 8 elements
- * that is full makes room for 16, so that 1000 appends call realloc() 8 times.
+ * An array is a pointer, a count and a capacity.  A full array of 8 elements
+ * that gets one more grows to 16, so 1000 appends call realloc() 8 times.
  */
 #include "base/array.h"
 

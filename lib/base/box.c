@@ -1,13 +1,14 @@
 /* box.c - boxes of elements, from one array to another
  *
- * A box of 4 rows of 1024 f32 out of an array with rows of 4096 is 4 memcpy of
- * 4 KiB; the same box when both arrays have rows of 1024 is one of 16 KiB:
- * first dimensions that lie flat are merged.  What remains is walked by an
- * odometer over the outer dimensions, with a loop over the two innermost ones
- * inside: the *plane*.  Its unit is a run of bytes that are neighbours on both
- * sides; runs of 1 to 64 bytes, powers of two, have a loop of their own, so
- * that 2 f32 are moved as one load and one store.  A plane that transposes
- * goes tile by tile, so that the lines of both sides stay in the first cache.
+ * Take a box of 4 rows of 1024 f32.  If the source has rows of 4096, the copy
+ * is 4 memcpy of 4 KiB.  If both arrays have rows of 1024, it is one memcpy of
+ * 16 KiB, because dimensions that are contiguous on both sides are merged
+ * first.  An odometer then walks the outer dimensions, and a loop inside it
+ * copies the two innermost ones, the *plane*.  The unit of a plane is a run of
+ * bytes that is contiguous on both sides.  Runs of 1 to 64 bytes (powers of
+ * two) have their own loops, so 2 f32 are moved as one load and one store.  A
+ * plane that transposes is copied tile by tile, so that the cache lines of both
+ * sides stay in the L1 cache.
  */
 #include "base/box.h"
 #include "base/compiler.h"
@@ -200,8 +201,8 @@ size_t dtn_box_take_run(struct dtn_box *box)
     return (size_t)box->size[last];
 }
 
-/* The last dimension steps least in dst.  Where another steps least in src,
- * bring it next to the last: those two make the plane that transposes.
+/* The last dimension has the smallest stride in dst.  If another one has the
+ * smallest stride in src, move it next to the last: the plane transposes.
  */
 static bool box_choose_plane(struct dtn_box *box)
 {
@@ -299,7 +300,7 @@ static void fold_row(const struct fold *fold, void *dst, const void *src,
              fold->adds ? 2 : 1, count);
 }
 
-/* A box of at most PIECE_BYTES: pack both sides, reduce, put back. */
+/* A box of at most PIECE_BYTES: pack both sides, reduce, unpack the result. */
 static void fold_piece(const struct dtn_box *box, const struct fold *fold,
                        char *dst, const char *src)
 {

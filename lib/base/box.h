@@ -10,49 +10,52 @@
 
 struct dtn_reduction;
 
-/* An n-dimensional box of elements seen from two arrays.  Strides in elements
- * between neighbours along each dimension; a row of the last dimension with
- * stride 1 on both sides is one memcpy.  ndim 0 is one element; any size 0 is
- * none.
+/* An n-dimensional box of elements in two arrays.  A stride is the distance of
+ * two neighbours along a dimension, in elements.  A row of the last dimension
+ * with stride 1 on both sides is one memcpy.  With ndim 0 the box is one
+ * element; if any size is 0, it is empty.
  */
 #define DTN_BOX_DIMS (2 * DTENSOR_MAX_DIMS)    /* runs, along each dimension */
 
 struct dtn_box {
-    int ndim;
-    int64_t size[DTN_BOX_DIMS];
-    int64_t dst_stride[DTN_BOX_DIMS];
-    int64_t src_stride[DTN_BOX_DIMS];
+    int ndim;                     /* dimensions in use, from 0                */
+    int64_t size[DTN_BOX_DIMS];   /* elements along each dimension            */
+    int64_t dst_stride[DTN_BOX_DIMS]; /* elements, in the destination         */
+    int64_t src_stride[DTN_BOX_DIMS]; /* elements, in the source              */
 };
 
-/* Merge dimensions that lie flat on both sides and drop those of size 1: the
- * fewest, longest runs.  The elements stay the same.
+/* Merge dimensions that are contiguous on both sides and remove those of size
+ * 1, so that the runs are as few and as long as possible.  The box keeps its
+ * elements.
  */
 void dtn_box_coalesce(struct dtn_box *box);
 
 int64_t dtn_box_count(const struct dtn_box *box);
 
-/* Take the last dimension off a coalesced box if its elements are neighbours
- * on both sides, and return how many they are; else 1.  What is left are the
- * places where these runs begin.
+/* If the elements of the last dimension of a coalesced box are contiguous on
+ * both sides, remove that dimension and return its size; else return 1.  The
+ * box is then the places where these runs begin.
  */
 size_t dtn_box_take_run(struct dtn_box *box);
 
-/* An odometer over a box, row-major, in the unit of its strides: begin with
- * all 0.  next() is false when there was no further place.
+/* An odometer over a box, in row-major order.  It begins with all 0.
+ * dtn_walk_next() returns false after the last place.
  */
 struct dtn_walk {
-    const struct dtn_box *box;
-    int64_t index[DTN_BOX_DIMS];
-    int64_t dst;
-    int64_t src;
+    const struct dtn_box *box;    /* it is walked over; not owned             */
+    int64_t index[DTN_BOX_DIMS];  /* the place, along each dimension          */
+    int64_t dst;                  /* its offset in the destination            */
+    int64_t src;                  /* its offset in the source                 */
 };
 bool dtn_walk_next(struct dtn_walk *walk);
 
-/* Copy the box of `elem_bytes`-byte elements; dst and src are its first. */
+/* Copy a box of elements of `elem_bytes` bytes each.  dst and src point to its
+ * first element.
+ */
 void dtn_box_copy(const struct dtn_box *box, size_t elem_bytes, void *dst,
                   const void *src);
 
-/* dtn_fold() over the box: of dst and src if it adds, else of src alone. */
+/* dtn_fold() over the box: of dst and src if `adds`, else of src alone. */
 void dtn_box_fold(const struct dtn_box *box, const struct dtn_reduction *how,
                   unsigned partial, bool adds, void *dst, const void *src);
 

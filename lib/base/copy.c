@@ -1,10 +1,11 @@
-/* copy.c - copying past the caches
+/* copy.c - large copies with non-temporal stores
  *
- * A store to a line that is not in the cache reads it first, only to overwrite
- * it; and where another CPU read the line last, it has to be taken from there,
- * 40 ns each between distant cores.  A store past the caches does neither: the
- * line goes to memory whole, wherever it was.  Who reads it fetches it from
- * there, so this pays for what is large, or read by a CPU that is far away.
+ * An ordinary store to a line that is not in the cache first reads the line,
+ * only to overwrite it.  If another CPU read the line last, the line has to
+ * come from its cache: 40 ns for each line between distant cores.  A
+ * non-temporal store does neither: it writes the whole line to memory.  The
+ * reader then fetches it from memory.  So non-temporal stores pay for large
+ * copies, and for copies that a distant CPU reads.
  */
 #include "base/copy.h"
 
@@ -16,7 +17,7 @@
 
 enum { HALF_LINE = 32 };
 
-/* Whole pieces of 16 bytes; every x86-64 has these stores. */
+/* Copy whole pieces of 16 bytes.  Every x86-64 has these stores. */
 static size_t past_by_16(unsigned char *to, const unsigned char *from,
                          size_t bytes)
 {
@@ -28,8 +29,8 @@ static size_t past_by_16(unsigned char *to, const unsigned char *from,
     return at;
 }
 
-/* And of 32: 8 KiB to memory in 130 instead of 340 ns on a Zen 4; stores of a
- * whole line are no faster.
+/* Copy whole pieces of 32 bytes: 8 KiB in 130 instead of 340 ns on a Zen 4.
+ * Stores of a whole line are not faster.
  */
 __attribute__((target("avx")))
 static size_t past_by_32(unsigned char *to, const unsigned char *from,

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* memcpy() past the caches.  Other CPUs may see the bytes when they see what
- * this one stores after the fence.
+/* memcpy() with non-temporal stores.  The fence orders them before all later
+ * stores: a CPU that sees a later store also sees the copied bytes.
  */
 void dtn_copy_past(void *dst, const void *src, size_t bytes);
 void dtn_copy_fence(void);

@@ -1,10 +1,11 @@
 /* dtype.c - element types and reductions, by table
  *
- * A type is a row: name, size, and its kind, which says what can be done with
- * it: MIN needs an order, so no complex type has it; bit operations need bits.
- * Averages of integers are added in a wider type: three i8 of 100 are 300 in i64.
- * The floats of 16 and 8 bits are stored as such and computed as f32
- * (narrow.h): bf16 is the upper half of an f32, so 1.0f = 0x3f800000 is 0x3f80.
+ * A type is a row: its name, its size and its kind.  The kind says which
+ * operations it has: MIN needs an order, so complex types lack it; bit
+ * operations need integers or bool.  Averages of integers are added in a wider
+ * type: three i8 of 100 are 300 in i64.  Floats of 16 and 8 bits are stored
+ * with their own width and computed as f32 (narrow.h).  For example, bf16 is
+ * the upper half of an f32: 1.0f = 0x3f800000 is 0x3f80.
  */
 #include "base/dtype.h"
 #include "base/error.h"
@@ -18,7 +19,7 @@ static const struct {
     const char *name;
     size_t size;
     enum dtn_dtype_kind kind;
-    enum dtensor_dtype wide;      /* has room for sums over ranks              */
+    enum dtensor_dtype wide;      /* has room for sums over ranks             */
 } dtypes[DTN_NDTYPES] = {
     [DTENSOR_F32]    = { "f32", 4, DTN_DTYPE_FLOAT, DTENSOR_F32 },
     [DTENSOR_F64]    = { "f64", 8, DTN_DTYPE_FLOAT, DTENSOR_F64 },
@@ -198,7 +199,7 @@ uint16_t dtn_f32_to_bf16(float value)
     return dtn_bf16_narrow(value);
 }
 
-/* To the integer range [low, high], toward zero; NaN is 0. */
+/* Round toward zero and clamp to [low, high].  NaN becomes 0. */
 static int64_t clamp_int(double value, double low, double high)
 {
     if (value != value)

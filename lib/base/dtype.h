@@ -24,46 +24,49 @@ enum dtn_dtype_kind {
 };
 enum dtn_dtype_kind dtn_dtype_kind(enum dtensor_dtype dtype);
 
-/* Is division exact but for rounding: floats and complex numbers? */
+/* Is it a float or a complex type? */
 bool dtn_dtype_is_float(enum dtensor_dtype dtype);
 
 /* Is it a float of 16 or 8 bits, which is computed with as f32? */
 bool dtn_dtype_is_narrow(enum dtensor_dtype dtype);
 
-/* The type in which sums over ranks neither overflow nor lose digits; itself, of
- * f32, f64, bool and complex numbers.  Bytes of any type, of DTN_I128 too.
+/* The accumulator type: the one in which sums over ranks do not overflow or
+ * lose digits.  For f32, f64, bool and complex types it is the type itself.
  */
 enum dtensor_dtype dtn_dtype_wide(enum dtensor_dtype dtype);
+
+/* Bytes of an element; also of DTN_I128. */
 size_t dtn_dtype_size(enum dtensor_dtype dtype);
 
 /* Does this reduction exist for this type?  See enum dtensor_redop. */
 bool dtn_redop_ok(enum dtensor_redop op, enum dtensor_dtype dtype);
 
-/* Reductions made at run time are numbered from DTN_MADE_FIRST on, functions of
- * the caller's odd.  The kind of any reduction is a built-in one or one of two
- * more, which have names, too.
+/* Reductions made at run time have numbers from DTN_MADE_FIRST on; those with a
+ * function of the caller's have odd ones.  The kind of a reduction is one of
+ * the built-in ones, or one of these two, which also have names.
  */
 enum { DTN_MADE_FIRST = 0x10000, DTN_MADE_USER = 1 };
 enum { DTN_REDOP_PREMUL = DTENSOR_NREDOPS, DTN_REDOP_USER, DTN_NREDOPS };
 int dtn_redop_kind(enum dtensor_redop op);
 
-/* What PyTorch calls them: "f8e4m3fn", "b8", "product".  Static. */
+/* Their names in PyTorch: "f8e4m3fn", "b8", "product".  Static strings. */
 const char *dtn_dtype_torch(enum dtensor_dtype dtype);
 const char *dtn_redop_torch(enum dtensor_redop op);
 
-/* Element `i` of an array, read and written as double (integers rounded
- * toward zero and clamped, bool by != 0, of complex numbers the real part,
- * with an imaginary 0).  For slow paths: fills, checks, printing.
+/* Read or write element `i` of an array as a double.  Integers are rounded
+ * toward zero and clamped; bool is value != 0; a complex number is its real
+ * part, and its imaginary part is written as 0.  For slow paths: fills, checks,
+ * printing.
  */
 double dtn_load(enum dtensor_dtype dtype, const void *array, size_t i);
 void dtn_store(enum dtensor_dtype dtype, void *array, size_t i, double value);
 
-/* Element `i` of an array of integers or bool, exactly; of u64 the bits. */
+/* Element `i` of an array of integers or bool, exactly.  u64 keeps its bits. */
 int64_t dtn_load_int(enum dtensor_dtype dtype, const void *array, size_t i);
 void dtn_store_int(enum dtensor_dtype dtype, void *array, size_t i,
                    int64_t value);
 
-/* The 16-bit floats, round to nearest even. */
+/* Convert 16-bit floats; round to nearest, ties to even. */
 float dtn_f16_to_f32(uint16_t bits);
 uint16_t dtn_f32_to_f16(float value);
 float dtn_bf16_to_f32(uint16_t bits);

@@ -1,9 +1,10 @@
 /* equal.c - are two arrays the same numbers?
  *
- * As IEEE compares, not as bytes: -0 is 0, and a NaN is nothing's equal, not
- * even its own.  On the bits of a float without its sign both are simple: 0 is
- * 0, and NaNs are what is above infinity, 0x7f800000 in f32.  So one loop for
- * each width serves all floats, and complex numbers as twice as many.
+ * Numbers are compared as IEEE 754 does, not as bytes: -0 equals 0, and a NaN
+ * equals nothing, not even itself.  The bits without the sign bit show both: 0
+ * is a zero of either sign, and bits above those of infinity, 0x7f800000 in
+ * f32, are a NaN.  So one loop for each width compares all floats.  A complex
+ * array is compared as an array of twice as many floats.
  */
 #include "base/equal.h"
 #include "base/dtype.h"
@@ -12,9 +13,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { EQUAL_BLOCK = 4096 };           /* elements between two looks         */
+enum { EQUAL_BLOCK = 4096 };           /* elements between two tests         */
 
-/* Above which magnitude a float is a NaN; 0: there is none. */
+/* The bits of infinity, above which a float is a NaN; 0: the type has none. */
 static const uint64_t equal_limit[DTENSOR_NDTYPES] = {
     [DTENSOR_F32]    = 0x7f800000, [DTENSOR_F64]  = 0x7ff0000000000000,
     [DTENSOR_F16]    = 0x7c00,     [DTENSOR_BF16] = 0x7f80,

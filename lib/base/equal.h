@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Are they the same numbers?  -0 equals 0, a NaN nothing.  Both aligned. */
+/* Are both arrays the same numbers?  -0 equals 0; a NaN equals nothing.  Both
+ * are aligned for their type.
+ */
 bool dtn_equal(enum dtensor_dtype dtype, const void *left, const void *right,
                size_t count);
 

@@ -1,8 +1,8 @@
 /* error.c - one way to fail
  *
- * The first function that knows the cause words it, with the values in it and
- * what to do, into the caller's struct dtensor_error; everyone above passes
- * the code on.  A text that does not fit its 500 bytes ends in "...".
+ * The first function that knows the cause writes the text, with the values and
+ * the remedy, into the caller's struct dtensor_error.  All callers above return
+ * the code unchanged.  A text that does not fit into 500 bytes ends in "...".
  */
 #include "base/error.h"
 #include "base/compiler.h"

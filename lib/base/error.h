@@ -14,13 +14,13 @@
 int dtn_fail(struct dtensor_error *err, int code, const char *fmt, ...)
     DTN_PRINTF(3, 4);
 
-/* The same for a failed system call: ESYS (ENOMEM for errno ENOMEM), and %m in
- * `fmt` prints the words for `sys_errno`.
+/* The same for a failed system call: returns ESYS, or ENOMEM if sys_errno is
+ * ENOMEM.  %m in `fmt` prints the text of `sys_errno`.
  */
 int dtn_fail_sys(struct dtensor_error *err, int sys_errno, const char *fmt, ...)
     DTN_PRINTF(3, 4);
 
-/* The same with a culprit. */
+/* The same with the rank that caused the error. */
 int dtn_fail_rank(struct dtensor_error *err, int code, int rank,
                   const char *fmt, ...) DTN_PRINTF(4, 5);
 

@@ -1,15 +1,15 @@
 /* log.c - silent unless asked
  *
- * DTN_LOG=warn|info|debug makes a context say on stderr what it chose and
- * why.  Nothing that is also returned as an error is logged.  Another word is
- * taken for warn, so that the line about it can be seen.
+ * DTN_LOG=warn|info|debug makes a context print its choices and their reasons
+ * to stderr.  Errors that are returned are not logged.  An unknown word counts
+ * as warn, so that the warning about the word itself is printed.
  *
  * A job never waits for the reader of its log.  If a pipe or socket is full, or
- * a terminal is stopped, a line is dropped, and the next line that is written
- * says how many were.  A test for room before the write does not help, because
- * other ranks write to the same pipe.  O_NONBLOCK on stderr would change it for
- * all processes that share it.  So each line opens the pipe again, which gives
- * an open file of our own.
+ * a terminal is stopped, a line is dropped; the next line that is written
+ * reports how many were dropped.  A test for room before the write does not
+ * help, because other ranks write to the same pipe.  O_NONBLOCK on stderr would
+ * affect all processes that share it.  So each line opens the pipe again, which
+ * gives an open file description of our own.
  */
 #include "base/log.h"
 #include "base/compiler.h"

@@ -1,8 +1,9 @@
 /* lru.c - a cache of 256 entries that drops the least recently used
  *
- * Entries are in buckets by hash, and in a list by last use.  A hit is one hash, one
- * comparison and six pointers; a hit of the newest entry is one comparison.  Dropping
- * takes the end of the list.  Nothing is allocated: an entry has its own links.
+ * Entries are in buckets by hash, and in a list by last use.  A hit costs one
+ * hash, one comparison and six pointer writes; a hit of the newest entry costs
+ * one comparison.  The entry at the end of the list is evicted first.  Nothing
+ * is allocated, because each entry holds its own links.
  */
 #include "base/lru.h"
 

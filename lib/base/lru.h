@@ -9,50 +9,54 @@
 #define DTN_LRU_LIMIT 256
 #define DTN_LRU_BUCKETS 512
 
-/* What is cached begins with this; zeroed before it is added. */
+/* A cached struct begins with this.  Zero it before you add it. */
 struct dtn_lru_entry {
-    struct dtn_lru_entry *next;           /* in its bucket, or NULL            */
-    struct dtn_lru_entry *newer, *older;  /* by last use, or NULL              */
-    uint64_t hash;                        /* of its key                        */
-    size_t bytes;                         /* it counts for, set before adding  */
-    int holders;                          /* > 0: it is not dropped            */
+    struct dtn_lru_entry *next;           /* in the same bucket, or NULL      */
+    struct dtn_lru_entry *newer, *older;  /* neighbours by last use, or NULL  */
+    uint64_t hash;                        /* of its key                       */
+    size_t bytes;                         /* its memory; set before adding    */
+    int holders;                          /* users; above 0 it is not evicted */
 };
 
-/* What the entries of a cache are.  A key is what the user looks up by. */
+/* Functions for the entries of a cache.  A user looks an entry up by its key.
+ */
 struct dtn_lru_kind {
-    uint64_t (*hash)(const void *key);
+    uint64_t (*hash)(const void *key);    /* hash of a key                    */
+    /* Does the entry have this key? */
     bool (*is)(const struct dtn_lru_entry *entry, const void *key);
-    void (*destroy)(struct dtn_lru_entry *entry);
+    void (*destroy)(struct dtn_lru_entry *entry); /* free an evicted entry    */
 };
 
 /* Zeroed: an empty cache. */
 struct dtn_lru {
-    int n;                                /* entries                           */
-    size_t bytes;                         /* of all entries                    */
-    uint64_t dropped;                     /* entries, ever                     */
-    struct dtn_lru_entry *newest, *oldest;     /* by last use; NULL: none      */
+    int n;                                /* entries                          */
+    size_t bytes;                         /* of all entries together          */
+    uint64_t dropped;                     /* entries evicted since the start  */
+    /* Both ends of the list by last use; NULL: no entries. */
+    struct dtn_lru_entry *newest, *oldest;     /* by last use; NULL: none     */
+    /* Lists of the entries by hash; NULL: no entries. */
     struct dtn_lru_entry *bucket[DTN_LRU_BUCKETS];
 };
 
-/* Find an entry that is not the newest, which it becomes; or NULL. */
+/* Find an entry that is not the newest and make it the newest; or NULL. */
 struct dtn_lru_entry *dtn_lru_search(struct dtn_lru *lru,
                                      const struct dtn_lru_kind *kind,
                                      const void *key);
 
-/* Find an entry, which becomes the newest, or NULL.  Most calls repeat, so that
- * the newest is compared before anything is hashed.
+/* Find an entry and make it the newest; or NULL.  Most calls repeat the last
+ * one, so the newest entry is compared before anything is hashed.
  */
-static inline struct dtn_lru_entry *dtn_lru_find(struct dtn_lru *lru,
-                                                 const struct dtn_lru_kind *kind,
-                                                 const void *key)
+static inline struct dtn_lru_entry *dtn_lru_find(
+    struct dtn_lru *lru, const struct dtn_lru_kind *kind, const void *key)
 {
     if (lru->newest && kind->is(lru->newest, key))
         return lru->newest;
     return dtn_lru_search(lru, kind, key);
 }
 
-/* Add an entry, as the newest.  Before, entries without holders are dropped, the
- * oldest first, until there is one place and all have at most max_bytes.
+/* Add an entry as the newest.  Before that, entries without holders are
+ * evicted, the least recently used first, until one more fits and all together
+ * have at most max_bytes.
  */
 void dtn_lru_add(struct dtn_lru *lru, const struct dtn_lru_kind *kind,
                  const void *key, struct dtn_lru_entry *entry,

@@ -1,15 +1,16 @@
 /* narrow.h - the floats of 16 and 8 bits, without a branch
  *
- * A binary16 is s eeeee ffffffffff, a binary32 the same with 8 and 23 bits, so
- * a normal number only needs its exponent moved by 127 - 15 = 112.  Both ways
- * are written as arithmetic and masks, so that a loop over them becomes vector
- * code: 1.0 = 0x3c00 -> (0x3c00 << 13) + (112 << 23) = 0x3f800000.  Subnormals
- * let the FPU do it: 0x0001 is 1 * 2^-24 one way; the other way adding 0.5,
- * whose last bit is worth 2^-24, rounds to nearest even just there.
+ * A binary16 has a sign, 5 bits of exponent and 10 of fraction; a binary32 has
+ * 8 and 23.  So a normal number is widened by a shift, and by 127 - 15 = 112
+ * added to its exponent: 1.0 is 0x3c00, and (0x3c00 << 13) + (112 << 23) is
+ * 0x3f800000.  Both directions are arithmetic and masks, without a branch, so
+ * that the compiler can vectorise a loop over them.  Subnormal numbers use the
+ * FPU: 0x0001 is widened as 1 * 2^-24.  To narrow one, 0.5 is added: its last
+ * bit is worth 2^-24, so the addition rounds to nearest even at this bit.
  *
- * The others are the same with other widths: f8e5m2 has 5 and 2 bits, f8e4m3
- * has 4 and 3 with no infinity, so that 0x7e is 448 and only 0x7f a NaN, which
- * is also what is too large for it.
+ * The other types differ in their widths only: f8e5m2 has 5 and 2 bits, f8e4m3
+ * has 4 and 3.  f8e4m3 has no infinity: 0x7e is 448 and 0x7f is a NaN, which
+ * also stands for a value that is too large.
  */
 #ifndef DTN_NARROW_H
 #define DTN_NARROW_H
@@ -33,14 +34,15 @@ static inline float dtn_narrow_float(uint32_t bits)
     return value;
 }
 
-/* All ones if `yes`: selecting by mask keeps both sides free of branches. */
+/* All ones if `yes`, else 0: a mask that selects a value without a branch. */
 static inline uint32_t dtn_narrow_mask(int yes)
 {
     return 0u - (uint32_t)yes;
 }
 
-/* The magnitude of a float of `digits` fraction bits and exponents offset by
- * `bias`, as the bits of an f32; from `special` on its exponent is f32's last.
+/* The bits of the f32 that equals a narrow float without its sign.  The narrow
+ * type has `digits` fraction bits and exponent bias `bias`.  From `special` on
+ * it is an infinity or a NaN.
  */
 static inline uint32_t dtn_narrow_widen(uint32_t magnitude, int digits,
                                         int bias, uint32_t special)
@@ -55,7 +57,7 @@ static inline uint32_t dtn_narrow_widen(uint32_t magnitude, int digits,
     return (small & is_small) | (normal & ~is_small);
 }
 
-/* And back: an f32's magnitude that is not too large, to nearest even. */
+/* The reverse: an f32 without its sign, not too large, to nearest even. */
 static inline uint32_t dtn_narrow_round(uint32_t magnitude, int digits,
                                         int bias)
 {
@@ -72,7 +74,8 @@ static inline uint32_t dtn_narrow_round(uint32_t magnitude, int digits,
     return (small & is_small) | (normal & ~is_small);
 }
 
-/* `bits` of a magnitude, or those of one that is too large, or of a NaN. */
+/* `bits`, or large_bits for a magnitude from `large` on, or nan_bits for a NaN.
+ */
 static inline uint32_t dtn_narrow_pick(uint32_t magnitude, uint32_t bits,
                                        uint32_t large, uint32_t large_bits,
                                        uint32_t nan_bits)
@@ -90,7 +93,7 @@ static inline float dtn_f16_widen(uint16_t f16)
                             | dtn_narrow_widen(f16 & 0x7fff, 10, 15, 0x7c00));
 }
 
-/* Infinity from 65520 on; a NaN stays one, quiet, with its upper payload. */
+/* Infinity from 65520 on.  A NaN becomes quiet and keeps its upper payload. */
 static inline uint16_t dtn_f16_narrow(float value)
 {
     uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;
@@ -123,7 +126,7 @@ static inline float dtn_f8e4m3_widen(uint8_t f8)
                             | dtn_narrow_widen(f8 & 0x7f, 3, 7, 0x7f));
 }
 
-/* NaN above 464, the middle between 448 and what would be 480. */
+/* NaN above 464, the middle between 448 and 480, which would come next. */
 static inline uint8_t dtn_f8e4m3_narrow(float value)
 {
     uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;

@@ -1,32 +1,31 @@
 /* reduce.c - dst[i] = a[i] op b[i] op c[i] ...
  *
- * Two sources are one pass: two reads and a write for each element, nothing to
- * do but keep out of the way of the memory.  k sources in k - 1 passes over
- * everything would write the running result k - 1 times; so the array is cut
- * into blocks of 1024 f32 and the running result of a block, 4 KiB, stays in
- * the first cache: k reads and one write of memory, and dst, written last, may
- * be any of the sources.  The floats of 16 and 8 bits take the same way, widened
- * to f32 block by block and rounded once at its end, and so do integers that are
- * averaged, widened to 64 or 128 bits.
+ * Two sources take one pass: two reads and one write of memory per element.
+ * k sources in k - 1 passes would write the running result k - 1 times.  So
+ * the array is cut into blocks of 1024 f32, and the running result of a block,
+ * 4 KiB, stays in the L1 cache: k reads and one write of memory.  dst is
+ * written last, so it may be any of the sources.  Floats of 16 and 8 bits are
+ * widened to f32 block by block and rounded once, at the end of the block.
+ * Integers that are averaged are widened to 64 or 128 bits, also block by
+ * block.
  *
- * A reduction over several ranks is folded piece by piece, and what is between
- * two pieces is a *partial result*: of bf16 sums an f32, or 256 + 1 + 1 would
- * be 256.  Whatever is an element is lifted when it comes in (widened, of a
- * premultiplied sum multiplied), and dropped when it goes out (of an average
- * divided, then rounded).
+ * A reduction over several ranks is folded piece by piece.  A *partial result*
+ * lies between two pieces: for a sum of bf16 it is an f32, because in bf16
+ * 256 + 1 + 1 is 256.  An element that comes in is converted to the accumulator
+ * type ("lifted").  A result that goes out is finalised ("dropped"): divided if
+ * it is an average, then rounded.
  *
- * Every NaN that an operation makes is the same one: which of two NaNs an
- * addition keeps depends on the order in which the compiler hands them to the
- * CPU, and an x86 makes a negative one of inf - inf, an ARM a positive one.  The
- * loop only notes, in integers, that there was one; then a second makes them
- * alike.
+ * Every NaN that an operation makes has the same bits.  Otherwise they would
+ * depend on the operand order of an addition of two NaNs, and on the CPU: inf -
+ * inf is a negative NaN on x86 and a positive one on ARM.  The first loop only
+ * records, in integers, that there is a NaN; a second loop replaces them.
  *
- * The loops are in reduce_loops.h, compiled for each vector width; which is
- * used is asked of the CPU.  In the second cache a sum of two runs at the
- * speed of memcpy: 42 against 44-50 GB/s of result, 64 to 256 KiB, AVX2.
+ * The loops are in reduce_loops.h, compiled for each vector width; the CPU's
+ * widest is chosen at run time.  In the L2 cache a sum of two sources runs at
+ * the speed of memcpy: 42 against 44-50 GB/s of result, 64 to 256 KiB, AVX2.
  */
-/* Packages are built with -O2, at which gcc leaves these loops scalar: 3.6
- * instead of 42 GB/s for i8.  A build without optimisation stays as asked.
+/* Packages are built with -O2.  There gcc does not vectorise these loops: 3.6
+ * instead of 42 GB/s for i8.  A build without optimisation is left alone.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off")
@@ -49,15 +48,15 @@
 
 enum {
     BLOCK_BYTES = 4096,
-    FEW = 8                       /* elements                                  */
+    FEW = 8                       /* elements                                 */
 };
 
 typedef void fold_f(void *dst, const void *a, const void *b, size_t count);
 typedef void convert_f(void *dst, const void *src, size_t count);
 typedef void scale_f(void *dst, const void *src, double by, size_t count);
 
-/* The loops of one vector width.  Widen and narrow: to and from dtn_dtype_wide(),
- * where that is another.
+/* The loops of one vector width.  `widen` and `narrow` convert to and from
+ * dtn_dtype_wide(); they are NULL where that is the type itself.
  */
 struct loops {
     fold_f *fold[DTN_NDTYPES][DTENSOR_NREDOPS];
@@ -94,7 +93,7 @@ static inline uint64_t f64_nan_bit(double value)
     return (bits & INT64_MAX) + 0x000fffffffffffff;
 }
 
-/* No CPU has vectors of 128-bit integers: these are the loops of every width. */
+/* No CPU has vectors of 128-bit integers: these loops serve every width. */
 #define CONVERT_I128(name, T)                                                 \
     static void name##_widen(void *to, const void *from, size_t count)        \
     {                                                                         \
@@ -125,8 +124,8 @@ static void i128_sum(void *dst, const void *a, const void *b, size_t count)
         to[i] = left[i] + right[i];
 }
 
-/* With checks of each operation in the loop clang cannot keep this promise,
- * and would warn that it did not.
+/* A sanitizer puts checks into the loop.  Then clang cannot vectorise it, and
+ * warns that it did not.
  */
 #if defined(__clang__)
 #if __has_feature(undefined_behavior_sanitizer)
@@ -147,7 +146,7 @@ static void i128_sum(void *dst, const void *a, const void *b, size_t count)
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAVE_WIDER 1
 
-/* Where the compiler cannot ask the CPU for F16C, f16 is done by arithmetic. */
+/* If the compiler cannot test the CPU for F16C, arithmetic converts f16. */
 #if !defined(__clang__) && __GNUC__ >= 11
 #define TARGET_AVX2 "avx2,f16c"
 #define HAVE_AVX2()                                                           \
@@ -175,14 +174,14 @@ static void i128_sum(void *dst, const void *a, const void *b, size_t count)
 #define LOOPS_TARGET                                                          \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define LOOPS_NAME(name) name##_avx512
-/* AVX-512 brings fused multiply-add, and gcc 12 makes one of re * re - im * im
- * even where it may not: other bits than at other widths.
+/* AVX-512 has fused multiply-add, and gcc 12 uses it for re * re - im * im even
+ * where it must not.  The bits would differ from those of other widths.
  */
 #define LOOPS_PRODUCT(name) name##_prod_avx2
 #include "base/reduce_loops.h"
 #endif
 
-/* Narrowest first; every x86-64 has the plain one's 16 bytes. */
+/* Narrowest first.  The plain one has 16 bytes, as every x86-64 has. */
 static const struct {
     const char *name;
     const struct loops *loops;
@@ -216,7 +215,7 @@ const char *dtn_reduce_width_name(int width)
 
 /* ------------------------------------------------------------- folding --- */
 
-/* One call of dtn_fold().  `work` is the type that is computed in. */
+/* One call of dtn_fold().  `work` is the accumulator type. */
 struct folder {
     const struct loops *loops;
     const struct dtn_reduction *how;
@@ -231,7 +230,7 @@ static enum dtensor_dtype folder_dtype(const struct folder *f, unsigned which)
     return f->partial & which ? f->how->partial : f->how->dtype;
 }
 
-/* dst = a op b, `n` of them in the type that is computed in. */
+/* dst = a op b, for `n` elements of the accumulator type. */
 static void folder_two(const struct folder *f, void *dst, const void *a,
                        const void *b, size_t n)
 {
@@ -241,8 +240,8 @@ static void folder_two(const struct folder *f, void *dst, const void *a,
         f->fold(dst, a, b, n);
 }
 
-/* `n` terms from `at` on as they are computed with: where they stand, or in
- * `room`.
+/* `n` terms from `at` on, in the accumulator type: in place if they have it,
+ * else converted into `room`.
  */
 static const void *folder_load(const struct folder *f, unsigned which,
                                const char *src, size_t at, size_t n,
@@ -261,8 +260,8 @@ static const void *folder_load(const struct folder *f, unsigned which,
     return room;
 }
 
-/* `n` results in `room`, which they leave: an average is divided, all are
- * rounded.
+/* Finalise `n` results from `room` into dst: divide an average, then round to
+ * the element type.
  */
 static void folder_drop(const struct folder *f, char *dst, size_t at, size_t n,
                         void *room)
@@ -281,14 +280,14 @@ static void folder_drop(const struct folder *f, char *dst, size_t at, size_t n,
         memcpy(dst, room, n * f->work_bytes);
 }
 
-/* Can the last fold of a block write `dst`, or must it be dropped first? */
+/* Can the last fold of a block write `dst`, without a step that finalises? */
 static bool folder_ends(const struct folder *f)
 {
     return folder_dtype(f, DTN_PARTIAL_DST) == f->work
         && (f->partial & DTN_PARTIAL_DST || f->how->divisor <= 1);
 }
 
-/* `n` elements from `at` on, which fit a block. */
+/* Fold `n` elements from `at` on; they fit a block. */
 static void folder_block(const struct folder *f, char *dst,
                          const void *const src[], int nsrc, size_t at,
                          size_t n)
@@ -328,17 +327,18 @@ static void fold_blocks(const struct loops *loops,
     }
 }
 
-/* Are two sources one call of a loop, with nothing to lift or to drop? */
+/* Is it one call of a loop: are two sources folded without a conversion? */
 static bool fold_is_loop(const struct dtn_reduction *how, unsigned partial)
 {
     return how->work == how->dtype && !how->fn && how->factor == 1
         && (partial & DTN_PARTIAL_DST || how->divisor <= 1);
 }
 
-/* Is a single source to be had as it stands? */
+/* Can a single source be copied unchanged? */
 static bool fold_moves(const struct dtn_reduction *how, unsigned partial)
 {
-    const bool from = partial & DTN_PARTIAL_FIRST, to = partial & DTN_PARTIAL_DST;
+    const bool from = partial & DTN_PARTIAL_FIRST;
+    const bool to = partial & DTN_PARTIAL_DST;
 
     return from == to ? from || (how->factor == 1 && how->divisor <= 1)
          : how->partial == how->dtype && (from ? how->divisor <= 1
@@ -369,7 +369,7 @@ void dtn_fold_width(int width, const struct dtn_reduction *how,
     fold_loops(widths[width].loops, how, partial, dst, src, nsrc, count);
 }
 
-/* Of a few elements the widest vectors only take longer to begin and to end. */
+/* For a few elements the widest vectors are slower: their start costs more. */
 void dtn_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
               const void *const src[], int nsrc, size_t count)
 {

@@ -1,8 +1,8 @@
 /* reduce_ends.c - what a reduction begins and ends with
  *
- * A rank that adds nothing starts from the element that changes nothing: 0 for
- * a sum, 1 for a product, the largest value for a minimum.  And an average is
- * a sum that is divided once, at its end: of i32 (7 + 8) / 2 is 7, toward zero.
+ * A rank that adds nothing starts from the neutral element: 0 for a sum, 1 for
+ * a product, the largest value for a minimum.  An average is a sum that is
+ * divided once, at the end: for i32 (7 + 8) / 2 is 7, rounded toward zero.
  */
 #include "base/dtype.h"
 #include "base/narrow.h"
@@ -60,8 +60,8 @@ void dtn_scale(enum dtensor_dtype dtype, void *array, size_t count, int n)
     scales[dtype](array, count, n);
 }
 
-/* The float sum's is -0: x + -0 is x for every x, while -0 + 0 is 0.  448 is
- * the largest f8e4m3, which has no infinity.
+/* For a sum it is -0: x + -0 is x for every x, but -0 + 0 is 0.  f8e4m3 has no
+ * infinity; its largest value is 448.
  */
 static double neutral_float(enum dtensor_dtype dtype, enum dtensor_redop op)
 {
@@ -75,7 +75,7 @@ static double neutral_float(enum dtensor_dtype dtype, enum dtensor_redop op)
     }
 }
 
-/* The lowest and highest value of an integer type, the bits of u64's. */
+/* The lowest or highest value of an integer type.  u64 keeps its bits. */
 static int64_t neutral_int(enum dtensor_dtype dtype, enum dtensor_redop op)
 {
     const int bits = 8 * (int)dtensor_dtype_size(dtype);

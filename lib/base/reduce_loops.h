@@ -1,12 +1,12 @@
 /* reduce_loops.h - the inner loops of reduce.c, for one vector width
  *
- * Included once for each width with LOOPS_TARGET, the attribute that asks the
- * compiler for it, and LOOPS_NAME(x), which keeps the names apart.  A loop is
- * dst[i] = a[i] op b[i]; no iteration touches what another reads, even with
- * dst == a, which LOOPS_INDEPENDENT tells the vectoriser.  Compilers do not
- * find the instructions for f16, so where the width has them F16_LANES says
- * how many elements F16_WIDEN and F16_NARROW convert at once.  LOOPS_PRODUCT(x)
- * names a complex product that another width has made.
+ * This file is included once for each width.  LOOPS_TARGET is the attribute
+ * that selects the width in the compiler; LOOPS_NAME(x) gives each width its
+ * own names.  A loop is dst[i] = a[i] op b[i].  Its iterations are independent,
+ * even if dst == a: LOOPS_INDEPENDENT tells the vectoriser so.  Compilers do
+ * not use the f16 instructions by themselves.  If the width has them, F16_WIDEN
+ * and F16_NARROW convert F16_LANES elements at once.  LOOPS_PRODUCT(x) names
+ * the complex product of another width, if that is used instead.
  */
 #define LOOP(name, T, expression)                                             \
     LOOPS_TARGET static void LOOPS_NAME(name)(void *dst, const void *a,       \
@@ -91,7 +91,7 @@
         }                                                                     \
     }
 
-/* A complex sum is one of twice as many parts. */
+/* A sum of n complex numbers is a sum of 2 n parts. */
 #define SUM_OF_PARTS(name, part)                                              \
     LOOPS_TARGET static void LOOPS_NAME(name##_sum)(void *dst, const void *a, \
                                                     const void *b,            \
@@ -131,7 +131,7 @@
     LOOP(name##_min, T, y < x ? y : x)                                        \
     LOOP(name##_max, T, y > x ? y : x)
 
-/* Unsigned, so that they wrap; the bits are right for signed types too. */
+/* Unsigned types, which wrap.  Signed types have the same bits. */
 #define LOOPS_WRAP(name, T)                                                   \
     LOOP(name##_sum, T, x + y)                                                \
     LOOP(name##_prod, T, x * y)                                               \

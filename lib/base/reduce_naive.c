@@ -1,9 +1,9 @@
-/* reduce_naive.c - the twin of reduce.c that anyone can see is right
+/* reduce_naive.c - reduce.c again, as simple as possible, for tests
  *
- * One element at a time, from the left: of floats in double arithmetic, rounded
- * to f32 after every step, since f32 operands are exact in f64 and rounding
- * their sum or product to f64 first does not change what it rounds to in f32;
- * so 2^24 + 1 + 1 is 2^24 in f32 here as there.  For tests.
+ * One element at a time, from the left.  Floats are computed as f64 and rounded
+ * to f32 after every step.  This gives the bits of f32 arithmetic: f32 operands
+ * are exact in f64, and rounding their sum or product to f64 first does not
+ * change its f32.  Example: 2^24 + 1 + 1 is 2^24 in f32, here and in reduce.c.
  */
 #include "base/dtype.h"
 #include "base/reduce.h"
@@ -137,7 +137,7 @@ void dtn_reduce_naive(enum dtensor_dtype dtype, enum dtensor_redop op,
     }
 }
 
-/* Divide or multiply the one value there is in the type computed in. */
+/* Divide or multiply one value of the accumulator type. */
 static void naive_scale(const struct dtn_reduction *how, void *value, double by,
                         bool divide)
 {
@@ -154,7 +154,7 @@ static void naive_scale(const struct dtn_reduction *how, void *value, double by,
     }
 }
 
-/* Element or partial result `i` as a value of the type computed in. */
+/* Element or partial result `i` as a value of the accumulator type. */
 static void naive_lift(const struct dtn_reduction *how, bool partial,
                        const void *src, size_t i, void *value)
 {

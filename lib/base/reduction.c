@@ -1,17 +1,17 @@
 /* reduction.c - what a reduction does to its terms and to its result
  *
- * Adding up n numbers needs more room than they have: bf16 has 8 bits, so 256
- * + 1 is 256 again, and rounded after every term 1000 ones added to 256 are
- * 256.  As f32 they are 1256, rounded once: 1256.  So the floats of 16 and 8
- * bits are added and multiplied as f32 over all ranks, and what travels between
- * them then is f32.  Their minimum is one of the terms and needs no more room;
- * f32 itself stays f32, as in MPI and NCCL: its sums over ranks have 24 bits,
- * and twice the bytes on every wire would be a high price for the last one.
+ * A sum of n numbers needs an accumulator that is wider than the numbers.  bf16
+ * has 8 significant bits, so 256 + 1 is 256: 1000 ones added to 256, each sum
+ * rounded, are 256.  With an f32 accumulator that is rounded once they are
+ * 1256.  So floats of 16 and 8 bits are added and multiplied as f32 over all
+ * ranks, and the ranks send each other f32.  A minimum is one of the terms and
+ * needs no wider type.  f32 stays f32, as in MPI and NCCL: its sums keep 24
+ * bits, and an f64 accumulator would double the bytes on every link.
  *
- * Sums of integers wrap, as in C.  Their average would fit though the sum does
- * not: (100 + 100 + 100) / 3 of i8.  So for an average they are added in 64 bits,
- * and those of 64 bits in 128, over 2^31 ranks without a wrap; divided once, at
- * the end, toward zero.
+ * Sums of integers wrap, as in C.  But an average fits its type even if the sum
+ * does not: (100 + 100 + 100) / 3 for i8.  So averages are added in 64 bits,
+ * and those of 64-bit integers in 128 bits: 2^31 ranks do not wrap.  The sum is
+ * divided once, at the end, and rounded toward zero.
  */
 #include "base/dtype.h"
 #include "base/reduce.h"

@@ -1,7 +1,7 @@
 /* units.c - numbers as people write them
  *
  * 512K is 524288 bytes, 30s is 30000000000 ns, ranks 0 1 2 5 are "0-2,5".
- * Everything is checked for overflow by dividing, never after the fact.
+ * Overflow is tested by a division before each operation, not after it.
  */
 #include "base/units.h"
 #include "base/compiler.h"

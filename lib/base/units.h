@@ -6,20 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* a*b and a+b into *out; false, leaving it alone, when that overflows. */
+/* *out = a * b and *out = a + b.  False: that overflows, and *out is unchanged.
+ */
 bool dtn_mul_size(size_t a, size_t b, size_t *out);
 bool dtn_add_size(size_t a, size_t b, size_t *out);
 
-/* Whole decimal number (0x too if `hex`), all of the text, at most `max`. */
+/* Read a whole number of at most `max`: all of the text, in decimal, or with 0x
+ * if `hex`.
+ */
 bool dtn_parse_u64(const char *text, bool hex, uint64_t max, uint64_t *out);
 
 /* "512K" is 524288: K M G T are powers of 1024. */
 bool dtn_parse_size(const char *text, uint64_t *bytes);
 
-/* "30s" is 30e9: a unit is required, us ms s or min. */
+/* "30s" is 30e9.  A unit is required: us, ms, s or min. */
 bool dtn_parse_time(const char *text, int64_t *ns);
 
-/* "512.0 KiB", "1.5 s": for people.  Return `buf`. */
+/* "512.0 KiB", "1.5 s": for messages.  Return `buf`. */
 char *dtn_format_size(uint64_t bytes, char *buf, size_t size);
 char *dtn_format_time(int64_t ns, char *buf, size_t size);
 

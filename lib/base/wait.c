@@ -1,18 +1,19 @@
-/* wait.c - patience
+/* wait.c - the wait policy: spin, yield, sleep
  *
- * A peer on the same chip answers in a tenth of a microsecond, a peer that
- * was descheduled in milliseconds, a dead one never.  So a wait first spins,
- * about 20 us, then yields the CPU, and after 2 ms sleeps 50 us at a time;
- * every millisecond it tells the waiter to look whether the peer still lives.
- * When ranks outnumber CPUs, spinning only keeps the peer from running: then
- * it yields from the first turn on.
+ * A peer on the same chip answers in 0.1 us, a descheduled peer in
+ * milliseconds, a dead peer never.  So a wait first spins for about 20 us, then
+ * yields the CPU, and after 2 ms sleeps 50 us at a time.  Every millisecond it
+ * tells the caller to check whether the peer is alive.  If the host is
+ * oversubscribed (more ranks than CPUs), spinning keeps the peer from running;
+ * then a wait yields from its first turn on.
  *
- * Two ranks on two CPUs may still be put on one when others are at work.  A
- * yield tells: back in 0.4 us, nobody else was there; gone for 2-50 us, it was
- * a peer that had little to do; for milliseconds, a stranger's time slice.  In
- * the second case the next wait yields after 8 turns: 2 instead of 45 us for a
- * message.  Those yields tell anew, so that a rank with a CPU of its own spins
- * again one wait later.
+ * On a busy host the kernel may put two ranks on one CPU, even if there are two
+ * CPUs.  The duration of a yield shows this.  After 0.4 us, nobody else wanted
+ * the CPU.  After 2-50 us, a peer ran that had little to do.  After
+ * milliseconds, another program used its time slice.  In the second case the
+ * next wait yields after 8 turns: a message takes 2 instead of 45 us.  Each
+ * yield is measured again, so a rank that gets its own CPU spins one wait
+ * later.
  */
 #include "base/wait.h"
 
@@ -59,7 +60,7 @@ void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded)
     wait->sharing = NULL;
 }
 
-/* Let somebody else run, and learn who. */
+/* Yield the CPU; learn from the duration whether a peer shares it. */
 static void wait_yield(const struct dtn_wait *wait)
 {
     int64_t start, away;
@@ -81,7 +82,8 @@ static uint32_t wait_spins(const struct dtn_wait *wait)
     return wait->sharing && *wait->sharing ? SHARING_TURNS : SPIN_TURNS;
 }
 
-/* The clock was read: is it time to look around, or too late? */
+/* After the clock was read: is it time to check the peers, or is the wait over?
+ */
 static enum dtn_turn wait_look(struct dtn_wait *wait, int64_t now)
 {
     if (wait->start_ns == 0) {

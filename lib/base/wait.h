@@ -7,27 +7,27 @@
 
 int64_t dtn_now_ns(void);                   /* CLOCK_MONOTONIC               */
 
-/* Patience of one wait: first spin (pause), then yield, then sleep a little.
- * With `crowded` (more ranks than CPUs) it yields from the start.
+/* The state of one wait: it first spins, then yields, then sleeps.  With
+ * `crowded` (oversubscribed: more ranks than CPUs) it yields from the start.
  */
 struct dtn_wait {
-    int64_t timeout_ns;
-    int64_t start_ns;                       /* of the first look, 0 before   */
-    int64_t next_look_ns;                   /* used by dtn_wait_pause()      */
-    uint32_t turns;
-    bool looked;                            /* one look has passed           */
-    bool sleeping;                          /* two have: sleep between polls */
-    bool crowded;
-    bool *sharing;                          /* NULL, or what was learned: a  */
-                                            /* peer runs on the same CPU     */
+    int64_t timeout_ns;           /* of the whole wait, in ns                 */
+    int64_t start_ns;             /* first reading of the clock; 0: none yet  */
+    int64_t next_look_ns;         /* time of the next look                    */
+    uint32_t turns;               /* calls of dtn_wait_pause() so far         */
+    bool looked;                  /* the first LOOK was returned              */
+    bool sleeping;                /* so was the second: sleep between polls   */
+    bool crowded;                 /* oversubscribed: do not spin              */
+    bool *sharing;                /* NULL, or a flag kept between waits:      */
+                                  /* a peer runs on the same CPU              */
 };
 
 void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded);
 
-/* What the waiter should do after this pause. */
+/* What the caller should do after this pause. */
 enum dtn_turn {
-    DTN_TURN_POLL,                          /* look at the awaited line only */
-    DTN_TURN_LOOK,                          /* also at peers' health         */
+    DTN_TURN_POLL,                          /* test the awaited flag only    */
+    DTN_TURN_LOOK,                          /* also check that peers live    */
     DTN_TURN_EXPIRED                        /* the deadline has passed       */
 };
 enum dtn_turn dtn_wait_pause(struct dtn_wait *wait);

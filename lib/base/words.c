@@ -18,9 +18,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define WORD_MAX 48               /* longer words are not looked up            */
+#define WORD_MAX 48               /* longer words are not looked up           */
 
-/* Their name, in small letters without "_" and "-"; our name. */
+/* The other library's name, in small letters without "_" and "-"; our name. */
 static const struct {
     const char *theirs, *ours;
 } synonyms[] = {

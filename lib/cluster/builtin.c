@@ -1,11 +1,11 @@
 /* builtin.c - the clusters that need no file
  *
- * Where the launcher has said how many ranks there are and where, there is
- * nothing left to write into a file: the hosts follow, the transport has its
- * defaults, and one mesh "world" of one dimension "world" covers all ranks.  A
- * Slurm step with SLURM_STEP_NODELIST=n[0-2], SLURM_STEP_TASKS_PER_NODE=2(x2),1
- * is ranks 0-1 on n0, 2-3 on n1 and 4 on n2: two [nodes] sections, one for the
- * hosts with two ranks and one for those with one.
+ * If the launcher says how many ranks run on each host, no file is needed.  The
+ * transport has its defaults, and one mesh "world" with one dimension "world"
+ * covers all ranks.  Example: a Slurm step with SLURM_STEP_NODELIST=n[0-2] and
+ * SLURM_STEP_TASKS_PER_NODE=2(x2),1 has ranks 0-1 on n0, 2-3 on n1 and 4 on n2.
+ * It has two [nodes] sections: one for the hosts with two ranks, and one for
+ * the host with one rank.
  */
 #include "cluster/builtin.h"
 #include "base/error.h"
@@ -20,8 +20,8 @@
 
 /* ------------------------------------------------------------ building --- */
 
-/* The [nodes] section of hosts with `nranks` ranks, made when it is new.  There
- * is room: one for each host.
+/* Find or add the [nodes] section of hosts with `nranks` ranks.  The array has
+ * room for one section per host.
  */
 static int builtin_nodes(struct dtensor_cluster *c, int nranks)
 {
@@ -38,7 +38,7 @@ static int builtin_nodes(struct dtensor_cluster *c, int nranks)
     return i;
 }
 
-/* A cluster with room for `nhosts` hosts and none in it; NULL: no memory. */
+/* An empty cluster with room for `nhosts` hosts.  NULL: not enough memory. */
 static struct dtensor_cluster *builtin_create(const char *name, int nhosts)
 {
     struct dtensor_cluster *c = calloc(1, sizeof *c);
@@ -147,7 +147,8 @@ static int builtin_step(char **names, const int counts[], int nhosts,
         good = builtin_add(c, names[i], names[i], counts[i]);
     if (!good || !builtin_mesh(c)) {
         dtensor_cluster_destroy(c);
-        return dtn_fail_nomem(err, "cluster", (size_t)nhosts * sizeof *c->hosts);
+        return dtn_fail_nomem(err, "cluster",
+                              (size_t)nhosts * sizeof *c->hosts);
     }
     *clusterp = c;
     return 0;

@@ -9,8 +9,8 @@ int dtn_cluster_local(const char *host, int nranks,
                       struct dtensor_cluster **clusterp,
                       struct dtensor_error *err);
 
-/* The cluster of `nranks` ranks, `per_host` on each host, the last may have
- * fewer; 0: all on one.
+/* The cluster of `nranks` ranks with `per_host` on each host; the last host may
+ * have fewer.  per_host 0: all ranks are on one host.
  */
 int dtn_cluster_regular(int nranks, int per_host,
                         struct dtensor_cluster **clusterp,

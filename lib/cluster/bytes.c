@@ -1,10 +1,10 @@
-/* bytes.c - a cluster file as bytes, taken with care
+/* bytes.c - a cluster file as bytes, read safely
  *
- * What a path names may be a directory (which inih reads as an empty file), a
- * FIFO that never answers, or 40 GB.  So: open without waiting, look at what
- * was opened rather than at its name, and read at most 1 MiB + 1 byte.
- * Symbolic links are followed, for `current.ini -> gpu-2026.ini` is ordinary;
- * what counts is who may write to the file at their end.
+ * A path may name a directory (which inih reads as an empty file), a FIFO that
+ * blocks for ever, or a file of 40 GB.  So the file is opened without blocking,
+ * the opened file is tested instead of its name, and at most 1 MiB + 1 byte is
+ * read.  Symbolic links are followed, because `current.ini -> gpu-2026.ini` is
+ * common.  The permissions that count are those of the link's target.
  */
 #include "cluster/bytes.h"
 #include "base/compiler.h"
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A system call failed: report it, and it is the error. */
+/* Report a failed system call and return it as the error. */
 static int bytes_fail_sys(struct dtn_findings *findings, const char *what,
                           struct dtensor_error *err)
 {
@@ -32,9 +32,9 @@ static int bytes_fail_sys(struct dtn_findings *findings, const char *what,
                         what);
 }
 
-/* Is it a file a cluster may be described in?  Strangers who can write to it
- * can send this job's bytes elsewhere: worth a warning, but shared project
- * files and file systems without owners are ordinary, so not a refusal.
+/* Is it a regular file?  Other users who can write to it can redirect the data
+ * of this job.  This gives a warning and not an error, because shared project
+ * files and file systems without owners are common.
  */
 static bool bytes_trusted(int fd, struct dtn_findings *findings)
 {

@@ -8,8 +8,8 @@
 
 struct dtn_findings;
 
-/* Read the file at findings->path: *bytesp, *np bytes and a NUL, is the
- * caller's, for free().
+/* Read the file at findings->path.  *bytesp gets *np bytes and a NUL; the
+ * caller frees it.
  *
  * Errors: ESYS  it cannot be read;  ECONF  it is no regular file, or too
  *         large;  ENOMEM.  All but ENOMEM have been reported.
@@ -17,7 +17,7 @@ struct dtn_findings;
 int dtn_bytes_read(struct dtn_findings *findings, char **bytesp, size_t *np,
                    struct dtensor_error *err);
 
-/* The first byte that is neither UTF-8 nor printable, or -1. */
+/* Index of the first byte that is not printable UTF-8, or -1. */
 int dtn_bytes_bad(const char *text, size_t n);
 
 #endif

@@ -1,11 +1,11 @@
-/* canonical.c - what a cluster means, as text that can be compared
+/* canonical.c - the meaning of a cluster file, as text that can be compared
  *
- * Comments, blanks, the order of keys and the way a list is written do not
- * matter: `pipeline = 512K` and `pipeline=524288` are both the line
- * `[redistribute] pipeline = 512K`, and n[1-2] is the two lines `[hosts] 0 = n1` and
- * `[hosts] 1 = n2`.  So two files mean the same exactly when their texts are
- * equal, 64 bits of hash tell ranks that they are, and the first line that
- * differs tells people why they are not.
+ * Comments, blanks, the order of keys and the form of a list do not matter:
+ * `pipeline = 512K` and `pipeline=524288` both give the line `[redistribute]
+ * pipeline = 512K`, and n[1-2] gives the two lines `[hosts] 0 = n1` and
+ * `[hosts] 1 = n2`.  So two files mean the same if and only if their canonical
+ * texts are equal.  Ranks compare a hash of 64 bits.  If it differs, the error
+ * shows the first line that differs.
  */
 #include "cluster/canonical.h"
 #include "base/error.h"
@@ -46,7 +46,8 @@ static void canonical_strings(FILE *out, const char *host, const char *key,
     fprintf(out, "%s\n", strings ? "" : "none");
 }
 
-/* By host and not by [nodes] section: how hosts are grouped has no meaning. */
+/* Print by host, not by [nodes] section: the grouping of hosts does not matter.
+ */
 static void canonical_host(FILE *out, const struct dtensor_cluster *cluster,
                            const struct dtn_host *host)
 {
@@ -142,7 +143,7 @@ static void canonical_cluster(FILE *out, const struct dtensor_cluster *cluster)
                       &cluster->transport);
 }
 
-/* Meshes in the order of their names: they are known by these. */
+/* Print the meshes in the order of their names, not in that of the file. */
 static bool canonical_sorted(FILE *out, const struct dtensor_cluster *cluster)
 {
     size_t nmeshes = (size_t)cluster->nmeshes;
@@ -190,7 +191,8 @@ uint64_t dtn_digest(const char *text)
 
 /* ---------------------------------------------------------- differences --- */
 
-/* Of the line at `text`: the length of "[section] key", and of all of it. */
+/* The length of "[section] key" in the line at `text`.  *length: of the line.
+ */
 static size_t line_key(const char *text, size_t *length)
 {
     const char *equals;
@@ -213,7 +215,7 @@ static bool text_has_key(const char *text, const char *key, size_t n)
     return false;
 }
 
-/* A value for people: at most a third of `size`, with "..." when cut. */
+/* A value for a message: at most a third of `size`, with "..." if cut. */
 struct shown {
     int n;
     const char *text, *dots;

@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The parsed meaning, one "[section] key = value\n" line for each key, keys
- * that were not given at their defaults; hosts, addresses and so on expanded.
- * Two files that mean the same give the same text.  The caller frees it.
+/* The meaning of the file: one line "[section] key = value\n" for each key.
+ * Keys that were not given have their defaults; lists of hosts and addresses
+ * are expanded.  Two files that mean the same give the same text.  The caller
+ * frees it.
  */
 int dtn_cluster_canonical(const struct dtensor_cluster *cluster, char **textp,
                           struct dtensor_error *err);
@@ -17,8 +18,8 @@ int dtn_cluster_canonical(const struct dtensor_cluster *cluster, char **textp,
 /* xxh64 of that text. */
 uint64_t dtn_digest(const char *text);
 
-/* Word the first line in which two canonical texts differ, such as
- * `[transport] port is 17800 there, 17801 here`, into buf.  "there" is `other`.
+/* Write the first difference of two canonical texts to `buf`, such as
+ * `[transport] port is 17800 there, 17801 here`.  "there" is `other`.
  */
 char *dtn_canonical_diff(const char *mine, const char *other, char *buf,
                          size_t size);

@@ -1,8 +1,8 @@
 /* check.c - the scalars of a section, read and checked
  *
- * A row of the section's table says the type and range of a key and where its
- * value goes.  `port = 80` in [transport] is refused with "expected 1024 to
- * 65535" without a line of code about ports.
+ * A row of the section's table has the type and range of a key and the place
+ * of its value.  So `port = 80` in [transport] is refused with "expected 1024
+ * to 65535", and no code is about ports.
  */
 #include "cluster/check.h"
 #include "cluster/file.h"

@@ -1,4 +1,4 @@
-/* check.h - a document is checked, section by section */
+/* check.h - checks of a document, section by section */
 #ifndef DTN_CLUSTER_CHECK_H
 #define DTN_CLUSTER_CHECK_H
 
@@ -14,33 +14,33 @@ struct dtn_findings;
 struct dtn_mesh_def;
 struct dtn_section;
 
-/* Phase 2 under way. */
+/* The state of phase 2, the checks. */
 struct dtn_check {
-    const struct dtn_document *doc;
-    struct dtn_findings *findings;
-    struct dtensor_error *err;
-    struct dtensor_cluster *cluster;          /* being filled in             */
-    bool world_known;                         /* no [nodes] is wrong         */
-    int hosts_capacity;                       /* of the cluster's arrays     */
-    int nodes_capacity;
-    int meshes_capacity;
+    const struct dtn_document *doc;           /* the file, as read            */
+    struct dtn_findings *findings;            /* collects what is wrong       */
+    struct dtensor_error *err;                /* for ENOMEM; may be NULL      */
+    struct dtensor_cluster *cluster;          /* being filled in              */
+    bool world_known;                         /* no [nodes] is wrong          */
+    int hosts_capacity;                       /* of cluster->hosts            */
+    int nodes_capacity;                       /* of cluster->nodes            */
+    int meshes_capacity;                      /* of cluster->meshes           */
 };
 
-/* Read the scalars of a section into the struct at `base`, and miss what is
- * required; true when nothing was wrong.
+/* Read the scalars of a section into the struct at `base`.  A required key that
+ * is missing is a finding.  True: nothing was wrong.
  */
 bool dtn_check_scalars(struct dtn_check *check,
                        const struct dtn_section *section, void *base);
 
-/* Check all sections of a kind.  A wrong file is a finding, not a failure:
- * they fail with ENOMEM only.
+/* Check all sections of a kind.  An error in the file is a finding, not a
+ * failure: these functions fail with ENOMEM only.
  */
 int dtn_check_nodes(struct dtn_check *check);
 int dtn_check_meshes(struct dtn_check *check);
 int dtn_check_seed(struct dtn_check *check);
 int dtn_check_tuning(struct dtn_check *check);
 
-/* The mesh that `parent` and "select" make; without dims after a finding. */
+/* Make the mesh of `parent` and "select".  After a finding it has no dims. */
 int dtn_check_submesh(struct dtn_check *check,
                       const struct dtn_section *section,
                       const struct dtn_entry *parent,

@@ -1,7 +1,7 @@
-/* defaults.c - what a cluster file need not say
+/* defaults.c - the defaults of a cluster file
  *
- * Every default of a key stands here and nowhere else; a file without [transport]
- * and the clusters that need no file have the same port, 17800.  -1 leaves the
+ * All defaults of keys are in this file.  For example, the port is 17800 for a
+ * file without [transport] and for a cluster without a file.  -1 leaves the
  * choice to the transport.
  */
 #include "cluster/defaults.h"

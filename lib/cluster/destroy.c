@@ -1,7 +1,7 @@
-/* destroy.c - the end of a cluster, however far its making got
+/* destroy.c - free a cluster, complete or not
  *
- * Every list is counted as it grows, so a cluster that failed half way has
- * counts that are true: two hosts with a third array still NULL are two hosts.
+ * Every list is counted as it grows.  So the counts are correct even if the
+ * creation failed: if it stopped after two of three hosts, nhosts is 2.
  */
 #include "cluster/cluster.h"
 #include "cluster/hostlist.h"

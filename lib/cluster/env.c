@@ -1,7 +1,7 @@
 /* env.c - numbers in environment variables
  *
- * DTN_RANK=x of a job of 8 ranks is refused in words: `DTN_RANK is "x", expected 0
- * to 7`.
+ * In a job of 8 ranks DTN_RANK=x gives an error with its range:
+ * `DTN_RANK is "x", expected 0 to 7`.
  */
 #include "cluster/env.h"
 #include "base/error.h"

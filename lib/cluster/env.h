@@ -4,7 +4,7 @@
 
 #include "dtensor.h"
 
-/* The number in a variable that is set, min..max, into *out; or ECONF:
+/* Read a variable that is set into *out: a number, min..max.  Else ECONF:
  * `DTN_RANK is "x", expected 0 to 7`.
  */
 int dtn_env_number(const char *variable, int min, int max, int *out,

@@ -1,11 +1,11 @@
 /* file.c - a cluster file, read and checked
  *
- * dtensor_cluster_read() is two phases, each of which ends when anything was
- * found: reading (reader.c) makes a document of sections and keys; checking
- * goes through the kinds of section in the order in which they build on each
- * other - hosts make ranks, ranks fill meshes, seeds name meshes -
- * and makes the cluster.  Eight ranks and `dims = dp=2, tp=2` is found in the
- * second phase, `dmis = ...` in the first.
+ * dtensor_cluster_read() has two phases.  Reading (reader.c) makes a document
+ * of sections and keys.  Checking makes the cluster: it goes through the kinds
+ * of section in the order of their dependences, from hosts to ranks, meshes and
+ * seeds.  A phase that has found an error is the last one.  The misspelled key
+ * `dmis = ...` is found in the first phase, eight ranks with `dims = dp=2,
+ * tp=2` in the second.
  */
 #include "cluster/file.h"
 #include "base/compiler.h"
@@ -35,7 +35,7 @@ static const struct dtn_entry *check_entry(struct dtn_check *check,
     return section ? dtn_section_get(check->doc, section, key) : NULL;
 }
 
-/* The two sections no file can do without. */
+/* The two sections that every file must have. */
 static int check_required(struct dtn_check *check)
 {
     if (!dtn_section_next(check->doc, DTN_KIND_CLUSTER, NULL))
@@ -74,7 +74,7 @@ static int check_cluster(struct dtn_check *check)
     return 0;
 }
 
-/* A late heartbeat is no death. */
+/* dead_after must be at least two heartbeats: one may be late. */
 static void transport_heartbeat(struct dtn_check *check,
                                 const struct dtn_section *section)
 {
@@ -94,7 +94,7 @@ static void transport_heartbeat(struct dtn_check *check,
                 dtn_exact_time(2 * conf->heartbeat_ns, least, sizeof least));
 }
 
-/* Keep-alive counts in seconds. */
+/* TCP keep-alive has whole seconds: warn of a time that will be rounded. */
 static void transport_seconds(struct dtn_check *check, const char *key,
                               int64_t ns)
 {
@@ -109,7 +109,7 @@ static void transport_seconds(struct dtn_check *check, const char *key,
                                         sizeof acts));
 }
 
-/* The NIC's own time-out is the fast way to learn that a peer is gone. */
+/* Warn of retry_count 7: soft-RoCE then never reports that a peer is gone. */
 static void transport_retry(struct dtn_check *check)
 {
     const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
@@ -148,7 +148,7 @@ static int check_redistribute(struct dtn_check *check)
 
 /* ---------------------------------------------------------- the phases --- */
 
-/* Nodes first: the others are checked against their ranks. */
+/* Nodes come first, because the other checks need their ranks. */
 static int (*const checks[])(struct dtn_check *) = {
     check_required, dtn_check_nodes, check_cluster, check_transport,
     dtn_check_meshes, dtn_check_seed, dtn_check_tuning, check_redistribute

@@ -1,8 +1,8 @@
-/* findings.c - what is wrong with a cluster file, in the words of a compiler
+/* findings.c - errors and warnings of a cluster file, in the form of a compiler
  *
  * `pair.ini:6: error: unknown key "rank" in [nodes]; did you mean "ranks"?`:
- * editors jump to the line.  A phase collects its findings, at most 20, and
- * reports them in the order of the lines, whatever order they were found in.
+ * editors can jump to the line.  A phase collects at most 20 findings and then
+ * reports them in the order of their lines.
  */
 #include "cluster/findings.h"
 #include "base/error.h"
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Warnings leave half of the room, so that the first error is never lost. */
+/* Warnings fill at most half of the array, so that the first error is kept. */
 static void findings_add(struct dtn_findings *findings, int line, bool warning,
                          const char *fmt, va_list ap)
 {
@@ -56,7 +56,9 @@ static void findings_report(const struct dtn_findings *findings,
         findings->report(line, findings->arg);
 }
 
-/* Index of the earliest line not yet reported; the first found of equals. */
+/* Index of the finding with the lowest line that is not reported yet.  Of two
+ * on the same line it is the one found first.
+ */
 static int findings_earliest(const struct dtn_findings *findings,
                              const bool done[])
 {

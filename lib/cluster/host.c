@@ -1,8 +1,8 @@
 /* host.c - hosts by rank and by name
  *
- * Ranks are numbered host by host, so a rank belongs to the first host whose ranks
- * do not all precede it.  Two names are one host if one is the other with a domain:
- * node1 and node1.example.org.
+ * Ranks are numbered host by host.  So with 4 ranks per host, rank 6 belongs to
+ * the second host, ranks 4-7.  Two names are the same host if one is the other
+ * with a domain: node1 and node1.example.org.
  */
 #include "cluster/host.h"
 #include "cluster/cluster.h"

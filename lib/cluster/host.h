@@ -8,7 +8,7 @@
 
 struct dtn_host;
 
-/* Are they one host: the same, or one with its domain and one without? */
+/* Are they names of the same host: equal, or equal but for the domain? */
 bool dtn_same_host(const char *a, const char *b);
 
 /* The host that the cluster puts a rank on. */

@@ -1,14 +1,14 @@
 /* hostlist.c - "node[001-064]-ib" as 64 names
  *
- * An entry is literal text with brackets in it, each bracket a list of numbers
- * and ranges; its names are the product of the brackets, the first slowest:
- * "r[1-2]n[08-10]" is r1n08 r1n09 r1n10 r2n08 r2n09 r2n10.  The digits of a
- * range's first number are the least the others get, which keeps zeros that
- * were written and adds none: 08-10 is 08 09 10, and 8-10 is 8 9 10.
+ * An entry is text with brackets, and a bracket is a list of numbers and
+ * ranges.  An entry with several brackets stands for all combinations; the
+ * first bracket changes slowest: "r[1-2]n[08-10]" is r1n08 r1n09 r1n10 r2n08
+ * r2n09 r2n10.  Each number has at least as many digits as the first one of its
+ * range, so leading zeros are kept: 08-10 is 08 09 10, and 8-10 is 8 9 10.
  *
  * Slurm's parser reads "n[1-3" as a host called "n]" and exits with 0.  This
- * one refuses whatever is not plainly meant: an entry is first checked from
- * end to end (entry_check), so that expanding it has little left to refuse.
+ * parser refuses an entry that is ambiguous or incomplete.  It checks the whole
+ * entry (entry_check) before it expands it.
  */
 #include "cluster/hostlist.h"
 #include "base/array.h"
@@ -23,7 +23,7 @@
 
 #define MAX_DIGITS 9
 
-/* The names so far, and the entry that is being read, for messages. */
+/* The names read so far, and the current entry for messages. */
 struct hostlist {
     char **names;
     int n;
@@ -38,7 +38,7 @@ struct hostlist {
 struct range {
     int low, high;
     int low_digits, high_digits;
-    int zero_digits;              /* of a number that begins with a zero, or 0 */
+    int zero_digits;             /* of a number that begins with a zero, or 0 */
 };
 
 static int why_bad(char *why, size_t size, const char *fmt, ...)
@@ -65,7 +65,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* What may stand in a name; <ctype.h> would ask the user's locale. */
+/* Is the character allowed in a name?  <ctype.h> depends on the locale. */
 static bool is_name_char(char c)
 {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -90,7 +90,7 @@ static int digits_read(const char **textp, int *value, int *zero_digits)
     return digits;
 }
 
-/* Step over "7" or "08-10"; false when that is not what stands there. */
+/* Read "7" or "08-10" and step over it; false if the text is neither. */
 static bool range_read(const char **textp, struct range *range)
 {
     range->zero_digits = 0;
@@ -131,9 +131,10 @@ static int range_check(const struct hostlist *list, const char *text)
     return 0;
 }
 
-/* Check the bracket whose inside begins at `text`: every range, and that no
- * number has fewer digits than one with leading zeros, since in [01-03,7] the
- * 7 may be meant as n7 or n07.  More digits are plain: [98-99,100], [08-100].
+/* Check the bracket whose content begins at `text`.  Every range must be valid,
+ * and no number may have fewer digits than one with leading zeros: in
+ * [01-03,7] the 7 may mean n7 or n07.  More digits are clear: [98-99,100] and
+ * [08-100].
  */
 static int bracket_check(const struct hostlist *list, const char *text)
 {
@@ -231,9 +232,9 @@ static int name_add(struct hostlist *list, const char *name)
     return 0;
 }
 
-/* Add every name that `name[0..len)` followed by the rest of a checked entry
- * stands for.  Calls itself once for each bracket, of which each makes the
- * name longer: so its depth is below DTN_HOST_MAX.
+/* Add all names that begin with `name[0..len)` and continue with the rest of a
+ * checked entry.  The function calls itself once for each bracket.  Each
+ * bracket makes the name longer, so the depth is below DTN_HOST_MAX.
  */
 static int entry_expand(struct hostlist *list, const char *p, char *name,
                         size_t len)
@@ -332,7 +333,8 @@ void dtn_hostlist_free(char **names, int n)
 
 /* ---------------------------------------------------------- formatting --- */
 
-/* How much of the end of a name is a number that a range could stand for. */
+/* The length of the number at the end of a name, if a range could produce it.
+ */
 static int number_length(const char *name)
 {
     int len = (int)strlen(name), n = 0;
@@ -342,7 +344,7 @@ static int number_length(const char *name)
     return n;
 }
 
-/* Is `next` what `name` is with one added to its number: n09 and n10? */
+/* Is `next` the name after `name`, with the number plus one: n09 and n10? */
 static bool name_follows(const char *name, const char *next)
 {
     int digits = number_length(name);
@@ -385,7 +387,7 @@ char *dtn_hostlist_format(char *const names[], int n, char *buf, size_t size)
 
 /* -------------------------------------------------------------- counts --- */
 
-/* Step over "2" or "2(x3)": `value` 2, `times` 3. */
+/* Read "2" or "2(x3)" and step over it: `value` 2, `times` 3. */
 static bool count_read(const char **textp, int *value, int *times)
 {
     int digits, zero_digits = 0;

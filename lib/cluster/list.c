@@ -1,9 +1,9 @@
 /* list.c - values that are lists
  *
- * "0-3,8-14:2" is the numbers 0 1 2 3 8 10 12 14; "mlx5_[0-1]:1" for four
- * ranks is the devices mlx5_0:1 mlx5_0:1 mlx5_1:1 mlx5_1:1, for local rank i of
- * n gets entry i*2/n; "mlx5_0+mlx5_1" are two devices of each;
- * "0-7,16-23 | 8-15" is a CPU set for each of two ranks.
+ * "0-3,8-14:2" is the numbers 0 1 2 3 8 10 12 14.  "mlx5_[0-1]:1" for four
+ * ranks is the devices mlx5_0:1 mlx5_0:1 mlx5_1:1 mlx5_1:1, because local rank
+ * i of n gets entry i*2/n.  "mlx5_0+mlx5_1" gives each rank two devices.
+ * "0-7,16-23 | 8-15" gives each of two ranks a CPU set.
  */
 #include "cluster/list.h"
 #include "base/array.h"
@@ -209,8 +209,8 @@ static bool hca_among(const char *device, const char *rails)
     return false;
 }
 
-/* Each of `rails` gets one more device: mlx5_0 and mlx5_1 with mlx5_2 and mlx5_3
- * are mlx5_0+mlx5_2 and mlx5_1+mlx5_3.
+/* Add one more device to each of `rails`: mlx5_0 and mlx5_1 with mlx5_2 and
+ * mlx5_3 become mlx5_0+mlx5_2 and mlx5_1+mlx5_3.
  */
 static int hca_join(struct strings *rails, const struct strings *more,
                     const char *item, char why[DTN_WHY_SIZE])
@@ -233,7 +233,7 @@ static int hca_join(struct strings *rails, const struct strings *more,
     return 0;
 }
 
-/* The rails of "mlx5_0+mlx5_1", one device for each; *nrailsp how many. */
+/* Read "mlx5_0+mlx5_1": one device for each of *nrailsp rails. */
 static int hca_rails(const char *item, struct strings *rails, int *nrailsp,
                      char why[DTN_WHY_SIZE])
 {
@@ -258,7 +258,7 @@ static int hca_rails(const char *item, struct strings *rails, int *nrailsp,
     return rc;
 }
 
-/* Add the entries of one item, which has as many rails as those before. */
+/* Add the entries of one item.  It must have as many rails as those before. */
 static int hca_entry(struct strings *list, const char *item, int *nrailsp,
                      char why[DTN_WHY_SIZE])
 {
@@ -275,7 +275,7 @@ static int hca_entry(struct strings *list, const char *item, int *nrailsp,
     return rc;
 }
 
-/* Give each rank its own entry: rank i of nranks the one i*n/nranks. */
+/* Give each rank its entry: rank i of nranks gets entry i*n/nranks. */
 static int hca_spread(const struct strings *devices, int nranks,
                       struct strings *list, char why[DTN_WHY_SIZE])
 {
@@ -315,7 +315,7 @@ int dtn_hca_parse(const char *text, int nranks, char ***hcap, int *nrailsp,
 
 #define CPUS_MAX 8192              /* the most that Linux can be built for    */
 
-/* Print numbers[], kept ascending and without repeats, as one more string. */
+/* Append numbers[] as a string.  They are ascending and have no repeats. */
 static int cpus_add(struct strings *list, const int numbers[], int n)
 {
     char *text = NULL;

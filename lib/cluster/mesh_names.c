@@ -1,9 +1,9 @@
 /* mesh_names.c - the names of meshes and of their dims, where others use them
  *
- * [seed] mesh = world, distinct = pp and [mesh "m"] parent = world all refer to
- * names above them in the file.  An unknown name is an error with a suggestion:
- * mesh "word" is answered by "did you mean world?", and a mesh that is defined
- * further down by its line.
+ * [seed] mesh = world, distinct = pp and [mesh "m"] parent = world refer to
+ * names that stand above them in the file.  An unknown name is an error with a
+ * suggestion: for the mesh "word", "did you mean world?".  For a mesh that is
+ * defined below, the error names its line.
  */
 #include "cluster/check.h"
 #include "cluster/cluster.h"
@@ -37,8 +37,8 @@ int dtn_check_mesh_name(struct dtn_check *check, const struct dtn_entry *entry)
 {
     const struct dtensor_cluster *cluster = check->cluster;
     const char *known[DTN_MAX_MESHES + 1] = { NULL };
-    const struct dtn_section *below = dtn_section_find(check->doc, DTN_KIND_MESH,
-                                                       entry->value);
+    const struct dtn_section *below = dtn_section_find(
+        check->doc, DTN_KIND_MESH, entry->value);
     char advice[DTN_WHY_SIZE / 2];
     int mesh = dtn_mesh_lookup(cluster, entry->value);
 

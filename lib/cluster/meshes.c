@@ -1,9 +1,9 @@
 /* meshes.c - [mesh "M"]: ranks on a grid
  *
- * A mesh is `dims` over ranks in order, the rightmost dim fastest: with
- * dims = dp=2, tp=4 over ranks 0-7, rank 6 is at dp=1, tp=2.  (Or it is part of
- * another mesh: submesh.c.)  Without a [mesh "world"] there is one all the
- * same: one dim named "world" over all ranks.
+ * A mesh is a grid `dims` over a list of ranks; the rightmost dim changes
+ * fastest.  With dims = dp=2, tp=4 over ranks 0-7, rank 6 is at dp=1, tp=2.  A
+ * mesh may also be a part of another one: submesh.c.  If the file has no
+ * [mesh "world"], it is added: one dim named "world" over all ranks.
  */
 #include "base/array.h"
 #include "base/error.h"
@@ -227,7 +227,9 @@ static bool mesh_reserve(struct dtn_check *check)
                              cluster->nmeshes + 1, sizeof *cluster->meshes);
 }
 
-/* A mesh is entered after it has been read, so that it cannot be its own parent. */
+/* A mesh is entered after it has been read, so that it cannot be its own
+ * parent.
+ */
 static int mesh_add(struct dtn_check *check, const struct dtn_section *section)
 {
     struct dtensor_cluster *cluster = check->cluster;
@@ -242,7 +244,7 @@ static int mesh_add(struct dtn_check *check, const struct dtn_section *section)
     return rc;
 }
 
-/* The "world" nobody wrote. */
+/* Add the mesh "world" if the file has none. */
 static int mesh_world(struct dtn_check *check)
 {
     struct dtensor_cluster *cluster = check->cluster;

@@ -1,8 +1,8 @@
-/* nodes.c - [nodes "N"]: the hosts, and what each of their ranks has
+/* nodes.c - [nodes "N"]: hosts, and the devices and CPUs of their ranks
  *
- * Ranks are numbered in the order of the file: sections, then the hosts of a
- * section's list, then local ranks.  `hosts = n[1-2]` with `ranks = 4`, first
- * in the file, makes n1 the host of ranks 0-3 and n2 of ranks 4-7.
+ * Ranks are numbered in the order of the file: by section, then by the hosts of
+ * a section's list, then by local rank.  If the first section has
+ * `hosts = n[1-2]` and `ranks = 4`, n1 has ranks 0-3 and n2 has ranks 4-7.
  */
 #include "base/array.h"
 #include "base/compiler.h"
@@ -51,8 +51,8 @@ static int nodes_result(struct dtn_check *check, const struct dtn_entry *entry,
 
 /* ---------------------------------------------------------- host names --- */
 
-/* hosts = @step outside a Slurm step: an error for a rank.  A tool that checks
- * the file, on a login node for example, can check everything else.
+/* hosts = @step outside a Slurm step is an error for a rank.  But a tool on a
+ * login node can check the rest of the file.
  */
 static void listing_later(struct dtn_check *check,
                           const struct dtn_entry *entry, struct listing *list)
@@ -68,7 +68,7 @@ static void listing_later(struct dtn_check *check,
                     "srun");
 }
 
-/* hosts = @step: names and ranks as Slurm started them. */
+/* hosts = @step: take the hosts and their ranks from the Slurm step. */
 static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
                         struct listing *list)
 {
@@ -97,7 +97,7 @@ static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
     return list->n ? 0 : dtn_fail_nomem(check->err, "hosts", sizeof *list);
 }
 
-/* The names are a block each, which becomes the host's own. */
+/* Expand the lists.  Each name has its own block, which the host will own. */
 static int listing_expand(struct dtn_check *check,
                           const struct dtn_entry *entry, char ***namesp,
                           int *np)
@@ -142,7 +142,7 @@ static int nodes_hca(struct dtn_check *check, const struct dtn_entry *entry,
     return nodes_result(check, entry, rc, why);
 }
 
-/* The first CPU of a list "0-3,8" that is `least` or more; -1: none. */
+/* The lowest CPU of a list "0-3,8" that is at least `least`; -1: none. */
 static int cpus_from(const char *list, int least)
 {
     int first, last, used;
@@ -171,7 +171,7 @@ static int cpus_common(const char *a, const char *b)
     return x < 0 || y < 0 ? -1 : x;
 }
 
-/* Two ranks of a host on one CPU take turns. */
+/* Warn of two ranks of a host that share a CPU: they take turns. */
 static void nodes_cpus_shared(struct dtn_check *check,
                               const struct dtn_entry *entry,
                               const struct dtn_nodes *nodes)
@@ -205,7 +205,7 @@ static int nodes_cpus(struct dtn_check *check, const struct dtn_entry *entry,
     return nodes_result(check, entry, rc, why);
 }
 
-/* The keys that give each rank something; "none" is their default. */
+/* Read the keys with a value for each rank; their default is "none". */
 static int nodes_ranks(struct dtn_check *check,
                        const struct dtn_section *section,
                        struct dtn_nodes *nodes)
@@ -230,7 +230,7 @@ static int nodes_ranks(struct dtn_check *check,
 
 /* ------------------------------------------------------------- section --- */
 
-/* `ranks`, or with @step the most that Slurm started on a host. */
+/* Ranks per host: `ranks`, or with @step the largest number in the step. */
 static bool nodes_count(struct dtn_check *check,
                         const struct dtn_section *section,
                         const struct listing *list, struct dtn_nodes *nodes)
@@ -360,7 +360,7 @@ static const struct dtn_entry *nodes_entry(struct dtn_check *check, int index,
     return dtn_section_get(check->doc, section, key);
 }
 
-/* A host in two sections; the lists themselves have no repeats. */
+/* Find hosts that are in two sections.  A single list has no repeats. */
 static int nodes_repeats(struct dtn_check *check)
 {
     const struct dtensor_cluster *cluster = check->cluster;
@@ -387,7 +387,7 @@ static int nodes_repeats(struct dtn_check *check)
     return 0;
 }
 
-/* "localhost" is another machine on every machine. */
+/* "localhost" is allowed only in a cluster of one host. */
 static void nodes_localhost(struct dtn_check *check)
 {
     const struct dtensor_cluster *cluster = check->cluster;
@@ -401,7 +401,7 @@ static void nodes_localhost(struct dtn_check *check)
                         "only host");
 }
 
-/* Rail k of a rank talks to rail k of every other. */
+/* All ranks need the same number of rails: rail k talks to rail k of others. */
 static void nodes_rails(struct dtn_check *check)
 {
     const struct dtn_nodes *nodes = check->cluster->nodes;

@@ -1,13 +1,13 @@
 /* reader.c - lines for libinih, counted and checked
  *
- * libinih cuts a line at 200 bytes and a section name at 49, reads a
- * directory as an empty file, takes an indented line for more of the last
- * value, and tells its handler no line number.  It asks for its lines one by
- * one, though, and calls the handler before it asks for the next: so a reader
- * that counts what it hands out knows the line of every key, and one that
- * looks at each line first hands out only what cannot be cut or misread.  Line
- * 3, `  ranks=4 ; each`, is handed out as `ranks=4 ; each`; a section header,
- * a comment or a line that is wrong as an empty line, which keeps the count.
+ * libinih cuts a line at 200 bytes and a section name at 49, takes an indented
+ * line as a continuation of the last value, and does not give its handler a
+ * line number.  But it asks for its lines one by one, and calls the handler
+ * before it asks for the next.  So this reader counts the lines, and knows the
+ * line of every key.  It checks each line first, so that libinih gets no line
+ * that it would cut or misread.  Example: line 3, `  ranks=4 ; each`, is passed
+ * on as `ranks=4 ; each`.  A section header, a comment or a wrong line is
+ * passed on as an empty line.
  */
 #include "cluster/reader.h"
 #include "base/error.h"
@@ -73,7 +73,7 @@ static void reader_unknown_section(struct reader *r, const char *name)
                 dtensor_advise(name, known, list, advice, sizeof advice));
 }
 
-/* Check what stands between the kind and "]", and take the name from it. */
+/* Check the text between the kind and "]", and copy the name from it. */
 static bool reader_section_name(struct reader *r, const struct dtn_kind *kind,
                                 char *text, const char **namep)
 {
@@ -173,7 +173,7 @@ static bool reader_section(struct reader *r, char *text)
 
 /* --------------------------------------------------------------- lines --- */
 
-/* Has a line that is no header the form key = value? */
+/* Has the line, which is no header, the form key = value? */
 static bool reader_key_form(struct reader *r, const char *text)
 {
     size_t before = strcspn(text, "=:");
@@ -194,7 +194,7 @@ static bool reader_key_form(struct reader *r, const char *text)
     return false;
 }
 
-/* Check a line of n bytes, at most `max`; true when inih is to see *textp. */
+/* Check a line of n bytes, at most `max`.  True: inih gets *textp. */
 static bool reader_line(struct reader *r, char *line, size_t n, int max,
                         char **textp)
 {
@@ -221,7 +221,7 @@ static bool reader_line(struct reader *r, char *line, size_t n, int max,
            reader_key_form(r, *textp);
 }
 
-/* inih's fgets(). */
+/* inih calls this instead of fgets(). */
 static char *reader_gets(char *str, int num, void *stream)
 {
     struct reader *r = stream;
@@ -284,7 +284,7 @@ static char *reader_keep(struct dtn_document *doc, const char *text)
     return strcpy(kept, text);
 }
 
-/* inih's handler; its section is not used, since ours knows its line. */
+/* inih's handler.  The reader's own section is used, which has its line. */
 static int reader_key(void *user, const char *section, const char *name,
                       const char *value)
 {
@@ -327,7 +327,7 @@ static int entry_by_key(const void *a, const void *b)
     return order ? order : entry_by_line(a, b);
 }
 
-/* Sorted by key, repeats are neighbours; back to the order of the file. */
+/* Find keys that are given twice: sort by key, then restore the order. */
 static void reader_repeats(struct dtn_document *doc,
                            const struct dtn_section *section,
                            struct dtn_findings *findings)

@@ -1,4 +1,4 @@
-/* reader.h - bytes to a document: sections and their keys */
+/* reader.h - a document: the sections of a file and their keys */
 #ifndef DTN_CLUSTER_READER_H
 #define DTN_CLUSTER_READER_H
 
@@ -12,30 +12,29 @@ struct dtn_kind;
 #define DTN_MAX_SECTIONS 4096
 
 struct dtn_entry {
-    int line;
-    char *key;
-    char *value;
+    int line;                                 /* of the file, from 1          */
+    char *key;                                /* in the document's text       */
+    char *value;                              /* in the document's text       */
 };
 
 struct dtn_section {
-    const struct dtn_kind *kind;
-    char name[DTENSOR_NAME_MAX + 1];          /* "" for [kind]               */
-    int line;
-    int first, n;                             /* entries of the document     */
+    const struct dtn_kind *kind;              /* its row of dtn_kinds         */
+    char name[DTENSOR_NAME_MAX + 1];          /* "" for [kind]                */
+    int line;                                 /* of its title, from 1         */
+    int first, n;                             /* entries of the document      */
 };
 
 struct dtn_document {
-    int nsections;
-    struct dtn_section *sections;
-    int nentries;
-    struct dtn_entry *entries;
-    char *text;                               /* keys and values, one block  */
-    size_t text_used;
+    int nsections;                            /* sections                     */
+    struct dtn_section *sections;             /* in the order of the file     */
+    int nentries;                             /* entries of all sections      */
+    struct dtn_entry *entries;                /* in the order of the file     */
+    char *text;                               /* keys and values, one block   */
+    size_t text_used;                         /* bytes of `text` in use       */
 };
 
-/* Phase 1 of the file at findings->path.  What is wrong with its form goes to
- * `findings`.  `doc`, zeroed by the caller, is to be freed by
- * dtn_document_fini() in any case.
+/* Phase 1: read the file at findings->path.  Errors of form go to `findings`.
+ * The caller zeroes `doc` before, and calls dtn_document_fini() in any case.
  *
  * Errors: those of dtn_bytes_read()
  */

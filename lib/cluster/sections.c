@@ -1,8 +1,8 @@
 /* sections.c - the sections and keys of a cluster file, as tables
  *
- * A row says all there is to a scalar: its name, its type and range, and where
- * in the section's struct it goes.  Reading, the list of known keys in a
- * message and the canonical text are loops over these rows; a new key such as
+ * A row describes a scalar: its name, its type and range, and its place in the
+ * section's struct.  Loops over these rows read the file, list the known keys
+ * in a message and write the canonical text.  So a new key such as
  * `[transport] mtu` is one new row.
  */
 #include "cluster/sections.h"
@@ -69,8 +69,8 @@ const struct dtn_word dtn_algorithm_words[] = {
     { "hierarchical", DTN_ALG_HIERARCHICAL }, { NULL, 0 }
 };
 
-/* Parts of rows.  OTHER is read by the code of its section.  ABSENT is not in
- * this build: only the value none is accepted.
+/* Parts of rows.  The code of the section reads OTHER.  ABSENT is a key that
+ * this build does not support: only the value none is accepted.
  */
 #define INT(s, f, lo, hi) .type = DTN_VALUE_INT, .offset = offsetof(s, f), \
                           .min = (lo), .max = (hi)
@@ -157,7 +157,7 @@ static const struct dtn_key seed_keys[] = {
 };
 #undef S
 
-/* First in the order of enum dtn_tuned. */
+/* The first keys are in the order of enum dtn_tuned. */
 #define S struct dtn_costs_conf
 static const struct dtn_key tuning_keys[] = {
     { "allreduce", OTHER }, { "allgather", OTHER }, { "reduce_scatter", OTHER },

@@ -1,8 +1,8 @@
-/* seed.c - [seed]
+/* seed.c - [seed]: the seed of each rank
  *
- * Rank r draws from base + stride * index, where index numbers its coordinates in
- * the `distinct` dims, the first listed fastest.  With base = 7, stride = 100,
- * distinct = pp, a rank at pp=3 has seed 307.
+ * Rank r draws from base + stride * index, where index numbers its coordinates
+ * in the `distinct` dims, the first listed fastest.  With base = 7, stride =
+ * 100, distinct = pp, a rank at pp=3 has seed 307.
  */
 #include "cluster/seed.h"
 #include "cluster/check.h"
@@ -71,8 +71,8 @@ int dtn_check_seed(struct dtn_check *check)
     return 0;
 }
 
-/* Position of world rank `rank` in the mesh, or -1; at once where it is in
- * order.
+/* The position of a world rank in the mesh, or -1.  If the mesh has its ranks
+ * in order, no search is needed.
  */
 static int seed_position(const struct dtn_mesh_def *mesh, int rank)
 {

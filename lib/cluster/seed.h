@@ -7,16 +7,16 @@
 
 struct dtensor_cluster;
 
-/* The seed of a rank: base + stride * index modulo 2^64, where index numbers
- * its coordinates in the distinct dims, the first listed fastest.  Outside the
- * mesh it is base.  Meaningful when cluster->seed.given.
+/* The seed of a rank: base + stride * index, modulo 2^64.  index is the number
+ * of its coordinates in the distinct dims; the first listed dim changes
+ * fastest.  Outside the mesh the seed is base.  Valid if cluster->seed.given.
  */
 uint64_t dtn_seed_of(const struct dtensor_cluster *cluster, int rank);
 
 /* The seeds of all ranks, seed[world_size]. */
 void dtn_seeds_of(const struct dtensor_cluster *cluster, uint64_t seed[]);
 
-/* "pp,tp": the dims whose coordinates have their own seeds.  Returns `buf`. */
+/* "pp,tp": the dims along which seeds differ.  Returns `buf`. */
 char *dtn_seed_dims(const struct dtensor_cluster *cluster, char *buf,
                     size_t size);
 

@@ -1,8 +1,8 @@
-/* show.c - a cluster, explained to people
+/* show.c - print a cluster for people
  *
- * Each view is a loop over ranks, hosts or mesh positions that prints the
- * lines of one rank, or with rank -1 of all: of the two-node example,
- * `rank 5` is host gpu02, local rank 1, device mlx5_0:1.
+ * Each view is a loop over ranks, hosts or mesh positions.  It prints the lines
+ * of one rank, or of all if the rank is -1.  In the two-node example `rank 5`
+ * is host gpu02, local rank 1, device mlx5_0:1.
  */
 #include "base/error.h"
 #include "cluster/canonical.h"
@@ -19,7 +19,7 @@
 static void show_dims(const struct dtn_mesh_def *mesh, FILE *out)
 {
     if (mesh->ndim == 1 && mesh->size[0] == 0) {
-        fputs(mesh->name, out);      /* all ranks of a step, how many ever    */
+        fputs(mesh->name, out);      /* all ranks of a step, any number       */
         return;
     }
     fprintf(out, "%s(", mesh->name);

@@ -1,9 +1,9 @@
 /* submesh.c - a [mesh "M"] that is part of another
  *
- * `select` fixes some dims of the parent, and the others stay, in their order.
- * With dims = dp=2, tp=4 over ranks 0-7 in mesh "world", parent = world and
- * select = dp=1 is the mesh of one dim tp=4 over ranks 4-7; select = tp=0 that
- * of dp=2 over ranks 0 and 4.
+ * `select` fixes some dims of the parent; the others stay, in their order.  Let
+ * mesh "world" have dims = dp=2, tp=4 over ranks 0-7.  Then parent = world with
+ * select = dp=1 is the mesh tp=4 over ranks 4-7, and with select = tp=0 it is
+ * the mesh dp=2 over ranks 0 and 4.
  */
 #include "base/compiler.h"
 #include "base/error.h"
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Read "pp=0" into index[], where -1 is a dim that stays. */
+/* Read "pp=0" into index[].  There -1 marks a dim that stays. */
 static bool select_add(struct dtn_check *check, const struct dtn_entry *entry,
                        const struct dtn_mesh_def *parent, const char *text,
                        int index[])
@@ -71,7 +71,7 @@ static bool select_parse(struct dtn_check *check, const struct dtn_entry *entry,
     return false;
 }
 
-/* Copy the ranks of `parent` whose coordinates are those selected. */
+/* Copy the ranks of `parent` at the selected coordinates. */
 static void select_ranks(const struct dtn_mesh_def *parent, const int index[],
                          struct dtn_mesh_def *mesh)
 {

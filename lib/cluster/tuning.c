@@ -1,7 +1,7 @@
-/* tuning.c - [tuning]
+/* tuning.c - [tuning]: algorithms by message size, and costs
  *
- * "0-32K:direct, 32K-inf:ring" is two entries, {0, direct} and {32768, ring}:
- * ranges without a gap need no ends.
+ * "0-32K:direct, 32K-inf:ring" gives two entries, {0, direct} and {32768,
+ * ring}.  Ranges have no gaps, so an entry needs no end.
  */
 #include "base/compiler.h"
 #include "base/units.h"
@@ -31,7 +31,7 @@ static bool tuning_size(const char *text, uint64_t *bytes)
     return strcmp(text, "inf") == 0 || dtn_parse_size(text, bytes);
 }
 
-/* "0-32K:direct"; false: *why. */
+/* Read "0-32K:direct".  False: the reason is in `why`. */
 static bool tuning_range_parse(const char *item, struct tuning_range *range,
                                char why[DTN_WHY_SIZE])
 {
@@ -87,7 +87,7 @@ static bool tuning_range_check(const struct tuning_range *range, uint64_t at,
     return false;
 }
 
-/* Append the entry; one that goes on with the same algorithm adds nothing. */
+/* Append an entry, unless its algorithm is that of the last one. */
 static bool tuning_add(struct dtn_tuning *tuning,
                        const struct tuning_range *range,
                        char why[DTN_WHY_SIZE])

@@ -1,9 +1,9 @@
 /* value.c - one value of a cluster file, read and written back
  *
  * `pipeline = 512K` is the text "512K" and the row for "pipeline"; the row says
- * that it is a size of 4K to 1T, and where 524288 is to go.  Writing it back gives
- * the shortest form, so that 512K, 524288 and 0512K are the same canonical
- * text.
+ * that it is a size of 4K to 1T, and where 524288 is to go.  Writing it back
+ * gives the shortest form, so that 512K, 524288 and 0512K are the same
+ * canonical text.
  */
 #include "cluster/value.h"
 #include "base/compiler.h"
@@ -56,7 +56,7 @@ char *dtn_exact_time(int64_t ns, char *buf, size_t size)
     return buf;
 }
 
-/* A bound of the row as it would stand in the file. */
+/* A bound of the row, in the form of the file. */
 static const char *value_bound(const struct dtn_key *key, int64_t bound,
                                char *buf, size_t size)
 {

@@ -10,14 +10,14 @@
 
 struct dtn_key;
 
-/* Read a scalar into the struct at `base`.  False: *why says what is wrong,
+/* Read a scalar into the struct at `base`.  False: `why` gets the reason,
  * `"four" is not a whole number; expected 1 to 1024`.
  */
 bool dtn_value_parse(const struct dtn_key *key, const char *text, void *base,
                      char why[DTN_WHY_SIZE]);
 
-/* Write the scalar back in its shortest form, "512K", "10s"; "default" for
- * a number that was not given.
+/* Write the scalar in its shortest form, "512K" or "10s".  A number that was
+ * not given is "default".
  */
 void dtn_value_print(const struct dtn_key *key, const void *base, FILE *stream);
 

@@ -1,14 +1,14 @@
 /* whoami.c - which rank of which cluster this process is
  *
- * Every way to be started is a method in a table, tried in order; the first
- * that applies decides alone, from its own variables only.  Rank 3 of four
- * started by dtensor-run in a Slurm batch script has SLURM_PROCID=0 too: half
- * of one answer and half of another would make four ranks 0 that wait for each
- * other for ever.  So a launcher whose variables are there but incomplete is an
- * error, not a reason to try the next.
+ * Each launcher is a method in a table.  The methods are tried in order, and
+ * the first one that applies uses its own variables only.  Example: dtensor-run
+ * starts four ranks in a Slurm batch script, and each of them also has
+ * SLURM_PROCID=0.  If methods were mixed, there could be four ranks 0 that wait
+ * for each other for ever.  So if only some of a launcher's variables are set,
+ * this is an error, and no other method is tried.
  *
- * What the launcher says is then held against the cluster file: as many ranks,
- * and each on the host where the file puts it.
+ * The result is then compared with the cluster file: the number of ranks, and
+ * the host of each rank.
  */
 #include "cluster/whoami.h"
 #include "base/compiler.h"
@@ -28,7 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Is a host of the file this one?  DTN_HOST says so alone when it is set. */
+/* Is a host of the file this host?  If DTN_HOST is set, it alone decides. */
 static bool search_is_here(const struct dtn_search *search, const char *name)
 {
     if (dtn_same_host(name, search->here))
@@ -52,12 +52,12 @@ static int search_pass(struct dtn_search *search, const char *fmt, ...)
 
 /* --------------------------------------------------------- dtensor-run --- */
 
-/* What dtensor-run sets, complete or not at all. */
+/* The variables of dtensor-run.  It sets all of them. */
 static const char *const run_variables[] = {
     "DTN_RANK", "DTN_WORLD_SIZE", "DTN_LOCAL_RANK", "DTN_LOCAL_SIZE", "DTN_JOB"
 };
 
-/* One that is set and one that is not, of run_variables[]. */
+/* Find one of run_variables[] that is set and one that is not. */
 static void run_look(const char **setp, const char **unsetp)
 {
     *setp = *unsetp = NULL;
@@ -65,7 +65,7 @@ static void run_look(const char **setp, const char **unsetp)
         *(getenv(run_variables[i]) ? setp : unsetp) = run_variables[i];
 }
 
-/* Without a file all ranks are here; DTN_LOCAL_* must say the same. */
+/* Without a file all ranks are on this host; DTN_LOCAL_* must agree. */
 static int run_cluster(struct dtn_search *search, const struct dtn_world *world,
                        int local_size, struct dtensor_error *err)
 {
@@ -79,9 +79,9 @@ static int run_cluster(struct dtn_search *search, const struct dtn_world *world,
                              err);
 }
 
-/* dtensor-run, or a wrapper that does as it does on several hosts, against the
- * file.  Which ranks are on one host is the file's to say: with two hosts of
- * the file played by one machine, DTN_LOCAL_RANK counts through both.
+/* Compare the variables of dtensor-run, or of a wrapper that sets them on
+ * several hosts, with the file.  The file decides which ranks share a host: if
+ * one machine runs two hosts of the file, DTN_LOCAL_RANK counts over both.
  */
 static int run_check(const struct dtn_search *search,
                      const struct dtn_world *world, struct dtensor_error *err)
@@ -104,7 +104,7 @@ static int run_check(const struct dtn_search *search,
                     host->name, host->name);
 }
 
-/* What dtensor-run says of this process, but for its place on the host. */
+/* Read the variables of dtensor-run, without those of the local rank. */
 static int run_read(struct dtn_world *world, struct dtensor_error *err)
 {
     const char *job = getenv("DTN_JOB");
@@ -163,8 +163,8 @@ static int whoami_run(struct dtn_search *search, struct dtn_world *world,
 
 /* --------------------------------------------------- hosts in the file --- */
 
-/* A file with one rank on this host says by itself which this is: started by
- * pdsh, ssh or hand.  The job's name must then come from the file as well.
+/* The process was started by pdsh, by ssh or by hand.  If the file has one rank
+ * on this host, it is this rank.  The job's name then also comes from the file.
  */
 static int whoami_hosts(struct dtn_search *search, struct dtn_world *world,
                         struct dtensor_error *err)
@@ -251,7 +251,7 @@ int dtn_search_init(struct dtn_search *search, const char *path,
                                 err);
 }
 
-/* Try the methods in order; ECONF with everyone's note when none applies. */
+/* Try the methods in order.  If none applies: ECONF with the notes of all. */
 static int search_run(struct dtn_search *search, struct dtn_log *log,
                       struct dtn_world *world, struct dtensor_error *err)
 {

@@ -21,30 +21,30 @@ struct dtn_world;
 
 /* One search for this process's place. */
 struct dtn_search {
-    const char *path;             /* of the cluster file; NULL: none           */
-    struct dtensor_cluster *cluster;  /* the file's; without one NULL until    */
-                                  /* the method that applies has made it       */
-    char here[DTN_HOST_MAX];      /* this host: DTN_HOST, or gethostname()     */
-    bool here_given;              /* by DTN_HOST                               */
-    char note[160];               /* why the last method did not apply         */
+    const char *path;             /* of the cluster file; NULL: none          */
+    struct dtensor_cluster *cluster;  /* the file's; without one NULL until   */
+                                  /* the method that applies has made it      */
+    char here[DTN_HOST_MAX];      /* this host: DTN_HOST, or gethostname()    */
+    bool here_given;              /* by DTN_HOST                              */
+    char note[160];               /* why the last method did not apply        */
 };
 
-/* A method's answer, beside a negative enum dtensor_errcode: this launcher
- * started the process, but wrongly, and no other method may guess on.
+/* The result of a method.  It may also be a negative enum dtensor_errcode: this
+ * launcher started the process, but wrongly, and no other method is tried.
  */
 enum dtn_found { DTN_FOUND_NOT, DTN_FOUND };
 
-/* Does it apply?  FOUND: self->rank, world_size, job and launcher are filled
- * in and search->cluster is there; FOUND_NOT: search->note says why.
+/* Try a method.  FOUND: it has filled in the rank, size, job and launcher of
+ * `world` and set search->cluster.  FOUND_NOT: search->note has the reason.
  */
 typedef int dtn_method_f(struct dtn_search *search, struct dtn_world *world,
                          struct dtensor_error *err);
 
 dtn_method_f dtn_whoami_slurm;
 
-/* From the variables of these two launchers: rank, world, job, and a cluster to
- * find the other ranks, even if something is wrong.  False: the environment
- * does not say.
+/* Take the rank, the size, the job and a cluster for the addresses of the other
+ * ranks from the variables of the launcher, even if something is wrong.  False:
+ * the environment does not have them.
  */
 bool dtn_claim_slurm(struct dtn_search *search, struct dtn_world *world);
 bool dtn_claim_run(struct dtn_search *search, struct dtn_world *world);
@@ -53,21 +53,21 @@ bool dtn_claim_run(struct dtn_search *search, struct dtn_world *world);
 int dtn_search_init(struct dtn_search *search, const char *path,
                     struct dtensor_error *err);
 
-/* Compare the whole Slurm step with the cluster, which `what` names.  Every
- * task of the step finds the same error and returns it in the same words:
- * ECONF.
+/* Compare the whole Slurm step with the cluster; `what` is its name in
+ * messages.  If they differ, every task of the step returns ECONF with the same
+ * text.
  */
 int dtn_spread_check(const struct dtensor_cluster *c, const char *what,
                      struct dtensor_error *err);
 
-/* The srun options that start what the cluster describes, with `nodes` also the
- * option that names the nodes; returns buf.
+/* The srun options that start the cluster's ranks.  With `nodes` they include
+ * the option that names the nodes.  Returns `buf`.
  */
 char *dtn_srun_options(const struct dtensor_cluster *c, bool nodes, char *buf,
                        size_t size);
 
-/* The host with this node name; a single host "localhost" matches any name; or
- * NULL.
+/* The host with this node name, or NULL.  A single host "localhost" matches any
+ * name.
  */
 const struct dtn_host *dtn_slurm_host(const struct dtensor_cluster *c,
                                       const char *name);

@@ -1,10 +1,10 @@
 /* whoami_claim.c - the rank of a process that was refused
  *
- * A rank that cannot take part must still tell the others, or they wait for it.
- * Example: a rank of 8, on n1, finds its cluster file cut off, and the
- * launcher's variables say that it is rank 4.  It finds its neighbours in the
- * file, if that can be read, else from Slurm's variables: the names of the
- * nodes, and the default port.
+ * A rank that cannot join must tell the other ranks, or they wait for it.
+ * Example: in a job of 8 ranks a process on n1 finds that its cluster file is
+ * incomplete.  The launcher's variables say that it is rank 4.  It takes the
+ * addresses of the other ranks from the file, if that can be read.  Otherwise
+ * it uses the node names of Slurm's variables and the default port.
  */
 #include "cluster/cluster.h"
 #include "cluster/world.h"

@@ -1,16 +1,16 @@
 /* whoami_slurm.c - the Slurm step this process is a task of
  *
- * Slurm's environment has two layers that look alike.  Only what belongs to the
- * *step* counts, that is SLURM_STEP_* and what one task alone has; the *job's*
+ * Slurm sets similar variables for a job and for a step.  Only those of the
+ * *step* count: SLURM_STEP_*, and those that only a task has.  The *job's*
  * SLURM_NTASKS, SLURM_NODELIST and SLURM_NODEID are also set in the shell of a
- * batch script, where `./prog` of a 6-task job sees SLURM_PROCID=0 and
- * SLURM_NTASKS=6: rank 0 of 6, of which nobody ever starts the other five.
- * There SLURM_STEP_ID is missing, or one of the numbers from 0xfffffffb on that
- * mark steps without tasks, printed with a sign or without.
+ * batch script.  There, `./prog` in a job of 6 tasks sees SLURM_PROCID=0 and
+ * SLURM_NTASKS=6: it would be rank 0 of 6, and nobody starts the other five.
+ * In that shell SLURM_STEP_ID is missing, or is one of the numbers from
+ * 0xfffffffb on that mark steps without tasks, printed with or without a sign.
  *
- * The node's name is SLURMD_NODENAME, never gethostname(), and ranks are where
- * Slurm says, not where division would put them: `srun -N2 -n4` may well run
- * three tasks here and one there, and cyclic order gives the same counts.
+ * The node's name is SLURMD_NODENAME, never gethostname().  The place of each
+ * rank comes from Slurm and is not computed by a division: `srun -N2 -n4` may
+ * run three tasks on one node and one on the other.
  */
 #include "base/compiler.h"
 #include "base/error.h"
@@ -39,13 +39,13 @@ struct slurm_task {
 
 /* -------------------------------------------------------------- reading --- */
 
-/* What a task of a step has, and no shell has all of. */
+/* The variables of a task of a step.  No shell has all of them. */
 static const char *const task_variables[] = {
     "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURMD_NODENAME", "SLURM_LOCALID"
 };
 
-/* Say which variables are missing, three at most: "A", "A and B", "A, B and
- * C"; returns how many.
+/* Write the names of missing variables, at most three: "A", "A and B", "A, B
+ * and C".  Returns how many are missing.
  */
 static int task_missing(char *buf, size_t size)
 {
@@ -65,9 +65,10 @@ static int task_missing(char *buf, size_t size)
     return n;
 }
 
-/* In a job, but SLURM_STEP_ID is not that of a step with tasks: the shell of a
- * batch script (with a rank!), of salloc, or of ssh into an allocated node.  A
- * world of one rank needs no launcher and may go on.
+/* The process is in a job, but SLURM_STEP_ID is not that of a step with tasks:
+ * it runs in the shell of a batch script (which has a rank!), of salloc, or of
+ * ssh into an allocated node.  A world of one rank needs no launcher, so this
+ * is no error there.
  */
 static int slurm_not_a_step(struct dtn_search *search, const char *job,
                             const char *step, struct dtensor_error *err)
@@ -88,7 +89,7 @@ static int slurm_not_a_step(struct dtn_search *search, const char *job,
                     step ? step : "not set");
 }
 
-/* Read all of the task's variables; ECONF when one is missing or no number. */
+/* Read the task's variables.  ECONF: one is missing or is not a number. */
 static int task_read(struct slurm_task *task, struct dtensor_error *err)
 {
     char missing[120];
@@ -128,8 +129,8 @@ static int fail_wrong_host(const struct dtensor_cluster *c, const char *what,
                     what, dtn_host_of(c, rank)->name);
 }
 
-/* Check that all ranks of this node, "0,1,4", belong to it; else none of them
- * continues.
+/* Check that the cluster places all ranks of this node, "0,1,4", on it.  If
+ * not, each of them returns the error.
  */
 static int node_check(const struct slurm_task *task,
                       const struct dtensor_cluster *c,
@@ -227,7 +228,7 @@ bool dtn_claim_slurm(struct dtn_search *search, struct dtn_world *world)
         (!search->cluster &&
          dtn_cluster_slurm_step(&search->cluster, &ignored) != 0) ||
         dtn_spread_check(search->cluster, "", &ignored) != 0)
-        return false;                /* all refuse by themselves             */
+        return false;                /* every task finds the error            */
     task_name(&task, world);
     return true;
 }

@@ -1,11 +1,12 @@
-/* whoami_spread.c - did Slurm start the tasks where the cluster wants them?
+/* whoami_spread.c - compare the places of all tasks of a step with the cluster
  *
  * Slurm tells every task how many tasks run on each node, and in which order
- * they were distributed.  So each task compares the whole step with the file,
- * and all of them refuse a wrong step at once, in the same words.  With `srun
- * -N2 -n8` and a file of two hosts of two ranks, no task waits for another.
+ * they were distributed.  So each task can compare the whole step with the
+ * file.  If the step is wrong, all tasks return the same error at once: with
+ * `srun -N2 -n8` and a file of two hosts with two ranks each, no task waits for
+ * another.
  *
- * With --distribution=arbitrary, and if the order comes from Slurm's own
+ * With --distribution=arbitrary, or if the order comes from Slurm's own
  * configuration, a task knows only the ranks of its own node.
  */
 #include "base/error.h"
@@ -25,7 +26,7 @@ struct spread {
     char **names;
     int *counts;
     int n, nnames;
-    int tasks;                    /* on all of them                            */
+    int tasks;                    /* on all of them                           */
 };
 
 static void spread_fini(struct spread *spread)
@@ -34,7 +35,9 @@ static void spread_fini(struct spread *spread)
     free(spread->counts);
 }
 
-/* False: Slurm does not say, or in an unknown form. */
+/* Read the spread from the environment.  False: it is missing or has an unknown
+ * form.
+ */
 static bool spread_read(struct spread *spread)
 {
     const char *list = getenv("SLURM_STEP_NODELIST");
@@ -77,7 +80,9 @@ static bool counts_even(const int counts[], int n)
     return true;
 }
 
-/* "4 on each of n[0-1]", "3 on n0, 1 on n1"; cut with "...". */
+/* "4 on each of n[0-1]" or "3 on n0, 1 on n1".  A text that does not fit ends
+ * in "...".
+ */
 static void place_text(char *const names[], const int counts[], int n,
                        char *buf, size_t size)
 {
@@ -146,7 +151,7 @@ char *dtn_srun_options(const struct dtensor_cluster *c, bool nodes, char *buf,
 
 /* ------------------------------------------------------------- refusing --- */
 
-/* The step has other tasks or other nodes than the cluster. */
+/* The tasks or the nodes of the step are not those of the cluster. */
 static int fail_counts(const struct spread *spread,
                        const struct dtensor_cluster *c, const char *what,
                        bool nodes, struct dtensor_error *err)
@@ -173,8 +178,8 @@ static int fail_counts(const struct spread *spread,
                     nodes ? ", or write \"hosts = @step\"" : "");
 }
 
-/* The same nodes in another order: Slurm sorts nodes by name, so no option of
- * srun can change that; the file can.
+/* The nodes are the same, but in another order.  Slurm sorts nodes by name, so
+ * the user must change the file; no option of srun helps.
  */
 static int fail_order(const struct spread *spread, const char *what,
                       const struct dtensor_cluster *c,
@@ -209,9 +214,9 @@ static int spread_counts(const struct spread *spread,
     return ordered ? 0 : fail_order(spread, what, c, err);
 }
 
-/* ------------------------------------------------------------- the order --- */
+/* ------------------------------------------------------------ the order --- */
 
-/* Consecutive tasks on a node: all, one, or the size of a plane. */
+/* The number of consecutive tasks on a node: all, one, or a plane's size. */
 static int order_plane(const char **namep)
 {
     const char *plane = getenv("SLURM_DIST_PLANESIZE");
@@ -227,8 +232,8 @@ static int order_plane(const char **namep)
     return 0;
 }
 
-/* Distribute the ranks as Slurm did; find the first that the file has
- * elsewhere.
+/* Distribute the ranks as Slurm did, and find the first one that the file has
+ * on another host.
  */
 static int spread_order(const struct spread *spread,
                         const struct dtensor_cluster *c, const char *what,

@@ -1,7 +1,7 @@
 /* world.c - hosts and devices of ranks
  *
- * Ranks are numbered host by host, so the host of a rank is found by bisection:
- * of 1024 hosts in ten steps.
+ * Ranks are numbered host by host.  So a binary search finds the host of a
+ * rank: ten steps for 1024 hosts.
  */
 #include "cluster/world.h"
 #include "cluster/cluster.h"

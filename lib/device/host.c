@@ -1,6 +1,6 @@
 /* host.c - the kind `host`: memory that the CPU loads and stores
  *
- * Every operation is one of the base room, and done when it returns.
+ * Every operation is a function of lib/base and is complete when it returns.
  */
 #include "base/box.h"
 #include "base/equal.h"
