@@ -1,16 +1,16 @@
-/* choose.c - which emitter for which call
+/* choose.c - chooses an emitter for each call
  *
- * Of the rows of dtn_emitters that can run the call, with no more scratch than
- * [redistribute] max_scratch, the one that costs least.
- * [tuning] may name an algorithm for its size: then only rows of that are
- * looked at, unless none can run, as a ring for an all-to-all cannot.
+ * The cheapest row of dtn_emitters that can run the call within [redistribute]
+ * max_scratch is taken.  If [tuning] names an algorithm for the size of the
+ * call, only the rows of that algorithm are considered, unless none can run the
+ * call: a ring cannot run an all-to-all.
  *
- * The choice asks only what all ranks know, and adds the same numbers in the
- * same order, so all choose alike.  Of equals the first row is taken.  Of an
- * all-to-all whose counts each rank knows for itself that is `count`, about what a
- * block has; 0, if nothing was said, takes what is best for small blocks, which
- * for large ones is never much worse, where the other way round each small
- * block would wait for the one before.
+ * The choice depends only on what all ranks know, and adds the same numbers in
+ * the same order, so all ranks choose the same.  Of two equal rows the first is
+ * taken.  If an all-to-all has private counts, its size is `count`, the
+ * approximate block size.  If `count` is 0 the best algorithm for small blocks
+ * is taken.  For large blocks it is never much slower; but in an algorithm for
+ * large blocks each small block would wait for the one before.
  */
 #include "coll/choose.h"
 #include "cluster/cluster.h"
@@ -22,7 +22,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Where every term goes straight to where it is folded, they are so in order. */
+/* If every term goes straight to the rank that folds it, terms are folded in
+ * order.
+ */
 bool dtn_emitter_ordered(const struct dtn_emitter *emitter)
 {
     return emitter->algorithm == DTN_ALG_DIRECT
@@ -38,7 +40,9 @@ bool dtn_emitter_runs(const struct dtn_emitter *emitter,
         && (!call->ordered || dtn_emitter_ordered(emitter));
 }
 
-/* What [tuning] says for a size: the last entry that begins at or below it. */
+/* The algorithm of [tuning] for a size: the last entry that begins at or below
+ * it.
+ */
 static enum dtn_algorithm choose_tuned(const struct dtn_call *call,
                                        const struct dtn_tuning tuning[])
 {
@@ -87,14 +91,15 @@ static double choose_told(const struct dtn_call *call,
     return dtn_model_ns(model, load);
 }
 
-/* A hierarchy over one host is what is direct there, with more to it. */
+/* On one host a hierarchy is a direct algorithm with extra work. */
 static bool choose_layered(const struct dtn_emitter *emitter,
                            const struct dtn_model *model)
 {
     return emitter->needs != DTN_REACH_HOST || model->hosts > 1;
 }
 
-/* Is a better than b?  What keeps to max_scratch is; then what costs less. */
+/* Is a better than b?  To keep within max_scratch comes first, then the cost.
+ */
 static bool choose_better(const struct dtn_pick *a, const struct dtn_pick *b,
                           double max_scratch)
 {
@@ -103,7 +108,8 @@ static bool choose_better(const struct dtn_pick *a, const struct dtn_pick *b,
     return a->ns < b->ns;
 }
 
-/* The best row that can run and the next: of one algorithm, or with AUTO of any.
+/* The two best rows that can run the call: of one algorithm, or for AUTO of
+ * all.
  */
 static void choose_two(const struct dtn_call *call,
                        const struct dtn_model *model, enum dtn_algorithm only,

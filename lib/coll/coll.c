@@ -1,8 +1,8 @@
 /* coll.c - one collective call, from its description to its end
  *
- * The arguments are checked, then the plan of the call is found and run.  Of a
- * thousand calls that are alike the first makes the plan, some 20 us; the rest
- * find it, 20 ns, and what is part of its key was checked then.
+ * The arguments are checked, then the plan of the call is found and run.  The
+ * first of a thousand equal calls makes the plan, in about 20 us.  The others
+ * find it in 20 ns; what is part of its key needs no second check.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -67,7 +67,8 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
     if (rc != 0)
         return rc;
     return dtn_plan_run(cached->plan, in, out,
-                        dtn_fingerprint_numbered(cached->fingerprint, call->number),
+                        dtn_fingerprint_numbered(cached->fingerprint,
+                                                 call->number),
                         err);
 }
 

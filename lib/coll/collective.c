@@ -1,9 +1,10 @@
-/* collective.c - dtensor_allreduce() and its kin
+/* collective.c - dtensor_allreduce() and the other public collectives
  *
- * Each describes itself as a struct dtensor_call over the ranks of its mesh:
- * collective_run() numbers it among all calls over these ranks, so that one
- * that was refused on a single rank is missed there, and carries it out, or
- * writes it down while a group of calls is open.
+ * Each function describes its call as a struct dtensor_call over the ranks of
+ * its mesh.  collective_run() numbers the call among all calls over these
+ * ranks.  So if a single rank refuses a call, the numbers show that this rank
+ * misses it.  Then collective_run() runs the call, or records it while a group
+ * of calls is open.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -29,7 +30,7 @@ static struct dtn_call collective_call(const struct dtensor_mesh *mesh,
         .recv_counts = call->recv_counts, .number = number };
 }
 
-/* Collectives that are not in the enumeration are internal. */
+/* Collectives outside the public enumeration are internal. */
 static int collective_check(const struct dtensor_call *call,
                             struct dtensor_error *err)
 {
@@ -53,7 +54,7 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
     return dtn_call_run(&mesh->group, &made, in, out, err);
 }
 
-/* A call of blocks that have counts of their own. */
+/* A call with a count for each block. */
 static int collective_run_v(const struct dtensor_mesh *mesh,
                             const struct dtensor_call *call, const void *in,
                             void *out, struct dtensor_error *err)
@@ -65,14 +66,15 @@ static int collective_run_v(const struct dtensor_mesh *mesh,
                     dtn_coll_name((enum dtn_coll)call->coll));
 }
 
-/* Requests and groups do not mix. */
+/* A request cannot be started while a group is open. */
 static int collective_alone(const struct dtensor_mesh *mesh,
                             const struct dtensor_call *call,
                             struct dtensor_error *err)
 {
     if (!dtn_coll_of(mesh->ctx)->recorded)
         return collective_check(call, err);
-    return dtn_fail(err, DTENSOR_EINVAL, "call: cannot be started while a group "
+    return dtn_fail(err, DTENSOR_EINVAL,
+                    "call: cannot be started while a group "
                     "is open (dtensor_group_end() it first)");
 }
 
@@ -100,7 +102,7 @@ int dtensor_call_create(const struct dtensor_mesh *mesh,
                                                 persistentp, err);
 }
 
-/* ------------------------------------------------------------ one by one --- */
+/* ----------------------------------------------------------- one by one --- */
 
 int dtensor_allreduce(const struct dtensor_mesh *mesh, const void *in,
                       void *out, size_t count, enum dtensor_dtype dtype,
@@ -227,7 +229,7 @@ int dtensor_barrier(const struct dtensor_mesh *mesh, struct dtensor_error *err)
         .coll = DTENSOR_BARRIER }, NULL, NULL, err);
 }
 
-/* ------------------------------------------------------- sends, receives --- */
+/* ------------------------------------------------------ sends, receives --- */
 
 int dtensor_send(const struct dtensor_mesh *mesh, int to, const void *buf,
                  size_t count, enum dtensor_dtype dtype,

@@ -1,9 +1,10 @@
-/* fuse.c - recorded calls are made together
+/* fuse.c - runs recorded calls together
  *
- * All sends and receives become one schedule (message.c).  Collectives that differ
- * only in count and buffers become one with the sum of the counts: ten allreduces
- * of 100 floats are one of 1000, one message to a peer instead of ten.  Above
- * 64 KiB packing costs more than messages, so larger calls are made one by one.
+ * All sends and receives of a group become one schedule (message.c).
+ * Collectives that differ only in count and buffers become one call with the
+ * sum of the counts: ten allreduces of 100 floats become one of 1000, with one
+ * message to a peer instead of ten.  Above 64 KiB packing costs more than it
+ * saves, so larger calls run one by one.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -26,9 +27,10 @@
 
 #define FUSE_MAX_BYTES ((size_t)64 << 10)
 
-/* ------------------------------------------------------------ collectives --- */
+/* ---------------------------------------------------------- collectives --- */
 
-static bool items_alike(const struct dtn_recorded_call *a, const struct dtn_recorded_call *b)
+static bool items_alike(const struct dtn_recorded_call *a,
+                        const struct dtn_recorded_call *b)
 {
     return a->group->ranks == b->group->ranks && a->call.coll == b->call.coll
         && a->call.root == b->call.root && a->call.dtype == b->call.dtype
@@ -62,8 +64,8 @@ static int units_add(struct dtn_fused units[], int n,
     return n + 1;
 }
 
-/* Copy the buffers of all items of a unit to or from where they are packed:
- * block r of each beside block r of the next.
+/* Copy the buffers of all items of a unit to or from the packed buffer: block r
+ * of each item beside block r of the next.
  */
 static int unit_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
                      enum dtn_space space, struct dtensor_error *err)
@@ -113,7 +115,8 @@ static int unit_pack(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                       struct dtensor_error *err)
 {
-    struct dtn_recorded_call *item = &dtn_coll_of(ctx)->recorded->items[unit->first];
+    struct dtn_recorded_call *item =
+        &dtn_coll_of(ctx)->recorded->items[unit->first];
     struct dtensor_error why;
     int rc = 0;
 
@@ -127,10 +130,10 @@ static int unit_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                           unit->packed[DTN_OUT], &unit->request, err);
 }
 
-/* ----------------------------------------------------------------- making --- */
+/* --------------------------------------------------------------- making --- */
 
-/* Wait for a unit, of messages if `edges`, and copy the received data to its
- * place.
+/* Wait for a unit and copy the received data to its place.  `edges` is not NULL
+ * for messages.
  */
 static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err)
@@ -146,7 +149,7 @@ static int unit_finish(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     return rc;
 }
 
-/* Unit 0 is that of all messages. */
+/* Unit 0 has all messages. */
 static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
                      struct dtn_edge edges[], struct dtensor_error *err)
 {

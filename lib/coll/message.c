@@ -1,14 +1,14 @@
 /* message.c - sends and receives
  *
  * A send and its receive are an edge of a schedule that names two ranks only:
- * up to 4 KiB in one signal, more in READY, put and DATA.  In a group of calls
- * all that goes from one rank to another is one such edge, and nobody waits for
- * an order of calls: a ring of 4 ranks in which everyone sends 1 MiB first and
- * then receives is one READY and one DATA for each.
+ * up to 4 KiB eagerly, more by rendezvous with READY, put and DATA.  In a group
+ * of calls, all data from one rank to another is one edge, and the order of the
+ * calls does not matter: in a ring of 4 ranks each rank first sends 1 MiB and
+ * then receives, and this takes one READY and one DATA for each rank.
  *
- * What is one buffer, or lies in memory of dtensor_alloc() with none other for
- * the same peer, goes from and to where it is.  The rest is packed, which costs
- * what staging it would.
+ * Data in a single buffer is sent and received in place.  So is data in memory
+ * of dtensor_alloc(), if it is the only message to or from its peer.  The rest
+ * is packed, which costs about as much as staging.
  */
 #include "coll/message.h"
 #include "base/dtype.h"
@@ -32,10 +32,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What both sides of a message say of it; its dtype stays readable, of several
- * at once that of bytes.
+/* The match bits of a message.  The dtype stays readable; several messages
+ * together have the dtype of bytes.
  */
-static uint64_t message_match(uint64_t match_bits, const struct dtn_recorded_call *item)
+static uint64_t message_match(uint64_t match_bits,
+                              const struct dtn_recorded_call *item)
 {
     const enum dtensor_dtype dtype = item->call.dtype;
     const uint64_t earlier =
@@ -46,8 +47,8 @@ static uint64_t message_match(uint64_t match_bits, const struct dtn_recorded_cal
          | dtn_fingerprint_mix(DTN_MIX_MESSAGE, earlier + item->call.count);
 }
 
-/* The edge of a peer, created if there is none.  The peer stores the index of
- * its edge in its last group; it is in this group if that edge has this peer.
+/* The edge of a peer, created if there is none.  The peer's entry has the index
+ * of its edge in its last group; it is valid if that edge has this peer.
  */
 static struct dtn_edge *edge_of(struct dtensor_ctx *ctx, struct dtn_call *call,
                                 struct dtn_edge edges[], int peer)
@@ -70,7 +71,8 @@ static int edge_compare(const void *a, const void *b)
     return (x->distance > y->distance) - (x->distance < y->distance);
 }
 
-/* From the next rank on, so that not all ranks begin with the same one. */
+/* Sort from the next rank on, so that not all ranks begin with the same peer.
+ */
 static void edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n)
 {
     qsort(edges, (size_t)n, sizeof edges[0], edge_compare);
@@ -78,7 +80,7 @@ static void edges_sort(struct dtensor_ctx *ctx, struct dtn_edge edges[], int n)
         dtn_coll_of(ctx)->peers[edges[i].peer].edge = i;
 }
 
-/* Add a message to its edge; its bytes come behind those it has. */
+/* Add a message to its edge; its bytes follow those already there. */
 static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
                      struct dtn_recorded_call *item)
 {
@@ -97,7 +99,7 @@ static void edge_add(struct dtn_call *call, struct dtn_edge edges[],
     }
 }
 
-/* The ranks of the world, as a group. */
+/* The ranks of the world as a group. */
 static int group_everyone(struct dtensor_ctx *ctx, struct dtn_group *group,
                           struct dtensor_error *err)
 {
@@ -122,9 +124,9 @@ static const char *message_name(const struct dtn_recorded_call *item)
     return item->in ? "send" : "recv";
 }
 
-/* Check a send or receive, to or from position `at`; fills in the rest. */
-static int message_check(struct dtn_recorded_call *item, const void *buf, int at,
-                         struct dtensor_error *err)
+/* Check a send or receive to or from position `at`; fills in the rest. */
+static int message_check(struct dtn_recorded_call *item, const void *buf,
+                         int at, struct dtensor_error *err)
 {
     const struct dtn_group *group = item->group;
     const struct dtn_call *call = &item->call;
@@ -153,8 +155,9 @@ static int message_check(struct dtn_recorded_call *item, const void *buf, int at
     return 0;
 }
 
-/* A message by itself. */
-static int message_run(struct dtn_recorded_call *item, struct dtensor_error *err)
+/* Run a single message. */
+static int message_run(struct dtn_recorded_call *item,
+                       struct dtensor_error *err)
 {
     struct dtn_edge edge;
     struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
@@ -173,7 +176,7 @@ static int message_run(struct dtn_recorded_call *item, struct dtensor_error *err
     return dtn_call_run(&everyone, &call, item->in, item->out, err);
 }
 
-/* One that was refused counts: the next is not taken for it. */
+/* A refused message counts too: the next one is not mistaken for it. */
 static void message_skip(const struct dtn_group *group,
                          const struct dtn_message *message)
 {
@@ -187,9 +190,11 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
 {
     static const char nothing[1];
     const void *buf = message.sends ? message.in : message.out;
-    struct dtn_recorded_call item = { .group = group, .in = message.sends ? nothing : NULL,
+    struct dtn_recorded_call item = {
+        .group = group, .in = message.sends ? nothing : NULL,
         .call = { .coll = DTN_COLL_PAIRS, .dtype = message.dtype,
-                  .count = message.count } };
+                  .count = message.count }
+    };
     int rc = message_check(&item, buf, message.peer, err);
 
     if (rc != 0) {
@@ -204,14 +209,14 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
                                 : message_run(&item, err);
 }
 
-/* ---------------------------------------------------------------- groups --- */
+/* --------------------------------------------------------------- groups --- */
 
 /* The buffers of one side of all messages. */
 struct side {
-    const unsigned char *low;     /* the lowest there is                       */
+    const unsigned char *low;     /* lowest address                           */
     int n;
     size_t bytes;
-    bool arena;                   /* all of it is                              */
+    bool arena;                   /* all buffers are in the arena             */
 };
 
 static bool item_is_on(const struct dtn_recorded_call *item, bool sent)
@@ -244,7 +249,7 @@ static struct side side_look(const struct dtensor_ctx *ctx, bool sent)
     return side;
 }
 
-/* Has no peer two messages on this side? */
+/* Has each peer at most one message on this side? */
 static bool side_lone(const struct dtn_edge edges[], int n, bool sent)
 {
     bool lone = true;
@@ -268,7 +273,7 @@ static void side_place(struct dtn_call *call, struct dtn_edge edges[],
     }
 }
 
-/* Copy all messages of one side to or from where they are packed. */
+/* Copy all messages of one side to or from the packed buffer. */
 static int side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
                      struct dtn_edge edges[], bool sent,
                      struct dtensor_error *err)
@@ -295,7 +300,7 @@ static int side_copy(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
     return rc;
 }
 
-/* Where one side begins: the buffers' own memory, or room to pack them. */
+/* The start of one side: the buffers themselves, or a packed buffer. */
 static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                      struct dtn_edge edges[], bool sent,
                      const unsigned char **basep, struct dtensor_error *err)
@@ -327,7 +332,7 @@ static int side_make(struct dtensor_ctx *ctx, struct dtn_fused *unit,
     return sent ? side_copy(ctx, unit, edges, true, err) : 0;
 }
 
-/* All sends and receives as one. */
+/* Start all sends and receives as one call. */
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err)
 {

@@ -10,29 +10,31 @@
 
 struct dtn_group;
 
-/* A send or receive.  While the context records calls it is recorded only. */
+/* A send or receive.  While a group is open it is only recorded. */
 struct dtn_message {
-    bool sends;                   /* else it receives                          */
-    int peer;                     /* position in the group                     */
-    const void *in;               /* of a send                                 */
-    void *out;                    /* of a receive                              */
-    size_t count;                 /* elements                                  */
-    enum dtensor_dtype dtype;
+    bool sends;                   /* false: it receives                       */
+    int peer;                     /* position in the group                    */
+    const void *in;               /* buffer of a send                         */
+    void *out;                    /* buffer of a receive                      */
+    size_t count;                 /* elements                                 */
+    enum dtensor_dtype dtype;     /* of the elements                          */
 };
 int dtn_message(const struct dtn_group *group, struct dtn_message message,
                 struct dtensor_error *err);
 
-/* Recorded calls that are made as one. */
+/* A unit: recorded calls that run as one. */
 struct dtn_fused {
-    struct dtensor_request *request;
-    struct dtn_call call;
-    int first, last;              /* recorded calls, linked by `next`; not of  */
-                                  /* unit 0, which is all messages             */
-    unsigned char *packed[2];     /* IN, OUT; NULL: where they are             */
+    struct dtensor_request *request;  /* of the started unit                  */
+    struct dtn_call call;         /* the call that replaces them              */
+    int first, last;              /* indexes of recorded calls, linked by     */
+                                  /* `next`; unused in unit 0, which has all  */
+                                  /* messages                                 */
+    unsigned char *packed[2];     /* packed IN, OUT; NULL: not packed         */
 };
 
-/* Start all recorded messages as one; `edges` has room for as many as there are.
- * When it is over: copy what was received packed to its destinations.
+/* start: start all recorded messages as one call; `edges` has room for one edge
+ * for each message.  unpack: at the end, copy packed received data to its
+ * place.
  */
 int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
                        struct dtn_edge edges[], struct dtensor_error *err);

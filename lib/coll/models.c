@@ -2,9 +2,9 @@
  *
  * The costs of hops, messages and bytes are those of the cluster; a group adds
  * the hosts of its ranks.  8 ranks on hosts 3 3 3 3 5 5 5 5 of the cluster are
- * 2 hosts of 4 ranks, numbered as they appear: 0 0 0 0 1 1 1 1.  This needs a
- * pass over all ranks, so it is done for the first call over the group, and
- * every later plan uses it.
+ * 2 hosts of 4 ranks, numbered in order of appearance: 0 0 0 0 1 1 1 1.  This
+ * needs a loop over all ranks, so it is done for the first call over the group,
+ * and every later plan uses the result.
  */
 #include "base/error.h"
 #include "cluster/cluster.h"
@@ -26,7 +26,7 @@ enum { MODELS_BUCKETS = 256 };
 
 /* The model of the group whose list of ranks is at this address. */
 struct kept_model {
-    struct kept_model *next;      /* in its bucket                             */
+    struct kept_model *next;      /* next in its bucket                       */
     const int *ranks;
     struct dtn_model model;
     int host[];
@@ -36,15 +36,17 @@ struct dtn_models {
     struct kept_model *bucket[MODELS_BUCKETS];
 };
 
-/* --------------------------------------------------------- where ranks are --- */
+/* ------------------------------------------------------ where ranks are --- */
 
-/* What count[] holds of a host of the cluster. */
+/* The entry of count[] for a host of the cluster. */
 struct host_count {
-    int number;                   /* as they appear, from 1 on; 0: not yet     */
+    int number;                   /* number in order of appearance, from 1;   */
+                                  /* 0: none yet                              */
     int ranks;
 };
 
-/* Number the hosts, and count their ranks: how many there are, the most ranks. */
+/* Number the hosts and count their ranks: the number of hosts, the most ranks.
+ */
 static void model_count(const struct dtn_group *group,
                         struct host_count count[], int host[],
                         struct dtn_model *model)
@@ -98,7 +100,7 @@ int dtn_model_make(const struct dtn_group *group, int host[],
     return 0;
 }
 
-/* ------------------------------------------------------------------- keeping --- */
+/* -------------------------------------------------------------- keeping --- */
 
 int dtn_model_of(const struct dtn_group *group,
                  const struct dtn_model **modelp, struct dtensor_error *err)

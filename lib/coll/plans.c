@@ -1,9 +1,10 @@
-/* plans.c - schedules already made, by call
+/* plans.c - the cached plans of a context, by call
  *
- * The first allreduce of 1000 floats over a group makes a plan; the next thousand
- * find it by its call in an LRU cache, which keeps at most [redistribute]
- * max_scratch bytes of scratch.  Counts for each rank are part of the call: they are
- * hashed, and kept behind the entry to be compared.
+ * The first allreduce of 1000 floats over a group makes a plan.  The next
+ * thousand find it in an LRU cache, which keeps at most [redistribute]
+ * max_scratch bytes of scratch.  If a call has a count for each rank, the
+ * counts are part of the key: they are hashed, and stored after the entry for
+ * the comparison.
  */
 #include "coll/plans.h"
 #include "base/error.h"
@@ -31,11 +32,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What makes two calls the same. */
+/* The key: two calls with the same key and lists are the same. */
 struct plan_key {
-    const int *ranks;             /* of the group: it lives with its mesh      */
+    const int *ranks;             /* ranks of the group; the array lives with */
+                                  /* its mesh                                 */
     size_t count;
-    uint64_t lists;               /* hash of the counts or edges, 0: none      */
+    uint64_t lists;               /* hash of the counts or edges; 0: none     */
     int coll, root, dtype, redop, divisor, ordered;
 };
 _Static_assert(sizeof(struct plan_key) == sizeof(void *) + sizeof(size_t)
@@ -51,12 +53,12 @@ struct plan_query {
 struct plan_entry {
     struct dtn_cached_plan cached;
     struct plan_key key;
-    unsigned char lists[];        /* of the call                               */
+    unsigned char lists[];        /* lists of the call                        */
 };
 
 /* ---------------------------------------------------------------- lists --- */
 
-/* The lists that belong to a call. */
+/* The number of lists of a call. */
 enum { LISTS = 3 };
 struct call_list {
     const void *mem;
@@ -116,7 +118,7 @@ static bool lists_equal(const struct dtn_call *call, const unsigned char *have)
     return true;
 }
 
-/* --------------------------------------------------------------- entries --- */
+/* -------------------------------------------------------------- entries --- */
 
 static struct plan_query plan_query(const struct dtn_group *group,
                                     const struct dtn_call *call)
@@ -171,7 +173,7 @@ uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                            XXH3_64bits(known, sizeof known));
 }
 
-/* The sums of n counts before each of them and behind the last. */
+/* The n + 1 prefix sums of n counts. */
 static void counts_add(const size_t counts[], int n, size_t starts[])
 {
     starts[0] = 0;
@@ -179,8 +181,8 @@ static void counts_add(const size_t counts[], int n, size_t starts[])
         starts[r + 1] = starts[r] + counts[r];
 }
 
-/* Emit a call by the best emitter, with the starts of the blocks, which makes
- * that fast.
+/* Emit a call by the best emitter.  The prefix sums of the counts make this
+ * fast.
  */
 static int entry_emit(const struct dtn_call *call,
                       const struct dtn_model *model,

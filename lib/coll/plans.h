@@ -13,27 +13,27 @@ struct dtn_group;
 struct dtn_plan;
 
 struct dtn_cached_plan {
-    struct dtn_lru_entry entry;   /* bytes: scratch; holders: requests         */
-    struct dtn_plan *plan;
-    uint64_t fingerprint;         /* of the call, without its number           */
-    char text[160];               /* for dtensor_last_plan()                   */
-    size_t text_bytes;            /* with its '\0'                             */
+    struct dtn_lru_entry entry;   /* bytes: scratch; holders: requests        */
+    struct dtn_plan *plan;        /* the plan of the call                     */
+    uint64_t fingerprint;         /* of the call, without its number          */
+    char text[160];               /* for dtensor_last_plan()                  */
+    size_t text_bytes;            /* with the final '\0'                      */
 };
 
-/* A fingerprint of what all ranks of the call know, without its number.  For
- * messages that is in the salts of their edges.
+/* A fingerprint of what all ranks of the call know, without the number of the
+ * call.  For messages the match bits of the edges contain it.
  */
 uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                               const struct dtn_call *call);
 
-/* The plan of this call, made now if it is new.  Borrowed until the next call
- * of this function, or while it has holders.
+/* The plan of this call; it is made if it is new.  It is valid until the next
+ * call of this function, or while it has holders.
  */
 int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
                   struct dtn_cached_plan **cachedp, struct dtensor_error *err);
 
-/* The plan of a call that was made before, with buffers of which one look tells
- * that they are good: there, and apart.  NULL: look closely.
+/* The cached plan of a call, if a quick check shows that the buffers are good:
+ * they are there, and they do not overlap.  NULL: do the full checks.
  */
 struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
                                         const struct dtn_call *call,

@@ -1,8 +1,8 @@
-/* reach.c - by which wires the ranks of a group reach each other
+/* reach.c - the wires between the ranks of a group
  *
- * Ranks of one host load from each other where shared memory is used.  Of 2 hosts
- * with 2 ranks each, rank 0 loads from rank 1, and puts to ranks 2 and 3: the
- * wire of the group is "shm+net".
+ * Ranks of one host load from each other if shared memory is used.  In a group
+ * of 2 hosts with 2 ranks each, rank 0 loads from rank 1 and puts to ranks 2
+ * and 3: the wire of the group is "shm+net".
  */
 #include "cluster/cluster.h"
 #include "cluster/world.h"
@@ -34,7 +34,7 @@ bool dtn_group_mapped(const struct dtn_group *group)
     return all;
 }
 
-/* All ranks open the same transports, and so agree on it. */
+/* All ranks open the same transports, so all get the same result. */
 size_t dtn_group_row_bytes(const struct dtn_group *group)
 {
     const struct dtensor_ctx *ctx = group->ctx;

@@ -1,8 +1,8 @@
-/* record.c - what this rank called, for the words about a mismatch
+/* record.c - the last calls of this rank, for the report of a mismatch
  *
- * A fingerprint does not show the values that users want to read, such as counts
- * and roots.  So each rank keeps those of its last 16 calls, and sends them to
- * the others after a mismatch.
+ * A fingerprint does not show the values that users want to read, such as
+ * counts and roots.  So each rank keeps those of its last 16 calls, and sends
+ * them to the others after a mismatch.
  */
 #include "coll/record.h"
 #include "boot/boot.h"
@@ -35,8 +35,8 @@ struct dtn_call_record dtn_call_record_of(const struct dtn_group *group,
     return record;
 }
 
-/* The recorded number is that of the last call over these ranks at the time; a
- * call that was started earlier has a lower one.
+/* The recorded number is that of the last call over these ranks at that time; a
+ * call that was started earlier has a lower number.
  */
 static void said_number(struct dtn_call_record *record)
 {

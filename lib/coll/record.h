@@ -1,4 +1,4 @@
-/* record.h - what this rank called, for the words about a mismatch */
+/* record.h - the last calls of this rank, for the report of a mismatch */
 #ifndef DTN_COLL_RECORD_H
 #define DTN_COLL_RECORD_H
 
@@ -12,7 +12,9 @@ struct dtensor_ctx;
 struct dtn_call;
 struct dtn_call_describer;
 struct dtn_group;
-/* A call of this rank in numbers, and anyone's in words: ctx->words. */
+/* The record of a call of this rank, and the text of any rank's record:
+ * ctx->words.
+ */
 struct dtn_call_record dtn_call_record_of(const struct dtn_group *group,
                                           const struct dtn_call *call,
                                           uint64_t fingerprint);
@@ -22,6 +24,6 @@ bool dtn_record_recall(const struct dtensor_ctx *ctx, uint64_t fingerprint,
                        struct dtn_call_record *said);
 bool dtn_record_numbered(const struct dtensor_ctx *ctx, uint64_t group,
                          uint32_t number, struct dtn_call_record *said);
-extern const struct dtn_call_describer dtn_coll_describer; /* exec/said.c      */
+extern const struct dtn_call_describer dtn_coll_describer; /* exec/said.c     */
 
 #endif

@@ -1,7 +1,7 @@
-/* recorded.c - calls that are recorded, to be made together
+/* recorded.c - records the calls of a group
  *
  * Between dtensor_group_begin() and dtensor_group_end() a call is checked and
- * recorded, not made.  fuse.c makes them at the end.
+ * recorded.  It runs at the end, together with the others (fuse.c).
  */
 #include "coll/recorded.h"
 #include "base/array.h"

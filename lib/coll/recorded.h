@@ -11,23 +11,25 @@
 struct dtn_group;
 
 struct dtn_recorded_call {
-    const struct dtn_group *group;
-    struct dtn_call call;         /* PAIRS: a send or receive, of count, dtype */
-    const void *in;               /* NULL: a receive                           */
-    void *out;
-    size_t bytes;                 /* of a send or receive                      */
-    size_t at;                    /* its offset in its edge, bytes             */
-    int peer;                     /* of a send or receive: world rank          */
-    int next;                     /* index of the next call of its unit, or -1 */
+    const struct dtn_group *group;  /* ranks of the call                      */
+    struct dtn_call call;         /* PAIRS: a send or receive, with count and */
+                                  /* dtype only                               */
+    const void *in;               /* buffer; NULL: a receive                  */
+    void *out;                    /* buffer; NULL: a send                     */
+    size_t bytes;                 /* size of a send or receive                */
+    size_t at;                    /* its offset in its edge, bytes            */
+    int peer;                     /* world rank of a send or receive          */
+    int next;                     /* index of the next call of its unit, or   */
+                                  /* -1                                       */
 };
 
 struct dtn_recorded {
-    struct dtn_recorded_call *items;   /* [n], in the order they were made     */
-    int n, capacity;
+    struct dtn_recorded_call *items;   /* [n], in the order of the calls      */
+    int n, capacity;              /* used and allocated items                 */
 };
 
-/* Record calls from now on; record one; make all of them.  They are in
- * dtn_coll_of(ctx)->recorded, NULL: calls are made at once.
+/* begin: record calls from now on. call, add: record one.  end: run all of
+ * them.  They are in dtn_coll_of(ctx)->recorded; NULL: calls run at once.
  */
 int dtn_record_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
 int dtn_record_call(const struct dtn_group *group,

@@ -1,15 +1,16 @@
 /* redops.c - reductions made at run time
  *
- * A reduction is a number, so that whatever takes an enum dtensor_redop takes
- * those that a program makes, too: 0x10000, 0x10002, ... are premultiplied
- * sums, 0x10001, 0x10003, ... functions of the caller's, numbered by the
- * context.  Numbers are not used again, so that one whose reduction is gone is
- * known to be so: 2^30 of them are more than a program makes in a day, one
- * every 100 us, and then the next is refused.
+ * A reduction made at run time has a number, so a function that takes an enum
+ * dtensor_redop takes it too.  The context gives the numbers: 0x10000, 0x10002,
+ * ... are premultiplied sums, 0x10001, 0x10003, ... are functions of the
+ * caller.  A number is not used again, so a call that uses a destroyed
+ * reduction is recognised.  There are 2^30 numbers; a program that makes a
+ * reduction every 100 us uses fewer than that in a day.  After the last number
+ * the next reduction is refused.
  *
- * Ranks compare what a reduction does, not its number: of a premultiplied sum
- * the bits of its factor; of functions, whose addresses say nothing, how many
- * were made before and what is claimed of them.
+ * Ranks compare what a reduction does, not its number.  For a premultiplied sum
+ * they compare the bits of its factor.  The address of a function says nothing,
+ * so for functions they compare how many were made before, and the flags.
  */
 #include "coll/redops.h"
 #include "base/array.h"
@@ -28,10 +29,10 @@
 #include <string.h>
 
 struct dtn_redops {
-    int next;                     /* numbers given out, by 2                   */
-    uint32_t functions;           /* made so far                               */
+    int next;                     /* numbers given out, in steps of 2         */
+    uint32_t functions;           /* functions made so far                    */
     int n, capacity;
-    struct dtn_made *made;        /* [n], by number                            */
+    struct dtn_made *made;        /* [n], sorted by number                    */
 };
 
 static int made_compare(const void *a, const void *b)
@@ -53,7 +54,7 @@ const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
                    made_compare);
 }
 
-/* Room for one more. */
+/* Make room for one more. */
 static int redops_grow(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
@@ -155,9 +156,10 @@ void dtensor_set_repro(struct dtensor_ctx *ctx, int on)
     ctx->world.cluster->repro = on != 0;
 }
 
-/* ------------------------------------------------------------------ calls --- */
+/* ---------------------------------------------------------------- calls --- */
 
-/* What is made fits floats, and a function of the caller's everything. */
+/* A premultiplied sum needs floats; a function of the caller takes every dtype.
+ */
 static int made_check(const struct dtn_call *call, struct dtensor_error *err)
 {
     const char *name = dtn_coll_name(call->coll);

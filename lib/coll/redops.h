@@ -14,11 +14,12 @@ const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
                                      enum dtensor_redop op);
 void dtn_redops_destroy(struct dtn_redops *redops);
 
-/* For tests: as if that many numbers had been given out. */
+/* For tests: skip that many numbers. */
 void dtn_redops_skip(struct dtensor_ctx *ctx, int numbers);
 
-/* Find the reduction of a call, and the order that it and the context ask for.
- * Errors: EINVAL  none such, or not for this type or mode
+/* Fill in the reduction of a call, and the order that it and the context
+ * require.
+ * Errors: EINVAL  there is none, or it does not support this type or mode
  */
 int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
                      struct dtensor_error *err);

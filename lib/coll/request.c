@@ -1,16 +1,16 @@
-/* request.c - work that is started now and waited for later
+/* request.c - operations that are started now and awaited later
  *
- * Requests stand in a queue in the order they were started.  Signals between
- * two ranks have no order but that in which they were sent, so of two requests
- * that name the same peer the second begins when the first is over; those that
- * share none are under way together: an allreduce over "dp" and one over "tp"
- * of a 2 x 2 mesh, whose ranks have nobody in common but themselves.
+ * Requests stand in a queue in the order in which they were started.  Signals
+ * between two ranks are ordered only by their sending.  So if two requests name
+ * the same peer, the second begins when the first has ended.  Requests without
+ * a common peer run at the same time: an allreduce over "dp" and one over "tp"
+ * of a 2 x 2 mesh have no common rank but this one.
  *
- * Requests begin in the order of the queue, never past one that cannot yet.
- * So where each rank starts its requests in an order that all agree on, the
- * first of all that is not over can begin on every rank: nothing ever waits in
- * a circle, whatever else a request needs before it begins (a bounce buffer,
- * scratch), for those that have it are before it in the queue.
+ * Requests begin in the order of the queue; none overtakes one that cannot
+ * begin yet.  If all ranks start their requests in the same order, the first
+ * unfinished request can begin on every rank.  So no circle of waiting is
+ * possible, whatever else a request needs before it begins (a bounce buffer,
+ * scratch): the requests that hold it are before it in the queue.
  */
 #include "coll/request.h"
 #include "base/wait.h"
@@ -23,9 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- working --- */
+/* -------------------------------------------------------------- working --- */
 
-/* Is no request under way that shares a peer with this one? */
+/* Does no active request share a peer with this one? */
 static bool request_apart(const struct dtensor_request *request)
 {
     const struct dtensor_ctx *ctx = request->ctx;
@@ -56,7 +56,7 @@ static void request_done(struct dtensor_request *request, int rc)
         request->work->end(request);
 }
 
-/* Do what can be done now: true when it is over. */
+/* Do what can be done now: true if it has ended. */
 static bool request_advance(struct dtensor_request *request)
 {
     int rc = dtn_ctx_check(request->ctx, &request->err);
@@ -78,7 +78,7 @@ static bool request_advance(struct dtensor_request *request)
     return true;
 }
 
-/* Go through the queue once; true when something in it came to its end. */
+/* Go through the queue once; true if a request has ended. */
 static bool queue_advance(struct dtensor_ctx *ctx)
 {
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
@@ -101,9 +101,9 @@ static bool queue_advance(struct dtensor_ctx *ctx)
     return ended;
 }
 
-/* Until this one is done, and so all that it had to wait for.  Whenever there is
- * a signal a new wait begins: else all after the first long one would be slept
- * through.
+/* Wait until this request, and all that it waits for, have ended.  After each
+ * signal a new wait begins.  Otherwise the wait would sleep through all short
+ * requests after the first long one.
  */
 static void request_finish(struct dtensor_request *request)
 {
@@ -116,7 +116,7 @@ static void request_finish(struct dtensor_request *request)
         if (queue_advance(ctx) || ctx->made_progress)
             dtn_ctx_wait(ctx, &wait);
         else
-            dtn_wait_pause(&wait);     /* dtn_poll() looks at the clock       */
+            dtn_wait_pause(&wait);     /* dtn_poll() checks the clock         */
         ctx->in_blocking_wait = true;
     }
     ctx->in_blocking_wait = false;
@@ -162,7 +162,7 @@ void dtn_request_start(struct dtensor_request *request)
     queue_advance(request->ctx);
 }
 
-/* ----------------------------------------------------------------- asking --- */
+/* --------------------------------------------------------------- asking --- */
 
 int dtensor_test(struct dtensor_request *request, int *donep,
                  struct dtensor_error *err)

@@ -1,4 +1,4 @@
-/* request.h - what was started and is waited for later */
+/* request.h - operations that are started now and awaited later */
 #ifndef DTN_COLL_REQUEST_H
 #define DTN_COLL_REQUEST_H
 
@@ -9,41 +9,47 @@
 struct dtn_call;
 struct dtn_group;
 
-/* What is done for a request.  begin and poll: 0, EAGAIN (later), or failed. */
+/* The functions of a kind of request. begin and poll return 0, EAGAIN (later),
+ * or an error.
+ */
 struct dtn_work {
-    int (*begin)(struct dtensor_request *request, struct dtensor_error *err);
-    int (*poll)(struct dtensor_request *request, struct dtensor_error *err);
-    void (*end)(struct dtensor_request *request);    /* over; NULL: nothing    */
+    int (*begin)(struct dtensor_request *request,    /* starts the operation  */
+                 struct dtensor_error *err);
+    int (*poll)(struct dtensor_request *request,     /* makes progress        */
+                struct dtensor_error *err);
+    void (*end)(struct dtensor_request *request);    /* cleans up, or NULL    */
 };
 
-/* Every kind of request begins with this.  It is memory of malloc() unless
- * kept.  The function that makes a request that is not kept holds the context,
- * and dtensor_wait() releases it.
+/* Every kind of request begins with this struct.  It is memory of malloc()
+ * unless `kept`.  The function that makes a request that is not kept holds the
+ * context, and dtensor_wait() releases it.
  */
 struct dtensor_request {
-    const struct dtn_work *work;
-    struct dtensor_ctx *ctx;
-    const int *ranks;             /* it takes part with, of the world          */
-    int nranks;
-    bool kept;                    /* dtensor_wait() does not free it           */
-    bool waited;                  /* kept: for the last start of it            */
-    bool begun;
-    bool done;
-    int rc;
-    struct dtensor_error err;     /* when rc < 0                               */
-    struct dtensor_request *next; /* started after it                          */
+    const struct dtn_work *work;  /* functions of its kind                    */
+    struct dtensor_ctx *ctx;      /* its context                              */
+    const int *ranks;             /* [nranks] world ranks that take part      */
+    int nranks;                   /* their number                             */
+    bool kept;                    /* dtensor_wait() does not free it          */
+    bool waited;                  /* kept: its last start was awaited         */
+    bool begun;                   /* begin() has succeeded                    */
+    bool done;                    /* it has ended                             */
+    int rc;                       /* its result, when done                    */
+    struct dtensor_error err;     /* the error, if rc < 0                     */
+    struct dtensor_request *next;  /* next in the queue                       */
 };
 
-/* Put it at the end of the queue, and do what can be done now. */
+/* Append it to the queue, and do what can be done now. */
 void dtn_request_start(struct dtensor_request *request);
 
-/* Finish all there are: for calls that do not go through the queue. */
+/* Finish all requests: for calls that do not use the queue. */
 int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
-/* Finish them with the failure of the context. */
+/* End all requests with the error of the context. */
 void dtn_requests_abandon(struct dtensor_ctx *ctx);
 
-/* As dtn_call_run(), but started; a call made ready to be started often. */
+/* As dtn_call_run(), but only started; and a persistent call, which can be
+ * started many times.
+ */
 int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
                    const void *in, void *out,
                    struct dtensor_request **requestp,

@@ -1,9 +1,9 @@
-/* start.c - collectives that are started, once or again and again
+/* start.c - collectives that are started, once or many times
  *
- * dtensor_call_start() takes the plan of the call from the context and holds
- * on to it until the request is over.  A persistent call has a plan, staging
- * memory and a request of its own, made when it is: starting it a million times
- * allocates nothing (tests/coll/test_requests.c counts).
+ * dtensor_call_start() takes the plan of the call from the context and holds it
+ * until the request ends.  A persistent call has its own plan, staging memory
+ * and request, all made at its creation: to start it a million times allocates
+ * nothing (tests/coll/test_requests.c counts).
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -23,12 +23,13 @@
 
 struct coll_request {
     struct dtensor_request request;
-    struct dtn_cached_plan *cached;    /* NULL: the plan is its own           */
+    struct dtn_cached_plan *cached;    /* NULL: it has its own plan           */
     struct dtn_plan *plan;
     uint64_t fingerprint;
     const void *in;
     void *out;
-    int *peers;                        /* of PAIRS: they follow               */
+    int *peers;                        /* [n] PAIRS: its peers, stored after  */
+                                       /* it                                  */
 };
 
 struct dtensor_persistent {
@@ -92,7 +93,8 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
     }
     coll->cached = cached;
     coll->plan = cached->plan;
-    coll->fingerprint = dtn_fingerprint_numbered(cached->fingerprint, call->number);
+    coll->fingerprint = dtn_fingerprint_numbered(cached->fingerprint,
+                                                 call->number);
     coll->in = in;
     coll->out = out;
     cached->entry.holders++;
@@ -162,8 +164,10 @@ int dtensor_persistent_start(struct dtensor_persistent *persistent,
 
     if (rc != 0)
         return rc;
-    if (!request->waited)                  /* even if it is over: on all ranks */
-        return dtn_fail(err, DTENSOR_EINVAL, "persistent: it was started and not "
+    if (!request->waited)                  /* even if it has ended: on all    */
+                                           /* ranks                           */
+        return dtn_fail(err, DTENSOR_EINVAL,
+                        "persistent: it was started and not "
                         "waited for (dtensor_wait() for its last start first)");
     persistent->coll.fingerprint =
         dtn_fingerprint_numbered(persistent->fingerprint, number);

@@ -1,8 +1,8 @@
 /* state.c - what this room keeps for a context
  *
- * dtensor_fini() ends the requests under way with EINVAL and frees the plans,
- * whose scratch is in the arena.  A reduction made at run time holds the
- * context, so these go last: a program may destroy one after dtensor_fini().
+ * dtensor_fini() ends the active requests with EINVAL and frees the plans,
+ * whose scratch is in the arena.  Reductions made at run time hold the context,
+ * so they are freed last: a program may destroy one after dtensor_fini().
  */
 #include "coll/state.h"
 #include "base/error.h"

@@ -16,20 +16,24 @@ struct dtn_redops;
 struct dtn_exec_run;
 
 struct dtn_coll_state {
-    struct dtn_lru plans;         /* by call: plans.c                          */
-    struct dtn_models *models;    /* what calls over each group cost, or NULL  */
-    struct dtn_redops *redops;    /* reductions made at run time, or NULL      */
-    struct dtn_recorded *recorded;     /* calls of an open group, or NULL      */
-    struct dtensor_request *pending;   /* the first that is not over, or NULL  */
-    struct dtensor_request *pending_last;   /* valid while there is a first    */
-    const struct dtn_exec_run *run;   /* the run that is waiting, or NULL          */
-    int *everyone;                /* [world] 0, 1, 2, ...; NULL: not needed    */
-                                  /* until now                                 */
+    struct dtn_lru plans;         /* LRU cache by call: plans.c               */
+    struct dtn_models *models;    /* cost models of groups, or NULL           */
+    struct dtn_redops *redops;    /* reductions made at run time, or NULL     */
+    struct dtn_recorded *recorded;     /* calls of an open group, or NULL     */
+    struct dtensor_request *pending;   /* the first that has not ended, or    */
+                                       /* NULL                                */
+    struct dtensor_request *pending_last;   /* the last one; valid if there   */
+                                            /* is a first                     */
+    const struct dtn_exec_run *run;   /* the run that waits for a peer, or    */
+                                      /* NULL                                 */
+    int *everyone;                /* [world] 0, 1, 2, ...; NULL: not used yet */
     struct dtn_coll_peer {
-        bool busy;                /* a request under way names it              */
-        int edge;                 /* index in the last group of messages       */
-        uint32_t messages[2];     /* number of sends to it, receives from it   */
-    } peers[];                    /* [world]; none for one that only plans     */
+        bool busy;                /* an active request names it               */
+        int edge;                 /* index of its edge in the last group of   */
+                                  /* messages                                 */
+        uint32_t messages[2];     /* number of sends to it, receives from it  */
+    } peers[];                    /* [world]; none in a context that only     */
+                                  /* plans                                    */
 };
 
 static inline struct dtn_coll_state *dtn_coll_of(const struct dtensor_ctx *ctx)

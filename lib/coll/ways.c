@@ -1,7 +1,7 @@
 /* ways.c - every emitter that can run a call, and its cost
  *
- * For dtensor_call_ways(): an allreduce of 1 MiB over 8 ranks of 2 hosts may go by
- * ring, tree and six more, of which one is taken.
+ * This is for dtensor_call_ways(): an allreduce of 1 MiB over 8 ranks on 2
+ * hosts can run as ring, tree and six other algorithms; one of them is chosen.
  */
 #include "base/error.h"
 #include "coll/choose.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL_WAYS_MAX 32             /* rows of one collective, and more      */
+#define MODEL_WAYS_MAX 32             /* at least the rows of one collective  */
 
 static int way_compare(const void *a, const void *b)
 {
@@ -25,14 +25,16 @@ static int way_compare(const void *a, const void *b)
     return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* Does a byte of this call cost more if it is not in a cache? */
+/* Does this kind of cost grow if a byte is not in a cache? */
 static bool way_stretches(enum dtensor_cost cost)
 {
     return cost == DTENSOR_COST_INTRA_BYTES || cost == DTENSOR_COST_FOLDED
         || cost == DTENSOR_COST_COPIED;
 }
 
-/* How many there are; the cheapest `max` of them, cheapest first, in `ways`. */
+/* The number of emitters; the cheapest `max` of them, cheapest first, in
+ * `ways`.
+ */
 static int ways_list(const struct dtn_call *call, const struct dtn_model *model,
                      struct dtensor_way ways[], int max)
 {
@@ -46,7 +48,8 @@ static int ways_list(const struct dtn_call *call, const struct dtn_model *model,
 
         if (!dtn_emitter_runs(e, call, model) || n == MODEL_WAYS_MAX)
             continue;
-        *way = (struct dtensor_way){ .name = e->name, .taken = e == pick.emitter,
+        *way = (struct dtensor_way){ .name = e->name,
+                                     .taken = e == pick.emitter,
                                      .tuned = e == pick.emitter && pick.tuned };
         dtn_model_told(model, call, e, way->amount);
         way->ns = dtn_model_ns(model, way->amount);
@@ -69,7 +72,7 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
                       struct dtensor_way ways[], int max, int *np,
                       struct dtensor_error *err)
 {
-    /* From outside any member's call does. */
+    /* A process outside of the mesh asks for any member. */
     struct dtn_call c = { .coll = (enum dtn_coll)call->coll,
                           .n = mesh->group.n, .root = call->root,
                           .me = mesh->group.me < 0 ? 0 : mesh->group.me,

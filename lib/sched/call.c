@@ -1,9 +1,10 @@
 /* call.c - what the buffers of a collective hold
  *
- * One table.  A buffer holds nothing, one block, or one block for each rank,
- * and may be wanted at the root only.  All-gather over 4 ranks with count 10
- * reads one block, 10 elements, and writes four; a gather writes them at the
- * root.  With counts {3, 0, 2, 5} rank 2 reads 2 elements and 10 are written.
+ * One table has a row for each collective.  A buffer holds nothing, one block,
+ * or one block for each rank, and may exist at the root only.  An allgather
+ * over 4 ranks with count 10 reads one block of 10 elements and writes four
+ * blocks; a gather writes them at the root only.  With counts {3, 0, 2, 5} rank
+ * 2 reads 2 elements, and 10 elements are written.
  */
 #include "sched/call.h"
 #include "base/dtype.h"
@@ -49,7 +50,7 @@ bool dtn_call_blocked(const struct dtn_call *call)
         || dtn_shapes[call->coll].out == DTN_EACH;
 }
 
-/* The sum of n counts in bytes; false when no memory could hold it. */
+/* The sum of n counts in bytes; false if it overflows memory. */
 static bool sum_bytes(const struct dtn_call *call, const size_t counts[],
                       int n, size_t *bytes)
 {
@@ -64,7 +65,7 @@ static bool sum_bytes(const struct dtn_call *call, const size_t counts[],
         && *bytes <= PTRDIFF_MAX;
 }
 
-/* Up to the end of the last of all edges. */
+/* Bytes up to the end of the last edge. */
 static size_t edges_end(const struct dtn_call *call, enum dtn_space space)
 {
     size_t end = 0;
@@ -102,7 +103,7 @@ bool dtn_call_bytes_of(const struct dtn_call *call, enum dtn_space space,
     return false;
 }
 
-/* Where only a rank itself knows what it sends, all are taken for large. */
+/* Messages with private counts count as large. */
 size_t dtn_call_edge_bytes(const struct dtn_call *call)
 {
     size_t most = call->counts ? 0 : call->count;
@@ -135,7 +136,7 @@ size_t dtn_call_own_bytes(const struct dtn_call *call)
     return in > out ? in : out;
 }
 
-/* ------------------------------------------------------------- arguments --- */
+/* ------------------------------------------------------------ arguments --- */
 
 bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
                    const size_t bytes[])
@@ -144,7 +145,7 @@ bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
     uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
     size_t own = 0;
 
-    if (call->coll == DTN_COLL_PAIRS      /* message.c knows of each         */
+    if (call->coll == DTN_COLL_PAIRS      /* message.c checks each message    */
         || bytes[DTN_IN] == 0 || bytes[DTN_OUT] == 0
         || a + bytes[DTN_IN] <= b || b + bytes[DTN_OUT] <= a)
         return true;

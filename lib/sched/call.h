@@ -14,7 +14,7 @@
 struct dtn_redops;
 struct dtn_sched;
 
-/* The public ones, and those that have no struct dtensor_call. */
+/* The public collectives, then internal ones without a struct dtensor_call. */
 enum dtn_coll {
     DTN_COLL_ALLREDUCE = DTENSOR_ALLREDUCE,
     DTN_COLL_REDUCE = DTENSOR_REDUCE,
@@ -25,69 +25,82 @@ enum dtn_coll {
     DTN_COLL_GATHER = DTENSOR_GATHER,
     DTN_COLL_SCATTER = DTENSOR_SCATTER,
     DTN_COLL_BARRIER = DTENSOR_BARRIER,
-    DTN_COLL_PAIRS = DTENSOR_NCOLLECTIVES,         /* sends and receives       */
-    DTN_COLL_EXCHANGE,                             /* a step of a redistribute */
+    DTN_COLL_PAIRS = DTENSOR_NCOLLECTIVES,         /* sends and receives      */
+    DTN_COLL_EXCHANGE,                             /* a step of a             */
+                                                   /* redistribute            */
     DTN_NCOLLS
 };
 
-/* PAIRS: what goes between this rank and another.  No padding: it is hashed. */
+/* PAIRS: the data between this rank and one peer.  The struct has no padding,
+ * because it is hashed.
+ */
 struct dtn_edge {
-    int32_t peer;
-    uint32_t sends, receives;     /* 1: something, be it of 0 bytes            */
-    uint32_t distance;            /* (peer - this rank) modulo the world size; */
-                                  /* edges are sorted by it                    */
-    uint64_t sent_match, received_match;
-    struct dtn_range sent;        /* in IN                                     */
-    struct dtn_range received;    /* in OUT                                    */
+    int32_t peer;                 /* position in the group                    */
+    uint32_t sends, receives;     /* 1: there is a message, perhaps of 0      */
+                                  /* bytes                                    */
+    uint32_t distance;            /* (peer - this rank) modulo the world      */
+                                  /* size; edges are sorted by it             */
+    uint64_t sent_match, received_match;  /* match bits of both messages      */
+    struct dtn_range sent;        /* in IN                                    */
+    struct dtn_range received;    /* in OUT                                   */
 };
 
-/* A call, the same on every rank but for `me`.  Elements, not bytes. */
+/* A call.  All fields but `me` and those marked private are the same on every
+ * rank.  Counts are elements, not bytes.
+ */
 struct dtn_call {
-    enum dtn_coll coll;
-    int n;
-    int me;
-    int root;
-    enum dtensor_dtype dtype;
-    enum dtensor_redop redop;
-    const struct dtn_made *made;  /* what it is, if it was made at run time    */
-    int divisor;                  /* the result is divided by it; 0: by n if   */
-                                  /* `redop` is AVG                            */
-    bool repro;                   /* the bits must not depend on the algorithm */
-    bool ordered;                 /* fold from the left, in order of the ranks */
-    size_t count;                 /* as in dtensor.h; beside counts that only  */
-                                  /* this rank knows, approximate block size   */
-    const size_t *counts;         /* NULL: all blocks are `count`; else [n] of */
-                                  /* block r.  ALL_TO_ALL: of those that this  */
-                                  /* rank sends.  They lie one after another   */
-    const size_t *recv_counts;    /* ALL_TO_ALL: of those that it gets         */
-    const size_t *starts;         /* [n + 1] sums of the counts before each;   */
-    const size_t *recv_starts;    /* NULL: added up when asked for             */
-    const struct dtn_edge *edges; /* PAIRS: one for each peer                  */
-    int nedges;
-    uint32_t number;              /* of the call over its group, 0: unknown    */
-    const int *hosts;             /* [n] the host of each position, numbered   */
-                                  /* as they appear: 0 0 1 0 2; NULL: all one  */
+    enum dtn_coll coll;           /* which collective                         */
+    int n;                        /* ranks in the group                       */
+    int me;                       /* position of this rank                    */
+    int root;                     /* position of the root                     */
+    enum dtensor_dtype dtype;     /* of the elements                          */
+    enum dtensor_redop redop;     /* of a reducing collective                 */
+    const struct dtn_made *made;  /* the reduction, if it was made at run     */
+                                  /* time; else NULL                          */
+    int divisor;                  /* the result is divided by it; 0: by n if  */
+                                  /* `redop` is AVG, else by nothing          */
+    bool repro;                   /* the bits must not depend on the          */
+                                  /* algorithm                                */
+    bool ordered;                 /* fold from the left, in order of the      */
+                                  /* ranks                                    */
+    size_t count;                 /* elements, as in dtensor.h; if counts are */
+                                  /* private: the approximate block size      */
+    const size_t *counts;         /* [n] elements of block r, one after       */
+                                  /* another; NULL: all have `count`.         */
+                                  /* ALL_TO_ALL: blocks sent, private         */
+    const size_t *recv_counts;    /* [n] ALL_TO_ALL: blocks received, private */
+    const size_t *starts;         /* [n + 1] prefix sums of `counts`; NULL:   */
+                                  /* they are summed on demand                */
+    const size_t *recv_starts;    /* the same of `recv_counts`                */
+    const struct dtn_edge *edges;  /* [nedges] PAIRS: one for each peer,      */
+                                   /* private                                 */
+    int nedges;                   /* peers with messages                      */
+    uint32_t number;              /* sequence number of the call over its     */
+                                  /* group; 0: unknown                        */
+    const int *hosts;             /* [n] host of each position, numbered in   */
+                                  /* order of appearance: 0 0 1 0 2; NULL:    */
+                                  /* all ranks are on one host                */
 };
 
-/* A reduction made at run time.  `hash` is what ranks compare. */
+/* A reduction made at run time. */
 struct dtn_made {
-    enum dtensor_redop op;
-    unsigned flags;
-    uint64_t hash;
-    double factor;                /* of a premultiplied sum                    */
-    dtensor_reduce_f *fn;         /* or a function of the caller's             */
-    void *arg;
+    enum dtensor_redop op;        /* its number                               */
+    unsigned flags;               /* enum dtensor_redop_flags of a function   */
+    uint64_t hash;                /* of what it does: ranks compare it        */
+    double factor;                /* factor of a premultiplied sum            */
+    dtensor_reduce_f *fn;         /* the caller's function, or NULL           */
+    void *arg;                    /* argument of fn                           */
 };
 
 struct dtn_reduction dtn_call_reduction(const struct dtn_call *call);
 
-/* Is it a call that can be made?  n and me are filled in; `rank` is the own one
- * in the world.   Errors: EINVAL, in words
+/* Check a call; n and me are filled in, `rank` is this rank in the world.
+ * Errors: EINVAL, with a message
  */
 int dtn_call_check(const struct dtn_call *call, int rank, const void *in,
                    const void *out, struct dtensor_error *err);
 
-/* The same but for its buffers. */
+/* The same without its buffers. */
 int dtn_call_check_form(const struct dtn_call *call, int rank,
                         struct dtensor_error *err);
 
@@ -95,31 +108,36 @@ int dtn_call_check_form(const struct dtn_call *call, int rank,
 typedef int dtn_emit_f(const struct dtn_call *call, struct dtn_sched *sched,
                        struct dtensor_error *err);
 
-/* Who in a group loads from whom.  What runs at one runs at all that follow. */
+/* Which ranks of a group can load from each other.  An emitter that runs with
+ * one value also runs with all later values.
+ */
 enum dtn_reach {
-    DTN_REACH_PUT,                /* perhaps nobody                            */
-    DTN_REACH_HOST,               /* ranks of one host, of which there are     */
-                                  /* several, some with several ranks          */
-    DTN_REACH_MAP                 /* everyone from everyone                    */
+    DTN_REACH_PUT,                /* none need to: data is put                */
+    DTN_REACH_HOST,               /* ranks of the same host; there are        */
+                                  /* several hosts, some with several ranks   */
+    DTN_REACH_MAP                 /* every rank from every rank               */
 };
 
-/* What the buffers of a collective hold: call.c. */
+/* What a buffer of a collective holds: nothing, one block, or one block for
+ * each rank.  The table is in call.c.
+ */
 enum dtn_holds { DTN_NONE, DTN_ONE, DTN_EACH };
 struct dtn_shape {
-    const char *name;
-    enum dtn_holds in, out;
-    bool in_at_root, out_at_root;   /* elsewhere there is none                 */
-    bool reduces;
-    bool in_place;                  /* may be                                  */
+    const char *name;             /* "allreduce"                              */
+    enum dtn_holds in, out;       /* contents of IN and OUT                   */
+    bool in_at_root, out_at_root;   /* only the root has this buffer          */
+    bool reduces;                 /* it has a reduction                       */
+    bool in_place;                  /* it may be called in place              */
 };
 extern const struct dtn_shape dtn_shapes[DTN_NCOLLS];
 const char *dtn_coll_name(enum dtn_coll coll);
 
-/* Has some buffer a block for each rank? */
+/* Does some buffer have a block for each rank? */
 bool dtn_call_blocked(const struct dtn_call *call);
 
-/* Are its counts known to this rank only?  Then decisions that must be the same
- * on all ranks cannot depend on them; predictions of this rank may.
+/* Are the counts private, that is known to this rank only?  Decisions that must
+ * be the same on all ranks cannot depend on private counts; this rank's
+ * predictions can.
  */
 static inline bool dtn_call_private(const struct dtn_call *call)
 {
@@ -127,28 +145,30 @@ static inline bool dtn_call_private(const struct dtn_call *call)
         || call->coll == DTN_COLL_PAIRS;
 }
 
-/* Bytes of this rank's IN or OUT; false when no memory could hold them. */
+/* Bytes of this rank's IN or OUT; false if the size overflows memory. */
 bool dtn_call_bytes_of(const struct dtn_call *call, enum dtn_space space,
                        size_t *bytes);
 
-/* May IN and OUT of so many bytes stand there?  Apart, or in place: where one
- * holds all blocks and the other the own one, that is its place among them.
+/* May IN and OUT have these sizes at these addresses?  They must not overlap,
+ * or the call must be in place: if one buffer holds all blocks and the other
+ * only this rank's block, the small buffer is this rank's block of the large
+ * one.
  */
 bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
                    const size_t bytes[]);
 
-/* The most that goes from one rank to another: `count`, or the largest block;
- * SIZE_MAX when only this rank knows.
+/* The largest message between two ranks in bytes: `count`, or the largest
+ * block; SIZE_MAX if the counts are private.
  */
 size_t dtn_call_edge_bytes(const struct dtn_call *call);
 
-/* The size of the call for [tuning]: that of the largest buffer of a rank.  If
- * only this rank knows its counts: the approximate block size that the call
- * gives, times the number of ranks; 0 if it gives none.
+/* The size of the call for [tuning]: the largest buffer of a rank in bytes.  If
+ * the counts are private: the approximate block size of the call times the
+ * number of ranks, 0 if the call gives none.
  */
 size_t dtn_call_bytes(const struct dtn_call *call);
 
-/* The same, but in that case the larger buffer of this rank. */
+/* The same, but with private counts the larger buffer of this rank. */
 size_t dtn_call_own_bytes(const struct dtn_call *call);
 
 #endif

@@ -10,39 +10,47 @@
 #include <stdint.h>
 
 /* Run the schedules of all n ranks on symbolic elements, `rounds` times in a
- * row, for every order the signals allow, without any transport.  Proves: no
- * deadlock with queues of DTN_QUEUE_DEPTH; no read of a byte before the
- * signal that orders it after its write, no unordered pair of accesses; no
- * access outside a space, or to a space not exposed, or before READY; put
- * sources untouched until flushed; no peer touches a rank's memory after its
- * last step; tags match.  Then calls `expect` for every OUT element.
+ * row, for every order that the signals allow, without any transport.  This
+ * proves:
  *
- * Symbolic element: which ranks' element `index` of IN is in it, as a bit set
- * (reducing the same rank in twice is refused), or undefined.  `dropped`: it
- * is a result, which was divided or rounded or whatever the reduction does at
- * its end (to do that twice is refused).  `tree` is a hash of the order in
- * which they were put together: equal trees, equal bits.
+ *   - no deadlock with queues of DTN_QUEUE_DEPTH;
+ *   - no read of a byte before the signal that orders the read after its write,
+ *     and no unordered pair of accesses;
+ *   - no access outside a space, to one that is not exposed, or before READY;
+ *   - the source of a put is not touched until it is flushed;
+ *   - no peer touches a rank's memory after that rank's last step;
+ *   - tags match.
+ *
+ * Then `expect` is called for every OUT element.
+ *
+ * A symbolic element is undefined, or it is the set of ranks whose element
+ * `index` of IN was reduced into it, as bits.  To reduce the same rank in twice
+ * is an error.  To finalise a result twice (divide and round it) is an error
+ * too.  `tree` is a hash of the order in which the terms were combined: equal
+ * trees mean equal bits.
  */
 #define DTN_CHECK_RANKS_MAX 256
 struct dtn_cell {
-    bool defined;
-    bool dropped;
-    uint32_t ranks[DTN_CHECK_RANKS_MAX / 32];  /* bit r: rank r contributed    */
-    int64_t index;                /* of IN; -1: neutral, no rank is in it      */
-    uint64_t tree;
+    bool defined;                 /* false: nobody has written it             */
+    bool dropped;                 /* it is finalised: a result, no term       */
+    uint32_t ranks[DTN_CHECK_RANKS_MAX / 32];  /* bit r: rank r contributed   */
+    int64_t index;                /* index in IN; -1: neutral element, no     */
+                                  /* rank                                     */
+    uint64_t tree;                /* hash of the order of the reduction       */
 };
 typedef bool dtn_expect_f(int rank, size_t elem, const struct dtn_cell *cell,
                           const void *arg);
 
-/* 0, or EINVAL with the first violation in words: which rank, step, bytes.
- * alias NULL: IN and OUT are apart; else in place: OUT begins alias[r] bytes
- * after IN on rank r (0 for allreduce; less than 0 for allgather).
+/* 0, or EINVAL with a message about the first violation: rank, step, bytes.
+ * alias NULL: IN and OUT are apart.  Else the call is in place: OUT begins
+ * alias[r] bytes after IN on rank r (0 for allreduce; less than 0 for
+ * allgather).
  */
 int dtn_sched_check(const struct dtn_sched scheds[], int n, int rounds,
               const int64_t alias[], dtn_expect_f *expect, const void *arg,
               struct dtensor_error *err);
 
-/* The tree of element `index` folded from the left, rank 0 to rank n-1. */
+/* The tree of element `index` when it is folded from rank 0 to rank n-1. */
 uint64_t dtn_check_tree(int n, int64_t index);
 
 #endif

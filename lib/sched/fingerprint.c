@@ -1,12 +1,13 @@
-/* fingerprint.c - a call of a rank in 64 bits
+/* fingerprint.c - a 64-bit fingerprint of a call
  *
- * Four bits name the collective, five the dtype and four the reduction, so that
- * both sides of a mismatch can be worded; 51 hold a hash of everything else:
- * counts, root, ranks, the number of the call, the size of a message, both
- * specs of a redistribute.  Two calls that differ only there are taken for the
- * same once in 2*10^15 times.  The hash does not show the values that users
- * want to read.  So each rank keeps the values of its last 16 calls (struct
- * dtn_call_record) and sends them to the others after a mismatch.
+ * Ranks compare fingerprints to find out that they made different calls.  Four
+ * bits name the collective, five the dtype and four the reduction, so that an
+ * error can show both sides of a mismatch.  The other 51 bits are a hash of
+ * everything else: counts, root, ranks, the number of the call, the size of a
+ * message, both specs of a redistribute.  Two calls that differ only in the
+ * hash look equal once in 2*10^15 times.  The hash does not show the values
+ * that users want to read.  So each rank keeps the values of its last 16 calls
+ * (struct dtn_call_record) and sends them to the others after a mismatch.
  */
 #include "sched/fingerprint.h"
 #include "base/dtype.h"
@@ -33,7 +34,8 @@ uint64_t dtn_fingerprint(enum dtn_coll coll, enum dtensor_dtype dtype,
 {
     return (uint64_t)coll << COLL_AT | (uint64_t)dtype << DTYPE_AT
          | (uint64_t)dtn_redop_kind(redop) << REDOP_AT
-         | (dtn_fingerprint_hash(DTN_MIX_CALL, hash) & BITS(DTN_FINGERPRINT_HASH_BITS));
+         | (dtn_fingerprint_hash(DTN_MIX_CALL, hash)
+            & BITS(DTN_FINGERPRINT_HASH_BITS));
 }
 
 uint64_t dtn_fingerprint_dtype(enum dtensor_dtype dtype)
@@ -54,7 +56,8 @@ enum dtensor_dtype dtn_fingerprint_dtype_of(uint64_t fingerprint)
 
 size_t dtn_fingerprint_size(uint64_t fingerprint)
 {
-    const size_t size = dtensor_dtype_size(dtn_fingerprint_dtype_of(fingerprint));
+    const size_t size =
+        dtensor_dtype_size(dtn_fingerprint_dtype_of(fingerprint));
 
     return size > 0 ? size : 1;
 }

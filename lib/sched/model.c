@@ -1,31 +1,32 @@
-/* model.c - what a collective is thought to cost
+/* model.c - the predicted time of a collective
  *
- * The rank that has most to do hands over m messages, waits for h of others'
- * one after another, moves b bytes, and folds and copies some:
+ * The busiest rank posts m messages, waits for h signals one after another
+ * (hops), moves b bytes, and folds and copies some bytes:
  *
  *     h * hop + m * message + b / bandwidth + folded / fold + copied / copy
  *
- * An allreduce of 1 MiB over 4 ranks that do not map, at 1.2 us, 0.2 us and
- * 12.1 GB/s as over InfiniBand, by the ring: 7 hops, 51 messages (blocks of 256
- * KiB go in 2 chunks) and 1.5 MiB moved are 8.4 + 10.2 + 130 us; by the tree, 5
- * hops, 9 messages and 4 MiB: 6 + 1.8 + 347 us.  Of 8 KiB the ring takes 14 us
- * and the tree 10.
+ * Example: an allreduce of 1 MiB over 4 ranks that do not map, with 1.2 us per
+ * hop, 0.2 us per message and 12.1 GB/s as over InfiniBand.  The ring takes 7
+ * hops, 51 messages (blocks of 256 KiB go in 2 chunks) and moves 1.5 MiB: 8.4 +
+ * 10.2 + 130 us.  The tree takes 5 hops, 9 messages and moves 4 MiB: 6 + 1.8 +
+ * 347 us.  For 8 KiB the ring takes 14 us and the tree 10 us.
  *
- * A call of more than the caches hold costs more for each byte beyond: the
- * rank's own memory, and its peers', come from further away.  Where ranks
- * outnumber CPUs, a hop also includes the time until the waiting rank gets a
- * CPU, and the ranks share the CPUs for everything else.
+ * If a call uses more memory than the caches hold, each byte above that costs
+ * more: memory of this rank and of its peers is read from DRAM.  If ranks
+ * outnumber CPUs (oversubscription), a hop also includes the time until the
+ * waiting rank gets a CPU, and the ranks share the CPUs for everything else.
  *
- * Blocks of unequal sizes are shares of calls in which all are like them: of an
- * all-to-all over 3 ranks that sends 100 bytes and 1 MiB, one half is 50 bytes
- * in a signal, the other 512 KiB put, after the hops of a call that puts.  A
- * rank that alone knows its sizes predicts from what it sends and receives.
- * The choice must be the same on all ranks, so it uses the approximate block
- * size of the call.
+ * With blocks of unequal sizes, each block costs its share of a call in which
+ * all blocks have that size.  Example: an all-to-all over 3 ranks sends 100
+ * bytes and 1 MiB.  One half of the cost is 50 bytes in a signal, the other
+ * half is 512 KiB put after the hops of a call that puts.  A rank with private
+ * counts predicts from what it sends and receives.  The choice of the algorithm
+ * must be the same on all ranks, so it uses the approximate block size of the
+ * call instead.
  *
- * What an emitter takes of a rank is in its row (emitters.c); that these rows
- * are true to the schedules is shown by test_model, which plays the schedules
- * of all ranks with the same constants.
+ * The cost of each emitter is in its row (emitters.c). test_model shows that
+ * the rows agree with the schedules: it plays the schedules of all ranks with
+ * the same constants.
  */
 #include "sched/model.h"
 #include "base/reduce.h"
@@ -38,59 +39,61 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Of one wire: ns until a signal is seen by a rank that waits for it; ns to hand
- * over one more put or signal; bytes a ns (GB/s) that one rank moves while all
- * others move theirs.
- */
+/* A wire is a way between two ranks. */
 struct wire {
-    double hop_ns;
-    double message_ns;
-    double bytes_per_ns;
+    double hop_ns;                /* from a signal to the rank that waits     */
+    double message_ns;            /* to post one more put or signal           */
+    double bytes_per_ns;          /* GB/s of one rank while all ranks move    */
 };
 
-/* Every constant and where it comes from.  [tuning] overrides each;
+/* The constants and where they come from.  [tuning] overrides each of them;
  * dtensor-bench --calibrate measures them.
  */
 static const struct wire model_wires[] = {
-    /* Two and four processes on two CPUs whose caches are near each other.  The
-     * rate is that of bytes that one has just written and the other loads: with
-     * 12 GB/s an allreduce of two ranks is predicted within 1.5 from 8 B to 8 MiB
-     * (HACKING, on memory of dtensor_alloc()).  Of bytes that nobody has written
-     * since the last call twice as many are loaded.
+    /* Two and four processes on two CPUs with close caches.  The rate is for
+     * bytes that one rank has just written and the other loads: with 12 GB/s
+     * the prediction of an allreduce of two ranks is within a factor of 1.5
+     * from 8 B to 8 MiB.  Bytes that nobody has written since the last call
+     * load twice as fast.
      */
     [DTN_WIRE_SHM] = { 140, 50, 12.0 },
-    /* Kernel TCP: half a round trip through two sockets takes some 15 us; 2 us
-     * for a send and its share of polling; the rate is that of 10 Gb/s Ethernet
-     * less its headers.  Estimates.
+    /* Kernel TCP: half a round trip through two sockets takes about 15 us, and
+     * a send with its share of polling 2 us.  The rate is that of 10 Gb/s
+     * Ethernet without headers.  Estimates.
      */
     [DTN_WIRE_TCP] = { 15000, 2000, 1.15 },
-    /* InfiniBand and RoCE at 100 Gb/s, ib_write_lat and ib_write_bw as vendors
-     * give them: 1.0 us one way, and noticing; 12.1 GB/s.  To post a write or a
-     * signal is taken for 0.2 us.  Estimates.
+    /* InfiniBand and RoCE at 100 Gb/s: 1.0 us one way plus the time to notice,
+     * and 12.1 GB/s, as vendors give them for ib_write_lat and ib_write_bw.
+     * 0.2 us to post a write or a signal.  Estimates.
      */
     [DTN_WIRE_RC] = { 1200, 200, 12.1 },
 };
 
-/* In the first caches, where calls live for which it decides. */
+/* Reductions and copies in the L1 and L2 caches: calls for which this cost
+ * decides are small.
+ */
 #define MODEL_FOLD_BYTES_PER_NS 60.0
 #define MODEL_COPY_BYTES_PER_NS 60.0
 
-/* Of the largest buffer of a call; and what a byte beyond costs. */
+/* Cache capacity for a call, compared with its largest buffer; and the relative
+ * cost of a byte above it.
+ */
 #define MODEL_CACHE_BYTES ((double)(1 << 20))
 #define MODEL_UNCACHED 1.2
 
-/* What switches lose when senders meet at one receiver, for each doubling of them.
- * An estimate: of 63 at once 5% make 1.3 times the time, where shifts by pairs
- * take 63 hops instead of one.
+/* Incast: the relative loss in a switch when several senders share one
+ * receiver, for each doubling of the senders.  An estimate: 63 senders at once
+ * take 1.3 times as long at 5%, where pairwise shifts take 63 hops instead of
+ * one.
  */
 #define MODEL_CONGESTION 0.05
 
-/* To be given a CPU by one that waits, for each rank more than there are CPUs. */
+/* Cost of a context switch in ns, for each rank per CPU above one. */
 #define MODEL_SWITCH_NS 1500.0
 
 /* ------------------------------------------------------------ constants --- */
 
-/* ns[] has those of a hop, a message and a byte, in this order. */
+/* ns[] receives the cost of a hop, a message and a byte, in this order. */
 static void model_wire(double ns[], const struct wire *wire, int latency_ns,
                        int message_ns, uint64_t bandwidth)
 {
@@ -157,7 +160,7 @@ int dtn_model_devices(const struct dtensor_cluster *cluster, int host)
 
 /* ---------------------------------------------------------------- loads --- */
 
-/* A call, as weights see it. */
+/* A call in the units of struct dtn_weight. */
 struct call_units {
     int n;
     double whole;
@@ -213,7 +216,7 @@ double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole)
          ? 1 + (model->uncached - 1) * beyond / whole : 1;
 }
 
-/* What a weight is over n ranks, inside a host or between hosts. */
+/* Add the cost of a weight over n ranks, inside a host or between hosts. */
 static void load_add(const struct dtn_model *model,
                      const struct dtn_weight *weight, int n, double whole,
                      double sharers, double stretch,
@@ -236,7 +239,8 @@ static void load_add(const struct dtn_model *model,
         messages *= 3;
     } else if (weight->message != DTN_UNIT_NONE) {
         moved += amount_value(&weight->carried, &units);
-        load[DTENSOR_COST_COPIED] += moved;       /* out of the signals        */
+        load[DTENSOR_COST_COPIED] += moved;       /* copied out of the        */
+                                                  /* signals                  */
     }
     link[0] += hops;
     link[1] += messages;
@@ -245,12 +249,15 @@ static void load_add(const struct dtn_model *model,
     else
         link[2] += moved * (weight->neighbours ? 1 : sharers)
                  * (1 + term_value(doublings, n - 1));
-    load[DTENSOR_COST_FOLDED] += stretch * amount_value(&weight->folded, &units);
-    load[DTENSOR_COST_COPIED] += stretch * amount_value(&weight->copied, &units);
+    load[DTENSOR_COST_FOLDED] +=
+        stretch * amount_value(&weight->folded, &units);
+    load[DTENSOR_COST_COPIED] +=
+        stretch * amount_value(&weight->copied, &units);
 }
 
-/* A call whose largest buffer has `whole` bytes, in blocks that are all alike. */
-static void load_even(const struct dtn_model *model, const struct dtn_call *call,
+/* A call whose largest buffer has `whole` bytes, in blocks of equal size. */
+static void load_even(const struct dtn_model *model,
+                      const struct dtn_call *call,
                       const struct dtn_emitter *emitter, double whole,
                       double stretch, double load[DTENSOR_NCOSTS])
 {
@@ -265,7 +272,8 @@ static void load_even(const struct dtn_model *model, const struct dtn_call *call
              model->sharers, stretch, load);
 }
 
-/* One of several that go on at the same time: they wait together. */
+/* Add one of several transfers that run at the same time: their hops overlap.
+ */
 static void load_join(double load[DTENSOR_NCOSTS],
                       const double one[DTENSOR_NCOSTS], double share)
 {
@@ -276,11 +284,11 @@ static void load_join(double load[DTENSOR_NCOSTS],
             load[c] = one[c];
 }
 
-/* A list of blocks, of which number `own` (-1: none) stays where it is. */
+/* A list of blocks.  Block `own` (-1: none) does not leave this rank. */
 struct block_list {
     const size_t *counts;
     int own;
-    size_t least, most;           /* elements, the own one aside               */
+    size_t least, most;           /* elements, without the own block          */
     double sum;
 };
 
@@ -299,11 +307,12 @@ static struct block_list list_make(const size_t counts[], int n, int own)
     return list;
 }
 
-/* Each block costs its share of a call in which all blocks have its size; or
- * the largest block, as often as it goes through one rank, costs more than all
- * together.
+/* The larger of two costs: the sum, in which each block costs its share of a
+ * call with all blocks of its size; or the largest block, times how often it
+ * passes one rank.
  */
-static void load_list(const struct dtn_model *model, const struct dtn_call *call,
+static void load_list(const struct dtn_model *model,
+                      const struct dtn_call *call,
                       const struct dtn_emitter *emitter,
                       const struct block_list *list, double stretch,
                       double load[DTENSOR_NCOSTS])
@@ -333,12 +342,13 @@ static void load_list(const struct dtn_model *model, const struct dtn_call *call
             load_join(load, one, 1.0 / shares);
         }
     }
-    if (list->own >= 0 && shares > 0)   /* the own block has its own size      */
-        load[DTENSOR_COST_COPIED] += emitter->weight.copied.block.constant * stretch
-            * elem * ((double)list->counts[list->own] - list->sum / shares);
+    if (list->own >= 0 && shares > 0)   /* the own block has its own size     */
+        load[DTENSOR_COST_COPIED] += emitter->weight.copied.block.constant
+            * stretch * elem
+            * ((double)list->counts[list->own] - list->sum / shares);
 }
 
-/* All sends of a call, or all its receives, each between two ranks. */
+/* All sends of a call, or all its receives.  Each is between two ranks. */
 static void load_edges(const struct dtn_model *model,
                        const struct dtn_call *call,
                        const struct dtn_emitter *emitter, bool sent,
@@ -382,7 +392,7 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
     load_list(model, call, emitter, &list, stretch, load);
 }
 
-/* What this rank sends or what it receives, whichever takes longer. */
+/* The sends of this rank or its receives, whichever take longer. */
 void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
                     const struct dtn_emitter *emitter,
                     double load[DTENSOR_NCOSTS])
@@ -419,7 +429,7 @@ double dtn_model_ns(const struct dtn_model *model,
     return ns;
 }
 
-/* ---------------------------------------------------------------- scratch --- */
+/* -------------------------------------------------------------- scratch --- */
 
 static double weight_scratch(const struct dtn_weight *weight, int n,
                              double whole, double block,
@@ -444,8 +454,7 @@ static double weight_scratch(const struct dtn_weight *weight, int n,
                                   ? dtn_reduction_ratio(&how) : 1);
 }
 
-/* Of counts that only this rank knows, what comes with signals is all there is.
- */
+/* With private counts the only scratch is that of eager messages. */
 double dtn_model_scratch(const struct dtn_model *model,
                          const struct dtn_call *call,
                          const struct dtn_emitter *emitter)

@@ -1,4 +1,4 @@
-/* model.h - from what an emitter takes of a rank to nanoseconds */
+/* model.h - the predicted time of a call */
 #ifndef DTN_SCHED_MODEL_H
 #define DTN_SCHED_MODEL_H
 
@@ -13,42 +13,51 @@ struct dtn_emitter;
 struct dtn_group;
 struct dtn_tuning;
 
-/* All that a cost depends on besides the call: the same on every rank. */
+/* All that the cost of a call depends on, besides the call.  It is the same on
+ * every rank.
+ */
 struct dtn_model {
-    enum dtn_reach reach;
-    const struct dtn_tuning *tuning;     /* [DTN_NTUNED], or NULL              */
-    double ns[DTENSOR_NCOSTS];    /* of one hop, message, byte: model.c says   */
-                                  /* where each comes from                     */
-    const int *host;              /* [n] of each position; NULL: all on one    */
-    int hosts;                    /* of the group                              */
-    int locals;                   /* ranks on the host that has most           */
-    bool uneven;                  /* another host has fewer                    */
-    double sharers;               /* of `locals`, for one network device       */
-    double max_scratch;           /* bytes of a rank for one call              */
-    double cache_bytes;           /* of a call; beyond them a byte within a    */
-    double uncached;              /* host costs so many times as much          */
-    double crowding;              /* ranks for each CPU, at least 1            */
-    double congestion;            /* a byte between hosts costs so much more   */
-                                  /* for each doubling of those that send at   */
-                                  /* once to one                               */
+    enum dtn_reach reach;         /* which ranks load from each other         */
+    const struct dtn_tuning *tuning;     /* [DTN_NTUNED], or NULL             */
+    double ns[DTENSOR_NCOSTS];    /* cost of one hop, message or byte in ns:  */
+                                  /* model.c says where each comes from       */
+    const int *host;              /* [n] host of each position; NULL: all on  */
+                                  /* one host                                 */
+    int hosts;                    /* hosts of the group                       */
+    int locals;                   /* ranks on the host with the most ranks    */
+    bool uneven;                  /* some host has fewer ranks                */
+    double sharers;               /* ranks of a host that share one network   */
+                                  /* device                                   */
+    double max_scratch;           /* limit of the scratch of one call on a    */
+                                  /* rank, in bytes                           */
+    double cache_bytes;           /* cache capacity for a call in bytes       */
+    double uncached;              /* cost of a byte within a host above       */
+                                  /* cache_bytes, as a multiple of one below  */
+    double crowding;              /* ranks per CPU, at least 1; above 1: the  */
+                                  /* host is oversubscribed                   */
+    double congestion;            /* incast: relative extra cost of a byte    */
+                                  /* between hosts for each doubling of the   */
+                                  /* ranks that send to one rank at once      */
 };
 
-/* The constants of a cluster: [tuning], or else the built-in ones. */
+/* The constants of a cluster: [tuning], else the built-in ones. */
 void dtn_model_costs(const struct dtensor_cluster *cluster,
                      struct dtn_model *model);
 
-/* How many network devices the ranks of a host have between them. */
+/* The number of network devices that the ranks of a host use. */
 int dtn_model_devices(const struct dtensor_cluster *cluster, int host);
 
-/* Ranks for each CPU of the fullest host: they share its time. */
+/* Set the ranks per CPU of the most oversubscribed host: they share CPU time.
+ */
 void dtn_model_crowd(struct dtn_model *model, double crowding);
 
-/* What a byte of such a call within a host costs, in prices of one in a cache. */
+/* Cost of a byte of this call within a host, relative to a byte in a cache. */
 double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole);
 
-/* The time of a call by an emitter on the busiest rank, in nanoseconds.  load()
- * uses only what all ranks know, so it is the same on all of them, and they
- * choose by it.  told() also uses what only this rank knows: its own sizes.
+/* The cost of a call by an emitter on the busiest rank, by kind of cost.
+ * load() uses only what all ranks know; the result is the same on all ranks, so
+ * ranks choose by it.  told() also uses the private counts of this rank.  ns()
+ * turns a load into nanoseconds.
  */
 void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
                     const struct dtn_emitter *emitter,
@@ -59,7 +68,7 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
 double dtn_model_ns(const struct dtn_model *model,
                     const double load[DTENSOR_NCOSTS]);
 
-/* The most scratch that a rank needs for it, in bytes. */
+/* The largest scratch of a rank for this call, in bytes. */
 double dtn_model_scratch(const struct dtn_model *model,
                          const struct dtn_call *call,
                          const struct dtn_emitter *emitter);

@@ -1,16 +1,18 @@
 /* sched.c - the schedule: what one rank does, as data
  *
- * A collective is an array of steps for each rank.  This is all rank 1 of 2
- * does in an allreduce of two f32, one signal each way (dtn_sched_print):
+ * A collective is an array of steps for each rank.  This is all that rank 1 of
+ * 2 does in an allreduce of two f32, with one signal each way
+ * (dtn_sched_print):
  *
  *     allreduce carry: rank 1 of 2, f32 sum, IN 8 OUT 8 TMP 8
  *       0 signal  -> 0  CARRY <- IN+0  8 bytes
  *       1 wait    <- 0  CARRY -> TMP+0  8 bytes
  *       2 fold    OUT+0 <- TMP+0  1 slots of 8 bytes with IN+0 as term 1
  *
- * Being data it can be checked (check/), run (exec/) and shown.  A space
- * that peers reach is printed with a star, "TMP* 64", and another rank's
- * memory with its position, "2:IN+0".
+ * CARRY is the printed name of DTN_TAG_EAGER.  A schedule is data, so it can be
+ * checked (check/), run (coll/exec/) and printed.  A space that peers access is
+ * printed with a star, "TMP* 64", and the memory of another rank with its
+ * position, "2:IN+0".
  */
 #include "sched/sched.h"
 #include "base/array.h"
@@ -64,8 +66,9 @@ void dtn_sched_fini(struct dtn_sched *sched)
 
 /* --------------------------------------------------------------- building */
 
-/* Room for one more in a growing array of `count`; false: not enough memory.  A
- * capacity of -1 remembers that: nothing is appended from then on.
+/* Make room for one more element in an array of `count`; false: not enough
+ * memory.  A capacity of -1 remembers the failure: nothing is appended any
+ * more.
  */
 static bool sched_grow(void *arrayp, int count, int *capacity, size_t size)
 {
@@ -90,8 +93,8 @@ static bool box_equal(const struct dtn_box *a, const struct dtn_box *b)
         && memcmp(a->src_stride, b->src_stride, bytes) == 0;
 }
 
-/* The index of a box among the schedule's, or -1 when out of memory.  Boxes of
- * regular shards are alike: one does for all of them that follow each other.
+/* The index of a box in the schedule, or -1 if out of memory.  The boxes of
+ * regular shards are equal: equal boxes in a row are stored once.
  */
 static int sched_push_box(struct dtn_sched *sched, const struct dtn_box *box)
 {
@@ -144,7 +147,8 @@ void dtn_sched_wait(struct dtn_sched *sched, int peer, enum dtn_tag tag)
                .peer = peer, .box = -1 });
 }
 
-void dtn_sched_send_eager(struct dtn_sched *sched, int peer, struct dtn_span src,
+void dtn_sched_send_eager(struct dtn_sched *sched, int peer,
+                          struct dtn_span src,
                      size_t bytes)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
@@ -152,7 +156,8 @@ void dtn_sched_send_eager(struct dtn_sched *sched, int peer, struct dtn_span src
                .bytes = bytes });
 }
 
-void dtn_sched_recv_eager(struct dtn_sched *sched, int peer, struct dtn_span dst,
+void dtn_sched_recv_eager(struct dtn_sched *sched, int peer,
+                          struct dtn_span dst,
                      size_t bytes)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_WAIT,
@@ -164,11 +169,12 @@ void dtn_sched_offer(struct dtn_sched *sched, int peer, struct dtn_span src,
                      size_t bytes)
 {
     sched_push(sched, &(struct dtn_step){ .op = DTN_OP_SIGNAL,
-               .tag = DTN_TAG_READY, .peer = peer, .box = -1, .message_bytes = bytes,
-               .src = src });
+               .tag = DTN_TAG_READY, .peer = peer, .box = -1,
+               .message_bytes = bytes, .src = src });
 }
 
-void dtn_sched_match(struct dtn_sched *sched, uint64_t match_bits, size_t message_bytes,
+void dtn_sched_match(struct dtn_sched *sched, uint64_t match_bits,
+                     size_t message_bytes,
                     bool is_recv)
 {
     struct dtn_step *last;
@@ -181,7 +187,7 @@ void dtn_sched_match(struct dtn_sched *sched, uint64_t match_bits, size_t messag
     last->is_recv = is_recv;
 }
 
-/* COPY and REDUCE: `peer` is whose memory is loaded from. */
+/* COPY and REDUCE: `peer` is the owner of the source. */
 static void sched_move(struct dtn_sched *sched, enum dtn_op op,
                        struct dtn_span dst, struct dtn_span src, size_t bytes,
                        const struct dtn_box *box)
@@ -296,7 +302,7 @@ size_t dtn_sched_scratch(const struct dtn_sched *sched)
     const size_t line = DTN_CACHE_LINE;
     size_t tmp = sched->bytes[DTN_TMP], acc = sched->bytes[DTN_ACC];
 
-    if (tmp > 0 && acc > 0)                    /* ACC begins a line          */
+    if (tmp > 0 && acc > 0)                    /* ACC begins on a cache line  */
         tmp = (tmp + line - 1) / line * line;
     return tmp + acc * dtn_reduction_ratio(&sched->reduction);
 }
@@ -352,7 +358,7 @@ static void text_box(char *buf, size_t size, const struct dtn_box *box)
     text_add(buf, size, ")");
 }
 
-/* A signal or a wait; a carried payload comes from or goes to a span. */
+/* A signal or a wait; an eager payload comes from or goes to a span. */
 static void text_signal(char *buf, size_t size, int me,
                         const struct dtn_step *step)
 {
@@ -371,7 +377,7 @@ static void text_signal(char *buf, size_t size, int me,
     text_add(buf, size, "  %zu bytes", step->bytes);
 }
 
-/* The terms of a fold of own memory. */
+/* The terms of a fold of this rank's memory. */
 static void text_fold(char *buf, size_t size, int me,
                       const struct dtn_step *step)
 {
@@ -386,7 +392,7 @@ static void text_fold(char *buf, size_t size, int me,
     text_add(buf, size, " as term %d", step->own_term);
 }
 
-/* A step that moves or makes bytes. */
+/* A step that moves or writes bytes. */
 static void text_move(char *buf, size_t size, const struct dtn_sched *sched,
                       const struct dtn_step *step)
 {
@@ -394,7 +400,8 @@ static void text_move(char *buf, size_t size, const struct dtn_sched *sched,
 
     if (step->op == DTN_OP_PUT) {
         text_add(buf, size, "-> %d  ", step->peer);
-        dst.rank = sched->me;                  /* said once is enough        */
+        dst.rank = sched->me;                  /* "-> 1" already names the    */
+                                               /* rank                        */
     }
     text_span(buf, size, sched->me, &dst);
     if (step->op != DTN_OP_SCALE && step->op != DTN_OP_NEUTRAL) {

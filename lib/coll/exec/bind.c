@@ -1,10 +1,10 @@
-/* bind.c - the steps of a plan, bound once
+/* bind.c - binds the steps of a plan, once
  *
- * A step names ranks, spaces and bytes as the call counts them.  Bound, it has what
- * a run needs: the peer's struct, addresses as an entry of plan->base and an offset,
- * sizes in bytes of memory, the terms of a reduction.  A run sets plan->base for
- * this rank's buffers, and a peer's READY for its own; a run of a step then looks up
- * nothing.
+ * A step names ranks, spaces and bytes.  A bound step has all that a run needs:
+ * the peer's struct, addresses as an index in plan->base and an offset, sizes
+ * in bytes of memory, and the terms of a reduction.  A run sets plan->base for
+ * this rank's buffers, and a peer's READY sets the entries of that peer.  So a
+ * step looks up nothing while it runs.
  */
 #include "base/error.h"
 #include "base/reduce.h"
@@ -16,7 +16,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* OUT where peers see it, if the span is in the part that they may touch. */
+/* The base of a span of this rank: the exposed OUT if the span is in the part
+ * that peers access.
+ */
 static int own_base(const struct dtn_sched *sched, const struct dtn_span *span)
 {
     const struct dtn_range *shown = &sched->exposed_range[span->space];
@@ -35,7 +37,7 @@ static struct dtn_exec_at bind_span(const struct dtn_plan *plan,
         .offset = span->offset * plan->scale[span->space] };
 }
 
-/* Is a copy between kinds of elements, so that they are converted? */
+/* Does a copy convert between elements and partial results? */
 static bool copy_converts(const struct dtn_step *step)
 {
     return step->op == DTN_OP_COPY
@@ -49,10 +51,13 @@ static int bind_nterms(const struct dtn_sched *sched,
         || copy_converts(step) ? dtn_terms_count(sched, step) : 0;
 }
 
-/* Which terms, and the destination, are partial results, for dtn_fold(). */
+/* Which terms are partial results, and whether the destination is: for
+ * dtn_fold().
+ */
 static unsigned bind_partial(const struct dtn_step *step)
 {
-    const bool dst = step->dst.space == DTN_ACC, src = step->src.space == DTN_ACC;
+    const bool dst = step->dst.space == DTN_ACC,
+               src = step->src.space == DTN_ACC;
     const bool first = step->op == DTN_OP_REDUCE ? dst : src;
 
     return (dst ? DTN_PARTIAL_DST : 0) | (first ? DTN_PARTIAL_FIRST : 0)

@@ -1,13 +1,14 @@
 /* cma.c - reads private memory of peers by cross-memory attach
  *
- * A peer of this host may expose memory that this rank cannot map; then one system
- * call copies it from there (process_vm_readv()).  A copy goes straight to its
- * destination.  Terms of a reduction are read in pieces, 64 KiB of each of two, so
- * that they are still in this CPU's cache when they are reduced: 2 MiB of f32 are
- * 32 pieces of 7 us to read and 2 us to reduce.
+ * A peer on this host may expose memory that this rank cannot map.  Then one
+ * system call, process_vm_readv(), copies it.  A copy goes straight to its
+ * destination.  Terms of a reduction are read in pieces, 64 KiB of each of two
+ * terms, so that they are still in this CPU's cache when they are reduced: 2
+ * MiB of f32 are 32 pieces, each with 7 us to read and 2 us to reduce.
  *
- * The kernel finds the memory by process number, which may be another's after the
- * peer's death.  So after the last read it is checked that the peer is alive.
+ * The kernel finds the memory by process id.  After the peer's death another
+ * process may get that id.  So after the last read this checks that the peer is
+ * alive.
  */
 #include "base/compiler.h"
 #include "base/reduce.h"
@@ -22,7 +23,7 @@
 #define PIECES_BYTES ((size_t)128 << 10)         /* of all terms              */
 #define PIECE_MIN_BYTES ((size_t)8 << 10)
 
-/* `bytes` as a step counts them. */
+/* `bytes` are those of the step, not of memory. */
 static int cma_read(const struct dtn_exec_run *run, void *dst,
                     const struct dtn_span *span, size_t bytes)
 {
@@ -40,7 +41,7 @@ static int cma_no_room(struct dtn_exec_run *run, size_t bytes)
                       "no room for %zu bytes to fetch terms into", bytes);
 }
 
-/* To a device by way of host memory. */
+/* Copy to a device through host memory. */
 static int cma_copy_device(struct dtn_exec_run *run, void *dst,
                            const struct dtn_exec_step *bound)
 {
@@ -52,7 +53,8 @@ static int cma_copy_device(struct dtn_exec_run *run, void *dst,
     return rc == 0 ? dtn_run_download(run, dst, scratch, bound->bytes) : rc;
 }
 
-int dtn_cma_copy(struct dtn_exec_run *run, void *dst, const struct dtn_exec_step *bound)
+int dtn_cma_copy(struct dtn_exec_run *run, void *dst,
+                 const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     int rc = dtn_run_is_device(run, dst)
@@ -64,7 +66,8 @@ int dtn_cma_copy(struct dtn_exec_run *run, void *dst, const struct dtn_exec_step
 }
 
 /* Make bytes from `at` on of every term readable for this CPU. */
-static int cma_terms(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
+static int cma_terms(struct dtn_exec_run *run,
+                     const struct dtn_exec_step *bound,
                      size_t at, size_t bytes, unsigned char *scratch)
 {
     const struct dtn_sched *sched = &run->plan->sched;
@@ -88,7 +91,8 @@ static int cma_terms(struct dtn_exec_run *run, const struct dtn_exec_step *bound
 }
 
 /* Are all peers alive whose memory was read? */
-static int cma_check(const struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+static int cma_check(const struct dtn_exec_run *run,
+                     const struct dtn_exec_step *bound)
 {
     int rc = 0;
 
@@ -129,7 +133,7 @@ int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
                 dst + at * run->plan->scale[step->dst.space],
                 run->plan->terms, n, bytes / elem));
         if (rc == 0)
-            rc = dtn_run_settle(run, true);        /* scratch is free again */
+            rc = dtn_run_settle(run, true);        /* scratch is free again   */
         if (rc != 0)
             return rc;
     }

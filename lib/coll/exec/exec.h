@@ -1,14 +1,14 @@
 /* exec.h - private to the executor: a plan, and one run of it
  *
- * plan.c      a schedule made ready to run
- * bind.c      its steps, bound to what a run of them needs
- * run.c       its steps, one after the other
- * ready.c     READY: where memory is, and how much
- * expose.c    how peers reach the buffers of a run
- * launch.c    operations in memory of either kind
- * move.c      the steps that copy and reduce
- * cma.c       the same with private memory of peers
- * said.c      a signal that was not expected, in words
+ *     plan.c      makes a schedule ready to run
+ *     bind.c      binds its steps to what a run needs
+ *     run.c       runs its steps
+ *     ready.c     READY: the address and size of memory
+ *     expose.c    how peers access the buffers of a run
+ *     launch.c    operations in host or device memory
+ *     move.c      the steps that copy and reduce
+ *     cma.c       the same with private memory of peers
+ *     said.c      the report of an unexpected signal
  */
 #ifndef DTN_EXEC_H
 #define DTN_EXEC_H
@@ -42,15 +42,16 @@ static inline int dtn_exec_name(enum dtn_space space)
 
 /* What is known of a peer during one run. */
 struct dtn_exec_peer {
-    struct dtn_transport *tp;     /* NULL: this rank itself                    */
-    int transport;                /* its index in ctx->transports              */
-    int rank;                     /* in the world                              */
-    uint64_t turn[2];             /* hash of the last message's number, by     */
-                                  /* direction: part of the salts of its steps */
-    struct dtn_remote remote[DTN_EXEC_NNAMES];     /* its spaces, by its READY     */
+    struct dtn_transport *tp;     /* NULL: this rank itself                   */
+    int transport;                /* its index in ctx->transports             */
+    int rank;                     /* in the world                             */
+    uint64_t turn[2];             /* hash of the last message's number, by    */
+                                  /* direction: part of the match bits        */
+    struct dtn_remote remote[DTN_EXEC_NNAMES];     /* its spaces, as its      */
+                                                   /* READY said              */
 };
 
-/* plan->base: addresses of this rank's spaces; of OUT where peers see it; and of
+/* plan->base: the addresses of this rank's spaces; of the exposed OUT; and of
  * the mapped spaces of each peer.
  */
 enum { DTN_EXEC_OUT_EXPOSED = DTN_NSPACES, DTN_EXEC_PEERS };
@@ -60,99 +61,109 @@ static inline int dtn_exec_peer_base(int position, int name)
     return DTN_EXEC_PEERS + position * DTN_EXEC_NNAMES + name;
 }
 
-/* Where a span of memory is. */
+/* The place of a span of memory. */
 struct dtn_exec_at {
-    int base;                     /* index in plan->base                       */
-    size_t offset;                /* from there, bytes                         */
+    int base;                     /* index in plan->base                      */
+    size_t offset;                /* bytes from there                         */
 };
 
-/* A step with all that running it needs. */
+/* A bound step, with all that running it needs. */
 struct dtn_exec_step {
-    const struct dtn_step *step;
-    struct dtn_exec_peer *peer;       /* of PUT, FLUSH, SIGNAL, WAIT               */
-    struct dtn_exec_at dst, src;
-    size_t bytes;                 /* of memory, at the end that is own         */
-    size_t count;                 /* elements                                  */
-    const struct dtn_exec_at *terms;  /* [nterms] of a reduction                   */
-    int nterms;
-    unsigned partial;             /* which are partial results: dtn_fold()     */
+    const struct dtn_step *step;  /* the step of the schedule                 */
+    struct dtn_exec_peer *peer;       /* of PUT, FLUSH, SIGNAL, WAIT          */
+    struct dtn_exec_at dst, src;  /* destination and source                   */
+    size_t bytes;                 /* of memory, at this rank's end            */
+    size_t count;                 /* elements                                 */
+    const struct dtn_exec_at *terms;  /* [nterms] of a reduction              */
+    int nterms;                   /* number of terms                          */
+    unsigned partial;             /* bit set: which are partial results, see  */
+                                  /* dtn_fold()                               */
 };
 
-/* How far the steps of this rank reach into a peer's spaces, between two of its
+/* How far the steps of this rank access a peer's spaces between two of its
  * READY.
  */
 struct dtn_exec_reach {
-    size_t bytes[DTN_EXEC_NNAMES];
+    size_t bytes[DTN_EXEC_NNAMES];  /* from the start of each space           */
 };
 
-/* The methods to expose private memory, and what trying each has shown. */
+/* The methods to expose private memory, and the results of their trials. */
 enum { DTN_EXEC_NMETHODS = 4 };
 struct dtn_exec_trials {
-    int runs;                     /* with private memory, since the trials     */
-                                  /* began last                                */
-    int best;                     /* method, -1: not known yet                 */
-    int64_t took_ns[DTN_EXEC_NMETHODS];    /* its fastest run                      */
+    int runs;                     /* runs with private memory since the last  */
+                                  /* trials began                             */
+    int best;                     /* fastest method; -1: not known yet        */
+    int64_t took_ns[DTN_EXEC_NMETHODS];    /* fastest run of each method      */
 };
 
 /* One run. */
 struct dtn_exec_run {
-    struct dtn_plan *plan;
-    struct dtensor_ctx *ctx;
-    const struct dtn_memory *memory;       /* kind that does the operations    */
-    bool launched;                /* some that are not settled                 */
-    unsigned char *staged[DTN_NSPACES];    /* what peers see in its stead, or  */
-                                           /* NULL                             */
-    unsigned char *bounce[DTN_NSPACES];    /* for IN or OUT of a device: where */
-                                           /* puts read it, or NULL            */
+    struct dtn_plan *plan;        /* what it runs                             */
+    struct dtensor_ctx *ctx;      /* the plan's context                       */
+    const struct dtn_memory *memory;       /* kind of memory whose functions  */
+                                           /* do the operations               */
+    bool launched;                /* some operations have not completed       */
+    unsigned char *staged[DTN_NSPACES];    /* the staged copy that peers      */
+                                           /* access, or NULL                 */
+    unsigned char *bounce[DTN_NSPACES];    /* bounce buffer of IN or OUT in   */
+                                           /* device memory, from which puts  */
+                                           /* read, or NULL                   */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_EXEC_NNAMES];
-    size_t behind[DTN_EXEC_NNAMES];   /* bytes                                     */
-    uint64_t fingerprint;
-    int method;                   /* to expose private memory                  */
-    bool is_private;              /* some exposed buffer is private memory     */
-    int64_t timed_ns;             /* start, of a trial; 0: not timed           */
-    int64_t left_ns;              /* end of the last start or poll, if timed   */
-    bool refused;                 /* a transport would not register a space    */
-    int step;                     /* the next                                  */
-    struct dtn_exec_rows {            /* a put of a box in progress                */
-        bool begun;
-        struct dtn_box box;       /* rest of the box, without the row dims     */
-        struct dtn_walk walk;
-        size_t bytes;             /* of a row                                  */
+    size_t behind[DTN_EXEC_NNAMES];   /* size of each named space, bytes      */
+    uint64_t fingerprint;         /* of the call of this run                  */
+    int method;                   /* method to expose private memory          */
+    bool is_private;              /* some exposed buffer is private memory    */
+    int64_t timed_ns;             /* start time of a trial; 0: not timed      */
+    int64_t left_ns;              /* end of the last start or poll, if timed  */
+    bool refused;                 /* a transport refused to register a space  */
+    int step;                     /* index of the next step                   */
+    struct dtn_exec_rows {            /* a put of a box in progress           */
+        bool begun;               /* some rows were put                       */
+        struct dtn_box box;       /* box without the dimensions of a row      */
+        struct dtn_walk walk;     /* the next row                             */
+        size_t bytes;             /* of a row                                 */
     } rows;
-    size_t moved;                 /* bytes of the put, or row, under way       */
-    int nready;                   /* READY that were waited for                */
-    bool polls;                   /* gives EAGAIN instead of waiting           */
-    struct dtn_wait wait;         /* of the step it polls for                  */
+    size_t moved;                 /* bytes already put of the put or row in   */
+                                  /* progress                                 */
+    int nready;                   /* READY received so far                    */
+    bool polls;                   /* returns EAGAIN instead of waiting        */
+    struct dtn_wait wait;         /* wait state of the step that it polls for */
 };
 
 struct dtn_plan {
-    struct dtn_group group;
-    struct dtn_sched sched;
-    struct dtn_call_record record; /* what running it means                    */
-    bool messages;                /* sends and receives                        */
-    bool named;                   /* it names spaces to peers                  */
-    bool puts[DTN_NSPACES];       /* some step puts from there                 */
-    bool tries;                   /* methods, if some buffer is private memory */
-    struct dtn_exec_trials trials;
-    size_t scale[DTN_NSPACES];    /* bytes for each byte of a step: 1, of ACC  */
-                                  /* dtn_reduction_ratio()                     */
-    unsigned char *tmp;           /* one piece of memory: TMP, then            */
-    unsigned char *acc;
-    const void **terms;           /* [n + 1] sources of a reduction            */
-    struct dtn_exec_peer *peers;      /* [n]                                       */
-    unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] set by a run and   */
-                                  /* by READY; NULL: not mapped, or no bytes   */
-    struct dtn_exec_step *steps;      /* [sched.nsteps]                            */
-    int *unmet;                   /* world ranks to connect to before it runs; */
-    int nunmet;                   /* NULL: it is connected to all              */
-    struct dtn_wait meeting;      /* polling for them                          */
-    struct dtn_exec_reach *reach;     /* of each wait for READY, in order          */
-    struct dtn_exec_run started;      /* by dtn_plan_start()                       */
+    struct dtn_group group;       /* ranks of the schedule                    */
+    struct dtn_sched sched;       /* the schedule                             */
+    struct dtn_call_record record;  /* the call it runs, for errors           */
+    bool messages;                /* it is sends and receives                 */
+    bool named;                   /* it sends READY with spaces               */
+    bool puts[DTN_NSPACES];       /* some step puts from that space           */
+    bool tries;                   /* it tries methods if some buffer is       */
+                                  /* private memory                           */
+    struct dtn_exec_trials trials;  /* results of the methods                 */
+    size_t scale[DTN_NSPACES];    /* memory for each byte of a step: 1; in    */
+                                  /* ACC dtn_reduction_ratio()                */
+    unsigned char *tmp;           /* scratch, one piece of memory: TMP,       */
+    unsigned char *acc;           /* then ACC                                 */
+    const void **terms;           /* [n + 1] sources of a reduction           */
+    struct dtn_exec_peer *peers;      /* [n]                                  */
+    unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] set by a run  */
+                                  /* and by READY; NULL: not mapped, or no    */
+                                  /* bytes                                    */
+    struct dtn_exec_step *steps;      /* [sched.nsteps]                       */
+    int *unmet;                   /* [nunmet] world ranks to connect to       */
+                                  /* before the first run; NULL: all are      */
+                                  /* connected                                */
+    int nunmet;                   /* their number                             */
+    struct dtn_wait meeting;      /* wait state of the connecting             */
+    struct dtn_exec_reach *reach;     /* one for each wait for READY, in      */
+                                      /* order                                */
+    struct dtn_exec_run started;      /* the run of dtn_plan_start()          */
 };
 
-/* launch.c: what an operation of run->memory returned, as the result of a step:
- * one that was launched goes on.  Settle them: 0, or EAGAIN if it does not wait.
- * Copy memory of a device for the CPU.  Any other code: the context is poisoned.
+/* launch.c.  launched: turn the result of an operation of run->memory into the
+ * result of a step; an operation that was launched goes on.  finish: wait until
+ * the operations have completed; 0, or EAGAIN if it does not wait.  download:
+ * copy device memory for the CPU.  Any other code: the context is poisoned.
  */
 int dtn_run_launched(struct dtn_exec_run *run, int rc);
 int dtn_run_finish(struct dtn_exec_run *run, bool waits);
@@ -169,42 +180,46 @@ static inline int dtn_run_settle(struct dtn_exec_run *run, bool waits)
     return run->launched ? dtn_run_finish(run, waits) : 0;
 }
 
-/* Is it memory of a device, which neither the CPU nor peers access? */
+/* Is it device memory, which neither the CPU nor peers access? */
 static inline bool dtn_run_is_device(const struct dtn_exec_run *run,
                                      const void *mem)
 {
-    return run->memory != &dtn_host && run->memory->ops->holds(run->memory, mem);
+    return run->memory != &dtn_host
+        && run->memory->ops->holds(run->memory, mem);
 }
 
-/* Make the exposed buffers of a run reachable for peers.  EAGAIN: another run has
- * the bounce buffer; any other code: the context is poisoned.  And undo it; if
- * `rc` is 0 copy staged results to OUT first.
+/* Make the exposed buffers of a run accessible for peers.  EAGAIN: another run
+ * has the bounce buffer.  Any other code: the context is poisoned.  unexpose:
+ * undo it; if `rc` is 0, copy staged results to OUT first.
  */
 int dtn_expose(struct dtn_exec_run *run);
 int dtn_unexpose(struct dtn_exec_run *run, int rc);
 
-/* Bind the steps of a plan, whose peers and scale are known.   Errors: ENOMEM */
+/* Bind the steps of a plan, whose peers and scale are known.  Errors: ENOMEM */
 int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err);
 
-/* Is it of this rank, or mapped? */
-static inline bool dtn_run_maps(const struct dtn_exec_run *run, struct dtn_exec_at at)
+/* Is it memory of this rank, or mapped? */
+static inline bool dtn_run_maps(const struct dtn_exec_run *run,
+                                struct dtn_exec_at at)
 {
     return at.base < DTN_EXEC_PEERS || run->plan->base[at.base];
 }
 
-/* Its address then, or NULL. */
+/* Its address if so, or NULL. */
 static inline unsigned char *dtn_run_at(const struct dtn_exec_run *run,
                                         struct dtn_exec_at at)
 {
     unsigned char *base = run->plan->base[at.base];
 
-    return base ? base + at.offset : NULL;        /* a barrier has no bytes    */
+    return base ? base + at.offset : NULL;        /* a barrier has no bytes   */
 }
 
-/* Work toward a connection to all that it names, without waiting: 0 or EAGAIN. */
+/* Make progress on the connections to all peers of the plan, without waiting: 0
+ * or EAGAIN.
+ */
 int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err);
-/* Send READY.  Read one: false if steps reach further than its memory.  Compute
- * once how far they reach (ENOMEM).
+/* say: send READY.  take: read one; false if steps access more than its memory.
+ * reach: compute once how much they access (ENOMEM).
  */
 int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
                   struct dtn_signal *signal);
@@ -212,11 +227,12 @@ bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                     const struct dtn_signal *signal);
 int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err);
 
-/* Number the messages of a run that begins. */
+/* Number the messages of a new run. */
 void dtn_plan_turn(struct dtn_plan *plan);
 
-/* What went wrong, in words: said.c */
-int dtn_run_mismatch(const struct dtn_exec_run *run, const struct dtn_step *step,
+/* Report an unexpected signal: said.c */
+int dtn_run_mismatch(const struct dtn_exec_run *run,
+                     const struct dtn_step *step,
                      const struct dtn_signal *signal);
 
 /* The steps that copy and reduce: move.c */

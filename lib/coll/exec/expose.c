@@ -1,19 +1,20 @@
-/* expose.c - how peers reach the buffers of a run
+/* expose.c - how peers access the buffers of a run
  *
- * Memory of the arena is mapped by peers of the host, or registered with the
- * device: it is exposed where it stands.  Private memory, as of malloc(), is
- * either staged, that is copied to a bounce buffer of the arena, or its peers
- * read and write it by cross-memory attach (process_vm_readv()).  Which is
- * faster depends on the distance of the cores, and on a virtual machine that
- * changes while a program runs.  A store to a line that a peer has read must take
- * it back first: 64 KiB take 6 us between cores that share a cache and 40 between
- * others; with non-temporal stores they take 8, by cross-memory attach 8 and 13.
+ * Memory of the arena is mapped by peers on the host, or registered with the
+ * device: it is exposed as it is.  Private memory, such as memory of malloc(),
+ * is staged, that is copied to a bounce buffer in the arena; or peers read and
+ * write it by cross-memory attach (process_vm_readv()).  Which method is faster
+ * depends on the distance of the cores.  On a virtual machine this distance
+ * changes while a program runs.  A store to a cache line that a peer has read
+ * must first invalidate the peer's copy: 64 KiB take 6 us between cores that
+ * share a cache and 40 us between distant cores.  With non-temporal stores they
+ * take 8 us; by cross-memory attach they take 8 and 13 us.
  *
- * So the first runs of a plan try four methods in turn, each twice, and the one
- * with the fastest run is kept for the next 120 runs.  Peers try the same method
- * in the same run, but correctness does not need that, nor does the method change
- * the order of a sum.  For a run that is polled, only the time inside its start,
- * its polls and dtensor_wait() counts.
+ * So the first runs of a plan try four methods in turn, each twice.  The method
+ * with the fastest run is kept for the next 120 runs.  Peers try the same
+ * method in the same run, but correctness does not depend on that, and the
+ * method does not change the order of a sum.  If a run is polled, only the time
+ * inside its start, its polls and dtensor_wait() counts.
  */
 #include "base/copy.h"
 #include "base/units.h"
@@ -31,16 +32,19 @@
 #include <string.h>
 
 enum {
-    TRIES = 2,                    /* of each method                            */
-    PERIOD = 128                  /* runs, trials included, then trials again  */
+    TRIES = 2,                    /* runs of each method                      */
+    PERIOD = 128                  /* runs from trials to trials               */
 };
-#define STAGED_MAX_BYTES ((size_t)4 << 20)   /* of a space: staging needs as   */
-                                             /* much memory again              */
+#define STAGED_MAX_BYTES ((size_t)4 << 20)   /* of a space: staging doubles   */
+                                             /* its memory                    */
 
-/* In the order of the trials, which begin with the one the schedule asks for. */
+/* In the order of the trials; the method that the schedule asks for is the
+ * first.
+ */
 static const struct dtn_exec_method {
-    bool cma[2];                  /* IN, OUT by cross-memory attach, not staged*/
-    bool nt;                      /* IN is staged with non-temporal stores     */
+    bool cma[2];                  /* IN, OUT by cross-memory attach, not      */
+                                  /* staged                                   */
+    bool nt;                      /* IN is staged with non-temporal stores    */
 } methods[DTN_EXEC_NMETHODS] = {
     { .cma = { false, false } },
     { .cma = { true, true } },
@@ -48,7 +52,7 @@ static const struct dtn_exec_method {
     { .cma = { false, true }, .nt = true },
 };
 
-/* ---------------------------------------------------------------- trials --- */
+/* --------------------------------------------------------------- trials --- */
 
 /* Is some exposed buffer private memory? */
 static bool run_is_private(const struct dtn_exec_run *run)
@@ -57,7 +61,7 @@ static bool run_is_private(const struct dtn_exec_run *run)
     bool outside = false;
 
     if (run->memory != &dtn_host)
-        return false;             /* of a device: always staged                */
+        return false;             /* device memory is always staged           */
     for (int s = DTN_IN; s <= DTN_OUT && run->plan->tries; s++)
         outside |= sched->exposed[s] && sched->bytes[s] > 0
                 && !dtn_arena_contains(&run->ctx->arena, run->plan->base[s],
@@ -101,9 +105,9 @@ static void trial_end(const struct dtn_exec_run *run)
             trials->best = i;
 }
 
-/* --------------------------------------------------------------- staging --- */
+/* -------------------------------------------------------------- staging --- */
 
-/* What peers may touch of a space. */
+/* The part of a space that peers access. */
 static struct dtn_range space_shown(const struct dtn_exec_run *run,
                                     enum dtn_space space)
 {
@@ -140,9 +144,9 @@ static int stage_out(struct dtn_exec_run *run)
                             run->staged[DTN_OUT] + shown.offset, shown.bytes);
 }
 
-/* -------------------------------------------------------------- exposing --- */
+/* ------------------------------------------------------------- exposing --- */
 
-/* May peers access the space by cross-memory attach, if it is private? */
+/* May peers access the space by cross-memory attach if it is private memory? */
 static bool space_by_cma(const struct dtn_exec_run *run, enum dtn_space space)
 {
     const struct dtn_sched *sched = &run->plan->sched;
@@ -153,8 +157,7 @@ static bool space_by_cma(const struct dtn_exec_run *run, enum dtn_space space)
         || methods[run->method].cma[space];
 }
 
-/* Name `mem` to the peers of every transport as a space.  EINVAL: it is to be
- * staged.
+/* Register `mem` as a space with every transport.  EINVAL: it must be staged.
  */
 static int space_register(struct dtn_exec_run *run, enum dtn_space space,
                           unsigned char *mem)
@@ -188,7 +191,8 @@ static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
     return 0;
 }
 
-/* In the bounce buffer, of which only the part that peers touch is used. */
+/* Stage a space in the bounce buffer; only the part that peers access is used.
+ */
 static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
 {
     int rc = 0;
@@ -204,7 +208,9 @@ static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
     return rc;
 }
 
-/* Where it stands, or staged.  Puts from a device need the bounce buffer too. */
+/* Expose a space as it is, or staged.  Puts from a device need the bounce
+ * buffer too.
+ */
 static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
 {
     const struct dtn_plan *plan = run->plan;

@@ -1,7 +1,8 @@
 /* launch.c - operations of a run in the memory of its buffers
  *
- * On the host each is done when it returns.  One that was launched on a device lets
- * the run go on; puts, signals and the end of the run settle first.
+ * An operation on host memory is complete when it returns.  An operation on
+ * device memory is launched, and the run goes on; puts, signals and the end of
+ * the run wait until it has completed.
  */
 #include "coll/exec/exec.h"
 #include "device/memory.h"
@@ -14,7 +15,8 @@
 int dtn_run_launched(struct dtn_exec_run *run, int rc)
 {
     if (rc != DTN_LAUNCHED)
-        return dtn_poison(run->ctx, rc, run->ctx->world.rank, "%s: an operation "
+        return dtn_poison(run->ctx, rc, run->ctx->world.rank,
+                          "%s: an operation "
                           "in %s memory failed with %s", run->plan->sched.name,
                           run->memory->ops->name, dtensor_errname(rc));
     run->launched = true;

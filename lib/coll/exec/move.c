@@ -1,7 +1,8 @@
 /* move.c - the steps that copy and reduce
  *
- * A step reads this rank's memory and that of peers through pointers.  Private memory
- * of a peer, which no pointer reaches, is read by cross-memory attach (cma.c).
+ * A step reads memory of this rank and of peers through pointers.  Private
+ * memory of a peer has no pointer here; it is read by cross-memory attach
+ * (cma.c).
  */
 #include "base/box.h"
 #include "base/reduce.h"
@@ -14,7 +15,9 @@
 
 #include <stdbool.h>
 
-/* Runs are loaded through a pointer: the exchange has private memory staged. */
+/* Runs of a box are loaded through a pointer; the exchange always stages
+ * private memory.
+ */
 static int run_unmapped(struct dtn_exec_run *run, int position)
 {
     int rank = run->plan->peers[position].rank;
@@ -27,8 +30,9 @@ static int run_unmapped(struct dtn_exec_run *run, int position)
         dtn_world_rank_name(&run->ctx->world, rank, name, sizeof name));
 }
 
-/* A copy within this rank other than of its own part, which goes from IN to
- * OUT, is one that a faster way would not need.
+/* Count copied bytes: a copy within this rank counts, unless it moves this
+ * rank's part from IN to OUT.  A faster algorithm would not need the copies
+ * that count.
  */
 static void run_count(struct dtn_exec_run *run, const struct dtn_step *step)
 {
@@ -57,7 +61,7 @@ int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
         return step->box >= 0 ? run_unmapped(run, step->src.rank)
                               : dtn_cma_copy(run, dst, bound);
     if (dst == src)
-        return 0;                 /* in place: peers may be reading            */
+        return 0;                 /* in place: peers may be reading           */
     if (step->box >= 0)
         return dtn_run_done(run, run->memory->ops->copy_box(
             run->memory, &sched->boxes[step->box],
@@ -77,7 +81,8 @@ int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
         return run_unmapped(run, step->src.rank);
     if (step->box >= 0)
         return dtn_run_done(run, run->memory->ops->fold_box(
-            run->memory, &sched->boxes[step->box], &sched->reduction, bound->partial,
+            run->memory, &sched->boxes[step->box], &sched->reduction,
+            bound->partial,
             step->op == DTN_OP_REDUCE, dst, dtn_run_at(run, bound->src)));
     for (int i = 0; i < bound->nterms; i++) {
         terms[i] = dtn_run_at(run, bound->terms[i]);
@@ -85,6 +90,6 @@ int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
             return dtn_cma_reduce(run, bound);
     }
     return dtn_run_done(run, run->memory->ops->fold(
-        run->memory, &sched->reduction, bound->partial, dst, terms, bound->nterms,
-        bound->count));
+        run->memory, &sched->reduction, bound->partial, dst, terms,
+        bound->nterms, bound->count));
 }

@@ -1,9 +1,9 @@
-/* plan.c - a schedule made ready to run
+/* plan.c - makes a schedule ready to run
  *
- * It has scratch memory and room for what peers will say, so that running it
- * allocates nothing.  Its first run connects to every peer that some step names:
- * of a ring over 8 ranks two, of an exchange those that have something for this
- * rank.  A first run that is started does so without waiting for them.
+ * A plan has scratch, and room for what peers will send, so a run allocates
+ * nothing.  The first run connects to every peer that a step names: in a ring
+ * over 8 ranks these are two, in an exchange the ranks that exchange data with
+ * this one.  A first run that is started connects without waiting for them.
  */
 #include "base/error.h"
 #include "base/reduce.h"
@@ -89,7 +89,7 @@ static void plan_puts(struct dtn_plan *plan)
             plan->puts[plan->sched.steps[s].src.space] = true;
 }
 
-/* Does a step say READY, or a peer reach a space? */
+/* Does a step send READY, or does a peer access a space? */
 static bool plan_names(const struct dtn_sched *sched)
 {
     bool names = false;
@@ -128,19 +128,21 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     plan->trials.best = -1;
     plan->peers = calloc(n, sizeof *plan->peers);
     plan->terms = calloc(n + 1, sizeof *plan->terms);
-    plan->base = calloc((size_t)dtn_exec_peer_base((int)n, 0), sizeof *plan->base);
+    plan->base = calloc((size_t)dtn_exec_peer_base((int)n, 0),
+                        sizeof *plan->base);
     if (!plan->peers || !plan->terms || !plan->base)
         return dtn_fail_nomem(err, plan->sched.name, n * sizeof *plan->peers);
     for (size_t p = 0; p < n; p++) {
         plan->peers[p].rank = plan->group.ranks[p];
         plan->peers[p].tp = ctx->peers[plan->peers[p].rank].tp;
         while (plan->peers[p].tp
-               && ctx->transports[plan->peers[p].transport] != plan->peers[p].tp)
+               && ctx->transports[plan->peers[p].transport]
+                  != plan->peers[p].tp)
             plan->peers[p].transport++;
     }
     for (int s = 0; s < DTN_NSPACES; s++)
-        plan->scale[s] = s == DTN_ACC ? dtn_reduction_ratio(&plan->sched.reduction)
-                                      : 1;
+        plan->scale[s] = s == DTN_ACC
+                       ? dtn_reduction_ratio(&plan->sched.reduction) : 1;
     if (scratch > 0) {
         plan->tmp = dtn_arena_alloc(&ctx->arena, scratch);
         if (!plan->tmp)
@@ -184,7 +186,7 @@ void dtn_plan_set_record(struct dtn_plan *plan,
     plan->messages = dtn_fingerprint_coll(said->base) == DTN_COLL_PAIRS;
 }
 
-/* Each message has one step that is not DATA, and it is salted. */
+/* Each message has one step with match bits: the step that is not DATA. */
 void dtn_plan_turn(struct dtn_plan *plan)
 {
     struct dtn_coll_state *coll = dtn_coll_of(plan->group.ctx);
@@ -206,7 +208,7 @@ void dtn_plan_turn(struct dtn_plan *plan)
     }
 }
 
-/* The records of its runs point to its text. */
+/* The call records of its runs point to its text. */
 static void plan_forget(const struct dtn_plan *plan)
 {
     struct dtensor_ctx *ctx = plan->group.ctx;

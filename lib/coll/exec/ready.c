@@ -1,12 +1,12 @@
-/* ready.c - READY: where a rank's memory is, and how much of it
+/* ready.c - READY: the address and size of a rank's memory
  *
- * READY gives a peer the names of this rank's IN, OUT and TMP or ACC, if peers
- * access them, and the size of each.  A name with its size has 22 bytes, so two
- * of them fit in the line; three go in a slot beside it.  The peer knows from
- * its own steps how far into each space it will read or write until the next
- * READY.  If that is more than the size, it fails before it moves a byte: an
- * allgather of 4 MiB does not write into a result buffer of 2 MiB, even if the
- * two ranks made different calls.
+ * READY gives a peer the address and the size of this rank's IN, OUT and TMP or
+ * ACC, if peers access them.  An address with its size has 22 bytes, so two of
+ * them fit into the line of the signal; three go into a slot beside it.  The
+ * peer knows from its own steps how much of each space it will access before
+ * the next READY.  If that is more than the size, it fails before it moves a
+ * byte: an allgather of 4 MiB does not write into a result buffer of 2 MiB,
+ * even if the two ranks made different calls.
  */
 #include "base/box.h"
 #include "base/error.h"
@@ -21,13 +21,13 @@
 #include <string.h>
 
 enum {
-    NAME_BYTES = 22,              /* struct dtn_remote; 46 bits of size and    */
-    NAME_AT = sizeof(struct dtn_remote),       /* two of the space             */
+    NAME_BYTES = 22,              /* struct dtn_remote; 46 bits of size and   */
+    NAME_AT = sizeof(struct dtn_remote),       /* two of the space            */
     READY_BYTES = DTN_EXEC_NNAMES * NAME_BYTES
 };
 _Static_assert(2 * NAME_BYTES <= DTN_PAYLOAD_MAX, "two names fit the line");
 
-/* ---------------------------------------------------------------- telling --- */
+/* -------------------------------------------------------------- telling --- */
 
 static void name_write(unsigned char *at, int space, struct dtn_remote name,
                        size_t bytes)
@@ -40,7 +40,7 @@ static void name_write(unsigned char *at, int space, struct dtn_remote name,
     memcpy(at + NAME_AT, part, sizeof part);
 }
 
-/* The index of the space; DTN_EXEC_NNAMES: there is none. */
+/* Read an address; returns the index of its space, DTN_EXEC_NNAMES: none. */
 static int name_read(const unsigned char *at, struct dtn_remote *name,
                      size_t *bytes)
 {
@@ -68,7 +68,8 @@ int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
             continue;
         if (s == dtn_exec_name(step->src.space)) {
             name.addr += offset;
-            bytes = step->message_bytes > 0 ? step->message_bytes : bytes - offset;
+            bytes = step->message_bytes > 0 ? step->message_bytes
+                                            : bytes - offset;
         }
         name_write(names + signal->len, s, name, bytes);
         signal->len = (uint16_t)(signal->len + NAME_BYTES);
@@ -77,7 +78,7 @@ int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
                           &run->moved, signal, names);
 }
 
-/* ---------------------------------------------------------------- hearing --- */
+/* -------------------------------------------------------------- hearing --- */
 
 bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                     const struct dtn_signal *signal)
@@ -107,9 +108,9 @@ bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
     return enough;
 }
 
-/* ------------------------------------------------------- how far steps go --- */
+/* ----------------------------------------------------- how far steps go --- */
 
-/* The end of a step, counted from the start of its span. */
+/* The end of a step, in bytes from the start of its span. */
 static size_t step_extent(const struct dtn_plan *plan,
                           const struct dtn_step *step,
                           const struct dtn_span *span)
@@ -128,7 +129,8 @@ static size_t step_extent(const struct dtn_plan *plan,
          * plan->scale[span->space];
 }
 
-/* A step accesses that span of a peer's memory, after the READY `which`. */
+/* A step accesses that span of a peer's memory after the READY number `which`.
+ */
 static void reach_note(struct dtn_plan *plan, int which,
                        const struct dtn_step *step, const struct dtn_span *span)
 {
@@ -143,7 +145,7 @@ static void reach_note(struct dtn_plan *plan, int which,
         *bytes = end;
 }
 
-/* latest[p]: the last READY of position p that was waited for. */
+/* latest[p]: the last READY of position p that was awaited. */
 static void reach_step(struct dtn_plan *plan, const struct dtn_step *step,
                        const int latest[])
 {

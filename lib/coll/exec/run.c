@@ -1,11 +1,11 @@
 /* run.c - runs a schedule over the transports
  *
- * A plan is a schedule with everything it needs at hand: connections, scratch
- * memory, room for what the peers say of their buffers.  Running it walks the
- * steps in order.  READY tells a peer where this rank's IN, OUT and TMP are, and
- * how large (ready.c); the peer puts into them or, where its transport maps,
- * loads from them.  Nothing is allocated, and no data moves before the peer's
- * fingerprint was found to be ours.
+ * A plan has all that a run needs: connections, scratch memory, and room for
+ * what peers say about their buffers.  A run takes the steps in order.  READY
+ * tells a peer the address and size of this rank's IN, OUT and TMP (ready.c).
+ * The peer puts into them or, if its transport maps, loads from them.  A run
+ * allocates nothing.  No data moves before the peer's fingerprint was compared
+ * with ours.
  */
 #include "base/box.h"
 #include "base/wait.h"
@@ -26,8 +26,8 @@
 
 /* ---------------------------------------------------------------- steps --- */
 
-static int run_eager(struct dtn_exec_run *run, int rank, struct dtn_signal *signal,
-                     const void *data)
+static int run_eager(struct dtn_exec_run *run, int rank,
+                     struct dtn_signal *signal, const void *data)
 {
     return dtn_eager_send(run->ctx, rank, run->polls ? &run->wait : NULL,
                           &run->moved, signal, data);
@@ -43,12 +43,15 @@ static int run_eager_device(struct dtn_exec_run *run, int rank,
     return rc == 0 ? run_eager(run, rank, signal, copy) : rc;
 }
 
-static int run_signal(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+static int run_signal(struct dtn_exec_run *run,
+                      const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_exec_peer *peer = bound->peer;
-    struct dtn_signal signal = { .fingerprint = run->fingerprint ^ step->match_bits,
-                                 .tag = (uint16_t)step->tag };
+    struct dtn_signal signal = {
+        .fingerprint = run->fingerprint ^ step->match_bits,
+        .tag = (uint16_t)step->tag
+    };
     int rc = dtn_run_settle(run, !run->polls);
 
     if (rc == 0 && run->polls)
@@ -97,7 +100,8 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 }
 
 /* Put a piece of a space, or continue a put that returned EAGAIN. */
-static int run_put_piece(struct dtn_exec_run *run, int rank, struct dtn_remote dst,
+static int run_put_piece(struct dtn_exec_run *run, int rank,
+                         struct dtn_remote dst,
                          enum dtn_space space, const unsigned char *src,
                          size_t bytes)
 {
@@ -122,8 +126,8 @@ static int run_put_piece(struct dtn_exec_run *run, int rank, struct dtn_remote d
 }
 
 /* Row by row. */
-static int run_put_box(struct dtn_exec_run *run, int rank, struct dtn_remote dst,
-                       const struct dtn_exec_step *bound)
+static int run_put_box(struct dtn_exec_run *run, int rank,
+                       struct dtn_remote dst, const struct dtn_exec_step *bound)
 {
     const int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
     const unsigned char *src = dtn_run_at(run, bound->src);
@@ -176,11 +180,12 @@ static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     return dtn_run_done(run, step->op == DTN_OP_SCALE
         ? run->memory->ops->scale(run->memory, dtype, dst, bound->count,
                                   sched->divisor)
-        : run->memory->ops->neutral(run->memory, dtype, sched->reduction.op, dst,
-                                    bound->count));
+        : run->memory->ops->neutral(run->memory, dtype, sched->reduction.op,
+                                    dst, bound->count));
 }
 
-static int run_flush(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+static int run_flush(struct dtn_exec_run *run,
+                     const struct dtn_exec_step *bound)
 {
     const int rank = bound->peer->rank;
 
@@ -213,7 +218,8 @@ static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     return DTENSOR_EINVAL;
 }
 
-/* From where it stands to the end; EAGAIN: to a signal that is not there. */
+/* Run the steps from the next one to the end; EAGAIN: a signal has not arrived.
+ */
 static int run_steps(struct dtn_exec_run *run)
 {
     const int nsteps = run->plan->sched.nsteps;
@@ -228,7 +234,7 @@ static int run_steps(struct dtn_exec_run *run)
     return dtn_run_settle(run, !run->polls);
 }
 
-/* Remember what this call is, in case it is not what others call. */
+/* Record this call, in case other ranks make a different one. */
 static void run_note(const struct dtn_exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
@@ -242,13 +248,13 @@ static void run_note(const struct dtn_exec_run *run)
         dtn_plan_turn(run->plan);
 }
 
-/* Does it name spaces to peers, or may it put from a device? */
+/* Does it send READY with spaces, or may it put from a device? */
 static bool run_exposes(const struct dtn_exec_run *run)
 {
     return run->plan->named || run->memory != &dtn_host;
 }
 
-/* `run` may be anything before, but for `polls`. */
+/* Initialise all of `run` but `polls`. */
 static int run_begin(struct dtn_exec_run *run, struct dtn_plan *plan,
                      const void *in, void *out, uint64_t fingerprint)
 {
@@ -278,13 +284,13 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_plan *plan,
 static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
     dtn_coll_of(run->ctx)->run = NULL;
-    dtn_run_settle(run, true);    /* what was launched before it failed        */
+    dtn_run_settle(run, true);    /* operations launched before the failure   */
     if (run_exposes(run))
         rc = dtn_unexpose(run, rc);
     return rc == 0 ? 0 : dtn_ctx_check(run->ctx, err);
 }
 
-/* The call for which ranks connect: they compare it. */
+/* The call to compare while ranks connect. */
 static void plan_call(struct dtn_plan *plan, uint64_t fingerprint)
 {
     plan->record.fingerprint = fingerprint;
@@ -313,7 +319,7 @@ int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
     return run_end(&run, rc, err);
 }
 
-/* Stop and continue the clock of a run that is timed, while it is not polled. */
+/* Stop and continue the clock of a timed run while it is not polled. */
 static void run_pause(struct dtn_exec_run *run)
 {
     if (run->timed_ns != 0)
@@ -349,7 +355,7 @@ int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
 {
     int rc;
 
-    plan->trials.best = 0;        /* staged, which takes memory               */
+    plan->trials.best = 0;        /* staged, which allocates memory           */
     plan->trials.runs = INT_MAX;
     rc = dtn_plan_start(plan, in, out, 0, err);
     plan->trials.best = -1;

@@ -1,9 +1,9 @@
-/* said.c - a signal that was not expected, in words
+/* said.c - the report of an unexpected signal
  *
- * The fingerprint of a signal is that of the call, mixed with the salt of its
- * step: what both sides must mean beyond the call, as the 100 floats of a send.
- * A rank that finds another one, or hears of one, tells what it meant itself;
- * job/mismatch.c makes a sentence of both.
+ * The fingerprint of a signal is that of the call, xored with the match bits of
+ * its step: what both sides must agree on beyond the call, such as the 100
+ * floats of a send.  A rank that receives another fingerprint, or hears of one,
+ * reports its own call; job/mismatch.c writes the error from both reports.
  */
 #include "boot/boot.h"
 #include "coll/exec/exec.h"
@@ -17,8 +17,10 @@
 
 #include <stdbool.h>
 
-/* The record of a step of this rank with match bits: bytes to or from a peer. */
-static void step_said(const struct dtn_exec_run *run, const struct dtn_step *step,
+/* The record of a step of this rank with match bits: bytes to or from a peer.
+ */
+static void step_said(const struct dtn_exec_run *run,
+                      const struct dtn_step *step,
                       struct dtn_call_record *record)
 {
     if (!dtn_record_recall(run->ctx, run->fingerprint, record))
@@ -26,7 +28,8 @@ static void step_said(const struct dtn_exec_run *run, const struct dtn_step *ste
     record->kind = step->is_recv ? DTN_RECORD_RECEIVED : DTN_RECORD_SENT;
     record->fingerprint = run->fingerprint ^ step->match_bits;
     record->other = run->plan->peers[step->peer].rank;
-    record->count = step->message_bytes / dtn_fingerprint_size(record->fingerprint);
+    record->count = step->message_bytes
+                  / dtn_fingerprint_size(record->fingerprint);
     if (run->plan->messages)
         record->number = dtn_coll_of(run->ctx)->peers[record->other]
                            .messages[step->is_recv];
@@ -88,7 +91,9 @@ const struct dtn_call_describer dtn_coll_describer = {
     .waits = run_waits, .edge = run_edge
 };
 
-/* Is it the message that this rank means, but an earlier or a later one? */
+/* Is it the message that this rank expects, but an earlier or later one of the
+ * pair?
+ */
 static uint32_t run_other_turn(const struct dtn_exec_run *run, int rank,
                                uint64_t fingerprint, uint64_t expected)
 {
@@ -106,9 +111,11 @@ static uint32_t run_other_turn(const struct dtn_exec_run *run, int rank,
     return 0;
 }
 
-/* What came with a signal has a size: so a sender that is gone need not say. */
-static void run_heard(const struct dtn_exec_run *run, int rank, uint64_t expected,
-                      const struct dtn_signal *signal)
+/* The payload of a signal has a size, so a sender that is gone need not report
+ * it.
+ */
+static void run_heard(const struct dtn_exec_run *run, int rank,
+                      uint64_t expected, const struct dtn_signal *signal)
 {
     const enum dtn_coll coll = dtn_fingerprint_coll(signal->fingerprint);
 
@@ -123,7 +130,9 @@ static void run_heard(const struct dtn_exec_run *run, int rank, uint64_t expecte
             .count = signal->len / dtn_fingerprint_size(signal->fingerprint) });
 }
 
-/* The match bits of what a step waits for: DATA has none, READY before it had. */
+/* The match bits of the awaited step.  DATA has none: the READY before it had
+ * them.
+ */
 static uint64_t run_match_bits(const struct dtn_exec_run *run,
                          const struct dtn_step *step)
 {
@@ -136,8 +145,11 @@ static uint64_t run_match_bits(const struct dtn_exec_run *run,
     return step->match_bits;
 }
 
-/* A signal other than the one of this step: another call, or news of one. */
-int dtn_run_mismatch(const struct dtn_exec_run *run, const struct dtn_step *step,
+/* A signal that this step does not expect: of another call, or a failure
+ * notice.
+ */
+int dtn_run_mismatch(const struct dtn_exec_run *run,
+                     const struct dtn_step *step,
                      const struct dtn_signal *signal)
 {
     struct dtn_mismatch mismatch;

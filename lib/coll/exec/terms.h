@@ -1,7 +1,7 @@
 /* terms.h - the terms of a reduction
  *
- * A copy has one; dst = dst op src has two; a fold has the same bytes of several
- * ranks, or slots of the own memory.
+ * A copy has one term; dst = dst op src has two; a fold has the same bytes of
+ * several ranks, or slots in this rank's memory.
  */
 #ifndef DTN_EXEC_TERMS_H
 #define DTN_EXEC_TERMS_H
@@ -20,7 +20,7 @@ static inline int dtn_terms_count(const struct dtn_sched *sched,
     return sched->terms ? sched->nterms : sched->n;
 }
 
-/* Term i.  `slot` is room for the span of a term that has none of its own. */
+/* Term i.  `slot` is used for a term whose span is not stored in the step. */
 static inline const struct dtn_span *
 dtn_terms_span(const struct dtn_sched *sched, const struct dtn_step *step,
                int i, struct dtn_span *slot)

@@ -1,16 +1,17 @@
-/* cells.c - the checker's memory: what is in it and who may touch it
+/* cells.c - the checker's memory: what is in it and who may access it
  *
- * Each element is a cell with a symbolic value - "element 5 of ranks 0, 1 and
- * 3, added in this order" - and stamps: who wrote it, who has read it, and in
- * which epoch.  Two accesses, one of them a write, are a race unless the later
- * actor had been told of the earlier.  Say rank 0 writes a cell in its epoch 4
- * and rank 1 reads it knowing of rank 0's epochs up to 3: whatever order the
- * two happened to be run in here, some other run has them the other way
- * round.  So one run finds the races of all.
+ * Each element is a cell with a symbolic value, such as "element 5 of ranks 0,
+ * 1 and 3, added in this order", and stamps: who wrote it, who has read it, and
+ * in which epoch.  Two accesses, one of them a write, are a race unless the
+ * later actor knew of the earlier access.  Example: rank 0 writes a cell in its
+ * epoch 4, and rank 1 reads it, but knows rank 0's epochs only up to 3.  This
+ * run happens to write first; some other run reads first.  So one run finds the
+ * races of all runs.
  *
  * A put is in flight from its step until the receiver has waited for a signal
- * that the sender sent after it: nobody, not even the sender, may touch the
- * cell meanwhile, and from then on it counts as written by the receiver.
+ * that the sender sent after the put.  Until then nobody, not even the sender,
+ * may access the cell.  From then on the cell counts as written by the
+ * receiver.
  *
  * In place, IN and OUT are windows on the same cells.
  */
@@ -28,28 +29,32 @@
 
 struct stamp {
     int writer;
-    uint32_t written;             /* in this epoch of the writer               */
-    uint32_t owner_read;          /* last read by the owner; 0: none           */
-    int busy;                     /* puts that may still read it               */
-    bool flight;                  /* written by a put that has not landed      */
-    bool peers_read;              /* reads[] has something newer than `written`*/
+    uint32_t written;             /* epoch of the writer at the last write    */
+    uint32_t owner_read;          /* owner's epoch at its last read; 0: none  */
+    int busy;                     /* puts that may still read it              */
+    bool flight;                  /* written by a put that has not landed     */
+    bool peers_read;              /* some entry of reads[] is newer than      */
+                                  /* `written`                                */
 };
 
 struct dtn_cells_rank {
     int64_t count[DTN_NSPACES];
-    int64_t base[DTN_NSPACES];    /* first cell of each space                  */
-    int64_t begin[DTN_NSPACES], end[DTN_NSPACES];  /* elements exposed to peers */
+    int64_t base[DTN_NSPACES];    /* first cell of each space                 */
+    int64_t begin[DTN_NSPACES], end[DTN_NSPACES];  /* elements exposed to     */
+                                                   /* peers                   */
     size_t ncells;
-    struct dtn_cell *values;      /* [ncells]                                  */
-    struct stamp *stamps;         /* [ncells]                                  */
-    uint32_t *reads;              /* [ncells][n] epochs of peers' last reads   */
+    struct dtn_cell *values;      /* [ncells]                                 */
+    struct stamp *stamps;         /* [ncells]                                 */
+    uint32_t *reads;              /* [ncells][n] epochs of peers' last reads  */
 };
 
-static const char *const space_names[DTN_NSPACES] = { "IN", "OUT", "TMP", "ACC" };
+static const char *const space_names[DTN_NSPACES] = {
+    "IN", "OUT", "TMP", "ACC"
+};
 
 /* ------------------------------------------------------------------ layout */
 
-/* Windows of a rank on its cells; in place IN and OUT overlap. */
+/* Set the windows of a rank on its cells; in place IN and OUT overlap. */
 static void rank_layout(struct dtn_cells_rank *rank,
                         const struct dtn_sched *sched, int64_t elem_bytes,
                         const int64_t *alias)
@@ -97,7 +102,7 @@ int dtn_cells_init(struct dtn_cells *cells, const struct dtn_sched scheds[],
 
         rank_layout(rank, &scheds[r], (int64_t)cells->elem_bytes,
                     alias ? &alias[r] : NULL);
-        room = rank->ncells + 1;                         /* never 0 bytes    */
+        room = rank->ncells + 1;                         /* never 0 bytes     */
         rank->values = calloc(room, sizeof *rank->values);
         rank->stamps = calloc(room, sizeof *rank->stamps);
         rank->reads = calloc(room, (size_t)n * sizeof *rank->reads);
@@ -144,7 +149,7 @@ static size_t spot_cell(const struct dtn_cells *cells, struct dtn_spot spot)
     return (size_t)(cells->ranks[spot.rank].base[spot.space] + spot.index);
 }
 
-/* Say what is wrong with a spot; the text after its place is `fmt`. */
+/* Record what is wrong with a spot; `fmt` follows the place in the text. */
 static bool spot_bad(struct dtn_cells *cells, struct dtn_spot spot,
                      const char *what, int other)
 {
@@ -154,7 +159,7 @@ static bool spot_bad(struct dtn_cells *cells, struct dtn_spot spot,
                      spot.rank, what, other);
 }
 
-/* May the actor touch it at all? */
+/* May the actor access this spot at all? */
 static bool spot_allowed(struct dtn_cells *cells, struct dtn_actor actor,
                          struct dtn_spot spot)
 {
@@ -174,7 +179,7 @@ static bool spot_allowed(struct dtn_cells *cells, struct dtn_actor actor,
 
 /* ---------------------------------------------------------------- accesses */
 
-/* Is the last write known to the actor? */
+/* Does the actor know the last write? */
 static bool after_write(struct dtn_cells *cells, struct dtn_actor actor,
                         struct dtn_spot spot, const struct stamp *stamp)
 {
@@ -186,7 +191,7 @@ static bool after_write(struct dtn_cells *cells, struct dtn_actor actor,
     return true;
 }
 
-/* Are all reads known to the actor? */
+/* Does the actor know all reads? */
 static bool after_reads(struct dtn_cells *cells, struct dtn_actor actor,
                         struct dtn_spot spot, const struct stamp *stamp)
 {
@@ -206,7 +211,7 @@ static bool after_reads(struct dtn_cells *cells, struct dtn_actor actor,
     return true;
 }
 
-/* The stamp of a cell that the actor may touch, and knows the last write of. */
+/* The stamp of a cell that the actor may access, if it knows the last write. */
 static struct stamp *spot_open(struct dtn_cells *cells, struct dtn_actor actor,
                                struct dtn_spot spot)
 {
@@ -250,7 +255,7 @@ bool dtn_cells_write(struct dtn_cells *cells, struct dtn_actor actor,
         return false;
     stamp->writer = actor.rank;
     stamp->written = actor.clock[actor.rank];
-    stamp->peers_read = false;      /* what comes after us comes after those */
+    stamp->peers_read = false;      /* later actors know these reads too      */
     cells->ranks[spot.rank].values[spot_cell(cells, spot)] = *value;
     return true;
 }
@@ -304,7 +309,7 @@ int64_t dtn_cells_distance(const struct dtn_cells *cells, struct dtn_spot a,
 
 /* ------------------------------------------------------------------ rounds */
 
-/* A hash in which the order of the two matters (splitmix64's finish). */
+/* A hash that depends on the order of the two (SplitMix64 finalizer). */
 static uint64_t tree_mix(uint64_t left, uint64_t right)
 {
     uint64_t x = left * 0x9e3779b97f4a7c15u + (right ^ right >> 29) + 1;

@@ -1,24 +1,24 @@
 /* check.c - proves schedules right without running them
  *
- * The schedules of all n ranks are run on symbolic memory (cells.c) in
- * one arbitrary order.  One is enough:
+ * The schedules of all n ranks are run on symbolic memory (cells.c) in one
+ * arbitrary order.  One order is enough:
  *
- *   - A step that can be taken stays possible until its rank takes it: only
+ *   - A step that is possible stays possible until its rank takes it: only
  *     rank 1 empties the queue from rank 0, and only rank 0 fills it.  So all
- *     orders take the same steps, and end in the same deadlock or in none,
- *     queues full at DTN_QUEUE_DEPTH included.
- *   - Whether an access is ordered after another is a matter of signals, not
- *     of luck.  Each signal carries its sender's *vector clock*: how much of
- *     every rank's past it has been told.  Example: rank 0 puts into rank 1
- *     (epoch 3 of rank 0) and signals; rank 1 waits, so its clock becomes
- *     {3, ..}; then rank 1 signals rank 2, whose clock becomes {3, 5, ..}.
- *     If rank 2 had read that place before being told, or told nobody, its
- *     stamp is not covered by the writer's clock: a race, in whatever order
- *     the two happened here.
+ *     orders take the same steps and end in the same deadlock or in none.
+ *     This includes queues that are full at DTN_QUEUE_DEPTH.
+ *   - The signals decide whether an access is ordered after another, not the
+ *     order of this run.  Each signal carries its sender's *vector clock*: how
+ *     much of every rank's past the sender knows.  Example: rank 0 puts into
+ *     rank 1 (epoch 3 of rank 0) and signals; rank 1 waits, so its clock is
+ *     then {3, ..}; then rank 1 signals rank 2, whose clock is {3, 5, ..}.  If
+ *     rank 2 reads that place before it has this signal, its clock does not
+ *     cover the stamp of the write: a race, in whatever order the two happen
+ *     here.
  *
- * The memory of a rank belongs to its caller between rounds, so every access
- * must come after the owner's READY of the same round and before its last
- * step, which dtn_cells_end() asks of the clocks.
+ * Between rounds the memory of a rank belongs to its caller.  So every access
+ * must come after the owner's READY of the same round and before the owner's
+ * last step.  dtn_cells_end() checks this with the clocks.
  */
 #include "sched/check/check.h"
 #include "base/error.h"
@@ -32,7 +32,7 @@
 
 /* ------------------------------------------------------------------ rounds */
 
-/* A rank's last step of a round is done. */
+/* A rank has finished its last step of a round. */
 static int round_end(struct dtn_checker *check, int me)
 {
     const struct dtn_sched *sched = &check->scheds[me];
@@ -56,7 +56,7 @@ static int round_end(struct dtn_checker *check, int me)
     return 0;
 }
 
-/* Run a rank until it must wait.  *moved: it did something. */
+/* Run a rank until it must wait.  *moved: it took a step. */
 static int rank_run(struct dtn_checker *check, int me, bool *moved)
 {
     const struct dtn_sched *sched = &check->scheds[me];
@@ -80,7 +80,7 @@ static int rank_run(struct dtn_checker *check, int me, bool *moved)
     return 0;
 }
 
-/* Nobody can move: done, or say who waits for whom. */
+/* No rank can move: all are done, or report who waits for whom. */
 static int check_stuck(struct dtn_checker *check)
 {
     char text[360] = "";
@@ -108,7 +108,7 @@ static int check_stuck(struct dtn_checker *check)
                     text);
 }
 
-/* As many signals sent as waited for, for each pair? */
+/* Does each pair have as many waits as signals? */
 static int check_balance(struct dtn_checker *check)
 {
     for (int r = 0; r < check->n; r++)
@@ -130,7 +130,7 @@ static int check_balance(struct dtn_checker *check)
     return 0;
 }
 
-/* READY has room for one name of scratch. */
+/* READY has room for one scratch space: TMP or ACC. */
 static int check_scratch(struct dtn_checker *check)
 {
     for (int r = 0; r < check->n; r++)

@@ -1,9 +1,10 @@
-/* form.c - is a step good by itself, whatever the state?
+/* form.c - checks a step by itself, without any state
  *
- * Whole elements, within ranks and boxes that there are, own memory where it
- * must be own; and what is put or carried stays what it is: of bf16 a "put ACC+0
- * <- IN+0" would leave 2-byte elements where 4-byte partial results belong, and
- * is refused, while of f32 there is no difference.
+ * A step has whole elements, ranks and boxes that exist, and memory of this
+ * rank where that is required.  A put or an eager payload is not converted.
+ * Example: of bf16, "put ACC+0 <- IN+0" would leave 2-byte elements where
+ * 4-byte partial results belong, and is an error; of f32 the two types are the
+ * same.
  */
 #include "base/reduce.h"
 #include "sched/check/check.h"

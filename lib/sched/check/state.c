@@ -1,4 +1,4 @@
-/* state.c - what the checker knows of ranks, pairs and steps
+/* state.c - ranks, pairs and messages of the checker
  *
  * A violation is reported with the rank, round and step at which it was found:
  * "check: ring: rank 2 of 4, round 1, step 7, put -> 3 ...: not exposed".

@@ -1,11 +1,10 @@
 /* steps.c - what each step means to the checker
  *
- * One function for each operation, in a table.  A step is first looked at by
- * itself (whole elements, own memory where it must be own), then against the
- * state: a peer's memory needs its READY in this round.  Example: rank 2's
- * "copy OUT+8 <- 1:IN+0  8 bytes" of f32 reads two cells of rank 1 and writes
- * two of its own, and fails with "no READY from rank 1 before" if it never
- * waited for one.
+ * A table has one function for each operation.  A step is first checked by
+ * itself (form.c), then against the state: access to a peer's memory needs the
+ * peer's READY in this round.  Example: rank 2's "copy OUT+8 <- 1:IN+0  8
+ * bytes" of f32 reads two cells of rank 1 and writes two cells of rank 2.  It
+ * fails with "no READY from rank 1 before" if rank 2 has not waited for one.
  */
 #include "base/array.h"
 #include "base/box.h"
@@ -21,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first element of a span, of a peer's from where its READY said. */
+/* The first element of a span; a peer's space begins where its READY said. */
 static struct dtn_spot check_spot(struct dtn_checker *check, int me,
                                   struct dtn_span span)
 {
@@ -35,7 +34,9 @@ static struct dtn_spot check_spot(struct dtn_checker *check, int me,
 
 /* ---------------------------------------------------------------- readiness */
 
-/* May `me` touch the owner's memory: between its READY and its last step? */
+/* May `me` access the owner's memory?  Only between the owner's READY and its
+ * last step.
+ */
 static int check_remote(struct dtn_checker *check, int me, int owner)
 {
     int round = check->ranks[me].round;
@@ -57,7 +58,7 @@ static int check_cells_said(struct dtn_checker *check, int me, bool good)
 
 /* ------------------------------------------------------------ local steps */
 
-/* What a step moves: its box, or a line of `bytes`. */
+/* What a step moves: its box, or `bytes` contiguous bytes. */
 static struct dtn_box step_box(const struct dtn_checker *check, int me,
                                const struct dtn_step *step)
 {
@@ -67,7 +68,9 @@ static struct dtn_box step_box(const struct dtn_checker *check, int me,
                              { 1 }, { 1 } };
 }
 
-/* The same bytes (*same), apart, or overlapping, which is refused. */
+/* Source and destination are the same bytes (*same), or apart; to overlap is an
+ * error.
+ */
 static int check_overlap(struct dtn_checker *check, int me, struct dtn_spot dst,
                          struct dtn_spot src, int64_t count, bool *same)
 {
@@ -83,7 +86,7 @@ static int check_overlap(struct dtn_checker *check, int me, struct dtn_spot dst,
     return 0;
 }
 
-/* Take a term: an element, or a partial result of some. */
+/* Read a term: an element or a partial result. */
 static bool check_term(struct dtn_checker *check, int me, struct dtn_spot src,
                        struct dtn_cell *term)
 {
@@ -91,11 +94,12 @@ static bool check_term(struct dtn_checker *check, int me, struct dtn_spot src,
         && dtn_cell_term(&check->cells, term);
 }
 
-/* Leave a reduction: in ACC as it is, elsewhere as a result. */
+/* Store the result of a reduction: unchanged in ACC, finalised elsewhere. */
 static bool check_leave(struct dtn_checker *check, int me, struct dtn_spot dst,
                         struct dtn_cell *acc)
 {
-    if (dst.space != DTN_ACC && dtn_reduction_drops(&check->scheds[me].reduction))
+    if (dst.space != DTN_ACC
+        && dtn_reduction_drops(&check->scheds[me].reduction))
         acc->dropped = true;
     return dtn_cells_write(&check->cells, dtn_check_actor(check, me), dst, acc);
 }
@@ -143,7 +147,7 @@ static int step_move(struct dtn_checker *check, int me,
     return 0;
 }
 
-/* How many terms FOLD takes. */
+/* The number of terms of a FOLD. */
 static int fold_count(const struct dtn_checker *check, int me,
                       const struct dtn_step *step)
 {
@@ -154,7 +158,7 @@ static int fold_count(const struct dtn_checker *check, int me,
     return sched->terms ? sched->nterms : check->n;
 }
 
-/* Source q of FOLD: the same place on the q-th of its ranks, or own slot q. */
+/* Source q of FOLD: the same place on the q-th rank, or slot q of this rank. */
 static struct dtn_spot fold_source(struct dtn_checker *check, int me,
                                    const struct dtn_step *step, int q)
 {
@@ -362,8 +366,8 @@ static int step_signal(struct dtn_checker *check, int me,
     return 0;
 }
 
-/* What the waiter learns from a signal: the past of others, and that the puts
- * before it have landed.
+/* The waiter learns the sender's clock, and that the puts before the signal
+ * have landed.
  */
 static void signal_learn(struct dtn_checker *check, int me,
                          struct dtn_check_pair *pair,

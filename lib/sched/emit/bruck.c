@@ -1,23 +1,24 @@
 /* bruck.c - all-gather and all-to-all in ceil(log2 n) hops
  *
- * All-gather.  A rank that has the s blocks up to its own gets those before
- * them from the rank s positions before it, of which that has as many: with 5
- * ranks, s is 1, 2, 3, and then all 5.
+ * All-gather.  A rank that has the s blocks up to its own receives the blocks
+ * before them from the rank s positions before it, which has s blocks too.
+ * With 5 ranks, s is 1, 2, 3, and then all 5.
  *
- *     rank 4 has 4            gets 3 from rank 3
- *                3 4          gets 2 from rank 2
- *                2 3 4        gets 0 1 from rank 1
+ *     rank 4 has 4            receives 3 from rank 3
+ *                3 4          receives 2 from rank 2
+ *                2 3 4        receives 0 1 from rank 1
  *
- * Each block arrives once, straight in its place.  Up to 4 KiB in all go with
- * the signals, then in the order 4 3 2 1 0, in which what is passed on lies
- * together, and are put in place at the end.
+ * Each block arrives once, straight in its place.  If all blocks together have
+ * at most 4 KiB they are sent eagerly.  Then TMP holds them in the order 4 3 2
+ * 1 0, in which the blocks to forward are contiguous, and they are copied to
+ * their places at the end.
  *
- * All-to-all.  The block for the rank j positions on goes there by the bits of
- * j: in round k every rank passes on all blocks of its hands whose j has bit k
- * set, 2^k positions.  For 64 ranks that is 6 messages instead of 63, but each
- * block travels 3 times on average, so it pays while blocks are short: of 8
- * bytes a round passes on 32 in one signal.  They must be of one size, for all
- * ranks to know what comes.
+ * All-to-all.  The block for the rank j positions ahead travels by the bits of
+ * j: in round k every rank forwards all its blocks whose j has bit k set by 2^k
+ * positions.  For 64 ranks that is 6 messages instead of 63, but each block
+ * travels 3 times on average, so it is faster for short blocks only: with
+ * blocks of 8 bytes a round forwards 32 of them in one signal.  All blocks must
+ * have the same size, so that all ranks know what they receive.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -36,7 +37,9 @@ struct dtn_skips dtn_skips(int n)
     return skips;
 }
 
-/* Put blocks first .. first+count-1 of the own OUT to where they belong. */
+/* Put blocks first .. first+count-1 of this rank's OUT to their places at a
+ * peer.
+ */
 static void gather_put(struct dtn_sched *sched, const struct dtn_call *call,
                        int peer, int first, int count)
 {
@@ -48,7 +51,7 @@ static void gather_put(struct dtn_sched *sched, const struct dtn_call *call,
                   last.offset + last.bytes - begin);
 }
 
-/* The `count` blocks up to the own, which may begin before block 0. */
+/* Put the `count` blocks up to this rank's; they may wrap around block 0. */
 static void gather_pass(struct dtn_sched *sched, const struct dtn_call *call,
                         int peer, int count)
 {
@@ -82,7 +85,7 @@ static size_t gather_bytes(const struct dtn_call *call, int rank, int count)
     return dtn_around_bytes(call, rank - count + 1, count);
 }
 
-/* With the signals: TMP has the own block, the one before it, ... */
+/* Eager: TMP has this rank's block, the block before it, ... */
 static void gather_carry(struct dtn_sched *sched, const struct dtn_call *call,
                          const struct dtn_skips *skips)
 {
@@ -136,8 +139,8 @@ int dtn_emit_allgather_bruck(const struct dtn_call *call,
 
 /* -------------------------------------------------------------- all-to-all */
 
-/* Blocks of one size go in rounds k; that of the rank j positions on is passed
- * on in those whose bit is set in j.
+/* All-to-all of blocks of one size in rounds k.  The block for the rank j
+ * positions ahead is forwarded in the rounds whose bit is set in j.
  */
 struct hops {
     struct dtn_sched *sched;
@@ -146,7 +149,7 @@ struct hops {
     int rounds;
 };
 
-/* How many blocks below `most` go in round k. */
+/* How many blocks j < `most` go in round k. */
 static size_t hops_count(int k, int most)
 {
     int over = (most & ((2 << k) - 1)) - (1 << k);
@@ -154,13 +157,15 @@ static size_t hops_count(int k, int most)
     return (size_t)((most >> (k + 1) << k) + (over > 0 ? over : 0));
 }
 
-/* What one rank passes on to the next in round k. */
+/* Bytes that a rank forwards in round k. */
 static size_t hops_bytes(const struct hops *hops, int k)
 {
     return hops_count(k, hops->call->n) * hops->block_bytes;
 }
 
-/* Where what round k brings begins in TMP; behind all rounds is room to pack. */
+/* The place in TMP for what arrives in round k; the packing buffer follows
+ * after the last round.
+ */
 static size_t hops_region(const struct hops *hops, int k)
 {
     size_t bytes = 0;
@@ -170,7 +175,9 @@ static size_t hops_region(const struct hops *hops, int k)
     return bytes;
 }
 
-/* Where block j is when round k begins: brought by its highest bit below k. */
+/* The place of block j when round k begins: it arrived in the round of its
+ * highest bit below k.
+ */
 static struct dtn_span hops_place(const struct hops *hops, int k, int j)
 {
     const struct dtn_call *call = hops->call;
@@ -183,12 +190,13 @@ static struct dtn_span hops_place(const struct hops *hops, int k, int j)
                   dtn_sent(call, dtn_around(call, j)).offset);
 }
 
-/* Pack what goes on in round k, and pass it on. */
+/* Pack the blocks of round k and forward them. */
 static void hops_pass(const struct hops *hops, int k)
 {
     int me = hops->call->me, to = dtn_around(hops->call, 1 << k);
     struct dtn_span packed = dtn_at(me, DTN_TMP,
-                                    hops_region(hops, hops->rounds)), at = packed;
+                                    hops_region(hops, hops->rounds)),
+                    at = packed;
     size_t bytes = hops_bytes(hops, k);
 
     for (int j = 1 << k; j < hops->call->n; j++) {
@@ -207,7 +215,7 @@ static void hops_pass(const struct hops *hops, int k)
     dtn_sched_signal(hops->sched, to, DTN_TAG_DATA);
 }
 
-/* What the rank before brings; then the room to pack is free again. */
+/* Receive the blocks of round k; then the packing buffer is free again. */
 static void hops_take(const struct hops *hops, int k)
 {
     int from = dtn_around(hops->call, -(1 << k));
@@ -222,7 +230,8 @@ static void hops_take(const struct hops *hops, int k)
     dtn_sched_flush(hops->sched, dtn_around(hops->call, 1 << k));
 }
 
-/* Names to those who put, and of those put to. */
+/* READY to the ranks that put here, and from the ranks that this rank puts to.
+ */
 static void hops_meet(const struct hops *hops)
 {
     for (int k = 0; k < hops->rounds; k++)

@@ -1,27 +1,29 @@
 /* direct.c - collectives by loading straight from the peers' memory
  *
- * Where every pair of ranks maps, a rank that says READY lets the others load
- * from its buffers, and no byte is copied that is not also used.  Allreduce
- * of 4 MiB over 4 ranks: rank 2 folds bytes 2 MiB..3 MiB of all four INs into
- * its OUT, says DATA, and loads the other three blocks from the OUTs of those
- * who folded them.  Each input is read once and each result written once.
+ * If every pair of ranks maps, a rank that signals READY lets the others load
+ * from its buffers, and no byte is copied that is not also used.  Allreduce of
+ * 4 MiB over 4 ranks: rank 2 folds bytes 2 MiB..3 MiB of all four INs into its
+ * OUT, signals DATA, and loads the other three blocks from the OUTs of the
+ * ranks that folded them.  Each input is read once and each result is written
+ * once.
  *
- * Everyone waits for all READY before writing the first byte of OUT, so that
- * a mismatched call is caught with OUT untouched; and nobody returns before
- * those who load from it have said DONE.
+ * Every rank waits for all READY before it writes the first byte of OUT, so a
+ * mismatched call is found while OUT is untouched.  No rank returns before
+ * those that load from it have signalled DONE.
  *
- * The last is a third hop.  Up to 64 KiB the folded block is *put* into every
- * OUT instead, which needs none: two hops.  Above that loading wins, since
- * between cores far apart it is faster than storing (2 MiB, two ranks: 161
- * against 220 us).
+ * DONE is a third hop.  Up to 64 KiB each rank puts its folded block into every
+ * OUT instead: two hops.  Above that, loading is faster, because between
+ * distant cores a load is faster than a store (2 MiB, two ranks: 161 against
+ * 220 us).
  *
- * In a broadcast the root has nothing to load, so it puts: of 4 MiB over 4 ranks
- * 1 MiB to each of three, while each loads the other 3 MiB.
+ * In a broadcast the root has nothing to load, so it puts: of 4 MiB over 4
+ * ranks it puts 1 MiB to each of the other three, while each of them loads the
+ * other 3 MiB.
  *
- * In the first run peers read private memory by cross-memory attach if they only
- * copy it; if they reduce it, its owner stages the part that they read, because terms
- * read by cross-memory attach are written and read once more.  Later runs use what
- * exec/expose.c has measured.
+ * In the first run, peers read private memory by cross-memory attach if they
+ * only copy it.  If they reduce it, its owner stages the part that they read,
+ * because terms read by cross-memory attach are written and read once more.
+ * Later runs use the method that exec/expose.c measured as the fastest.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -33,7 +35,7 @@
 #define PUSH_MAX_BYTES ((size_t)64 << 10)
 #define FOLD_ALONE_MAX_BYTES ((size_t)32 << 10)      /* of all terms */
 
-/* Load everyone's block from its OUT. */
+/* Load each rank's block from its OUT. */
 static void direct_pull(struct dtn_sched *sched, const struct dtn_call *call)
 {
     dtn_emit_signal_all(sched, call, DTN_TAG_DATA);
@@ -73,7 +75,7 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
     return dtn_emit_end(sched, err);
 }
 
-/* The root folds everything itself. */
+/* The root alone folds all terms. */
 static void reduce_alone(struct dtn_sched *sched, const struct dtn_call *call)
 {
     if (call->me != call->root) {
@@ -86,8 +88,8 @@ static void reduce_alone(struct dtn_sched *sched, const struct dtn_call *call)
     dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
 }
 
-/* Everyone folds a block and puts it into the root's OUT.  The root's DONE
- * tells each that all the others have read its IN: they said so to the root.
+/* Each rank folds a block and puts it into the root's OUT.  The root's DONE
+ * tells a rank that all others have read its IN: they have told the root.
  */
 static void reduce_together(struct dtn_sched *sched,
                             const struct dtn_call *call)
@@ -127,7 +129,7 @@ int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
     return dtn_emit_end(sched, err);
 }
 
-/* The root puts `part` to everyone, who loads the rest meanwhile. */
+/* The root puts `part` to all peers, which load the rest at the same time. */
 static void broadcast_root(struct dtn_sched *sched,
                            const struct dtn_call *call, struct dtn_range part)
 {

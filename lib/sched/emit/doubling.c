@@ -1,23 +1,24 @@
-/* doubling.c - allreduce by recursive doubling: the fewest hops there are
+/* doubling.c - allreduce by recursive doubling: the fewest hops
  *
- * In round k two ranks whose numbers differ in bit k tell each other what they
- * have summed up so far, so after log2(n) rounds everyone has everything.  A
- * tree needs twice as many hops, up and down; a ring, which moves less, needs
- * 2 (n-1).  Of 6 ranks the first four pair up, 1 and 3 hand over their term and
- * wait, and the four that are left double:
+ * In round k two ranks whose numbers differ in bit k exchange their sums so
+ * far, so after log2(n) rounds every rank has the result.  A tree needs twice
+ * as many hops, up and down; a ring, which moves less data, needs 2 (n-1).  If
+ * n is not a power of two, some ranks are guests: they hand their term to a
+ * neighbour and wait for the result.  Of 6 ranks, 1 and 3 are guests, and the
+ * other four double:
  *
  *     before    0 <- 1    2 <- 3
  *     round 0   {0,1} with {2,3}      {4} with {5}
  *     round 1   {0,1,2,3} with {4,5}, two of them at a time
  *     after     0 -> 1    2 -> 3
  *
- * The lower half of ranks is always the left operand, so all compute the very
- * same tree and have the same bits: ((0+1)+(2+3))+(4+5).
+ * The sum of the lower ranks is always the left operand, so all ranks compute
+ * the same tree and have the same bits: ((0+1)+(2+3))+(4+5).
  *
- * What is had and what comes lie side by side in ACC, and are folded into one
- * of the next pair of slots, or into OUT at last.  Two pairs take turns: READY
- * for round k+2 goes out when round k was folded and has left.  Up to 4 KiB go
- * with the signal, and need no READY.
+ * The sum of this rank and the received sum lie side by side in ACC.  They are
+ * folded into a slot of the next such pair, or into OUT at last.  Two pairs
+ * take turns: READY for round k+2 is sent after round k was folded and flushed.
+ * Up to 4 KiB are sent eagerly, without READY.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -31,9 +32,10 @@ struct doubling {
     struct dtn_sched *sched;
     int me;
     int rounds;
-    int nguests;                  /* 1, 3, .. 2 nguests - 1 only hand over     */
-    int guest;                    /* the one who hands over to this, or -1     */
-    int number;                   /* among the 2^rounds that double            */
+    int nguests;                  /* ranks 1, 3, .. 2 nguests - 1 are guests  */
+    int guest;                    /* guest of this rank, or -1                */
+    int number;                   /* number of this rank among the 2^rounds   */
+                                  /* that double                              */
     size_t bytes;
     bool carry;
 };
@@ -64,27 +66,29 @@ static int doubling_partner(const struct doubling *d, int k)
     return number < d->nguests ? 2 * number : number + d->nguests;
 }
 
-/* The slot of one side in the pair of round k; before all rounds is -1. */
+/* The slot of one side in the pair of round k; -1 is the pair before round 0.
+ */
 static struct dtn_span doubling_slot(const struct doubling *d, int rank, int k,
                                      int side)
 {
     return dtn_at(rank, DTN_ACC, (size_t)(2 * (k & 1) + side) * d->bytes);
 }
 
-/* Which side of the pair of round k this rank's sum is. */
+/* The side of this rank's sum in the pair of round k. */
 static int doubling_side(const struct doubling *d, int k)
 {
     return d->number >> k & 1;
 }
 
-/* Where the sum goes that round k begins with: the last one is the result. */
+/* The place of the sum with which round k begins; the last sum is the result.
+ */
 static struct dtn_span doubling_sum(const struct doubling *d, int k)
 {
     return k == d->rounds ? dtn_at(d->me, DTN_OUT, 0)
                           : doubling_slot(d, d->me, k, doubling_side(d, k));
 }
 
-/* Bytes to a peer, who has said READY, or with the signal. */
+/* Send bytes to a peer: eagerly, or by a put after its READY. */
 static void doubling_send(const struct doubling *d, int peer,
                           struct dtn_span dst, struct dtn_span src)
 {
@@ -106,14 +110,14 @@ static void doubling_receive(const struct doubling *d, int peer,
         dtn_sched_wait(d->sched, peer, DTN_TAG_DATA);
 }
 
-/* Let the partner of round k put, if there is such a round. */
+/* READY to the partner of round k, if there is such a round. */
 static void doubling_invite(const struct doubling *d, int k)
 {
     if (!d->carry && k < d->rounds)
         dtn_sched_signal(d->sched, doubling_partner(d, k), DTN_TAG_READY);
 }
 
-/* What round 0 begins with: the own term, and that of the guest. */
+/* The sum before round 0: this rank's term and that of its guest. */
 static void doubling_begin(const struct doubling *d)
 {
     struct dtn_span in = dtn_at(d->me, DTN_IN, 0);
@@ -145,8 +149,9 @@ static void doubling_round(const struct doubling *d, int k)
     doubling_invite(d, k + 2);
 }
 
-/* A guest hands over its term and gets the result; in place it is put where
- * the term was, so that has left before DATA says so.
+/* A guest sends its term and receives the result.  In place the result
+ * overwrites the term, so the term is flushed before DATA tells the host to
+ * write.
  */
 static void doubling_visit(const struct doubling *d, int host)
 {
@@ -156,7 +161,8 @@ static void doubling_visit(const struct doubling *d, int host)
     in = dtn_emit_term(d->sched, in, dtn_at(d->me, DTN_ACC, 0), d->bytes);
     if (d->carry) {
         dtn_sched_send_eager(d->sched, host, in, d->bytes);
-        dtn_sched_recv_eager(d->sched, host, dtn_at(d->me, DTN_OUT, 0), d->bytes);
+        dtn_sched_recv_eager(d->sched, host, dtn_at(d->me, DTN_OUT, 0),
+                             d->bytes);
         return;
     }
     d->sched->exposed[DTN_OUT] = true;

@@ -1,21 +1,23 @@
 /* eager.c - collectives of a few bytes: the signal is the message
  *
- * A signal has room for 44 bytes in its line and up to 4 KiB beside it, so
- * where no more than that goes from one rank to another nothing else is sent:
- * no READY, no put, no reply.  An allreduce of 8 bytes over 4 ranks is 3 lines
- * out and 3 lines in on each, all at the same time: one hop.
+ * A signal has room for 44 bytes in its line and up to 4 KiB beside it.  So if
+ * no more than that goes from one rank to another, nothing else is sent: no
+ * READY, no put, no reply.  An allreduce of 8 bytes over 4 ranks is 3 lines
+ * sent and 3 lines received on each rank, all at the same time: one hop.
  *
- * What is caught goes to TMP first and to OUT when everything is there, so
- * that a peer found to have made another call leaves OUT untouched; from a
- * single peer it comes straight to OUT, or not at all.  Sums are folded by
- * rank, the same on all: rank 0 op rank 1 op ...
+ * Received data goes to TMP first, and to OUT when everything has arrived, so a
+ * peer that made another call leaves OUT untouched.  Data of a single peer goes
+ * straight to OUT, because it arrives whole or not at all.  Sums are folded in
+ * rank order, the same on all ranks: rank 0 op rank 1 op ...
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
 #include "sched/sched.h"
 #include "dtensor.h"
 
-/* Catch the peers' terms in slots of TMP, and fold them with the own one. */
+/* Receive the peers' terms in slots of TMP, and fold them with this rank's
+ * term.
+ */
 static void eager_fold(struct dtn_sched *sched, const struct dtn_call *call,
                        size_t own_offset, size_t bytes)
 {
@@ -25,7 +27,8 @@ static void eager_fold(struct dtn_sched *sched, const struct dtn_call *call,
     for (int i = 1; i < call->n; i++) {
         int peer = dtn_around(call, -i);
 
-        dtn_sched_recv_eager(sched, peer, dtn_term_slot(me, peer, bytes), bytes);
+        dtn_sched_recv_eager(sched, peer, dtn_term_slot(me, peer, bytes),
+                             bytes);
     }
     dtn_sched_fold_with(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
                         bytes, dtn_at(me, DTN_IN, own_offset));
@@ -53,7 +56,8 @@ int dtn_emit_reduce_eager(const struct dtn_call *call, struct dtn_sched *sched,
     if (call->me == call->root)
         eager_fold(sched, call, 0, bytes);
     else
-        dtn_sched_send_eager(sched, call->root, dtn_at(call->me, DTN_IN, 0), bytes);
+        dtn_sched_send_eager(sched, call->root, dtn_at(call->me, DTN_IN, 0),
+                             bytes);
     return dtn_emit_end(sched, err);
 }
 
@@ -68,8 +72,9 @@ int dtn_emit_reduce_scatter_eager(const struct dtn_call *call,
         int peer = dtn_around(call, i);
         struct dtn_range theirs = dtn_call_block(call, peer);
 
-        dtn_sched_send_eager(sched, peer, dtn_at(call->me, DTN_IN, theirs.offset),
-                        theirs.bytes);
+        dtn_sched_send_eager(sched, peer,
+                             dtn_at(call->me, DTN_IN, theirs.offset),
+                             theirs.bytes);
     }
     eager_fold(sched, call, mine.offset, mine.bytes);
     return dtn_emit_end(sched, err);
@@ -84,8 +89,8 @@ int dtn_emit_broadcast_eager(const struct dtn_call *call,
     dtn_emit_begin(sched, "broadcast carry", call);
     if (me == call->root) {
         for (int i = 1; i < call->n; i++)
-            dtn_sched_send_eager(sched, dtn_around(call, i), dtn_at(me, DTN_IN, 0),
-                            bytes);
+            dtn_sched_send_eager(sched, dtn_around(call, i),
+                                 dtn_at(me, DTN_IN, 0), bytes);
         dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
                        bytes);
     } else {

@@ -1,10 +1,10 @@
 /* emit.c - how a call's buffers are cut into blocks
  *
- * Two cuts.  What the caller gave in blocks (the shares of an all-gather)
- * stays in those blocks: counts {3, 0, 2} of f32 lie at bytes 0, 12 and 12.
- * What is one buffer (an allreduce) is cut on cache lines, so that no two
- * ranks write the same line: 37 f32 are 148 bytes, 3 lines, for two ranks
- * bytes 0..127 and 128..147.
+ * There are two cuts.  A buffer that the caller gave in blocks (the shares of
+ * an all-gather) keeps those blocks: counts {3, 0, 2} of f32 begin at bytes 0,
+ * 12 and 12.  A single buffer (of an allreduce) is cut on cache lines, so that
+ * no two ranks write the same line: 37 f32 are 148 bytes or 3 lines, for two
+ * ranks bytes 0..127 and 128..147.
  */
 #include "sched/emit/emit.h"
 #include "base/compiler.h"
@@ -28,8 +28,8 @@ struct dtn_range dtn_split(size_t bytes, int n, int i)
     return (struct dtn_range){ begin, end - begin };
 }
 
-/* Blocks first .. first+count-1 of `counts`, or of `count` elements each.
- * Where they begin is in `starts`, or is added up.
+/* Blocks first .. first+count-1, by `counts` or of `count` elements each.
+ * `starts` has their offsets; if it is NULL they are summed here.
  */
 static struct dtn_range blocks_of(const struct dtn_call *call,
                                   const size_t counts[],
@@ -51,7 +51,8 @@ static struct dtn_range blocks_of(const struct dtn_call *call,
     return range;
 }
 
-struct dtn_range dtn_call_blocks(const struct dtn_call *call, int first, int count)
+struct dtn_range dtn_call_blocks(const struct dtn_call *call, int first,
+                                 int count)
 {
     return blocks_of(call, call->counts, call->starts, first, count);
 }
@@ -63,11 +64,13 @@ struct dtn_range dtn_call_block(const struct dtn_call *call, int r)
     return dtn_split(call->count * dtensor_dtype_size(call->dtype), call->n, r);
 }
 
-/* Neighbours are contiguous, so the first and the last decide. */
+/* Neighbouring blocks are contiguous, so the first and the last give the size.
+ */
 size_t dtn_around_bytes(const struct dtn_call *call, int first, int count)
 {
     const int n = call->n, begin = (first + n) % n, last = begin + count - 1;
-    const struct dtn_range end = dtn_call_block(call, count > 0 ? last % n : begin);
+    const struct dtn_range end = dtn_call_block(call,
+                                                count > 0 ? last % n : begin);
     size_t bytes = end.offset + end.bytes - dtn_call_block(call, begin).offset;
 
     if (count == 0)

@@ -1,4 +1,4 @@
-/* emit.h - what emitters share: spans, blocks, signals to everyone */
+/* emit.h - helpers of all emitters: spans, blocks, signals to all peers */
 #ifndef DTN_COLL_EMIT_H
 #define DTN_COLL_EMIT_H
 
@@ -18,13 +18,13 @@ static inline struct dtn_span dtn_at(int rank, enum dtn_space space,
     return (struct dtn_span){ rank, space, offset };
 }
 
-/* Position `me` + `distance` around the group; distance > -n. */
+/* Position me + distance around the group; distance > -n. */
 static inline int dtn_around(const struct dtn_call *call, int distance)
 {
     return (call->me + distance + call->n) % call->n;
 }
 
-/* The least range that holds both; one of no bytes does not count. */
+/* The smallest range that holds both; an empty range does not count. */
 static inline struct dtn_range dtn_range_hull(struct dtn_range a,
                                               struct dtn_range b)
 {
@@ -36,30 +36,33 @@ static inline struct dtn_range dtn_range_hull(struct dtn_range a,
     return (struct dtn_range){ begin, (a_end > b_end ? a_end : b_end) - begin };
 }
 
-/* Part i of n of `bytes`, cut on cache lines as evenly as they allow, the
- * longest first: 148 bytes in two are 128 and 20.
+/* Part i of n of `bytes`.  Parts begin on cache lines and are as equal as
+ * possible, the longest first: 148 bytes in two parts are 128 and 20.
  */
 struct dtn_range dtn_split(size_t bytes, int n, int i);
 
-/* Block r: as given for ALLGATHER and REDUCE_SCATTER, else dtn_split(). */
+/* Block r: as the call gives it for ALLGATHER and REDUCE_SCATTER, else
+ * dtn_split().
+ */
 struct dtn_range dtn_call_block(const struct dtn_call *call, int r);
 
-/* The least range that holds all blocks but the own one. */
+/* The smallest range that holds the blocks of all other ranks. */
 struct dtn_range dtn_others(const struct dtn_call *call);
 
-/* Blocks first .. first+count-1, which lie one after another. */
-struct dtn_range dtn_call_blocks(const struct dtn_call *call, int first, int count);
+/* Blocks first .. first+count-1, which are contiguous. */
+struct dtn_range dtn_call_blocks(const struct dtn_call *call, int first,
+                                 int count);
 
-/* Bytes of `count` blocks from `first` on, around: first > -n, count <= n. */
+/* Bytes of `count` blocks from `first` on, modulo n: first > -n, count <= n. */
 size_t dtn_around_bytes(const struct dtn_call *call, int first, int count);
 
-/* ALL_TO_ALL: what this rank sends to another and where it lies in IN; what it
- * gets of another and where in OUT.
+/* ALL_TO_ALL: the place in IN of what this rank sends to a peer, and the place
+ * in OUT of what it receives.
  */
 struct dtn_range dtn_sent(const struct dtn_call *call, int to);
 struct dtn_range dtn_received(const struct dtn_call *call, int from);
 
-/* Where the term of rank `from` lies in the TMP of rank `to`, for a
+/* The place of rank `from`'s term in the TMP of rank `to`, for a
  * dtn_sched_fold_with() there.
  */
 static inline struct dtn_span dtn_term_slot(int to, int from, size_t bytes)
@@ -71,11 +74,11 @@ static inline struct dtn_span dtn_term_slot(int to, int from, size_t bytes)
 void dtn_emit_begin(struct dtn_sched *sched, const char *name,
                     const struct dtn_call *call);
 
-/* Finish it; nothing is left behind on failure. */
+/* Finish the schedule; on failure it is freed. */
 int dtn_emit_end(struct dtn_sched *sched, struct dtensor_error *err);
 
-/* To and from everyone else, beginning with the next position so that not all
- * go for the same rank first.
+/* Signals to and from all other ranks.  Each rank begins with the next
+ * position, so that not all ranks begin with the same peer.
  */
 void dtn_emit_signal_all(struct dtn_sched *sched, const struct dtn_call *call,
                          enum dtn_tag tag);
@@ -83,42 +86,43 @@ void dtn_emit_wait_all(struct dtn_sched *sched, const struct dtn_call *call,
                        enum dtn_tag tag);
 void dtn_emit_flush_all(struct dtn_sched *sched, const struct dtn_call *call);
 
-/* The own block of OUT into that of everyone else, and theirs into ours. */
+/* Put this rank's block of OUT into the OUT of all peers. */
 void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call);
 
-/* The own term as a partial result that a peer can take: `own` itself if there
- * is no difference, else a copy at `room`, in ACC, which takes
- * dtn_emit_term_bytes() of it.
+/* This rank's term as a partial result that a peer can take.  If elements and
+ * partial results have the same type it is `own` itself; else it is converted
+ * into `room` in ACC, which takes dtn_emit_term_bytes().
  */
 struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
                               struct dtn_span room, size_t bytes);
 size_t dtn_emit_term_bytes(const struct dtn_sched *sched, size_t bytes);
 
-/* Memory that `bytes` of ACC take: what counts for DTN_EAGER_MAX. */
+/* Memory of `bytes` of ACC; compare it with DTN_EAGER_MAX. */
 size_t dtn_emit_partial_bytes(const struct dtn_sched *sched, size_t bytes);
 
-/* OUT becomes the reduction of all INs, loaded by this rank alone: of a group
- * of one, or of ranks that map.
+/* OUT becomes the reduction of all INs, which this rank loads itself.  For a
+ * group of one rank, or for ranks that map.
  */
 void dtn_emit_alone(struct dtn_sched *sched);
 
-/* n halved, rounding up, until it is 1: over 5 ranks 5, 3, 2, 1.  Whoever has s
- * blocks of all and gets those of the rank s before it has next those of
- * skip[k] for skip[k+1] = s, whatever n is.
+/* n halved, rounded up, until it is 1: for 5 ranks 5, 3, 2, 1.  The distances
+ * of an allgather for any n: a rank that has s = skip[k+1] blocks receives
+ * blocks from the rank s positions before it, and then has skip[k] blocks.
  */
 struct dtn_skips {
-    int rounds;
-    int skip[33];                 /* [rounds + 1]                              */
+    int rounds;                   /* entries of skip[] after the first        */
+    int skip[33];                 /* [rounds + 1] distances                   */
 };
 struct dtn_skips dtn_skips(int n);
 
-/* An all-gather in OUT by these distances, the shortest first.  Everyone has
- * its block in place, and READY from those it puts to.
+/* An allgather in OUT by these distances, the shortest first.  Before it each
+ * rank's block is in its place in OUT, and each rank has READY from those it
+ * puts to.
  */
 void dtn_emit_gather(struct dtn_sched *sched, const struct dtn_call *call,
                      const struct dtn_skips *skips);
 
-/* The emitters: carry.c */
+/* The emitters: eager.c */
 dtn_emit_f dtn_emit_allreduce_eager, dtn_emit_reduce_eager,
     dtn_emit_broadcast_eager, dtn_emit_allgather_eager,
     dtn_emit_reduce_scatter_eager, dtn_emit_barrier_direct;
@@ -161,7 +165,8 @@ dtn_emit_f dtn_emit_allreduce_hierarchical, dtn_emit_reduce_hierarchical,
     dtn_emit_broadcast_hierarchical, dtn_emit_allgather_hierarchical,
     dtn_emit_reduce_scatter_hierarchical, dtn_emit_barrier_hierarchical;
 
-/* The value of a block on which two ranks must agree, if it is not in the call.
+/* Match bits: two ranks must agree on the size of a block that the call does
+ * not give.
  */
 uint64_t dtn_emit_match_bits(const struct dtn_call *call, size_t bytes);
 

@@ -1,20 +1,21 @@
-/* emitters.c - what there is to choose from, and what each of it weighs
+/* emitters.c - the table of algorithms and their costs
  *
- * One table.  A row is an emitter, who must be able to load from whom for it,
- * and what a call by it takes of the busiest rank, in units of the call: L =
- * log2(n) rounded up, O = n-1 others, whole = bytes of the largest buffer,
- * block = of what is one rank's, chunk = of what is moved at once.  The ring's
- * all-gather has 1+O hops one after another and moves O blocks, over 4 ranks of
- * 256 KiB each 4 hops and 768 KiB.  model.c makes nanoseconds of it.
+ * A row is an emitter, the reach it needs (which ranks can load from which),
+ * and its cost on the busiest rank in units of the call: LEVELS = log2(n)
+ * rounded up, OTHERS = n-1, whole = bytes of the largest buffer, block = bytes
+ * of one rank's part, chunk = bytes that are moved at once.  Example: the
+ * ring's all-gather has 1 + (n-1) hops one after another and moves n-1 blocks;
+ * over 4 ranks with 256 KiB each that is 4 hops and 768 KiB. model.c converts
+ * the cost to nanoseconds.
  *
- * Of unequal blocks mostly the sum counts; where one has to go through a rank
- * several times, as the largest does n-1 times where its owner puts it to all
- * others, the row says how often.
+ * For unequal blocks mostly the sum counts.  If one block passes a rank several
+ * times, as the largest does n-1 times if its owner puts it to all others, the
+ * row says how often.
  *
- * So is what scratch it takes of the rank that needs most: TMP, ACC.
+ * A row also has the scratch of the rank that needs most: TMP, ACC.
  *
- * A hierarchy has two weights: over the ranks of one host, and, for what one of
- * these passes on, over the hosts.
+ * A hierarchy has two costs: over the ranks of one host, and over the hosts for
+ * what one of these ranks forwards.
  */
 #include "sched/emit/emit.h"
 #include "sched/emitters.h"
@@ -22,12 +23,12 @@
 
 #include <stdbool.h>
 
-#define ANY_BYTES SIZE_MAX            /* even those that only some ranks know  */
+#define ANY_BYTES SIZE_MAX            /* private counts, too                  */
 #define KNOWN_BYTES (SIZE_MAX - 1)
 
 #define KIB ((size_t)1 << 10)
 
-/* Terms of a weight. */
+/* Terms of a weight: constant, per level of a tree, per peer. */
 #define ONE(x) { .constant = x }
 #define LEVELS(x) { .log2n = x }
 #define OTHERS(x) { .per_peer = x }
@@ -41,7 +42,8 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLREDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allreduce_eager, .weight = {
         .hops = ONE(1), .messages = OTHERS(1),
-        .moved.whole = OTHERS(1), .folded.whole = { .constant = 1, .per_peer = 1 },
+        .moved.whole = OTHERS(1),
+        .folded.whole = { .constant = 1, .per_peer = 1 },
         .copied.whole = { .constant = 1, .per_peer = 1 },
         .tmp.whole = OTHERS(1) } },
     { ROW(ALLREDUCE, "direct", DIRECT, MAP, ANY_BYTES),
@@ -50,7 +52,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_put, .weight = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(5),
+        .moved.block = OTHERS(2),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(ALLREDUCE, "ring", RING, PUT, ANY_BYTES),
@@ -63,7 +66,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.block = ONE(2), .lifted.block = ONE(1) } },
     { ROW(ALLREDUCE, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_tree, .weight = {
-        .hops = LEVELS(2), .messages = { .constant = 1, .log2n = 1 }, .message = DTN_UNIT_WHOLE,
+        .hops = LEVELS(2), .messages = { .constant = 1, .log2n = 1 },
+        .message = DTN_UNIT_WHOLE,
         .moved.whole = LEVELS(2), .folded.whole = LEVELS(2),
         .copied.whole = ONE(1),
         .acc.whole = LEVELS(1) } },
@@ -76,7 +80,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.chunk = ONE(4), .lifted.chunk = ONE(4) } },
     { ROW(ALLREDUCE, "doubling", DOUBLING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_doubling, .weight = {
-        .hops = { .log2n = 1, .not_power_of_two = 1 }, .message = DTN_UNIT_WHOLE,
+        .hops = { .log2n = 1, .not_power_of_two = 1 },
+        .message = DTN_UNIT_WHOLE,
         .messages = { .log2n = 1, .not_power_of_two = 1 },
         .moved.whole = { .log2n = 1, .not_power_of_two = 1 },
         .folded.whole = LEVELS(2), .copied.whole = ONE(1),
@@ -91,8 +96,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allreduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
-        .folded.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(5),
+        .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
 
     { ROW(REDUCE, "carry", DIRECT, PUT, DTN_EAGER_MAX),
@@ -108,8 +113,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.block = ONE(1) } },
     { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_put, .weight = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(4), .moved.block = OTHERS(2),
-        .folded.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(4),
+        .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .tmp.block = { .constant = 1, .per_peer = 1 } } },
     { ROW(REDUCE, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_ring, .weight = {
@@ -135,8 +140,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(5), .moved.block = OTHERS(2),
-        .folded.block = OTHERS(2),
+        .incast = true, .hops = ONE(3), .messages = OTHERS(5),
+        .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
     { ROW(BROADCAST, "carry", DIRECT, PUT, DTN_EAGER_MAX),
@@ -164,7 +169,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_broadcast_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(2), .moved.whole = ONE(1) },
       .rails = {
-        .incast = true, .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(2) } },
+        .incast = true, .hops = ONE(3), .messages = OTHERS(3),
+        .moved.block = OTHERS(2) } },
 
     { ROW(ALLGATHER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_allgather_eager, .weight = {
@@ -178,8 +184,8 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
         .largest = OTHERS(1),
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
-        .copied.block = ONE(1) } },
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_ring, .weight = {
         .largest = OTHERS(1),
@@ -198,7 +204,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allgather_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
         .copied.block = ONE(1) }, .rails = {
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1) } },
 
     { ROW(REDUCE_SCATTER, "carry", DIRECT, PUT, DTN_EAGER_MAX),
       .emit = dtn_emit_reduce_scatter_eager, .weight = {
@@ -213,7 +220,8 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_put, .weight = {
         .largest = OTHERS(1),
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1),
         .folded.block = OTHERS(2), .copied.block = ONE(1),
         .tmp.block = OTHERS(1) } },
     { ROW(REDUCE_SCATTER, "ring", RING, PUT, ANY_BYTES),
@@ -227,7 +235,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .acc.block = ONE(2), .lifted.block = ONE(1) } },
     { ROW(REDUCE_SCATTER, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_tree, .weight = {
-        .hops = { .constant = 1, .log2n = 2 }, .messages = { .constant = 1, .log2n = 3 },
+        .hops = { .constant = 1, .log2n = 2 },
+        .messages = { .constant = 1, .log2n = 3 },
         .message = DTN_UNIT_WHOLE, .moved.whole = { .constant = 1, .log2n = 1 },
         .folded.whole = LEVELS(2), .copied.block = ONE(1),
         .acc.whole = LEVELS(1) } },
@@ -242,8 +251,8 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_reduce_scatter_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) }, .rails = {
-        .incast = true, .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1),
-        .folded.block = OTHERS(2),
+        .incast = true, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
 
     { ROW(ALL_TO_ALL, "direct", DIRECT, MAP, ANY_BYTES),
@@ -253,7 +262,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .caught.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {
-        .incast = true, .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
+        .incast = true, .hops = ONE(1), .messages = OTHERS(1),
+        .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .caught.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "pairwise", PAIRWISE, PUT, ANY_BYTES),
@@ -278,7 +288,8 @@ const struct dtn_emitter dtn_emitters[] = {
         .largest = OTHERS(1),
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = ONE(1),
-        .carried.block = { .constant = -1, .per_peer = 1 }, .copied.block = ONE(1) } },
+        .carried.block = { .constant = -1, .per_peer = 1 },
+        .copied.block = ONE(1) } },
     { ROW(SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_scatter_put, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,

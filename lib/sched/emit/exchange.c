@@ -1,35 +1,37 @@
-/* exchange.c - boxes from anyone to anyone: what redistribution is made of
+/* exchange.c - boxes from any rank to any rank: the data of a redistribute
  *
- * Each rank has the list of pieces it receives, in the order to apply them,
- * and of those it sends.  Turning a 4 x 4 matrix over 2 ranks from rows to
- * columns, rank 0 (rows 0, 1; then columns 0, 1) receives from itself a 2 x 2
- * box (strides 2 <- 4), from rank 1 another one at row 2, and sends rank 1 its
- * columns 2, 3.  Three ways, by who the source is:
+ * Each rank has the list of pieces it receives, in the order to apply them, and
+ * the list of pieces it sends.  Example: a 4 x 4 matrix over 2 ranks changes
+ * from rows to columns.  Rank 0 has rows 0 and 1, later columns 0 and 1.  It
+ * receives a 2 x 2 box from itself (strides 2 <- 4) and one at row 2 from rank
+ * 1, and sends columns 2 and 3 to rank 1.  There are three ways, which depend
+ * on the source:
  *
- *   itself     the box is copied, IN to OUT
- *   it maps    READY from the source, the box is loaded straight from its IN
- *              into place, DONE to the source
- *   it does    READY to the source, which puts the box run by run straight
- *   not        into place and says DATA
+ *     this rank    the box is copied from IN to OUT
+ *     it maps      READY from the source; the box is loaded from its IN
+ *                  straight into place; DONE to the source
+ *     it does not  READY to the source, which puts the box run by run
+ *     map          straight into place and signals DATA
  *
- * A put has a cost of its own, so runs shorter than row_bytes, such as these of
- * 2 elements, are packed in the source's TMP; and where the receiver's own runs
- * are short, or it has to add what comes, the box goes flat to a window in its
- * TMP and is applied from there.  Of f32[4096,4096] over 8 ranks, runs are 2 KiB:
- * nobody copies anything but the part that stays.
+ * Every put has a cost.  So runs shorter than row_bytes, such as these of 2
+ * elements, are packed in the source's TMP.  If the receiver's own runs are
+ * short, or if it must accumulate the data, the box goes row-major to a window
+ * in its TMP and is applied from there.  Of f32[4096,4096] over 8 ranks, runs
+ * are 2 KiB: no rank copies anything but the part that it keeps.
  *
- * Where partial results are wider than elements, what is added up is so in ACC,
- * which then lies as OUT will, and is dropped at the end: of four bf16 terms
- * that land in OUT, in TMP or nowhere each is lifted into ACC, and rounded once.
+ * If partial results are wider than elements, terms are accumulated in ACC,
+ * which has the layout of OUT, and finalised at the end: four bf16 terms that
+ * arrive in OUT, in TMP or by a load are each converted into ACC, and the sum
+ * is rounded once.
  *
- * What does not fit a window goes in rounds (parcels.c).  READY says where the
- * window of its round is.  A receiver has three of them for a peer, a source two
- * to pack in, and at round k they do, in this order,
+ * Data that does not fit into a window goes in rounds (parcels.c).  READY gives
+ * the place of the window of its round.  A receiver has three windows for a
+ * peer, a source two packing buffers, and in round k they do, in this order,
  *
- *   READY for k + 2, pack and put round k + 1, unpack round k
+ *     READY for k + 2, pack and put round k + 1, unpack round k
  *
- * so that while one is unpacked the next is on its way.  Ranks with nothing for
- * each other exchange nothing, not even a signal.
+ * so one round is unpacked while the next one is transferred.  Ranks without
+ * data for each other exchange nothing, not even a signal.
  */
 #include "sched/emit/exchange.h"
 #include "base/box.h"
@@ -45,7 +47,7 @@
 
 /* ------------------------------------------------------------------- boxes */
 
-/* Do these strides lay the box out row-major, without gaps? */
+/* Are these the strides of a box stored row-major, without gaps? */
 static bool box_is_flat(const struct dtn_box *box, const int64_t stride[])
 {
     int64_t flat = 1;
@@ -58,7 +60,7 @@ static bool box_is_flat(const struct dtn_box *box, const int64_t stride[])
     return true;
 }
 
-/* dst = src, or dst op= src, over a box; a flat one needs no box. */
+/* dst = src, or dst op= src, over a box; a contiguous one needs no box. */
 static void exchange_apply(struct dtn_exchanger *ex, struct dtn_span dst,
                            struct dtn_span src, struct dtn_box box,
                            bool accumulate)
@@ -87,8 +89,8 @@ static size_t least(int a, int b)
     return (size_t)(a < b ? a : b);
 }
 
-/* What peers reach; first in TMP are the windows, then where parcels are
- * packed.
+/* Set the sizes of the spaces and what peers access.  In TMP the windows come
+ * first, then the packing buffers.
  */
 static void exchange_spaces(struct dtn_exchanger *ex)
 {
@@ -120,7 +122,7 @@ static void exchange_spaces(struct dtn_exchanger *ex)
     }
 }
 
-/* Is anything added up that partial results are wider than? */
+/* Is anything accumulated whose partial results are wider than elements? */
 static void exchange_widen(struct dtn_exchanger *ex)
 {
     bool adds = false;
@@ -131,14 +133,14 @@ static void exchange_widen(struct dtn_exchanger *ex)
     ex->sched->bytes[DTN_ACC] = ex->lifts ? ex->sched->bytes[DTN_OUT] : 0;
 }
 
-/* Where in TMP a peer puts its parcels of a round. */
+/* The window in TMP for a peer's parcels of a round. */
 static size_t partner_window(const struct dtn_partner *p, int round)
 {
     return p->window_bytes ? p->window + p->window_bytes *
                              (size_t)(round % EXCHANGE_WINDOWS) : 0;
 }
 
-/* READY: to load from my IN, or to put a round into its window and OUT. */
+/* READY: the peer may load from IN, or put a round into its window and OUT. */
 static void exchange_invite(struct dtn_exchanger *ex, int round)
 {
     for (int i = 0; i < ex->npartners; i++) {
@@ -154,10 +156,11 @@ static void exchange_invite(struct dtn_exchanger *ex, int round)
     }
 }
 
-/* Where in TMP parcels of a round are packed; what was put from there before has
- * left.
+/* The packing buffer in TMP for a round; earlier puts from it are flushed
+ * first.
  */
-static size_t partner_pack(struct dtn_exchanger *ex, struct dtn_partner *p, int round)
+static size_t partner_pack(struct dtn_exchanger *ex, struct dtn_partner *p,
+                           int round)
 {
     const int pack = round % EXCHANGE_PACKS;
 
@@ -172,12 +175,13 @@ static size_t partner_pack(struct dtn_exchanger *ex, struct dtn_partner *p, int 
     return p->pack + (size_t)pack * p->pack_bytes;
 }
 
-/* A parcel to put, as it is to lie at the receiver's: its source, in IN or
- * packed in TMP, and how it lies there.
+/* The source of a parcel to put: in IN, or packed in TMP as the receiver stores
+ * it, and its strides there.
  */
 static struct dtn_span parcel_pack(struct dtn_exchanger *ex,
                                    const struct dtn_parcel *parcel,
-                                   struct dtn_partner *p, struct dtn_piece *piece)
+                                   struct dtn_partner *p,
+                                   struct dtn_piece *piece)
 {
     const int me = ex->x->me;
     struct dtn_span in = dtn_at(me, DTN_IN, piece->src_offset
@@ -197,8 +201,9 @@ static struct dtn_span parcel_pack(struct dtn_exchanger *ex,
     return packed;
 }
 
-/* Put one parcel; `first` of its round for this receiver. */
-static void parcel_push(struct dtn_exchanger *ex, const struct dtn_parcel *parcel,
+/* Put one parcel; `first`: it is the first of its round for this receiver. */
+static void parcel_push(struct dtn_exchanger *ex,
+                        const struct dtn_parcel *parcel,
                         struct dtn_partner *p, bool first)
 {
     struct dtn_piece piece = dtn_parcel_piece(parcel);
@@ -219,7 +224,7 @@ static void parcel_push(struct dtn_exchanger *ex, const struct dtn_parcel *parce
         dtn_sched_put_box(ex->sched, p->rank, dst, src, box);
 }
 
-/* Put all of a round, to one peer after another. */
+/* Put all parcels of a round, one peer after another. */
 static void exchange_send(struct dtn_exchanger *ex, int round)
 {
     const struct dtn_partner *last = NULL;
@@ -238,8 +243,9 @@ static void exchange_send(struct dtn_exchanger *ex, int round)
         dtn_sched_signal(ex->sched, last->rank, DTN_TAG_DATA);
 }
 
-/* Bring a received parcel to its place. */
-static void parcel_apply(struct dtn_exchanger *ex, const struct dtn_parcel *parcel,
+/* Apply a received parcel to OUT or ACC. */
+static void parcel_apply(struct dtn_exchanger *ex,
+                         const struct dtn_parcel *parcel,
                          const struct dtn_partner *p)
 {
     struct dtn_piece piece = dtn_parcel_piece(parcel);
@@ -263,8 +269,8 @@ static void parcel_apply(struct dtn_exchanger *ex, const struct dtn_parcel *parc
     exchange_apply(ex, out, in, piece.box, piece.accumulate);
 }
 
-/* All that is received in a round, in order; what is put waits for its DATA
- * here.
+/* Apply all parcels received in a round, in order; parcels that were put wait
+ * for their DATA here.
  */
 static void exchange_receive(struct dtn_exchanger *ex, int round)
 {
@@ -285,7 +291,7 @@ static void exchange_receive(struct dtn_exchanger *ex, int round)
     }
 }
 
-/* What was loaded from here has been, what was put from here has left. */
+/* End: all loads from this rank are done, all puts from it are flushed. */
 static void exchange_end(struct dtn_exchanger *ex)
 {
     for (int i = 0; i < ex->npartners; i++) {
@@ -300,8 +306,8 @@ static void exchange_end(struct dtn_exchanger *ex)
     }
 }
 
-/* What was put together in ACC becomes OUT: all of it if it began as neutral
- * elements, else what pieces began that do not accumulate.
+/* Finalise ACC into OUT: all of it if OUT began as neutral elements, else the
+ * pieces that do not accumulate.
  */
 static void exchange_drop(struct dtn_exchanger *ex)
 {
@@ -368,8 +374,9 @@ int dtn_emit_exchange(const struct dtn_exchange *x, struct dtn_sched *sched,
     rc = dtn_exchange_cut(&ex, err);
     if (rc == 0) {
         dtn_sched_init(sched, x->name, x->n, x->me, x->dtype, x->redop);
-        sched->reduction.divisor = 1;          /* until all terms are there          */
-        sched->expose = DTN_EXPOSE_STAGED_ONLY;  /* else a system call a row */
+        sched->reduction.divisor = 1;          /* until all terms are there   */
+        sched->expose = DTN_EXPOSE_STAGED_ONLY;  /* else one system call per  */
+                                                 /* row                       */
         exchange_emit(&ex);
         rc = dtn_emit_end(sched, err);
     }

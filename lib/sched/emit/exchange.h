@@ -1,8 +1,8 @@
-/* exchange.h - private to the coll room: what of an exchange goes when
+/* exchange.h - private to the emitter of exchanges
  *
- * exchange.c      the steps
- * exchange_cut.c  who with whom, and in how many rounds
- * parcels.c       pieces cut into what goes at a time
+ *     exchange.c      the steps
+ *     exchange_cut.c  partners and the number of rounds
+ *     parcels.c       pieces cut to the size of a window
  */
 #ifndef DTN_COLL_EXCHANGE_H
 #define DTN_COLL_EXCHANGE_H
@@ -18,50 +18,55 @@ struct dtn_box;
 struct dtn_exchange;
 struct dtn_sched;
 
-/* Windows of a receiver for each peer, and what a source packs in. */
+/* Windows of a receiver for each peer, and packing buffers of a source. */
 enum { EXCHANGE_WINDOWS = 3, EXCHANGE_PACKS = 2 };
 
-/* A rank that gives or gets anything. */
+/* A peer with which this rank exchanges data. */
 struct dtn_partner {
-    int distance;                 /* in positions, upwards from this rank      */
-    int rank;
-    bool maps;
-    bool gives, gets;
-    struct dtn_parcel_stream in, out;
-    size_t window, window_bytes;  /* in TMP: the first of them, of each        */
-    size_t pack, pack_bytes;
-    int packed;                   /* the last round of which anything was      */
-    unsigned busy;                /* bit i: puts from pack i are not flushed   */
-    int left;                     /* parcels still to be applied               */
-    int came;                     /* the last round of which it said DATA      */
+    int distance;                 /* from this rank upwards, in positions     */
+    int rank;                     /* its position in the group                */
+    bool maps;                    /* this rank loads from it                  */
+    bool gives, gets;             /* it sends to, receives from this rank     */
+    struct dtn_parcel_stream in, out;  /* parcels from it, and to it          */
+    size_t window, window_bytes;  /* in TMP, bytes: offset of the first       */
+                                  /* window, size of each                     */
+    size_t pack, pack_bytes;      /* the same of the packing buffers          */
+    int packed;                   /* the last round that was packed           */
+    unsigned busy;                /* bit i: puts from packing buffer i are    */
+                                  /* not flushed                              */
+    int left;                     /* received parcels not applied yet         */
+    int came;                     /* the last round whose DATA was awaited    */
 };
 
 struct dtn_exchanger {
-    struct dtn_sched *sched;
-    const struct dtn_exchange *x;
-    size_t elem_bytes;
-    size_t row_bytes;
-    int64_t most;                 /* elements of a window                      */
-    bool cuts;                    /* own pieces and loaded ones go in rounds,  */
-                                  /* to meet those that come in them           */
-    bool lifts;                   /* OUT is put together in ACC                */
-    struct dtn_parcel_stream own;
-    int npartners;                /* nearest first: everyone begins elsewhere  */
-    struct dtn_partner *partners;
-    struct dtn_parcels received, sent;
-    int rounds;
+    struct dtn_sched *sched;      /* the schedule being written               */
+    const struct dtn_exchange *x;  /* what to exchange                        */
+    size_t elem_bytes;            /* bytes of an element                      */
+    size_t row_bytes;             /* shortest run put without packing, bytes  */
+    int64_t most;                 /* elements in a window                     */
+    bool cuts;                    /* local and loaded pieces go in rounds,    */
+                                  /* too, as those that are put               */
+    bool lifts;                   /* the result is accumulated in ACC, not    */
+                                  /* OUT                                      */
+    struct dtn_parcel_stream own;  /* pieces from this rank to itself         */
+    int npartners;                /* length of `partners`                     */
+    struct dtn_partner *partners;  /* by distance, so that not all ranks      */
+                                   /* begin with the same peer                */
+    struct dtn_parcels received, sent;  /* parcels, by round                  */
+    int rounds;                   /* most rounds of any partner               */
 };
 
-/* Everyone in the lists, and the pieces cut.   Errors: ENOMEM.  Fini in any
+/* List the partners and cut the pieces.  Errors: ENOMEM.  Call fini in any
  * case.
  */
 int dtn_exchange_cut(struct dtn_exchanger *ex, struct dtensor_error *err);
 void dtn_exchange_fini(struct dtn_exchanger *ex);
 
-/* NULL: this rank itself. */
-struct dtn_partner *dtn_exchange_partner(const struct dtn_exchanger *ex, int rank);
+/* The partner of that rank; NULL: this rank itself. */
+struct dtn_partner *dtn_exchange_partner(const struct dtn_exchanger *ex,
+                                         int rank);
 
-/* Lay a box out row-major, without gaps, on one side. */
+/* The strides of a box that is stored row-major, without gaps. */
 void dtn_box_flatten(const struct dtn_box *box, int64_t stride[]);
 
 #endif

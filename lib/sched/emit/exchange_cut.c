@@ -1,10 +1,10 @@
-/* exchange_cut.c - who exchanges with whom, and in how many rounds
+/* exchange_cut.c - the partners of an exchange and the number of rounds
  *
- * Everything here is found by looking at the pieces between two ranks, so both
- * come to the same.  Of f64[1024,1024] on 4 ranks from S(0) to S(1) each pair has
- * a piece of 256 x 256 with runs of 2 KiB, which are put straight into place;
- * from S(1) to S(0) as well.  From C(1,8) runs are of 64 bytes: packed, in two
- * rounds where a window has 256 KiB.
+ * Everything here depends only on the pieces between two ranks, so both ranks
+ * get the same result.  Example: f64[1024,1024] on 4 ranks goes from S(0) to
+ * S(1).  Each pair has a piece of 256 x 256 with runs of 2 KiB, which are put
+ * straight into place; the same holds from S(1) to S(0).  From C(1,8) the runs
+ * have 64 bytes: they are packed, in two rounds with a window of 256 KiB.
  */
 #include "base/box.h"
 #include "base/error.h"
@@ -28,7 +28,7 @@ void dtn_box_flatten(const struct dtn_box *box, int64_t stride[])
     }
 }
 
-/* Is it one run, or are its runs long enough to be put one by one? */
+/* Is the box one run, or are its runs long enough to be put one by one? */
 static bool box_runs(const struct dtn_exchanger *ex, struct dtn_box box)
 {
     size_t run;
@@ -40,8 +40,8 @@ static bool box_runs(const struct dtn_exchanger *ex, struct dtn_box box)
 
 /* ----------------------------------------------------------------- pieces */
 
-/* All of a piece, and which way it goes.  Both sides must agree on that: it asks
- * the piece only.
+/* A parcel that is a whole piece, and how it is sent.  Both sides must agree,
+ * so this depends on the piece only.
  */
 static struct dtn_parcel piece_whole(const struct dtn_exchanger *ex,
                                      const struct dtn_piece *piece)
@@ -75,7 +75,8 @@ static int partner_compare(const void *a, const void *b)
            ((const struct dtn_partner *)b)->distance;
 }
 
-struct dtn_partner *dtn_exchange_partner(const struct dtn_exchanger *ex, int rank)
+struct dtn_partner *dtn_exchange_partner(const struct dtn_exchanger *ex,
+                                         int rank)
 {
     const struct dtn_partner key = { .distance = partner_distance(ex, rank) };
 
@@ -96,7 +97,7 @@ static void partners_list(struct dtn_exchanger *ex, int rank)
         };
 }
 
-/* Everyone in the lists of pieces, once. */
+/* List the ranks of all pieces, each once. */
 static int partners_init(struct dtn_exchanger *ex, struct dtensor_error *err)
 {
     const size_t most = (size_t)ex->x->nreceived + (size_t)ex->x->nsent;
@@ -123,8 +124,8 @@ static int partners_init(struct dtn_exchanger *ex, struct dtensor_error *err)
 
 /* ----------------------------------------------------------------- parcels */
 
-/* Does it go through a window?  Where terms are folded all pieces do, so that
- * every element is in the same round whichever term it is.
+/* Does it go through a window?  If terms are folded all pieces do, so that all
+ * terms of an element go in the same round.
  */
 static bool parcel_streams(const struct dtn_exchanger *ex,
                            const struct dtn_parcel *whole)
@@ -174,7 +175,7 @@ static size_t parcel_end(const struct dtn_exchanger *ex,
     return (parcel->at + (size_t)parcel->count) * ex->elem_bytes;
 }
 
-/* What the windows must hold, and who is waited for. */
+/* The sizes of the windows, and which peers this rank waits for. */
 static void exchange_measure(struct dtn_exchanger *ex)
 {
     for (int i = 0; i < ex->received.n; i++) {
@@ -190,14 +191,15 @@ static void exchange_measure(struct dtn_exchanger *ex)
     }
     for (int i = 0; i < ex->sent.n; i++) {
         const struct dtn_parcel *parcel = &ex->sent.list[i];
-        struct dtn_partner *p = dtn_exchange_partner(ex, parcel->piece->receiver);
+        struct dtn_partner *p =
+            dtn_exchange_partner(ex, parcel->piece->receiver);
 
         if (parcel->packs && parcel_end(ex, parcel) > p->pack_bytes)
             p->pack_bytes = parcel_end(ex, parcel);
     }
 }
 
-/* Who gives, who gets, and must all go in rounds? */
+/* Find which peers send and receive, and whether all pieces go in rounds. */
 static void exchange_look(struct dtn_exchanger *ex)
 {
     const struct dtn_exchange *x = ex->x;
@@ -217,7 +219,7 @@ static void exchange_look(struct dtn_exchanger *ex)
     }
 }
 
-/* The most rounds of anyone. */
+/* The largest number of rounds of any partner. */
 static int exchange_rounds(const struct dtn_exchanger *ex)
 {
     int rounds = ex->own.rounds > 1 ? ex->own.rounds : 1;

@@ -1,26 +1,27 @@
 /* halving.c - reduce-scatter by halving, and Rabenseifner's allreduce
  *
- * A rank begins by answering for all n blocks of the buffer and ends with its
- * own.  In each round it hands half of what it answers for to the rank that
- * many positions before it, and gets half from the rank as far behind.  Over 5
- * ranks it answers for 5, 3, 2 and 1 blocks: the last ones up to its own.
+ * A rank is responsible for all n blocks of the buffer at first, and for its
+ * own block at the end.  In each round it sends half of its blocks to the rank
+ * that many positions before it, and receives half from the rank as far behind
+ * it.  Over 5 ranks it is responsible for 5, 3, 2 and 1 blocks: the last ones
+ * up to its own.
  *
- *     rank 4 has 0 1 2 3 4    hands 0 1 to rank 1 (3 before), whose they end
- *                             with; gets 3 4 from rank 2 (3 behind)
- *                2 3 4        hands 2 to rank 2, gets 4 from rank 1
- *                3 4          hands 3 to rank 3, gets 4 from rank 0
+ *     rank 4 has 0 1 2 3 4    sends 0 1 to rank 1 (3 before), which then has
+ *                             4 0 1; receives 3 4 from rank 2 (3 behind)
+ *                2 3 4        sends 2 to rank 2, receives 4 from rank 1
+ *                3 4          sends 3 to rank 3, receives 4 from rank 0
  *
- * For n a power of two this is recursive halving; for any other n no rank has
- * to stand aside (Traeff 2024, "Optimal, Non-pipelined Reduce-scatter and
- * Allreduce Algorithms").
- * In ceil(log2 n) hops each rank sends n-1 blocks, the least there is.  An
- * all-gather by the same distances backwards (bruck.c) makes an allreduce:
- * twice that, against the ring's 2 (n-1) hops for the same bytes.
+ * For n a power of two this is recursive halving.  For any other n all ranks
+ * take part as well (Traeff 2024, "Optimal, Non-pipelined Reduce-scatter and
+ * Allreduce Algorithms").  In ceil(log2 n) hops each rank sends n-1 blocks, the
+ * minimum.  An all-gather by the same distances in reverse order (bruck.c)
+ * makes an allreduce: twice as many hops, where the ring needs 2 (n-1) hops for
+ * the same bytes.
  *
- * What round k brings lies in a part of ACC of its own, and has the own term,
- * or what earlier rounds brought, added to it.  A block is summed up in an
- * order fixed by n and its number, by one rank in the end: the same bits for
- * all.
+ * The blocks of round k arrive in their own part of ACC.  This rank's term, or
+ * the sums of earlier rounds, are added to them.  A block is summed in an order
+ * that depends only on n and its number, and one rank has the result in the
+ * end: all ranks have the same bits.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -35,13 +36,13 @@ struct halving {
     struct dtn_skips skips;
 };
 
-/* How many blocks a rank gets in round k: those up to its own. */
+/* Blocks that a rank receives in round k: those up to its own. */
 static int halving_count(const struct halving *h, int k)
 {
     return h->skips.skip[k] - h->skips.skip[k + 1];
 }
 
-/* Where round k begins in the ACC of a rank. */
+/* The place of round k in the ACC of a rank. */
 static size_t halving_region(const struct halving *h, int rank, int k)
 {
     size_t bytes = 0;
@@ -52,8 +53,8 @@ static size_t halving_region(const struct halving *h, int rank, int k)
     return bytes;
 }
 
-/* Where the sum of a block is when round k begins: where the last round that
- * brought it left it, or in IN.
+/* The place of the sum of a block when round k begins: where the last round
+ * that brought it stored it, or in IN.
  */
 static struct dtn_span halving_sum(const struct halving *h, int k, int block)
 {
@@ -69,7 +70,7 @@ static struct dtn_span halving_sum(const struct halving *h, int k, int block)
     return dtn_at(me, DTN_IN, dtn_call_block(h->call, block).offset);
 }
 
-/* A run of blocks whose sums lie one after another. */
+/* A run of blocks whose sums are contiguous. */
 struct run {
     struct dtn_span src;
     size_t bytes;
@@ -97,8 +98,8 @@ static struct run halving_run(const struct halving *h, int k, int first,
     return run;
 }
 
-/* The sums of a run as partial results: what is still in IN gets a place behind
- * all rounds.
+/* The sums of a run as partial results; terms still in IN are converted into
+ * ACC after the part of the last round.
  */
 static struct dtn_span halving_term(const struct halving *h, struct run run)
 {
@@ -135,9 +136,9 @@ static void halving_round(const struct halving *h, int k)
     }
 }
 
-/* Leave the reduction of the own block at `out_offset` of OUT.  `gather`: an
- * all-gather in OUT follows, which in place is IN; whoever is to put there is
- * told when the puts from there have left.
+/* Store this rank's reduced block at `out_offset` of OUT.  `gather`: an
+ * all-gather in OUT follows.  In place OUT is IN, so a rank that will put there
+ * gets READY only after the puts from there are flushed.
  */
 static void halving_reduce(const struct halving *h, size_t out_offset,
                            bool gather)

@@ -1,21 +1,23 @@
 /* hierarchy.c - collectives over hosts with several ranks each
  *
- * Ranks of one host load from each other; between hosts is a network, slower
- * and shared.  So each byte should cross it as seldom as it can, and through as
- * many devices as there are.  Of a 12 MiB allreduce over 2 hosts of 3 ranks,
- * rank l of each host is responsible for 4 MiB, block l:
+ * Ranks of one host load from each other; between hosts is a network, which is
+ * slower and shared.  So each byte should cross the network as rarely as
+ * possible, and the data should use all network devices.  Of a 12 MiB allreduce
+ * over 2 hosts of 3 ranks, rank l of each host is responsible for 4 MiB, block
+ * l:
  *
  *     inside     fold block l of the 3 INs of the host
- *     between    with rank l of the other host only, its *rail*: give it 2 MiB
- *                to finish, finish the other 2 MiB, give them back
- *     inside     load the 2 other blocks from those who have them
+ *     between    with rank l of the other host only, its *rail*: send it 2 MiB
+ *                to finish, finish the other 2 MiB, send them back
+ *     inside     load the 2 other blocks from the ranks that have them
  *
- * 4 MiB leave each rank for the network, where a ring over all 6 would send 20
- * MiB through each link between hosts, one after another.  Where hosts have
- * unequal numbers of ranks there is one rail, among the first of each.
+ * Each rank sends 4 MiB over the network.  A ring over all 6 ranks would send
+ * 20 MiB through each link between hosts, one step after another.  If hosts
+ * have different numbers of ranks there is one rail, over the first rank of
+ * each host.
  *
- * Terms are folded by rank within a host, and then by host, for every element
- * by one rank, so all have the same bits.
+ * Terms are folded in rank order within a host, and then in host order.  One
+ * rank computes each element, so all ranks have the same bits.
  */
 #include "sched/emit/hierarchy.h"
 #include "base/error.h"

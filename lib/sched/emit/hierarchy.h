@@ -1,6 +1,4 @@
-/* hierarchy.h - private to the coll room: who is where in a group that spans
- * hosts, and what hierarchical emitters share
- */
+/* hierarchy.h - private to the emitters: groups that span hosts */
 #ifndef DTN_HIERARCHY_H
 #define DTN_HIERARCHY_H
 
@@ -12,33 +10,34 @@
 struct dtn_call;
 struct dtn_sched;
 
-/* Hosts are numbered in the order in which positions name them, and the
- * positions of a host, its *locals*, in order.  The first `nrails` locals of
- * each host are *owners*: owner l stands on rail l, and what is between hosts
- * goes among the owners of one rail only.
+/* Hosts are numbered in the order in which positions name them.  The positions
+ * on a host are its *locals*, in order.  The first `nrails` locals of each host
+ * are *owners*: owner l is on rail l, and data between hosts goes only between
+ * owners of the same rail.
  */
 struct dtn_hierarchy {
-    struct dtn_sched *sched;
-    const struct dtn_call *call;
-    int nhosts;
-    int nrails;                   /* locals of each host, if all have as many; */
-                                  /* else 1                                    */
-    int host, local;              /* of the own position                       */
-    bool owner;
-    int *host_of, *local_of;      /* [n]                                       */
-    int *start;                   /* [nhosts + 1] first local of host h in ... */
-    int *member;                  /* [n] positions by host                     */
+    struct dtn_sched *sched;      /* the schedule being written               */
+    const struct dtn_call *call;  /* the call                                 */
+    int nhosts;                   /* hosts of the group                       */
+    int nrails;                   /* rails: the locals of each host if all    */
+                                  /* hosts have the same number, else 1       */
+    int host, local;              /* of this rank                             */
+    bool owner;                   /* this rank is an owner                    */
+    int *host_of, *local_of;      /* [n] of each position                     */
+    int *start;                   /* [nhosts + 1] index in member[] of host   */
+                                  /* h's first local                          */
+    int *member;                  /* [n] positions, sorted by host            */
 };
 
-/* Begin the schedule; its FOLD of rank -1 is over the own host's locals.
- * Errors: ENOMEM; else dtn_hierarchy_end() is due, which finishes it.
+/* Begin the schedule.  Its FOLD of rank -1 folds over the locals of this host.
+ * Errors: ENOMEM; else call dtn_hierarchy_end(), which finishes it.
  */
 int dtn_hierarchy_begin(struct dtn_hierarchy *h, const char *name,
                         const struct dtn_call *call, struct dtn_sched *sched,
                         struct dtensor_error *err);
 int dtn_hierarchy_end(struct dtn_hierarchy *h, struct dtensor_error *err);
 
-/* Local l of a host; how many it has. */
+/* The position of local l of a host; the number of its locals. */
 static inline int dtn_local_at(const struct dtn_hierarchy *h, int host, int l)
 {
     return h->member[h->start[host] + l];
@@ -49,7 +48,7 @@ static inline int dtn_locals(const struct dtn_hierarchy *h, int host)
     return h->start[host + 1] - h->start[host];
 }
 
-/* The rail that carries a position's own data. */
+/* The rail of a position's data. */
 static inline int dtn_rail_of(const struct dtn_hierarchy *h, int position)
 {
     return h->local_of[position] % h->nrails;
@@ -60,9 +59,7 @@ static inline bool dtn_is_owner(const struct dtn_hierarchy *h, int position)
     return h->local_of[position] < h->nrails;
 }
 
-/* The i-th host after the own, 0 .. nhosts-1, and the owner of the own rail
- * there.
- */
+/* The i-th host after this one, 0 .. nhosts-1; the owner of this rail on it. */
 static inline int dtn_host_after(const struct dtn_hierarchy *h, int i)
 {
     return (h->host + i) % h->nhosts;
@@ -73,21 +70,21 @@ static inline int dtn_rail_peer(const struct dtn_hierarchy *h, int i)
     return dtn_local_at(h, dtn_host_after(h, i), h->local);
 }
 
-/* The i-th local after the own, 1 .. dtn_locals()-1. */
+/* The i-th local after this rank, 1 .. dtn_locals()-1. */
 static inline int dtn_local_after(const struct dtn_hierarchy *h, int i)
 {
     return dtn_local_at(h, h->host,
                         (h->local + i) % dtn_locals(h, h->host));
 }
 
-/* Which pairs of locals speak. */
+/* Which pairs of locals signal. */
 enum dtn_local_pairs {
-    DTN_PAIRS_ANY_OWNER,          /* those of which one is an owner            */
-    DTN_PAIRS_FROM_OWNER,         /* owner to everyone                         */
-    DTN_PAIRS_TO_OWNER            /* everyone to owner                         */
+    DTN_PAIRS_ANY_OWNER,          /* pairs with at least one owner            */
+    DTN_PAIRS_FROM_OWNER,         /* from owners to all locals                */
+    DTN_PAIRS_TO_OWNER            /* from all locals to owners                */
 };
 
-/* Signal to those locals; wait for those that signal to this one. */
+/* tell: signal to those locals.  hear: wait for the signals of those locals. */
 void dtn_local_tell(const struct dtn_hierarchy *h, enum dtn_tag tag,
                     enum dtn_local_pairs pairs);
 void dtn_local_hear(const struct dtn_hierarchy *h, enum dtn_tag tag,
@@ -98,7 +95,7 @@ void dtn_rail_tell(const struct dtn_hierarchy *h, enum dtn_tag tag);
 void dtn_rail_hear(const struct dtn_hierarchy *h, enum dtn_tag tag);
 void dtn_rail_flush(const struct dtn_hierarchy *h);
 
-/* Part `rail` of one buffer, and part `host` of that, both as they lie in the
+/* Block `rail` of the buffer, and part `host` of that block; offsets are in the
  * buffer.
  */
 struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail);

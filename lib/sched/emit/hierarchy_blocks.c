@@ -1,18 +1,18 @@
 /* hierarchy_blocks.c - all-gather and reduce-scatter over hosts
  *
- * Each position has a block of its own.  An owner is responsible for the
- * blocks of its rail, its *cargo*: with equal hosts its own, else those of all
+ * Each position has its own block.  An owner is responsible for the blocks of
+ * its rail, its *cargo*: with equal hosts its own block, else the blocks of all
  * its locals.  In an all-gather over hosts {0 1} and {2 3} rank 0 puts block 0
- * into the OUT of rank 2, which ranks 2 and 3 then share, while 1 and 3 do the
- * same with theirs.  In a reduce-scatter it folds blocks 0 and 2 of its host
- * and puts what it has of block 2 into a slot of rank 2, which folds the slots
- * of all hosts.
+ * into the OUT of rank 2, from which ranks 2 and 3 share it; ranks 1 and 3 do
+ * the same with their blocks.  In a reduce-scatter rank 0 folds blocks 0 and 2
+ * over its host and puts its sum of block 2 into a slot of rank 2, which folds
+ * the slots of all hosts.
  *
  * The cargo of rail r are the locals r, r + nrails, r + 2 nrails, ...
  *
  * ACC of an owner in a reduce-scatter, for its cargo {a, b} and 2 hosts:
  *
- *     slots of a, slots of b   |   what is sent   |   results but its own
+ *     slots of a, slots of b   |   sums to send   |   results of other locals
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -24,7 +24,7 @@
 
 /* ------------------------------------------------------------- all-gather */
 
-/* Block b from position p's OUT, or its IN. */
+/* Load block b from position p's OUT or IN. */
 static void gather_load(const struct dtn_hierarchy *h, int b, int p,
                         enum dtn_space space)
 {
@@ -35,7 +35,8 @@ static void gather_load(const struct dtn_hierarchy *h, int b, int p,
                    block.bytes);
 }
 
-/* An owner loads its cargo, and puts it into the OUT of its rail's others. */
+/* An owner loads its cargo and puts it into the OUT of the rail's other owners.
+ */
 static void gather_send(const struct dtn_hierarchy *h)
 {
     struct dtn_sched *sched = h->sched;
@@ -62,7 +63,7 @@ static void gather_send(const struct dtn_hierarchy *h)
     }
 }
 
-/* The rest of an owner's rail, from its OUT. */
+/* Load the rest of an owner's rail from its OUT. */
 static void gather_share(const struct dtn_hierarchy *h, int owner)
 {
     for (int k = 0; k < h->nhosts; k++)
@@ -75,7 +76,7 @@ static void gather_share(const struct dtn_hierarchy *h, int owner)
         }
 }
 
-/* Is the owner's OUT needed, or is its IN all there is to its rail? */
+/* Is the owner's OUT needed, or does its IN have all blocks of its rail? */
 static bool gather_shares(const struct dtn_hierarchy *h)
 {
     return h->nhosts > 1;
@@ -144,7 +145,7 @@ static size_t cargo_bytes(const struct dtn_hierarchy *h, int rail, int host,
     return bytes;
 }
 
-/* Slot `slot` for the block of local l of a host. */
+/* The slot number `slot` for the block of local l of a host. */
 static struct dtn_span block_slot(const struct dtn_hierarchy *h, int host,
                                   int l, int slot)
 {
@@ -155,7 +156,7 @@ static struct dtn_span block_slot(const struct dtn_hierarchy *h, int host,
                   before + (size_t)slot * dtn_call_block(h->call, p).bytes);
 }
 
-/* Where the owner of the own host has the result of its local l. */
+/* The place at this host's owner of the result for local l. */
 static struct dtn_span block_result(const struct dtn_hierarchy *h, int l)
 {
     int rail = l % h->nrails, p = dtn_local_at(h, h->host, l);
@@ -173,7 +174,7 @@ static struct dtn_span block_result(const struct dtn_hierarchy *h, int l)
                   - dtn_call_block(h->call, owner).bytes);
 }
 
-/* All of an owner's ACC. */
+/* Bytes of an owner's ACC. */
 static size_t scatter_room(const struct dtn_hierarchy *h)
 {
     size_t own = cargo_bytes(h, h->local, h->host, h->call->n);
@@ -186,8 +187,9 @@ static size_t scatter_room(const struct dtn_hierarchy *h)
     return bytes;
 }
 
-/* An owner folds what its host has for the cargo of the i-th host after it,
- * and puts it into the slots there; `sending` is the next free place for it.
+/* An owner folds its host's terms for the cargo of the i-th host after it, and
+ * puts the sums into the slots there; `sending` is the next free place for a
+ * sum.
  */
 static void scatter_send(const struct dtn_hierarchy *h, int i,
                          struct dtn_span *sending)
@@ -199,7 +201,8 @@ static void scatter_send(const struct dtn_hierarchy *h, int i,
     if (away)
         dtn_sched_wait(sched, peer, DTN_TAG_READY);
     for (int l = h->local; l < dtn_locals(h, host); l += h->nrails) {
-        struct dtn_range block = dtn_call_block(h->call, dtn_local_at(h, host, l));
+        struct dtn_range block =
+            dtn_call_block(h->call, dtn_local_at(h, host, l));
         struct dtn_span slot = block_slot(h, host, l, h->host);
 
         dtn_sched_fold(sched, away ? *sending : slot,
@@ -213,7 +216,7 @@ static void scatter_send(const struct dtn_hierarchy *h, int i,
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
 }
 
-/* Does an owner have results for others? */
+/* Does an owner have results for other locals? */
 static bool scatter_serves(const struct dtn_hierarchy *h)
 {
     return dtn_locals(h, h->host) > h->nrails;
@@ -232,7 +235,8 @@ static void scatter_own(const struct dtn_hierarchy *h)
     for (int l = h->local; l < dtn_locals(h, h->host); l += h->nrails)
         dtn_sched_fold_slots(h->sched, block_result(h, l),
                              block_slot(h, h->host, l, 0),
-                             dtn_call_block(h->call, dtn_local_at(h, h->host, l))
+                             dtn_call_block(h->call,
+                                            dtn_local_at(h, h->host, l))
                              .bytes, h->nhosts);
     if (scatter_serves(h)) {
         dtn_local_tell(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
@@ -240,7 +244,7 @@ static void scatter_own(const struct dtn_hierarchy *h)
     }
 }
 
-/* A position that is no owner gets its block from the one of its host. */
+/* A rank that is no owner loads its block from the owner on its host. */
 static void scatter_fetch(const struct dtn_hierarchy *h)
 {
     int owner = dtn_local_at(h, h->host, dtn_rail_of(h, h->call->me));

@@ -1,15 +1,16 @@
 /* hierarchy_buffer.c - allreduce, reduce, broadcast and barrier over hosts
  *
- * One buffer is cut into a block for each rail, and a block into a part for
- * each host.  In an allreduce the owner of a rail folds its block over its
- * host, gives each part to the host it is numbered after, in whose TMP there
- * is a slot for each host, folds the slots of its own part into OUT, and puts
- * that into the OUT of all others of its rail.  ACC with 3 hosts on host 1:
+ * The buffer is cut into one block for each rail, and a block into one part for
+ * each host.  In an allreduce the owner of a rail does four things: it folds
+ * its block over its host; it puts each part into a slot in the ACC of the
+ * owner on the host with the part's number; it folds the slots of its own part
+ * into OUT; and it puts the result into the OUT of all other owners of its
+ * rail.  ACC with 3 hosts on host 1:
  *
  *     slots 0 1 2 of part 1   |   part 0, part 1 (unused), part 2, to be sent
  *
- * A broadcast goes the second half of that way: the root's host gives every
- * other host a part of each block, and those give it on to each other.
+ * A broadcast is the second half of this: the root's host puts one part of each
+ * block to every other host, and these hosts put the parts to each other.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -19,7 +20,7 @@
 
 #include <stdbool.h>
 
-/* Where things are in the ACC of an owner. */
+/* Places in the ACC of an owner. */
 static struct dtn_span slot_at(const struct dtn_hierarchy *h, int rail,
                                int host, int slot)
 {
@@ -36,8 +37,8 @@ static struct dtn_span sending_at(const struct dtn_hierarchy *h, int host)
     return span;
 }
 
-/* Owners fold their block over the host, and hand its parts out; the own part
- * is then in as many slots as there are hosts.
+/* Owners fold their block over the host and put its parts to the other hosts.
+ * Then this rank's part is in as many slots as there are hosts.
  */
 static void buffer_fold(const struct dtn_hierarchy *h)
 {
@@ -62,7 +63,7 @@ static void buffer_fold(const struct dtn_hierarchy *h)
     dtn_rail_hear(h, DTN_TAG_DATA);
 }
 
-/* Everyone loads the blocks that the owners have in OUT. */
+/* All ranks load the blocks from the OUT of the owners. */
 static void buffer_share(const struct dtn_hierarchy *h)
 {
     struct dtn_sched *sched = h->sched;
@@ -84,7 +85,7 @@ static void buffer_share(const struct dtn_hierarchy *h)
     dtn_local_hear(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
 }
 
-/* ACC of owners: slots for the own part, and the block that is sent. */
+/* ACC of owners: slots for this rank's part, and the block to send. */
 static void buffer_room(const struct dtn_hierarchy *h)
 {
     if (h->owner && h->nhosts > 1)
@@ -95,8 +96,8 @@ static void buffer_room(const struct dtn_hierarchy *h)
         h->sched->exposed[s] = h->sched->bytes[s] > 0;
 }
 
-/* Fold the own block, wholly or the own part of it, into `out`, which is where
- * its first byte would be.
+/* Fold this rank's block, or only its part, into `out`; `out` is the place of
+ * the block's first byte.
  */
 static void buffer_reduce(const struct dtn_hierarchy *h, struct dtn_span out)
 {
@@ -154,8 +155,9 @@ static bool root_is_near(const struct dtn_hierarchy *h)
     return h->host == h->host_of[h->call->root];
 }
 
-/* Where the block of a rail is put together on the root's host: a root that is
- * owner gets results, another owner has partial results, which the root drops.
+/* The place on the root's host where the block of a rail is collected.  A root
+ * that is an owner receives results.  Another owner receives partial results,
+ * which the root finalises.
  */
 static struct dtn_span result_at(const struct dtn_hierarchy *h, int rail)
 {
@@ -171,7 +173,7 @@ static struct dtn_span result_at(const struct dtn_hierarchy *h, int rail)
                   + dtn_rail_block(h, rail).bytes);
 }
 
-/* The owner's own part, finished, to where its block is put together. */
+/* Put the owner's finished part to the place where its block is collected. */
 static void reduce_deliver(const struct dtn_hierarchy *h)
 {
     struct dtn_range block = dtn_rail_block(h, h->local);
@@ -210,7 +212,9 @@ static void reduce_collect(const struct dtn_hierarchy *h)
     }
 }
 
-/* Owners load from everyone on their host, and the root from the owners. */
+/* READY: owners load from all ranks of their host, and the root from the
+ * owners.
+ */
 static void reduce_invite(const struct dtn_hierarchy *h)
 {
     int me = h->call->me, root = h->call->root;
@@ -225,9 +229,9 @@ static void reduce_invite(const struct dtn_hierarchy *h)
         dtn_sched_wait(h->sched, dtn_local_at(h, h->host, l), DTN_TAG_READY);
 }
 
-/* Does an owner tell a local with DONE that it has read its IN?  To the root
- * it says DATA, and the root that owns says so to other owners when it has
- * collected their blocks.
+/* Does an owner tell a local with DONE that it has read its IN?  It tells the
+ * root with DATA.  A root that is an owner tells the other owners when it has
+ * loaded their blocks.
  */
 static bool reduce_releases(const struct dtn_hierarchy *h, int owner, int p)
 {
@@ -236,7 +240,8 @@ static bool reduce_releases(const struct dtn_hierarchy *h, int owner, int p)
     return p != root && !(owner == root && dtn_is_owner(h, p));
 }
 
-/* Owners let go of what they have read; the root has read theirs. */
+/* Owners release the INs they have read; the root releases the owners' memory.
+ */
 static void reduce_release(const struct dtn_hierarchy *h)
 {
     int me = h->call->me, root = h->call->root;
@@ -250,7 +255,7 @@ static void reduce_release(const struct dtn_hierarchy *h)
     dtn_sched_wait(h->sched, root, DTN_TAG_DONE);
 }
 
-/* Wait until all owners have read the own IN. */
+/* Wait until all owners have read this rank's IN. */
 static void reduce_wait(const struct dtn_hierarchy *h)
 {
     for (int i = 1; i < dtn_locals(h, h->host); i++) {
@@ -290,8 +295,8 @@ int dtn_emit_reduce_hierarchical(const struct dtn_call *call,
 
 /* --------------------------------------------------------------- broadcast */
 
-/* An owner of the root's host: to each other host its part, and the own one
- * too, which nobody else would give it.
+/* An owner on the root's host puts each other host its part.  It also puts the
+ * part with the number of the root's host, which no other host would send.
  */
 static void broadcast_leave(const struct dtn_hierarchy *h)
 {
@@ -314,7 +319,7 @@ static void broadcast_leave(const struct dtn_hierarchy *h)
     }
 }
 
-/* An owner of another host: what it gets goes on to the other ones. */
+/* An owner on another host forwards what it receives to the other hosts. */
 static void broadcast_arrive(const struct dtn_hierarchy *h)
 {
     struct dtn_sched *sched = h->sched;
@@ -338,7 +343,7 @@ static void broadcast_arrive(const struct dtn_hierarchy *h)
             dtn_sched_wait(sched, dtn_rail_peer(h, i), DTN_TAG_DATA);
 }
 
-/* From the root's IN to the own OUT. */
+/* Load from the root's IN into OUT. */
 static void broadcast_load(const struct dtn_hierarchy *h, size_t begin,
                            size_t end)
 {
@@ -346,8 +351,8 @@ static void broadcast_load(const struct dtn_hierarchy *h, size_t begin,
                    dtn_at(h->call->root, DTN_IN, begin), end - begin);
 }
 
-/* On the root's host everyone loads from it; owners their block first, so
- * that it can leave.
+/* On the root's host all ranks load from the root.  Owners load their block
+ * first, so that they can put it early.
  */
 static void broadcast_near(const struct dtn_hierarchy *h)
 {
@@ -374,7 +379,7 @@ static void broadcast_near(const struct dtn_hierarchy *h)
         dtn_sched_wait(h->sched, dtn_local_after(h, i), DTN_TAG_DONE);
 }
 
-/* Nothing was put to the root's host. */
+/* Flush the puts to all hosts but the root's, which got none. */
 static void broadcast_flush(const struct dtn_hierarchy *h)
 {
     for (int i = 1; h->owner && i < h->nhosts; i++)
@@ -409,7 +414,9 @@ int dtn_emit_broadcast_hierarchical(const struct dtn_call *call,
 
 /* ----------------------------------------------------------------- barrier */
 
-/* To the first of each host, among these as in the tree, and back. */
+/* Signals to the first rank of each host; a barrier of these ranks as in
+ * tree.c; signals back.
+ */
 int dtn_emit_barrier_hierarchical(const struct dtn_call *call,
                                   struct dtn_sched *sched,
                                   struct dtensor_error *err)

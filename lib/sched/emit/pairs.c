@@ -1,16 +1,18 @@
-/* pairs.c - collectives in which each pair of ranks minds its own bytes
+/* pairs.c - collectives in which each pair of ranks is independent
  *
- * Of an all-to-all, a gather or a scatter nobody need know more than what goes
- * from itself to each other rank, and what comes from each.  So every pair goes
- * its own way: up to 4 KiB go with a signal, more is loaded from where READY
- * says it begins, or put there.  The places of others' blocks follow from
- * counts that this rank has not got: in an all-to-all over 3 ranks where rank 0
- * sends {1, 5000, 2} doubles, rank 1 knows of the 5000 but not of the 1 before
- * it.  READY names the block itself, and no message more is sent than if all
- * were of one size; that both sides mean the same size is in its salt, where not all know it.
+ * In an all-to-all, a gather or a scatter a rank only needs to know what it
+ * sends to each peer and what it receives from each.  So every pair exchanges
+ * its data independently: up to 4 KiB eagerly; more is loaded from, or put to,
+ * the place that READY gives.  A peer's offset may depend on counts that this
+ * rank does not know: in an all-to-all over 3 ranks where rank 0 sends {1,
+ * 5000, 2} doubles, rank 1 knows the 5000 but not the 1 before it.  READY names
+ * the block itself, so this needs no more messages than blocks of one size.  If
+ * not all ranks know a size, the match bits verify that both sides mean the
+ * same.
  *
  * A gather is the pairs that end at its root, a scatter those that begin there,
- * and a send one pair.  What several send is caught in TMP first, as in carry.c.
+ * and a send is one pair.  Eager data of several peers goes to TMP first, as in
+ * eager.c.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -20,7 +22,7 @@
 
 #include <stdbool.h>
 
-/* The bytes between this rank and another, or itself, if all ranks send
+/* The data between this rank and a peer, or itself, if all ranks send
  * something.
  */
 static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
@@ -51,9 +53,9 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
     return edge;
 }
 
-/* The peers that may have data for this rank: for sends only those that are
- * named, which may be few in a large world.  In three orders: by position, from
- * this rank up, and from this rank down.  A rank exchanges nothing with itself.
+/* The peers that may have data for this rank; for sends only the named peers,
+ * which may be few in a large world.  In three orders: by position, upward from
+ * this rank, and downward from it.  A rank exchanges nothing with itself.
  */
 static int pairs_count(const struct dtn_call *call)
 {
@@ -85,7 +87,7 @@ static struct dtn_edge pairs_back(const struct dtn_call *call, int i)
     return pairs_of(call, call->nedges - 1 - i, dtn_around(call, -i));
 }
 
-/* One way between two ranks: nothing, bytes with a signal, or more. */
+/* One direction between two ranks: nothing, eager, or rendezvous. */
 enum way { SILENT, SMALL, LARGE };
 
 static enum way way_of(uint32_t exists, struct dtn_range block)
@@ -103,19 +105,20 @@ static enum way pairs_received(const struct dtn_edge *edge)
     return way_of(edge->receives, edge->received);
 }
 
-/* Does what goes with a signal come from one peer only, or stand by itself? */
+/* Does eager data come from one peer only, or are messages independent? */
 static bool pairs_alone(const struct dtn_call *call)
 {
     return call->n == 2 || call->coll == DTN_COLL_SCATTER
         || call->coll == DTN_COLL_PAIRS;
 }
 
-/* What the last step is about: what comes or goes between two ranks. */
+/* Set match bits and message size of the last step. */
 static void pairs_match(struct dtn_sched *sched, const struct dtn_edge *edge,
                        bool is_recv)
 {
     if (is_recv)
-        dtn_sched_match(sched, edge->received_match, edge->received.bytes, true);
+        dtn_sched_match(sched, edge->received_match, edge->received.bytes,
+                        true);
     else
         dtn_sched_match(sched, edge->sent_match, edge->sent.bytes, false);
 }
@@ -128,7 +131,7 @@ static void pairs_carry(struct dtn_sched *sched, const struct dtn_edge *edge)
     pairs_match(sched, edge, false);
 }
 
-/* To TMP, block after block; if there are no others to wait for, to OUT. */
+/* Receive eager data in TMP, block after block; of a single peer in OUT. */
 static void pairs_catch(struct dtn_sched *sched, const struct dtn_call *call,
                         const struct dtn_edge *edge)
 {
@@ -157,7 +160,7 @@ static void pairs_own(struct dtn_sched *sched, const struct dtn_call *call)
                        own.received.bytes);
 }
 
-/* What was caught goes to OUT, neighbours at once. */
+/* Copy eager data from TMP to OUT, neighbouring blocks together. */
 static void pairs_settle(struct dtn_sched *sched, const struct dtn_call *call)
 {
     struct dtn_range run = { 0, 0 };
@@ -184,7 +187,7 @@ static void pairs_settle(struct dtn_sched *sched, const struct dtn_call *call)
 
 /* ---------------------------------------------------------------- by loads */
 
-/* Everyone learns what there is for it, or where that is. */
+/* Tell each peer the eager data, or the place to load from. */
 static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
 {
     struct dtn_range shown = { 0, 0 };
@@ -253,7 +256,7 @@ static int pairs_pull(const struct dtn_call *call, const char *name,
 
 /* ----------------------------------------------------------------- by puts */
 
-/* What is small is sent, and said where what is large is to go. */
+/* Send eager data, and READY with the place for what peers will put. */
 static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
 {
     for (int i = 0; i < pairs_count(call); i++) {
@@ -338,7 +341,7 @@ int dtn_emit_all_to_all_put(const struct dtn_call *call,
     return pairs_push(call, "all_to_all put", sched, err);
 }
 
-/* Puts even where the root could load: so all ranks copy, not one. */
+/* Puts even if the root could load: then all ranks copy, not only the root. */
 int dtn_emit_gather_put(const struct dtn_call *call, struct dtn_sched *sched,
                         struct dtensor_error *err)
 {

@@ -1,17 +1,18 @@
-/* pairwise.c - an all-to-all in which everyone talks to one at a time
+/* pairwise.c - an all-to-all with one peer at a time
  *
- * In step s rank r puts to r+s and is put to by r-s: n-1 steps, in each of
- * which every link carries one message each way.  Over 4 ranks:
+ * In step s rank r puts to r+s, and r-s puts to r: n-1 steps, in each of which
+ * every link carries one message in each direction.  Over 4 ranks:
  *
  *     step     rank 0      rank 1      rank 2      rank 3
  *       1      to 1        to 2        to 3        to 0
  *       2      to 2        to 3        to 0        to 1
  *       3      to 3        to 0        to 1        to 2
  *
- * Where all put to all at once (spread.c), a switch has n-1 messages for one
- * port and drops or pauses; here it has one, and a device has one queue pair
- * at work rather than n-1.  READY goes out a step ahead, and is awaited a step
- * ahead, before DATA as it was sent before DATA; so a step costs one hop.
+ * If all ranks put to all at once (incast, spread.c), a switch has n-1 messages
+ * for one port and drops or pauses.  Here it has one, and a device has one
+ * active queue pair instead of n-1.  READY is sent one step ahead and awaited
+ * one step ahead, before the DATA of the current step, in the order in which
+ * both are sent; so a step costs one hop.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -20,8 +21,8 @@
 
 #include <stdbool.h>
 
-/* READY to the rank that puts here in step s, and from the one put to; both
- * must mean as many bytes.
+/* READY to the rank that puts here in step s, and from the rank that this rank
+ * puts to.  Both sides must mean the same number of bytes.
  */
 static void pairwise_invite(struct dtn_sched *sched,
                             const struct dtn_call *call, int s)
@@ -34,7 +35,8 @@ static void pairwise_invite(struct dtn_sched *sched,
     block = dtn_received(call, from);
     dtn_sched_offer(sched, from, dtn_at(call->me, DTN_OUT, block.offset),
                     block.bytes);
-    dtn_sched_match(sched, dtn_emit_match_bits(call, block.bytes), block.bytes, true);
+    dtn_sched_match(sched, dtn_emit_match_bits(call, block.bytes), block.bytes,
+                    true);
 }
 
 static void pairwise_accept(struct dtn_sched *sched,

@@ -1,12 +1,13 @@
-/* parcels.c - pieces cut into what goes at a time
+/* parcels.c - pieces cut to window size
  *
- * What must be packed or unpacked needs memory, of which there is as much as
- * the caller says and no more.  So what one rank has for another goes in rounds,
- * each of which fits a window: a piece of 512 x 512 f32 and a window of 256 KiB
- * are four parcels of 128 rows in four rounds.  A row of 2 KiB that met a window
- * of 1 KiB would be cut in two.
+ * Data that must be packed or unpacked needs memory, and the caller limits it.
+ * So the data from one rank to another goes in rounds, each of which fits into
+ * a window: a piece of 512 x 512 f32 with a window of 256 KiB is cut into four
+ * parcels of 128 rows, in four rounds.  With a window of 1 KiB each row of 2
+ * KiB would be cut in two.
  *
- * Both sides cut alike, since all they look at is the pieces between them.
+ * Both sides cut in the same way, because they look only at the pieces between
+ * them.
  */
 #include "sched/emit/parcels.h"
 #include "base/array.h"
@@ -30,8 +31,8 @@ static void parcels_push(struct dtn_parcels *parcels,
     parcels->n++;
 }
 
-/* The most elements, up to `most`, that are a box wherever a multiple of them
- * begins, and after how many of them the pattern begins anew.
+/* The largest number of elements, up to `most`, that form a box at every
+ * multiple of that number, and the number after which this repeats.
  */
 static int64_t parcel_block(const struct dtn_box *box, int64_t most,
                             int64_t *spanp)
@@ -45,7 +46,7 @@ static int64_t parcel_block(const struct dtn_box *box, int64_t most,
     return d < 0 ? inner : most / inner * inner;
 }
 
-/* The place of a parcel in the stream, in a new round if it does not fit. */
+/* Place a parcel in the stream; if it does not fit, in a new round. */
 static void stream_take(struct dtn_parcel_stream *stream, int64_t most,
                         struct dtn_parcel *parcel)
 {
@@ -105,7 +106,8 @@ const struct dtn_parcel *dtn_parcels_next(struct dtn_parcels *parcels,
     return &parcels->list[parcels->next++];
 }
 
-/* Elements that fill the inner dimensions of the box, and some of one more. */
+/* The elements fill the inner dimensions of the box and a part of the next one.
+ */
 struct dtn_piece dtn_parcel_piece(const struct dtn_parcel *parcel)
 {
     struct dtn_piece piece = *parcel->piece;

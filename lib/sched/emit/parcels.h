@@ -1,4 +1,4 @@
-/* parcels.h - private to the coll room: what of an exchange goes at a time */
+/* parcels.h - private to the emitter of exchanges: pieces cut to window size */
 #ifndef DTN_COLL_PARCELS_H
 #define DTN_COLL_PARCELS_H
 
@@ -8,42 +8,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Some elements of a piece, which are a box again.  All parcels of one round
- * from one rank to another fit a window together.
+/* Some elements of a piece; they are a box again.  All parcels of one round
+ * from one rank to another fit into a window together.
  */
 struct dtn_parcel {
-    const struct dtn_piece *piece;
-    bool lands;                   /* is put straight into OUT                  */
-    bool packs;                   /* is packed before it is put                */
-    int64_t from;                 /* the first, of the piece's row-major       */
-    int64_t count;
-    int round;
-    size_t at;                    /* in the window, in elements                */
-    int distance;                 /* of the peer; parcels of a round are by it */
-    int index;                    /* of the parcel in its list                 */
+    const struct dtn_piece *piece;  /* the piece it is cut from               */
+    bool lands;                   /* it is put straight into OUT              */
+    bool packs;                   /* it is packed before it is put            */
+    int64_t from;                 /* its first element, in row-major order of */
+                                  /* the piece                                */
+    int64_t count;                /* its elements                             */
+    int round;                    /* round in which it goes                   */
+    size_t at;                    /* offset in the window, in elements        */
+    int distance;                 /* distance of the peer; orders a round     */
+    int index;                    /* index of the parcel in its list          */
 };
 
-struct dtn_parcels {              /* all 0: none yet                           */
-    struct dtn_parcel *list;
-    int n, capacity;
-    int next;                     /* of those not yet carried out              */
-    bool failed;                  /* out of memory                             */
+struct dtn_parcels {              /* all 0: empty                             */
+    struct dtn_parcel *list;      /* [n]                                      */
+    int n, capacity;              /* used and allocated entries               */
+    int next;                     /* index of the next parcel to emit         */
+    bool failed;                  /* out of memory                            */
 };
 
-/* What one rank has for another, filled piece by piece on both sides. */
+/* What one rank sends to another.  Both sides fill it piece by piece. */
 struct dtn_parcel_stream {
-    int round;                    /* that is being filled                      */
-    size_t used;                  /* of its window, in elements                */
-    int rounds;                   /* with anything in them                     */
+    int round;                    /* round that is being filled               */
+    size_t used;                  /* used part of its window, in elements     */
+    int rounds;                   /* rounds with data                         */
 };
 
-/* Cut a parcel that is a whole piece and append it; `most` elements go in a
- * window.  stream NULL: all of it in the first round, and no window.
+/* Cut a parcel that is a whole piece, and append the parts; a window holds
+ * `most` elements. stream NULL: all of it goes in the first round without a
+ * window.
  */
 void dtn_parcels_add(struct dtn_parcels *parcels, struct dtn_parcel parcel,
                      struct dtn_parcel_stream *stream, int64_t most);
 
-/* By round, then by distance, then as they were appended. */
+/* Sort by round, then by distance, then in the order of the appends. */
 void dtn_parcels_sort(struct dtn_parcels *parcels);
 
 /* The next parcel of a round, or NULL. */

@@ -1,25 +1,27 @@
-/* ring.c - collectives in which each rank only ever puts to the next
+/* ring.c - collectives in which each rank puts only to the next rank
  *
- * Everyone works all the time and every link carries each byte once, whatever
- * n: the best there is for large messages over a network.  Reduce-scatter of
- * blocks 0..3 over 4 ranks; in step s rank r passes on block r-1-s:
+ * All ranks work all the time, and every link carries each byte once, for any
+ * n: the best algorithm for large messages over a network.  Reduce-scatter of
+ * blocks 0..3 over 4 ranks; in step s rank r sends block r-1-s to the next
+ * rank:
  *
  *     step      rank 0       rank 1       rank 2       rank 3
  *       0       3: own       0: own       1: own       2: own
  *       1       2: +own      3: +own      0: +own      1: +own
  *       2       1: +own      2: +own      3: +own      0: +own
  *
- * and then has its own block, of all four.  An all-gather passes finished
- * blocks on in the same way, and an allreduce is both: 2 (n-1) steps of 1/n
- * of the message.  A block's terms are added in an order fixed by its number,
- * and one rank's result is everyone's.
+ * Then each rank has its block, summed over all four.  An all-gather forwards
+ * the finished blocks in the same way, and an allreduce is both: 2 (n-1) steps
+ * of 1/n of the message.  The terms of a block are added in an order that
+ * depends only on its number, and one rank's result goes to all.
  *
  * Partial sums arrive in two slots of ACC, used in turn.  The first READY to
- * the left says that both are free, each later one that another is: what was
- * in it has been passed on and flushed.
+ * the left neighbour says that both are free.  Each later READY says that one
+ * more is free: its content was sent and flushed.
  *
  * Blocks travel in up to 4 chunks, so that adding one chunk overlaps with
- * moving the next.  Broadcast and reduce use the ring as a chain, with more.
+ * moving the next.  Broadcast and reduce use the ring as a chain, with more
+ * chunks.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -40,8 +42,8 @@ struct ring {
     int me;
     int left;
     int right;
-    int chunks;                   /* of each block                             */
-    size_t slot_bytes;            /* the largest block                         */
+    int chunks;                   /* chunks of each block                     */
+    size_t slot_bytes;            /* bytes of the largest block               */
 };
 
 static int chunk_count(size_t bytes, size_t chunk_bytes, int max)
@@ -66,7 +68,7 @@ static struct ring ring_make(const struct dtn_call *call,
     return ring;
 }
 
-/* Chunk c of block b, as part of the buffer. */
+/* Chunk c of block b; offsets are in the buffer. */
 static struct dtn_range ring_chunk(const struct ring *ring, int b, int c)
 {
     struct dtn_range block = dtn_call_block(ring->call, b);
@@ -75,7 +77,7 @@ static struct dtn_range ring_chunk(const struct ring *ring, int b, int c)
     return (struct dtn_range){ block.offset + chunk.offset, chunk.bytes };
 }
 
-/* Where a chunk of block b is in slot s, on `rank`. */
+/* The place of a chunk of block b in slot s of `rank`. */
 static struct dtn_span ring_slot(const struct ring *ring, int rank, int s,
                                  struct dtn_range chunk, int b)
 {
@@ -83,8 +85,8 @@ static struct dtn_span ring_slot(const struct ring *ring, int rank, int s,
                   + chunk.offset - dtn_call_block(ring->call, b).offset);
 }
 
-/* Step s of the reduce-scatter: add the own part to block me-1-s, which came
- * in step s-1, and pass it on.
+/* Step s of the reduce-scatter: add this rank's part to block me-1-s, which
+ * arrived in step s-1, and send it on.
  */
 static void ring_reduce_step(const struct ring *ring, int s)
 {
@@ -111,16 +113,17 @@ static void ring_reduce_step(const struct ring *ring, int s)
                       chunk.bytes);
         dtn_sched_signal(sched, ring->right, DTN_TAG_DATA);
     }
-    if (s > 0 && s + 2 < ring->n) {           /* the left one needs it again */
+    if (s > 0 && s + 2 < ring->n) {           /* the left rank needs it again */
         dtn_sched_flush(sched, ring->right);
         dtn_sched_signal(sched, ring->left, DTN_TAG_READY);
     }
 }
 
-/* Leave the reduction of the own block at `out_offset` of OUT.  `gather`: an
- * all-gather in OUT follows.  In place that is IN, and the left rank begins by
- * putting where step 0 put from: it must hear after the flush.  With four and
- * more ranks the READY of step 1 tells it, else one more is needed.
+/* Store this rank's reduced block at `out_offset` of OUT.  `gather`: an
+ * all-gather in OUT follows.  In place OUT is IN, and the left rank first puts
+ * to where step 0 put from, so it needs a READY sent after that flush.  With
+ * four or more ranks the READY of step 1 is such a READY; with fewer, one more
+ * is sent.
  */
 static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
                                 bool gather)
@@ -156,8 +159,8 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
     }
 }
 
-/* Everyone's own block of OUT goes around.  What arrives in the last step is
- * not passed on, so one DATA for all its chunks will do.
+/* All-gather around the ring.  What arrives in the last step is not forwarded,
+ * so one DATA for all its chunks is enough.
  */
 static void ring_allgather(const struct ring *ring)
 {
@@ -226,9 +229,8 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
 
 /* ------------------------------------------------------------------ chains */
 
-/* The root's successor is one further around, and so on to the one before
- * the root, which ends the chain: it passes nothing on, and needs one DATA
- * for all chunks.
+/* A chain from the root around the ring to the rank before the root.  That rank
+ * forwards nothing, so it needs one DATA for all chunks.
  */
 int dtn_emit_broadcast_ring(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
@@ -269,13 +271,13 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
 
 /* One rank's place in the chain of a reduction. */
 struct link {
-    int from;                     /* -1: the chain begins here                 */
-    int to;                       /* -1: here is the root                      */
+    int from;                     /* previous rank; -1: the chain begins here */
+    int to;                       /* next rank; -1: this is the root          */
     size_t slot_bytes;
     int chunks;
 };
 
-/* Chunk c: add the own part to what comes, pass it on toward the root. */
+/* Chunk c: add this rank's part and send it on toward the root. */
 static void chain_reduce(struct dtn_sched *sched, const struct link *link,
                          struct dtn_range chunk, int c)
 {

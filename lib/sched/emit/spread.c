@@ -1,19 +1,21 @@
-/* spread.c - collectives in which everyone puts straight to everyone
+/* spread.c - collectives in which each rank puts straight to all peers
  *
- * Between ranks that do not map, a few of them: one hop for blocks that only
- * move, two where they are reduced.  An allreduce of 48 KiB over 3 ranks: rank
- * 0 puts 16 KiB of its IN into a slot of rank 1's TMP and 16 KiB into one of
- * rank 2's, while theirs come into its own; it adds up all three terms of block
- * 0, in the order of the ranks, and puts the sum into both OUTs.  A ring
- * carries the same bytes, but waits for a neighbour four times, not twice; and
- * where partial results are wide, it carries those: of bf16 twice as much.
+ * For a few ranks that do not map: one hop for blocks that only move, two hops
+ * for blocks that are reduced.  An allreduce of 48 KiB over 3 ranks: rank 0
+ * puts 16 KiB of its IN into a slot of rank 1's TMP and 16 KiB into one of rank
+ * 2's, while their data arrives in its own TMP.  It adds all three terms of
+ * block 0 in rank order, and puts the sum into both OUTs.  A ring moves the
+ * same bytes, but waits for a neighbour four times instead of twice.  If
+ * partial results are wider than elements, a ring moves partial results: of
+ * bf16 twice as many bytes.
  *
- * A block is added up by one rank, so all have the same bits.  In place OUT is
- * IN: the sum of block 1 is put where rank 0 put its term of block 1 from.  So
- * rank 0 says DATA after the flush.
+ * One rank sums a block, so all ranks have the same bits.  In place OUT is IN:
+ * the sum of block 1 overwrites rank 0's term of block 1.  So rank 0 signals
+ * DATA after the flush.
  *
- * Rarely chosen: over 15 numbers of ranks, 5 shapes of hosts, two networks and 8 B to
- * 1 GiB in some 2 % of the cases, where it is up to 1.4 times as fast as the next.
+ * Rarely chosen: over 15 numbers of ranks, 5 shapes of hosts, two networks and
+ * 8 B to 1 GiB in about 2 % of the cases, in which it is up to 1.4 times as
+ * fast as the next algorithm.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -29,7 +31,7 @@ static void spread_ready(struct dtn_sched *sched, const struct dtn_call *call)
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
 }
 
-/* Leave the sum of the own block at `sum`. */
+/* Store the sum of this rank's block at `sum`. */
 static void spread_sum(struct dtn_sched *sched, const struct dtn_call *call,
                        struct dtn_span sum, bool flushed)
 {
@@ -67,8 +69,8 @@ int dtn_emit_allreduce_put(const struct dtn_call *call,
     return dtn_emit_end(sched, err);
 }
 
-/* The root gets everyone's block.  In place peers put where the root put from,
- * which has left before DATA said so.
+/* The root receives each rank's block.  In place the peers overwrite what the
+ * root put, so the root flushes before it signals DATA.
  */
 int dtn_emit_reduce_put(const struct dtn_call *call, struct dtn_sched *sched,
                         struct dtensor_error *err)

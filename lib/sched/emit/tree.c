@@ -1,21 +1,21 @@
 /* tree.c - collectives in log2(n) hops, for small messages
  *
- * Binomial tree over positions v counted from the root: the parent of v is v
- * without its lowest set bit, so the children of v are v+1, v+2, v+4, ...
- * below that bit.  Over 6 ranks:
+ * A binomial tree over positions v counted from the root: the parent of v is v
+ * without its lowest set bit, so the children of v are v+1, v+2, v+4, ... below
+ * that bit.  Over 6 ranks:
  *
  *     0 -> 1, 2, 4      2 -> 3      4 -> 5
  *
- * A broadcast goes down (to 4 first: the largest subtree), a reduction up:
- * children put into slots of the parent's ACC, which are added in a fixed
- * order.  Allreduce is a reduction to rank 0 and a broadcast from there, so
- * that all ranks have the very same bits.  Up to 4 KiB go with the signal.
+ * A broadcast goes down (to 4 first: the largest subtree).  A reduction goes
+ * up: children put into slots of the parent's ACC, which are added in a fixed
+ * order.  An allreduce is a reduction to rank 0 and a broadcast from there, so
+ * all ranks have the same bits.  Up to 4 KiB are sent eagerly.
  *
  * A barrier has no root: in step d = 1, 2, 4, ... rank r tells r+d that it has
- * heard of r, r-1, .. r-d+1.
+ * heard from r, r-1, .. r-d+1.
  *
- * The allreduce and the reduce_scatter are never the cheapest (0 of 3,248 cases); the
- * cluster file can name them, and the checker proves them.
+ * The allreduce and the reduce_scatter are never the cheapest (0 of 3,248
+ * cases).  The cluster file can name them, and the checker proves them.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -31,12 +31,13 @@ struct tree {
     struct dtn_sched *sched;
     const struct dtn_call *call;
     int me;
-    int parent;                   /* -1: this is the root                      */
-    int rank_in_parent;           /* its child 0, 1, 2, ..                     */
+    int parent;                   /* -1: this is the root                     */
+    int rank_in_parent;           /* number among the parent's children, from */
+                                  /* 0                                        */
     int nchildren;
     int child[TREE_CHILDREN_MAX];
-    size_t bytes;                 /* of the message                            */
-    bool carry;                   /* it goes with a signal                       */
+    size_t bytes;                 /* bytes of the message                     */
+    bool carry;                   /* the message is eager                     */
 };
 
 static struct tree tree_make(const struct dtn_call *call, int root,
@@ -60,8 +61,8 @@ static struct tree tree_make(const struct dtn_call *call, int root,
     return tree;
 }
 
-/* Take the children's sums and add the own IN: where they are then, in the
- * first slot, or if there are no children, the own term.
+/* Receive the children's sums and add this rank's IN.  The result is in the
+ * first slot; without children it is this rank's term.
  */
 static struct dtn_span tree_collect(const struct tree *tree)
 {
@@ -87,7 +88,7 @@ static struct dtn_span tree_collect(const struct tree *tree)
     return sum;
 }
 
-/* Reduce toward the root; where this rank's sum is. */
+/* Reduce toward the root; returns the place of this rank's sum. */
 static struct dtn_span tree_reduce(const struct tree *tree)
 {
     struct dtn_sched *sched = tree->sched;
@@ -110,7 +111,7 @@ static struct dtn_span tree_reduce(const struct tree *tree)
     return sum;
 }
 
-/* What the root has in `from`, everyone else gets in OUT. */
+/* Broadcast `from` of the root into the OUT of all other ranks. */
 static void tree_broadcast(const struct tree *tree, struct dtn_span from)
 {
     struct dtn_sched *sched = tree->sched;
@@ -195,8 +196,8 @@ int dtn_emit_allreduce_tree(const struct dtn_call *call,
     return dtn_emit_end(sched, err);
 }
 
-/* Blocks of the subtree under child k of the rank, as it lies in the buffer.
- * Trees from rank 0 only.
+/* The blocks of the subtree under child k of this rank, as a part of the
+ * buffer.  Only for trees with root 0.
  */
 static struct dtn_range tree_subtree(const struct tree *tree, int k)
 {
@@ -207,8 +208,8 @@ static struct dtn_range tree_subtree(const struct tree *tree, int k)
     return dtn_call_blocks(tree->call, first, count);
 }
 
-/* Reduce everything to rank 0, then hand each subtree its blocks, which lie
- * in ACC as they do in IN: everyone drops its own.
+/* Reduce all blocks to rank 0, then send each subtree its blocks.  ACC has the
+ * layout of IN.  Each rank finalises its own block.
  */
 int dtn_emit_reduce_scatter_tree(const struct dtn_call *call,
                                  struct dtn_sched *sched,

@@ -1,30 +1,31 @@
 /* twotree.c - broadcast, reduce and allreduce over double binary trees
  *
- * In one binary tree half of the ranks are leaves, which send nothing on, while
+ * In one binary tree half of the ranks are leaves, which forward nothing, while
  * the others send everything twice.  So there are two trees, each for half of
- * the message, and whoever is inside one is a leaf of the other (Sanders, Speck
- * and Traeff 2009).  Ranks are numbered v = 0, 1, .. from the root, which feeds
- * both; in the first tree v is as high as it has zero bits at the end, and the
- * second is the first one mirrored, or for an odd number shifted by one.  Over
- * 8 ranks, v of 1..7, and 7 is odd:
+ * the message, and each inner rank of one tree is a leaf of the other (Sanders,
+ * Speck and Traeff 2009).  Ranks are numbered v = 0, 1, .. from the root, which
+ * feeds both trees.  In the first tree the level of v is the number of zero
+ * bits at its end.  The second tree is the mirror of the first, or for an odd
+ * number of ranks below the root the first one shifted by one.  Over 8 ranks, v
+ * is 1..7, and 7 is odd:
  *
  *           4                    3
  *        2     6              1     5
  *       1 3   5 7            7 2   4 6
  *
- * Everyone sends and gets each byte at most twice in an allreduce, as in a ring,
- * but the first byte is there after 2 log2(n) hops instead of 2 n.
+ * In an allreduce each rank sends and receives each byte at most twice, as in a
+ * ring, but the first byte arrives after 2 log2(n) hops instead of 2 n.
  *
  * Chunks follow each other through the trees.  Time is counted in ticks: with
- * trees H levels high, a rank at depth d sends chunk c up in tick c+H-d and down
- * in tick c+H+d+1.  So what is sent in one tick is awaited in the next one, by
- * both sides in the same order, and no rank can wait for one that waits for it.
- * Of 64 chunks over 1,000 ranks the last has arrived in tick 64+2*11.
+ * trees of H levels, a rank at depth d sends chunk c up in tick c+H-d and down
+ * in tick c+H+d+1.  What is sent in one tick is awaited in the next one, by
+ * both sides in the same order, so no rank waits for one that waits for it.  Of
+ * 64 chunks over 1,000 ranks the last has arrived in tick 64+2*11.
  *
- * Sums arrive in two slots of ACC for each child, used in turn; READY says that
- * one is free again: what was in it has been passed on and flushed.  In place
- * the parent puts down where this rank put up from, so that has been flushed
- * before the next DATA, and before one READY after the last.
+ * Sums arrive in two slots of ACC for each child, used in turn.  READY says
+ * that a slot is free again: its content was sent and flushed.  In place the
+ * parent's puts down overwrite what this rank put up.  So this rank flushes
+ * before its next DATA, and before one more READY after the last chunk.
  *
  * The allreduce is rarely chosen: in 17 of 3,248 cases.
  */
@@ -40,29 +41,29 @@
 
 /* This rank's place in one of the trees. */
 struct place {
-    struct dtn_range half;        /* of the message                            */
-    int depth;                    /* 0: the root                               */
-    int parent;                   /* -1: the root                              */
-    int child_number;             /* in the parent's list                      */
+    struct dtn_range half;        /* this tree's half of the message          */
+    int depth;                    /* 0: the root                              */
+    int parent;                   /* -1: this is the root                     */
+    int child_number;             /* number among the parent's children       */
     int nchildren;
     int child[2];
-    size_t acc;                   /* where slots of children begin             */
+    size_t acc;                   /* offset in ACC of the children's slots    */
 };
 
 struct twotree {
     struct dtn_sched *sched;
     const struct dtn_call *call;
     int height;
-    int chunks;                   /* of each half                              */
-    size_t slot_bytes;            /* the longest                               */
-    bool up;                      /* it reduces                                */
-    bool down;                    /* it broadcasts                             */
+    int chunks;                   /* chunks of each half                      */
+    size_t slot_bytes;            /* bytes of the longest chunk               */
+    bool up;                      /* it reduces                               */
+    bool down;                    /* it broadcasts                            */
     struct place place[2];
 };
 
 /* ------------------------------------------------------------------- shape */
 
-/* In the tree over 1..m: who v's parent is, 0 for the top. */
+/* The parent of v in the tree over 1..m; 0 for the top. */
 static int shape_parent(int v, int m)
 {
     int low = v & -v, up = (v ^ low) | low << 1;
@@ -79,8 +80,9 @@ static int shape_depth(int v, int m)
     return depth;
 }
 
-/* The left child is half a step down; the right one, too, or if that is beyond
- * the end what is left there.
+/* The left child is half a step to the left, the right child half a step to the
+ * right.  If that is beyond the end, the right child is the top of what is
+ * left.
  */
 static int shape_children(int v, int m, int child[2])
 {
@@ -101,8 +103,8 @@ static int shape_children(int v, int m, int child[2])
     return n;
 }
 
-/* Between the numbers of ranks and those of the trees; each its own inverse for
- * the mirror, else to and from.
+/* Convert between ranks v and nodes of tree t.  A mirror is its own inverse;
+ * the shift has two directions.
  */
 static int shape_of(int v, int m, int t)
 {
@@ -114,13 +116,13 @@ static int shape_from(int v, int m, int t)
     return v == 0 || t == 0 ? v : m % 2 == 0 ? m + 1 - v : (v + m - 2) % m + 1;
 }
 
-/* The rank at a place of tree t. */
+/* The rank at node v of tree t. */
 static int shape_rank(const struct dtn_call *call, int v, int t)
 {
     return (shape_from(v, call->n - 1, t) + call->root) % call->n;
 }
 
-/* Two ranks are one tree: the other would be the same, and is left empty. */
+/* Two ranks have one tree: the second would be the same, and is left empty. */
 static struct place place_make(const struct dtn_call *call, int t)
 {
     int m = call->n - 1, trees = m > 1 ? 2 : 1, siblings[2];
@@ -142,7 +144,7 @@ static struct place place_make(const struct dtn_call *call, int t)
     return place;
 }
 
-/* Where the slots of `parent` begin for tree t: those of tree 0 come first. */
+/* The offset of a rank's slots for tree t; the slots of tree 0 come first. */
 static size_t place_slots(const struct twotree *tt, int rank, int t)
 {
     int m = tt->call->n - 1, unused[2];
@@ -172,7 +174,7 @@ static struct twotree twotree_make(const struct dtn_call *call,
     return tt;
 }
 
-/* Chunk c of a half, as part of the buffer. */
+/* Chunk c of a half; offsets are in the buffer. */
 static struct dtn_range twotree_chunk(const struct twotree *tt,
                                       const struct place *place, int c)
 {
@@ -189,7 +191,7 @@ static size_t twotree_slot(const struct twotree *tt, size_t acc, int child,
     return acc + (size_t)(2 * child + c % 2) * tt->slot_bytes;
 }
 
-/* Which chunk goes up, or down, in this tick; -1: none. */
+/* The chunk that goes up, or down, in this tick; -1: none. */
 static int twotree_up(const struct twotree *tt, const struct place *place,
                       int tick)
 {
@@ -208,8 +210,8 @@ static int twotree_down(const struct twotree *tt, const struct place *place,
 
 /* ------------------------------------------------------------------- steps */
 
-/* Who is put to says where.  To a parent of whom the first comes down after the
- * last has gone up, the READY that follows that says it.
+/* READY to the ranks that put here.  If a parent's first chunk comes down only
+ * after this rank's last went up, the READY after that last chunk is enough.
  */
 static void twotree_meet(const struct twotree *tt)
 {
@@ -233,14 +235,16 @@ static void twotree_meet(const struct twotree *tt)
     }
 }
 
-/* Of the last chunk, if it comes down again, READY says that it is there. */
+/* If the last chunk comes down again, READY also says that it has arrived, and
+ * there is no DATA.
+ */
 static bool twotree_says_data(const struct twotree *tt, int c)
 {
     return c >= 0 && !(tt->down && c == tt->chunks - 1);
 }
 
-/* What went up in the last tick leaves: the slots of the chunk are free for the
- * next but one, and after the last chunk the parent is told.
+/* Flush what went up in the last tick.  The slots of that chunk are then free
+ * for the chunk after the next, and after the last chunk the parent gets READY.
  */
 static void place_release(const struct twotree *tt, const struct place *place,
                           int tick)
@@ -257,7 +261,7 @@ static void place_release(const struct twotree *tt, const struct place *place,
         dtn_sched_signal(tt->sched, place->parent, DTN_TAG_READY);
 }
 
-/* What was sent in the last tick. */
+/* Receive what was sent in the last tick. */
 static void twotree_receive(const struct twotree *tt, int tick)
 {
     for (int t = 0; t < 2; t++)
@@ -270,7 +274,7 @@ static void twotree_receive(const struct twotree *tt, int tick)
             dtn_sched_wait(tt->sched, tt->place[t].parent, DTN_TAG_DATA);
 }
 
-/* What was released in this tick. */
+/* Receive the READY for what was released in this tick. */
 static void place_permit(const struct twotree *tt, const struct place *place,
                          int tick)
 {
@@ -283,8 +287,8 @@ static void place_permit(const struct twotree *tt, const struct place *place,
             dtn_sched_wait(tt->sched, place->child[i], DTN_TAG_READY);
 }
 
-/* Behind all slots, where a leaf's own term is made a partial result: it has
- * left when the next one comes.
+/* The place after all slots where a leaf converts its term to a partial result;
+ * it was flushed before the next term comes.
  */
 static struct dtn_span twotree_room(const struct twotree *tt, int t)
 {
@@ -294,7 +298,7 @@ static struct dtn_span twotree_room(const struct twotree *tt, int t)
                                          * tt->slot_bytes);
 }
 
-/* Add up chunk c and pass it on; the root keeps it. */
+/* Add chunk c and send it up; the root keeps it. */
 static void place_up(const struct twotree *tt, int t, int tick)
 {
     const struct place *place = &tt->place[t];
@@ -329,7 +333,7 @@ static void place_up(const struct twotree *tt, int t, int tick)
         dtn_sched_signal(tt->sched, place->parent, DTN_TAG_DATA);
 }
 
-/* Pass chunk c on downwards. */
+/* Send chunk c down. */
 static void place_down(const struct twotree *tt, const struct place *place,
                        int tick)
 {
