@@ -1,15 +1,14 @@
 /* boot.c - the bootstrap: an allgather of blobs over a tree of sockets
  *
- * Every rank is a small machine of four states that turns with poll():
+ * Every rank is a state machine of four states, driven by poll():
  *
  *     gathering -> draining -> over           all there: the answer goes down
  *          \-> failing ----^                  a failure goes up, then down
  *
- * Opening is round 0 of the allgather with connecting added to it, and a
- * later allgather is the same turn without.  One deadline bounds a round;
- * what follows it is bounded too (fail.c), so that no rank stays longer
- * than connect_timeout and a second.  Four ranks of one host are together a
- * millisecond or two after the last one started.
+ * Opening is round 0 of the allgather; in this round the ranks also connect.
+ * Each round has a deadline, and the work after the deadline is bounded too
+ * (fail.c), so no rank stays longer than connect_timeout and a second.  Four
+ * ranks of one host have joined 1-2 ms after the last of them has started.
  */
 #include "boot/boot.h"
 #include "base/compiler.h"
@@ -49,7 +48,7 @@ static int64_t boot_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* After a successful round nothing is read: it belongs to the next round. */
+/* After a successful round nothing is read: new data is for the next round. */
 static bool boot_reads(const struct dtn_boot *boot)
 {
     return boot->state != BOOT_DRAINING || boot->failure.code != 0;
@@ -95,8 +94,8 @@ static int64_t boot_wake(const struct dtn_boot *boot)
     return wake;
 }
 
-/* Behind the children, those that are open: poll() refuses more entries than
- * the process may have descriptors.
+/* Add the open listeners and routes after the children.  Closed ones are left
+ * out, because poll() refuses more entries than the process's descriptor limit.
  */
 static nfds_t boot_poll_fixed(const struct dtn_boot *boot)
 {
@@ -166,7 +165,7 @@ static bool boot_flush(struct dtn_boot *boot)
     return all;
 }
 
-/* A child does not take its answer though it is long past the deadline. */
+/* A child has not read its answer, long after the deadline. */
 static void boot_parted_late(struct dtn_boot *boot)
 {
     char name[DTN_HOST_MAX + 32];
@@ -217,7 +216,7 @@ static void boot_tick(struct dtn_boot *boot)
     }
 }
 
-/* Turn until the round is over. */
+/* Run the state machine until the round is over. */
 static int boot_run(struct dtn_boot *boot, struct dtensor_error *err)
 {
     boot_tick(boot);
@@ -266,7 +265,7 @@ static int boot_check_args(const struct dtn_boot_args *args,
     return 0;
 }
 
-/* Everything that needs memory; what is there is freed by dtn_boot_close(). */
+/* Allocate all memory.  After an error dtn_boot_close() frees it. */
 static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
 {
     size_t world = (size_t)boot->cluster->world_size, nlocal;

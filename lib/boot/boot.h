@@ -10,10 +10,11 @@
 struct dtn_log;
 struct dtn_world;
 
-/* The ranks of a host connect to its first rank (its leader) by AF_UNIX, and
- * leaders to each other in a binary tree by TCP: an allgather takes
- * 2 (1 + log2 hosts) rounds.  Everyone says who it is before anything else;
- * whatever is wrong, every rank gets the same words, naming the odd rank.
+/* The ranks of a host connect to its first rank (its leader) by AF_UNIX.  The
+ * leaders connect to each other by TCP, in a binary tree: an allgather takes 2
+ * (1 + log2 hosts) hops.  First each rank sends its identity.  If something is
+ * wrong, every rank gets the same error text, which names the rank that
+ * differs.
  */
 struct dtn_boot;
 
@@ -27,9 +28,9 @@ struct dtn_boot_args {
                                   /* part, for that reason; NULL: it can      */
 };
 
-/* Connect, compare identities, agree that everyone is there.  With a failure
- * among the arguments: tell it to the others, so that all fail with its words,
- * rather than wait for this rank.
+/* Connect, compare identities, and wait until all ranks have joined.  If the
+ * arguments have a failure, send it to the other ranks, so that all return it
+ * and none waits for this rank.
  *
  * Collective: yes, the world.   Blocks: at most connect_timeout, and a second.
  * Owns:   *bootp is the caller's, for dtn_boot_close().  args is not kept, but
@@ -37,8 +38,8 @@ struct dtn_boot_args {
  * Errors: ETIME      names the missing ranks and their hosts
  *         EMISMATCH  names the odd rank and the key
  *         EPEER      a rank closed its connection
- *         ESYS       an address or port cannot be had: says which
- *         other      a rank cannot take part: its words
+ *         ESYS       an address or port is not available: says which
+ *         other      a rank cannot take part: its error text
  */
 int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
                   struct dtensor_error *err);
@@ -52,15 +53,15 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
 int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
                        struct dtn_blob all[], struct dtensor_error *err);
 
-/* This rank cannot continue, for that reason: all others receive it in their
- * next allgather, which fails.  *error becomes the error of all ranks: the same
- * words, with rank and host.  A no-op if the bootstrap itself has failed.
+/* This rank cannot continue, for the reason *error.  The next allgather of all
+ * other ranks fails with it.  *error becomes the error of all ranks: the same
+ * text, with rank and host.  Does nothing if the bootstrap itself has failed.
  *
  * Blocks: three seconds at most
  */
 void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error);
 
-/* What a rank called, in numbers that coll knows how to word. */
+/* The call of a rank, as numbers that coll can describe in words. */
 enum dtn_call_kind {
     DTN_RECORD_NOTHING,
     DTN_RECORD_CALL,              /* `count` elements                         */
@@ -85,14 +86,14 @@ struct dtn_call_record {
 #define DTN_RECORD_TEXT 240
 #define DTN_RECORD_MAX 16         /* calls that a rank remembers              */
 
-/* A rank told that it called that, or others that it did. */
+/* A report of a rank's call, sent by the rank itself or by another one. */
 struct dtn_peer_call_report {
     int rank;                     /* that made the call                       */
     struct dtn_call_record record; /* its call                                */
     char text[DTN_RECORD_TEXT];   /* of it, or ""                             */
 };
 
-/* Two ranks called what is not the same. */
+/* Two ranks made different calls. */
 struct dtn_mismatch {
     int32_t rank;                 /* the odd one                              */
     int32_t witness;              /* that found out; the same: nothing known  */
@@ -100,7 +101,7 @@ struct dtn_mismatch {
     uint64_t expected;            /* by the witness                           */
 };
 
-/* What is known of a rank that is gone. */
+/* What is known of a rank that has died, left or failed. */
 struct dtn_peer_failure {
     uint32_t order;               /* 1 for the first heard of; 0: nothing     */
     int culprit;                  /* on whose account; its own: by itself     */
@@ -109,10 +110,12 @@ struct dtn_peer_failure {
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
 };
 
-/* There will be no allgather any more: from now on the tree watches. */
+/* Use the tree to watch the ranks from now on.  No allgather may follow. */
 void dtn_boot_watch_start(struct dtn_boot *boot);
 
-/* Hear, and pass on, who is gone; a few system calls, at most every 5 ms. */
+/* Receive and forward news of ranks that are gone.  It costs a few system
+ * calls, at most every 5 ms.
+ */
 void dtn_boot_watch(struct dtn_boot *boot);
 const struct dtn_peer_failure *dtn_boot_peer_failure(
     const struct dtn_boot *boot, int rank);
@@ -120,21 +123,21 @@ const struct dtn_peer_failure *dtn_boot_peer_failure(
 /* The first rank known to have died or given up, -1: none. */
 int dtn_boot_first_failure(const struct dtn_boot *boot);
 
-/* Tell the tree that this rank gives up, and for what mismatch if it was one.
- * Best effort, never blocks.
+/* Send over the tree that this rank gives up, and the mismatch if that is the
+ * cause.  Best effort, never blocks.
  */
 void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
                              const struct dtn_mismatch *mismatch);
 
-/* Tell the tree what a rank called, unless it knows.  Best effort, never
- * blocks.
+/* Send over the tree what a rank called, unless this was sent before.  Best
+ * effort, never blocks.
  */
 void dtn_boot_report_call(struct dtn_boot *boot, int rank,
                           const struct dtn_call_record *record);
 
-/* The record that a rank sent of its call with that fingerprint, NULL: none; of
- * several similar messages that to or from `other`.  The second function: any
- * record, i before the last one, NULL: no more.
+/* The record that a rank sent of its call with this fingerprint; NULL: none.
+ * `other` selects one of several similar messages, by the rank at its other
+ * end.  The second function returns any record, i before the last; NULL: none.
  */
 const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
                                                    int rank,

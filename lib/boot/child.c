@@ -1,16 +1,16 @@
-/* child.c - those who connect
+/* child.c - connections that this rank accepts
  *
- * Until it has said HELLO a connection is a stranger: it may send 379 bytes
- * (head, fixed part, host name, job) within two seconds and hold one
- * descriptor; of strangers there are at most 64 more than twice the children
- * awaited, the oldest makes room.  A port scanner costs the job nothing but a
- * count.
+ * A connection is a stranger until it has sent HELLO.  A stranger may send 379
+ * bytes (head, fixed part, host name, job) within two seconds and occupies one
+ * descriptor.  At most 64 more strangers than twice the expected children are
+ * kept; beyond that the oldest is closed.  So a port scanner costs the job
+ * nothing; it is only counted.
  *
- * A rank of another job gets an error and is a stranger, too: two jobs that
+ * A rank of another job is a stranger and gets an error.  So two jobs that
  * start at the same time with one file never take each other's ranks.
  *
- * After HELLO it is a child, or one on a detour (see route.c), or a
- * rank that cannot be right, and then it hears why.
+ * After HELLO the other side is a child, a rank on a detour (see route.c), or a
+ * rank that is wrong and gets an error.
  */
 #include "boot/child.h"
 #include "base/error.h"
@@ -173,7 +173,7 @@ static bool child_parse_hello(const struct dtn_frame *frame,
     return true;
 }
 
-/* Another process that has this rank: its pid, or 0. */
+/* The pid of another process that has the same rank; 0: none. */
 static uint32_t child_twin(const struct dtn_boot *boot,
                            const struct dtn_boot_link *self)
 {
@@ -276,8 +276,8 @@ static void child_hello(struct dtn_boot *boot, struct dtn_boot_link *link,
     }
     if (!child_check(boot, link, hello))
         return;
-    /* With another cluster file it may take this rank for its parent: it is
-     * let in as far as needed for rank 0 to see and say that.
+    /* If it has another cluster file, it may believe that this rank is its
+     * parent.  It is accepted, so that rank 0 can find and report this.
      */
     if (!mine && !link->detour && hello->digest == boot->digest) {
         dtn_boot_fail_garbage(boot, link->rank);
@@ -291,7 +291,7 @@ static void child_hello(struct dtn_boot *boot, struct dtn_boot_link *link,
 
 /* -------------------------------------------------------------- reading --- */
 
-/* Remember it at rank 0; pass it on elsewhere. */
+/* Rank 0 keeps the identity; other ranks forward it. */
 static void child_identity(struct dtn_boot *boot, const struct dtn_frame *frame)
 {
     size_t n;
@@ -313,8 +313,8 @@ static void child_identity(struct dtn_boot *boot, const struct dtn_frame *frame)
     boot->answer[n] = '\0';
 }
 
-/* A child reports that it cannot continue or begin: a proposal.  The parent's
- * verdict is final.
+/* A child reports that it cannot start or continue.  This is a proposal; the
+ * verdict comes from the parent.
  */
 static void child_failed(struct dtn_boot *boot, struct dtn_boot_link *link,
                          const struct dtensor_error *error)
@@ -352,7 +352,7 @@ static void child_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
         dtn_boot_fail_garbage(boot, link->rank);
 }
 
-/* A child is lost.  When that is not its doing it is told why. */
+/* A child is lost.  If the child did not cause this, it is sent the reason. */
 static void child_lost(struct dtn_boot *boot, struct dtn_boot_link *link,
                        enum dtn_frame_got got)
 {
@@ -394,7 +394,7 @@ void dtn_boot_child_turn(struct dtn_boot *boot, struct dtn_boot_link *link)
 
 /* ------------------------------------------------------------- sweeping --- */
 
-/* Forget closed connections, and strangers that were silent too long. */
+/* Remove closed connections, and strangers that were silent for too long. */
 void dtn_boot_child_sweep(struct dtn_boot *boot, int64_t now)
 {
     int kept = 0;

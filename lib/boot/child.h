@@ -1,4 +1,4 @@
-/* child.h - those who connect; private to this room */
+/* child.h - connections that this rank accepts; private to this room */
 #ifndef DTN_BOOT_CHILD_H
 #define DTN_BOOT_CHILD_H
 

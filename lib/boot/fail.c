@@ -1,15 +1,16 @@
-/* fail.c - what went wrong, in the same words everywhere
+/* fail.c - one error text for all ranks
  *
- * Whoever notices a failure first words it and proposes it upward; rank 0
- * takes the first proposal and sends it down to all, so 1024 ranks print one
- * sentence instead of 1023 about closed connections and one about the cause.
- * A rank cut off from rank 0 takes its own words, for itself and all below.
+ * The rank that finds a failure first writes the text and proposes it upward.
+ * Rank 0 takes the first proposal and sends it down to all.  So 1024 ranks
+ * return one text about the cause, not 1023 about closed connections.  A rank
+ * that cannot reach rank 0 takes its own text, for itself and all below.
  *
- * Time works the same way.  The rank whose deadline passes first says so
- * upward; rank 0, which knows best who is missing, answers with a verdict.
- * With connect_timeout = 60s: asked at 60.0 s, answered some ms later, waited
- * for until 60.4 s, 20 ms more for each level of the tree (18 at most), and
- * passed on for 0.15 s: everything is closed by 60.91 s.
+ * A timeout works the same way.  The rank whose deadline passes first reports
+ * it upward.  Rank 0 knows best which ranks are missing and answers with a
+ * verdict.  Example with connect_timeout = 60s: the report is sent at 60.0 s
+ * and answered some ms later.  The verdict is awaited until 60.4 s, plus 20 ms
+ * for each level of the tree (18 at most), and is then passed on for 0.15 s.
+ * So everything is closed by 60.91 s.
  */
 #include "boot/fail.h"
 #include "base/compiler.h"
@@ -30,8 +31,8 @@
 
 /* ------------------------------------------------- the way of a failure --- */
 
-/* The deeper the longer: whoever is next to the one that does not answer gives
- * up first, and all below it hear its words.
+/* A rank waits longer the deeper it is in the tree.  So the child of a rank
+ * that does not answer gives up first, and all ranks below get its error text.
  */
 int64_t dtn_boot_fail_patience(const struct dtn_boot *boot)
 {
@@ -43,7 +44,7 @@ static int64_t fail_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Can rank 0 still be told? */
+/* Can this rank still send to rank 0? */
 static bool fail_way_up(const struct dtn_boot *boot)
 {
     return !boot->root && (boot->up.target >= 0 || boot->aside.target >= 0);
@@ -171,7 +172,7 @@ void dtn_boot_fail_expire(struct dtn_boot *boot, int64_t now)
         dtn_boot_fail_nomem(boot);
 }
 
-/* Not one rank between here and rank 0 could be reached: name them all. */
+/* No rank on the path to rank 0 could be reached: name them all. */
 static void fail_cut_off(struct dtn_boot *boot)
 {
     int ranks[64], n = 0;
@@ -199,7 +200,7 @@ static void fail_silent(struct dtn_boot *boot, int rank)
     dtn_boot_fail_propose(boot, &error);
 }
 
-/* Out of patience, and rank 0 did not answer: say who is in the way. */
+/* The time is over and rank 0 did not answer: name the ranks on the path. */
 void dtn_boot_fail_alone(struct dtn_boot *boot)
 {
     if (boot->up.link.state == LINK_JOINED || boot->up.target == boot->rank)
@@ -213,8 +214,8 @@ void dtn_boot_fail_alone(struct dtn_boot *boot)
 
 /* ------------------------------------------------------------ the words --- */
 
-/* Hosts that no rank at all came from may be out of reach: "is n1 reachable
- * on port 17800?", or "".
+/* If no rank of a host has joined, the host may be unreachable: "is n1
+ * reachable on port 17800?", or "".
  */
 static char *fail_reach_text(const struct dtn_boot *boot, const int ranks[],
                              int n, char *buf, size_t size)

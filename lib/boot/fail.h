@@ -1,4 +1,4 @@
-/* fail.h - the way of a failure; private to this room */
+/* fail.h - one failure for all ranks; private to this room */
 #ifndef DTN_BOOT_FAIL_H
 #define DTN_BOOT_FAIL_H
 
@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* This failure is known here: the first one stays.  Below rank 0 it is
- * proposed upward, so that all ranks hear the same.
+/* Record a failure, if it is the first, and propose it upward: rank 0 decides,
+ * so that all ranks return the same one.
  */
 void dtn_boot_fail_propose(struct dtn_boot *boot,
                            const struct dtensor_error *error);
 
-/* These are the words for good: pass them on downward, and part. */
+/* This is the verdict: send it to the children, then end. */
 void dtn_boot_fail_final(struct dtn_boot *boot,
                          const struct dtensor_error *error);
 void dtn_boot_fail_send(struct dtn_boot *boot, struct dtn_boot_link *link);
@@ -33,10 +33,10 @@ void dtn_boot_fail_own(struct dtn_boot *boot,
 
 void dtn_boot_fail_alone(struct dtn_boot *boot);
 
-/* How long after the deadline a verdict is waited for. */
+/* How long to wait for the verdict after the deadline, in ns. */
 int64_t dtn_boot_fail_patience(const struct dtn_boot *boot);
 
-/* The words. */
+/* Failures and their texts. */
 void dtn_boot_fail_closed(struct dtn_boot *boot, int rank);
 void dtn_boot_fail_garbage(struct dtn_boot *boot, int rank);
 void dtn_boot_fail_nomem(struct dtn_boot *boot);

@@ -1,12 +1,13 @@
 /* frame.c - length-prefixed frames on a stream socket
  *
- * Twenty bytes say what follows: magic, version, type, round, descriptors,
- * length.  They are checked before anything is allocated: a port scanner's
- * "GET / HTTP/1.0" fails at its first four bytes, and a HELLO that claims
- * 4 GiB at its length, since a HELLO has at most 359 bytes.  Reading never goes
- * past the end of a frame, so the descriptors that came with its bytes are
- * its own.  Linux passes at most 253 of them in one message; 1000 travel as
- * four batches, one byte of the frame carrying each batch but the last.
+ * A frame begins with a head of 20 bytes: magic, version, type, round, number
+ * of descriptors, length.  The head is checked before memory is allocated.  A
+ * port scanner's "GET / HTTP/1.0" fails at the magic; a HELLO with a length of
+ * 4 GiB fails at the length, because a HELLO has at most 359 bytes.  A read
+ * never goes beyond the end of a frame, so the descriptors that come with its
+ * bytes belong to it.  Linux passes at most 253 descriptors in one message:
+ * 1000 are sent in four batches, and each batch but the last goes with one byte
+ * of the frame.
  */
 #include "boot/frame.h"
 #include "boot/boot.h"
@@ -76,7 +77,7 @@ static void stream_drop_out(struct dtn_frame_stream *s)
     s->out_last = NULL;
 }
 
-/* Forget the frame that was handed out, and what nobody took of it. */
+/* Drop the frame that was returned, and its parts that nobody has taken. */
 static void stream_recycle(struct dtn_frame_stream *s)
 {
     for (int i = 0; i < s->in.nfds; i++)
@@ -161,7 +162,7 @@ enum dtn_frame_got dtn_frame_parse(const struct dtn_frame_stream *s,
 }
 
 /* Keep the n descriptors of one message; in.nfds counts those of the frame so
- * far.  More than may come are closed again.
+ * far.  Descriptors above the limit are closed.
  */
 static enum dtn_frame_got stream_keep_fds(struct dtn_frame_stream *s,
                                           const unsigned char *data, int n)
@@ -207,8 +208,8 @@ static enum dtn_frame_got stream_keep_control(struct dtn_frame_stream *s,
 static enum dtn_frame_got stream_fill(struct dtn_frame_stream *s,
                                       unsigned char *at, size_t want)
 {
-    /* Room for more than the kernel passes at once: only the process's own
-     * limit can cut what comes.
+    /* Room for more than the kernel passes at once, so that only the process's
+     * own limit can cut the descriptors.
      */
     union {
         struct cmsghdr align;
@@ -243,7 +244,7 @@ static enum dtn_frame_got stream_fill(struct dtn_frame_stream *s,
     return FRAME_READY;
 }
 
-/* The head is whole: check it and make room for the body. */
+/* The head is complete: check it and allocate the body. */
 static enum dtn_frame_got stream_begin_body(struct dtn_frame_stream *s)
 {
     struct dtn_frame in;
@@ -324,7 +325,7 @@ bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
     return true;
 }
 
-/* Put the next batch of descriptors into msg; how many. */
+/* Put the next batch of descriptors into msg; returns their number. */
 static int out_add_fds(const struct dtn_frame_out *out, struct msghdr *msg)
 {
     int left = out->nfds - out->fds_sent;

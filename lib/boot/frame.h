@@ -1,7 +1,7 @@
-/* frame.h - frames on a stream socket; private to lib/net
+/* frame.h - frames on a stream socket; private to lib/boot
  *
- * A frame is a head of 20 bytes and a body whose length is in the head, and
- * on AF_UNIX file descriptors that travel with its bytes.
+ * A frame is a head of 20 bytes and a body whose length is in the head.  On
+ * AF_UNIX it may also carry file descriptors.
  */
 #ifndef DTN_FRAME_H
 #define DTN_FRAME_H
@@ -44,7 +44,7 @@ struct dtn_frame {
     const int *fds;               /* [nfds]                                   */
 };
 
-/* What reading and writing come to. */
+/* The result of a read or a write. */
 enum dtn_frame_got {
     FRAME_READY,                  /* a whole frame; everything sent           */
     FRAME_MORE,                   /* not yet: poll                            */
@@ -56,7 +56,9 @@ enum dtn_frame_got {
 
 struct dtn_frame_out;             /* one frame on its way                     */
 
-/* One connection.  fd -1: none, and every call is harmless.  May be moved. */
+/* One connection.  With fd -1 there is none, and all calls do nothing.  The
+ * struct may be moved.
+ */
 struct dtn_frame_stream {
     int fd;                       /* the socket, or -1                        */
     bool local;                   /* AF_UNIX: descriptors may come            */
@@ -78,32 +80,33 @@ struct dtn_frame_stream {
 void dtn_frame_init(struct dtn_frame_stream *s, int fd, bool local);
 void dtn_frame_close(struct dtn_frame_stream *s);
 
-/* Take what has come.  READY: *frame is valid until the next call. */
+/* Read what has arrived.  READY: *frame is valid until the next call. */
 enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
                                   struct dtn_frame *frame);
 
-/* Keep what `dtn_frame_recv` gave: the body is the caller's to free, the
- * descriptors the caller's to close.
+/* Keep the body or the descriptors of the frame of dtn_frame_recv(): the caller
+ * frees the body and closes the descriptors.
  */
 unsigned char *dtn_frame_take_body(struct dtn_frame_stream *s);
 void dtn_frame_take_fds(struct dtn_frame_stream *s);
 
-/* Queue a frame; version is filled in.  The descriptors stay the caller's
- * and, with `borrow`, so does the body: all must last until sent.  false: no
- * memory.  A stream that is broken or has no connection swallows it.
+/* Queue a frame; its version is filled in.  The caller keeps the descriptors
+ * and, with `borrow`, the body; they must stay valid until the frame is sent.
+ * False: not enough memory.  A stream that is broken or not connected drops the
+ * frame.
  */
 bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
                     bool borrow);
 
-/* Send what the socket takes.  READY: nothing is left. */
+/* Send as much as the socket accepts.  READY: everything is sent. */
 enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s);
 
-/* Check a head against what the stream may get.  READY or GARBAGE. */
+/* Check a head against the limits of the stream.  READY or GARBAGE. */
 enum dtn_frame_got dtn_frame_parse(const struct dtn_frame_stream *s,
                                    const unsigned char head[FRAME_HEAD_BYTES],
                                    struct dtn_frame *frame);
 
-/* Little-endian numbers in bodies. */
+/* Numbers in bodies are little-endian. */
 void dtn_frame_put32(unsigned char *p, uint32_t value);
 void dtn_frame_put64(unsigned char *p, uint64_t value);
 uint32_t dtn_frame_get32(const unsigned char *p);

@@ -1,14 +1,15 @@
-/* gather.c - entries of ranks, on their way up and down
+/* gather.c - entries of ranks, sent up and down the tree
  *
- * An entry is a rank and some bytes: in round 0 twelve, a process id and the
- * digest of its identity, later a blob.  Every rank passes on upward what is
- * new to its subtree as it comes; so rank 0 knows at any moment who is there,
- * and can say at the deadline who is not.  When all are, the answer goes
- * down: nothing in round 0, every entry later.  For 1024 ranks with blobs of
- * 200 bytes that is 1024 x 208 bytes = 208 KiB to each child.
+ * An entry is a rank and some bytes: in round 0 twelve bytes, the process id
+ * and the digest of its identity; later a blob.  Every rank forwards new
+ * entries of its subtree upward at once.  So rank 0 always knows which ranks
+ * have joined, and at the deadline it can name the others.  When all have
+ * joined, the answer goes down.  In round 0 it is empty, later it has all
+ * entries: for 1024 ranks with blobs of 200 bytes, 1024 x 208 bytes = 208 KiB
+ * for each child.
  *
- * File descriptors are exchanged on each host through its leader, beside the
- * frames on AF_UNIX; the entry of a rank that gave one has a flag.
+ * The ranks of a host exchange file descriptors through their leader, over
+ * AF_UNIX.  The entry of a rank that sends one has a flag.
  */
 #include "boot/gather.h"
 #include "base/error.h"
@@ -80,7 +81,7 @@ static bool gather_append(struct dtn_boot *boot,
            bytes_append(&boot->gathered, entry->bytes, entry->size);
 }
 
-/* An entry is new here: false when it cannot be kept. */
+/* Add an entry that is new here; false: it cannot be kept. */
 static bool gather_add(struct dtn_boot *boot,
                        const struct dtn_boot_entry *entry)
 {
@@ -120,7 +121,7 @@ bool dtn_boot_gather_who(struct dtn_boot *boot,
     return gather_add(boot, &entry);
 }
 
-/* The longest ENTRIES or ALL of this round. */
+/* The largest body of ENTRIES or ALL in this round. */
 static size_t gather_max(const struct dtn_boot *boot)
 {
     size_t one = BOOT_ENTRY_HEAD;
@@ -197,7 +198,7 @@ static void gather_forward_to(struct dtn_boot *boot, struct dtn_boot_link *link)
         dtn_boot_fail_nomem(boot);
 }
 
-/* Pass on upward what came since the last time. */
+/* Forward the entries that are new since the last call. */
 void dtn_boot_gather_forward(struct dtn_boot *boot)
 {
     if (boot->root || boot->state == BOOT_DRAINING)
@@ -258,7 +259,7 @@ void dtn_boot_gather_entries(struct dtn_boot *boot, struct dtn_boot_link *link,
 
 /* ---------------------------------------------------------------- down --- */
 
-/* Every rank exactly once?  Without memory there is no telling. */
+/* Is every rank there exactly once?  Without memory this is not known. */
 static bool gather_complete(struct dtn_boot *boot,
                             const struct dtn_frame *frame)
 {
@@ -281,8 +282,8 @@ static bool gather_complete(struct dtn_boot *boot,
     return good && n == world;
 }
 
-/* Give the descriptors that came with ALL to the ranks of this host that gave
- * one, in rank order; false when the numbers differ.
+/* Assign the descriptors of ALL, in rank order, to the ranks of this host that
+ * sent one.  False: their numbers differ.
  */
 static bool gather_deal_fds(struct dtn_boot *boot, struct dtn_boot_link *link,
                             const struct dtn_frame *frame)
@@ -310,8 +311,8 @@ static bool gather_deal_fds(struct dtn_boot *boot, struct dtn_boot_link *link,
     return want == frame->nfds;
 }
 
-/* The gathered entries are dropped only for a valid answer: an invalid one is a
- * failure, and until then entries are still passed on.
+/* Read the answer.  Only a valid one replaces the gathered entries; an invalid
+ * one is a failure, and until then entries are still forwarded.
  */
 void dtn_boot_gather_all(struct dtn_boot *boot, struct dtn_boot_link *link,
                          const struct dtn_frame *frame)
@@ -348,7 +349,7 @@ static int gather_fds_for(const struct dtn_boot *boot, int rank, int fds[])
     return n;
 }
 
-/* All entries are here: send them down. */
+/* All entries have arrived: send them down. */
 void dtn_boot_gather_done(struct dtn_boot *boot)
 {
     struct dtn_frame frame = { .type = FRAME_ALL, .seq = boot->seq };
@@ -376,7 +377,7 @@ void dtn_boot_gather_done(struct dtn_boot *boot)
                      BOOT_DRAIN_NS;
 }
 
-/* Hand everything to the caller; `gathered` is known to be complete. */
+/* Give all entries to the caller.  `gathered` is complete. */
 void dtn_boot_gather_unpack(struct dtn_boot *boot, struct dtn_blob all[])
 {
     const struct dtn_host *host = boot->hosts[boot->host];

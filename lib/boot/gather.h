@@ -1,5 +1,4 @@
-/* gather.h - entries of ranks, on their way up and down; private to this room
- */
+/* gather.h - entries of ranks, sent up and down; private to this room */
 #ifndef DTN_BOOT_GATHER_H
 #define DTN_BOOT_GATHER_H
 
@@ -26,16 +25,16 @@ struct dtn_boot_entry {
 bool dtn_boot_entry_next(const unsigned char **p, size_t *left,
                          struct dtn_boot_entry *entry);
 
-/* Begin a round with the own entry; `mine` NULL: round 0. */
+/* Begin a round with this rank's entry; `mine` NULL: round 0. */
 int dtn_boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
                           struct dtensor_error *err);
 
-/* What may come over this link in this round. */
+/* Set which frames this link may receive in this round. */
 void dtn_boot_gather_limits(const struct dtn_boot *boot,
                             struct dtn_boot_link *link);
 void dtn_boot_gather_forward(struct dtn_boot *boot);
 
-/* The entry that is in a HELLO; `link` NULL: the own one. */
+/* Add the entry of a HELLO; `link` NULL: this rank's own. */
 bool dtn_boot_gather_who(struct dtn_boot *boot,
                          const struct dtn_boot_link *link, uint32_t pid,
                          uint64_t digest);

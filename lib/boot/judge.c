@@ -1,12 +1,13 @@
-/* judge.c - rank 0: is everyone there, and alike?
+/* judge.c - rank 0: have all ranks joined, and do they agree?
  *
- * Rank 0 hears of every rank as it joins.  All there with one digest: go.
+ * Rank 0 learns of every rank as it joins.  If all have joined with the same
+ * digest of their identity, the round succeeds.
  *
- * When digests differ, half a second is given for more to come, then the
- * larger side is right, at a tie that of rank 0; the first rank of the other
- * side is the odd one.  Rank 0 is on one of the two sides, so one text from a
- * rank of the other is all it needs to say in which line they differ: with
- * digests A A B A it asks rank 2, with A B B B, being odd itself, rank 1.
+ * If digests differ, rank 0 waits half a second for more ranks.  Then the
+ * digest of the larger group is right (that of rank 0 if both are equal), and
+ * the first rank of the other group is the one to name.  Rank 0 is in one of
+ * the groups, so it needs one identity from the other to find the line that
+ * differs.  With digests A A B A it asks rank 2; with A B B B it asks rank 1.
  */
 #include "boot/judge.h"
 #include "base/error.h"
@@ -48,7 +49,7 @@ void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
 
 /* -------------------------------------------------------------- missing --- */
 
-/* Ranks that were seen, but cannot get to their parents. */
+/* Name the ranks that were seen but cannot reach their parents. */
 static void judge_cut_off(struct dtn_boot *boot)
 {
     struct dtensor_error error;
@@ -70,8 +71,8 @@ static void judge_cut_off(struct dtn_boot *boot)
     }
 }
 
-/* While opening, every rank that was not even seen.  Later there are no
- * detours: of those behind a missing one nothing is known.
+/* While opening, name every rank that was not seen.  Later there are no
+ * detours, so nothing is known of the ranks below a missing one.
  */
 static void judge_missing(struct dtn_boot *boot)
 {
@@ -106,7 +107,7 @@ static int judge_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The digest most ranks have; rank 0's if none has more. */
+/* The digest of most ranks; that of rank 0 if none is more frequent. */
 static uint64_t judge_majority(const struct dtn_boot *boot)
 {
     size_t n = 0, first, last, best = 0;
@@ -133,7 +134,7 @@ static uint64_t judge_majority(const struct dtn_boot *boot)
     return majority;
 }
 
-/* The first present rank that has `digest`, or that has not. */
+/* The first rank that has joined and has, or does not have, `digest`. */
 static int judge_first(const struct dtn_boot *boot, uint64_t digest, bool has)
 {
     int r = 0;
@@ -160,7 +161,7 @@ static void judge_ask(struct dtn_boot *boot, uint64_t majority, int64_t now)
             dtn_frame_post(&boot->children[i].io, &frame, false);
 }
 
-/* Everybody who has the digest of the first odd rank, in words. */
+/* The text that names all ranks with the digest of the first odd rank. */
 static void judge_odd_text(const struct dtn_boot *boot, int odd, char *buf,
                            size_t size)
 {

@@ -1,4 +1,5 @@
-/* judge.h - rank 0: is everyone there, and alike?; private to this room */
+/* judge.h - rank 0: have all joined, and do they agree?; private to this room
+ */
 #ifndef DTN_BOOT_JUDGE_H
 #define DTN_BOOT_JUDGE_H
 
@@ -7,13 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The member of that rank is here: from the ranks' own tree, or a detour. */
+/* A rank has joined: through the tree, or on a detour. */
 void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
                            uint32_t pid, uint64_t digest);
 
-/* Judge what is known: true when all ranks are there and alike; a failure is
- * proposed.
- */
+/* True: all ranks have joined and agree.  A failure is proposed. */
 bool dtn_boot_judge_turn(struct dtn_boot *boot, int64_t now);
 
 /* When the next turn is due, in ns; INT64_MAX: not known. */

@@ -1,8 +1,8 @@
-/* link.c - connections to other ranks: how they begin, post and end
+/* link.c - connections to other ranks: open, post, close
  *
- * A rank has a link to its parent, while it joins one around the parent, and,
- * if it fails, links to the leaders of its child hosts.  What goes toward rank
- * 0 is posted on the first two.
+ * A rank has a link to its parent.  While it joins it may have one around the
+ * parent, and if it fails it has links to the leaders of its child hosts.
+ * Frames for rank 0 are posted on the first two.
  */
 #include "boot/link.h"
 #include "base/wait.h"

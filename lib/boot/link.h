@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A route to that rank that begins at `now`; -1: none.  Close it. */
+/* A route to rank `target` that begins at `now`; -1: none.  Close it. */
 void dtn_boot_route_init(struct dtn_boot_route *route, int target, int64_t now);
 void dtn_boot_route_close(struct dtn_boot_route *route);
 
@@ -18,7 +18,7 @@ void dtn_boot_route_close(struct dtn_boot_route *route);
  */
 void dtn_boot_route_fail(struct dtn_boot *boot);
 
-/* The body of a HELLO; its size. */
+/* Write the body of a HELLO; returns its size. */
 size_t dtn_boot_link_hello(const struct dtn_boot *boot, bool detour,
                             unsigned char body[]);
 

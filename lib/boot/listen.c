@@ -49,7 +49,7 @@ static int listen_unix(struct dtn_boot *boot, bool *taken,
                         "socket %s: %m", boot->name);
 }
 
-/* Why the port cannot be had. */
+/* Fail with the reason why the port is not available. */
 static int listen_fail_port(const struct dtn_boot *boot, int sys_errno,
                             const char *owner, struct dtensor_error *err)
 {
@@ -73,7 +73,7 @@ static int listen_fail_port(const struct dtn_boot *boot, int sys_errno,
                         "(host %s): %m", port, host->address, host->name);
 }
 
-/* 0, errno, or -1: there is no socket, as *err says. */
+/* Returns 0, errno, or -1: no socket was made, see *err. */
 static int listen_at(struct dtn_boot *boot,
                             const struct dtn_boot_addr *at,
                             struct dtensor_error *err)
@@ -93,8 +93,8 @@ static int listen_at(struct dtn_boot *boot,
     return saved;
 }
 
-/* Listen at the first address that can be bound; else *at is the one that
- * failed.
+/* Listen at the first address that can be bound.  If none can, *at is the one
+ * that failed.
  */
 static int listen_any(struct dtn_boot *boot,
                              const struct dtn_boot_addrs *addrs,
@@ -170,8 +170,8 @@ static bool listen_shared(const struct dtn_boot_addrs *a,
     return false;
 }
 
-/* No rank needs to connect here, so a failure to listen is not an error.  The
- * parent takes the port first if one machine plays both hosts.
+/* No rank needs to connect here, so a failure to listen is not an error.  If
+ * one machine runs both hosts, the parent binds the port first.
  */
 static void listen_leaf(struct dtn_boot *boot)
 {
@@ -186,7 +186,9 @@ static void listen_leaf(struct dtn_boot *boot)
         listen_any(boot, &own, &at, &ignored);
 }
 
-/* A rank that has none left still has to tell that to those who connect. */
+/* Reserve a descriptor.  A rank without free descriptors needs it to send its
+ * error to ranks that connect.
+ */
 static int listen_spare(struct dtn_boot *boot, struct dtensor_error *err)
 {
     int listener = boot->unix_fd >= 0 ? boot->unix_fd : boot->tcp_fd;

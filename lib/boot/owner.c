@@ -47,7 +47,7 @@ static bool owner_connect(int fd, const struct dtn_boot_addr *at,
            dtn_boot_socket_connected(fd) == 0;
 }
 
-/* Say HELLO; the answer, FAIL or WELCOME. */
+/* Send HELLO and read the answer, FAIL or WELCOME. */
 static bool owner_ask(const struct dtn_boot *boot, struct dtn_frame_stream *io,
                       int64_t until_ns, struct dtn_frame *answer)
 {

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Which process listens on our port at this address?  Words in `buf`, "" for an
- * unknown one.  Blocks: BOOT_OWNER_NS
+/* Find the process that listens on our port at this address.  `buf` gets its
+ * name, "" if it is unknown.  Blocks: BOOT_OWNER_NS
  */
 enum dtn_boot_owner { OWNER_STRANGER, OWNER_OTHER_JOB, OWNER_THIS_JOB };
 enum dtn_boot_owner dtn_boot_owner_ask(const struct dtn_boot *boot,

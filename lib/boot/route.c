@@ -1,4 +1,4 @@
-/* route.c - the way up
+/* route.c - connections toward rank 0
  *
  * A rank may start before its parent listens, so it retries to connect after
  * 0.5 ms, 1 ms, 2 ms, ... 20 ms.  On one host a refused attempt costs a few
@@ -35,8 +35,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* To the grandparent, around the parent; for a rank that fails, to the address
- * of the parent as well.
+/* The first rank that the second route tries: the grandparent.  For a rank that
+ * fails it is the parent.
  */
 static int route_first_aside(const struct dtn_boot *boot)
 {
@@ -44,7 +44,7 @@ static int route_first_aside(const struct dtn_boot *boot)
          : dtn_boot_tree_grandparent(boot, boot->rank);
 }
 
-/* This attempt came to nothing: the next one, and to whom. */
+/* An attempt has failed: plan the next one, and its target. */
 static void route_again(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     dtn_frame_close(&route->link.io);
@@ -135,9 +135,9 @@ static void route_connecting(struct dtn_boot *boot,
     }
 }
 
-/* Taken as a child.  HELLO and WELCOME are the place for mutual
- * authentication: a nonce in either, and a proof over both nonces, the job
- * and the digest before anything below is sent or believed.
+/* The parent has accepted this rank.  Mutual authentication would belong into
+ * HELLO and WELCOME: a nonce in each, and a proof over both nonces, the job and
+ * the digest before other frames are sent or trusted.
  */
 static void route_welcome(struct dtn_boot *boot, struct dtn_boot_route *route,
                           const struct dtn_frame *frame)
@@ -161,7 +161,7 @@ static void route_welcome(struct dtn_boot *boot, struct dtn_boot_route *route,
             dtn_boot_fail_nomem(boot);
 }
 
-/* Rank 0 wants to see a rank's identity: this one's, or of one below. */
+/* Rank 0 asks for an identity: that of this rank, or of one below it. */
 static void route_asked(struct dtn_boot *boot, const struct dtn_frame *frame)
 {
     unsigned char *body;
@@ -178,7 +178,7 @@ static void route_asked(struct dtn_boot *boot, const struct dtn_frame *frame)
     n = strlen(boot->identity);
     body = malloc(4 + n);
     if (!body)
-        return;                      /* the verdict does without             */
+        return;                      /* rank 0 decides without it            */
     dtn_frame_put32(body, (uint32_t)boot->rank);
     memcpy(body + 4, boot->identity, n);
     if (!dtn_boot_link_post(boot, FRAME_IDENTITY, body, 4 + n))
@@ -229,8 +229,8 @@ static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
     }
 }
 
-/* The parent is lost.  When that is not its doing it is told why; it has read
- * HELLO by then, so it knows who speaks.
+/* The parent is lost.  If the parent did not cause this, it is sent the reason.
+ * It has read HELLO before, so it knows the sender.
  */
 static void route_lost(struct dtn_boot *boot, struct dtn_boot_route *route,
                        enum dtn_frame_got got)

@@ -1,4 +1,4 @@
-/* route.h - the way up, and down for a failure; private to this room */
+/* route.h - connections up, and down for a failure; private to this room */
 #ifndef DTN_BOOT_ROUTE_H
 #define DTN_BOOT_ROUTE_H
 

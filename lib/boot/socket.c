@@ -1,14 +1,14 @@
 /* socket.c - names, addresses, accepting and connecting
  *
- * On one host: abstract AF_UNIX sockets.  They have no file to leave behind
- * or to trip over, but any user may take such a name, so both sides ask the
- * kernel for the other's uid.  The name holds uid, job, and a digest of job
- * and host, "dtensor/1000/4711.0/1f0e...": two jobs, or two virtual hosts of
- * one kernel, do not meet.
+ * Ranks of one host use abstract AF_UNIX sockets, which leave no file behind.
+ * Any user may take such a name, so both sides ask the kernel for the uid of
+ * the other side.  The name has the uid, the job, and a digest of job and host,
+ * "dtensor/1000/4711.0/1f0e...".  So two jobs, or two virtual hosts on one
+ * kernel, have different names.
  *
- * Between hosts: TCP, only on the address that the cluster file gives.  Names
- * are looked up without AI_ADDRCONFIG, which finds nothing, not even
- * 127.0.0.1, on a machine that has only its loopback.
+ * Hosts use TCP, only on the address of the cluster file.  Names are looked up
+ * without AI_ADDRCONFIG: on a machine that has only a loopback interface, that
+ * flag finds no address, not even 127.0.0.1.
  */
 #include "boot/socket.h"
 #include "base/error.h"
@@ -59,7 +59,7 @@ socklen_t dtn_boot_socket_unix_addr(const struct dtn_boot *boot,
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* A socket of that family, or a failure worded. */
+/* A socket of this family, or an error with its text. */
 int dtn_boot_socket_open(const struct dtn_boot *boot, int family,
                          struct dtensor_error *err)
 {
@@ -115,7 +115,9 @@ void dtn_boot_socket_close(int *fd)
     *fd = -1;
 }
 
-/* Who is on the other side of an AF_UNIX connection; uid -1: see errno. */
+/* The user and process at the other side of an AF_UNIX connection; uid -1: see
+ * errno.
+ */
 static bool socket_same_user(int fd, uid_t *uid, uint32_t *pid)
 {
     struct ucred cred;
@@ -228,8 +230,8 @@ int dtn_boot_socket_connect_tcp(struct dtn_boot *boot,
     return 0;
 }
 
-/* A port of the range that connect() draws from may be connected to itself
- * while nobody listens there.
+/* Is the socket connected to itself?  This can happen if nobody listens on a
+ * port of the range from which connect() takes local ports.
  */
 static bool socket_is_mirror(int fd)
 {

@@ -27,7 +27,7 @@ int dtn_boot_socket_connect_tcp(struct dtn_boot *boot,
                                 struct dtn_boot_route *route, int *fdp,
                                 struct dtensor_error *err);
 
-/* 0: connected; EAGAIN: it did not come about. */
+/* 0: connected; EAGAIN: the attempt has failed. */
 int dtn_boot_socket_connected(int fd);
 
 /* Has that process of this host ended?  False if that is not known. */
@@ -47,7 +47,7 @@ int dtn_boot_socket_resolve(const struct dtn_boot *boot, int rank,
                             struct dtn_boot_addrs *addrs,
                             struct dtensor_error *err);
 
-/* Close it if it is open. */
+/* Close *fd if it is open. */
 void dtn_boot_socket_close(int *fd);
 
 #endif

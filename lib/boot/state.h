@@ -65,7 +65,7 @@ struct dtn_boot_addrs {
     } addr[BOOT_MAX_ADDRS];       /* [n]                                      */
 };
 
-/* The way to an ancestor. */
+/* A connection toward rank 0, with the attempts to make it. */
 struct dtn_boot_route {
     struct dtn_boot_link link;    /* the connection                           */
     int target;                   /* rank to connect to; -1: no such route    */

@@ -1,12 +1,12 @@
-/* tree.c - who is whose parent
+/* tree.c - the tree of ranks
  *
- * A host's first rank is its leader and the parent of its other ranks; the
- * leaders form a binary tree, host h's parent being host (h - 1) / 2.  With
- * four hosts of two ranks,
+ * The first rank of a host is its leader and the parent of its other ranks.
+ * The leaders form a binary tree: the parent of host h is host (h - 1) / 2.
+ * With four hosts of two ranks,
  *
  *     rank 0 --- 1, 2 (host 1), 4 (host 2)     2 --- 3, 6 (host 3)
  *
- * and so on: nobody serves more than two hosts, and 1024 hosts are nine
+ * So a leader has at most two child hosts, and the last of 1024 hosts is ten
  * hops from rank 0.  Hosts without ranks do not count.
  */
 #include "boot/tree.h"

@@ -1,4 +1,4 @@
-/* tree.h - who is whose parent; private to this room */
+/* tree.h - the tree of ranks; private to this room */
 #ifndef DTN_BOOT_TREE_H
 #define DTN_BOOT_TREE_H
 

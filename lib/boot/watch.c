@@ -1,19 +1,20 @@
-/* watch.c - who is gone, told along the tree
+/* watch.c - news of ranks that are gone, sent over the tree
  *
- * The sockets of the tree stay open when all have joined, and a process that
- * ends closes its own, however it ends.  Its neighbours pass on that it is
- * gone, and on whose account when it said so itself: with rank 2 of a tree 1 -
- * 0 - 2 killed before it ever met rank 1, rank 0 sees the end of a stream, rank
- * 1 gets a frame of 36 bytes from rank 0, and need not wait for a meeting that
- * never comes.  A host without power closes nothing: keep-alive notices that
- * within dead_after, and where something was sent meanwhile, which keep-alive
- * then waits for, TCP_USER_TIMEOUT does.
+ * The sockets of the tree stay open after all ranks have joined.  When a
+ * process ends in any way, the kernel closes its sockets, and its neighbours
+ * forward the news.  If the rank reported the cause itself, they also forward
+ * the rank at fault.  Example: rank 2 of a tree 1 - 0 - 2 is killed before it
+ * has connected to rank 1.  Rank 0 sees the end of the stream and sends rank 1
+ * a frame of 36 bytes, so rank 1 does not wait for rank 2.  A host that loses
+ * power closes nothing.  TCP keep-alive detects this within dead_after.  If
+ * unacknowledged data is in flight, keep-alive does not run, and
+ * TCP_USER_TIMEOUT detects it.
  *
- * To be gone is no failure: who leaves says so, with code 0, and who needs the
- * rank no more does not care.
+ * A rank that leaves normally reports code 0.  This is no failure for ranks
+ * that do not need it any more.
  *
- * What a rank called goes the same way, in front of the news that it gave up
- * for a mismatch: whoever hears of that can word both sides.
+ * Before a rank reports that it gives up for a mismatch, it sends its call the
+ * same way.  So each rank can describe both calls.
  */
 #include "base/wait.h"
 #include "boot/boot.h"
@@ -74,7 +75,7 @@ static void watch_send(struct dtn_boot_link *link, enum dtn_frame_type type,
     dtn_frame_flush(&link->io);
 }
 
-/* To all but who told it. */
+/* Forward a frame to all neighbours but the one that sent it. */
 static void watch_spread(struct dtn_boot *boot,
                          const struct dtn_boot_link *from,
                          enum dtn_frame_type type, const unsigned char *body,
@@ -102,7 +103,7 @@ static void watch_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
     watch_spread(boot, from, FRAME_GONE, body, sizeof body);
 }
 
-/* The first news of a rank is kept, and told to all but who told it. */
+/* Keep the first news of a rank, and forward it. */
 static void watch_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
                        int rank, const struct dtn_peer_failure *news)
 {
@@ -140,7 +141,7 @@ static bool watch_knows(const struct dtn_boot *boot, int rank,
     return false;
 }
 
-/* Most records that are kept: two for each rank, in a large job fewer. */
+/* The most records that are kept: two for each rank; in a large job fewer. */
 static uint32_t watch_told_max(const struct dtn_boot *boot)
 {
     const uint32_t world = (uint32_t)boot->cluster->world_size;
@@ -148,8 +149,8 @@ static uint32_t watch_told_max(const struct dtn_boot *boot)
     return 64 + 2 * (world < 1024 ? world : 1024);
 }
 
-/* Room for more records, when all there is has been used for the first time.
- * Records are 320 bytes each, and a job without a mismatch has none.
+/* Grow the ring of records when it is full for the first time.  A record has
+ * 320 bytes, and a job without a mismatch has none.
  */
 static void watch_grow(struct dtn_boot *boot)
 {

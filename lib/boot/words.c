@@ -49,7 +49,8 @@ char *dtn_boot_ranks_text(const struct dtn_boot *boot, const int ranks[],
     return buf;
 }
 
-/* The library does not change the limits of its process: it says so. */
+/* No descriptor is left.  The library does not change the limit; it reports it.
+ */
 int dtn_boot_fd_limit(const struct dtn_boot *boot,
                       struct dtensor_error *err)
 {

@@ -4,8 +4,7 @@
  *         GID 0  v1  fe80::1  RoCE v1
  *         GID 1  v2  10.0.0.1  routable  <- and this
  *
- * Which one rc would use is decided by the same function that decides it when
- * a transport opens.
+ * The same function as in a job chooses the GID that rc would use.
  */
 #include "transport/device.h"
 #include "dtensor.h"

@@ -1,11 +1,11 @@
-/* fabric.c - what every rank sees of the RDMA fabric
+/* fabric.c - reports of all ranks on the RDMA fabric
  *
- * Whether rc will work depends on facts that are spread over all machines: a
- * port that is down on one of 128 hosts, a `ulimit -l` that Slurm has passed on
- * from a login node.  So every rank looks at its own devices, makes the choice
- * it would make in dtensor_init(), and sends both, for each of its rails, as
- * one blob of less than 1 KiB through the bootstrap, which needs no RDMA; 1024
- * ranks with one rail make 1 MiB, once.
+ * Whether rc works depends on all machines: a port may be down on one of 128
+ * hosts, or Slurm may have passed on the `ulimit -l` of a login node.  So every
+ * rank examines its own devices and makes the choice that it would make in
+ * dtensor_init().  It sends both over the bootstrap, which needs no RDMA: one
+ * blob of less than 1 KiB for each rail.  For 1024 ranks with one rail this is
+ * 1 MiB, once.
  */
 #include "fabric/fabric.h"
 #include "base/error.h"
@@ -23,8 +23,8 @@
 _Static_assert(sizeof(struct dtn_fabric_facts) <= DTN_BLOB_MAX,
                "a report fits a blob");
 
-/* A rank that could not look says so in its report: the others must not wait
- * for it.
+/* Make the report of this rank.  If it fails, the report contains the error, so
+ * that the other ranks do not wait.
  */
 static void facts_mine(const struct dtensor_ctx *ctx, int rail,
                        struct dtn_fabric_facts *facts)
@@ -66,8 +66,8 @@ static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
     return rc;
 }
 
-/* Nobody leaves before rank 0 has written: whoever started the ranks may end
- * the others when one of them exits with a failure, such as "unfit".
+/* Wait until rank 0 has written the table.  When one rank exits with a failure,
+ * such as "unfit", the launcher may kill the others.
  */
 static int fabric_part(struct dtensor_ctx *ctx, struct dtn_blob all[],
                        struct dtensor_error *err)

@@ -1,9 +1,9 @@
-/* fabric.h - private to the net room: what ranks report of the RDMA fabric
+/* fabric.h - reports of ranks on the RDMA fabric; private to lib/fabric
  *
- * fabric_facts.c   what one rank sees
- * fabric.c         gathering it
- * fabric_judge.c   what differs, and what is wrong
- * fabric_table.c   writing it
+ * facts.c   the report of one rank
+ * fabric.c  gathers the reports
+ * judge.c   finds differences and errors
+ * table.c   prints them
  */
 #ifndef DTN_FABRIC_H
 #define DTN_FABRIC_H
@@ -24,7 +24,7 @@ struct dtn_fabric_facts {
     char device[DTN_DEVICE_NAME]; /* "" : none                                */
     int32_t built;                /* with libibverbs                          */
     int32_t ndevices;             /* RDMA devices that the rank sees          */
-    /* As libibverbs has them; ethernet: 1 for RoCE; mtu in bytes. */
+    /* The values of libibverbs; ethernet is 1 for RoCE; mtu is in bytes. */
     int32_t port, state, physical, ethernet, lid, mtu, rate_mbps;
     int32_t code;                 /* 0: rc would open on it                   */
     int32_t doubtful;             /* ... with a warning                       */
@@ -35,13 +35,13 @@ struct dtn_fabric_facts {
     char why[500];                /* the choice, or what is in its way        */
 };
 
-/* What most ranks have, of those with a device. */
+/* The values of most ranks, among those with a device. */
 struct dtn_fabric_usual {
     int ndevices;                 /* ranks that count                         */
     int ethernet, mtu, rate_mbps; /* as in struct dtn_fabric_facts            */
 };
 
-/* What is to be said of a rank, a bit each. */
+/* Findings about a rank, one bit each. */
 enum dtn_fabric_mark {
     FABRIC_DEVICE = 1,            /* no device, port or GID that rc can use   */
     FABRIC_LINK = 2,              /* another network than most                */
@@ -53,14 +53,14 @@ enum dtn_fabric_mark {
     FABRIC_RATE = 64
 };
 
-/* Reports are in the order of ranks, and of the rails of each. */
+/* Reports are in the order of ranks, then of rails. */
 void dtn_fabric_usual(const struct dtn_fabric_facts facts[], int n,
                       struct dtn_fabric_usual *usual);
 unsigned dtn_fabric_marks(const struct dtn_fabric_facts *facts,
                           const struct dtn_fabric_usual *usual);
 
-/* Fill in the report of this machine on one device, of a job of so many ranks
- * and rails of each.   Errors: ESYS, ENOMEM
+/* Fill in the report of this rank on one device.  The job's numbers of ranks
+ * and rails determine the memory that must be locked.  Errors: ESYS, ENOMEM
  */
 int dtn_fabric_facts_make(const struct dtn_device_want *want, int nranks,
                           int nrails, struct dtn_fabric_facts *facts,

@@ -1,6 +1,6 @@
-/* fabric_facts.c - what one rank sees of its own RDMA device
+/* facts.c - the report of one rank on its RDMA device
  *
- * The rank looks at its ports and makes the choice it would make in
+ * The rank examines its ports and makes the choice that it would make in
  * dtensor_init().  A rank with two rails makes two reports.
  */
 #include "cluster/cluster.h"

@@ -1,8 +1,8 @@
-/* fabric_judge.c - what differs between ranks, and what is wrong
+/* judge.c - find ranks that differ or that rc cannot use
  *
- * On a healthy cluster all ranks say the same.  So the value most of them have
- * is taken for the right one, and whoever has another is marked: of 1024 ranks
- * with MTU 4096 and eight with 1024, the eight are the news.
+ * On a healthy cluster all ranks have the same values.  So the value of most
+ * ranks counts as right, and ranks with another value are marked: if eight of
+ * 1024 ranks have MTU 1024 and the others 4096, the eight are marked.
  */
 #include "cluster/cluster.h"
 #include "fabric/fabric.h"
@@ -17,7 +17,7 @@ static int judge_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The most frequent of n values, the larger of equally frequent ones. */
+/* The most frequent of n values; the largest of those equally frequent. */
 static int judge_most(int value[], int n)
 {
     int best = 0, most = 0, run = 0;

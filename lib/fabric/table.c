@@ -1,14 +1,14 @@
-/* fabric_table.c - the report of all ranks, written for people
+/* table.c - print the reports of all ranks
  *
  *        rank  host  device  state   link  rate      mtu    lid  gid
  *           0  n0    rxe0:1  ACTIVE  RoCE  100 Gb/s  4096     -  1 v2 10.0.0.1
  *           1  n1    rxe0:1  ACTIVE  RoCE  100 Gb/s  1024*    -  1 v2 10.0.0.2
  *     rank 1: MTU 1024, most have 4096: connections between them use the ...
  *
- * A rank with several rails has as many rows, one after the other.  A column is
- * a row of a table: its heading, and a function that writes the cell of one
- * row.  A mark, `*`, has its sentence below, said once for all ranks of which
- * it is true.
+ * A rank with several rails has one row for each.  An array describes the
+ * columns: the heading, and a function that writes a cell.  Each mark `*` is
+ * explained below the table by a sentence, printed once for all ranks to which
+ * it applies.
  */
 #include "base/compiler.h"
 #include "base/units.h"
@@ -217,7 +217,8 @@ static void say_choice(const struct table *t, int r, char *buf)
              t->facts[r].why);
 }
 
-/* What may be locked is one number for all rails of a rank: said of the first.
+/* The limit of locked memory is the same for all rails of a rank; it is
+ * reported for the first only.
  */
 static bool table_marked(const struct table *t, int row, unsigned mark)
 {
@@ -229,8 +230,8 @@ static bool table_marked(const struct table *t, int row, unsigned mark)
                 : facts->device[0] && facts->code == 0;
 }
 
-/* Say it once for all ranks with that mark (0: those with a choice) on the same
- * rail of which the same sentence is true.
+/* Print a sentence once for all ranks that have this mark on the same rail and
+ * need the same sentence.  Mark 0: the ranks with a choice.
  */
 static void table_say(const struct table *t, unsigned mark,
                       void (*say)(const struct table *, int, char *))
@@ -290,7 +291,7 @@ static bool table_gids_seen(const struct table *t, int row)
     return false;
 }
 
-/* The rows of each port's table, once for each host. */
+/* Print the GID table of each port, once for each host. */
 static void table_gids(const struct table *t)
 {
     char text[64];

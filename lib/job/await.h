@@ -12,8 +12,8 @@
 struct dtn_mismatch;
 struct dtn_wait;
 
-/* Data-plane calls that wait: 0 or a code, and then the context is poisoned
- * with the words in ctx->failure.  No allocation.
+/* Data-plane calls that wait.  They return 0, or a code; then the context is
+ * poisoned, with the text in ctx->failure.  They do not allocate.
  */
 int dtn_put(struct dtensor_ctx *ctx, int peer, struct dtn_remote dst,
             const void *src, size_t size);
@@ -21,8 +21,8 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer);
 int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
               struct dtn_remote src, size_t size);
 
-/* 0: what was fetched from the peer until now was its own.  To be asked before
- * anybody is given it; a system call.
+/* 0: all bytes read by CMA so far came from the peer, which is still alive.  To
+ * be called before these bytes are used.  Costs a system call.
  */
 int dtn_fetched(struct dtensor_ctx *ctx, int peer);
 int dtn_signal(struct dtensor_ctx *ctx, int peer,
@@ -31,20 +31,20 @@ int dtn_signal(struct dtensor_ctx *ctx, int peer,
 /* Begin to wait for another rank. */
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
 
-/* One turn of waiting for `peer`: let the transports move, pause, look around
- * when it is time.  0: go on waiting.
+/* One turn of a wait for `peer`: drive the transports, pause, and check the
+ * peer when it is time.  0: continue to wait.
  */
 int dtn_await_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 
-/* A signal with signal->len bytes of `data`, at most DTN_EAGER_MAX: in the
- * line if it has room for them, else beside it.  `wait` NULL: wait until it is
- * sent; else there is room for it (dtn_poll_room()), and EAGAIN: call again.
- * *moved is 0 at first, and again when it is sent.
+/* Send a signal with signal->len bytes of `data`, at most DTN_EAGER_MAX: inside
+ * the signal if they fit, else in the eager box.  With `wait` NULL it waits
+ * until the signal is sent.  Otherwise the caller has checked dtn_poll_room(),
+ * and EAGAIN means: call again.  *moved is 0 at first, and again at the end.
  */
 int dtn_eager_send(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                    size_t *moved, struct dtn_signal *signal, const void *data);
 
-/* The data of the signal that dtn_await() gave.  Valid until dtn_consume(). */
+/* The data of the signal of dtn_await().  Valid until dtn_consume(). */
 const void *dtn_eager_data(const struct dtensor_ctx *ctx, int peer,
                            const struct dtn_signal *signal);
 
@@ -53,13 +53,13 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
               const struct dtn_signal **signalp);
 void dtn_consume(struct dtensor_ctx *ctx, int peer);
 
-/* The same without waiting: EAGAIN when there is none yet.  `wait` was set to
- * zero when the caller began to ask; the deadline counts from then.
+/* The same without waiting.  EAGAIN: there is none yet.  The caller zeroes
+ * `wait` before the first call; the deadline counts from then.
  */
 int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
              const struct dtn_signal **signalp);
 
-/* The same for a place in the peer's queue of signals: 0 when there is one. */
+/* The same for a place in the peer's queue of signals.  0: there is one. */
 int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 
 /* dtn_put(), dtn_flush() and dtn_signal() without waiting: EAGAIN: call again.
@@ -72,29 +72,29 @@ int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                     const struct dtn_signal *signal);
 
-/* Record the first failure, tell the peers, return `code`.  Later calls keep
- * the first words.
+/* Record the failure if it is the first, send it to the peers, and return
+ * `code`.  Later calls keep the first text.
  */
 int dtn_poison(struct dtensor_ctx *ctx, int code, int culprit,
                const char *fmt, ...) DTN_PRINTF(4, 5);
 
-/* Poison with EMISMATCH and the words of both sides; all others, who may have
- * been in neither call, get to know them and say the same.   Blocks: at most
- * two seconds, for the other side to say what it called.
+/* Poison with EMISMATCH and a text with the calls of both sides.  All other
+ * ranks, which may be in neither call, get the same text.   Blocks: at most two
+ * seconds, for the report of the other side.
  */
 int dtn_poison_mismatch(struct dtensor_ctx *ctx,
                         const struct dtn_mismatch *mismatch);
 
-/* Is the signal a peer's news of one?  Such a one ends its queue. */
+/* Is the signal a peer's report of a mismatch?  It is the last in its queue. */
 bool dtn_signal_mismatch(const struct dtn_signal *signal,
                          struct dtn_mismatch *mismatch);
 
-/* 0, or the code of the recorded failure with its words in *err: for a call in
+/* 0, or the code of the recorded failure with its text in *err: for a call in
  * which the failure occurs.
  */
 int dtn_ctx_check(const struct dtensor_ctx *ctx, struct dtensor_error *err);
 
-/* The same for a call that begins: the words say that an earlier call failed.
+/* The same for a call that begins: the text says that an earlier call failed.
  *
  * Errors: EINVAL  this process was forked after the context was made
  */

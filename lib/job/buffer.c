@@ -1,8 +1,8 @@
 /* buffer.c - operations on a buffer of either kind, outside of a run
  *
- * A program's array may be in host memory while the tensor is on a device, or
- * the other way round; the device's kind then does the operation, since it
- * reaches both.
+ * A program's array may be in host memory and its tensor on a device, or the
+ * reverse.  Then the device's kind does the operation, because it can access
+ * both.
  */
 #include "job/buffer.h"
 #include "device/memory.h"

@@ -10,8 +10,8 @@
 struct dtn_elements;
 struct dtn_formula;
 
-/* Those of struct dtn_memory_ops, done when they return.  0, or a code, and
- * then the context is poisoned.
+/* The operations of struct dtn_memory_ops, complete when they return.  They
+ * return 0, or a code, and then the context is poisoned.
  */
 int dtn_buffer_copy(struct dtensor_ctx *ctx, void *dst, const void *src,
                     size_t bytes, struct dtensor_error *err);

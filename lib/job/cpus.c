@@ -2,13 +2,13 @@
  *
  * With `cpus = 0-3 | 4-7` the thread of local rank 0 that opens the context is
  * bound to CPUs 0-3, and so are the threads that it starts later.  Only CPUs
- * that the launcher allows are used: with 4-7, where Slurm gave 6-9, the rank
- * has 6 and 7; if none is allowed the rank fails with an error that shows both
+ * that the launcher allows are used: for 4-7, if Slurm allows 6-9, the rank has
+ * 6 and 7.  If none is allowed, the rank fails with an error that shows both
  * sets.  Closing the context restores the previous CPUs of the thread.
  *
- * `numa` means the CPUs next to the rank's device, as hwloc reports them;
- * without a device those of a NUMA node: local rank i of n has node i * nodes /
- * n.
+ * `numa` means the CPUs near the rank's device, as hwloc reports them.  Without
+ * a device it means those of a NUMA node: local rank i of n has node
+ * i * nodes / n.
  */
 #include "cluster/world.h"
 #include "config.h"
@@ -28,7 +28,7 @@
 #include <hwloc.h>
 #endif
 
-/* "0-3,8", as dtn_cpus_parse() made it. */
+/* The set of a list "0-3,8" that dtn_cpus_parse() has made. */
 static void cpus_of_list(const char *list, cpu_set_t *set)
 {
     char *end;
@@ -44,7 +44,7 @@ static void cpus_of_list(const char *list, cpu_set_t *set)
     }
 }
 
-/* "0-3,8"; cut if it does not fit. */
+/* The set as "0-3,8"; cut if it does not fit. */
 static char *cpus_text(const cpu_set_t *set, char *buf, size_t size)
 {
     size_t used = 0;

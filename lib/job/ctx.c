@@ -1,10 +1,10 @@
 /* ctx.c - the context: one rank's membership of one job
  *
- * Opening goes upward through the rooms: who am I (cluster), are we all here
- * and of one mind (bootstrap), memory that peers can reach (arena), ways to
- * reach it (transports).  Four ranks of one host need two allgathers of blobs
- * for it, a few hundred microseconds.  Everything hangs off the context;
- * closing takes a half-opened one as well.
+ * Opening goes upward through the rooms.  The cluster finds the rank of this
+ * process, the bootstrap joins all ranks, the arena is memory that peers can
+ * access, and the transports access it.  Four ranks of one host need two
+ * allgathers of blobs for this, a few hundred microseconds.  The context owns
+ * everything.  A context that is only partly open can be closed, too.
  */
 #include "job/ctx.h"
 #include "base/error.h"
@@ -32,7 +32,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What all ranks must agree on, as canonical lines. */
+/* The canonical lines that must be the same on all ranks. */
 static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
                         struct dtensor_error *err)
 {
@@ -57,7 +57,7 @@ static int ctx_identity(const struct dtensor_ctx *ctx, char **textp,
     return 0;
 }
 
-/* This rank cannot begin: tell the others, so that they do not wait for it. */
+/* This rank cannot start: send that to the others, so that they do not wait. */
 static void ctx_tell(struct dtensor_ctx *ctx,
                      const struct dtn_world *world,
                      const struct dtensor_error *why)
@@ -70,7 +70,8 @@ static void ctx_tell(struct dtensor_ctx *ctx,
     dtn_boot_open(&args, &none, NULL);
 }
 
-/* dtn_whoami() refused: send the error to the others, if they can be found. */
+/* dtn_whoami() has failed: send the error to the others, if they can be found.
+ */
 static void ctx_refused(struct dtensor_ctx *ctx, const char *path,
                         const struct dtensor_error *why)
 {
@@ -99,7 +100,7 @@ static int ctx_boot(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return rc;
 }
 
-/* How many CPUs the ranks of a host may use between them. */
+/* The number of CPUs that the ranks of a host may use together. */
 static int ctx_host_cpus(const struct dtn_host *host,
                          const struct dtn_blob all[])
 {
@@ -113,8 +114,8 @@ static int ctx_host_cpus(const struct dtn_host *host,
     return CPU_COUNT(&together) > 0 ? CPU_COUNT(&together) : 1;
 }
 
-/* Do the ranks of this host outnumber the CPUs they may run on?  Each rank
- * shows its affinity mask; the union counts.
+/* Is a host oversubscribed: has it more ranks than CPUs that they may use?
+ * Each rank sends its affinity mask, and the union is counted.
  */
 static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
                           struct dtensor_error *err)
@@ -146,7 +147,8 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     return 0;
 }
 
-/* All ranks of a host map all of its arenas, where shared memory is their wire.
+/* Open the arena.  If the ranks of a host use shared memory, they map the
+ * arenas of each other.
  */
 static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
@@ -166,7 +168,7 @@ static int ctx_open_arena(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return 0;
 }
 
-/* Memory and transports, for a rank that is in touch with all others. */
+/* Open memory and transports, after the bootstrap has joined all ranks. */
 static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_blob *all;
@@ -225,8 +227,8 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
     return rc;
 }
 
-/* A page that the kernel clears in a child of this process.  Each call reads
- * it: one load, where getpid() would be a system call.
+/* Make a page that the kernel clears in a forked child.  Each call reads it:
+ * one load, while getpid() would be a system call.
  */
 static void ctx_mark(struct dtensor_ctx *ctx)
 {

@@ -113,8 +113,8 @@ struct dtensor_ctx {
     bool cpus_bound;              /* dtn_cpus_unbind() restores cpus_before   */
 };
 
-/* Find the cluster and bootstrap, no more: blobs can be exchanged, bytes not.
- * Errors: those of dtn_whoami() and dtn_boot_open()
+/* Find the cluster and bootstrap only.  The ranks can then exchange blobs but
+ * have no transports.   Errors: those of dtn_whoami() and dtn_boot_open()
  */
 int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
@@ -125,8 +125,8 @@ int dtn_ctx_join(const char *path, struct dtensor_ctx **ctxp,
 int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err);
 
-/* A context of rank 0 that has no peers, arena or transports, and as its
- * failure that it only plans.  Arguments as of dtensor_init_plan().
+/* A context of rank 0 without peers, arena and transports.  Its recorded
+ * failure says that it only plans.  Arguments as of dtensor_init_plan().
  */
 int dtn_ctx_plan(const char *path, int nranks, int per_host,
                  struct dtensor_ctx **ctxp, struct dtensor_error *err);
@@ -146,13 +146,13 @@ void dtn_ctx_release(struct dtensor_ctx *ctx);
 void dtn_ctx_finish(struct dtensor_ctx *ctx);
 void dtn_ctx_leave(struct dtensor_ctx *ctx);
 
-/* 0, or EINVAL with words for a context that cannot give memory: one that only
- * plans, or is finished.
+/* 0, or EINVAL if the context cannot allocate memory: it only plans, or is
+ * finished.
  */
 int dtn_ctx_can_allocate(const struct dtensor_ctx *ctx,
                          struct dtensor_error *err);
 
-/* Bind this thread as [nodes] cpus says, within what it may use now, and undo
+/* Bind this thread to the CPUs of [nodes] cpus that it may use now; and undo
  * that.   Errors: ECONF, ENODEV, ESYS, ENOMEM
  */
 int dtn_cpus_bind(struct dtensor_ctx *ctx, struct dtensor_error *err);
@@ -161,35 +161,35 @@ void dtn_cpus_unbind(struct dtensor_ctx *ctx);
 /* Was this process forked from the one that made the context? */
 bool dtn_ctx_forked(const struct dtensor_ctx *ctx);
 
-/* Be connected to all of these world ranks (itself among them is fine).  Both
- * sides of every pair must call.   Blocks: until connected.
+/* Connect to all of these world ranks; this rank may be among them.  Both sides
+ * of every pair must call.   Blocks: until connected.
  * Errors: EPEER, ETIME, ESYS
  */
 int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                     struct dtensor_error *err);
 
-/* Work toward it without waiting: 0 when it is so, EAGAIN: call again.  `wait`
- * as of dtn_poll().
+/* The same without waiting.  0: connected.  EAGAIN: call again.  `wait` is as
+ * in dtn_poll().
  */
 int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                      struct dtn_wait *wait, struct dtensor_error *err);
 
-/* From now on its tensors and what dtensor_alloc() gives are of this kind,
- * which has an arena.  It owns `memory` and closes it.  Before any of them is
- * made.
+/* Use this kind of memory, which has an arena, for tensors and dtensor_alloc().
+ * To be called before the first of them.  The context owns `memory` and closes
+ * it.
  */
 void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory);
 
 /* The arena of its tensors and allocations. */
 struct dtn_arena *dtn_ctx_arena(struct dtensor_ctx *ctx);
 
-/* A staging buffer of at least `size` bytes in the arena, `which` 0, 1 or 2;
- * NULL when memory is exhausted.  Valid until the next call for `which`.
+/* A bounce buffer of at least `size` bytes in the arena; `which` is 0, 1 or 2.
+ * NULL: not enough memory.  Valid until the next call with this `which`.
  */
 void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
 
-/* Those of this user are free for others, and given back if all together exceed
- * [redistribute] max_scratch.
+/* Release the bounce buffers of this user.  They are freed if all together
+ * exceed [redistribute] max_scratch.
  */
 void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user);
 

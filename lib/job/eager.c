@@ -1,15 +1,16 @@
-/* carry.c - bytes that go with a signal
+/* eager.c - eager messages of up to 4 KiB
  *
- * A signal holds 44 bytes.  Up to 4 KiB more may go beside it: for each peer
- * there is a box of 16 places, one for each signal that may be under way, and
- * what signal number 20 carries is put into place 20 % 16 = 4 before it.  A
- * signal can be sent only when the one 16 before it was consumed, so the place
- * is free then; no address is asked for and nothing is answered.  A short
- * message thus takes one hop, whatever the transport.
+ * A signal holds 44 bytes of data.  Longer messages, up to 4 KiB, use an eager
+ * box: each peer has one with 16 places, one for each signal in flight.  The
+ * data of signal number 20 is put into place 20 % 16 = 4 before the signal is
+ * sent.  A signal is sent only after the one 16 before it was consumed, so the
+ * place is free.  No address is asked for and no answer is needed: a short
+ * message takes one hop on every transport.
  *
- * Where the peer's memory is mapped the bytes are copied straight into its
- * box.  Where a small put goes along with its signal they leave from where they
- * are; else from a box of our own, whose places are free when the peer's are.
+ * If the peer's memory is mapped, the data is copied into its box directly.  If
+ * the transport sends a small put together with its signal, the data leaves
+ * from the user's buffer.  Otherwise it leaves from a box of this rank, whose
+ * places are free when those of the peer are.
  */
 #include "base/error.h"
 #include "base/wait.h"
@@ -47,8 +48,8 @@ static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
     return 0;
 }
 
-/* Ranks connect for a call that both make, and compare it.  Messages differ on
- * the two sides and are compared later; 0: no call.
+/* The call for which two ranks connect; they compare it.  0: none, because a
+ * message differs on its two sides and is compared later.
  */
 static uint64_t carry_call(const struct dtensor_ctx *ctx)
 {
@@ -65,7 +66,7 @@ static bool carry_another_call(const struct dtensor_ctx *ctx,
     return mine != 0 && signal->fingerprint != 0 && signal->fingerprint != mine;
 }
 
-/* The peer said where its box is. */
+/* The peer has sent the address of its box. */
 static int carry_learn(struct dtensor_ctx *ctx, int rank,
                        const struct dtn_signal *signal,
                        struct dtensor_error *err)
@@ -124,7 +125,7 @@ int dtn_eager_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
     return rc;
 }
 
-/* May these bytes leave from where they are, for they leave at once? */
+/* May these bytes leave from the user's buffer, because they leave at once? */
 static bool carry_along(const struct dtensor_ctx *ctx,
                         const struct dtn_peer *peer, const void *data,
                         size_t size)
@@ -140,7 +141,7 @@ static int carry_signal(struct dtensor_ctx *ctx, int rank,
                 : dtn_signal(ctx, rank, signal);
 }
 
-/* Put them into the peer's box and signal. */
+/* Put the bytes into the peer's box and signal. */
 static int carry_put(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
                      size_t *moved, const struct dtn_signal *signal,
                      const void *data)

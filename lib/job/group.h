@@ -18,8 +18,8 @@ struct dtn_group {
                                   /* refused: the same on all when they call  */
 };
 
-/* This rank fails alone in a call that the others of the group may have made
- * and wait in: tell them, copy *why to *err and return rc.   Never blocks.
+/* This rank alone fails in a call of the group, and the others may wait in it:
+ * send them the failure, copy *why to *err, return rc.   Never blocks.
  */
 int dtn_call_give_up(const struct dtn_group *group, int rc,
                      const struct dtensor_error *why,

@@ -1,14 +1,14 @@
-/* memory.c - memory that peers reach, and staging of memory they do not
+/* memory.c - memory that peers can access, and bounce buffers for other memory
  *
- * dtensor_alloc() hands out arena memory: peers load and store it where it
- * stands.  A buffer from elsewhere is copied through a bounce buffer in the
- * arena, one for each direction, that grows to the largest size used, so a loop
- * of collectives over a 2 MiB malloc'ed buffer allocates twice, once.  More
- * than max_scratch of them is not kept from one call to the next.
+ * dtensor_alloc() returns arena memory, which peers access in place.  Any other
+ * buffer is copied through a bounce buffer in the arena.  There is one for each
+ * direction, and it grows to the largest size used.  So a loop of collectives
+ * on a 2 MiB buffer from malloc() allocates two bounce buffers, in its first
+ * turn.  Between calls at most max_scratch bytes of bounce buffers are kept.
  *
- * A buffer from elsewhere that is used often may be registered: a network card
- * then reads and writes it where it stands.  Which are is kept in a table
- * sorted by address, so that two never overlap.
+ * A buffer from malloc() that is used often can be registered; then a network
+ * card accesses it in place.  A table of the registered buffers is sorted by
+ * address, so that no two overlap.
  */
 #include "base/array.h"
 #include "base/compiler.h"
@@ -108,7 +108,7 @@ void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user)
 
 /* -------------------------------------------------------- registration --- */
 
-/* Where in the table `mem` stands, or would. */
+/* The index of `mem` in the table, or the index at which to insert it. */
 static int registered_at(const struct dtensor_ctx *ctx,
                          const unsigned char *mem)
 {
@@ -119,7 +119,7 @@ static int registered_at(const struct dtensor_ctx *ctx,
     return at;
 }
 
-/* What of the table meets [mem, mem + size), or NULL. */
+/* A registered buffer that overlaps [mem, mem + size), or NULL. */
 static const struct dtn_registered *registered_meets(
     const struct dtensor_ctx *ctx, const unsigned char *mem, size_t size)
 {
@@ -169,7 +169,7 @@ static int register_check(const struct dtensor_ctx *ctx,
     return 0;
 }
 
-/* By all transports, or by none. */
+/* Register with all transports, or with none. */
 static int register_adopt(struct dtensor_ctx *ctx, void *mem, size_t size,
                           struct dtensor_error *err)
 {

@@ -43,7 +43,9 @@ bool dtn_signal_mismatch(const struct dtn_signal *signal,
     return true;
 }
 
-/* Best effort: a peer whose queue is full finds the abort, and its code. */
+/* Send the mismatch to all peers.  Best effort: if a peer's queue is full, it
+ * still finds the abort with its code.
+ */
 static void mismatch_tell(struct dtensor_ctx *ctx,
                           const struct dtn_mismatch *mismatch)
 {
@@ -91,7 +93,7 @@ static const struct dtn_call_record *mismatch_said(
     return record;
 }
 
-/* Receive records. */
+/* Receive records from the tree. */
 static void mismatch_turn(struct dtensor_ctx *ctx)
 {
     const struct timespec pause = { 0, 1000000 };
@@ -282,7 +284,7 @@ static void mismatch_obey(struct dtensor_ctx *ctx, struct dtn_mismatch *found,
     }
 }
 
-/* ---------------------------------------------------------------- words --- */
+/* ----------------------------------------------------------------- text --- */
 
 /* "rank 1 on n0 called allreduce of 3 f32 sum": one side. */
 static void mismatch_side(const struct dtensor_ctx *ctx, int rank,

@@ -1,10 +1,10 @@
-/* negotiate.c - which wire between hosts, when the file leaves it open
+/* negotiate.c - negotiate the inter-node transport
  *
- * `inter_node = auto` is rc where every rank has a device and port that rc can
- * use, tcp where one has not, and nothing in between: the ranks tell each other
- * once what they found, so that all take the same.  With 64 ranks of which rank
- * 17 sits in a host without RDMA, 63 hear why it is tcp, and rank 0 logs it.
- * Whoever writes rc means rc: then the same words are an error.
+ * `inter_node = auto` is rc if every rank has a device and port that rc can
+ * use, and tcp if one has not.  Each rank sends its result to all others, so
+ * that all choose the same.  Example: if rank 17 of 64 runs on a host without
+ * RDMA, all ranks use tcp, and rank 0 logs the reason.  With `inter_node = rc`
+ * the same text is an error.
  */
 #include "base/log.h"
 #include "boot/boot.h"
@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-/* Could rc use what this rank has?   Errors: ENODEV, with the remedy */
+/* Can rc use the devices of this rank?   Errors: ENODEV, with the remedy */
 static int settle_look(const struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     const char *names = dtn_world_device(&ctx->world);
@@ -41,7 +41,7 @@ static int settle_look(const struct dtensor_ctx *ctx, struct dtensor_error *err)
     return rc;
 }
 
-/* The first rank that cannot, or -1. */
+/* The first rank that cannot use rc; -1: all can. */
 static int settle_unfit(const struct dtensor_ctx *ctx,
                         const struct dtn_blob all[])
 {

@@ -1,8 +1,9 @@
 /* poison.c - the first failure of a context
  *
- * The first thing that goes wrong poisons the context: its words are kept, the
- * peers and the bootstrap's tree are told, and every later call fails with
- * these words.  A rank that waits for this one then names the same culprit.
+ * The first failure poisons the context: its text is kept and is sent to the
+ * peers and over the bootstrap's tree, and every later call fails with it.
+ * Example: rank 1 fails because rank 2 is dead; rank 0, which waits for rank 1,
+ * then names rank 2 too.
  */
 #include "job/poison.h"
 #include "base/error.h"

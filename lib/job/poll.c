@@ -1,10 +1,11 @@
 /* poll.c - progress of a started call without waiting for a peer
  *
- * Each function does what can be done now and returns EAGAIN where its namesake
- * in await.c would wait.  A put of 64 MiB over tcp to a rank that computes
- * fills the socket, some 4 MiB, and returns; the next dtensor_test() continues
- * there.  What a blocking call checks in its pauses is checked here once a
- * millisecond: is the peer alive, and did it take longer than op_timeout?
+ * Each function does what is possible now, and returns EAGAIN where the same
+ * function in await.c would wait.  For example, a put of 64 MiB over tcp to a
+ * rank that computes fills the socket, about 4 MiB, and returns.  The next
+ * dtensor_test() continues there.  Once a millisecond it also checks what a
+ * blocking call checks in its pauses: is the peer alive, and has op_timeout
+ * passed?
  */
 #include "base/units.h"
 #include "base/wait.h"
@@ -46,7 +47,7 @@ static void poll_progress(struct dtensor_ctx *ctx)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
 }
 
-/* After a call on a transport said `rc`. */
+/* A call on a transport has returned `rc`: go on, or poison the context. */
 static int poll_again(struct dtensor_ctx *ctx, int peer, int rc,
                       struct dtn_wait *wait)
 {

@@ -1,4 +1,4 @@
-/* query.c - what a context says of itself */
+/* query.c - queries of a context */
 #include "cluster/world.h"
 #include "job/ctx.h"
 #include "dtensor.h"

@@ -1,10 +1,10 @@
-/* slot.c - what each room above keeps for a context
+/* slot.c - state that higher rooms keep in a context
  *
- * The context does not know what coll or random keep for it, only that each
- * room has one slot: a pointer, how to finish it and how to destroy it.  The
- * first redistribute of a program puts the cache of plans into slot
- * DTN_ROOM_REDIST; a program that makes none leaves it empty, and ending such a
- * context does not touch it.
+ * The context does not know the state of coll or random.  Each room has one
+ * slot: a pointer, a function that finishes it and one that destroys it.  For
+ * example, the first redistribute of a program puts its plan cache into the
+ * slot DTN_ROOM_REDIST.  In a program without a redistribute that slot stays
+ * empty.
  */
 #include "job/slot.h"
 #include "job/ctx.h"

@@ -1,10 +1,10 @@
-/* slot.h - what each room above keeps for a context */
+/* slot.h - state that higher rooms keep in a context */
 #ifndef DTN_JOB_SLOT_H
 #define DTN_JOB_SLOT_H
 
 #include "dtensor.h"
 
-/* The rooms that keep something, from the ground up. */
+/* The rooms with a slot, from the lowest to the highest. */
 enum dtn_room {
     DTN_ROOM_MESH,
     DTN_ROOM_COLL,
@@ -14,8 +14,8 @@ enum dtn_room {
     DTN_ROOMS
 };
 
-/* A room fills its slot when it first has something to keep: ctx->slots[room].
- * finish and destroy may be NULL.
+/* The slot ctx->slots[room]; a room fills it when it first needs it.  finish
+ * and destroy may be NULL.
  */
 struct dtn_slot {
     void *state;                  /* the room's own struct; NULL: not yet     */

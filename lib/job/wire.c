@@ -1,11 +1,11 @@
 /* wire.c - opening the transports and connecting to peers
  *
  * [transport] names one wire inside a host and one between hosts.  All ranks
- * derive from the file alone which wires the job uses, open them in the same
- * order, and allgather one address blob for each: two hosts of four ranks
- * with shm inside and tcp between take two allgathers, and rank 0 then has
- * ranks 1-3 on shm and 4-7 on tcp.  Connections are made later, when the
- * first schedule that needs a pair is made.
+ * compute the wires of the job from the file, open them in the same order, and
+ * allgather one address blob for each.  Example: two hosts of four ranks, with
+ * shm inside and tcp between, need two allgathers; then rank 0 has ranks 1-3 on
+ * shm and 4-7 on tcp.  A pair of ranks connects later, when the first schedule
+ * that needs the pair is made.
  */
 #include "job/wire.h"
 #include "base/error.h"
@@ -77,7 +77,7 @@ static int wire_wrap(struct dtn_transport **tpp, struct dtensor_error *err)
     return rc;
 }
 
-/* Open the transport of this wire for the peers it is to serve. */
+/* Open the transport of this wire for its peers. */
 static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
                                const struct dtn_place *places, bool *reached,
                                struct dtn_transport **tpp,
@@ -113,7 +113,7 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
     return rc;
 }
 
-/* Give every peer served by `tp` its address; close descriptors of others. */
+/* Store the addresses of the peers of `tp`; close the descriptors of others. */
 static void wire_keep_addresses(struct dtensor_ctx *ctx,
                                 struct dtn_transport *tp, const bool *reached,
                                 struct dtn_blob all[])
@@ -179,8 +179,9 @@ void dtn_wire_close(struct dtensor_ctx *ctx)
     }
 }
 
-/* One try at every peer not yet connected; how many are left, and *waiting is
- * the first of them; or an error, and it is the one to blame.
+/* Try once to connect to every peer that is not connected.  Returns how many
+ * are left, and *waiting is the first of them; or an error, and *waiting is its
+ * cause.
  */
 static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
                               int n, int *waiting, struct dtensor_error *err)
@@ -206,7 +207,7 @@ static int wire_connect_round(struct dtensor_ctx *ctx, const int ranks[],
     return left;
 }
 
-/* A try failed, `waiting` is the peer: say so. */
+/* An attempt to connect to the peer `waiting` has failed: report it. */
 static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
                                 const struct dtensor_error *why)
 {
@@ -224,9 +225,10 @@ static void wire_connect_failed(struct dtensor_ctx *ctx, int rc, int waiting,
                why->text);
 }
 
-/* One try at every peer of these that is not connected: how many are left, of
- * which *waiting is the first; or a code, and the context is poisoned.  A peer
- * that is gone may have joined, sent everything and left: it is tried again.
+/* Try once to connect to those of these peers that are not connected.  Returns
+ * how many are left, and *waiting is the first of them; or a code, and the
+ * context is poisoned.  A peer that is gone is tried again, because it may have
+ * joined, sent everything and left.
  */
 static int wire_connect_try(struct dtensor_ctx *ctx, const int ranks[], int n,
                             int *waiting)

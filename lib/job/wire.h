@@ -10,8 +10,8 @@
 struct dtn_mismatch;
 struct dtn_wait;
 
-/* Open the transports the cluster file asks for and learn the peers'
- * addresses.  `all` is scratch for world_size blobs.  Collective: the world.
+/* Open the transports of the cluster file and exchange addresses.  `all` has
+ * room for world_size blobs.  Collective: the world.
  */
 int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                   struct dtensor_error *err);
@@ -38,8 +38,8 @@ int dtn_peer_check(struct dtensor_ctx *ctx, int peer, bool listening,
 /* Fail because the peer is gone. */
 int dtn_peer_failure_report(struct dtensor_ctx *ctx, int peer);
 
-/* Nothing can be done for the peer now: EAGAIN; or the context is poisoned, for
- * the peer has failed or op_timeout has passed.
+/* Nothing can be done for the peer now.  Returns EAGAIN; or a code if the peer
+ * has failed or op_timeout has passed, and then the context is poisoned.
  */
 int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
                    struct dtn_wait *wait);
@@ -62,10 +62,10 @@ bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
 #define DTN_STALL_NS INT64_C(1000000000)
 int dtn_mismatch_stalled(struct dtensor_ctx *ctx);
 
-/* Wait until a signal to this peer would be taken. */
+/* Wait until the queue to this peer has room for a signal. */
 int dtn_await_room(struct dtensor_ctx *ctx, int peer);
 
-/* Close what is open, half or whole. */
+/* Close all transports that are open, also after a failed dtn_wire_open(). */
 void dtn_wire_close(struct dtensor_ctx *ctx);
 
 #endif

@@ -1,9 +1,10 @@
-/* dist.c - distributions: what their parameters may be, and values of a type
+/* dist.c - distributions: their parameters, and values of a type
  *
- * Values are made as f32, as f64 or, whole numbers, as 64 bits, and then
- * rounded to the type of the elements: a bf16 is an f32 rounded.  Parameters
- * are rounded to the type first, so that uniform bf16 values between 0 and 0.3
- * lie in [0, 0.30078125), whose end is the bf16 nearest to 0.3.
+ * Values are computed as f32, as f64 or, if they are integers, in 64 bits.
+ * Then they are rounded to the type of the elements: a bf16 is a rounded f32.
+ * Parameters are rounded to the type first.  So uniform bf16 values between 0
+ * and 0.3 lie in [0, 0.30078125), because the bf16 nearest to 0.3 is
+ * 0.30078125.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3")
@@ -155,8 +156,8 @@ int dtn_dist_keep(struct dtn_dist *dist, enum dtensor_dtype dtype, double p,
     return 0;
 }
 
-/* The part of the distribution that is left.  Where it lies on the right it is
- * mirrored: probabilities near 0 are finer than those near 1.
+/* The part of the distribution between the bounds.  If it lies on the right, it
+ * is mirrored, because numbers near 0 are finer than those near 1.
  */
 static void dist_cut(struct dtn_dist *dist)
 {
@@ -196,8 +197,8 @@ int dtn_dist_trunc_normal(struct dtn_dist *dist, enum dtensor_dtype dtype,
     return 0;
 }
 
-/* The whole numbers of a type, from *lowp to *highp; of floats those up to
- * which all are there.
+/* The integers of a type, from *lowp to *highp.  For a float type, those up to
+ * which every integer is exact.
  */
 static void dist_integers_of(enum dtensor_dtype dtype, int64_t *lowp,
                              int64_t *highp)
@@ -289,7 +290,7 @@ static void store_floats(enum dtensor_dtype dtype, const float *x, size_t n,
     }
 }
 
-/* Rounding to a narrow type may make the end of the interval. */
+/* Rounding to a narrow type may give the excluded end of the interval. */
 static void store_uniform(const struct dtn_dist *dist, float *x, size_t n,
                           void *out)
 {

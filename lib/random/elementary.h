@@ -1,15 +1,15 @@
 /* elementary.h - log, sin, cos and exp with the same bits on every CPU
  *
- * The libm of one host may differ from another's in the last bit, and so may
- * two of its own versions for different CPUs.  These use +, -, *, / and square
- * roots, and where it says so fused multiplication and addition, which IEEE 754
- * rounds everywhere alike, in the order written (the library is built without
- * contraction to others); they are free of branches, so that a loop over them
- * becomes vector code.  Errors are below 2 units in the last place in the
- * ranges given: log 0.5f = -0.6931472f.
+ * The libm of two hosts, or two versions of one libm for different CPUs, may
+ * differ in the last bit.  These functions use +, -, *, /, square roots and, if
+ * written so, fused multiply-add, in the order of the source.  IEEE 754 rounds
+ * all of these in the same way on every CPU, and the library is built without
+ * other contractions.  The functions have no branches, so that the compiler can
+ * vectorise a loop over them.  Errors are below 2 units in the last place in
+ * the ranges given: log 0.5f = -0.6931472f.
  *
- * A normal f32 is a product of two such values, so each carries its own
- * rounding error along in a second float, and the product is within 1 unit.
+ * A normal f32 is a product of two such values.  So each of them keeps its
+ * rounding error in a second float, and the product is exact to 1 unit.
  */
 #ifndef DTN_ELEMENTARY_H
 #define DTN_ELEMENTARY_H
@@ -64,8 +64,7 @@ static inline __attribute__((always_inline)) float horner_f32(const float c[],
     return sum;
 }
 
-/* A number of about 32 digits more than a float has: what rounding `high`
- * left out is in `low`.
+/* A number with more bits than a float: `low` is the rounding error of `high`.
  */
 struct two_f32 {
     float high, low;              /* the rounded sum, and what it lacks       */
@@ -107,7 +106,7 @@ sqrt_of_two(struct two_f32 x)
     return (struct two_f32){ root, left * half };
 }
 
-/* x y, rounded once of nearly all their digits. */
+/* x y, computed from nearly all their bits and rounded once. */
 static inline __attribute__((always_inline)) float
 times_two(struct two_f32 x, struct two_f32 y)
 {
@@ -121,9 +120,9 @@ static inline __attribute__((always_inline)) float pick_f32(uint32_t mask,
                             (dtn_narrow_bits(no) & ~mask));
 }
 
-/* For x in [0, 2 pi], s in s sin(x) and s cos(x).  The first part of pi/2 is
- * short enough for its product with a quarter's number, and for the difference,
- * to be exact.
+/* s sin(x) and s cos(x), for x in [0, 2 pi].  The first part of pi/2 has so few
+ * bits that its product with the number of the quarter, and the difference, are
+ * exact.
  */
 static inline __attribute__((always_inline)) void
 sin_cos_times(float x, struct two_f32 s, float *sinp, float *cosp)

@@ -50,7 +50,7 @@ int64_t dtn_fill_need(const struct dtensor_random_rule *rule,
     return numel > INT64_MAX / 4 ? INT64_MAX : 4 * numel;
 }
 
-/* What CUDA's kernels do otherwise than the sequential fill would. */
+/* Set what CUDA's kernels do differently from the sequential fill. */
 void dtn_fill_adapt(const struct dtensor_random_rule *rule,
                     struct dtn_dist *dist)
 {
@@ -103,7 +103,7 @@ static void fill_part(const struct fill *fill, uint64_t block, size_t lane,
     memcpy(out, whole + lane * fill->bytes, count * fill->bytes);
 }
 
-/* Full blocks of so many that no cache holds them. */
+/* Write full blocks with non-temporal stores, if no cache can hold them. */
 static size_t fill_past(const struct fill *fill, struct dtn_counter *at,
                         size_t nblocks, unsigned char *out)
 {
@@ -153,7 +153,7 @@ static void fill_sequential(const struct fill *fill, uint64_t first,
 
 /* ----------------------------------------------------------------- cuda --- */
 
-/* Elements that are neighbours are so in threads, until T is full. */
+/* Neighbouring elements belong to neighbouring threads, up to thread T - 1. */
 static void fill_cuda(const struct fill *fill, uint64_t first, size_t count,
                       unsigned char *out)
 {
@@ -180,8 +180,9 @@ static void fill_cuda(const struct fill *fill, uint64_t first, size_t count,
     }
 }
 
-/* Dropout's threads take `vector` neighbours at a time where that divides the
- * number of elements: 4 lanes of a block, and of the next one the rest.
+/* A thread of dropout takes `vector` neighbouring elements at a time, if that
+ * divides the number of elements: 4 lanes of a block, and the rest from the
+ * next.
  */
 static void fill_cuda_vector(const struct fill *fill, uint64_t first,
                              size_t count, unsigned char *out)

@@ -1,10 +1,10 @@
 /* generator.c - seed, offset and rule
  *
- * A generator is 16 bytes of state: the seed, which is Philox's key, and an
- * offset, how many words of each stream were used; four words are a block, and
- * an operation begins with a fresh one, so it is a multiple of 4.  Drawing
- * f32[10] leaves offset 12.  Ranks that seed alike and make the same calls have
- * the same state, without a word between them.
+ * A generator has 16 bytes of state: the seed, which is the key of Philox, and
+ * the offset, the number of words used from each stream.  A block has four
+ * words and an operation begins with a new block, so the offset is a multiple
+ * of 4: after f32[10] it is 12.  Ranks with the same seed and the same calls
+ * have the same state, without communication.
  */
 #include "random/generator.h"
 #include "base/error.h"
@@ -134,7 +134,7 @@ int dtensor_generator_set_state(struct dtensor_generator *gen,
 
 /* -------------------------------------------------------------- seeding --- */
 
-/* NULL stands for the context's own. */
+/* NULL: the context's own generator. */
 struct dtensor_generator *dtn_generator_of(const struct dtensor_mesh *mesh,
                                            struct dtensor_generator *gen)
 {

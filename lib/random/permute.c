@@ -1,12 +1,13 @@
 /* permute.c - random permutations, element by element
  *
- * Up to 4096 elements the permutation is the order of as many random keys of 64
- * bits.  Beyond, it is a Feistel network: an index is cut into two halves of b
- * bits, and twelve times one half is xored with a random function of the other,
- * which permutes 0 .. 4^b - 1; what falls outside 0 .. n - 1 goes through again
- * until it falls inside.  Any element by itself takes less than 4 passes on
- * average, so every rank computes its own and no other: of 10^12 elements, 2b =
- * 40 bits and 1.1 passes.
+ * For up to 4096 elements the permutation is the sort order of as many random
+ * keys of 64 bits.  For more elements it is a Feistel network.  An index is
+ * split into two halves of b bits; in each of twelve rounds one half is xored
+ * with a random function of the other.  This permutes 0 .. 4^b - 1.  A result
+ * outside 0 .. n - 1 goes through the network again until it is inside.  An
+ * element takes less than 4 passes on average, so every rank computes only its
+ * own elements.  Example: for 10^12 elements 2b is 40, and 1.1 passes are
+ * needed.
  */
 #include "random/permute.h"
 #include "base/error.h"
@@ -74,7 +75,7 @@ void dtn_permute_fini(struct dtn_permute *permute)
     free(permute->sorted);
 }
 
-/* Once through the network: the stream is the round and the half. */
+/* One pass through the network.  The stream is the round and the half. */
 static uint64_t permute_pass(const struct dtn_permute *permute, uint64_t x)
 {
     const int bits = permute->half_bits;

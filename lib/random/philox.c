@@ -1,19 +1,19 @@
 /* philox.c - Philox4x32-10: a counter and a key make four random words
  *
- * A block is four words of 32 bits, ten rounds of multiplying and xoring away
- * from its counter, (counter, stream) of 64 bits each, under a key of 64 bits,
- * the seed.  There is no state between blocks, so any block is as near as the
- * first: with all zero, block 0 begins with 6627e8d5, and the block of number
- * 10^18 takes the same 20 multiplications.
+ * A block is four words of 32 bits.  Ten rounds of multiplications and xors
+ * compute it from a counter, (counter, stream) of 64 bits each, and a key of 64
+ * bits, the seed.  Blocks have no common state, so any block costs the same: if
+ * all inputs are zero, block 0 begins with 6627e8d5, and block 10^18 also takes
+ * 20 multiplications.
  *
- * Blocks that differ in nothing but their number go side by side in a vector:
- * eight with AVX-512, where a round is six instructions, two of which begin in
- * a cycle, so that a block of 16 bytes takes ten rounds of 3/8 of a cycle.
+ * Consecutive blocks are computed side by side in a vector.  With AVX-512 there
+ * are eight: a round has six instructions, two start in a cycle, so a block of
+ * 16 bytes takes ten rounds of 3/8 of a cycle.
  *
  * Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3
  * (SC 2011).
  */
-/* Packages are built with -O2, at which gcc leaves these loops scalar. */
+/* Packages are built with -O2.  There gcc does not vectorise these loops. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3")
 #endif
@@ -32,9 +32,9 @@
 #define PHILOX_W1 UINT32_C(0xBB67AE85)
 enum { PHILOX_ROUNDS = 10 };
 
-/* The words of the first block, which of them counts the blocks - 0, of the
- * counter, or 2, of the stream; it does not pass 2^32 - and the keys of the
- * rounds.
+/* The counter words of the first block, the index of the word that counts the
+ * blocks (0: of the counter, 2: of the stream), and the keys of the rounds.  In
+ * one run the word that counts does not pass 2^32.
  */
 struct philox_run {
     uint32_t word[4];
@@ -71,9 +71,9 @@ static void philox_one(const struct philox_run *run, uint32_t i, uint32_t c[4])
 
 enum { PLAIN_LANES = 16, MOST_ABREAST = 32 };
 
-/* What a compiler makes vectors of, with widening multiplications of 32 bits:
- * NEON's, and those of the oldest x86-64.  It must not unroll the loop over the
- * lanes before: of sixteen copies gcc makes vectors of a few.
+/* Loops that a compiler vectorises with widening multiplications of 32 bits:
+ * for NEON and the oldest x86-64.  The loop over the lanes must not be unrolled
+ * before, because gcc then vectorises only a few of the sixteen copies.
  */
 #if defined(__clang__)
 #define PLAIN_ROLLED _Pragma("clang loop unroll(disable)")
@@ -148,7 +148,7 @@ static inline __m256i lanes_pair_avx2(__m256i p, __m256i c, __m256i k)
 }
 #define LANES_PAIR lanes_pair_avx2
 
-/* Of four blocks words 0 and 1, and words 2 and 3, to four blocks in a row. */
+/* Words 0 and 1, and words 2 and 3, of four blocks become four whole blocks. */
 __attribute__((target("avx2")))
 static inline void lanes_store_avx2(uint32_t *out, __m256i xy, __m256i zw)
 {
@@ -196,7 +196,7 @@ static inline void lanes_store_avx512(uint32_t *out, __m512i xy, __m512i zw)
 #include "random/philox_lanes.h"
 #endif
 
-/* Narrowest first; `group` blocks are made at a time. */
+/* Narrowest first.  `group` blocks are computed at a time. */
 static const struct {
     const char *name;
     philox_blocks_f *blocks;
@@ -244,7 +244,7 @@ static struct philox_run philox_run(uint64_t seed, const struct dtn_counter *at)
     return run;
 }
 
-/* Less than a group: a few by themselves, or the first of a group. */
+/* Fewer blocks than a group: compute them singly, or use a part of a group. */
 static void philox_rest(int width, struct philox_run *run, size_t nblocks,
                         uint32_t *out)
 {
@@ -259,7 +259,7 @@ static void philox_rest(int width, struct philox_run *run, size_t nblocks,
         philox_one(run, (uint32_t)i, out + 4 * i);
 }
 
-/* Go on by `n` blocks in the word that counts, and so in the one above. */
+/* Advance by `n` blocks: add to the word that counts, and carry to the next. */
 static void philox_move(struct philox_run *run, size_t n)
 {
     uint32_t *word = &run->word[run->moving];

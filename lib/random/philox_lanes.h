@@ -32,11 +32,11 @@
                     LANES_PAIR(p0, (c)[3], (k)[1]));                          \
     } while (0)
 
-/* Several vectors abreast, for a round waits seven cycles for the one before it
- * and a CPU looks only so far ahead: with AVX-512 four make 13.8 GB/s on a
- * Zen 4 of 3.6 GHz, and two 12.1; with AVX2 half of the registers are missing.
- * With `moving` a constant, what does not depend on that word leaves the loop:
- * half of the first two rounds.
+/* Several vectors are computed in parallel, because a round waits seven cycles
+ * for the one before it.  With AVX-512, four vectors give 13.8 GB/s on a Zen 4
+ * of 3.6 GHz, and two give 12.1.  AVX2 has only half of the registers.
+ * `moving` is a constant, so half of the first two rounds leaves the loop: the
+ * part that does not depend on that word.
  */
 LANES_TARGET LANES_INLINE
 static inline void LANES_NAME(along)(const struct philox_run *run,

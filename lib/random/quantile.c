@@ -1,9 +1,9 @@
 /* quantile.c - the normal distribution function and its inverse
  *
- * A normal value between bounds is the inverse of the distribution function at
- * a uniform value between the bounds' own: one word, one value, whatever the
- * bounds, where rejecting would need an unknown number of words.  Between -2
- * and 2 that is between 0.02275 and 0.97725.
+ * A normal value between two bounds is the inverse of the distribution function
+ * at a uniform value.  For the bounds -2 and 2, the uniform value lies between
+ * 0.02275 and 0.97725.  So each value needs one word for any bounds; a
+ * rejection method would need an unknown number of words.
  */
 #include "random/quantile.h"
 #include "base/compiler.h"
@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-/* Of -z, for z > 0: the density times a continued fraction, from its 200th
- * term down, which is exact from z = 2 on.
+/* The distribution function at -z, for z > 0: the density times a continued
+ * fraction of 200 terms.  It is exact from z = 2 on.
  */
 static double normal_tail(double z)
 {

@@ -1,11 +1,12 @@
-/* rows.c - the runs of a rank's part, and where they lie in the whole
+/* rows.c - the runs of a rank's part, and their places in the whole
  *
- * A run is as many elements as lie side by side in the part and in the whole.
- * Of f32[4,6] as S(1) on 2 ranks, rank 1 has four runs of 3 elements: its
- * elements 0..2 are 3..5 of the whole, 3..5 are 9..11.  Placements that cut a
- * dimension apply left to right, each to the list the one before left, so a
- * place in the part is followed back through them from the right.  Nothing is
- * listed or allocated, however many pieces a cyclic placement makes.
+ * A run is a sequence of elements that is contiguous in the part and in the
+ * whole.  Example: for f32[4,6] as S(1) on 2 ranks, rank 1 has four runs of 3
+ * elements; its elements 0..2 are 3..5 of the whole, and 3..5 are 9..11.
+ * Placements that cut a dimension apply from left to right, each to the result
+ * of the one before.  So an index in the part is mapped back through them from
+ * right to left.  No list is made, for any number of pieces of a cyclic
+ * placement.
  */
 #include "random/rows.h"
 #include "layout/layout.h"
@@ -15,8 +16,8 @@
 
 #include <stdbool.h>
 
-/* The last dimension of which the rank has less than all, or not in order; 0
- * if there is none.
+/* The last dimension that the rank does not hold completely and in order; 0: it
+ * holds all of them so.
  */
 static int rows_last(const struct dtensor_spec *spec)
 {
@@ -40,7 +41,7 @@ void dtn_rows_init(struct dtn_rows *rows, const struct dtensor_spec *spec,
         rows->inner *= rows->part.shape[d];
 }
 
-/* Go on by `n` in the last cut dimension, and from its end to the next row. */
+/* Advance by `n` in the last cut dimension; at its end go to the next row. */
 static void rows_step(struct dtn_rows *rows, int64_t n)
 {
     rows->at[rows->last] += n;

@@ -1,18 +1,18 @@
-/* tracker.c - where in the stream a rank's part begins, and the next operation
+/* tracker.c - the place in the stream of a rank's part, and of the next one
  *
- * offset    A part is filled as a tensor of its own; part k of those that the
- *           placements cut begins `step` further than part k - 1, where step
- *           is what the largest part may use.  f32[8,16] as S(0),S(1) on 2 x 2:
- *           parts of 32, so they begin 0, 32, 64, 96 after the generator's
- *           offset, which all ranks then advance by 128.  PyTorch's own rule,
- *           with compat, has no step: part k begins at ceil4(k * l), where l
- *           is the product of the lengths of the first shards, and only the
- *           last cut of a dimension counts.  f32[9,4] as SS(0,4) on 2: rows
- *           0 1, 3 4, 6 7 are the first shard, so rank 1 begins at 24.
- * global    The element's index in the whole says where.  Nothing else does.
- * megatron  Parts along the named mesh dimensions have streams of their own,
- *           seed + 2718 + coordinate; all others share that of the seed.
- * local     As if there were no other ranks.
+ * offset    Each part is filled like a tensor of its own.  Part k begins `step`
+ *           after part k - 1; step is the most that the largest part may use.
+ *           f32[8,16] as S(0),S(1) on 2 x 2 has parts of 32: they begin 0, 32,
+ *           64, 96 after the generator's offset, and all ranks then advance it
+ *           by 128.  PyTorch's rule, with compat, has no step: part k begins at
+ *           ceil4(k * l), where l is the product of the lengths of the first
+ *           shards, and only the last cut of a dimension counts.  f32[9,4] as
+ *           SS(0,4) on 2: rows 0 1, 3 4, 6 7 are the first shard, so rank 1
+ *           begins at 24.
+ * global    The index of the element in the whole is its place.
+ * megatron  Parts along the named mesh dimensions have their own streams, with
+ *           seed + 2718 + coordinate; all others share the stream of the seed.
+ * local     Each rank fills its part as if there were no other ranks.
  */
 #include "random/tracker.h"
 #include "base/error.h"
@@ -38,7 +38,7 @@ static int64_t ceil4(int64_t x)
     return x > INT64_MAX - 3 ? INT64_MAX : (x + 3) / 4 * 4;
 }
 
-/* Products that stop at the largest number instead of overflowing. */
+/* A product that saturates at INT64_MAX. */
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
@@ -48,8 +48,9 @@ static int64_t times(int64_t a, int64_t b)
 
 /* --------------------------------------------------------------- offset --- */
 
-/* The number of this position's part among all, row-major over the tensor's
- * dimensions, a dimension cut twice counted left to right; and their number.
+/* The index of this position's part among all, and the number of parts.  Parts
+ * are counted row-major over the tensor's dimensions, and from left to right in
+ * a dimension that is cut twice.
  */
 static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
                            int64_t *totalp)
@@ -66,7 +67,9 @@ static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
     return number;
 }
 
-/* l above.  PyTorch has no lengths that the user chose: they count as S. */
+/* The l of the opening comment.  PyTorch has no lengths chosen by the user, so
+ * such a placement counts as S.
+ */
 static int64_t pytorch_part(const struct dtensor_spec *spec)
 {
     int64_t first[DTENSOR_MAX_DIMS];

@@ -1,4 +1,4 @@
-/* tracker.h - where in the random stream a part begins */
+/* tracker.h - the place of a part in the random stream */
 #ifndef DTN_RANDOM_TRACKER_H
 #define DTN_RANDOM_TRACKER_H
 

@@ -1,10 +1,10 @@
 /* values.c - from random words to values of a distribution
  *
- * A word x is the middle of its interval, (x + 1/2) 2^-32: with seed 0 the
- * first is 0x6627e8d5, so 0.399. Two words are two normals: radius from the
- * one, angle from the other.  The formulas, their roundings included, are those
- * of PyTorch's CUDA kernels, of which only the logarithm, sine and cosine are
- * our own; uniform values come out bit for bit.
+ * A word x becomes the middle of its interval, (x + 1/2) 2^-32: with seed 0 the
+ * first word is 0x6627e8d5, which is 0.399.  Two words give two normal values:
+ * one word is the radius, the other the angle.  The formulas and their
+ * roundings are those of PyTorch's CUDA kernels, so uniform values have the
+ * same bits.  Only the logarithm, sine and cosine are our own.
  *
  * Loops are compiled for each vector width; all give the same bits.
  */
@@ -63,8 +63,9 @@ static double value_cut(const struct dtn_dist *dist, double u)
 #define LANES_NAME(name) name##_plain
 #define LANES_FMA32 __builtin_fmaf
 #define LANES_FMA64 __builtin_fma
-/* Without an instruction for it.  The products are exact, that of the angle as
- * a double, whose second rounding changes no result (a test tries every float).
+/* Without an instruction for fused multiplication.  The products are exact;
+ * that of the angle is a double, and its second rounding changes no result (a
+ * test tries every float).
  */
 #define LANES_UNIT(x) ((float)(x) * 0x1p-32f + 0x1p-33f)
 #define LANES_ANGLE(x)                                                        \

@@ -7,7 +7,7 @@
  * 2 pi of a float.
  */
 
-/* x * mul + add, rounded once; a product with 1 is no rounding anyway. */
+/* x * mul + add, rounded once.  A product with 1 is exact. */
 LANES_TARGET static void LANES_NAME(scale_f32)(float *x, size_t n, float mul,
                                                float add)
 {
@@ -75,8 +75,8 @@ LANES_TARGET static void LANES_NAME(gauss_f64)(const uint32_t *words, size_t n,
     }
 }
 
-/* The interval is from `from` on and ends before `to`: what came out as `to`,
- * by rounding or because the word was the last, is `from`.
+/* The interval contains `from` and not `to`.  A value that is `to`, by rounding
+ * or because the word was the largest, becomes `from`.
  */
 LANES_TARGET static void LANES_NAME(uniform_f32)(const struct dtn_dist *dist,
                                                  const uint32_t *words,
@@ -162,7 +162,7 @@ LANES_TARGET static void LANES_NAME(log_normal_f64)(const struct dtn_dist *dist,
         x[i] = exp_of_f64(x[i]);
 }
 
-/* Of 1 the logarithm is taken to be -epsilon/2, so that 0 does not occur. */
+/* The logarithm of 1 is set to -epsilon/2, so that no value is 0. */
 LANES_TARGET static void LANES_NAME(exponential_f32)(
     const struct dtn_dist *dist, const uint32_t *words, size_t n, void *out)
 {

@@ -1,8 +1,8 @@
 /* convert.c - the same elements in other placements
  *
- * All of it is dtn_redistribute(): into a new tensor, into one that exists, or
- * to all R straight into the caller's array, which for f32[4096,4096] saves a
- * copy of 64 MiB.
+ * All functions call dtn_redistribute(): into a new tensor, into an existing
+ * one, or to all R, directly into the caller's array.  For f32[4096,4096] the
+ * last one saves a copy of 64 MiB.
  */
 #include "base/error.h"
 #include "coll/request.h"

@@ -1,9 +1,9 @@
-/* create.c - tensors from nothing, from a formula, from an array
+/* create.c - tensors that are empty, made by a formula, or made of an array
  *
  * Every rank makes its own part; only dtensor_distribute() with a root moves
- * data.  Which elements of the whole are a rank's is known from the spec: the
- * part of rank 1 of f32[10,5] as S(0) on 4 ranks begins with row 3, so
- * dtensor_arange() starts there with 15.
+ * data.  The spec determines the elements of each rank.  Example: for f32[10,5]
+ * as S(0) on 4 ranks the part of rank 1 begins with row 3, so dtensor_arange()
+ * starts there with 15.
  */
 #include "base/dtype.h"
 #include "base/error.h"
@@ -47,7 +47,7 @@ struct repeat {
     size_t bytes;                 /* of it                                    */
 };
 
-/* Double what is there. */
+/* Write one element, then double the written part again and again. */
 static void repeat_make(const void *how, int64_t first, size_t count,
                         void *out, const void *const in[])
 {
@@ -150,8 +150,8 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
     return dtn_tensor_made(t, rc, tp);
 }
 
-/* Large arrays go in slabs, not to be staged whole where peers reach; small
- * ones by a plan that is kept.
+/* Large arrays are sent in slabs, so that the bounce buffers stay small.  Small
+ * arrays use a cached plan.
  */
 static int distribute_run(const struct dtensor_spec *spec, const void *full,
                           int root, void *local, struct dtensor_error *err)

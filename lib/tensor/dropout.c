@@ -1,8 +1,8 @@
 /* dropout.c - keep some elements, scaled, and zero the rest
  *
- * What is kept is a Bernoulli tensor, so all that is said of random tensors
- * holds for it: with p = 0.25 an element is kept where its number, uniform in
- * (0, 1], is below 0.75, and then multiplied by 1 / 0.75.
+ * The mask of kept elements is a Bernoulli tensor and follows the rules of
+ * random tensors.  With p = 0.25 an element is kept if its random number,
+ * uniform in (0, 1], is below 0.75; it is then multiplied by 1 / 0.75.
  */
 #include "base/dtype.h"
 #include "device/memory.h"

@@ -1,13 +1,13 @@
 /* equal.c - compare two tensors, or the replicas of one
  *
- * Each rank compares its own part, and the smallest answer is everyone's: of
- * f32[2,8] as S(0) on 4 ranks two parts are empty, and agree with whatever the
- * others find.  Terms of a reduction say nothing of the sum (1 + 2 is 3 + 0),
- * so Partial tensors are reduced first.
+ * Each rank compares its own part, and the minimum of the answers is the
+ * result.  For f32[2,8] as S(0) on 4 ranks two parts are empty, and count as
+ * equal.  The terms of a sum do not determine it (1 + 2 is 3 + 0), so Partial
+ * tensors are reduced first.
  *
- * Two tensors with different placements are compared with both sharded: of R
- * and S(0) the first is sharded like the second, which moves no data; of S(0)
- * and S(1) the second is redistributed.
+ * Two tensors with different placements are first given the same sharded
+ * placements.  For R and S(0) the first is sharded like the second, which moves
+ * no data; for S(0) and S(1) the second is redistributed.
  *
  * Replicas are compared by a 128-bit hash of their bytes, so 32 bytes are sent
  * for any size.
@@ -55,9 +55,9 @@ static bool equal_cuts(const struct dtensor_placement *p)
     return dtn_placement_class(p) == DTENSOR_SHARD;
 }
 
-/* The placements for the comparison: sharded where either is, and no terms.
- * Lengths chosen for one tensor may not fit the shards of the other; then the
- * placements of the first.
+/* The placements for the comparison: sharded where either tensor is, and not
+ * Partial.  If chosen lengths of one do not fit the shards of the other, they
+ * are the placements of the first.
  */
 static struct dtensor_spec equal_spec(const struct dtensor_spec *a,
                                       const struct dtensor_spec *b)
@@ -153,8 +153,8 @@ static int replica_hash(const struct dtensor *t, XXH128_hash_t *hashp,
     return rc;
 }
 
-/* Are all hashes of the replicas equal?  The least of their complements is the
- * complement of the greatest.
+/* Are all hashes of the replicas equal?  One minimum finds both ends: the
+ * minimum of the complements is the complement of the maximum.
  */
 static int replicas_agree(const struct dtensor *t,
                           const struct dtensor_mesh *replicas, int32_t *samep,

@@ -1,11 +1,11 @@
 /* local.c - tensors of parts that the ranks already hold
  *
- * dtensor_from_local() believes the caller about the whole and checks the own
- * part.  That misses a rank elsewhere that has another part, so the other two
- * ask: every rank tells all others the shape of its part, 150 bytes each, and
- * all come to the same judgement by the same arithmetic.  Of parts of 3, 5 and
- * 2 rows on three ranks nobody can think that they are S(0), which would be 4,
- * 4 and 2: they are S(0:3,5,2) of 10.
+ * dtensor_from_local() trusts the caller's global shape and checks only the
+ * part of this rank.  So it does not find a wrong part on another rank.  The
+ * other two functions exchange the shapes: every rank sends all others 150
+ * bytes, and all compute the same result.  Example: parts of 3, 5 and 2 rows on
+ * three ranks are not S(0), which would be 4, 4 and 2; they are S(0:3,5,2) of
+ * 10 rows.
  */
 #include "base/error.h"
 #include "job/buffer.h"
@@ -58,7 +58,7 @@ enum { TOLD_INFERS = 1,                /* the whole is asked for              */
        TOLD_NOTHING = 2,               /* the part is NULL and should not be  */
        TOLD_BROADCASTS = 4 };          /* replicas are made alike             */
 
-/* What each rank says: its part, and of what it thinks it is one. */
+/* The message of each rank: its part, and the whole to which it belongs. */
 struct told {
     int32_t ndim;
     int32_t dtype;
@@ -77,7 +77,7 @@ static uint32_t told_hash(const struct dtensor_spec *spec)
     return (uint32_t)dtn_spec_hash(&shapeless, 0);
 }
 
-/* Ask everyone. */
+/* Exchange these messages: an allgather. */
 static int told_gather(const struct dtensor_spec *spec, const void *local,
                        const int64_t part[], unsigned flags,
                        struct told **allp, struct dtensor_error *err)
@@ -120,8 +120,8 @@ static char *told_shape(int ndim, const int64_t shape[], char *buf, size_t size)
 
 /* ----------------------------------------------------- the same verdict --- */
 
-/* Everything below sees only what all have been told, so all ranks come to the
- * same end, with the same words.
+/* The functions below use only these messages, so all ranks return the same
+ * result, with the same text.
  */
 static int judge_alike(const struct dtensor_spec *spec, const struct told all[],
                        struct dtensor_error *err)
@@ -242,8 +242,8 @@ static int infer_sizes(struct dtensor_spec *spec, const struct told all[],
     return rc;
 }
 
-/* Find the whole: first by the rules as they stand, then with lengths as they
- * are where S(d) left them open.
+/* Find the global shape: first by the chunk rule; if that does not fit, with
+ * the parts' own lengths for S(d).
  */
 static int infer(struct dtensor_spec *spec, const struct told all[],
                  struct dtensor_error *err)
@@ -293,7 +293,7 @@ static int local_make(const struct dtensor_spec *spec, const void *local,
     return dtn_tensor_made(t, rc, tp);
 }
 
-/* Hear everyone, judge, make. */
+/* Exchange the shapes, check them, make the tensor. */
 static int local_agree(struct dtensor_spec *spec, const void *local,
                        const int64_t part[], unsigned flags,
                        struct dtensor **tp, struct dtensor_error *err)
@@ -367,7 +367,7 @@ int dtensor_from_local_broadcast(const struct dtensor_spec *spec,
     return local_known(spec, local, local_shape, TOLD_BROADCASTS, tp, err);
 }
 
-/* Check what can be checked before the whole is known: lengths cannot. */
+/* Check all but the lengths, which need the global shape. */
 static int parts_check(const struct dtensor_spec *parts,
                        struct dtensor_spec *made, struct dtensor_error *err)
 {

@@ -1,10 +1,11 @@
 /* random.c - tensors of random numbers
  *
- * Every call is the same four steps: the distribution (are its parameters
- * fine?), the tracker (which numbers are this rank's?), the fill, and the
- * generator's new offset, which is the last thing to change.  f32[4,6] as S(1)
- * on 2 ranks under the tracker `global`: rank 1 fills four runs of three, from
- * elements 3, 9, 15 and 21 of the whole, and every rank's offset grows by 24.
+ * Every call has the same four steps.  It checks the parameters of the
+ * distribution; the tracker finds the numbers of this rank; the fill writes
+ * them; at the end the generator gets its new offset.  Example: f32[4,6] as
+ * S(1) on 2 ranks with the tracker `global`.  Rank 1 fills four runs of three,
+ * from elements 3, 9, 15 and 21 of the whole, and every rank's offset grows by
+ * 24.
  */
 #include "base/dtype.h"
 #include "base/error.h"
@@ -54,7 +55,7 @@ static int random_torn(const struct dtensor_spec *spec,
     return -1;
 }
 
-/* Is this rank outside a mesh whose ranks refuse the call?  Then its generator
+/* Is this rank outside a mesh whose ranks return an error?  Then its generator
  * does not advance either.
  */
 static bool random_watches(const struct dtensor_spec *spec,

@@ -1,9 +1,9 @@
-/* tensor.c - the object: a spec, and this rank's box of the elements
+/* tensor.c - the object: a spec, and the local part of the elements
  *
- * The local part lies in the arena of the context, so that peers read it where
- * it stands.  f32[10,5] as S(0) on 4 ranks is 3, 3, 3 and 1 rows: 60, 60, 60
- * and 20 bytes.  A rank outside the mesh has a tensor too, of 0 bytes, so that
- * programs need no case for it.
+ * The local part lies in the arena of the context, so that peers read it in
+ * place.  f32[10,5] as S(0) on 4 ranks has 3, 3, 3 and 1 rows: 60, 60, 60 and
+ * 20 bytes.  A rank outside the mesh also has a tensor, of 0 bytes, so that
+ * programs need no special case.
  */
 #include "tensor/tensor.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* tensor.h - L6: tensors
+/* tensor.h - tensors
  *
  * tensor.c   the object and its queries
  * create.c   empty, zeros, full, arange, clone, distribute
@@ -31,14 +31,14 @@ struct dtensor {
 int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
                       struct dtensor_error *err);
 
-/* The same as a part of a collective call: the peers of a rank that has no
- * memory are told, for they will wait for it.
+/* The same inside a collective call.  A rank without memory sends its failure
+ * to the peers, which would wait for it.
  */
 int dtn_tensor_create_all(const struct dtensor_spec *spec, struct dtensor **tp,
                           struct dtensor_error *err);
 
-/* End a collective call on the mesh with `rc`, explained in `why`: a rank that
- * fails alone for want of memory tells the others.  Returns rc.
+/* End a collective call on the mesh with `rc` and its text `why`.  A rank that
+ * alone has not enough memory sends its failure to the others.  Returns rc.
  */
 int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
                        const struct dtensor_error *why,
