@@ -1,4 +1,4 @@
-/* boot.h - joining a job: connect, compare, exchange; then watch who is gone */
+/* boot.h - joining a job: connect, compare, exchange; then watch the ranks */
 #ifndef DTN_BOOT_BOOT_H
 #define DTN_BOOT_BOOT_H
 
@@ -103,10 +103,10 @@ struct dtn_mismatch {
 
 /* What is known of a rank that has died, left or failed. */
 struct dtn_peer_failure {
-    uint32_t order;               /* 1 for the first heard of; 0: nothing     */
+    uint32_t order;               /* 1 for the first report; 0: none yet      */
     int culprit;                  /* on whose account; its own: by itself     */
     int code;                     /* EPEER it died, 0 it left, else gave up   */
-    int64_t heard_ns;             /* when this rank heard of it               */
+    int64_t heard_ns;             /* time of the first report                 */
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
 };
 

@@ -212,7 +212,7 @@ void dtn_boot_fail_alone(struct dtn_boot *boot)
     dtn_boot_fail_final(boot, &boot->failure);
 }
 
-/* ------------------------------------------------------------ the words --- */
+/* ----------------------------------------------------------- the texts --- */
 
 /* If no rank of a host has joined, the host may be unreachable: "is n1
  * reachable on port 17800?", or "".

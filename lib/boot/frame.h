@@ -25,10 +25,10 @@ enum dtn_frame_type {
     FRAME_ENTRIES,                /* up: entries new to this subtree          */
     FRAME_ASK,                    /* down: the rank whose identity is wanted  */
     FRAME_IDENTITY,               /* up: that rank, its text                  */
-    FRAME_EXPIRED,                /* up: out of patience, a verdict is wanted */
+    FRAME_EXPIRED,                /* up: deadline passed, asks for a verdict  */
     FRAME_ALL,                    /* down: every rank's entry; ends the round */
-    FRAME_FAIL,                   /* both: the words; layout never changes    */
-    FRAME_GONE,                   /* both, afterwards: a rank, who is blamed  */
+    FRAME_FAIL,                   /* both: error text; layout never changes   */
+    FRAME_GONE,                   /* both, afterwards: a rank, rank at fault  */
     FRAME_SAID,                   /* both, afterwards: a rank, what it called */
     FRAME_NTYPES
 };

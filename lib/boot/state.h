@@ -47,8 +47,8 @@ struct dtn_boot_link {
     uint32_t pid;                 /* of the other side; 0: not known yet      */
     bool known;                   /* it has said HELLO: a FAIL is for it too  */
     bool counted;                 /* a child in the tree                      */
-    bool detour;                  /* only while its parent is not to be had,  */
-                                  /* or to tell that it cannot take part      */
+    bool detour;                  /* only while its parent is unreachable,    */
+                                  /* or to report that it cannot take part    */
     int64_t since_ns;             /* when it entered this state               */
     size_t forwarded;             /* bytes of `gathered` given to it          */
 };

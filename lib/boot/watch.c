@@ -181,7 +181,7 @@ static void watch_say(struct dtn_boot *boot, const struct dtn_boot_link *from,
         return;
     watch_grow(boot);
     if (boot->report_capacity == 0)
-        return;                   /* out of memory: the words will be shorter */
+        return;                   /* no memory: the error text is shorter     */
     report = &boot->reports[boot->nreports++ % boot->report_capacity];
     *report = (struct dtn_peer_call_report){ .rank = rank, .record = *record };
     if (record->text)

@@ -41,7 +41,7 @@ void dtn_fabric_usual(const struct dtn_fabric_facts facts[], int n,
 
     *usual = (struct dtn_fabric_usual){ .ndevices = 0 };
     if (!value)
-        return;                   /* no memory: then nobody differs           */
+        return;                   /* no memory: mark no rank                  */
     for (int pass = 0; pass < 3; pass++) {
         count = 0;
         for (int r = 0; r < n; r++)

@@ -11,7 +11,7 @@
  */
 #define DTN_FAILURE_NOTICE_NS INT64_C(200000000)
 
-/* dtn_poison() in two steps: record the words, tell the other ranks. */
+/* dtn_poison() in two steps: record the text, notify the other ranks. */
 int dtn_poison_record(struct dtensor_ctx *ctx, int code, int culprit,
                       const char *what);
 void dtn_poison_tell(struct dtensor_ctx *ctx, int code, int culprit);

@@ -392,7 +392,7 @@ int dtensor_from_parts(const struct dtensor_spec *parts, const void *local,
 
     if (rc != 0)
         return rc;
-    if (made.mesh->group.me < 0) {           /* nobody tells it the whole    */
+    if (made.mesh->group.me < 0) {           /* it never learns the whole    */
         memset(made.shape, 0, sizeof made.shape);
         for (int m = 0; m < made.mesh->ndim; m++)
             made.placement[m].sizes = NULL;
