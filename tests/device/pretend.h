@@ -24,7 +24,8 @@ void pretend_leave(const int *entered);
 #define PRETEND_NAMED(call, number) PRETEND_CALL(call, number)
 #define PRETEND_CALL(call, number)                                            \
     __extension__({                                                           \
-        __attribute__((cleanup(pretend_leave))) const int entered_##number =  \
+        __attribute__((cleanup(pretend_leave), unused))                       \
+            const int entered_##number =                                      \
             pretend_enter();                                                  \
         call;                                                                 \
     })
