@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) float horner_f32(const float c[],
 
 /* A number with more bits than a float: `low` is the rounding error of `high`.
  */
-struct two_f32 {
+struct dtn_two_f32 {
     float high, low;              /* the rounded sum, and what it lacks       */
 };
 
@@ -74,7 +74,8 @@ struct two_f32 {
  * bits of sqrt(1/2) off makes the exponent field e + 1 where it should be.
  * e log 2 is exact in its upper part, and so is its sum with f in two floats.
  */
-static inline __attribute__((always_inline)) struct two_f32 log_of_f32(float x)
+static inline __attribute__((always_inline))
+struct dtn_two_f32 log_of_f32(float x)
 {
     const uint32_t root = 0x3f3504f3;                /* sqrt(1/2)             */
     const uint32_t bits = dtn_narrow_bits(x) - root;
@@ -88,27 +89,27 @@ static inline __attribute__((always_inline)) struct two_f32 log_of_f32(float x)
                                fma_f32(e, 0x1.7f7d1cp-20f, left)));
     const float high = sum + rest;
 
-    return (struct two_f32){ high, rest - (high - sum) };
+    return (struct dtn_two_f32){ high, rest - (high - sum) };
 }
 
 /* The square root of a number that is not negative.  What is left of the upper
  * part, over twice the root; of 1/root the first digits will do: those that
  * an exponent taken from another has, and one step by Newton, 1.5% at worst.
  */
-static inline __attribute__((always_inline)) struct two_f32
-sqrt_of_two(struct two_f32 x)
+static inline __attribute__((always_inline)) struct dtn_two_f32
+sqrt_of_two(struct dtn_two_f32 x)
 {
     const float root = __builtin_sqrtf(x.high);
     const float left = fma_f32(-root, root, x.high) + x.low;
     const float near = dtn_narrow_float(0x7ef311c7 - dtn_narrow_bits(root));
     const float half = near * fma_f32(-0.5f * root, near, 1.0f);
 
-    return (struct two_f32){ root, left * half };
+    return (struct dtn_two_f32){ root, left * half };
 }
 
 /* x y, computed from nearly all their bits and rounded once. */
 static inline __attribute__((always_inline)) float
-times_two(struct two_f32 x, struct two_f32 y)
+times_two(struct dtn_two_f32 x, struct dtn_two_f32 y)
 {
     return fma_f32(x.high, y.high, fma_f32(x.high, y.low, x.low * y.high));
 }
@@ -125,7 +126,7 @@ static inline __attribute__((always_inline)) float pick_f32(uint32_t mask,
  * exact.
  */
 static inline __attribute__((always_inline)) void
-sin_cos_times(float x, struct two_f32 s, float *sinp, float *cosp)
+sin_cos_times(float x, struct dtn_two_f32 s, float *sinp, float *cosp)
 {
     const int32_t quarter = (int32_t)fma_f32(x, 0x1.45f306p-1f, 0.5f);
     const float q = (float)quarter;
@@ -135,9 +136,9 @@ sin_cos_times(float x, struct two_f32 s, float *sinp, float *cosp)
                                fma_f32(-q, 0x1.aa22p-19f, near - r));
     const float y = r * r, half = 0.5f * r;
     const float c = fma_f32(-half, r, 1.0f);
-    const struct two_f32 sine = { r, fma_f32(left, c, r * y *
+    const struct dtn_two_f32 sine = { r, fma_f32(left, c, r * y *
                                  horner_f32(sin_f32, POLY_TERMS(sin_f32), y)) };
-    const struct two_f32 cosine = { c, fma_f32(-half, r, 1.0f - c) +
+    const struct dtn_two_f32 cosine = { c, fma_f32(-half, r, 1.0f - c) +
                                     fma_f32(-r, left, y * y *
                                  horner_f32(cos_f32, POLY_TERMS(cos_f32), y)) };
     const float a = times_two(s, sine), b = times_two(s, cosine);

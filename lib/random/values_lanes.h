@@ -52,8 +52,8 @@ LANES_TARGET static void LANES_NAME(gauss_f32)(const uint32_t *words, size_t n,
     for (size_t i = 0; i < n; i += 2) {
         const float u = LANES_UNIT(words[i]);
         const float angle = LANES_ANGLE((float)words[i + 1]);
-        const struct two_f32 log = log_of_f32(u);
-        const struct two_f32 twice = { -2.0f * log.high, -2.0f * log.low };
+        const struct dtn_two_f32 log = log_of_f32(u);
+        const struct dtn_two_f32 twice = { -2.0f * log.high, -2.0f * log.low };
 
         sin_cos_times(angle, sqrt_of_two(twice), &out[i], &out[i + 1]);
     }

@@ -38,7 +38,7 @@ static void test_append(void)
     free(array);
 }
 
-/* The address sanitizer ends programs that ask for so much, unless told not to. */
+/* The address sanitizer ends a program that asks for so much, unless told. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -223,8 +223,8 @@ static bool trial_early(const struct fault *fault)
     return good;
 }
 
-/* On a busy machine a rank may begin to connect only when a witness of the death
- * has left, too; it then names the witness.  So there is a second try.
+/* On a busy machine a rank may begin to connect only when a witness of the
+ * death has left, too; it then names the witness.  So there is a second try.
  */
 static void test_early(const char *wire, const char *how, int victim)
 {
