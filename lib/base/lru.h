@@ -18,8 +18,7 @@ struct dtn_lru_entry {
     int holders;                          /* users; above 0 it is not evicted */
 };
 
-/* Functions for the entries of a cache.  A user looks an entry up by its key.
- */
+/* What a cache has to know of its entries and their keys. */
 struct dtn_lru_kind {
     uint64_t (*hash)(const void *key);    /* hash of a key                    */
     /* Does the entry have this key? */
@@ -32,9 +31,8 @@ struct dtn_lru {
     int n;                                /* entries                          */
     size_t bytes;                         /* of all entries together          */
     uint64_t dropped;                     /* entries evicted since the start  */
-    /* Both ends of the list by last use; NULL: no entries. */
     struct dtn_lru_entry *newest, *oldest;     /* by last use; NULL: none     */
-    /* Lists of the entries by hash; NULL: no entries. */
+    /* The entries by hash; NULL: none. */
     struct dtn_lru_entry *bucket[DTN_LRU_BUCKETS];
 };
 

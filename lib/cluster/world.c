@@ -1,27 +1,14 @@
-/* world.c - hosts and devices of ranks
- *
- * Ranks are numbered host by host.  So a binary search finds the host of a
- * rank: ten steps for 1024 hosts.
- */
+/* world.c - hosts and devices of ranks, in numbers and in words */
 #include "cluster/world.h"
 #include "cluster/cluster.h"
+#include "cluster/host.h"
 #include "dtensor.h"
 
 #include <stdio.h>
 
 int dtn_world_host(const struct dtn_world *world, int rank)
 {
-    const struct dtn_host *hosts = world->cluster->hosts;
-    int low = 0, high = world->cluster->nhosts - 1, middle;
-
-    while (low < high) {
-        middle = (low + high + 1) / 2;
-        if (hosts[middle].first_rank <= rank)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
+    return (int)(dtn_host_of(world->cluster, rank) - world->cluster->hosts);
 }
 
 char *dtn_world_rank_name(const struct dtn_world *world, int rank, char *buf,

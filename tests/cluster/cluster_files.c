@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static dtensor_report_f report_line;
 static void report_line(const char *line, void *arg)
 {
     struct report *report = arg;

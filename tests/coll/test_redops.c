@@ -100,6 +100,7 @@ static void narrow(struct world *world, enum dtensor_dtype dtype,
 }
 
 /* sum + 10 x, which is neither associative nor commutative. */
+static dtensor_reduce_f tens;
 static void tens(void *dst, const void *left, const void *right, size_t count,
                  enum dtensor_dtype dtype, void *arg)
 {

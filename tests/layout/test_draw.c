@@ -7,20 +7,17 @@
  * not hold.
  */
 #include "base/compiler.h"
-#include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
+#include "tests/support/mesh_job.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct dtensor_ctx ctx;
-static struct dtensor_cluster cluster = { .world_size = 128 };
 
 static void picture(int ndim_mesh, const int sizes[], const char *placements,
                     int ndim, const int64_t shape[], char *text, size_t size)
@@ -172,9 +169,7 @@ static void test_many(void)
 
 int main(void)
 {
-    ctx.world.cluster = &cluster;
-    if (dtn_meshes_init(&ctx, NULL) != 0)
-        return 1;
+    start(128, 0);
     test_golden();
     test_bounds();
     test_many();

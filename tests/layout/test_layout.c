@@ -7,37 +7,19 @@
  * do not divide.
  */
 #include "base/compiler.h"
-#include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
+#include "tests/support/mesh_job.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct dtensor_ctx ctx;
-static struct dtensor_cluster cluster = { .world_size = 256 };
-
-static const struct dtensor_mesh *grid(int ndim, const int sizes[])
-{
-    const struct dtensor_mesh *mesh = NULL;
-
-    if (dtensor_mesh_create(&ctx, ndim, sizes, NULL, NULL, &mesh, NULL) != 0)
-        abort();
-    return mesh;
-}
-
-static void is(const char *got, const char *want, const char *claim)
-{
-    if (!ok(strcmp(got, want) == 0, "%s: %s", claim, want))
-        note("got %s", got);
-}
 
 /* --------------------------------------------------------------- chunks --- */
 
@@ -162,7 +144,7 @@ static void test_nested(void)
 
     for (size_t i = 0; i < DTN_COUNT(t); i++) {
         int ndim = t[i].mesh[2] ? 3 : t[i].mesh[1] ? 2 : 1;
-        struct dtensor_spec spec = spec_of(grid(ndim, t[i].mesh),
+        struct dtensor_spec spec = spec_of(grid(ndim, t[i].mesh, NULL),
                                            t[i].placements, 2, t[i].shape);
 
         snprintf(claim, sizeof claim, "%d x %d as %s, dimension %d",
@@ -178,7 +160,7 @@ static void test_line(void)
     bool good = true;
 
     for (int64_t N = 0; N <= 16; N++) {
-        struct dtensor_spec spec = spec_of(grid(1, (const int[]){ 8 }), "S(0)",
+        struct dtensor_spec spec = spec_of(GRID(NULL, 8), "S(0)",
                                            1, &N);
 
         for (int r = 0; r < 8; r++) {
@@ -209,7 +191,7 @@ static void test_tiling(void)
 
             shape[0] = rows;
             shape[1] = 64 / rows;
-            spec = spec_of(grid(2, (const int[]){ 2, 4 }), placements[p], 2,
+            spec = spec_of(GRID(NULL, 2, 4), placements[p], 2,
                            shape);
             for (int r = 0; r < 8; r++) {
                 dtensor_spec_local(&spec, r, local, offset);
@@ -268,7 +250,7 @@ static char *runs_text(const struct dtensor_spec *spec, char *text, size_t size)
  */
 static void test_runs_large(void)
 {
-    const struct dtensor_mesh *mesh = grid(1, (const int[]){ 1 });
+    const struct dtensor_mesh *mesh = GRID(NULL, 1);
     const int64_t half = INT64_C(1) << 62;
     struct dtensor_spec spec = { .mesh = mesh, .ndim = 1, .dtype = DTENSOR_U8,
                                  .shape = { INT64_MAX } };
@@ -316,7 +298,7 @@ static void test_runs(void)
     struct dtensor_spec spec;
 
     for (size_t i = 0; i < DTN_COUNT(t); i++) {
-        spec = spec_of(grid(t[i].mesh[1] ? 2 : 1, t[i].mesh),
+        spec = spec_of(grid(t[i].mesh[1] ? 2 : 1, t[i].mesh, NULL),
                        t[i].placements, 1, (const int64_t[]){ t[i].N });
         snprintf(claim, sizeof claim, "runs of %d as %s", t[i].N,
                  t[i].placements);
@@ -345,7 +327,7 @@ static void test_text(void)
         { "C(0,64),SS(0,1)", "C(0,64),SS(0,1)" },
         { "S(0:3,5),S(-1:1, 0,2)", "S(0:3,5),S(1:1,0,2)" },
     };
-    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 3 });
+    const struct dtensor_mesh *mesh = GRID(NULL, 2, 3);
     struct dtensor_placement p[2];
     char text[40], tiny[6];
 
@@ -442,7 +424,7 @@ static const struct { const char *text, *want; } bad_texts[] = {
 
 static void test_bad_text(void)
 {
-    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 3 });
+    const struct dtensor_mesh *mesh = GRID(NULL, 2, 3);
     struct dtensor_placement p[2];
     struct dtensor_error err;
 
@@ -457,7 +439,7 @@ static void test_bad_text(void)
 
 static void test_bad_specs(void)
 {
-    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 2 });
+    const struct dtensor_mesh *mesh = GRID(NULL, 2, 2);
     const struct dtensor_spec good = spec_of(mesh, "S(0),P(sum)", 2,
                                              (const int64_t[]){ 4, 5 });
     struct dtensor_spec spec = good;
@@ -528,7 +510,7 @@ static void test_spec_init(void)
 
 static void test_equal(void)
 {
-    const struct dtensor_mesh *mesh = grid(2, (const int[]){ 2, 2 });
+    const struct dtensor_mesh *mesh = GRID(NULL, 2, 2);
     const int64_t shape[] = { 4, 5 };
     struct dtensor_spec a = spec_of(mesh, "S(0),R", 2, shape), b = a;
 
@@ -545,9 +527,7 @@ static void test_equal(void)
 
 int main(void)
 {
-    ctx.world.cluster = &cluster;
-    if (dtn_meshes_init(&ctx, NULL) != 0)
-        return 1;
+    start(256, 0);
     test_chunk_table();
     test_chunk_brute();
     test_nested();

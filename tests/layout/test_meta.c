@@ -7,29 +7,17 @@
  * wrong strides.
  */
 #include "base/compiler.h"
-#include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
+#include "tests/support/mesh_job.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct dtensor_ctx ctx;
-static struct dtensor_cluster cluster = { .world_size = 256 };
-
-static const struct dtensor_mesh *mesh_of(int ndim, const int sizes[])
-{
-    const struct dtensor_mesh *mesh;
-
-    if (dtensor_mesh_create(&ctx, ndim, sizes, NULL, NULL, &mesh, NULL) != 0)
-        abort();
-    return mesh;
-}
 
 static struct dtensor_meta meta_of(int64_t a, int64_t b, int64_t c, int64_t i,
                                    int64_t j, int64_t k)
@@ -49,7 +37,7 @@ static bool same(const struct dtensor_meta *a, const struct dtensor_meta *b)
 static void test_tables(void)
 {
     static const int sizes[] = { 2, 3, 4 };
-    const struct dtensor_mesh *mesh = mesh_of(3, sizes);
+    const struct dtensor_mesh *mesh = grid(3, sizes, NULL);
     const struct dtensor_meta local = meta_of(2, 3, 1, 3, 1, 1);
     struct dtensor_placement p[3];
     struct dtensor_meta whole;
@@ -68,7 +56,7 @@ static void test_tables(void)
 static void test_round_trips(void)
 {
     static const int sizes[] = { 8, 8, 4 };
-    const struct dtensor_mesh *mesh = mesh_of(3, sizes);
+    const struct dtensor_mesh *mesh = grid(3, sizes, NULL);
     const struct dtensor_meta local = meta_of(4, 4, 4, 16, 4, 1);
     int good = 0;
 
@@ -111,7 +99,7 @@ static void test_refusals(void)
         { "S(0)", -1, 0, "expected 0 or more" },
         { "S(0)", 8, 5, "has 3 dimensions" },
     };
-    const struct dtensor_mesh *mesh = mesh_of(1, sizes);
+    const struct dtensor_mesh *mesh = grid(1, sizes, NULL);
 
     for (size_t i = 0; i < DTN_COUNT(t); i++) {
         struct dtensor_meta in = meta_of(t[i].rows, 2, 2, 4, 2, 1);
@@ -132,9 +120,7 @@ static void test_refusals(void)
 
 int main(void)
 {
-    ctx.world.cluster = &cluster;
-    if (dtn_meshes_init(&ctx, NULL) != 0)
-        return skip_all("no meshes");
+    start(256, 0);
     test_tables();
     test_round_trips();
     test_refusals();

@@ -7,20 +7,17 @@
  * in another order than PyTorch's.
  */
 #include "base/compiler.h"
-#include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
+#include "tests/support/mesh_job.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct dtensor_ctx ctx;
-static struct dtensor_cluster cluster = { .world_size = 256 };
 
 static struct dtensor_spec spec_of(const int sizes[], int ndim_mesh,
                                    const char *placements, int ndim,
@@ -39,12 +36,6 @@ static struct dtensor_spec spec_of(const int sizes[], int ndim_mesh,
         abort();
     }
     return spec;
-}
-
-static void is(const char *got, const char *want, const char *claim)
-{
-    if (!ok(strcmp(got, want) == 0, "%s: %s", claim, want))
-        note("got %s", got);
 }
 
 /* ------------------------------------------------- size and first index --- */
@@ -269,9 +260,7 @@ static void test_maps(void)
 
 int main(void)
 {
-    ctx.world.cluster = &cluster;
-    if (dtn_meshes_init(&ctx, NULL) != 0)
-        return 1;
+    start(256, 0);
     test_tables();
     test_many();
     test_four();

@@ -8,30 +8,18 @@
  * another spec.
  */
 #include "base/compiler.h"
-#include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 #include "tests/support/golden.h"
+#include "tests/support/mesh_job.h"
 #include "tests/support/tap.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct dtensor_ctx ctx;
-static struct dtensor_cluster cluster = { .world_size = 256 };
-
-static const struct dtensor_mesh *mesh_of(int ndim, const int sizes[])
-{
-    const struct dtensor_mesh *mesh;
-
-    if (dtensor_mesh_create(&ctx, ndim, sizes, NULL, NULL, &mesh, NULL) != 0)
-        abort();
-    return mesh;
-}
 
 /* --------------------------------------------------------------- PyTorch's */
 
@@ -39,7 +27,7 @@ static const struct dtensor_mesh *mesh_of(int ndim, const int sizes[])
 static bool line_spec(struct golden *table, struct dtensor_spec *spec)
 {
     int64_t shape[DTENSOR_MAX_DIMS], sizes[DTENSOR_MAX_DIMS];
-    int grid[DTENSOR_MAX_DIMS], ndim, n;
+    int mesh[DTENSOR_MAX_DIMS], ndim, n;
     enum dtensor_dtype dtype;
 
     if (dtensor_dtype_parse(golden_word(table), &dtype, NULL) != 0)
@@ -47,9 +35,9 @@ static bool line_spec(struct golden *table, struct dtensor_spec *spec)
     ndim = golden_sizes(golden_word(table), shape);
     n = golden_sizes(golden_word(table), sizes);
     for (int m = 0; m < n; m++)
-        grid[m] = (int)sizes[m];
-    return dtensor_spec_on(spec, mesh_of(n, grid), golden_word(table), dtype,
-                           ndim, shape, NULL) == 0;
+        mesh[m] = (int)sizes[m];
+    return dtensor_spec_on(spec, grid(n, mesh, NULL), golden_word(table),
+                           dtype, ndim, shape, NULL) == 0;
 }
 
 /* Cut "= TEXT = TEXT" in two. */
@@ -120,7 +108,7 @@ static void test_own(void)
         "C(1,3),C(1,2),SS(1,2)", "P(max),S(1),S(1)", "S(0),S(0),C(0,1)"
     };
     const int64_t shape[] = { 8, 8 };
-    const struct dtensor_mesh *mesh = mesh_of(3, (const int[]){ 2, 2, 2 });
+    const struct dtensor_mesh *mesh = GRID(NULL, 2, 2, 2);
     struct dtensor_spec spec, read;
     struct dtensor_error err;
     char text[200];
@@ -168,7 +156,7 @@ static void test_placements(void)
         { "_StridedShard(dim=0, 2),R,R", "expected SS(dimension,factor)" },
         { "Shard(dim=2),R,R", "2 dimensions" },
     };
-    struct dtensor_spec spec = { .mesh = mesh_of(3, (const int[]){ 2, 2, 2 }),
+    struct dtensor_spec spec = { .mesh = GRID(NULL, 2, 2, 2),
                                  .ndim = 2, .dtype = DTENSOR_F32,
                                  .shape = { 8, 8 } };
     char plain[100], torch[100], want[100];
@@ -207,7 +195,7 @@ static void test_edges(void)
         { "f32[-4](RR)", "size -4" }, { "f32[8](P(band)R)", "P(band)" },
         { "f32[8](S(1)R)", "1 dimensions" },
     };
-    const struct dtensor_mesh *mesh = mesh_of(2, (const int[]){ 4, 2 });
+    const struct dtensor_mesh *mesh = GRID(NULL, 4, 2);
     struct dtensor_spec spec = { .ndim = 77 };
     struct dtensor_error err;
     char text[8];
@@ -225,9 +213,7 @@ static void test_edges(void)
 
 int main(void)
 {
-    ctx.world.cluster = &cluster;
-    if (dtn_meshes_init(&ctx, NULL) != 0)
-        return skip_all("no meshes");
+    start(256, 0);
     test_golden();
     test_own();
     test_placements();

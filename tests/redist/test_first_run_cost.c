@@ -23,6 +23,7 @@
 #include "sched/exchange.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/redist/counted.h"
 #include "tests/redist/plan_of.h"
 #include "tests/support/tap.h"
 
@@ -30,18 +31,6 @@
 #include <stdlib.h>
 
 enum { WORK_OF_PIECE = 25 };      /* calls; when this was written 17.3 */
-
-static long work;
-
-/* Calls from other files than its own. */
-#define COUNTED(type, name, parameters, arguments)                            \
-    type __real_##name parameters;                                            \
-    type __wrap_##name parameters;                                            \
-    type __wrap_##name parameters                                             \
-    {                                                                         \
-        work++;                                                               \
-        return __real_##name arguments;                                       \
-    }
 
 COUNTED(void, dtn_cut_of, (const struct dtensor_placement *p, int64_t N, int n,
         int r, struct dtn_cut *cut), (p, N, n, r, cut))

@@ -17,6 +17,7 @@
 #include "sched/emit/emit.h"
 #include "sched/sched.h"
 #include "dtensor.h"
+#include "tests/redist/counted.h"
 #include "tests/redist/plan_of.h"
 #include "tests/support/ranks.h"
 
@@ -24,18 +25,6 @@
 #include <time.h>
 
 enum { TRIES = 3, TIMES = 8, MOST = 24 };
-
-static long work;
-
-/* Calls from other files than its own. */
-#define COUNTED(type, name, parameters, arguments)                            \
-    type __real_##name parameters;                                            \
-    type __wrap_##name parameters;                                            \
-    type __wrap_##name parameters                                             \
-    {                                                                         \
-        work++;                                                               \
-        return __real_##name arguments;                                       \
-    }
 
 COUNTED(int64_t, dtn_local_numel, (const struct dtensor_spec *spec, int index),
         (spec, index))
