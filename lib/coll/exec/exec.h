@@ -136,7 +136,9 @@ struct dtn_plan {
     struct dtn_call_record record;  /* the call it runs, for errors           */
     bool messages;                /* it is sends and receives                 */
     bool named;                   /* it sends READY with spaces               */
-    bool puts[DTN_NSPACES];       /* some step puts from that space           */
+    enum dtn_space spaces[DTN_NSPACES];  /* that peers access, or IN and OUT  */
+                                  /* if they are sources of puts              */
+    int nspaces;                  /* their number                             */
     bool tries;                   /* it tries methods if some buffer is       */
                                   /* private memory                           */
     struct dtn_exec_trials trials;  /* results of the methods                 */

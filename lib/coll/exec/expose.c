@@ -217,8 +217,7 @@ static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
     const bool device = dtn_run_is_device(run, plan->base[space]);
     int rc = DTENSOR_EINVAL;
 
-    if (plan->sched.bytes[space] == 0
-        || (!plan->sched.exposed[space] && !(device && plan->puts[space])))
+    if (!plan->sched.exposed[space] && !device)
         return 0;
     if (!device)
         rc = space_register(run, space, plan->base[space]);
@@ -252,10 +251,13 @@ static void spaces_hide(struct dtn_exec_run *run)
 
     dtn_ctx_bounce_release(ctx, run);
     for (int t = 0; t < ctx->ntransports; t++)
-        for (int s = 0; s < DTN_EXEC_NNAMES; s++)
-            if (run->name[t][s].addr || run->name[t][s].key)
-                ctx->transports[t]->ops->unreg(ctx->transports[t],
-                                               run->name[t][s]);
+        for (int i = 0; i < run->plan->nspaces; i++) {
+            const struct dtn_remote name =
+                run->name[t][dtn_exec_name(run->plan->spaces[i])];
+
+            if (name.addr || name.key)
+                ctx->transports[t]->ops->unreg(ctx->transports[t], name);
+        }
 }
 
 int dtn_expose(struct dtn_exec_run *run)
@@ -264,8 +266,8 @@ int dtn_expose(struct dtn_exec_run *run)
 
     memset(run->name, 0, sizeof run->name);
     trial_begin(run);
-    for (int s = 0; s < DTN_NSPACES && rc == 0; s++)
-        rc = space_expose(run, (enum dtn_space)s);
+    for (int i = 0; i < run->plan->nspaces && rc == 0; i++)
+        rc = space_expose(run, run->plan->spaces[i]);
     if (rc == DTENSOR_EAGAIN)
         spaces_hide(run);
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : expose_failed(run, rc);

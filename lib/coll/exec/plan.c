@@ -81,12 +81,19 @@ int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err)
     return plan->unmet ? plan_meet(plan, false, err) : 0;
 }
 
-/* Which spaces are sources of puts? */
-static void plan_puts(struct dtn_plan *plan)
+/* Which spaces do peers access, and from which buffers of the user are puts? */
+static void plan_spaces(struct dtn_plan *plan)
 {
-    for (int s = 0; s < plan->sched.nsteps; s++)
-        if (plan->sched.steps[s].op == DTN_OP_PUT)
-            plan->puts[plan->sched.steps[s].src.space] = true;
+    const struct dtn_sched *sched = &plan->sched;
+    bool puts[DTN_NSPACES] = { false };
+
+    for (int s = 0; s < sched->nsteps; s++)
+        if (sched->steps[s].op == DTN_OP_PUT)
+            puts[sched->steps[s].src.space] = true;
+    for (int s = 0; s < DTN_NSPACES; s++)
+        if (sched->bytes[s] > 0
+            && (sched->exposed[s] || (puts[s] && s <= DTN_OUT)))
+            plan->spaces[plan->nspaces++] = (enum dtn_space)s;
 }
 
 /* Does a step send READY, or does a peer access a space? */
@@ -123,7 +130,7 @@ static int plan_fill(struct dtn_plan *plan, struct dtensor_error *err)
     int rc;
 
     plan->named = plan_names(&plan->sched);
-    plan_puts(plan);
+    plan_spaces(plan);
     plan->tries = plan_tries(plan);
     plan->trials.best = -1;
     plan->peers = calloc(n, sizeof *plan->peers);
