@@ -1,12 +1,12 @@
 /* coll.c - one collective call, from its description to its end
  *
- * The arguments are checked, then the plan of the call is found and run.  The
- * first of a thousand equal calls makes the plan, in about 20 us.  The others
- * find it in 20 ns; what is part of its key needs no second check.
+ * The arguments are checked, then the executable of the call is found and run.
+ * The first of a thousand equal calls makes the executable, in about 20 us.
+ * The others find it in 20 ns; what is part of its key needs no second check.
  */
 #include "base/error.h"
 #include "coll/exec.h"
-#include "coll/plans.h"
+#include "coll/execs.h"
 #include "coll/redops.h"
 #include "coll/request.h"
 #include "coll/state.h"
@@ -31,7 +31,7 @@ int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
 }
 
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
-                  const void *in, void *out, struct dtn_cached_plan **cachedp,
+                  const void *in, void *out, struct dtn_cached_exec **cachedp,
                   struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = group->ctx;
@@ -41,7 +41,7 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
     call->n = group->n;
     call->me = group->me;
     call->repro = call->ordered = ctx->world.cluster->repro;
-    *cachedp = dtn_plans_again(group, call, in, out);
+    *cachedp = dtn_execs_again(group, call, in, out);
     if (!*cachedp) {
         rc = dtn_call_check(call, ctx->world.rank, in, out, err);
         if (rc == 0)
@@ -50,7 +50,7 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
             rc = dtn_ctx_ready(ctx, err);
         if (rc != 0)
             return rc;
-        rc = dtn_plans_get(group, call, cachedp, &why);
+        rc = dtn_execs_get(group, call, cachedp, &why);
         if (rc != 0)
             return dtn_call_give_up(group, rc, &why, err);
     }
@@ -61,12 +61,12 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
 int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
                  const void *in, void *out, struct dtensor_error *err)
 {
-    struct dtn_cached_plan *cached;
+    struct dtn_cached_exec *cached;
     int rc = dtn_call_find(group, call, in, out, &cached, err);
 
     if (rc != 0)
         return rc;
-    return dtn_plan_run(cached->plan, in, out,
+    return dtn_exec_run(cached->exec, in, out,
                         dtn_fingerprint_numbered(cached->fingerprint,
                                                  call->number),
                         err);

@@ -1,4 +1,4 @@
-/* exec.h - plans: schedules that are ready to run */
+/* exec.h - executables: schedules that are ready to run */
 #ifndef DTN_COLL_EXEC_H
 #define DTN_COLL_EXEC_H
 
@@ -14,55 +14,55 @@ struct dtn_call;
 struct dtn_group;
 struct dtn_sched;
 
-/* A plan is a schedule that can run again and again over a group: it is
+/* An executable is a schedule that can run again and again over a group: it is
  * connected to every peer that it names, has its scratch, and allocates nothing
  * any more.
  */
-struct dtn_plan;
+struct dtn_exec;
 
-/* Make a plan.  On success it takes over *sched, which is zeroed. */
-int dtn_plan_create(const struct dtn_group *group, struct dtn_sched *sched,
-                    struct dtn_plan **planp, struct dtensor_error *err);
-void dtn_plan_set_record(struct dtn_plan *plan,
+/* Make an executable.  On success it takes over *sched, which is zeroed. */
+int dtn_exec_create(const struct dtn_group *group, struct dtn_sched *sched,
+                    struct dtn_exec **execp, struct dtensor_error *err);
+void dtn_exec_set_record(struct dtn_exec *exec,
                          const struct dtn_call_record *said);
-void dtn_plan_destroy(struct dtn_plan *plan);
-const struct dtn_sched *dtn_plan_sched(const struct dtn_plan *plan);
+void dtn_exec_destroy(struct dtn_exec *exec);
+const struct dtn_sched *dtn_exec_sched(const struct dtn_exec *exec);
 
 /* Connect to the ranks that the schedule names; otherwise the first run does
  * so.
  * Collective: yes, these ranks.   Blocks: until connected.
  */
-int dtn_plan_connect(struct dtn_plan *plan, struct dtensor_error *err);
+int dtn_exec_connect(struct dtn_exec *exec, struct dtensor_error *err);
 
-/* Run the plan once.  `fingerprint` is compared with every peer's fingerprint
- * before its data is accepted; see dtn_fingerprint().  If peers must access
- * memory that they cannot reach, it is staged through the context's bounce
- * buffers.
+/* Run the executable once.  `fingerprint` is compared with every peer's
+ * fingerprint before its data is accepted; see dtn_fingerprint().  If peers
+ * must access memory that they cannot reach, it is staged through the context's
+ * bounce buffers.
  */
-int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
+int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err);
 
 /* The same without blocking: start the run, then poll until it returns
  * something other than EAGAIN.  Start returns EAGAIN if another run has the
  * bounce buffer that it needs, or if a peer is not connected yet.  Neither
- * function waits for a peer.  A plan has one run at a time; `in` and `out` must
- * stay unchanged until it ends.
+ * function waits for a peer.  An executable has one run at a time; `in` and
+ * `out` must stay unchanged until it ends.
  */
-int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
+int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
                    uint64_t fingerprint, struct dtensor_error *err);
-int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err);
+int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err);
 
 /* Allocate what a run with these buffers needs, so that the run allocates
  * nothing.
  */
-int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
+int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
                   struct dtensor_error *err);
 
-/* A plan for one call, with n and me filled in, and its fingerprint.  It is not
- * cached; the caller destroys it.
+/* An executable for one call, with n and me filled in, and its fingerprint.  It
+ * is not cached; the caller destroys it.
  */
-int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
-                  struct dtn_plan **planp, uint64_t *fingerprintp,
+int dtn_call_exec(const struct dtn_group *group, const struct dtn_call *call,
+                  struct dtn_exec **execp, uint64_t *fingerprintp,
                   struct dtensor_error *err);
 
 /* Do this rank and the rank at a position load from each other?  Does every
@@ -83,12 +83,13 @@ const char *dtn_group_wire(const struct dtn_group *group);
 int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
                  const void *in, void *out, struct dtensor_error *err);
 
-/* find: check a call that is to run now, and find its plan.  nomem: this rank
- * cannot run the call; tell the others, which may have started theirs and wait.
+/* find: check a call that is to run now, and find its executable.  nomem: this
+ * rank cannot run the call; tell the others, which may have started theirs and
+ * wait.
  */
-struct dtn_cached_plan;
+struct dtn_cached_exec;
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
-                  const void *in, void *out, struct dtn_cached_plan **cachedp,
+                  const void *in, void *out, struct dtn_cached_exec **cachedp,
                   struct dtensor_error *err);
 int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
                    struct dtensor_error *err);    /* of a message or group    */

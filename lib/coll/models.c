@@ -4,7 +4,7 @@
  * the hosts of its ranks.  8 ranks on hosts 3 3 3 3 5 5 5 5 of the cluster are
  * 2 hosts of 4 ranks, numbered in order of appearance: 0 0 0 0 1 1 1 1.  This
  * needs a loop over all ranks, so it is done for the first call over the group,
- * and every later plan uses the result.
+ * and every later executable uses the result.
  */
 #include "base/error.h"
 #include "cluster/cluster.h"

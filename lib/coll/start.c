@@ -1,14 +1,14 @@
 /* start.c - collectives that are started, once or many times
  *
- * dtensor_call_start() takes the plan of the call from the context and holds it
- * until the request ends.  A persistent call has its own plan, staging memory
- * and request, all made at its creation: to start it a million times allocates
- * nothing (tests/coll/test_requests.c counts).
+ * dtensor_call_start() takes the executable of the call from the context and
+ * holds it until the request ends.  A persistent call has its own executable,
+ * staging memory and request, all made at its creation: to start it a million
+ * times allocates nothing (tests/coll/test_requests.c counts).
  */
 #include "base/error.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
-#include "coll/plans.h"
+#include "coll/execs.h"
 #include "coll/redops.h"
 #include "coll/request.h"
 #include "job/await.h"
@@ -23,8 +23,8 @@
 
 struct coll_request {
     struct dtensor_request request;
-    struct dtn_cached_plan *cached;    /* NULL: it has its own plan           */
-    struct dtn_plan *plan;
+    struct dtn_cached_exec *cached;    /* NULL: it has its own executable     */
+    struct dtn_exec *exec;
     uint64_t fingerprint;
     const void *in;
     void *out;
@@ -44,14 +44,14 @@ static int coll_begin(struct dtensor_request *request,
 {
     struct coll_request *coll = (struct coll_request *)request;
 
-    return dtn_plan_start(coll->plan, coll->in, coll->out, coll->fingerprint,
+    return dtn_exec_start(coll->exec, coll->in, coll->out, coll->fingerprint,
                           err);
 }
 
 static int coll_poll(struct dtensor_request *request,
                      struct dtensor_error *err)
 {
-    return dtn_plan_poll(((struct coll_request *)request)->plan, err);
+    return dtn_exec_poll(((struct coll_request *)request)->exec, err);
 }
 
 static void coll_end(struct dtensor_request *request)
@@ -69,7 +69,7 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
                    struct dtensor_request **requestp,
                    struct dtensor_error *err)
 {
-    struct dtn_cached_plan *cached;
+    struct dtn_cached_exec *cached;
     struct coll_request *coll;
     struct dtensor_error why;
     size_t size;
@@ -92,7 +92,7 @@ int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
         coll->request.nranks = call->nedges;
     }
     coll->cached = cached;
-    coll->plan = cached->plan;
+    coll->exec = cached->exec;
     coll->fingerprint = dtn_fingerprint_numbered(cached->fingerprint,
                                                  call->number);
     coll->in = in;
@@ -131,14 +131,14 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
                                 dtn_coll_name(call->coll), sizeof *persistent),
                                 &why, err);
     coll = &persistent->coll;
-    rc = dtn_call_plan(group, call, &coll->plan, &persistent->fingerprint,
+    rc = dtn_call_exec(group, call, &coll->exec, &persistent->fingerprint,
                        &why);
     if (rc == 0)
-        rc = dtn_plan_connect(coll->plan, &why);
+        rc = dtn_exec_connect(coll->exec, &why);
     if (rc == 0)
-        rc = dtn_plan_warm(coll->plan, in, out, &why);
+        rc = dtn_exec_warm(coll->exec, in, out, &why);
     if (rc != 0) {
-        dtn_plan_destroy(coll->plan);
+        dtn_exec_destroy(coll->exec);
         free(persistent);
         return dtn_call_give_up(group, rc, &why, err);
     }
@@ -184,7 +184,7 @@ void dtensor_persistent_destroy(struct dtensor_persistent *persistent)
         return;
     ctx = persistent->coll.request.ctx;
     dtensor_wait(&persistent->coll.request, NULL);
-    dtn_plan_destroy(persistent->coll.plan);
+    dtn_exec_destroy(persistent->coll.exec);
     free(persistent);
     dtn_ctx_release(ctx);
 }

@@ -1,13 +1,14 @@
 /* state.c - what this room keeps for a context
  *
- * dtensor_fini() ends the active requests with EINVAL and frees the plans,
- * whose scratch is in the arena.  Reductions made at run time hold the context,
- * so they are freed last: a program may destroy one after dtensor_fini().
+ * dtensor_fini() ends the active requests with EINVAL and frees the
+ * executables, whose scratch is in the arena.  Reductions made at run time hold
+ * the context, so they are freed last: a program may destroy one after
+ * dtensor_fini().
  */
 #include "coll/state.h"
 #include "base/error.h"
 #include "coll/choose.h"
-#include "coll/plans.h"
+#include "coll/execs.h"
 #include "coll/record.h"
 #include "coll/recorded.h"
 #include "coll/redops.h"
@@ -23,7 +24,7 @@ static void coll_finish(struct dtensor_ctx *ctx)
     struct dtn_coll_state *coll = dtn_coll_of(ctx);
 
     dtn_requests_abandon(ctx);
-    dtn_plans_clear(&coll->plans);
+    dtn_execs_clear(&coll->execs);
     dtn_models_destroy(coll->models);
     dtn_recorded_destroy(coll->recorded);
     free(coll->everyone);

@@ -16,7 +16,7 @@ struct dtn_redops;
 struct dtn_exec_run;
 
 struct dtn_coll_state {
-    struct dtn_lru plans;         /* LRU cache by call: plans.c               */
+    struct dtn_lru execs;         /* LRU cache by call: execs.c               */
     struct dtn_models *models;    /* cost models of groups, or NULL           */
     struct dtn_redops *redops;    /* reductions made at run time, or NULL     */
     struct dtn_recorded *recorded;     /* calls of an open group, or NULL     */

@@ -51,7 +51,7 @@ struct batch_item {
 /* One exchange of several. */
 struct batch_share {
     struct dtn_phase phase;       /* of the first: mesh, dtype, reduction     */
-    struct dtn_plan *plan;
+    struct dtn_exec *exec;
     int first, last;              /* its items, by `next`                     */
     size_t in_count, out_count;
     unsigned char *in, *out;
@@ -313,10 +313,10 @@ static int batch_make(const struct dtensor_batch *batch, int s,
         rc = pieces_make(batch, share, &pieces, err);
     if (rc == 0) {
         dtn_exchange_pieces(&exchange, &pieces.received, &pieces.sent);
-        rc = dtn_exchange_plan(group, &exchange, &share->plan, err);
+        rc = dtn_exchange_exec(group, &exchange, &share->exec, err);
     }
     if (rc == 0)
-        rc = dtn_plan_connect(share->plan, err);
+        rc = dtn_exec_connect(share->exec, err);
     pieces_fini(&pieces);
     return rc;
 }
@@ -405,7 +405,7 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
     for (int i = 0; i < batch->n; i++)
         dtensor_plan_destroy(batch->item[i].alone);
     for (int s = 0; s < batch->nshares; s++) {
-        dtn_plan_destroy(batch->share[s].plan);
+        dtn_exec_destroy(batch->share[s].exec);
         dtn_arena_free(&batch->ctx->arena, batch->share[s].in);
         dtn_arena_free(&batch->ctx->arena, batch->share[s].out);
     }
@@ -434,7 +434,7 @@ static int batch_run_share(const struct dtensor_batch *batch, int s,
                                  item->in, item->in_count * elem, err);
     }
     if (rc == 0)
-        rc = dtn_plan_run(share->plan, share->in, share->out,
+        rc = dtn_exec_run(share->exec, share->in, share->out,
                           dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
                                           phase->redop, share->hash), err);
     for (int i = share->first; rc == 0 && i >= 0; i = batch->item[i].next) {
@@ -475,7 +475,7 @@ int dtn_batch_run(struct dtensor_batch *batch, struct dtensor_error *err)
     if (rc == 0)
         rc = dtn_requests_finish(batch->ctx, err);
     for (int s = 0; rc == 0 && s < batch->nshares; s++)
-        if (batch->share[s].plan)
+        if (batch->share[s].exec)
             rc = batch_run_share(batch, s, err);
     for (int i = 0; rc == 0 && i < batch->n; i++) {
         const struct batch_item *item = &batch->item[i];

@@ -50,8 +50,8 @@ static size_t redist_tmp_bytes(const struct dtensor_plan *r)
     size_t bytes = 0;
 
     for (int i = 0; i < r->nsteps; i++)
-        if (r->step[i].plan)
-            bytes += dtn_sched_scratch(dtn_plan_sched(r->step[i].plan));
+        if (r->step[i].exec)
+            bytes += dtn_sched_scratch(dtn_exec_sched(r->step[i].exec));
     return bytes;
 }
 

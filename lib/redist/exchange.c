@@ -172,16 +172,16 @@ void dtn_exchange_pieces(struct dtn_exchange *exchange,
     exchange->sent = sent->list;
 }
 
-int dtn_exchange_plan(const struct dtn_group *group,
+int dtn_exchange_exec(const struct dtn_group *group,
                       const struct dtn_exchange *exchange,
-                      struct dtn_plan **planp, struct dtensor_error *err)
+                      struct dtn_exec **execp, struct dtensor_error *err)
 {
     struct dtn_sched sched;
     int rc = dtn_emit_exchange(exchange, &sched, err);
 
     if (rc != 0)
         return rc;
-    rc = dtn_plan_create(group, &sched, planp, err);
+    rc = dtn_exec_create(group, &sched, execp, err);
     if (rc != 0)
         dtn_sched_fini(&sched);
     return rc;

@@ -8,7 +8,7 @@
 
 struct dtn_group;
 struct dtn_phase;
-struct dtn_plan;
+struct dtn_exec;
 struct dtn_redist_step;
 struct dtn_sched;
 
@@ -25,9 +25,9 @@ void dtn_exchange_pieces(struct dtn_exchange *exchange,
                          const struct dtn_pieces *sent);
 
 /* Emit it and bind it to the group, ready to run.   Errors: ENOMEM */
-int dtn_exchange_plan(const struct dtn_group *group,
+int dtn_exchange_exec(const struct dtn_group *group,
                       const struct dtn_exchange *exchange,
-                      struct dtn_plan **planp, struct dtensor_error *err);
+                      struct dtn_exec **execp, struct dtensor_error *err);
 
 /* The exchange of one step of a plan, with its pieces. */
 struct dtn_step_exchange {

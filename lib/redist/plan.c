@@ -260,7 +260,7 @@ void dtensor_plan_destroy(struct dtensor_plan *plan)
         return;
     ctx = plan->dst.mesh->ctx;
     for (int i = 0; i < plan->nsteps; i++)
-        dtn_plan_destroy(plan->step[i].plan);
+        dtn_exec_destroy(plan->step[i].exec);
     free(plan);
     dtn_ctx_release(ctx);
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct dtn_group;
-struct dtn_plan;
+struct dtn_exec;
 
 /* Where the result of a step goes: one of two buffers in turn, or the end. */
 enum dtn_target { DTN_TARGET_OUT = -1, DTN_TARGET_EVEN, DTN_TARGET_ODD,
@@ -22,7 +22,7 @@ enum dtn_target { DTN_TARGET_OUT = -1, DTN_TARGET_EVEN, DTN_TARGET_ODD,
 struct dtn_redist_step {
     struct dtn_phase phase;            /* what all ranks do                   */
     const struct dtn_group *group;     /* the ranks that do it with this one  */
-    struct dtn_plan *plan;             /* EXCHANGE: its schedule, bound; else */
+    struct dtn_exec *exec;             /* EXCHANGE: its schedule, bound; else */
                                        /* NULL, unless it was ever started    */
     uint64_t fingerprint;              /* of that schedule                    */
     size_t count;                      /* elements of this rank's result      */

@@ -59,14 +59,14 @@ static int ready_exchange(struct dtensor_plan *r, struct dtn_redist_step *step,
         return 0;
     rc = dtn_step_exchange_init(r, step, &x, err);
     if (rc == 0)
-        rc = dtn_exchange_plan(step->group, &x.exchange, &step->plan, err);
+        rc = dtn_exchange_exec(step->group, &x.exchange, &step->exec, err);
     if (rc == 0)
         ready_say_exchange(r, step->group, &x,
-                           dtn_plan_sched(step->plan)->rounds);
+                           dtn_exec_sched(step->exec)->rounds);
     step->fingerprint = dtn_fingerprint(DTN_COLL_EXCHANGE, phase->dst.dtype,
                                         phase->redop, r->hash);
-    if (step->plan)
-        dtn_plan_set_record(step->plan, &(struct dtn_call_record){
+    if (step->exec)
+        dtn_exec_set_record(step->exec, &(struct dtn_call_record){
             .kind = DTN_RECORD_WORDED, .base = step->fingerprint,
             .group = step->group->hash, .fingerprint = step->fingerprint,
             .n = (uint32_t)step->group->n, .text = r->call });
@@ -102,8 +102,8 @@ int dtn_redist_connect(struct dtensor_plan *r, struct dtensor_error *err)
     int rc = dtn_redist_ready(r, err);
 
     for (int i = 0; rc == 0 && i < r->nsteps; i++)
-        if (r->step[i].plan)
-            rc = dtn_plan_connect(r->step[i].plan, err);
+        if (r->step[i].exec)
+            rc = dtn_exec_connect(r->step[i].exec, err);
     return rc;
 }
 

@@ -53,12 +53,12 @@ static int redist_step(struct redist_request *r, struct dtensor_error *err)
 
     if (!r->running) {
         r->to = dtn_redist_target(r->plan, r->step, r->out);
-        rc = dtn_plan_start(step->plan, r->in, r->to, dtn_fingerprint_numbered(
+        rc = dtn_exec_start(step->exec, r->in, r->to, dtn_fingerprint_numbered(
                             step->fingerprint, r->number), err);
         r->running = rc == 0;
     }
     if (rc == 0)
-        rc = dtn_plan_poll(step->plan, err);
+        rc = dtn_exec_poll(step->exec, err);
     if (rc != 0)
         return rc;
     r->running = false;

@@ -68,7 +68,7 @@ static int run_step(struct dtn_redist_step *step, uint32_t number,
 
     call.number = number;
     if (step->phase.kind == DTN_PHASE_EXCHANGE)
-        rc = dtn_plan_run(step->plan, in, out,
+        rc = dtn_exec_run(step->exec, in, out,
                           dtn_fingerprint_numbered(step->fingerprint, number),
                           err);
     else if (step->count > 0)
@@ -87,8 +87,8 @@ int dtn_redist_calls(struct dtensor_plan *r, struct dtensor_error *err)
         struct dtn_redist_step *step = &r->step[i];
         const struct dtn_call call = run_call(step);
 
-        if (!step->plan && !dtn_redist_idle(step))
-            rc = dtn_call_plan(step->group, &call, &step->plan,
+        if (!step->exec && !dtn_redist_idle(step))
+            rc = dtn_call_exec(step->group, &call, &step->exec,
                                &step->fingerprint, err);
     }
     return rc;

@@ -104,14 +104,14 @@ static int slab_move(const struct scatter *scatter, int slab,
     uint64_t fingerprint =
         dtn_fingerprint(DTN_COLL_EXCHANGE, exchange->dtype, exchange->redop,
                         scatter->hash + (uint64_t)slab);
-    struct dtn_plan *plan;
-    int rc = dtn_exchange_plan(&scatter->dst->mesh->group, exchange, &plan,
+    struct dtn_exec *exec;
+    int rc = dtn_exchange_exec(&scatter->dst->mesh->group, exchange, &exec,
                                err);
 
     if (rc != 0)
         return rc;
-    rc = dtn_plan_run(plan, in, out, fingerprint, err);
-    dtn_plan_destroy(plan);
+    rc = dtn_exec_run(exec, in, out, fingerprint, err);
+    dtn_exec_destroy(exec);
     return rc;
 }
 

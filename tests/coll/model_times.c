@@ -42,17 +42,17 @@ static int ascending(const void *a, const void *b)
 /* Median over the runs of the slowest rank, in ns; the input is written before
  * each, the output read after.
  */
-static double time_of(const struct dtensor_mesh *mesh, struct dtn_plan *plan,
+static double time_of(const struct dtensor_mesh *mesh, struct dtn_exec *exec,
                       void *in, void *out)
 {
-    const size_t *bytes = dtn_plan_sched(plan)->bytes;
+    const size_t *bytes = dtn_exec_sched(exec)->bytes;
     static double times[TIMES_MAX];
     double mine, slowest;
     int runs = 0;
     int64_t first = dtn_now_ns(), begin;
 
     for (int i = 0; i < 20; i++)
-        need(dtn_plan_run(plan, in, out, 7, NULL) == 0, "run");
+        need(dtn_exec_run(exec, in, out, 7, NULL) == 0, "run");
     for (; runs < TIMES_MAX; runs++) {
         struct dtensor_error err;
         double late = dtn_now_ns() - first > 200000000;
@@ -64,7 +64,7 @@ static double time_of(const struct dtensor_mesh *mesh, struct dtn_plan *plan,
         memset(in, runs, bytes[DTN_IN]);
         dtensor_barrier(mesh, NULL);
         begin = dtn_now_ns();
-        need(dtn_plan_run(plan, in, out, 7, NULL) == 0, "run");
+        need(dtn_exec_run(exec, in, out, 7, NULL) == 0, "run");
         mine = (double)(dtn_now_ns() - begin);
         for (size_t i = 0; i < bytes[DTN_OUT]; i += 8)
             sink += ((const unsigned char *)out)[i];
@@ -87,14 +87,14 @@ static void try_call(const struct dtensor_mesh *mesh, struct dtn_call *call,
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
         double load[DTENSOR_NCOSTS], ns;
         struct dtn_sched sched;
-        struct dtn_plan *plan;
+        struct dtn_exec *exec;
 
         if (!dtn_emitter_runs(e, call, model))
             continue;
         need(e->emit(call, &sched, NULL) == 0, "emit");
-        need(dtn_plan_create(&mesh->group, &sched, &plan, NULL) == 0, "plan");
-        ns = time_of(mesh, plan, in, out);
-        dtn_plan_destroy(plan);
+        need(dtn_exec_create(&mesh->group, &sched, &exec, NULL) == 0, "plan");
+        ns = time_of(mesh, exec, in, out);
+        dtn_exec_destroy(exec);
         dtn_model_load(model, call, e, load);
         if (call->me == 0)
             printf("%-14s %8zu %-12s %10.2f us, predicted %10.2f\n",

@@ -15,7 +15,7 @@
 #include "base/wait.h"
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
-#include "coll/plans.h"
+#include "coll/execs.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "mesh/mesh.h"
@@ -214,7 +214,7 @@ static void agreed(int rank, int n, void *arg)
                              .dtype = DTENSOR_F32, .redop = DTENSOR_SUM,
                              .n = n, .me = rank };
     struct world world;
-    struct dtn_plan *plan;
+    struct dtn_exec *exec;
     uint64_t fingerprint;
     float *in, *out;
     int rc;
@@ -222,14 +222,14 @@ static void agreed(int rank, int n, void *arg)
     world_open(&world);
     in = guarded(&world, count);
     out = guarded(&world, count);
-    need(dtn_call_plan(&world.mesh->group, &call, &plan, &fingerprint,
+    need(dtn_call_exec(&world.mesh->group, &call, &exec, &fingerprint,
                        &world.err) == 0, "%s", world.err.text);
-    rc = dtn_plan_run(plan, in, out, 42, &world.err);
+    rc = dtn_exec_run(exec, in, out, 42, &world.err);
     need(rc == DTENSOR_EMISMATCH, "rc is %s: %s", dtensor_errname(rc),
          rc ? world.err.text : "");
     untouched(in, count);
     untouched(out, count);
-    dtn_plan_destroy(plan);
+    dtn_exec_destroy(exec);
     dtensor_fini(world.ctx);
 }
 

@@ -1,8 +1,8 @@
-/* bind.c - binds the steps of a plan, once
+/* bind.c - binds the steps of an executable, once
  *
  * A step names ranks, spaces and bytes.  A bound step has all that a run needs:
- * the peer's struct, addresses as an index in plan->base and an offset, sizes
- * in bytes of memory, and the terms of a reduction.  A run sets plan->base for
+ * the peer's struct, addresses as an index in exec->base and an offset, sizes
+ * in bytes of memory, and the terms of a reduction.  A run sets exec->base for
  * this rank's buffers, and a peer's READY sets the entries of that peer.  So a
  * step looks up nothing while it runs.
  */
@@ -28,13 +28,13 @@ static int own_base(const struct dtn_sched *sched, const struct dtn_span *span)
          ? DTN_EXEC_OUT_EXPOSED : (int)span->space;
 }
 
-static struct dtn_exec_at bind_span(const struct dtn_plan *plan,
+static struct dtn_exec_at bind_span(const struct dtn_exec *exec,
                                 const struct dtn_span *span)
 {
     return (struct dtn_exec_at){
-        .base = span->rank == plan->sched.me ? own_base(&plan->sched, span)
+        .base = span->rank == exec->sched.me ? own_base(&exec->sched, span)
               : dtn_exec_peer_base(span->rank, dtn_exec_name(span->space)),
-        .offset = span->offset * plan->scale[span->space] };
+        .offset = span->offset * exec->scale[span->space] };
 }
 
 /* Does a copy convert between elements and partial results? */
@@ -64,44 +64,44 @@ static unsigned bind_partial(const struct dtn_step *step)
          | (src ? DTN_PARTIAL_REST : 0);
 }
 
-static void bind_step(struct dtn_plan *plan, const struct dtn_step *step,
+static void bind_step(struct dtn_exec *exec, const struct dtn_step *step,
                       struct dtn_exec_at *terms, struct dtn_exec_step *bound)
 {
-    const struct dtn_sched *sched = &plan->sched;
+    const struct dtn_sched *sched = &exec->sched;
     const bool gives = step->op == DTN_OP_PUT || step->op == DTN_OP_SIGNAL;
     const struct dtn_span *moved = gives ? &step->src : &step->dst;
 
     *bound = (struct dtn_exec_step){
-        .step = step, .peer = &plan->peers[step->peer],
-        .dst = bind_span(plan, &step->dst), .src = bind_span(plan, &step->src),
-        .bytes = step->bytes * plan->scale[moved->space],
+        .step = step, .peer = &exec->peers[step->peer],
+        .dst = bind_span(exec, &step->dst), .src = bind_span(exec, &step->src),
+        .bytes = step->bytes * exec->scale[moved->space],
         .count = step->bytes / dtensor_dtype_size(sched->dtype),
         .terms = terms, .nterms = bind_nterms(sched, step),
         .partial = bind_partial(step) };
     for (int i = 0; i < bound->nterms; i++) {
         struct dtn_span slot;
 
-        terms[i] = bind_span(plan, dtn_terms_span(sched, step, i, &slot));
+        terms[i] = bind_span(exec, dtn_terms_span(sched, step, i, &slot));
     }
 }
 
-int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err)
+int dtn_exec_bind(struct dtn_exec *exec, struct dtensor_error *err)
 {
-    const struct dtn_sched *sched = &plan->sched;
+    const struct dtn_sched *sched = &exec->sched;
     const size_t nsteps = (size_t)sched->nsteps;
     struct dtn_exec_at *terms;
     size_t size, nterms = 0;
 
     for (size_t s = 0; s < nsteps; s++)
         nterms += (size_t)bind_nterms(sched, &sched->steps[s]);
-    size = nsteps * sizeof *plan->steps + nterms * sizeof *terms;
-    plan->steps = malloc(size + 1);
-    if (!plan->steps)
+    size = nsteps * sizeof *exec->steps + nterms * sizeof *terms;
+    exec->steps = malloc(size + 1);
+    if (!exec->steps)
         return dtn_fail_nomem(err, sched->name, size);
-    terms = (struct dtn_exec_at *)(plan->steps + nsteps);
+    terms = (struct dtn_exec_at *)(exec->steps + nsteps);
     for (size_t s = 0; s < nsteps; s++) {
-        bind_step(plan, &sched->steps[s], terms, &plan->steps[s]);
-        terms += plan->steps[s].nterms;
+        bind_step(exec, &sched->steps[s], terms, &exec->steps[s]);
+        terms += exec->steps[s].nterms;
     }
     return 0;
 }

@@ -27,9 +27,9 @@
 static int cma_read(const struct dtn_exec_run *run, void *dst,
                     const struct dtn_span *span, size_t bytes)
 {
-    const struct dtn_exec_peer *peer = &run->plan->peers[span->rank];
+    const struct dtn_exec_peer *peer = &run->exec->peers[span->rank];
     struct dtn_remote src = peer->remote[dtn_exec_name(span->space)];
-    const size_t scale = run->plan->scale[span->space];
+    const size_t scale = run->exec->scale[span->space];
 
     src.addr += span->offset * scale;
     return dtn_fetch(run->ctx, peer->rank, dst, src, bytes * scale);
@@ -62,7 +62,7 @@ int dtn_cma_copy(struct dtn_exec_run *run, void *dst,
            : cma_read(run, dst, &step->src, step->bytes);
 
     return rc != 0 ? rc
-         : dtn_fetched(run->ctx, run->plan->peers[step->src.rank].rank);
+         : dtn_fetched(run->ctx, run->exec->peers[step->src.rank].rank);
 }
 
 /* Make bytes from `at` on of every term readable for this CPU. */
@@ -70,21 +70,21 @@ static int cma_terms(struct dtn_exec_run *run,
                      const struct dtn_exec_step *bound,
                      size_t at, size_t bytes, unsigned char *scratch)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
     int rc = 0;
 
     for (int i = 0; i < bound->nterms && rc == 0; i++) {
         struct dtn_span slot, span = *dtn_terms_span(sched, bound->step, i,
                                                      &slot);
-        const size_t scale = run->plan->scale[span.space];
+        const size_t scale = run->exec->scale[span.space];
 
         if (dtn_run_maps(run, bound->terms[i])) {
-            run->plan->terms[i] = dtn_run_at(run, bound->terms[i]) + at * scale;
+            run->exec->terms[i] = dtn_run_at(run, bound->terms[i]) + at * scale;
             continue;
         }
         span.offset += at;
         rc = cma_read(run, scratch, &span, bytes);
-        run->plan->terms[i] = scratch;
+        run->exec->terms[i] = scratch;
         scratch += bytes * scale;
     }
     return rc;
@@ -100,8 +100,8 @@ static int cma_check(const struct dtn_exec_run *run,
         struct dtn_span slot;
 
         if (!dtn_run_maps(run, bound->terms[i]))
-            rc = dtn_fetched(run->ctx, run->plan->peers[
-                dtn_terms_span(&run->plan->sched, bound->step, i, &slot)->rank]
+            rc = dtn_fetched(run->ctx, run->exec->peers[
+                dtn_terms_span(&run->exec->sched, bound->step, i, &slot)->rank]
                 .rank);
     }
     return rc;
@@ -110,10 +110,10 @@ static int cma_check(const struct dtn_exec_run *run,
 int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
     size_t elem = dtensor_dtype_size(sched->dtype), bytes;
     const int n = bound->nterms;
-    size_t scale = run->plan->scale[step->src.space];
+    size_t scale = run->exec->scale[step->src.space];
     size_t piece = PIECES_BYTES / ((size_t)n * scale) / DTN_CACHE_LINE
                  * DTN_CACHE_LINE;
     unsigned char *dst = dtn_run_at(run, bound->dst), *scratch;
@@ -130,8 +130,8 @@ int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
         if (rc == 0)
             rc = dtn_run_done(run, run->memory->ops->fold(
                 run->memory, &sched->reduction, bound->partial,
-                dst + at * run->plan->scale[step->dst.space],
-                run->plan->terms, n, bytes / elem));
+                dst + at * run->exec->scale[step->dst.space],
+                run->exec->terms, n, bytes / elem));
         if (rc == 0)
             rc = dtn_run_settle(run, true);        /* scratch is free again   */
         if (rc != 0)

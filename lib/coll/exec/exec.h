@@ -1,6 +1,6 @@
-/* exec.h - private to the executor: a plan, and one run of it
+/* exec.h - private to the executor: an executable, and one run of it
  *
- *     plan.c      makes a schedule ready to run
+ *     exec.c      makes a schedule ready to run
  *     bind.c      binds its steps to what a run needs
  *     run.c       runs its steps
  *     ready.c     READY: the address and size of memory
@@ -8,7 +8,7 @@
  *     launch.c    operations in host or device memory
  *     move.c      the steps that copy and reduce
  *     cma.c       the same with private memory of peers
- *     said.c      the report of an unexpected signal
+ *     mismatch.c  the report of an unexpected signal
  */
 #ifndef DTN_EXEC_H
 #define DTN_EXEC_H
@@ -51,7 +51,7 @@ struct dtn_exec_peer {
                                                    /* READY said              */
 };
 
-/* plan->base: the addresses of this rank's spaces; of the exposed OUT; and of
+/* exec->base: the addresses of this rank's spaces; of the exposed OUT; and of
  * the mapped spaces of each peer.
  */
 enum { DTN_EXEC_OUT_EXPOSED = DTN_NSPACES, DTN_EXEC_PEERS };
@@ -63,7 +63,7 @@ static inline int dtn_exec_peer_base(int position, int name)
 
 /* The place of a span of memory. */
 struct dtn_exec_at {
-    int base;                     /* index in plan->base                      */
+    int base;                     /* index in exec->base                      */
     size_t offset;                /* bytes from there                         */
 };
 
@@ -83,7 +83,7 @@ struct dtn_exec_step {
 /* How far the steps of this rank access a peer's spaces between two of its
  * READY.
  */
-struct dtn_exec_reach {
+struct dtn_exec_access {
     size_t bytes[DTN_EXEC_NNAMES];  /* from the start of each space           */
 };
 
@@ -98,8 +98,8 @@ struct dtn_exec_trials {
 
 /* One run. */
 struct dtn_exec_run {
-    struct dtn_plan *plan;        /* what it runs                             */
-    struct dtensor_ctx *ctx;      /* the plan's context                       */
+    struct dtn_exec *exec;        /* what it runs                             */
+    struct dtensor_ctx *ctx;      /* the executable's context                 */
     const struct dtn_memory *memory;       /* kind of memory whose functions  */
                                            /* do the operations               */
     bool launched;                /* some operations have not completed       */
@@ -130,7 +130,7 @@ struct dtn_exec_run {
     struct dtn_wait wait;         /* wait state of the step that it polls for */
 };
 
-struct dtn_plan {
+struct dtn_exec {
     struct dtn_group group;       /* ranks of the schedule                    */
     struct dtn_sched sched;       /* the schedule                             */
     struct dtn_call_record record;  /* the call it runs, for errors           */
@@ -157,9 +157,9 @@ struct dtn_plan {
                                   /* connected                                */
     int nunmet;                   /* their number                             */
     struct dtn_wait meeting;      /* wait state of the connecting             */
-    struct dtn_exec_reach *reach;     /* one for each wait for READY, in      */
+    struct dtn_exec_access *reach;    /* one for each wait for READY, in      */
                                       /* order                                */
-    struct dtn_exec_run started;      /* the run of dtn_plan_start()          */
+    struct dtn_exec_run started;      /* the run of dtn_exec_start()          */
 };
 
 /* launch.c.  launched: turn the result of an operation of run->memory into the
@@ -197,42 +197,44 @@ static inline bool dtn_run_is_device(const struct dtn_exec_run *run,
 int dtn_expose(struct dtn_exec_run *run);
 int dtn_unexpose(struct dtn_exec_run *run, int rc);
 
-/* Bind the steps of a plan, whose peers and scale are known.  Errors: ENOMEM */
-int dtn_plan_bind(struct dtn_plan *plan, struct dtensor_error *err);
+/* Bind the steps of an executable, whose peers and scale are known.  Errors:
+ * ENOMEM
+ */
+int dtn_exec_bind(struct dtn_exec *exec, struct dtensor_error *err);
 
 /* Is it memory of this rank, or mapped? */
 static inline bool dtn_run_maps(const struct dtn_exec_run *run,
                                 struct dtn_exec_at at)
 {
-    return at.base < DTN_EXEC_PEERS || run->plan->base[at.base];
+    return at.base < DTN_EXEC_PEERS || run->exec->base[at.base];
 }
 
 /* Its address if so, or NULL. */
 static inline unsigned char *dtn_run_at(const struct dtn_exec_run *run,
                                         struct dtn_exec_at at)
 {
-    unsigned char *base = run->plan->base[at.base];
+    unsigned char *base = run->exec->base[at.base];
 
     return base ? base + at.offset : NULL;        /* a barrier has no bytes   */
 }
 
-/* Make progress on the connections to all peers of the plan, without waiting: 0
- * or EAGAIN.
+/* Make progress on the connections to all peers of the executable, without
+ * waiting: 0 or EAGAIN.
  */
-int dtn_plan_meet(struct dtn_plan *plan, struct dtensor_error *err);
+int dtn_exec_meet(struct dtn_exec *exec, struct dtensor_error *err);
 /* say: send READY.  take: read one; false if steps access more than its memory.
  * reach: compute once how much they access (ENOMEM).
  */
-int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
-                  struct dtn_signal *signal);
-bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
-                    const struct dtn_signal *signal);
-int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err);
+int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
+                   struct dtn_signal *signal);
+bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                       const struct dtn_signal *signal);
+int dtn_ready_access(struct dtn_exec *exec, struct dtensor_error *err);
 
 /* Number the messages of a new run. */
-void dtn_plan_turn(struct dtn_plan *plan);
+void dtn_exec_count_messages(struct dtn_exec *exec);
 
-/* Report an unexpected signal: said.c */
+/* Report an unexpected signal: mismatch.c */
 int dtn_run_mismatch(const struct dtn_exec_run *run,
                      const struct dtn_step *step,
                      const struct dtn_signal *signal);

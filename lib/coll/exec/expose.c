@@ -10,9 +10,9 @@
  * share a cache and 40 us between distant cores.  With non-temporal stores they
  * take 8 us; by cross-memory attach they take 8 and 13 us.
  *
- * So the first runs of a plan try four methods in turn, each twice.  The method
- * with the fastest run is kept for the next 120 runs.  Peers try the same
- * method in the same run, but correctness does not depend on that, and the
+ * So the first runs of an executable try four methods in turn, each twice.  The
+ * method with the fastest run is kept for the next 120 runs.  Peers try the
+ * same method in the same run, but correctness does not depend on that, and the
  * method does not change the order of a sum.  If a run is polled, only the time
  * inside its start, its polls and dtensor_wait() counts.
  */
@@ -57,22 +57,22 @@ static const struct dtn_exec_method {
 /* Is some exposed buffer private memory? */
 static bool run_is_private(const struct dtn_exec_run *run)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
     bool outside = false;
 
     if (run->memory != &dtn_host)
         return false;             /* device memory is always staged           */
-    for (int s = DTN_IN; s <= DTN_OUT && run->plan->tries; s++)
+    for (int s = DTN_IN; s <= DTN_OUT && run->exec->tries; s++)
         outside |= sched->exposed[s] && sched->bytes[s] > 0
-                && !dtn_arena_contains(&run->ctx->arena, run->plan->base[s],
+                && !dtn_arena_contains(&run->ctx->arena, run->exec->base[s],
                                        sched->bytes[s]);
     return outside;
 }
 
 static void trial_begin(struct dtn_exec_run *run)
 {
-    const struct dtn_exec_trials *trials = &run->plan->trials;
-    const int first = run->plan->sched.expose == DTN_EXPOSE_CMA;
+    const struct dtn_exec_trials *trials = &run->exec->trials;
+    const int first = run->exec->sched.expose == DTN_EXPOSE_CMA;
 
     run->timed_ns = 0;
     run->method = trials->best >= 0 ? trials->best : first;
@@ -85,7 +85,7 @@ static void trial_begin(struct dtn_exec_run *run)
 
 static void trial_end(const struct dtn_exec_run *run)
 {
-    struct dtn_exec_trials *trials = &run->plan->trials;
+    struct dtn_exec_trials *trials = &run->exec->trials;
     const int tried = trials->runs;
     int64_t took;
 
@@ -111,7 +111,7 @@ static void trial_end(const struct dtn_exec_run *run)
 static struct dtn_range space_shown(const struct dtn_exec_run *run,
                                     enum dtn_space space)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
 
     if (sched->exposed_range[space].bytes > 0)
         return sched->exposed_range[space];
@@ -122,7 +122,7 @@ static int stage_in(struct dtn_exec_run *run)
 {
     const struct dtn_range shown = space_shown(run, DTN_IN);
     unsigned char *to = run->staged[DTN_IN] + shown.offset;
-    const unsigned char *from = run->plan->base[DTN_IN] + shown.offset;
+    const unsigned char *from = run->exec->base[DTN_IN] + shown.offset;
 
     run->ctx->copied_bytes += shown.bytes;
     if (!methods[run->method].nt || run->memory != &dtn_host)
@@ -140,7 +140,7 @@ static int stage_out(struct dtn_exec_run *run)
     if (!run->staged[DTN_OUT])
         return 0;
     run->ctx->copied_bytes += shown.bytes;
-    return dtn_run_download(run, run->plan->base[DTN_OUT] + shown.offset,
+    return dtn_run_download(run, run->exec->base[DTN_OUT] + shown.offset,
                             run->staged[DTN_OUT] + shown.offset, shown.bytes);
 }
 
@@ -149,7 +149,7 @@ static int stage_out(struct dtn_exec_run *run)
 /* May peers access the space by cross-memory attach if it is private memory? */
 static bool space_by_cma(const struct dtn_exec_run *run, enum dtn_space space)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
 
     if (sched->expose == DTN_EXPOSE_STAGED_ONLY || space > DTN_OUT)
         return false;
@@ -163,7 +163,7 @@ static int space_register(struct dtn_exec_run *run, enum dtn_space space,
                           unsigned char *mem)
 {
     struct dtensor_ctx *ctx = run->ctx;
-    size_t bytes = run->plan->sched.bytes[space] * run->plan->scale[space];
+    size_t bytes = run->exec->sched.bytes[space] * run->exec->scale[space];
     int rc = 0;
 
     for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
@@ -184,7 +184,7 @@ static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
     if (run->ctx->bounce[space].user)
         return DTENSOR_EAGAIN;
     run->bounce[space] = dtn_ctx_bounce(run->ctx, space,
-                                        run->plan->sched.bytes[space]);
+                                        run->exec->sched.bytes[space]);
     if (!run->bounce[space])
         return DTENSOR_ENOMEM;
     run->ctx->bounce[space].user = run;
@@ -199,7 +199,7 @@ static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
 
     run->staged[space] = run->bounce[space];
     if (space == DTN_OUT)
-        run->plan->base[DTN_EXEC_OUT_EXPOSED] = run->bounce[space];
+        run->exec->base[DTN_EXEC_OUT_EXPOSED] = run->bounce[space];
     if (space == DTN_IN)
         rc = stage_in(run);
     if (rc == 0)
@@ -213,24 +213,24 @@ static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
  */
 static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
 {
-    const struct dtn_plan *plan = run->plan;
-    const bool device = dtn_run_is_device(run, plan->base[space]);
+    const struct dtn_exec *exec = run->exec;
+    const bool device = dtn_run_is_device(run, exec->base[space]);
     int rc = DTENSOR_EINVAL;
 
-    if (!plan->sched.exposed[space] && !device)
+    if (!exec->sched.exposed[space] && !device)
         return 0;
     if (!device)
-        rc = space_register(run, space, plan->base[space]);
+        rc = space_register(run, space, exec->base[space]);
     run->refused = rc != 0 && rc != DTENSOR_EINVAL;
     if (rc == 0 || run->refused)
         return rc;
     rc = space_bounce(run, space);
-    return rc == 0 && plan->sched.exposed[space] ? space_stage(run, space) : rc;
+    return rc == 0 && exec->sched.exposed[space] ? space_stage(run, space) : rc;
 }
 
 static int expose_failed(struct dtn_exec_run *run, int rc)
 {
-    const size_t *bytes = run->plan->sched.bytes;
+    const size_t *bytes = run->exec->sched.bytes;
     char in[32], out[32];
 
     dtn_format_size(bytes[DTN_IN], in, sizeof in);
@@ -251,9 +251,9 @@ static void spaces_hide(struct dtn_exec_run *run)
 
     dtn_ctx_bounce_release(ctx, run);
     for (int t = 0; t < ctx->ntransports; t++)
-        for (int i = 0; i < run->plan->nspaces; i++) {
+        for (int i = 0; i < run->exec->nspaces; i++) {
             const struct dtn_remote name =
-                run->name[t][dtn_exec_name(run->plan->spaces[i])];
+                run->name[t][dtn_exec_name(run->exec->spaces[i])];
 
             if (name.addr || name.key)
                 ctx->transports[t]->ops->unreg(ctx->transports[t], name);
@@ -266,8 +266,8 @@ int dtn_expose(struct dtn_exec_run *run)
 
     memset(run->name, 0, sizeof run->name);
     trial_begin(run);
-    for (int i = 0; i < run->plan->nspaces && rc == 0; i++)
-        rc = space_expose(run, run->plan->spaces[i]);
+    for (int i = 0; i < run->exec->nspaces && rc == 0; i++)
+        rc = space_expose(run, run->exec->spaces[i]);
     if (rc == DTENSOR_EAGAIN)
         spaces_hide(run);
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : expose_failed(run, rc);

@@ -17,7 +17,7 @@ int dtn_run_launched(struct dtn_exec_run *run, int rc)
     if (rc != DTN_LAUNCHED)
         return dtn_poison(run->ctx, rc, run->ctx->world.rank,
                           "%s: an operation "
-                          "in %s memory failed with %s", run->plan->sched.name,
+                          "in %s memory failed with %s", run->exec->sched.name,
                           run->memory->ops->name, dtensor_errname(rc));
     run->launched = true;
     return 0;

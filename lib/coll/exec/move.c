@@ -20,7 +20,7 @@
  */
 static int run_unmapped(struct dtn_exec_run *run, int position)
 {
-    int rank = run->plan->peers[position].rank;
+    int rank = run->exec->peers[position].rank;
     char name[320];
 
     return dtn_poison(
@@ -36,7 +36,7 @@ static int run_unmapped(struct dtn_exec_run *run, int position)
  */
 static void run_count(struct dtn_exec_run *run, const struct dtn_step *step)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
 
     if (step->src.rank != sched->me
         || (step->src.space == DTN_IN && step->dst.space == DTN_OUT))
@@ -48,7 +48,7 @@ static void run_count(struct dtn_exec_run *run, const struct dtn_step *step)
 
 int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
     const struct dtn_step *step = bound->step;
     unsigned char *dst = dtn_run_at(run, bound->dst);
     const unsigned char *src = dtn_run_at(run, bound->src);
@@ -72,9 +72,9 @@ int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 
 int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
     const struct dtn_step *step = bound->step;
-    const void **terms = run->plan->terms;
+    const void **terms = run->exec->terms;
     unsigned char *dst = dtn_run_at(run, bound->dst);
 
     if (step->box >= 0 && !dtn_run_maps(run, bound->src))

@@ -52,8 +52,8 @@ static int name_read(const unsigned char *at, struct dtn_remote *name,
     return part[0] & 3;
 }
 
-int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
-                  struct dtn_signal *signal)
+int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
+                   struct dtn_signal *signal)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_exec_peer *peer = bound->peer;
@@ -80,13 +80,13 @@ int dtn_ready_say(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
 
 /* -------------------------------------------------------------- hearing --- */
 
-bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
-                    const struct dtn_signal *signal)
+bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                       const struct dtn_signal *signal)
 {
     const unsigned char *names = dtn_eager_data(run->ctx, peer->rank, signal);
-    const struct dtn_exec_reach *reach = &run->plan->reach[run->nready++];
+    const struct dtn_exec_access *reach = &run->exec->reach[run->nready++];
     unsigned char **mapped =
-        &run->plan->base[dtn_exec_peer_base((int)(peer - run->plan->peers), 0)];
+        &run->exec->base[dtn_exec_peer_base((int)(peer - run->exec->peers), 0)];
     size_t behind[DTN_EXEC_NNAMES] = { 0 };
     bool enough = signal->len <= READY_BYTES && signal->len % NAME_BYTES == 0;
 
@@ -111,7 +111,7 @@ bool dtn_ready_take(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
 /* ----------------------------------------------------- how far steps go --- */
 
 /* The end of a step, in bytes from the start of its span. */
-static size_t step_extent(const struct dtn_plan *plan,
+static size_t step_extent(const struct dtn_exec *exec,
                           const struct dtn_step *step,
                           const struct dtn_span *span)
 {
@@ -120,47 +120,47 @@ static size_t step_extent(const struct dtn_plan *plan,
     int64_t last = 0;
 
     if (step->box < 0)
-        return step->bytes * plan->scale[span->space];
-    box = &plan->sched.boxes[step->box];
+        return step->bytes * exec->scale[span->space];
+    box = &exec->sched.boxes[step->box];
     stride = span == &step->dst ? box->dst_stride : box->src_stride;
     for (int d = 0; d < box->ndim; d++)
         last += (box->size[d] - 1) * stride[d];
-    return (size_t)(last + 1) * dtensor_dtype_size(plan->sched.dtype)
-         * plan->scale[span->space];
+    return (size_t)(last + 1) * dtensor_dtype_size(exec->sched.dtype)
+         * exec->scale[span->space];
 }
 
 /* A step accesses that span of a peer's memory after the READY number `which`.
  */
-static void reach_note(struct dtn_plan *plan, int which,
+static void reach_note(struct dtn_exec *exec, int which,
                        const struct dtn_step *step, const struct dtn_span *span)
 {
-    size_t end = span->offset * plan->scale[span->space]
-               + step_extent(plan, step, span);
+    size_t end = span->offset * exec->scale[span->space]
+               + step_extent(exec, step, span);
     size_t *bytes;
 
     if (which < 0)
         return;
-    bytes = &plan->reach[which].bytes[dtn_exec_name(span->space)];
+    bytes = &exec->reach[which].bytes[dtn_exec_name(span->space)];
     if (end > *bytes)
         *bytes = end;
 }
 
 /* latest[p]: the last READY of position p that was awaited. */
-static void reach_step(struct dtn_plan *plan, const struct dtn_step *step,
+static void reach_step(struct dtn_exec *exec, const struct dtn_step *step,
                        const int latest[])
 {
-    const struct dtn_sched *sched = &plan->sched;
+    const struct dtn_sched *sched = &exec->sched;
     const int n = sched->terms ? sched->nterms : sched->n;
 
     if (step->op == DTN_OP_PUT)
-        reach_note(plan, latest[step->peer], step, &step->dst);
+        reach_note(exec, latest[step->peer], step, &step->dst);
     else if (step->op == DTN_OP_FOLD && step->src.rank < 0)
         for (int i = 0; i < n; i++)
-            reach_note(plan, latest[sched->terms ? sched->terms[i] : i], step,
+            reach_note(exec, latest[sched->terms ? sched->terms[i] : i], step,
                        &step->src);
     else if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
              && step->src.rank != sched->me)
-        reach_note(plan, latest[step->src.rank], step, &step->src);
+        reach_note(exec, latest[step->src.rank], step, &step->src);
 }
 
 static bool step_hears(const struct dtn_step *step)
@@ -168,19 +168,19 @@ static bool step_hears(const struct dtn_step *step)
     return step->op == DTN_OP_WAIT && step->tag == DTN_TAG_READY;
 }
 
-int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err)
+int dtn_ready_access(struct dtn_exec *exec, struct dtensor_error *err)
 {
-    const struct dtn_sched *sched = &plan->sched;
+    const struct dtn_sched *sched = &exec->sched;
     const size_t n = (size_t)sched->n;
     int *latest = malloc(n * sizeof *latest), nready = 0;
 
     for (int s = 0; s < sched->nsteps; s++)
         nready += step_hears(&sched->steps[s]);
-    plan->reach = calloc((size_t)nready + 1, sizeof *plan->reach);
-    if (!latest || !plan->reach) {
+    exec->reach = calloc((size_t)nready + 1, sizeof *exec->reach);
+    if (!latest || !exec->reach) {
         free(latest);
         return dtn_fail_nomem(err, sched->name, n * sizeof *latest
-                              + (size_t)nready * sizeof *plan->reach);
+                              + (size_t)nready * sizeof *exec->reach);
     }
     memset(latest, -1, n * sizeof *latest);
     nready = 0;
@@ -188,7 +188,7 @@ int dtn_ready_reach(struct dtn_plan *plan, struct dtensor_error *err)
         if (step_hears(&sched->steps[s]))
             latest[sched->steps[s].peer] = nready++;
         else
-            reach_step(plan, &sched->steps[s], latest);
+            reach_step(exec, &sched->steps[s], latest);
     }
     free(latest);
     return 0;

@@ -1,11 +1,11 @@
 /* run.c - runs a schedule over the transports
  *
- * A plan has all that a run needs: connections, scratch memory, and room for
- * what peers say about their buffers.  A run takes the steps in order.  READY
- * tells a peer the address and size of this rank's IN, OUT and TMP (ready.c).
- * The peer puts into them or, if its transport maps, loads from them.  A run
- * allocates nothing.  No data moves before the peer's fingerprint was compared
- * with ours.
+ * An executable has all that a run needs: connections, scratch memory, and room
+ * for what peers say about their buffers.  A run takes the steps in order.
+ * READY tells a peer the address and size of this rank's IN, OUT and TMP
+ * (ready.c). The peer puts into them or, if its transport maps, loads from
+ * them.  A run allocates nothing.  No data moves before the peer's fingerprint
+ * was compared with ours.
  */
 #include "base/box.h"
 #include "base/wait.h"
@@ -59,7 +59,7 @@ static int run_signal(struct dtn_exec_run *run,
     if (rc != 0)
         return rc;
     if (step->tag == DTN_TAG_READY)
-        return dtn_ready_say(run, bound, &signal);
+        return dtn_ready_send(run, bound, &signal);
     if (step->tag == DTN_TAG_EAGER && bound->bytes > 0) {
         const void *data = dtn_run_at(run, bound->src);
 
@@ -87,7 +87,7 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     if (signal->fingerprint != (run->fingerprint ^ step->match_bits)
         || signal->tag != step->tag)
         return dtn_run_mismatch(run, step, signal);
-    if (step->tag == DTN_TAG_READY ? !dtn_ready_take(run, peer, signal)
+    if (step->tag == DTN_TAG_READY ? !dtn_ready_receive(run, peer, signal)
                                    : signal->len != bytes)
         return dtn_run_mismatch(run, step, signal);
     if (bytes > 0)
@@ -108,7 +108,7 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
     int rc = 0;
 
     if (dtn_run_is_device(run, src)) {
-        unsigned char *to = run->bounce[space] + (src - run->plan->base[space]);
+        unsigned char *to = run->bounce[space] + (src - run->exec->base[space]);
 
         if (run->moved == 0)
             rc = dtn_run_download(run, to, src, bytes);
@@ -129,14 +129,14 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
 static int run_put_box(struct dtn_exec_run *run, int rank,
                        struct dtn_remote dst, const struct dtn_exec_step *bound)
 {
-    const int64_t elem = (int64_t)dtensor_dtype_size(run->plan->sched.dtype);
+    const int64_t elem = (int64_t)dtensor_dtype_size(run->exec->sched.dtype);
     const unsigned char *src = dtn_run_at(run, bound->src);
     struct dtn_exec_rows *rows = &run->rows;
     int rc;
 
     if (!rows->begun) {
         rows->begun = true;
-        rows->box = run->plan->sched.boxes[bound->step->box];
+        rows->box = run->exec->sched.boxes[bound->step->box];
         rows->bytes = dtn_box_take_run(&rows->box) * (size_t)elem;
         rows->walk = (struct dtn_walk){ .box = &rows->box };
     }
@@ -172,7 +172,7 @@ static int run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 static int run_fill(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
     const enum dtensor_dtype dtype = step->dst.space == DTN_ACC
                                    ? sched->reduction.partial : sched->dtype;
     void *dst = dtn_run_at(run, bound->dst);
@@ -222,11 +222,11 @@ static int run_step(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
  */
 static int run_steps(struct dtn_exec_run *run)
 {
-    const int nsteps = run->plan->sched.nsteps;
+    const int nsteps = run->exec->sched.nsteps;
     int rc = 0;
 
     for (; run->step < nsteps; run->step++) {
-        rc = run_step(run, &run->plan->steps[run->step]);
+        rc = run_step(run, &run->exec->steps[run->step]);
         if (rc != 0)
             return rc;
         run->wait.start_ns = 0;
@@ -241,27 +241,27 @@ static void run_note(const struct dtn_exec_run *run)
     struct dtn_call_record *said =
         &ctx->recent_calls[++ctx->calls % DTN_RECORD_MAX];
 
-    *said = run->plan->record;
+    *said = run->exec->record;
     said->fingerprint = run->fingerprint;
-    said->number = run->plan->group.calls ? *run->plan->group.calls : 0;
-    if (run->plan->messages)
-        dtn_plan_turn(run->plan);
+    said->number = run->exec->group.calls ? *run->exec->group.calls : 0;
+    if (run->exec->messages)
+        dtn_exec_count_messages(run->exec);
 }
 
 /* Does it send READY with spaces, or may it put from a device? */
 static bool run_exposes(const struct dtn_exec_run *run)
 {
-    return run->plan->named || run->memory != &dtn_host;
+    return run->exec->named || run->memory != &dtn_host;
 }
 
 /* Initialise all of `run` but `polls`. */
-static int run_begin(struct dtn_exec_run *run, struct dtn_plan *plan,
+static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
                      const void *in, void *out, uint64_t fingerprint)
 {
     int rc = 0;
 
-    run->plan = plan;
-    run->ctx = plan->group.ctx;
+    run->exec = exec;
+    run->ctx = exec->group.ctx;
     run->fingerprint = fingerprint;
     run->refused = false;
     run->step = 0;
@@ -272,8 +272,8 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_plan *plan,
     run->memory = dtn_memory_of(run->ctx->device, in, out);
     run->launched = false;
     memset(run->staged, 0, sizeof run->staged);
-    plan->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
-    plan->base[DTN_OUT] = plan->base[DTN_EXEC_OUT_EXPOSED] = out;
+    exec->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
+    exec->base[DTN_OUT] = exec->base[DTN_EXEC_OUT_EXPOSED] = out;
     if (run_exposes(run))
         rc = dtn_expose(run);
     if (rc != DTENSOR_EAGAIN)
@@ -291,29 +291,29 @@ static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 }
 
 /* The call to compare while ranks connect. */
-static void plan_call(struct dtn_plan *plan, uint64_t fingerprint)
+static void exec_call(struct dtn_exec *exec, uint64_t fingerprint)
 {
-    plan->record.fingerprint = fingerprint;
-    plan->record.number = plan->group.calls ? *plan->group.calls : 0;
+    exec->record.fingerprint = fingerprint;
+    exec->record.number = exec->group.calls ? *exec->group.calls : 0;
 }
 
-int dtn_plan_run(struct dtn_plan *plan, const void *in, void *out,
+int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err)
 {
     struct dtn_exec_run run;
-    int rc = dtn_ctx_ready(plan->group.ctx, err);
+    int rc = dtn_ctx_ready(exec->group.ctx, err);
 
-    if (rc == 0 && dtn_coll_of(plan->group.ctx)->pending)
-        rc = dtn_requests_finish(plan->group.ctx, err);
-    if (rc == 0 && plan->unmet) {
-        plan_call(plan, fingerprint);
-        rc = dtn_plan_connect(plan, err);
+    if (rc == 0 && dtn_coll_of(exec->group.ctx)->pending)
+        rc = dtn_requests_finish(exec->group.ctx, err);
+    if (rc == 0 && exec->unmet) {
+        exec_call(exec, fingerprint);
+        rc = dtn_exec_connect(exec, err);
     }
     if (rc != 0)
         return rc;
     run.polls = false;
-    rc = run_begin(&run, plan, in, out, fingerprint);
-    dtn_coll_of(plan->group.ctx)->run = &run;
+    rc = run_begin(&run, exec, in, out, fingerprint);
+    dtn_coll_of(exec->group.ctx)->run = &run;
     if (rc == 0)
         rc = run_steps(&run);
     return run_end(&run, rc, err);
@@ -332,45 +332,45 @@ static void run_resume(struct dtn_exec_run *run)
         run->timed_ns += dtn_now_ns() - run->left_ns;
 }
 
-int dtn_plan_start(struct dtn_plan *plan, const void *in, void *out,
+int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
                    uint64_t fingerprint, struct dtensor_error *err)
 {
-    int rc = dtn_ctx_ready(plan->group.ctx, err);
+    int rc = dtn_ctx_ready(exec->group.ctx, err);
 
-    if (rc == 0 && plan->unmet) {
-        plan_call(plan, fingerprint);
-        rc = dtn_plan_meet(plan, err);
+    if (rc == 0 && exec->unmet) {
+        exec_call(exec, fingerprint);
+        rc = dtn_exec_meet(exec, err);
     }
     if (rc != 0)
         return rc;
-    plan->started.polls = true;
-    rc = run_begin(&plan->started, plan, in, out, fingerprint);
-    run_pause(&plan->started);
+    exec->started.polls = true;
+    rc = run_begin(&exec->started, exec, in, out, fingerprint);
+    run_pause(&exec->started);
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc
-         : run_end(&plan->started, rc, err);
+         : run_end(&exec->started, rc, err);
 }
 
-int dtn_plan_warm(struct dtn_plan *plan, const void *in, void *out,
+int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
                   struct dtensor_error *err)
 {
     int rc;
 
-    plan->trials.best = 0;        /* staged, which allocates memory           */
-    plan->trials.runs = INT_MAX;
-    rc = dtn_plan_start(plan, in, out, 0, err);
-    plan->trials.best = -1;
-    plan->trials.runs = 0;
+    exec->trials.best = 0;        /* staged, which allocates memory           */
+    exec->trials.runs = INT_MAX;
+    rc = dtn_exec_start(exec, in, out, 0, err);
+    exec->trials.best = -1;
+    exec->trials.runs = 0;
     if (rc == 0)
-        rc = dtn_run_settle(&plan->started, true);
-    if (rc == 0 && run_exposes(&plan->started))
-        dtn_unexpose(&plan->started, DTENSOR_EAGAIN);
+        rc = dtn_run_settle(&exec->started, true);
+    if (rc == 0 && run_exposes(&exec->started))
+        dtn_unexpose(&exec->started, DTENSOR_EAGAIN);
     return rc;
 }
 
-int dtn_plan_poll(struct dtn_plan *plan, struct dtensor_error *err)
+int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
 {
-    struct dtn_exec_run *run = &plan->started;
-    int rc = dtn_ctx_check(plan->group.ctx, err);
+    struct dtn_exec_run *run = &exec->started;
+    int rc = dtn_ctx_check(exec->group.ctx, err);
 
     if (rc == 0) {
         dtn_coll_of(run->ctx)->run = run;

@@ -1,12 +1,12 @@
-/* plans.c - the cached plans of a context, by call
+/* execs.c - the cached executables of a context, by call
  *
- * The first allreduce of 1000 floats over a group makes a plan.  The next
- * thousand find it in an LRU cache, which keeps at most [redistribute]
+ * The first allreduce of 1000 floats over a group makes an executable.  The
+ * next thousand find it in an LRU cache, which keeps at most [redistribute]
  * max_scratch bytes of scratch.  If a call has a count for each rank, the
  * counts are part of the key: they are hashed, and stored after the entry for
  * the comparison.
  */
-#include "coll/plans.h"
+#include "coll/execs.h"
 #include "base/error.h"
 #include "base/lru.h"
 #include "boot/boot.h"
@@ -33,26 +33,26 @@
 #include <string.h>
 
 /* The key: two calls with the same key and lists are the same. */
-struct plan_key {
+struct exec_key {
     const int *ranks;             /* ranks of the group; the array lives with */
                                   /* its mesh                                 */
     size_t count;
     uint64_t lists;               /* hash of the counts or edges; 0: none     */
     int coll, root, dtype, redop, divisor, ordered;
 };
-_Static_assert(sizeof(struct plan_key) == sizeof(void *) + sizeof(size_t)
+_Static_assert(sizeof(struct exec_key) == sizeof(void *) + sizeof(size_t)
                + sizeof(uint64_t) + 6 * sizeof(int),
                "padding would take part in the comparison");
 
 /* A key and its call, whose lists are compared. */
-struct plan_query {
-    struct plan_key key;
+struct exec_query {
+    struct exec_key key;
     const struct dtn_call *call;
 };
 
-struct plan_entry {
-    struct dtn_cached_plan cached;
-    struct plan_key key;
+struct exec_entry {
+    struct dtn_cached_exec cached;
+    struct exec_key key;
     unsigned char lists[];        /* lists of the call                        */
 };
 
@@ -120,10 +120,10 @@ static bool lists_equal(const struct dtn_call *call, const unsigned char *have)
 
 /* -------------------------------------------------------------- entries --- */
 
-static struct plan_query plan_query(const struct dtn_group *group,
+static struct exec_query exec_query(const struct dtn_group *group,
                                     const struct dtn_call *call)
 {
-    return (struct plan_query){ .call = call, .key = {
+    return (struct exec_query){ .call = call, .key = {
         .ranks = group->ranks, .count = call->count,
         .lists = call->counts || call->edges ? lists_hash(call) : 0,
         .coll = call->coll, .root = call->root, .dtype = call->dtype,
@@ -133,15 +133,15 @@ static struct plan_query plan_query(const struct dtn_group *group,
 
 static uint64_t entry_hash(const void *key)
 {
-    const struct plan_query *query = key;
+    const struct exec_query *query = key;
 
     return XXH3_64bits(&query->key, sizeof query->key);
 }
 
 static bool entry_is(const struct dtn_lru_entry *lru_entry, const void *key)
 {
-    const struct plan_entry *entry = (const struct plan_entry *)lru_entry;
-    const struct plan_query *query = key;
+    const struct exec_entry *entry = (const struct exec_entry *)lru_entry;
+    const struct exec_query *query = key;
 
     return memcmp(&entry->key, &query->key, sizeof entry->key) == 0
         && (entry->key.lists == 0 || lists_equal(query->call, entry->lists));
@@ -149,11 +149,11 @@ static bool entry_is(const struct dtn_lru_entry *lru_entry, const void *key)
 
 static void entry_destroy(struct dtn_lru_entry *lru_entry)
 {
-    dtn_plan_destroy(((struct plan_entry *)lru_entry)->cached.plan);
+    dtn_exec_destroy(((struct exec_entry *)lru_entry)->cached.exec);
     free(lru_entry);
 }
 
-static const struct dtn_lru_kind plans_kind = { entry_hash, entry_is,
+static const struct dtn_lru_kind execs_kind = { entry_hash, entry_is,
                                                 entry_destroy };
 
 uint64_t dtn_call_fingerprint(const struct dtn_group *group,
@@ -209,9 +209,9 @@ static int entry_emit(const struct dtn_call *call,
     return rc;
 }
 
-/* Make the schedule and the plan of a call. */
+/* Make the schedule and the executable of a call. */
 static int entry_make(const struct dtn_group *group,
-                      const struct dtn_call *call, struct plan_entry *entry,
+                      const struct dtn_call *call, struct exec_entry *entry,
                       struct dtensor_error *err)
 {
     const struct dtn_model *model;
@@ -229,48 +229,48 @@ static int entry_make(const struct dtn_group *group,
         return rc;
     entry->cached.fingerprint = dtn_call_fingerprint(group, call);
     said = dtn_call_record_of(group, call, entry->cached.fingerprint);
-    rc = dtn_plan_create(group, &sched, &entry->cached.plan, err);
+    rc = dtn_exec_create(group, &sched, &entry->cached.exec, err);
     if (rc != 0) {
         dtn_sched_fini(&sched);
         return rc;
     }
     snprintf(entry->cached.text, sizeof entry->cached.text,
-             "%s %s %d rank%s (%s)", dtn_plan_sched(entry->cached.plan)->name,
+             "%s %s %d rank%s (%s)", dtn_exec_sched(entry->cached.exec)->name,
              model->reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group),
              call->n, call->n == 1 ? "" : "s",
              dtn_pick_text(&pick, why, sizeof why));
     entry->cached.text_bytes = strlen(entry->cached.text) + 1;
-    dtn_plan_set_record(entry->cached.plan, &said);
+    dtn_exec_set_record(entry->cached.exec, &said);
     return 0;
 }
 
-int dtn_call_plan(const struct dtn_group *group, const struct dtn_call *call,
-                  struct dtn_plan **planp, uint64_t *fingerprintp,
+int dtn_call_exec(const struct dtn_group *group, const struct dtn_call *call,
+                  struct dtn_exec **execp, uint64_t *fingerprintp,
                   struct dtensor_error *err)
 {
-    struct plan_entry entry;
+    struct exec_entry entry;
     int rc = entry_make(group, call, &entry, err);
 
     if (rc != 0)
         return rc;
-    *planp = entry.cached.plan;
+    *execp = entry.cached.exec;
     *fingerprintp = entry.cached.fingerprint;
     return 0;
 }
 
-static struct plan_entry *plans_find(const struct dtn_group *group,
-                                     const struct plan_query *query)
+static struct exec_entry *execs_find(const struct dtn_group *group,
+                                     const struct exec_query *query)
 {
-    return (struct plan_entry *)dtn_lru_find(&dtn_coll_of(group->ctx)->plans,
-                                             &plans_kind, query);
+    return (struct exec_entry *)dtn_lru_find(&dtn_coll_of(group->ctx)->execs,
+                                             &execs_kind, query);
 }
 
-static int plans_add(const struct dtn_group *group,
-                     const struct plan_query *query,
-                     struct plan_entry **entryp, struct dtensor_error *err)
+static int execs_add(const struct dtn_group *group,
+                     const struct exec_query *query,
+                     struct exec_entry **entryp, struct dtensor_error *err)
 {
-    size_t size = sizeof(struct plan_entry) + lists_bytes(query->call);
-    struct plan_entry *entry = calloc(1, size);
+    size_t size = sizeof(struct exec_entry) + lists_bytes(query->call);
+    struct exec_entry *entry = calloc(1, size);
     int rc;
 
     if (!entry)
@@ -283,20 +283,20 @@ static int plans_add(const struct dtn_group *group,
     entry->key = query->key;
     lists_copy(query->call, entry->lists);
     entry->cached.entry.bytes =
-        dtn_sched_scratch(dtn_plan_sched(entry->cached.plan));
-    dtn_lru_add(&dtn_coll_of(group->ctx)->plans, &plans_kind, query,
+        dtn_sched_scratch(dtn_exec_sched(entry->cached.exec));
+    dtn_lru_add(&dtn_coll_of(group->ctx)->execs, &execs_kind, query,
                 &entry->cached.entry,
                 group->ctx->world.cluster->redistribute.max_scratch_bytes);
     *entryp = entry;
     return 0;
 }
 
-int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
-                  struct dtn_cached_plan **cachedp, struct dtensor_error *err)
+int dtn_execs_get(const struct dtn_group *group, const struct dtn_call *call,
+                  struct dtn_cached_exec **cachedp, struct dtensor_error *err)
 {
-    const struct plan_query query = plan_query(group, call);
-    struct plan_entry *entry = plans_find(group, &query);
-    int rc = entry ? 0 : plans_add(group, &query, &entry, err);
+    const struct exec_query query = exec_query(group, call);
+    struct exec_entry *entry = execs_find(group, &query);
+    int rc = entry ? 0 : execs_add(group, &query, &entry, err);
 
     if (rc == 0)
         *cachedp = &entry->cached;
@@ -304,28 +304,28 @@ int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
 }
 
 /* A reduction made at run time may have been destroyed since. */
-struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
+struct dtn_cached_exec *dtn_execs_again(const struct dtn_group *group,
                                         const struct dtn_call *call,
                                         const void *in, const void *out)
 {
-    struct plan_query query;
-    struct plan_entry *entry;
+    struct exec_query query;
+    struct exec_entry *entry;
     const size_t *bytes;
 
     if ((unsigned)call->redop >= DTENSOR_NREDOPS)
         return NULL;
-    query = plan_query(group, call);
-    entry = plans_find(group, &query);
+    query = exec_query(group, call);
+    entry = execs_find(group, &query);
     if (!entry)
         return NULL;
-    bytes = dtn_plan_sched(entry->cached.plan)->bytes;
+    bytes = dtn_exec_sched(entry->cached.exec)->bytes;
     if ((bytes[DTN_IN] && !in) || (bytes[DTN_OUT] && !out)
         || !dtn_call_fits(call, in, out, bytes))
         return NULL;
     return &entry->cached;
 }
 
-void dtn_plans_clear(struct dtn_lru *plans)
+void dtn_execs_clear(struct dtn_lru *execs)
 {
-    dtn_lru_clear(plans, &plans_kind);
+    dtn_lru_clear(execs, &execs_kind);
 }

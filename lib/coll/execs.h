@@ -1,6 +1,6 @@
-/* plans.h - private to the coll room: an LRU cache of plans by call */
-#ifndef DTN_PLANS_H
-#define DTN_PLANS_H
+/* execs.h - private to the coll room: an LRU cache of executables by call */
+#ifndef DTN_EXECS_H
+#define DTN_EXECS_H
 
 #include "base/lru.h"
 #include "dtensor.h"
@@ -10,11 +10,11 @@
 
 struct dtn_call;
 struct dtn_group;
-struct dtn_plan;
+struct dtn_exec;
 
-struct dtn_cached_plan {
+struct dtn_cached_exec {
     struct dtn_lru_entry entry;   /* bytes: scratch; holders: requests        */
-    struct dtn_plan *plan;        /* the plan of the call                     */
+    struct dtn_exec *exec;        /* the executable of the call               */
     uint64_t fingerprint;         /* of the call, without its number          */
     char text[160];               /* for dtensor_last_plan()                  */
     size_t text_bytes;            /* with the final '\0'                      */
@@ -26,19 +26,19 @@ struct dtn_cached_plan {
 uint64_t dtn_call_fingerprint(const struct dtn_group *group,
                               const struct dtn_call *call);
 
-/* The plan of this call; it is made if it is new.  It is valid until the next
- * call of this function, or while it has holders.
+/* The executable of this call; it is made if it is new.  It is valid until the
+ * next call of this function, or while it has holders.
  */
-int dtn_plans_get(const struct dtn_group *group, const struct dtn_call *call,
-                  struct dtn_cached_plan **cachedp, struct dtensor_error *err);
+int dtn_execs_get(const struct dtn_group *group, const struct dtn_call *call,
+                  struct dtn_cached_exec **cachedp, struct dtensor_error *err);
 
-/* The cached plan of a call, if a quick check shows that the buffers are good:
- * they are there, and they do not overlap.  NULL: do the full checks.
+/* The cached executable of a call, if a quick check shows that the buffers are
+ * good: they are there, and they do not overlap.  NULL: do the full checks.
  */
-struct dtn_cached_plan *dtn_plans_again(const struct dtn_group *group,
+struct dtn_cached_exec *dtn_execs_again(const struct dtn_group *group,
                                         const struct dtn_call *call,
                                         const void *in, const void *out);
 
-void dtn_plans_clear(struct dtn_lru *plans);
+void dtn_execs_clear(struct dtn_lru *execs);
 
 #endif

@@ -1,4 +1,4 @@
-/* said.c - the report of an unexpected signal
+/* mismatch.c - the report of an unexpected signal
  *
  * The fingerprint of a signal is that of the call, xored with the match bits of
  * its step: what both sides must agree on beyond the call, such as the 100
@@ -24,13 +24,13 @@ static void step_said(const struct dtn_exec_run *run,
                       struct dtn_call_record *record)
 {
     if (!dtn_record_recall(run->ctx, run->fingerprint, record))
-        *record = run->plan->record;
+        *record = run->exec->record;
     record->kind = step->is_recv ? DTN_RECORD_RECEIVED : DTN_RECORD_SENT;
     record->fingerprint = run->fingerprint ^ step->match_bits;
-    record->other = run->plan->peers[step->peer].rank;
+    record->other = run->exec->peers[step->peer].rank;
     record->count = step->message_bytes
                   / dtn_fingerprint_size(record->fingerprint);
-    if (run->plan->messages)
+    if (run->exec->messages)
         record->number = dtn_coll_of(run->ctx)->peers[record->other]
                            .messages[step->is_recv];
 }
@@ -41,10 +41,10 @@ static bool run_message(const struct dtensor_ctx *ctx, int peer,
 {
     const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
 
-    for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
-        const struct dtn_step *step = &run->plan->sched.steps[s];
+    for (int s = 0; run && s < run->exec->sched.nsteps; s++) {
+        const struct dtn_step *step = &run->exec->sched.steps[s];
 
-        if (step->match_bits != 0 && run->plan->peers[step->peer].rank == peer
+        if (step->match_bits != 0 && run->exec->peers[step->peer].rank == peer
             && (run->fingerprint ^ step->match_bits) == fingerprint) {
             step_said(run, step, record);
             return true;
@@ -59,9 +59,9 @@ static bool run_waits(const struct dtensor_ctx *ctx,
     const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
     const struct dtn_step *step;
 
-    if (!run || run->step >= run->plan->sched.nsteps)
+    if (!run || run->step >= run->exec->sched.nsteps)
         return false;
-    step = &run->plan->sched.steps[run->step];
+    step = &run->exec->sched.steps[run->step];
     if (step->match_bits == 0)
         return false;
     step_said(run, step, record);
@@ -73,11 +73,11 @@ static bool run_edge(const struct dtensor_ctx *ctx, int peer, bool is_recv,
 {
     const struct dtn_exec_run *run = dtn_coll_of(ctx)->run;
 
-    for (int s = 0; run && s < run->plan->sched.nsteps; s++) {
-        const struct dtn_step *step = &run->plan->sched.steps[s];
+    for (int s = 0; run && s < run->exec->sched.nsteps; s++) {
+        const struct dtn_step *step = &run->exec->sched.steps[s];
 
         if (step->match_bits != 0 && step->is_recv == is_recv
-            && run->plan->peers[step->peer].rank == peer) {
+            && run->exec->peers[step->peer].rank == peer) {
             step_said(run, step, record);
             return true;
         }
@@ -100,7 +100,7 @@ static uint32_t run_other_turn(const struct dtn_exec_run *run, int rank,
     const uint32_t mine = dtn_coll_of(run->ctx)->peers[rank].messages[true];
     const uint64_t turn = dtn_fingerprint_mix(DTN_MIX_TURN, mine);
 
-    for (uint32_t i = 1; run->plan->messages && i < 2 * DTN_RECORD_MAX; i++) {
+    for (uint32_t i = 1; run->exec->messages && i < 2 * DTN_RECORD_MAX; i++) {
         if ((fingerprint ^ expected ^ turn)
             == dtn_fingerprint_mix(DTN_MIX_TURN, mine + i))
             return mine + i;
@@ -122,10 +122,10 @@ static void run_heard(const struct dtn_exec_run *run, int rank,
     if (signal->tag == DTN_TAG_EAGER
         && (coll == DTN_COLL_PAIRS
             || (coll == DTN_COLL_ALL_TO_ALL
-                && run->plan->record.kind == DTN_RECORD_NOTHING)))
+                && run->exec->record.kind == DTN_RECORD_NOTHING)))
         dtn_boot_report_call(run->ctx->boot, rank, &(struct dtn_call_record){
             .kind = DTN_RECORD_SENT, .fingerprint = signal->fingerprint,
-            .group = run->plan->record.group, .other = run->ctx->world.rank,
+            .group = run->exec->record.group, .other = run->ctx->world.rank,
             .number = run_other_turn(run, rank, signal->fingerprint, expected),
             .count = signal->len / dtn_fingerprint_size(signal->fingerprint) });
 }
@@ -136,7 +136,7 @@ static void run_heard(const struct dtn_exec_run *run, int rank,
 static uint64_t run_match_bits(const struct dtn_exec_run *run,
                          const struct dtn_step *step)
 {
-    const struct dtn_sched *sched = &run->plan->sched;
+    const struct dtn_sched *sched = &run->exec->sched;
 
     for (int s = 0; step->match_bits == 0 && s < sched->nsteps; s++)
         if (sched->steps[s].match_bits != 0 && sched->steps[s].is_recv
@@ -156,7 +156,7 @@ int dtn_run_mismatch(const struct dtn_exec_run *run,
 
     if (!dtn_signal_mismatch(signal, &mismatch))
         mismatch = (struct dtn_mismatch){
-            .rank = run->plan->peers[step->peer].rank,
+            .rank = run->exec->peers[step->peer].rank,
             .witness = run->ctx->world.rank, .called = signal->fingerprint,
             .expected = run->fingerprint ^ run_match_bits(run, step) };
     if (mismatch.witness == run->ctx->world.rank)

@@ -1,0 +1,249 @@
+/* exec.c - makes a schedule ready to run
+ *
+ * An executable has scratch, and room for what peers will send, so a run
+ * allocates nothing.  The first run connects to every peer that a step names:
+ * in a ring over 8 ranks these are two, in an exchange the ranks that exchange
+ * data with this one.  A first run that is started connects without waiting for
+ * them.
+ */
+#include "base/error.h"
+#include "base/reduce.h"
+#include "boot/boot.h"
+#include "coll/exec.h"
+#include "coll/record.h"
+#include "coll/exec/exec.h"
+#include "coll/state.h"
+#include "job/ctx.h"
+#include "job/group.h"
+#include "sched/call.h"
+#include "sched/fingerprint.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/arena_size.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* List every peer that a step names: the first run of the executable connects
+ * to them.
+ */
+static int exec_unmet(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    const struct dtn_sched *sched = &exec->sched;
+    const size_t bytes = (size_t)sched->n * (sizeof(int) + sizeof(bool));
+    int *ranks = calloc(1, bytes);
+    bool *named = (bool *)(ranks + sched->n);
+
+    if (!ranks)
+        return dtn_fail_nomem(err, sched->name, bytes);
+    for (int s = 0; s < sched->nsteps; s++) {
+        const struct dtn_step *step = &sched->steps[s];
+
+        if (step->op == DTN_OP_SIGNAL || step->op == DTN_OP_WAIT
+            || step->op == DTN_OP_PUT)
+            named[step->peer] = true;
+    }
+    for (int p = 0; p < sched->n; p++)
+        if (named[p])
+            ranks[exec->nunmet++] = exec->group.ranks[p];
+    exec->unmet = ranks;
+    return 0;
+}
+
+/* A mismatch found while ranks connect is reported with the call of the
+ * executable.
+ */
+static int exec_meet(struct dtn_exec *exec, bool waits,
+                     struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = exec->group.ctx;
+    int rc;
+
+    ctx->connecting_call = &exec->record;
+    rc = waits ? dtn_ctx_connect(ctx, exec->unmet, exec->nunmet, err)
+               : dtn_poll_connect(ctx, exec->unmet, exec->nunmet,
+                                  &exec->meeting, err);
+    ctx->connecting_call = NULL;
+    if (rc != 0)
+        return rc;
+    free(exec->unmet);
+    exec->unmet = NULL;
+    return 0;
+}
+
+int dtn_exec_connect(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    return exec->unmet ? exec_meet(exec, true, err) : 0;
+}
+
+int dtn_exec_meet(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    return exec->unmet ? exec_meet(exec, false, err) : 0;
+}
+
+/* Which spaces do peers access, and from which buffers of the user are puts? */
+static void exec_spaces(struct dtn_exec *exec)
+{
+    const struct dtn_sched *sched = &exec->sched;
+    bool puts[DTN_NSPACES] = { false };
+
+    for (int s = 0; s < sched->nsteps; s++)
+        if (sched->steps[s].op == DTN_OP_PUT)
+            puts[sched->steps[s].src.space] = true;
+    for (int s = 0; s < DTN_NSPACES; s++)
+        if (sched->bytes[s] > 0
+            && (sched->exposed[s] || (puts[s] && s <= DTN_OUT)))
+            exec->spaces[exec->nspaces++] = (enum dtn_space)s;
+}
+
+/* Does a step send READY, or does a peer access a space? */
+static bool exec_names(const struct dtn_sched *sched)
+{
+    bool names = false;
+
+    for (int s = 0; s < DTN_NSPACES; s++)
+        names |= sched->exposed[s];
+    for (int s = 0; s < sched->nsteps; s++)
+        names |= sched->steps[s].op == DTN_OP_SIGNAL
+              && sched->steps[s].tag == DTN_TAG_READY;
+    return names;
+}
+
+/* May its exposed buffers be private memory that is not always staged? */
+static bool exec_tries(const struct dtn_exec *exec)
+{
+    const struct dtensor_ctx *ctx = exec->group.ctx;
+    const struct dtn_sched *sched = &exec->sched;
+    bool fetches = false;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        fetches |= ctx->transports[t]->fetches;
+    return fetches && (sched->exposed[DTN_IN] || sched->exposed[DTN_OUT])
+        && sched->expose != DTN_EXPOSE_STAGED_ONLY;
+}
+
+static int exec_fill(struct dtn_exec *exec, struct dtensor_error *err)
+{
+    struct dtensor_ctx *ctx = exec->group.ctx;
+    size_t n = (size_t)exec->sched.n;
+    size_t scratch = dtn_sched_scratch(&exec->sched);
+    int rc;
+
+    exec->named = exec_names(&exec->sched);
+    exec_spaces(exec);
+    exec->tries = exec_tries(exec);
+    exec->trials.best = -1;
+    exec->peers = calloc(n, sizeof *exec->peers);
+    exec->terms = calloc(n + 1, sizeof *exec->terms);
+    exec->base = calloc((size_t)dtn_exec_peer_base((int)n, 0),
+                        sizeof *exec->base);
+    if (!exec->peers || !exec->terms || !exec->base)
+        return dtn_fail_nomem(err, exec->sched.name, n * sizeof *exec->peers);
+    for (size_t p = 0; p < n; p++) {
+        exec->peers[p].rank = exec->group.ranks[p];
+        exec->peers[p].tp = ctx->peers[exec->peers[p].rank].tp;
+        while (exec->peers[p].tp
+               && ctx->transports[exec->peers[p].transport]
+                  != exec->peers[p].tp)
+            exec->peers[p].transport++;
+    }
+    for (int s = 0; s < DTN_NSPACES; s++)
+        exec->scale[s] = s == DTN_ACC
+                       ? dtn_reduction_ratio(&exec->sched.reduction) : 1;
+    if (scratch > 0) {
+        exec->tmp = dtn_arena_alloc(&ctx->arena, scratch);
+        if (!exec->tmp)
+            return dtn_arena_fail(&ctx->arena, exec->sched.name, scratch, err);
+        exec->acc = exec->tmp + scratch - exec->sched.bytes[DTN_ACC]
+                                          * exec->scale[DTN_ACC];
+    }
+    exec->base[DTN_TMP] = exec->tmp;
+    exec->base[DTN_ACC] = exec->acc;
+    rc = dtn_exec_bind(exec, err);
+    if (rc == 0)
+        rc = dtn_ready_access(exec, err);
+    return rc == 0 ? exec_unmet(exec, err) : rc;
+}
+
+int dtn_exec_create(const struct dtn_group *group, struct dtn_sched *sched,
+                    struct dtn_exec **execp, struct dtensor_error *err)
+{
+    struct dtn_exec *exec = calloc(1, sizeof *exec);
+    int rc;
+
+    if (!exec)
+        return dtn_fail_nomem(err, sched->name, sizeof *exec);
+    exec->group = *group;
+    exec->sched = *sched;
+    rc = exec_fill(exec, err);
+    if (rc != 0) {
+        memset(&exec->sched, 0, sizeof exec->sched);
+        dtn_exec_destroy(exec);
+        return rc;
+    }
+    memset(sched, 0, sizeof *sched);
+    *execp = exec;
+    return 0;
+}
+
+void dtn_exec_set_record(struct dtn_exec *exec,
+                         const struct dtn_call_record *said)
+{
+    exec->record = *said;
+    exec->messages = dtn_fingerprint_coll(said->base) == DTN_COLL_PAIRS;
+}
+
+/* Each message has one step with match bits: the step that is not DATA. */
+void dtn_exec_count_messages(struct dtn_exec *exec)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(exec->group.ctx);
+
+    for (int s = 0; s < exec->sched.nsteps; s++) {
+        struct dtn_step *step = &exec->sched.steps[s];
+        struct dtn_exec_peer *peer;
+        uint64_t turn;
+
+        if ((step->op != DTN_OP_SIGNAL && step->op != DTN_OP_WAIT)
+            || step->tag == DTN_TAG_DATA)
+            continue;
+        peer = &exec->peers[step->peer];
+        turn = dtn_fingerprint_mix(DTN_MIX_TURN,
+                                    ++coll->peers[peer->rank]
+                                          .messages[step->is_recv]);
+        step->match_bits ^= peer->turn[step->is_recv] ^ turn;
+        peer->turn[step->is_recv] = turn;
+    }
+}
+
+/* The call records of its runs point to its text. */
+static void exec_forget(const struct dtn_exec *exec)
+{
+    struct dtensor_ctx *ctx = exec->group.ctx;
+
+    for (int i = 0; i < DTN_RECORD_MAX && exec->record.text; i++)
+        if (ctx->recent_calls[i].text == exec->record.text)
+            ctx->recent_calls[i].text = NULL;
+}
+
+void dtn_exec_destroy(struct dtn_exec *exec)
+{
+    if (!exec)
+        return;
+    exec_forget(exec);
+    dtn_arena_free(&exec->group.ctx->arena, exec->tmp);
+    dtn_sched_fini(&exec->sched);
+    free(exec->peers);
+    free(exec->terms);
+    free(exec->base);
+    free(exec->steps);
+    free(exec->unmet);
+    free(exec->reach);
+    free(exec);
+}
+
+const struct dtn_sched *dtn_exec_sched(const struct dtn_exec *exec)
+{
+    return &exec->sched;
+}
