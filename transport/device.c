@@ -13,14 +13,15 @@
  * GID 0 is never taken in silence: the choice and its reason are logged, and
  * what cannot be had is refused with what there is instead.
  */
-#include "transport/device.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/words.h"
+#include "transport/device.h"
 #include "dtensor.h"
 
 #include <arpa/inet.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -363,7 +364,7 @@ static int gid_choose(int want, struct dtn_device_choice *choice,
     int rc;
 
     if (!choice->port->ethernet && want < 0)
-        return 0;                 /* addressed by LID                          */
+        return 0;                 /* addressed by LID                         */
     if (want < 0)
         choice->gid = gid_best(choice->port);
     rc = want < 0 ? 0 : gid_named(want, choice, err);

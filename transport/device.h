@@ -1,11 +1,9 @@
-/* device.h - L1: the RDMA devices of this machine, as plain facts
+/* device.h - the RDMA devices of this machine, as plain facts
  *
- * device.c       words, and which port, GID and partition to use, and why:
- *                pure functions of the facts
- * verbs_look.c   the facts, asked of libibverbs
- *
- * Nothing here needs the headers of libibverbs: a build without it has the
- * same functions, and no devices.
+ * verbs_look.c asks libibverbs for the facts.  device.c chooses port, GID and
+ * partition and says why: pure functions of the facts.  Nothing here needs the
+ * headers of libibverbs: a build without it has the same functions and finds no
+ * devices.
  */
 #ifndef DTN_DEVICE_H
 #define DTN_DEVICE_H
@@ -17,56 +15,57 @@
 #include <stdint.h>
 
 #define DTN_DEVICE_NAME 64
-#define DTN_MAX_GIDS 256          /* rows of a GID table that are looked at    */
-#define DTN_MAX_PKEYS 128
+#define DTN_MAX_GIDS 256          /* rows of a GID table that are looked at   */
+#define DTN_MAX_PKEYS 128         /* rows of a partition table, likewise      */
 
 enum dtn_gid_type { DTN_GID_IB, DTN_GID_V1, DTN_GID_V2 };
 
 /* A row of a GID table that is not empty. */
 struct dtn_gid {
-    unsigned char raw[16];
-    uint16_t index;
-    uint16_t type;                /* enum dtn_gid_type                         */
+    unsigned char raw[16];        /* an IPv6 address, most significant first  */
+    uint16_t index;               /* of its row                               */
+    uint16_t type;                /* enum dtn_gid_type                        */
 };
 
 /* A port; the numbers are those of the InfiniBand specification. */
 struct dtn_port {
-    char device[DTN_DEVICE_NAME];
-    char netdev[16];              /* of its first GID, or ""                   */
-    int port;
-    int nports;                   /* of the device                             */
-    int state;                    /* 4 is active                               */
-    int physical;                 /* 5 is LinkUp                               */
-    bool ethernet;                /* RoCE                                      */
-    int lid;
-    int mtu, max_mtu;             /* bytes of payload; mtu is the active one   */
-    int rate_mbps;                /* all lanes                                 */
-    int max_qp;                   /* of the device                             */
-    int ngids;
-    int gid_rows;                 /* empty ones too                            */
-    struct dtn_gid gid[DTN_MAX_GIDS];
-    int npkeys;
-    uint16_t pkey[DTN_MAX_PKEYS];
+    char device[DTN_DEVICE_NAME]; /* "mlx5_0"                                 */
+    char netdev[16];              /* interface of its first GID, or ""        */
+    int port;                     /* number, from 1                           */
+    int nports;                   /* of the device                            */
+    int state;                    /* 4 is active                              */
+    int physical;                 /* 5 is LinkUp                              */
+    bool ethernet;                /* RoCE                                     */
+    int lid;                      /* address on InfiniBand; 0: none           */
+    int mtu, max_mtu;             /* bytes of payload; mtu is the active one  */
+    int rate_mbps;                /* all lanes, in Mb/s; 0: not known         */
+    int max_qp;                   /* queue pairs of the device                */
+    int ngids;                    /* rows in `gid`                            */
+    int gid_rows;                 /* rows of the device's table, empty or not */
+    struct dtn_gid gid[DTN_MAX_GIDS]; /* the rows that are not empty          */
+    int npkeys;                   /* rows in `pkey`                           */
+    uint16_t pkey[DTN_MAX_PKEYS]; /* partitions; 0x8000: full member          */
 };
 
+/* All devices of this machine and the ports of those that could be opened. */
 struct dtn_devices {
-    bool built;                   /* with libibverbs                           */
-    int ndevices;
+    bool built;                   /* with libibverbs                          */
+    int ndevices;                 /* of `device`                              */
     struct dtn_device_name {
-        char name[DTN_DEVICE_NAME];
-        int error;                /* errno of opening it, or 0                 */
-    } *device;
-    int nports;                   /* of devices that could be opened           */
-    struct dtn_port *port;
+        char name[DTN_DEVICE_NAME]; /* "mlx5_0"                               */
+        int error;                /* errno of opening it, or 0                */
+    } *device;                    /* [ndevices] owned                         */
+    int nports;                   /* of `port`                                */
+    struct dtn_port *port;        /* [nports] owned                           */
 };
 
 /* Look at every device.  Owns: dtn_devices_fini().   Errors: ESYS, ENOMEM */
 int dtn_devices_look(struct dtn_devices *devices, struct dtensor_error *err);
 void dtn_devices_fini(struct dtn_devices *devices);
 
-/* The devices of a rank as the cluster file has them, "mlx5_0:1+mlx5_1:1", or
- * NULL, which stands for one that is to be found: how many, and the name of
- * number k, NULL for that one.
+/* The cluster file names the devices of a rank like "mlx5_0:1+mlx5_1:1", or not
+ * at all (NULL): then there is one, which is to be found.  How many there are,
+ * and the name of number k, NULL if it is to be found.
  */
 int dtn_rails_count(const char *devices);
 const char *dtn_rails_name(const char *devices, int k,
@@ -74,9 +73,9 @@ const char *dtn_rails_name(const char *devices, int k,
 
 /* What the cluster file asks for, of one device. */
 struct dtn_device_want {
-    const char *device;           /* "mlx5_0" or "mlx5_0:1"; NULL: any         */
-    int gid_index;                /* -1: the best                              */
-    int pkey;                     /* 0, -1: the default partition              */
+    const char *device;           /* "mlx5_0" or "mlx5_0:1"; NULL: any        */
+    int gid_index;                /* row; -1: the best                        */
+    int pkey;                     /* partition; 0, -1: the default            */
 };
 
 /* How good a GID is. */
@@ -84,12 +83,12 @@ enum dtn_gid_worth { DTN_GID_NONE, DTN_GID_OLD, DTN_GID_LINK_LOCAL,
                      DTN_GID_ROUTABLE };
 
 struct dtn_device_choice {
-    const struct dtn_port *port;
-    const struct dtn_gid *gid;    /* NULL: addressed by LID                    */
-    int pkey_index;
-    bool doubtful;                /* `why_gid` is worth a warning              */
-    char why_port[64];            /* "by the cluster file"                     */
-    char why_gid[96];             /* "RoCE v2 with a routable address"         */
+    const struct dtn_port *port;  /* the port to use                          */
+    const struct dtn_gid *gid;    /* NULL: addressed by LID                   */
+    int pkey_index;               /* row of the partition                     */
+    bool doubtful;                /* `why_gid` is worth a warning             */
+    char why_port[64];            /* "by the cluster file"                    */
+    char why_gid[96];             /* "RoCE v2 with a routable address"        */
 };
 
 /* The port, GID and partition to use.  Pointers lead into `devices`.
@@ -100,14 +99,14 @@ int dtn_device_choose(const struct dtn_devices *devices,
                       struct dtn_device_choice *choice,
                       struct dtensor_error *err);
 
-/* The port that is meant, fit or not, for reports; NULL: none is. */
+/* For reports: the port that `want` names, usable or not, or NULL. */
 const struct dtn_port *dtn_device_meant(const struct dtn_devices *devices,
                                         const struct dtn_device_want *want);
 
 enum dtn_gid_worth dtn_gid_worth(const struct dtn_gid *gid, bool ethernet);
-const char *dtn_gid_type_name(int type);               /* "v2"                 */
-const char *dtn_port_state_name(int state);            /* "ACTIVE"             */
-const char *dtn_port_physical_name(int physical);      /* "LinkUp"             */
+const char *dtn_gid_type_name(int type);               /* "v2"                */
+const char *dtn_port_state_name(int state);            /* "ACTIVE"            */
+const char *dtn_port_physical_name(int physical);      /* "LinkUp"            */
 
 /* "fe80::1" or "10.1.2.3" of a GID. */
 char *dtn_gid_text(const unsigned char raw[16], char *buf, size_t size);
@@ -119,25 +118,5 @@ int dtn_rate_mbps(unsigned speed, unsigned width);
 
 /* "100 Gb/s" and "2.5 Gb/s"; "-" for 0. */
 char *dtn_rate_text(int mbps, char *buf, size_t size);
-
-/* ------------------------------------------------------------ memlock --- */
-
-#define DTN_MEMLOCK_UNLIMITED UINT64_MAX
-
-/* Bytes that this process may lock: RLIMIT_MEMLOCK, which does not bind a
- * process that has CAP_IPC_LOCK.
- */
-uint64_t dtn_memlock_bytes(void);
-
-/* "unlimited" or "64.0 KiB". */
-char *dtn_memlock_text(uint64_t bytes, char *buf, size_t size);
-
-/* How to be allowed to lock more: the end of an error. */
-const char *dtn_memlock_remedy(void);
-
-/* Bytes that an rc transport of `nranks` locks to open at all, without any
- * tensor, when each has so many rails; see dtensor-rdma(7).
- */
-uint64_t dtn_memlock_need(int nranks, int nrails);
 
 #endif

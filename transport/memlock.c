@@ -8,10 +8,12 @@
  * not.
  */
 #include "base/units.h"
-#include "transport/device.h"
+#include "transport/memlock.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -25,7 +27,7 @@ static bool memlock_whole_machine(void)
     FILE *file = fopen("/proc/self/uid_map", "r");
 
     if (!file)
-        return true;              /* a kernel without user namespaces          */
+        return true;              /* a kernel without user namespaces         */
     if (fscanf(file, "%lu %lu %lu", &inside, &outside, &count) != 3)
         count = 0;
     fclose(file);

@@ -8,27 +8,47 @@
  * shows when one is not answered.  So while a rank waits it writes a beat, ten
  * times a second, and a peer that is gone is known two seconds later.
  */
-#include "transport/verbs.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/wait.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 #include "transport/transport.h"
+#include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_events.h"
+#include "transport/verbs_fail.h"
+#include "transport/verbs_keys.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_limits.h"
+#include "transport/verbs_meet.h"
+#include "transport/verbs_memory.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_post.h"
+#include "transport/verbs_probe.h"
+#include "transport/verbs_put.h"
+#include "transport/verbs_queue.h"
+#include "transport/verbs_rail.h"
+#include "transport/verbs_signal.h"
+#include "transport/verbs_words.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VERBS_MAGIC UINT64_C(0x6474656e76723031)     /* "dtenvr01" */
 
 enum {
-    ACK_NS = 1000000,             /* while waiting: acknowledge all so often   */
+    ACK_NS = 1000000,             /* while waiting: acknowledge all so often  */
     TURNS_PER_LOOK = 64,
     BEAT_NS = 100000000,
-    CLOSE_NS = 1000000000         /* for the last signals to leave             */
+    CLOSE_NS = 1000000000         /* for the last signals to leave            */
 };
 
 /* -------------------------------------------------------- open and close --- */

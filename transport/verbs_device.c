@@ -14,10 +14,15 @@
 #include "transport/device.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_meet.h"
 #include "dtensor.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Soft-RoCE, rxe of Linux, gives no vendor.  When packets were lost, its

@@ -16,10 +16,15 @@
 #include "base/units.h"
 #include "base/wait.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_events.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define GID_GRACE_NS INT64_C(1000000000)  /* for an address to come back      */
@@ -27,7 +32,7 @@
 /* Rows in the order of their weight, the worst last. */
 static const struct event_row {
     enum ibv_event_type type;
-    const char *means;            /* "%s" are the port, or queue, and device   */
+    const char *means;            /* "%s" are the port, or queue, and device  */
     const char *look;
 } rows[] = {
     { IBV_EVENT_SM_CHANGE, "another subnet manager rules the network of %s",
@@ -105,7 +110,7 @@ void dtn_verbs_events_take(struct dtn_verbs_device *device,
         events->port_down = type == IBV_EVENT_PORT_ERR;
     if (type == IBV_EVENT_PORT_ACTIVE && events->any
         && events->last == IBV_EVENT_PORT_ERR)
-        events->any = false;      /* it is up again                            */
+        events->any = false;      /* it is up again                           */
     if (event_weight(type) == 0
         || (events->any && event_weight(type) < event_weight(events->last)))
         return;

@@ -5,11 +5,16 @@
  */
 #include "base/error.h"
 #include "base/units.h"
-#include "transport/device.h"
+#include "transport/memlock.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_fail.h"
+#include "transport/verbs_rail.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
 
 int dtn_verbs_fail_register(const struct dtn_verbs_device *device, size_t size,
                             int sys_errno, struct dtensor_error *err)

@@ -17,10 +17,18 @@
 #include "transport/arena.h"
 #include "transport/arena_size.h"
 #include "transport/verbs.h"
+#include "transport/verbs_fail.h"
+#include "transport/verbs_keys.h"
+#include "transport/verbs_memory.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_rail.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,15 +18,25 @@
 #include "transport/arena_size.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_fail.h"
+#include "transport/verbs_keys.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_memory.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_post.h"
+#include "transport/verbs_rail.h"
 #include "dtensor.h"
 
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-
-#include <errno.h>
-#include <string.h>
 
 int dtn_verbs_lane_open(struct dtn_verbs *verbs, int peer,
                         struct dtensor_error *err)
@@ -81,7 +91,7 @@ int dtn_verbs_lane_write(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
 
 enum {
     WORDS = 16,
-    WORD_BYTES = 4,               /* of the content, in each of eight          */
+    WORD_BYTES = 4,               /* of the content, in each of eight         */
     WORDS_OF_PAYLOAD = DTN_PAYLOAD_MAX / WORD_BYTES
 };
 
@@ -133,7 +143,7 @@ static bool words_take(const _Atomic uint64_t word[WORDS],
 
 /* ------------------------------------------------------------------ lines --- */
 
-enum { FEW = 240 };               /* bytes, by XXH3's own reckoning            */
+enum { FEW = 240 };               /* bytes, by XXH3's own reckoning           */
 
 /* Of the bytes that stand in front of `along`, where they belong, and the
  * number.  Of 88 bytes XXH3 takes 75 instructions and XXH64 182, of 536 as many.

@@ -13,16 +13,23 @@
 #include "base/log.h"
 #include "cluster/cluster.h"
 #include "transport/arena.h"
-#include "transport/device.h"
+#include "transport/memlock.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_limits.h"
+#include "transport/verbs_put.h"
+#include "transport/verbs_words.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum {
-    DATAGRAM_BYTES = 20 << 10     /* what verbs_meet.c takes, in whole pages   */
+    DATAGRAM_BYTES = 20 << 10     /* what verbs_meet.c takes, in whole pages  */
 };
 
 uint64_t dtn_memlock_need(int nranks, int nrails)

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "base/error.h"
 #include "transport/device.h"
+#include "transport/memlock.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -26,6 +27,8 @@ void dtn_devices_fini(struct dtn_devices *devices)
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>
+#include <stdint.h>
+#include <stdio.h>
 
 static int look_mtu_bytes(enum ibv_mtu mtu)
 {
@@ -76,7 +79,7 @@ static void look_port(struct ibv_context *context, struct dtn_port *port)
     struct ibv_port_attr attr;
 
     if (ibv_query_port(context, (uint8_t)port->port, &attr) != 0)
-        return;                   /* its state stays 0, which is of no use     */
+        return;                   /* its state stays 0, which is of no use    */
     port->state = (int)attr.state;
     port->physical = attr.phys_state;
     port->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
@@ -136,7 +139,7 @@ int dtn_devices_look(struct dtn_devices *devices, struct dtensor_error *err)
     struct ibv_device **list = ibv_get_device_list(&found.ndevices);
 
     if (!list && errno == ENOSYS)
-        found.ndevices = 0;       /* the kernel has no RDMA at all             */
+        found.ndevices = 0;       /* the kernel has no RDMA at all            */
     else if (!list)
         return dtn_fail_sys(err, errno, "verbs: no list of RDMA devices: %m "
                             "(is the module ib_uverbs loaded?)");

@@ -17,10 +17,18 @@
 #include "base/error.h"
 #include "base/wait.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_meet.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_queue.h"
+#include "transport/verbs_rail.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -28,8 +36,8 @@
 #define MEET_MAGIC UINT64_C(0x6474656e76726273)      /* "dtenvrbs" */
 
 enum {
-    MEET_SLOTS = 64,              /* datagrams that may wait for us            */
-    MEET_HEADER = 40,             /* the device writes a GRH before each       */
+    MEET_SLOTS = 64,              /* datagrams that may wait for us           */
+    MEET_HEADER = 40,             /* the device writes a GRH before each      */
     MEET_QKEY = 0x11111111,
     MEET_AGAIN_NS = 5000000
 };
@@ -193,7 +201,7 @@ static int meet_hear(struct dtn_verbs *verbs,
         peer->greeted = true;
     }
     if (said->qpn[0] != peer->greeting.qpn[0])
-        return 0;                 /* of an earlier life                        */
+        return 0;                 /* of an earlier life                       */
     if (peer->ready && said->ready) {
         peer->joined = true;
         peer->plain = peer->plain && said->in_order;

@@ -18,10 +18,14 @@
 #include "cluster/cluster.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
-#include "transport/verbs.h"
+#include "transport/verbs_keys.h"
+#include "transport/verbs_memory.h"
+#include "transport/verbs_rail.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,9 +10,19 @@
  */
 #include "base/error.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_post.h"
+#include "transport/verbs_probe.h"
+#include "transport/verbs_queue.h"
+#include "transport/verbs_words.h"
 #include "dtensor.h"
 
+#include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 static int probe_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                       int q)

@@ -13,10 +13,24 @@
 #include "transport/arena.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_keys.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_memory.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_post.h"
+#include "transport/verbs_put.h"
+#include "transport/verbs_queue.h"
 #include "dtensor.h"
 
+#include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+
+enum {
+    CHAIN_BYTES = 1 << 14,        /* a put from here on is posted at once     */
+    STRIPE_BYTES = 1 << 16        /* a put from here on uses all rails        */
+};
 
 /* Is the stage free?  Its last user's put must be done. */
 static bool verbs_stage_free(struct dtn_verbs *verbs)
@@ -52,7 +66,7 @@ static int put_one(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
     if (rc != 0 && (rc != DTENSOR_EAGAIN || at == 0))
         return rc;
     *size = at;
-    return at >= DTN_VERBS_CHAIN_BYTES ? dtn_verbs_ring(verbs) : 0;
+    return at >= CHAIN_BYTES ? dtn_verbs_ring(verbs) : 0;
 }
 
 /* A source outside the arena leaves through the stage. */
@@ -169,7 +183,7 @@ int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
             return put_staged(verbs, p, dst, src, size, done);
         mr = region->mr[0];
     }
-    if (region && p->nqueues > 1 && size >= DTN_VERBS_STRIPE_BYTES)
+    if (region && p->nqueues > 1 && size >= STRIPE_BYTES)
         return put_striped(verbs, p, dst, src, size, region, done);
     size = size < DTN_VERBS_MESSAGE_MAX ? size : DTN_VERBS_MESSAGE_MAX;
     rc = put_one(verbs, p, 0, dst, src, &size, mr);

@@ -15,9 +15,17 @@
 #include "cluster/cluster.h"
 #include "transport/device.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_limits.h"
+#include "transport/verbs_queue.h"
+#include "transport/verbs_rail.h"
 #include "dtensor.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+enum { SIGNALLED_EVERY = 16 };    /* requests, of which one tells it is done  */
 
 /* Room for every completion that can be on its way: none is ever lost.  Where
  * the device has less, posting waits; then each request must tell of itself,
@@ -31,9 +39,8 @@ static int rail_open_cq(const struct dtn_verbs *verbs,
     int64_t want = queues * DTN_VERBS_DEPTH;
 
     rail->cqe = want < rail->device.max_cqe ? (int)want : rail->device.max_cqe;
-    rail->signalled_every = queues * 2 * DTN_VERBS_SIGNALLED_EVERY > rail->cqe
-                                ? 1
-                                : DTN_VERBS_SIGNALLED_EVERY;
+    rail->signalled_every = queues * 2 * SIGNALLED_EVERY > rail->cqe
+                          ? 1 : SIGNALLED_EVERY;
     rail->cq = ibv_create_cq(rail->device.context, rail->cqe, NULL, NULL, 0);
     if (!rail->cq)
         return dtn_fail_sys(err, errno, "verbs: no completion queue of %d on "

@@ -11,9 +11,16 @@
  */
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_post.h"
+#include "transport/verbs_signal.h"
 #include "dtensor.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* A standing acknowledgement is due after so many signals. */

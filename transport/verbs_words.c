@@ -11,8 +11,16 @@
 #include "cluster/cluster.h"
 #include "transport/device.h"
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_events.h"
+#include "transport/verbs_meet.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_words.h"
 
+#include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {

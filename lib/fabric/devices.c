@@ -7,6 +7,7 @@
  * The same function as in a job chooses the GID that rc would use.
  */
 #include "transport/device.h"
+#include "transport/memlock.h"
 #include "dtensor.h"
 
 #include <stdbool.h>

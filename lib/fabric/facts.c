@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "fabric/fabric.h"
 #include "transport/device.h"
+#include "transport/memlock.h"
 #include "dtensor.h"
 
 #include <stdbool.h>

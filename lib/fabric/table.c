@@ -15,6 +15,7 @@
 #include "cluster/cluster.h"
 #include "fabric/fabric.h"
 #include "transport/device.h"
+#include "transport/memlock.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -12,7 +12,6 @@
 #include "redist/plan.h"
 #include "tensor/tensor.h"
 #include "transport/device.h"
-#include "transport/verbs.h"
 #include "dtensor.h"
 #include "tests/cluster/settings.h"
 #include "tests/support/ranks.h"
@@ -30,6 +29,10 @@
 
 #ifdef HAVE_VERBS
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_meet.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_queue.h"
 #endif
 
 static char *here;                /* where in `said` the next line goes       */

@@ -9,6 +9,7 @@
 #include "cluster/cluster.h"
 #include "fabric/fabric.h"
 #include "transport/device.h"
+#include "transport/memlock.h"
 #include "dtensor.h"
 #include "tests/support/ranks.h"
 

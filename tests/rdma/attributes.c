@@ -11,6 +11,10 @@
 #include "cluster/cluster.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_events.h"
+#include "transport/verbs_meet.h"
+#include "transport/verbs_peer.h"
+#include "transport/verbs_rail.h"
 #include "dtensor.h"
 #include "tests/support/wire.h"
 

@@ -10,6 +10,9 @@
 #include "base/wait.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_meet.h"
+#include "transport/verbs_memory.h"
+#include "transport/verbs_peer.h"
 #include "dtensor.h"
 #include "tests/support/wire.h"
 

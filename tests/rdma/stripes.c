@@ -6,6 +6,9 @@
  */
 #include "transport/transport.h"
 #include "transport/verbs.h"
+#include "transport/verbs_keys.h"
+#include "transport/verbs_memory.h"
+#include "transport/verbs_queue.h"
 #include "dtensor.h"
 #include "tests/support/wire.h"
 

@@ -15,8 +15,8 @@
 #include "cluster/defaults.h"
 #include "transport/arena.h"
 #include "transport/device.h"
+#include "transport/memlock.h"
 #include "transport/transport.h"
-#include "transport/verbs.h"
 #include "dtensor.h"
 #include "tests/support/tap.h"
 
@@ -26,6 +26,14 @@
 
 #ifdef HAVE_VERBS
 #include "transport/verbs.h"
+#include "transport/verbs_device.h"
+#include "transport/verbs_events.h"
+#include "transport/verbs_fail.h"
+#include "transport/verbs_lane.h"
+#include "transport/verbs_meet.h"
+#include "transport/verbs_put.h"
+#include "transport/verbs_queue.h"
+#include "transport/verbs_words.h"
 #endif
 
 #include <errno.h>
