@@ -15,13 +15,17 @@
 
 enum { EQUAL_BLOCK = 4096 };           /* elements between two tests         */
 
-/* The bits of infinity, above which a float is a NaN; 0: the type has none. */
 static const uint64_t equal_limit[DTENSOR_NDTYPES] = {
     [DTENSOR_F32]    = 0x7f800000, [DTENSOR_F64]  = 0x7ff0000000000000,
     [DTENSOR_F16]    = 0x7c00,     [DTENSOR_BF16] = 0x7f80,
     [DTENSOR_C64]    = 0x7f800000, [DTENSOR_C128] = 0x7ff0000000000000,
     [DTENSOR_F8E4M3] = 0x7e,       [DTENSOR_F8E5M2] = 0x7c,
 };
+
+uint64_t dtn_equal_limit(enum dtensor_dtype dtype)
+{
+    return equal_limit[dtype];
+}
 
 #define EQUAL_FLOATS(word, bits)                                              \
     static bool equal_##word(const void *left, const void *right, size_t n,   \

@@ -334,8 +334,7 @@ static bool fold_is_loop(const struct dtn_reduction *how, unsigned partial)
         && (partial & DTN_PARTIAL_DST || how->divisor <= 1);
 }
 
-/* Can a single source be copied unchanged? */
-static bool fold_moves(const struct dtn_reduction *how, unsigned partial)
+bool dtn_fold_moves(const struct dtn_reduction *how, unsigned partial)
 {
     const bool from = partial & DTN_PARTIAL_FIRST;
     const bool to = partial & DTN_PARTIAL_DST;
@@ -356,7 +355,7 @@ static void fold_loops(const struct loops *loops,
     assert(nsrc >= 1);
     if (nsrc == 2 && fold_is_loop(how, partial))
         loops->fold[how->dtype][how->op](dst, src[0], src[1], count);
-    else if (nsrc > 1 || !fold_moves(how, partial))
+    else if (nsrc > 1 || !dtn_fold_moves(how, partial))
         fold_blocks(loops, how, partial, dst, src, nsrc, count);
     else if (dst != src[0] && count > 0)
         memcpy(dst, src[0], count * dtn_dtype_size(dtype));

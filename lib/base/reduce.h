@@ -60,7 +60,10 @@ enum {
 void dtn_fold(const struct dtn_reduction *how, unsigned partial, void *dst,
               const void *const src[], int nsrc, size_t count);
 
-/* The same for elements only.  AVG is computed as SUM. */
+/* Is a single source copied unchanged? */
+bool dtn_fold_moves(const struct dtn_reduction *how, unsigned partial);
+
+/* dtn_fold() for elements only.  AVG is computed as SUM. */
 void dtn_reduce(enum dtensor_dtype dtype, enum dtensor_redop op, void *dst,
                 const void *const src[], int nsrc, size_t count);
 

@@ -1,0 +1,237 @@
+/* kernels.h - the kernels for a GPU: their names and their arguments
+ *
+ * Kernels are C, compiled by nvcc for GPUs and by the C compiler for the CPU
+ * (twin.h).  Each takes one struct by value.  Pointers come first in it, so
+ * that a stand-in for the driver finds them.  The functions of launch.h write
+ * these structs; a launch then needs no more than a name, the struct and a
+ * number of threads.
+ */
+#ifndef DTN_CUDA_KERNELS_H
+#define DTN_CUDA_KERNELS_H
+
+#include "base/box.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DTN_KERNEL_THREADS = 256,     /* of a block; every launch has as many     */
+    DTN_KERNEL_TERMS = 32         /* sources, and destinations, of a fold     */
+};
+
+/* A division without an instruction for it: n / by is the upper half of
+ * 2 n magic, shifted right by `shift`, for n < 2^63.
+ */
+struct dtn_divide {
+    uint64_t by;                  /* the divisor, 1 or more                   */
+    uint64_t magic;               /* 2^(63 + shift) / by, rounded up          */
+    uint64_t shift;               /* least one with 2^shift >= by             */
+};
+
+/* Runs of elements that are contiguous on both sides, and where they begin.  A
+ * thread takes one unit of a run at a time, in order.
+ */
+struct dtn_kernel_box {
+    uint64_t units;               /* of the box: runs times units of a run    */
+    uint64_t run;                 /* elements of a run                        */
+    struct dtn_divide per_run;    /* units of a run                           */
+    int64_t ndim;                 /* dimensions; 0: one run                   */
+    struct {
+        struct dtn_divide size;   /* runs along it                            */
+        int64_t dst;              /* bytes from one to the next, destination  */
+        int64_t src;              /* the same in the source                   */
+    } dim[DTN_BOX_DIMS];          /* the outermost first                      */
+};
+
+enum dtn_fold_op {
+    DTN_FOLD_SUM, DTN_FOLD_PROD, DTN_FOLD_MIN, DTN_FOLD_MAX,
+    DTN_FOLD_MIN_SIGNED, DTN_FOLD_MAX_SIGNED,     /* of integers              */
+    DTN_FOLD_BAND, DTN_FOLD_BOR, DTN_FOLD_BXOR
+};
+
+/* Which arrays hold partial results of the wider type, and the like. */
+enum {
+    DTN_FOLD_WIDE_DST = 1,
+    DTN_FOLD_WIDE_FIRST = 2,                /* src[0]                        */
+    DTN_FOLD_WIDE_REST = 4,                 /* src[1] and all that follow    */
+    DTN_FOLD_TIMES_FIRST = 8,               /* multiply by `factor`          */
+    DTN_FOLD_TIMES_REST = 16,
+    DTN_FOLD_ONE_NAN = 32,                  /* every NaN becomes the same    */
+    DTN_FOLD_SIGNED = 64,                   /* averages: of signed integers  */
+    DTN_FOLD_ALIGNED = 128,                 /* every run begins at 16 bytes  */
+    DTN_FOLD_ONTO_DST = 256                 /* src[0] has the places of dst  */
+};
+
+/* dst[.] = src[0] op src[1] op ..., divided, in the same place of each dst. */
+struct dtn_fold_args {
+    void *dst[DTN_KERNEL_TERMS];       /* the same result to each             */
+    const void *src[DTN_KERNEL_TERMS]; /* terms, from the left                */
+    struct dtn_kernel_box box;         /* which elements                      */
+    double factor;                     /* see DTN_FOLD_TIMES_FIRST            */
+    int64_t divisor;                   /* of the result; 0: none              */
+    int32_t ndst;                      /* destinations                        */
+    int32_t nsrc;                      /* terms                               */
+    uint32_t op;                       /* enum dtn_fold_op                    */
+    uint32_t flags;                    /* DTN_FOLD_ALIGNED and the like       */
+};
+
+/* A box of elements of 1, 2, 4, 8 or 16 bytes, copied. */
+struct dtn_copy_args {
+    void *dst;                         /* where the first one goes            */
+    const void *src;                   /* where it is                         */
+    struct dtn_kernel_box box;         /* a unit is an element                */
+};
+
+/* The same 16 bytes again and again. */
+struct dtn_pattern_args {
+    void *dst;                         /* any address                         */
+    uint64_t bytes;                    /* to be written                       */
+    uint64_t head;                     /* of these, before a multiple of 16   */
+    uint64_t pattern[2];               /* what stands at a multiple of 16     */
+};
+
+/* Sets *differ to 1 if a pair differs; else leaves it. */
+struct dtn_equal_args {
+    const void *left, *right;          /* arrays of words                     */
+    uint32_t *differ;                  /* on the device                       */
+    uint64_t count;                    /* words                               */
+    uint64_t mask;                     /* bits of a word without its sign     */
+    uint64_t limit;                    /* above it, without sign: a NaN       */
+};
+
+/* Element i is first + i. */
+struct dtn_arange_args {
+    void *dst;                         /* the array                           */
+    int64_t first;                     /* index of the first element          */
+    uint64_t count;                    /* elements                            */
+    uint32_t dtype;                    /* enum dtensor_dtype                  */
+    uint32_t zero;                     /* not used                            */
+};
+
+/* Which block of random words, and which elements are made of it. */
+enum dtn_fill_order {
+    DTN_FILL_SEQUENTIAL,               /* neighbours                          */
+    DTN_FILL_GRID,                     /* `grid` apart                        */
+    DTN_FILL_VECTOR                    /* neighbours, `vector` a stream       */
+};
+
+/* Elements first .. first + count - 1 of a sequence of random numbers. */
+struct dtn_fill_args {
+    void *dst;                         /* of element `first`                  */
+    uint64_t seed;                     /* the Philox key                      */
+    uint64_t block;                    /* counter of the operation's first    */
+    uint64_t first;                    /* index of the first element          */
+    uint64_t count;                    /* elements                            */
+    uint64_t units;                    /* blocks to be made                   */
+    uint64_t unit;                     /* number of the first of them         */
+    uint64_t turn;                     /* GRID: of the first round of streams */
+    struct dtn_divide grid;            /* GRID, VECTOR: streams               */
+    struct dtn_divide per_turn;        /* GRID: units of one turn             */
+    uint64_t vector;                   /* VECTOR: elements, 2, 4 or 8         */
+    uint32_t order;                    /* enum dtn_fill_order                 */
+    uint32_t dtype;                    /* enum dtensor_dtype                  */
+    uint32_t words;                    /* of 32 bits for an element: 1 or 2   */
+    uint32_t remainder;                /* integers: x mod range               */
+    uint32_t mirrored;                 /* truncated normal: of -to .. -from   */
+    uint32_t aligned;                  /* each block's elements begin at a    */
+                                       /* multiple of their bytes             */
+    double mul, add;                   /* as in struct dtn_dist               */
+    double from, to;                   /* bounds                              */
+    double p_low, p_range;             /* truncated normal: probabilities     */
+    int64_t low;                       /* integers: the smallest              */
+    uint64_t range;                    /* integers: how many; 0: 2^64         */
+};
+
+/* dst[i] = keep[i] ? in[i] * scale : 0 * in[i]. */
+struct dtn_dropout_args {
+    void *dst;                         /* the result                          */
+    const void *in;                    /* elements                            */
+    const void *keep;                  /* a byte for each, 0 or 1             */
+    uint64_t count;                    /* elements                            */
+    double scale;                      /* rounded to f32, but for f64         */
+};
+
+/* Of each kernel: its name, the tag of its arguments, and the pointers that
+ * these begin with.
+ */
+#define DTN_KERNELS(X)                                                        \
+    X(fold_f32, fold_args, 2 * DTN_KERNEL_TERMS)                              \
+    X(fold_f64, fold_args, 2 * DTN_KERNEL_TERMS)                              \
+    X(fold_f16, fold_args, 2 * DTN_KERNEL_TERMS)                              \
+    X(fold_bf16, fold_args, 2 * DTN_KERNEL_TERMS)                             \
+    X(fold_f8e4m3, fold_args, 2 * DTN_KERNEL_TERMS)                           \
+    X(fold_f8e5m2, fold_args, 2 * DTN_KERNEL_TERMS)                           \
+    X(fold_int8, fold_args, 2 * DTN_KERNEL_TERMS)                             \
+    X(fold_int16, fold_args, 2 * DTN_KERNEL_TERMS)                            \
+    X(fold_int32, fold_args, 2 * DTN_KERNEL_TERMS)                            \
+    X(fold_int64, fold_args, 2 * DTN_KERNEL_TERMS)                            \
+    X(average_int8, fold_args, 2 * DTN_KERNEL_TERMS)                          \
+    X(average_int16, fold_args, 2 * DTN_KERNEL_TERMS)                         \
+    X(average_int32, fold_args, 2 * DTN_KERNEL_TERMS)                         \
+    X(average_int64, fold_args, 2 * DTN_KERNEL_TERMS)                         \
+    X(product_c64, fold_args, 2 * DTN_KERNEL_TERMS)                           \
+    X(product_c128, fold_args, 2 * DTN_KERNEL_TERMS)                          \
+    X(copy_1, copy_args, 2)                                                   \
+    X(copy_2, copy_args, 2)                                                   \
+    X(copy_4, copy_args, 2)                                                   \
+    X(copy_8, copy_args, 2)                                                   \
+    X(copy_16, copy_args, 2)                                                  \
+    X(pattern, pattern_args, 1)                                               \
+    X(equal_1, equal_args, 3)                                                 \
+    X(equal_2, equal_args, 3)                                                 \
+    X(equal_4, equal_args, 3)                                                 \
+    X(equal_8, equal_args, 3)                                                 \
+    X(arange, arange_args, 1)                                                 \
+    X(fill_uniform_f32, fill_args, 1)                                         \
+    X(fill_normal_f32, fill_args, 1)                                          \
+    X(fill_log_normal_f32, fill_args, 1)                                      \
+    X(fill_exponential_f32, fill_args, 1)                                     \
+    X(fill_bernoulli_f32, fill_args, 1)                                       \
+    X(fill_trunc_normal_f32, fill_args, 1)                                    \
+    X(fill_uniform_f64, fill_args, 1)                                         \
+    X(fill_normal_f64, fill_args, 1)                                          \
+    X(fill_log_normal_f64, fill_args, 1)                                      \
+    X(fill_exponential_f64, fill_args, 1)                                     \
+    X(fill_bernoulli_f64, fill_args, 1)                                       \
+    X(fill_trunc_normal_f64, fill_args, 1)                                    \
+    X(fill_integers, fill_args, 1)                                            \
+    X(dropout_f32, dropout_args, 3)                                           \
+    X(dropout_f64, dropout_args, 3)                                           \
+    X(dropout_f16, dropout_args, 3)                                           \
+    X(dropout_bf16, dropout_args, 3)                                          \
+    X(dropout_f8e4m3, dropout_args, 3)                                        \
+    X(dropout_f8e5m2, dropout_args, 3)
+
+enum dtn_kernel {
+#define DTN_KERNEL_NUMBER(name, args, pointers) DTN_KERNEL_##name,
+    DTN_KERNELS(DTN_KERNEL_NUMBER)
+#undef DTN_KERNEL_NUMBER
+    DTN_NKERNELS
+};
+
+/* launch.c: by number. */
+struct dtn_kernel_row {
+    const char *name;                  /* in the image: "dtn_fold_f32"        */
+    size_t args_bytes;                 /* of its struct                       */
+    size_t pointers;                   /* that the struct begins with         */
+};
+extern const struct dtn_kernel_row dtn_kernels[DTN_NKERNELS];
+
+/* One launch: ceil(threads / DTN_KERNEL_THREADS) blocks or fewer, since every
+ * thread goes on to the next unit of work.
+ */
+struct dtn_launch {
+    enum dtn_kernel kernel;            /* which                               */
+    uint64_t threads;                  /* units of work; 0: nothing to do     */
+    union {
+        struct dtn_fold_args fold;         /* folds, averages, products     */
+        struct dtn_copy_args copy;         /* dtn_copy_* */
+        struct dtn_pattern_args pattern;   /* dtn_pattern */
+        struct dtn_equal_args equal;       /* dtn_equal_* */
+        struct dtn_arange_args arange;     /* dtn_arange */
+        struct dtn_fill_args fill;         /* dtn_fill_* */
+        struct dtn_dropout_args dropout;   /* dtn_dropout_* */
+    } args;                            /* the member of that kernel           */
+};
+
+#endif
