@@ -36,17 +36,17 @@ int dtn_exec_connect(struct dtn_exec *exec, struct dtensor_error *err);
 
 /* Run the executable once.  `fingerprint` is compared with every peer's
  * fingerprint before its data is accepted; see dtn_fingerprint().  If peers
- * must access memory that they cannot reach, it is staged through the context's
- * bounce buffers.
+ * must access memory that they cannot reach, it is staged through bounce
+ * buffers of this run.
  */
 int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
                  uint64_t fingerprint, struct dtensor_error *err);
 
 /* The same without blocking: start the run, then poll until it returns
- * something other than EAGAIN.  Start returns EAGAIN if another run has the
- * bounce buffer that it needs, or if a peer is not connected yet.  Neither
- * function waits for a peer.  An executable has one run at a time; `in` and
- * `out` must stay unchanged until it ends.
+ * something other than EAGAIN.  Start returns EAGAIN if the arena is full and
+ * other runs will give bounce buffers back, or if a peer is not connected yet.
+ * Neither function waits for a peer.  An executable has one run at a time; `in`
+ * and `out` must stay unchanged until it ends.
  */
 int dtn_exec_start(struct dtn_exec *exec, const void *in, void *out,
                    uint64_t fingerprint, struct dtensor_error *err);

@@ -97,6 +97,15 @@ struct dtn_memory_ops {
      */
     int (*settle)(const struct dtn_memory *memory, bool waits);
 
+    /* Host memory of whole pages is about to be copied to and from memory of
+     * this kind often.  A pin that fails is not reported.  NULL, as unpin():
+     * nothing makes such copies faster.
+     */
+    void (*pin)(const struct dtn_memory *memory, void *mem, size_t bytes);
+
+    /* Undo pin(). */
+    void (*unpin)(const struct dtn_memory *memory, void *mem);
+
     /* Free everything.  No operation is in progress. */
     void (*close)(struct dtn_memory *memory);
 };

@@ -314,6 +314,7 @@ void dtn_ctx_close(struct dtensor_ctx *ctx)
     dtn_cpus_unbind(ctx);
     free(ctx->peers);
     free(ctx->registered);
+    dtn_bounces_fini(ctx);
     if (ctx->device)
         ctx->device->ops->close(ctx->device);
     dtn_arena_fini(&ctx->arena);

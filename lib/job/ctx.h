@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "cluster/world.h"
+#include "job/bounce.h"
 #include "job/slot.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
@@ -98,11 +99,7 @@ struct dtensor_ctx {
     uint64_t calls;               /* collective calls made, for messages      */
     uint64_t copied_bytes;       /* dtensor_copied_bytes() without transports */
     char plan_text[160];          /* dtensor_last_plan()                      */
-    struct dtn_bounce {           /* staging of memory peers cannot reach     */
-        void *mem;                /* in the arena; NULL: none                 */
-        size_t size;              /* of mem, in bytes                         */
-        const void *user;         /* who has it now, or NULL                  */
-    } bounce[3];                 /* of IN, of OUT, for terms that are fetched */
+    struct dtn_bounces bounces;   /* staging of memory peers cannot reach     */
     struct dtn_registered {       /* dtensor_register(): sorted, apart        */
         unsigned char *mem;       /* begin, the program's                     */
         size_t size;              /* bytes                                    */
@@ -182,15 +179,5 @@ void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory);
 
 /* The arena of its tensors and allocations. */
 struct dtn_arena *dtn_ctx_arena(struct dtensor_ctx *ctx);
-
-/* A bounce buffer of at least `size` bytes in the arena; `which` is 0, 1 or 2.
- * NULL: not enough memory.  Valid until the next call with this `which`.
- */
-void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size);
-
-/* Release the bounce buffers of this user.  They are freed if all together
- * exceed [redistribute] max_scratch.
- */
-void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user);
 
 #endif

@@ -1,10 +1,7 @@
-/* memory.c - memory that peers can access, and bounce buffers for other memory
+/* memory.c - memory that peers can access
  *
  * dtensor_alloc() returns arena memory, which peers access in place.  Any other
- * buffer is copied through a bounce buffer in the arena.  There is one for each
- * direction, and it grows to the largest size used.  So a loop of collectives
- * on a 2 MiB buffer from malloc() allocates two bounce buffers, in its first
- * turn.  Between calls at most max_scratch bytes of bounce buffers are kept.
+ * buffer is copied through a bounce buffer in the arena (bounce.c).
  *
  * A buffer from malloc() that is used often can be registered; then a network
  * card accesses it in place.  A table of the registered buffers is sorted by
@@ -67,43 +64,6 @@ void dtensor_free(struct dtensor_ctx *ctx, void *mem)
     else if (mem)
         dtn_log(&ctx->log, DTN_LOG_WARN, "free: %p is not of dtensor_alloc(), or "
                 "was freed: nothing was done (free each once)", mem);
-}
-
-static void bounce_drop(struct dtensor_ctx *ctx, struct dtn_bounce *bounce)
-{
-    dtn_arena_free(&ctx->arena, bounce->mem);
-    bounce->mem = NULL;
-    bounce->size = 0;
-}
-
-void *dtn_ctx_bounce(struct dtensor_ctx *ctx, int which, size_t size)
-{
-    struct dtn_bounce *bounce = &ctx->bounce[which];
-
-    if (size <= bounce->size && bounce->mem)
-        return bounce->mem;
-    bounce_drop(ctx, bounce);
-    bounce->mem = dtn_arena_alloc(&ctx->arena, size);
-    bounce->size = bounce->mem ? size : 0;
-    return bounce->mem;
-}
-
-void dtn_ctx_bounce_release(struct dtensor_ctx *ctx, const void *user)
-{
-    const uint64_t bound = ctx->world.cluster->redistribute.max_scratch_bytes;
-    struct dtn_bounce *bounce = ctx->bounce;
-    uint64_t kept = 0;
-
-    for (size_t i = 0; i < DTN_COUNT(ctx->bounce); i++) {
-        if (bounce[i].user == user)
-            bounce[i].user = NULL;
-        kept += bounce[i].size;
-    }
-    for (size_t i = 0; i < DTN_COUNT(ctx->bounce) && kept > bound; i++)
-        if (!bounce[i].user) {
-            kept -= bounce[i].size;
-            bounce_drop(ctx, &bounce[i]);
-        }
 }
 
 /* -------------------------------------------------------- registration --- */

@@ -134,31 +134,46 @@ static void started_main(int rank, int n, void *arg)
 /* Two that share no peer are under way together: ranks 2 and 3 come late, and
  * the second call of 0 and 1, over another pair, is over before the first.
  */
-static void overtaking_main(int rank, int n, void *arg)
+static void overtake(struct job *job, size_t count)
 {
     const struct timespec nap = { 0, 100000000 };
-    struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE, .count = 5,
+    struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE, .count = count,
                                  .dtype = DTENSOR_I32 };
     struct dtensor_request *first, *second;
-    int32_t in[5] = { 1, 1, 1, 1, 1 }, a[5], b[5];
-    struct job job_here, *job = &job_here;
+    int32_t *in = numbers(job, count, false, 1),
+            *a = numbers(job, count, false, 0),
+            *b = numbers(job, count, false, 0);
     int done = 0, early = 1;
 
-    (void)arg;
-    job_open(job, rank, n);
     good(dtensor_barrier(job->world, &job->err));
-    if (rank >= 2)
+    if (job->rank >= 2)
         nanosleep(&nap, NULL);
     good(dtensor_call_start(job->columns, &call, in, a, &first, &job->err));
     good(dtensor_call_start(job->rows, &call, in, b, &second, &job->err));
     while (!done)
         good(dtensor_test(second, &done, &job->err));
-    if (rank < 2)
+    if (job->rank < 2)
         good(dtensor_test(first, &early, &job->err));
-    need(rank >= 2 || !early, "the first was over though its peer sleeps");
+    need(job->rank >= 2 || !early, "the first was over though its peer sleeps");
     good(dtensor_wait(first, &job->err));
     good(dtensor_wait(second, &job->err));
-    need(a[4] == 2 && b[4] == 2, "%d and %d", a[4], b[4]);
+    for (size_t i = 0; i < count; i++)
+        need(a[i] == 2 * in[i] && b[i] == a[i], "%zu: %d and %d", i, a[i],
+             b[i]);
+    free(in);
+    free(a);
+    free(b);
+}
+
+/* Large ones are staged, each in bounce buffers of its own. */
+static void overtaking_main(int rank, int n, void *arg)
+{
+    struct job job_here, *job = &job_here;
+
+    (void)arg;
+    job_open(job, rank, n);
+    overtake(job, 5);
+    overtake(job, LARGE);
     dtensor_fini(job->ctx);
 }
 

@@ -16,6 +16,7 @@
 #include <execinfo.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ struct pretend {
     struct op queue[QUEUE_MAX];
     int nqueued;
     bool asked;                   /* settle() was asked for without waiting   */
+    int npinned;                  /* ranges of the host's pages, pinned       */
     struct pretend *next;
 };
 
@@ -64,6 +66,12 @@ static struct pretend *pretend_of(const struct dtn_memory *memory)
 }
 
 /* ------------------------------------------------------------ operations -- */
+
+static void pretend_die(const char *what)
+{
+    perror(what);
+    _exit(99);
+}
 
 static bool pretend_holds(const struct dtn_memory *memory, const void *mem)
 {
@@ -231,12 +239,30 @@ static int pretend_settle(const struct dtn_memory *memory, bool waits)
     return 0;
 }
 
+/* Whole pages, so that no two ranges can share one; pinned until unpin(). */
+static void pretend_pin(const struct dtn_memory *memory, void *mem,
+                        size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    if ((uintptr_t)mem % page != 0 || bytes % page != 0)
+        pretend_die("pretend: a part of a page is pinned");
+    pretend_of(memory)->npinned++;
+}
+
+static void pretend_unpin(const struct dtn_memory *memory, void *mem)
+{
+    pretend_of(memory)->npinned--;
+}
+
 /* --------------------------------------------------- opening and closing -- */
 
 static void pretend_close(struct dtn_memory *memory)
 {
     struct pretend *p = pretend_of(memory), **link = &pretends;
 
+    if (p->npinned != 0)
+        pretend_die("pretend: host memory is still pinned");
     while (*link != p)
         link = &(*link)->next;
     *link = p->next;
@@ -276,14 +302,10 @@ static const struct dtn_memory_ops pretend_ops = {
     .make = pretend_make,
     .equal = pretend_equal,
     .settle = pretend_settle,
+    .pin = pretend_pin,
+    .unpin = pretend_unpin,
     .close = pretend_close,
 };
-
-static void pretend_die(const char *what)
-{
-    perror(what);
-    _exit(99);
-}
 
 /* Say who touched the window, and end. */
 static void window_fault(int number, siginfo_t *info, void *context)

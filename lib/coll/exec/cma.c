@@ -15,6 +15,7 @@
 #include "coll/exec/exec.h"
 #include "coll/exec/terms.h"
 #include "job/await.h"
+#include "job/bounce.h"
 #include "job/ctx.h"
 #include "sched/sched.h"
 #include "transport/transport.h"
@@ -41,16 +42,25 @@ static int cma_no_room(struct dtn_exec_run *run, size_t bytes)
                       "no room for %zu bytes to fetch terms into", bytes);
 }
 
+static struct dtn_bounce *cma_take(const struct dtn_exec_run *run, size_t bytes)
+{
+    return dtn_bounce_take(run->ctx, DTN_BOUNCE_TERMS, run->memory, bytes);
+}
+
 /* Copy to a device through host memory. */
 static int cma_copy_device(struct dtn_exec_run *run, void *dst,
                            const struct dtn_exec_step *bound)
 {
-    void *scratch = dtn_ctx_bounce(run->ctx, DTN_TMP, bound->bytes);
-    int rc = scratch ? cma_read(run, scratch, &bound->step->src,
-                                bound->step->bytes)
-                     : cma_no_room(run, bound->bytes);
+    struct dtn_bounce *scratch = cma_take(run, bound->bytes);
+    int rc;
 
-    return rc == 0 ? dtn_run_download(run, dst, scratch, bound->bytes) : rc;
+    if (!scratch)
+        return cma_no_room(run, bound->bytes);
+    rc = cma_read(run, scratch->mem, &bound->step->src, bound->step->bytes);
+    if (rc == 0)
+        rc = dtn_run_download(run, dst, scratch->mem, bound->bytes);
+    dtn_bounce_give(run->ctx, scratch);
+    return rc;
 }
 
 int dtn_cma_copy(struct dtn_exec_run *run, void *dst,
@@ -107,35 +117,80 @@ static int cma_check(const struct dtn_exec_run *run,
     return rc;
 }
 
-int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+/* Reduce piece by piece; `scratch` has room for a piece of each term. */
+static int cma_pieces(struct dtn_exec_run *run,
+                      const struct dtn_exec_step *bound, size_t piece,
+                      unsigned char *scratch)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_sched *sched = &run->exec->sched;
-    size_t elem = dtensor_dtype_size(sched->dtype), bytes;
-    const int n = bound->nterms;
-    size_t scale = run->exec->scale[step->src.space];
-    size_t piece = PIECES_BYTES / ((size_t)n * scale) / DTN_CACHE_LINE
-                 * DTN_CACHE_LINE;
-    unsigned char *dst = dtn_run_at(run, bound->dst), *scratch;
-    int rc;
+    const size_t elem = dtensor_dtype_size(sched->dtype),
+                 scale = run->exec->scale[step->dst.space];
+    unsigned char *dst = dtn_run_at(run, bound->dst);
+    size_t bytes;
+    int rc = 0;
 
-    if (piece < PIECE_MIN_BYTES)
-        piece = PIECE_MIN_BYTES;
-    scratch = dtn_ctx_bounce(run->ctx, DTN_TMP, (size_t)n * scale * piece);
-    if (!scratch)
-        return cma_no_room(run, (size_t)n * scale * piece);
-    for (size_t at = 0; at < step->bytes; at += bytes) {
+    for (size_t at = 0; at < step->bytes && rc == 0; at += bytes) {
         bytes = step->bytes - at < piece ? step->bytes - at : piece;
         rc = cma_terms(run, bound, at, bytes, scratch);
         if (rc == 0)
             rc = dtn_run_done(run, run->memory->ops->fold(
                 run->memory, &sched->reduction, bound->partial,
-                dst + at * run->exec->scale[step->dst.space],
-                run->exec->terms, n, bytes / elem));
+                dst + at * scale, run->exec->terms, bound->nterms,
+                bytes / elem));
         if (rc == 0)
             rc = dtn_run_settle(run, true);        /* scratch is free again   */
-        if (rc != 0)
-            return rc;
     }
-    return cma_check(run, bound);
+    return rc;
+}
+
+/* Bytes of scratch for the terms of a reduction, of which it reads `piece` at a
+ * time.
+ */
+static size_t cma_scratch(const struct dtn_exec_run *run,
+                          const struct dtn_exec_step *bound, size_t *piece)
+{
+    const size_t terms = (size_t)bound->nterms
+                       * run->exec->scale[bound->step->src.space];
+
+    *piece = PIECES_BYTES / terms / DTN_CACHE_LINE * DTN_CACHE_LINE;
+    if (*piece < PIECE_MIN_BYTES)
+        *piece = PIECE_MIN_BYTES;
+    return terms * *piece;
+}
+
+int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
+{
+    size_t piece;
+    const size_t bytes = cma_scratch(run, bound, &piece);
+    struct dtn_bounce *scratch = cma_take(run, bytes);
+    int rc;
+
+    if (!scratch)
+        return cma_no_room(run, bytes);
+    rc = cma_pieces(run, bound, piece, scratch->mem);
+    dtn_bounce_give(run->ctx, scratch);
+    return rc == 0 ? cma_check(run, bound) : rc;
+}
+
+int dtn_cma_warm(struct dtn_exec_run *run)
+{
+    const struct dtn_exec *exec = run->exec;
+    struct dtn_bounce *scratch;
+    size_t most = 0, piece;
+
+    for (int s = 0; s < exec->sched.nsteps; s++) {
+        const struct dtn_exec_step *bound = &exec->steps[s];
+        const size_t bytes = bound->nterms > 0 && bound->step->box < 0
+                           ? cma_scratch(run, bound, &piece) : 0;
+
+        most = bytes > most ? bytes : most;
+    }
+    if (most == 0)
+        return 0;
+    scratch = cma_take(run, most);
+    if (!scratch)
+        return cma_no_room(run, most);
+    dtn_bounce_give(run->ctx, scratch);
+    return 0;
 }

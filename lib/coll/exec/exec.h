@@ -105,9 +105,8 @@ struct dtn_exec_run {
     bool launched;                /* some operations have not completed       */
     unsigned char *staged[DTN_NSPACES];    /* the staged copy that peers      */
                                            /* access, or NULL                 */
-    unsigned char *bounce[DTN_NSPACES];    /* bounce buffer of IN or OUT in   */
-                                           /* device memory, from which puts  */
-                                           /* read, or NULL                   */
+    struct dtn_bounce *bounce[DTN_OUT + 1];        /* bounce buffers of IN    */
+                                                   /* and OUT, or NULL        */
     struct dtn_remote name[DTN_MAX_TRANSPORTS][DTN_EXEC_NNAMES];
     size_t behind[DTN_EXEC_NNAMES];   /* size of each named space, bytes      */
     uint64_t fingerprint;         /* of the call of this run                  */
@@ -190,9 +189,10 @@ static inline bool dtn_run_is_device(const struct dtn_exec_run *run,
         && run->memory->ops->holds(run->memory, mem);
 }
 
-/* Make the exposed buffers of a run accessible for peers.  EAGAIN: another run
- * has the bounce buffer.  Any other code: the context is poisoned.  unexpose:
- * undo it; if `rc` is 0, copy staged results to OUT first.
+/* Make the exposed buffers of a run accessible for peers.  EAGAIN: the arena is
+ * full, and other runs will give bounce buffers back.  Any other code: the
+ * context is poisoned.  unexpose: undo it; if `rc` is 0, copy staged results to
+ * OUT first.
  */
 int dtn_expose(struct dtn_exec_run *run);
 int dtn_unexpose(struct dtn_exec_run *run, int rc);
@@ -243,7 +243,10 @@ int dtn_run_mismatch(const struct dtn_exec_run *run,
 int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
 int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound);
 
-/* The same where a source is private memory of a peer: cma.c */
+/* The same where a source is private memory of a peer: cma.c.  warm: allocate
+ * what the reductions of an executable need for that.
+ */
+int dtn_cma_warm(struct dtn_exec_run *run);
 int dtn_cma_copy(struct dtn_exec_run *run, void *dst,
                  const struct dtn_exec_step *bound);
 int dtn_cma_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound);

@@ -22,6 +22,7 @@
 #include "boot/boot.h"
 #include "coll/exec/exec.h"
 #include "job/await.h"
+#include "job/bounce.h"
 #include "job/ctx.h"
 #include "sched/sched.h"
 #include "transport/arena.h"
@@ -178,37 +179,40 @@ static int space_register(struct dtn_exec_run *run, enum dtn_space space,
     return rc;
 }
 
-/* Take the bounce buffer; EAGAIN while another run has it. */
+/* Take a bounce buffer; EAGAIN if there is no room while other runs have some.
+ */
 static int space_bounce(struct dtn_exec_run *run, enum dtn_space space)
 {
-    if (run->ctx->bounce[space].user)
-        return DTENSOR_EAGAIN;
-    run->bounce[space] = dtn_ctx_bounce(run->ctx, space,
-                                        run->exec->sched.bytes[space]);
-    if (!run->bounce[space])
-        return DTENSOR_ENOMEM;
-    run->ctx->bounce[space].user = run;
-    return 0;
+    const int mine = run->bounce[DTN_IN] != NULL;
+    struct dtn_bounce *bounce = dtn_bounce_take(
+        run->ctx, space == DTN_IN ? DTN_BOUNCE_IN : DTN_BOUNCE_OUT, run->memory,
+        run->exec->sched.bytes[space]);
+
+    run->bounce[space] = bounce;
+    if (bounce)
+        return 0;
+    return run->ctx->bounces.ntaken > mine ? DTENSOR_EAGAIN : DTENSOR_ENOMEM;
 }
 
 /* Stage a space in the bounce buffer; only the part that peers access is used.
  */
 static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
 {
+    unsigned char *mem = run->bounce[space]->mem;
     int rc = 0;
 
-    run->staged[space] = run->bounce[space];
+    run->staged[space] = mem;
     if (space == DTN_OUT)
-        run->exec->base[DTN_EXEC_OUT_EXPOSED] = run->bounce[space];
+        run->exec->base[DTN_EXEC_OUT_EXPOSED] = mem;
     if (space == DTN_IN)
         rc = stage_in(run);
     if (rc == 0)
-        rc = space_register(run, space, run->bounce[space]);
+        rc = space_register(run, space, mem);
     run->refused = rc != 0;
     return rc;
 }
 
-/* Expose a space as it is, or staged.  Puts from a device need the bounce
+/* Expose a space as it is, or staged.  Puts from a device leave from a bounce
  * buffer too.
  */
 static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
@@ -249,7 +253,6 @@ static void spaces_hide(struct dtn_exec_run *run)
 {
     struct dtensor_ctx *ctx = run->ctx;
 
-    dtn_ctx_bounce_release(ctx, run);
     for (int t = 0; t < ctx->ntransports; t++)
         for (int i = 0; i < run->exec->nspaces; i++) {
             const struct dtn_remote name =
@@ -258,6 +261,9 @@ static void spaces_hide(struct dtn_exec_run *run)
             if (name.addr || name.key)
                 ctx->transports[t]->ops->unreg(ctx->transports[t], name);
         }
+    for (int space = DTN_IN; space <= DTN_OUT; space++)
+        if (run->bounce[space])
+            dtn_bounce_give(ctx, run->bounce[space]);
 }
 
 int dtn_expose(struct dtn_exec_run *run)
@@ -265,6 +271,8 @@ int dtn_expose(struct dtn_exec_run *run)
     int rc = 0;
 
     memset(run->name, 0, sizeof run->name);
+    memset(run->staged, 0, sizeof run->staged);
+    memset(run->bounce, 0, sizeof run->bounce);
     trial_begin(run);
     for (int i = 0; i < run->exec->nspaces && rc == 0; i++)
         rc = space_expose(run, run->exec->spaces[i]);

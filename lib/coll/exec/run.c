@@ -108,7 +108,8 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
     int rc = 0;
 
     if (dtn_run_is_device(run, src)) {
-        unsigned char *to = run->bounce[space] + (src - run->exec->base[space]);
+        unsigned char *to = run->bounce[space]->mem
+                          + (src - run->exec->base[space]);
 
         if (run->moved == 0)
             rc = dtn_run_download(run, to, src, bytes);
@@ -271,7 +272,6 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->wait.start_ns = 0;
     run->memory = dtn_memory_of(run->ctx->device, in, out);
     run->launched = false;
-    memset(run->staged, 0, sizeof run->staged);
     exec->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     exec->base[DTN_OUT] = exec->base[DTN_EXEC_OUT_EXPOSED] = out;
     if (run_exposes(run))
@@ -360,11 +360,16 @@ int dtn_exec_warm(struct dtn_exec *exec, const void *in, void *out,
     rc = dtn_exec_start(exec, in, out, 0, err);
     exec->trials.best = -1;
     exec->trials.runs = 0;
+    if (rc != 0)
+        return rc;
+    rc = exec->tries ? dtn_cma_warm(&exec->started) : 0;
     if (rc == 0)
         rc = dtn_run_settle(&exec->started, true);
-    if (rc == 0 && run_exposes(&exec->started))
+    if (rc != 0)
+        return run_end(&exec->started, rc, err);
+    if (run_exposes(&exec->started))
         dtn_unexpose(&exec->started, DTENSOR_EAGAIN);
-    return rc;
+    return 0;
 }
 
 int dtn_exec_poll(struct dtn_exec *exec, struct dtensor_error *err)
