@@ -39,6 +39,24 @@ is "and so does every tag in a header" "$(
     grep -rnE '^ *(struct|enum|union) [a-z0-9_]+ \{' lib transport --include='*.h' |
         grep -vE ' (dtn|dtensor)(_[a-z0-9_]+)? \{')" ""
 
+# Three headers are loops that their .c file includes once for each width; their
+# names end there.
+is "and every macro, enumerator and inline function of a header with DTN_, dtn_" "$(
+    find lib transport -name '*.h' ! -path 'lib/dtensor*' \
+        ! -name reduce_loops.h ! -name '*_lanes.h' ! -name elementary.h |
+        while read -r header; do
+            sed -E 's,/\*.*\*/,,; s,/\*.*,,; s,^ \*.*,,; s,^ *\*/,,' "$header" | awk -v at="$header" '
+                /^ *# *define / && $2 !~ /^DTN_/ { print at, $2 }
+                /^static inline / && !/^static inline [^(]* \**(dtn_[a-z0-9_]*\(|$)/ {
+                    getline more; if (/\(/ || more !~ /^ *\**dtn_/) print at, $0 }
+                /(^| )enum [a-z_]* ?\{/ { list = 1; sub(/.*\{/, "") }
+                list { line = $0; done = sub(/\}.*/, "", line); gsub(/\([^()]*\)|=[^,]*/, "", line)
+                    n = split(line, name, /,/)
+                    for (i = 1; i <= n; i++)
+                        if (name[i] ~ /^ *[A-Za-z_]/ && name[i] !~ /^ *DTN_/) print at, name[i]
+                    if (done) list = 0 }'
+        done)" ""
+
 is "every exported function is in the NAME line of a man page" \
     "$(comm -23 <(echo "$declared") <(
         awk -f man/names.awk man/*.3 | cut -d' ' -f1 | sort))" ""

@@ -430,7 +430,7 @@ static void shm_copy(void *to, const void *from, size_t size)
         memcpy(to, from, size);
         return;
     }
-    dtn_copy_past(to, from, size);
+    dtn_copy_nt(to, from, size);
     dtn_copy_fence();
 }
 

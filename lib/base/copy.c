@@ -44,7 +44,7 @@ static size_t past_by_32(unsigned char *to, const unsigned char *from,
     return at;
 }
 
-void dtn_copy_past(void *dst, const void *src, size_t bytes)
+void dtn_copy_nt(void *dst, const void *src, size_t bytes)
 {
     unsigned char *to = dst;
     const unsigned char *from = src;
@@ -62,7 +62,7 @@ void dtn_copy_fence(void)
     _mm_sfence();
 }
 #else
-void dtn_copy_past(void *dst, const void *src, size_t bytes)
+void dtn_copy_nt(void *dst, const void *src, size_t bytes)
 {
     memcpy(dst, src, bytes);
 }

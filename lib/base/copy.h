@@ -7,7 +7,7 @@
 /* memcpy() with non-temporal stores.  The fence orders them before all later
  * stores: a CPU that sees a later store also sees the copied bytes.
  */
-void dtn_copy_past(void *dst, const void *src, size_t bytes);
+void dtn_copy_nt(void *dst, const void *src, size_t bytes);
 void dtn_copy_fence(void);
 
 #endif

@@ -34,8 +34,8 @@ struct dtn_reduction dtn_reduction(enum dtensor_dtype dtype,
 /* Is an element changed when it becomes a partial result?  Is a partial result
  * of all terms changed when it becomes an element?
  */
-bool dtn_reduction_lifts(const struct dtn_reduction *how);
-bool dtn_reduction_drops(const struct dtn_reduction *how);
+bool dtn_reduction_converts(const struct dtn_reduction *how);
+bool dtn_reduction_finalises(const struct dtn_reduction *how);
 
 /* Elements that take as much memory as one partial result: 1, 2, 4 or 8. */
 size_t dtn_reduction_ratio(const struct dtn_reduction *how);

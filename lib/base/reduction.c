@@ -35,14 +35,14 @@ struct dtn_reduction dtn_reduction(enum dtensor_dtype dtype,
     };
 }
 
-bool dtn_reduction_lifts(const struct dtn_reduction *how)
+bool dtn_reduction_converts(const struct dtn_reduction *how)
 {
     return how->partial != how->dtype || how->factor != 1;
 }
 
-bool dtn_reduction_drops(const struct dtn_reduction *how)
+bool dtn_reduction_finalises(const struct dtn_reduction *how)
 {
-    return dtn_reduction_lifts(how) || how->divisor > 1;
+    return dtn_reduction_converts(how) || how->divisor > 1;
 }
 
 size_t dtn_reduction_ratio(const struct dtn_reduction *how)

@@ -11,7 +11,7 @@
  * CPUs.  The duration of a yield shows this.  After 0.4 us, nobody else wanted
  * the CPU.  After 2-50 us, a peer ran that had little to do.  After
  * milliseconds, another program used its time slice.  In the second case the
- * next wait yields after 8 turns: a message takes 2 instead of 45 us.  Each
+ * next wait yields after 8 pauses: a message takes 2 instead of 45 us.  Each
  * yield is measured again, so a rank that gets its own CPU spins one wait
  * later.
  */
@@ -48,15 +48,16 @@ int64_t dtn_now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded)
+void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns,
+                   bool oversubscribed)
 {
     wait->timeout_ns = timeout_ns;
     wait->start_ns = 0;
     wait->next_look_ns = 0;
-    wait->turns = 0;
-    wait->looked = false;
+    wait->npauses = 0;
+    wait->checked = false;
     wait->sleeping = false;
-    wait->crowded = crowded;
+    wait->oversubscribed = oversubscribed;
     wait->sharing = NULL;
 }
 
@@ -65,7 +66,7 @@ static void wait_yield(const struct dtn_wait *wait)
 {
     int64_t start, away;
 
-    if (!wait->sharing || wait->crowded) {
+    if (!wait->sharing || wait->oversubscribed) {
         sched_yield();
         return;
     }
@@ -77,45 +78,45 @@ static void wait_yield(const struct dtn_wait *wait)
 
 static uint32_t wait_spins(const struct dtn_wait *wait)
 {
-    if (wait->crowded)
+    if (wait->oversubscribed)
         return 0;
     return wait->sharing && *wait->sharing ? SHARING_TURNS : SPIN_TURNS;
 }
 
 /* After the clock was read: is it time to check the peers, or is the wait over?
  */
-static enum dtn_turn wait_look(struct dtn_wait *wait, int64_t now)
+static enum dtn_wait_next wait_look(struct dtn_wait *wait, int64_t now)
 {
     if (wait->start_ns == 0) {
         wait->start_ns = now;
         wait->next_look_ns = now + LOOK_NS;
-        return DTN_TURN_POLL;
+        return DTN_WAIT_POLL;
     }
     if (now - wait->start_ns > wait->timeout_ns)
-        return DTN_TURN_EXPIRED;
+        return DTN_WAIT_EXPIRED;
     if (now < wait->next_look_ns)
-        return DTN_TURN_POLL;
-    wait->sleeping = wait->looked;
-    wait->looked = true;
+        return DTN_WAIT_POLL;
+    wait->sleeping = wait->checked;
+    wait->checked = true;
     wait->next_look_ns = now + LOOK_NS;
-    return DTN_TURN_LOOK;
+    return DTN_WAIT_CHECK;
 }
 
-enum dtn_turn dtn_wait_pause(struct dtn_wait *wait)
+enum dtn_wait_next dtn_wait_pause(struct dtn_wait *wait)
 {
     static const struct timespec nap = { 0, SLEEP_NS };
-    enum dtn_turn turn = DTN_TURN_POLL;
+    enum dtn_wait_next turn = DTN_WAIT_POLL;
 
-    wait->turns++;
-    if (wait->turns < wait_spins(wait)) {
+    wait->npauses++;
+    if (wait->npauses < wait_spins(wait)) {
         cpu_relax();
-        return DTN_TURN_POLL;
+        return DTN_WAIT_POLL;
     }
     if (wait->sleeping)
         nanosleep(&nap, NULL);
     else
         wait_yield(wait);
-    if (wait->sleeping || wait->turns % CLOCK_TURNS == 0)
+    if (wait->sleeping || wait->npauses % CLOCK_TURNS == 0)
         turn = wait_look(wait, dtn_now_ns());
     return turn;
 }

@@ -8,28 +8,29 @@
 int64_t dtn_now_ns(void);                   /* CLOCK_MONOTONIC               */
 
 /* The state of one wait: it first spins, then yields, then sleeps.  With
- * `crowded` (oversubscribed: more ranks than CPUs) it yields from the start.
+ * `oversubscribed` (more ranks than CPUs) it yields from the start.
  */
 struct dtn_wait {
     int64_t timeout_ns;           /* of the whole wait, in ns                 */
     int64_t start_ns;             /* first reading of the clock; 0: none yet  */
     int64_t next_look_ns;         /* time of the next look                    */
-    uint32_t turns;               /* calls of dtn_wait_pause() so far         */
-    bool looked;                  /* the first LOOK was returned              */
+    uint32_t npauses;             /* calls of dtn_wait_pause() so far         */
+    bool checked;                 /* the first LOOK was returned              */
     bool sleeping;                /* so was the second: sleep between polls   */
-    bool crowded;                 /* oversubscribed: do not spin              */
+    bool oversubscribed;          /* oversubscribed: do not spin              */
     bool *sharing;                /* NULL, or a flag kept between waits:      */
                                   /* a peer runs on the same CPU              */
 };
 
-void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns, bool crowded);
+void dtn_wait_init(struct dtn_wait *wait, int64_t timeout_ns,
+                   bool oversubscribed);
 
 /* What the caller should do after this pause. */
-enum dtn_turn {
-    DTN_TURN_POLL,                          /* test the awaited flag only    */
-    DTN_TURN_LOOK,                          /* also check that peers live    */
-    DTN_TURN_EXPIRED                        /* the deadline has passed       */
+enum dtn_wait_next {
+    DTN_WAIT_POLL,                          /* test the awaited flag only    */
+    DTN_WAIT_CHECK,                         /* also check that peers live    */
+    DTN_WAIT_EXPIRED                        /* the deadline has passed       */
 };
-enum dtn_turn dtn_wait_pause(struct dtn_wait *wait);
+enum dtn_wait_next dtn_wait_pause(struct dtn_wait *wait);
 
 #endif

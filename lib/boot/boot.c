@@ -51,7 +51,7 @@ static int64_t boot_earlier(int64_t a, int64_t b)
 /* After a successful round nothing is read: new data is for the next round. */
 static bool boot_reads(const struct dtn_boot *boot)
 {
-    return boot->state != BOOT_DRAINING || boot->failure.code != 0;
+    return boot->state != DTN_BOOT_DRAINING || boot->failure.code != 0;
 }
 
 static struct pollfd boot_poll_link(const struct dtn_boot_link *link,
@@ -61,11 +61,11 @@ static struct pollfd boot_poll_link(const struct dtn_boot_link *link,
     bool writes = io->out && !io->stalled;
     struct pollfd p = { io->fd, 0, 0 };
 
-    if (link->state == LINK_CONNECTING)
+    if (link->state == DTN_LINK_CONNECTING)
         p.events = POLLOUT;
     else
         p.events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
-    if (p.events == 0 || link->state == LINK_IDLE)
+    if (p.events == 0 || link->state == DTN_LINK_IDLE)
         p.fd = -1;                   /* poll() would report a hang-up        */
     return p;
 }
@@ -73,7 +73,7 @@ static struct pollfd boot_poll_link(const struct dtn_boot_link *link,
 /* When the next timed action is due, if no socket becomes ready before. */
 static int64_t boot_wake(const struct dtn_boot *boot)
 {
-    int64_t wake = boot->state == BOOT_GATHERING && !boot->expired
+    int64_t wake = boot->state == DTN_BOOT_GATHERING && !boot->expired
                  ? boot->deadline_ns : boot->until_ns;
     bool stalled = boot->up.link.io.stalled;
 
@@ -85,12 +85,12 @@ static int64_t boot_wake(const struct dtn_boot *boot)
     for (int i = 0; i < boot->nchildren; i++) {
         const struct dtn_boot_link *link = &boot->children[i];
 
-        if (link->state == LINK_GREETING)
-            wake = boot_earlier(wake, link->since_ns + BOOT_HANDSHAKE_NS);
+        if (link->state == DTN_LINK_GREETING)
+            wake = boot_earlier(wake, link->since_ns + DTN_BOOT_HANDSHAKE_NS);
         stalled = stalled || link->io.stalled;
     }
     if (stalled)
-        wake = boot_earlier(wake, dtn_now_ns() + BOOT_STALL_NS);
+        wake = boot_earlier(wake, dtn_now_ns() + DTN_BOOT_STALL_NS);
     return wake;
 }
 
@@ -99,8 +99,8 @@ static int64_t boot_wake(const struct dtn_boot *boot)
  */
 static nfds_t boot_poll_fixed(const struct dtn_boot *boot)
 {
-    bool up = boot->state != BOOT_DRAINING;
-    const struct pollfd fixed[BOOT_FIXED_POLLS] = {
+    bool up = boot->state != DTN_BOOT_DRAINING;
+    const struct pollfd fixed[DTN_BOOT_FIXED_POLLS] = {
         { boot->unix_fd, POLLIN, 0 },
         { boot->tcp_fd, POLLIN, 0 },
         boot_poll_link(&boot->up.link, up),
@@ -134,19 +134,19 @@ static void boot_poll(struct dtn_boot *boot)
             boot->polls[i].revents = 0;
 }
 
-/* ----------------------------------------------------------------- turn --- */
+/* ------------------------------------------- one step of the loop --- */
 
 static void boot_read(struct dtn_boot *boot)
 {
     int n = boot->nchildren;
 
-    dtn_boot_route_turn(boot, &boot->up);
-    dtn_boot_route_turn(boot, &boot->aside);
+    dtn_boot_route_progress(boot, &boot->up);
+    dtn_boot_route_progress(boot, &boot->aside);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
         dtn_boot_route_down(boot, &boot->down[i]);
     for (int i = 0; i < n && boot_reads(boot); i++)
         if (boot->polls[i].revents)
-            dtn_boot_child_turn(boot, &boot->children[i]);
+            dtn_boot_child_progress(boot, &boot->children[i]);
     dtn_boot_child_accept(boot);
 }
 
@@ -160,7 +160,7 @@ static bool boot_flush(struct dtn_boot *boot)
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
         dtn_frame_flush(&boot->down[i].link.io);
     for (int i = 0; i < boot->nchildren; i++)
-        if (dtn_frame_flush(&boot->children[i].io) == FRAME_MORE)
+        if (dtn_frame_flush(&boot->children[i].io) == DTN_FRAME_MORE)
             all = false;
     return all;
 }
@@ -192,27 +192,27 @@ static void boot_tick(struct dtn_boot *boot)
     bool sent;
 
     dtn_boot_child_sweep(boot, now);
-    if (boot->state == BOOT_GATHERING && now >= boot->deadline_ns)
+    if (boot->state == DTN_BOOT_GATHERING && now >= boot->deadline_ns)
         dtn_boot_fail_expire(boot, now);
-    if (dtn_boot_judge_turn(boot, now))
+    if (dtn_boot_judge_progress(boot, now))
         dtn_boot_gather_done(boot);
     dtn_boot_gather_forward(boot);
-    if (boot->state == BOOT_GATHERING && boot->expired && !boot->root &&
-        (now >= boot->until_ns || (boot->up.link.state < LINK_GREETING &&
-                                   boot->aside.link.state < LINK_GREETING)))
+    if (boot->state == DTN_BOOT_GATHERING && boot->expired && !boot->root &&
+        (now >= boot->until_ns || (boot->up.link.state < DTN_LINK_GREETING &&
+                                   boot->aside.link.state < DTN_LINK_GREETING)))
         dtn_boot_fail_alone(boot);
-    if (boot->state == BOOT_FAILING && now >= boot->until_ns)
+    if (boot->state == DTN_BOOT_FAILING && now >= boot->until_ns)
         dtn_boot_fail_final(boot, &boot->failure);
     if (boot->unfit && boot_awaits_children(boot))
         dtn_boot_relisten(boot);
     sent = boot_flush(boot);
-    if (boot->state != BOOT_DRAINING)
+    if (boot->state != DTN_BOOT_DRAINING)
         return;
     if (sent && !boot_awaits_children(boot)) {
-        boot->state = BOOT_OVER;
+        boot->state = DTN_BOOT_OVER;
     } else if (now >= boot->until_ns) {
         boot_parted_late(boot);
-        boot->state = BOOT_OVER;
+        boot->state = DTN_BOOT_OVER;
     }
 }
 
@@ -220,7 +220,7 @@ static void boot_tick(struct dtn_boot *boot)
 static int boot_run(struct dtn_boot *boot, struct dtensor_error *err)
 {
     boot_tick(boot);
-    while (boot->state != BOOT_OVER) {
+    while (boot->state != DTN_BOOT_OVER) {
         boot_poll(boot);
         boot_read(boot);
         boot_tick(boot);
@@ -235,7 +235,7 @@ static void boot_begin(struct dtn_boot *boot)
     int64_t now = dtn_now_ns();
     int64_t timeout = boot->cluster->transport.connect_timeout_ns;
 
-    boot->state = BOOT_GATHERING;
+    boot->state = DTN_BOOT_GATHERING;
     boot->expired = false;
     boot->deadline_ns = now + boot_earlier(timeout, INT64_MAX / 4);
 }
@@ -258,10 +258,10 @@ static int boot_check_args(const struct dtn_boot_args *args,
             return dtn_fail(err, DTENSOR_EINVAL, "boot: host %s has %d ranks; "
                             "at most %d are possible", cluster->hosts[h].name,
                             cluster->hosts[h].nranks, DTN_MAX_LOCAL);
-    if (strlen(args->identity) > FRAME_IDENTITY_MAX)
+    if (strlen(args->identity) > DTN_FRAME_IDENTITY_MAX)
         return dtn_fail(err, DTENSOR_EINVAL, "boot: the cluster file is too "
                         "long: %zu bytes of canonical text, at most %u",
-                        strlen(args->identity), FRAME_IDENTITY_MAX);
+                        strlen(args->identity), DTN_FRAME_IDENTITY_MAX);
     return 0;
 }
 
@@ -276,7 +276,7 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
     nlocal = (size_t)boot->hosts[boot->host]->nranks;
     boot->local_fds = malloc(nlocal * sizeof *boot->local_fds);
     boot->arrived = calloc(nlocal + 2, sizeof *boot->arrived);
-    boot->polls = malloc(BOOT_FIXED_POLLS * sizeof *boot->polls);
+    boot->polls = malloc(DTN_BOOT_FIXED_POLLS * sizeof *boot->polls);
     if (boot->rank == 0)
         boot->members = calloc(world, sizeof *boot->members);
     boot->peer_failures = calloc(world, sizeof *boot->peer_failures);
@@ -417,7 +417,7 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
     return rc;
 }
 
-void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error)
+void dtn_boot_give_up(struct dtn_boot *boot, struct dtensor_error *error)
 {
     struct dtensor_error ignored;
 

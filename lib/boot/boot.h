@@ -59,7 +59,7 @@ int dtn_boot_allgather(struct dtn_boot *boot, const struct dtn_blob *mine,
  *
  * Blocks: three seconds at most
  */
-void dtn_boot_refuse(struct dtn_boot *boot, struct dtensor_error *error);
+void dtn_boot_give_up(struct dtn_boot *boot, struct dtensor_error *error);
 
 /* The call of a rank, as numbers that coll can describe in words. */
 enum dtn_call_kind {

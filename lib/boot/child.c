@@ -41,13 +41,13 @@ struct child_hello {
     bool detour;
     uint64_t digest;
     char host[DTN_HOST_MAX];
-    char job[FRAME_JOB_MAX];
+    char job[DTN_FRAME_JOB_MAX];
 };
 
 static void child_drop(struct dtn_boot_link *link)
 {
     dtn_frame_close(&link->io);
-    link->state = LINK_IDLE;
+    link->state = DTN_LINK_IDLE;
 }
 
 static void child_stranger(struct dtn_boot *boot, struct dtn_boot_link *link)
@@ -68,7 +68,7 @@ static struct dtn_boot_link *child_oldest_stranger(struct dtn_boot *boot,
     for (int i = 0; i < boot->nchildren; i++) {
         struct dtn_boot_link *link = &boot->children[i];
 
-        if (link->state != LINK_GREETING)
+        if (link->state != DTN_LINK_GREETING)
             continue;
         if (!oldest || link->since_ns < oldest->since_ns)
             oldest = link;
@@ -87,7 +87,7 @@ static bool child_grow(struct dtn_boot *boot)
     if (!children)
         return false;
     boot->children = children;
-    polls = realloc(boot->polls, (n + BOOT_FIXED_POLLS) * sizeof *polls);
+    polls = realloc(boot->polls, (n + DTN_BOOT_FIXED_POLLS) * sizeof *polls);
     if (!polls)
         return false;
     boot->polls = polls;
@@ -113,8 +113,8 @@ static void child_add(struct dtn_boot *boot, int fd, bool local)
     link = &boot->children[boot->nchildren++];
     memset(link, 0, sizeof *link);
     dtn_frame_init(&link->io, fd, local);
-    link->io.accepts = FRAME_BIT(FRAME_HELLO);
-    link->state = LINK_GREETING;
+    link->io.accepts = DTN_FRAME_BIT(DTN_FRAME_HELLO);
+    link->state = DTN_LINK_GREETING;
     link->rank = -1;
     link->since_ns = dtn_now_ns();
 }
@@ -149,12 +149,12 @@ void dtn_boot_child_accept(struct dtn_boot *boot)
 static bool child_parse_hello(const struct dtn_frame *frame,
                               struct child_hello *hello)
 {
-    const char *text = (const char *)frame->body + FRAME_HELLO_BYTES;
+    const char *text = (const char *)frame->body + DTN_FRAME_HELLO_BYTES;
     size_t n, left;
 
-    if (frame->size < FRAME_HELLO_BYTES)
+    if (frame->size < DTN_FRAME_HELLO_BYTES)
         return false;
-    left = frame->size - FRAME_HELLO_BYTES;
+    left = frame->size - DTN_FRAME_HELLO_BYTES;
     n = strnlen(text, left);
     left -= n < left ? n + 1 : n;
     if (n >= sizeof hello->host || left >= sizeof hello->job)
@@ -198,12 +198,12 @@ static bool child_check(struct dtn_boot *boot, const struct dtn_boot_link *link,
     uint32_t twin;
 
     dtn_boot_rank_name(boot, boot->rank, name, sizeof name);
-    if (hello->version != FRAME_VERSION) {
+    if (hello->version != DTN_FRAME_VERSION) {
         dtn_fail_rank(&error, DTENSOR_EMISMATCH, link->rank, "boot: rank %u on "
                       "%s speaks version %u of the bootstrap, %s version %d "
                       "(install the same libdtensor on all hosts)",
                       (unsigned)hello->rank, hello->host, hello->version, name,
-                      FRAME_VERSION);
+                      DTN_FRAME_VERSION);
         dtn_boot_fail_propose(boot, &error);
         return false;
     }
@@ -224,11 +224,13 @@ static bool child_check(struct dtn_boot *boot, const struct dtn_boot_link *link,
 static void child_welcome(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     unsigned char body[4];
-    const struct dtn_frame frame = { .type = FRAME_WELCOME, .size = sizeof body,
+    const struct dtn_frame frame = { .type = DTN_FRAME_WELCOME,
+                                     .size = sizeof body,
                                      .body = body };
 
-    link->io.accepts = FRAME_BIT(FRAME_ENTRIES) | FRAME_BIT(FRAME_IDENTITY) |
-                       FRAME_BIT(FRAME_EXPIRED) | FRAME_BIT(FRAME_FAIL);
+    link->io.accepts =
+        DTN_FRAME_BIT(DTN_FRAME_ENTRIES) | DTN_FRAME_BIT(DTN_FRAME_IDENTITY)
+        | DTN_FRAME_BIT(DTN_FRAME_EXPIRED) | DTN_FRAME_BIT(DTN_FRAME_FAIL);
     dtn_boot_gather_limits(boot, link);
     dtn_frame_put32(body, (uint32_t)boot->rank);
     if (!dtn_frame_post(&link->io, &frame, false))
@@ -262,7 +264,7 @@ static void child_hello(struct dtn_boot *boot, struct dtn_boot_link *link,
     }
     link->known = true;
     link->pid = hello->pid;
-    link->state = LINK_JOINED;
+    link->state = DTN_LINK_JOINED;
     link->detour = hello->detour;
     if (hello->rank < (uint32_t)boot->cluster->world_size)
         link->rank = (int)hello->rank;
@@ -270,7 +272,7 @@ static void child_hello(struct dtn_boot *boot, struct dtn_boot_link *link,
            dtn_boot_tree_parent(boot, link->rank) == boot->rank;
     if (mine)
         dtn_boot_child_arrived(boot, link->rank);
-    if (boot->state == BOOT_DRAINING) {
+    if (boot->state == DTN_BOOT_DRAINING) {
         dtn_boot_fail_send(boot, link);
         return;
     }
@@ -300,7 +302,8 @@ static void child_identity(struct dtn_boot *boot, const struct dtn_frame *frame)
         return;
     n = frame->size - 4;
     if (!boot->root) {
-        if (!dtn_boot_link_post(boot, FRAME_IDENTITY, frame->body, frame->size))
+        if (!dtn_boot_link_post(boot, DTN_FRAME_IDENTITY, frame->body,
+                                frame->size))
             dtn_boot_fail_nomem(boot);
         return;
     }
@@ -332,21 +335,22 @@ static void child_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
     struct dtensor_error error;
     struct child_hello hello;
 
-    if (frame->type == FRAME_HELLO && child_parse_hello(frame, &hello))
+    if (frame->type == DTN_FRAME_HELLO && child_parse_hello(frame, &hello))
         child_hello(boot, link, &hello);
-    else if (frame->type == FRAME_HELLO)
+    else if (frame->type == DTN_FRAME_HELLO)
         child_stranger(boot, link);
-    else if (boot->state == BOOT_DRAINING)
+    else if (boot->state == DTN_BOOT_DRAINING)
         return;
-    else if (frame->type == FRAME_EXPIRED && frame->seq != boot->seq)
+    else if (frame->type == DTN_FRAME_EXPIRED && frame->seq != boot->seq)
         return;                      /* crossed the end of its round         */
-    else if (frame->type == FRAME_ENTRIES)
+    else if (frame->type == DTN_FRAME_ENTRIES)
         dtn_boot_gather_entries(boot, link, frame);
-    else if (frame->type == FRAME_IDENTITY)
+    else if (frame->type == DTN_FRAME_IDENTITY)
         child_identity(boot, frame);
-    else if (frame->type == FRAME_EXPIRED)
+    else if (frame->type == DTN_FRAME_EXPIRED)
         dtn_boot_fail_expire(boot, dtn_now_ns());
-    else if (frame->type == FRAME_FAIL && dtn_boot_fail_parse(frame, &error))
+    else if (frame->type == DTN_FRAME_FAIL
+             && dtn_boot_fail_parse(frame, &error))
         child_failed(boot, link, &error);
     else
         dtn_boot_fail_garbage(boot, link->rank);
@@ -360,32 +364,32 @@ static void child_lost(struct dtn_boot *boot, struct dtn_boot_link *link,
         child_stranger(boot, link);
         return;
     }
-    if (link->rank >= 0 && boot->state != BOOT_DRAINING) {
-        if (got == FRAME_CLOSED)
+    if (link->rank >= 0 && boot->state != DTN_BOOT_DRAINING) {
+        if (got == DTN_FRAME_CLOSED)
             dtn_boot_fail_closed(boot, link->rank);
-        else if (got == FRAME_NOMEM)
+        else if (got == DTN_FRAME_NOMEM)
             dtn_boot_fail_nomem(boot);
-        else if (got == FRAME_NOFDS)
+        else if (got == DTN_FRAME_NOFDS)
             dtn_boot_fail_nofds(boot);
         else
             dtn_boot_fail_garbage(boot, link->rank);
-        if (boot->state == BOOT_FAILING)
+        if (boot->state == DTN_BOOT_FAILING)
             dtn_boot_fail_send(boot, link);
         dtn_frame_flush(&link->io);
     }
     child_drop(link);
 }
 
-void dtn_boot_child_turn(struct dtn_boot *boot, struct dtn_boot_link *link)
+void dtn_boot_child_progress(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     struct dtn_frame frame;
     enum dtn_frame_got got;
 
-    for (int i = 0; i < CHILD_BURST && link->state != LINK_IDLE; i++) {
+    for (int i = 0; i < CHILD_BURST && link->state != DTN_LINK_IDLE; i++) {
         got = dtn_frame_recv(&link->io, &frame);
-        if (got == FRAME_MORE)
+        if (got == DTN_FRAME_MORE)
             return;
-        if (got == FRAME_READY)
+        if (got == DTN_FRAME_READY)
             child_frame(boot, link, &frame);
         else
             child_lost(boot, link, got);
@@ -402,10 +406,10 @@ void dtn_boot_child_sweep(struct dtn_boot *boot, int64_t now)
     for (int i = 0; i < boot->nchildren; i++) {
         struct dtn_boot_link *link = &boot->children[i];
 
-        if (link->state == LINK_GREETING &&
-            now - link->since_ns > BOOT_HANDSHAKE_NS)
+        if (link->state == DTN_LINK_GREETING &&
+            now - link->since_ns > DTN_BOOT_HANDSHAKE_NS)
             child_stranger(boot, link);
-        if (link->state == LINK_IDLE)
+        if (link->state == DTN_LINK_IDLE)
             continue;
         if (kept != i)
             boot->children[kept] = *link;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 void dtn_boot_child_accept(struct dtn_boot *boot);
-void dtn_boot_child_turn(struct dtn_boot *boot, struct dtn_boot_link *link);
+void dtn_boot_child_progress(struct dtn_boot *boot, struct dtn_boot_link *link);
 void dtn_boot_child_sweep(struct dtn_boot *boot, int64_t now);
 
 /* A child in the tree has connected, or knows that it need not connect. */

@@ -34,9 +34,9 @@
 /* A rank waits longer the deeper it is in the tree.  So the child of a rank
  * that does not answer gives up first, and all ranks below get its error text.
  */
-int64_t dtn_boot_fail_patience(const struct dtn_boot *boot)
+int64_t dtn_boot_fail_wait_ns(const struct dtn_boot *boot)
 {
-    return BOOT_VERDICT_NS + boot->depth * BOOT_STEP_NS;
+    return DTN_BOOT_VERDICT_NS + boot->depth * DTN_BOOT_STEP_NS;
 }
 
 static int64_t fail_earlier(int64_t a, int64_t b)
@@ -56,9 +56,9 @@ static bool fail_way_up(const struct dtn_boot *boot)
 static int64_t fail_early(const struct dtn_boot *boot)
 {
     if (boot->unfit)
-        return BOOT_OWN_NS;
-    return boot->root || boot->up.target >= 0 ? BOOT_EARLY_NS
-                                              : BOOT_VERDICT_NS;
+        return DTN_BOOT_OWN_NS;
+    return boot->root || boot->up.target >= 0 ? DTN_BOOT_EARLY_NS
+                                              : DTN_BOOT_VERDICT_NS;
 }
 
 void dtn_boot_fail_post(struct dtn_frame_stream *io, uint32_t seq,
@@ -66,7 +66,7 @@ void dtn_boot_fail_post(struct dtn_frame_stream *io, uint32_t seq,
 {
     unsigned char body[12 + sizeof e->text];
     size_t n = strlen(e->text);
-    struct dtn_frame frame = { .type = FRAME_FAIL, .seq = seq,
+    struct dtn_frame frame = { .type = DTN_FRAME_FAIL, .seq = seq,
                                .size = (uint32_t)(12 + n), .body = body };
 
     dtn_frame_put32(body, (uint32_t)e->code);
@@ -108,15 +108,15 @@ void dtn_boot_fail_final(struct dtn_boot *boot,
 {
     int64_t now = dtn_now_ns();
     bool late = boot->expired ||
-                (boot->state == BOOT_FAILING && now >= boot->until_ns);
+                (boot->state == DTN_BOOT_FAILING && now >= boot->until_ns);
 
-    if (boot->state == BOOT_DRAINING)
+    if (boot->state == DTN_BOOT_DRAINING)
         return;
     boot->failure = *error;
-    boot->state = BOOT_DRAINING;
+    boot->state = DTN_BOOT_DRAINING;
     boot->until_ns = fail_earlier(
-        now + (late ? BOOT_DRAIN_NS : fail_early(boot)),
-        boot->deadline_ns + dtn_boot_fail_patience(boot) + BOOT_DRAIN_NS);
+        now + (late ? DTN_BOOT_DRAIN_NS : fail_early(boot)),
+        boot->deadline_ns + dtn_boot_fail_wait_ns(boot) + DTN_BOOT_DRAIN_NS);
     for (int i = 0; i < boot->nchildren; i++)
         if (boot->children[i].known)
             dtn_boot_fail_send(boot, &boot->children[i]);
@@ -125,17 +125,17 @@ void dtn_boot_fail_final(struct dtn_boot *boot,
 void dtn_boot_fail_propose(struct dtn_boot *boot,
                            const struct dtensor_error *error)
 {
-    if (boot->state == BOOT_DRAINING)
+    if (boot->state == DTN_BOOT_DRAINING)
         return;
     if (boot->failure.code == 0) {
         boot->failure = *error;
-        boot->state = BOOT_FAILING;
+        boot->state = DTN_BOOT_FAILING;
         boot->until_ns = fail_earlier(
             dtn_now_ns() + fail_early(boot),
-            boot->deadline_ns + dtn_boot_fail_patience(boot));
-        if (boot->up.link.state == LINK_JOINED)
+            boot->deadline_ns + dtn_boot_fail_wait_ns(boot));
+        if (boot->up.link.state == DTN_LINK_JOINED)
             dtn_boot_fail_send(boot, &boot->up.link);
-        if (boot->aside.link.state == LINK_JOINED)
+        if (boot->aside.link.state == DTN_LINK_JOINED)
             dtn_boot_fail_send(boot, &boot->aside.link);
     }
     if (!fail_way_up(boot))
@@ -164,11 +164,11 @@ void dtn_boot_fail_own(struct dtn_boot *boot, const struct dtensor_error *error)
 
 void dtn_boot_fail_expire(struct dtn_boot *boot, int64_t now)
 {
-    if (boot->expired || boot->state != BOOT_GATHERING)
+    if (boot->expired || boot->state != DTN_BOOT_GATHERING)
         return;
     boot->expired = true;
-    boot->until_ns = now + dtn_boot_fail_patience(boot);
-    if (!dtn_boot_link_post(boot, FRAME_EXPIRED, NULL, 0))
+    boot->until_ns = now + dtn_boot_fail_wait_ns(boot);
+    if (!dtn_boot_link_post(boot, DTN_FRAME_EXPIRED, NULL, 0))
         dtn_boot_fail_nomem(boot);
 }
 
@@ -203,9 +203,9 @@ static void fail_silent(struct dtn_boot *boot, int rank)
 /* The time is over and rank 0 did not answer: name the ranks on the path. */
 void dtn_boot_fail_alone(struct dtn_boot *boot)
 {
-    if (boot->up.link.state == LINK_JOINED || boot->up.target == boot->rank)
+    if (boot->up.link.state == DTN_LINK_JOINED || boot->up.target == boot->rank)
         fail_silent(boot, boot->up.target);
-    else if (boot->aside.link.state == LINK_JOINED)
+    else if (boot->aside.link.state == DTN_LINK_JOINED)
         fail_silent(boot, boot->aside.target);
     else
         fail_cut_off(boot);
@@ -303,7 +303,7 @@ void dtn_boot_fail_foreign(const struct dtn_boot *boot,
                   "for one)", (unsigned)rank, host, job,
                   dtn_boot_rank_name(boot, boot->rank, name, sizeof name),
                   boot->job, boot->cluster->transport.port);
-    dtn_boot_fail_post(io, FRAME_FOREIGN, &error);
+    dtn_boot_fail_post(io, DTN_FRAME_FOREIGN, &error);
     dtn_frame_flush(io);
 }
 

@@ -34,7 +34,7 @@ void dtn_boot_fail_own(struct dtn_boot *boot,
 void dtn_boot_fail_alone(struct dtn_boot *boot);
 
 /* How long to wait for the verdict after the deadline, in ns. */
-int64_t dtn_boot_fail_patience(const struct dtn_boot *boot);
+int64_t dtn_boot_fail_wait_ns(const struct dtn_boot *boot);
 
 /* Failures and their texts. */
 void dtn_boot_fail_closed(struct dtn_boot *boot, int rank);

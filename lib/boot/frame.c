@@ -33,7 +33,7 @@ struct dtn_frame_out {
     int fds_sent;
     int nfds;
     int *fds;
-    unsigned char head[FRAME_HEAD_BYTES];
+    unsigned char head[DTN_FRAME_HEAD_BYTES];
 };
 
 void dtn_frame_put32(unsigned char *p, uint32_t value)
@@ -120,32 +120,34 @@ void dtn_frame_take_fds(struct dtn_frame_stream *s)
 static size_t frame_limit(const struct dtn_frame_stream *s,
                           enum dtn_frame_type type)
 {
-    static const size_t limits[FRAME_NTYPES] = {
-        [FRAME_HELLO] = FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX - 1,
-        [FRAME_WELCOME] = 8,
-        [FRAME_ASK] = 4,
-        [FRAME_IDENTITY] = 4 + FRAME_IDENTITY_MAX,
-        [FRAME_EXPIRED] = 0,
-        [FRAME_GONE] = FRAME_GONE_BYTES,
-        [FRAME_SAID] = FRAME_SAID_BYTES + DTN_RECORD_TEXT - 1,
-        [FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,
+    static const size_t limits[DTN_FRAME_NTYPES] = {
+        [DTN_FRAME_HELLO] =
+            DTN_FRAME_HELLO_BYTES + DTN_HOST_MAX + DTN_FRAME_JOB_MAX - 1,
+        [DTN_FRAME_WELCOME] = 8,
+        [DTN_FRAME_ASK] = 4,
+        [DTN_FRAME_IDENTITY] = 4 + DTN_FRAME_IDENTITY_MAX,
+        [DTN_FRAME_EXPIRED] = 0,
+        [DTN_FRAME_FAILURE] = DTN_FRAME_FAILURE_BYTES,
+        [DTN_FRAME_CALL] = DTN_FRAME_CALL_BYTES + DTN_RECORD_TEXT - 1,
+        [DTN_FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,
     };
 
-    if (type == FRAME_ENTRIES || type == FRAME_ALL)
+    if (type == DTN_FRAME_ENTRIES || type == DTN_FRAME_ALL)
         return s->entries_max;
     return limits[type];
 }
 
-enum dtn_frame_got dtn_frame_parse(const struct dtn_frame_stream *s,
-                                   const unsigned char head[FRAME_HEAD_BYTES],
-                                   struct dtn_frame *frame)
+enum dtn_frame_got
+dtn_frame_parse(const struct dtn_frame_stream *s,
+                const unsigned char head[DTN_FRAME_HEAD_BYTES],
+                struct dtn_frame *frame)
 {
     uint32_t type = dtn_frame_get32(head + 4) >> 16;
     uint32_t nfds = dtn_frame_get32(head + 12);
 
-    if (dtn_frame_get32(head) != FRAME_MAGIC || type >= FRAME_NTYPES ||
-        !(s->accepts & FRAME_BIT(type)) || nfds > (uint32_t)s->fds_max)
-        return FRAME_GARBAGE;
+    if (dtn_frame_get32(head) != FRAME_MAGIC || type >= DTN_FRAME_NTYPES ||
+        !(s->accepts & DTN_FRAME_BIT(type)) || nfds > (uint32_t)s->fds_max)
+        return DTN_FRAME_GARBAGE;
     frame->version = dtn_frame_get32(head + 4) & 0xffff;
     frame->type = (enum dtn_frame_type)type;
     frame->seq = dtn_frame_get32(head + 8);
@@ -154,11 +156,11 @@ enum dtn_frame_got dtn_frame_parse(const struct dtn_frame_stream *s,
     frame->body = NULL;
     frame->fds = NULL;
     if (frame->size > frame_limit(s, frame->type))
-        return FRAME_GARBAGE;
-    if (frame->version != FRAME_VERSION && frame->type != FRAME_HELLO &&
-        frame->type != FRAME_FAIL)
-        return FRAME_GARBAGE;
-    return FRAME_READY;
+        return DTN_FRAME_GARBAGE;
+    if (frame->version != DTN_FRAME_VERSION && frame->type != DTN_FRAME_HELLO &&
+        frame->type != DTN_FRAME_FAIL)
+        return DTN_FRAME_GARBAGE;
+    return DTN_FRAME_READY;
 }
 
 /* Keep the n descriptors of one message; in.nfds counts those of the frame so
@@ -177,18 +179,18 @@ static enum dtn_frame_got stream_keep_fds(struct dtn_frame_stream *s,
             memcpy(&fd, data + (size_t)i * sizeof fd, sizeof fd);
             close(fd);
         }
-        return n > s->fds_max - have ? FRAME_GARBAGE : FRAME_NOMEM;
+        return n > s->fds_max - have ? DTN_FRAME_GARBAGE : DTN_FRAME_NOMEM;
     }
     memcpy(fds + have, data, (size_t)n * sizeof *fds);
     s->fds = fds;
     s->in.nfds = have + n;
-    return FRAME_READY;
+    return DTN_FRAME_READY;
 }
 
 static enum dtn_frame_got stream_keep_control(struct dtn_frame_stream *s,
                                               struct msghdr *msg)
 {
-    enum dtn_frame_got got = FRAME_READY;
+    enum dtn_frame_got got = DTN_FRAME_READY;
 
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
         enum dtn_frame_got one;
@@ -197,11 +199,12 @@ static enum dtn_frame_got stream_keep_control(struct dtn_frame_stream *s,
             continue;
         one = stream_keep_fds(s, CMSG_DATA(c),
                               (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)));
-        if (one != FRAME_READY)
+        if (one != DTN_FRAME_READY)
             got = one;
     }
-    return got == FRAME_READY && msg->msg_flags & MSG_CTRUNC ? FRAME_NOFDS
-                                                             : got;
+    return got == DTN_FRAME_READY && msg->msg_flags & MSG_CTRUNC
+               ? DTN_FRAME_NOFDS
+               : got;
 }
 
 /* Read until the frame has `want` bytes; `at` is where the next one goes. */
@@ -230,18 +233,18 @@ static enum dtn_frame_got stream_fill(struct dtn_frame_stream *s,
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            return FRAME_MORE;
+            return DTN_FRAME_MORE;
         if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
-            return FRAME_NOMEM;
+            return DTN_FRAME_NOMEM;
         if (n <= 0)
-            return FRAME_CLOSED;
+            return DTN_FRAME_CLOSED;
         s->got += (size_t)n;
         at += n;
         got = stream_keep_control(s, &msg);
-        if (got != FRAME_READY)
+        if (got != DTN_FRAME_READY)
             return got;
     }
-    return FRAME_READY;
+    return DTN_FRAME_READY;
 }
 
 /* The head is complete: check it and allocate the body. */
@@ -250,12 +253,12 @@ static enum dtn_frame_got stream_begin_body(struct dtn_frame_stream *s)
     struct dtn_frame in;
     enum dtn_frame_got got = dtn_frame_parse(s, s->head, &in);
 
-    if (got != FRAME_READY)
+    if (got != DTN_FRAME_READY)
         return got;
     in.nfds = s->in.nfds;
     s->in = in;
     s->body = malloc(in.size + (size_t)1);
-    return s->body ? FRAME_READY : FRAME_NOMEM;
+    return s->body ? DTN_FRAME_READY : DTN_FRAME_NOMEM;
 }
 
 enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
@@ -264,27 +267,27 @@ enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
     enum dtn_frame_got got;
 
     if (s->fd < 0)
-        return FRAME_MORE;
+        return DTN_FRAME_MORE;
     if (s->whole)
         stream_recycle(s);
-    if (s->got < FRAME_HEAD_BYTES) {
-        got = stream_fill(s, s->head + s->got, FRAME_HEAD_BYTES);
-        if (got == FRAME_READY)
+    if (s->got < DTN_FRAME_HEAD_BYTES) {
+        got = stream_fill(s, s->head + s->got, DTN_FRAME_HEAD_BYTES);
+        if (got == DTN_FRAME_READY)
             got = stream_begin_body(s);
-        if (got != FRAME_READY)
+        if (got != DTN_FRAME_READY)
             return got;
     }
-    got = stream_fill(s, s->body + (s->got - FRAME_HEAD_BYTES),
-                      FRAME_HEAD_BYTES + (size_t)s->in.size);
-    if (got != FRAME_READY)
+    got = stream_fill(s, s->body + (s->got - DTN_FRAME_HEAD_BYTES),
+                      DTN_FRAME_HEAD_BYTES + (size_t)s->in.size);
+    if (got != DTN_FRAME_READY)
         return got;
     if ((uint32_t)s->in.nfds != dtn_frame_get32(s->head + 12))
-        return FRAME_GARBAGE;
+        return DTN_FRAME_GARBAGE;
     s->in.body = s->body;
     s->in.fds = s->fds;
     s->whole = true;
     *frame = s->in;
-    return FRAME_READY;
+    return DTN_FRAME_READY;
 }
 
 /* -------------------------------------------------------------- writing --- */
@@ -313,7 +316,8 @@ bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
     if (copy > 0)
         out->body = memcpy(out->fds + nfds, frame->body, copy);
     dtn_frame_put32(out->head, FRAME_MAGIC);
-    dtn_frame_put32(out->head + 4, FRAME_VERSION | (uint32_t)frame->type << 16);
+    dtn_frame_put32(out->head + 4,
+                    DTN_FRAME_VERSION | (uint32_t)frame->type << 16);
     dtn_frame_put32(out->head + 8, frame->seq);
     dtn_frame_put32(out->head + 12, (uint32_t)frame->nfds);
     dtn_frame_put32(out->head + 16, frame->size);
@@ -355,11 +359,11 @@ static ssize_t out_send(int fd, struct dtn_frame_out *out)
         struct cmsghdr align;
         char bytes[CMSG_SPACE(SCM_BATCH * sizeof(int))];
     } control;
-    size_t head = out->sent < FRAME_HEAD_BYTES ? FRAME_HEAD_BYTES - out->sent
-                                               : 0;
-    size_t skip = head ? 0 : out->sent - FRAME_HEAD_BYTES;
+    size_t head =
+        out->sent < DTN_FRAME_HEAD_BYTES ? DTN_FRAME_HEAD_BYTES - out->sent : 0;
+    size_t skip = head ? 0 : out->sent - DTN_FRAME_HEAD_BYTES;
     struct iovec iov[2] = {
-        { out->head + FRAME_HEAD_BYTES - head, head },
+        { out->head + DTN_FRAME_HEAD_BYTES - head, head },
         { (void *)(uintptr_t)(out->body + skip), out->size - skip }
     };
     struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2,
@@ -391,18 +395,18 @@ enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s)
             if (errno == EINTR)
                 continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK)
-                return FRAME_MORE;
+                return DTN_FRAME_MORE;
             s->stalled = errno == ETOOMANYREFS || errno == ENOBUFS;
             if (s->stalled)
-                return FRAME_MORE;
+                return DTN_FRAME_MORE;
             s->broken = true;
             stream_drop_out(s);
-            return FRAME_CLOSED;
+            return DTN_FRAME_CLOSED;
         }
-        if (out->sent < FRAME_HEAD_BYTES + out->size)
+        if (out->sent < DTN_FRAME_HEAD_BYTES + out->size)
             continue;
         s->out = out->next;
         free(out);
     }
-    return FRAME_READY;
+    return DTN_FRAME_READY;
 }

@@ -10,32 +10,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAME_VERSION 2
-#define FRAME_HEAD_BYTES 20
-#define FRAME_HELLO_BYTES 24      /* before the host name, a NUL and the job  */
-#define FRAME_JOB_MAX 80          /* bytes of a job's name, with NUL          */
-#define FRAME_GONE_BYTES 36       /* who, whose fault, why; and a mismatch    */
-#define FRAME_SAID_BYTES 44       /* who, what it called, before its text     */
-#define FRAME_IDENTITY_MAX (1u << 20)
-#define FRAME_FOREIGN UINT32_MAX  /* round of a FAIL that another job answers */
+#define DTN_FRAME_VERSION 2
+#define DTN_FRAME_HEAD_BYTES 20
+#define DTN_FRAME_HELLO_BYTES 24  /* before the host name, a NUL and the job  */
+#define DTN_FRAME_JOB_MAX 80      /* bytes of a job's name, with NUL          */
+#define DTN_FRAME_FAILURE_BYTES 36 /* who, whose fault, why; and a mismatch   */
+#define DTN_FRAME_CALL_BYTES 44   /* who, what it called, before its text     */
+#define DTN_FRAME_IDENTITY_MAX (1u << 20)
+#define DTN_FRAME_FOREIGN UINT32_MAX /* round of a FAIL of another job */
 
 enum dtn_frame_type {
-    FRAME_HELLO = 1,              /* up: who connects; layout never changes   */
-    FRAME_WELCOME,                /* down: taken as a child                   */
-    FRAME_ENTRIES,                /* up: entries new to this subtree          */
-    FRAME_ASK,                    /* down: the rank whose identity is wanted  */
-    FRAME_IDENTITY,               /* up: that rank, its text                  */
-    FRAME_EXPIRED,                /* up: deadline passed, asks for a verdict  */
-    FRAME_ALL,                    /* down: every rank's entry; ends the round */
-    FRAME_FAIL,                   /* both: error text; layout never changes   */
-    FRAME_GONE,                   /* both, afterwards: a rank, rank at fault  */
-    FRAME_SAID,                   /* both, afterwards: a rank, what it called */
-    FRAME_NTYPES
+    DTN_FRAME_HELLO = 1,          /* up: who connects; layout never changes   */
+    DTN_FRAME_WELCOME,            /* down: taken as a child                   */
+    DTN_FRAME_ENTRIES,            /* up: entries new to this subtree          */
+    DTN_FRAME_ASK,                /* down: the rank whose identity is wanted  */
+    DTN_FRAME_IDENTITY,           /* up: that rank, its text                  */
+    DTN_FRAME_EXPIRED,            /* up: deadline passed, asks for a verdict  */
+    DTN_FRAME_ALL,                /* down: every rank's entry; ends the round */
+    DTN_FRAME_FAIL,               /* both: error text; layout never changes   */
+    DTN_FRAME_FAILURE,            /* both, afterwards: a rank, rank at fault  */
+    DTN_FRAME_CALL,               /* both, afterwards: a rank, what it called */
+    DTN_FRAME_NTYPES
 };
-#define FRAME_BIT(type) (1u << (type))
+#define DTN_FRAME_BIT(type) (1u << (type))
 
 struct dtn_frame {
-    unsigned version;             /* of the protocol: FRAME_VERSION           */
+    unsigned version;             /* of the protocol: DTN_FRAME_VERSION       */
     enum dtn_frame_type type;     /* what the body is                         */
     uint32_t seq;                 /* round: 0 while opening, then 1, 2, ...   */
     uint32_t size;                /* of the body, in bytes                    */
@@ -46,12 +46,12 @@ struct dtn_frame {
 
 /* The result of a read or a write. */
 enum dtn_frame_got {
-    FRAME_READY,                  /* a whole frame; everything sent           */
-    FRAME_MORE,                   /* not yet: poll                            */
-    FRAME_CLOSED,                 /* the other side is gone                   */
-    FRAME_GARBAGE,                /* not our protocol, or past a limit        */
-    FRAME_NOMEM,
-    FRAME_NOFDS                   /* descriptors came and the limit cut them  */
+    DTN_FRAME_READY,              /* a whole frame; everything sent           */
+    DTN_FRAME_MORE,               /* not yet: poll                            */
+    DTN_FRAME_CLOSED,             /* the other side is gone                   */
+    DTN_FRAME_GARBAGE,            /* not our protocol, or past a limit        */
+    DTN_FRAME_NOMEM,
+    DTN_FRAME_NOFDS               /* descriptors came and the limit cut them  */
 };
 
 struct dtn_frame_out;             /* one frame on its way                     */
@@ -64,10 +64,10 @@ struct dtn_frame_stream {
     bool local;                   /* AF_UNIX: descriptors may come            */
     bool broken;                  /* sending failed: reading will tell        */
     bool stalled;                 /* too many descriptors on their way        */
-    uint32_t accepts;             /* FRAME_BIT()s that may come now           */
+    uint32_t accepts;             /* DTN_FRAME_BIT()s that may come now       */
     size_t entries_max;           /* longest body of ENTRIES and ALL          */
     int fds_max;                  /* most descriptors in one frame            */
-    unsigned char head[FRAME_HEAD_BYTES]; /* of the frame that comes          */
+    unsigned char head[DTN_FRAME_HEAD_BYTES]; /* of the frame that comes      */
     size_t got;                   /* bytes of the frame that came             */
     struct dtn_frame in;          /* the frame that comes                     */
     unsigned char *body;          /* its body, allocated                      */
@@ -102,9 +102,10 @@ bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
 enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s);
 
 /* Check a head against the limits of the stream.  READY or GARBAGE. */
-enum dtn_frame_got dtn_frame_parse(const struct dtn_frame_stream *s,
-                                   const unsigned char head[FRAME_HEAD_BYTES],
-                                   struct dtn_frame *frame);
+enum dtn_frame_got
+dtn_frame_parse(const struct dtn_frame_stream *s,
+                const unsigned char head[DTN_FRAME_HEAD_BYTES],
+                struct dtn_frame *frame);
 
 /* Numbers in bodies are little-endian. */
 void dtn_frame_put32(unsigned char *p, uint32_t value);

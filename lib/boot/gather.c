@@ -56,24 +56,24 @@ bool dtn_boot_entry_next(const unsigned char **p, size_t *left,
 {
     uint32_t word;
 
-    if (*left < BOOT_ENTRY_HEAD)
+    if (*left < DTN_BOOT_ENTRY_HEAD)
         return false;
     word = dtn_frame_get32(*p + 4);
     entry->rank = dtn_frame_get32(*p);
     entry->flags = word >> 16;
     entry->size = word & 0xffff;
-    entry->bytes = *p + BOOT_ENTRY_HEAD;
-    if (entry->size > *left - BOOT_ENTRY_HEAD)
+    entry->bytes = *p + DTN_BOOT_ENTRY_HEAD;
+    if (entry->size > *left - DTN_BOOT_ENTRY_HEAD)
         return false;
-    *p += BOOT_ENTRY_HEAD + entry->size;
-    *left -= BOOT_ENTRY_HEAD + entry->size;
+    *p += DTN_BOOT_ENTRY_HEAD + entry->size;
+    *left -= DTN_BOOT_ENTRY_HEAD + entry->size;
     return true;
 }
 
 static bool gather_append(struct dtn_boot *boot,
                           const struct dtn_boot_entry *entry)
 {
-    unsigned char head[BOOT_ENTRY_HEAD];
+    unsigned char head[DTN_BOOT_ENTRY_HEAD];
 
     dtn_frame_put32(head, entry->rank);
     dtn_frame_put32(head + 4, (uint32_t)entry->size | entry->flags << 16);
@@ -94,7 +94,7 @@ static bool gather_add(struct dtn_boot *boot,
             digest = dtn_frame_get64(entry->bytes + 4);
         }
         dtn_boot_judge_member(boot, (int)entry->rank,
-                              entry->flags & ENTRY_DETOUR, pid, digest);
+                              entry->flags & DTN_ENTRY_DETOUR, pid, digest);
         if (boot->seq == 0)
             return true;              /* the answer is empty                 */
     }
@@ -108,10 +108,10 @@ bool dtn_boot_gather_who(struct dtn_boot *boot,
                          const struct dtn_boot_link *link, uint32_t pid,
                          uint64_t digest)
 {
-    unsigned char who[BOOT_WHO_BYTES];
+    unsigned char who[DTN_BOOT_WHO_BYTES];
     const struct dtn_boot_entry entry = {
         .rank = (uint32_t)(link ? link->rank : boot->rank),
-        .flags = link && link->detour ? ENTRY_DETOUR : 0,
+        .flags = link && link->detour ? DTN_ENTRY_DETOUR : 0,
         .size = sizeof who,
         .bytes = who
     };
@@ -124,10 +124,10 @@ bool dtn_boot_gather_who(struct dtn_boot *boot,
 /* The largest body of ENTRIES or ALL in this round. */
 static size_t gather_max(const struct dtn_boot *boot)
 {
-    size_t one = BOOT_ENTRY_HEAD;
+    size_t one = DTN_BOOT_ENTRY_HEAD;
     size_t all;
 
-    one += boot->seq == 0 ? BOOT_WHO_BYTES : DTN_BLOB_MAX;
+    one += boot->seq == 0 ? DTN_BOOT_WHO_BYTES : DTN_BLOB_MAX;
     if (!dtn_mul_size(one, (size_t)boot->cluster->world_size, &all) ||
         all > UINT32_MAX)
         all = UINT32_MAX;
@@ -152,7 +152,7 @@ static void gather_reset(struct dtn_boot *boot)
         dtn_boot_gather_limits(boot, &boot->children[i]);
     boot->njoined = 0;
     for (int r = 0; boot->members && r < boot->cluster->world_size; r++)
-        boot->members[r].state = MEMBER_MISSING;
+        boot->members[r].state = DTN_MEMBER_MISSING;
 }
 
 int dtn_boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
@@ -167,7 +167,7 @@ int dtn_boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
     } else {
         const struct dtn_boot_entry entry = {
             .rank = (uint32_t)boot->rank,
-            .flags = mine->fd >= 0 ? ENTRY_HAS_FD : 0,
+            .flags = mine->fd >= 0 ? DTN_ENTRY_HAS_FD : 0,
             .size = mine->size,
             .bytes = mine->bytes
         };
@@ -183,11 +183,11 @@ int dtn_boot_gather_start(struct dtn_boot *boot, const struct dtn_blob *mine,
 static void gather_forward_to(struct dtn_boot *boot, struct dtn_boot_link *link)
 {
     size_t n = boot->gathered.size - link->forwarded;
-    struct dtn_frame frame = { .type = FRAME_ENTRIES, .seq = boot->seq,
+    struct dtn_frame frame = { .type = DTN_FRAME_ENTRIES, .seq = boot->seq,
                                .size = (uint32_t)n,
                                .body = boot->gathered.mem + link->forwarded };
 
-    if (link->state != LINK_JOINED || n == 0)
+    if (link->state != DTN_LINK_JOINED || n == 0)
         return;
     if (link->io.local && boot->seq > 0 && boot->mine_fd >= 0) {
         frame.nfds = 1;
@@ -201,7 +201,7 @@ static void gather_forward_to(struct dtn_boot *boot, struct dtn_boot_link *link)
 /* Forward the entries that are new since the last call. */
 void dtn_boot_gather_forward(struct dtn_boot *boot)
 {
-    if (boot->root || boot->state == BOOT_DRAINING)
+    if (boot->root || boot->state == DTN_BOOT_DRAINING)
         return;
     gather_forward_to(boot, &boot->up.link);
     gather_forward_to(boot, &boot->aside.link);
@@ -223,7 +223,7 @@ static bool gather_entry_fits(const struct dtn_boot *boot,
     if (entry->rank >= (uint32_t)boot->cluster->world_size)
         return false;
     if (boot->seq == 0)
-        return entry->size == BOOT_WHO_BYTES;
+        return entry->size == DTN_BOOT_WHO_BYTES;
     return entry->size <= DTN_BLOB_MAX &&
            (!link->io.local || entry->rank == (uint32_t)link->rank);
 }
@@ -244,8 +244,8 @@ void dtn_boot_gather_entries(struct dtn_boot *boot, struct dtn_boot_link *link,
             return;
         }
         if (link->detour)
-            entry.flags |= ENTRY_DETOUR;
-        fds += link->io.local && entry.flags & ENTRY_HAS_FD;
+            entry.flags |= DTN_ENTRY_DETOUR;
+        fds += link->io.local && entry.flags & DTN_ENTRY_HAS_FD;
         if (!gather_add(boot, &entry))
             return;
     }
@@ -297,7 +297,7 @@ static bool gather_deal_fds(struct dtn_boot *boot, struct dtn_boot_link *link,
     while (link->io.local && dtn_boot_entry_next(&p, &left, &entry)) {
         int r = (int)entry.rank - host->first_rank;
 
-        if (!(entry.flags & ENTRY_HAS_FD) || r < 0 || r >= host->nranks ||
+        if (!(entry.flags & DTN_ENTRY_HAS_FD) || r < 0 || r >= host->nranks ||
             (int)entry.rank == boot->rank)
             continue;
         boot->local_fds[r] = FD_AWAITED;
@@ -352,7 +352,7 @@ static int gather_fds_for(const struct dtn_boot *boot, int rank, int fds[])
 /* All entries have arrived: send them down. */
 void dtn_boot_gather_done(struct dtn_boot *boot)
 {
-    struct dtn_frame frame = { .type = FRAME_ALL, .seq = boot->seq };
+    struct dtn_frame frame = { .type = DTN_FRAME_ALL, .seq = boot->seq };
     int fds[DTN_MAX_LOCAL];
 
     if (boot->seq > 0) {
@@ -372,9 +372,9 @@ void dtn_boot_gather_done(struct dtn_boot *boot)
             return;
         }
     }
-    boot->state = BOOT_DRAINING;
-    boot->until_ns = boot->deadline_ns + dtn_boot_fail_patience(boot) +
-                     BOOT_DRAIN_NS;
+    boot->state = DTN_BOOT_DRAINING;
+    boot->until_ns = boot->deadline_ns + dtn_boot_fail_wait_ns(boot) +
+                     DTN_BOOT_DRAIN_NS;
 }
 
 /* Give all entries to the caller.  `gathered` is complete. */

@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ENTRY_HAS_FD 1u
-#define ENTRY_DETOUR 2u
+#define DTN_ENTRY_HAS_FD 1u
+#define DTN_ENTRY_DETOUR 2u
 
 struct dtn_boot_entry {
     uint32_t rank;                /* whose entry it is                        */
-    unsigned flags;               /* ENTRY_HAS_FD, ENTRY_DETOUR               */
+    unsigned flags;               /* DTN_ENTRY_HAS_FD, DTN_ENTRY_DETOUR       */
     size_t size;                  /* bytes                                    */
     const unsigned char *bytes;   /* [size] process and digest, or a blob     */
 };

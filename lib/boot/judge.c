@@ -29,10 +29,10 @@ void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
                            uint32_t pid, uint64_t digest)
 {
     struct dtn_boot_member *m = &boot->members[rank];
-    enum dtn_member_state state = detour ? MEMBER_SEEN : MEMBER_JOINED;
+    enum dtn_member_state state = detour ? DTN_MEMBER_SEEN : DTN_MEMBER_JOINED;
 
     if (boot->seq == 0) {
-        if (m->state != MEMBER_MISSING && m->pid != pid) {
+        if (m->state != DTN_MEMBER_MISSING && m->pid != pid) {
             dtn_boot_fail_twice(boot, rank, m->pid, pid);
             return;
         }
@@ -43,7 +43,7 @@ void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
     }
     if (state <= m->state)
         return;
-    boot->njoined += state == MEMBER_JOINED;
+    boot->njoined += state == DTN_MEMBER_JOINED;
     m->state = state;
 }
 
@@ -58,7 +58,7 @@ static void judge_cut_off(struct dtn_boot *boot)
     for (int r = 1; r < boot->cluster->world_size; r++) {
         int p = dtn_boot_tree_parent(boot, r);
 
-        if (boot->members[r].state != MEMBER_SEEN)
+        if (boot->members[r].state != DTN_MEMBER_SEEN)
             continue;
         dtn_fail_rank(&error, DTENSOR_ETIME, r, "boot: %s does not reach %s "
                       "(is port %d of %s open to it?)",
@@ -86,9 +86,9 @@ static void judge_missing(struct dtn_boot *boot)
     for (int r = 0; r < world; r++) {
         int p = dtn_boot_tree_parent(boot, r);
 
-        if (boot->members[r].state == MEMBER_MISSING &&
+        if (boot->members[r].state == DTN_MEMBER_MISSING &&
             (boot->seq == 0 || p < 0 ||
-             boot->members[p].state != MEMBER_MISSING))
+             boot->members[p].state != DTN_MEMBER_MISSING))
             ranks[n++] = r;
     }
     if (n > 0)
@@ -118,7 +118,7 @@ static uint64_t judge_majority(const struct dtn_boot *boot)
     if (!digests)
         return majority;
     for (size_t r = 0; r < world; r++)
-        if (boot->members[r].state != MEMBER_MISSING)
+        if (boot->members[r].state != DTN_MEMBER_MISSING)
             digests[n++] = boot->members[r].digest;
     qsort(digests, n, sizeof *digests, judge_compare);
     for (first = 0; first < n; first = last) {
@@ -140,7 +140,7 @@ static int judge_first(const struct dtn_boot *boot, uint64_t digest, bool has)
     int r = 0;
 
     while (r < boot->cluster->world_size &&
-           (boot->members[r].state == MEMBER_MISSING ||
+           (boot->members[r].state == DTN_MEMBER_MISSING ||
             (boot->members[r].digest == digest) != has))
         r++;
     return r;
@@ -149,7 +149,7 @@ static int judge_first(const struct dtn_boot *boot, uint64_t digest, bool has)
 static void judge_ask(struct dtn_boot *boot, uint64_t majority, int64_t now)
 {
     unsigned char body[4];
-    const struct dtn_frame frame = { .type = FRAME_ASK, .size = sizeof body,
+    const struct dtn_frame frame = { .type = DTN_FRAME_ASK, .size = sizeof body,
                                      .body = body };
 
     boot->asked = judge_first(boot, majority, majority != boot->digest);
@@ -157,7 +157,7 @@ static void judge_ask(struct dtn_boot *boot, uint64_t majority, int64_t now)
     boot->majority = majority;
     dtn_frame_put32(body, (uint32_t)boot->asked);
     for (int i = 0; i < boot->nchildren; i++)
-        if (boot->children[i].state == LINK_JOINED)
+        if (boot->children[i].state == DTN_LINK_JOINED)
             dtn_frame_post(&boot->children[i].io, &frame, false);
 }
 
@@ -169,7 +169,7 @@ static void judge_odd_text(const struct dtn_boot *boot, int odd, char *buf,
     int *ranks = malloc((size_t)world * sizeof *ranks);
 
     for (int r = odd; ranks && r < world; r++)
-        if (boot->members[r].state != MEMBER_MISSING &&
+        if (boot->members[r].state != DTN_MEMBER_MISSING &&
             boot->members[r].digest == boot->members[odd].digest)
             ranks[n++] = r;
     dtn_boot_ranks_text(boot, ranks ? ranks : &odd, ranks ? n : 1, buf,
@@ -202,20 +202,20 @@ static void judge_different(struct dtn_boot *boot)
 static void judge_difference(struct dtn_boot *boot, int64_t now)
 {
     if (boot->asked < 0 && boot->njoined < boot->cluster->world_size &&
-        !boot->expired && now < boot->differs_ns + BOOT_SETTLE_NS)
+        !boot->expired && now < boot->differs_ns + DTN_BOOT_SETTLE_NS)
         return;
     if (boot->asked < 0)
         judge_ask(boot, judge_majority(boot), now);
     else if (boot->answer || boot->expired ||
-             now > boot->asked_ns + BOOT_VERDICT_NS)
+             now > boot->asked_ns + DTN_BOOT_VERDICT_NS)
         judge_different(boot);
 }
 
-/* ----------------------------------------------------------------- turn --- */
+/* ------------------------------------------- one step of the loop --- */
 
-bool dtn_boot_judge_turn(struct dtn_boot *boot, int64_t now)
+bool dtn_boot_judge_progress(struct dtn_boot *boot, int64_t now)
 {
-    if (!boot->root || boot->state != BOOT_GATHERING)
+    if (!boot->root || boot->state != DTN_BOOT_GATHERING)
         return false;
     if (boot->differs_ns != 0)
         judge_difference(boot, now);
@@ -230,6 +230,6 @@ int64_t dtn_boot_judge_wake(const struct dtn_boot *boot)
 {
     if (!boot->root || boot->differs_ns == 0)
         return INT64_MAX;
-    return boot->asked < 0 ? boot->differs_ns + BOOT_SETTLE_NS
-                           : boot->asked_ns + BOOT_VERDICT_NS + BOOT_MS;
+    return boot->asked < 0 ? boot->differs_ns + DTN_BOOT_SETTLE_NS
+                           : boot->asked_ns + DTN_BOOT_VERDICT_NS + DTN_BOOT_MS;
 }

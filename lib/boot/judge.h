@@ -13,9 +13,9 @@ void dtn_boot_judge_member(struct dtn_boot *boot, int rank, bool detour,
                            uint32_t pid, uint64_t digest);
 
 /* True: all ranks have joined and agree.  A failure is proposed. */
-bool dtn_boot_judge_turn(struct dtn_boot *boot, int64_t now);
+bool dtn_boot_judge_progress(struct dtn_boot *boot, int64_t now);
 
-/* When the next turn is due, in ns; INT64_MAX: not known. */
+/* When its next call is due, in ns; INT64_MAX: not known. */
 int64_t dtn_boot_judge_wake(const struct dtn_boot *boot);
 
 #endif

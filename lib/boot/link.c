@@ -23,13 +23,13 @@ void dtn_boot_route_init(struct dtn_boot_route *route, int target, int64_t now)
     route->target = target;
     route->resolved = -1;
     route->next_ns = now;
-    route->pause_ns = BOOT_RETRY_FIRST_NS;
+    route->pause_ns = DTN_BOOT_RETRY_FIRST_NS;
 }
 
 void dtn_boot_route_close(struct dtn_boot_route *route)
 {
     dtn_frame_close(&route->link.io);
-    route->link.state = LINK_IDLE;
+    route->link.state = DTN_LINK_IDLE;
     route->target = -1;
 }
 
@@ -44,10 +44,10 @@ size_t dtn_boot_link_hello(const struct dtn_boot *boot, bool detour,
     dtn_frame_put32(body + 8, (uint32_t)getpid());
     dtn_frame_put32(body + 12, detour);
     dtn_frame_put64(body + 16, boot->digest);
-    memcpy(body + FRAME_HELLO_BYTES, host, n);
-    body[FRAME_HELLO_BYTES + n] = '\0';
-    memcpy(body + FRAME_HELLO_BYTES + n + 1, boot->job, job);
-    return FRAME_HELLO_BYTES + n + 1 + job;
+    memcpy(body + DTN_FRAME_HELLO_BYTES, host, n);
+    body[DTN_FRAME_HELLO_BYTES + n] = '\0';
+    memcpy(body + DTN_FRAME_HELLO_BYTES + n + 1, boot->job, job);
+    return DTN_FRAME_HELLO_BYTES + n + 1 + job;
 }
 
 bool dtn_boot_link_post(struct dtn_boot *boot, enum dtn_frame_type type,
@@ -59,9 +59,9 @@ bool dtn_boot_link_post(struct dtn_boot *boot, enum dtn_frame_type type,
 
     bool good = true;
 
-    if (boot->up.link.state == LINK_JOINED)
+    if (boot->up.link.state == DTN_LINK_JOINED)
         good = dtn_frame_post(&boot->up.link.io, &frame, false);
-    if (boot->aside.link.state == LINK_JOINED)
+    if (boot->aside.link.state == DTN_LINK_JOINED)
         good = dtn_frame_post(&boot->aside.link.io, &frame, false) && good;
     return good;
 }

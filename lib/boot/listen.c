@@ -117,12 +117,12 @@ static int listen_any(struct dtn_boot *boot,
 
 static int listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
 {
-    int64_t until_ns = dtn_now_ns() + BOOT_OTHER_NS / 5 +
-        (int64_t)(dtn_digest(boot->job) % (BOOT_OTHER_NS * 3 / 5));
-    const struct timespec pause = { 0, 5 * BOOT_MS };
+    int64_t until_ns = dtn_now_ns() + DTN_BOOT_OTHER_NS / 5 +
+        (int64_t)(dtn_digest(boot->job) % (DTN_BOOT_OTHER_NS * 3 / 5));
+    const struct timespec pause = { 0, 5 * DTN_BOOT_MS };
     const struct dtn_boot_addr *at = NULL;
     struct dtn_boot_addrs addrs;
-    enum dtn_boot_owner owner = OWNER_STRANGER;
+    enum dtn_boot_owner owner = DTN_OWNER_STRANGER;
     char words[400] = "";
     int rc = dtn_boot_socket_resolve(boot, boot->rank, &addrs, err), got;
 
@@ -131,10 +131,10 @@ static int listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
     got = listen_any(boot, &addrs, &at, err);
     while (got == EADDRINUSE && dtn_now_ns() < until_ns) {
         owner = dtn_boot_owner_ask(boot, at, words, sizeof words);
-        if (owner == OWNER_OTHER_JOB)
+        if (owner == DTN_OWNER_OTHER_JOB)
             nanosleep(&pause, NULL);
         got = listen_any(boot, &addrs, &at, err);
-        if (owner != OWNER_OTHER_JOB)
+        if (owner != DTN_OWNER_OTHER_JOB)
             break;
     }
     if (got <= 0)

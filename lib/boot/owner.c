@@ -35,7 +35,7 @@ static bool owner_wait(int fd, short events, int64_t until_ns)
     int64_t left = until_ns - dtn_now_ns();
     struct pollfd p = { fd, events, 0 };
 
-    return left > 0 && poll(&p, 1, (int)(left / BOOT_MS) + 1) == 1;
+    return left > 0 && poll(&p, 1, (int)(left / DTN_BOOT_MS) + 1) == 1;
 }
 
 static bool owner_connect(int fd, const struct dtn_boot_addr *at,
@@ -51,18 +51,20 @@ static bool owner_connect(int fd, const struct dtn_boot_addr *at,
 static bool owner_ask(const struct dtn_boot *boot, struct dtn_frame_stream *io,
                       int64_t until_ns, struct dtn_frame *answer)
 {
-    unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX];
-    struct dtn_frame hello = { .type = FRAME_HELLO, .body = body };
-    enum dtn_frame_got got = FRAME_MORE;
+    unsigned char
+        body[DTN_FRAME_HELLO_BYTES + DTN_HOST_MAX + DTN_FRAME_JOB_MAX];
+    struct dtn_frame hello = { .type = DTN_FRAME_HELLO, .body = body };
+    enum dtn_frame_got got = DTN_FRAME_MORE;
 
     hello.size = (uint32_t)dtn_boot_link_hello(boot, true, body);
-    io->accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
+    io->accepts =
+        DTN_FRAME_BIT(DTN_FRAME_WELCOME) | DTN_FRAME_BIT(DTN_FRAME_FAIL);
     if (!dtn_frame_post(io, &hello, false) ||
-        dtn_frame_flush(io) != FRAME_READY)
+        dtn_frame_flush(io) != DTN_FRAME_READY)
         return false;
-    while (got == FRAME_MORE && owner_wait(io->fd, POLLIN, until_ns))
+    while (got == DTN_FRAME_MORE && owner_wait(io->fd, POLLIN, until_ns))
         got = dtn_frame_recv(io, answer);
-    return got == FRAME_READY;
+    return got == DTN_FRAME_READY;
 }
 
 /* Two hosts of this job have one address.  Send that to the rank there, because
@@ -89,23 +91,24 @@ static enum dtn_boot_owner owner_judge(const struct dtn_boot *boot,
 {
     struct dtensor_error error;
 
-    if (answer->type == FRAME_WELCOME) {
+    if (answer->type == DTN_FRAME_WELCOME) {
         owner_is_own(boot, io, buf, size);
-        return OWNER_THIS_JOB;
+        return DTN_OWNER_THIS_JOB;
     }
     if (!dtn_boot_fail_parse(answer, &error))
-        return OWNER_STRANGER;
+        return DTN_OWNER_STRANGER;
     snprintf(buf, size, "%s",
              error.text + (strncmp(error.text, "boot: ", 6) == 0 ? 6 : 0));
-    return answer->seq == FRAME_FOREIGN ? OWNER_OTHER_JOB : OWNER_THIS_JOB;
+    return answer->seq == DTN_FRAME_FOREIGN ? DTN_OWNER_OTHER_JOB
+                                            : DTN_OWNER_THIS_JOB;
 }
 
 enum dtn_boot_owner dtn_boot_owner_ask(const struct dtn_boot *boot,
                                        const struct dtn_boot_addr *at,
                                        char *buf, size_t size)
 {
-    int64_t until_ns = dtn_now_ns() + BOOT_OWNER_NS;
-    enum dtn_boot_owner owner = OWNER_STRANGER;
+    int64_t until_ns = dtn_now_ns() + DTN_BOOT_OWNER_NS;
+    enum dtn_boot_owner owner = DTN_OWNER_STRANGER;
     struct dtn_frame_stream io;
     struct dtn_frame answer;
 

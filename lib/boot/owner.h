@@ -7,9 +7,11 @@
 #include <stddef.h>
 
 /* Find the process that listens on our port at this address.  `buf` gets its
- * name, "" if it is unknown.  Blocks: BOOT_OWNER_NS
+ * name, "" if it is unknown.  Blocks: DTN_BOOT_OWNER_NS
  */
-enum dtn_boot_owner { OWNER_STRANGER, OWNER_OTHER_JOB, OWNER_THIS_JOB };
+enum dtn_boot_owner {
+    DTN_OWNER_STRANGER, DTN_OWNER_OTHER_JOB, DTN_OWNER_THIS_JOB
+};
 enum dtn_boot_owner dtn_boot_owner_ask(const struct dtn_boot *boot,
                                        const struct dtn_boot_addr *at,
                                        char *buf, size_t size);

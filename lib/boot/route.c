@@ -48,11 +48,11 @@ static int route_first_aside(const struct dtn_boot *boot)
 static void route_again(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     dtn_frame_close(&route->link.io);
-    route->link.state = LINK_IDLE;
+    route->link.state = DTN_LINK_IDLE;
     route->next_ns = dtn_now_ns() + route->pause_ns;
     route->pause_ns *= 2;
-    if (route->pause_ns > BOOT_RETRY_LAST_NS)
-        route->pause_ns = BOOT_RETRY_LAST_NS;
+    if (route->pause_ns > DTN_BOOT_RETRY_LAST_NS)
+        route->pause_ns = DTN_BOOT_RETRY_LAST_NS;
     if (route != &boot->aside)
         return;
     route->target = dtn_boot_tree_parent(boot, route->target);
@@ -63,15 +63,17 @@ static void route_again(struct dtn_boot *boot, struct dtn_boot_route *route)
 
 static void route_hello(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
-    unsigned char body[FRAME_HELLO_BYTES + DTN_HOST_MAX + FRAME_JOB_MAX];
-    struct dtn_frame frame = { .type = FRAME_HELLO, .body = body };
+    unsigned char
+        body[DTN_FRAME_HELLO_BYTES + DTN_HOST_MAX + DTN_FRAME_JOB_MAX];
+    struct dtn_frame frame = { .type = DTN_FRAME_HELLO, .body = body };
     struct dtn_boot_link *link = &route->link;
 
     frame.size = (uint32_t)dtn_boot_link_hello(
         boot, route != &boot->up || boot->unfit, body);
-    link->state = LINK_GREETING;
-    link->io.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
-    link->forwarded = BOOT_ENTRY_HEAD + BOOT_WHO_BYTES;   /* HELLO has it    */
+    link->state = DTN_LINK_GREETING;
+    link->io.accepts =
+        DTN_FRAME_BIT(DTN_FRAME_WELCOME) | DTN_FRAME_BIT(DTN_FRAME_FAIL);
+    link->forwarded = DTN_BOOT_ENTRY_HEAD + DTN_BOOT_WHO_BYTES; /* in HELLO */
     if (!dtn_frame_post(&link->io, &frame, false))
         dtn_boot_fail_nomem(boot);
 }
@@ -106,7 +108,7 @@ static void route_connect(struct dtn_boot *boot, struct dtn_boot_route *route)
                : dtn_boot_socket_connect_tcp(boot, route, &fd, &error);
     if (rc == DTENSOR_EAGAIN) {
         if (local && dtn_boot_socket_dead(route->link.pid))
-            route_lost(boot, route, FRAME_CLOSED);
+            route_lost(boot, route, DTN_FRAME_CLOSED);
         else
             route_again(boot, route);
         return;
@@ -116,7 +118,7 @@ static void route_connect(struct dtn_boot *boot, struct dtn_boot_route *route)
         return;
     }
     dtn_frame_init(&route->link.io, fd, local);
-    route->link.state = LINK_CONNECTING;
+    route->link.state = DTN_LINK_CONNECTING;
     route->link.since_ns = dtn_now_ns();
 }
 
@@ -130,7 +132,7 @@ static void route_connecting(struct dtn_boot *boot,
             route_hello(boot, route);
         else
             route_again(boot, route);
-    } else if (dtn_now_ns() - route->link.since_ns > BOOT_HANDSHAKE_NS) {
+    } else if (dtn_now_ns() - route->link.since_ns > DTN_BOOT_HANDSHAKE_NS) {
         route_again(boot, route);
     }
 }
@@ -150,14 +152,15 @@ static void route_welcome(struct dtn_boot *boot, struct dtn_boot_route *route,
         return;
     }
     boot->foreign_ns = 0;
-    link->state = LINK_JOINED;
-    link->io.accepts = FRAME_BIT(FRAME_ASK) | FRAME_BIT(FRAME_FAIL);
+    link->state = DTN_LINK_JOINED;
+    link->io.accepts =
+        DTN_FRAME_BIT(DTN_FRAME_ASK) | DTN_FRAME_BIT(DTN_FRAME_FAIL);
     if (route == &boot->up)
-        link->io.accepts |= FRAME_BIT(FRAME_ALL);
-    if (boot->state == BOOT_FAILING)
+        link->io.accepts |= DTN_FRAME_BIT(DTN_FRAME_ALL);
+    if (boot->state == DTN_BOOT_FAILING)
         dtn_boot_fail_send(boot, link);
     if (boot->expired)
-        if (!dtn_boot_link_post(boot, FRAME_EXPIRED, NULL, 0))
+        if (!dtn_boot_link_post(boot, DTN_FRAME_EXPIRED, NULL, 0))
             dtn_boot_fail_nomem(boot);
 }
 
@@ -171,7 +174,7 @@ static void route_asked(struct dtn_boot *boot, const struct dtn_frame *frame)
         return;
     if (dtn_frame_get32(frame->body) != (uint32_t)boot->rank) {
         for (int i = 0; i < boot->nchildren; i++)
-            if (boot->children[i].state == LINK_JOINED)
+            if (boot->children[i].state == DTN_LINK_JOINED)
                 dtn_frame_post(&boot->children[i].io, frame, false);
         return;
     }
@@ -181,7 +184,7 @@ static void route_asked(struct dtn_boot *boot, const struct dtn_frame *frame)
         return;                      /* rank 0 decides without it            */
     dtn_frame_put32(body, (uint32_t)boot->rank);
     memcpy(body + 4, boot->identity, n);
-    if (!dtn_boot_link_post(boot, FRAME_IDENTITY, body, 4 + n))
+    if (!dtn_boot_link_post(boot, DTN_FRAME_IDENTITY, body, 4 + n))
         dtn_boot_fail_nomem(boot);
     free(body);
 }
@@ -195,7 +198,7 @@ static bool route_foreign(struct dtn_boot *boot, struct dtn_boot_route *route)
 
     if (boot->foreign_ns == 0)
         boot->foreign_ns = now;
-    if (now - boot->foreign_ns > BOOT_OTHER_NS)
+    if (now - boot->foreign_ns > DTN_BOOT_OTHER_NS)
         return false;
     route_again(boot, route);
     return true;
@@ -207,17 +210,17 @@ static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
     struct dtensor_error error;
 
     switch (frame->type) {
-    case FRAME_WELCOME:
+    case DTN_FRAME_WELCOME:
         route_welcome(boot, route, frame);
         break;
-    case FRAME_ASK:
+    case DTN_FRAME_ASK:
         route_asked(boot, frame);
         break;
-    case FRAME_ALL:
+    case DTN_FRAME_ALL:
         dtn_boot_gather_all(boot, &route->link, frame);
         break;
-    case FRAME_FAIL:
-        if (frame->seq == FRAME_FOREIGN && route_foreign(boot, route))
+    case DTN_FRAME_FAIL:
+        if (frame->seq == DTN_FRAME_FOREIGN && route_foreign(boot, route))
             return;
         if (dtn_boot_fail_parse(frame, &error))
             dtn_boot_fail_final(boot, &error);
@@ -237,20 +240,20 @@ static void route_lost(struct dtn_boot *boot, struct dtn_boot_route *route,
 {
     int rank = route->target;
 
-    if (got == FRAME_CLOSED) {
+    if (got == DTN_FRAME_CLOSED) {
         dtn_boot_route_close(route);
         boot->aside.next_ns = dtn_now_ns();
-        boot->aside.pause_ns = BOOT_RETRY_FIRST_NS;
+        boot->aside.pause_ns = DTN_BOOT_RETRY_FIRST_NS;
         dtn_boot_fail_closed(boot, rank);
         return;
     }
-    if (got == FRAME_NOMEM)
+    if (got == DTN_FRAME_NOMEM)
         dtn_boot_fail_nomem(boot);
-    else if (got == FRAME_NOFDS)
+    else if (got == DTN_FRAME_NOFDS)
         dtn_boot_fail_nofds(boot);
     else
         dtn_boot_fail_garbage(boot, rank);
-    if (route->link.state == LINK_GREETING)
+    if (route->link.state == DTN_LINK_GREETING)
         dtn_boot_fail_send(boot, &route->link);
     dtn_frame_flush(&route->link.io);
     dtn_boot_route_close(route);
@@ -262,34 +265,36 @@ static void route_read(struct dtn_boot *boot, struct dtn_boot_route *route)
     struct dtn_frame frame;
     enum dtn_frame_got got;
 
-    while (boot->state != BOOT_DRAINING) {
+    while (boot->state != DTN_BOOT_DRAINING) {
         got = dtn_frame_recv(&route->link.io, &frame);
-        if (got == FRAME_MORE)
+        if (got == DTN_FRAME_MORE)
             return;
-        if (got != FRAME_READY) {
-            if (got == FRAME_NOMEM || got == FRAME_NOFDS ||
-                (route->link.state == LINK_JOINED && route == &boot->up))
+        if (got != DTN_FRAME_READY) {
+            if (got == DTN_FRAME_NOMEM || got == DTN_FRAME_NOFDS ||
+                (route->link.state == DTN_LINK_JOINED && route == &boot->up))
                 route_lost(boot, route, got);
             else
                 route_again(boot, route);
             return;
         }
         route_frame(boot, route, &frame);
-        if (route->link.state == LINK_IDLE)
+        if (route->link.state == DTN_LINK_IDLE)
             return;
     }
 }
 
-void dtn_boot_route_turn(struct dtn_boot *boot, struct dtn_boot_route *route)
+void dtn_boot_route_progress(struct dtn_boot *boot,
+                             struct dtn_boot_route *route)
 {
-    if (route->target < 0 || boot->state == BOOT_DRAINING)
+    if (route->target < 0 || boot->state == DTN_BOOT_DRAINING)
         return;
-    if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns &&
-        (route == &boot->up || boot->up.link.state != LINK_JOINED))
+    if (route->link.state == DTN_LINK_IDLE && dtn_now_ns() >= route->next_ns &&
+        (route == &boot->up || boot->up.link.state != DTN_LINK_JOINED))
         route_connect(boot, route);
-    if (route->link.state == LINK_CONNECTING)
+    if (route->link.state == DTN_LINK_CONNECTING)
         route_connecting(boot, route);
-    if (route->link.state == LINK_GREETING || route->link.state == LINK_JOINED)
+    if (route->link.state == DTN_LINK_GREETING
+        || route->link.state == DTN_LINK_JOINED)
         route_read(boot, route);
 }
 
@@ -314,15 +319,15 @@ static void route_greet_down(struct dtn_boot *boot,
     struct dtn_frame frame;
     enum dtn_frame_got got = dtn_frame_recv(&route->link.io, &frame);
 
-    if (got == FRAME_MORE)
+    if (got == DTN_FRAME_MORE)
         return;
-    if (got != FRAME_READY) {
+    if (got != DTN_FRAME_READY) {
         route_again(boot, route);
-    } else if (frame.type == FRAME_FAIL && frame.seq == FRAME_FOREIGN) {
+    } else if (frame.type == DTN_FRAME_FAIL && frame.seq == DTN_FRAME_FOREIGN) {
         route_again(boot, route);
-    } else if (frame.type == FRAME_WELCOME) {
+    } else if (frame.type == DTN_FRAME_WELCOME) {
         dtn_boot_fail_send(boot, &route->link);
-        route->link.state = LINK_JOINED;
+        route->link.state = DTN_LINK_JOINED;
     } else {
         route_delivered(boot, route);
     }
@@ -332,14 +337,14 @@ void dtn_boot_route_down(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     if (route->target < 0)
         return;
-    if (route->link.state == LINK_IDLE && dtn_now_ns() >= route->next_ns)
+    if (route->link.state == DTN_LINK_IDLE && dtn_now_ns() >= route->next_ns)
         route_connect(boot, route);
-    if (route->link.state == LINK_CONNECTING)
+    if (route->link.state == DTN_LINK_CONNECTING)
         route_connecting(boot, route);
-    if (route->link.state == LINK_GREETING)
+    if (route->link.state == DTN_LINK_GREETING)
         route_greet_down(boot, route);
-    if (route->link.state == LINK_JOINED &&
-        dtn_frame_flush(&route->link.io) != FRAME_MORE)
+    if (route->link.state == DTN_LINK_JOINED &&
+        dtn_frame_flush(&route->link.io) != DTN_FRAME_MORE)
         route_delivered(boot, route);
 }
 
@@ -347,12 +352,12 @@ int64_t dtn_boot_route_wake(const struct dtn_boot *boot,
                             const struct dtn_boot_route *route)
 {
     if (route->target < 0 ||
-        (boot->state == BOOT_DRAINING && !route_is_down(boot, route)))
+        (boot->state == DTN_BOOT_DRAINING && !route_is_down(boot, route)))
         return INT64_MAX;
-    if (route->link.state == LINK_CONNECTING)
-        return route->link.since_ns + BOOT_HANDSHAKE_NS;
-    if (route->link.state == LINK_IDLE &&
-        (route != &boot->aside || boot->up.link.state != LINK_JOINED))
+    if (route->link.state == DTN_LINK_CONNECTING)
+        return route->link.since_ns + DTN_BOOT_HANDSHAKE_NS;
+    if (route->link.state == DTN_LINK_IDLE &&
+        (route != &boot->aside || boot->up.link.state != DTN_LINK_JOINED))
         return route->next_ns;
     return INT64_MAX;
 }

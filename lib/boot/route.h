@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-void dtn_boot_route_turn(struct dtn_boot *boot, struct dtn_boot_route *route);
+void dtn_boot_route_progress(struct dtn_boot *boot,
+                             struct dtn_boot_route *route);
 
 /* The same for a route down, which ends when the leader there has the failure.
  */

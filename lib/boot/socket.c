@@ -94,7 +94,7 @@ int dtn_boot_socket_resolve(const struct dtn_boot *boot, int rank,
                         "named by DTN_CLUSTER)", host->address, host->name,
                         gai_strerror(rc));
     addrs->n = 0;
-    for (a = list; a && addrs->n < BOOT_MAX_ADDRS; a = a->ai_next) {
+    for (a = list; a && addrs->n < DTN_BOOT_MAX_ADDRS; a = a->ai_next) {
         struct dtn_boot_addr *to = &addrs->addr[addrs->n];
 
         if (a->ai_addrlen > sizeof to->u)
@@ -216,7 +216,7 @@ int dtn_boot_socket_connect_tcp(struct dtn_boot *boot,
     }
     if (route->addrs.n == 0)
         return DTENSOR_EAGAIN;
-    a = &route->addrs.addr[route->turn++ % (unsigned)route->addrs.n];
+    a = &route->addrs.addr[route->attempts++ % (unsigned)route->addrs.n];
     fd = dtn_boot_socket_open(boot, a->family, err);
     if (fd < 0)
         return DTENSOR_ESYS;

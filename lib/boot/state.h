@@ -17,27 +17,29 @@ struct dtn_log;
 struct dtn_peer_call_report;
 struct dtn_frame;
 
-#define BOOT_ENTRY_HEAD 8         /* rank, flags, size of the bytes behind    */
-#define BOOT_WHO_BYTES 12         /* pid, digest: the entry of round 0        */
-#define BOOT_MAX_ADDRS 4
-#define BOOT_FIXED_POLLS 6        /* two listeners, four routes               */
+#define DTN_BOOT_ENTRY_HEAD 8     /* rank, flags, size of the bytes behind    */
+#define DTN_BOOT_WHO_BYTES 12     /* pid, digest: the entry of round 0        */
+#define DTN_BOOT_MAX_ADDRS 4
+#define DTN_BOOT_FIXED_POLLS 6    /* two listeners, four routes               */
 
 /* Times, in ns. */
-#define BOOT_MS INT64_C(1000000)
-#define BOOT_RETRY_FIRST_NS (BOOT_MS / 2)
-#define BOOT_RETRY_LAST_NS (20 * BOOT_MS)
-#define BOOT_STALL_NS BOOT_MS
-#define BOOT_HANDSHAKE_NS (2000 * BOOT_MS) /* to say HELLO, or answer a SYN   */
-#define BOOT_SETTLE_NS (500 * BOOT_MS)     /* after the first difference      */
-#define BOOT_VERDICT_NS (400 * BOOT_MS)   /* late: for a verdict to come down */
-#define BOOT_STEP_NS (20 * BOOT_MS)        /* ... and more for each level     */
-#define BOOT_DRAIN_NS (150 * BOOT_MS)      /* late: to pass it on             */
-#define BOOT_EARLY_NS (1000 * BOOT_MS)     /* either, before the deadline     */
-#define BOOT_OWN_NS (2500 * BOOT_MS)       /* ... for a failure of this rank  */
-#define BOOT_OWNER_NS (200 * BOOT_MS)      /* to say whose a port is          */
-#define BOOT_OTHER_NS (1000 * BOOT_MS)     /* for another job to leave a port */
+#define DTN_BOOT_MS INT64_C(1000000)
+#define DTN_BOOT_RETRY_FIRST_NS (DTN_BOOT_MS / 2)
+#define DTN_BOOT_RETRY_LAST_NS (20 * DTN_BOOT_MS)
+#define DTN_BOOT_STALL_NS DTN_BOOT_MS
+#define DTN_BOOT_HANDSHAKE_NS (2000 * DTN_BOOT_MS) /* for HELLO, for a SYN    */
+#define DTN_BOOT_SETTLE_NS (500 * DTN_BOOT_MS) /* after the first difference  */
+#define DTN_BOOT_VERDICT_NS (400 * DTN_BOOT_MS) /* late: for a verdict      */
+#define DTN_BOOT_STEP_NS (20 * DTN_BOOT_MS) /* ... and more for each level    */
+#define DTN_BOOT_DRAIN_NS (150 * DTN_BOOT_MS) /* late: to pass it on          */
+#define DTN_BOOT_EARLY_NS (1000 * DTN_BOOT_MS) /* either, before the deadline */
+#define DTN_BOOT_OWN_NS (2500 * DTN_BOOT_MS) /* ... for an own failure        */
+#define DTN_BOOT_OWNER_NS (200 * DTN_BOOT_MS) /* to say whose a port is       */
+#define DTN_BOOT_OTHER_NS (1000 * DTN_BOOT_MS) /* for a job to leave a port   */
 
-enum dtn_link_state { LINK_IDLE, LINK_CONNECTING, LINK_GREETING, LINK_JOINED };
+enum dtn_link_state {
+    DTN_LINK_IDLE, DTN_LINK_CONNECTING, DTN_LINK_GREETING, DTN_LINK_JOINED
+};
 
 /* A connection to another rank. */
 struct dtn_boot_link {
@@ -62,7 +64,7 @@ struct dtn_boot_addrs {
             uint64_t align;       /* never read                               */
             unsigned char bytes[128]; /* the sockaddr                         */
         } u;                      /* passed to connect() and bind()           */
-    } addr[BOOT_MAX_ADDRS];       /* [n]                                      */
+    } addr[DTN_BOOT_MAX_ADDRS];   /* [n]                                      */
 };
 
 /* A connection toward rank 0, with the attempts to make it. */
@@ -71,13 +73,15 @@ struct dtn_boot_route {
     int target;                   /* rank to connect to; -1: no such route    */
     int resolved;                 /* rank that addrs belong to; -1: none      */
     struct dtn_boot_addrs addrs;  /* of the host of that rank                 */
-    unsigned turn;                /* attempts made: selects the address       */
+    unsigned attempts;            /* attempts made: selects the address       */
     int64_t next_ns;              /* when the next attempt is due             */
     int64_t pause_ns;             /* after the next attempt                   */
 };
 
 /* What rank 0 knows of a rank. */
-enum dtn_member_state { MEMBER_MISSING, MEMBER_SEEN, MEMBER_JOINED };
+enum dtn_member_state {
+    DTN_MEMBER_MISSING, DTN_MEMBER_SEEN, DTN_MEMBER_JOINED
+};
 struct dtn_boot_member {
     enum dtn_member_state state;  /* in this round; SEEN: by a detour only    */
     uint32_t pid;                 /* of its process                           */
@@ -91,10 +95,10 @@ struct dtn_boot_bytes {
 };
 
 enum dtn_boot_state {
-    BOOT_GATHERING,               /* ranks join, or their entries come        */
-    BOOT_FAILING,                 /* a failure was proposed; rank 0 decides   */
-    BOOT_DRAINING,                /* the outcome is known and is passed on    */
-    BOOT_OVER /* the round has ended */
+    DTN_BOOT_GATHERING,           /* ranks join, or their entries come        */
+    DTN_BOOT_FAILING,             /* a failure was proposed; rank 0 decides   */
+    DTN_BOOT_DRAINING,            /* the outcome is known and is passed on    */
+    DTN_BOOT_OVER /* the round has ended */
 };
 
 struct dtn_boot {
@@ -108,7 +112,7 @@ struct dtn_boot {
     int rank;                     /* own rank                                 */
     int depth;                    /* in the tree; rank 0 is at 0              */
     bool root;                    /* rank 0                                   */
-    char job[FRAME_JOB_MAX];      /* what all ranks of the job have in common */
+    char job[DTN_FRAME_JOB_MAX];  /* what all ranks of the job have in common */
     char name[108];               /* AF_UNIX, abstract: without the NUL byte  */
 
     int unix_fd;                  /* listens for ranks of this host, or -1    */
@@ -120,7 +124,7 @@ struct dtn_boot {
     struct dtn_boot_link *children; /* [nchildren] those who connected here   */
     int nchildren;                /* in use                                   */
     int capacity;                 /* allocated                                */
-    struct pollfd *polls;         /* [capacity + BOOT_FIXED_POLLS]            */
+    struct pollfd *polls;         /* [capacity + DTN_BOOT_FIXED_POLLS]        */
     int nexpected;                /* children in the tree                     */
     bool *arrived;                /* [ranks of this host + 2 child hosts]     */
     int narrived;                 /* how many of arrived are set              */

@@ -51,7 +51,8 @@ static void watch_tune(const struct dtn_boot *boot,
 
 void dtn_boot_watch_start(struct dtn_boot *boot)
 {
-    const unsigned accepts = FRAME_BIT(FRAME_GONE) | FRAME_BIT(FRAME_SAID);
+    const unsigned accepts =
+        DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL);
 
     boot->up.link.io.accepts = accepts;
     watch_tune(boot, &boot->up.link);
@@ -69,7 +70,7 @@ static void watch_send(struct dtn_boot_link *link, enum dtn_frame_type type,
 {
     const struct dtn_frame frame = { .type = type, .size = size, .body = body };
 
-    if (link->state != LINK_JOINED)
+    if (link->state != DTN_LINK_JOINED)
         return;
     dtn_frame_post(&link->io, &frame, false);   /* or they learn it later    */
     dtn_frame_flush(&link->io);
@@ -91,7 +92,7 @@ static void watch_spread(struct dtn_boot *boot,
 static void watch_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
                        int rank, const struct dtn_peer_failure *failure)
 {
-    unsigned char body[FRAME_GONE_BYTES];
+    unsigned char body[DTN_FRAME_FAILURE_BYTES];
 
     dtn_frame_put32(body, (uint32_t)rank);
     dtn_frame_put32(body + 4, (uint32_t)failure->culprit);
@@ -100,7 +101,7 @@ static void watch_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
     dtn_frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
     dtn_frame_put64(body + 20, failure->mismatch.called);
     dtn_frame_put64(body + 28, failure->mismatch.expected);
-    watch_spread(boot, from, FRAME_GONE, body, sizeof body);
+    watch_spread(boot, from, DTN_FRAME_FAILURE, body, sizeof body);
 }
 
 /* Keep the first news of a rank, and forward it. */
@@ -173,7 +174,7 @@ static void watch_grow(struct dtn_boot *boot)
 static void watch_say(struct dtn_boot *boot, const struct dtn_boot_link *from,
                       int rank, const struct dtn_call_record *record)
 {
-    unsigned char body[FRAME_SAID_BYTES + DTN_RECORD_TEXT];
+    unsigned char body[DTN_FRAME_CALL_BYTES + DTN_RECORD_TEXT];
     struct dtn_peer_call_report *report;
     size_t length;
 
@@ -196,9 +197,9 @@ static void watch_say(struct dtn_boot *boot, const struct dtn_boot_link *from,
     dtn_frame_put32(body + 28, record->n);
     dtn_frame_put32(body + 32, (uint32_t)record->other);
     dtn_frame_put64(body + 36, record->count);
-    memcpy(body + FRAME_SAID_BYTES, report->text, length);
-    watch_spread(boot, from, FRAME_SAID, body,
-                 (uint32_t)(FRAME_SAID_BYTES + length));
+    memcpy(body + DTN_FRAME_CALL_BYTES, report->text, length);
+    watch_spread(boot, from, DTN_FRAME_CALL, body,
+                 (uint32_t)(DTN_FRAME_CALL_BYTES + length));
 }
 
 void dtn_boot_report_call(struct dtn_boot *boot, int rank,
@@ -219,11 +220,11 @@ static void watch_said(struct dtn_boot *boot, const struct dtn_boot_link *link,
     struct dtn_call_record record;
     uint32_t rank, length;
 
-    if (frame->size < FRAME_SAID_BYTES
-        || frame->size - FRAME_SAID_BYTES >= sizeof text)
+    if (frame->size < DTN_FRAME_CALL_BYTES
+        || frame->size - DTN_FRAME_CALL_BYTES >= sizeof text)
         return;
-    length = frame->size - FRAME_SAID_BYTES;
-    memcpy(text, body + FRAME_SAID_BYTES, length);
+    length = frame->size - DTN_FRAME_CALL_BYTES;
+    memcpy(text, body + DTN_FRAME_CALL_BYTES, length);
     for (uint32_t i = 0; i < length; i++)
         if (text[i] < ' ' || text[i] > '~')
             text[i] = '?';
@@ -249,7 +250,7 @@ static void watch_gone(struct dtn_boot *boot, const struct dtn_boot_link *link,
     uint32_t odd, witness;
     struct dtn_peer_failure news;
 
-    if (frame->size != FRAME_GONE_BYTES)
+    if (frame->size != DTN_FRAME_FAILURE_BYTES)
         return;
     rank = dtn_frame_get32(frame->body);
     culprit = dtn_frame_get32(frame->body + 4);
@@ -272,20 +273,20 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
     struct dtn_frame frame;
     enum dtn_frame_got got;
 
-    while (link->state == LINK_JOINED) {
+    while (link->state == DTN_LINK_JOINED) {
         dtn_frame_flush(&link->io);
         got = dtn_frame_recv(&link->io, &frame);
-        if (got == FRAME_MORE || got == FRAME_NOMEM)
+        if (got == DTN_FRAME_MORE || got == DTN_FRAME_NOMEM)
             return;
-        if (got == FRAME_READY) {
-            if (frame.type == FRAME_SAID)
+        if (got == DTN_FRAME_READY) {
+            if (frame.type == DTN_FRAME_CALL)
                 watch_said(boot, link, &frame);
             else
                 watch_gone(boot, link, &frame);
             continue;
         }
         dtn_frame_close(&link->io);
-        link->state = LINK_IDLE;
+        link->state = DTN_LINK_IDLE;
         watch_note(boot, link, link->rank,
                    &(struct dtn_peer_failure){ .culprit = link->rank,
                                                .code = DTENSOR_EPEER });

@@ -24,10 +24,11 @@
 #include <xxhash.h>
 
 /* The scalars of a section: its table says how. */
-static void canonical_scalars(FILE *out, enum dtn_kind_id kind,
+static void canonical_scalars(FILE *out, enum dtn_section_kind_id kind,
                               const char *title, const void *base)
 {
-    for (const struct dtn_key *key = dtn_kinds[kind].keys; key->name; key++) {
+    for (const struct dtn_key *key = dtn_section_kinds[kind].keys; key->name;
+         key++) {
         if (key->type == DTN_VALUE_OTHER || key->type == DTN_VALUE_ABSENT)
             continue;
         fprintf(out, "[%s] %s = ", title, key->name);
@@ -83,7 +84,7 @@ static void canonical_mesh(FILE *out, const struct dtn_mesh_def *mesh)
         fprintf(out, "%s%s=%d", d ? "," : "", mesh->dim_name[d],
                 mesh->size[d]);
     fprintf(out, "\n[mesh \"%s\"] ranks = ", mesh->name);
-    dtn_numbers_print(mesh->ranks, mesh->nranks, out);
+    dtn_list_print(mesh->ranks, mesh->nranks, out);
     fputc('\n', out);
 }
 
@@ -105,7 +106,7 @@ static void canonical_seed(FILE *out, const struct dtensor_cluster *cluster)
 static void canonical_tuning(FILE *out, const struct dtensor_cluster *cluster)
 {
     const struct dtn_tuning *tuning = cluster->tuning;
-    const struct dtn_key *keys = dtn_kinds[DTN_KIND_TUNING].keys;
+    const struct dtn_key *keys = dtn_section_kinds[DTN_KIND_TUNING].keys;
     char from[32], to[32];
 
     for (int i = 0; i < DTN_NTUNED; i++) {

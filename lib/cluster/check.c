@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-bool dtn_check_scalars(struct dtn_check *check,
-                       const struct dtn_section *section, void *base)
+bool dtn_file_check_scalars(struct dtn_file_check *check,
+                            const struct dtn_section *section, void *base)
 {
     int before = check->findings->nerrors;
     char why[DTN_WHY_SIZE], title[DTN_TITLE_SIZE];

@@ -15,7 +15,7 @@ struct dtn_mesh_def;
 struct dtn_section;
 
 /* The state of phase 2, the checks. */
-struct dtn_check {
+struct dtn_file_check {
     const struct dtn_document *doc;           /* the file, as read            */
     struct dtn_findings *findings;            /* collects what is wrong       */
     struct dtensor_error *err;                /* for ENOMEM; may be NULL      */
@@ -29,31 +29,31 @@ struct dtn_check {
 /* Read the scalars of a section into the struct at `base`.  A required key that
  * is missing is a finding.  True: nothing was wrong.
  */
-bool dtn_check_scalars(struct dtn_check *check,
-                       const struct dtn_section *section, void *base);
+bool dtn_file_check_scalars(struct dtn_file_check *check,
+                            const struct dtn_section *section, void *base);
 
 /* Check all sections of a kind.  An error in the file is a finding, not a
  * failure: these functions fail with ENOMEM only.
  */
-int dtn_check_nodes(struct dtn_check *check);
-int dtn_check_meshes(struct dtn_check *check);
-int dtn_check_seed(struct dtn_check *check);
-int dtn_check_tuning(struct dtn_check *check);
+int dtn_file_check_nodes(struct dtn_file_check *check);
+int dtn_file_check_meshes(struct dtn_file_check *check);
+int dtn_file_check_seed(struct dtn_file_check *check);
+int dtn_file_check_tuning(struct dtn_file_check *check);
 
 /* Make the mesh of `parent` and "select".  After a finding it has no dims. */
-int dtn_check_submesh(struct dtn_check *check,
-                      const struct dtn_section *section,
-                      const struct dtn_entry *parent,
-                      struct dtn_mesh_def *mesh);
+int dtn_file_check_submesh(struct dtn_file_check *check,
+                           const struct dtn_section *section,
+                           const struct dtn_entry *parent,
+                           struct dtn_mesh_def *mesh);
 
 /* The next section of that kind after `section` (NULL: the first), or NULL. */
 const struct dtn_section *dtn_section_next(const struct dtn_document *doc,
-                                           enum dtn_kind_id kind,
+                                           enum dtn_section_kind_id kind,
                                            const struct dtn_section *section);
 
 /* The section of that kind and name, or NULL. */
 const struct dtn_section *dtn_section_find(const struct dtn_document *doc,
-                                           enum dtn_kind_id kind,
+                                           enum dtn_section_kind_id kind,
                                            const char *name);
 
 /* Index of the mesh of that name, or -1. */
@@ -63,10 +63,12 @@ int dtn_mesh_lookup(const struct dtensor_cluster *cluster, const char *name);
 int dtn_mesh_dim(const struct dtn_mesh_def *mesh, const char *name);
 
 /* As dtn_mesh_lookup for the value of `entry`; -1 after a finding. */
-int dtn_check_mesh_name(struct dtn_check *check, const struct dtn_entry *entry);
+int dtn_file_check_mesh_name(struct dtn_file_check *check,
+                             const struct dtn_entry *entry);
 
 /* As dtn_mesh_dim for `name`, found in `entry`; -1 after a finding. */
-int dtn_check_dim_name(struct dtn_check *check, const struct dtn_entry *entry,
-                       const struct dtn_mesh_def *mesh, const char *name);
+int dtn_file_check_dim_name(struct dtn_file_check *check,
+                            const struct dtn_entry *entry,
+                            const struct dtn_mesh_def *mesh, const char *name);
 
 #endif

@@ -25,8 +25,8 @@
 
 /* -------------------------------------------- sections of scalars only --- */
 
-static const struct dtn_entry *check_entry(struct dtn_check *check,
-                                           enum dtn_kind_id kind,
+static const struct dtn_entry *check_entry(struct dtn_file_check *check,
+                                           enum dtn_section_kind_id kind,
                                            const char *key)
 {
     const struct dtn_section *section = dtn_section_next(check->doc, kind,
@@ -36,7 +36,7 @@ static const struct dtn_entry *check_entry(struct dtn_check *check,
 }
 
 /* The two sections that every file must have. */
-static int check_required(struct dtn_check *check)
+static int check_required(struct dtn_file_check *check)
 {
     if (!dtn_section_next(check->doc, DTN_KIND_CLUSTER, NULL))
         dtn_finding(check->findings, 0, "no [cluster] section; expected "
@@ -47,7 +47,7 @@ static int check_required(struct dtn_check *check)
     return 0;
 }
 
-static int check_cluster(struct dtn_check *check)
+static int check_cluster(struct dtn_file_check *check)
 {
     struct dtn_cluster_section scalars = { 1, "cluster", 0, 0 };
     struct dtensor_cluster *cluster = check->cluster;
@@ -57,7 +57,7 @@ static int check_cluster(struct dtn_check *check)
     section = dtn_section_next(check->doc, DTN_KIND_CLUSTER, NULL);
     if (!section)
         return 0;
-    dtn_check_scalars(check, section, &scalars);
+    dtn_file_check_scalars(check, section, &scalars);
     strcpy(cluster->name, scalars.name);
     cluster->repro = scalars.repro != 0;
     entry = dtn_section_get(check->doc, section, "version");
@@ -75,7 +75,7 @@ static int check_cluster(struct dtn_check *check)
 }
 
 /* dead_after must be at least two heartbeats: one may be late. */
-static void transport_heartbeat(struct dtn_check *check,
+static void transport_heartbeat(struct dtn_file_check *check,
                                 const struct dtn_section *section)
 {
     const struct dtn_transport_conf *conf = &check->cluster->transport;
@@ -95,7 +95,7 @@ static void transport_heartbeat(struct dtn_check *check,
 }
 
 /* TCP keep-alive has whole seconds: warn of a time that will be rounded. */
-static void transport_seconds(struct dtn_check *check, const char *key,
+static void transport_seconds(struct dtn_file_check *check, const char *key,
                               int64_t ns)
 {
     const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT, key);
@@ -110,7 +110,7 @@ static void transport_seconds(struct dtn_check *check, const char *key,
 }
 
 /* Warn of retry_count 7: soft-RoCE then never reports that a peer is gone. */
-static void transport_retry(struct dtn_check *check)
+static void transport_retry(struct dtn_file_check *check)
 {
     const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT,
                                                 "retry_count");
@@ -120,13 +120,13 @@ static void transport_retry(struct dtn_check *check)
                          "ever on soft-RoCE; expected at most 6");
 }
 
-static int check_transport(struct dtn_check *check)
+static int check_transport(struct dtn_file_check *check)
 {
     struct dtn_transport_conf *conf = &check->cluster->transport;
     const struct dtn_section *section;
 
     section = dtn_section_next(check->doc, DTN_KIND_TRANSPORT, NULL);
-    if (section && dtn_check_scalars(check, section, conf)) {
+    if (section && dtn_file_check_scalars(check, section, conf)) {
         transport_heartbeat(check, section);
         transport_seconds(check, "heartbeat", conf->heartbeat_ns);
         transport_seconds(check, "dead_after", conf->dead_after_ns);
@@ -135,23 +135,24 @@ static int check_transport(struct dtn_check *check)
     return 0;
 }
 
-static int check_redistribute(struct dtn_check *check)
+static int check_redistribute(struct dtn_file_check *check)
 {
     struct dtn_redistribute_conf *conf = &check->cluster->redistribute;
     const struct dtn_section *section;
 
     section = dtn_section_next(check->doc, DTN_KIND_REDISTRIBUTE, NULL);
     if (section)
-        dtn_check_scalars(check, section, conf);
+        dtn_file_check_scalars(check, section, conf);
     return 0;
 }
 
 /* ---------------------------------------------------------- the phases --- */
 
 /* Nodes come first, because the other checks need their ranks. */
-static int (*const checks[])(struct dtn_check *) = {
-    check_required, dtn_check_nodes, check_cluster, check_transport,
-    dtn_check_meshes, dtn_check_seed, dtn_check_tuning, check_redistribute
+static int (*const checks[])(struct dtn_file_check *) = {
+    check_required, dtn_file_check_nodes, check_cluster, check_transport,
+    dtn_file_check_meshes, dtn_file_check_seed, dtn_file_check_tuning,
+    check_redistribute
 };
 
 static int file_check(const struct dtn_document *doc,
@@ -159,8 +160,9 @@ static int file_check(const struct dtn_document *doc,
                       struct dtensor_cluster *cluster,
                       struct dtensor_error *err)
 {
-    struct dtn_check check = { .doc = doc, .findings = findings, .err = err,
-                               .cluster = cluster };
+    struct dtn_file_check check = {
+        .doc = doc, .findings = findings, .err = err, .cluster = cluster
+    };
     int rc = 0;
 
     for (size_t i = 0; i < DTN_COUNT(checks) && rc == 0; i++)

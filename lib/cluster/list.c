@@ -97,8 +97,8 @@ static int range_check(const char *item, const char *what, int max,
     return 0;
 }
 
-int dtn_numbers_parse(const char *text, const char *what, int max,
-                      int **valuesp, int *np, char why[DTN_WHY_SIZE])
+int dtn_list_numbers(const char *text, const char *what, int max,
+                     int **valuesp, int *np, char why[DTN_WHY_SIZE])
 {
     char item[DTN_ITEM_SIZE];
     struct range range;
@@ -131,7 +131,7 @@ int dtn_numbers_parse(const char *text, const char *what, int max,
     return 0;
 }
 
-void dtn_numbers_print(const int values[], int n, FILE *stream)
+void dtn_list_print(const int values[], int n, FILE *stream)
 {
     int first, last;
 
@@ -325,7 +325,7 @@ static int cpus_add(struct strings *list, const int numbers[], int n)
 
     if (!stream)
         return rc;
-    dtn_numbers_print(numbers, n, stream);
+    dtn_list_print(numbers, n, stream);
     if (fclose(stream) == 0)
         rc = strings_add(list, text);
     free(text);
@@ -339,7 +339,7 @@ static int cpus_set(struct strings *list, const char *item,
     bool in_set[CPUS_MAX] = { false };
     int *numbers, n, kept = 0, rc;
 
-    rc = dtn_numbers_parse(item, "CPU", CPUS_MAX - 1, &numbers, &n, why);
+    rc = dtn_list_numbers(item, "CPU", CPUS_MAX - 1, &numbers, &n, why);
     if (rc < 0)
         return rc;
     for (int i = 0; i < n; i++)

@@ -24,11 +24,11 @@ bool dtn_list_assignment(char item[DTN_ITEM_SIZE], char **valuep);
 /* "0-3,8-14:2" is 0 1 2 3 8 10 12 14.  Numbers are at most `max`, and there are
  * at most DTN_MAX_WORLD.  `what` is the word for one in messages, "rank".
  */
-int dtn_numbers_parse(const char *text, const char *what, int max,
-                      int **valuesp, int *np, char why[DTN_WHY_SIZE]);
+int dtn_list_numbers(const char *text, const char *what, int max,
+                     int **valuesp, int *np, char why[DTN_WHY_SIZE]);
 
 /* Write numbers as "0-3,8,10". */
-void dtn_numbers_print(const int values[], int n, FILE *stream);
+void dtn_list_print(const int values[], int n, FILE *stream);
 
 /* Read "mlx5_[0-1]:1, mlx5_4" for `nranks` ranks.  The result is one string for
  * each rank, with *nrailsp devices joined by "+".

@@ -33,7 +33,8 @@ int dtn_mesh_dim(const struct dtn_mesh_def *mesh, const char *name)
 
 /* ---------------------------------------------------------- references --- */
 
-int dtn_check_mesh_name(struct dtn_check *check, const struct dtn_entry *entry)
+int dtn_file_check_mesh_name(struct dtn_file_check *check,
+                             const struct dtn_entry *entry)
 {
     const struct dtensor_cluster *cluster = check->cluster;
     const char *known[DTN_MAX_MESHES + 1] = { NULL };
@@ -59,8 +60,9 @@ int dtn_check_mesh_name(struct dtn_check *check, const struct dtn_entry *entry)
     return -1;
 }
 
-int dtn_check_dim_name(struct dtn_check *check, const struct dtn_entry *entry,
-                       const struct dtn_mesh_def *mesh, const char *name)
+int dtn_file_check_dim_name(struct dtn_file_check *check,
+                            const struct dtn_entry *entry,
+                            const struct dtn_mesh_def *mesh, const char *name)
 {
     const char *known[DTENSOR_MAX_DIMS + 1] = { NULL };
     char list[DTENSOR_MAX_DIMS * (DTENSOR_NAME_MAX + 2) + 16] = "one of ";

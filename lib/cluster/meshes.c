@@ -25,8 +25,9 @@
 /* ---------------------------------------------------------------- dims --- */
 
 /* Add the dim "tp=4"; false after a finding. */
-static bool dims_add(struct dtn_check *check, const struct dtn_entry *entry,
-                     const char *text, struct dtn_mesh_def *mesh)
+static bool dims_add(struct dtn_file_check *check,
+                     const struct dtn_entry *entry, const char *text,
+                     struct dtn_mesh_def *mesh)
 {
     struct dtn_findings *findings = check->findings;
     char item[DTN_ITEM_SIZE], *value = NULL;
@@ -59,8 +60,8 @@ static bool dims_add(struct dtn_check *check, const struct dtn_entry *entry,
 }
 
 /* Read `dims`; after a finding the mesh has none. */
-static void mesh_dims(struct dtn_check *check, const struct dtn_entry *entry,
-                      struct dtn_mesh_def *mesh)
+static void mesh_dims(struct dtn_file_check *check,
+                      const struct dtn_entry *entry, struct dtn_mesh_def *mesh)
 {
     char item[DTN_ITEM_SIZE];
 
@@ -72,7 +73,8 @@ static void mesh_dims(struct dtn_check *check, const struct dtn_entry *entry,
 }
 
 /* Do the sizes make the number of ranks? */
-static bool mesh_product(struct dtn_check *check, const struct dtn_entry *entry,
+static bool mesh_product(struct dtn_file_check *check,
+                         const struct dtn_entry *entry,
                          const struct dtn_mesh_def *mesh, int nranks)
 {
     char text[DTENSOR_MAX_DIMS * (DTENSOR_NAME_MAX + 16)] = "";
@@ -98,7 +100,7 @@ static bool mesh_product(struct dtn_check *check, const struct dtn_entry *entry,
 /* --------------------------------------------------------------- ranks --- */
 
 /* Is every rank listed once? */
-static int ranks_distinct(struct dtn_check *check,
+static int ranks_distinct(struct dtn_file_check *check,
                           const struct dtn_entry *entry, const int ranks[],
                           int n, bool *distinct)
 {
@@ -120,15 +122,15 @@ static int ranks_distinct(struct dtn_check *check,
 }
 
 /* Read `ranks`; NULL in *ranksp after a finding. */
-static int mesh_ranks_list(struct dtn_check *check,
+static int mesh_ranks_list(struct dtn_file_check *check,
                            const struct dtn_entry *entry, int **ranksp, int *np)
 {
     char why[DTN_WHY_SIZE];
     int *ranks, n, rc;
     bool distinct;
 
-    rc = dtn_numbers_parse(entry->value, "rank",
-                           check->cluster->world_size - 1, &ranks, &n, why);
+    rc = dtn_list_numbers(entry->value, "rank",
+                          check->cluster->world_size - 1, &ranks, &n, why);
     if (rc == DTENSOR_ENOMEM)
         return dtn_fail_nomem(check->err, "mesh", sizeof *ranks);
     if (rc < 0) {
@@ -145,7 +147,7 @@ static int mesh_ranks_list(struct dtn_check *check,
     return 0;
 }
 
-static int mesh_ranks_all(struct dtn_check *check, int **ranksp, int *np)
+static int mesh_ranks_all(struct dtn_file_check *check, int **ranksp, int *np)
 {
     int n = check->cluster->world_size;
     int *ranks = malloc((size_t)n * sizeof *ranks);
@@ -160,7 +162,8 @@ static int mesh_ranks_all(struct dtn_check *check, int **ranksp, int *np)
 }
 
 /* A mesh of `dims`, over `ranks` or all. */
-static int mesh_grid(struct dtn_check *check, const struct dtn_section *section,
+static int mesh_grid(struct dtn_file_check *check,
+                     const struct dtn_section *section,
                      struct dtn_mesh_def *mesh)
 {
     const struct dtn_entry *dims, *list;
@@ -196,7 +199,8 @@ static int mesh_grid(struct dtn_check *check, const struct dtn_section *section,
 
 /* ------------------------------------------------------------- section --- */
 
-static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
+static int mesh_read(struct dtn_file_check *check,
+                     const struct dtn_section *section,
                      struct dtn_mesh_def *mesh)
 {
     const struct dtn_entry *parent, *select;
@@ -209,7 +213,7 @@ static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
         return 0;
     }
     if (parent)
-        return dtn_check_submesh(check, section, parent, mesh);
+        return dtn_file_check_submesh(check, section, parent, mesh);
     if (select) {
         dtn_finding(check->findings, select->line, "\"select\" without "
                     "\"parent\"; expected parent = the name of a mesh");
@@ -219,7 +223,7 @@ static int mesh_read(struct dtn_check *check, const struct dtn_section *section,
 }
 
 /* Make room for one more mesh. */
-static bool mesh_reserve(struct dtn_check *check)
+static bool mesh_reserve(struct dtn_file_check *check)
 {
     struct dtensor_cluster *cluster = check->cluster;
 
@@ -230,7 +234,8 @@ static bool mesh_reserve(struct dtn_check *check)
 /* A mesh is entered after it has been read, so that it cannot be its own
  * parent.
  */
-static int mesh_add(struct dtn_check *check, const struct dtn_section *section)
+static int
+mesh_add(struct dtn_file_check *check, const struct dtn_section *section)
 {
     struct dtensor_cluster *cluster = check->cluster;
     struct dtn_mesh_def mesh = { .ndim = 0 };
@@ -245,7 +250,7 @@ static int mesh_add(struct dtn_check *check, const struct dtn_section *section)
 }
 
 /* Add the mesh "world" if the file has none. */
-static int mesh_world(struct dtn_check *check)
+static int mesh_world(struct dtn_file_check *check)
 {
     struct dtensor_cluster *cluster = check->cluster;
     struct dtn_mesh_def *mesh;
@@ -263,7 +268,7 @@ static int mesh_world(struct dtn_check *check)
                                                &mesh->nranks) : 0;
 }
 
-int dtn_check_meshes(struct dtn_check *check)
+int dtn_file_check_meshes(struct dtn_file_check *check)
 {
     const struct dtn_section *section = NULL;
     int rc = dtn_section_find(check->doc, DTN_KIND_MESH, "world")

@@ -39,8 +39,8 @@ static void listing_fini(struct listing *list)
 }
 
 /* A wrong value is a finding; only ENOMEM is a failure. */
-static int nodes_result(struct dtn_check *check, const struct dtn_entry *entry,
-                        int rc, const char *why)
+static int nodes_result(struct dtn_file_check *check,
+                        const struct dtn_entry *entry, int rc, const char *why)
 {
     if (rc == DTENSOR_ENOMEM)
         return dtn_fail_nomem(check->err, entry->key, strlen(entry->value));
@@ -54,7 +54,7 @@ static int nodes_result(struct dtn_check *check, const struct dtn_entry *entry,
 /* hosts = @step outside a Slurm step is an error for a rank.  But a tool on a
  * login node can check the rest of the file.
  */
-static void listing_later(struct dtn_check *check,
+static void listing_later(struct dtn_file_check *check,
                           const struct dtn_entry *entry, struct listing *list)
 {
     list->later = true;
@@ -69,8 +69,8 @@ static void listing_later(struct dtn_check *check,
 }
 
 /* hosts = @step: take the hosts and their ranks from the Slurm step. */
-static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
-                        struct listing *list)
+static int listing_step(struct dtn_file_check *check,
+                        const struct dtn_entry *entry, struct listing *list)
 {
     struct dtensor_cluster *step;
     struct dtensor_error why;
@@ -98,7 +98,7 @@ static int listing_step(struct dtn_check *check, const struct dtn_entry *entry,
 }
 
 /* Expand the lists.  Each name has its own block, which the host will own. */
-static int listing_expand(struct dtn_check *check,
+static int listing_expand(struct dtn_file_check *check,
                           const struct dtn_entry *entry, char ***namesp,
                           int *np)
 {
@@ -110,7 +110,7 @@ static int listing_expand(struct dtn_check *check,
                                             sizeof why), why);
 }
 
-static int listing_addresses(struct dtn_check *check,
+static int listing_addresses(struct dtn_file_check *check,
                              const struct dtn_entry *entry,
                              struct listing *list)
 {
@@ -132,8 +132,8 @@ static int listing_addresses(struct dtn_check *check,
 
 /* ------------------------------------------------------------ per rank --- */
 
-static int nodes_hca(struct dtn_check *check, const struct dtn_entry *entry,
-                     struct dtn_nodes *nodes)
+static int nodes_hca(struct dtn_file_check *check,
+                     const struct dtn_entry *entry, struct dtn_nodes *nodes)
 {
     char why[DTN_WHY_SIZE];
     int rc = dtn_hca_parse(entry->value, nodes->nranks, &nodes->hca,
@@ -172,7 +172,7 @@ static int cpus_common(const char *a, const char *b)
 }
 
 /* Warn of two ranks of a host that share a CPU: they take turns. */
-static void nodes_cpus_shared(struct dtn_check *check,
+static void nodes_cpus_shared(struct dtn_file_check *check,
                               const struct dtn_entry *entry,
                               const struct dtn_nodes *nodes)
 {
@@ -190,8 +190,8 @@ static void nodes_cpus_shared(struct dtn_check *check,
         }
 }
 
-static int nodes_cpus(struct dtn_check *check, const struct dtn_entry *entry,
-                      struct dtn_nodes *nodes)
+static int nodes_cpus(struct dtn_file_check *check,
+                      const struct dtn_entry *entry, struct dtn_nodes *nodes)
 {
     char why[DTN_WHY_SIZE];
     int rc;
@@ -206,13 +206,13 @@ static int nodes_cpus(struct dtn_check *check, const struct dtn_entry *entry,
 }
 
 /* Read the keys with a value for each rank; their default is "none". */
-static int nodes_ranks(struct dtn_check *check,
+static int nodes_ranks(struct dtn_file_check *check,
                        const struct dtn_section *section,
                        struct dtn_nodes *nodes)
 {
     static const struct {
         const char *key;
-        int (*read)(struct dtn_check *, const struct dtn_entry *,
+        int (*read)(struct dtn_file_check *, const struct dtn_entry *,
                     struct dtn_nodes *);
     } keys[] = {
         { "hca", nodes_hca }, { "cpus", nodes_cpus }
@@ -231,7 +231,7 @@ static int nodes_ranks(struct dtn_check *check,
 /* ------------------------------------------------------------- section --- */
 
 /* Ranks per host: `ranks`, or with @step the largest number in the step. */
-static bool nodes_count(struct dtn_check *check,
+static bool nodes_count(struct dtn_file_check *check,
                         const struct dtn_section *section,
                         const struct listing *list, struct dtn_nodes *nodes)
 {
@@ -265,7 +265,7 @@ static bool nodes_count(struct dtn_check *check,
 }
 
 /* Append the hosts of a section to the cluster. */
-static int nodes_hosts(struct dtn_check *check, struct listing *list,
+static int nodes_hosts(struct dtn_file_check *check, struct listing *list,
                        int index)
 {
     struct dtensor_cluster *cluster = check->cluster;
@@ -295,7 +295,7 @@ static int nodes_hosts(struct dtn_check *check, struct listing *list,
     return 0;
 }
 
-static int nodes_list(struct dtn_check *check,
+static int nodes_list(struct dtn_file_check *check,
                       const struct dtn_section *section, struct listing *list)
 {
     const struct dtn_entry *hosts, *addresses;
@@ -314,7 +314,7 @@ static int nodes_list(struct dtn_check *check,
     return rc;
 }
 
-static int nodes_section(struct dtn_check *check,
+static int nodes_section(struct dtn_file_check *check,
                          const struct dtn_section *section,
                          struct listing *list)
 {
@@ -329,7 +329,7 @@ static int nodes_section(struct dtn_check *check,
     nodes = &cluster->nodes[cluster->nnodes++];
     *nodes = (struct dtn_nodes){ .gid_index = -1, .nrails = 1 };
     strcpy(nodes->name, section->name);
-    good = dtn_check_scalars(check, section, nodes);
+    good = dtn_file_check_scalars(check, section, nodes);
     rc = nodes_list(check, section, list);
     if (rc == 0 && good && nodes_count(check, section, list, nodes)) {
         rc = nodes_ranks(check, section, nodes);
@@ -350,8 +350,8 @@ static int host_by_name(const void *a, const void *b)
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-static const struct dtn_entry *nodes_entry(struct dtn_check *check, int index,
-                                           const char *key)
+static const struct dtn_entry *
+nodes_entry(struct dtn_file_check *check, int index, const char *key)
 {
     const struct dtn_section *section = NULL;
 
@@ -361,7 +361,7 @@ static const struct dtn_entry *nodes_entry(struct dtn_check *check, int index,
 }
 
 /* Find hosts that are in two sections.  A single list has no repeats. */
-static int nodes_repeats(struct dtn_check *check)
+static int nodes_repeats(struct dtn_file_check *check)
 {
     const struct dtensor_cluster *cluster = check->cluster;
     size_t n = (size_t)cluster->nhosts;
@@ -388,7 +388,7 @@ static int nodes_repeats(struct dtn_check *check)
 }
 
 /* "localhost" is allowed only in a cluster of one host. */
-static void nodes_localhost(struct dtn_check *check)
+static void nodes_localhost(struct dtn_file_check *check)
 {
     const struct dtensor_cluster *cluster = check->cluster;
 
@@ -402,7 +402,7 @@ static void nodes_localhost(struct dtn_check *check)
 }
 
 /* All ranks need the same number of rails: rail k talks to rail k of others. */
-static void nodes_rails(struct dtn_check *check)
+static void nodes_rails(struct dtn_file_check *check)
 {
     const struct dtn_nodes *nodes = check->cluster->nodes;
     const struct dtn_entry *hca;
@@ -420,7 +420,7 @@ static void nodes_rails(struct dtn_check *check)
 }
 
 /* Number the ranks. */
-static int nodes_sum(struct dtn_check *check)
+static int nodes_sum(struct dtn_file_check *check)
 {
     struct dtensor_cluster *cluster = check->cluster;
     int64_t sum = 0;
@@ -442,7 +442,7 @@ static int nodes_sum(struct dtn_check *check)
     return nodes_repeats(check);
 }
 
-int dtn_check_nodes(struct dtn_check *check)
+int dtn_file_check_nodes(struct dtn_file_check *check)
 {
     const struct dtn_section *section = NULL;
     struct listing list;

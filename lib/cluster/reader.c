@@ -64,18 +64,19 @@ static void reader_unknown_section(struct reader *r, const char *name)
     char list[200] = "one of ", advice[300];
 
     for (int i = 0, n = 0; i < DTN_NKINDS; i++) {
-        if (dtn_kinds[i].absent)
+        if (dtn_section_kinds[i].absent)
             continue;
-        strcat(strcat(list, n ? ", " : ""), dtn_kinds[i].name);
-        known[n++] = dtn_kinds[i].name;
+        strcat(strcat(list, n ? ", " : ""), dtn_section_kinds[i].name);
+        known[n++] = dtn_section_kinds[i].name;
     }
     dtn_finding(r->findings, r->line, "unknown section \"%s\"; %s", name,
                 dtensor_advise(name, known, list, advice, sizeof advice));
 }
 
 /* Check the text between the kind and "]", and copy the name from it. */
-static bool reader_section_name(struct reader *r, const struct dtn_kind *kind,
-                                char *text, const char **namep)
+static bool reader_section_name(struct reader *r,
+                                const struct dtn_section_kind *kind, char *text,
+                                const char **namep)
 {
     size_t n = strlen(text);
 
@@ -106,7 +107,8 @@ static bool reader_section_name(struct reader *r, const struct dtn_kind *kind,
     return true;
 }
 
-static bool reader_section_add(struct reader *r, const struct dtn_kind *kind,
+static bool reader_section_add(struct reader *r,
+                               const struct dtn_section_kind *kind,
                                const char *name)
 {
     struct dtn_document *doc = r->doc;
@@ -143,7 +145,7 @@ static bool reader_section_add(struct reader *r, const struct dtn_kind *kind,
 static bool reader_section(struct reader *r, char *text)
 {
     char *close = strchr(text, ']'), *rest, name[DTN_LINE_MAX + 1];
-    const struct dtn_kind *kind;
+    const struct dtn_section_kind *kind;
     const char *inner;
     int n;
 
@@ -162,7 +164,7 @@ static bool reader_section(struct reader *r, char *text)
     text = reader_trim(text + 1);
     n = (int)strcspn(text, " \t\"");
     snprintf(name, sizeof name, "%.*s", n, text);
-    kind = dtn_kind_find(name);
+    kind = dtn_section_kind_find(name);
     if (!kind) {
         reader_unknown_section(r, name);
         return false;
@@ -250,7 +252,7 @@ static char *reader_gets(char *str, int num, void *stream)
 
 static void reader_unknown_key(struct reader *r, const char *name)
 {
-    const struct dtn_kind *kind = r->section->kind;
+    const struct dtn_section_kind *kind = r->section->kind;
     const char *known[32] = { NULL };
     char list[300] = "one of ", advice[400];
 
@@ -404,19 +406,19 @@ const struct dtn_entry *dtn_section_get(const struct dtn_document *doc,
 }
 
 const struct dtn_section *dtn_section_next(const struct dtn_document *doc,
-                                           enum dtn_kind_id kind,
+                                           enum dtn_section_kind_id kind,
                                            const struct dtn_section *section)
 {
     int i = section ? (int)(section - doc->sections) + 1 : 0;
 
     for (; i < doc->nsections; i++)
-        if (doc->sections[i].kind == &dtn_kinds[kind])
+        if (doc->sections[i].kind == &dtn_section_kinds[kind])
             return &doc->sections[i];
     return NULL;
 }
 
 const struct dtn_section *dtn_section_find(const struct dtn_document *doc,
-                                           enum dtn_kind_id kind,
+                                           enum dtn_section_kind_id kind,
                                            const char *name)
 {
     const struct dtn_section *section = NULL;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct dtn_findings;
-struct dtn_kind;
+struct dtn_section_kind;
 
 #define DTN_MAX_SECTIONS 4096
 
@@ -18,7 +18,7 @@ struct dtn_entry {
 };
 
 struct dtn_section {
-    const struct dtn_kind *kind;              /* its row of dtn_kinds         */
+    const struct dtn_section_kind *kind;      /* its row of dtn_section_kinds */
     char name[DTENSOR_NAME_MAX + 1];          /* "" for [kind]                */
     int line;                                 /* of its title, from 1         */
     int first, n;                             /* entries of the document      */

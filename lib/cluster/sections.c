@@ -188,7 +188,7 @@ static const struct dtn_key redistribute_keys[] = {
 
 static const struct dtn_key no_keys[] = { { .name = NULL } };
 
-const struct dtn_kind dtn_kinds[DTN_NKINDS] = {
+const struct dtn_section_kind dtn_section_kinds[DTN_NKINDS] = {
     [DTN_KIND_CLUSTER] = { "cluster", .keys = cluster_keys },
     [DTN_KIND_NODES] = { "nodes", .named = true, .keys = nodes_keys },
     [DTN_KIND_TRANSPORT] = { "transport", .keys = transport_keys },
@@ -200,15 +200,15 @@ const struct dtn_kind dtn_kinds[DTN_NKINDS] = {
                         .keys = no_keys }
 };
 
-const struct dtn_kind *dtn_kind_find(const char *name)
+const struct dtn_section_kind *dtn_section_kind_find(const char *name)
 {
-    for (size_t i = 0; i < DTN_COUNT(dtn_kinds); i++)
-        if (strcmp(dtn_kinds[i].name, name) == 0)
-            return &dtn_kinds[i];
+    for (size_t i = 0; i < DTN_COUNT(dtn_section_kinds); i++)
+        if (strcmp(dtn_section_kinds[i].name, name) == 0)
+            return &dtn_section_kinds[i];
     return NULL;
 }
 
-const struct dtn_key *dtn_key_find(const struct dtn_kind *kind,
+const struct dtn_key *dtn_key_find(const struct dtn_section_kind *kind,
                                    const char *name)
 {
     for (const struct dtn_key *key = kind->keys; key->name; key++)

@@ -35,18 +35,18 @@ struct dtn_key {
     const char *required;          /* "version = 1": must be given, like this */
 };
 
-enum dtn_kind_id { DTN_KIND_CLUSTER, DTN_KIND_NODES, DTN_KIND_TRANSPORT,
+enum dtn_section_kind_id { DTN_KIND_CLUSTER, DTN_KIND_NODES, DTN_KIND_TRANSPORT,
                    DTN_KIND_MESH, DTN_KIND_SEED, DTN_KIND_TUNING,
                    DTN_KIND_REDISTRIBUTE, DTN_KIND_PLAN, DTN_NKINDS };
 
-struct dtn_kind {
+struct dtn_section_kind {
     const char *name;              /* in the title, "cluster"                 */
     bool named;                    /* [kind "name"], any number of them       */
     bool absent;                   /* not in this build: refused              */
     const struct dtn_key *keys;    /* ended by a NULL name                    */
 };
 
-extern const struct dtn_kind dtn_kinds[DTN_NKINDS];
+extern const struct dtn_section_kind dtn_section_kinds[DTN_NKINDS];
 
 /* The scalars of [cluster]. */
 struct dtn_cluster_section {
@@ -56,8 +56,8 @@ struct dtn_cluster_section {
     int repro;                     /* 1: reproducible sums                    */
 };
 
-const struct dtn_kind *dtn_kind_find(const char *name);
-const struct dtn_key *dtn_key_find(const struct dtn_kind *kind,
+const struct dtn_section_kind *dtn_section_kind_find(const char *name);
+const struct dtn_key *dtn_key_find(const struct dtn_section_kind *kind,
                                    const char *name);
 
 /* The word that stands for `number`; NULL: none. */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static void seed_distinct(struct dtn_check *check,
+static void seed_distinct(struct dtn_file_check *check,
                           const struct dtn_entry *entry,
                           const struct dtn_mesh_def *mesh,
                           struct dtn_seed_conf *seed)
@@ -27,7 +27,7 @@ static void seed_distinct(struct dtn_check *check,
 
     for (const char *cursor = entry->value;
          dtn_list_next(&cursor, ',', item);) {
-        dim = dtn_check_dim_name(check, entry, mesh, item);
+        dim = dtn_file_check_dim_name(check, entry, mesh, item);
         if (dim < 0)
             return;
         for (int i = 0; i < seed->ndistinct; i++) {
@@ -41,7 +41,7 @@ static void seed_distinct(struct dtn_check *check,
     }
 }
 
-int dtn_check_seed(struct dtn_check *check)
+int dtn_file_check_seed(struct dtn_file_check *check)
 {
     struct dtn_seed_conf *seed = &check->cluster->seed;
     const struct dtn_section *section;
@@ -51,13 +51,13 @@ int dtn_check_seed(struct dtn_check *check)
     if (!section)
         return 0;
     seed->given = true;
-    dtn_check_scalars(check, section, seed);
+    dtn_file_check_scalars(check, section, seed);
     mesh = dtn_section_get(check->doc, section, "mesh");
     distinct = dtn_section_get(check->doc, section, "distinct");
     if (distinct && strcmp(distinct->value, "none") == 0)
         distinct = NULL;
     if (mesh)
-        seed->mesh = dtn_check_mesh_name(check, mesh);
+        seed->mesh = dtn_file_check_mesh_name(check, mesh);
     if (distinct && !mesh)
         dtn_finding(check->findings, distinct->line, "distinct: dims of no "
                     "mesh; expected mesh = the name of a mesh");

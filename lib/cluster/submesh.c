@@ -22,9 +22,9 @@
 #include <string.h>
 
 /* Read "pp=0" into index[].  There -1 marks a dim that stays. */
-static bool select_add(struct dtn_check *check, const struct dtn_entry *entry,
-                       const struct dtn_mesh_def *parent, const char *text,
-                       int index[])
+static bool
+select_add(struct dtn_file_check *check, const struct dtn_entry *entry,
+           const struct dtn_mesh_def *parent, const char *text, int index[])
 {
     char item[DTN_ITEM_SIZE], *value = NULL;
     uint64_t i = 0;
@@ -37,7 +37,7 @@ static bool select_add(struct dtn_check *check, const struct dtn_entry *entry,
                     "expected dim=index, such as pp=0", text);
         return false;
     }
-    d = dtn_check_dim_name(check, entry, parent, item);
+    d = dtn_file_check_dim_name(check, entry, parent, item);
     if (d < 0)
         return false;
     if (index[d] >= 0)
@@ -52,7 +52,8 @@ static bool select_add(struct dtn_check *check, const struct dtn_entry *entry,
     return index[d] == (int)i;
 }
 
-static bool select_parse(struct dtn_check *check, const struct dtn_entry *entry,
+static bool select_parse(struct dtn_file_check *check,
+                         const struct dtn_entry *entry,
                          const struct dtn_mesh_def *parent, int index[])
 {
     char item[DTN_ITEM_SIZE];
@@ -87,7 +88,7 @@ static void select_ranks(const struct dtn_mesh_def *parent, const int index[],
     }
 }
 
-static int submesh_make(struct dtn_check *check,
+static int submesh_make(struct dtn_file_check *check,
                         const struct dtn_mesh_def *parent, const int index[],
                         struct dtn_mesh_def *mesh)
 {
@@ -109,10 +110,10 @@ static int submesh_make(struct dtn_check *check,
     return 0;
 }
 
-int dtn_check_submesh(struct dtn_check *check,
-                      const struct dtn_section *section,
-                      const struct dtn_entry *parent,
-                      struct dtn_mesh_def *mesh)
+int dtn_file_check_submesh(struct dtn_file_check *check,
+                           const struct dtn_section *section,
+                           const struct dtn_entry *parent,
+                           struct dtn_mesh_def *mesh)
 {
     static const char *const others[] = { "dims", "ranks" };
     const struct dtn_entry *select, *other;
@@ -126,7 +127,7 @@ int dtn_check_submesh(struct dtn_check *check,
                     "expected one or the other", others[k]);
         return 0;
     }
-    i = dtn_check_mesh_name(check, parent);
+    i = dtn_file_check_mesh_name(check, parent);
     if (i < 0 || check->cluster->meshes[i].ndim == 0)
         return 0;
     select = dtn_section_get(check->doc, section, "select");

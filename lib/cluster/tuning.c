@@ -127,7 +127,7 @@ static bool tuning_parse(const char *text, struct dtn_tuning *tuning,
     return false;
 }
 
-int dtn_check_tuning(struct dtn_check *check)
+int dtn_file_check_tuning(struct dtn_file_check *check)
 {
     const struct dtn_section *section;
     const struct dtn_entry *entry;
@@ -136,13 +136,13 @@ int dtn_check_tuning(struct dtn_check *check)
 
     section = dtn_section_next(check->doc, DTN_KIND_TUNING, NULL);
     for (int i = 0; section && i < DTN_NTUNED; i++) {
-        key = dtn_kinds[DTN_KIND_TUNING].keys[i].name;
+        key = dtn_section_kinds[DTN_KIND_TUNING].keys[i].name;
         entry = dtn_section_get(check->doc, section, key);
         if (entry && !tuning_parse(entry->value, &check->cluster->tuning[i],
                                    why))
             dtn_finding(check->findings, entry->line, "%s: %s", key, why);
     }
     if (section)
-        dtn_check_scalars(check, section, &check->cluster->costs);
+        dtn_file_check_scalars(check, section, &check->cluster->costs);
     return 0;
 }

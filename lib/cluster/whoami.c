@@ -29,7 +29,8 @@
 #include <unistd.h>
 
 /* Is a host of the file this host?  If DTN_HOST is set, it alone decides. */
-static bool search_is_here(const struct dtn_search *search, const char *name)
+static bool
+search_is_here(const struct dtn_whoami_search *search, const char *name)
 {
     if (dtn_same_host(name, search->here))
         return true;
@@ -37,10 +38,10 @@ static bool search_is_here(const struct dtn_search *search, const char *name)
                                    strcmp(name, "127.0.0.1") == 0);
 }
 
-static int search_pass(struct dtn_search *search, const char *fmt, ...)
+static int search_pass(struct dtn_whoami_search *search, const char *fmt, ...)
     DTN_PRINTF(2, 3);
 
-static int search_pass(struct dtn_search *search, const char *fmt, ...)
+static int search_pass(struct dtn_whoami_search *search, const char *fmt, ...)
 {
     va_list ap;
 
@@ -66,8 +67,9 @@ static void run_look(const char **setp, const char **unsetp)
 }
 
 /* Without a file all ranks are on this host; DTN_LOCAL_* must agree. */
-static int run_cluster(struct dtn_search *search, const struct dtn_world *world,
-                       int local_size, struct dtensor_error *err)
+static int run_cluster(struct dtn_whoami_search *search,
+                       const struct dtn_world *world, int local_size,
+                       struct dtensor_error *err)
 {
     if (local_size != world->size || world->local_rank != world->rank)
         return dtn_fail(err, DTENSOR_ECONF, "rank %d of %d is local rank %d of "
@@ -83,7 +85,7 @@ static int run_cluster(struct dtn_search *search, const struct dtn_world *world,
  * several hosts, with the file.  The file decides which ranks share a host: if
  * one machine runs two hosts of the file, DTN_LOCAL_RANK counts over both.
  */
-static int run_check(const struct dtn_search *search,
+static int run_check(const struct dtn_whoami_search *search,
                      const struct dtn_world *world, struct dtensor_error *err)
 {
     const struct dtn_host *host;
@@ -124,7 +126,7 @@ static int run_read(struct dtn_world *world, struct dtensor_error *err)
     return rc;
 }
 
-bool dtn_claim_run(struct dtn_search *search, struct dtn_world *world)
+bool dtn_claim_run(struct dtn_whoami_search *search, struct dtn_world *world)
 {
     const char *is_set, *unset;
     struct dtensor_error ignored;
@@ -134,7 +136,7 @@ bool dtn_claim_run(struct dtn_search *search, struct dtn_world *world)
            run_read(world, &ignored) == 0;
 }
 
-static int whoami_run(struct dtn_search *search, struct dtn_world *world,
+static int whoami_run(struct dtn_whoami_search *search, struct dtn_world *world,
                       struct dtensor_error *err)
 {
     const char *is_set, *unset;
@@ -166,8 +168,8 @@ static int whoami_run(struct dtn_search *search, struct dtn_world *world,
 /* The process was started by pdsh, by ssh or by hand.  If the file has one rank
  * on this host, it is this rank.  The job's name then also comes from the file.
  */
-static int whoami_hosts(struct dtn_search *search, struct dtn_world *world,
-                        struct dtensor_error *err)
+static int whoami_hosts(struct dtn_whoami_search *search,
+                        struct dtn_world *world, struct dtensor_error *err)
 {
     const struct dtensor_cluster *c = search->cluster;
     const struct dtn_host *host = NULL;
@@ -197,8 +199,8 @@ static int whoami_hosts(struct dtn_search *search, struct dtn_world *world,
 
 /* --------------------------------------------------------------- single --- */
 
-static int whoami_single(struct dtn_search *search, struct dtn_world *world,
-                         struct dtensor_error *err)
+static int whoami_single(struct dtn_whoami_search *search,
+                         struct dtn_world *world, struct dtensor_error *err)
 {
     int rc;
 
@@ -218,7 +220,7 @@ static int whoami_single(struct dtn_search *search, struct dtn_world *world,
 
 static const struct method {
     const char *name;
-    dtn_method_f *find;
+    dtn_whoami_method_f *find;
 } methods[] = {
     { "dtensor-run",       whoami_run },
     { "Slurm step",        dtn_whoami_slurm },
@@ -226,8 +228,8 @@ static const struct method {
     { "single process",    whoami_single },
 };
 
-int dtn_search_init(struct dtn_search *search, const char *path,
-                    struct dtensor_error *err)
+int dtn_whoami_search_init(struct dtn_whoami_search *search, const char *path,
+                           struct dtensor_error *err)
 {
     const char *host = getenv("DTN_HOST");
 
@@ -252,7 +254,7 @@ int dtn_search_init(struct dtn_search *search, const char *path,
 }
 
 /* Try the methods in order.  If none applies: ECONF with the notes of all. */
-static int search_run(struct dtn_search *search, struct dtn_log *log,
+static int search_run(struct dtn_whoami_search *search, struct dtn_log *log,
                       struct dtn_world *world, struct dtensor_error *err)
 {
     char notes[400] = "";
@@ -278,12 +280,12 @@ static int search_run(struct dtn_search *search, struct dtn_log *log,
 int dtn_whoami(const char *path, struct dtn_log *log, struct dtn_world *worldp,
                struct dtensor_error *err)
 {
-    struct dtn_search search;
+    struct dtn_whoami_search search;
     struct dtn_world world = { 0 };
     const struct dtn_host *host;
     int rc;
 
-    rc = dtn_search_init(&search, path, err);
+    rc = dtn_whoami_search_init(&search, path, err);
     if (rc == 0)
         rc = search_run(&search, log, &world, err);
     if (rc != DTN_FOUND) {

@@ -18,10 +18,10 @@ int dtn_whoami_claim(const char *path, struct dtn_world *worldp)
 {
     struct dtensor_error ignored;
     struct dtn_world world = { 0 };
-    struct dtn_search search;
+    struct dtn_whoami_search search;
     bool run = getenv("DTN_RANK") != NULL, known;
 
-    dtn_search_init(&search, path, &ignored);
+    dtn_whoami_search_init(&search, path, &ignored);
     known = run ? dtn_claim_run(&search, &world)
                 : getenv("SLURM_JOB_ID") && dtn_claim_slurm(&search, &world);
     if (!known || world.size != search.cluster->world_size) {

@@ -70,7 +70,7 @@ static int task_missing(char *buf, size_t size)
  * ssh into an allocated node.  A world of one rank needs no launcher, so this
  * is no error there.
  */
-static int slurm_not_a_step(struct dtn_search *search, const char *job,
+static int slurm_not_a_step(struct dtn_whoami_search *search, const char *job,
                             const char *step, struct dtensor_error *err)
 {
     char missing[120];
@@ -191,7 +191,7 @@ static void task_name(const struct slurm_task *task, struct dtn_world *world)
              task->job, task->step);
 }
 
-int dtn_whoami_slurm(struct dtn_search *search, struct dtn_world *world,
+int dtn_whoami_slurm(struct dtn_whoami_search *search, struct dtn_world *world,
                      struct dtensor_error *err)
 {
     const char *what = search->path ? search->path : "SLURM_STEP_NODELIST";
@@ -210,7 +210,7 @@ int dtn_whoami_slurm(struct dtn_search *search, struct dtn_world *world,
     if (rc == 0 && !search->cluster)
         rc = dtn_cluster_slurm_step(&search->cluster, err);
     if (rc == 0)
-        rc = dtn_spread_check(search->cluster, what, err);
+        rc = dtn_slurm_step_check(search->cluster, what, err);
     if (rc == 0)
         rc = task_check(&task, search->cluster, what, err);
     if (rc)
@@ -219,7 +219,7 @@ int dtn_whoami_slurm(struct dtn_search *search, struct dtn_world *world,
     return DTN_FOUND;
 }
 
-bool dtn_claim_slurm(struct dtn_search *search, struct dtn_world *world)
+bool dtn_claim_slurm(struct dtn_whoami_search *search, struct dtn_world *world)
 {
     struct dtensor_error ignored;
     struct slurm_task task;
@@ -227,7 +227,7 @@ bool dtn_claim_slurm(struct dtn_search *search, struct dtn_world *world)
     if (task_read(&task, &ignored) != 0 ||
         (!search->cluster &&
          dtn_cluster_slurm_step(&search->cluster, &ignored) != 0) ||
-        dtn_spread_check(search->cluster, "", &ignored) != 0)
+        dtn_slurm_step_check(search->cluster, "", &ignored) != 0)
         return false;                /* every task finds the error            */
     task_name(&task, world);
     return true;

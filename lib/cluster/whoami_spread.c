@@ -262,8 +262,8 @@ static int spread_order(const struct spread *spread,
     return 0;
 }
 
-int dtn_spread_check(const struct dtensor_cluster *c, const char *what,
-                     struct dtensor_error *err)
+int dtn_slurm_step_check(const struct dtensor_cluster *c, const char *what,
+                         struct dtensor_error *err)
 {
     struct spread spread;
     int rc;

@@ -28,7 +28,7 @@
 bool dtn_emitter_ordered(const struct dtn_emitter *emitter)
 {
     return emitter->algorithm == DTN_ALG_DIRECT
-        || !dtn_shapes[emitter->coll].reduces;
+        || !dtn_coll_infos[emitter->coll].reduces;
 }
 
 bool dtn_emitter_runs(const struct dtn_emitter *emitter,
@@ -81,13 +81,13 @@ static double choose_ns(const struct dtn_call *call,
     return dtn_model_ns(model, load);
 }
 
-static double choose_told(const struct dtn_call *call,
-                          const struct dtn_model *model,
-                          const struct dtn_emitter *emitter)
+static double choose_own_ns(const struct dtn_call *call,
+                            const struct dtn_model *model,
+                            const struct dtn_emitter *emitter)
 {
     double load[DTENSOR_NCOSTS];
 
-    dtn_model_told(model, call, emitter, load);
+    dtn_model_own_load(model, call, emitter, load);
     return dtn_model_ns(model, load);
 }
 
@@ -100,8 +100,8 @@ static bool choose_layered(const struct dtn_emitter *emitter,
 
 /* Is a better than b?  To keep within max_scratch comes first, then the cost.
  */
-static bool choose_better(const struct dtn_pick *a, const struct dtn_pick *b,
-                          double max_scratch)
+static bool choose_better(const struct dtn_choice *a,
+                          const struct dtn_choice *b, double max_scratch)
 {
     if (a->scratch > max_scratch || b->scratch > max_scratch)
         return a->scratch < b->scratch;
@@ -113,13 +113,13 @@ static bool choose_better(const struct dtn_pick *a, const struct dtn_pick *b,
  */
 static void choose_two(const struct dtn_call *call,
                        const struct dtn_model *model, enum dtn_algorithm only,
-                       struct dtn_pick *pick)
+                       struct dtn_choice *choice)
 {
-    struct dtn_pick next = { .emitter = NULL };
+    struct dtn_choice next = { .emitter = NULL };
 
-    *pick = next;
+    *choice = next;
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {
-        struct dtn_pick this = { .emitter = e };
+        struct dtn_choice this = { .emitter = e };
 
         if (!dtn_emitter_runs(e, call, model)
             || (only != DTN_ALG_AUTO && e->algorithm != only)
@@ -127,50 +127,52 @@ static void choose_two(const struct dtn_call *call,
             continue;
         this.ns = choose_ns(call, model, e);
         this.scratch = dtn_model_scratch(model, call, e);
-        if (!pick->emitter || choose_better(&this, pick, model->max_scratch)) {
-            next = *pick;
-            *pick = this;
+        if (!choice->emitter
+            || choose_better(&this, choice, model->max_scratch)) {
+            next = *choice;
+            *choice = this;
         } else if (!next.emitter
                    || choose_better(&this, &next, model->max_scratch)) {
             next = this;
         }
     }
-    pick->next = next.emitter;
-    pick->next_ns = next.ns;
+    choice->next = next.emitter;
+    choice->next_ns = next.ns;
 }
 
 static void choose_common(const struct dtn_call *call,
-                          const struct dtn_model *model, struct dtn_pick *pick)
+                          const struct dtn_model *model,
+                          struct dtn_choice *choice)
 {
     enum dtn_algorithm tuned = choose_tuned(call, model->tuning);
-    struct dtn_pick named;
+    struct dtn_choice named;
 
-    choose_two(call, model, DTN_ALG_AUTO, pick);
+    choose_two(call, model, DTN_ALG_AUTO, choice);
     if (tuned == DTN_ALG_AUTO)
         return;
     choose_two(call, model, tuned, &named);
     if (!named.emitter || (named.scratch > model->max_scratch
-                           && named.scratch > pick->scratch))
+                           && named.scratch > choice->scratch))
         return;
-    if (named.emitter != pick->emitter) {
-        pick->next = pick->emitter;
-        pick->next_ns = pick->ns;
+    if (named.emitter != choice->emitter) {
+        choice->next = choice->emitter;
+        choice->next_ns = choice->ns;
     }
-    pick->emitter = named.emitter;
-    pick->ns = named.ns;
-    pick->scratch = named.scratch;
-    pick->tuned = true;
+    choice->emitter = named.emitter;
+    choice->ns = named.ns;
+    choice->scratch = named.scratch;
+    choice->tuned = true;
 }
 
 void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
-                struct dtn_pick *pick)
+                struct dtn_choice *choice)
 {
-    choose_common(call, model, pick);
+    choose_common(call, model, choice);
     if (!dtn_call_private(call))
         return;
-    pick->ns = choose_told(call, model, pick->emitter);
-    if (pick->next)
-        pick->next_ns = choose_told(call, model, pick->next);
+    choice->ns = choose_own_ns(call, model, choice->emitter);
+    if (choice->next)
+        choice->next_ns = choose_own_ns(call, model, choice->next);
 }
 
 /* "4.7 us", with three digits. */
@@ -183,17 +185,17 @@ static char *pick_time(double ns, char *buf, size_t size)
     return buf;
 }
 
-char *dtn_pick_text(const struct dtn_pick *pick, char *buf, size_t size)
+char *dtn_choice_text(const struct dtn_choice *choice, char *buf, size_t size)
 {
     char ns[32], next[32];
 
-    pick_time(pick->ns, ns, sizeof ns);
-    pick_time(pick->next_ns, next, sizeof next);
-    if (!pick->next)
+    pick_time(choice->ns, ns, sizeof ns);
+    pick_time(choice->next_ns, next, sizeof next);
+    if (!choice->next)
         snprintf(buf, size, "%s, nothing else can", ns);
     else
-        snprintf(buf, size, "%s%s %s %s: %s", pick->tuned ? "[tuning] " : "",
-                 ns, pick->ns <= pick->next_ns ? "<" : ">", pick->next->name,
-                 next);
+        snprintf(buf, size, "%s%s %s %s: %s", choice->tuned ? "[tuning] " : "",
+                 ns, choice->ns <= choice->next_ns ? "<" : ">",
+                 choice->next->name, next);
     return buf;
 }

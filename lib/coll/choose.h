@@ -28,7 +28,7 @@ int dtn_model_make(const struct dtn_group *group, int host[],
 void dtn_models_destroy(struct dtn_models *models);
 
 /* The choice for a call. */
-struct dtn_pick {
+struct dtn_choice {
     const struct dtn_emitter *emitter;  /* the best emitter                   */
     const struct dtn_emitter *next;      /* the best of another algorithm, or */
                                          /* NULL                              */
@@ -49,9 +49,9 @@ bool dtn_emitter_runs(const struct dtn_emitter *emitter,
  * [tuning] names for the size has priority.  Every rank chooses the same.
  */
 void dtn_choose(const struct dtn_call *call, const struct dtn_model *model,
-                struct dtn_pick *pick);
+                struct dtn_choice *choice);
 
 /* The reason in short: "3.1 us < tree: 4.7 us". */
-char *dtn_pick_text(const struct dtn_pick *pick, char *buf, size_t size);
+char *dtn_choice_text(const struct dtn_choice *choice, char *buf, size_t size);
 
 #endif

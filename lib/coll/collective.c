@@ -50,7 +50,7 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
     if (rc != 0)
         return rc;
     if (dtn_coll_of(mesh->ctx)->recorded)
-        return dtn_record_call(&mesh->group, &made, in, out, err);
+        return dtn_recorded_add_call(&mesh->group, &made, in, out, err);
     return dtn_call_run(&mesh->group, &made, in, out, err);
 }
 
@@ -249,10 +249,10 @@ int dtensor_recv(const struct dtensor_mesh *mesh, int from, void *buf,
 
 int dtensor_group_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    return dtn_record_begin(ctx, err);
+    return dtn_recorded_begin(ctx, err);
 }
 
 int dtensor_group_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
-    return dtn_record_end(ctx, err);
+    return dtn_recorded_end(ctx, err);
 }

@@ -186,7 +186,7 @@ static void counts_add(const size_t counts[], int n, size_t starts[])
  */
 static int entry_emit(const struct dtn_call *call,
                       const struct dtn_model *model,
-                      const struct dtn_pick *pick, struct dtn_sched *sched,
+                      const struct dtn_choice *pick, struct dtn_sched *sched,
                       struct dtensor_error *err)
 {
     const size_t n = (size_t)call->n + 1;
@@ -215,7 +215,7 @@ static int entry_make(const struct dtn_group *group,
                       struct dtensor_error *err)
 {
     const struct dtn_model *model;
-    struct dtn_pick pick;
+    struct dtn_choice pick;
     struct dtn_sched sched;
     struct dtn_call_record said;
     char why[64];
@@ -238,7 +238,7 @@ static int entry_make(const struct dtn_group *group,
              "%s %s %d rank%s (%s)", dtn_exec_sched(entry->cached.exec)->name,
              model->reach == DTN_REACH_MAP ? "shm" : dtn_group_wire(group),
              call->n, call->n == 1 ? "" : "s",
-             dtn_pick_text(&pick, why, sizeof why));
+             dtn_choice_text(&pick, why, sizeof why));
     entry->cached.text_bytes = strlen(entry->cached.text) + 1;
     dtn_exec_set_record(entry->cached.exec, &said);
     return 0;

@@ -174,7 +174,7 @@ static int group_run(struct dtensor_ctx *ctx, struct dtn_fused units[],
     return rc;
 }
 
-int dtn_record_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
+int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
     struct dtn_fused *units;

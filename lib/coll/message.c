@@ -205,7 +205,7 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
         item.in = buf;
     item.out = message.out;
     return dtn_coll_of(group->ctx)->recorded
-         ? dtn_record_add(group->ctx, &item, err)
+         ? dtn_recorded_add(group->ctx, &item, err)
                                 : message_run(&item, err);
 }
 

@@ -87,16 +87,17 @@ int dtn_model_make(const struct dtn_group *group, int host[],
     if (!count)
         return dtn_fail_nomem(err, "model", nhosts * sizeof *count);
     dtn_model_costs(cluster, model);
-    dtn_model_crowd(model, group->ctx->ranks_per_cpu);
+    dtn_model_oversubscribe(model, group->ctx->ranks_per_cpu);
     model_count(group, count, host, model);
     free(count);
     first = group->n > 0 ? dtn_world_host(&group->ctx->world, group->ranks[0])
                          : 0;
     model->host = host;
     model->reach = model_reach(model, group);
-    model->sharers = (double)model->locals / dtn_model_devices(cluster, first);
-    if (model->sharers < 1)
-        model->sharers = 1;
+    model->ranks_per_device =
+        (double)model->locals / dtn_model_devices(cluster, first);
+    if (model->ranks_per_device < 1)
+        model->ranks_per_device = 1;
     return 0;
 }
 

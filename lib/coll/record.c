@@ -108,7 +108,7 @@ static void edge_words(const struct dtn_call_record *record, enum dtn_coll coll,
 static void call_words(const struct dtn_call_record *record, enum dtn_coll coll,
                        const char *dtype, char *buf, size_t size)
 {
-    const struct dtn_shape *shape = &dtn_shapes[coll];
+    const struct dtn_coll_info *shape = &dtn_coll_infos[coll];
     const enum dtensor_redop redop = dtn_fingerprint_redop(record->fingerprint);
     char count[32] = "", root[32] = "";
 

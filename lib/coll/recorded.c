@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-int dtn_record_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
+int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
     struct dtn_recorded *recorded;
     int rc = dtn_ctx_ready(ctx, err);
@@ -32,9 +32,9 @@ int dtn_record_begin(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return recorded ? 0 : dtn_call_nomem(ctx, "group", sizeof *recorded, err);
 }
 
-int dtn_record_add(struct dtensor_ctx *ctx,
-                   const struct dtn_recorded_call *item,
-                   struct dtensor_error *err)
+int dtn_recorded_add(struct dtensor_ctx *ctx,
+                     const struct dtn_recorded_call *item,
+                     struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
 
@@ -46,9 +46,9 @@ int dtn_record_add(struct dtensor_ctx *ctx,
     return 0;
 }
 
-int dtn_record_call(const struct dtn_group *group,
-                    const struct dtn_call *call, const void *in, void *out,
-                    struct dtensor_error *err)
+int dtn_recorded_add_call(const struct dtn_group *group,
+                          const struct dtn_call *call, const void *in,
+                          void *out, struct dtensor_error *err)
 {
     struct dtn_recorded_call item = { .group = group, .call = *call,
                                       .in = in, .out = out };
@@ -59,7 +59,7 @@ int dtn_record_call(const struct dtn_group *group,
     rc = dtn_call_check(&item.call, group->ctx->world.rank, in, out, err);
     if (rc == 0)
         rc = dtn_call_resolve(group->ctx, &item.call, err);
-    return rc != 0 ? rc : dtn_record_add(group->ctx, &item, err);
+    return rc != 0 ? rc : dtn_recorded_add(group->ctx, &item, err);
 }
 
 void dtn_recorded_destroy(struct dtn_recorded *recorded)

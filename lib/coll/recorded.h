@@ -31,14 +31,14 @@ struct dtn_recorded {
 /* begin: record calls from now on. call, add: record one.  end: run all of
  * them.  They are in dtn_coll_of(ctx)->recorded; NULL: calls run at once.
  */
-int dtn_record_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
-int dtn_record_call(const struct dtn_group *group,
-                    const struct dtn_call *call, const void *in, void *out,
-                    struct dtensor_error *err);
-int dtn_record_add(struct dtensor_ctx *ctx,
-                   const struct dtn_recorded_call *item,
-                   struct dtensor_error *err);
-int dtn_record_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
+int dtn_recorded_begin(struct dtensor_ctx *ctx, struct dtensor_error *err);
+int dtn_recorded_add_call(const struct dtn_group *group,
+                          const struct dtn_call *call, const void *in,
+                          void *out, struct dtensor_error *err);
+int dtn_recorded_add(struct dtensor_ctx *ctx,
+                     const struct dtn_recorded_call *item,
+                     struct dtensor_error *err);
+int dtn_recorded_end(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* NULL is a no-op. */
 void dtn_recorded_destroy(struct dtn_recorded *recorded);

@@ -32,21 +32,21 @@ struct dtn_redops {
     int next;                     /* numbers given out, in steps of 2         */
     uint32_t functions;           /* functions made so far                    */
     int n, capacity;
-    struct dtn_made *made;        /* [n], sorted by number                    */
+    struct dtn_made_redop *made;  /* [n], sorted by number                    */
 };
 
 static int made_compare(const void *a, const void *b)
 {
-    const struct dtn_made *x = a, *y = b;
+    const struct dtn_made_redop *x = a, *y = b;
 
     return (x->op > y->op) - (x->op < y->op);
 }
 
-const struct dtn_made *dtn_made_find(const struct dtensor_ctx *ctx,
-                                     enum dtensor_redop op)
+const struct dtn_made_redop *dtn_made_redop_find(const struct dtensor_ctx *ctx,
+                                                 enum dtensor_redop op)
 {
     const struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
-    const struct dtn_made key = { .op = op };
+    const struct dtn_made_redop key = { .op = op };
 
     if ((int)op < DTN_MADE_FIRST || !redops)
         return NULL;
@@ -69,8 +69,9 @@ static int redops_grow(struct dtensor_ctx *ctx, struct dtensor_error *err)
          ? 0 : dtn_fail_nomem(err, "reduction", sizeof *redops->made);
 }
 
-static int made_add(struct dtensor_ctx *ctx, struct dtn_made made, int kind,
-                    enum dtensor_redop *opp, struct dtensor_error *err)
+static int made_add(struct dtensor_ctx *ctx, struct dtn_made_redop made,
+                    int kind, enum dtensor_redop *opp,
+                    struct dtensor_error *err)
 {
     struct dtn_redops *redops;
     int rc = ctx->finished ? dtn_ctx_check(ctx, err) : redops_grow(ctx, err);
@@ -93,7 +94,7 @@ static int made_add(struct dtensor_ctx *ctx, struct dtn_made made, int kind,
 int dtensor_redop_premul(struct dtensor_ctx *ctx, double factor,
                          enum dtensor_redop *opp, struct dtensor_error *err)
 {
-    const struct dtn_made made = {
+    const struct dtn_made_redop made = {
         .factor = factor, .flags = DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE,
         .hash = XXH3_64bits(&factor, sizeof factor)
     };
@@ -105,7 +106,7 @@ int dtensor_redop_create(struct dtensor_ctx *ctx, dtensor_reduce_f *fn,
                          void *arg, unsigned flags, enum dtensor_redop *opp,
                          struct dtensor_error *err)
 {
-    struct dtn_made made = { .fn = fn, .arg = arg, .flags = flags };
+    struct dtn_made_redop made = { .fn = fn, .arg = arg, .flags = flags };
     const struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
     int rc;
 
@@ -127,7 +128,7 @@ int dtensor_redop_create(struct dtensor_ctx *ctx, dtensor_reduce_f *fn,
 void dtensor_redop_destroy(struct dtensor_ctx *ctx, enum dtensor_redop op)
 {
     struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
-    const struct dtn_made *made = dtn_made_find(ctx, op);
+    const struct dtn_made_redop *made = dtn_made_redop_find(ctx, op);
     ptrdiff_t i;
 
     if (!made)
@@ -186,9 +187,9 @@ int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
     const unsigned any_order = DTENSOR_ASSOCIATIVE | DTENSOR_COMMUTATIVE;
 
     call->repro = call->ordered = ctx->world.cluster->repro;
-    if (!dtn_shapes[call->coll].reduces)
+    if (!dtn_coll_infos[call->coll].reduces)
         return 0;
-    call->made = dtn_made_find(ctx, call->redop);
+    call->made = dtn_made_redop_find(ctx, call->redop);
     call->ordered = call->repro || (call->made
                                     && call->made->flags != any_order);
     if ((int)call->redop >= DTN_MADE_FIRST)

@@ -12,7 +12,7 @@ struct dtn_group;
 /* The functions of a kind of request. begin and poll return 0, EAGAIN (later),
  * or an error.
  */
-struct dtn_work {
+struct dtn_request_ops {
     int (*begin)(struct dtensor_request *request,    /* starts the operation  */
                  struct dtensor_error *err);
     int (*poll)(struct dtensor_request *request,     /* makes progress        */
@@ -25,7 +25,7 @@ struct dtn_work {
  * context, and dtensor_wait() releases it.
  */
 struct dtensor_request {
-    const struct dtn_work *work;  /* functions of its kind                    */
+    const struct dtn_request_ops *work; /* functions of its kind              */
     struct dtensor_ctx *ctx;      /* its context                              */
     const int *ranks;             /* [nranks] world ranks that take part      */
     int nranks;                   /* their number                             */

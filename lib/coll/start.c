@@ -62,7 +62,8 @@ static void coll_end(struct dtensor_request *request)
         coll->cached->entry.holders--;
 }
 
-static const struct dtn_work coll_work = { coll_begin, coll_poll, coll_end };
+static const struct dtn_request_ops coll_work = { coll_begin, coll_poll,
+                                                  coll_end };
 
 int dtn_call_start(const struct dtn_group *group, struct dtn_call *call,
                    const void *in, void *out,

@@ -39,7 +39,7 @@ static int ways_list(const struct dtn_call *call, const struct dtn_model *model,
                      struct dtensor_way ways[], int max)
 {
     struct dtensor_way all[MODEL_WAYS_MAX];
-    struct dtn_pick pick;
+    struct dtn_choice pick;
     int n = 0;
 
     dtn_choose(call, model, &pick);
@@ -51,7 +51,7 @@ static int ways_list(const struct dtn_call *call, const struct dtn_model *model,
         *way = (struct dtensor_way){ .name = e->name,
                                      .taken = e == pick.emitter,
                                      .tuned = e == pick.emitter && pick.tuned };
-        dtn_model_told(model, call, e, way->amount);
+        dtn_model_own_load(model, call, e, way->amount);
         way->ns = dtn_model_ns(model, way->amount);
         way->stretch = dtn_model_cache_miss_factor(model,
                                          (double)dtn_call_own_bytes(call));

@@ -20,14 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct dtn_fabric_facts) <= DTN_BLOB_MAX,
+_Static_assert(sizeof(struct dtn_fabric_report) <= DTN_BLOB_MAX,
                "a report fits a blob");
 
 /* Make the report of this rank.  If it fails, the report contains the error, so
  * that the other ranks do not wait.
  */
 static void facts_mine(const struct dtensor_ctx *ctx, int rail,
-                       struct dtn_fabric_facts *facts)
+                       struct dtn_fabric_report *report)
 {
     const struct dtensor_cluster *cluster = ctx->world.cluster;
     const struct dtn_nodes *nodes = &cluster->nodes[
@@ -40,28 +40,28 @@ static void facts_mine(const struct dtensor_ctx *ctx, int rail,
     };
     struct dtensor_error err = { 0 };
 
-    memset(facts, 0, sizeof *facts);
-    if (dtn_fabric_facts_make(&want, ctx->world.size, nodes->nrails, facts,
-                              &err) == 0)
+    memset(report, 0, sizeof *report);
+    if (dtn_fabric_report_make(&want, ctx->world.size, nodes->nrails, report,
+                               &err) == 0)
         return;
-    facts->code = err.code;
-    snprintf(facts->why, sizeof facts->why, "%s", err.text);
+    report->code = err.code;
+    snprintf(report->why, sizeof report->why, "%s", err.text);
 }
 
 static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
-                         struct dtn_fabric_facts facts[],
+                         struct dtn_fabric_report report[],
                          struct dtensor_error *err)
 {
-    struct dtn_blob mine = { .size = sizeof facts[0], .fd = -1 };
+    struct dtn_blob mine = { .size = sizeof report[0], .fd = -1 };
     int nrails = dtn_fabric_rails(ctx->world.cluster), rc = 0;
-    struct dtn_fabric_facts own;
+    struct dtn_fabric_report own;
 
     for (int k = 0; k < nrails && rc == 0; k++) {
         facts_mine(ctx, k, &own);
         memcpy(mine.bytes, &own, sizeof own);
         rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
         for (int r = 0; rc == 0 && r < ctx->world.size; r++)
-            memcpy(&facts[r * nrails + k], all[r].bytes, sizeof facts[0]);
+            memcpy(&report[r * nrails + k], all[r].bytes, sizeof report[0]);
     }
     return rc;
 }
@@ -83,26 +83,26 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
     size_t world = (size_t)ctx->world.size;
     struct dtn_blob *all = calloc(world, sizeof *all);
     size_t rows = world * (size_t)dtn_fabric_rails(ctx->world.cluster);
-    struct dtn_fabric_facts *facts = calloc(rows, sizeof *facts);
-    struct dtn_fabric_usual usual;
+    struct dtn_fabric_report *report = calloc(rows, sizeof *report);
+    struct dtn_fabric_majority usual;
     int rc = 0, unfit = 0;
 
-    if (!all || !facts)
+    if (!all || !report)
         rc = dtn_fail_nomem(err, "fabric", world * sizeof *all);
     if (rc == 0)
-        rc = fabric_gather(ctx, all, facts, err);
+        rc = fabric_gather(ctx, all, report, err);
     if (rc == 0) {
-        dtn_fabric_usual(facts, (int)rows, &usual);
-        unfit = dtn_fabric_unfit(ctx->world.cluster, facts, &usual);
+        dtn_fabric_majority(report, (int)rows, &usual);
+        unfit = dtn_fabric_unfit(ctx->world.cluster, report, &usual);
         if (ctx->world.rank == 0) {
-            dtn_fabric_table_write(ctx->world.cluster, facts, stream);
+            dtn_fabric_table_write(ctx->world.cluster, report, stream);
             fflush(stream);
         }
         rc = fabric_part(ctx, all, err);
     }
     if (rc == 0)
         *unfitp = dtn_fabric_wanted(ctx->world.cluster) ? unfit : 0;
-    free(facts);
+    free(report);
     free(all);
     return rc;
 }

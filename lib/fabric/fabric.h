@@ -1,6 +1,6 @@
 /* fabric.h - reports of ranks on the RDMA fabric; private to lib/fabric
  *
- * facts.c   the report of one rank
+ * report.c   the report of one rank
  * fabric.c  gathers the reports
  * judge.c   finds differences and errors
  * table.c   prints them
@@ -17,10 +17,10 @@
 
 struct dtn_device_want;
 
-#define FABRIC_GIDS 16            /* rows of a GID table that travel          */
+#define DTN_FABRIC_GIDS 16        /* rows of a GID table that travel          */
 
 /* A rank's report on one of its rails, as it travels in a blob. */
-struct dtn_fabric_facts {
+struct dtn_fabric_report {
     char device[DTN_DEVICE_NAME]; /* "" : none                                */
     int32_t built;                /* with libibverbs                          */
     int32_t ndevices;             /* RDMA devices that the rank sees          */
@@ -29,56 +29,56 @@ struct dtn_fabric_facts {
     int32_t code;                 /* 0: rc would open on it                   */
     int32_t doubtful;             /* ... with a warning                       */
     int32_t gid_index;            /* of the GID it would use, -1: by LID      */
-    int32_t ngids;                /* of which FABRIC_GIDS at most are here    */
+    int32_t ngids;               /* of which DTN_FABRIC_GIDS at most are here */
     uint64_t memlock, need;       /* bytes                                    */
-    struct dtn_gid gid[FABRIC_GIDS];  /* the first rows of the GID table      */
+    struct dtn_gid gid[DTN_FABRIC_GIDS]; /* the first rows of the GID table   */
     char why[500];                /* the choice, or what is in its way        */
 };
 
 /* The values of most ranks, among those with a device. */
-struct dtn_fabric_usual {
+struct dtn_fabric_majority {
     int ndevices;                 /* ranks that count                         */
-    int ethernet, mtu, rate_mbps; /* as in struct dtn_fabric_facts            */
+    int ethernet, mtu, rate_mbps; /* as in struct dtn_fabric_report           */
 };
 
 /* Findings about a rank, one bit each. */
 enum dtn_fabric_mark {
-    FABRIC_DEVICE = 1,            /* no device, port or GID that rc can use   */
-    FABRIC_LINK = 2,              /* another network than most                */
-    FABRIC_MEMLOCK = 4,           /* too little memory may be locked          */
-    FABRIC_UNFIT = 7,             /* any of these                             */
-    FABRIC_STATE = 8,             /* the port is not active                   */
-    FABRIC_GID = 16,              /* a doubtful one                           */
-    FABRIC_MTU = 32,
-    FABRIC_RATE = 64
+    DTN_FABRIC_DEVICE = 1,        /* no device, port or GID that rc can use   */
+    DTN_FABRIC_LINK = 2,          /* another network than most                */
+    DTN_FABRIC_MEMLOCK = 4,       /* too little memory may be locked          */
+    DTN_FABRIC_UNFIT = 7,         /* any of these                             */
+    DTN_FABRIC_STATE = 8,         /* the port is not active                   */
+    DTN_FABRIC_GID = 16,          /* a doubtful one                           */
+    DTN_FABRIC_MTU = 32,
+    DTN_FABRIC_RATE = 64
 };
 
 /* Reports are in the order of ranks, then of rails. */
-void dtn_fabric_usual(const struct dtn_fabric_facts facts[], int n,
-                      struct dtn_fabric_usual *usual);
-unsigned dtn_fabric_marks(const struct dtn_fabric_facts *facts,
-                          const struct dtn_fabric_usual *usual);
+void dtn_fabric_majority(const struct dtn_fabric_report report[], int n,
+                         struct dtn_fabric_majority *usual);
+unsigned dtn_fabric_marks(const struct dtn_fabric_report *report,
+                          const struct dtn_fabric_majority *usual);
 
 /* Fill in the report of this rank on one device.  The job's numbers of ranks
  * and rails determine the memory that must be locked.  Errors: ESYS, ENOMEM
  */
-int dtn_fabric_facts_make(const struct dtn_device_want *want, int nranks,
-                          int nrails, struct dtn_fabric_facts *facts,
-                          struct dtensor_error *err);
+int dtn_fabric_report_make(const struct dtn_device_want *want, int nranks,
+                           int nrails, struct dtn_fabric_report *report,
+                           struct dtensor_error *err);
 
 /* How many rails each rank has. */
 int dtn_fabric_rails(const struct dtensor_cluster *cluster);
 
 /* How many ranks have an unfit rail. */
 int dtn_fabric_unfit(const struct dtensor_cluster *cluster,
-                     const struct dtn_fabric_facts facts[],
-                     const struct dtn_fabric_usual *usual);
+                     const struct dtn_fabric_report report[],
+                     const struct dtn_fabric_majority *usual);
 
 /* Does any pair of ranks use rc? */
 bool dtn_fabric_wanted(const struct dtensor_cluster *cluster);
 
 /* Write the table of all ranks and rails; returns how many ranks are unfit. */
 int dtn_fabric_table_write(const struct dtensor_cluster *cluster,
-                           const struct dtn_fabric_facts facts[], FILE *out);
+                           const struct dtn_fabric_report report[], FILE *out);
 
 #endif

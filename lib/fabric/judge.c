@@ -33,21 +33,21 @@ static int judge_most(int value[], int n)
     return most;
 }
 
-void dtn_fabric_usual(const struct dtn_fabric_facts facts[], int n,
-                      struct dtn_fabric_usual *usual)
+void dtn_fabric_majority(const struct dtn_fabric_report report[], int n,
+                         struct dtn_fabric_majority *usual)
 {
     int *value = calloc((size_t)n + 1, sizeof *value);
     int count = 0;
 
-    *usual = (struct dtn_fabric_usual){ .ndevices = 0 };
+    *usual = (struct dtn_fabric_majority){ .ndevices = 0 };
     if (!value)
         return;                   /* no memory: mark no rank                  */
     for (int pass = 0; pass < 3; pass++) {
         count = 0;
         for (int r = 0; r < n; r++)
-            if (facts[r].device[0])
-                value[count++] = pass == 0 ? facts[r].ethernet
-                    : pass == 1 ? facts[r].mtu : facts[r].rate_mbps;
+            if (report[r].device[0])
+                value[count++] = pass == 0 ? report[r].ethernet
+                    : pass == 1 ? report[r].mtu : report[r].rate_mbps;
         if (pass == 0)
             usual->ethernet = judge_most(value, count);
         else if (pass == 1)
@@ -59,32 +59,32 @@ void dtn_fabric_usual(const struct dtn_fabric_facts facts[], int n,
     free(value);
 }
 
-unsigned dtn_fabric_marks(const struct dtn_fabric_facts *facts,
-                          const struct dtn_fabric_usual *usual)
+unsigned dtn_fabric_marks(const struct dtn_fabric_report *report,
+                          const struct dtn_fabric_majority *usual)
 {
-    bool compared = facts->device[0] && usual->ndevices > 0;
+    bool compared = report->device[0] && usual->ndevices > 0;
     unsigned marks = 0;
 
-    if (facts->code != 0)
-        marks |= FABRIC_DEVICE;
-    if (facts->device[0] && facts->state != 4)
-        marks |= FABRIC_STATE;
-    if (facts->memlock < facts->need)
-        marks |= FABRIC_MEMLOCK;
-    if (facts->code == 0 && facts->doubtful)
-        marks |= FABRIC_GID;
-    if (compared && facts->ethernet != usual->ethernet)
-        marks |= FABRIC_LINK;
-    if (compared && facts->mtu != usual->mtu)
-        marks |= FABRIC_MTU;
-    if (compared && facts->rate_mbps != usual->rate_mbps)
-        marks |= FABRIC_RATE;
+    if (report->code != 0)
+        marks |= DTN_FABRIC_DEVICE;
+    if (report->device[0] && report->state != 4)
+        marks |= DTN_FABRIC_STATE;
+    if (report->memlock < report->need)
+        marks |= DTN_FABRIC_MEMLOCK;
+    if (report->code == 0 && report->doubtful)
+        marks |= DTN_FABRIC_GID;
+    if (compared && report->ethernet != usual->ethernet)
+        marks |= DTN_FABRIC_LINK;
+    if (compared && report->mtu != usual->mtu)
+        marks |= DTN_FABRIC_MTU;
+    if (compared && report->rate_mbps != usual->rate_mbps)
+        marks |= DTN_FABRIC_RATE;
     return marks;
 }
 
 int dtn_fabric_unfit(const struct dtensor_cluster *cluster,
-                     const struct dtn_fabric_facts facts[],
-                     const struct dtn_fabric_usual *usual)
+                     const struct dtn_fabric_report report[],
+                     const struct dtn_fabric_majority *usual)
 {
     int nrails = dtn_fabric_rails(cluster), unfit = 0;
 
@@ -92,8 +92,8 @@ int dtn_fabric_unfit(const struct dtensor_cluster *cluster,
         unsigned marks = 0;
 
         for (int k = 0; k < nrails; k++)
-            marks |= dtn_fabric_marks(&facts[r * nrails + k], usual);
-        unfit += (marks & FABRIC_UNFIT) != 0;
+            marks |= dtn_fabric_marks(&report[r * nrails + k], usual);
+        unfit += (marks & DTN_FABRIC_UNFIT) != 0;
     }
     return unfit;
 }

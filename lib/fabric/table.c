@@ -23,9 +23,9 @@
 
 struct table {
     const struct dtensor_cluster *cluster;
-    const struct dtn_fabric_facts *facts;
+    const struct dtn_fabric_report *report;
     int nrails, nrows;            /* rails of a rank, of all                  */
-    struct dtn_fabric_usual usual;
+    struct dtn_fabric_majority usual;
     FILE *out;
     int *ranks;                   /* [world_size] scratch                     */
     bool *said;                   /* [nrows] scratch                          */
@@ -57,50 +57,50 @@ static void cell_host(const struct table *t, int r, char *buf)
 
 static void cell_device(const struct table *t, int r, char *buf)
 {
-    snprintf(buf, CELL, "%.64s:%d", t->facts[r].device, t->facts[r].port);
+    snprintf(buf, CELL, "%.64s:%d", t->report[r].device, t->report[r].port);
 }
 
 static void cell_state(const struct table *t, int r, char *buf)
 {
-    snprintf(buf, CELL, "%s", dtn_port_state_name(t->facts[r].state));
+    snprintf(buf, CELL, "%s", dtn_port_state_name(t->report[r].state));
 }
 
 static void cell_link(const struct table *t, int r, char *buf)
 {
-    snprintf(buf, CELL, "%s", t->facts[r].ethernet ? "RoCE" : "IB");
+    snprintf(buf, CELL, "%s", t->report[r].ethernet ? "RoCE" : "IB");
 }
 
 static void cell_rate(const struct table *t, int r, char *buf)
 {
-    dtn_rate_text(t->facts[r].rate_mbps, buf, CELL);
+    dtn_rate_text(t->report[r].rate_mbps, buf, CELL);
 }
 
 static void cell_mtu(const struct table *t, int r, char *buf)
 {
-    snprintf(buf, CELL, "%d", t->facts[r].mtu);
+    snprintf(buf, CELL, "%d", t->report[r].mtu);
 }
 
 static void cell_lid(const struct table *t, int r, char *buf)
 {
-    snprintf(buf, CELL, t->facts[r].lid ? "%d" : "-", t->facts[r].lid);
+    snprintf(buf, CELL, t->report[r].lid ? "%d" : "-", t->report[r].lid);
 }
 
 static void cell_gid(const struct table *t, int r, char *buf)
 {
-    const struct dtn_fabric_facts *facts = &t->facts[r];
+    const struct dtn_fabric_report *report = &t->report[r];
     char text[64];
 
-    snprintf(buf, CELL, facts->gid_index < 0 ? "-" : "%d", facts->gid_index);
-    for (int i = 0; i < facts->ngids && i < FABRIC_GIDS; i++)
-        if (facts->gid[i].index == facts->gid_index)
-            snprintf(buf, CELL, "%d %s %s", facts->gid_index,
-                     dtn_gid_type_name(facts->gid[i].type),
-                     dtn_gid_text(facts->gid[i].raw, text, sizeof text));
+    snprintf(buf, CELL, report->gid_index < 0 ? "-" : "%d", report->gid_index);
+    for (int i = 0; i < report->ngids && i < DTN_FABRIC_GIDS; i++)
+        if (report->gid[i].index == report->gid_index)
+            snprintf(buf, CELL, "%d %s %s", report->gid_index,
+                     dtn_gid_type_name(report->gid[i].type),
+                     dtn_gid_text(report->gid[i].raw, text, sizeof text));
 }
 
 static void cell_memlock(const struct table *t, int r, char *buf)
 {
-    dtn_memlock_text(t->facts[r].memlock, buf, CELL);
+    dtn_memlock_text(t->report[r].memlock, buf, CELL);
 }
 
 static const struct column {
@@ -111,24 +111,24 @@ static const struct column {
 } columns[] = {
     { "   rank", cell_rank, 0, true },
     { "host", cell_host, 0, true },
-    { "device", cell_device, FABRIC_DEVICE, false },
-    { "state", cell_state, FABRIC_STATE, false },
-    { "link", cell_link, FABRIC_LINK, false },
-    { "rate", cell_rate, FABRIC_RATE, false },
-    { "mtu", cell_mtu, FABRIC_MTU, false },
+    { "device", cell_device, DTN_FABRIC_DEVICE, false },
+    { "state", cell_state, DTN_FABRIC_STATE, false },
+    { "link", cell_link, DTN_FABRIC_LINK, false },
+    { "rate", cell_rate, DTN_FABRIC_RATE, false },
+    { "mtu", cell_mtu, DTN_FABRIC_MTU, false },
     { "lid", cell_lid, 0, false },
-    { "gid", cell_gid, FABRIC_GID, false },
-    { "memlock", cell_memlock, FABRIC_MEMLOCK, true }
+    { "gid", cell_gid, DTN_FABRIC_GID, false },
+    { "memlock", cell_memlock, DTN_FABRIC_MEMLOCK, true }
 };
 #define NCOLUMNS DTN_COUNT(columns)
 
 static void column_cell(const struct table *t, const struct column *column,
                         int row, char buf[CELL + 1])
 {
-    unsigned marks = dtn_fabric_marks(&t->facts[row], &t->usual);
+    unsigned marks = dtn_fabric_marks(&t->report[row], &t->usual);
 
     strcpy(buf, "-");
-    if (column->always || t->facts[row].device[0])
+    if (column->always || t->report[row].device[0])
         column->write(t, row, buf);
     if (marks & column->marks)
         strcat(buf, "*");
@@ -164,13 +164,13 @@ static void table_rows(const struct table *t)
 
 static void say_device(const struct table *t, int r, char *buf)
 {
-    snprintf(buf, SENTENCE, "%s", t->facts[r].why);
+    snprintf(buf, SENTENCE, "%s", t->report[r].why);
 }
 
 static void say_link(const struct table *t, int r, char *buf)
 {
     static const char *const names[] = { "InfiniBand", "RoCE" };
-    int here = t->facts[r].ethernet != 0;
+    int here = t->report[r].ethernet != 0;
 
     snprintf(buf, SENTENCE, "%s, most have %s: nothing leads from one to the "
              "other (see hca)", names[here], names[!here]);
@@ -183,23 +183,23 @@ static void say_memlock(const struct table *t, int r, char *buf)
     snprintf(buf, SENTENCE, "%s of memory may be locked, rc needs %s before "
              "any tensor (set ulimit -l unlimited; for Slurm see "
              "PropagateResourceLimitsExcept in slurm.conf)",
-             dtn_memlock_text(t->facts[r].memlock, have, sizeof have),
-             dtn_memlock_text(t->facts[r].need, need, sizeof need));
+             dtn_memlock_text(t->report[r].memlock, have, sizeof have),
+             dtn_memlock_text(t->report[r].need, need, sizeof need));
 }
 
 static void say_gid(const struct table *t, int r, char *buf)
 {
-    const char *why = strstr(t->facts[r].why, "GID: ");
+    const char *why = strstr(t->report[r].why, "GID: ");
 
-    snprintf(buf, SENTENCE, "GID %d: %s", t->facts[r].gid_index,
-             why ? why + 5 : t->facts[r].why);
+    snprintf(buf, SENTENCE, "GID %d: %s", t->report[r].gid_index,
+             why ? why + 5 : t->report[r].why);
 }
 
 static void say_mtu(const struct table *t, int r, char *buf)
 {
     snprintf(buf, SENTENCE, "MTU %d, most have %d: connections between them "
              "use the smaller (see the MTU of its network interface)",
-             t->facts[r].mtu, t->usual.mtu);
+             t->report[r].mtu, t->usual.mtu);
 }
 
 static void say_rate(const struct table *t, int r, char *buf)
@@ -208,14 +208,14 @@ static void say_rate(const struct table *t, int r, char *buf)
 
     snprintf(buf, SENTENCE, "%s, most have %s (another cable, or did the link "
              "come up with fewer lanes?)",
-             dtn_rate_text(t->facts[r].rate_mbps, here, sizeof here),
+             dtn_rate_text(t->report[r].rate_mbps, here, sizeof here),
              dtn_rate_text(t->usual.rate_mbps, usual, sizeof usual));
 }
 
 static void say_choice(const struct table *t, int r, char *buf)
 {
-    snprintf(buf, SENTENCE, "%s:%d, %s", t->facts[r].device, t->facts[r].port,
-             t->facts[r].why);
+    snprintf(buf, SENTENCE, "%s:%d, %s", t->report[r].device, t->report[r].port,
+             t->report[r].why);
 }
 
 /* The limit of locked memory is the same for all rails of a rank; it is
@@ -223,12 +223,12 @@ static void say_choice(const struct table *t, int r, char *buf)
  */
 static bool table_marked(const struct table *t, int row, unsigned mark)
 {
-    const struct dtn_fabric_facts *facts = &t->facts[row];
+    const struct dtn_fabric_report *report = &t->report[row];
 
-    if (mark == FABRIC_MEMLOCK && row % t->nrails > 0)
+    if (mark == DTN_FABRIC_MEMLOCK && row % t->nrails > 0)
         return false;
-    return mark ? dtn_fabric_marks(facts, &t->usual) & mark
-                : facts->device[0] && facts->code == 0;
+    return mark ? dtn_fabric_marks(report, &t->usual) & mark
+                : report->device[0] && report->code == 0;
 }
 
 /* Print a sentence once for all ranks that have this mark on the same rail and
@@ -255,7 +255,7 @@ static void table_say(const struct table *t, unsigned mark,
             t->said[i] = true;
             t->ranks[n++] = i / t->nrails;
         }
-        if (t->nrails > 1 && mark != FABRIC_MEMLOCK)
+        if (t->nrails > 1 && mark != DTN_FABRIC_MEMLOCK)
             snprintf(rail, sizeof rail, ", rail %d", r % t->nrails);
         fprintf(t->out, "rank%s %s%s: %s\n", n > 1 ? "s" : "",
                 dtn_format_ranks(t->ranks, n, ranks, sizeof ranks), rail,
@@ -269,10 +269,10 @@ static void table_sentences(const struct table *t)
         unsigned mark;
         void (*say)(const struct table *t, int rank, char *buf);
     } sentences[] = {
-        { 0, say_choice }, { FABRIC_DEVICE, say_device },
-        { FABRIC_LINK, say_link }, { FABRIC_MEMLOCK, say_memlock },
-        { FABRIC_GID, say_gid }, { FABRIC_MTU, say_mtu },
-        { FABRIC_RATE, say_rate }
+        { 0, say_choice }, { DTN_FABRIC_DEVICE, say_device },
+        { DTN_FABRIC_LINK, say_link }, { DTN_FABRIC_MEMLOCK, say_memlock },
+        { DTN_FABRIC_GID, say_gid }, { DTN_FABRIC_MTU, say_mtu },
+        { DTN_FABRIC_RATE, say_rate }
     };
 
     for (size_t i = 0; i < DTN_COUNT(sentences); i++)
@@ -286,8 +286,8 @@ static bool table_gids_seen(const struct table *t, int row)
     int first = table_host(t, row)->first_rank * t->nrails;
 
     for (int r = first; r < row; r++)
-        if (strcmp(t->facts[r].device, t->facts[row].device) == 0
-            && t->facts[r].port == t->facts[row].port)
+        if (strcmp(t->report[r].device, t->report[row].device) == 0
+            && t->report[r].port == t->report[row].port)
             return true;
     return false;
 }
@@ -298,18 +298,18 @@ static void table_gids(const struct table *t)
     char text[64];
 
     for (int r = 0; r < t->nrows; r++) {
-        const struct dtn_fabric_facts *facts = &t->facts[r];
+        const struct dtn_fabric_report *report = &t->report[r];
 
-        if (!facts->device[0] || table_gids_seen(t, r))
+        if (!report->device[0] || table_gids_seen(t, r))
             continue;
         fprintf(t->out, "GIDs of %s %s:%d:%s", table_host(t, r)->name,
-                facts->device, facts->port, facts->ngids ? "" : " none");
-        for (int i = 0; i < facts->ngids && i < FABRIC_GIDS; i++)
-            fprintf(t->out, "%s %d %s %s", i ? "," : "", facts->gid[i].index,
-                    dtn_gid_type_name(facts->gid[i].type),
-                    dtn_gid_text(facts->gid[i].raw, text, sizeof text));
-        if (facts->ngids > FABRIC_GIDS)
-            fprintf(t->out, ", and %d more", facts->ngids - FABRIC_GIDS);
+                report->device, report->port, report->ngids ? "" : " none");
+        for (int i = 0; i < report->ngids && i < DTN_FABRIC_GIDS; i++)
+            fprintf(t->out, "%s %d %s %s", i ? "," : "", report->gid[i].index,
+                    dtn_gid_type_name(report->gid[i].type),
+                    dtn_gid_text(report->gid[i].raw, text, sizeof text));
+        if (report->ngids > DTN_FABRIC_GIDS)
+            fprintf(t->out, ", and %d more", report->ngids - DTN_FABRIC_GIDS);
         fputc('\n', t->out);
     }
 }
@@ -320,7 +320,7 @@ static int table_verdict(const struct table *t)
 {
     bool wanted = dtn_fabric_wanted(t->cluster);
     int world = t->cluster->world_size;
-    int unfit = dtn_fabric_unfit(t->cluster, t->facts, &t->usual);
+    int unfit = dtn_fabric_unfit(t->cluster, t->report, &t->usual);
 
     fprintf(t->out, "%d rank%s: ", world, world == 1 ? "" : "s");
     if (unfit == 0)
@@ -335,19 +335,19 @@ static int table_verdict(const struct table *t)
 }
 
 int dtn_fabric_table_write(const struct dtensor_cluster *cluster,
-                           const struct dtn_fabric_facts facts[], FILE *out)
+                           const struct dtn_fabric_report report[], FILE *out)
 {
     size_t world = (size_t)cluster->world_size;
     size_t rows = world * (size_t)dtn_fabric_rails(cluster);
     struct table table = {
-        .cluster = cluster, .facts = facts, .out = out,
+        .cluster = cluster, .report = report, .out = out,
         .nrails = dtn_fabric_rails(cluster), .nrows = (int)rows,
         .ranks = calloc(world, sizeof *table.ranks),
         .said = calloc(rows, sizeof *table.said)
     };
     int unfit;
 
-    dtn_fabric_usual(facts, (int)rows, &table.usual);
+    dtn_fabric_majority(report, (int)rows, &table.usual);
     table_rows(&table);
     if (table.ranks && table.said)
         table_sentences(&table);

@@ -72,7 +72,7 @@ static int await_abort(struct dtensor_ctx *ctx, int peer, int culprit, int code)
         return await_gone(ctx, peer, "died or left");
     if (code == DTENSOR_EMISMATCH) {
         if (ctx->describer && (await_heard(ctx, peer, &mismatch)
-                               || dtn_mismatch_told(ctx, peer, &mismatch)))
+                               || dtn_mismatch_wait(ctx, peer, &mismatch)))
             return dtn_poison_mismatch(ctx, &mismatch);
         return dtn_poison(ctx, code, culprit, "%s and another rank called what "
                           "is not the same (see the message of %s)", name,
@@ -109,7 +109,7 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
         teller = dtn_peer_failure_wait(ctx, peer, &culprit, &code);
         if (teller >= 0)
             return await_abort(ctx, teller, culprit, code);
-        if (ctx->describer && dtn_mismatch_told(ctx, peer, &mismatch))
+        if (ctx->describer && dtn_mismatch_wait(ctx, peer, &mismatch))
             return dtn_poison_mismatch(ctx, &mismatch);
         return await_gone(ctx, peer, "died or left while this rank waited for "
                           "it");
@@ -171,11 +171,11 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     switch (dtn_wait_pause(wait)) {
-    case DTN_TURN_POLL:
+    case DTN_WAIT_POLL:
         return 0;
-    case DTN_TURN_LOOK:
+    case DTN_WAIT_CHECK:
         return dtn_peer_check(ctx, peer, listening, wait);
-    case DTN_TURN_EXPIRED:
+    case DTN_WAIT_EXPIRED:
         break;
     }
     return dtn_poison(
@@ -187,7 +187,7 @@ static int await_turn(struct dtensor_ctx *ctx, int peer, bool listening,
         dtn_world_rank_name(&ctx->world, peer, name, sizeof name));
 }
 
-int dtn_await_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
+int dtn_await_progress(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
 {
     return await_turn(ctx, peer, false, wait);
 }
@@ -203,7 +203,7 @@ int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc)
 static int await_again(struct dtensor_ctx *ctx, int peer, int rc,
                        struct dtn_wait *wait)
 {
-    return rc == DTENSOR_EAGAIN ? dtn_await_turn(ctx, peer, wait)
+    return rc == DTENSOR_EAGAIN ? dtn_await_progress(ctx, peer, wait)
                                 : dtn_await_failed(ctx, peer, rc);
 }
 
@@ -279,7 +279,7 @@ int dtn_await_room(struct dtensor_ctx *ctx, int peer)
         return 0;
     dtn_ctx_wait(ctx, &wait);
     do {
-        if ((rc = dtn_await_turn(ctx, peer, &wait)) != 0)
+        if ((rc = dtn_await_progress(ctx, peer, &wait)) != 0)
             return rc;
     } while (!tp->ops->room(tp, peer));
     return 0;

@@ -34,7 +34,8 @@ void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
 /* One turn of a wait for `peer`: drive the transports, pause, and check the
  * peer when it is time.  0: continue to wait.
  */
-int dtn_await_turn(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
+int dtn_await_progress(struct dtensor_ctx *ctx, int peer,
+                       struct dtn_wait *wait);
 
 /* Send a signal with signal->len bytes of `data`, at most DTN_EAGER_MAX: inside
  * the signal if they fit, else in the eager box.  With `wait` NULL it waits

@@ -257,7 +257,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
         return rc;
     rc = ctx_open_rest(ctx, &why);
     if (rc != 0) {
-        dtn_boot_refuse(ctx->boot, &why);
+        dtn_boot_give_up(ctx->boot, &why);
         if (err)
             *err = why;
         dtn_ctx_close(ctx);

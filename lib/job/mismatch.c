@@ -437,7 +437,7 @@ int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
     return 0;
 }
 
-bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
+bool dtn_mismatch_wait(struct dtensor_ctx *ctx, int peer,
                        struct dtn_mismatch *mismatch)
 {
     int culprit, code;

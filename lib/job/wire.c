@@ -259,7 +259,7 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     dtn_wait_init(&wait, ctx->world.cluster->transport.op_timeout_ns,
                   ctx->oversubscribed);
     while ((rc = wire_connect_try(ctx, ranks, n, &waiting)) > 0)
-        if ((rc = dtn_await_turn(ctx, waiting, &wait)) != 0)
+        if ((rc = dtn_await_progress(ctx, waiting, &wait)) != 0)
             break;
     return rc == 0 ? 0 : dtn_ctx_check(ctx, err);
 }

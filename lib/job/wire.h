@@ -48,9 +48,9 @@ int dtn_poll_later(struct dtensor_ctx *ctx, int peer, bool listening,
 int dtn_await_failed(struct dtensor_ctx *ctx, int peer, int rc);
 
 /* Has the tree reported a mismatch?  A peer that is gone may be about to report
- * one: dtn_mismatch_told() waits 0.2 s for that.
+ * one: dtn_mismatch_wait() waits 0.2 s for that.
  */
-bool dtn_mismatch_told(struct dtensor_ctx *ctx, int peer,
+bool dtn_mismatch_wait(struct dtensor_ctx *ctx, int peer,
                        struct dtn_mismatch *mismatch);
 
 bool dtn_mismatch_known(const struct dtensor_ctx *ctx,

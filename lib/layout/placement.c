@@ -24,8 +24,8 @@ dtn_placement_class(const struct dtensor_placement *p)
     return DTENSOR_REPLICATE;
 }
 
-bool dtn_placement_stays(const struct dtensor_placement *from,
-                         const struct dtensor_placement *to)
+bool dtn_placement_is_local(const struct dtensor_placement *from,
+                            const struct dtensor_placement *to)
 {
     if (from->kind == DTENSOR_REPLICATE)
         return true;

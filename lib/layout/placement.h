@@ -23,8 +23,8 @@ bool dtn_placement_equal(const struct dtensor_placement *a,
  * own rank.  A shard that becomes an average needs them: each term is the
  * value.
  */
-bool dtn_placement_stays(const struct dtensor_placement *from,
-                         const struct dtensor_placement *to);
+bool dtn_placement_is_local(const struct dtensor_placement *from,
+                            const struct dtensor_placement *to);
 
 /* May one tensor have both: are they one reduction, or sums and averages? */
 bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b);

@@ -217,7 +217,7 @@ int dtn_mesh_end(struct dtensor_mesh *proto, int at,
     return rc;
 }
 
-int dtn_mesh_here(const struct dtensor_mesh *mesh)
+int dtn_mesh_position(const struct dtensor_mesh *mesh)
 {
     return mesh->group.me < 0 ? mesh->origin
                               : mesh->root->where[mesh->ctx->world.rank];

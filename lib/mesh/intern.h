@@ -22,7 +22,7 @@ int dtn_mesh_root(struct dtensor_mesh *proto, const int ranks[],
                   const struct dtensor_mesh **meshp, struct dtensor_error *err);
 
 /* Where this rank is in the root of the mesh; outside, the mesh's origin. */
-int dtn_mesh_here(const struct dtensor_mesh *mesh);
+int dtn_mesh_position(const struct dtensor_mesh *mesh);
 
 /* All axes of a mesh as one grid: its ranks, row-major. */
 struct dtn_grid dtn_mesh_grid(const struct dtensor_mesh *mesh);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-bool dtn_mesh_word(const char **textp, char word[DTN_MESH_WORD_MAX])
+bool dtn_mesh_next_name(const char **textp, char word[DTN_MESH_WORD_MAX])
 {
     const char *begin = *textp, *end;
 
@@ -41,7 +41,7 @@ int dtn_mesh_names(const char *text, int n,
     char word[DTN_MESH_WORD_MAX];
     int i = 0;
 
-    for (const char *p = text; dtn_mesh_word(&p, word); i++) {
+    for (const char *p = text; dtn_mesh_next_name(&p, word); i++) {
         if (i == n)
             return mesh_fail_names(text, n, err);
         if (!word[0] || strlen(word) > DTENSOR_NAME_MAX)

@@ -10,7 +10,7 @@
  * A word that is too long is cut to a length that no valid name has.
  */
 #define DTN_MESH_WORD_MAX (DTENSOR_NAME_MAX + 2)
-bool dtn_mesh_word(const char **textp, char word[DTN_MESH_WORD_MAX]);
+bool dtn_mesh_next_name(const char **textp, char word[DTN_MESH_WORD_MAX]);
 
 /* Read `n` distinct names.   Errors: EINVAL */
 int dtn_mesh_names(const char *text, int n,

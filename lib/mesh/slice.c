@@ -120,14 +120,14 @@ int dtensor_mesh_slice(const struct dtensor_mesh *mesh, const char *names,
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: cannot slice by \"%.80s\" "
                         "a mesh whose dimensions have no names", names);
     dtn_mesh_begin(&slice.proto, mesh);
-    while (rc == 0 && dtn_mesh_word(&names, word)) {
+    while (rc == 0 && dtn_mesh_next_name(&names, word)) {
         rc = slice_look(mesh, word, &dim, err);
         if (rc == 0)
             rc = slice_add(&slice, &dim, err);
     }
     if (rc != 0)
         return rc;
-    return dtn_mesh_end(&slice.proto, dtn_mesh_here(mesh), meshp, err);
+    return dtn_mesh_end(&slice.proto, dtn_mesh_position(mesh), meshp, err);
 }
 
 int dtn_mesh_sub(const struct dtensor_mesh *mesh, unsigned dims,
@@ -140,7 +140,7 @@ int dtn_mesh_sub(const struct dtensor_mesh *mesh, unsigned dims,
         if (dims >> d & 1)
             dtn_mesh_add(&proto, mesh->dim_name[d], mesh->size[d],
                          &mesh->axis[d]);
-    return dtn_mesh_end(&proto, dtn_mesh_here(mesh), meshp, err);
+    return dtn_mesh_end(&proto, dtn_mesh_position(mesh), meshp, err);
 }
 
 int dtensor_mesh_along(const struct dtensor_mesh *mesh, int dim,

@@ -68,13 +68,13 @@ void dtn_fill_adapt(const struct dtensor_random_rule *rule,
 /* ----------------------------------------------------------- sequential --- */
 
 struct fill {
-    const struct dtn_numbers *stream;
+    const struct dtn_random_stream *stream;
     const struct dtn_dist *dist;
     int width;
     size_t each, bytes;                    /* of a block; of an element      */
 };
 
-static struct fill fill_of(const struct dtn_numbers *stream,
+static struct fill fill_of(const struct dtn_random_stream *stream,
                            const struct dtn_dist *dist)
 {
     return (struct fill){ stream, dist, dtn_random_widths() - 1,
@@ -113,7 +113,7 @@ static size_t fill_past(const struct fill *fill, struct dtn_counter *at,
 
     for (; nblocks - done >= DTN_CHUNK_BLOCKS; done += DTN_CHUNK_BLOCKS) {
         fill_chunk(fill, at, DTN_CHUNK_BLOCKS, whole);
-        dtn_copy_past(out, whole, bytes);
+        dtn_copy_nt(out, whole, bytes);
         at->counter += DTN_CHUNK_BLOCKS;
         out += bytes;
     }
@@ -203,17 +203,19 @@ static void fill_cuda_vector(const struct fill *fill, uint64_t first,
     }
 }
 
-struct dtn_numbers dtn_numbers_of(const struct dtensor_random_rule *rule,
-                                  uint64_t seed, int64_t offset, int64_t numel)
+struct dtn_random_stream
+dtn_random_stream_of(const struct dtensor_random_rule *rule, uint64_t seed,
+                     int64_t offset, int64_t numel)
 {
-    return (struct dtn_numbers){
+    return (struct dtn_random_stream){
         seed, (uint64_t)offset / 4, numel,
         rule->fill == DTENSOR_FILL_CUDA ? cuda_threads(rule, numel) : 0
     };
 }
 
-void dtn_fill(const struct dtn_numbers *stream, const struct dtn_dist *dist,
-              int64_t first, int64_t count, void *out)
+void dtn_fill(const struct dtn_random_stream *stream,
+              const struct dtn_dist *dist, int64_t first, int64_t count,
+              void *out)
 {
     const struct fill fill = fill_of(stream, dist);
 

@@ -10,15 +10,16 @@ struct dtn_dist;
 struct dtn_formula;
 
 /* The random numbers of one operation. */
-struct dtn_numbers {
+struct dtn_random_stream {
     uint64_t seed;                /* the Philox key                           */
     uint64_t block;               /* first counter: offset / 4                */
     int64_t numel;                /* elements of the operation                */
     int64_t threads;              /* of the CUDA grid; 0: sequential          */
 };
 
-struct dtn_numbers dtn_numbers_of(const struct dtensor_random_rule *rule,
-                                  uint64_t seed, int64_t offset, int64_t numel);
+struct dtn_random_stream
+dtn_random_stream_of(const struct dtensor_random_rule *rule, uint64_t seed,
+                     int64_t offset, int64_t numel);
 
 /* Adapt the distribution to the rule's fill.  To be called before the functions
  * below.
@@ -32,13 +33,14 @@ int64_t dtn_fill_need(const struct dtensor_random_rule *rule,
 
 /* The same for memory of any kind: `how` is a struct dtn_fill_how. */
 struct dtn_fill_how {
-    const struct dtn_numbers *stream;     /* where the numbers come from      */
+    const struct dtn_random_stream *stream; /* where the numbers come from    */
     const struct dtn_dist *dist;          /* what is made of them             */
 };
 extern const struct dtn_formula dtn_fill_formula;
 
 /* Write elements first .. first + count - 1 to `out`. */
-void dtn_fill(const struct dtn_numbers *stream, const struct dtn_dist *dist,
-              int64_t first, int64_t count, void *out);
+void dtn_fill(const struct dtn_random_stream *stream,
+              const struct dtn_dist *dist, int64_t first, int64_t count,
+              void *out);
 
 #endif

@@ -87,9 +87,10 @@ static int64_t pytorch_part(const struct dtensor_spec *spec)
     return dtn_numel(spec->ndim, first);
 }
 
-void dtn_offsets(const struct dtensor_random_rule *rule,
-                 const struct dtn_dist *dist, const struct dtensor_spec *spec,
-                 int index, int64_t *startp, int64_t *endp)
+void dtn_stream_offsets(const struct dtensor_random_rule *rule,
+                        const struct dtn_dist *dist,
+                        const struct dtensor_spec *spec, int index,
+                        int64_t *startp, int64_t *endp)
 {
     int coord[DTENSOR_MAX_DIMS] = { 0 };
     int64_t total, number, most, need, step;
@@ -147,7 +148,7 @@ static uint64_t megatron_seed(const struct dtensor_generator *gen,
 
 /* After this operation of this many words, from `start` on. */
 static int draw_make(const struct dtensor_generator *gen, uint64_t seed,
-                     int64_t start, int64_t end, struct dtn_draw *draw,
+                     int64_t start, int64_t end, struct dtn_stream_part *draw,
                      struct dtensor_error *err)
 {
     int64_t from, after;
@@ -165,16 +166,17 @@ static int draw_make(const struct dtensor_generator *gen, uint64_t seed,
     return 0;
 }
 
-int dtn_draw_of(const struct dtensor_generator *gen,
-                const struct dtn_dist *dist, const struct dtensor_spec *spec,
-                int index, struct dtn_draw *draw, struct dtensor_error *err)
+int dtn_stream_part_of(const struct dtensor_generator *gen,
+                       const struct dtn_dist *dist,
+                       const struct dtensor_spec *spec, int index,
+                       struct dtn_stream_part *draw, struct dtensor_error *err)
 {
     const struct dtensor_random_rule *rule = &gen->rule;
     const int64_t numel = dtn_numel(spec->ndim, spec->shape);
     int64_t start = 0, end = 0;
     uint64_t seed = gen->seed;
 
-    *draw = (struct dtn_draw){
+    *draw = (struct dtn_stream_part){
         .numel = index >= 0 ? dtn_local_numel(spec, index) : 0
     };
     switch (rule->tracker) {
@@ -184,7 +186,7 @@ int dtn_draw_of(const struct dtensor_generator *gen,
         end = dtn_fill_need(rule, dist, numel);
         break;
     case DTENSOR_TRACKER_OFFSET:
-        dtn_offsets(rule, dist, spec, index, &start, &end);
+        dtn_stream_offsets(rule, dist, spec, index, &start, &end);
         break;
     case DTENSOR_TRACKER_MEGATRON:
         seed = megatron_seed(gen, spec, index);

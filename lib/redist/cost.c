@@ -30,23 +30,23 @@
 /* Coordinates along mesh dimension m whose rank, all others 0, is on the host
  * of position 0.
  */
-static int cost_near(const struct dtensor_mesh *mesh, int m)
+static int cost_per_host(const struct dtensor_mesh *mesh, int m)
 {
     const struct dtensor_ctx *ctx = mesh->ctx;
     int host = dtn_world_host(&ctx->world, mesh->group.ranks[0]), step = 1,
-        near = 0;
+        per_host = 0;
 
     for (int k = m + 1; k < mesh->ndim; k++)
         step *= mesh->size[k];
     for (int c = 0; c < mesh->size[m]; c++)
-        near += dtn_world_host(&ctx->world, mesh->group.ranks[c * step]) ==
+        per_host += dtn_world_host(&ctx->world, mesh->group.ranks[c * step]) ==
                 host;
-    return near;
+    return per_host;
 }
 
 /* Ranks of the mesh that share a network device with position 0. */
-static double cost_sharers(const struct dtensor_mesh *mesh,
-                           const struct dtn_cost *cost)
+static double cost_ranks_per_device(const struct dtensor_mesh *mesh,
+                                    const struct dtn_cost *cost)
 {
     const struct dtensor_ctx *ctx = mesh->ctx;
     double devices = dtn_model_devices(
@@ -54,7 +54,7 @@ static double cost_sharers(const struct dtensor_mesh *mesh,
     double ranks = 1;
 
     for (int m = 0; m < mesh->ndim; m++)
-        ranks *= cost->near[m];
+        ranks *= cost->per_host[m];
     return ranks > devices ? ranks / devices : 1;
 }
 
@@ -63,8 +63,9 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
     cost->mesh = mesh;
     dtn_model_costs(mesh->ctx->world.cluster, &cost->model);
     for (int m = 0; m < mesh->ndim; m++)
-        cost->near[m] = cost_near(mesh, m);
-    cost->model.ns[DTENSOR_COST_INTER_BYTES] *= cost_sharers(mesh, cost);
+        cost->per_host[m] = cost_per_host(mesh, m);
+    cost->model.ns[DTENSOR_COST_INTER_BYTES] *=
+        cost_ranks_per_device(mesh, cost);
 }
 
 /* -------------------------------------------------------------- volumes --- */
@@ -76,7 +77,7 @@ struct volume {
     double sent;                  /* elements to others                       */
     double kept;                  /* elements that stay on this rank          */
     double messages;              /* peers that get any                       */
-    double near;                  /* share of the peers that is on the host   */
+    double on_host;               /* share of the peers that is on the host   */
 };
 
 static bool volume_cuts(const struct dtensor_placement *p)
@@ -171,13 +172,13 @@ static void volume_exchange(const struct dtn_cost *cost,
                             const struct dtensor_placement dst[],
                             struct volume *volume)
 {
-    double total = dtn_volume_local(spec, src), near = 1, reach = 1;
+    double total = dtn_volume_local(spec, src), on_host = 1, reach = 1;
     double meets = volume_meets(spec, src, dst), keeps = 1;
 
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const int n = spec->mesh->size[m];
         const bool to = volume_cuts(&dst[m]);
-        const bool stays = dtn_placement_stays(&src[m], &dst[m]);
+        const bool stays = dtn_placement_is_local(&src[m], &dst[m]);
         const bool same = dtn_placement_equal(&src[m], &dst[m], n);
 
         if (!stays && !to) {
@@ -190,7 +191,7 @@ static void volume_exchange(const struct dtn_cost *cost,
         if (n == 1 || (same ? !volume_dragged(spec, src, dst, m)
                             : stays))
             continue;
-        near *= cost->near[m];
+        on_host *= cost->per_host[m];
         reach *= n;
         if (same || !volume_aligned(spec, src, dst, m))
             keeps = 0;
@@ -202,9 +203,10 @@ static void volume_exchange(const struct dtn_cost *cost,
     volume->kept = keeps * total / meets;
     volume->sent = reach > 1 ? total - volume->kept : 0;
     volume->messages = reach > 1 ? (meets > 1 ? meets - keeps : 1) : 0;
-    volume->near = reach > 1 && near > 1 ? (near - 1) / (reach - 1) : 0;
-    if (near == reach)
-        volume->near = 1;
+    volume->on_host =
+        reach > 1 && on_host > 1 ? (on_host - 1) / (reach - 1) : 0;
+    if (on_host == reach)
+        volume->on_host = 1;
 }
 
 /* ---------------------------------------------------------------- times --- */
@@ -240,13 +242,13 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
     for (int m = 0; m < spec->mesh->ndim; m++) {
         if (src[m].kind == DTENSOR_PARTIAL && dst[m].kind != DTENSOR_PARTIAL)
             folded = v.sent;
-        if (volume_cuts(&src[m]) && dtn_placement_stays(&src[m], &dst[m]))
+        if (volume_cuts(&src[m]) && dtn_placement_is_local(&src[m], &dst[m]))
             filled = dtn_volume_local(spec, dst);    /* neutral elements      */
     }
-    ns = cost_link_ns(cost_near_link(cost), v.messages * v.near,
-                      v.sent * elem * v.near);
-    ns += cost_link_ns(cost_far_link(cost), v.messages * (1 - v.near),
-                       v.sent * elem * (1 - v.near));
+    ns = cost_link_ns(cost_near_link(cost), v.messages * v.on_host,
+                      v.sent * elem * v.on_host);
+    ns += cost_link_ns(cost_far_link(cost), v.messages * (1 - v.on_host),
+                       v.sent * elem * (1 - v.on_host));
     return ns + (v.kept + filled) * elem
                 * cost->model.ns[DTENSOR_COST_COPIED]
               + folded * elem * cost->model.ns[DTENSOR_COST_FOLDED];
@@ -261,7 +263,7 @@ static double cost_level(const struct dtn_cost *cost,
                                    .dtype = DTENSOR_U8,
                                    .count = (size_t)bytes };
     struct dtn_model model = cost->model;
-    struct dtn_pick pick;
+    struct dtn_choice pick;
 
     model.reach = reach;
     memcpy(model.ns + DTENSOR_COST_INTRA_HOPS, link, 3 * sizeof *link);
@@ -278,15 +280,15 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
     const enum dtn_wire wire = mesh->ctx->world.cluster->transport.intra_node;
     const enum dtn_reach near_reach = wire == DTN_WIRE_SHM ? DTN_REACH_MAP
                                                            : DTN_REACH_PUT;
-    int near = 1, n = 1;
+    int per_host = 1, n = 1;
 
     for (int m = 0; m < mesh->ndim; m++)
         if (dims >> m & 1) {
-            near *= cost->near[m];
+            per_host *= cost->per_host[m];
             n *= mesh->size[m];
         }
-    return cost_level(cost, cost_near_link(cost), near_reach, near, bytes)
-         + cost_level(cost, cost_far_link(cost), DTN_REACH_PUT, n / near,
+    return cost_level(cost, cost_near_link(cost), near_reach, per_host, bytes)
+         + cost_level(cost, cost_far_link(cost), DTN_REACH_PUT, n / per_host,
                       bytes);
 }
 

@@ -12,8 +12,8 @@ struct dtn_phase;
 struct dtn_cost {
     const struct dtensor_mesh *mesh;      /* of these constants               */
     struct dtn_model model;       /* its inter-node rate is one rank's share  */
-    int near[DTENSOR_MAX_DIMS];  /* coordinates of each mesh dimension on the */
-                                  /* host of coordinate 0                     */
+    int per_host[DTENSOR_MAX_DIMS]; /* coordinates of each mesh dimension     */
+                                  /* on the host of coordinate 0              */
 };
 
 /* Look at the cluster file and at one line of the mesh along each of its

@@ -48,7 +48,7 @@ int dtensor_grad_spec(const struct dtensor_spec *src,
     return rc;
 }
 
-struct dtensor_spec dtn_grad_usual(struct dtensor_spec spec)
+struct dtensor_spec dtn_gradient_spec(struct dtensor_spec spec)
 {
     for (int m = 0; m < spec.mesh->ndim; m++)
         if (spec.placement[m].kind == DTENSOR_PARTIAL)
@@ -69,7 +69,7 @@ int dtensor_plan_pair(const struct dtensor_spec *src,
 
     if (rc != 0)
         return rc;
-    arrives = grad ? *grad : dtn_grad_usual(checked);
+    arrives = grad ? *grad : dtn_gradient_spec(checked);
     rc = dtensor_grad_spec(src, &arrives, &leaves, err);
     if (rc == 0)
         rc = dtensor_plan_create(src, dst, options, &made[0], err);

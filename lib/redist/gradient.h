@@ -7,6 +7,6 @@
 /* The default placements of the gradient of a tensor: those of the tensor, with
  * R for Partial.
  */
-struct dtensor_spec dtn_grad_usual(struct dtensor_spec spec);
+struct dtensor_spec dtn_gradient_spec(struct dtensor_spec spec);
 
 #endif

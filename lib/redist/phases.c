@@ -302,7 +302,7 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
 /* A mesh dimension is stayed in where a value or a term only has to be kept,
  * and where it cuts as before what is cut as before.
  */
-int dtn_phase_reach(const struct dtn_phase *phase)
+int dtn_phase_peers(const struct dtn_phase *phase)
 {
     const struct dtensor_spec *src = &phase->src, *dst = &phase->dst;
     unsigned moved = 0;                /* tensor dimensions cut otherwise     */
@@ -318,7 +318,7 @@ int dtn_phase_reach(const struct dtn_phase *phase)
             continue;
         if (!dtn_placement_equal(from, to, src->mesh->size[m]))
             moved |= (cut ? 1u << from->dim : 0) | (cuts ? 1u << to->dim : 0);
-        if (dtn_placement_stays(from, to) ||
+        if (dtn_placement_is_local(from, to) ||
             (cut && cuts && from->dim == to->dim && !(moved >> to->dim & 1)))
             continue;
         reach *= src->mesh->size[m];

@@ -58,7 +58,7 @@ bool dtn_phases_add_once(const struct dtensor_spec *src,
 /* With how many ranks, itself included, a rank may exchange anything; on one
  * mesh.
  */
-int dtn_phase_reach(const struct dtn_phase *phase);
+int dtn_phase_peers(const struct dtn_phase *phase);
 
 /* Are terms reduced in this phase? */
 bool dtn_phase_folds(const struct dtn_phase *phase);

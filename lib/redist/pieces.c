@@ -55,7 +55,7 @@ static int pieces_add(struct dtn_pieces *pieces, const struct dtn_piece *piece,
 static bool pieces_own(const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int m)
 {
-    return dtn_placement_stays(&src->placement[m], &dst->placement[m]);
+    return dtn_placement_is_local(&src->placement[m], &dst->placement[m]);
 }
 
 /* The coordinate of the source mesh that a receiver takes from along each

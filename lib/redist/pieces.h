@@ -19,7 +19,7 @@ void dtn_pieces_fini(struct dtn_pieces *pieces);
  *
  *   src is R              the own coordinate only (it is there already)
  *   dst is P              the own coordinate only, unless a shard becomes an
- *                         average (dtn_placement_stays())
+ *                         average (dtn_placement_is_local())
  *   src is cut            all whose part meets the receiver's
  *   src is P, dst not     all, reduced in coordinate order
  *

@@ -39,7 +39,7 @@ static int redist_peers(const struct dtensor_plan *r,
 {
     return phase->src.mesh != phase->dst.mesh ? r->all->group.n - 1
          : r->root != DTN_NO_ROOT ? phase->dst.mesh->group.n - 1
-         : dtn_phase_reach(phase) - 1;
+         : dtn_phase_peers(phase) - 1;
 }
 
 /* Share out what is left of `bound`, in windows of what [redistribute] pipeline

@@ -124,7 +124,7 @@ static uint64_t bytes_call(const struct dtn_phase *phase,
         .n = group->n, .dtype = phase->dst.dtype, .redop = phase->redop,
         .divisor = phase->divide, .count = count
     };
-    struct dtn_pick pick;
+    struct dtn_choice pick;
     struct dtn_model model;
     struct dtn_sched sched;
     uint64_t bytes = 0;

@@ -74,7 +74,7 @@ static const char *step_what(const struct dtn_phase *phase)
         const struct dtensor_placement *to = &phase->dst.placement[m];
 
         if (dtn_placement_equal(from, to, mesh->size[m]) ||
-            dtn_placement_stays(from, to))
+            dtn_placement_is_local(from, to))
             continue;
         one = from->kind == DTENSOR_PARTIAL ? "reduce-scatter"
             : dtn_placement_class(to) == DTENSOR_SHARD ? "all-to-all"

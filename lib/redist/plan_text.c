@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-void dtn_redist_say(struct dtensor_plan *r, const char *fmt, ...)
+void dtn_redist_text_add(struct dtensor_plan *r, const char *fmt, ...)
 {
     size_t used = strlen(r->text);
     va_list ap;
@@ -40,9 +40,9 @@ void dtn_redist_title(struct dtensor_plan *r)
                               sizeof from);
     dtensor_placements_format(r->dst.mesh, r->dst.placement, to, sizeof to);
     if (r->root == DTN_NO_ROOT)
-        dtn_redist_say(r, "redistribute %s -> %s", from, to);
+        dtn_redist_text_add(r, "redistribute %s -> %s", from, to);
     else
-        dtn_redist_say(r, "distribute to %s", to);
+        dtn_redist_text_add(r, "distribute to %s", to);
     dtn_spec_shape(&r->dst, shape, sizeof shape);
     text_mesh(r->src.mesh, mesh[0], sizeof mesh[0]);
     text_mesh(r->dst.mesh, mesh[1], sizeof mesh[1]);

@@ -10,7 +10,7 @@ struct dtensor_plan;
 void dtn_redist_title(struct dtensor_plan *plan);
 
 /* Append to `text`; what does not fit is cut off. */
-void dtn_redist_say(struct dtensor_plan *plan, const char *fmt, ...)
+void dtn_redist_text_add(struct dtensor_plan *plan, const char *fmt, ...)
     DTN_PRINTF(2, 3);
 
 #endif

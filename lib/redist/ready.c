@@ -38,13 +38,13 @@ static void ready_say_exchange(struct dtensor_plan *r,
             n++;
         }
     if (n == 0 && x->sent.n == 0)
-        dtn_redist_say(r, "local");
+        dtn_redist_text_add(r, "local");
     else
-        dtn_redist_say(r, "exchange %s %d ranks, %s in %d pieces",
-                       dtn_group_wire(group), group->n,
-                       dtn_format_size(bytes, moved, sizeof moved), n);
+        dtn_redist_text_add(r, "exchange %s %d ranks, %s in %d pieces",
+                            dtn_group_wire(group), group->n,
+                            dtn_format_size(bytes, moved, sizeof moved), n);
     if (rounds > 1)
-        dtn_redist_say(r, " and %d rounds", rounds);
+        dtn_redist_text_add(r, " and %d rounds", rounds);
 }
 
 static int ready_exchange(struct dtensor_plan *r, struct dtn_redist_step *step,
@@ -87,13 +87,13 @@ static int ready_call(struct dtensor_plan *r, struct dtn_redist_step *step,
     step->group = &sub->group;
     if (sub->group.me < 0)                   /* of the other mesh            */
         return 0;
-    dtn_redist_say(r, "%s %s %d ranks of %s",
-                   step->phase.kind == DTN_PHASE_REDUCE ? "allreduce"
+    dtn_redist_text_add(r, "%s %s %d ranks of %s",
+                        step->phase.kind == DTN_PHASE_REDUCE ? "allreduce"
                                                         : "broadcast",
-                   dtn_group_wire(step->group), step->group->n,
-                   dtn_format_size(step->count *
-                                   dtensor_dtype_size(r->dst.dtype),
-                                   bytes, sizeof bytes));
+                        dtn_group_wire(step->group), step->group->n,
+                        dtn_format_size(step->count *
+                                        dtensor_dtype_size(r->dst.dtype),
+                                        bytes, sizeof bytes));
     return 0;
 }
 
@@ -116,12 +116,12 @@ int dtn_redist_ready(struct dtensor_plan *r, struct dtensor_error *err)
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         struct dtn_redist_step *step = &r->step[i];
 
-        dtn_redist_say(r, i ? ", then " : ": ");
+        dtn_redist_text_add(r, i ? ", then " : ": ");
         rc = step->phase.kind == DTN_PHASE_EXCHANGE
            ? ready_exchange(r, step, err) : ready_call(r, step, err);
     }
     if (r->nsteps == 0)
-        dtn_redist_say(r, ": local");
+        dtn_redist_text_add(r, ": local");
     r->ready = rc == 0;
     return rc;
 }

@@ -93,7 +93,7 @@ static void redist_end(struct dtensor_request *request)
     memcpy(request->ctx->plan_text, r->plan->text, sizeof r->plan->text);
 }
 
-static const struct dtn_work redist_work = { redist_begin, redist_poll,
+static const struct dtn_request_ops redist_work = { redist_begin, redist_poll,
                                              redist_end };
 
 static int redist_request_new(struct dtensor_plan *plan, const void *in,

@@ -129,7 +129,7 @@ enum hop_kind { HOP_MIXED, HOP_GATHER, HOP_REDUCE, HOP_SCATTER, HOP_LOCAL };
 static enum hop_kind hop_kind_of(const struct dtensor_placement *from,
                                  const struct dtensor_placement *to)
 {
-    if (dtn_placement_stays(from, to))
+    if (dtn_placement_is_local(from, to))
         return HOP_LOCAL;
     if (from->kind == DTENSOR_PARTIAL)
         return to->kind == DTENSOR_REPLICATE ? HOP_REDUCE : HOP_SCATTER;

@@ -17,23 +17,25 @@
 #include <stdbool.h>
 #include <string.h>
 
-const struct dtn_shape dtn_shapes[DTN_NCOLLS] = {
-    [DTN_COLL_ALLREDUCE] = { .name = "allreduce", .in = DTN_ONE,
-        .out = DTN_ONE, .reduces = true, .in_place = true },
-    [DTN_COLL_REDUCE] = { .name = "reduce", .in = DTN_ONE, .out = DTN_ONE,
-        .out_at_root = true, .reduces = true, .in_place = true },
-    [DTN_COLL_BROADCAST] = { .name = "broadcast", .in = DTN_ONE,
-        .in_at_root = true, .out = DTN_ONE, .in_place = true },
-    [DTN_COLL_ALLGATHER] = { .name = "allgather", .in = DTN_ONE,
-        .out = DTN_EACH, .in_place = true },
-    [DTN_COLL_REDUCE_SCATTER] = { .name = "reduce_scatter", .in = DTN_EACH,
-        .out = DTN_ONE, .reduces = true, .in_place = true },
-    [DTN_COLL_ALL_TO_ALL] = { .name = "all_to_all", .in = DTN_EACH,
-        .out = DTN_EACH },
-    [DTN_COLL_GATHER] = { .name = "gather", .in = DTN_ONE, .out = DTN_EACH,
-        .out_at_root = true, .in_place = true },
-    [DTN_COLL_SCATTER] = { .name = "scatter", .in = DTN_EACH,
-        .in_at_root = true, .out = DTN_ONE, .in_place = true },
+const struct dtn_coll_info dtn_coll_infos[DTN_NCOLLS] = {
+    [DTN_COLL_ALLREDUCE] = { .name = "allreduce", .in = DTN_HOLDS_ONE,
+        .out = DTN_HOLDS_ONE, .reduces = true, .in_place = true },
+    [DTN_COLL_REDUCE] = { .name = "reduce", .in = DTN_HOLDS_ONE,
+        .out = DTN_HOLDS_ONE, .out_at_root = true, .reduces = true,
+        .in_place = true },
+    [DTN_COLL_BROADCAST] = { .name = "broadcast", .in = DTN_HOLDS_ONE,
+        .in_at_root = true, .out = DTN_HOLDS_ONE, .in_place = true },
+    [DTN_COLL_ALLGATHER] = { .name = "allgather", .in = DTN_HOLDS_ONE,
+        .out = DTN_HOLDS_EACH, .in_place = true },
+    [DTN_COLL_REDUCE_SCATTER] = { .name = "reduce_scatter",
+        .in = DTN_HOLDS_EACH, .out = DTN_HOLDS_ONE, .reduces = true,
+        .in_place = true },
+    [DTN_COLL_ALL_TO_ALL] = { .name = "all_to_all", .in = DTN_HOLDS_EACH,
+        .out = DTN_HOLDS_EACH },
+    [DTN_COLL_GATHER] = { .name = "gather", .in = DTN_HOLDS_ONE,
+        .out = DTN_HOLDS_EACH, .out_at_root = true, .in_place = true },
+    [DTN_COLL_SCATTER] = { .name = "scatter", .in = DTN_HOLDS_EACH,
+        .in_at_root = true, .out = DTN_HOLDS_ONE, .in_place = true },
     [DTN_COLL_BARRIER] = { .name = "barrier" },
     [DTN_COLL_PAIRS] = { .name = "send/recv" },
     [DTN_COLL_EXCHANGE] = { .name = "redistribute" },
@@ -41,13 +43,13 @@ const struct dtn_shape dtn_shapes[DTN_NCOLLS] = {
 
 const char *dtn_coll_name(enum dtn_coll coll)
 {
-    return (unsigned)coll < DTN_NCOLLS ? dtn_shapes[coll].name : "?";
+    return (unsigned)coll < DTN_NCOLLS ? dtn_coll_infos[coll].name : "?";
 }
 
 bool dtn_call_blocked(const struct dtn_call *call)
 {
-    return dtn_shapes[call->coll].in == DTN_EACH
-        || dtn_shapes[call->coll].out == DTN_EACH;
+    return dtn_coll_infos[call->coll].in == DTN_HOLDS_EACH
+        || dtn_coll_infos[call->coll].out == DTN_HOLDS_EACH;
 }
 
 /* The sum of n counts in bytes; false if it overflows memory. */
@@ -83,7 +85,7 @@ static size_t edges_end(const struct dtn_call *call, enum dtn_space space)
 bool dtn_call_bytes_of(const struct dtn_call *call, enum dtn_space space,
                        size_t *bytes)
 {
-    const struct dtn_shape *shape = &dtn_shapes[call->coll];
+    const struct dtn_coll_info *shape = &dtn_coll_infos[call->coll];
     bool in = space == DTN_IN;
     const size_t *counts = in || call->coll != DTN_COLL_ALL_TO_ALL
                          ? call->counts : call->recv_counts;
@@ -93,11 +95,11 @@ bool dtn_call_bytes_of(const struct dtn_call *call, enum dtn_space space,
         && call->me != call->root)
         return true;
     switch (in ? shape->in : shape->out) {
-    case DTN_NONE:
+    case DTN_HOLDS_NONE:
         return true;
-    case DTN_ONE:
+    case DTN_HOLDS_ONE:
         return sum_bytes(call, counts ? counts + call->me : NULL, 1, bytes);
-    case DTN_EACH:
+    case DTN_HOLDS_EACH:
         return sum_bytes(call, counts, call->n, bytes);
     }
     return false;
@@ -141,7 +143,7 @@ size_t dtn_call_own_bytes(const struct dtn_call *call)
 bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
                    const size_t bytes[])
 {
-    const struct dtn_shape *shape = &dtn_shapes[call->coll];
+    const struct dtn_coll_info *shape = &dtn_coll_infos[call->coll];
     uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
     size_t own = 0;
 
@@ -152,7 +154,7 @@ bool dtn_call_fits(const struct dtn_call *call, const void *in, const void *out,
     if (dtn_call_blocked(call))
         sum_bytes(call, call->counts, call->me, &own);
     return shape->in_place
-        && (shape->out == DTN_EACH ? a == b + own : b == a + own);
+        && (shape->out == DTN_HOLDS_EACH ? a == b + own : b == a + own);
 }
 
 static int check_counts(const struct dtn_call *call, const char *name,

@@ -55,8 +55,7 @@ struct dtn_call {
     int root;                     /* position of the root                     */
     enum dtensor_dtype dtype;     /* of the elements                          */
     enum dtensor_redop redop;     /* of a reducing collective                 */
-    const struct dtn_made *made;  /* the reduction, if it was made at run     */
-                                  /* time; else NULL                          */
+    const struct dtn_made_redop *made; /* reduction made at run time, or NULL */
     int divisor;                  /* the result is divided by it; 0: by n if  */
                                   /* `redop` is AVG, else by nothing          */
     bool repro;                   /* the bits must not depend on the          */
@@ -83,7 +82,7 @@ struct dtn_call {
 };
 
 /* A reduction made at run time. */
-struct dtn_made {
+struct dtn_made_redop {
     enum dtensor_redop op;        /* its number                               */
     unsigned flags;               /* enum dtensor_redop_flags of a function   */
     uint64_t hash;                /* of what it does: ranks compare it        */
@@ -121,15 +120,15 @@ enum dtn_reach {
 /* What a buffer of a collective holds: nothing, one block, or one block for
  * each rank.  The table is in call.c.
  */
-enum dtn_holds { DTN_NONE, DTN_ONE, DTN_EACH };
-struct dtn_shape {
+enum dtn_contents { DTN_HOLDS_NONE, DTN_HOLDS_ONE, DTN_HOLDS_EACH };
+struct dtn_coll_info {
     const char *name;             /* "allreduce"                              */
-    enum dtn_holds in, out;       /* contents of IN and OUT                   */
+    enum dtn_contents in, out;    /* contents of IN and OUT                   */
     bool in_at_root, out_at_root;   /* only the root has this buffer          */
     bool reduces;                 /* it has a reduction                       */
     bool in_place;                  /* it may be called in place              */
 };
-extern const struct dtn_shape dtn_shapes[DTN_NCOLLS];
+extern const struct dtn_coll_info dtn_coll_infos[DTN_NCOLLS];
 const char *dtn_coll_name(enum dtn_coll coll);
 
 /* Does some buffer have a block for each rank? */

@@ -32,14 +32,14 @@
 #define DTN_CHECK_RANKS_MAX 256
 struct dtn_cell {
     bool defined;                 /* false: nobody has written it             */
-    bool dropped;                 /* it is finalised: a result, no term       */
+    bool finalised;               /* it is finalised: a result, no term       */
     uint32_t ranks[DTN_CHECK_RANKS_MAX / 32];  /* bit r: rank r contributed   */
     int64_t index;                /* index in IN; -1: neutral element, no     */
                                   /* rank                                     */
     uint64_t tree;                /* hash of the order of the reduction       */
 };
-typedef bool dtn_expect_f(int rank, size_t elem, const struct dtn_cell *cell,
-                          const void *arg);
+typedef bool dtn_check_expect_f(int rank, size_t elem,
+                                const struct dtn_cell *cell, const void *arg);
 
 /* 0, or EINVAL with a message about the first violation: rank, step, bytes.
  * alias NULL: IN and OUT are apart.  Else the call is in place: OUT begins
@@ -47,8 +47,8 @@ typedef bool dtn_expect_f(int rank, size_t elem, const struct dtn_cell *cell,
  * allgather).
  */
 int dtn_sched_check(const struct dtn_sched scheds[], int n, int rounds,
-              const int64_t alias[], dtn_expect_f *expect, const void *arg,
-              struct dtensor_error *err);
+                    const int64_t alias[], dtn_check_expect_f *expect,
+                    const void *arg, struct dtensor_error *err);
 
 /* The tree of element `index` when it is folded from rank 0 to rank n-1. */
 uint64_t dtn_check_tree(int n, int64_t index);

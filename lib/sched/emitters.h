@@ -9,45 +9,45 @@
 #include <stddef.h>
 
 /* Units of a call: its largest buffer, half of it, or the block of one rank. */
-enum dtn_measure {
+enum dtn_unit {
     DTN_UNIT_NONE, DTN_UNIT_WHOLE, DTN_UNIT_HALF, DTN_UNIT_BLOCK
 };
 
 /* A number that grows with the ranks: constant + log2n * log2(n), rounded up, +
  * per_peer * (n-1), + not_power_of_two if n is not a power of two.
  */
-struct dtn_term { double constant, log2n, per_peer, not_power_of_two; };
+struct dtn_growth { double constant, log2n, per_peer, not_power_of_two; };
 
 /* Bytes, as multiples of the whole buffer, of a block and of a chunk. */
-struct dtn_amount { struct dtn_term whole, block, chunk; };
+struct dtn_amount { struct dtn_growth whole, block, chunk; };
 
 /* The cost of a call by an emitter on the busiest rank. */
 struct dtn_weight {
-    struct dtn_term hops;         /* signals that wait for each other         */
-    struct dtn_term messages;     /* puts and signals that it posts           */
-    enum dtn_measure message;     /* message size, if messages may be eager;  */
+    struct dtn_growth hops;       /* signals that wait for each other         */
+    struct dtn_growth messages;   /* puts and signals that it posts           */
+    enum dtn_unit message;        /* message size, if messages may be eager;  */
                                   /* rendezvous takes 3 messages for each and */
                                   /* 1 more hop                               */
-    struct dtn_term each_chunk;   /* more messages for each chunk             */
+    struct dtn_growth each_chunk; /* more messages for each chunk             */
     struct {
-        enum dtn_measure of;      /* what is cut into chunks                  */
+        enum dtn_unit of;         /* what is cut into chunks                  */
         size_t bytes;             /* smallest size of a chunk                 */
         int most;                 /* largest number of chunks                 */
     } chunk;                      /* chunks of a pipelined message            */
     struct dtn_amount moved;      /* bytes loaded from or put to peers        */
-    struct dtn_amount carried;    /* more such bytes if messages are eager    */
+    struct dtn_amount eager_moved; /* more such bytes if messages are eager   */
     struct dtn_amount folded;     /* bytes of terms that reductions read      */
     struct dtn_amount copied;     /* bytes copied within the rank             */
     struct dtn_amount tmp;        /* maximum scratch in bytes: of TMP,        */
-    struct dtn_amount caught;     /* of eager messages received, in TMP,      */
+    struct dtn_amount eager_received; /* of eager messages received, in TMP,  */
     struct dtn_amount acc;        /* of ACC,                                  */
-    struct dtn_amount lifted;     /* of own terms converted to the            */
+    struct dtn_amount converted;  /* of own terms converted to the            */
                                   /* accumulator type, in ACC                 */
     bool neighbours;              /* each rank has one sender and one         */
                                   /* receiver, so the hosts form a ring       */
     bool incast;                  /* incast: every rank receives from all     */
                                   /* others at once                           */
-    struct dtn_term largest;      /* with unequal blocks: how often the       */
+    struct dtn_growth largest;    /* with unequal blocks: how often the       */
                                   /* largest block passes one rank, or is     */
                                   /* waited for                               */
 };
@@ -63,7 +63,7 @@ struct dtn_emitter {
     dtn_emit_f *emit;             /* writes the schedule                      */
     struct dtn_weight weight;     /* cost over all ranks; of a hierarchy:     */
                                   /* over the ranks of one host               */
-    struct dtn_weight rails;      /* cost of a hierarchy over the hosts       */
+    struct dtn_weight between_hosts; /* cost of a hierarchy over the hosts    */
 };
 extern const struct dtn_emitter dtn_emitters[];  /* ends with emit NULL       */
 

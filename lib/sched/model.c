@@ -120,10 +120,11 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
                conf->inter_bandwidth);
     model->cache_bytes = conf->cache_bytes ? (double)conf->cache_bytes
                                            : MODEL_CACHE_BYTES;
-    model->uncached = conf->uncached_percent ? conf->uncached_percent / 100.0
-                                             : MODEL_UNCACHED;
-    model->crowding = 1;
-    model->congestion = conf->congestion_percent
+    model->cache_miss_factor = conf->uncached_percent
+                                   ? conf->uncached_percent / 100.0
+                                   : MODEL_UNCACHED;
+    model->ranks_per_cpu = 1;
+    model->incast_factor = conf->congestion_percent
                       ? conf->congestion_percent / 100.0 : MODEL_CONGESTION;
     ns[DTENSOR_COST_FOLDED] = conf->fold_bandwidth
         ? 1e9 / (double)conf->fold_bandwidth : 1 / MODEL_FOLD_BYTES_PER_NS;
@@ -131,17 +132,17 @@ void dtn_model_costs(const struct dtensor_cluster *cluster,
         ? 1e9 / (double)conf->copy_bandwidth : 1 / MODEL_COPY_BYTES_PER_NS;
 }
 
-void dtn_model_crowd(struct dtn_model *model, double crowding)
+void dtn_model_oversubscribe(struct dtn_model *model, double ranks_per_cpu)
 {
-    if (crowding <= 1)
+    if (ranks_per_cpu <= 1)
         return;
-    model->crowding = crowding;
+    model->ranks_per_cpu = ranks_per_cpu;
     for (int c = 0; c < DTENSOR_NCOSTS; c++)
         if (c != DTENSOR_COST_INTRA_HOPS && c != DTENSOR_COST_INTER_HOPS
             && c != DTENSOR_COST_INTER_BYTES)
-            model->ns[c] *= crowding;
-    model->ns[DTENSOR_COST_INTRA_HOPS] += (crowding - 1) * MODEL_SWITCH_NS;
-    model->ns[DTENSOR_COST_INTER_HOPS] += (crowding - 1) * MODEL_SWITCH_NS;
+            model->ns[c] *= ranks_per_cpu;
+    model->ns[DTENSOR_COST_INTRA_HOPS] += (ranks_per_cpu - 1) * MODEL_SWITCH_NS;
+    model->ns[DTENSOR_COST_INTER_HOPS] += (ranks_per_cpu - 1) * MODEL_SWITCH_NS;
 }
 
 int dtn_model_devices(const struct dtensor_cluster *cluster, int host)
@@ -169,7 +170,7 @@ struct call_units {
     double chunks;
 };
 
-static double term_value(struct dtn_term term, int n)
+static double term_value(struct dtn_growth term, int n)
 {
     int levels = 0;
 
@@ -179,7 +180,7 @@ static double term_value(struct dtn_term term, int n)
          + (1 << levels != n ? term.not_power_of_two : 0);
 }
 
-static double units_value(const struct call_units *units, enum dtn_measure unit)
+static double units_value(const struct call_units *units, enum dtn_unit unit)
 {
     return unit == DTN_UNIT_WHOLE ? units->whole
          : unit == DTN_UNIT_HALF ? units->whole / 2
@@ -212,24 +213,24 @@ double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole)
 {
     double beyond = whole - model->cache_bytes;
 
-    return beyond > 0 && model->uncached > 1
-         ? 1 + (model->uncached - 1) * beyond / whole : 1;
+    return beyond > 0 && model->cache_miss_factor > 1
+         ? 1 + (model->cache_miss_factor - 1) * beyond / whole : 1;
 }
 
 /* Add the cost of a weight over n ranks, inside a host or between hosts. */
 static void load_add(const struct dtn_model *model,
                      const struct dtn_weight *weight, int n, double whole,
-                     double sharers, double stretch,
+                     double ranks_per_device, double stretch,
                      double load[DTENSOR_NCOSTS])
 {
-    const struct dtn_term doublings = { .log2n = weight->incast
-                                        ? model->congestion : 0 };
+    const struct dtn_growth doublings = { .log2n = weight->incast
+                                        ? model->incast_factor : 0 };
     struct call_units units = units_make(n, whole, weight);
     double hops = term_value(weight->hops, n);
     double moved = amount_value(&weight->moved, &units);
     double messages = term_value(weight->messages, n)
                     + term_value(weight->each_chunk, n) * units.chunks;
-    double *link = load + (sharers > 0 ? DTENSOR_COST_INTER_HOPS
+    double *link = load + (ranks_per_device > 0 ? DTENSOR_COST_INTER_HOPS
                                        : DTENSOR_COST_INTRA_HOPS);
 
     if (n < 2)
@@ -238,16 +239,16 @@ static void load_add(const struct dtn_model *model,
         hops += 1;
         messages *= 3;
     } else if (weight->message != DTN_UNIT_NONE) {
-        moved += amount_value(&weight->carried, &units);
+        moved += amount_value(&weight->eager_moved, &units);
         load[DTENSOR_COST_COPIED] += moved;       /* copied out of the        */
                                                   /* signals                  */
     }
     link[0] += hops;
     link[1] += messages;
-    if (sharers == 0)
+    if (ranks_per_device == 0)
         link[2] += moved * stretch;
     else
-        link[2] += moved * (weight->neighbours ? 1 : sharers)
+        link[2] += moved * (weight->neighbours ? 1 : ranks_per_device)
                  * (1 + term_value(doublings, n - 1));
     load[DTENSOR_COST_FOLDED] +=
         stretch * amount_value(&weight->folded, &units);
@@ -264,12 +265,12 @@ static void load_even(const struct dtn_model *model,
     memset(load, 0, DTENSOR_NCOSTS * sizeof load[0]);
     if (emitter->needs != DTN_REACH_HOST) {
         load_add(model, &emitter->weight, call->n, whole,
-                 model->hosts > 1 ? model->sharers : 0, stretch, load);
+                 model->hosts > 1 ? model->ranks_per_device : 0, stretch, load);
         return;
     }
     load_add(model, &emitter->weight, model->locals, whole, 0, stretch, load);
-    load_add(model, &emitter->rails, model->hosts, whole / model->locals,
-             model->sharers, stretch, load);
+    load_add(model, &emitter->between_hosts, model->hosts,
+             whole / model->locals, model->ranks_per_device, stretch, load);
 }
 
 /* Add one of several transfers that run at the same time: their hops overlap.
@@ -380,7 +381,7 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
 {
     const double whole = (double)dtn_call_bytes(call);
     const double stretch = dtn_model_cache_miss_factor(model, whole);
-    const struct dtn_shape *shape = &dtn_shapes[call->coll];
+    const struct dtn_coll_info *shape = &dtn_coll_infos[call->coll];
     struct block_list list;
 
     if (!call->counts || dtn_call_private(call)) {
@@ -393,9 +394,10 @@ void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
 }
 
 /* The sends of this rank or its receives, whichever take longer. */
-void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
-                    const struct dtn_emitter *emitter,
-                    double load[DTENSOR_NCOSTS])
+void dtn_model_own_load(const struct dtn_model *model,
+                        const struct dtn_call *call,
+                        const struct dtn_emitter *emitter,
+                        double load[DTENSOR_NCOSTS])
 {
     const double whole = (double)dtn_call_own_bytes(call);
     const double stretch = dtn_model_cache_miss_factor(model, whole);
@@ -447,10 +449,10 @@ static double weight_scratch(const struct dtn_weight *weight, int n,
     acc = amount_value(&weight->acc, &units);
     if (weight->message != DTN_UNIT_NONE
         && units_value(&units, weight->message) <= DTN_EAGER_MAX)
-        bytes += amount_value(&weight->caught, &units);
-    if (dtn_shapes[call->coll].reduces && dtn_reduction_lifts(&how))
-        acc += amount_value(&weight->lifted, &units);
-    return bytes + acc * (double)(dtn_shapes[call->coll].reduces
+        bytes += amount_value(&weight->eager_received, &units);
+    if (dtn_coll_infos[call->coll].reduces && dtn_reduction_converts(&how))
+        acc += amount_value(&weight->converted, &units);
+    return bytes + acc * (double)(dtn_coll_infos[call->coll].reduces
                                   ? dtn_reduction_ratio(&how) : 1);
 }
 
@@ -466,7 +468,7 @@ double dtn_model_scratch(const struct dtn_model *model,
     if (emitter->needs != DTN_REACH_HOST)
         return weight_scratch(&emitter->weight, call->n, whole, block, call);
     return weight_scratch(&emitter->weight, model->locals, whole, block, call)
-         + weight_scratch(&emitter->rails, model->hosts,
+         + weight_scratch(&emitter->between_hosts, model->hosts,
                           model->uneven ? whole : whole / model->locals,
                           block, call);
 }

@@ -26,16 +26,16 @@ struct dtn_model {
     int hosts;                    /* hosts of the group                       */
     int locals;                   /* ranks on the host with the most ranks    */
     bool uneven;                  /* some host has fewer ranks                */
-    double sharers;               /* ranks of a host that share one network   */
+    double ranks_per_device;      /* ranks of a host that share one network   */
                                   /* device                                   */
     double max_scratch;           /* limit of the scratch of one call on a    */
                                   /* rank, in bytes                           */
     double cache_bytes;           /* cache capacity for a call in bytes       */
-    double uncached;              /* cost of a byte within a host above       */
+    double cache_miss_factor;     /* cost of a byte within a host above       */
                                   /* cache_bytes, as a multiple of one below  */
-    double crowding;              /* ranks per CPU, at least 1; above 1: the  */
+    double ranks_per_cpu;         /* ranks per CPU, at least 1; above 1: the  */
                                   /* host is oversubscribed                   */
-    double congestion;            /* incast: relative extra cost of a byte    */
+    double incast_factor;         /* incast: relative extra cost of a byte    */
                                   /* between hosts for each doubling of the   */
                                   /* ranks that send to one rank at once      */
 };
@@ -49,7 +49,7 @@ int dtn_model_devices(const struct dtensor_cluster *cluster, int host);
 
 /* Set the ranks per CPU of the most oversubscribed host: they share CPU time.
  */
-void dtn_model_crowd(struct dtn_model *model, double crowding);
+void dtn_model_oversubscribe(struct dtn_model *model, double ranks_per_cpu);
 
 /* Cost of a byte of this call within a host, relative to a byte in a cache. */
 double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole);
@@ -59,9 +59,10 @@ double dtn_model_cache_miss_factor(const struct dtn_model *model, double whole);
  * ranks choose by it.  told() also uses the private counts of this rank.  ns()
  * turns a load into nanoseconds.
  */
-void dtn_model_told(const struct dtn_model *model, const struct dtn_call *call,
-                    const struct dtn_emitter *emitter,
-                    double load[DTENSOR_NCOSTS]);
+void dtn_model_own_load(const struct dtn_model *model,
+                        const struct dtn_call *call,
+                        const struct dtn_emitter *emitter,
+                        double load[DTENSOR_NCOSTS]);
 void dtn_model_load(const struct dtn_model *model, const struct dtn_call *call,
                     const struct dtn_emitter *emitter,
                     double load[DTENSOR_NCOSTS]);

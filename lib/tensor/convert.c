@@ -67,7 +67,7 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
 
     if (rc != 0)
         return rc;
-    to = dtn_grad_usual(to);
+    to = dtn_gradient_spec(to);
     to.dtype = grad->spec.dtype;
     if (to.mesh != grad->spec.mesh ||
         !dtn_spec_same_tensor(&to, &grad->spec))

@@ -38,7 +38,7 @@ int dtensor_zeros(const struct dtensor_spec *spec, struct dtensor **tp,
         return rc;
     if (t->bytes > 0)
         rc = dtn_buffer_set(t->spec.mesh->ctx, t->local, 0, t->bytes, err);
-    return dtn_tensor_made(t, rc, tp);
+    return dtn_tensor_return(t, rc, tp);
 }
 
 /* The same element again and again. */
@@ -76,7 +76,7 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
     if (rc != 0)
         return rc;
     if (t->bytes == 0)
-        return dtn_tensor_made(t, 0, tp);
+        return dtn_tensor_return(t, 0, tp);
     whole = t->spec;
     repeat.bytes = dtensor_dtype_size(whole.dtype);
     for (int m = 0; m < whole.mesh->ndim; m++)
@@ -93,7 +93,7 @@ int dtensor_full(const struct dtensor_spec *spec, double value,
                          &(struct dtn_elements){ .how = &repeat,
                              .count = dtn_tensor_count(t),
                              .out_bytes = repeat.bytes }, t->local, NULL, err);
-    return dtn_tensor_made(t, rc, tp);
+    return dtn_tensor_return(t, rc, tp);
 }
 
 int dtensor_ones(const struct dtensor_spec *spec, struct dtensor **tp,
@@ -113,7 +113,7 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
     if (t->bytes > 0)
         rc = dtn_buffer_copy(t->spec.mesh->ctx, made->local, t->local,
                              t->bytes, err);
-    return dtn_tensor_made(made, rc, tp);
+    return dtn_tensor_return(made, rc, tp);
 }
 
 /* Element i is i. */
@@ -147,7 +147,7 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                         "Partial (make it of R and redistribute)");
     }
     rc = dtn_tensor_make(t, &index_formula, &t->spec.dtype, err);
-    return dtn_tensor_made(t, rc, tp);
+    return dtn_tensor_return(t, rc, tp);
 }
 
 /* Large arrays are sent in slabs, so that the bounce buffers stay small.  Small

@@ -49,7 +49,7 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
     }
     if (size > 0)
         rc = dtn_buffer_copy(spec->mesh->ctx, t->local, local, size, err);
-    return dtn_tensor_made(t, rc, tp);
+    return dtn_tensor_return(t, rc, tp);
 }
 
 /* ------------------------------------------------------ what ranks tell --- */
@@ -290,7 +290,7 @@ static int local_make(const struct dtensor_spec *spec, const void *local,
         return rc;
     if (t->bytes > 0)
         rc = dtn_buffer_copy(t->spec.mesh->ctx, t->local, local, t->bytes, err);
-    return dtn_tensor_made(t, rc, tp);
+    return dtn_tensor_return(t, rc, tp);
 }
 
 /* Exchange the shapes, check them, make the tensor. */

@@ -91,8 +91,8 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
                     struct dtensor_generator *gen, struct dtensor_error *err)
 {
     const int me = t->spec.mesh->group.me;
-    struct dtn_draw draw;
-    struct dtn_numbers stream;
+    struct dtn_stream_part draw;
+    struct dtn_random_stream stream;
     struct dtn_fill_how how;
     int rc;
 
@@ -101,10 +101,11 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
     if (rc != 0 || random_watches(&t->spec, gen))
         return rc;
     dtn_fill_adapt(&gen->rule, dist);
-    rc = dtn_draw_of(gen, dist, &t->spec, me, &draw, err);
+    rc = dtn_stream_part_of(gen, dist, &t->spec, me, &draw, err);
     if (rc != 0)
         return rc;
-    stream = dtn_numbers_of(&gen->rule, draw.seed, draw.offset, draw.numel);
+    stream =
+        dtn_random_stream_of(&gen->rule, draw.seed, draw.offset, draw.numel);
     how = (struct dtn_fill_how){ &stream, dist };
     if (draw.global)
         rc = dtn_tensor_make(t, &dtn_fill_formula, &how, err);
@@ -209,7 +210,7 @@ int dtensor_rand(const struct dtensor_spec *spec,
 
     if (rc == 0)
         rc = dtensor_uniform(made, 0, 1, gen, err);
-    return dtn_tensor_made(made, rc, tp);
+    return dtn_tensor_return(made, rc, tp);
 }
 
 int dtensor_randn(const struct dtensor_spec *spec,
@@ -221,7 +222,7 @@ int dtensor_randn(const struct dtensor_spec *spec,
 
     if (rc == 0)
         rc = dtensor_normal(made, 0, 1, gen, err);
-    return dtn_tensor_made(made, rc, tp);
+    return dtn_tensor_return(made, rc, tp);
 }
 
 int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
@@ -233,7 +234,7 @@ int dtensor_randint(const struct dtensor_spec *spec, int64_t from, int64_t to,
 
     if (rc == 0)
         rc = dtensor_integers(made, from, to, gen, err);
-    return dtn_tensor_made(made, rc, tp);
+    return dtn_tensor_return(made, rc, tp);
 }
 
 int dtensor_rand_like(const struct dtensor *t, struct dtensor_generator *gen,
@@ -309,7 +310,7 @@ int dtensor_randperm(const struct dtensor_spec *spec,
         rc = random_check("randperm", spec, gen, err);
     }
     if (rc != 0 || random_watches(spec, gen))
-        return dtn_tensor_made(made, rc, tp);
+        return dtn_tensor_return(made, rc, tp);
     if (gen->offset > INT64_MAX - 7)
         rc = dtn_fail(err, DTENSOR_EINVAL, "randperm: offset %lld of the "
                       "generator has no room for 4 more numbers below 2^63 "
@@ -323,5 +324,5 @@ int dtensor_randperm(const struct dtensor_spec *spec,
     }
     if (rc == 0)
         gen->offset += 4;
-    return dtn_tensor_made(made, rc, tp);
+    return dtn_tensor_return(made, rc, tp);
 }

@@ -123,7 +123,7 @@ int dtn_tensor_make(const struct dtensor *t, const struct dtn_formula *formula,
     return rc;
 }
 
-int dtn_tensor_made(struct dtensor *t, int rc, struct dtensor **tp)
+int dtn_tensor_return(struct dtensor *t, int rc, struct dtensor **tp)
 {
     if (rc != 0)
         dtensor_destroy(t);

@@ -45,7 +45,7 @@ int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
                        struct dtensor_error *err);
 
 /* Give the caller a tensor, or destroy it if `rc` is a code.  Returns rc. */
-int dtn_tensor_made(struct dtensor *t, int rc, struct dtensor **tp);
+int dtn_tensor_return(struct dtensor *t, int rc, struct dtensor **tp);
 
 /* Element i of the whole tensor by a formula without inputs: the rows of this
  * rank's part, one after another.  Errors: as of the kind of memory

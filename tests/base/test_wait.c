@@ -35,28 +35,29 @@ struct outcome {
 };
 
 /* Wait for nothing until the deadline, or at most `most_ns`. */
-static struct outcome wait_out(int64_t timeout_ns, bool crowded,
+static struct outcome wait_out(int64_t timeout_ns, bool oversubscribed,
                                int64_t most_ns)
 {
     const int64_t start = dtn_now_ns(), start_cpu = cpu_ns();
     struct outcome out = { 0 };
     struct dtn_wait wait;
-    enum dtn_turn turn;
+    enum dtn_wait_next turn;
 
-    dtn_wait_init(&wait, timeout_ns, crowded);
+    dtn_wait_init(&wait, timeout_ns, oversubscribed);
     do {
         turn = dtn_wait_pause(&wait);
-        out.looks += turn == DTN_TURN_LOOK;
-    } while (turn != DTN_TURN_EXPIRED && dtn_now_ns() - start < most_ns);
+        out.looks += turn == DTN_WAIT_CHECK;
+    } while (turn != DTN_WAIT_EXPIRED && dtn_now_ns() - start < most_ns);
     out.wall_ns = dtn_now_ns() - start;
     out.cpu_ns = cpu_ns() - start_cpu;
     return out;
 }
 
-static void test_deadline(bool crowded)
+static void test_deadline(bool oversubscribed)
 {
-    const char *mode = crowded ? "crowded" : "alone";
-    struct outcome out = wait_out(200 * MS, crowded, 10000 * (int64_t)MS);
+    const char *mode = oversubscribed ? "oversubscribed" : "alone";
+    struct outcome out =
+        wait_out(200 * MS, oversubscribed, 10000 * (int64_t)MS);
 
     ok(out.wall_ns >= 200 * MS && out.wall_ns < 2000 * (int64_t)MS,
        "%s: 200 ms expire after 200 ms to 2 s (%.1f ms)", mode,
@@ -66,10 +67,10 @@ static void test_deadline(bool crowded)
        out.looks);
     ok(out.cpu_ns < out.wall_ns / 2, "%s: a long wait sleeps (%.1f ms of CPU)",
        mode, (double)out.cpu_ns / MS);
-    out = wait_out(0, crowded, 10000 * (int64_t)MS);
+    out = wait_out(0, oversubscribed, 10000 * (int64_t)MS);
     ok(out.wall_ns < 2000 * (int64_t)MS, "%s: no time at all expires (%.3f ms)",
        mode, (double)out.wall_ns / MS);
-    out = wait_out(INT64_MAX, crowded, 20 * MS);
+    out = wait_out(INT64_MAX, oversubscribed, 20 * MS);
     ok(out.wall_ns >= 20 * MS, "%s: for ever does not overflow", mode);
 }
 
@@ -86,7 +87,7 @@ static void test_spin(void)
         dtn_wait_init(&wait, 1000 * MS, false);
         start = dtn_now_ns();
         for (int t = 0; t < 10; t++)
-            polled &= dtn_wait_pause(&wait) == DTN_TURN_POLL;
+            polled &= dtn_wait_pause(&wait) == DTN_WAIT_POLL;
         took = dtn_now_ns() - start;
         best = took < best ? took : best;
     }
@@ -106,7 +107,7 @@ static int64_t play(_Atomic uint32_t *ball, uint32_t mine)
         dtn_wait_init(&wait, 1000 * MS, false);
         wait.sharing = &sharing;
         while (atomic_load(ball) != n &&
-               dtn_wait_pause(&wait) != DTN_TURN_EXPIRED)
+               dtn_wait_pause(&wait) != DTN_WAIT_EXPIRED)
             ;
         atomic_store(ball, n + 1);
         if (n % 20 >= 2)
@@ -171,7 +172,7 @@ static void test_unlearned(void)
 
         dtn_wait_init(&wait, MS, false);
         wait.sharing = &sharing;
-        while (sharing && dtn_wait_pause(&wait) != DTN_TURN_EXPIRED)
+        while (sharing && dtn_wait_pause(&wait) != DTN_WAIT_EXPIRED)
             ;
     }
     ok(!sharing, "what was learned is forgotten after %d waits alone", waits);

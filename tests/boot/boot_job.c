@@ -234,7 +234,7 @@ static void job_act(const struct boot_job *job, const struct actor *a,
             say->right = false;      /* outputs must stay untouched          */
         if (rc == 0 && a->refuses) {
             say->err = reason;
-            dtn_boot_refuse(boot, &say->err);
+            dtn_boot_give_up(boot, &say->err);
             rc = reason.code;
         }
         if (rc == 0 && a->skip_allgather > 0)

@@ -142,12 +142,12 @@ static int (*stranger_knock)(void);
 
 static void strangers_come(void)
 {
-    static const unsigned char big[FRAME_HEAD_BYTES] = {
-        'D', 'T', 'N', 'B', FRAME_VERSION, 0, FRAME_HELLO, 0,
+    static const unsigned char big[DTN_FRAME_HEAD_BYTES] = {
+        'D', 'T', 'N', 'B', DTN_FRAME_VERSION, 0, DTN_FRAME_HELLO, 0,
         0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff
     };
-    static const unsigned char early[FRAME_HEAD_BYTES] = {
-        'D', 'T', 'N', 'B', FRAME_VERSION, 0, FRAME_ENTRIES, 0,
+    static const unsigned char early[DTN_FRAME_HEAD_BYTES] = {
+        'D', 'T', 'N', 'B', DTN_FRAME_VERSION, 0, DTN_FRAME_ENTRIES, 0,
     };
     unsigned char noise[400];
 

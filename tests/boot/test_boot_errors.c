@@ -204,7 +204,9 @@ static const struct lie *lie;
 static void lie_to(int fd)
 {
     unsigned char body[64] = { 0 }, rank[4] = { 0 };
-    struct dtn_frame frame = { .type = FRAME_WELCOME, .size = 4, .body = rank };
+    struct dtn_frame frame = { .type = DTN_FRAME_WELCOME,
+                               .size = 4,
+                               .body = rank };
     struct dtn_frame_stream io;
     int rounds = 0;
 
@@ -214,11 +216,12 @@ static void lie_to(int fd)
         dtn_frame_put32(body + 8 * i, lie->entries[i][0]);
         dtn_frame_put32(body + 8 * i + 4, lie->entries[i][1]);
     }
-    frame = (struct dtn_frame){ .type = FRAME_ALL };
+    frame = (struct dtn_frame){ .type = DTN_FRAME_ALL };
     dtn_frame_post(&io, &frame, false);           /* round 0 is over          */
     dtn_frame_flush(&io);
-    io.accepts = FRAME_BIT(FRAME_HELLO) | FRAME_BIT(FRAME_ENTRIES) |
-                 FRAME_BIT(FRAME_FAIL);
+    io.accepts = DTN_FRAME_BIT(DTN_FRAME_HELLO)
+                 | DTN_FRAME_BIT(DTN_FRAME_ENTRIES)
+                 | DTN_FRAME_BIT(DTN_FRAME_FAIL);
     io.entries_max = 1 << 20;
     io.fds_max = 1;
     for (int i = 0; i < 4000; i++) {
@@ -228,13 +231,13 @@ static void lie_to(int fd)
 
         poll(&p, 1, 10);
         got = dtn_frame_recv(&io, &in);
-        if (got == FRAME_READY && in.type == FRAME_ENTRIES && in.seq == 1 &&
-            rounds++ == 0) {
-            frame = (struct dtn_frame){ .type = FRAME_ALL, .seq = lie->seq,
+        if (got == DTN_FRAME_READY && in.type == DTN_FRAME_ENTRIES
+            && in.seq == 1 && rounds++ == 0) {
+            frame = (struct dtn_frame){ .type = DTN_FRAME_ALL, .seq = lie->seq,
                                         .size = lie->size, .body = body };
             dtn_frame_post(&io, &frame, false);
             dtn_frame_flush(&io);
-        } else if (got != FRAME_MORE && got != FRAME_READY) {
+        } else if (got != DTN_FRAME_MORE && got != DTN_FRAME_READY) {
             break;
         }
     }

@@ -127,28 +127,30 @@ static struct dtensor_error hello_heard;
 
 static void hello_comes(void)
 {
-    unsigned char body[FRAME_HELLO_BYTES + 64] = { 1, 0, 0, 0, 3, 0, 0, 0, 77 };
-    unsigned char wire[FRAME_HEAD_BYTES] = "DTNB";
+    unsigned char body[DTN_FRAME_HELLO_BYTES + 64] = { 1, 0, 0, 0, 3,
+                                                       0, 0, 0, 77 };
+    unsigned char wire[DTN_FRAME_HEAD_BYTES] = "DTNB";
     struct dtn_frame_stream s;
     struct dtn_frame in;
-    size_t size = FRAME_HELLO_BYTES + 3;
+    size_t size = DTN_FRAME_HELLO_BYTES + 3;
 
-    memcpy(body + FRAME_HELLO_BYTES, "n0", 2);
+    memcpy(body + DTN_FRAME_HELLO_BYTES, "n0", 2);
     size += (size_t)snprintf((char *)body + size, sizeof body - size, "test-%d",
                              (int)getpid());
-    dtn_frame_put32(wire + 4, hello_version | (uint32_t)FRAME_HELLO << 16);
+    dtn_frame_put32(wire + 4, hello_version | (uint32_t)DTN_FRAME_HELLO << 16);
     dtn_frame_put32(wire + 16, (uint32_t)size);
     dtn_frame_init(&s, knock_local(), true);
-    s.accepts = FRAME_BIT(FRAME_WELCOME) | FRAME_BIT(FRAME_FAIL);
+    s.accepts =
+        DTN_FRAME_BIT(DTN_FRAME_WELCOME) | DTN_FRAME_BIT(DTN_FRAME_FAIL);
     send(s.fd, wire, sizeof wire, MSG_NOSIGNAL);
     send(s.fd, body, size, MSG_NOSIGNAL);
     for (int i = 0; i < 2000; i++) {
-        if (dtn_frame_recv(&s, &in) != FRAME_READY) {
+        if (dtn_frame_recv(&s, &in) != DTN_FRAME_READY) {
             usleep(1000);
-        } else if (in.type == FRAME_WELCOME && hello_then_noise) {
+        } else if (in.type == DTN_FRAME_WELCOME && hello_then_noise) {
             send(s.fd, "this is not the protocol", 24, MSG_NOSIGNAL);
             break;
-        } else if (in.type == FRAME_FAIL) {
+        } else if (in.type == DTN_FRAME_FAIL) {
             dtn_boot_fail_parse(&in, &hello_heard);
             break;
         }
@@ -169,7 +171,7 @@ static void test_hello(void)
        "another version of the protocol: all name the rank");
     ok(hello_heard.code == DTENSOR_EMISMATCH && hello_heard.rank == 1 &&
        strstr(hello_heard.text, words), "... and it hears so as well");
-    hello_version = FRAME_VERSION;
+    hello_version = DTN_FRAME_VERSION;
     hello_then_noise = true;
     job_run(&job, hello_comes);
     ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent what no "

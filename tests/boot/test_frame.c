@@ -68,15 +68,15 @@ static enum dtn_frame_got pass(struct dtn_frame *in)
     do {
         dtn_frame_flush(&left);
         got = dtn_frame_recv(&right, in);
-    } while (got == FRAME_MORE && left.out);
-    return got == FRAME_MORE ? dtn_frame_recv(&right, in) : got;
+    } while (got == DTN_FRAME_MORE && left.out);
+    return got == DTN_FRAME_MORE ? dtn_frame_recv(&right, in) : got;
 }
 
 static void test_sizes(void)
 {
     static const size_t sizes[] = { 0, 1, 19, 1000, 100000, 3000000 };
     static unsigned char body[3000000];
-    struct dtn_frame in, out = { .type = FRAME_ENTRIES, .body = body };
+    struct dtn_frame in, out = { .type = DTN_FRAME_ENTRIES, .body = body };
     bool good = true;
 
     for (size_t i = 0; i < sizeof body; i++)
@@ -87,9 +87,9 @@ static void test_sizes(void)
             out.size = (uint32_t)sizes[i];
             out.seq = (uint32_t)i;
             dtn_frame_post(&left, &out, borrow);
-            good = good && pass(&in) == FRAME_READY && in.seq == i &&
-                   in.type == FRAME_ENTRIES && in.size == sizes[i] &&
-                   in.version == FRAME_VERSION && in.nfds == 0 &&
+            good = good && pass(&in) == DTN_FRAME_READY && in.seq == i &&
+                   in.type == DTN_FRAME_ENTRIES && in.size == sizes[i] &&
+                   in.version == DTN_FRAME_VERSION && in.nfds == 0 &&
                    memcmp(in.body, body, sizes[i]) == 0;
         }
     ok(good, "frames of 0 to 3000000 bytes arrive as sent");
@@ -111,7 +111,7 @@ static size_t wire_of(const struct dtn_frame *frame, unsigned char *wire,
 static void test_pieces(void)
 {
     static const unsigned char text[] = "in pieces";
-    struct dtn_frame in, out = { .type = FRAME_FAIL, .size = sizeof text,
+    struct dtn_frame in, out = { .type = DTN_FRAME_FAIL, .size = sizeof text,
                                  .body = text };
     unsigned char wire[100];
     size_t n;
@@ -119,19 +119,19 @@ static void test_pieces(void)
 
     pair_open(true, 0, 0);
     n = wire_of(&out, wire, sizeof wire);
-    ok(n == FRAME_HEAD_BYTES + sizeof text, "a frame is its head of %d bytes "
-       "and its body", FRAME_HEAD_BYTES);
+    ok(n == DTN_FRAME_HEAD_BYTES + sizeof text, "a frame is its head of %d bytes "
+       "and its body", DTN_FRAME_HEAD_BYTES);
     for (size_t cut = 0; cut < n; cut++) {
         send(left.fd, wire, cut, 0);
-        good = good && dtn_frame_recv(&right, &in) == FRAME_MORE;
+        good = good && dtn_frame_recv(&right, &in) == DTN_FRAME_MORE;
         send(left.fd, wire + cut, n - cut, 0);
-        good = good && dtn_frame_recv(&right, &in) == FRAME_READY &&
+        good = good && dtn_frame_recv(&right, &in) == DTN_FRAME_READY &&
                in.size == sizeof text &&
                memcmp(in.body, text, sizeof text) == 0;
     }
     ok(good, "a frame cut anywhere is put together again");
     dtn_frame_close(&left);
-    ok(dtn_frame_recv(&right, &in) == FRAME_CLOSED,
+    ok(dtn_frame_recv(&right, &in) == DTN_FRAME_CLOSED,
        "the end of a stream is told");
     pair_close();
 }
@@ -158,14 +158,16 @@ static void test_fds(void)
     for (int i = 0; i < 600; i++)
         fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (size_t i = 0; i < DTN_COUNT(counts); i++) {
-        struct dtn_frame out = { .type = FRAME_ALL, .body = body, .fds = fds,
+        struct dtn_frame out = { .type = DTN_FRAME_ALL,
+                                 .body = body,
+                                 .fds = fds,
                                  .size = (uint32_t)(8 * counts[i]),
                                  .nfds = counts[i] };
         bool good;
 
         pair_open(true, sizeof body, 600);
         dtn_frame_post(&left, &out, true);
-        good = pass(&in) == FRAME_READY && in.nfds == counts[i] &&
+        good = pass(&in) == DTN_FRAME_READY && in.nfds == counts[i] &&
                in.size == out.size;
         for (int k = 0; good && k < in.nfds; k++)
             good = fcntl(in.fds[k], F_GETFD) == FD_CLOEXEC;
@@ -175,13 +177,13 @@ static void test_fds(void)
     }
     pair_open(true, sizeof body, 3);
     dtn_frame_post(&left,
-                   &(struct dtn_frame) { .type = FRAME_ALL,
+                   &(struct dtn_frame) { .type = DTN_FRAME_ALL,
                                          .body = body,
                                          .size = 80,
                                          .nfds = 4,
                                          .fds = fds },
                    false);
-    ok(pass(&in) == FRAME_GARBAGE, "more descriptors than may come are "
+    ok(pass(&in) == DTN_FRAME_GARBAGE, "more descriptors than may come are "
        "refused");
     pair_close();
     for (int i = 0; i < 600; i++)
@@ -208,40 +210,44 @@ static const struct {
     uint32_t nfds, size;
     enum dtn_frame_got got;
 } heads[] = {
-    { "a HELLO", "DTNB", FRAME_VERSION, FRAME_HELLO, 0, 24, FRAME_READY },
-    { "a HELLO of another version", "DTNB", 9, FRAME_HELLO, 0, 24,
-      FRAME_READY },
-    { "a FAIL of another version", "DTNB", 9, FRAME_FAIL, 0, 24, FRAME_READY },
-    { "ALL of another version", "DTNB", 9, FRAME_ALL, 0, 24, FRAME_GARBAGE },
-    { "another magic", "DTNC", FRAME_VERSION, FRAME_HELLO, 0, 24,
-      FRAME_GARBAGE },
-    { "type 0", "DTNB", FRAME_VERSION, 0, 0, 0, FRAME_GARBAGE },
-    { "a type too high", "DTNB", FRAME_VERSION, FRAME_NTYPES, 0, 0,
-      FRAME_GARBAGE },
-    { "type 40", "DTNB", FRAME_VERSION, 40, 0, 0, FRAME_GARBAGE },
-    { "a long HELLO", "DTNB", FRAME_VERSION, FRAME_HELLO, 0, 360,
-      FRAME_GARBAGE },
-    { "an identity of 1 MiB", "DTNB", FRAME_VERSION, FRAME_IDENTITY, 0,
-      4 + (1 << 20),
-      FRAME_READY },
-    { "an identity of a byte more", "DTNB", FRAME_VERSION, FRAME_IDENTITY, 0,
-      5 + (1 << 20), FRAME_GARBAGE },
-    { "entries that fit", "DTNB", FRAME_VERSION, FRAME_ENTRIES, 0, 100,
-      FRAME_READY },
-    { "entries that do not", "DTNB", FRAME_VERSION, FRAME_ENTRIES, 0, 101,
-      FRAME_GARBAGE },
-    { "4 GiB", "DTNB", FRAME_VERSION, FRAME_ALL, 0, 0xffffffff, FRAME_GARBAGE },
-    { "two descriptors", "DTNB", FRAME_VERSION, FRAME_ALL, 2, 0, FRAME_READY },
-    { "three descriptors", "DTNB", FRAME_VERSION, FRAME_ALL, 3, 0,
-      FRAME_GARBAGE },
-    { "2^32 - 1 descriptors", "DTNB", FRAME_VERSION, FRAME_ALL, 0xffffffff, 0,
-      FRAME_GARBAGE },
+    { "a HELLO", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_HELLO, 0, 24,
+      DTN_FRAME_READY },
+    { "a HELLO of another version", "DTNB", 9, DTN_FRAME_HELLO, 0, 24,
+      DTN_FRAME_READY },
+    { "a FAIL of another version", "DTNB", 9, DTN_FRAME_FAIL, 0, 24,
+      DTN_FRAME_READY },
+    { "ALL of another version", "DTNB", 9, DTN_FRAME_ALL, 0, 24,
+      DTN_FRAME_GARBAGE },
+    { "another magic", "DTNC", DTN_FRAME_VERSION, DTN_FRAME_HELLO, 0, 24,
+      DTN_FRAME_GARBAGE },
+    { "type 0", "DTNB", DTN_FRAME_VERSION, 0, 0, 0, DTN_FRAME_GARBAGE },
+    { "a type too high", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_NTYPES, 0, 0,
+      DTN_FRAME_GARBAGE },
+    { "type 40", "DTNB", DTN_FRAME_VERSION, 40, 0, 0, DTN_FRAME_GARBAGE },
+    { "a long HELLO", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_HELLO, 0, 360,
+      DTN_FRAME_GARBAGE },
+    { "an identity of 1 MiB", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_IDENTITY,
+      0, 4 + (1 << 20), DTN_FRAME_READY },
+    { "an identity of a byte more", "DTNB", DTN_FRAME_VERSION,
+      DTN_FRAME_IDENTITY, 0, 5 + (1 << 20), DTN_FRAME_GARBAGE },
+    { "entries that fit", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_ENTRIES, 0,
+      100, DTN_FRAME_READY },
+    { "entries that do not", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_ENTRIES, 0,
+      101, DTN_FRAME_GARBAGE },
+    { "4 GiB", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_ALL, 0, 0xffffffff,
+      DTN_FRAME_GARBAGE },
+    { "two descriptors", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_ALL, 2, 0,
+      DTN_FRAME_READY },
+    { "three descriptors", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_ALL, 3, 0,
+      DTN_FRAME_GARBAGE },
+    { "2^32 - 1 descriptors", "DTNB", DTN_FRAME_VERSION, DTN_FRAME_ALL,
+      0xffffffff, 0, DTN_FRAME_GARBAGE },
 };
 
 static void test_heads(void)
 {
     struct dtn_frame_stream s;
-    unsigned char head[FRAME_HEAD_BYTES];
+    unsigned char head[DTN_FRAME_HEAD_BYTES];
     struct dtn_frame frame;
 
     dtn_frame_init(&s, -1, true);
@@ -252,11 +258,11 @@ static void test_heads(void)
         put_head(head, heads[i].magic, heads[i].version, heads[i].type,
                  heads[i].nfds, heads[i].size);
         ok(dtn_frame_parse(&s, head, &frame) == heads[i].got, "%s is %s",
-           heads[i].what, heads[i].got == FRAME_READY ? "taken" : "refused");
+           heads[i].what, heads[i].got == DTN_FRAME_READY ? "taken" : "refused");
     }
-    s.accepts = FRAME_BIT(FRAME_HELLO);
-    put_head(head, "DTNB", 1, FRAME_FAIL, 0, 24);
-    ok(dtn_frame_parse(&s, head, &frame) == FRAME_GARBAGE,
+    s.accepts = DTN_FRAME_BIT(DTN_FRAME_HELLO);
+    put_head(head, "DTNB", 1, DTN_FRAME_FAIL, 0, 24);
+    ok(dtn_frame_parse(&s, head, &frame) == DTN_FRAME_GARBAGE,
        "a type that may not come now is refused");
 }
 
@@ -268,7 +274,7 @@ static size_t noise_fill(uint64_t *seed, unsigned char *p, size_t size)
     size_t n = 1 + (size_t)rand_below(seed, (int)size - 1);
 
     rand_bytes(seed, p, n);
-    if (n >= FRAME_HEAD_BYTES && rand_below(seed, 8) > 0)
+    if (n >= DTN_FRAME_HEAD_BYTES && rand_below(seed, 8) > 0)
         put_head(p, "DTNB", 1, 1 + (unsigned)rand_below(seed, 8),
                  rand_below(seed, 4) == 0, (uint32_t)rand_below(seed, 300));
     return n;
@@ -282,14 +288,14 @@ static void test_noise(void)
 
     for (int turn = 0; turn < 20000; turn++) {
         struct dtensor_error error;
-        enum dtn_frame_got got = FRAME_READY;
+        enum dtn_frame_got got = DTN_FRAME_READY;
         struct dtn_frame frame;
 
         pair_open(true, 200, 0);
         for (int i = 0; i < 4; i++)
             send(left.fd, wire, noise_fill(&seed, wire, sizeof wire), 0);
         dtn_frame_close(&left);
-        while ((got = dtn_frame_recv(&right, &frame)) == FRAME_READY) {
+        while ((got = dtn_frame_recv(&right, &frame)) == DTN_FRAME_READY) {
             const unsigned char *p = frame.body;
             size_t n = frame.size;
             struct dtn_boot_entry entry;
@@ -300,7 +306,7 @@ static void test_noise(void)
             if (dtn_boot_fail_parse(&frame, &error))
                 fails += strlen(error.text) < sizeof error.text;
         }
-        refused += got == FRAME_GARBAGE || got == FRAME_CLOSED;
+        refused += got == DTN_FRAME_GARBAGE || got == DTN_FRAME_CLOSED;
         pair_close();
     }
     ok(refused == 20000 && whole > 1000 && entries > 10, "20000 streams of "
@@ -314,21 +320,21 @@ static void test_entries(void)
 {
     unsigned char mem[64] = { 0 };
     const unsigned char *p = mem;
-    size_t n = BOOT_ENTRY_HEAD + 5;
+    size_t n = DTN_BOOT_ENTRY_HEAD + 5;
     struct dtn_boot_entry entry;
 
     dtn_frame_put32(mem, 7);
-    dtn_frame_put32(mem + 4, 5 | ENTRY_HAS_FD << 16);
+    dtn_frame_put32(mem + 4, 5 | DTN_ENTRY_HAS_FD << 16);
     ok(dtn_boot_entry_next(&p, &n, &entry) && entry.rank == 7 &&
-           entry.size == 5 && entry.flags == ENTRY_HAS_FD &&
+           entry.size == 5 && entry.flags == DTN_ENTRY_HAS_FD &&
            entry.bytes == mem + 8 && n == 0 && p == mem + 13,
        "an entry is taken apart");
-    for (size_t cut = 0; cut < BOOT_ENTRY_HEAD + 5; cut++) {
+    for (size_t cut = 0; cut < DTN_BOOT_ENTRY_HEAD + 5; cut++) {
         p = mem;
         n = cut;
         if (dtn_boot_entry_next(&p, &n, &entry))
             break;
-        if (cut == BOOT_ENTRY_HEAD + 4)
+        if (cut == DTN_BOOT_ENTRY_HEAD + 4)
             ok(true, "an entry cut anywhere is refused");
     }
 }

@@ -293,7 +293,7 @@ static void row_run(const struct row *row)
 
 /* ------------------------------------------------------------- the keys --- */
 
-static bool row_is(const struct row *row, const struct dtn_kind *kind,
+static bool row_is(const struct row *row, const struct dtn_section_kind *kind,
                    const char *key)
 {
     size_t n = strlen(kind->name);
@@ -303,7 +303,7 @@ static bool row_is(const struct row *row, const struct dtn_kind *kind,
         && strcmp(row->key, key) == 0;
 }
 
-static bool has_row(const struct dtn_kind *kind, const char *key)
+static bool has_row(const struct dtn_section_kind *kind, const char *key)
 {
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
         if (row_is(&rows[i], kind, key))
@@ -312,7 +312,7 @@ static bool has_row(const struct dtn_kind *kind, const char *key)
     return false;
 }
 
-static bool kind_has_rows(const struct dtn_kind *kind)
+static bool kind_has_rows(const struct dtn_section_kind *kind)
 {
     bool all = kind->keys->name || has_row(kind, "");
 
@@ -358,8 +358,8 @@ int main(void)
     setenv("DTN_LOG", "info", 1);
     choose();
     for (int i = 0; i < DTN_NKINDS; i++)
-        ok(kind_has_rows(&dtn_kinds[i]), "every key of [%s] has a row",
-           dtn_kinds[i].name);
+        ok(kind_has_rows(&dtn_section_kinds[i]), "every key of [%s] has a row",
+           dtn_section_kinds[i].name);
     for (size_t i = 0; i < DTN_COUNT(rows); i++)
         row_run(&rows[i]);
     log_word();

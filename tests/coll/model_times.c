@@ -81,7 +81,7 @@ static void try_call(const struct dtensor_mesh *mesh, struct dtn_call *call,
 {
     const struct dtn_emitter *best = NULL;
     double best_ns = 0, taken_ns = 0, said_ns = 0;
-    struct dtn_pick pick;
+    struct dtn_choice pick;
 
     dtn_choose(call, model, &pick);
     for (const struct dtn_emitter *e = dtn_emitters; e->emit; e++) {

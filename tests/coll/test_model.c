@@ -56,7 +56,7 @@ static void try_call(struct coll_case *c, const struct dtn_model *model,
                      struct tally *tally)
 {
     double best = INFINITY, taken = 0, load[DTENSOR_NCOSTS], ns, off;
-    struct dtn_pick pick;
+    struct dtn_choice pick;
 
     dtn_choose(&c->call, model, &pick);
     for (c->emitter = dtn_emitters; c->emitter->emit; c->emitter++) {
@@ -109,7 +109,7 @@ static void test_wire(const char *name, enum dtn_reach reach,
 
     memset(&tally, 0, sizeof tally);
     dtn_model_costs(&cluster, &model);
-    model.sharers = 1;
+    model.ranks_per_device = 1;
     for (size_t i = 0; i < DTN_COUNT(ranks); i++)
         for (size_t s = 0; s < DTN_COUNT(sizes); s++)
             for (int coll = 0; coll < DTN_COLL_BARRIER; coll++) {
@@ -182,7 +182,7 @@ static int scratch_wrong(struct coll_case *c, struct dtn_model *model)
 {
     static const double bounds[] = { 0, 4096, 100000, 1 << 20 };
     double said, taken, least = INFINITY;
-    struct dtn_pick pick;
+    struct dtn_choice pick;
     int wrong = 0;
 
     for (c->emitter = dtn_emitters; c->emitter->emit; c->emitter++) {
@@ -239,7 +239,7 @@ static void test_scratch(void)
                 struct dtn_model model = { .reach = reaches[i % 3],
                     .hosts = layout->hosts, .locals = layout->locals,
                     .uneven = layout->hosts * layout->locals != layout->n,
-                    .sharers = 1 };
+                    .ranks_per_device = 1 };
                 static struct coll_case c;
 
                 if ((model.reach == DTN_REACH_HOST) != (layout->hosts > 1))
@@ -269,8 +269,8 @@ static void test_same(void)
         .redistribute.max_scratch_bytes = SIZE_MAX
     };
     struct dtn_model model = { .reach = DTN_REACH_PUT, .hosts = 8, .locals = 1,
-                               .sharers = 1 };
-    struct dtn_pick mine, others;
+                               .ranks_per_device = 1 };
+    struct dtn_choice mine, others;
     bool same = true;
 
     dtn_model_costs(&cluster, &model);
@@ -298,7 +298,7 @@ static void test_growth(void)
     struct dtn_host host = { .nranks = 1 };
     struct dtn_nodes nodes = { .hca = NULL };
     struct dtn_group group = { .ctx = &ctx, .n = 0 };
-    struct dtn_model model, crowded;
+    struct dtn_model model, oversubscribed;
     int hosts[1] = { 0 };
 
     cluster.hosts = &host;
@@ -308,10 +308,11 @@ static void test_growth(void)
        && dtn_model_cache_miss_factor(&model, 2000) == 2
        && dtn_model_cache_miss_factor(&model, 4000) == 2.5,
        "of 2000 bytes with a cache for 1000 each costs twice as much");
-    dtn_model_make(&group, hosts, &crowded, NULL);
-    ok(crowded.ns[DTENSOR_COST_INTRA_HOPS]
-       > model.ns[DTENSOR_COST_INTRA_HOPS] + 1000
-       && crowded.ns[DTENSOR_COST_FOLDED] == 2 * model.ns[DTENSOR_COST_FOLDED],
+    dtn_model_make(&group, hosts, &oversubscribed, NULL);
+    ok(oversubscribed.ns[DTENSOR_COST_INTRA_HOPS]
+               > model.ns[DTENSOR_COST_INTRA_HOPS] + 1000
+           && oversubscribed.ns[DTENSOR_COST_FOLDED]
+                  == 2 * model.ns[DTENSOR_COST_FOLDED],
        "two ranks for each CPU: hops take a switch, folds turns");
 }
 

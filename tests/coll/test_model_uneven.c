@@ -41,7 +41,7 @@ static struct dtn_model model_of(enum dtn_reach reach, enum dtn_wire inter,
 
     dtn_model_costs(&cluster, &model);
     model.tuning = NULL;
-    model.sharers = 1;
+    model.ranks_per_device = 1;
     model.hosts = reach == DTN_REACH_MAP ? 1 : n;
     model.locals = reach == DTN_REACH_MAP ? n : 1;
     return model;
@@ -53,12 +53,12 @@ static double told_ns(const struct dtn_model *model,
                       const struct dtn_emitter *emitter)
 {
     double load[DTENSOR_NCOSTS];
-    struct dtn_pick pick;
+    struct dtn_choice pick;
 
     dtn_choose(call, model, &pick);
     if (!emitter)
         return pick.ns;
-    dtn_model_told(model, call, emitter, load);
+    dtn_model_own_load(model, call, emitter, load);
     return dtn_model_ns(model, load);
 }
 
@@ -280,7 +280,7 @@ static void test_choice(void)
                 .me = me, .dtype = DTENSOR_U8, .count = said[i],
                 .counts = me % 2 ? small : large,
                 .recv_counts = me % 3 ? small : large };
-            struct dtn_pick pick;
+            struct dtn_choice pick;
 
             dtn_choose(&call, &model, &pick);
             same = same && strcmp(pick.emitter->name, wanted[i]) == 0;
@@ -305,7 +305,7 @@ static void test_tuned(void)
     struct dtn_call call = { .coll = DTN_COLL_ALL_TO_ALL, .n = 4,
                              .dtype = DTENSOR_U8, .counts = counts,
                              .recv_counts = counts };
-    struct dtn_pick without, with;
+    struct dtn_choice without, with;
 
     model.tuning = tuning;
     dtn_choose(&call, &model, &without);

@@ -24,7 +24,7 @@ static struct dtensor_cluster cluster = {
     .hosts = hosts, .transport.inter_node = DTN_WIRE_RC
 };
 static struct dtn_nodes twin = { .nrails = 2 };
-static struct dtn_fabric_facts facts[8];
+static struct dtn_fabric_report facts[8];
 
 static void facts_alike(void)
 {
@@ -32,7 +32,7 @@ static void facts_alike(void)
                                         DTN_GID_V2 };
 
     for (int r = 0; r < 4; r++) {
-        facts[r] = (struct dtn_fabric_facts){
+        facts[r] = (struct dtn_fabric_report){
             .device = "mlx5_0", .built = 1, .ndevices = 1, .port = 1,
             .state = 4, .physical = 5, .ethernet = 1, .mtu = 4096,
             .rate_mbps = 100000, .gid_index = 3, .ngids = 1,
@@ -124,7 +124,7 @@ static void test_wrong(void)
     said(1, "and counted", "\n4 ranks: 1 not fit for rc; the cluster file "
          "asks for it\n");
     for (int r = 0; r < 4; r++) {
-        facts[r] = (struct dtn_fabric_facts) { .code = DTENSOR_ENODEV,
+        facts[r] = (struct dtn_fabric_report) { .code = DTENSOR_ENODEV,
                                                .gid_index = -1,
                                                .memlock = 65536 };
         strcpy(facts[r].why, "verbs: this machine has no RDMA device");

@@ -45,16 +45,17 @@ static const struct layout {
 static void play_rank(const struct dtensor_generator *gen,
                       const struct dtn_dist *dist,
                       const struct dtensor_spec *spec, int rank,
-                      struct dtn_draw *draw, unsigned char *part)
+                      struct dtn_stream_part *draw, unsigned char *part)
 {
     const size_t bytes = dtensor_dtype_size(dist->dtype);
-    struct dtn_numbers stream;
+    struct dtn_random_stream stream;
     struct dtn_rows rows;
     struct dtn_row row;
 
-    if (dtn_draw_of(gen, dist, spec, rank, draw, NULL) != 0)
+    if (dtn_stream_part_of(gen, dist, spec, rank, draw, NULL) != 0)
         exit(1);
-    stream = dtn_numbers_of(&gen->rule, draw->seed, draw->offset, draw->numel);
+    stream =
+        dtn_random_stream_of(&gen->rule, draw->seed, draw->offset, draw->numel);
     if (!draw->global) {
         dtn_fill(&stream, dist, 0, draw->numel, part);
         return;
@@ -84,7 +85,7 @@ static bool play(struct dtensor_generator *gen, const struct dtn_dist *dist,
     static unsigned char part[RANKS][8 * MOST], woven[8 * MOST];
     const size_t bytes = dtensor_dtype_size(dist->dtype);
     int64_t count[RANKS], longest = 0;
-    struct dtn_draw draw = { 0 };
+    struct dtn_stream_part draw = { 0 };
     unsigned char *end = woven;
 
     for (int r = 0; r < spec->mesh->group.n; r++) {

@@ -99,8 +99,8 @@ static bool fill_keeps_to(const struct dtensor_random_rule *rule,
 {
     static unsigned char out[8 * 2100];
     const uint64_t block = UINT64_C(0x123456789);
-    const struct dtn_numbers stream =
-        dtn_numbers_of(rule, 1, (int64_t)(4 * block), n);
+    const struct dtn_random_stream stream =
+        dtn_random_stream_of(rule, 1, (int64_t)(4 * block), n);
     const uint64_t end = block + (uint64_t)taken_by(rule, dist, n);
 
     noted_first = UINT64_MAX;
@@ -206,11 +206,12 @@ static bool shares_nothing(const struct dtensor_spec *spec,
     for (int k = 0; k < 2; k++) {
         for (int r = 0; r < n; r++) {
             struct taken *at = &taken[k * n + r];
-            struct dtn_draw draw;
+            struct dtn_stream_part draw;
 
-            if (dtn_draw_of(&gen, &two->dist[k], spec, r, &draw, NULL) != 0 ||
-                draw.offset < gen.offset || draw.offset % 4 != 0 ||
-                (r > 0 && draw.after != after))
+            if (dtn_stream_part_of(&gen, &two->dist[k], spec, r, &draw, NULL)
+                    != 0
+                || draw.offset < gen.offset || draw.offset % 4 != 0
+                || (r > 0 && draw.after != after))
                 return false;
             after = draw.after;
             at->first = draw.offset / 4;
@@ -395,7 +396,7 @@ static void test_defect(const char *what, int mesh_ndim, const int size[],
     two.rule.pytorch = 1;
     ok(!shares_nothing(&spec, &two), "%s: but with compat = pytorch", what);
     for (int r = 0; r < mesh.group.n; r++) {
-        dtn_offsets(&two.rule, &two.dist[0], &spec, r, &from, &to);
+        dtn_stream_offsets(&two.rule, &two.dist[0], &spec, r, &from, &to);
         bad += from != start[r] || to != end;
     }
     ok(bad == 0, "%s: there parts begin at 0, %d, %d, %d ..., and the next "

@@ -79,13 +79,14 @@ static int64_t expected(const struct printing *p, const struct dtn_dist *dist,
                         unsigned char *part, int64_t *afterp)
 {
     const size_t bytes = dtensor_dtype_size(p->dtype);
-    struct dtn_numbers stream;
-    struct dtn_draw draw;
+    struct dtn_random_stream stream;
+    struct dtn_stream_part draw;
     struct dtn_rows rows;
     struct dtn_row row;
 
-    dtn_draw_of(&p->gen, dist, &p->spec, p->rank, &draw, NULL);
-    stream = dtn_numbers_of(&p->gen.rule, draw.seed, draw.offset, draw.numel);
+    dtn_stream_part_of(&p->gen, dist, &p->spec, p->rank, &draw, NULL);
+    stream =
+        dtn_random_stream_of(&p->gen.rule, draw.seed, draw.offset, draw.numel);
     *afterp = draw.after;
     if (!draw.global) {
         dtn_fill(&stream, dist, 0, draw.numel, part);

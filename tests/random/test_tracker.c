@@ -205,7 +205,7 @@ static void test_rows(struct dtensor_ctx *ctx)
  * filled at once.
  */
 static bool parts_are_whole(const struct dtensor_spec *spec,
-                            const struct dtn_numbers *stream,
+                            const struct dtn_random_stream *stream,
                             const struct dtn_dist *dist,
                             const unsigned char *whole)
 {
@@ -266,9 +266,9 @@ static void test_global(struct dtensor_ctx *ctx)
         const struct dtensor_random_rule rule =
             random_rule(DTENSOR_TRACKER_GLOBAL);
         const int64_t numel = dtn_numel(spec.ndim, spec.shape);
-        const struct dtn_numbers stream =
-            dtn_numbers_of(&rule, rand_next(&state),
-                           (int64_t)(rand_next(&state) >> 3 << 2), numel);
+        const struct dtn_random_stream stream =
+            dtn_random_stream_of(&rule, rand_next(&state),
+                                 (int64_t)(rand_next(&state) >> 3 << 2), numel);
 
         random_dist(&dist);
         dtn_fill_adapt(&rule, &dist);
@@ -292,10 +292,10 @@ static struct used used_by(const struct dtensor_generator *gen,
                            const struct dtn_dist *dist,
                            const struct dtensor_spec *spec, int index)
 {
-    struct dtn_draw draw;
+    struct dtn_stream_part draw;
     int64_t need;
 
-    dtn_draw_of(gen, dist, spec, index, &draw, NULL);
+    dtn_stream_part_of(gen, dist, spec, index, &draw, NULL);
     need = dtn_fill_need(&gen->rule, dist, draw.numel);
     return (struct used){ draw.offset / 4, (draw.offset + need) / 4 };
 }
@@ -320,10 +320,10 @@ static bool offsets_apart(const struct dtensor_generator *gen,
                           const struct dtn_dist *dist,
                           const struct dtensor_spec *spec)
 {
-    struct dtn_draw draw;
+    struct dtn_stream_part draw;
     bool good = true;
 
-    dtn_draw_of(gen, dist, spec, 0, &draw, NULL);
+    dtn_stream_part_of(gen, dist, spec, 0, &draw, NULL);
     for (int a = 0; a < spec->mesh->group.n; a++) {
         const struct used x = used_by(gen, dist, spec, a);
 
@@ -395,8 +395,9 @@ static void test_same(struct dtensor_ctx *ctx)
                         .kind = DTENSOR_SHARD, .dim = second - 1 };
                 for (int r = 0; r < a * b; r++)
                     for (rule.pytorch = 0; rule.pytorch < 2; rule.pytorch++)
-                        dtn_offsets(&rule, &dist, &spec, r,
-                                    &start[rule.pytorch], &end[rule.pytorch]);
+                        dtn_stream_offsets(&rule, &dist, &spec, r,
+                                           &start[rule.pytorch],
+                                           &end[rule.pytorch]);
                 bad += start[0] != start[1] || end[0] != end[1];
                 cases++;
                 free(mesh);
@@ -428,7 +429,7 @@ static bool offsets_right(struct dtensor_ctx *ctx, struct golden *table,
     rank = atoi(golden_word(table));
     *layoutsp += rank == 0;
     dtn_dist_uniform(&dist, DTENSOR_F32, 0, 1, NULL);
-    dtn_offsets(&rule, &dist, &spec, rank, &start, &end);
+    dtn_stream_offsets(&rule, &dist, &spec, rank, &start, &end);
     free(mesh);
     return start == atoll(golden_word(table)) &&
            end == atoll(golden_word(table));
@@ -457,7 +458,7 @@ static void test_megatron(struct dtensor_ctx *ctx)
     struct dtensor_spec spec = { mesh, DTENSOR_F32, 1, { 12 }, { { 0 } } };
     struct dtensor_generator gen = { .seed = 100, .rule = {
         .tracker = DTENSOR_TRACKER_MEGATRON, .parallel_dims = "cp,tp" } };
-    struct dtn_draw draw;
+    struct dtn_stream_part draw;
     struct dtn_dist dist;
     int bad = 0;
 
@@ -468,7 +469,7 @@ static void test_megatron(struct dtensor_ctx *ctx)
         for (int r = 0; r < 6; r++) {
             memset(spec.placement, 0, sizeof spec.placement);
             spec.placement[dim].kind = DTENSOR_SHARD;
-            dtn_draw_of(&gen, &dist, &spec, r, &draw, NULL);
+            dtn_stream_part_of(&gen, &dist, &spec, r, &draw, NULL);
             bad += draw.seed != (dim == 1 ? 100 + 2718 + (uint64_t)(r % 3)
                                           : 100);
             bad += draw.offset != 0 || draw.after != (dim == 1 ? 4 : 8);

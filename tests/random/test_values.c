@@ -94,9 +94,9 @@ static void all_published(void)
             .fill = DTENSOR_FILL_CUDA, .sms = published[k].sms,
             .threads_per_sm = published[k].threads
         };
-        const struct dtn_numbers stream =
-            dtn_numbers_of(&rule, published[k].seed, published[k].offset,
-                           published[k].numel);
+        const struct dtn_random_stream stream =
+            dtn_random_stream_of(&rule, published[k].seed, published[k].offset,
+                                 published[k].numel);
         struct dtn_dist dist;
         int n = 0, bad = 0;
         float got[8];
@@ -433,7 +433,7 @@ static void angles(void)
 
 static void moment(int which, double mean, double variance)
 {
-    const struct dtn_numbers stream = { .seed = rand_next(&state),
+    const struct dtn_random_stream stream = { .seed = rand_next(&state),
                                        .numel = 1 << 20 };
     static float x[1 << 20];
     struct dtn_dist dist;

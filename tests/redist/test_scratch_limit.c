@@ -120,7 +120,7 @@ static bool proves(const struct dtn_phase *phase, bool hosts, size_t window,
 {
     static struct wanted wanted;
     struct dtn_sched sched[ORACLE_RANKS];
-    const int n = phase->src.mesh->group.n, reach = dtn_phase_reach(phase);
+    const int n = phase->src.mesh->group.n, reach = dtn_phase_peers(phase);
     size_t elem = dtensor_dtype_size(phase->dst.dtype), most;
     bool good = true;
 

@@ -58,7 +58,7 @@ static bool cell_has(const struct dtn_cell *cell, uint32_t ranks)
 /* The element is `index` of IN of one rank. */
 static bool cell_is_from(const struct dtn_cell *cell, int rank, size_t index)
 {
-    return cell->defined && !cell->dropped && cell->index == (int64_t)index
+    return cell->defined && !cell->finalised && cell->index == (int64_t)index
         && cell_has(cell, UINT32_C(1) << rank);
 }
 
@@ -70,7 +70,7 @@ static bool cell_is_sum(const struct dtn_cell *cell,
                                                    call->n);
 
     return cell->defined && cell->index == (int64_t)index
-        && cell->dropped == dtn_reduction_drops(&how)
+        && cell->finalised == dtn_reduction_finalises(&how)
         && (!case_ordered || cell->tree == dtn_check_tree(call->n, cell->index))
         && cell_has(cell, (UINT32_C(1) << call->n) - 1);
 }
@@ -246,7 +246,7 @@ void case_fini(struct coll_case *c)
 
 bool case_in_place_ok(enum dtn_coll coll)
 {
-    return dtn_shapes[coll].in_place;
+    return dtn_coll_infos[coll].in_place;
 }
 
 int case_check(const struct coll_case *c, int rounds, bool in_place,
@@ -258,9 +258,9 @@ int case_check(const struct coll_case *c, int rounds, bool in_place,
     for (int r = 0; r < c->call.n; r++) {
         int64_t start = (int64_t)case_start(&c->call, r) * elem_bytes;
 
-        if (dtn_shapes[c->call.coll].out == DTN_EACH)
+        if (dtn_coll_infos[c->call.coll].out == DTN_HOLDS_EACH)
             alias[r] = -start;
-        if (dtn_shapes[c->call.coll].in == DTN_EACH)
+        if (dtn_coll_infos[c->call.coll].in == DTN_HOLDS_EACH)
             alias[r] = start;
     }
     memset(case_trees, 0, sizeof case_trees);

@@ -70,18 +70,19 @@ static bool case_places(int rounds)
 
 static bool rooted(enum dtn_coll coll)
 {
-    return dtn_shapes[coll].in_at_root || dtn_shapes[coll].out_at_root;
+    return dtn_coll_infos[coll].in_at_root || dtn_coll_infos[coll].out_at_root;
 }
 
 static bool reducing(enum dtn_coll coll)
 {
-    return dtn_shapes[coll].reduces;
+    return dtn_coll_infos[coll].reduces;
 }
 
 static bool blocked(enum dtn_coll coll)
 {
-    return dtn_shapes[coll].in == DTN_EACH || dtn_shapes[coll].out == DTN_EACH
-        || coll == DTN_COLL_PAIRS;
+    return dtn_coll_infos[coll].in == DTN_HOLDS_EACH
+           || dtn_coll_infos[coll].out == DTN_HOLDS_EACH
+           || coll == DTN_COLL_PAIRS;
 }
 
 /* Five lines and a bit are more blocks than one. */
@@ -261,7 +262,7 @@ static void model_of(struct dtn_model *model, int n)
                  : model->reach == DTN_REACH_PUT ? n : (n + 1) / 2;
     model->locals = model->reach == DTN_REACH_MAP ? n
                   : model->reach == DTN_REACH_PUT ? 1 : 2;
-    model->sharers = model->locals;
+    model->ranks_per_device = model->locals;
 }
 
 static const struct dtn_emitter *chosen(enum dtn_coll coll, int n,
@@ -271,7 +272,7 @@ static const struct dtn_emitter *chosen(enum dtn_coll coll, int n,
     struct dtn_call call = { .coll = coll, .n = n, .count = count,
                              .dtype = DTENSOR_F32 };
     struct dtn_model model = { .reach = reach, .tuning = tuning };
-    struct dtn_pick pick;
+    struct dtn_choice pick;
 
     model_of(&model, n);
     dtn_choose(&call, &model, &pick);

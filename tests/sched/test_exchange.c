@@ -33,7 +33,7 @@ struct want {
 static struct world {
     int n;
     enum dtensor_dtype dtype;
-    bool lifts[RANKS];            /* adds up what must be rounded             */
+    bool uses_acc[RANKS];         /* adds up what must be rounded             */
     bool neutral;
     int scale;
     size_t row_bytes;
@@ -135,7 +135,7 @@ static void tile_fill(uint64_t *rng, int receiver, int row, int col, int rows,
         piece.source = (first + t) % world.n;
         piece.accumulate = t > 0 || world.neutral;
         if (piece.accumulate && world.dtype == DTENSOR_BF16)
-            world.lifts[receiver] = true;
+            world.uses_acc[receiver] = true;
         piece_add(&piece);
     }
     for (int i = 0; i < rows; i++)
@@ -201,7 +201,7 @@ static bool expect_want(int rank, size_t elem, const struct dtn_cell *cell,
     return cell->defined == want->defined
         && (!want->defined
             || (cell->ranks[0] == want->ranks && cell->index == want->index
-                && cell->dropped == (w->scale > 1 || w->lifts[rank])));
+                && cell->finalised == (w->scale > 1 || w->uses_acc[rank])));
 }
 
 static int world_check(struct dtensor_error *err)

@@ -129,7 +129,7 @@ static int stage_in(struct dtn_exec_run *run)
     if (!methods[run->method].nt || run->memory != &dtn_host)
         return dtn_run_done(run, run->memory->ops->copy(run->memory, to, from,
                                                         shown.bytes));
-    dtn_copy_past(to, from, shown.bytes);
+    dtn_copy_nt(to, from, shown.bytes);
     dtn_copy_fence();
     return 0;
 }

@@ -365,8 +365,8 @@ bool dtn_cells_end(struct dtn_cells *cells, struct dtn_actor owner)
 
 bool dtn_cell_term(struct dtn_cells *cells, const struct dtn_cell *term)
 {
-    return !term->dropped || cells_bad(cells, "reduces what was divided or "
-                                       "rounded already");
+    return !term->finalised || cells_bad(cells, "reduces what was divided or "
+                                         "rounded already");
 }
 
 bool dtn_cell_reduce(struct dtn_cells *cells, struct dtn_cell *acc,
@@ -390,9 +390,9 @@ bool dtn_cell_reduce(struct dtn_cells *cells, struct dtn_cell *acc,
 
 bool dtn_cell_scale(struct dtn_cells *cells, struct dtn_cell *acc)
 {
-    if (acc->dropped)
+    if (acc->finalised)
         return cells_bad(cells, "divides a second time");
-    acc->dropped = true;
+    acc->finalised = true;
     return true;
 }
 

@@ -181,8 +181,8 @@ static void check_fini(struct dtn_checker *check)
 }
 
 int dtn_sched_check(const struct dtn_sched scheds[], int n, int rounds,
-              const int64_t alias[], dtn_expect_f *expect, const void *arg,
-              struct dtensor_error *err)
+                    const int64_t alias[], dtn_check_expect_f *expect,
+                    const void *arg, struct dtensor_error *err)
 {
     struct dtn_checker check = { .scheds = scheds, .n = n, .rounds = rounds,
                            .expect = expect, .arg = arg, .err = err };

@@ -140,7 +140,7 @@ struct dtn_checker {
     struct dtn_check_pair *pairs;  /* [n][n] by sender and receiver           */
     struct dtn_check_rank *ranks;  /* [n]                                     */
     uint32_t *clocks;             /* [n][n] memory of the clocks              */
-    dtn_expect_f *expect;         /* checks an element of OUT                 */
+    dtn_check_expect_f *expect;   /* checks an element of OUT                 */
     const void *arg;              /* argument of expect                       */
     struct dtensor_error *err;    /* receives the violation                   */
 };

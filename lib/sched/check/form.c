@@ -25,8 +25,8 @@ bool dtn_check_alike(const struct dtn_checker *check, int me, bool from_acc,
 {
     const struct dtn_reduction *how = &check->scheds[me].reduction;
 
-    return from_acc == to_acc || (from_acc ? !dtn_reduction_drops(how)
-                                           : !dtn_reduction_lifts(how));
+    return from_acc == to_acc || (from_acc ? !dtn_reduction_finalises(how)
+                                           : !dtn_reduction_converts(how));
 }
 
 int dtn_check_form(struct dtn_checker *check, int me,

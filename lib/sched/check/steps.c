@@ -99,8 +99,8 @@ static bool check_leave(struct dtn_checker *check, int me, struct dtn_spot dst,
                         struct dtn_cell *acc)
 {
     if (dst.space != DTN_ACC
-        && dtn_reduction_drops(&check->scheds[me].reduction))
-        acc->dropped = true;
+        && dtn_reduction_finalises(&check->scheds[me].reduction))
+        acc->finalised = true;
     return dtn_cells_write(&check->cells, dtn_check_actor(check, me), dst, acc);
 }
 

@@ -46,8 +46,8 @@ static void gather_put(struct dtn_sched *sched, const struct dtn_call *call,
     size_t begin = dtn_call_block(call, first).offset;
     struct dtn_range last = dtn_call_block(call, first + count - 1);
 
-    dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, begin),
-                  dtn_at(call->me, DTN_OUT, begin),
+    dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, begin),
+                  dtn_span_at(call->me, DTN_OUT, begin),
                   last.offset + last.bytes - begin);
 }
 
@@ -69,20 +69,20 @@ void dtn_emit_gather(struct dtn_sched *sched, const struct dtn_call *call,
 {
     sched->exposed[DTN_OUT] = true;
     for (int k = skips->rounds - 1; k >= 0; k--) {
-        int s = skips->skip[k + 1], peer = dtn_around(call, s);
+        int s = skips->skip[k + 1], peer = dtn_neighbour(call, s);
 
         gather_pass(sched, call, peer, skips->skip[k] - s);
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
-        dtn_sched_wait(sched, dtn_around(call, -s), DTN_TAG_DATA);
+        dtn_sched_wait(sched, dtn_neighbour(call, -s), DTN_TAG_DATA);
     }
     for (int k = 0; k < skips->rounds; k++)
-        dtn_sched_flush(sched, dtn_around(call, skips->skip[k + 1]));
+        dtn_sched_flush(sched, dtn_neighbour(call, skips->skip[k + 1]));
 }
 
 /* Bytes of the `count` blocks up to that of a rank. */
 static size_t gather_bytes(const struct dtn_call *call, int rank, int count)
 {
-    return dtn_around_bytes(call, rank - count + 1, count);
+    return dtn_call_blocks_bytes(call, rank - count + 1, count);
 }
 
 /* Eager: TMP has this rank's block, the block before it, ... */
@@ -92,23 +92,24 @@ static void gather_carry(struct dtn_sched *sched, const struct dtn_call *call,
     int me = call->me, n = call->n;
 
     sched->bytes[DTN_TMP] = n > 1 ? sched->bytes[DTN_OUT] : 0;
-    dtn_sched_copy(sched, dtn_at(me, n > 1 ? DTN_TMP : DTN_OUT, 0),
-                   dtn_at(me, DTN_IN, 0), dtn_call_block(call, me).bytes);
+    dtn_sched_copy(sched, dtn_span_at(me, n > 1 ? DTN_TMP : DTN_OUT, 0),
+                   dtn_span_at(me, DTN_IN, 0), dtn_call_block(call, me).bytes);
     for (int k = skips->rounds - 1; k >= 0; k--) {
         int s = skips->skip[k + 1], count = skips->skip[k] - s;
-        int from = dtn_around(call, -s);
+        int from = dtn_neighbour(call, -s);
 
-        dtn_sched_send_eager(sched, dtn_around(call, s), dtn_at(me, DTN_TMP, 0),
-                        gather_bytes(call, me, count));
+        dtn_sched_send_eager(sched, dtn_neighbour(call, s),
+                             dtn_span_at(me, DTN_TMP, 0),
+                             gather_bytes(call, me, count));
         dtn_sched_recv_eager(sched, from,
-                        dtn_at(me, DTN_TMP, gather_bytes(call, me, s)),
+                        dtn_span_at(me, DTN_TMP, gather_bytes(call, me, s)),
                         gather_bytes(call, from, count));
     }
     for (int i = 0; n > 1 && i < n; i++) {
-        struct dtn_range block = dtn_call_block(call, dtn_around(call, -i));
+        struct dtn_range block = dtn_call_block(call, dtn_neighbour(call, -i));
 
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, block.offset),
-                       dtn_at(me, DTN_TMP, gather_bytes(call, me, i)),
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, block.offset),
+                       dtn_span_at(me, DTN_TMP, gather_bytes(call, me, i)),
                        block.bytes);
     }
 }
@@ -126,12 +127,12 @@ int dtn_emit_allgather_bruck(const struct dtn_call *call,
         return dtn_emit_end(sched, err);
     }
     for (int k = 0; k < skips.rounds; k++)
-        dtn_sched_signal(sched, dtn_around(call, -skips.skip[k + 1]),
+        dtn_sched_signal(sched, dtn_neighbour(call, -skips.skip[k + 1]),
                          DTN_TAG_READY);
-    dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, mine.offset),
-                   dtn_at(call->me, DTN_IN, 0), mine.bytes);
+    dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, mine.offset),
+                   dtn_span_at(call->me, DTN_IN, 0), mine.bytes);
     for (int k = 0; k < skips.rounds; k++)
-        dtn_sched_wait(sched, dtn_around(call, skips.skip[k + 1]),
+        dtn_sched_wait(sched, dtn_neighbour(call, skips.skip[k + 1]),
                        DTN_TAG_READY);
     dtn_emit_gather(sched, call, &skips);
     return dtn_emit_end(sched, err);
@@ -184,18 +185,18 @@ static struct dtn_span hops_place(const struct hops *hops, int k, int j)
 
     while (--k >= 0)
         if (j >> k & 1)
-            return dtn_at(call->me, DTN_TMP, hops_region(hops, k)
-                          + hops_count(k, j) * hops->block_bytes);
-    return dtn_at(call->me, DTN_IN,
-                  dtn_sent(call, dtn_around(call, j)).offset);
+            return dtn_span_at(call->me, DTN_TMP, hops_region(hops, k)
+                               + hops_count(k, j) * hops->block_bytes);
+    return dtn_span_at(call->me, DTN_IN,
+                       dtn_call_sent(call, dtn_neighbour(call, j)).offset);
 }
 
 /* Pack the blocks of round k and forward them. */
 static void hops_pass(const struct hops *hops, int k)
 {
-    int me = hops->call->me, to = dtn_around(hops->call, 1 << k);
-    struct dtn_span packed = dtn_at(me, DTN_TMP,
-                                    hops_region(hops, hops->rounds)),
+    int me = hops->call->me, to = dtn_neighbour(hops->call, 1 << k);
+    struct dtn_span packed = dtn_span_at(me, DTN_TMP,
+                                         hops_region(hops, hops->rounds)),
                     at = packed;
     size_t bytes = hops_bytes(hops, k);
 
@@ -210,24 +211,26 @@ static void hops_pass(const struct hops *hops, int k)
         dtn_sched_send_eager(hops->sched, to, packed, bytes);
         return;
     }
-    dtn_sched_put(hops->sched, to, dtn_at(to, DTN_TMP, hops_region(hops, k)),
-                  packed, bytes);
+    dtn_sched_put(hops->sched, to,
+                  dtn_span_at(to, DTN_TMP, hops_region(hops, k)), packed,
+                  bytes);
     dtn_sched_signal(hops->sched, to, DTN_TAG_DATA);
 }
 
 /* Receive the blocks of round k; then the packing buffer is free again. */
 static void hops_take(const struct hops *hops, int k)
 {
-    int from = dtn_around(hops->call, -(1 << k));
+    int from = dtn_neighbour(hops->call, -(1 << k));
     size_t bytes = hops_bytes(hops, k);
 
     if (bytes <= DTN_EAGER_MAX) {
-        dtn_sched_recv_eager(hops->sched, from, dtn_at(hops->call->me, DTN_TMP,
-                        hops_region(hops, k)), bytes);
+        dtn_sched_recv_eager(
+            hops->sched, from,
+            dtn_span_at(hops->call->me, DTN_TMP, hops_region(hops, k)), bytes);
         return;
     }
     dtn_sched_wait(hops->sched, from, DTN_TAG_DATA);
-    dtn_sched_flush(hops->sched, dtn_around(hops->call, 1 << k));
+    dtn_sched_flush(hops->sched, dtn_neighbour(hops->call, 1 << k));
 }
 
 /* READY to the ranks that put here, and from the ranks that this rank puts to.
@@ -236,11 +239,11 @@ static void hops_meet(const struct hops *hops)
 {
     for (int k = 0; k < hops->rounds; k++)
         if (hops_bytes(hops, k) > DTN_EAGER_MAX)
-            dtn_sched_signal(hops->sched, dtn_around(hops->call, -(1 << k)),
+            dtn_sched_signal(hops->sched, dtn_neighbour(hops->call, -(1 << k)),
                              DTN_TAG_READY);
     for (int k = 0; k < hops->rounds; k++)
         if (hops_bytes(hops, k) > DTN_EAGER_MAX)
-            dtn_sched_wait(hops->sched, dtn_around(hops->call, 1 << k),
+            dtn_sched_wait(hops->sched, dtn_neighbour(hops->call, 1 << k),
                            DTN_TAG_READY);
 }
 
@@ -248,7 +251,7 @@ int dtn_emit_all_to_all_bruck(const struct dtn_call *call,
                               struct dtn_sched *sched,
                               struct dtensor_error *err)
 {
-    struct hops hops = { sched, call, dtn_sent(call, 0).bytes, 0 };
+    struct hops hops = { sched, call, dtn_call_sent(call, 0).bytes, 0 };
 
     dtn_emit_begin(sched, "all_to_all bruck", call);
     while (1 << hops.rounds < call->n)
@@ -262,9 +265,9 @@ int dtn_emit_all_to_all_bruck(const struct dtn_call *call,
         hops_take(&hops, k);
     }
     for (int j = 0; j < call->n; j++) {
-        struct dtn_range to = dtn_received(call, dtn_around(call, -j));
+        struct dtn_range to = dtn_call_received(call, dtn_neighbour(call, -j));
 
-        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, to.offset),
+        dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, to.offset),
                        hops_place(&hops, hops.rounds, j), to.bytes);
     }
     return dtn_emit_end(sched, err);

@@ -40,12 +40,12 @@ static void direct_pull(struct dtn_sched *sched, const struct dtn_call *call)
 {
     dtn_emit_signal_all(sched, call, DTN_TAG_DATA);
     for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, -i);
+        int peer = dtn_neighbour(call, -i);
         struct dtn_range block = dtn_call_block(call, peer);
 
         dtn_sched_wait(sched, peer, DTN_TAG_DATA);
-        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, block.offset),
-                       dtn_at(peer, DTN_OUT, block.offset), block.bytes);
+        dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, block.offset),
+                       dtn_span_at(peer, DTN_OUT, block.offset), block.bytes);
         dtn_sched_signal(sched, peer, DTN_TAG_DONE);
     }
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
@@ -56,7 +56,7 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
                               struct dtensor_error *err)
 {
     struct dtn_range mine = dtn_call_block(call, call->me);
-    struct dtn_range others = dtn_others(call);
+    struct dtn_range others = dtn_call_other_blocks(call);
     bool push;
 
     dtn_emit_begin(sched, "allreduce direct", call);
@@ -66,8 +66,8 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
     dtn_sched_expose_range(sched, DTN_OUT, push ? others : mine);
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
-    dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, mine.offset),
-                   dtn_at(-1, DTN_IN, mine.offset), mine.bytes);
+    dtn_sched_fold(sched, dtn_span_at(call->me, DTN_OUT, mine.offset),
+                   dtn_span_at(-1, DTN_IN, mine.offset), mine.bytes);
     if (push)
         dtn_emit_put_all(sched, call);
     else
@@ -96,19 +96,20 @@ static void reduce_together(struct dtn_sched *sched,
 {
     int me = call->me, root = call->root;
     struct dtn_range mine = dtn_call_block(call, me);
-    struct dtn_span dst = me == root ? dtn_at(me, DTN_OUT, mine.offset)
-                                     : dtn_at(me, DTN_TMP, 0);
+    struct dtn_span dst = me == root ? dtn_span_at(me, DTN_OUT, mine.offset)
+                                     : dtn_span_at(me, DTN_TMP, 0);
 
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
-    dtn_sched_fold(sched, dst, dtn_at(-1, DTN_IN, mine.offset), mine.bytes);
+    dtn_sched_fold(sched, dst, dtn_span_at(-1, DTN_IN, mine.offset),
+                   mine.bytes);
     if (me == root) {
         dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
         dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
         return;
     }
     sched->bytes[DTN_TMP] = mine.bytes;
-    dtn_sched_put(sched, root, dtn_at(root, DTN_OUT, mine.offset), dst,
+    dtn_sched_put(sched, root, dtn_span_at(root, DTN_OUT, mine.offset), dst,
                   mine.bytes);
     dtn_sched_signal(sched, root, DTN_TAG_DATA);
     dtn_sched_flush(sched, root);
@@ -137,15 +138,15 @@ static void broadcast_root(struct dtn_sched *sched,
 
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
+        int peer = dtn_neighbour(call, i);
 
         dtn_sched_wait(sched, peer, DTN_TAG_READY);
-        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, 0),
-                      dtn_at(me, DTN_IN, 0), part.bytes);
+        dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, 0),
+                      dtn_span_at(me, DTN_IN, 0), part.bytes);
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
     }
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
-                   sched->bytes[DTN_IN]);
+    dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, 0),
+                   dtn_span_at(me, DTN_IN, 0), sched->bytes[DTN_IN]);
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
     dtn_emit_flush_all(sched, call);
 }
@@ -156,7 +157,7 @@ int dtn_emit_broadcast_direct(const struct dtn_call *call,
 {
     int me = call->me, root = call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
-    struct dtn_range part = dtn_split(bytes, call->n, 0);
+    struct dtn_range part = dtn_range_split(bytes, call->n, 0);
     struct dtn_range rest = { part.bytes, bytes - part.bytes };
 
     dtn_emit_begin(sched, "broadcast direct", call);
@@ -168,8 +169,8 @@ int dtn_emit_broadcast_direct(const struct dtn_call *call,
     dtn_sched_expose_range(sched, DTN_OUT, part);
     dtn_sched_signal(sched, root, DTN_TAG_READY);
     dtn_sched_wait(sched, root, DTN_TAG_READY);
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, rest.offset),
-                   dtn_at(root, DTN_IN, rest.offset), rest.bytes);
+    dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, rest.offset),
+                   dtn_span_at(root, DTN_IN, rest.offset), rest.bytes);
     dtn_sched_signal(sched, root, DTN_TAG_DONE);
     dtn_sched_wait(sched, root, DTN_TAG_DATA);
     return dtn_emit_end(sched, err);
@@ -186,11 +187,11 @@ int dtn_emit_allgather_direct(const struct dtn_call *call,
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
     for (int i = 0; i < call->n; i++) {
-        int peer = dtn_around(call, -i);
+        int peer = dtn_neighbour(call, -i);
         struct dtn_range block = dtn_call_block(call, peer);
 
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, block.offset),
-                       dtn_at(peer, DTN_IN, 0), block.bytes);
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, block.offset),
+                       dtn_span_at(peer, DTN_IN, 0), block.bytes);
         if (peer != me)
             dtn_sched_signal(sched, peer, DTN_TAG_DONE);
     }
@@ -206,11 +207,11 @@ int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "reduce_scatter direct", call);
     sched->expose = DTN_EXPOSE_STAGED;
-    dtn_sched_expose_range(sched, DTN_IN, dtn_others(call));
+    dtn_sched_expose_range(sched, DTN_IN, dtn_call_other_blocks(call));
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
     dtn_emit_wait_all(sched, call, DTN_TAG_READY);
-    dtn_sched_fold(sched, dtn_at(call->me, DTN_OUT, 0),
-                   dtn_at(-1, DTN_IN, mine.offset), mine.bytes);
+    dtn_sched_fold(sched, dtn_span_at(call->me, DTN_OUT, 0),
+                   dtn_span_at(-1, DTN_IN, mine.offset), mine.bytes);
     dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
     return dtn_emit_end(sched, err);

@@ -71,7 +71,7 @@ static int doubling_partner(const struct doubling *d, int k)
 static struct dtn_span doubling_slot(const struct doubling *d, int rank, int k,
                                      int side)
 {
-    return dtn_at(rank, DTN_ACC, (size_t)(2 * (k & 1) + side) * d->bytes);
+    return dtn_span_at(rank, DTN_ACC, (size_t)(2 * (k & 1) + side) * d->bytes);
 }
 
 /* The side of this rank's sum in the pair of round k. */
@@ -84,7 +84,7 @@ static int doubling_side(const struct doubling *d, int k)
  */
 static struct dtn_span doubling_sum(const struct doubling *d, int k)
 {
-    return k == d->rounds ? dtn_at(d->me, DTN_OUT, 0)
+    return k == d->rounds ? dtn_span_at(d->me, DTN_OUT, 0)
                           : doubling_slot(d, d->me, k, doubling_side(d, k));
 }
 
@@ -120,7 +120,7 @@ static void doubling_invite(const struct doubling *d, int k)
 /* The sum before round 0: this rank's term and that of its guest. */
 static void doubling_begin(const struct doubling *d)
 {
-    struct dtn_span in = dtn_at(d->me, DTN_IN, 0);
+    struct dtn_span in = dtn_span_at(d->me, DTN_IN, 0);
 
     if (d->guest >= 0 && !d->carry)
         dtn_sched_signal(d->sched, d->guest, DTN_TAG_READY);
@@ -155,13 +155,13 @@ static void doubling_round(const struct doubling *d, int k)
  */
 static void doubling_visit(const struct doubling *d, int host)
 {
-    struct dtn_span in = dtn_at(d->me, DTN_IN, 0);
+    struct dtn_span in = dtn_span_at(d->me, DTN_IN, 0);
 
     d->sched->bytes[DTN_ACC] = dtn_emit_term_bytes(d->sched, d->bytes);
-    in = dtn_emit_term(d->sched, in, dtn_at(d->me, DTN_ACC, 0), d->bytes);
+    in = dtn_emit_term(d->sched, in, dtn_span_at(d->me, DTN_ACC, 0), d->bytes);
     if (d->carry) {
         dtn_sched_send_eager(d->sched, host, in, d->bytes);
-        dtn_sched_recv_eager(d->sched, host, dtn_at(d->me, DTN_OUT, 0),
+        dtn_sched_recv_eager(d->sched, host, dtn_span_at(d->me, DTN_OUT, 0),
                              d->bytes);
         return;
     }
@@ -196,8 +196,8 @@ int dtn_emit_allreduce_doubling(const struct dtn_call *call,
     for (int k = 0; k < d.rounds; k++)
         doubling_round(&d, k);
     if (d.guest >= 0) {
-        doubling_send(&d, d.guest, dtn_at(d.guest, DTN_OUT, 0),
-                      dtn_at(call->me, DTN_OUT, 0));
+        doubling_send(&d, d.guest, dtn_span_at(d.guest, DTN_OUT, 0),
+                      dtn_span_at(call->me, DTN_OUT, 0));
         if (!d.carry)
             dtn_sched_flush(sched, d.guest);
     }

@@ -25,13 +25,14 @@ static void eager_fold(struct dtn_sched *sched, const struct dtn_call *call,
 
     sched->bytes[DTN_TMP] = (size_t)(call->n - 1) * bytes;
     for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, -i);
+        int peer = dtn_neighbour(call, -i);
 
         dtn_sched_recv_eager(sched, peer, dtn_term_slot(me, peer, bytes),
                              bytes);
     }
-    dtn_sched_fold_with(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
-                        bytes, dtn_at(me, DTN_IN, own_offset));
+    dtn_sched_fold_with(sched, dtn_span_at(me, DTN_OUT, 0),
+                        dtn_span_at(me, DTN_TMP, 0), bytes,
+                        dtn_span_at(me, DTN_IN, own_offset));
 }
 
 int dtn_emit_allreduce_eager(const struct dtn_call *call,
@@ -41,8 +42,8 @@ int dtn_emit_allreduce_eager(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "allreduce carry", call);
     for (int i = 1; i < call->n; i++)
-        dtn_sched_send_eager(sched, dtn_around(call, i),
-                        dtn_at(call->me, DTN_IN, 0), bytes);
+        dtn_sched_send_eager(sched, dtn_neighbour(call, i),
+                        dtn_span_at(call->me, DTN_IN, 0), bytes);
     eager_fold(sched, call, 0, bytes);
     return dtn_emit_end(sched, err);
 }
@@ -56,8 +57,8 @@ int dtn_emit_reduce_eager(const struct dtn_call *call, struct dtn_sched *sched,
     if (call->me == call->root)
         eager_fold(sched, call, 0, bytes);
     else
-        dtn_sched_send_eager(sched, call->root, dtn_at(call->me, DTN_IN, 0),
-                             bytes);
+        dtn_sched_send_eager(sched, call->root,
+                             dtn_span_at(call->me, DTN_IN, 0), bytes);
     return dtn_emit_end(sched, err);
 }
 
@@ -69,11 +70,11 @@ int dtn_emit_reduce_scatter_eager(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "reduce_scatter carry", call);
     for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
+        int peer = dtn_neighbour(call, i);
         struct dtn_range theirs = dtn_call_block(call, peer);
 
         dtn_sched_send_eager(sched, peer,
-                             dtn_at(call->me, DTN_IN, theirs.offset),
+                             dtn_span_at(call->me, DTN_IN, theirs.offset),
                              theirs.bytes);
     }
     eager_fold(sched, call, mine.offset, mine.bytes);
@@ -89,12 +90,13 @@ int dtn_emit_broadcast_eager(const struct dtn_call *call,
     dtn_emit_begin(sched, "broadcast carry", call);
     if (me == call->root) {
         for (int i = 1; i < call->n; i++)
-            dtn_sched_send_eager(sched, dtn_around(call, i),
-                                 dtn_at(me, DTN_IN, 0), bytes);
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
-                       bytes);
+            dtn_sched_send_eager(sched, dtn_neighbour(call, i),
+                                 dtn_span_at(me, DTN_IN, 0), bytes);
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, 0),
+                       dtn_span_at(me, DTN_IN, 0), bytes);
     } else {
-        dtn_sched_recv_eager(sched, call->root, dtn_at(me, DTN_OUT, 0), bytes);
+        dtn_sched_recv_eager(sched, call->root, dtn_span_at(me, DTN_OUT, 0),
+                             bytes);
     }
     return dtn_emit_end(sched, err);
 }
@@ -110,20 +112,20 @@ int dtn_emit_allgather_eager(const struct dtn_call *call,
     dtn_emit_begin(sched, "allgather carry", call);
     sched->bytes[DTN_TMP] = n > 2 ? total : 0;
     for (int i = 1; i < n; i++)
-        dtn_sched_send_eager(sched, dtn_around(call, i), dtn_at(me, DTN_IN, 0),
-                        mine.bytes);
+        dtn_sched_send_eager(sched, dtn_neighbour(call, i),
+                             dtn_span_at(me, DTN_IN, 0), mine.bytes);
     for (int i = 1; i < n; i++) {
-        int peer = dtn_around(call, -i);
+        int peer = dtn_neighbour(call, -i);
         struct dtn_range theirs = dtn_call_block(call, peer);
 
-        dtn_sched_recv_eager(sched, peer, dtn_at(me, to, theirs.offset),
+        dtn_sched_recv_eager(sched, peer, dtn_span_at(me, to, theirs.offset),
                         theirs.bytes);
     }
-    dtn_sched_copy(sched, dtn_at(me, to, mine.offset),
-                   dtn_at(me, DTN_IN, 0), mine.bytes);
+    dtn_sched_copy(sched, dtn_span_at(me, to, mine.offset),
+                   dtn_span_at(me, DTN_IN, 0), mine.bytes);
     if (to == DTN_TMP)
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_TMP, 0),
-                       total);
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, 0),
+                       dtn_span_at(me, DTN_TMP, 0), total);
     return dtn_emit_end(sched, err);
 }
 
@@ -132,10 +134,10 @@ int dtn_emit_barrier_direct(const struct dtn_call *call,
 {
     dtn_emit_begin(sched, "barrier direct", call);
     for (int i = 1; i < call->n; i++)
-        dtn_sched_send_eager(sched, dtn_around(call, i),
-                        dtn_at(call->me, DTN_IN, 0), 0);
+        dtn_sched_send_eager(sched, dtn_neighbour(call, i),
+                        dtn_span_at(call->me, DTN_IN, 0), 0);
     for (int i = 1; i < call->n; i++)
-        dtn_sched_recv_eager(sched, dtn_around(call, -i),
-                        dtn_at(call->me, DTN_OUT, 0), 0);
+        dtn_sched_recv_eager(sched, dtn_neighbour(call, -i),
+                        dtn_span_at(call->me, DTN_OUT, 0), 0);
     return dtn_emit_end(sched, err);
 }

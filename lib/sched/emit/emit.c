@@ -14,7 +14,7 @@
 #include "sched/sched.h"
 #include "dtensor.h"
 
-struct dtn_range dtn_split(size_t bytes, int n, int i)
+struct dtn_range dtn_range_split(size_t bytes, int n, int i)
 {
     size_t lines = (bytes + DTN_CACHE_LINE - 1) / DTN_CACHE_LINE;
     size_t each = lines / (size_t)n, over = lines % (size_t)n, at = (size_t)i;
@@ -61,12 +61,13 @@ struct dtn_range dtn_call_block(const struct dtn_call *call, int r)
 {
     if (dtn_call_blocked(call))
         return dtn_call_blocks(call, r, 1);
-    return dtn_split(call->count * dtensor_dtype_size(call->dtype), call->n, r);
+    return dtn_range_split(call->count * dtensor_dtype_size(call->dtype),
+                           call->n, r);
 }
 
 /* Neighbouring blocks are contiguous, so the first and the last give the size.
  */
-size_t dtn_around_bytes(const struct dtn_call *call, int first, int count)
+size_t dtn_call_blocks_bytes(const struct dtn_call *call, int first, int count)
 {
     const int n = call->n, begin = (first + n) % n, last = begin + count - 1;
     const struct dtn_range end = dtn_call_block(call,
@@ -83,17 +84,17 @@ size_t dtn_around_bytes(const struct dtn_call *call, int first, int count)
     return bytes;
 }
 
-struct dtn_range dtn_sent(const struct dtn_call *call, int to)
+struct dtn_range dtn_call_sent(const struct dtn_call *call, int to)
 {
     return blocks_of(call, call->counts, call->starts, to, 1);
 }
 
-struct dtn_range dtn_received(const struct dtn_call *call, int from)
+struct dtn_range dtn_call_received(const struct dtn_call *call, int from)
 {
     return blocks_of(call, call->recv_counts, call->recv_starts, from, 1);
 }
 
-struct dtn_range dtn_others(const struct dtn_call *call)
+struct dtn_range dtn_call_other_blocks(const struct dtn_call *call)
 {
     struct dtn_range others = { 0, 0 };
 
@@ -107,7 +108,7 @@ void dtn_emit_begin(struct dtn_sched *sched, const char *name,
                     const struct dtn_call *call)
 {
     dtn_sched_init(sched, name, call->n, call->me, call->dtype, DTENSOR_SUM);
-    if (dtn_shapes[call->coll].reduces)
+    if (dtn_coll_infos[call->coll].reduces)
         sched->reduction = dtn_call_reduction(call);
     dtn_call_bytes_of(call, DTN_IN, &sched->bytes[DTN_IN]);
     dtn_call_bytes_of(call, DTN_OUT, &sched->bytes[DTN_OUT]);
@@ -126,20 +127,20 @@ void dtn_emit_signal_all(struct dtn_sched *sched, const struct dtn_call *call,
                          enum dtn_tag tag)
 {
     for (int i = 1; i < call->n; i++)
-        dtn_sched_signal(sched, dtn_around(call, i), tag);
+        dtn_sched_signal(sched, dtn_neighbour(call, i), tag);
 }
 
 void dtn_emit_wait_all(struct dtn_sched *sched, const struct dtn_call *call,
                        enum dtn_tag tag)
 {
     for (int i = 1; i < call->n; i++)
-        dtn_sched_wait(sched, dtn_around(call, -i), tag);
+        dtn_sched_wait(sched, dtn_neighbour(call, -i), tag);
 }
 
 void dtn_emit_flush_all(struct dtn_sched *sched, const struct dtn_call *call)
 {
     for (int i = 1; i < call->n; i++)
-        dtn_sched_flush(sched, dtn_around(call, i));
+        dtn_sched_flush(sched, dtn_neighbour(call, i));
 }
 
 void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call)
@@ -147,10 +148,10 @@ void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call)
     const struct dtn_range mine = dtn_call_block(call, call->me);
 
     for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
+        int peer = dtn_neighbour(call, i);
 
-        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, mine.offset),
-                      dtn_at(call->me, DTN_OUT, mine.offset), mine.bytes);
+        dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, mine.offset),
+                      dtn_span_at(call->me, DTN_OUT, mine.offset), mine.bytes);
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
     }
     dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
@@ -160,7 +161,7 @@ void dtn_emit_put_all(struct dtn_sched *sched, const struct dtn_call *call)
 struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
                               struct dtn_span room, size_t bytes)
 {
-    if (!dtn_reduction_lifts(&sched->reduction))
+    if (!dtn_reduction_converts(&sched->reduction))
         return own;
     dtn_sched_copy(sched, room, own, bytes);
     return room;
@@ -168,7 +169,7 @@ struct dtn_span dtn_emit_term(struct dtn_sched *sched, struct dtn_span own,
 
 size_t dtn_emit_term_bytes(const struct dtn_sched *sched, size_t bytes)
 {
-    return dtn_reduction_lifts(&sched->reduction) ? bytes : 0;
+    return dtn_reduction_converts(&sched->reduction) ? bytes : 0;
 }
 
 size_t dtn_emit_partial_bytes(const struct dtn_sched *sched, size_t bytes)
@@ -178,8 +179,8 @@ size_t dtn_emit_partial_bytes(const struct dtn_sched *sched, size_t bytes)
 
 void dtn_emit_alone(struct dtn_sched *sched)
 {
-    dtn_sched_fold(sched, dtn_at(sched->me, DTN_OUT, 0),
-                   dtn_at(-1, DTN_IN, 0), sched->bytes[DTN_OUT]);
+    dtn_sched_fold(sched, dtn_span_at(sched->me, DTN_OUT, 0),
+                   dtn_span_at(-1, DTN_IN, 0), sched->bytes[DTN_OUT]);
 }
 
 uint64_t dtn_emit_match_bits(const struct dtn_call *call, size_t bytes)

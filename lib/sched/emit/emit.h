@@ -12,14 +12,14 @@
 struct dtn_call;
 struct dtn_sched;
 
-static inline struct dtn_span dtn_at(int rank, enum dtn_space space,
-                                     size_t offset)
+static inline struct dtn_span dtn_span_at(int rank, enum dtn_space space,
+                                          size_t offset)
 {
     return (struct dtn_span){ rank, space, offset };
 }
 
 /* Position me + distance around the group; distance > -n. */
-static inline int dtn_around(const struct dtn_call *call, int distance)
+static inline int dtn_neighbour(const struct dtn_call *call, int distance)
 {
     return (call->me + distance + call->n) % call->n;
 }
@@ -39,35 +39,35 @@ static inline struct dtn_range dtn_range_hull(struct dtn_range a,
 /* Part i of n of `bytes`.  Parts begin on cache lines and are as equal as
  * possible, the longest first: 148 bytes in two parts are 128 and 20.
  */
-struct dtn_range dtn_split(size_t bytes, int n, int i);
+struct dtn_range dtn_range_split(size_t bytes, int n, int i);
 
 /* Block r: as the call gives it for ALLGATHER and REDUCE_SCATTER, else
- * dtn_split().
+ * dtn_range_split().
  */
 struct dtn_range dtn_call_block(const struct dtn_call *call, int r);
 
 /* The smallest range that holds the blocks of all other ranks. */
-struct dtn_range dtn_others(const struct dtn_call *call);
+struct dtn_range dtn_call_other_blocks(const struct dtn_call *call);
 
 /* Blocks first .. first+count-1, which are contiguous. */
 struct dtn_range dtn_call_blocks(const struct dtn_call *call, int first,
                                  int count);
 
 /* Bytes of `count` blocks from `first` on, modulo n: first > -n, count <= n. */
-size_t dtn_around_bytes(const struct dtn_call *call, int first, int count);
+size_t dtn_call_blocks_bytes(const struct dtn_call *call, int first, int count);
 
 /* ALL_TO_ALL: the place in IN of what this rank sends to a peer, and the place
  * in OUT of what it receives.
  */
-struct dtn_range dtn_sent(const struct dtn_call *call, int to);
-struct dtn_range dtn_received(const struct dtn_call *call, int from);
+struct dtn_range dtn_call_sent(const struct dtn_call *call, int to);
+struct dtn_range dtn_call_received(const struct dtn_call *call, int from);
 
 /* The place of rank `from`'s term in the TMP of rank `to`, for a
  * dtn_sched_fold_with() there.
  */
 static inline struct dtn_span dtn_term_slot(int to, int from, size_t bytes)
 {
-    return dtn_at(to, DTN_TMP, (size_t)(from - (from > to)) * bytes);
+    return dtn_span_at(to, DTN_TMP, (size_t)(from - (from > to)) * bytes);
 }
 
 /* Initialise the schedule with the sizes of IN and OUT of the call. */

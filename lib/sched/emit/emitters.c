@@ -63,7 +63,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
-        .acc.block = ONE(2), .lifted.block = ONE(1) } },
+        .acc.block = ONE(2), .converted.block = ONE(1) } },
     { ROW(ALLREDUCE, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_tree, .weight = {
         .hops = LEVELS(2), .messages = { .constant = 1, .log2n = 1 },
@@ -77,7 +77,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .each_chunk = ONE(10), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(2), .chunk = LEVELS(4) },
         .folded.whole = ONE(2),
-        .acc.chunk = ONE(4), .lifted.chunk = ONE(4) } },
+        .acc.chunk = ONE(4), .converted.chunk = ONE(4) } },
     { ROW(ALLREDUCE, "doubling", DOUBLING, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_doubling, .weight = {
         .hops = { .log2n = 1, .not_power_of_two = 1 },
@@ -91,11 +91,11 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = { .constant = 2, .log2n = 2 }, .messages = LEVELS(7),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
-        .acc.block = OTHERS(1), .lifted.whole = ONE(1) } },
+        .acc.block = OTHERS(1), .converted.whole = ONE(1) } },
     { ROW(ALLREDUCE, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_allreduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(4),
-        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(5),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(2) } },
@@ -135,11 +135,11 @@ const struct dtn_emitter dtn_emitters[] = {
         .each_chunk = ONE(6), .chunk = { DTN_UNIT_HALF, 32 * KIB, 64 },
         .moved = { .whole = ONE(1), .chunk = LEVELS(2) },
         .folded = { .whole = ONE(2), .chunk = LEVELS(4) },
-        .acc.chunk = ONE(4), .lifted.chunk = ONE(4) } },
+        .acc.chunk = ONE(4), .converted.chunk = ONE(4) } },
     { ROW(REDUCE, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_reduce_hierarchical, .weight = {
         .hops = ONE(4), .messages = OTHERS(3),
-        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .rails = {
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) }, .between_hosts = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(5),
         .moved.block = OTHERS(2), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
@@ -168,7 +168,7 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(BROADCAST, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_broadcast_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(2), .moved.whole = ONE(1) },
-      .rails = {
+      .between_hosts = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(3),
         .moved.block = OTHERS(2) } },
 
@@ -199,11 +199,11 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = LEVELS(1), .messages = LEVELS(1), .message = DTN_UNIT_WHOLE,
         .moved.block = OTHERS(1),
         .copied = { .whole = ONE(1), .block = ONE(1) },
-        .caught.whole = ONE(1) } },
+        .eager_received.whole = ONE(1) } },
     { ROW(ALLGATHER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_allgather_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.whole = ONE(1),
-        .copied.block = ONE(1) }, .rails = {
+        .copied.block = ONE(1) }, .between_hosts = {
         .incast = true, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1) } },
 
@@ -232,7 +232,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .chunk = { DTN_UNIT_BLOCK, 128 * KIB, 4 },
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
-        .acc.block = ONE(2), .lifted.block = ONE(1) } },
+        .acc.block = ONE(2), .converted.block = ONE(1) } },
     { ROW(REDUCE_SCATTER, "tree", TREE, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_tree, .weight = {
         .hops = { .constant = 1, .log2n = 2 },
@@ -246,11 +246,11 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = { .constant = 1, .log2n = 1 }, .messages = LEVELS(4),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .copied.block = ONE(1),
-        .acc.block = OTHERS(1), .lifted.whole = ONE(1) } },
+        .acc.block = OTHERS(1), .converted.whole = ONE(1) } },
     { ROW(REDUCE_SCATTER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_hierarchical, .weight = {
         .hops = ONE(3), .messages = OTHERS(3), .moved.block = OTHERS(1),
-        .folded.whole = ONE(1) }, .rails = {
+        .folded.whole = ONE(1) }, .between_hosts = {
         .incast = true, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1), .folded.block = OTHERS(2),
         .acc.whole = ONE(3) } },
@@ -259,13 +259,13 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_all_to_all_direct, .weight = {
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
-        .caught.block = OTHERS(1) } },
+        .eager_received.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {
         .incast = true, .hops = ONE(1), .messages = OTHERS(1),
         .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
-        .caught.block = OTHERS(1) } },
+        .eager_received.block = OTHERS(1) } },
     { ROW(ALL_TO_ALL, "pairwise", PAIRWISE, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_pairwise, .weight = {
         .hops = { .constant = 1, .per_peer = 1 }, .messages = OTHERS(3),
@@ -281,14 +281,14 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_gather_put, .weight = {
         .hops = ONE(1), .messages = ONE(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
-        .caught.block = OTHERS(1) } },
+        .eager_received.block = OTHERS(1) } },
 
     { ROW(SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_scatter_direct, .weight = {
         .largest = OTHERS(1),
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = ONE(1),
-        .carried.block = { .constant = -1, .per_peer = 1 },
+        .eager_moved.block = { .constant = -1, .per_peer = 1 },
         .copied.block = ONE(1) } },
     { ROW(SCATTER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_scatter_put, .weight = {
@@ -308,7 +308,7 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = LEVELS(1), .messages = LEVELS(1) } },
     { ROW(BARRIER, "hierarchical", HIERARCHICAL, HOST, ANY_BYTES),
       .emit = dtn_emit_barrier_hierarchical, .weight = {
-        .hops = ONE(2), .messages = OTHERS(1) }, .rails = {
+        .hops = ONE(2), .messages = OTHERS(1) }, .between_hosts = {
         .hops = LEVELS(1), .messages = LEVELS(1) } },
     { .emit = NULL }
 };

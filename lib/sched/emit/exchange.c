@@ -113,12 +113,12 @@ static void exchange_spaces(struct dtn_exchanger *ex)
 
         sched->exposed[DTN_IN] = sched->exposed[DTN_IN] || (p->maps && p->gets);
         p->window = *tmp;
-        *tmp += p->window_bytes * least(p->in.rounds, EXCHANGE_WINDOWS);
+        *tmp += p->window_bytes * least(p->in.rounds, DTN_PEER_WINDOWS);
     }
     for (int i = 0; i < ex->npartners; i++) {
         ex->partners[i].pack = *tmp;
         *tmp += ex->partners[i].pack_bytes *
-                least(ex->partners[i].out.rounds, EXCHANGE_PACKS);
+                least(ex->partners[i].out.rounds, DTN_PEER_PACKS);
     }
 }
 
@@ -129,15 +129,15 @@ static void exchange_widen(struct dtn_exchanger *ex)
 
     for (int i = 0; i < ex->x->nreceived; i++)
         adds = adds || ex->x->received[i].accumulate;
-    ex->lifts = adds && dtn_reduction_lifts(&ex->sched->reduction);
-    ex->sched->bytes[DTN_ACC] = ex->lifts ? ex->sched->bytes[DTN_OUT] : 0;
+    ex->uses_acc = adds && dtn_reduction_converts(&ex->sched->reduction);
+    ex->sched->bytes[DTN_ACC] = ex->uses_acc ? ex->sched->bytes[DTN_OUT] : 0;
 }
 
 /* The window in TMP for a peer's parcels of a round. */
 static size_t partner_window(const struct dtn_partner *p, int round)
 {
     return p->window_bytes ? p->window + p->window_bytes *
-                             (size_t)(round % EXCHANGE_WINDOWS) : 0;
+                             (size_t)(round % DTN_PEER_WINDOWS) : 0;
 }
 
 /* READY: the peer may load from IN, or put a round into its window and OUT. */
@@ -150,8 +150,8 @@ static void exchange_invite(struct dtn_exchanger *ex, int round)
             dtn_sched_signal(ex->sched, p->rank, DTN_TAG_READY);
         else if (!p->maps && round < p->in.rounds)
             dtn_sched_offer(ex->sched, p->rank,
-                            dtn_at(ex->x->me, DTN_TMP,
-                                   partner_window(p, round)),
+                            dtn_span_at(ex->x->me, DTN_TMP,
+                                        partner_window(p, round)),
                             p->window_bytes);
     }
 }
@@ -162,7 +162,7 @@ static void exchange_invite(struct dtn_exchanger *ex, int round)
 static size_t partner_pack(struct dtn_exchanger *ex, struct dtn_partner *p,
                            int round)
 {
-    const int pack = round % EXCHANGE_PACKS;
+    const int pack = round % DTN_PEER_PACKS;
 
     if (p->packed < round) {
         if (p->busy >> pack & 1) {
@@ -184,7 +184,7 @@ static struct dtn_span parcel_pack(struct dtn_exchanger *ex,
                                    struct dtn_piece *piece)
 {
     const int me = ex->x->me;
-    struct dtn_span in = dtn_at(me, DTN_IN, piece->src_offset
+    struct dtn_span in = dtn_span_at(me, DTN_IN, piece->src_offset
                                             * ex->elem_bytes);
     struct dtn_box flat = piece->box;
     struct dtn_span packed;
@@ -193,8 +193,8 @@ static struct dtn_span parcel_pack(struct dtn_exchanger *ex,
         dtn_box_flatten(&piece->box, piece->box.dst_stride);
     if (!parcel->packs)
         return in;
-    packed = dtn_at(me, DTN_TMP, partner_pack(ex, p, parcel->round) +
-                    parcel->at * ex->elem_bytes);
+    packed = dtn_span_at(me, DTN_TMP, partner_pack(ex, p, parcel->round) +
+                         parcel->at * ex->elem_bytes);
     dtn_box_flatten(&flat, flat.dst_stride);
     exchange_apply(ex, packed, in, flat, false);
     dtn_box_flatten(&piece->box, piece->box.src_stride);
@@ -208,8 +208,8 @@ static void parcel_push(struct dtn_exchanger *ex,
 {
     struct dtn_piece piece = dtn_parcel_piece(parcel);
     struct dtn_span dst = parcel->lands
-        ? dtn_at(p->rank, DTN_OUT, piece.dst_offset * ex->elem_bytes)
-        : dtn_at(p->rank, DTN_TMP, parcel->at * ex->elem_bytes);
+        ? dtn_span_at(p->rank, DTN_OUT, piece.dst_offset * ex->elem_bytes)
+        : dtn_span_at(p->rank, DTN_TMP, parcel->at * ex->elem_bytes);
     struct dtn_span src;
     struct dtn_box *box = &piece.box;
 
@@ -250,20 +250,20 @@ static void parcel_apply(struct dtn_exchanger *ex,
 {
     struct dtn_piece piece = dtn_parcel_piece(parcel);
     const int me = ex->x->me;
-    struct dtn_span out = dtn_at(me, ex->lifts ? DTN_ACC : DTN_OUT,
-                                 piece.dst_offset * ex->elem_bytes);
-    struct dtn_span in = dtn_at(piece.source, DTN_IN, piece.src_offset
+    struct dtn_span out = dtn_span_at(me, ex->uses_acc ? DTN_ACC : DTN_OUT,
+                                      piece.dst_offset * ex->elem_bytes);
+    struct dtn_span in = dtn_span_at(piece.source, DTN_IN, piece.src_offset
                                                       * ex->elem_bytes);
 
     if (p && !p->maps && parcel->lands) {
-        if (!ex->lifts)
+        if (!ex->uses_acc)
             return;
-        in = dtn_at(me, DTN_OUT, out.offset);
+        in = dtn_span_at(me, DTN_OUT, out.offset);
         memcpy(piece.box.src_stride, piece.box.dst_stride,
                sizeof piece.box.src_stride);
     } else if (p && !p->maps) {
-        in = dtn_at(me, DTN_TMP, partner_window(p, parcel->round) +
-                    parcel->at * ex->elem_bytes);
+        in = dtn_span_at(me, DTN_TMP, partner_window(p, parcel->round) +
+                         parcel->at * ex->elem_bytes);
         dtn_box_flatten(&piece.box, piece.box.src_stride);
     }
     exchange_apply(ex, out, in, piece.box, piece.accumulate);
@@ -313,8 +313,8 @@ static void exchange_drop(struct dtn_exchanger *ex)
 {
     const struct dtn_exchange *x = ex->x;
     struct dtn_sched *sched = ex->sched;
-    struct dtn_span out = dtn_at(x->me, DTN_OUT, 0);
-    struct dtn_span acc = dtn_at(x->me, DTN_ACC, 0);
+    struct dtn_span out = dtn_span_at(x->me, DTN_OUT, 0);
+    struct dtn_span acc = dtn_span_at(x->me, DTN_ACC, 0);
 
     sched->reduction.divisor = x->scale;
     if (x->neutral)
@@ -334,14 +334,15 @@ static void exchange_drop(struct dtn_exchanger *ex)
 static void exchange_emit(struct dtn_exchanger *ex)
 {
     struct dtn_sched *sched = ex->sched;
-    struct dtn_span out = dtn_at(ex->x->me, DTN_OUT, 0);
-    struct dtn_span acc = dtn_at(ex->x->me, DTN_ACC, 0);
+    struct dtn_span out = dtn_span_at(ex->x->me, DTN_OUT, 0);
+    struct dtn_span acc = dtn_span_at(ex->x->me, DTN_ACC, 0);
 
     sched->rounds = ex->rounds;
     exchange_spaces(ex);
     exchange_widen(ex);
     if (ex->x->neutral)
-        dtn_sched_neutral(sched, ex->lifts ? acc : out, sched->bytes[DTN_OUT]);
+        dtn_sched_neutral(sched, ex->uses_acc ? acc : out,
+                          sched->bytes[DTN_OUT]);
     exchange_invite(ex, 0);
     exchange_invite(ex, 1);
     exchange_send(ex, 0);
@@ -350,7 +351,7 @@ static void exchange_emit(struct dtn_exchanger *ex)
         exchange_send(ex, k + 1);
         exchange_receive(ex, k);
     }
-    if (ex->lifts) {
+    if (ex->uses_acc) {
         exchange_drop(ex);
     } else if (ex->x->scale > 1) {
         sched->divisor = ex->x->scale;

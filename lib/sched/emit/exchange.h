@@ -19,7 +19,7 @@ struct dtn_exchange;
 struct dtn_sched;
 
 /* Windows of a receiver for each peer, and packing buffers of a source. */
-enum { EXCHANGE_WINDOWS = 3, EXCHANGE_PACKS = 2 };
+enum { DTN_PEER_WINDOWS = 3, DTN_PEER_PACKS = 2 };
 
 /* A peer with which this rank exchanges data. */
 struct dtn_partner {
@@ -46,7 +46,7 @@ struct dtn_exchanger {
     int64_t most;                 /* elements in a window                     */
     bool cuts;                    /* local and loaded pieces go in rounds,    */
                                   /* too, as those that are put               */
-    bool lifts;                   /* the result is accumulated in ACC, not    */
+    bool uses_acc;                /* the result is accumulated in ACC, not    */
                                   /* OUT                                      */
     struct dtn_parcel_stream own;  /* pieces from this rank to itself         */
     int npartners;                /* length of `partners`                     */

@@ -48,8 +48,8 @@ static size_t halving_region(const struct halving *h, int rank, int k)
     size_t bytes = 0;
 
     for (int j = 0; j < k; j++)
-        bytes += dtn_around_bytes(h->call, rank - halving_count(h, j) + 1,
-                                  halving_count(h, j));
+        bytes += dtn_call_blocks_bytes(h->call, rank - halving_count(h, j) + 1,
+                                       halving_count(h, j));
     return bytes;
 }
 
@@ -63,11 +63,11 @@ static struct dtn_span halving_sum(const struct halving *h, int k, int block)
     while (--k >= 0) {
         count = halving_count(h, k);
         if (before < count)
-            return dtn_at(me, DTN_ACC, halving_region(h, me, k)
-                          + dtn_around_bytes(h->call, me - count + 1,
-                                             count - 1 - before));
+            return dtn_span_at(me, DTN_ACC, halving_region(h, me, k)
+                               + dtn_call_blocks_bytes(h->call, me - count + 1,
+                                                       count - 1 - before));
     }
-    return dtn_at(me, DTN_IN, dtn_call_block(h->call, block).offset);
+    return dtn_span_at(me, DTN_IN, dtn_call_block(h->call, block).offset);
 }
 
 /* A run of blocks whose sums are contiguous. */
@@ -103,9 +103,9 @@ static struct run halving_run(const struct halving *h, int k, int first,
  */
 static struct dtn_span halving_term(const struct halving *h, struct run run)
 {
-    struct dtn_span room = dtn_at(h->call->me, DTN_ACC,
-                                  halving_region(h, h->call->me,
-                                                 h->skips.rounds));
+    struct dtn_span room = dtn_span_at(h->call->me, DTN_ACC,
+                                       halving_region(h, h->call->me,
+                                                      h->skips.rounds));
 
     if (run.src.space == DTN_ACC)
         return run.src;
@@ -116,10 +116,10 @@ static struct dtn_span halving_term(const struct halving *h, struct run run)
 static void halving_round(const struct halving *h, int k)
 {
     int n = h->call->n, me = h->call->me, count = halving_count(h, k);
-    int to = dtn_around(h->call, -h->skips.skip[k + 1]);
-    int from = dtn_around(h->call, h->skips.skip[k + 1]);
-    struct dtn_span dst = dtn_at(to, DTN_ACC, halving_region(h, to, k));
-    struct dtn_span sum = dtn_at(me, DTN_ACC, halving_region(h, me, k));
+    int to = dtn_neighbour(h->call, -h->skips.skip[k + 1]);
+    int from = dtn_neighbour(h->call, h->skips.skip[k + 1]);
+    struct dtn_span dst = dtn_span_at(to, DTN_ACC, halving_region(h, to, k));
+    struct dtn_span sum = dtn_span_at(me, DTN_ACC, halving_region(h, me, k));
     struct run run;
 
     for (int i = 0; i < count; i += run.blocks) {
@@ -153,24 +153,24 @@ static void halving_reduce(const struct halving *h, size_t out_offset,
         return;
     }
     sched->bytes[DTN_ACC] = halving_region(h, call->me, rounds)
-        + dtn_emit_term_bytes(sched, dtn_around_bytes(call, 0, call->n));
+        + dtn_emit_term_bytes(sched, dtn_call_blocks_bytes(call, 0, call->n));
     sched->exposed[DTN_ACC] = true;
     for (int k = 0; k < rounds; k++)
-        dtn_sched_signal(sched, dtn_around(call, h->skips.skip[k + 1]),
+        dtn_sched_signal(sched, dtn_neighbour(call, h->skips.skip[k + 1]),
                          DTN_TAG_READY);
     for (int k = 0; k < rounds; k++)
-        dtn_sched_wait(sched, dtn_around(call, -h->skips.skip[k + 1]),
+        dtn_sched_wait(sched, dtn_neighbour(call, -h->skips.skip[k + 1]),
                        DTN_TAG_READY);
     for (int k = 0; k < rounds; k++)
         halving_round(h, k);
     for (int k = 0; k < rounds; k++) {
-        int to = dtn_around(call, -h->skips.skip[k + 1]);
+        int to = dtn_neighbour(call, -h->skips.skip[k + 1]);
 
         dtn_sched_flush(sched, to);
         if (gather)
             dtn_sched_signal(sched, to, DTN_TAG_READY);
     }
-    dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, out_offset),
+    dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, out_offset),
                    halving_sum(h, rounds, call->me), mine.bytes);
 }
 
@@ -194,7 +194,7 @@ int dtn_emit_allreduce_halving(const struct dtn_call *call,
     dtn_emit_begin(sched, "allreduce halving", call);
     halving_reduce(&h, dtn_call_block(call, call->me).offset, true);
     for (int k = 0; k < h.skips.rounds; k++)
-        dtn_sched_wait(sched, dtn_around(call, h.skips.skip[k + 1]),
+        dtn_sched_wait(sched, dtn_neighbour(call, h.skips.skip[k + 1]),
                        DTN_TAG_READY);
     dtn_emit_gather(sched, call, &h.skips);
     return dtn_emit_end(sched, err);

@@ -98,8 +98,8 @@ static bool pair_speaks(const struct dtn_hierarchy *h, int from, int to,
         || (pairs != DTN_PAIRS_FROM_OWNER && dtn_is_owner(h, to));
 }
 
-void dtn_local_tell(const struct dtn_hierarchy *h, enum dtn_tag tag,
-                    enum dtn_local_pairs pairs)
+void dtn_local_signal(const struct dtn_hierarchy *h, enum dtn_tag tag,
+                      enum dtn_local_pairs pairs)
 {
     for (int i = 1; i < dtn_locals(h, h->host); i++) {
         int p = dtn_local_after(h, i);
@@ -109,7 +109,7 @@ void dtn_local_tell(const struct dtn_hierarchy *h, enum dtn_tag tag,
     }
 }
 
-void dtn_local_hear(const struct dtn_hierarchy *h, enum dtn_tag tag,
+void dtn_local_wait(const struct dtn_hierarchy *h, enum dtn_tag tag,
                     enum dtn_local_pairs pairs)
 {
     for (int i = 1; i < dtn_locals(h, h->host); i++) {
@@ -120,13 +120,13 @@ void dtn_local_hear(const struct dtn_hierarchy *h, enum dtn_tag tag,
     }
 }
 
-void dtn_rail_tell(const struct dtn_hierarchy *h, enum dtn_tag tag)
+void dtn_rail_signal(const struct dtn_hierarchy *h, enum dtn_tag tag)
 {
     for (int i = 1; h->owner && i < h->nhosts; i++)
         dtn_sched_signal(h->sched, dtn_rail_peer(h, i), tag);
 }
 
-void dtn_rail_hear(const struct dtn_hierarchy *h, enum dtn_tag tag)
+void dtn_rail_wait(const struct dtn_hierarchy *h, enum dtn_tag tag)
 {
     for (int i = 1; h->owner && i < h->nhosts; i++)
         dtn_sched_wait(h->sched, dtn_rail_peer(h, i), tag);
@@ -142,7 +142,7 @@ void dtn_rail_flush(const struct dtn_hierarchy *h)
 
 struct dtn_range dtn_rail_block(const struct dtn_hierarchy *h, int rail)
 {
-    return dtn_split(h->call->count * dtensor_dtype_size(h->call->dtype),
+    return dtn_range_split(h->call->count * dtensor_dtype_size(h->call->dtype),
                    h->nrails, rail);
 }
 
@@ -150,7 +150,7 @@ struct dtn_range dtn_rail_part(const struct dtn_hierarchy *h, int rail,
                                int host)
 {
     struct dtn_range block = dtn_rail_block(h, rail);
-    struct dtn_range part = dtn_split(block.bytes, h->nhosts, host);
+    struct dtn_range part = dtn_range_split(block.bytes, h->nhosts, host);
 
     return (struct dtn_range){ block.offset + part.offset, part.bytes };
 }

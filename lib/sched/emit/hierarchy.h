@@ -85,14 +85,14 @@ enum dtn_local_pairs {
 };
 
 /* tell: signal to those locals.  hear: wait for the signals of those locals. */
-void dtn_local_tell(const struct dtn_hierarchy *h, enum dtn_tag tag,
-                    enum dtn_local_pairs pairs);
-void dtn_local_hear(const struct dtn_hierarchy *h, enum dtn_tag tag,
+void dtn_local_signal(const struct dtn_hierarchy *h, enum dtn_tag tag,
+                      enum dtn_local_pairs pairs);
+void dtn_local_wait(const struct dtn_hierarchy *h, enum dtn_tag tag,
                     enum dtn_local_pairs pairs);
 
 /* Owners: signal to, wait for, flush all other owners of the rail. */
-void dtn_rail_tell(const struct dtn_hierarchy *h, enum dtn_tag tag);
-void dtn_rail_hear(const struct dtn_hierarchy *h, enum dtn_tag tag);
+void dtn_rail_signal(const struct dtn_hierarchy *h, enum dtn_tag tag);
+void dtn_rail_wait(const struct dtn_hierarchy *h, enum dtn_tag tag);
 void dtn_rail_flush(const struct dtn_hierarchy *h);
 
 /* Block `rail` of the buffer, and part `host` of that block; offsets are in the

@@ -30,8 +30,8 @@ static void gather_load(const struct dtn_hierarchy *h, int b, int p,
 {
     struct dtn_range block = dtn_call_block(h->call, b);
 
-    dtn_sched_copy(h->sched, dtn_at(h->call->me, DTN_OUT, block.offset),
-                   dtn_at(p, space, space == DTN_IN ? 0 : block.offset),
+    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, block.offset),
+                   dtn_span_at(p, space, space == DTN_IN ? 0 : block.offset),
                    block.bytes);
 }
 
@@ -54,9 +54,9 @@ static void gather_send(const struct dtn_hierarchy *h)
             int p = dtn_local_at(h, h->host, l);
             struct dtn_range block = dtn_call_block(h->call, p);
 
-            dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, block.offset),
-                          p == me ? dtn_at(me, DTN_IN, 0)
-                                  : dtn_at(me, DTN_OUT, block.offset),
+            dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, block.offset),
+                          p == me ? dtn_span_at(me, DTN_IN, 0)
+                                  : dtn_span_at(me, DTN_OUT, block.offset),
                           block.bytes);
         }
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
@@ -91,9 +91,9 @@ static void gather_local(const struct dtn_hierarchy *h)
             gather_load(h, p, p, DTN_IN);
     }
     if (h->owner)
-        dtn_rail_hear(h, DTN_TAG_DATA);
+        dtn_rail_wait(h, DTN_TAG_DATA);
     if (gather_shares(h))
-        dtn_local_tell(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
+        dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
     for (int i = 1; i < dtn_locals(h, h->host); i++) {
         int p = dtn_local_after(h, i);
 
@@ -105,7 +105,7 @@ static void gather_local(const struct dtn_hierarchy *h)
         }
         dtn_sched_signal(h->sched, p, DTN_TAG_DONE);
     }
-    dtn_local_hear(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
+    dtn_local_wait(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
 }
 
 int dtn_emit_allgather_hierarchical(const struct dtn_call *call,
@@ -120,9 +120,9 @@ int dtn_emit_allgather_hierarchical(const struct dtn_call *call,
         return rc;
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_OUT] = h.owner && h.nhosts > 1;
-    dtn_local_tell(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
-    dtn_rail_tell(&h, DTN_TAG_READY);
-    dtn_local_hear(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_rail_signal(&h, DTN_TAG_READY);
+    dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
     gather_load(&h, call->me, call->me, DTN_IN);
     if (h.owner)
         gather_send(&h);
@@ -152,8 +152,9 @@ static struct dtn_span block_slot(const struct dtn_hierarchy *h, int host,
     int rail = l % h->nrails, p = dtn_local_at(h, host, l);
     size_t before = (size_t)h->nhosts * cargo_bytes(h, rail, host, l);
 
-    return dtn_at(dtn_local_at(h, host, rail), DTN_ACC,
-                  before + (size_t)slot * dtn_call_block(h->call, p).bytes);
+    return dtn_span_at(dtn_local_at(h, host, rail), DTN_ACC,
+                       before
+                           + (size_t)slot * dtn_call_block(h->call, p).bytes);
 }
 
 /* The place at this host's owner of the result for local l. */
@@ -165,13 +166,13 @@ static struct dtn_span block_result(const struct dtn_hierarchy *h, int l)
                   * cargo_bytes(h, rail, h->host, h->call->n);
 
     if (p == owner)
-        return dtn_at(p, DTN_OUT, 0);
+        return dtn_span_at(p, DTN_OUT, 0);
     for (int k = 0; k < h->nhosts; k++)
         if (k != h->host)
             offset += cargo_bytes(h, rail, k, h->call->n);
-    return dtn_at(owner, DTN_ACC, offset
-                  + cargo_bytes(h, rail, h->host, l)
-                  - dtn_call_block(h->call, owner).bytes);
+    return dtn_span_at(owner, DTN_ACC, offset
+                       + cargo_bytes(h, rail, h->host, l)
+                       - dtn_call_block(h->call, owner).bytes);
 }
 
 /* Bytes of an owner's ACC. */
@@ -206,7 +207,7 @@ static void scatter_send(const struct dtn_hierarchy *h, int i,
         struct dtn_span slot = block_slot(h, host, l, h->host);
 
         dtn_sched_fold(sched, away ? *sending : slot,
-                       dtn_at(-1, DTN_IN, block.offset), block.bytes);
+                       dtn_span_at(-1, DTN_IN, block.offset), block.bytes);
         if (!away)
             continue;
         dtn_sched_put(sched, peer, slot, *sending, block.bytes);
@@ -224,14 +225,15 @@ static bool scatter_serves(const struct dtn_hierarchy *h)
 
 static void scatter_own(const struct dtn_hierarchy *h)
 {
-    struct dtn_span sending = dtn_at(h->call->me, DTN_ACC, (size_t)h->nhosts
-        * cargo_bytes(h, h->local, h->host, h->call->n));
+    struct dtn_span sending = dtn_span_at(
+        h->call->me, DTN_ACC,
+        (size_t)h->nhosts * cargo_bytes(h, h->local, h->host, h->call->n));
 
     for (int i = 1; i <= h->nhosts; i++)
         scatter_send(h, i, &sending);
     if (!scatter_serves(h))
-        dtn_local_tell(h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
-    dtn_rail_hear(h, DTN_TAG_DATA);
+        dtn_local_signal(h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+    dtn_rail_wait(h, DTN_TAG_DATA);
     for (int l = h->local; l < dtn_locals(h, h->host); l += h->nrails)
         dtn_sched_fold_slots(h->sched, block_result(h, l),
                              block_slot(h, h->host, l, 0),
@@ -239,8 +241,8 @@ static void scatter_own(const struct dtn_hierarchy *h)
                                             dtn_local_at(h, h->host, l))
                              .bytes, h->nhosts);
     if (scatter_serves(h)) {
-        dtn_local_tell(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
-        dtn_local_hear(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
+        dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
+        dtn_local_wait(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
     }
 }
 
@@ -250,7 +252,7 @@ static void scatter_fetch(const struct dtn_hierarchy *h)
     int owner = dtn_local_at(h, h->host, dtn_rail_of(h, h->call->me));
 
     dtn_sched_wait(h->sched, owner, DTN_TAG_DATA);
-    dtn_sched_copy(h->sched, dtn_at(h->call->me, DTN_OUT, 0),
+    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, 0),
                    block_result(h, h->local), h->sched->bytes[DTN_OUT]);
     dtn_sched_signal(h->sched, owner, DTN_TAG_DONE);
 }
@@ -273,15 +275,15 @@ int dtn_emit_reduce_scatter_hierarchical(const struct dtn_call *call,
         sched->bytes[DTN_ACC] = scatter_room(&h);
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_ACC] = sched->bytes[DTN_ACC] > 0;
-    dtn_local_tell(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
-    dtn_rail_tell(&h, DTN_TAG_READY);
-    dtn_local_hear(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_rail_signal(&h, DTN_TAG_READY);
+    dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
     if (h.owner)
         scatter_own(&h);
     else
         scatter_fetch(&h);
     if (h.owner && !scatter_serves(&h))
-        dtn_local_hear(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
+        dtn_local_wait(&h, DTN_TAG_DONE, DTN_PAIRS_FROM_OWNER);
     dtn_rail_flush(&h);
     return dtn_hierarchy_end(&h, err);
 }

@@ -24,8 +24,8 @@
 static struct dtn_span slot_at(const struct dtn_hierarchy *h, int rail,
                                int host, int slot)
 {
-    return dtn_at(dtn_local_at(h, host, rail), DTN_ACC,
-                  (size_t)slot * dtn_rail_part(h, rail, host).bytes);
+    return dtn_span_at(dtn_local_at(h, host, rail), DTN_ACC,
+                       (size_t)slot * dtn_rail_part(h, rail, host).bytes);
 }
 
 static struct dtn_span sending_at(const struct dtn_hierarchy *h, int host)
@@ -51,7 +51,7 @@ static void buffer_fold(const struct dtn_hierarchy *h)
         struct dtn_span sum = i < h->nhosts ? sending_at(h, host)
                             : slot_at(h, rail, host, host);
 
-        dtn_sched_fold(sched, sum, dtn_at(-1, DTN_IN, part.offset),
+        dtn_sched_fold(sched, sum, dtn_span_at(-1, DTN_IN, part.offset),
                        part.bytes);
         if (i == h->nhosts)
             break;
@@ -60,7 +60,7 @@ static void buffer_fold(const struct dtn_hierarchy *h)
                       part.bytes);
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
     }
-    dtn_rail_hear(h, DTN_TAG_DATA);
+    dtn_rail_wait(h, DTN_TAG_DATA);
 }
 
 /* All ranks load the blocks from the OUT of the owners. */
@@ -69,7 +69,7 @@ static void buffer_share(const struct dtn_hierarchy *h)
     struct dtn_sched *sched = h->sched;
     int me = h->call->me;
 
-    dtn_local_tell(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
+    dtn_local_signal(h, DTN_TAG_DATA, DTN_PAIRS_FROM_OWNER);
     for (int i = 1; i < dtn_locals(h, h->host); i++) {
         int p = dtn_local_after(h, i);
         struct dtn_range block;
@@ -78,11 +78,11 @@ static void buffer_share(const struct dtn_hierarchy *h)
             continue;
         block = dtn_rail_block(h, dtn_rail_of(h, p));
         dtn_sched_wait(sched, p, DTN_TAG_DATA);
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, block.offset),
-                       dtn_at(p, DTN_OUT, block.offset), block.bytes);
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, block.offset),
+                       dtn_span_at(p, DTN_OUT, block.offset), block.bytes);
         dtn_sched_signal(sched, p, DTN_TAG_DONE);
     }
-    dtn_local_hear(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
+    dtn_local_wait(h, DTN_TAG_DONE, DTN_PAIRS_TO_OWNER);
 }
 
 /* ACC of owners: slots for this rank's part, and the block to send. */
@@ -105,7 +105,7 @@ static void buffer_reduce(const struct dtn_hierarchy *h, struct dtn_span out)
     struct dtn_range part = dtn_rail_part(h, h->local, h->host);
 
     if (h->nhosts == 1) {
-        dtn_sched_fold(h->sched, out, dtn_at(-1, DTN_IN, block.offset),
+        dtn_sched_fold(h->sched, out, dtn_span_at(-1, DTN_IN, block.offset),
                        block.bytes);
         return;
     }
@@ -128,19 +128,20 @@ int dtn_emit_allreduce_hierarchical(const struct dtn_call *call,
     if (rc != 0)
         return rc;
     buffer_room(&h);
-    dtn_local_tell(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
-    dtn_rail_tell(&h, DTN_TAG_READY);
-    dtn_local_hear(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
+    dtn_rail_signal(&h, DTN_TAG_READY);
+    dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_ANY_OWNER);
     if (h.owner) {
         block = dtn_rail_block(&h, h.local);
         part = dtn_rail_part(&h, h.local, h.host);
-        buffer_reduce(&h, dtn_at(me, DTN_OUT, block.offset));
+        buffer_reduce(&h, dtn_span_at(me, DTN_OUT, block.offset));
         for (int i = 1; i < h.nhosts; i++)
-            dtn_sched_put(sched, dtn_rail_peer(&h, i),
-                          dtn_at(dtn_rail_peer(&h, i), DTN_OUT, part.offset),
-                          dtn_at(me, DTN_OUT, part.offset), part.bytes);
-        dtn_rail_tell(&h, DTN_TAG_DATA);
-        dtn_rail_hear(&h, DTN_TAG_DATA);
+            dtn_sched_put(
+                sched, dtn_rail_peer(&h, i),
+                dtn_span_at(dtn_rail_peer(&h, i), DTN_OUT, part.offset),
+                dtn_span_at(me, DTN_OUT, part.offset), part.bytes);
+        dtn_rail_signal(&h, DTN_TAG_DATA);
+        dtn_rail_wait(&h, DTN_TAG_DATA);
     }
     buffer_share(&h);
     dtn_rail_flush(&h);
@@ -165,12 +166,12 @@ static struct dtn_span result_at(const struct dtn_hierarchy *h, int rail)
     int owner = dtn_local_at(h, host, rail);
 
     if (owner == h->call->root)
-        return dtn_at(owner, DTN_OUT, dtn_rail_block(h, rail).offset);
+        return dtn_span_at(owner, DTN_OUT, dtn_rail_block(h, rail).offset);
     if (h->nhosts == 1)
-        return dtn_at(owner, DTN_ACC, 0);
-    return dtn_at(owner, DTN_ACC,
-                  (size_t)h->nhosts * dtn_rail_part(h, rail, host).bytes
-                  + dtn_rail_block(h, rail).bytes);
+        return dtn_span_at(owner, DTN_ACC, 0);
+    return dtn_span_at(owner, DTN_ACC,
+                       (size_t)h->nhosts * dtn_rail_part(h, rail, host).bytes
+                       + dtn_rail_block(h, rail).bytes);
 }
 
 /* Put the owner's finished part to the place where its block is collected. */
@@ -180,11 +181,11 @@ static void reduce_deliver(const struct dtn_hierarchy *h)
     struct dtn_range part = dtn_rail_part(h, h->local, h->host);
     struct dtn_span to = result_at(h, h->local);
     struct dtn_span from = to.space == DTN_ACC ? sending_at(h, h->host)
-                         : dtn_at(h->call->me, DTN_TMP, 0), begin = from;
+                         : dtn_span_at(h->call->me, DTN_TMP, 0), begin = from;
 
     if (root_is_near(h)) {
         buffer_reduce(h, to);
-        dtn_rail_hear(h, DTN_TAG_DATA);
+        dtn_rail_wait(h, DTN_TAG_DATA);
         return;
     }
     if (from.space == DTN_TMP)
@@ -206,7 +207,8 @@ static void reduce_collect(const struct dtn_hierarchy *h)
         if (!dtn_is_owner(h, p))
             continue;
         dtn_sched_wait(h->sched, p, DTN_TAG_DATA);
-        dtn_sched_copy(h->sched, dtn_at(h->call->me, DTN_OUT, block.offset),
+        dtn_sched_copy(h->sched,
+                       dtn_span_at(h->call->me, DTN_OUT, block.offset),
                        result_at(h, rail), block.bytes);
         dtn_sched_signal(h->sched, p, DTN_TAG_DONE);
     }
@@ -220,11 +222,11 @@ static void reduce_invite(const struct dtn_hierarchy *h)
     int me = h->call->me, root = h->call->root;
     bool extra = root_is_near(h) && !dtn_is_owner(h, root);
 
-    dtn_local_tell(h, DTN_TAG_READY, DTN_PAIRS_TO_OWNER);
-    dtn_rail_tell(h, DTN_TAG_READY);
+    dtn_local_signal(h, DTN_TAG_READY, DTN_PAIRS_TO_OWNER);
+    dtn_rail_signal(h, DTN_TAG_READY);
     if (extra && h->owner)
         dtn_sched_signal(h->sched, root, DTN_TAG_READY);
-    dtn_local_hear(h, DTN_TAG_READY, DTN_PAIRS_TO_OWNER);
+    dtn_local_wait(h, DTN_TAG_READY, DTN_PAIRS_TO_OWNER);
     for (int l = 0; extra && me == root && l < h->nrails; l++)
         dtn_sched_wait(h->sched, dtn_local_at(h, h->host, l), DTN_TAG_READY);
 }
@@ -312,8 +314,8 @@ static void broadcast_leave(const struct dtn_hierarchy *h)
         for (int k = 0; k < 2; k++) {
             struct dtn_range part = dtn_rail_part(h, h->local, hosts[k]);
 
-            dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, part.offset),
-                          dtn_at(me, space, part.offset), part.bytes);
+            dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, part.offset),
+                          dtn_span_at(me, space, part.offset), part.bytes);
         }
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
     }
@@ -326,7 +328,7 @@ static void broadcast_arrive(const struct dtn_hierarchy *h)
     struct dtn_range part = dtn_rail_part(h, h->local, h->host);
     int source = dtn_local_at(h, h->host_of[h->call->root], h->local);
 
-    dtn_rail_tell(h, DTN_TAG_READY);
+    dtn_rail_signal(h, DTN_TAG_READY);
     dtn_sched_wait(sched, source, DTN_TAG_DATA);
     for (int i = 1; i < h->nhosts; i++) {
         int peer = dtn_rail_peer(h, i);
@@ -334,8 +336,9 @@ static void broadcast_arrive(const struct dtn_hierarchy *h)
         if (peer == source)
             continue;
         dtn_sched_wait(sched, peer, DTN_TAG_READY);
-        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, part.offset),
-                      dtn_at(h->call->me, DTN_OUT, part.offset), part.bytes);
+        dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, part.offset),
+                      dtn_span_at(h->call->me, DTN_OUT, part.offset),
+                      part.bytes);
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
     }
     for (int i = 1; i < h->nhosts; i++)
@@ -347,8 +350,8 @@ static void broadcast_arrive(const struct dtn_hierarchy *h)
 static void broadcast_load(const struct dtn_hierarchy *h, size_t begin,
                            size_t end)
 {
-    dtn_sched_copy(h->sched, dtn_at(h->call->me, DTN_OUT, begin),
-                   dtn_at(h->call->root, DTN_IN, begin), end - begin);
+    dtn_sched_copy(h->sched, dtn_span_at(h->call->me, DTN_OUT, begin),
+                   dtn_span_at(h->call->root, DTN_IN, begin), end - begin);
 }
 
 /* On the root's host all ranks load from the root.  Owners load their block
@@ -402,8 +405,8 @@ int dtn_emit_broadcast_hierarchical(const struct dtn_call *call,
         broadcast_near(&h);
     } else {
         sched->exposed[DTN_OUT] = h.owner;
-        dtn_local_tell(&h, DTN_TAG_READY, DTN_PAIRS_FROM_OWNER);
-        dtn_local_hear(&h, DTN_TAG_READY, DTN_PAIRS_FROM_OWNER);
+        dtn_local_signal(&h, DTN_TAG_READY, DTN_PAIRS_FROM_OWNER);
+        dtn_local_wait(&h, DTN_TAG_READY, DTN_PAIRS_FROM_OWNER);
         if (h.owner)
             broadcast_arrive(&h);
         buffer_share(&h);
@@ -422,7 +425,7 @@ int dtn_emit_barrier_hierarchical(const struct dtn_call *call,
                                   struct dtensor_error *err)
 {
     struct dtn_hierarchy h;
-    struct dtn_span nothing = dtn_at(call->me, DTN_TMP, 0);
+    struct dtn_span nothing = dtn_span_at(call->me, DTN_TMP, 0);
     int first, rc = dtn_hierarchy_begin(&h, "barrier hierarchical", call,
                                         sched, err);
 

@@ -44,8 +44,8 @@ static struct dtn_edge pairs_edge(const struct dtn_call *call, int peer)
         edge.received.bytes = dtn_call_block(call, call->me).bytes;
         break;
     default:
-        edge.sent = dtn_sent(call, peer);
-        edge.received = dtn_received(call, peer);
+        edge.sent = dtn_call_sent(call, peer);
+        edge.received = dtn_call_received(call, peer);
         break;
     }
     edge.sent_match = dtn_emit_match_bits(call, edge.sent.bytes);
@@ -79,12 +79,12 @@ static struct dtn_edge pairs_nth(const struct dtn_call *call, int i)
 
 static struct dtn_edge pairs_forth(const struct dtn_call *call, int i)
 {
-    return pairs_of(call, i, dtn_around(call, i));
+    return pairs_of(call, i, dtn_neighbour(call, i));
 }
 
 static struct dtn_edge pairs_back(const struct dtn_call *call, int i)
 {
-    return pairs_of(call, call->nedges - 1 - i, dtn_around(call, -i));
+    return pairs_of(call, call->nedges - 1 - i, dtn_neighbour(call, -i));
 }
 
 /* One direction between two ranks: nothing, eager, or rendezvous. */
@@ -126,7 +126,7 @@ static void pairs_match(struct dtn_sched *sched, const struct dtn_edge *edge,
 static void pairs_carry(struct dtn_sched *sched, const struct dtn_edge *edge)
 {
     dtn_sched_send_eager(sched, edge->peer,
-                    dtn_at(sched->me, DTN_IN, edge->sent.offset),
+                    dtn_span_at(sched->me, DTN_IN, edge->sent.offset),
                     edge->sent.bytes);
     pairs_match(sched, edge, false);
 }
@@ -135,10 +135,11 @@ static void pairs_carry(struct dtn_sched *sched, const struct dtn_edge *edge)
 static void pairs_catch(struct dtn_sched *sched, const struct dtn_call *call,
                         const struct dtn_edge *edge)
 {
-    struct dtn_span slot = dtn_at(call->me, DTN_OUT, edge->received.offset);
+    struct dtn_span slot =
+        dtn_span_at(call->me, DTN_OUT, edge->received.offset);
 
     if (!pairs_alone(call)) {
-        slot = dtn_at(call->me, DTN_TMP, sched->bytes[DTN_TMP]);
+        slot = dtn_span_at(call->me, DTN_TMP, sched->bytes[DTN_TMP]);
         sched->bytes[DTN_TMP] += edge->received.bytes;
     }
     dtn_sched_recv_eager(sched, edge->peer, slot, edge->received.bytes);
@@ -155,9 +156,9 @@ static void pairs_own(struct dtn_sched *sched, const struct dtn_call *call)
         if (call->edges[i].peer == call->me)
             own = call->edges[i];
     if (own.sends && own.receives)
-        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, own.received.offset),
-                       dtn_at(call->me, DTN_IN, own.sent.offset),
-                       own.received.bytes);
+        dtn_sched_copy(
+            sched, dtn_span_at(call->me, DTN_OUT, own.received.offset),
+            dtn_span_at(call->me, DTN_IN, own.sent.offset), own.received.bytes);
 }
 
 /* Copy eager data from TMP to OUT, neighbouring blocks together. */
@@ -176,8 +177,8 @@ static void pairs_settle(struct dtn_sched *sched, const struct dtn_call *call)
             run.bytes += edge.received.bytes;
             continue;
         }
-        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, run.offset),
-                       dtn_at(call->me, DTN_TMP, taken), run.bytes);
+        dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, run.offset),
+                       dtn_span_at(call->me, DTN_TMP, taken), run.bytes);
         taken += run.bytes;
         run = edge.received;
         if (pairs_received(&edge) != SMALL)
@@ -200,7 +201,7 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
         if (pairs_sent(&edge) != LARGE)
             continue;
         dtn_sched_offer(sched, edge.peer,
-                        dtn_at(call->me, DTN_IN, edge.sent.offset),
+                        dtn_span_at(call->me, DTN_IN, edge.sent.offset),
                         edge.sent.bytes);
         pairs_match(sched, &edge, false);
         shown = dtn_range_hull(shown, edge.sent);
@@ -230,8 +231,8 @@ static void pull_load(struct dtn_sched *sched, const struct dtn_call *call)
         if (pairs_received(&edge) != LARGE)
             continue;
         dtn_sched_copy(sched,
-                       dtn_at(call->me, DTN_OUT, edge.received.offset),
-                       dtn_at(edge.peer, DTN_IN, 0), edge.received.bytes);
+                       dtn_span_at(call->me, DTN_OUT, edge.received.offset),
+                       dtn_span_at(edge.peer, DTN_IN, 0), edge.received.bytes);
         dtn_sched_signal(sched, edge.peer, DTN_TAG_DONE);
     }
 }
@@ -263,9 +264,10 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
         struct dtn_edge edge = pairs_forth(call, i);
 
         if (pairs_received(&edge) == LARGE) {
-            dtn_sched_offer(sched, edge.peer,
-                            dtn_at(call->me, DTN_OUT, edge.received.offset),
-                            edge.received.bytes);
+            dtn_sched_offer(
+                sched, edge.peer,
+                dtn_span_at(call->me, DTN_OUT, edge.received.offset),
+                edge.received.bytes);
             pairs_match(sched, &edge, true);
         }
         if (pairs_sent(&edge) == SMALL)
@@ -294,8 +296,8 @@ static void push_put(struct dtn_sched *sched, const struct dtn_call *call)
 
         if (pairs_sent(&edge) != LARGE)
             continue;
-        dtn_sched_put(sched, edge.peer, dtn_at(edge.peer, DTN_OUT, 0),
-                      dtn_at(call->me, DTN_IN, edge.sent.offset),
+        dtn_sched_put(sched, edge.peer, dtn_span_at(edge.peer, DTN_OUT, 0),
+                      dtn_span_at(call->me, DTN_IN, edge.sent.offset),
                       edge.sent.bytes);
         dtn_sched_signal(sched, edge.peer, DTN_TAG_DATA);
     }

@@ -27,13 +27,13 @@
 static void pairwise_invite(struct dtn_sched *sched,
                             const struct dtn_call *call, int s)
 {
-    int from = dtn_around(call, -s);
+    int from = dtn_neighbour(call, -s);
     struct dtn_range block;
 
     if (s >= call->n)
         return;
-    block = dtn_received(call, from);
-    dtn_sched_offer(sched, from, dtn_at(call->me, DTN_OUT, block.offset),
+    block = dtn_call_received(call, from);
+    dtn_sched_offer(sched, from, dtn_span_at(call->me, DTN_OUT, block.offset),
                     block.bytes);
     dtn_sched_match(sched, dtn_emit_match_bits(call, block.bytes), block.bytes,
                     true);
@@ -42,12 +42,12 @@ static void pairwise_invite(struct dtn_sched *sched,
 static void pairwise_accept(struct dtn_sched *sched,
                             const struct dtn_call *call, int s)
 {
-    int to = dtn_around(call, s);
+    int to = dtn_neighbour(call, s);
     size_t bytes;
 
     if (s >= call->n)
         return;
-    bytes = dtn_sent(call, to).bytes;
+    bytes = dtn_call_sent(call, to).bytes;
     dtn_sched_wait(sched, to, DTN_TAG_READY);
     dtn_sched_match(sched, dtn_emit_match_bits(call, bytes), bytes, false);
 }
@@ -57,25 +57,26 @@ int dtn_emit_all_to_all_pairwise(const struct dtn_call *call,
                                  struct dtensor_error *err)
 {
     int me = call->me, n = call->n;
-    struct dtn_range own = dtn_sent(call, me);
+    struct dtn_range own = dtn_call_sent(call, me);
 
     dtn_emit_begin(sched, "all_to_all pairwise", call);
     sched->exposed[DTN_OUT] = true;
     pairwise_invite(sched, call, 1);
     pairwise_accept(sched, call, 1);
     for (int s = 1; s < n; s++) {
-        int to = dtn_around(call, s);
-        struct dtn_range block = dtn_sent(call, to);
+        int to = dtn_neighbour(call, s);
+        struct dtn_range block = dtn_call_sent(call, to);
 
         pairwise_invite(sched, call, s + 1);
-        dtn_sched_put(sched, to, dtn_at(to, DTN_OUT, 0),
-                      dtn_at(me, DTN_IN, block.offset), block.bytes);
+        dtn_sched_put(sched, to, dtn_span_at(to, DTN_OUT, 0),
+                      dtn_span_at(me, DTN_IN, block.offset), block.bytes);
         dtn_sched_signal(sched, to, DTN_TAG_DATA);
         pairwise_accept(sched, call, s + 1);
-        dtn_sched_wait(sched, dtn_around(call, -s), DTN_TAG_DATA);
+        dtn_sched_wait(sched, dtn_neighbour(call, -s), DTN_TAG_DATA);
         dtn_sched_flush(sched, to);
     }
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, dtn_received(call, me).offset),
-                   dtn_at(me, DTN_IN, own.offset), own.bytes);
+    dtn_sched_copy(sched,
+                   dtn_span_at(me, DTN_OUT, dtn_call_received(call, me).offset),
+                   dtn_span_at(me, DTN_IN, own.offset), own.bytes);
     return dtn_emit_end(sched, err);
 }

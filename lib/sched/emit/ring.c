@@ -57,8 +57,8 @@ static struct ring ring_make(const struct dtn_call *call,
                              struct dtn_sched *sched)
 {
     struct ring ring = { .sched = sched, .call = call, .n = call->n,
-                         .me = call->me, .left = dtn_around(call, -1),
-                         .right = dtn_around(call, 1) };
+                         .me = call->me, .left = dtn_neighbour(call, -1),
+                         .right = dtn_neighbour(call, 1) };
 
     for (int r = 0; r < call->n; r++)
         if (dtn_call_block(call, r).bytes > ring.slot_bytes)
@@ -72,7 +72,7 @@ static struct ring ring_make(const struct dtn_call *call,
 static struct dtn_range ring_chunk(const struct ring *ring, int b, int c)
 {
     struct dtn_range block = dtn_call_block(ring->call, b);
-    struct dtn_range chunk = dtn_split(block.bytes, ring->chunks, c);
+    struct dtn_range chunk = dtn_range_split(block.bytes, ring->chunks, c);
 
     return (struct dtn_range){ block.offset + chunk.offset, chunk.bytes };
 }
@@ -81,8 +81,8 @@ static struct dtn_range ring_chunk(const struct ring *ring, int b, int c)
 static struct dtn_span ring_slot(const struct ring *ring, int rank, int s,
                                  struct dtn_range chunk, int b)
 {
-    return dtn_at(rank, DTN_ACC, (size_t)s * ring->slot_bytes
-                  + chunk.offset - dtn_call_block(ring->call, b).offset);
+    return dtn_span_at(rank, DTN_ACC, (size_t)s * ring->slot_bytes
+                       + chunk.offset - dtn_call_block(ring->call, b).offset);
 }
 
 /* Step s of the reduce-scatter: add this rank's part to block me-1-s, which
@@ -97,7 +97,7 @@ static void ring_reduce_step(const struct ring *ring, int s)
         dtn_sched_wait(sched, ring->right, DTN_TAG_READY);
     for (int c = 0; c < ring->chunks; c++) {
         struct dtn_range chunk = ring_chunk(ring, b, c);
-        struct dtn_span own = dtn_at(ring->me, DTN_IN, chunk.offset);
+        struct dtn_span own = dtn_span_at(ring->me, DTN_IN, chunk.offset);
         struct dtn_span sum;
 
         if (s > 0) {
@@ -140,8 +140,8 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
                           + dtn_emit_term_bytes(sched, ring->slot_bytes);
     sched->exposed[DTN_ACC] = true;
     dtn_sched_signal(sched, ring->left, DTN_TAG_READY);
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, out_offset),
-                   dtn_at(me, DTN_IN, mine.offset), mine.bytes);
+    dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, out_offset),
+                   dtn_span_at(me, DTN_IN, mine.offset), mine.bytes);
     for (int s = 0; s < n - 1; s++)
         ring_reduce_step(ring, s);
     if (!gather || n < 4)
@@ -152,10 +152,10 @@ static void ring_reduce_scatter(const struct ring *ring, size_t out_offset,
         struct dtn_range chunk = ring_chunk(ring, me, c);
 
         dtn_sched_wait(sched, ring->left, DTN_TAG_DATA);
-        dtn_sched_reduce(sched, dtn_at(me, DTN_OUT, out_offset + chunk.offset
-                                                    - mine.offset),
-                         ring_slot(ring, me, (n - 2) % 2, chunk, me),
-                         chunk.bytes);
+        dtn_sched_reduce(
+            sched,
+            dtn_span_at(me, DTN_OUT, out_offset + chunk.offset - mine.offset),
+            ring_slot(ring, me, (n - 2) % 2, chunk, me), chunk.bytes);
     }
 }
 
@@ -175,8 +175,8 @@ static void ring_allgather(const struct ring *ring)
             if (s > 0)
                 dtn_sched_wait(sched, ring->left, DTN_TAG_DATA);
             dtn_sched_put(sched, ring->right,
-                          dtn_at(ring->right, DTN_OUT, chunk.offset),
-                          dtn_at(me, DTN_OUT, chunk.offset), chunk.bytes);
+                          dtn_span_at(ring->right, DTN_OUT, chunk.offset),
+                          dtn_span_at(me, DTN_OUT, chunk.offset), chunk.bytes);
             if (s < n - 2 || c == ring->chunks - 1)
                 dtn_sched_signal(sched, ring->right, DTN_TAG_DATA);
         }
@@ -219,8 +219,8 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
     dtn_emit_begin(sched, "allgather ring", call);
     if (call->n > 1)
         dtn_sched_signal(sched, ring.left, DTN_TAG_READY);
-    dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, mine.offset),
-                   dtn_at(call->me, DTN_IN, 0), mine.bytes);
+    dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, mine.offset),
+                   dtn_span_at(call->me, DTN_IN, 0), mine.bytes);
     if (call->n > 1)
         dtn_sched_wait(sched, ring.right, DTN_TAG_READY);
     ring_allgather(&ring);
@@ -235,10 +235,10 @@ int dtn_emit_allgather_ring(const struct dtn_call *call,
 int dtn_emit_broadcast_ring(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
 {
-    int me = call->me, before = dtn_around(call, -1);
-    int after = dtn_around(call, 1);
+    int me = call->me, before = dtn_neighbour(call, -1);
+    int after = dtn_neighbour(call, 1);
     bool first = me == call->root, last = after == call->root;
-    bool to_last = dtn_around(call, 2) == call->root;
+    bool to_last = dtn_neighbour(call, 2) == call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
     int chunks = chunk_count(bytes, CHAIN_CHUNK_BYTES, CHAIN_CHUNKS_MAX);
 
@@ -249,21 +249,21 @@ int dtn_emit_broadcast_ring(const struct dtn_call *call,
     if (!last)
         dtn_sched_wait(sched, after, DTN_TAG_READY);
     for (int c = 0; c < chunks; c++) {
-        struct dtn_range chunk = dtn_split(bytes, chunks, c);
+        struct dtn_range chunk = dtn_range_split(bytes, chunks, c);
 
         if (!first && (!last || c == chunks - 1))
             dtn_sched_wait(sched, before, DTN_TAG_DATA);
         if (last)
             continue;
-        dtn_sched_put(sched, after, dtn_at(after, DTN_OUT, chunk.offset),
-                      dtn_at(me, first ? DTN_IN : DTN_OUT, chunk.offset),
+        dtn_sched_put(sched, after, dtn_span_at(after, DTN_OUT, chunk.offset),
+                      dtn_span_at(me, first ? DTN_IN : DTN_OUT, chunk.offset),
                       chunk.bytes);
         if (!to_last || c == chunks - 1)
             dtn_sched_signal(sched, after, DTN_TAG_DATA);
     }
     if (first)
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
-                       bytes);
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, 0),
+                       dtn_span_at(me, DTN_IN, 0), bytes);
     if (!last)
         dtn_sched_flush(sched, after);
     return dtn_emit_end(sched, err);
@@ -283,13 +283,13 @@ static void chain_reduce(struct dtn_sched *sched, const struct link *link,
 {
     int me = sched->me;
     size_t slot = (size_t)(c % 2) * link->slot_bytes;
-    struct dtn_span own = dtn_at(me, DTN_IN, chunk.offset);
-    struct dtn_span sum = dtn_at(me, DTN_ACC, slot);
+    struct dtn_span own = dtn_span_at(me, DTN_IN, chunk.offset);
+    struct dtn_span sum = dtn_span_at(me, DTN_ACC, slot);
 
     if (link->from >= 0) {
         dtn_sched_wait(sched, link->from, DTN_TAG_DATA);
         if (link->to < 0)
-            dtn_sched_reduce(sched, dtn_at(me, DTN_OUT, chunk.offset), sum,
+            dtn_sched_reduce(sched, dtn_span_at(me, DTN_OUT, chunk.offset), sum,
                              chunk.bytes);
         else
             dtn_sched_reduce(sched, sum, own, chunk.bytes);
@@ -299,8 +299,8 @@ static void chain_reduce(struct dtn_sched *sched, const struct link *link,
     if (link->to >= 0) {
         if (c != 1)
             dtn_sched_wait(sched, link->to, DTN_TAG_READY);
-        dtn_sched_put(sched, link->to, dtn_at(link->to, DTN_ACC, slot), sum,
-                      chunk.bytes);
+        dtn_sched_put(sched, link->to, dtn_span_at(link->to, DTN_ACC, slot),
+                      sum, chunk.bytes);
         dtn_sched_signal(sched, link->to, DTN_TAG_DATA);
         if (c + 1 == link->chunks
             || (sum.space == DTN_ACC && c + 2 < link->chunks))
@@ -313,8 +313,8 @@ static void chain_reduce(struct dtn_sched *sched, const struct link *link,
 int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
                          struct dtensor_error *err)
 {
-    int me = call->me, before = dtn_around(call, -1);
-    int after = dtn_around(call, 1);
+    int me = call->me, before = dtn_neighbour(call, -1);
+    int after = dtn_neighbour(call, 1);
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
     struct link link = {
         .from = after == call->root ? -1 : after,
@@ -322,7 +322,7 @@ int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
         .chunks = chunk_count(bytes, CHAIN_CHUNK_BYTES, CHAIN_CHUNKS_MAX)
     };
 
-    link.slot_bytes = dtn_split(bytes, link.chunks, 0).bytes;
+    link.slot_bytes = dtn_range_split(bytes, link.chunks, 0).bytes;
     dtn_emit_begin(sched, "reduce ring", call);
     if (call->n == 1) {
         dtn_emit_alone(sched);
@@ -334,9 +334,9 @@ int dtn_emit_reduce_ring(const struct dtn_call *call, struct dtn_sched *sched,
     if (link.from >= 0)
         dtn_sched_signal(sched, link.from, DTN_TAG_READY);
     if (link.to < 0)
-        dtn_sched_copy(sched, dtn_at(me, DTN_OUT, 0), dtn_at(me, DTN_IN, 0),
-                       bytes);
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, 0),
+                       dtn_span_at(me, DTN_IN, 0), bytes);
     for (int c = 0; c < link.chunks; c++)
-        chain_reduce(sched, &link, dtn_split(bytes, link.chunks, c), c);
+        chain_reduce(sched, &link, dtn_range_split(bytes, link.chunks, c), c);
     return dtn_emit_end(sched, err);
 }

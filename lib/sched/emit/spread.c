@@ -42,18 +42,18 @@ static void spread_sum(struct dtn_sched *sched, const struct dtn_call *call,
     sched->exposed[DTN_TMP] = true;
     spread_ready(sched, call);
     for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
+        int peer = dtn_neighbour(call, i);
         struct dtn_range block = dtn_call_block(call, peer);
 
         dtn_sched_put(sched, peer, dtn_term_slot(peer, me, block.bytes),
-                      dtn_at(me, DTN_IN, block.offset), block.bytes);
+                      dtn_span_at(me, DTN_IN, block.offset), block.bytes);
         if (flushed)
             dtn_sched_flush(sched, peer);
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
     }
     dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
-    dtn_sched_fold_with(sched, sum, dtn_at(me, DTN_TMP, 0), mine.bytes,
-                        dtn_at(me, DTN_IN, mine.offset));
+    dtn_sched_fold_with(sched, sum, dtn_span_at(me, DTN_TMP, 0), mine.bytes,
+                        dtn_span_at(me, DTN_IN, mine.offset));
 }
 
 int dtn_emit_allreduce_put(const struct dtn_call *call,
@@ -64,7 +64,7 @@ int dtn_emit_allreduce_put(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "allreduce put", call);
     sched->exposed[DTN_OUT] = true;
-    spread_sum(sched, call, dtn_at(me, DTN_OUT, mine.offset), true);
+    spread_sum(sched, call, dtn_span_at(me, DTN_OUT, mine.offset), true);
     dtn_emit_put_all(sched, call);
     return dtn_emit_end(sched, err);
 }
@@ -81,15 +81,15 @@ int dtn_emit_reduce_put(const struct dtn_call *call, struct dtn_sched *sched,
     dtn_emit_begin(sched, "reduce put", call);
     sched->exposed[DTN_OUT] = me == root;
     if (me == root) {
-        spread_sum(sched, call, dtn_at(me, DTN_OUT, mine.offset), true);
+        spread_sum(sched, call, dtn_span_at(me, DTN_OUT, mine.offset), true);
         dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
         return dtn_emit_end(sched, err);
     }
-    spread_sum(sched, call, dtn_at(me, DTN_TMP, (size_t)(call->n - 1)
+    spread_sum(sched, call, dtn_span_at(me, DTN_TMP, (size_t)(call->n - 1)
                                                 * mine.bytes), false);
     sched->bytes[DTN_TMP] += mine.bytes;
-    dtn_sched_put(sched, root, dtn_at(root, DTN_OUT, mine.offset),
-                  dtn_at(me, DTN_TMP, (size_t)(call->n - 1) * mine.bytes),
+    dtn_sched_put(sched, root, dtn_span_at(root, DTN_OUT, mine.offset),
+                  dtn_span_at(me, DTN_TMP, (size_t)(call->n - 1) * mine.bytes),
                   mine.bytes);
     dtn_sched_signal(sched, root, DTN_TAG_DATA);
     dtn_emit_flush_all(sched, call);
@@ -101,7 +101,7 @@ int dtn_emit_reduce_scatter_put(const struct dtn_call *call,
                                 struct dtensor_error *err)
 {
     dtn_emit_begin(sched, "reduce_scatter put", call);
-    spread_sum(sched, call, dtn_at(call->me, DTN_OUT, 0), false);
+    spread_sum(sched, call, dtn_span_at(call->me, DTN_OUT, 0), false);
     dtn_emit_flush_all(sched, call);
     return dtn_emit_end(sched, err);
 }
@@ -116,14 +116,14 @@ int dtn_emit_allgather_put(const struct dtn_call *call,
     sched->exposed[DTN_OUT] = true;
     spread_ready(sched, call);
     for (int i = 1; i < call->n; i++) {
-        int peer = dtn_around(call, i);
+        int peer = dtn_neighbour(call, i);
 
-        dtn_sched_put(sched, peer, dtn_at(peer, DTN_OUT, mine.offset),
-                      dtn_at(me, DTN_IN, 0), mine.bytes);
+        dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, mine.offset),
+                      dtn_span_at(me, DTN_IN, 0), mine.bytes);
         dtn_sched_signal(sched, peer, DTN_TAG_DATA);
     }
-    dtn_sched_copy(sched, dtn_at(me, DTN_OUT, mine.offset),
-                   dtn_at(me, DTN_IN, 0), mine.bytes);
+    dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, mine.offset),
+                   dtn_span_at(me, DTN_IN, 0), mine.bytes);
     dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
     dtn_emit_flush_all(sched, call);
     return dtn_emit_end(sched, err);

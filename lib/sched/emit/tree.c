@@ -67,8 +67,8 @@ static struct tree tree_make(const struct dtn_call *call, int root,
 static struct dtn_span tree_collect(const struct tree *tree)
 {
     struct dtn_sched *sched = tree->sched;
-    struct dtn_span own = dtn_at(tree->me, DTN_IN, 0);
-    struct dtn_span sum = dtn_at(tree->me, DTN_ACC, 0);
+    struct dtn_span own = dtn_span_at(tree->me, DTN_IN, 0);
+    struct dtn_span sum = dtn_span_at(tree->me, DTN_ACC, 0);
 
     if (tree->nchildren == 0)
         return dtn_emit_term(sched, own, sum, tree->bytes);
@@ -76,8 +76,8 @@ static struct dtn_span tree_collect(const struct tree *tree)
     for (int k = 0; !tree->carry && k < tree->nchildren; k++)
         dtn_sched_signal(sched, tree->child[k], DTN_TAG_READY);
     for (int k = 0; k < tree->nchildren; k++) {
-        struct dtn_span slot = dtn_at(tree->me, DTN_ACC,
-                                      (size_t)k * tree->bytes);
+        struct dtn_span slot = dtn_span_at(tree->me, DTN_ACC,
+                                           (size_t)k * tree->bytes);
 
         if (tree->carry)
             dtn_sched_recv_eager(sched, tree->child[k], slot, tree->bytes);
@@ -92,8 +92,8 @@ static struct dtn_span tree_collect(const struct tree *tree)
 static struct dtn_span tree_reduce(const struct tree *tree)
 {
     struct dtn_sched *sched = tree->sched;
-    struct dtn_span slot = dtn_at(tree->parent, DTN_ACC,
-                                  (size_t)tree->rank_in_parent * tree->bytes);
+    struct dtn_span slot = dtn_span_at(
+        tree->parent, DTN_ACC, (size_t)tree->rank_in_parent * tree->bytes);
     struct dtn_span sum = tree_collect(tree);
 
     sched->bytes[DTN_ACC] = tree->nchildren > 0
@@ -115,7 +115,7 @@ static struct dtn_span tree_reduce(const struct tree *tree)
 static void tree_broadcast(const struct tree *tree, struct dtn_span from)
 {
     struct dtn_sched *sched = tree->sched;
-    struct dtn_span out = dtn_at(tree->me, DTN_OUT, 0);
+    struct dtn_span out = dtn_span_at(tree->me, DTN_OUT, 0);
 
     if (tree->parent >= 0 && tree->carry) {
         dtn_sched_recv_eager(sched, tree->parent, out, tree->bytes);
@@ -134,7 +134,7 @@ static void tree_broadcast(const struct tree *tree, struct dtn_span from)
             continue;
         }
         dtn_sched_wait(sched, child, DTN_TAG_READY);
-        dtn_sched_put(sched, child, dtn_at(child, DTN_OUT, 0), from,
+        dtn_sched_put(sched, child, dtn_span_at(child, DTN_OUT, 0), from,
                       tree->bytes);
         dtn_sched_signal(sched, child, DTN_TAG_DATA);
     }
@@ -157,7 +157,7 @@ int dtn_emit_reduce_tree(const struct dtn_call *call, struct dtn_sched *sched,
     tree = tree_make(call, call->root, bytes, sched);
     sum = tree_reduce(&tree);
     if (tree.parent < 0)
-        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0), sum, bytes);
+        dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, 0), sum, bytes);
     return dtn_emit_end(sched, err);
 }
 
@@ -169,10 +169,10 @@ int dtn_emit_broadcast_tree(const struct dtn_call *call,
 
     dtn_emit_begin(sched, "broadcast tree", call);
     tree = tree_make(call, call->root, bytes, sched);
-    tree_broadcast(&tree, dtn_at(call->me, DTN_IN, 0));
+    tree_broadcast(&tree, dtn_span_at(call->me, DTN_IN, 0));
     if (tree.parent < 0)
-        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0),
-                       dtn_at(call->me, DTN_IN, 0), bytes);
+        dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, 0),
+                       dtn_span_at(call->me, DTN_IN, 0), bytes);
     return dtn_emit_end(sched, err);
 }
 
@@ -180,7 +180,7 @@ int dtn_emit_allreduce_tree(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
 {
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
-    struct dtn_span out = dtn_at(call->me, DTN_OUT, 0), sum;
+    struct dtn_span out = dtn_span_at(call->me, DTN_OUT, 0), sum;
     struct tree tree;
 
     dtn_emit_begin(sched, "allreduce tree", call);
@@ -228,7 +228,7 @@ int dtn_emit_reduce_scatter_tree(const struct dtn_call *call,
     tree = tree_make(call, 0, bytes, sched);
     sum = tree_reduce(&tree);
     if (tree.parent >= 0) {
-        sum = dtn_at(call->me, DTN_ACC, 0);
+        sum = dtn_span_at(call->me, DTN_ACC, 0);
         sched->exposed[DTN_ACC] = true;
         if (sched->bytes[DTN_ACC] < bytes)
             sched->bytes[DTN_ACC] = bytes;
@@ -240,12 +240,12 @@ int dtn_emit_reduce_scatter_tree(const struct dtn_call *call,
         int child = tree.child[k];
 
         dtn_sched_wait(sched, child, DTN_TAG_READY);
-        dtn_sched_put(sched, child, dtn_at(child, DTN_ACC, part.offset),
-                      dtn_at(call->me, DTN_ACC, part.offset), part.bytes);
+        dtn_sched_put(sched, child, dtn_span_at(child, DTN_ACC, part.offset),
+                      dtn_span_at(call->me, DTN_ACC, part.offset), part.bytes);
         dtn_sched_signal(sched, child, DTN_TAG_DATA);
     }
     sum.offset += mine.offset;
-    dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0), sum, mine.bytes);
+    dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, 0), sum, mine.bytes);
     for (int k = tree.nchildren - 1; k >= 0; k--)
         dtn_sched_flush(sched, tree.child[k]);
     return dtn_emit_end(sched, err);
@@ -258,10 +258,10 @@ int dtn_emit_barrier_tree(const struct dtn_call *call, struct dtn_sched *sched,
 {
     dtn_emit_begin(sched, "barrier tree", call);
     for (int d = 1; d < call->n; d *= 2) {
-        dtn_sched_send_eager(sched, dtn_around(call, d),
-                        dtn_at(call->me, DTN_IN, 0), 0);
-        dtn_sched_recv_eager(sched, dtn_around(call, -d),
-                        dtn_at(call->me, DTN_OUT, 0), 0);
+        dtn_sched_send_eager(sched, dtn_neighbour(call, d),
+                        dtn_span_at(call->me, DTN_IN, 0), 0);
+        dtn_sched_recv_eager(sched, dtn_neighbour(call, -d),
+                        dtn_span_at(call->me, DTN_OUT, 0), 0);
     }
     return dtn_emit_end(sched, err);
 }

@@ -132,7 +132,7 @@ static struct place place_make(const struct dtn_call *call, int t)
 
     if (t >= trees)
         return (struct place){ .parent = -1 };
-    place.half = dtn_split(bytes, trees, t);
+    place.half = dtn_range_split(bytes, trees, t);
     place.nchildren = shape_children(v, m, place.child);
     for (int i = 0; i < place.nchildren; i++)
         place.child[i] = shape_rank(call, place.child[i], t);
@@ -166,7 +166,7 @@ static struct twotree twotree_make(const struct dtn_call *call,
     while (tt.chunks < CHUNKS_MAX
            && tt.slot_bytes > (size_t)tt.chunks * CHUNK_BYTES)
         tt.chunks++;
-    tt.slot_bytes = dtn_split(tt.slot_bytes, tt.chunks, 0).bytes;
+    tt.slot_bytes = dtn_range_split(tt.slot_bytes, tt.chunks, 0).bytes;
     while (1 << tt.height < call->n)
         tt.height++;
     for (int t = 0; t < 2; t++)
@@ -178,7 +178,7 @@ static struct twotree twotree_make(const struct dtn_call *call,
 static struct dtn_range twotree_chunk(const struct twotree *tt,
                                       const struct place *place, int c)
 {
-    struct dtn_range chunk = dtn_split(place->half.bytes, tt->chunks, c);
+    struct dtn_range chunk = dtn_range_split(place->half.bytes, tt->chunks, c);
 
     chunk.offset += place->half.offset;
     return chunk;
@@ -294,7 +294,7 @@ static struct dtn_span twotree_room(const struct twotree *tt, int t)
 {
     int nslots = 2 * (tt->place[0].nchildren + tt->place[1].nchildren);
 
-    return dtn_at(tt->call->me, DTN_ACC, (size_t)(nslots + t)
+    return dtn_span_at(tt->call->me, DTN_ACC, (size_t)(nslots + t)
                                          * tt->slot_bytes);
 }
 
@@ -309,13 +309,13 @@ static void place_up(const struct twotree *tt, int t, int tick)
     if (c < 0)
         return;
     chunk = twotree_chunk(tt, place, c);
-    sum = own = dtn_at(me, DTN_IN, chunk.offset);
+    sum = own = dtn_span_at(me, DTN_IN, chunk.offset);
     if (place->parent < 0) {
-        sum = dtn_at(me, DTN_OUT, chunk.offset);
+        sum = dtn_span_at(me, DTN_OUT, chunk.offset);
         dtn_sched_copy(tt->sched, sum, own, chunk.bytes);
     }
     for (int i = 0; i < place->nchildren; i++) {
-        slot = dtn_at(me, DTN_ACC, twotree_slot(tt, place->acc, i, c));
+        slot = dtn_span_at(me, DTN_ACC, twotree_slot(tt, place->acc, i, c));
         if (i == 0 && place->parent >= 0)
             dtn_sched_reduce(tt->sched, sum = slot, own, chunk.bytes);
         else
@@ -325,9 +325,9 @@ static void place_up(const struct twotree *tt, int t, int tick)
         return;
     if (place->nchildren == 0)
         sum = dtn_emit_term(tt->sched, own, twotree_room(tt, t), chunk.bytes);
-    slot = dtn_at(place->parent, DTN_ACC,
-                  twotree_slot(tt, place_slots(tt, place->parent, t),
-                               place->child_number, c));
+    slot = dtn_span_at(place->parent, DTN_ACC,
+                       twotree_slot(tt, place_slots(tt, place->parent, t),
+                                    place->child_number, c));
     dtn_sched_put(tt->sched, place->parent, slot, sum, chunk.bytes);
     if (twotree_says_data(tt, c))
         dtn_sched_signal(tt->sched, place->parent, DTN_TAG_DATA);
@@ -344,9 +344,9 @@ static void place_down(const struct twotree *tt, const struct place *place,
     for (int i = 0; i < place->nchildren && c >= 0; i++) {
         chunk = twotree_chunk(tt, place, c);
         dtn_sched_put(tt->sched, place->child[i],
-                      dtn_at(place->child[i], DTN_OUT, chunk.offset),
-                      dtn_at(tt->call->me, reads ? DTN_IN : DTN_OUT,
-                             chunk.offset), chunk.bytes);
+                      dtn_span_at(place->child[i], DTN_OUT, chunk.offset),
+                      dtn_span_at(tt->call->me, reads ? DTN_IN : DTN_OUT,
+                                  chunk.offset), chunk.bytes);
         dtn_sched_signal(tt->sched, place->child[i], DTN_TAG_DATA);
     }
 }
@@ -385,8 +385,8 @@ static int twotree_emit(const char *name, const struct dtn_call *call,
     for (int tick = 0; tick <= tt.chunks + 2 * tt.height + 1; tick++)
         twotree_tick(&tt, tick);
     if (call->me == call->root && !up)
-        dtn_sched_copy(sched, dtn_at(call->me, DTN_OUT, 0),
-                       dtn_at(call->me, DTN_IN, 0), sched->bytes[DTN_OUT]);
+        dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, 0),
+                       dtn_span_at(call->me, DTN_IN, 0), sched->bytes[DTN_OUT]);
     for (int t = 0; t < 2 && down; t++)
         for (int i = 0; i < tt.place[t].nchildren; i++)
             dtn_sched_flush(sched, tt.place[t].child[i]);

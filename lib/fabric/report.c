@@ -1,4 +1,4 @@
-/* facts.c - the report of one rank on its RDMA device
+/* report.c - the report of one rank on its RDMA device
  *
  * The rank examines its ports and makes the choice that it would make in
  * dtensor_init().  A rank with two rails makes two reports.
@@ -29,24 +29,24 @@ int dtn_fabric_rails(const struct dtensor_cluster *cluster)
 }
 
 static void facts_port(const struct dtn_port *port,
-                       struct dtn_fabric_facts *facts)
+                       struct dtn_fabric_report *report)
 {
-    snprintf(facts->device, sizeof facts->device, "%s", port->device);
-    facts->port = port->port;
-    facts->state = port->state;
-    facts->physical = port->physical;
-    facts->ethernet = port->ethernet;
-    facts->lid = port->lid;
-    facts->mtu = port->mtu;
-    facts->rate_mbps = port->rate_mbps;
-    facts->ngids = port->ngids;
-    for (int i = 0; i < port->ngids && i < FABRIC_GIDS; i++)
-        facts->gid[i] = port->gid[i];
+    snprintf(report->device, sizeof report->device, "%s", port->device);
+    report->port = port->port;
+    report->state = port->state;
+    report->physical = port->physical;
+    report->ethernet = port->ethernet;
+    report->lid = port->lid;
+    report->mtu = port->mtu;
+    report->rate_mbps = port->rate_mbps;
+    report->ngids = port->ngids;
+    for (int i = 0; i < port->ngids && i < DTN_FABRIC_GIDS; i++)
+        report->gid[i] = port->gid[i];
 }
 
-int dtn_fabric_facts_make(const struct dtn_device_want *want, int nranks,
-                          int nrails, struct dtn_fabric_facts *facts,
-                          struct dtensor_error *err)
+int dtn_fabric_report_make(const struct dtn_device_want *want, int nranks,
+                           int nrails, struct dtn_fabric_report *report,
+                           struct dtensor_error *err)
 {
     struct dtn_device_choice choice;
     struct dtensor_error why = { 0 };
@@ -56,23 +56,23 @@ int dtn_fabric_facts_make(const struct dtn_device_want *want, int nranks,
 
     if (rc != 0)
         return rc;
-    *facts = (struct dtn_fabric_facts){
+    *report = (struct dtn_fabric_report){
         .built = devices.built, .ndevices = devices.ndevices, .gid_index = -1,
         .memlock = dtn_memlock_bytes(),
         .need = dtn_memlock_need(nranks, nrails)
     };
     port = dtn_device_meant(&devices, want);
-    facts->code = dtn_device_choose(&devices, want, &choice, &why);
-    snprintf(facts->why, sizeof facts->why, "%s", why.text);
-    if (facts->code == 0) {
+    report->code = dtn_device_choose(&devices, want, &choice, &why);
+    snprintf(report->why, sizeof report->why, "%s", why.text);
+    if (report->code == 0) {
         port = choice.port;
-        facts->gid_index = choice.gid ? choice.gid->index : -1;
-        facts->doubtful = choice.doubtful;
-        snprintf(facts->why, sizeof facts->why, "%s%s%s", choice.why_port,
+        report->gid_index = choice.gid ? choice.gid->index : -1;
+        report->doubtful = choice.doubtful;
+        snprintf(report->why, sizeof report->why, "%s%s%s", choice.why_port,
                  choice.gid ? "; GID: " : "", choice.why_gid);
     }
     if (port)
-        facts_port(port, facts);
+        facts_port(port, report);
     dtn_devices_fini(&devices);
     return 0;
 }
