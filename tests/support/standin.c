@@ -1,0 +1,60 @@
+/* standin.c - how a test gets the stand-in for libcuda.so.1
+ *
+ * dlopen() looks at LD_LIBRARY_PATH as it was when the program started.
+ */
+#include "tests/support/standin.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *standin_folder(const char *which)
+{
+    static char folder[500];
+
+    snprintf(folder, sizeof folder, "%s/%s%s.libs", STANDIN_FOLDER, which,
+             *which ? "/" : "");
+    return folder;
+}
+
+bool standin_used(void)
+{
+    return !getenv("DTN_TEST_GPU");
+}
+
+const char *standin_use(void)
+{
+    const char *path = getenv("LD_LIBRARY_PATH"), *folder = standin_folder("");
+    char *const argv[] = { program_invocation_name, NULL };
+    char file[600], longer[4096];
+
+    snprintf(file, sizeof file, "%s/libcuda.so.1", folder);
+    if (!standin_used() || (path && strncmp(path, folder, strlen(folder)) == 0))
+        return NULL;
+    if (access(file, R_OK) < 0)
+        return "the stand-in was not built (make check builds it; shared "
+               "libraries are needed)";
+    snprintf(longer, sizeof longer, "%s%s%s", folder, path ? ":" : "",
+             path ? path : "");
+    setenv("LD_LIBRARY_PATH", longer, 1);
+    execv("/proc/self/exe", argv);
+    return "execv";
+}
+
+int standin_left(char *text, size_t size)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    int (*left)(char *text, size_t size) = NULL;
+    int n;
+
+    text[0] = '\0';
+    if (driver)
+        *(void **)&left = dlsym(driver, "dtn_standin_left");
+    n = left ? left(text, size) : 0;
+    if (driver)
+        dlclose(driver);
+    return n;
+}

@@ -1,0 +1,28 @@
+/* standin.h - tests that need a CUDA driver use the one of tests/standin */
+#ifndef TESTS_STANDIN_USE_H
+#define TESTS_STANDIN_USE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Begin main() with this: the program starts anew with an LD_LIBRARY_PATH where
+ * libcuda.so.1 is the stand-in, and not the driver of this machine, if it has
+ * one.  With DTN_TEST_GPU in the environment it is the driver of this machine.
+ * NULL: good; else why the stand-in cannot be used, for skip_all().
+ */
+const char *standin_use(void);
+
+/* The folder of libcuda.so.1: of "" the stand-in, of "old" that of CUDA 11, of
+ * "ancient" one that is too old.  Good until the next call.
+ */
+const char *standin_folder(const char *which);
+
+/* Is libcuda.so.1 the stand-in, and not a real driver? */
+bool standin_used(void);
+
+/* How many things of the driver this process has not freed, in words.  0 with a
+ * real driver.
+ */
+int standin_left(char *text, size_t size);
+
+#endif
