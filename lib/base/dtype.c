@@ -179,26 +179,6 @@ int dtensor_redop_parse(const char *name, enum dtensor_redop *opp,
                                    sizeof advice));
 }
 
-float dtn_f16_to_f32(uint16_t bits)
-{
-    return dtn_f16_widen(bits);
-}
-
-uint16_t dtn_f32_to_f16(float value)
-{
-    return dtn_f16_narrow(value);
-}
-
-float dtn_bf16_to_f32(uint16_t bits)
-{
-    return dtn_bf16_widen(bits);
-}
-
-uint16_t dtn_f32_to_bf16(float value)
-{
-    return dtn_bf16_narrow(value);
-}
-
 /* Round toward zero and clamp to [low, high].  NaN becomes 0. */
 static int64_t clamp_int(double value, double low, double high)
 {

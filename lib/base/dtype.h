@@ -66,10 +66,4 @@ int64_t dtn_load_int(enum dtensor_dtype dtype, const void *array, size_t i);
 void dtn_store_int(enum dtensor_dtype dtype, void *array, size_t i,
                    int64_t value);
 
-/* Convert 16-bit floats; round to nearest, ties to even. */
-float dtn_f16_to_f32(uint16_t bits);
-uint16_t dtn_f32_to_f16(float value);
-float dtn_bf16_to_f32(uint16_t bits);
-uint16_t dtn_f32_to_bf16(float value);
-
 #endif

@@ -56,13 +56,10 @@ const struct dtn_section *dtn_section_find(const struct dtn_document *doc,
                                            enum dtn_section_kind_id kind,
                                            const char *name);
 
-/* Index of the mesh of that name, or -1. */
-int dtn_mesh_lookup(const struct dtensor_cluster *cluster, const char *name);
-
 /* Index of the dimension of that name, or -1. */
 int dtn_mesh_dim(const struct dtn_mesh_def *mesh, const char *name);
 
-/* As dtn_mesh_lookup for the value of `entry`; -1 after a finding. */
+/* Index of the mesh that `entry` names, or -1 after a finding. */
 int dtn_file_check_mesh_name(struct dtn_file_check *check,
                              const struct dtn_entry *entry);
 

@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-int dtn_mesh_lookup(const struct dtensor_cluster *cluster, const char *name)
+/* Index of the mesh of that name, or -1. */
+static int mesh_lookup(const struct dtensor_cluster *cluster, const char *name)
 {
     for (int i = 0; i < cluster->nmeshes; i++)
         if (strcmp(cluster->meshes[i].name, name) == 0)
@@ -41,7 +42,7 @@ int dtn_file_check_mesh_name(struct dtn_file_check *check,
     const struct dtn_section *below = dtn_section_find(
         check->doc, DTN_KIND_MESH, entry->value);
     char advice[DTN_WHY_SIZE / 2];
-    int mesh = dtn_mesh_lookup(cluster, entry->value);
+    int mesh = mesh_lookup(cluster, entry->value);
 
     if (mesh >= 0)
         return mesh;

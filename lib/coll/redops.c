@@ -42,8 +42,9 @@ static int made_compare(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
-const struct dtn_made_redop *dtn_made_redop_find(const struct dtensor_ctx *ctx,
-                                                 enum dtensor_redop op)
+/* The reduction of that number, or NULL. */
+static const struct dtn_made_redop *made_find(const struct dtensor_ctx *ctx,
+                                              enum dtensor_redop op)
 {
     const struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
     const struct dtn_made_redop key = { .op = op };
@@ -128,7 +129,7 @@ int dtensor_redop_create(struct dtensor_ctx *ctx, dtensor_reduce_f *fn,
 void dtensor_redop_destroy(struct dtensor_ctx *ctx, enum dtensor_redop op)
 {
     struct dtn_redops *redops = dtn_coll_of(ctx)->redops;
-    const struct dtn_made_redop *made = dtn_made_redop_find(ctx, op);
+    const struct dtn_made_redop *made = made_find(ctx, op);
     ptrdiff_t i;
 
     if (!made)
@@ -189,7 +190,7 @@ int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
     call->repro = call->ordered = ctx->world.cluster->repro;
     if (!dtn_coll_infos[call->coll].reduces)
         return 0;
-    call->made = dtn_made_redop_find(ctx, call->redop);
+    call->made = made_find(ctx, call->redop);
     call->ordered = call->repro || (call->made
                                     && call->made->flags != any_order);
     if ((int)call->redop >= DTN_MADE_FIRST)

@@ -5,13 +5,8 @@
 #include "dtensor.h"
 
 struct dtn_call;
-struct dtn_made_redop;
-
 struct dtn_redops;
 
-/* The reduction of that number, or NULL. */
-const struct dtn_made_redop *dtn_made_redop_find(const struct dtensor_ctx *ctx,
-                                                 enum dtensor_redop op);
 void dtn_redops_destroy(struct dtn_redops *redops);
 
 /* For tests: skip that many numbers. */

@@ -16,17 +16,23 @@
 #include "random/generator.h"
 #include "dtensor.h"
 
-/* The rooms that keep something from the beginning.  Only a rank of a job draws
+/* Fill the slots of the rooms that keep something from the beginning, if the
+ * context was opened (rc is 0), and hand it over.  Only a rank of a job draws
  * random numbers.
  */
-static int init_rooms(struct dtensor_ctx *ctx, struct dtensor_error *err)
+static int init_rooms(int rc, struct dtensor_ctx *ctx,
+                      struct dtensor_ctx **ctxp, struct dtensor_error *err)
 {
-    int rc = dtn_meshes_init(ctx, err);
-
+    if (rc == 0)
+        rc = dtn_meshes_init(ctx, err);
     if (rc == 0)
         rc = dtn_coll_init(ctx, err);
     if (rc == 0 && !ctx->planning)
         rc = dtn_generator_init(ctx, err);
+    if (rc != 0)
+        dtensor_fini(ctx);
+    else
+        *ctxp = ctx;
     return rc;
 }
 
@@ -36,13 +42,7 @@ int dtensor_init(const char *path, struct dtensor_ctx **ctxp,
     struct dtensor_ctx *ctx = NULL;
     int rc = dtn_ctx_open(path, &ctx, err);
 
-    if (rc == 0)
-        rc = init_rooms(ctx, err);
-    if (rc != 0)
-        dtensor_fini(ctx);
-    else
-        *ctxp = ctx;
-    return rc;
+    return init_rooms(rc, ctx, ctxp, err);
 }
 
 int dtensor_init_plan(const char *path, int nranks, int per_host,
@@ -51,13 +51,7 @@ int dtensor_init_plan(const char *path, int nranks, int per_host,
     struct dtensor_ctx *ctx = NULL;
     int rc = dtn_ctx_plan(path, nranks, per_host, &ctx, err);
 
-    if (rc == 0)
-        rc = init_rooms(ctx, err);
-    if (rc != 0)
-        dtensor_fini(ctx);
-    else
-        *ctxp = ctx;
-    return rc;
+    return init_rooms(rc, ctx, ctxp, err);
 }
 
 void dtensor_fini(struct dtensor_ctx *ctx)

@@ -10,6 +10,7 @@
  */
 #include "base/compiler.h"
 #include "base/dtype.h"
+#include "base/narrow.h"
 #include "coll/redops.h"
 #include "dtensor.h"
 #include "tests/support/rand.h"
@@ -157,7 +158,7 @@ static void factors(struct world *world)
             sum += 0.5f * (float)(r + i % 50);
         need(out[i] == sum, "%s: element %d is %g, not %g",
              dtensor_last_plan(world->ctx), i, (double)out[i], (double)sum);
-        need(half_out[i] == dtn_f32_to_bf16(sum), "bf16: element %d", i);
+        need(half_out[i] == dtn_bf16_narrow(sum), "bf16: element %d", i);
     }
     dtensor_redop_destroy(world->ctx, op);
 }

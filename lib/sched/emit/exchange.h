@@ -26,7 +26,7 @@ struct dtn_partner {
     int distance;                 /* from this rank upwards, in positions     */
     int rank;                     /* its position in the group                */
     bool maps;                    /* this rank loads from it                  */
-    bool gives, gets;             /* it sends to, receives from this rank     */
+    bool gets;                    /* it receives from this rank               */
     struct dtn_parcel_stream in, out;  /* parcels from it, and to it          */
     size_t window, window_bytes;  /* in TMP, bytes: offset of the first       */
                                   /* window, size of each                     */

@@ -207,10 +207,8 @@ static void exchange_look(struct dtn_exchanger *ex)
 
     for (int i = 0; i < x->nreceived; i++) {
         p = dtn_exchange_partner(ex, x->received[i].source);
-        if (!p || piece_empty(&x->received[i]))
-            continue;
-        p->gives = true;
-        ex->cuts = ex->cuts || (x->folds && !p->maps);
+        if (p && !piece_empty(&x->received[i]))
+            ex->cuts = ex->cuts || (x->folds && !p->maps);
     }
     for (int i = 0; i < x->nsent; i++) {
         p = dtn_exchange_partner(ex, x->sent[i].receiver);
