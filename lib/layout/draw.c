@@ -1,12 +1,12 @@
 /* draw.c - the sharding picture
  *
- * Along each tensor dimension the shards are the same whatever the others do,
- * so a matrix is a grid: its rows cut at the row shards, its columns at the
- * column shards, and in each cell the ranks that hold it.  f32[10,4] as
- * S(0),R on 3 x 2 is three boxes of 4, 4 and 2 rows, with ranks 0-1, 2-3 and
- * 4-5.  The boxes are to scale as far as 80 columns, 24 lines and the text in
- * them allow; more than two dimensions, and parts
- * that are no boxes, are a table.
+ * The shards along one tensor dimension do not depend on the other dimensions.
+ * So a matrix is drawn as a grid: the row shards cut its rows, the column
+ * shards cut its columns, and each cell shows the ranks that hold it.
+ * f32[10,4] as S(0),R on a 3 x 2 mesh is three boxes of 4, 4 and 2 rows, with
+ * ranks 0-1, 2-3 and 4-5.  The boxes are to scale as far as 80 columns, 24
+ * lines and their text allow.  Tensors of more than two dimensions, and parts
+ * that are not boxes, are printed as a table.
  */
 #include "base/compiler.h"
 #include "base/units.h"
@@ -27,7 +27,7 @@
 #define DRAW_HEIGHT 8                  /* of a square, without its borders    */
 #define DRAW_TEXT_MAX 20               /* ranks in one box                    */
 
-/* The shards of one tensor dimension that hold anything, in order. */
+/* The non-empty shards of one tensor dimension, in order. */
 struct draw_axis {
     int dim;                           /* -1: a single one, without label     */
     const char *label;                 /* "Row ", "Col " or ""                */
@@ -60,8 +60,9 @@ static const char *const draw_ascii[] = {
     "-", "|", "+", "+", "+", "+", "+", "+", "+", "+", "+"
 };
 
-/* Does the environment say that the terminal takes UTF-8?  The first of these
- * that is set decides, as in setlocale(3), which only the program may call.
+/* Does the environment say that the terminal accepts UTF-8?  The first of these
+ * variables that is set decides, as in setlocale(3).  Only the program itself
+ * may call setlocale().
  */
 static bool draw_wants_utf8(void)
 {
@@ -79,8 +80,8 @@ static bool draw_wants_utf8(void)
 
 /* ----------------------------------------------------------------- axes --- */
 
-/* Position k of those along the mesh dimensions that shard dimension `dim`,
- * the other coordinates 0: k = 0, 1, ... are its shards in order.
+/* Position k along the mesh dimensions that shard dimension `dim`; all other
+ * coordinates are 0.  k = 0, 1, ... are the shards in order.
  */
 static int draw_position(const struct dtensor_spec *spec, int dim, int k)
 {
@@ -147,9 +148,9 @@ static int draw_sum(const int chars[], int n)
     return sum;
 }
 
-/* Share out `wanted` characters by size, or up to `room` of them where that
- * is what it takes to give each shard, to scale, the least it has now; then
- * take from the widest until no more than `room` are used.
+/* Distribute `wanted` characters by size.  If that gives a shard less than its
+ * current minimum, use up to `room` characters to keep the scale.  Then shrink
+ * the widest shards until at most `room` characters are used.
  */
 static void draw_scale(struct draw_axis *axis, int wanted, int room)
 {
@@ -211,8 +212,8 @@ static char *draw_ranks(const struct draw *draw, int row, int col,
     return buf;
 }
 
-/* Give every column the width of its text, drop those that find no room, then
- * share out what is left.
+/* Give every column the width of its text, drop columns for which there is no
+ * room, then distribute the rest.
  */
 static void draw_fit(struct draw *draw)
 {
@@ -258,7 +259,7 @@ static void draw_repeat(const struct draw *draw, const char *what, int n)
         fputs(what, draw->stream);
 }
 
-/* `text` in the middle of `chars` columns. */
+/* Write `text` centred in `chars` columns. */
 static void draw_centred(const struct draw *draw, const char *text, int chars)
 {
     int left = (chars - (int)strlen(text)) / 2;

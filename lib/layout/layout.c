@@ -1,9 +1,10 @@
 /* layout.c - which part of the global tensor a rank holds
  *
- * Shards follow torch.chunk: N elements over n ranks are cut every ceil(N/n).
- * Placements apply left to right, each to what the one before left: 5 rows on
- * a 2 x 2 mesh as S(0),S(0) are first 3 and 2, then 2, 1 and 1, 1 - a chunk of
- * a chunk, where a flat cut in four would be 2, 2, 1, 0.
+ * Shards follow torch.chunk: N elements over n ranks are cut into chunks of
+ * ceil(N/n).  Placements apply from left to right; each cuts what the one
+ * before left.  Example: 5 rows as S(0),S(0) on a 2 x 2 mesh are first cut into
+ * 3 and 2, then into 2, 1 and 1, 1.  This is a chunk of a chunk; one cut into
+ * four would give 2, 2, 1, 0.
  */
 #include "layout/layout.h"
 #include "layout/placement.h"
@@ -24,8 +25,9 @@ void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size)
 
 /* ------------------------------------------------------------------- cuts */
 
-/* Cut in `block` pieces, each of them by the chunk rule; the last may be short.
- * 9 over 4 with 2 pieces of 5 and 4: rank 0 has 2 of the first, 1 of the last.
+/* Cut into `block` pieces, and each piece by the chunk rule; the last piece may
+ * be short.  Example: 9 elements over 4 ranks with 2 pieces of 5 and 4: rank 0
+ * has 2 elements of the first piece and 1 of the last.
  */
 static void cut_strided(int64_t pieces, int64_t N, int n, int r,
                         struct dtn_cut *cut)
@@ -41,7 +43,7 @@ static void cut_strided(int64_t pieces, int64_t N, int n, int r,
     cut->last_start += N - N % piece;
 }
 
-/* Block j to rank j % n; the last may be short. */
+/* Block j belongs to rank j % n; the last block may be short. */
 static void cut_cyclic(int64_t block, int64_t N, int n, int r,
                        struct dtn_cut *cut)
 {
@@ -60,7 +62,7 @@ static void cut_cyclic(int64_t block, int64_t N, int n, int r,
 }
 
 /* The lengths of a spec add up to N.  On the way from one spec to another they
- * may meet another N: the last rank then takes what is left over.
+ * may be applied to another N; then the last rank takes the rest.
  */
 static void cut_lengths(const int64_t lengths[], int64_t N, int n, int r,
                         struct dtn_cut *cut)
@@ -95,8 +97,8 @@ int64_t dtn_cut_count(const struct dtn_cut *cut)
     return cut->count * cut->len + cut->last_len;
 }
 
-/* The place in what was cut of element `i` of what is left; *runp, how many
- * neighbours it and those that follow are, gets no larger than that.
+/* The index, before the cut, of element `i` after the cut.  *runp is the number
+ * of contiguous elements from there on; it is reduced if this cut leaves fewer.
  */
 static int64_t cut_place(const struct dtn_cut *cut, int64_t i, int64_t *runp)
 {
@@ -232,10 +234,11 @@ static bool strided_later(const struct dtensor_spec *spec, int m, int dim)
     return false;
 }
 
-/* The most that any rank has of N elements after the cuts from m on.  The first
- * shard is the longest, and of more elements longer, but for one that is cut in
- * pieces: of 4 elements SS(0,3) gives rank 0 of 2 two pieces of one, of 3
- * elements three.  Where one follows all lengths are tried.
+/* The most of N elements that any rank has after the cuts from m on.  The first
+ * shard is the longest, and it grows with the number of elements, except if it
+ * is cut into pieces.  Example: SS(0,3) over 2 ranks gives rank 0 two pieces of
+ * one element out of 4 elements, and three out of 3.  So if such a cut follows,
+ * all lengths are tried.
  */
 static int64_t most_along(const struct dtensor_spec *spec, int m, int dim,
                           int64_t N)

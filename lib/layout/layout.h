@@ -9,8 +9,8 @@
 /* The chunk rule: rank `r` of `n` holds [*start, *start + *size) of N. */
 void dtn_chunk(int64_t N, int n, int r, int64_t *start, int64_t *size);
 
-/* What one placement leaves a rank of a list of elements: `count` runs of `len`
- * that begin every `stride`, then perhaps one last run.
+/* The elements that one placement leaves to a rank: `count` runs of `len`
+ * elements, one every `stride` elements, and perhaps one shorter last run.
  */
 struct dtn_cut {
     int64_t start;                             /* of the first run            */
@@ -21,14 +21,14 @@ struct dtn_cut {
     int64_t last_len;                       /* its elements; 0: there is none */
 };
 
-/* What coordinate `r` of `n` along a mesh dimension gets of N elements, which
- * the placement of that dimension cuts.
+/* The elements, out of N, that coordinate `r` of `n` gets along a mesh
+ * dimension whose placement cuts them.
  */
 void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
                 struct dtn_cut *cut);
 int64_t dtn_cut_count(const struct dtn_cut *cut);
 
-/* Where the elements of the part of one position are in the whole. */
+/* Where the elements of a position's part are in the whole tensor. */
 struct dtn_part {
     const struct dtensor_spec *spec;           /* of the whole                */
     int64_t shape[DTENSOR_MAX_DIMS];           /* of the part                 */
@@ -38,18 +38,19 @@ struct dtn_part {
 void dtn_part_init(struct dtn_part *part, const struct dtensor_spec *spec,
                     int index);
 
-/* The global index along `dim` of local index i; in *runp, unless NULL, how
- * many elements from there on are neighbours in the part and in the whole.
+/* The global index along `dim` of local index i.  *runp (may be NULL) is the
+ * number of elements from there on that are contiguous in both the part and the
+ * whole.
  */
 int64_t dtn_part_at(const struct dtn_part *part, int dim, int64_t i,
                      int64_t *runp);
 
-/* As dtensor_spec_local(), by position in the mesh. */
+/* The same as dtensor_spec_local(), by position in the mesh. */
 void dtn_layout(const struct dtensor_spec *spec, int index, int64_t shape[],
                 int64_t offset[]);
 
-/* Elements of a shape; of the local part of position `index`; of the whole.
- * Checked by dtensor_spec_check() not to overflow.
+/* Number of elements: of a shape; of the local part of position `index`; of the
+ * whole.  dtensor_spec_check() has checked that they do not overflow.
  */
 int64_t dtn_numel(int ndim, const int64_t shape[]);
 int64_t dtn_local_numel(const struct dtensor_spec *spec, int index);

@@ -1,9 +1,10 @@
 /* lengths.c - shard lengths that users chose, kept by the context
  *
- * A placement of S(0:3,5,2) points to three lengths.  Specs are copied freely
- * and live in tensors and plans, so the lengths must outlive them all.  The
- * first spec that has them puts a copy here, and the next one with the same
- * lengths finds it.  They are kept as long as the context; programs have few.
+ * The placement S(0:3,5,2) points to three lengths.  Specs are copied freely
+ * and are part of tensors and plans, so the lengths must live longer than all
+ * of them.  The first spec with these lengths puts a copy here; the next spec
+ * with the same lengths uses this copy.  The copies live as long as the
+ * context; programs have few of them.
  */
 #include "layout/lengths.h"
 #include "base/error.h"

@@ -1,10 +1,11 @@
-/* meta.c - shape and strides of a whole from its parts, and of its parts
+/* meta.c - shape and strides of the whole tensor from its parts, and the
+ * reverse
  *
- * Of parts of 2 x 3 x 1 with strides 3, 1, 1 on a 2 x 3 x 4 mesh as
- * S(0),S(1),S(2) the whole is 4 x 9 x 4.  Its strides follow dimension by
- * dimension: what steps over dimension 1, which got three times as long, steps
- * three times as far.  In the end they are 36, 1, 3: dimension 1 is the one
- * whose elements are neighbours.
+ * Example: parts of 2 x 3 x 1 with strides 3, 1, 1 on a 2 x 3 x 4 mesh as
+ * S(0),S(1),S(2) make a whole of 4 x 9 x 4.  Its strides are computed one mesh
+ * dimension after another: when dimension 1 becomes three times as long, every
+ * stride above that of dimension 1 becomes three times as large.  The result is
+ * 36, 1, 3: the elements of dimension 1 are contiguous.
  */
 #include "base/error.h"
 #include "base/units.h"
@@ -41,7 +42,7 @@ static int meta_check(const struct dtensor_meta *meta,
     return rc;
 }
 
-/* The tensor dimension that mesh dimension m cuts evenly, -1: none. */
+/* The tensor dimension that mesh dimension m cuts evenly; -1: none. */
 static int meta_cut(const struct dtensor_placement *p, int m, int ndim,
                     int *dimp, struct dtensor_error *err)
 {

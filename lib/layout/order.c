@@ -1,11 +1,12 @@
 /* order.c - which mesh dimension cuts a tensor dimension first
  *
- * Placements apply left to right.  PyTorch can also cut in another order, and
- * writes it in two ways.  By the order itself: in S(0)[1]S(0)[0] the second
- * mesh dimension cuts first.  By strided shards: SS(0,2),S(0) on 4 x 2 is the
- * same, cut in 2 and each piece in 4.  In general a mesh dimension is strided
- * by the product of the sizes of those to its right that cut before it, so
- * either form gives the other, unless a factor is no such product.
+ * Placements apply from left to right.  PyTorch can also cut in another order,
+ * and has two notations for it.  One gives the order itself: in S(0)[1]S(0)[0]
+ * the second mesh dimension cuts first.  The other uses strided shards:
+ * SS(0,2),S(0) on a 4 x 2 mesh means the same, a cut into 2 and of each piece
+ * into 4.  The factor of a strided shard is the product of the sizes of the
+ * mesh dimensions to its right that cut before it.  So each notation can be
+ * converted to the other, unless a factor is not such a product.
  */
 #include "base/error.h"
 #include "layout/placement.h"
@@ -23,7 +24,7 @@ static bool order_cuts(const struct dtensor_spec *spec, int m, int dim)
     return dtn_placement_class(p) == DTENSOR_SHARD && p->dim == dim;
 }
 
-/* Does every placement cut a dimension that there is? */
+/* Does every placement cut a dimension that exists? */
 static int order_check(const struct dtensor_spec *spec,
                        struct dtensor_error *err)
 {
@@ -73,8 +74,8 @@ void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[])
 
 /* ------------------------------------------------------------------ order */
 
-/* Mesh dimensions that cut tensor dimension `dim`, by place; -1 when the places
- * are not 0, 1, ... once each.
+/* The mesh dimensions that cut tensor dimension `dim`, in order of their
+ * places.  -1 if the places are not 0, 1, ... once each.
  */
 static int order_list(const struct dtensor_spec *spec, int dim,
                       const int place[], int list[])
@@ -132,7 +133,9 @@ int dtensor_spec_set_order(struct dtensor_spec *spec, const int place[],
     return 0;
 }
 
-/* Put mesh dimension m into the list before which the sizes make its factor. */
+/* Insert mesh dimension m into the list where the sizes of the dimensions
+ * before it give its factor.
+ */
 static bool order_insert(const struct dtensor_spec *spec, int m, int list[],
                          int n)
 {

@@ -1,8 +1,8 @@
-/* placement.c - what a placement does, and when two do the same
+/* placement.c - what a placement does, and when two placements do the same
  *
- * S(0), SS(0,2) and C(0,4) all cut dimension 0, so most code asks for the
- * class: whether a placement cuts, replicates or holds terms.  Two are equal
- * when the fields that mean anything for their kind are.
+ * S(0), SS(0,2) and C(0,4) all cut dimension 0.  So most code asks only for the
+ * class of a placement: it cuts, replicates or holds terms.  Two placements are
+ * equal if all fields that have a meaning for their kind are equal.
  */
 #include "layout/placement.h"
 #include "dtensor.h"

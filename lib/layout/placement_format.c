@@ -1,9 +1,10 @@
-/* placement_format.c - S(0), R, P(sum), written
+/* placement_format.c - placements written as text: S(0), R, P(sum)
  *
- * Placements as they are read, and specs as PyTorch 2.15 prints them.  It says
- * in brackets which cut of a dimension comes first: S(0),S(0) of f32[8,8] is
- * f32[8, 8](S(0)[0]S(0)[1]).  Strided shards say so by their factor, and a spec
- * that has any has no brackets: SS(0,2),S(0) is f32[8, 8](_S(0, 2)S(0)).
+ * Writes placements in the form in which they are read, and specs as PyTorch
+ * 2.15 prints them.  PyTorch shows in brackets which placement cuts a dimension
+ * first: S(0),S(0) of f32[8,8] is f32[8, 8](S(0)[0]S(0)[1]).  A strided shard
+ * shows its factor instead, and a spec with strided shards has no brackets:
+ * SS(0,2),S(0) is f32[8, 8](_S(0, 2)S(0)).
  */
 #include "base/compiler.h"
 #include "base/dtype.h"
@@ -15,7 +16,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Text in a buffer that may be too short: what it would need is counted. */
+/* Text in a buffer that may be too short; the length that it needs is counted.
+ */
 struct placement_text {
     char *text;
     size_t size;
@@ -89,7 +91,7 @@ static int placement_cuts(const struct dtensor_spec *spec, int end, int dim)
     return n;
 }
 
-/* Does every cut follow the chunk rule?  Only then are they numbered. */
+/* Does every cut follow the chunk rule?  Only then are the cuts numbered. */
 static bool placement_numbered(const struct dtensor_spec *spec)
 {
     for (int m = 0; m < spec->mesh->ndim; m++) {

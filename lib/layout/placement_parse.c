@@ -1,18 +1,19 @@
-/* placement_parse.c - S(0), R, P(sum), read
+/* placement_parse.c - placements read from text: S(0), R, P(sum)
  *
- * "S(-1),P" for a mesh of two dimensions and a matrix is S(1) on the first and
- * P(sum) on the second.  The grammar, one word for each mesh dimension:
+ * For a mesh of two dimensions and a matrix, "S(-1),P" is S(1) on the first
+ * mesh dimension and P(sum) on the second.  The grammar has one word for each
+ * mesh dimension:
  *
  *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  P  P(reduction)
  *
- * What PyTorch prints is read too.  Of a spec: no commas, _S(dim, factor) for
- * SS, P(product), and after shards of one dimension in brackets which cuts
- * first. S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  Of a tensor: a tuple
- * such as (_StridedShard(dim=0, sf=2), Shard(dim=0), Replicate()), which is the
- * same.
+ * The two forms that PyTorch prints are read too.  A spec has no commas,
+ * _S(dim, factor) for SS, P(product), and brackets that show which shard of a
+ * dimension cuts first: S(0)[1]S(0)[0]R on 4 x 2 x 2 is SS(0,2),S(0),R.  A
+ * tensor shows a tuple such as (_StridedShard(dim=0, sf=2), Shard(dim=0),
+ * Replicate()), which means the same.
  *
- * Every refusal quotes the word, its place and the mesh, and guesses what was
- * meant: for Shard(0) and s0 alike, S(0).
+ * Every error quotes the word, its place and the mesh, and suggests what was
+ * meant: S(0) for Shard(0) and for s0.
  */
 #include "layout/placement.h"
 #include "base/compiler.h"
@@ -31,7 +32,8 @@
 
 /* --------------------------------------------------------------- words --- */
 
-/* One word of the text: where it stands, for reading it and for messages. */
+/* One word of the text: where it begins and ends, to read it and to quote it.
+ */
 struct placement_word {
     const struct dtensor_mesh *mesh;
     int ndim;                          /* of the tensor                       */
@@ -42,7 +44,9 @@ struct placement_word {
     int place;                         /* in brackets; -1: none               */
 };
 
-/* "word 2 of "R,s0" is "s0"", the head of most messages; both are cut. */
+/* "word 2 of "R,s0" is "s0"", the beginning of most messages; long texts are
+ * cut.
+ */
 #define WORD_FMT "placements: word %d of \"%.80s\" is \"%.*s\""
 #define WORD_ARGS(w) (w)->number, (w)->text, placement_word_length(w), \
                      (w)->begin
@@ -59,8 +63,8 @@ static bool placement_begins(const char *begin, const char *p)
            (p[-1] == ')' || p[-1] == ']' || (p[-1] == 'R' && p - 1 == begin));
 }
 
-/* Find the next word after *posp: up to a comma outside parentheses, or to the
- * next.  False at the end.
+/* Find the next word after *posp.  It ends at a comma outside parentheses, or
+ * where another word begins.  False at the end of the text.
  */
 static bool placement_next(struct placement_word *w, const char **posp)
 {
@@ -84,8 +88,8 @@ static bool placement_next(struct placement_word *w, const char **posp)
     return true;
 }
 
-/* Is the word `name`, or, when `inner` is wanted, "name(...)"?  *inner is then
- * what follows the parenthesis, which ends at w->end - 1.
+/* Is the word `name`, or "name(...)" if `inner` is not NULL?  *inner is then
+ * the text after "(", which ends at w->end - 1.
  */
 static bool placement_is(const struct placement_word *w, const char *name,
                          const char **inner)
@@ -106,7 +110,7 @@ static const char *const reductions[] = {
     "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", NULL
 };
 
-/* The letters that `p` begins with, less than `size` of them. */
+/* Copy the letters at the beginning of `p`, fewer than `size`. */
 static size_t placement_letters(const char *p, const char *end, char *name,
                                 size_t size)
 {
@@ -118,7 +122,7 @@ static size_t placement_letters(const char *p, const char *end, char *name,
     return n;
 }
 
-/* Of Partial(mean) the reduction, avg; sum where none is named. */
+/* The reduction of Partial(mean) is avg; without a name it is sum. */
 static const char *placement_reduction(const char *p, const char *end)
 {
     char name[24];
@@ -132,7 +136,7 @@ static const char *placement_reduction(const char *p, const char *end)
     return op ? op : "sum";
 }
 
-/* What someone who wrote the word may have meant; "" for no idea. */
+/* What the user may have meant by the word; "" if there is no suggestion. */
 static const char *placement_guess(const struct placement_word *w,
                                    char guess[64])
 {
@@ -171,7 +175,9 @@ static const char *placement_guess(const struct placement_word *w,
 
 /* ------------------------------------------------------- reading a text --- */
 
-/* Read a number, at most 2^63-1, spaces around it, and what follows it. */
+/* Read a number of at most 2^63-1 with spaces around it, and the character
+ * after it.
+ */
 static bool placement_number(const char **atp, int64_t *valuep)
 {
     const char *p = *atp + strspn(*atp, " ");
@@ -191,7 +197,7 @@ static bool placement_number(const char **atp, int64_t *valuep)
     return true;
 }
 
-/* Take `word` and spaces before it off *atp, if it is there. */
+/* If `word` is at *atp, move *atp past it and the spaces before it. */
 static bool placement_skip(const char **atp, const char *word)
 {
     const char *p = *atp + strspn(*atp, " ");
@@ -263,7 +269,7 @@ static int placement_parse_shard(const struct placement_word *w,
     return rc;
 }
 
-/* SS and C: a dimension, and the factor or the block, which follows `second`.
+/* SS and C: a dimension, then the text `second`, then the factor or the block.
  */
 static int placement_parse_block(const struct placement_word *w,
                                  const char *at, const char *second,
@@ -313,7 +319,7 @@ static int placement_parse_partial(const struct placement_word *w,
     return 0;
 }
 
-/* Take "[1]" off the end of a word. */
+/* Remove "[1]" from the end of a word. */
 static int placement_take_place(struct placement_word *w,
                                 struct dtensor_error *err)
 {
@@ -336,8 +342,9 @@ static int placement_take_place(struct placement_word *w,
     return 0;
 }
 
-/* The forms of a placement, ours and those of PyTorch: the name (without
- * parentheses unless `first` is given), and the text before the two numbers.
+/* The forms of a placement, ours and PyTorch's: the name, which has no
+ * parentheses unless `first` is given, and the text before each of its two
+ * numbers.
  */
 static const struct placement_form {
     enum dtensor_placement_kind kind;
@@ -356,7 +363,8 @@ static const struct placement_form {
     { DTENSOR_CYCLIC,    "C", "", "" },
 };
 
-/* The form that the word has, or NULL.  *innerp is then its first number. */
+/* The form of the word, or NULL.  *innerp is then the text of its first number.
+ */
 static const struct placement_form *
 placement_form_of(const struct placement_word *w, const char **innerp)
 {
@@ -391,8 +399,8 @@ static int placement_parse_word(const struct placement_word *w,
     return 0;
 }
 
-/* Put them in the order that brackets gave; where they gave none, left to
- * right.
+/* Put the placements in the order that the brackets give; without brackets the
+ * order is from left to right.
  */
 static int placement_order(struct dtensor_spec *read, int place[],
                            struct dtensor_error *err)
@@ -416,8 +424,8 @@ static int placement_order(struct dtensor_spec *read, int place[],
     return given ? dtensor_spec_set_order(read, place, err) : 0;
 }
 
-/* Where the words begin, and where they stop: inside the parentheses of a
- * tuple, before the comma of "(Replicate(),)".
+/* Where the words begin and end.  For a tuple that is inside the parentheses,
+ * and before the comma of "(Replicate(),)".
  */
 static const char *placement_begin(const char *text, const char **stopp)
 {

@@ -1,18 +1,19 @@
-/* runs.c - which elements of one list are which of another
+/* runs.c - which elements of one list are elements of another list
  *
  * The elements that a rank holds along a tensor dimension are an ascending
- * list; so are those that its peer holds.  What they have in common is
- * described by *runs*: `len` neighbours, repeated `count` times, from at[0] on
- * every step[0] in one list and from at[1] on every step[1] in the other.  Of
- * 24 elements as C(0,2) over 2, rank 0 holds 0 1 4 5 8 9 .. 20 21: one entry, 6
- * runs of 2, in its own list at 0 every 2, in the whole at 0 every 4.
+ * list, and so are those of its peer.  *Runs* describe what two lists have in
+ * common: `len` contiguous elements, repeated `count` times, every step[0] from
+ * at[0] on in one list and every step[1] from at[1] on in the other.  Example:
+ * of 24 elements as C(0,2) over 2 ranks, rank 0 holds 0 1 4 5 8 9 .. 20 21.
+ * This is one entry of 6 runs of 2 elements; they begin every 2 elements in its
+ * own list and every 4 in the whole, both from 0 on.
  *
- * One operation does everything: two relations that share a list give the one
- * between the other two.  A part cut again (whole - part - smaller part), and
- * what goes from one rank to another (its part - whole - the other's part), are
- * both that.  Where two steps meet, the pattern repeats after their least
- * common multiple, so C(0,2) over 2 against C(0,3) over 2, steps 4 and 6, is
- * found from 12 elements, whatever the length.
+ * One operation is enough: two relations that share a list give the relation of
+ * the other two lists.  It cuts a part again (whole - part - smaller part), and
+ * it finds what one rank sends to another (its part - whole - the other's
+ * part).  If two lists have different steps, the pattern repeats after their
+ * least common multiple.  So C(0,2) over 2 against C(0,3) over 2, with steps 4
+ * and 6, is computed from 12 elements, for any length.
  */
 #include "layout/runs.h"
 #include "base/compiler.h"
@@ -61,7 +62,9 @@ static bool runs_grow(struct dtn_runs *runs)
     return true;
 }
 
-/* Does one more run continue what is there, as neighbours or as a next step? */
+/* Does this run continue the last one, as more elements or as one more
+ * repetition?
+ */
 static bool runs_extend(struct dtn_run *last, const struct dtn_run *run)
 {
     const int64_t gap[] = { run->at[0] - last->at[0],
@@ -133,8 +136,8 @@ void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp)
 
 /* --------------------------------------------------------------- meeting */
 
-/* Runs `a` and `b` that meet in the list that is number 0 of both; what comes
- * out leads from list 1 of `first` to list 1 of the other.
+/* Runs `a` and `b` that overlap in the list that is list 0 of both.  The result
+ * relates list 1 of `first` to list 1 of the other.
  */
 struct meeting {
     const struct dtn_run *a;
@@ -148,8 +151,8 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* What run i of a and run j of b share, `n` times, every `step` in the other
- * lists of a and b.
+/* The overlap of run i of a and run j of b, repeated `n` times, every `step`
+ * elements in the other lists of a and b.
  */
 static void meeting_add(const struct meeting *m, int64_t i, int64_t j,
                         int64_t n, int64_t a_step, int64_t b_step)
@@ -168,7 +171,9 @@ static void meeting_add(const struct meeting *m, int64_t i, int64_t j,
     runs_add(m->out, run);
 }
 
-/* The runs of b that touch run i of a: first to last, beyond its ends too. */
+/* The first and the last run of b that can overlap run i of a; they may be
+ * outside of b.
+ */
 static void meeting_range(const struct meeting *m, int64_t i, int64_t *first,
                           int64_t *last)
 {
@@ -181,7 +186,8 @@ static void meeting_range(const struct meeting *m, int64_t i, int64_t *first,
     *last = floor_div(a + m->a->len - 1, m->b->step[0]);
 }
 
-/* One run of a: perhaps a piece of a run of b, then whole ones, then a piece.
+/* One run of a overlaps at most a piece of a run of b, then whole runs, then
+ * another piece.
  */
 static void meeting_one(const struct meeting *m, int64_t i)
 {
@@ -217,7 +223,9 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Both step: after `a_period` runs of a and `b_period` of b all repeats. */
+/* Both repeat: the pattern is the same after `a_period` runs of a and
+ * `b_period` runs of b.
+ */
 static void meeting_periodic(const struct meeting *m)
 {
     const int64_t common = greatest_divisor(m->a->step[0], m->b->step[0]);
@@ -241,7 +249,7 @@ static void meeting_periodic(const struct meeting *m)
     }
 }
 
-/* About how many runs come out of a period. */
+/* Approximate number of runs in the result of one period. */
 static double meeting_cost(const struct dtn_run *a, const struct dtn_run *b)
 {
     int64_t period;
@@ -300,7 +308,7 @@ void dtn_runs_cut(const struct dtn_runs *runs, const struct dtn_cut *cut,
     }
 }
 
-/* Move `from`, which is empty afterwards. */
+/* Move `from`; it is empty afterwards. */
 static void runs_take(struct dtn_runs *runs, struct dtn_runs *from)
 {
     dtn_runs_fini(runs);

@@ -8,8 +8,9 @@
 struct dtn_cut;
 struct dtn_part;
 
-/* Elements of one list that are elements of another: `len` neighbours, `count`
- * times; at[0], every step[0] in list 0 are at[1], every step[1] in list 1.
+/* Elements of one list that are elements of another list: `len` contiguous
+ * elements, repeated `count` times.  In list 0 they begin every step[0]
+ * elements from at[0] on, in list 1 every step[1] from at[1] on.
  */
 struct dtn_run {
     int64_t len;                               /* elements of each repetition */
@@ -19,8 +20,8 @@ struct dtn_run {
                                                /* count is 1                  */
 };
 
-/* A relation between two lists.  Up to three runs need no allocation.  When
- * memory runs out `failed` is set, and the caller asks once at the end.
+/* A relation between two lists.  Up to three runs need no allocation.  If
+ * memory runs out, `failed` is set; the caller checks it once at the end.
  */
 struct dtn_runs {
     int n;                                     /* runs                        */
@@ -37,8 +38,8 @@ void dtn_runs_flip(struct dtn_runs *runs);     /* list 0 becomes list 1       */
 void dtn_runs_span(const struct dtn_runs *runs, int64_t *startp, int64_t *endp);
                                        /* of list 0; start >= end: none       */
 
-/* Cut list 0 of `runs`: list 0 of `out`, which must be initialised, is what the
- * cut leaves.
+/* Cut list 0 of `runs`.  List 0 of `out`, which must be initialised, is what
+ * the cut leaves.
  */
 void dtn_runs_cut(const struct dtn_runs *runs, const struct dtn_cut *cut,
                   struct dtn_runs *out);

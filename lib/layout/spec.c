@@ -1,9 +1,9 @@
-/* spec.c - specs: checks, normal form, comparing
+/* spec.c - specs: checks, normal form, comparison
  *
- * A spec is plain data that a user may fill in by hand, so everything that is
- * computed from it begins with a check: with shape [10], S(0:2,3,4) on three
- * ranks is refused, since 2 + 3 + 4 is 9.  Its normal form has no negative
- * dimensions, and lengths in memory of the context.
+ * A spec is plain data that a user may fill in by hand.  So every computation
+ * from a spec begins with a check: with shape [10], S(0:2,3,4) on three ranks
+ * is refused because 2 + 3 + 4 is 9.  The normal form of a spec has no negative
+ * dimensions, and its lengths are in memory of the context.
  */
 #include "layout/spec.h"
 #include "base/dtype.h"
@@ -89,7 +89,7 @@ static int spec_check_partial(const struct dtensor_spec *spec, int m,
     return 0;
 }
 
-/* The lengths, against the N elements that they are to cut. */
+/* Check the lengths against the N elements that they cut. */
 static int spec_check_sizes(const struct dtensor_spec *spec, int m, int64_t N,
                             struct dtensor_error *err)
 {
@@ -113,8 +113,9 @@ static int spec_check_sizes(const struct dtensor_spec *spec, int m, int64_t N,
     return 0;
 }
 
-/* The elements that placement m finds along its dimension, which are as many
- * for every coordinate to the left, or are refused.
+/* The number of elements that placement m finds along its dimension.  It must
+ * be the same for every coordinate of the mesh dimensions to the left,
+ * otherwise the spec is refused.
  */
 static int spec_check_lengths(const struct dtensor_spec *spec, int m,
                               struct dtensor_error *err)

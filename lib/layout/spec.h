@@ -8,19 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The reduction of its Partial placements, or -1 if it has none; SUM where some
- * are sums and some averages.
+/* The reduction of its Partial placements; -1 if it has none; SUM if some are
+ * sums and some averages.
  */
 int dtn_spec_partial(const struct dtensor_spec *spec);
 
-/* Does mesh dimension m, which shards both, leave the same parts in both?  It
- * does if all dimensions up to m that shard this tensor dimension are the same.
+/* Mesh dimension m shards both specs.  Does it leave the same parts in both?
+ * It does if all dimensions up to m that shard this tensor dimension are the
+ * same in both.
  */
 bool dtn_spec_cuts_alike(const struct dtensor_spec *a,
                          const struct dtensor_spec *b, int m);
 
-/* Do the chosen shard lengths add up to what the placements to their left
- * leave?
+/* Do the chosen shard lengths add up to the size that the placements to their
+ * left leave?
  */
 bool dtn_spec_lengths_fit(const struct dtensor_spec *spec);
 
@@ -34,8 +35,8 @@ char *dtn_spec_shape(const struct dtensor_spec *spec, char *buf, size_t size);
 int dtn_spec_check_dim(const struct dtensor_spec *spec, int m,
                        struct dtensor_error *err);
 
-/* Check a shape; neither its bytes nor any stride may overflow, where sizes of
- * 0 count as 1.  `what` names it in messages.   Errors: EINVAL
+/* Check a shape: neither its bytes nor any stride may overflow.  Sizes of 0
+ * count as 1.  `what` names the shape in messages.   Errors: EINVAL
  */
 int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
                     const int64_t shape[], struct dtensor_error *err);
@@ -46,7 +47,7 @@ int dtn_shape_check(const char *what, enum dtensor_dtype dtype, int ndim,
 bool dtn_spec_same_tensor(const struct dtensor_spec *a,
                           const struct dtensor_spec *b);
 
-/* They must, for what `what` names.   Errors: EINVAL */
+/* The same as a check; `what` names the caller.   Errors: EINVAL */
 int dtn_spec_check_same(const char *what, const struct dtensor_spec *src,
                         const struct dtensor_spec *dst,
                         struct dtensor_error *err);
@@ -55,7 +56,8 @@ int dtn_spec_check_same(const char *what, const struct dtensor_spec *src,
 bool dtn_spec_equal(const struct dtensor_spec *a,
                     const struct dtensor_spec *b);
 
-/* Of all fields that have a meaning; equal specs have the same on every rank.
+/* A hash of all fields that have a meaning.  Equal specs have the same hash on
+ * every rank.
  */
 uint64_t dtn_spec_hash(const struct dtensor_spec *spec, uint64_t seed);
 

@@ -2,8 +2,8 @@
  *
  * A program gives placements as text: "S(0),R" for a mesh of two dimensions.
  * PyTorch prints a whole spec: "Spec(f32[8, 8](S(0)[0]S(0)[1]))" is a dtype, a
- * shape and placements, for a mesh that the text does not name.
- * dtensor_spec_format() writes the text inside Spec(), which is read, too.
+ * shape and placements for a mesh that the text does not name.
+ * dtensor_spec_format() writes the text inside Spec(); this form is read, too.
  * Messages show f32[8,8]  S(0),R  on world(dp=2,tp=2).
  */
 #include "layout/spec.h"
@@ -54,7 +54,7 @@ int dtensor_spec_init(struct dtensor_spec *spec, struct dtensor_ctx *ctx,
 
 /* ------------------------------------------------- as PyTorch prints it --- */
 
-/* "f32" of "f32[8, 8](...)"; *atp is then behind the bracket. */
+/* Read "f32" of "f32[8, 8](...)"; *atp is then after the "[". */
 static bool text_dtype(const char **atp, enum dtensor_dtype *dtypep)
 {
     const char *end = strchr(*atp, '[');
@@ -67,7 +67,7 @@ static bool text_dtype(const char **atp, enum dtensor_dtype *dtypep)
     return dtensor_dtype_parse(name, dtypep, NULL) == 0;
 }
 
-/* "8, 8]"; *atp is then behind the bracket. */
+/* Read "8, 8]"; *atp is then after the "]". */
 static bool text_shape(const char **atp, int *ndimp, int64_t shape[])
 {
     const char *p = *atp;
@@ -88,7 +88,7 @@ static bool text_shape(const char **atp, int *ndimp, int64_t shape[])
     return true;
 }
 
-/* `body`, without Spec(), is cut up. */
+/* `body` is the text without Spec(); it is modified. */
 static int text_read(char *body, const struct dtensor_mesh *mesh,
                      struct dtensor_spec *spec, struct dtensor_error *err)
 {

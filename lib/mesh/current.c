@@ -1,9 +1,9 @@
-/* current.c - the mesh that is meant when none is named
+/* current.c - the current mesh, which a name of NULL means
  *
- * A program that works on one mesh for a while enters it; from then on a mesh
- * name of NULL means that one.  After a program has entered (dp=2,tp=2) and
- * then its "tp" slice, NULL is the slice; when it has left the slice, NULL is
- * (dp=2,tp=2) again.  Each context has a stack of its own.
+ * A program that works on one mesh for some time enters it; then a mesh name of
+ * NULL means this mesh.  Example: a program enters (dp=2,tp=2) and then its
+ * "tp" slice.  NULL is the slice.  When the program has left the slice, NULL is
+ * (dp=2,tp=2) again.  Each context has its own stack.
  */
 #include "base/array.h"
 #include "base/error.h"

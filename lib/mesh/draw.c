@@ -1,12 +1,13 @@
 /* draw.c - the picture of a mesh
  *
- * The last two dimensions are the rows and columns of a table of ranks; each
- * further dimension repeats the table.  (dp=2,tp=2) is two rows of two ranks.
+ * The last two dimensions are the rows and columns of a table of ranks; the
+ * table is repeated for every other dimension.  (dp=2,tp=2) is two rows of two
+ * ranks.
  */
 #include "mesh/mesh.h"
 #include "dtensor.h"
 
-/* "tp=3", or "3" where the dimension has no name. */
+/* "tp=3", or "3" if the dimension has no name. */
 static char *mesh_label(const struct dtensor_mesh *mesh, int d, int coord,
                         char label[DTENSOR_NAME_MAX + 16])
 {

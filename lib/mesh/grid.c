@@ -1,11 +1,11 @@
 /* grid.c - sizes and strides: the algebra of meshes
  *
  * Every slice of a mesh, every flattened dimension and every group of ranks is
- * a pattern of positions of the mesh it comes from: a few (size, stride)
- * pairs.  In a mesh of 2 x 2 x 2, (dp:4)(cp:2)(tp:1), the positions that share
- * cp are (2:4)(2:1), that is 0 1 4 5; its complement in 8 is (2:2), the offsets
- * 0 and 2 of the two copies of that pattern.  So slicing chooses pairs and
- * flattening joins them; no list of ranks is searched.
+ * a pattern of positions in the root mesh: a few (size, stride) pairs.  In a
+ * mesh of 2 x 2 x 2, (dp:4)(cp:2)(tp:1), the positions with the same cp are
+ * (2:4)(2:1), that is 0 1 4 5.  The complement of this in 8 positions is (2:2):
+ * the offsets 0 and 2 of the two copies of the pattern.  So slicing selects
+ * pairs and flattening joins them; no list of ranks is searched.
  *
  * This is the algebra of CuTe layouts, read row-major.
  */
@@ -113,9 +113,9 @@ bool dtn_grid_orthogonal(const struct dtn_grid *grid)
     return true;
 }
 
-/* Between two neighbouring strides there is room for a pair: its stride is the
- * reach (size x stride) of the faster one, its size the factor up to the stride
- * of the slower one.
+/* Between two consecutive strides there is room for a pair: its stride is the
+ * extent (size x stride) of the faster pair, and its size is the stride of the
+ * slower pair divided by this extent.
  */
 bool dtn_grid_complement(const struct dtn_grid *grid, int n,
                          struct dtn_grid *rest)
@@ -154,7 +154,7 @@ bool dtn_grid_extend(struct dtn_grid *grid, const struct dtn_grid *more, int n)
     return true;
 }
 
-/* From the fastest pair up: step over as many places as the stride says, then
+/* From the fastest pair on: skip as many positions as the stride says, then
  * take as many as the size says.
  */
 bool dtn_grid_pick(const struct dtn_grid *grid, int size, int stride,

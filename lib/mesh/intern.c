@@ -1,10 +1,11 @@
-/* intern.c - each mesh is made once, and each list of ranks
+/* intern.c - each mesh, and each list of ranks, exists once
  *
- * A mesh is described first: its root, and the sizes, names and axes of its
- * dimensions.  If there is such a mesh, that one is given out.  So two equal
- * meshes are one object and a pointer compares them; meshes with the same ranks
- * share the list of ranks, and plans are found by its address.  Of 65,536 ranks
- * in rows of 8 each of the 8,192 row meshes is made once.
+ * A mesh is first described: its root, and the sizes, names and axes of its
+ * dimensions.  If the context has this mesh already, it is returned.  So two
+ * equal meshes are one object and are compared by pointer.  Meshes with the
+ * same ranks share one list of ranks, and the caches use the address of the
+ * list as a key.  If 65,536 ranks form rows of 8, each of the 8,192 row meshes
+ * is made once.
  */
 #include "mesh/intern.h"
 #include "base/error.h"
@@ -70,8 +71,9 @@ static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
 
 /* ------------------------------------------------------------ interning --- */
 
-/* Are they the same grid of the same ranks?  A mesh that a program makes may be
- * one of the file; two meshes of the file with different names are two.
+/* Are they the same grid over the same ranks?  A mesh that a program makes may
+ * be one of the cluster file.  Two meshes of the file with different names are
+ * different meshes.
  */
 static bool mesh_is(const struct dtensor_mesh *mesh,
                     const struct dtensor_mesh *proto)
@@ -112,7 +114,8 @@ static const struct dtensor_mesh *mesh_known(const struct dtensor_mesh *proto)
     return mesh;
 }
 
-/* Note in a new root where each rank of the world is; the array lies behind it.
+/* Store in a new root the position of each rank of the world.  The array is
+ * allocated together with the mesh, after it.
  */
 static void mesh_root_init(struct dtensor_mesh *mesh, size_t world)
 {

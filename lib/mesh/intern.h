@@ -5,9 +5,9 @@
 #include "mesh/grid.h"
 #include "dtensor.h"
 
-/* Describe a mesh: begin() starts one without dimensions among the positions of
- * `of`'s root, add() appends a dimension, end() makes or finds the one that
- * contains position `at` of the root.   Errors: ENOMEM
+/* Describe a mesh.  begin() starts one without dimensions, on the root of `of`;
+ * add() appends a dimension; end() makes or finds the mesh that contains
+ * position `at` of the root.   Errors: ENOMEM
  */
 void dtn_mesh_begin(struct dtensor_mesh *proto, const struct dtensor_mesh *of);
 void dtn_mesh_add(struct dtensor_mesh *proto, const char *name, int size,
@@ -15,13 +15,15 @@ void dtn_mesh_add(struct dtensor_mesh *proto, const char *name, int size,
 int dtn_mesh_end(struct dtensor_mesh *proto, int at,
                  const struct dtensor_mesh **meshp, struct dtensor_error *err);
 
-/* Make or find the root of these ranks, whose sizes and names `proto` has; NULL
- * means ranks 0, 1, 2, ...   Errors: ENOMEM
+/* Make or find the root mesh of these ranks; `proto` has its sizes and names.
+ * NULL means ranks 0, 1, 2, ...   Errors: ENOMEM
  */
 int dtn_mesh_root(struct dtensor_mesh *proto, const int ranks[],
                   const struct dtensor_mesh **meshp, struct dtensor_error *err);
 
-/* Where this rank is in the root of the mesh; outside, the mesh's origin. */
+/* The position of this rank in the root of the mesh.  If it is not in the mesh:
+ * the origin of the mesh.
+ */
 int dtn_mesh_position(const struct dtensor_mesh *mesh);
 
 /* All axes of a mesh as one grid: its ranks, row-major. */

@@ -1,15 +1,15 @@
 /* mesh.c - ranks on a grid
  *
- * A mesh that is made of a list of ranks is a root: with dp=2,tp=4 over ranks
- * 0..7, position 6 is rank 6, coordinate (1, 2).  Every other mesh is a pattern
- * of positions of a root: its "tp" slice at rank 6 starts at position 4 and
- * goes on by 1, ranks 4 5 6 7; its "dp" slice starts at 2 and goes on by 4,
- * ranks 2 6. So a slice costs a few integers and a look into a table, without
- * communication.
+ * A mesh that is made from a list of ranks is a root: with dp=2,tp=4 over ranks
+ * 0..7, position 6 is rank 6 with coordinate (1, 2).  Every other mesh is a
+ * pattern of positions in a root.  For rank 6 the "tp" slice begins at position
+ * 4 with stride 1: ranks 4 5 6 7.  The "dp" slice begins at 2 with stride 4:
+ * ranks 2 6.  So a slice needs a few integers and one look-up in a table, and
+ * no communication.
  *
- * Where a rank stands is read off its position in the root, digit by digit: in
- * (dp=2,tp=4) position 6 is dp = 6 / 4 % 2 = 1, tp = 6 / 1 % 4 = 2.  It costs
- * the same for 8 ranks and for 8000.
+ * The coordinates of a rank are digits of its position in the root: in
+ * (dp=2,tp=4) position 6 is dp = 6 / 4 % 2 = 1, tp = 6 / 1 % 4 = 2.  The cost
+ * is the same for 8 ranks and for 8000.
  */
 #include "mesh/mesh.h"
 #include "base/error.h"
@@ -47,7 +47,7 @@ static int mesh_count(struct dtensor_mesh *proto, const int sizes[],
     return 0;
 }
 
-/* Every rank must be one of the world, and appear once. */
+/* Every rank must be a rank of the world and occur once. */
 static int mesh_check_ranks(const struct dtensor_mesh *proto,
                             const int ranks[], struct dtensor_error *err)
 {

@@ -8,10 +8,11 @@
 
 #include <stddef.h>
 
-/* A mesh is a pattern of positions of its root, from `origin` on: axis[d] says
- * how far apart the coordinates of dimension d are.  A root is its own root,
- * with origin 0; it was made from a list of ranks, and position i is rank i of
- * that list.  Two meshes with the same root, pattern and names are one object.
+/* A mesh is a pattern of positions in its root that begins at `origin`; axis[d]
+ * gives the distances of the coordinates of dimension d.  A root is its own
+ * root, with origin 0.  It is made from a list of ranks, and position i is rank
+ * i of the list.  Two meshes with the same root, pattern and names are one
+ * object.
  */
 struct dtensor_mesh {
     struct dtensor_mesh *next;    /* all meshes of the context                */
@@ -37,14 +38,14 @@ int dtn_meshes_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
 /* The coordinate of position `index` (0..size-1) of the mesh. */
 void dtn_mesh_coord_of(const struct dtensor_mesh *mesh, int index, int coord[]);
 
-/* The sub-mesh of the dimensions in the bit set `dims` that contains this rank,
- * or for a rank outside the mesh its first rank.  Without any of them: one
- * rank, no dimensions.   Errors: ENOMEM
+/* The sub-mesh of the dimensions in the bit set `dims` that contains this rank;
+ * for a rank outside the mesh, the one that contains the first rank of the
+ * mesh.  If `dims` is 0 it is one rank without dimensions.   Errors: ENOMEM
  */
 int dtn_mesh_sub(const struct dtensor_mesh *mesh, unsigned dims,
                  const struct dtensor_mesh **meshp, struct dtensor_error *err);
 
-/* "world(dp=2,tp=4)": for people.  Returns `buf`. */
+/* The mesh as text, "world(dp=2,tp=4)".  Returns `buf`. */
 char *dtn_mesh_format(const struct dtensor_mesh *mesh, char *buf, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* meshes.c - the meshes of a context
  *
- * Every rank makes the meshes of the cluster file at the start, and "world", so
- * they can be found by name.  Those that a program makes have no name.
+ * Every rank makes the meshes of the cluster file at the start, and "world".
+ * They can be found by name.  Meshes that a program makes have no name.
  */
 #include "mesh/meshes.h"
 #include "base/error.h"
@@ -54,7 +54,7 @@ static int meshes_fill(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return rc;
 }
 
-/* Store the seeds of all ranks if they differ; each new mesh is compared with
+/* Store the seeds of all ranks if they differ.  Each new mesh is compared with
  * them.
  */
 static int meshes_seeds(struct dtensor_ctx *ctx, struct dtensor_error *err)

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* A list of ranks that some mesh has.  Meshes with the same ranks in the same
- * order share it, so its address stands for the group: in the plan cache too.
+/* A list of ranks.  Meshes with the same ranks in the same order share it, so
+ * its address identifies the group, also in the caches.
  */
 struct dtn_mesh_ranks {
     struct dtn_mesh_ranks *next;  /* in its bucket                            */
@@ -21,7 +21,7 @@ struct dtn_mesh_ranks {
     int rank[];                   /* [n] world ranks                          */
 };
 
-/* A name that flattening gave to dimensions of a root. */
+/* The name of a flattened dimension of a root. */
 struct dtn_mesh_flat {
     struct dtn_mesh_flat *next;   /* of the context                           */
     const struct dtensor_mesh *root;      /* whose dimensions                 */

@@ -1,8 +1,8 @@
 /* names.c - the names of mesh dimensions, read and looked up
  *
- * Names come as one text, "dp, tp": words between commas; blanks around a word
- * do not count.  Functions take a dimension by its number, which
- * dtensor_mesh_dim() finds: "tp" is 1.
+ * Names are given as one text, "dp, tp": words with commas between them; blanks
+ * around a word are ignored.  Functions take the number of a dimension;
+ * dtensor_mesh_dim() finds it by name: "tp" is 1.
  */
 #include "mesh/names.h"
 #include "base/error.h"

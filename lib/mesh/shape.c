@@ -1,10 +1,10 @@
 /* shape.c - meshes flattened, unflattened, concatenated
  *
- * All three rearrange the axes of a root's positions.  The 6 ranks of (a=2,b=3)
- * have axes (2:3)(3:1), flattened (6:1); unflattened into 3 and 2 that is
- * (3:2)(2:1).  Flattening a and c of (a=2,b=2,c=2) gives one dimension of two
- * pairs, (2:4)(2:1): ranks 0 1 4 5.  It can be unflattened between the pairs,
- * but not across a pair.
+ * All three rearrange the axes of a root.  The 6 ranks of (a=2,b=3) have the
+ * axes (2:3)(3:1); flattened they are (6:1); unflattened into 3 and 2 this is
+ * (3:2)(2:1).  If a and c of (a=2,b=2,c=2) are flattened, the result is one
+ * dimension of two pairs, (2:4)(2:1): ranks 0 1 4 5.  It can be unflattened
+ * between the pairs, but not inside a pair.
  */
 #include "base/error.h"
 #include "job/ctx.h"
@@ -36,7 +36,7 @@ static int flat_default(const struct dtensor_mesh *mesh, char name[],
                  DTENSOR_NAME_MAX);
 }
 
-/* Keep the name with the root, so that it can be sliced by. */
+/* Store the name in the root, so that slices can use it. */
 static int flat_keep(const struct dtensor_mesh *root, const char *name,
                      const struct dtn_grid *axis, struct dtensor_error *err)
 {
@@ -142,7 +142,7 @@ static int unflat_check(const struct dtensor_mesh *mesh,
                     product > mesh->size[parts->dim] ? "larger" : "smaller");
 }
 
-/* Either all dimensions have names or none has. */
+/* Either all dimensions have names, or none. */
 static int unflat_names(const struct dtensor_mesh *mesh, struct unflat *parts,
                         const char *names, struct dtensor_error *err)
 {
@@ -223,8 +223,8 @@ struct concat {
                                        /* they share, without their digits    */
 };
 
-/* Do they have a position in common?  No digit belongs to both, so they do if
- * their origins agree in all digits that belong to neither.
+/* Do they have a position in common?  No digit belongs to both.  So they have
+ * one if their origins agree in all digits that belong to neither.
  */
 static bool concat_meet(struct concat *all, const struct dtensor_mesh *more)
 {

@@ -1,12 +1,12 @@
 /* slice.c - parts of a mesh: by names, by a dimension, and their copies
  *
- * A slice keeps some dimensions and fixes the others at this rank's
- * coordinates.  In (dp=2,cp=2,tp=2) over ranks 0..7 the "dp,tp" slice of rank 6
- * has the positions 2 3 6 7: position 6 without its digits of dp and tp is 2,
- * the origin of the slice.  The mesh has two copies of that pattern, with the
- * origins 0 and 2, and together they are the mesh.
+ * A slice keeps some dimensions; the others have the coordinates of this rank.
+ * In (dp=2,cp=2,tp=2) over ranks 0..7 the "dp,tp" slice of rank 6 has the
+ * positions 2 3 6 7: position 6 without its digits of dp and tp is 2, the
+ * origin of the slice.  The mesh has two copies of this pattern, with origins 0
+ * and 2; together they are the mesh.
  *
- * A slice may also name flattened dimensions, if those lie wholly before or
+ * A slice may also name flattened dimensions if they are completely before or
  * after the others: after dp and cp were flattened, "dp_cp,tp" is (4,2), and
  * "dp_tp,cp" is refused.
  */
@@ -29,7 +29,7 @@ struct slice_dim {
     struct dtn_grid axis;
 };
 
-/* A slice, as far as its names have been read. */
+/* A slice while its names are read. */
 struct slice {
     const struct dtensor_mesh *mesh;
     struct dtensor_mesh proto;
@@ -54,7 +54,9 @@ static int slice_fail_name(const struct dtensor_mesh *mesh, const char *name,
                     made);
 }
 
-/* Find a name among the dimensions, and at a root among flattened ones. */
+/* Find a name among the dimensions and, if the mesh is a root, among the
+ * flattened dimensions.
+ */
 static int slice_look(const struct dtensor_mesh *mesh, const char *name,
                       struct slice_dim *dim, struct dtensor_error *err)
 {
@@ -73,8 +75,8 @@ static int slice_look(const struct dtensor_mesh *mesh, const char *name,
     return 0;
 }
 
-/* Dimensions must come in the order of the mesh, the largest stride first; one
- * of size 1 may stand anywhere.
+/* Dimensions must have the order of the mesh, with the largest stride first; a
+ * dimension of size 1 may have any place.
  */
 static bool slice_in_order(const struct dtn_grid *before,
                            const struct dtn_grid *axis)

@@ -1,11 +1,12 @@
 /* batch.c - several tensors redistributed together
  *
- * A model has hundreds of small tensors, and a small one costs as much as its
- * messages.  The tensors of a batch that need one exchange each, with the same
- * dtype and reduction, are laid one after another and exchanged as one.  100
- * tensors of 4 KiB from S(0) to S(1) on 8 ranks take 7 messages per rank
- * instead of 700, at the price of two copies of 400 KiB.  Other tensors run one
- * by one, and so do those that do not fit in [redistribute] max_scratch.
+ * A model has hundreds of small tensors, and redistributing a small tensor
+ * costs as much as its messages.  So tensors of a batch that need one exchange
+ * each, with the same dtype and reduction, are packed one after another and
+ * exchanged together.  100 tensors of 4 KiB from S(0) to S(1) on 8 ranks take 7
+ * messages per rank instead of 700, at the price of two copies of 400 KiB.  All
+ * other tensors, and those that do not fit into [redistribute] max_scratch, run
+ * one by one.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -48,7 +49,7 @@ struct batch_item {
     void *out;
 };
 
-/* One exchange of several. */
+/* One exchange of several tensors. */
 struct batch_share {
     struct dtn_phase phase;       /* of the first: mesh, dtype, reduction     */
     struct dtn_exec *exec;
@@ -106,8 +107,8 @@ static void batch_share(struct dtensor_batch *batch, struct batch_item *item,
     share->out_count += item->out_count;
 }
 
-/* Is there room to lay it with the others: both parts, and on the rank that
- * receives most each term?  The same on every rank.
+/* Is there room to pack it with the others?  It needs both parts, and on the
+ * rank that receives most, each term.  The result is the same on every rank.
  */
 static bool batch_has_room(struct dtensor_batch *batch,
                            const struct dtn_phase *phase)
@@ -129,7 +130,7 @@ static bool batch_has_room(struct dtensor_batch *batch,
     return true;
 }
 
-/* It shares an exchange if it needs just one, and runs alone otherwise. */
+/* A tensor shares an exchange if it needs just one; otherwise it runs alone. */
 static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
                      const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, struct dtensor_error *err)
@@ -150,10 +151,10 @@ static int batch_add(struct dtensor_batch *batch, struct batch_item *item,
 
 /* --------------------------------------------------------------- pieces --- */
 
-/* The pieces of a share.  First those of each tensor by itself; then they are
- * moved to the place of the tensor among the others, on both sides.  That needs
- * the size of all earlier tensors on each rank.  It is added up tensor by
- * tensor, and only for ranks that a piece names.
+/* The pieces of a share.  First the pieces of each tensor are found; then they
+ * are moved to the place of the tensor among the others, on both sides.  For
+ * this the size of all earlier tensors on each rank is needed.  It is summed up
+ * tensor by tensor, and only for ranks that a piece names.
  */
 struct batch_pieces {
     struct dtn_pieces received, sent;
@@ -193,8 +194,8 @@ static void pieces_name(struct batch_pieces *pieces, int position)
     pieces->base[position].named = true;
 }
 
-/* Drop pieces from index `begin` on that get nothing, or of sent ones those for
- * this rank, and note who is named.
+/* From index `begin` on, drop pieces that are empty, and of sent pieces those
+ * for this rank.  Mark the ranks that the others name.
  */
 static void pieces_keep(struct batch_pieces *pieces, struct dtn_pieces *list,
                         int begin, const struct dtn_phase *phase)
@@ -242,7 +243,7 @@ static void pieces_shift(const struct batch_pieces *pieces,
     }
 }
 
-/* Lay the tensors one after another on every rank. */
+/* Compute the place of each tensor after the others, on every rank. */
 static void pieces_place(const struct dtensor_batch *batch,
                          const struct batch_share *share,
                          struct batch_pieces *pieces)
@@ -321,7 +322,7 @@ static int batch_make(const struct dtensor_batch *batch, int s,
     return rc;
 }
 
-/* An empty one with room for n. */
+/* An empty batch with room for n tensors. */
 static int batch_new(struct dtensor_ctx *ctx, int n,
                      struct dtensor_batch **batchp, struct dtensor_error *err)
 {
@@ -417,7 +418,7 @@ void dtensor_batch_destroy(struct dtensor_batch *batch)
 
 /* -------------------------------------------------------------- running --- */
 
-/* The tensors of a share: in, exchanged, out. */
+/* Run one share: pack the tensors, exchange, unpack. */
 static int batch_run_share(const struct dtensor_batch *batch, int s,
                            struct dtensor_error *err)
 {

@@ -1,8 +1,8 @@
 /* cache.c - the plans that a context keeps for redistributes
  *
- * An LRU cache of 256 plans, with at most max_scratch bytes of scratch.  The
- * specs of the last call are compared first, in some 40 ns; any other plan
- * costs a hash of some 100 bytes more.
+ * An LRU cache of 256 plans with at most max_scratch bytes of scratch.  The
+ * specs of the last call are compared first, which takes about 40 ns.  To find
+ * any other plan, about 100 bytes are hashed first.
  */
 #include "redist/cache.h"
 #include "base/compiler.h"
@@ -44,7 +44,7 @@ static void redist_destroy(struct dtn_lru_entry *entry)
 static const struct dtn_lru_kind redists_kind = { redist_hash, redist_is,
                                                   redist_destroy };
 
-/* Memory that its exchanges keep for what is packed and unpacked. */
+/* Scratch that its exchanges keep for packing and unpacking. */
 static size_t redist_tmp_bytes(const struct dtensor_plan *r)
 {
     size_t bytes = 0;

@@ -29,7 +29,7 @@ static inline struct dtn_redists *dtn_redists_of(const struct dtensor_ctx *ctx)
     return ctx->slots[DTN_ROOM_REDIST].state;
 }
 
-/* Make it, unless the context has it.   Errors: ENOMEM */
+/* Make it if the context does not have it.   Errors: ENOMEM */
 int dtn_redists_init(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
 /* Find the plan for a pair of specs, or make it and make it ready.

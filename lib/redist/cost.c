@@ -1,16 +1,17 @@
-/* cost.c - what a redistribution will cost, by the model
+/* cost.c - the predicted cost of a redistribute
  *
- * A step in which a rank sends m messages with b bytes in all takes it two
- * hops, 3 m hand-overs and b / bandwidth, with the constants by which
- * collectives are chosen (sched/model.c).  256 MiB on 8 ranks of one host from
- * S(0) to S(1) is 7 messages of 4 MiB from each, at 0.1 us, 0.05 us and 12
- * GB/s: 0.2 us + 1 us + 2.4 ms.  Of 32 KiB on 512 ranks the messages are nearly
- * all, and a route with fewer may win though it moves more.
+ * A step in which a rank sends m messages with b bytes in total takes two hops,
+ * 3 m messages and b / bandwidth.  The constants are those by which algorithms
+ * of collectives are chosen (sched/model.c).  Example: 256 MiB on 8 ranks of
+ * one host from S(0) to S(1) are 7 messages of 4 MiB from each rank, at 0.1 us,
+ * 0.05 us and 12 GB/s: 0.2 us + 1 us + 2.4 ms.  For 32 KiB on 512 ranks the
+ * messages are nearly the whole cost, and a route with fewer messages may win
+ * even if it moves more bytes.
  *
- * Volumes are those of an even division, found from the placements alone, so
- * that a plan for 1,024 ranks costs no more than one for 8.  They choose
- * between routes and predict times; the bytes that a plan promises are counted
- * by piece.
+ * Volumes are computed from the placements alone, as if all shards were even.
+ * So a plan for 1,024 ranks costs no more time than a plan for 8.  These
+ * volumes are used to choose a route and to predict times; the bytes that a
+ * plan reports are counted piece by piece.
  */
 #include "redist/cost.h"
 #include "cluster/cluster.h"
@@ -27,8 +28,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Coordinates along mesh dimension m whose rank, all others 0, is on the host
- * of position 0.
+/* The number of coordinates along mesh dimension m, with all others 0, whose
+ * rank is on the host of position 0.
  */
 static int cost_per_host(const struct dtensor_mesh *mesh, int m)
 {
@@ -70,8 +71,8 @@ void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
 
 /* -------------------------------------------------------------- volumes --- */
 
-/* What one rank of an exchange moves, by the rule of an even division: the
- * rank that sends most, to within one chunk.
+/* What one rank of an exchange moves if all shards are even: the rank that
+ * sends most, to within one chunk.
  */
 struct volume {
     double sent;                  /* elements to others                       */
@@ -98,8 +99,8 @@ double dtn_volume_local(const struct dtensor_spec *spec,
     return n;
 }
 
-/* Is what a rank keeps of this dimension the same share as each peer gets?
- * Not where a deeper cut of the same tensor dimension moves along.
+/* Does a rank keep the same share of this dimension as each peer gets?  It does
+ * not if a deeper cut of the same tensor dimension changes, too.
  */
 static bool volume_aligned(const struct dtensor_spec *spec,
                            const struct dtensor_placement src[],
@@ -121,8 +122,8 @@ static bool volume_aligned(const struct dtensor_spec *spec,
     return true;
 }
 
-/* Is mesh dimension m, which cuts as before, cut from other parts now, since
- * one to its left has changed?
+/* Mesh dimension m cuts as before.  Does it now cut other parts, because a mesh
+ * dimension to its left has changed?
  */
 static bool volume_dragged(const struct dtensor_spec *spec,
                            const struct dtensor_placement src[],
@@ -137,8 +138,8 @@ static bool volume_dragged(const struct dtensor_spec *spec,
     return false;
 }
 
-/* How many receivers have a part of what one rank holds, by tensor dimension:
- * with 2 cuts before and 8 after, each part meets 4.
+/* The number of receivers that get a part of what one rank holds, by tensor
+ * dimension: with 2 parts before and 8 after, each part overlaps 4.
  */
 static double volume_meets(const struct dtensor_spec *spec,
                            const struct dtensor_placement src[],
@@ -211,7 +212,8 @@ static void volume_exchange(const struct dtn_cost *cost,
 
 /* ---------------------------------------------------------------- times --- */
 
-/* ns of a hop, a message and a byte: inside a host, and between hosts. */
+/* Time of a hop, a message and a byte in ns: inside a host, and between hosts.
+ */
 static const double *cost_near_link(const struct dtn_cost *cost)
 {
     return cost->model.ns + DTENSOR_COST_INTRA_HOPS;
@@ -254,7 +256,9 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
               + folded * elem * cost->model.ns[DTENSOR_COST_FOLDED];
 }
 
-/* One level of ranks, by the algorithm that a call over them would take. */
+/* The time of one level of ranks, with the algorithm that a call over them
+ * would use.
+ */
 static double cost_level(const struct dtn_cost *cost,
                          const double link[], enum dtn_reach reach, int n,
                          double bytes)
@@ -292,8 +296,8 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
                       bytes);
 }
 
-/* To another mesh: a receiver takes its part from all that hold some of it,
- * over the wire between hosts if there are several.
+/* To another mesh: a receiver takes its part from all ranks that hold some of
+ * it, through the inter-node transport if there are several hosts.
  */
 static double cost_cross(const struct dtn_cost *cost,
                          const struct dtensor_spec *src,

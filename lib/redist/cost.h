@@ -1,5 +1,4 @@
-/* cost.h - what a redistribution will cost, by the model; private to this room
- */
+/* cost.h - the predicted cost of a redistribute; private to this room */
 #ifndef DTN_REDIST_COST_H
 #define DTN_REDIST_COST_H
 
@@ -8,7 +7,7 @@
 
 struct dtn_phase;
 
-/* The constants for one mesh; where each comes from stands in sched/model.c. */
+/* The constants for one mesh; sched/model.c says where each comes from. */
 struct dtn_cost {
     const struct dtensor_mesh *mesh;      /* of these constants               */
     struct dtn_model model;       /* its inter-node rate is one rank's share  */
@@ -16,13 +15,14 @@ struct dtn_cost {
                                   /* on the host of coordinate 0              */
 };
 
-/* Look at the cluster file and at one line of the mesh along each of its
- * dimensions: nothing grows with the number of ranks but these lines.
+/* Compute them from the cluster file and from the ranks along each dimension of
+ * the mesh with all other coordinates 0.  Nothing else grows with the number of
+ * ranks.
  */
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost);
 
-/* Nanoseconds: of that exchange; of an allreduce of `bytes` along mesh
- * dimensions; of a phase.  Every rank gets the same number.
+/* Time in nanoseconds: of an exchange; of an allreduce of `bytes` along mesh
+ * dimensions; of a phase.  The result is the same on every rank.
  */
 double dtn_cost_exchange(const struct dtn_cost *cost,
                          const struct dtensor_spec *spec,

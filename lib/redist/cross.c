@@ -1,12 +1,13 @@
-/* cross.c - from a spec on one mesh to a spec on another
+/* cross.c - from a spec on one mesh to a spec on another mesh
  *
- * The meshes may have other shapes, other orders, share all, some or none of
- * their ranks.  Each receiver computes which positions of the other mesh hold
- * what it needs.  Partial values are reduced before they leave their mesh, by a
- * reduce-scatter along the longest dimension, and Partial targets are made from
- * the value after it arrives.  Of f32[4096,4096] as [P] on ranks 0-3 to [R] on
- * ranks 4-7: a reduce-scatter of 64 MiB among four, then four times 16 MiB to
- * each of the others; no rank needed the whole on the way.
+ * The meshes may have different shapes and orders, and may share all, some or
+ * none of their ranks.  Each receiver computes which positions of the other
+ * mesh hold what it needs.  Partial values are reduced before they leave their
+ * mesh, by a reduce-scatter along the longest dimension; Partial targets are
+ * made from the value after it has arrived.  Example: f32[4096,4096] as [P] on
+ * ranks 0-3 to [R] on ranks 4-7 is a reduce-scatter of 64 MiB among four ranks,
+ * then four times 16 MiB to each of the other four.  No rank needs the whole
+ * tensor in between.
  */
 #include "redist/cross.h"
 #include "base/error.h"
@@ -27,7 +28,7 @@ struct dtn_phase dtn_phase_cross(const struct dtensor_spec *src,
     };
 }
 
-/* The dimension along which a rank holds most, the best one to cut once more.
+/* The dimension along which a rank holds most: the best one for one more cut.
  */
 static int cross_longest(const struct dtensor_spec *spec)
 {
@@ -47,8 +48,8 @@ static int cross_longest(const struct dtensor_spec *spec)
     return dim;
 }
 
-/* `spec` with its terms reduced: scattered where there is a dimension to cut,
- * and chosen shard lengths still add up.
+/* `spec` with its terms reduced: scattered if there is a dimension that can be
+ * cut and the chosen shard lengths still add up.
  */
 static struct dtensor_spec cross_leaves(struct dtensor_spec spec)
 {
@@ -66,7 +67,7 @@ static struct dtensor_spec cross_leaves(struct dtensor_spec spec)
     return spec;
 }
 
-/* `spec` with values in place of terms. */
+/* `spec` with values instead of terms. */
 static struct dtensor_spec cross_arrives(struct dtensor_spec spec)
 {
     for (int m = 0; m < spec.mesh->ndim; m++)

@@ -12,12 +12,12 @@ int dtn_cross_phases(const struct dtensor_spec *src,
                      const struct dtensor_spec *dst,
                      struct dtn_phase phase[DTN_CROSS_PHASES_MAX]);
 
-/* The one of them that is the exchange between the meshes. */
+/* The phase that is the exchange between the meshes. */
 struct dtn_phase dtn_phase_cross(const struct dtensor_spec *src,
                                  const struct dtensor_spec *dst);
 
-/* The mesh of the ranks of both, ascending; where a and b are one, that one.
- * Errors: ENOMEM
+/* The mesh of the ranks of both, ascending; if a and b are the same mesh, that
+ * mesh. Errors: ENOMEM
  */
 int dtn_cross_mesh(const struct dtensor_mesh *a, const struct dtensor_mesh *b,
                    const struct dtensor_mesh **meshp,

@@ -1,10 +1,10 @@
 /* exchange.c - the exchange of a phase, on this rank
  *
- * An exchange is the pieces that this rank receives and those it sends, emitted
- * as one schedule.  Of f32[1024,1536] on 4 ranks from S(0) to S(1), each rank
- * gets one piece of 256 x 384 from each other rank: 1.1 MiB, which is also all
- * that has to move.  At step k position i receives from i+k and sends to i+k,
- * so that no rank is read by all others at once (incast).
+ * An exchange is the pieces that this rank receives and those that it sends, as
+ * one schedule.  Example: f32[1024,1536] on 4 ranks from S(0) to S(1).  Each
+ * rank gets one piece of 256 x 384 from each other rank: 1.1 MiB, which is also
+ * the least that has to move.  In step k position i receives from i+k and sends
+ * to i+k, so that not all ranks access one rank at the same time (incast).
  */
 #include "redist/exchange.h"
 #include "base/error.h"
@@ -53,7 +53,9 @@ static int exchange_rotate(struct dtn_pieces *pieces, int begin, bool sent,
     return 0;
 }
 
-/* Drop what this rank would send to itself, or to those that get nothing. */
+/* Drop the pieces that this rank would send to itself or to ranks that get
+ * nothing.
+ */
 static void exchange_drop(struct dtn_pieces *sent,
                           const struct dtn_phase *phase, int me)
 {
@@ -66,8 +68,8 @@ static void exchange_drop(struct dtn_pieces *sent,
     sent->n = n;
 }
 
-/* In a scatter the root stands for all sources: its part is whole wherever it
- * stands, so each receiver's own would do.
+/* In a scatter the root is the source of all pieces.  The source spec is
+ * replicated, so a receiver's own coordinate would also hold each piece.
  */
 static int exchange_scatter(const struct dtn_phase *phase, int root,
                             struct dtn_pieces *received,
@@ -87,7 +89,7 @@ static int exchange_scatter(const struct dtn_phase *phase, int root,
     return rc;
 }
 
-/* Between two meshes: positions in the mesh of all ranks of both. */
+/* Between two meshes: positions in the mesh of all ranks of both meshes. */
 static int exchange_cross(const struct dtn_phase *phase,
                           const struct dtensor_mesh *all,
                           struct dtn_pieces *received,
@@ -117,8 +119,8 @@ static int exchange_cross(const struct dtn_phase *phase,
     return rc;
 }
 
-/* List what this rank receives, its own pieces among it, and what it sends to
- * others.  Terms are taken in coordinate order.
+/* List the pieces that this rank receives, including its own, and those that it
+ * sends to others.  Terms are taken in coordinate order.
  */
 static int exchange_lists(const struct dtn_phase *phase, int root,
                           struct dtn_pieces *received, struct dtn_pieces *sent,

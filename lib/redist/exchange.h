@@ -12,19 +12,19 @@ struct dtn_exec;
 struct dtn_redist_step;
 struct dtn_sched;
 
-/* What all exchanges of a phase over `group` have in common.  The caller adds
- * the counts, the windows and the pieces.
+/* The fields that all exchanges of a phase over `group` have in common.  The
+ * caller adds the counts, the windows and the pieces.
  */
 struct dtn_exchange dtn_exchange_of(const char *name,
                                     const struct dtn_phase *phase,
                                     const struct dtn_group *group);
 
-/* Its pieces, which must live as long as it is used. */
+/* Set its pieces, which must live as long as the exchange is used. */
 void dtn_exchange_pieces(struct dtn_exchange *exchange,
                          const struct dtn_pieces *received,
                          const struct dtn_pieces *sent);
 
-/* Emit it and bind it to the group, ready to run.   Errors: ENOMEM */
+/* Emit it and make it ready to run over the group.   Errors: ENOMEM */
 int dtn_exchange_exec(const struct dtn_group *group,
                       const struct dtn_exchange *exchange,
                       struct dtn_exec **execp, struct dtensor_error *err);
@@ -46,7 +46,9 @@ void dtn_step_exchange_fini(struct dtn_step_exchange *x);
 const struct dtn_group *dtn_exchange_group(const struct dtensor_plan *plan,
                                            const struct dtn_phase *phase);
 
-/* This rank's schedule of step i, an exchange of a group that it is in. */
+/* This rank's schedule of step i, which is an exchange over a group that
+ * contains this rank.
+ */
 int dtn_exchange_emit(const struct dtensor_plan *plan, int i,
                       struct dtn_sched *sched, struct dtensor_error *err);
 

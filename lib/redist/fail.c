@@ -1,8 +1,8 @@
 /* fail.c - a redistribute that fails on one rank
  *
- * The ranks of a redistribute wait for each other's data.  One that runs out of
- * memory while the others go on poisons the context, so that they return with
- * its reason instead of waiting until the deadline.
+ * The ranks of a redistribute wait for each other's data.  If one rank has not
+ * enough memory while the others go on, it poisons the context.  Then the
+ * others return with its error instead of waiting until the deadline.
  */
 #include "redist/fail.h"
 #include "base/error.h"

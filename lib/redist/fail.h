@@ -4,8 +4,8 @@
 
 #include "dtensor.h"
 
-/* A rank that fails alone tells the others, who wait for it.  Not for EINVAL,
- * which all ranks find.  Returns rc.
+/* If a rank fails alone, it reports this to the others, which wait for it.  Not
+ * for EINVAL, which all ranks find.  Returns rc.
  */
 int dtn_redist_give_up(const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int rc,

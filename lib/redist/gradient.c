@@ -1,17 +1,17 @@
-/* gradient.c - what a redistribution does to gradients
+/* gradient.c - the gradient of a redistribute
  *
  * The gradient of a tensor has the placements of the tensor, except where they
- * are Partial: if y is the sum of terms x0 and x1, then dy/dx0 = dy/dx1 = 1,
- * and each rank's term has the whole gradient.  So the way back from [P] ->
- * [S(0)], a reduce-scatter, is an all-gather to R and nothing else, and from
- * [P] -> [R] it is nothing at all.
+ * are Partial: if y is the sum of terms x0 and x1, then dy/dx0 = dy/dx1 = 1, so
+ * each rank's term has the whole gradient.  So the gradient of [P] -> [S(0)], a
+ * reduce-scatter, is only an all-gather to R, and the gradient of [P] -> [R]
+ * needs no communication.
  */
 #include "redist/gradient.h"
 #include "base/error.h"
 #include "mesh/mesh.h"
 #include "dtensor.h"
 
-/* Where dimension m of the gradient is to go. */
+/* The placement of the gradient on mesh dimension m. */
 static struct dtensor_placement
 grad_target(const struct dtensor_placement *src,
             const struct dtensor_placement *grad)

@@ -4,8 +4,8 @@
 
 #include "dtensor.h"
 
-/* The default placements of the gradient of a tensor: those of the tensor, with
- * R for Partial.
+/* The default spec of a tensor's gradient: that of the tensor, with R instead
+ * of Partial.
  */
 struct dtensor_spec dtn_gradient_spec(struct dtensor_spec spec);
 

@@ -1,10 +1,11 @@
 /* min_cost.c - the cheapest route that changes one mesh dimension at a time
  *
- * Lists of placements are the nodes of a graph, changes of one placement its
- * edges, and Dijkstra's algorithm finds the shortest path.  On a mesh of three
- * dimensions from [S(0),S(0),S(0)] to [S(1),S(1),S(1)] each dimension may be
- * S(0), S(1) or R: 27 places, of which most are never looked at, since no path
- * through them beats a way that is known already.
+ * The nodes of a graph are lists of placements, and its edges are changes of
+ * one placement.  Dijkstra's algorithm finds the shortest path.  Example: on a
+ * mesh of three dimensions, from [S(0),S(0),S(0)] to [S(1),S(1),S(1)] each
+ * dimension may be S(0), S(1) or R.  These are 27 nodes.  Most of them are
+ * never visited, because a path through them costs more than a path that is
+ * known already.
  */
 #include "layout/placement.h"
 #include "layout/spec.h"
@@ -61,8 +62,9 @@ static int graph_count(const struct graph *g)
     return places > PLACES_MAX ? -1 : (int)places;
 }
 
-/* Along each dimension: what it is, what it is to be, R; and, while they are
- * few, plain shards of tensor dimensions that the target cuts.
+/* The choices along each dimension: the source's placement, the target's, R,
+ * and, while they are few, plain shards of tensor dimensions that the target
+ * cuts.
  */
 static void graph_choices(struct graph *g, const struct dtensor_spec *src,
                           const struct dtensor_spec *dst)
@@ -105,7 +107,7 @@ static void graph_place(const struct graph *g, int place,
     }
 }
 
-/* Its number, every placement being a choice. */
+/* The number of a node; every placement of it must be a choice. */
 static int graph_number(struct graph *g,
                         const struct dtensor_placement placement[])
 {
@@ -126,8 +128,9 @@ static struct dtensor_spec graph_spec(const struct graph *g,
 }
 
 /* Does P at dimension m have the same terms as after one exchange from the
- * source?  A replica must not have been sharded before, nor a shard changed.  A
- * term of an average is the value on every rank, whatever the way.
+ * source?  A replica must not have been sharded before, and a shard must not
+ * have changed.  A term of an average is the full value on every rank, so any
+ * path is right.
  */
 static bool graph_term(const struct graph *g,
                        const struct dtensor_placement now[], int m,
@@ -163,7 +166,7 @@ static bool graph_legal(const struct graph *g,
     return graph_term(g, now, m, to);
 }
 
-/* Are the lengths that somebody chose those of what they would find? */
+/* Do the chosen shard lengths fit what they would cut? */
 static bool graph_fits(const struct graph *g,
                        const struct dtensor_placement next[])
 {
@@ -215,7 +218,7 @@ static void graph_relax(struct graph *g, int place, double limit_ns)
     }
 }
 
-/* The nearest place not yet done, or -1. */
+/* The nearest node that is not finished; -1: none. */
 static int graph_nearest(const struct graph *g)
 {
     int best = -1;
@@ -227,8 +230,8 @@ static int graph_nearest(const struct graph *g)
     return best;
 }
 
-/* The path to `goal`, which has at most one hop for each place: write it
- * forward.  false when it has too many hops.
+/* The path to `goal`, which has at most one hop for each node, in forward
+ * order.  False if it has too many hops.
  */
 static bool graph_path(const struct graph *g, int goal, int start,
                        struct dtn_route *route)

@@ -1,13 +1,13 @@
 /* phases.c - which collectives lead from one spec to another
  *
- * One exchange can turn any placements into any others, but an allreduce by
- * exchange would make each of n ranks read all n terms.  So P -> R is split
- * off and left to a proper allreduce of the flat local part, run where that
- * part is smaller.  On a 2 x 4 mesh [P, P] -> [R, S(0)] of 8 MiB is first an
- * exchange to [P, S(0)], a reduce-scatter to 2 MiB, then an allreduce of 2 MiB
- * among 2, where the other order would allreduce 8 MiB.
+ * One exchange can turn any placements into any others.  But if an exchange did
+ * an allreduce, each of n ranks would read all n terms.  So P -> R is a
+ * separate allreduce of the flat local part, and it is done where that part is
+ * smallest.  Example: [P, P] -> [R, S(0)] of 8 MiB on a 2 x 4 mesh is first an
+ * exchange to [P, S(0)], a reduce-scatter to 2 MiB, and then an allreduce of 2
+ * MiB among 2 ranks.  The other order would allreduce 8 MiB.
  *
- * Nothing here depends on the calling rank: all get the same phases.
+ * The phases do not depend on the calling rank, so all ranks get the same.
  */
 #include "redist/phases.h"
 #include "base/dtype.h"
@@ -41,7 +41,7 @@ static unsigned phases_dims(const struct dtensor_spec *src,
     return dims;
 }
 
-/* Those of the dimensions in the set whose terms wait for this reduction. */
+/* The dimensions of the set whose terms are reduced by this reduction. */
 static unsigned phases_waiting(const struct dtensor_spec *spec, unsigned dims,
                                enum dtensor_redop op)
 {
@@ -74,7 +74,7 @@ static struct dtensor_spec phases_reduced(struct dtensor_spec spec,
     return spec;
 }
 
-/* On one rank every placement means the same: R stands for all of them. */
+/* Over one rank all placements mean the same, so R replaces them. */
 static struct dtensor_spec phases_plain(struct dtensor_spec spec)
 {
     unsigned dims = 0;
@@ -103,7 +103,9 @@ static struct dtn_phase phases_reduce(const struct dtensor_spec *src,
     };
 }
 
-/* How a value becomes terms: x/n each; x each; or x and neutral elements. */
+/* How a value becomes terms: x/n on each rank; x on each; or x and neutral
+ * elements.
+ */
 static void phases_split(struct dtn_phase *phase, int op, unsigned split)
 {
     const struct dtensor_spec *dst = &phase->dst;
@@ -142,8 +144,8 @@ struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
     return phase;
 }
 
-/* An average is divided in the step that adds its terms, so that its sum is
- * neither rounded before nor too large for its type.
+/* An average is divided in the step that adds its terms.  So its sum is not
+ * rounded before, and does not overflow its type.
  */
 static void phases_average(const struct dtensor_spec *src, unsigned all,
                            unsigned scattered, struct dtn_phase phase[], int n)
@@ -171,7 +173,7 @@ bool dtn_phases_add_once(const struct dtensor_spec *src,
            phases_waiting(src, added, DTENSOR_AVG) != 0;
 }
 
-/* src and dst have no two different reductions between them. */
+/* src and dst have at most one reduction together. */
 static int phases_direct(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst,
                          struct dtn_phase phase[])
@@ -206,7 +208,7 @@ static int phases_direct(const struct dtensor_spec *src,
     return n;
 }
 
-/* The terms that do not stay. */
+/* The dimensions whose terms do not stay. */
 static unsigned phases_leaving(const struct dtensor_spec *src,
                                const struct dtensor_spec *dst)
 {
@@ -220,9 +222,9 @@ static unsigned phases_leaving(const struct dtensor_spec *src,
     return leaving;
 }
 
-/* Between two reductions: terms that do not stay are reduced, and the tensor is
- * otherwise kept as small as both sides allow, if shards that become terms
- * still lie as in the source.
+/* The spec between two reductions.  Terms that do not stay are reduced.
+ * Otherwise the tensor is kept as small as both sides allow, if shards that
+ * become terms still have the parts of the source.
  */
 static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
                                          const struct dtensor_spec *dst)
@@ -245,8 +247,8 @@ static struct dtensor_spec phases_middle(const struct dtensor_spec *src,
     return mid;
 }
 
-/* Must one reduction be done before terms of the other are made?  Sums and
- * averages travel together, unless one becomes the other.
+/* Must one reduction be done before the terms of the other are made?  Sums and
+ * averages can be together, unless one becomes the other.
  */
 static bool phases_clash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst)
@@ -299,8 +301,8 @@ int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
     return 2;
 }
 
-/* A mesh dimension is stayed in where a value or a term only has to be kept,
- * and where it cuts as before what is cut as before.
+/* A mesh dimension needs no peers if a value or a term is only kept, or if it
+ * cuts in the same way what was cut in the same way before.
  */
 int dtn_phase_peers(const struct dtn_phase *phase)
 {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* One collective on the way from a spec to another. */
+/* One collective on the way from one spec to another. */
 enum dtn_phase_kind {
     DTN_PHASE_EXCHANGE,           /* the pieces from src to dst               */
     DTN_PHASE_REDUCE,             /* allreduce of the flat local part: src P, */
@@ -30,33 +30,31 @@ struct dtn_phase {
 };
 #define DTN_MAX_PHASES 3
 
-/* The phase that is one exchange from src to dst, which have no two different
- * reductions between them.
- */
+/* One exchange from src to dst, which have at most one reduction together. */
 struct dtn_phase dtn_phase_exchange(const struct dtensor_spec *src,
                                     const struct dtensor_spec *dst);
 
-/* The phases from src to dst, which are checked and describe one tensor on one
- * mesh; returns how many: 0 when every rank's part stays as it is.
+/* The phases from src to dst; both are checked and describe one tensor on one
+ * mesh.  Returns their number: 0 if every rank's part stays as it is.
  */
 int dtn_phases(const struct dtensor_spec *src, const struct dtensor_spec *dst,
                struct dtn_phase phase[DTN_MAX_PHASES]);
 
-/* The phases that bring a whole array from one position to dst; `src` of the
+/* The phases that scatter a whole array from one position to dst; `src` of the
  * exchange is all R.  `apart`: some ranks cannot load from each other, so the
- * array should leave its rank once and not once for each replica.
+ * array should leave its rank once, not once for each replica.
  */
 int dtn_scatter_phases(const struct dtensor_spec *dst, bool apart,
                        struct dtn_phase phase[DTN_MAX_PHASES]);
 
 /* Must all terms be added in one step?  Averages of integers are rounded, so
- * two steps would give another number.
+ * two steps would give a different result.
  */
 bool dtn_phases_add_once(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst);
 
-/* With how many ranks, itself included, a rank may exchange anything; on one
- * mesh.
+/* The largest number of ranks, itself included, that a rank may exchange data
+ * with; on one mesh.
  */
 int dtn_phase_peers(const struct dtn_phase *phase);
 

@@ -1,17 +1,18 @@
-/* pieces.c - which boxes go from whom to whom between two specs
+/* pieces.c - which boxes go from which rank to which
  *
- * Every rank can compute every rank's part without communication: position s
- * sends position r what s's part in the source spec and r's part in the
- * destination have in common.  A 4 x 6 matrix on two ranks from S(0) to S(1):
- * rank 0 holds rows 0-1 and is to hold columns 0-2, so it keeps the 2 x 3
- * corner and gets the 2 x 3 box of rows 2-3 from rank 1: 6 of the 12 elements
- * it ends with, each once, straight to its place.
+ * Every rank can compute the part of every rank without communication.
+ * Position s sends to position r what s's part in the source spec and r's part
+ * in the destination spec have in common.  Example: a 4 x 6 matrix on two ranks
+ * from S(0) to S(1).  Rank 0 has rows 0-1 and will have columns 0-2.  So it
+ * keeps the 2 x 3 corner and gets the 2 x 3 box of rows 2-3 from rank 1: 6 of
+ * its 12 elements, each once, directly to its place.
  *
- * To find its peers, a rank cuts its own part as the other side's placements
- * cut the whole, mesh dimension by mesh dimension, and goes on only where
- * something is left.  Which chunks can meet it is found by division.  With 1024
- * rows on 16 x 8 x 8 ranks from S(0),S(1),R to R,S(1),S(0), a rank that is to
- * hold 128 rows looks at the 2 chunks of 64 that make them, not at 1024 ranks.
+ * To find its peers, a rank cuts its own part with the placements of the other
+ * side, mesh dimension by mesh dimension, and continues only where something is
+ * left.  A division finds the chunks that can overlap its part.  Example: 1024
+ * rows on 16 x 8 x 8 ranks from S(0),S(1),R to R,S(1),S(0).  A rank that will
+ * have 128 rows looks at the 2 chunks of 64 rows that make them, not at 1024
+ * ranks.
  */
 #include "redist/pieces.h"
 #include "base/array.h"
@@ -51,16 +52,16 @@ static int pieces_add(struct dtn_pieces *pieces, const struct dtn_piece *piece,
 
 #define ANY (-1)
 
-/* On one mesh: does dimension m need only data of the same coordinate? */
+/* On one mesh: does mesh dimension m need only data of the same coordinate? */
 static bool pieces_own(const struct dtensor_spec *src,
                        const struct dtensor_spec *dst, int m)
 {
     return dtn_placement_is_local(&src->placement[m], &dst->placement[m]);
 }
 
-/* The coordinate of the source mesh that a receiver takes from along each
- * dimension, or ANY.  Of replicas on another mesh, a receiver that is one takes
- * from itself, the others from them in turn.
+/* For each dimension of the source mesh, the coordinate that a receiver takes
+ * from, or ANY.  If there are replicas on another mesh, a receiver that is one
+ * of them takes from itself; the others take from them in turn.
  */
 static void pieces_want(const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, int receiver,
@@ -85,9 +86,9 @@ static void pieces_want(const struct dtensor_spec *src,
 
 /* ----------------------------------------------------------------- search */
 
-/* A walk over the coordinates of the other side's mesh.  Along each tensor
- * dimension `common` relates what the other side's cuts so far leave (list 0)
- * to the own part (list 1).
+/* A walk over the coordinates of the other side's mesh.  For each tensor
+ * dimension, `common` relates what is left after the other side's cuts so far
+ * (list 0) to this rank's part (list 1).
  */
 struct search {
     const struct dtensor_spec *src;
@@ -115,8 +116,8 @@ static int search_index(const struct search *s)
     return index;
 }
 
-/* The coordinates whose shard can meet anything in `common`: chunks are found
- * by division.
+/* The coordinates whose shard can overlap anything in `common`; a division
+ * finds the chunks.
  */
 static void search_range(const struct search *s, int m, int *first, int *last)
 {
@@ -136,7 +137,7 @@ static void search_range(const struct search *s, int m, int *first, int *last)
     }
 }
 
-/* Go on with coordinate c of a mesh dimension that cuts. */
+/* Continue with coordinate c of a mesh dimension that cuts. */
 static int search_coordinate(struct search *s, int m, int c)
 {
     const struct dtensor_placement *p = &s->theirs->placement[m];
@@ -217,8 +218,8 @@ static int search_run(struct search *s, const struct dtensor_spec *spec)
 
 /* ------------------------------------------------------------------ boxes */
 
-/* Append one tensor dimension to the box: the neighbours of a run, and before
- * them its repetitions.
+/* Append one tensor dimension to the box: the contiguous elements of a run, and
+ * before them its repetitions.
  */
 static void box_append(struct dtn_box *box, const struct dtn_run *run,
                        int64_t src_stride, int64_t dst_stride)
@@ -236,7 +237,7 @@ static void box_append(struct dtn_box *box, const struct dtn_run *run,
     box->ndim = d;
 }
 
-/* The box of entry k[d] of what is common along each dimension d. */
+/* The box of entry k[d] of `common` along each dimension d. */
 static void search_box(const struct search *s, const int k[],
                        const int64_t src_stride[], const int64_t dst_stride[],
                        struct dtn_piece *piece)
@@ -253,7 +254,8 @@ static void search_box(const struct search *s, const int k[],
     dtn_box_coalesce(&piece->box);
 }
 
-/* The next choice of entries, the last dimension first; false after the last.
+/* The next combination of entries, the last dimension fastest; false after the
+ * last one.
  */
 static bool search_next(const struct search *s, int k[])
 {
@@ -265,7 +267,7 @@ static bool search_next(const struct search *s, int k[])
     return false;
 }
 
-/* A source was found: all boxes that it gives. */
+/* A source was found: add all boxes that it sends. */
 static int search_source(struct search *s)
 {
     int64_t src_stride[DTENSOR_MAX_DIMS], dst_stride[DTENSOR_MAX_DIMS];
@@ -318,7 +320,9 @@ int dtn_pieces_received(const struct dtensor_spec *src,
     return search_run(&s, dst);
 }
 
-/* A receiver was found: its pieces are made as it makes them itself. */
+/* A receiver was found: compute its pieces in the same way as the receiver
+ * does.
+ */
 static int search_receiver(struct search *s)
 {
     return dtn_pieces_between(s->src, s->dst, s->mine, search_index(s),

@@ -1,4 +1,4 @@
-/* pieces.h - which boxes go from whom to whom */
+/* pieces.h - which boxes go from which rank to which */
 #ifndef DTN_REDIST_PIECES_H
 #define DTN_REDIST_PIECES_H
 
@@ -35,8 +35,9 @@ int dtn_pieces_between(const struct dtensor_spec *src,
                        int receiver, struct dtn_pieces *pieces,
                        struct dtensor_error *err);
 
-/* The same from all sources to a receiver, sources ascending; and from a source
- * to all receivers, receivers ascending.  Looks only where parts can meet.
+/* The same from all sources to one receiver, with ascending sources; and from
+ * one source to all receivers, with ascending receivers.  Only ranks whose
+ * parts can overlap are looked at.
  */
 int dtn_pieces_received(const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, int receiver,

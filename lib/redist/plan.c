@@ -1,11 +1,11 @@
 /* plan.c - from two specs to a plan
  *
  * A plan is a route, its phases as steps, and the scratch memory that the steps
- * need.  Nothing here grows with the number of ranks: a plan for 1,024 ranks as
- * 16 x 8 x 8 is made in some 20 us, and peers are looked for when it first
- * runs. Greedy from [S(0),S(1)] to [S(1),S(0)] of 4 MiB on 4 x 4 ranks has
- * three exchanges and two results of 1 MiB between them.  Of 256 MiB of scratch
- * the rest is for packing, a third of it for each exchange.
+ * need.  Nothing in it grows with the number of ranks: a plan for 1,024 ranks
+ * as 16 x 8 x 8 is made in about 20 us, and peers are found at its first run.
+ * Example: the greedy route from [S(0),S(1)] to [S(1),S(0)] of 4 MiB on 4 x 4
+ * ranks has three exchanges and two results of 1 MiB between them.  The rest of
+ * 256 MiB of scratch is for packing, a third of it for each exchange.
  */
 #include "redist/plan.h"
 #include "base/error.h"
@@ -33,7 +33,7 @@ enum { WINDOW_MIN_BYTES = 1024 };
 
 /* -------------------------------------------------------------- scratch --- */
 
-/* Ranks that one rank exchanges anything with, at most. */
+/* The largest number of peers of one rank. */
 static int redist_peers(const struct dtensor_plan *r,
                         const struct dtn_phase *phase)
 {
@@ -42,8 +42,8 @@ static int redist_peers(const struct dtensor_plan *r,
          : dtn_phase_peers(phase) - 1;
 }
 
-/* Share out what is left of `bound`, in windows of what [redistribute] pipeline
- * says at most.
+/* Divide the rest of `bound` into windows of at most [redistribute] pipeline
+ * bytes.
  */
 static void redist_windows(struct dtensor_plan *r, uint64_t bound,
                            uint64_t results)
@@ -67,8 +67,8 @@ static void redist_windows(struct dtensor_plan *r, uint64_t bound,
     }
 }
 
-/* Two buffers take turns between exchanges; an allreduce or broadcast works in
- * place, so what is before it goes where its own result goes.
+/* Exchanges write to two buffers in turn.  An allreduce or broadcast works in
+ * place, so the step before it writes to the destination of its result.
  */
 static void redist_targets(struct dtensor_plan *r)
 {

@@ -14,7 +14,9 @@
 struct dtn_group;
 struct dtn_exec;
 
-/* Where the result of a step goes: one of two buffers in turn, or the end. */
+/* Where the result of a step goes: to one of two buffers in turn, or to the
+ * caller's memory.
+ */
 enum dtn_target { DTN_TARGET_OUT = -1, DTN_TARGET_EVEN, DTN_TARGET_ODD,
                   DTN_NTARGETS };
 
@@ -62,7 +64,7 @@ int dtn_redist_create(const struct dtensor_spec *src,
                       const struct dtensor_plan_options *options,
                       struct dtensor_plan **planp, struct dtensor_error *err);
 
-/* Of both specs and the root, the same on all ranks. */
+/* A hash of both specs and the root; it is the same on all ranks. */
 uint64_t dtn_redist_hash(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst, int root);
 

@@ -1,10 +1,11 @@
-/* plan_bytes.c - what a plan moves, counted, and what has to move
+/* plan_bytes.c - the bytes that a plan moves, and the least that must move
  *
- * An exchange is counted piece by piece; an allreduce by the schedules of its
- * ranks, which are pure functions and can be had for anybody.  8 MiB allreduced
- * by a ring of 4 is 12 MiB from each rank: 2 * 3/4 of the buffer.  The bound is
- * what a rank is to hold and does not hold: from S(0) to S(1) on 4 ranks 3/4 of
- * its part, which is what a direct exchange brings it.
+ * The bytes of an exchange are counted piece by piece.  Those of an allreduce
+ * are counted in the schedules of its ranks, which are pure functions and can
+ * be made for any rank.  An allreduce of 8 MiB by a ring of 4 sends 12 MiB from
+ * each rank: 2 * 3/4 of the buffer.  The lower bound is what a rank needs and
+ * does not have: from S(0) to S(1) on 4 ranks 3/4 of its part, which is exactly
+ * what a direct exchange moves.
  */
 #include "base/box.h"
 #include "coll/choose.h"
@@ -26,7 +27,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Whose bytes are asked for: world ranks, -1 all. */
+/* The world rank whose bytes are counted; -1: all ranks. */
 struct bytes_of {
     int from;
     int to;
@@ -40,7 +41,7 @@ static bool bytes_wanted(const struct bytes_of *of, int from, int to)
 
 /* ------------------------------------------------------------ exchanges --- */
 
-/* Elements among these pieces that are asked for; frees them. */
+/* The elements of these pieces that are counted; frees the pieces. */
 static uint64_t bytes_pieces(const struct dtn_phase *phase,
                              struct dtn_pieces *pieces,
                              const struct bytes_of *of)
@@ -59,7 +60,7 @@ static uint64_t bytes_pieces(const struct dtn_phase *phase,
     return elems;
 }
 
-/* From the side of which fewer are asked for. */
+/* Counted from the side on which fewer ranks are counted. */
 static uint64_t bytes_exchange(const struct dtn_phase *phase,
                                const struct bytes_of *of)
 {
@@ -85,8 +86,8 @@ static uint64_t bytes_exchange(const struct dtn_phase *phase,
 
 /* ---------------------------------------------------------- collectives --- */
 
-/* Add what goes between ranks in one rank's schedule: what it puts and carries,
- * and what it loads from others.
+/* Add the bytes between ranks in one rank's schedule: those that it puts or
+ * sends eagerly, and those that it loads from others.
  */
 static uint64_t bytes_sched(const struct dtn_sched *sched, const int rank[],
                             const struct bytes_of *of)
@@ -149,8 +150,8 @@ static int bytes_ascending(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* The positions that share with `first` the coordinates not in `dims`, which
- * are 0 there along those in it, ascending.
+/* The positions, ascending, that have the coordinates of `first` in all
+ * dimensions but `dims`; in those `first` has 0.
  */
 static int bytes_group(const struct dtensor_mesh *mesh, unsigned dims,
                        int first, int position[])
@@ -223,7 +224,7 @@ uint64_t dtensor_plan_bytes(const struct dtensor_plan *plan, int i, int from,
 
 /* --------------------------------------------------------------- bounds --- */
 
-/* How many terms are to be reduced to one. */
+/* The number of terms that become one. */
 static uint64_t bound_terms(const struct dtensor_plan *plan)
 {
     uint64_t terms = 1;
@@ -235,8 +236,8 @@ static uint64_t bound_terms(const struct dtensor_plan *plan)
     return terms;
 }
 
-/* Without terms, what one exchange brings to a position; with terms, each
- * element once, wherever it is reduced.
+/* Without terms: what one exchange sends to a position.  With terms: each
+ * element once, because it may be reduced anywhere.
  */
 static uint64_t bound_at(const struct dtensor_plan *plan,
                          const struct dtn_phase *phase, int position)

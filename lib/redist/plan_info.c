@@ -1,9 +1,9 @@
-/* plan_info.c - what a program can ask a plan, and its printed form
+/* plan_info.c - queries of a plan, and its printed form
  *
- * dtensor_plan_print() shows the route, why it was taken, each step with its
- * bytes and predicted time, and what the other routes would have cost.  How
- * many rounds an exchange takes is read off its schedule, which is emitted for
- * that.
+ * dtensor_plan_print() shows the route and why it was chosen, each step with
+ * its bytes and predicted time, and the cost of the other routes.  The number
+ * of rounds of an exchange is taken from its schedule, which is emitted for
+ * this.
  */
 #include "base/error.h"
 #include "base/units.h"
@@ -59,7 +59,9 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
     return 0;
 }
 
-/* What an exchange does along the dimensions it changes, if it is one thing. */
+/* The collective that an exchange does along the dimensions that it changes, if
+ * it is a single one.
+ */
 static const char *step_what(const struct dtn_phase *phase)
 {
     const struct dtensor_mesh *mesh = phase->src.mesh;
@@ -98,7 +100,7 @@ static int step_ranks(const struct dtn_phase *phase)
     return ranks;
 }
 
-/* The rounds of an exchange and what is packed in them, by its schedule. */
+/* The rounds of an exchange and what it packs, from its schedule. */
 static int step_packing(const struct dtensor_plan *plan, int i,
                         struct dtensor_plan_step *step,
                         struct dtensor_error *err)

@@ -1,8 +1,8 @@
-/* plan_text.c - what logs and errors say of a redistribute
+/* plan_text.c - the texts of a redistribute for logs and errors
  *
  * `text` says what moves: "redistribute S(0) -> R: exchange shm 4 ranks, 3.0
- * MiB in 3 pieces"; the part behind the colon follows when the plan is made
- * ready. `call` is for errors: "redistribute of f32[8,6] S(0) -> R on world".
+ * MiB in 3 pieces".  The part after the colon is added when the plan is made
+ * ready.  `call` is for errors: "redistribute of f32[8,6] S(0) -> R on world".
  */
 #include "redist/plan_text.h"
 #include "layout/spec.h"

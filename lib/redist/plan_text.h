@@ -1,4 +1,4 @@
-/* plan_text.h - what logs and errors say of a redistribute */
+/* plan_text.h - the texts of a redistribute for logs and errors */
 #ifndef DTN_REDIST_PLAN_TEXT_H
 #define DTN_REDIST_PLAN_TEXT_H
 
@@ -6,7 +6,7 @@
 
 struct dtensor_plan;
 
-/* Fill the head of `text`, and `call`. */
+/* Write the beginning of `text`, and `call`. */
 void dtn_redist_title(struct dtensor_plan *plan);
 
 /* Append to `text`; what does not fit is cut off. */

@@ -1,8 +1,8 @@
-/* ready.c - a plan made ready to run on this rank
+/* ready.c - makes a plan ready to run on this rank
  *
- * A plan depends on placements only, so it costs the same for 8 ranks and for
- * 1,024.  What depends on the rank is made before the first run: each exchange
- * becomes this rank's schedule, and an allreduce or broadcast gets its group.
+ * A plan depends only on placements, so it costs the same for 8 ranks and for
+ * 1,024.  What depends on the rank is made before the first run: the schedule
+ * of this rank for each exchange, and the group of each allreduce or broadcast.
  */
 #include "redist/ready.h"
 #include "base/box.h"
@@ -23,7 +23,9 @@
 
 #include <stdbool.h>
 
-/* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what comes from others. */
+/* "exchange shm 8 ranks, 6.0 MiB in 6 pieces": what this rank receives from
+ * others.
+ */
 static void ready_say_exchange(struct dtensor_plan *r,
                                const struct dtn_group *group,
                                const struct dtn_step_exchange *x, int rounds)
@@ -74,7 +76,8 @@ static int ready_exchange(struct dtensor_plan *r, struct dtn_redist_step *step,
     return rc;
 }
 
-/* The plan of an allreduce or broadcast is kept by the coll room. */
+/* The executable of an allreduce or broadcast is in the cache of the coll room.
+ */
 static int ready_call(struct dtensor_plan *r, struct dtn_redist_step *step,
                       struct dtensor_error *err)
 {

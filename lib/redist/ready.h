@@ -1,4 +1,4 @@
-/* ready.h - a plan made ready to run on this rank */
+/* ready.h - makes a plan ready to run on this rank */
 #ifndef DTN_REDIST_READY_H
 #define DTN_REDIST_READY_H
 

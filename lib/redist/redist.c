@@ -1,6 +1,6 @@
-/* redist.c - bring a tensor from one spec to another
+/* redist.c - redistributes a tensor from one spec to another
  *
- * The plan is found or made, then its steps run.
+ * The plan is found in the cache or made; then its steps run.
  */
 #include "redist/redist.h"
 #include "job/await.h"

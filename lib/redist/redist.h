@@ -4,43 +4,42 @@
 
 #include "dtensor.h"
 
-/* Bring `in`, this rank's part of `src`, to `out`, its part of `dst`.  Plans
- * are made at the first use of a pair of specs and kept.  Ranks outside the
+/* Redistribute `in`, this rank's part of `src`, to `out`, its part of `dst`.  A
+ * plan is made at the first use of a pair of specs and kept.  Ranks outside the
  * mesh do nothing.
  */
 int dtn_redistribute(const struct dtensor_spec *src,
                      const struct dtensor_spec *dst, const void *in, void *out,
                      struct dtensor_error *err);
 
-/* Bring `full`, a whole row-major array on position `root`, to `out`; root -1:
- * on every rank.
+/* Scatter `full`, a whole row-major array on position `root`, to `out`.  root
+ * -1: every rank has the array.
  */
 int dtn_scatter(const struct dtensor_spec *dst, int root, const void *full,
                 void *out, struct dtensor_error *err);
 
-/* The same for an array of over [redistribute] pipeline bytes, from a root
- * only: in slabs of that size, so that little memory is needed besides.
+/* The same for an array of more than [redistribute] pipeline bytes on one root:
+ * it is sent in slabs of that size, so that little more memory is needed.
  */
 int dtn_scatter_slabs(const struct dtensor_spec *dst, int root,
                       const void *full, void *out, struct dtensor_error *err);
 
-/* The same by a plan that somebody made.   Errors: EINVAL  it has other specs
- */
+/* The same with the caller's plan.   Errors: EINVAL  it has other specs */
 int dtn_redistribute_by(struct dtensor_plan *plan,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, const void *in,
                         void *out, struct dtensor_error *err);
 
-/* request.c: the same as dtn_redistribute_by(), started only. */
+/* request.c: the same as dtn_redistribute_by(), but only started. */
 int dtn_request_redist(struct dtensor_plan *plan,
                       const struct dtensor_spec *src,
                       const struct dtensor_spec *dst, const void *in,
                       void *out, struct dtensor_request **requestp,
                       struct dtensor_error *err);
 
-/* batch.c: tensor `i` of the batch is this, with these parts on this rank,
- * until it is run.  Errors: EINVAL  it has other specs.  How many there are;
- * run it.
+/* batch.c: take: tensor `i` of the batch has these parts on this rank until the
+ * batch is run.  Errors: EINVAL  it has other specs.  count: the number of
+ * tensors.  run: run the batch.
  */
 int dtn_batch_take(struct dtensor_batch *batch, int i,
                    const struct dtensor_spec *src, const void *in,

@@ -1,10 +1,11 @@
-/* request.c - redistributes that are started now and waited for later
+/* request.c - redistributes that are started now and awaited later
  *
  * A redistribute of several steps runs one schedule after another.  Results
- * between the steps lie in scratch that the context has once, so that a second
- * redistribute that needs it starts when the first is done.  While a rank
- * computes and tests now and then, peers put into its memory or load from
- * it.  Over shared memory a rank waits for two signals only, READY and DONE.
+ * between the steps are in scratch memory that the context has only once.  So a
+ * second redistribute that needs it begins when the first has ended.  While a
+ * rank computes and calls dtensor_test() now and then, peers put into its
+ * memory or load from it.  Over shared memory a rank waits for two signals
+ * only, READY and DONE.
  */
 #include "base/error.h"
 #include "coll/exec.h"
@@ -45,7 +46,7 @@ static int redist_begin(struct dtensor_request *request,
     return dtn_redist_hold(r->plan, request, err);
 }
 
-/* Take the step up where it was left, or start it. */
+/* Continue the step, or start it. */
 static int redist_step(struct redist_request *r, struct dtensor_error *err)
 {
     struct dtn_redist_step *step = &r->plan->step[r->step];

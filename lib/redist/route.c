@@ -1,17 +1,17 @@
-/* route.c - routes from one spec to another, and which to take
+/* route.c - routes from one spec to another, and their choice
  *
- * A route is a list of placements to pass through.  From [S(0),S(0)] to [R,R]
- * on a 2 x 2 mesh:
+ * A route is a list of placements between the source and the target.  From
+ * [S(0),S(0)] to [R,R] on a 2 x 2 mesh:
  *
  *   greedy    [S(0),R] [R,R]     PyTorch's: one mesh dimension at a time
- *   min-cost  the same           the cheapest of all that change one at a time
- *   merged    [R,R]              greedy's steps of one kind taken together
+ *   min-cost  the same           the cheapest that changes one at a time
+ *   merged    [R,R]              greedy, with hops of the same kind merged
  *   direct    [R,R]              all at once
  *
- * Of shape (5,3) the ranks hold 2, 1, 1 and 1 rows.  PyTorch merges the two
- * all-gathers as well, assumes 2, 2, 1 and 0 rows, and gets wrong rows; here
- * every step knows the box of each rank, so shards of any lengths can be
- * merged.
+ * Example: with shape (5,3) the ranks hold 2, 1, 1 and 1 rows.  PyTorch also
+ * merges the two all-gathers, but assumes 2, 2, 1 and 0 rows, and returns wrong
+ * rows.  Here every step knows the box of each rank, so shards of any lengths
+ * can be merged.
  */
 #include "redist/route.h"
 #include "base/dtype.h"
@@ -65,7 +65,7 @@ static void route_direct(const struct dtensor_spec *src,
 
 /* -------------------------------------------------------------- greedy --- */
 
-/* Do the dimensions left of m that cut tensor dimension d differ? */
+/* Do the placements to the left of m that cut tensor dimension d differ? */
 static bool greedy_blocked(const struct dtensor_placement now[],
                            const struct dtensor_placement dst[], int m, int d)
 {
@@ -79,7 +79,7 @@ static bool greedy_blocked(const struct dtensor_placement now[],
     return false;
 }
 
-/* Put `to` at mesh dimension m, one hop, unless it is there. */
+/* Add a hop that makes mesh dimension m `to`, if it is not `to` already. */
 static void greedy_step(struct dtn_route *route, const struct dtensor_spec *dst,
                         struct dtensor_placement now[], int m,
                         const struct dtensor_placement *to)
@@ -90,9 +90,8 @@ static void greedy_step(struct dtn_route *route, const struct dtensor_spec *dst,
     route_add(route, now, dst->mesh->ndim);
 }
 
-/* PyTorch's default planner, exactly: from the inner mesh dimension to the
- * outer, as far as the nesting of shards allows, then from the outer to the
- * inner.
+/* Exactly PyTorch's default planner: from the inner mesh dimension to the outer
+ * as far as the nesting of shards allows, then from the outer to the inner.
  */
 static void route_greedy(const struct dtensor_spec *src,
                          const struct dtensor_spec *dst,
@@ -121,9 +120,7 @@ static void route_greedy(const struct dtensor_spec *src,
 
 /* -------------------------------------------------------------- merged --- */
 
-/* What a hop does to the dimensions it changes: only hops that do one and the
- * same thing are taken together.
- */
+/* The kind of change that a hop makes.  Only hops of one kind are merged. */
 enum hop_kind { HOP_MIXED, HOP_GATHER, HOP_REDUCE, HOP_SCATTER, HOP_LOCAL };
 
 static enum hop_kind hop_kind_of(const struct dtensor_placement *from,
@@ -166,7 +163,7 @@ static void route_merged(const struct dtensor_spec *src,
 
 /* ---------------------------------------------------------------- rules --- */
 
-/* The reason why there is no such hop; NULL: there is one. */
+/* The reason why a hop is impossible; NULL: it is possible. */
 static const char *hop_refused(const struct dtensor_mesh *mesh,
                                const struct dtensor_placement from[],
                                const struct dtensor_placement to[])
@@ -206,8 +203,8 @@ static bool hop_adds(const struct dtensor_mesh *mesh,
     return false;
 }
 
-/* If all terms must be added in one step, merge the hops from the first that
- * adds terms to the last into one.
+/* If all terms must be added in one step, merge all hops from the first that
+ * adds terms to the last.
  */
 static void route_add_once(const struct dtensor_spec *src,
                            const struct dtensor_spec *dst,
@@ -250,7 +247,7 @@ int dtn_route_phases(const struct dtn_route *route,
     return n;
 }
 
-/* Bytes of the results between exchanges: two buffers take turns. */
+/* Bytes of the results between exchanges; they use two buffers in turn. */
 static void route_measure(const struct dtn_cost *cost,
                           const struct dtensor_spec *src,
                           const struct dtensor_spec *dst,
@@ -281,15 +278,17 @@ static void route_measure(const struct dtn_cost *cost,
     route->scratch = most[0] + most[1];
 }
 
-/* Better by more than the model can be wrong: a tie goes to the earlier. */
+/* Is it better by more than the error of the model?  Of equal routes the
+ * earlier is taken.
+ */
 static bool route_beats(const struct dtn_route *route,
                         const struct dtn_route *best)
 {
     return route->ns < 0.99 * best->ns;
 }
 
-/* `rounds`: floats of 16 and 8 bits, which are added in f32 and rounded after
- * each step, so that more than the order of terms changes with more steps.
+/* `rounds`: floats of 16 and 8 bits.  They are added in f32 and rounded after
+ * each step, so more steps change more than the order of the terms.
  */
 static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
                           bool rounds)
@@ -316,7 +315,7 @@ static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
     }
 }
 
-/* Measure a way that was found, if it is one. */
+/* Compute the cost of a route that was found. */
 static void routes_keep(const struct dtn_cost *cost,
                         const struct dtensor_spec *src,
                         const struct dtensor_spec *dst, struct dtn_route *route)
@@ -329,7 +328,7 @@ static void routes_keep(const struct dtn_cost *cost,
     route_measure(cost, src, dst, route);
 }
 
-/* All but direct, on one mesh. */
+/* All routes but direct, on one mesh. */
 static void routes_stepwise(const struct dtn_cost *cost,
                             const struct dtensor_spec *src,
                             const struct dtensor_spec *dst, bool thorough,

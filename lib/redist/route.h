@@ -10,12 +10,12 @@
 
 struct dtn_cost;
 
-/* Two passes over the mesh dimensions, each step changing one. */
+/* Two passes over the mesh dimensions; each step changes one. */
 #define DTN_HOPS_MAX (2 * DTENSOR_MAX_DIMS)
 #define DTN_ROUTE_PHASES_MAX (DTN_HOPS_MAX * DTN_MAX_PHASES)
 
-/* A route: the placements after each hop; those after the last are the
- * target's. Each hop is carried out by dtn_phases().
+/* A route: the placements after each hop; those after the last hop are the
+ * target's.  dtn_phases() gives the phases of each hop.
  */
 struct dtn_route {
     int nhops;                    /* 0: nothing changes                       */
@@ -29,7 +29,7 @@ struct dtn_route {
     bool slower;                  /* than another: the search stopped early   */
 };
 
-/* All routes, and the one to take. */
+/* All routes, and the choice. */
 struct dtn_routes {
     struct dtn_route route[DTENSOR_NROUTES];     /* AUTO stays empty          */
     enum dtensor_route chosen;    /* the one to take                          */
@@ -37,12 +37,12 @@ struct dtn_routes {
 };
 
 /* Find all routes from src to dst, which are checked and describe one tensor,
- * and choose: the route that is wanted, or with AUTO the fastest whose scratch
- * is within the bound; direct needs none.  One that would round more often than
- * direct is not taken.  Every route leaves the terms that direct leaves.  The
- * choice is the same on every rank.
+ * and choose one.  This is the wanted route; for AUTO it is the fastest one
+ * whose scratch is within the limit (direct needs none).  A route that rounds
+ * more often than direct is not taken.  Every route leaves the same terms as
+ * direct.  The choice is the same on every rank.
  *
- * Errors: EINVAL  the wanted route does not exist: says why
+ * Errors: EINVAL  the wanted route does not exist; the text says why
  */
 int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
                     const struct dtensor_spec *dst, enum dtensor_route want,

@@ -1,7 +1,7 @@
-/* run.c - one plan run on this rank
+/* run.c - runs a plan on this rank
  *
- * The steps run one after another.  The result of a step is the input of the
- * next one and lies in scratch memory; the last step writes to the caller's
+ * The steps run one after another.  The result of a step is in scratch memory
+ * and is the input of the next step.  The last step writes to the caller's
  * memory.
  */
 #include "redist/run.h"

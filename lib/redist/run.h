@@ -1,4 +1,4 @@
-/* run.h - one plan run on this rank */
+/* run.h - runs a plan on this rank */
 #ifndef DTN_REDIST_RUN_H
 #define DTN_REDIST_RUN_H
 
@@ -17,21 +17,21 @@ int dtn_redist_run(struct dtensor_plan *plan, const void *in, void *out,
 
 /* ------------------------------------------- step by step, for requests --- */
 
-/* The number of the next redistribute over its ranks, counted among their
- * calls.  A redistribute that moves no data is not counted.
+/* The number of the next redistribute among all calls over its ranks.  A
+ * redistribute that moves no data is not counted.
  */
 uint32_t dtn_redist_number(const struct dtensor_plan *plan);
 
-/* Give every allreduce and broadcast of the plan a schedule of its own, which
- * can be started.   Errors: ENOMEM
+/* Make an executable for every allreduce and broadcast of the plan, so that
+ * they can be started.   Errors: ENOMEM
  */
 int dtn_redist_calls(struct dtensor_plan *plan, struct dtensor_error *err);
 
 /* Has this rank no part in the step? */
 bool dtn_redist_idle(const struct dtn_redist_step *step);
 
-/* After a broadcast divide the `count` elements of the result, if the phase
- * says so; exchanges and reductions have divided before rounding.
+/* After a broadcast, divide the `count` elements of the result if the phase
+ * says so.  Exchanges and reductions have divided before rounding.
  */
 int dtn_phase_finish(const struct dtn_phase *phase, void *out, size_t count,
                      struct dtensor_error *err);

@@ -1,12 +1,12 @@
-/* scatter.c - a whole array from one rank to everyone's parts, slab by slab
+/* scatter.c - scatters a whole array from one rank, slab by slab
  *
- * The array may be anywhere in the root's memory, where peers do not reach, and
- * staging all of it would need it twice.  So it is cut into slabs that lie
- * together, [redistribute] pipeline = 4M at most, and each is an exchange of
- * its own: f32[4096,4096] goes in 16 slabs of 256 rows.  The exchange sees the
- * slabs as the shards of an imaginary mesh with one rank for each slab, all of
- * which are the root; pieces.c finds who gets what.  No rank holds more than
- * the array, its own part, and two slabs.
+ * The array may be in memory of the root that peers cannot access, and staging
+ * it would need the same memory again.  So it is cut into contiguous slabs of
+ * at most [redistribute] pipeline = 4M, and each slab is one exchange:
+ * f32[4096,4096] goes in 16 slabs of 256 rows.  For the exchange the slabs are
+ * the shards of an imaginary mesh with one rank for each slab; all these ranks
+ * are the root.  pieces.c finds who gets what.  No rank needs more than the
+ * array, its own part, and two slabs.
  */
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
@@ -41,8 +41,8 @@ struct scatter {
 
 /* ---------------------------------------------------------------- slabs --- */
 
-/* Cut the first dimension into pieces that fit, or where one index of it does
- * not fit, into single indices and then the next.
+/* Cut the first dimension into pieces that fit.  If one index of it does not
+ * fit, cut it into single indices and continue with the next dimension.
  */
 static void scatter_cut(struct scatter *scatter, size_t limit)
 {
@@ -80,7 +80,9 @@ static int scatter_nslabs(const struct scatter *scatter)
 
 /* ------------------------------------------------------------- one slab --- */
 
-/* Append what position `receiver` gets of a slab, packed one after another. */
+/* Append the pieces of a slab that position `receiver` gets, packed one after
+ * another.
+ */
 static int slab_pieces(const struct scatter *scatter, int slab, int receiver,
                        struct dtn_pieces *pieces, struct dtensor_error *err)
 {
@@ -96,7 +98,7 @@ static int slab_pieces(const struct scatter *scatter, int slab, int receiver,
     return rc;
 }
 
-/* Exchange the pieces of a slab, `in` on the root. */
+/* Exchange the pieces of a slab; `in` is on the root. */
 static int slab_move(const struct scatter *scatter, int slab,
                      const struct dtn_exchange *exchange, const void *in,
                      void *out, struct dtensor_error *err)
@@ -167,7 +169,7 @@ static int slab_run(const struct scatter *scatter, int slab, const void *full,
 
 /* ------------------------------------------------------------------ all --- */
 
-/* Broadcast from the first of those that hold the same part. */
+/* Broadcast from the first rank of those that hold the same part. */
 static int scatter_spread(const struct dtn_phase *phase, size_t count,
                           void *out, struct dtensor_error *err)
 {

@@ -1,8 +1,8 @@
 /* scratch.c - memory for the results between the steps of a plan
  *
- * All redistributes of a context share two buffers, so one request at a time
- * may hold them.  They only grow: a redistribute that needs 4 MiB after one of
- * 1 MiB allocates again, one that needs less does not.
+ * All redistributes of a context share two buffers, so only one request at a
+ * time can use them.  The buffers only grow: a redistribute that needs 4 MiB
+ * after one of 1 MiB allocates again; one that needs less does not.
  */
 #include "redist/scratch.h"
 #include "mesh/mesh.h"

@@ -8,8 +8,8 @@
 int dtn_redist_scratch(const struct dtensor_plan *plan,
                        struct dtensor_error *err);
 
-/* The same for one holder, if the plan needs any; give it back.
- * Errors: EAGAIN  another holder has it; ENOMEM
+/* hold: the same for one holder, if the plan needs scratch.  release: give it
+ * back. Errors: EAGAIN  another holder has it; ENOMEM
  */
 int dtn_redist_hold(const struct dtensor_plan *plan, const void *holder,
                     struct dtensor_error *err);
