@@ -1,9 +1,8 @@
-/* fault.c - a transport that misbehaves on order
+/* fault.c - a transport that injects faults
  *
- * It wraps an open transport and passes every call on, except those that its
- * plan singles out: "fail_put=3,code=EPEER" makes the third put fail and
- * leaves the rest alone.  What is above must then end as if the network had
- * done it.
+ * It wraps an open transport and passes every call on, except the calls that
+ * its plan names: with "fail_put=3,code=EPEER" the third put fails, and no
+ * other.  The caller must then end as if the network had failed.
  */
 #include "transport/fault.h"
 #include "base/compiler.h"
@@ -22,9 +21,11 @@
 
 struct fault {
     struct dtn_transport base;
-    struct dtn_transport *inner;
-    struct dtn_fault_plan plan;
-    unsigned long puts, signals, connects, calls;
+    struct dtn_transport_ops ops; /* NULL where those of `inner` are          */
+    struct dtn_transport *inner;  /* the transport that it wraps              */
+    struct dtn_fault_plan plan;   /* which calls misbehave                    */
+    unsigned long puts, signals, connects;    /* calls so far                 */
+    unsigned long calls;          /* puts and signals so far                  */
 };
 
 static const struct dtn_transport_ops fault_ops;
@@ -36,7 +37,7 @@ static struct fault *fault_of(const struct dtn_transport *tp)
 
 /* ----------------------------------------------------------------- plan --- */
 
-/* A key is a row: where its value goes, and what it is. */
+/* The keys of a plan: where the value goes, and its kind. */
 static const struct fault_key {
     const char *key;
     size_t offset;                /* in struct dtn_fault_plan                  */
@@ -87,7 +88,7 @@ static const struct fault_key *fault_find(const char *key, const char **meantp)
     return NULL;
 }
 
-/* One "key=value", which is taken apart. */
+/* One "key=value"; the text is changed. */
 static int fault_parse_one(char *item, struct dtn_fault_plan *plan,
                            struct dtensor_error *err)
 {
@@ -139,10 +140,17 @@ int dtn_fault_wrap(struct dtn_transport *inner,
 
     if (!fault)
         return dtn_fail_nomem(err, "fault", sizeof *fault);
-    fault->base.ops = &fault_ops;
+    fault->ops = fault_ops;
+    if (!inner->ops->adopt)
+        fault->ops.adopt = NULL;
+    if (!inner->ops->disown)
+        fault->ops.disown = NULL;
+    if (!inner->ops->map)
+        fault->ops.map = NULL;
+    if (!inner->ops->fetch)
+        fault->ops.fetch = NULL;
+    fault->base.ops = &fault->ops;
     fault->base.row_bytes = inner->row_bytes;
-    fault->base.along_bytes = inner->along_bytes;
-    fault->base.fetches = inner->fetches;
     fault->inner = inner;
     fault->plan = *plan;
     if (fault->plan.code == 0)
@@ -153,7 +161,7 @@ int dtn_fault_wrap(struct dtn_transport *inner,
 
 /* ------------------------------------------------------ what misbehaves --- */
 
-/* Before each put and signal: dawdle, and say whether to put it off. */
+/* Before each put and signal: sleep, and say whether it returns EAGAIN. */
 static bool fault_again(struct fault *fault)
 {
     const struct timespec delay = {
@@ -190,7 +198,8 @@ static int fault_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
 }
 
 static int fault_signal(struct dtn_transport *tp, int peer,
-                        const struct dtn_signal *signal)
+                        const struct dtn_signal *signal,
+                        const struct dtn_eager *data)
 {
     struct fault *fault = fault_of(tp);
     bool again = fault_again(fault);
@@ -204,7 +213,7 @@ static int fault_signal(struct dtn_transport *tp, int peer,
         return 0;
     if (again)
         return DTENSOR_EAGAIN;
-    return fault->inner->ops->signal(fault->inner, peer, signal);
+    return fault->inner->ops->signal(fault->inner, peer, signal, data);
 }
 
 static int fault_connect(struct dtn_transport *tp, int peer,
@@ -221,18 +230,6 @@ static int fault_connect(struct dtn_transport *tp, int peer,
 }
 
 /* ---------------------------------------------------- what is passed on --- */
-
-static bool fault_reaches(const struct dtn_place *a, const struct dtn_place *b)
-{
-    return false;
-}
-
-static int fault_open(const struct dtn_open_args *args,
-                      struct dtn_transport **tpp, struct dtensor_error *err)
-{
-    return dtn_fail(err, DTENSOR_EINVAL, "fault: wraps an open transport and "
-                    "cannot be opened (call dtn_fault_wrap)");
-}
 
 static void fault_close(struct dtn_transport *tp)
 {
@@ -303,13 +300,6 @@ static int fault_flush(struct dtn_transport *tp, int peer)
     return inner->ops->flush(inner, peer);
 }
 
-static bool fault_room(struct dtn_transport *tp, int peer)
-{
-    struct dtn_transport *inner = fault_of(tp)->inner;
-
-    return inner->ops->room(inner, peer);
-}
-
 static const struct dtn_signal *fault_peek(struct dtn_transport *tp, int peer)
 {
     struct dtn_transport *inner = fault_of(tp)->inner;
@@ -356,8 +346,6 @@ static void fault_why(const struct dtn_transport *tp, int peer, char *buf,
 
 static const struct dtn_transport_ops fault_ops = {
     .name = "fault",
-    .reaches = fault_reaches,
-    .open = fault_open,
     .close = fault_close,
     .address = fault_address,
     .connect = fault_connect,
@@ -370,7 +358,6 @@ static const struct dtn_transport_ops fault_ops = {
     .put = fault_put,
     .flush = fault_flush,
     .signal = fault_signal,
-    .room = fault_room,
     .peek = fault_peek,
     .consume = fault_consume,
     .progress = fault_progress,

@@ -1,4 +1,4 @@
-/* fault.h - a transport that goes wrong on purpose */
+/* fault.h - a transport that injects faults */
 #ifndef DTN_TRANSPORT_FAULT_H
 #define DTN_TRANSPORT_FAULT_H
 
@@ -6,27 +6,29 @@
 
 struct dtn_transport;
 
-/* What the fault transport does to the one it wraps.  Counts are of calls on
- * it, from 1; 0 never.
- */
+/* What the fault transport does.  Calls are counted from 1; 0: never. */
 struct dtn_fault_plan {
-    unsigned long fail_put;       /* this put fails with `code`                */
-    unsigned long fail_signal;
-    unsigned long fail_connect;
-    unsigned long drop_put;       /* this put says done and moves nothing      */
-    unsigned long drop_signal;
-    unsigned long kill_signal;    /* raise SIGKILL in this process instead     */
-    unsigned long again_every;    /* each n-th put and signal gives EAGAIN     */
-    unsigned long delay_us;       /* sleep before each put and signal          */
-    int code;
+    unsigned long fail_put;       /* number of the put that fails with `code` */
+    unsigned long fail_signal;    /* number of the signal that fails          */
+    unsigned long fail_connect;   /* number of the connect() that fails       */
+    unsigned long drop_put;       /* number of the put that returns 0 and     */
+                                  /* moves nothing                            */
+    unsigned long drop_signal;    /* number of the signal that returns 0 and  */
+                                  /* is not sent, nor its data                */
+    unsigned long kill_signal;    /* number of the signal that kills this     */
+                                  /* process with SIGKILL                     */
+    unsigned long again_every;    /* of puts and signals together, one in so  */
+                                  /* many returns EAGAIN                      */
+    unsigned long delay_us;       /* sleep before each put and signal         */
+    int code;                     /* DTENSOR_E... of those that fail          */
 };
 
-/* Wrap an open transport: the result closes it.  Plan text such as
- * "kill_signal=3,delay_us=10" is also taken from DTN_FAULT by the context.
- */
+/* Wrap an open transport, which close() of the result closes too. */
 int dtn_fault_wrap(struct dtn_transport *inner,
                    const struct dtn_fault_plan *plan,
                    struct dtn_transport **tpp, struct dtensor_error *err);
+
+/* Parse a plan such as "kill_signal=3,delay_us=10", the text of DTN_FAULT. */
 int dtn_fault_parse(const char *text, struct dtn_fault_plan *plan,
                     struct dtensor_error *err);
 

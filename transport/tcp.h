@@ -1,12 +1,23 @@
-/* tcp.h - what tcp.c (connections), tcp_probe.c (of which there is none yet),
- * tcp_region.c (memory) and tcp_stream.c (frames) share
+/* tcp.h - private to the tcp transport
+ *
+ *     tcp.c           the table: open, close, health, abort
+ *     tcp_address.c   addresses as text
+ *     tcp_connect.c   connections
+ *     tcp_probe.c     is a peer still there?
+ *     tcp_region.c    memory that peers may write
+ *     tcp_stream.c    the socket of a peer
+ *     tcp_send.c      frames to a peer
+ *     tcp_receive.c   frames from a peer
+ *     tcp_progress.c  progress on the sockets of all peers
  */
 #ifndef DTN_TCP_H
 #define DTN_TCP_H
 
 #include "transport/transport.h"
+#include "dtensor.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,14 +26,25 @@
 struct dtn_log;
 struct dtn_transport_conf;
 
+#define DTN_TCP_MAGIC UINT64_C(0x6474656e74637031)    /* "dtentcp1"           */
 #define DTN_TCP_PUT_MAX ((size_t)64 << 10)    /* bytes of one PUT frame       */
 #define DTN_TCP_ROW_BYTES ((size_t)4 << 10)   /* copying them at both ends    */
-/* takes 1.6 us, as long as one put          */
-#define DTN_TCP_STAGE_BYTES ((size_t)8 << 10) /* read ahead at once           */
-#define DTN_TCP_COOKIE_BYTES 16 /* of the secret that a hello shows          */
+                                              /* takes 1.6 us, as one put     */
+#define DTN_TCP_STAGE_BYTES ((size_t)8 << 10) /* bytes of a stage             */
+#define DTN_TCP_COOKIE_BYTES 16               /* of the secret of a hello     */
+#define DTN_TCP_NAME_MAX (INET6_ADDRSTRLEN + 8)       /* of an address's text */
 
-/* Every frame begins with this, in the byte order of the host: hello's magic
- * tells when that of the peer differs.
+/* The bytes of a blob. */
+struct dtn_tcp_address {
+    uint64_t magic;               /* DTN_TCP_MAGIC                            */
+    unsigned char cookie[DTN_TCP_COOKIE_BYTES];   /* random; a hello to this  */
+                                  /* rank must have it                        */
+    uint32_t size;                /* bytes of `at`                            */
+    struct sockaddr_storage at;   /* of the listener                          */
+};
+
+/* Every frame begins with this, in the byte order of the host.  If that of the
+ * peer differs, the magic of its hello is wrong.
  */
 enum dtn_tcp_kind {
     DTN_TCP_PUT = 1,
@@ -31,18 +53,18 @@ enum dtn_tcp_kind {
     DTN_TCP_ABORT
 };
 struct dtn_tcp_frame {
-    uint32_t kind;
+    uint32_t kind;                /* enum dtn_tcp_kind                        */
     uint32_t size;                /* bytes that follow                        */
-    uint64_t consumed;            /* signals the sender has consumed, ever    */
-    uint64_t addr;                /* PUT: where to.  ABORT: the culprit       */
+    uint64_t consumed;            /* signals that the sender has consumed     */
+    uint64_t addr;                /* PUT: destination.  ABORT: the culprit    */
     uint64_t key;                 /* PUT: region.  ABORT: -code               */
 };
 
 #define DTN_TCP_SIGNAL_BYTES DTN_SIGNAL_BODY
 
-/* What may be waiting to be sent: the rest of one PUT; and behind it, since
- * no second PUT begins before, signals, which are bounded by the peer's
- * queue, two CREDITs (one may be half sent) and an ABORT.
+/* The most that can wait to be sent: the rest of one PUT, since no second one
+ * begins before; then signals, which the peer's queue bounds; two CREDITs, one
+ * of them half sent; and an ABORT.
  */
 #define DTN_TCP_OUT_BYTES (sizeof(struct dtn_tcp_frame) + DTN_TCP_PUT_MAX +   \
                            DTN_QUEUE_DEPTH * (sizeof(struct dtn_tcp_frame) +  \
@@ -50,143 +72,173 @@ struct dtn_tcp_frame {
                            3 * sizeof(struct dtn_tcp_frame))
 
 enum dtn_tcp_state {
-    DTN_TCP_NEW,                  /* nothing yet, or a guest waits in fd      */
-    DTN_TCP_CONNECTING,
-    DTN_TCP_GREETED,              /* hello sent, reply awaited                */
-    DTN_TCP_UP,
-    DTN_TCP_DEAD
+    DTN_TCP_NEW,                  /* not begun; or it has connected, as `fd`  */
+    DTN_TCP_CONNECTING,           /* connect() was called                     */
+    DTN_TCP_GREETED,              /* hello sent, the peer's is awaited        */
+    DTN_TCP_UP,                   /* connected                                */
+    DTN_TCP_DEAD                  /* closed                                   */
 };
 
 struct dtn_tcp_peer {
-    int rank;
-    int fd;                       /* -1: none                                 */
-    enum dtn_tcp_state state;
-    bool send_failed;             /* nothing more goes out; reading goes on   */
-    bool wants_write;             /* epoll tells when it can be written       */
-    bool silent;                  /* it was given up because it said nothing  */
+    int rank;                     /* of the peer                              */
+    int fd;                       /* socket; -1: none                         */
+    enum dtn_tcp_state state;     /* of the connection                        */
+    bool send_failed;             /* nothing more is sent; reading goes on    */
+    bool wants_write;             /* epoll watches until fd takes more bytes  */
+    bool silent;                  /* closed because it did not answer         */
 
-    /* While it has not connected. */
-    struct sockaddr_storage at;   /* where it listens                         */
-    socklen_t at_size;            /* 0: not known yet                         */
-    int probe;                    /* -1: none is under way                    */
-    int64_t probe_next_ns;
-    int64_t probe_pause_ns;
+    /* Until it has connected. */
+    struct sockaddr_storage at;   /* its listener                             */
+    socklen_t at_size;            /* bytes of `at`; 0: not known yet          */
+    int probe;                    /* socket of a connection attempt; -1: none */
+    int64_t probe_next_ns;        /* time of the next attempt                 */
+    int64_t probe_pause_ns;       /* pause before it                          */
 
     /* Sending. */
-    uint64_t sent;                /* signals                                  */
+    uint64_t sent;                /* signals sent, ever                       */
     uint64_t acked;               /* of them, consumed by the peer            */
-    uint64_t credited;            /* of its signals, what we last told it     */
+    uint64_t credited;            /* `consumed`, as last sent to the peer     */
     size_t out_begin, out_end;    /* unsent bytes of out[]                    */
-    unsigned char out[DTN_TCP_OUT_BYTES];
+    unsigned char out[DTN_TCP_OUT_BYTES];     /* kept to be sent              */
 
     /* Receiving. */
-    struct dtn_signal queue[DTN_QUEUE_DEPTH];
-    uint64_t received;            /* signals                                  */
-    uint64_t consumed;
-    uint64_t put_key;             /* the PUT being received                   */
-    unsigned char *put_to;
-    size_t put_left;
-    size_t stage_begin, stage_end;    /* bytes read ahead, not yet looked at  */
-    unsigned char stage[DTN_TCP_STAGE_BYTES];
+    struct dtn_signal queue[DTN_QUEUE_DEPTH]; /* by number modulo its length  */
+    uint64_t received;            /* signals received, ever                   */
+    uint64_t consumed;            /* of them, consumed                        */
+    uint64_t put_key;             /* region of the PUT that is received       */
+    unsigned char *put_to;        /* destination of its next byte             */
+    size_t put_left;              /* its bytes that have not come yet         */
+    size_t stage_begin, stage_end;    /* bytes of stage[] not yet looked at   */
+    unsigned char stage[DTN_TCP_STAGE_BYTES]; /* bytes read ahead             */
 
-    bool abort_sent;
-    bool aborted;
-    int abort_culprit;
-    int abort_code;
-    struct dtn_tcp_peer *next_owed; /* in tcp->owed */
-    bool owed;
+    bool abort_sent;              /* this rank has told it that it gives up   */
+    bool aborted;                 /* it has told that it gives up             */
+    int abort_culprit;            /* if so, the rank that it blames           */
+    int abort_code;               /* and why, DTENSOR_E...                    */
+    struct dtn_tcp_peer *next_owed;   /* in tcp->owed                         */
+    bool owed;                    /* it is in tcp->owed                       */
 };
 
-/* Memory that peers may write.  A remote's key is the index, and above it the
- * number of times the slot was used, so that an old key reaches nothing.
+/* Memory that peers may write.  The key of its name is its index and, in the
+ * upper half, `uses`; so a key that is no longer valid reaches nothing.
  */
 struct dtn_tcp_region {
-    unsigned char *mem;
-    size_t size;
-    uint32_t uses;                /* odd: registered                          */
-    int next_free;
+    unsigned char *mem;           /* begin                                    */
+    size_t size;                  /* bytes                                    */
+    uint32_t uses;                /* times it was registered or unregistered; */
+                                  /* odd: it is registered                    */
+    int next_free;                /* index of the next free region, or -1     */
 };
 
-/* Somebody who connected and has not yet said who it is. */
+/* A connection whose hello has not come. */
 struct dtn_tcp_guest {
-    int fd;
-    int64_t since_ns;
+    int fd;                       /* its socket                               */
+    int64_t since_ns;             /* when it was accepted                     */
 };
 #define DTN_TCP_GUESTS 64
 
 struct dtn_tcp {
-    struct dtn_transport base;
-    struct dtn_log *log;
-    int nranks;
-    int rank;
-    int listener;
-    int epoll;
-    struct sockaddr_storage address;
-    socklen_t address_size;
-    unsigned char cookie[DTN_TCP_COOKIE_BYTES];
-    int nguests;
-    struct dtn_tcp_guest guests[DTN_TCP_GUESTS];
-    int nregions, first_free;
-    struct dtn_tcp_region *regions;
-    struct dtn_tcp_peer *owed;    /* peers that do not know what we consumed  */
-    int idle_turns;
-    const struct dtn_transport_conf *conf;
-    int dead_after_s;
-    struct dtn_tcp_peer *peers[]; /* [nranks], NULL until connect()           */
+    struct dtn_transport base;    /* the table's part                         */
+    struct dtn_log *log;          /* where messages go                        */
+    int nranks;                   /* of the world                             */
+    int rank;                     /* this rank                                */
+    int listener;                 /* socket; -1: closed                       */
+    int epoll;                    /* of the connected sockets                 */
+    struct sockaddr_storage address;  /* of the listener                      */
+    socklen_t address_size;       /* bytes of `address`                       */
+    unsigned char cookie[DTN_TCP_COOKIE_BYTES];   /* of a hello to this rank  */
+    int nguests;                  /* guests in use                            */
+    struct dtn_tcp_guest guests[DTN_TCP_GUESTS];  /* [nguests]                */
+    int nregions, first_free;     /* length of `regions`; its first free      */
+                                  /* index, or -1                             */
+    struct dtn_tcp_region *regions;   /* [nregions]                           */
+    struct dtn_tcp_peer *owed;    /* list of peers that do not know what this */
+                                  /* rank consumed                            */
+    int idle_turns;               /* calls of progress() without events       */
+    const struct dtn_transport_conf *conf;    /* of the cluster file          */
+    int dead_after_s;             /* silence after which a peer is given up   */
+    struct dtn_tcp_peer *peers[]; /* [nranks] NULL until connect()            */
 };
 
-/* --------------------------------------------------------- tcp_probe.c --- */
+static inline struct dtn_tcp *dtn_tcp_of(const struct dtn_transport *tp)
+{
+    return (struct dtn_tcp *)(uintptr_t)tp;
+}
 
-/* True when nobody listens any more where this peer, which has not connected
- * yet, said that it would.  Knocks when it is time to.
+/* "10.0.0.1:4711", in buf of DTN_TCP_NAME_MAX bytes: tcp_address.c */
+const char *dtn_tcp_address_name(const struct sockaddr_storage *at, char *buf);
+
+/* Close the listener and the connections without a hello: tcp_connect.c.  Who
+ * connects from now on is refused at once.
+ */
+void dtn_tcp_deafen(struct dtn_tcp *tcp);
+
+/* ------------------------------------------------------- tcp_probe.c --- */
+
+/* Does the listener of a peer that has not connected refuse connections?  It
+ * tries when it is time to.
  */
 bool dtn_tcp_probe_refused(struct dtn_tcp_peer *p);
+
+/* End an attempt. */
 void dtn_tcp_probe_close(struct dtn_tcp_peer *p);
 
-/* True when what was sent to this peer, which is connected, is sent again and
- * again, and nothing came back for dead_after.
+/* Has this connected peer acknowledged nothing for dead_after, although bytes
+ * were sent to it again and again?
  */
 bool dtn_tcp_probe_silent(const struct dtn_tcp *tcp,
                           const struct dtn_tcp_peer *p);
 
-/* Has errno nothing to say about the connection, so that it can be tried again? */
+/* Does errno say nothing about the connection?  Then try again later. */
 static inline bool dtn_tcp_later(void)
 {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
            errno == ENOBUFS || errno == ENOMEM;
 }
 
-/* -------------------------------------------------------- tcp_stream.c --- */
+/* ------------------------------------------------------------- streams --- */
 
-/* The peer is up: watch its socket.  0 or ESYS. */
+/* The peer is connected: watch its socket.   Errors: ESYS */
 int dtn_tcp_stream_start(struct dtn_tcp *tcp, struct dtn_tcp_peer *p);
 
-/* Close the socket; what was received stays to be read. */
+/* Close the socket.  Signals that were received can still be peeked. */
 void dtn_tcp_stream_kill(struct dtn_tcp *tcp, struct dtn_tcp_peer *p);
 
-/* Read and carry out what has come. */
+/* Can bytes be sent to it? */
+bool dtn_tcp_stream_is_open(const struct dtn_tcp_peer *p);
+
+/* Watch until the socket takes more bytes, or no longer. */
+void dtn_tcp_stream_want_write(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                               bool want);
+
+/* Read and execute what has come. */
 void dtn_tcp_stream_receive(struct dtn_tcp *tcp, struct dtn_tcp_peer *p);
 
-/* Send what waits in out[]: 0, EAGAIN or EPEER. */
+/* Send what is kept in out[]: 0, EAGAIN or EPEER. */
 int dtn_tcp_stream_push(struct dtn_tcp *tcp, struct dtn_tcp_peer *p);
 
 /* Wait, at most a second, until living peers have what was sent to them. */
 void dtn_tcp_stream_linger(struct dtn_tcp *tcp);
 
-/* Best effort.  To a peer that was greeted and has not answered as well. */
+/* Send ABORT, best effort, also to a peer whose hello is awaited. */
 void dtn_tcp_stream_abort(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                           int culprit, int code);
 
-/* The entries of the table that are about streams. */
+/* Send CREDIT to the peers of tcp->owed.  Those that cannot take it stay. */
+void dtn_tcp_credit_all(struct dtn_tcp *tcp);
+
+/* Entries of the table. */
+int dtn_tcp_connect(struct dtn_transport *tp, int peer,
+                    const struct dtn_blob *blob, struct dtensor_error *err);
 int dtn_tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                 const void *src, size_t size, size_t *done);
 int dtn_tcp_flush(struct dtn_transport *tp, int peer);
 int dtn_tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
                 struct dtn_remote *remote);
 void dtn_tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote);
-bool dtn_tcp_room(struct dtn_transport *tp, int peer);
 int dtn_tcp_signal(struct dtn_transport *tp, int peer,
-                   const struct dtn_signal *signal);
+                   const struct dtn_signal *signal,
+                   const struct dtn_eager *data);
 const struct dtn_signal *dtn_tcp_peek(struct dtn_transport *tp, int peer);
 void dtn_tcp_consume(struct dtn_transport *tp, int peer);
 int dtn_tcp_progress(struct dtn_transport *tp);

@@ -1,18 +1,18 @@
 /* tcp_probe.c - is the peer still there?
  *
- * Of a host without power no packet says so.  The kernel's keep-alive finds out
- * while the connection is idle, but not while something is on its way: that it
- * sends again for 15 minutes.  So who waits asks it how long ago the peer's
- * last acknowledgement came.  A process that is merely stopped is acknowledged
- * for by its kernel.
+ * No packet tells that a host lost power.  The kernel's keep-alive finds it
+ * while the connection is idle.  But while bytes are on their way the kernel
+ * only sends them again, for 15 minutes.  So a rank that waits asks the kernel
+ * how long ago the peer's last acknowledgement came.  For a process that is
+ * only stopped, its kernel acknowledges.
  *
- * And one that is to connect to us?  Of two ranks the higher connects, when it
- * comes to it; the lower waits, and if the higher is gone there is no connection
- * to tell.  But the higher has a listener too, which it closes when it gives up
- * or leaves, and its kernel when it dies: knocking there is refused at once.
- * Whoever waits knocks after 1 ms, 20, 40, ... then once a second, and hangs up:
- * of a peer that computes for ten minutes 600 dead connections wait to be swept,
- * of a dead one the rank knows within a second.
+ * A peer that is to connect to this rank has no connection yet: of two ranks
+ * the higher connects, when it first needs the other.  But it has a listener,
+ * which is closed when it gives up, leaves or dies; then its host refuses a
+ * connection at once.  So a rank that waits tries to connect after 1 ms, 20,
+ * 40, ... then once a second, and closes that connection at once.  A dead peer
+ * is known within a second.  A peer that computes for ten minutes finds 600
+ * connections to drop.
  */
 #include "base/wait.h"
 #include "transport/tcp.h"
@@ -27,7 +27,7 @@
 #define PROBE_FIRST_NS INT64_C(20000000)
 #define PROBE_LAST_NS INT64_C(1000000000)
 
-/* Knock; the answer if there is one already: 0 or an errno. */
+/* Begin an attempt.  Returns 0, or an errno if it failed at once. */
 static int probe_start(struct dtn_tcp_peer *p)
 {
     p->probe_pause_ns = p->probe_pause_ns ? 2 * p->probe_pause_ns
@@ -37,7 +37,7 @@ static int probe_start(struct dtn_tcp_peer *p)
     p->probe = socket(p->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC |
                                        SOCK_NONBLOCK, 0);
     if (p->probe < 0)
-        return 0;                 /* another time                             */
+        return 0;                 /* try again later                          */
     if (connect(p->probe, (const struct sockaddr *)&p->at, p->at_size) == 0 ||
         errno == EINPROGRESS || errno == EINTR)
         return 0;

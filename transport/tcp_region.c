@@ -1,8 +1,8 @@
 /* tcp_region.c - memory that peers may write
  *
- * A table of ranges.  A peer names one by its index and the number of times
- * that place of the table was used, so an old name - index 3, second use -
- * reaches nothing once the range was given back and index 3 serves another.
+ * A table of ranges.  A peer names a range by its index and by how often that
+ * entry of the table was used.  So the name "index 3, second use" reaches
+ * nothing once that range was unregistered, even if entry 3 has another range.
  */
 #include "base/array.h"
 #include "transport/tcp.h"
@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* A free slot of the table, or -1. */
+/* The index of a free entry of the table, or -1. */
 static int region_slot(struct dtn_tcp *tcp)
 {
     const int n = tcp->nregions;
@@ -30,9 +30,9 @@ static int region_slot(struct dtn_tcp *tcp)
 }
 
 int dtn_tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
-                       struct dtn_remote *remote)
+                struct dtn_remote *remote)
 {
-    struct dtn_tcp *tcp = (struct dtn_tcp *)tp;
+    struct dtn_tcp *tcp = dtn_tcp_of(tp);
     int slot = region_slot(tcp);
     struct dtn_tcp_region *region;
 
@@ -50,7 +50,7 @@ int dtn_tcp_reg(struct dtn_transport *tp, void *mem, size_t size,
 
 void dtn_tcp_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 {
-    struct dtn_tcp *tcp = (struct dtn_tcp *)tp;
+    struct dtn_tcp *tcp = dtn_tcp_of(tp);
     int slot = (int)(remote.key & UINT32_MAX);
     struct dtn_tcp_region *region = &tcp->regions[slot];
 

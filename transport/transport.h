@@ -1,4 +1,8 @@
-/* transport.h - the narrow waist */
+/* transport.h - the table of functions that move all bytes between two ranks
+ *
+ * A rank writes into the memory of another with put(), and tells it with
+ * signal(): a queue of 16 cache lines for each ordered pair of ranks.
+ */
 #ifndef DTN_TRANSPORT_TRANSPORT_H
 #define DTN_TRANSPORT_TRANSPORT_H
 
@@ -14,210 +18,222 @@ struct dtn_arena;
 struct dtn_log;
 struct dtn_transport_conf;
 
-#define DTN_PAYLOAD_MAX 44        /* bytes of payload in a signal              */
-#define DTN_EAGER_MAX 4096        /* bytes that may go beside one: job/eager.c */
-#define DTN_QUEUE_DEPTH 16        /* signals a peer may be behind              */
-#define DTN_BLOB_MAX 1024         /* bytes of an address                       */
+#define DTN_PAYLOAD_MAX 44        /* bytes of payload in a signal             */
+#define DTN_EAGER_MAX 4096        /* bytes of data that go with a signal      */
+#define DTN_QUEUE_DEPTH 16        /* signals sent and not yet consumed        */
+#define DTN_BLOB_MAX 1024         /* bytes of an address                      */
 
-/* A place in a peer's memory.  What the two words mean is the transport's
- * business: for shm an arena offset; for tcp an address and a region number;
- * for verbs an address and an rkey, and which row of keys is its on several
- * rails.  {0, 0} is nowhere.
+/* A place in a peer's memory.  Only the transport knows what the two words
+ * mean.  shm: an offset in the arena, and the kind of memory.  tcp: an address
+ * and the number of a region.  verbs: an address, and an rkey with the row of
+ * the keys on the other rails.  No place has both words 0.
  */
 struct dtn_remote {
-    uint64_t addr;
-    uint64_t key;
+    uint64_t addr;                /* changes with the place, byte for byte    */
+    uint64_t key;                 /* of the registered memory                 */
 };
 
-/* In the key of a name: memory of a device, which no CPU loads or stores.  It is
- * not mapped nor fetched, and a put reaches it only where a card writes there:
- * EINVAL elsewhere.
+/* This bit of the key says that the memory is on a device.  No CPU can load or
+ * store there, so it is neither mapped nor fetched.  A put needs a network card
+ * that can write there; a put without one fails with EINVAL.
  */
 #define DTN_KEY_DEVICE (UINT64_C(1) << 63)
 
-/* One signal: exactly one cache line.  Its number stands last, where a write
- * that lands in order lands last.
+/* A signal is exactly one cache line.  Its number is the last field: where a
+ * device writes in ascending order, the whole line is there once the number is.
  */
 struct dtn_signal {
     _Alignas(DTN_CACHE_LINE) unsigned char payload[DTN_PAYLOAD_MAX];
-    uint16_t tag;                 /* what it says: enum dtn_tag of coll.h      */
-    uint16_t len;                 /* bytes of payload, here or beside it       */
-    uint64_t fingerprint;         /* of the call it belongs to                 */
-    _Atomic uint64_t seq;         /* set by the transport                      */
+                                  /* `len` bytes, if they fit                 */
+    uint16_t tag;                 /* kind of message, known to the callers    */
+    uint16_t len;                 /* bytes of payload, in the line or beside  */
+                                  /* it                                       */
+    uint64_t fingerprint;         /* of the call that it belongs to           */
+    _Atomic uint64_t seq;         /* number of the signal, from 1; the        */
+                                  /* transport sets it                        */
 };
-#define DTN_SIGNAL_BODY offsetof(struct dtn_signal, seq)   /* all before it   */
+#define DTN_SIGNAL_BODY offsetof(struct dtn_signal, seq)  /* bytes before it  */
 _Static_assert(sizeof(struct dtn_signal) == DTN_CACHE_LINE, "one line");
 
-/* A transport's address, sent to every peer at start: bytes, and a file
- * descriptor or -1.  The descriptor reaches ranks of the same host only.
+/* Data that go with a signal: at most DTN_EAGER_MAX bytes, to be written to the
+ * peer's memory before the signal is seen.
  */
+struct dtn_eager {
+    struct dtn_remote dst;        /* where the peer gets them                 */
+    const void *src;              /* any memory that the CPU can read         */
+    size_t size;                  /* bytes, at least 1                        */
+};
+
+/* A transport's address, which every peer gets when the job starts. */
 struct dtn_blob {
-    size_t size;
-    int fd;
-    unsigned char bytes[DTN_BLOB_MAX];
+    size_t size;                  /* bytes in use                             */
+    int fd;                       /* a descriptor for ranks of the same host, */
+                                  /* or -1                                    */
+    unsigned char bytes[DTN_BLOB_MAX];  /* [size], known to the transport     */
 };
 
-/* ------------------------------------------------------------- the table --- */
+/* ------------------------------------------------------------ the table --- */
 
-/* Where a rank is, as far as transports care. */
+/* What a transport knows of the place where a rank runs. */
 struct dtn_place {
-    int rank;
-    int host;                     /* index in the cluster                      */
-    const char *address;          /* of its host, for the network              */
+    int rank;                     /* in the world                             */
+    int host;                     /* index of its host in the cluster         */
+    const char *address;          /* of that host in the network              */
 };
 
-/* What a transport is opened with; everything is borrowed until close. */
+/* Arguments of open().  The caller keeps all of it valid until close(). */
 struct dtn_open_args {
-    int nranks;
-    int rank;
-    const struct dtn_place *places;           /* [nranks]                      */
-    const bool *reached;                      /* [nranks] peers it is to serve */
-    struct dtn_arena *arena;
-    const struct dtn_transport_conf *conf;
-    struct dtn_log *log;
-    const char *device;           /* "mlx5_0:1+mlx5_1:1", NULL: find one       */
-    int gid_index;                /* -1: find one                              */
+    int nranks;                   /* of the world                             */
+    int rank;                     /* this rank                                */
+    const struct dtn_place *places;           /* [nranks]                     */
+    const bool *reached;          /* [nranks] peers of this transport         */
+    struct dtn_arena *arena;      /* memory that peers may reach              */
+    const struct dtn_transport_conf *conf;    /* [transport] of the cluster   */
+    struct dtn_log *log;          /* where messages go                        */
+    const char *device;           /* such as "mlx5_0:1+mlx5_1:1"; NULL: the   */
+                                  /* transport chooses                        */
+    int gid_index;                /* of the device; -1: the transport chooses */
 };
 
-/* An open transport: each implementation's own struct begins with this. */
+/* An open transport.  The struct of each transport begins with this one. */
 struct dtn_transport {
-    const struct dtn_transport_ops *ops;
-    uint64_t copied_bytes;        /* by this CPU on their way to a peer: staged*/
-    size_t row_bytes;             /* least size of a put that pays, against    */
-                                  /* copying as much at both ends; the same on */
-                                  /* every rank; 0: as of a network card       */
-    bool fetches;                 /* memory from outside the arena is fetched  */
-                                  /* by peers, at the price of a system call   */
-                                  /* a run                                     */
-    size_t along_bytes;           /* a put of at most so many goes along with  */
-                                  /* the signal right behind it, and its       */
-                                  /* source is free then                       */
+    const struct dtn_transport_ops *ops;      /* its functions                */
+    uint64_t copied_bytes;        /* bytes that this CPU copied so that they  */
+                                  /* could be sent                            */
+    size_t row_bytes;             /* a shorter put is slower than copying its */
+                                  /* bytes at both ends; the same on every    */
+                                  /* rank; 0: no such limit                   */
 };
 
-/* Return codes only where no `err` is taken: 0, EAGAIN (ask again, after
- * progress), EPEER (see health), or another code, after which the transport
- * is of no more use.  No entry blocks, unless it says so.
+/* Entries without `err` return 0, or EAGAIN (call again after progress), or
+ * EPEER (see health), or another code, after which the transport is of no more
+ * use.  No entry blocks unless its comment says so.  An entry may be NULL only
+ * if its comment says what that means.
  */
 struct dtn_transport_ops {
-    const char *name;
+    const char *name;             /* as in the cluster file                   */
 
-    /* Can it carry bytes between these two different ranks?  From static
-     * facts only, so that both sides get the same answer.
+    /* Can it connect these two different ranks?  It looks at static facts
+     * only, so both sides get the same answer.  NULL: it connects all pairs.
      */
     bool (*reaches)(const struct dtn_place *a, const struct dtn_place *b);
 
-    /* Make it ready to be connected to.  On failure *tpp is untouched and
-     * nothing is left behind.   Blocks: while a host name is looked up.
-     * Errors: ESYS, ENOMEM, ENODEV
+    /* Open the transport, so that peers can connect to it.  On failure *tpp is
+     * unchanged and nothing is left behind.   Blocks: while a host name is
+     * resolved.   Errors: ESYS, ENOMEM, ENODEV
      */
     int (*open)(const struct dtn_open_args *args, struct dtn_transport **tpp,
                 struct dtensor_error *err);
 
-    /* Free everything.  Legal at any time, peers dead or alive.   Blocks: at
-     * most a second, while a living peer has not taken what was sent to it.
+    /* Free everything.  Legal at any time, whether peers live or not.
+     * Blocks: at most a second, while a living peer has not received what was
+     * sent to it.
      */
     void (*close)(struct dtn_transport *tp);
 
-    /* Write the address that peers connect to.  blob->fd stays the
-     * transport's (or the arena's).
+    /* Write the address to which peers connect.  blob->fd still belongs to the
+     * transport or to the arena.
      */
     void (*address)(const struct dtn_transport *tp, struct dtn_blob *blob);
 
-    /* Work toward a connection to `peer`, whose address is `blob` (its fd, if
-     * any, stays the caller's).  0: connected; EAGAIN: call again - both
-     * sides must keep calling.  Needed once before anything below names the
-     * peer.   Errors: EPEER, ESYS, ENOMEM
+    /* Make progress with the connection to `peer`, whose address is `blob`.
+     * 0: connected.  EAGAIN: call again; both sides must keep calling.  The
+     * caller still owns blob->fd.  The entries below need a connected peer.
+     * Errors: EPEER, ESYS, ENOMEM
      */
     int (*connect)(struct dtn_transport *tp, int peer,
                    const struct dtn_blob *blob, struct dtensor_error *err);
 
-    /* Let peers connected by now reach [mem, mem+size): *remote is what they
-     * need, good until as many unreg() of it.  EINVAL: this transport cannot
-     * reach that memory where it is (no text: the caller stages it).  Must be
-     * cheap for memory in the arena.
+    /* Let connected peers access [mem, mem + size).  They need *remote.  Must
+     * be cheap for memory of the arena.
+     * Errors: EINVAL  peers cannot reach that memory; the caller stages it
      */
     int (*reg)(struct dtn_transport *tp, void *mem, size_t size,
                struct dtn_remote *remote);
+
+    /* Undo one reg() that returned this. */
     void (*unreg)(struct dtn_transport *tp, struct dtn_remote remote);
 
-    /* Take memory from outside the arena into use, until disown(): from now
-     * on reg() and put() do with it where it stands whatever this transport
-     * can.  On failure nothing has changed.
-     * Errors: ENOMEM, ESYS, with the remedy
+    /* Register memory outside the arena, so that reg() and put() use it in
+     * place.  On failure nothing has changed.  NULL: reg() and put() need no
+     * such call.   Errors: ENOMEM, ESYS, with the remedy
      */
     int (*adopt)(struct dtn_transport *tp, void *mem, size_t size,
                  struct dtensor_error *err);
+
+    /* Undo adopt().  NULL if and only if adopt is. */
     void (*disown)(struct dtn_transport *tp, void *mem, size_t size);
 
-    /* A pointer through which loads and stores reach the peer's memory, valid
-     * until close, or NULL when they cannot.
+    /* A pointer for loads and stores in the peer's memory, valid until
+     * close(); or NULL: this memory cannot be mapped.  NULL entry: no memory
+     * can be mapped.
      */
     void *(*map)(struct dtn_transport *tp, int peer, struct dtn_remote remote);
 
-    /* Read `size` bytes of the peer's memory into dst, from where no pointer
-     * reaches though a transport that maps took it: when it returns they are
-     * there.  They are the peer's, and not those of a process that was given its
-     * number, if health() is 0 after that.
-     * Errors: EINVAL  no such memory, EPEER, ESYS
+    /* Copy `size` bytes of the peer's private memory, which reg() took although
+     * it cannot be mapped, to dst.  Done when it returns.  The process number
+     * of a dead peer can be used again, so the bytes are the peer's only if
+     * health() returns 0 afterwards.  NULL: reg() takes no such memory.  Costs
+     * a system call.   Errors: EINVAL  no such memory, EPEER, ESYS
      */
     int (*fetch)(struct dtn_transport *tp, int peer, void *dst,
                  struct dtn_remote src, size_t size);
 
-    /* Write `size` bytes into the peer's memory.  After 0 the source must
-     * stay as it is until flush(peer) has returned 0; EAGAIN: nothing was
-     * taken, progress and ask again.  May move fewer bytes than asked: *done
-     * says how many (all of them on most transports).  A transport may hold a
-     * put back until the next signal, flush or progress.
+    /* Write to the peer's memory.  It may take fewer than `size` bytes; *done
+     * is the number that it took.  After 0 the source must not change until
+     * flush() returns 0.  EAGAIN: nothing was taken.  The put may wait for the
+     * next signal(), flush() or progress().
      */
     int (*put)(struct dtn_transport *tp, int peer, struct dtn_remote dst,
                const void *src, size_t size, size_t *done);
 
-    /* 0: the sources of all earlier puts to this peer may be reused; also
-     * when it has received them, finished and left since.
+    /* 0: the sources of all earlier puts to this peer may change.  Also 0 if
+     * the peer has received them and left since.
      */
     int (*flush)(struct dtn_transport *tp, int peer);
 
-    /* Append a signal (seq is filled in here) to the peer's queue, after the
-     * bytes of earlier puts.  EAGAIN: its queue is full.
+    /* Append a signal to the peer's queue, and write `data`, unless NULL, to
+     * the peer's memory.  The peer sees the signal after the bytes of earlier
+     * puts and of `data`.  After 0 the source of `data` may change at once.
+     * EAGAIN: neither was taken, because the peer has not consumed the signal
+     * DTN_QUEUE_DEPTH before this one, or for another reason.
      */
     int (*signal)(struct dtn_transport *tp, int peer,
-                  const struct dtn_signal *signal);
+                  const struct dtn_signal *signal,
+                  const struct dtn_eager *data);
 
-    /* Would signal() take one now?  Then the peer has consumed the one that was
-     * sent DTN_QUEUE_DEPTH before it, and what goes with it may be put.
-     */
-    bool (*room)(struct dtn_transport *tp, int peer);
-
-    /* The oldest signal from this peer that was not consumed, or NULL.  Valid
-     * until consume().  The bytes put before it may be read once it is seen.
+    /* The oldest signal of this peer that was not consumed, or NULL.  Valid
+     * until consume().  The bytes that were put before it are there.
      */
     const struct dtn_signal *(*peek)(struct dtn_transport *tp, int peer);
+
+    /* Remove that signal from the queue; the peer may send one more. */
     void (*consume)(struct dtn_transport *tp, int peer);
 
-    /* Move whatever can be moved.  A no-op where the hardware does it. */
+    /* Continue what could not be finished at once. */
     int (*progress)(struct dtn_transport *tp);
 
-    /* 0: as far as can be told the peer lives and its context is good.
-     * EPEER: it died.  EABORT: it gave up; *culprit is the rank it blames,
-     * *code why.  May take a system call: for slow paths.  What the peer
-     * signalled before can still be peeked: look again before giving up.
+    /* 0: as far as known the peer lives and its context is good.  EPEER: it
+     * died.  EABORT: it gave up with *code and blames the rank *culprit.  For
+     * slow paths, since it may take a system call.  Signals that the peer sent
+     * before can still be peeked.
      */
     int (*health)(struct dtn_transport *tp, int peer, int *culprit, int *code);
 
-    /* Tell every connected peer that this rank gives up on account of
-     * `culprit` for reason `code`.  Best effort, never blocks.
+    /* Tell every connected peer that this rank gives up with `code` because of
+     * `culprit`.  Best effort.
      */
     void (*abort)(struct dtn_transport *tp, int culprit, int code);
 
-    /* Words about a peer that is gone, whoever told: what was seen, or else
-     * how it was reached, on which device, what to look at; "" when there is
-     * nothing to add.  Legal for every peer, met or not.
+    /* Words for the message about a peer that is gone: what was seen, or how
+     * the peer was reached, on which device, and what to look at.  "": nothing
+     * to add.  Legal for every peer, connected or not.
      */
     void (*why)(const struct dtn_transport *tp, int peer, char *buf,
                 size_t size);
 };
 
-/* ----------------------------------------------------------- transport.c --- */
+/* ---------------------------------------------------------- transport.c --- */
 
 /* The transports of this build, preferred first, NULL-terminated. */
 extern const struct dtn_transport_ops *const dtn_transports[];
@@ -225,15 +241,6 @@ extern const struct dtn_transport_ops *const dtn_transports[];
 extern const struct dtn_transport_ops dtn_shm_ops;         /* shm.c          */
 extern const struct dtn_transport_ops dtn_tcp_ops;         /* tcp.c          */
 extern const struct dtn_transport_ops dtn_verbs_ops;       /* verbs.c        */
-
-/* defaults.c: adopt() and disown() of transports whose puts reach any memory. */
-int dtn_adopt_any(struct dtn_transport *tp, void *mem, size_t size,
-                  struct dtensor_error *err);
-void dtn_disown_any(struct dtn_transport *tp, void *mem, size_t size);
-
-/* fetch() where nothing is mapped, and so nothing asked for. */
-int dtn_fetch_none(struct dtn_transport *tp, int peer, void *dst,
-                   struct dtn_remote src, size_t size);
 
 /* The transport of that name, or NULL. */
 const struct dtn_transport_ops *dtn_transport_find(const char *name);

@@ -53,11 +53,6 @@ enum {
 
 /* -------------------------------------------------------- open and close --- */
 
-static bool verbs_reaches(const struct dtn_place *a, const struct dtn_place *b)
-{
-    return true;
-}
-
 static int verbs_open_memory(struct dtn_verbs *verbs, struct dtensor_error *err)
 {
     struct dtn_arena *arena = verbs->args.arena;
@@ -90,7 +85,6 @@ static int verbs_open(const struct dtn_open_args *args,
     if (!verbs)
         return dtn_fail_nomem(err, "verbs", sizeof *verbs);
     verbs->base.ops = &dtn_verbs_ops;
-    verbs->base.along_bytes = DTN_VERBS_ALONG;
     verbs->args = *args;
     rc = dtn_verbs_rails_open(verbs, err);
     if (rc == 0)
@@ -280,12 +274,6 @@ static void verbs_disown(struct dtn_transport *tp, void *mem, size_t size)
     dtn_verbs_memory_disown(&dtn_verbs_of(tp)->memory, mem, size);
 }
 
-static void *verbs_map(struct dtn_transport *tp, int peer,
-                       struct dtn_remote remote)
-{
-    return NULL;
-}
-
 /* Post what was held back.  While waiting, every now and then, acknowledge even
  * the last single signal: the peer may be waiting for just that place.
  */
@@ -367,7 +355,6 @@ static void verbs_why(const struct dtn_transport *tp, int peer, char *buf,
 
 const struct dtn_transport_ops dtn_verbs_ops = {
     .name = "rc",
-    .reaches = verbs_reaches,
     .open = verbs_open,
     .close = verbs_close,
     .address = verbs_address,
@@ -376,12 +363,9 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .unreg = verbs_unreg,
     .adopt = verbs_adopt,
     .disown = verbs_disown,
-    .map = verbs_map,
-    .fetch = dtn_fetch_none,
     .put = dtn_verbs_put,
     .flush = dtn_verbs_flush,
     .signal = dtn_verbs_signal,
-    .room = dtn_verbs_has_room,
     .peek = dtn_verbs_peek,
     .consume = dtn_verbs_consume,
     .progress = verbs_progress,

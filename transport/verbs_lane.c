@@ -160,7 +160,7 @@ static uint64_t along_hash(const struct dtn_verbs_along *along, uint64_t seq)
 
 /* Write the put in front of the line; how many bytes that makes. */
 static size_t along_fill(struct dtn_verbs_along *along, uint64_t seq,
-                         bool plain, const struct dtn_verbs_held *put)
+                         bool plain, const struct dtn_eager *put)
 {
     along->addr = put->dst.addr;
     along->key = (uint32_t)put->dst.key;
@@ -172,7 +172,7 @@ static size_t along_fill(struct dtn_verbs_along *along, uint64_t seq,
 
 int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                         uint64_t seq, struct dtn_verbs_content *say,
-                        const struct dtn_verbs_held *put)
+                        const struct dtn_eager *put)
 {
     struct dtn_verbs_lane *lane = peer->lane;
     struct dtn_verbs_place *place = &lane->out[(seq - 1) % DTN_QUEUE_DEPTH];

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 struct dtn_verbs;
-struct dtn_verbs_held;
 struct dtn_verbs_peer;
 
 enum { DTN_VERBS_ALONG = 4096 };  /* most bytes of a put that a signal carries*/
@@ -104,10 +103,18 @@ static inline size_t dtn_verbs_lane_bytes(int nrails)
 int dtn_verbs_lane_write(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                          int q, size_t offset, const void *from, size_t size);
 
+/* Can the write of a signal carry so many bytes of a put? */
+static inline bool dtn_verbs_line_carries(const struct dtn_verbs_queue *queue,
+                                          size_t size)
+{
+    return size <= DTN_VERBS_ALONG
+        && size + DTN_VERBS_AROUND <= queue->request_max;
+}
+
 /* Append signal `seq` to the chain of queue 0, and with it `put` if any. */
 int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                         uint64_t seq, struct dtn_verbs_content *say,
-                        const struct dtn_verbs_held *put);
+                        const struct dtn_eager *put);
 
 /* Where the payload of a signal with that `len` begins in the content.  Longer
  * payloads are not in it.

@@ -154,13 +154,14 @@ int dtn_verbs_unhold(struct dtn_verbs *verbs)
         return 0;
     held = verbs->held;
     verbs->held.peer = NULL;
-    if (held.size > (size_t)verbs->rail[0].device.max_inline) {
-        region = dtn_verbs_memory_get(&verbs->memory, held.src, held.size);
+    if (held.put.size > (size_t)verbs->rail[0].device.max_inline) {
+        region = dtn_verbs_memory_get(&verbs->memory, held.put.src,
+                                      held.put.size);
         if (!region)
             return DTENSOR_ENOMEM;
     }
-    return dtn_verbs_post_put(verbs, held.peer, 0, held.dst, held.src,
-                              held.size, region ? region->mr[0] : NULL);
+    return dtn_verbs_post_put(verbs, held.peer, 0, held.put.dst, held.put.src,
+                              held.put.size, region ? region->mr[0] : NULL);
 }
 
 int dtn_verbs_release(struct dtn_verbs *verbs)

@@ -29,9 +29,8 @@ struct dtn_verbs_chain {
 /* A small put that is held back for the signal that may carry it. */
 struct dtn_verbs_held {
     struct dtn_verbs_peer *peer;  /* to which; NULL: no put is held           */
-    struct dtn_remote dst;        /* where its bytes belong                   */
-    const void *src;              /* unchanged until flush() returns 0        */
-    size_t size;                  /* in bytes                                 */
+    struct dtn_eager put;         /* its bytes, unchanged until flush()       */
+                                  /* returns 0                                */
 };
 
 /* Free places of a queue; polls for completions when they get few. */

@@ -139,8 +139,7 @@ static bool put_may_wait(const struct dtn_verbs *verbs,
                          const struct dtn_verbs_queue *first, const void *src,
                          size_t size)
 {
-    return size <= DTN_VERBS_ALONG &&
-           size + DTN_VERBS_AROUND <= first->request_max &&
+    return dtn_verbs_line_carries(first, size) &&
            (size <= (size_t)first->rail->device.max_inline ||
             dtn_arena_contains(verbs->args.arena, src, size));
 }
@@ -150,7 +149,7 @@ static int put_held(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
 {
     if (dtn_verbs_room(verbs, &peer->queue[0]) < 3)
         return DTENSOR_EAGAIN;
-    verbs->held = (struct dtn_verbs_held){ peer, dst, src, size };
+    verbs->held = (struct dtn_verbs_held){ peer, { dst, src, size } };
     return 0;
 }
 

@@ -72,17 +72,25 @@ static bool signal_room(struct dtn_verbs_peer *p)
     return p->sent - p->acked < DTN_QUEUE_DEPTH;
 }
 
-bool dtn_verbs_has_room(struct dtn_transport *tp, int peer)
+/* Requests of queue 0 that a signal may take: the keys and the line; with data
+ * also the put that was held back, and the data by themselves.
+ */
+static int signal_requests(const struct dtn_verbs_peer *p,
+                           const struct dtn_eager *data)
 {
-    return signal_room(dtn_verbs_peer(tp, peer));
+    const size_t most = p->queue[0].request_max;
+
+    return data ? 3 + (int)((data->size + most - 1) / most) : 2;
 }
 
-/* Is there a place for the line and the keys in front of it, and for the stripe
- * numbers if they are due?
+/* Has the peer a free line, and have the queues room for the requests, and for
+ * the stripe numbers if they are due?
  */
-static bool signal_fits(struct dtn_verbs *verbs, struct dtn_verbs_peer *p)
+static bool signal_fits(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
+                        const struct dtn_eager *data)
 {
-    if (!signal_room(p) || dtn_verbs_room(verbs, &p->queue[0]) < 2)
+    if (!signal_room(p)
+        || dtn_verbs_room(verbs, &p->queue[0]) < signal_requests(p, data))
         return false;
     for (int q = 1; q < p->nqueues && p->striped; q++)
         if (dtn_verbs_room(verbs, &p->queue[q]) < 1)
@@ -90,28 +98,76 @@ static bool signal_fits(struct dtn_verbs *verbs, struct dtn_verbs_peer *p)
     return true;
 }
 
-int dtn_verbs_signal(struct dtn_transport *tp, int peer,
-                            const struct dtn_signal *signal)
+/* Data that the write of the line cannot carry are written before it, from the
+ * place of the line: it is free, and stays as it is until the peer has consumed
+ * the signal.
+ */
+static int signal_put(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
+                      const struct dtn_eager *data)
 {
-    struct dtn_verbs *verbs = dtn_verbs_of(tp);
-    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
-    const struct dtn_verbs_held held = verbs->held;
-    struct dtn_verbs_content say = { .len = signal->len };
-    const size_t skip = dtn_verbs_line_skip(signal->len);
+    const struct dtn_verbs_queue *queue = &p->queue[0];
+    unsigned char *from = p->lane->out[p->sent % DTN_QUEUE_DEPTH].room;
     int rc = 0;
 
-    if (p->error)
-        return DTENSOR_EPEER;
-    if (!signal_fits(verbs, p))
-        return DTENSOR_EAGAIN;
-    if (held.peer == p)
+    memcpy(from, data->src, data->size);
+    for (size_t at = 0; at < data->size && rc == 0; at += queue->request_max) {
+        const size_t rest = data->size - at;
+
+        rc = dtn_verbs_post(verbs, p, 0, data->dst.addr + at,
+                            (uint32_t)data->dst.key, from + at,
+                            rest < queue->request_max ? rest
+                                                      : queue->request_max,
+                            p->lane_mr[0]);
+    }
+    queue->rail->put_bytes += data->size;
+    return rc;
+}
+
+/* Post what goes before the line.  *alongp becomes what goes with it: `data`,
+ * or the put that was held back for this peer, or NULL.
+ */
+static int signal_before(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
+                         const struct dtn_eager *data, struct dtn_eager *held,
+                         const struct dtn_eager **alongp)
+{
+    int rc = 0;
+
+    *alongp = data;
+    if (!data && verbs->held.peer == p) {
+        *held = verbs->held.put;
+        *alongp = held;
         verbs->held.peer = NULL;
-    else
+    } else {
         rc = dtn_verbs_unhold(verbs);
+    }
     if (rc == 0 && p->striped)
         rc = signal_stripes(verbs, p);
     if (rc == 0)
         rc = dtn_verbs_keys_tell(verbs, p);
+    if (rc == 0 && data && !dtn_verbs_line_carries(&p->queue[0], data->size)) {
+        *alongp = NULL;
+        rc = signal_put(verbs, p, data);
+    }
+    return rc;
+}
+
+int dtn_verbs_signal(struct dtn_transport *tp, int peer,
+                     const struct dtn_signal *signal,
+                     const struct dtn_eager *data)
+{
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+    struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
+    struct dtn_verbs_content say = { .len = signal->len };
+    const size_t skip = dtn_verbs_line_skip(signal->len);
+    const struct dtn_eager *along;
+    struct dtn_eager held;
+    int rc;
+
+    if (p->error)
+        return DTENSOR_EPEER;
+    if (!signal_fits(verbs, p, data))
+        return DTENSOR_EAGAIN;
+    rc = signal_before(verbs, p, data, &held, &along);
     if (rc != 0)
         return rc;
     say.fingerprint = signal->fingerprint;
@@ -119,8 +175,7 @@ int dtn_verbs_signal(struct dtn_transport *tp, int peer,
     say.consumed = (uint32_t)p->consumed;
     say.stripes = p->stripes;
     memcpy(say.payload + skip, signal->payload, sizeof say.payload - skip);
-    rc = dtn_verbs_line_send(verbs, p, p->sent + 1, &say,
-                             held.peer == p ? &held : NULL);
+    rc = dtn_verbs_line_send(verbs, p, p->sent + 1, &say, along);
     if (rc == 0)
         rc = dtn_verbs_ring(verbs);
     if (rc != 0)

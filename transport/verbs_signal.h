@@ -5,14 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct dtn_eager;
 struct dtn_signal;
 struct dtn_transport;
 struct dtn_verbs;
 struct dtn_verbs_peer;
 
-bool dtn_verbs_has_room(struct dtn_transport *tp, int peer);
 int dtn_verbs_signal(struct dtn_transport *tp, int peer,
-                     const struct dtn_signal *signal);
+                     const struct dtn_signal *signal,
+                     const struct dtn_eager *data);
 const struct dtn_signal *dtn_verbs_peek(struct dtn_transport *tp, int peer);
 void dtn_verbs_consume(struct dtn_transport *tp, int peer);
 

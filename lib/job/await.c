@@ -13,6 +13,7 @@
 #include "boot/boot.h"
 #include "cluster/world.h"
 #include "job/ctx.h"
+#include "job/eager.h"
 #include "job/poison.h"
 #include "job/wire.h"
 #include "transport/transport.h"
@@ -269,35 +270,22 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer)
     return 0;
 }
 
-int dtn_await_room(struct dtensor_ctx *ctx, int peer)
+int dtn_signal(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
+               const void *data)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_eager space;
+    const struct dtn_eager *eager = dtn_eager_pack(&ctx->peers[peer], signal,
+                                                   data, &space);
     struct dtn_wait wait;
-    int rc;
-
-    if (tp->ops->room(tp, peer))
-        return 0;
-    dtn_ctx_wait(ctx, &wait);
-    do {
-        if ((rc = dtn_await_progress(ctx, peer, &wait)) != 0)
-            return rc;
-    } while (!tp->ops->room(tp, peer));
-    return 0;
-}
-
-int dtn_signal(struct dtensor_ctx *ctx, int peer,
-               const struct dtn_signal *signal)
-{
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-    struct dtn_wait wait;
-    int rc = tp->ops->signal(tp, peer, signal);
+    int rc = tp->ops->signal(tp, peer, signal, eager);
 
     if (rc != 0) {
         dtn_ctx_wait(ctx, &wait);
         do {
             if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
                 return rc;
-        } while ((rc = tp->ops->signal(tp, peer, signal)) != 0);
+        } while ((rc = tp->ops->signal(tp, peer, signal, eager)) != 0);
     }
     ctx->peers[peer].sent++;
     return 0;

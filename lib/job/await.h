@@ -25,8 +25,12 @@ int dtn_fetch(struct dtensor_ctx *ctx, int peer, void *dst,
  * be called before these bytes are used.  Costs a system call.
  */
 int dtn_fetched(struct dtensor_ctx *ctx, int peer);
-int dtn_signal(struct dtensor_ctx *ctx, int peer,
-               const struct dtn_signal *signal);
+
+/* Send a signal with signal->len bytes of `data`, at most DTN_EAGER_MAX, which
+ * may change as soon as it returns.  The payload of the signal need not be set.
+ */
+int dtn_signal(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
+               const void *data);
 
 /* Begin to wait for another rank. */
 void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
@@ -36,14 +40,6 @@ void dtn_ctx_wait(struct dtensor_ctx *ctx, struct dtn_wait *wait);
  */
 int dtn_await_progress(struct dtensor_ctx *ctx, int peer,
                        struct dtn_wait *wait);
-
-/* Send a signal with signal->len bytes of `data`, at most DTN_EAGER_MAX: inside
- * the signal if they fit, else in the eager box.  With `wait` NULL it waits
- * until the signal is sent.  Otherwise the caller has checked dtn_poll_room(),
- * and EAGAIN means: call again.  *moved is 0 at first, and again at the end.
- */
-int dtn_eager_send(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-                   size_t *moved, struct dtn_signal *signal, const void *data);
 
 /* The data of the signal of dtn_await().  Valid until dtn_consume(). */
 const void *dtn_eager_data(const struct dtensor_ctx *ctx, int peer,
@@ -60,9 +56,6 @@ void dtn_consume(struct dtensor_ctx *ctx, int peer);
 int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
              const struct dtn_signal **signalp);
 
-/* The same for a place in the peer's queue of signals.  0: there is one. */
-int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
-
 /* dtn_put(), dtn_flush() and dtn_signal() without waiting: EAGAIN: call again.
  * *moved, 0 at first, counts the bytes of the put that were taken.
  */
@@ -71,7 +64,7 @@ int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                  size_t *moved);
 int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait);
 int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-                    const struct dtn_signal *signal);
+                    struct dtn_signal *signal, const void *data);
 
 /* Record the failure if it is the first, send it to the peers, and return
  * `code`.  Later calls keep the first text.

@@ -30,11 +30,9 @@ struct dtn_peer {
     uint64_t sent;                /* signals sent to it, ever                 */
     uint64_t consumed;            /* signals consumed from it, ever           */
     struct dtn_eager_boxes {      /* for messages of up to 4 KiB: eager.c     */
-        unsigned char *in;        /* the peer puts here                       */
-        unsigned char *out;       /* leaves from here; NULL where mapped      */
-        unsigned char *mapped;    /* the peer's `in`, if loads and stores do  */
-        struct dtn_remote remote; /* the peer's `in` otherwise                */
-        struct dtn_remote name;   /* ours                                     */
+        unsigned char *in;        /* the peer writes here                     */
+        struct dtn_remote name;   /* of `in`, for the peer                    */
+        struct dtn_remote remote; /* the peer's `in`                          */
         bool name_sent;           /* the peer knows our name                  */
         bool remote_known;        /* this rank knows the name of the peer     */
     } eager;                      /* one box for each direction               */

@@ -2,21 +2,16 @@
  *
  * A signal holds 44 bytes of data.  Longer messages, up to 4 KiB, use an eager
  * box: each peer has one with 16 places, one for each signal in flight.  The
- * data of signal number 20 is put into place 20 % 16 = 4 before the signal is
- * sent.  A signal is sent only after the one 16 before it was consumed, so the
- * place is free.  No address is asked for and no answer is needed: a short
- * message takes one hop on every transport.
- *
- * If the peer's memory is mapped, the data is copied into its box directly.  If
- * the transport sends a small put together with its signal, the data leaves
- * from the user's buffer.  Otherwise it leaves from a box of this rank, whose
- * places are free when those of the peer are.
+ * transport writes the data of signal number 20 to place 20 % 16 = 4, together
+ * with the signal.  It takes a signal only after the one 16 before it was
+ * consumed, so the place is free.  No address is asked for and no answer is
+ * needed: a short message takes one hop on every transport.
  */
 #include "base/error.h"
-#include "base/wait.h"
 #include "boot/boot.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/eager.h"
 #include "job/wire.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
@@ -28,11 +23,6 @@
 
 #define CARRY_TAG UINT16_MAX      /* of the signal that names our box         */
 #define CARRY_BOX_BYTES ((size_t)DTN_QUEUE_DEPTH * DTN_EAGER_MAX)
-
-static unsigned char *carry_place(unsigned char *box, uint64_t number)
-{
-    return box + number % DTN_QUEUE_DEPTH * DTN_EAGER_MAX;
-}
 
 /* Make the box for a peer. */
 static int carry_make(struct dtensor_ctx *ctx, struct dtn_peer *peer,
@@ -85,13 +75,6 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
                      .witness = ctx->world.rank,
                      .expected = ctx->connecting_call->fingerprint });
     memcpy(&peer->eager.remote, signal->payload, sizeof peer->eager.remote);
-    peer->eager.mapped = peer->tp->ops->map(peer->tp, rank,
-                                            peer->eager.remote);
-    if (!peer->eager.mapped) {
-        peer->eager.out = dtn_arena_alloc(&ctx->arena, CARRY_BOX_BYTES);
-        if (!peer->eager.out)
-            return dtn_arena_fail(&ctx->arena, "connect", CARRY_BOX_BYTES, err);
-    }
     dtn_consume(ctx, rank);
     peer->eager.remote_known = true;
     return 0;
@@ -111,7 +94,7 @@ int dtn_eager_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
             return rc;
         signal.len = sizeof peer->eager.name;
         memcpy(signal.payload, &peer->eager.name, sizeof peer->eager.name);
-        rc = peer->tp->ops->signal(peer->tp, rank, &signal);
+        rc = peer->tp->ops->signal(peer->tp, rank, &signal, NULL);
         if (rc != 0)
             return rc == DTENSOR_EAGAIN ? rc : dtn_fail_rank(err, rc, rank,
                 "the first signal to it failed with %s", dtensor_errname(rc));
@@ -125,72 +108,11 @@ int dtn_eager_meet(struct dtensor_ctx *ctx, int rank, struct dtensor_error *err)
     return rc;
 }
 
-/* May these bytes leave from the user's buffer, because they leave at once? */
-static bool carry_along(const struct dtensor_ctx *ctx,
-                        const struct dtn_peer *peer, const void *data,
-                        size_t size)
-{
-    return size <= peer->tp->along_bytes
-        && dtn_arena_contains(&ctx->arena, data, size);
-}
-
-static int carry_signal(struct dtensor_ctx *ctx, int rank,
-                        struct dtn_wait *wait, const struct dtn_signal *signal)
-{
-    return wait ? dtn_poll_signal(ctx, rank, wait, signal)
-                : dtn_signal(ctx, rank, signal);
-}
-
-/* Put the bytes into the peer's box and signal. */
-static int carry_put(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
-                     size_t *moved, const struct dtn_signal *signal,
-                     const void *data)
-{
-    struct dtn_peer *peer = &ctx->peers[rank];
-    struct dtn_remote to = peer->eager.remote;
-    unsigned char *from = carry_place(peer->eager.out, peer->sent);
-    bool along = carry_along(ctx, peer, data, signal->len);
-    int rc;
-
-    to.addr += (uint64_t)(from - peer->eager.out);
-    if (!along && *moved == 0)
-        memcpy(from, data, signal->len);
-    if (!along)
-        data = from;
-    rc = wait ? dtn_poll_put(ctx, rank, wait, to, data, signal->len, moved)
-              : dtn_put(ctx, rank, to, data, signal->len);
-    if (rc == 0)
-        rc = carry_signal(ctx, rank, wait, signal);
-    if (rc == 0)
-        *moved = 0;
-    return rc == 0 && along ? dtn_flush(ctx, rank) : rc;
-}
-
-int dtn_eager_send(struct dtensor_ctx *ctx, int rank, struct dtn_wait *wait,
-                   size_t *moved, struct dtn_signal *signal, const void *data)
-{
-    struct dtn_peer *peer = &ctx->peers[rank];
-    int rc;
-
-    if (signal->len <= DTN_PAYLOAD_MAX) {
-        if (signal->len > 0)
-            memcpy(signal->payload, data, signal->len);
-        return carry_signal(ctx, rank, wait, signal);
-    }
-    rc = wait ? 0 : dtn_await_room(ctx, rank);
-    if (rc != 0)
-        return rc;
-    if (!peer->eager.mapped)
-        return carry_put(ctx, rank, wait, moved, signal, data);
-    memcpy(carry_place(peer->eager.mapped, peer->sent), data, signal->len);
-    return carry_signal(ctx, rank, wait, signal);
-}
-
 const void *dtn_eager_data(const struct dtensor_ctx *ctx, int rank,
                            const struct dtn_signal *signal)
 {
     const struct dtn_peer *peer = &ctx->peers[rank];
 
     return signal->len <= DTN_PAYLOAD_MAX ? signal->payload
-         : carry_place(peer->eager.in, peer->consumed);
+         : peer->eager.in + dtn_eager_offset(peer->consumed);
 }

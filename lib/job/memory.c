@@ -129,6 +129,17 @@ static int register_check(const struct dtensor_ctx *ctx,
     return 0;
 }
 
+/* Undo the registration with the first n transports. */
+static void register_disown(struct dtensor_ctx *ctx, int n, void *mem,
+                            size_t size)
+{
+    struct dtn_transport **tp = ctx->transports;
+
+    for (int t = 0; t < n; t++)
+        if (tp[t]->ops->disown)
+            tp[t]->ops->disown(tp[t], mem, size);
+}
+
 /* Register with all transports, or with none. */
 static int register_adopt(struct dtensor_ctx *ctx, void *mem, size_t size,
                           struct dtensor_error *err)
@@ -137,9 +148,10 @@ static int register_adopt(struct dtensor_ctx *ctx, void *mem, size_t size,
     int t, rc = 0;
 
     for (t = 0; t < ctx->ntransports && rc == 0; t++)
-        rc = tp[t]->ops->adopt(tp[t], mem, size, err);
-    for (t--; rc != 0 && t-- > 0;)
-        tp[t]->ops->disown(tp[t], mem, size);
+        if (tp[t]->ops->adopt)
+            rc = tp[t]->ops->adopt(tp[t], mem, size, err);
+    if (rc != 0)
+        register_disown(ctx, t - 1, mem, size);
     return rc;
 }
 
@@ -175,8 +187,7 @@ void dtensor_unregister(struct dtensor_ctx *ctx, void *mem)
     if (at == ctx->nregistered || ctx->registered[at].mem != mem)
         return;
     size = ctx->registered[at].size;
-    for (int t = 0; t < ctx->ntransports; t++)
-        ctx->transports[t]->ops->disown(ctx->transports[t], mem, size);
+    register_disown(ctx, ctx->ntransports, mem, size);
     ctx->nregistered--;
     memmove(&ctx->registered[at], &ctx->registered[at + 1],
             (size_t)(ctx->nregistered - at) * sizeof ctx->registered[0]);

@@ -57,7 +57,7 @@ static void mismatch_tell(struct dtensor_ctx *ctx,
         struct dtn_transport *tp = ctx->peers[r].tp;
 
         if (tp && ctx->peers[r].connected
-            && tp->ops->signal(tp, r, &signal) == 0)
+            && tp->ops->signal(tp, r, &signal, NULL) == 0)
             ctx->peers[r].sent++;
     }
 }

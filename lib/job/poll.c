@@ -12,6 +12,7 @@
 #include "cluster/world.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "job/eager.h"
 #include "job/wire.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -70,16 +71,6 @@ int dtn_poll(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
     return 0;
 }
 
-int dtn_poll_room(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
-{
-    struct dtn_transport *tp = ctx->peers[peer].tp;
-
-    if (tp->ops->room(tp, peer))
-        return 0;
-    poll_progress(ctx);
-    return tp->ops->room(tp, peer) ? 0 : dtn_poll_later(ctx, peer, false, wait);
-}
-
 int dtn_poll_put(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
                  struct dtn_remote dst, const void *src, size_t size,
                  size_t *moved)
@@ -114,10 +105,13 @@ int dtn_poll_flush(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait)
 }
 
 int dtn_poll_signal(struct dtensor_ctx *ctx, int peer, struct dtn_wait *wait,
-                    const struct dtn_signal *signal)
+                    struct dtn_signal *signal, const void *data)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
-    int rc = tp->ops->signal(tp, peer, signal);
+    struct dtn_eager space;
+    const struct dtn_eager *eager = dtn_eager_pack(&ctx->peers[peer], signal,
+                                                   data, &space);
+    int rc = tp->ops->signal(tp, peer, signal, eager);
 
     if (rc != 0)
         return poll_again(ctx, peer, rc, wait);

@@ -99,7 +99,7 @@ static int wire_open_transport(struct dtensor_ctx *ctx, enum dtn_wire wire,
     for (int r = 0; r < args.nranks; r++) {
         reached[r] = r != args.rank
                   && wire_between(ctx, me->host, places[r].host) == wire;
-        if (reached[r] && !ops->reaches(me, &places[r]))
+        if (reached[r] && ops->reaches && !ops->reaches(me, &places[r]))
             return dtn_fail(err, DTENSOR_ENODEV, "init: %s cannot reach rank "
                             "%d from rank %d (set [transport] inter_node)",
                             ops->name, r, args.rank);

@@ -62,9 +62,6 @@ bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
 #define DTN_STALL_NS INT64_C(1000000000)
 int dtn_mismatch_stalled(struct dtensor_ctx *ctx);
 
-/* Wait until the queue to this peer has room for a signal. */
-int dtn_await_room(struct dtensor_ctx *ctx, int peer);
-
 /* Close all transports that are open, also after a failed dtn_wire_open(). */
 void dtn_wire_close(struct dtensor_ctx *ctx);
 

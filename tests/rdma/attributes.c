@@ -154,7 +154,7 @@ static void turn(struct wire *w, uint16_t len, uint32_t number)
 
     for (int i = 0; i < len; i++)
         s.payload[i] = (unsigned char)(number * 5 + (uint32_t)i);
-    while (w->tp->ops->signal(w->tp, !w->rank, &s) == DTENSOR_EAGAIN)
+    while (w->tp->ops->signal(w->tp, !w->rank, &s, NULL) == DTENSOR_EAGAIN)
         wire_turn(w, &wait, "room");
     while ((got = w->tp->ops->peek(w->tp, !w->rank)) == NULL)
         wire_turn(w, &wait, "a signal");

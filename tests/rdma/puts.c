@@ -78,12 +78,12 @@ static void latency_signal(struct puts *p, double us[])
     for (int i = 0; i < TURNS; i++) {
         start = dtn_now_ns();
         if (p->w.rank == 0)
-            need(ops->signal(p->w.tp, peer, &s) == 0, "signal");
+            need(ops->signal(p->w.tp, peer, &s, NULL) == 0, "signal");
         while (!ops->peek(p->w.tp, peer))
             ;
         ops->consume(p->w.tp, peer);
         if (p->w.rank == 1)
-            need(ops->signal(p->w.tp, peer, &s) == 0, "signal");
+            need(ops->signal(p->w.tp, peer, &s, NULL) == 0, "signal");
         us[i] = (double)(dtn_now_ns() - start) / 2e3;
     }
 }
@@ -99,7 +99,7 @@ static void latency_both(struct puts *p, double us[])
     for (int i = 0; i < 2 * TURNS; i++) {
         if (i % 2 != 0)
             start = dtn_now_ns();
-        need(ops->signal(p->w.tp, peer, &s) == 0, "signal");
+        need(ops->signal(p->w.tp, peer, &s, NULL) == 0, "signal");
         while (!ops->peek(p->w.tp, peer))
             ;
         ops->consume(p->w.tp, peer);

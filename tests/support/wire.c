@@ -255,7 +255,8 @@ void wire_flush(struct wire *w, int peer)
     need(rc == 0, "flush: %s", dtensor_errname(rc));
 }
 
-void wire_signal(struct wire *w, int peer, uint16_t tag, uint32_t number)
+void wire_send(struct wire *w, int peer, uint16_t tag, uint32_t number,
+               const struct dtn_eager *data)
 {
     struct dtn_signal s = { .fingerprint = number, .tag = tag,
                             .len = DTN_PAYLOAD_MAX };
@@ -264,9 +265,14 @@ void wire_signal(struct wire *w, int peer, uint16_t tag, uint32_t number)
 
     for (int i = 0; i < DTN_PAYLOAD_MAX; i++)
         s.payload[i] = (unsigned char)(number * 3 + (uint32_t)i);
-    while ((rc = w->tp->ops->signal(w->tp, peer, &s)) == DTENSOR_EAGAIN)
+    while ((rc = w->tp->ops->signal(w->tp, peer, &s, data)) == DTENSOR_EAGAIN)
         wire_turn(w, &wait, "room in a queue");
     need(rc == 0, "signal: %s", dtensor_errname(rc));
+}
+
+void wire_signal(struct wire *w, int peer, uint16_t tag, uint32_t number)
+{
+    wire_send(w, peer, tag, number, NULL);
 }
 
 void wire_check(struct wire *w, int peer, const struct dtn_signal *s,

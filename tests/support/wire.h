@@ -93,6 +93,10 @@ void wire_put(struct wire *w, int peer, struct dtn_remote dst, const void *src,
 void wire_flush(struct wire *w, int peer);
 void wire_signal(struct wire *w, int peer, uint16_t tag, uint32_t number);
 
+/* The same with data, or NULL. */
+void wire_send(struct wire *w, int peer, uint16_t tag, uint32_t number,
+               const struct dtn_eager *data);
+
 /* Take the next signal, which must be this one. */
 void wire_check(struct wire *w, int peer, const struct dtn_signal *s,
                 uint16_t tag, uint32_t number);

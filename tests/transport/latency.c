@@ -12,7 +12,7 @@ static void latency_turn(struct wire *w)
     int peer = w->rank ^ 1;
 
     if (w->rank == 0)
-        w->tp->ops->signal(w->tp, peer, &s);
+        w->tp->ops->signal(w->tp, peer, &s, NULL);
     for (unsigned turn = 1; !w->tp->ops->peek(w->tp, peer); turn++) {
         w->tp->ops->progress(w->tp);
         if (turn % 10000 == 0)
@@ -20,7 +20,7 @@ static void latency_turn(struct wire *w)
     }
     w->tp->ops->consume(w->tp, peer);
     if (w->rank == 1)
-        w->tp->ops->signal(w->tp, peer, &s);
+        w->tp->ops->signal(w->tp, peer, &s, NULL);
 }
 
 void latency_rank(int rank, int n, void *arg)

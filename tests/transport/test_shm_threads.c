@@ -88,7 +88,7 @@ static void tell(struct dtn_transport *tp, int peer, unsigned number)
     struct dtn_signal s = { .fingerprint = number, .len = DTN_PAYLOAD_MAX };
 
     memset(s.payload, (int)(number & 0xff), sizeof s.payload);
-    while (tp->ops->signal(tp, peer, &s) == DTENSOR_EAGAIN)
+    while (tp->ops->signal(tp, peer, &s, NULL) == DTENSOR_EAGAIN)
         sched_yield();
 }
 

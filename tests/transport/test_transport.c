@@ -12,12 +12,13 @@
 #include "dtensor.h"
 #include "tests/support/rdma.h"
 #include "tests/transport/latency.h"
+#include "tests/transport/plays.h"
+#include "tests/transport/windows.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #define WINDOW ((size_t)1 << 20)
-#define MARGIN 64
 
 static const struct dtn_fault_plan nagging = { .again_every = 3 };
 static const struct dtn_fault_plan nagging_tcp = { .again_every = 2,
@@ -39,67 +40,7 @@ static const char *kind_absent(const struct wire_kind *kind)
     return strncmp(kind->label, "rc", 2) == 0 ? rdma_absent() : NULL;
 }
 
-/* Can a peer reach only the arena, or any memory? */
-static bool kind_needs_arena(const struct wire_kind *kind)
-{
-    return kind->ops != &dtn_tcp_ops;
-}
-
-/* ------------------------------------------------------------- patterns --- */
-
-static void fill(unsigned char *mem, size_t size, uint32_t seed)
-{
-    for (size_t i = 0; i < size; i++)
-        mem[i] = (unsigned char)(seed * 37 + i * 7 + (i >> 8));
-}
-
-/* The first byte that differs from the pattern, or size. */
-static size_t differs(const unsigned char *mem, size_t size, uint32_t seed)
-{
-    size_t i = 0;
-
-    while (i < size && mem[i] ==
-           (unsigned char)(seed * 37 + i * 7 + (i >> 8)))
-        i++;
-    return i;
-}
-
-static uint32_t seed_of(int from, int to, int round)
-{
-    return (uint32_t)(from * 131 + to * 17 + round * 3 + 1);
-}
-
 /* -------------------------------------------- bytes before their signal --- */
-
-struct windows {
-    unsigned char *in[WIRE_MAX];      /* peers write here                    */
-    unsigned char *out;
-    struct dtn_remote mine[WIRE_MAX], theirs[WIRE_MAX];
-};
-
-static void windows_open(struct wire *w, struct windows *win, size_t size)
-{
-    win->out = wire_alloc(w, size + 2 * MARGIN);
-    for (int r = 0; r < w->n; r++) {
-        if (r == w->rank)
-            continue;
-        win->in[r] = wire_alloc(w, size + 2 * MARGIN);
-        win->mine[r] = wire_reg(w, win->in[r], size + 2 * MARGIN);
-    }
-    wire_swap(w, win->mine, win->theirs);
-}
-
-static void windows_close(struct wire *w, struct windows *win)
-{
-    wire_barrier(w);
-    for (int r = 0; r < w->n; r++) {
-        if (r == w->rank)
-            continue;
-        w->tp->ops->unreg(w->tp, win->mine[r]);
-        dtn_arena_free(&w->arena, win->in[r]);
-    }
-    dtn_arena_free(&w->arena, win->out);
-}
 
 static size_t round_size(int round)
 {
@@ -130,7 +71,7 @@ static void bytes_round(struct wire *w, struct windows *win, int round,
         if (r == w->rank)
             continue;
         wire_flush(w, r);
-        fill(win->out + at / 2, size, seed_of(w->rank, r, round));
+        wire_fill(win->out + at / 2, size, wire_seed(w->rank, r, round));
         dst = win->theirs[r];
         dst.addr += at;
         wire_put(w, r, dst, win->out + at / 2, size);
@@ -143,7 +84,7 @@ static void bytes_round(struct wire *w, struct windows *win, int round,
         if (r == w->rank)
             continue;
         wire_await(w, r, 1, (uint32_t)round);
-        bad = differs(win->in[r] + at, size, seed_of(r, w->rank, round));
+        bad = wire_differs(win->in[r] + at, size, wire_seed(r, w->rank, round));
         need(bad == size, "round %d: byte %zu of %zu from rank %d is not the "
              "one put before the signal", round, bad, size, r);
         wire_signal(w, r, 2, (uint32_t)round);
@@ -200,7 +141,7 @@ static void play_order(struct wire *w)
                 for (int b = 0; b < DTN_PAYLOAD_MAX; b++)
                     signal.payload[b] =
                         (unsigned char)(sent[r] * 3 + (uint32_t)b);
-                if (w->tp->ops->signal(w->tp, r, &signal) != 0)
+                if (w->tp->ops->signal(w->tp, r, &signal, NULL) != 0)
                     break;
                 sent[r]++;
             }
@@ -228,7 +169,7 @@ static int fill_queue(struct wire *w, int peer)
 
     for (int extra = 0; extra < 100; extra += taken >= DTN_QUEUE_DEPTH) {
         s.fingerprint = (uint32_t)taken;
-        if (w->tp->ops->signal(w->tp, peer, &s) == 0)
+        if (w->tp->ops->signal(w->tp, peer, &s, NULL) == 0)
             taken++;
         wire_turn(w, &wait, "a queue to fill");
     }
@@ -304,7 +245,7 @@ static void play_large(struct wire *w)
     if (w->n == 1)
         return;
     windows_open(w, &win, size);
-    fill(win.out, size, (uint32_t)w->rank);
+    wire_fill(win.out, size, (uint32_t)w->rank);
     wire_put(w, right, win.theirs[right], win.out, size);
     if (left != right)
         wire_put(w, left, win.theirs[left], win.out, size);
@@ -314,133 +255,12 @@ static void play_large(struct wire *w)
     wire_await(w, left, 4, 1);
     if (left != right)
         wire_await(w, right, 4, 1);
-    bad = differs(win.in[left], size, (uint32_t)left);
+    bad = wire_differs(win.in[left], size, (uint32_t)left);
     need(bad == size, "byte %zu from %d is wrong", bad, left);
-    bad = differs(win.in[right], size, (uint32_t)right);
+    bad = wire_differs(win.in[right], size, (uint32_t)right);
     need(bad == size, "byte %zu from %d is wrong", bad, right);
     wire_flush(w, left);
     wire_flush(w, right);
-    windows_close(w, &win);
-}
-
-/* --------------------------------------------------------------- memory --- */
-
-static void play_map(struct wire *w)
-{
-    bool maps = strncmp(w->kind->label, "shm", 3) == 0;
-    struct windows win = { 0 };
-    struct dtn_remote far = { WIRE_ARENA * 2, 1 };
-    const unsigned char *seen;
-
-    windows_open(w, &win, 4096);
-    for (int r = 0; r < w->n; r++)
-        if (r != w->rank)
-            fill(win.in[r], 4096, seed_of(w->rank, r, 0));
-    wire_barrier(w);
-    for (int r = 0; r < w->n; r++) {
-        if (r == w->rank)
-            continue;
-        seen = w->tp->ops->map(w->tp, r, win.theirs[r]);
-        need((seen != NULL) == maps, "map of rank %d gives %p", r,
-             (const void *)seen);
-        need(!seen || differs(seen, 4096, seed_of(r, w->rank, 0)) == 4096,
-             "the mapped pointer shows other bytes than the peer's");
-        need(w->tp->ops->map(w->tp, r, far) == NULL, "mapped beyond the end");
-        need(w->tp->ops->map(w->tp, r, (struct dtn_remote){ 0, 0 }) == NULL,
-             "mapped nowhere");
-    }
-    windows_close(w, &win);
-}
-
-static void play_outside(struct wire *w)
-{
-    static unsigned char elsewhere[100];
-    const struct dtn_backing *backing = &w->arena.backing;
-    bool arena = kind_needs_arena(w->kind);
-    struct dtn_remote remote = { 7, 7 };
-    int rc = w->tp->ops->reg(w->tp, elsewhere, sizeof elsewhere, &remote);
-
-    need(rc == (arena ? DTENSOR_EINVAL : 0), "reg: %s", dtensor_errname(rc));
-    need(!arena || (remote.addr == 7 && remote.key == 7),
-         "output touched on failure");
-    rc = w->tp->ops->reg(w->tp, backing->base + backing->size - 10, 11,
-                         &remote);
-    need(rc == (arena ? DTENSOR_EINVAL : 0), "half outside: %s",
-         dtensor_errname(rc));
-    need(w->tp->ops->reg(w->tp, backing->base, backing->size, &remote) == 0,
-         "the whole arena cannot be registered");
-}
-
-/* Private memory that a transport which maps takes is fetched, and put into. */
-static void play_fetch(struct wire *w)
-{
-    static unsigned char mine[70000], got[70000];
-    struct dtn_remote names[WIRE_MAX] = { { 0, 0 } }, theirs[WIRE_MAX];
-    const size_t size = sizeof mine, part = size / WIRE_MAX;
-    int rc;
-
-    fill(mine, size, seed_of(w->rank, 0, 1));
-    for (int r = 0; r < w->n; r++)    /* all have tried whom they can read */
-        if (w->tp->fetches && w->n > 1)
-            w->tp->ops->reg(w->tp, mine, size, &names[r]);
-    wire_swap(w, names, theirs);
-    for (int r = 0; r < w->n; r++) {
-        if (r == w->rank)
-            continue;
-        rc = w->tp->ops->fetch(w->tp, r, got, theirs[r], size);
-        need(rc == (theirs[r].key ? 0 : DTENSOR_EINVAL), "fetch from %d: %s",
-             r, dtensor_errname(rc));
-        need(rc != 0 || differs(got, size, seed_of(r, 0, 1)) == size,
-             "%d: wrong bytes", r);
-    }
-    wire_barrier(w);
-    for (int r = 0; r < w->n; r++) {
-        theirs[r].addr += part * (size_t)w->rank;
-        fill(got, part, seed_of(w->rank, r, 2));
-        if (r != w->rank && theirs[r].key)
-            wire_put(w, r, theirs[r], got, part);
-    }
-    wire_barrier(w);
-    for (int r = 0; r < w->n; r++)
-        need(r == w->rank || !names[r].key
-             || differs(mine + part * (size_t)r, part,
-                        seed_of(r, w->rank, 2)) == part, "put by %d", r);
-}
-
-/* A put past what was registered: refused, or the end of the connection. */
-static void play_stray(struct wire *w)
-{
-    bool shm = strncmp(w->kind->label, "shm", 3) == 0;
-    int peer = w->rank ^ 1, culprit, code, rc;
-    struct windows win = { 0 };
-    struct dtn_remote dst;
-    static unsigned char junk[300];
-    size_t done;
-
-    windows_open(w, &win, 4096);
-    if (peer < w->n) {
-        memset(win.in[peer], 0x5a, 4096 + 2 * MARGIN);
-        wire_barrier(w);
-        dst = win.theirs[peer];
-        dst.addr += shm ? WIRE_ARENA - 100 : 4096 + 2 * MARGIN - 100;
-        while ((rc = w->tp->ops->put(w->tp, peer, dst, junk, sizeof junk,
-                                     &done)) == DTENSOR_EAGAIN)
-            w->tp->ops->progress(w->tp);
-        /* Over tcp the peer's own stray put may have ended it already. */
-        need(shm ? rc == DTENSOR_EINVAL : rc == 0 || rc == DTENSOR_EPEER,
-             "stray put: %s", dtensor_errname(rc));
-        if (!shm) {
-            rc = wire_health(w, peer, 5, &culprit, &code);
-            need(rc == DTENSOR_EPEER, "health after a stray put: %s",
-                 dtensor_errname(rc));
-            need(w->tp->ops->flush(w->tp, peer) != DTENSOR_EAGAIN,
-                 "flush waits for the dead");
-        }
-        for (int i = 0; i < 4096 + 2 * MARGIN; i++)
-            need(win.in[peer][i] == 0x5a, "a stray put wrote byte %d", i);
-    } else {
-        wire_barrier(w);
-    }
     windows_close(w, &win);
 }
 
@@ -474,7 +294,7 @@ static void play_last_words(struct wire *w)
 
     windows_open(w, &win, WINDOW);
     if (w->rank == 0) {
-        fill(win.out, size, 77);
+        wire_fill(win.out, size, 77);
         for (int r = 1; r < w->n; r++)
             wire_put(w, r, win.theirs[r], win.out, size);
         for (int r = 1; r < w->n; r++) {
@@ -486,7 +306,7 @@ static void play_last_words(struct wire *w)
     }
     wire_signal(w, 0, 6, 0);          /* which it will never read */
     wire_await(w, 0, 6, 1);
-    need(differs(win.in[0], size, 77) == size, "last bytes are lost");
+    need(wire_differs(win.in[0], size, 77) == size, "last bytes are lost");
 }
 
 /* Rank 0 closes while the others keep writing: codes, never a signal. */
@@ -504,7 +324,7 @@ static void play_close(struct wire *w)
         rc = w->tp->ops->put(w->tp, 0, win.theirs[0], win.out, 50000, &done);
         need(rc == 0 || rc == DTENSOR_EAGAIN || rc == DTENSOR_EPEER,
              "put: %s", dtensor_errname(rc));
-        rc = w->tp->ops->signal(w->tp, 0, &s);
+        rc = w->tp->ops->signal(w->tp, 0, &s, NULL);
         need(rc == 0 || rc == DTENSOR_EAGAIN || rc == DTENSOR_EPEER,
              "signal: %s", dtensor_errname(rc));
         w->tp->ops->progress(w->tp);
@@ -524,11 +344,14 @@ static const struct scenario {
     { "a full queue says EAGAIN and loses nothing", play_full, 1 },
     { "every place freed in a queue is told", play_one_place, 1 },
     { "big puts both ways at once get on", play_large, 1 },
+    { "data of a signal are there when it is seen", play_eager, 1 },
+    { "a full queue takes no data either", play_eager_full, 1 },
     { "memory comes and goes under load", play_churn, 1 },
     { "map shows the peer's memory, or NULL", play_map, 1 },
     { "reg takes what peers can reach", play_outside, 1 },
     { "private memory is fetched, or refused", play_fetch, 1 },
     { "a put outside of registered memory hurts nobody", play_stray, 2 },
+    { "nor do data of a signal", play_eager_stray, 2 },
     { "abort tells who and why", play_abort, 1 },
     { "the last words before close are heard", play_last_words, 2 },
     { "a rank may close at any time", play_close, 2 },

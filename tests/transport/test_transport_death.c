@@ -85,7 +85,7 @@ static void rank_killed_busy(int rank, int n, void *arg)
     }
     for (int64_t end = dtn_now_ns() + 1500000000; dtn_now_ns() < end;) {
         w.tp->ops->put(w.tp, victim, theirs[victim], mem, size, &done);
-        w.tp->ops->signal(w.tp, victim, &s);
+        w.tp->ops->signal(w.tp, victim, &s, NULL);
         w.tp->ops->progress(w.tp);
         rc = w.tp->ops->health(w.tp, victim, &culprit, &code);
         if (rc != 0)
@@ -175,7 +175,7 @@ static void rank_stopped(int rank, int n, void *arg)
     } else {
         pause_ms(50);
         for (int i = 0; i < 200; i++) {
-            sent += w.tp->ops->signal(w.tp, 1, &s) == 0;
+            sent += w.tp->ops->signal(w.tp, 1, &s, NULL) == 0;
             rc = w.tp->ops->health(w.tp, 1, &culprit, &code);
             need(rc == 0, "a stopped rank is taken for dead");
             w.tp->ops->progress(w.tp);

@@ -119,7 +119,7 @@ static bool exec_tries(const struct dtn_exec *exec)
     bool fetches = false;
 
     for (int t = 0; t < ctx->ntransports; t++)
-        fetches |= ctx->transports[t]->fetches;
+        fetches |= ctx->transports[t]->ops->fetch != NULL;
     return fetches && (sched->exposed[DTN_IN] || sched->exposed[DTN_OUT])
         && sched->expose != DTN_EXPOSE_STAGED_ONLY;
 }

@@ -17,6 +17,7 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "device/memory.h"
+#include "job/await.h"
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/sched.h"
@@ -187,6 +188,15 @@ static inline bool dtn_run_is_device(const struct dtn_exec_run *run,
 {
     return run->memory != &dtn_host
         && run->memory->ops->holds(run->memory, mem);
+}
+
+/* Send a signal with signal->len bytes of host memory. */
+static inline int dtn_run_send(struct dtn_exec_run *run, int rank,
+                               struct dtn_signal *signal, const void *data)
+{
+    return run->polls
+         ? dtn_poll_signal(run->ctx, rank, &run->wait, signal, data)
+         : dtn_signal(run->ctx, rank, signal, data);
 }
 
 /* Make the exposed buffers of a run accessible for peers.  EAGAIN: the arena is

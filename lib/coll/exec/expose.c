@@ -170,7 +170,7 @@ static int space_register(struct dtn_exec_run *run, enum dtn_space space,
     for (int t = 0; t < ctx->ntransports && rc == 0; t++) {
         struct dtn_transport *tp = ctx->transports[t];
 
-        if (tp->fetches && !space_by_cma(run, space)
+        if (tp->ops->fetch && !space_by_cma(run, space)
             && !dtn_arena_contains(&ctx->arena, mem, bytes))
             return DTENSOR_EINVAL;
         rc = tp->ops->reg(tp, mem, bytes, &run->name[t][dtn_exec_name(space)]);

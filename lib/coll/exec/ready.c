@@ -74,8 +74,7 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
         name_write(names + signal->len, s, name, bytes);
         signal->len = (uint16_t)(signal->len + NAME_BYTES);
     }
-    return dtn_eager_send(run->ctx, peer->rank, run->polls ? &run->wait : NULL,
-                          &run->moved, signal, names);
+    return dtn_run_send(run, peer->rank, signal, names);
 }
 
 /* -------------------------------------------------------------- hearing --- */
@@ -101,7 +100,8 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
             return false;
         behind[s] = bytes;
         peer->remote[s] = name;
-        mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
+        if (peer->tp->ops->map)
+            mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
     }
     for (int s = 0; s < DTN_EXEC_NNAMES; s++)
         enough = enough && reach->bytes[s] <= behind[s];

@@ -26,21 +26,14 @@
 
 /* ---------------------------------------------------------------- steps --- */
 
-static int run_eager(struct dtn_exec_run *run, int rank,
-                     struct dtn_signal *signal, const void *data)
-{
-    return dtn_eager_send(run->ctx, rank, run->polls ? &run->wait : NULL,
-                          &run->moved, signal, data);
-}
-
-/* The same from memory of a device. */
-static int run_eager_device(struct dtn_exec_run *run, int rank,
-                            struct dtn_signal *signal, const void *data)
+/* Send data of device memory. */
+static int run_send_device(struct dtn_exec_run *run, int rank,
+                           struct dtn_signal *signal, const void *data)
 {
     unsigned char copy[DTN_EAGER_MAX];
     int rc = dtn_run_download(run, copy, data, signal->len);
 
-    return rc == 0 ? run_eager(run, rank, signal, copy) : rc;
+    return rc == 0 ? dtn_run_send(run, rank, signal, copy) : rc;
 }
 
 static int run_signal(struct dtn_exec_run *run,
@@ -50,27 +43,22 @@ static int run_signal(struct dtn_exec_run *run,
     const struct dtn_exec_peer *peer = bound->peer;
     struct dtn_signal signal = {
         .fingerprint = run->fingerprint ^ step->match_bits,
-        .tag = (uint16_t)step->tag
+        .tag = (uint16_t)step->tag,
     };
+    const void *data = NULL;
     int rc = dtn_run_settle(run, !run->polls);
 
-    if (rc == 0 && run->polls)
-        rc = dtn_poll_room(run->ctx, peer->rank, &run->wait);
     if (rc != 0)
         return rc;
     if (step->tag == DTN_TAG_READY)
         return dtn_ready_send(run, bound, &signal);
-    if (step->tag == DTN_TAG_EAGER && bound->bytes > 0) {
-        const void *data = dtn_run_at(run, bound->src);
-
+    if (step->tag == DTN_TAG_EAGER) {
+        data = dtn_run_at(run, bound->src);
         signal.len = (uint16_t)bound->bytes;
-        return dtn_run_is_device(run, data)
-             ? run_eager_device(run, peer->rank, &signal, data)
-             : run_eager(run, peer->rank, &signal, data);
     }
-    return run->polls
-         ? dtn_poll_signal(run->ctx, peer->rank, &run->wait, &signal)
-         : dtn_signal(run->ctx, peer->rank, &signal);
+    return signal.len > 0 && dtn_run_is_device(run, data)
+         ? run_send_device(run, peer->rank, &signal, data)
+         : dtn_run_send(run, peer->rank, &signal, data);
 }
 
 static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)

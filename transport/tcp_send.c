@@ -1,0 +1,297 @@
+/* tcp_send.c - puts, signals and credit as frames on a stream
+ *
+ * A stream keeps order, so a signal that is sent after a put is seen after it.
+ * A frame has a header of 32 bytes and at most 64 KiB that follow; 1 MiB is 16
+ * PUTs.  No send waits: what the socket does not take of a frame is copied, and
+ * put() returns EAGAIN until all of it was sent.
+ *
+ * The queue of signals is bounded by credit.  Every frame tells how many
+ * signals its sender has consumed so far, and a sender never has more than 16
+ * beyond that on their way.  If no other frame goes that way, a CREDIT frame
+ * tells it, once 8 were consumed or when this rank is idle.
+ */
+#include "transport/tcp.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define CREDIT_OWED (DTN_QUEUE_DEPTH / 2)    /* consumed signals, for CREDIT  */
+
+/* The connection broke in a send.  What the peer sent before may still be
+ * there, such as why it gave up: read that first.
+ */
+static int stream_send_failed(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
+{
+    p->send_failed = true;
+    p->out_begin = p->out_end = 0;
+    dtn_tcp_stream_receive(tcp, p);
+    return DTENSOR_EPEER;
+}
+
+/* Send what the socket takes.  Returns the bytes, or EAGAIN or EPEER. */
+static ssize_t stream_send(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                           struct iovec *iov, size_t niov, int flags)
+{
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = niov };
+    ssize_t n;
+
+    do
+        n = sendmsg(p->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    if (dtn_tcp_later())
+        return DTENSOR_EAGAIN;
+    return stream_send_failed(tcp, p);
+}
+
+int dtn_tcp_stream_push(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
+{
+    struct iovec iov;
+    ssize_t n;
+
+    while (p->out_begin < p->out_end) {
+        iov.iov_base = p->out + p->out_begin;
+        iov.iov_len = p->out_end - p->out_begin;
+        n = stream_send(tcp, p, &iov, 1, 0);
+        if (n == DTENSOR_EAGAIN)
+            dtn_tcp_stream_want_write(tcp, p, true);
+        if (n < 0)
+            return (int)n;
+        p->out_begin += (size_t)n;
+    }
+    p->out_begin = p->out_end = 0;
+    dtn_tcp_stream_want_write(tcp, p, false);
+    return p->state == DTN_TCP_UP ? 0 : DTENSOR_EPEER;
+}
+
+/* Keep bytes that are sent later.  There is room: see DTN_TCP_OUT_BYTES. */
+static void stream_keep(struct dtn_tcp_peer *p, const void *bytes, size_t size)
+{
+    if (p->out_end + size > DTN_TCP_OUT_BYTES) {
+        memmove(p->out, p->out + p->out_begin, p->out_end - p->out_begin);
+        p->out_end -= p->out_begin;
+        p->out_begin = 0;
+    }
+    memcpy(p->out + p->out_end, bytes, size);
+    p->out_end += size;
+}
+
+static struct dtn_tcp_frame stream_frame(const struct dtn_tcp_peer *p,
+                                         enum dtn_tcp_kind kind, size_t size)
+{
+    return (struct dtn_tcp_frame){
+        .kind = kind, .size = (uint32_t)size, .consumed = p->consumed
+    };
+}
+
+/* Send the pieces as far as the socket takes them and keep the rest, after what
+ * is kept already.  0: taken, now or later.  `whole`: if the socket takes
+ * nothing, nothing is kept: EAGAIN.
+ */
+static int stream_send_pieces(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                              struct iovec piece[], size_t npieces, bool whole,
+                              int flags)
+{
+    ssize_t n = 0;
+    size_t skip;
+
+    if (p->out_begin == p->out_end) {
+        n = stream_send(tcp, p, piece, npieces, flags);
+        if (n == DTENSOR_EPEER || (n == DTENSOR_EAGAIN && whole))
+            return (int)n;
+        n = n < 0 ? 0 : n;
+    }
+    p->credited = p->consumed;    /* all frames say it                        */
+    for (size_t i = 0; i < npieces; i++) {
+        skip = (size_t)n < piece[i].iov_len ? (size_t)n : piece[i].iov_len;
+        n -= (ssize_t)skip;
+        if (skip < piece[i].iov_len)
+            stream_keep(p, (char *)piece[i].iov_base + skip,
+                        piece[i].iov_len - skip);
+    }
+    if (p->out_begin < p->out_end)
+        dtn_tcp_stream_want_write(tcp, p, true);
+    return 0;
+}
+
+static struct iovec stream_piece(const void *bytes, size_t size)
+{
+    return (struct iovec){ (void *)(uintptr_t)bytes, size };
+}
+
+/* Send a frame, which may be kept and sent later. */
+static int stream_send_frame(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                             const struct dtn_tcp_frame *frame,
+                             const void *body)
+{
+    struct iovec piece[2] = { stream_piece(frame, sizeof *frame),
+                              stream_piece(body, frame->size) };
+
+    return stream_send_pieces(tcp, p, piece, 2, false, 0);
+}
+
+static struct dtn_tcp_frame stream_put_frame(const struct dtn_tcp_peer *p,
+                                             struct dtn_remote dst, size_t size)
+{
+    struct dtn_tcp_frame frame = stream_frame(p, DTN_TCP_PUT, size);
+
+    frame.addr = dst.addr;
+    frame.key = dst.key;
+    return frame;
+}
+
+/* May a PUT begin?  Only one is kept at a time: EAGAIN. */
+static int stream_put_ready(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                            struct dtn_remote dst)
+{
+    if (!dtn_tcp_stream_is_open(p))
+        return DTENSOR_EPEER;
+    if (dst.key == 0 || dst.key & DTN_KEY_DEVICE)
+        return DTENSOR_EINVAL;
+    return p->out_begin < p->out_end ? dtn_tcp_stream_push(tcp, p) : 0;
+}
+
+int dtn_tcp_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
+                const void *src, size_t size, size_t *done)
+{
+    struct dtn_tcp *tcp = dtn_tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
+    size_t moved = 0, n;
+    int rc = stream_put_ready(tcp, p, dst);
+
+    while (rc == 0 && moved < size) {
+        n = size - moved < DTN_TCP_PUT_MAX ? size - moved : DTN_TCP_PUT_MAX;
+        const struct dtn_tcp_frame frame = stream_put_frame(p, dst, n);
+        struct iovec piece[2] = {
+            stream_piece(&frame, sizeof frame),
+            stream_piece((const char *)src + moved, n)
+        };
+
+        /* MSG_MORE: a signal comes soon and shares the packet. */
+        rc = stream_send_pieces(tcp, p, piece, 2, true, MSG_MORE);
+        if (rc != 0)
+            break;
+        moved += n;
+        dst.addr += n;
+        if (moved < size)
+            rc = stream_put_ready(tcp, p, dst);
+    }
+    if (rc == DTENSOR_EPEER || (rc < 0 && moved == 0))
+        return rc;
+    *done = moved;
+    return 0;
+}
+
+int dtn_tcp_flush(struct dtn_transport *tp, int peer)
+{
+    struct dtn_tcp *tcp = dtn_tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
+
+    /* A peer that has everything may have finished and left. */
+    if (p->out_begin == p->out_end)
+        return 0;
+    return dtn_tcp_stream_is_open(p) ? dtn_tcp_stream_push(tcp, p)
+                                     : DTENSOR_EPEER;
+}
+
+/* A PUT and a SIGNAL in one call of the system. */
+static int stream_send_eager(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                             const struct dtn_tcp_frame *frame,
+                             const struct dtn_signal *signal,
+                             const struct dtn_eager *data)
+{
+    const struct dtn_tcp_frame put = stream_put_frame(p, data->dst, data->size);
+    struct iovec piece[4] = { stream_piece(&put, sizeof put),
+                              stream_piece(data->src, data->size),
+                              stream_piece(frame, sizeof *frame),
+                              stream_piece(signal, frame->size) };
+    int rc = stream_put_ready(tcp, p, data->dst);
+
+    return rc == 0 ? stream_send_pieces(tcp, p, piece, 4, true, 0) : rc;
+}
+
+int dtn_tcp_signal(struct dtn_transport *tp, int peer,
+                   const struct dtn_signal *signal,
+                   const struct dtn_eager *data)
+{
+    struct dtn_tcp *tcp = dtn_tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
+    struct dtn_tcp_frame frame;
+    int rc;
+
+    if (!dtn_tcp_stream_is_open(p))
+        return DTENSOR_EPEER;
+    if (p->sent - p->acked >= DTN_QUEUE_DEPTH)
+        return DTENSOR_EAGAIN;
+    frame = stream_frame(p, DTN_TCP_SIGNAL, DTN_TCP_SIGNAL_BYTES);
+    rc = data ? stream_send_eager(tcp, p, &frame, signal, data)
+              : stream_send_frame(tcp, p, &frame, signal);
+    if (rc == 0)
+        p->sent++;
+    return rc;
+}
+
+void dtn_tcp_stream_abort(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                          int culprit, int code)
+{
+    struct dtn_tcp_frame frame;
+
+    if (p->fd < 0 || p->send_failed || p->abort_sent)
+        return;
+    p->abort_sent = true;
+    frame = stream_frame(p, DTN_TCP_ABORT, 0);
+    frame.addr = (uint64_t)(int64_t)culprit;
+    frame.key = (uint64_t)-code;
+    stream_send_frame(tcp, p, &frame, NULL);
+}
+
+/* --------------------------------------------------------------- credit --- */
+
+static void stream_credit(struct dtn_tcp *tcp, struct dtn_tcp_peer *p)
+{
+    struct dtn_tcp_frame frame;
+
+    if (p->credited == p->consumed || !dtn_tcp_stream_is_open(p) ||
+        p->out_begin < p->out_end)
+        return;
+    frame = stream_frame(p, DTN_TCP_CREDIT, 0);
+    stream_send_frame(tcp, p, &frame, NULL);
+}
+
+void dtn_tcp_consume(struct dtn_transport *tp, int peer)
+{
+    struct dtn_tcp *tcp = dtn_tcp_of(tp);
+    struct dtn_tcp_peer *p = tcp->peers[peer];
+
+    p->consumed++;
+    if (p->consumed - p->credited >= CREDIT_OWED)
+        stream_credit(tcp, p);
+    if (p->credited == p->consumed || p->owed)
+        return;
+    p->owed = true;
+    p->next_owed = tcp->owed;
+    tcp->owed = p;
+}
+
+void dtn_tcp_credit_all(struct dtn_tcp *tcp)
+{
+    struct dtn_tcp_peer *p = tcp->owed, *next;
+
+    tcp->owed = NULL;
+    for (; p; p = next) {
+        next = p->next_owed;
+        stream_credit(tcp, p);
+        p->owed = p->state == DTN_TCP_UP && p->credited != p->consumed;
+        if (p->owed) {
+            p->next_owed = tcp->owed;
+            tcp->owed = p;
+        }
+    }
+}
