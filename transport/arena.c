@@ -1,9 +1,9 @@
-/* arena.c - the memory that peers may reach
+/* arena.c - the memory of a rank that peers can access
  *
- * Each rank has one range of address space and allocates in it whatever peers
- * are to read or write.  The books (extents.c) know which parts of the range are in
- * use, the backing (backing.c for the host's memory) what stands behind it; this
- * file turns the offsets of the one into the addresses of the other.
+ * Each rank has one range of addresses, in which it allocates all memory that
+ * peers read or write.  The extents (extents.c) tell which parts of the range
+ * are in use.  The backing (for the host's memory backing.c) is the memory.
+ * This file turns offsets of the extents to addresses of the backing.
  */
 #include "transport/arena.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* arena.h - memory that peers reach */
+/* arena.h - the memory of a rank that peers can access */
 #ifndef DTN_TRANSPORT_ARENA_H
 #define DTN_TRANSPORT_ARENA_H
 
@@ -9,54 +9,56 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One range of memory for each rank, in which all memory that peers reach is
- * allocated: address space for all of the host's RAM, pages only where touched.
+/* One range of addresses for each rank, as large as the host's RAM.  All memory
+ * that peers access is allocated in it.  Only pages that were written take
+ * memory.
  */
 struct dtn_arena {
-    struct dtn_backing backing;   /* the memory                                */
-    struct dtn_extents extents;   /* which parts of it are in use              */
+    struct dtn_backing backing;   /* the memory                               */
+    struct dtn_extents extents;   /* which parts of it are in use             */
 };
 
-/* An arena that was not opened: fini() of it is a no-op. */
+/* An arena that was not opened; fini() does nothing with it. */
 #define DTN_ARENA_NONE ((struct dtn_arena){ .backing = { .fd = -1 } })
 
-/* The host's memory, by dtn_backing_open_host().  Errors: ESYS, ENOMEM, with the
- * remedy.
+/* Open an arena of `size` bytes of the host's memory; peers can map it if
+ * `shared`.   Errors: ESYS, ENOMEM, with the remedy
  */
 int dtn_arena_init(struct dtn_arena *arena, size_t size, bool shared,
                    struct dtensor_error *err);
 void dtn_arena_fini(struct dtn_arena *arena);
 
-/* An arena in any memory: *backing is the arena's from now on, closed on failure.
+/* The same in any memory.  The arena owns *backing, and closes it on failure.
  * Errors: ENOMEM
  */
 int dtn_arena_init_on(struct dtn_arena *arena, struct dtn_backing *backing,
                       struct dtensor_error *err);
 
-/* `size` bytes, 64-byte aligned (page-aligned from 64 KiB on), content
- * unspecified; NULL when full.  free(NULL) is a no-op.  Blocks of 32 MiB and
- * more give their pages back when freed.
+/* Allocate `size` bytes, aligned to 64 bytes, from 64 KiB on to a page.  Their
+ * content is unspecified.  NULL: the arena is full.
  */
 void *dtn_arena_alloc(struct dtn_arena *arena, size_t size);
+
+/* Free a block, or NULL.  From 32 MiB on its pages go back to the system. */
 void dtn_arena_free(struct dtn_arena *arena, void *mem);
 
-/* Note that the block at `mem` was given to the program; free it, if it is such
- * a block: false, and nothing is done, of any other pointer.
- */
+/* Mark the block at `mem` as one that the program has. */
 void dtn_arena_lend(struct dtn_arena *arena, void *mem);
+
+/* Free the block at `mem` if it is marked so.  False: it is no such block. */
 bool dtn_arena_return(struct dtn_arena *arena, void *mem);
 
-/* The block that [mem, mem+size), which lies in the arena, is of; itself, when it
- * is not of one.
+/* The block that contains [mem, mem + size) of the arena; if no block does,
+ * these bytes themselves.
  */
 struct dtn_block {
-    unsigned char *mem;
-    size_t size;
+    unsigned char *mem;           /* begin                                    */
+    size_t size;                  /* bytes                                    */
 };
 struct dtn_block dtn_arena_block(const struct dtn_arena *arena,
                                  const void *mem, size_t size);
 
-/* Does [mem, mem+size) lie in the arena? */
+/* Is [mem, mem + size) in the arena? */
 bool dtn_arena_contains(const struct dtn_arena *arena, const void *mem,
                         size_t size);
 

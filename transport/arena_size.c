@@ -1,16 +1,16 @@
-/* arena_size.c - how large an arena is, and what to say when it is full
+/* arena_size.c - the size of an arena, and the error when it is full
  *
- * An arena is address space; a page of it costs nothing until it is written.
- * So every rank gets as much as the host has: 4 ranks on a host of 64 GiB have
- * 64 GiB of addresses each, and one of them may use nearly all of the memory
- * while the others use little.  A limit of the process can make it smaller: the
- * memory limit of its control group (Slurm sets one), ulimit -v,
- * which counts addresses, or ulimit -f, which bounds the file that peers map.
- * All ranks of a host map all of its arenas, so the last resort is a share of
+ * An arena is address space.  A page of it takes no memory until it is
+ * written, so every rank gets as much as the host has RAM: 4 ranks on a host of
+ * 64 GiB have 64 GiB of addresses each, and one of them can use nearly all of
+ * the memory while the others use little.  A limit of the process can make it
+ * smaller: the memory limit of its control group, which Slurm sets; ulimit -v,
+ * which counts addresses; or ulimit -f, which limits the file that peers map.
+ * All ranks of a host map all of its arenas, so together they are at most
  * 32 TiB of addresses: 256 ranks on a host of 2 TiB get 128 GiB each.
  *
- * [transport] arena sets another size; which limit it was is kept for the error
- * of an allocation that finds no room.
+ * [transport] arena sets another size.  The error of an allocation that finds
+ * no room names the limit that applied.
  */
 #include "transport/arena_size.h"
 #include "base/error.h"
@@ -52,7 +52,7 @@ static const struct { const char *why, *remedy; } bounds[] = {
 
 /* --------------------------------------------------------------- limits --- */
 
-/* The number that a file begins with; UINT64_MAX: no file, or "max". */
+/* The number at the start of a file; UINT64_MAX: no file, or "max". */
 static uint64_t size_of_file(const char *path)
 {
     unsigned long long value;
@@ -66,9 +66,9 @@ static uint64_t size_of_file(const char *path)
     return good ? value : UINT64_MAX;
 }
 
-/* The least limit of a control group and those around it: of "/a/b" the files
- * ROOT/a/b/NAME, ROOT/a/NAME and ROOT/NAME.  In a container only the last of
- * them may exist, and is the container's.
+/* The smallest limit of a control group and its parents: for "/a/b" the files
+ * ROOT/a/b/NAME, ROOT/a/NAME and ROOT/NAME.  In a container only the last may
+ * exist; it is the limit of the container.
  */
 static uint64_t cgroup_limit(const char *root, char *group, const char *name)
 {
@@ -138,7 +138,8 @@ static void size_bound(struct dtn_arena_limit *size, uint64_t most,
         *size = (struct dtn_arena_limit){ most, bound };
 }
 
-struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want, int nmapped)
+struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
+                                       int nmapped)
 {
     struct dtn_arena_limit size = { size_of_ram(), DTN_BOUND_RAM };
     const uint64_t ways = nmapped > 0 ? (uint64_t)nmapped : 1;

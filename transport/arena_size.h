@@ -14,32 +14,33 @@ struct dtn_share;
 
 /* A size, and why it is no larger. */
 struct dtn_arena_limit {
-    uint64_t bytes;
-    enum dtn_bound bound;
+    uint64_t bytes;               /* the size                                 */
+    enum dtn_bound bound;         /* the limit that makes it no larger        */
 };
 
-/* The size of the arena of a rank: `want`, or what the machine and the process
- * allow.  `nmapped` arenas of this size are mapped into each process.
+/* The size of a rank's arena: `want`, or less if the host or the process does
+ * not allow it.  Each process maps `nmapped` arenas of this size.
  */
 struct dtn_arena_limit dtn_arena_limit(const struct dtn_share *want,
                                        int nmapped);
 
-/* The memory limit of the control groups that `proc`, "/proc/self/cgroup", names
- * below `mount`, "/sys/fs/cgroup"; UINT64_MAX: none.
+/* The memory limit of the control groups in the file `proc`, which is
+ * "/proc/self/cgroup", below `mount`, "/sys/fs/cgroup".  UINT64_MAX: none.
  */
 uint64_t dtn_cgroup_bytes(const char *proc, const char *mount);
 
-/* dtn_arena_init() of that size.  If nobody asked for a size and the kernel
- * maps less: of half that size, and so on down to 64 MiB.
+/* dtn_arena_init() with the size of dtn_arena_limit().  If the cluster file
+ * has no size and the kernel does not map that much, try half of it, and so on,
+ * down to 64 MiB.
  */
 int dtn_arena_open(struct dtn_arena *arena, const struct dtn_share *want,
                    int nmapped, bool shared, struct dtensor_error *err);
 
-/* Why it is no larger, "the memory of this host", for the log. */
+/* The limit of its size in words, such as "the memory of this host". */
 const char *dtn_arena_why(const struct dtn_arena *arena);
 
-/* ENOMEM with words, after dtn_arena_alloc() of `size` bytes for `what`
- * returned NULL: how much there is, which limit applies, and what helps.
+/* Report that dtn_arena_alloc() of `size` bytes for `what` returned NULL: the
+ * size of the arena, its limit, and the remedy.  Returns ENOMEM.
  */
 int dtn_arena_fail(const struct dtn_arena *arena, const char *what, size_t size,
                    struct dtensor_error *err);

@@ -1,21 +1,21 @@
-/* backing.c - memory of the host behind an arena
+/* backing.c - the host's memory as the memory of an arena
  *
- * A peer maps the range once, so that reaching a new tensor later costs nothing:
- * no registration, no file descriptor, no system call, only an offset.  The range
- * is a file without a name (memfd) with holes: 4 ranks on a host of 64 GiB get
- * 64 GiB of addresses each (see arena_size.c), and not one page of memory until
- * they write.  Seals forbid ever changing its size, so nobody who maps it can be
- * killed by a truncation (SIGBUS), and a file without a name is gone with the last
- * process, however it ended.
+ * A peer maps the whole range once.  So it reaches a new tensor later with an
+ * offset only, without a registration, a file descriptor or a system call.
+ * The range is a sparse file without a name (memfd): 4 ranks on a host of
+ * 64 GiB get 64 GiB of addresses each (see arena_size.c), and no page of memory
+ * before they write.  Seals fix its size, so a process that maps it cannot be
+ * killed by a truncation (SIGBUS).  A file without a name disappears with the
+ * last process, however that ends.
  *
- * A card translates addresses faster the larger the pages are.  If the
- * administrator has reserved enough pages of 2 MiB for the whole range, they are
- * taken (a reserved page that is missing when it is touched would be a fatal
- * signal, so part of the range is not enough); otherwise the kernel is asked to
- * use such as it finds.
+ * A network card translates addresses faster with larger pages.  If the
+ * administrator has reserved enough pages of 2 MiB for the whole range, they
+ * are used.  Enough for a part is no use: the first access to a page that is
+ * not there would be a fatal signal.  Otherwise the kernel is asked for
+ * transparent huge pages.
  *
- * A core file would hold every page of the range, written or not: of 24 GiB it
- * takes 3 minutes.  So it holds those from the beginning to the last block that
+ * A core file would have every page of the range, written or not; 24 GiB take 3
+ * minutes.  So it has those from the start of the range to the last block that
  * was ever in use, rounded up to a power of two.
  */
 #include "transport/backing.h"
@@ -45,7 +45,8 @@
 #endif
 
 #define BACKING_STEP_BYTES ((size_t)2 << 20)      /* a huge page              */
-#define BACKING_PUNCH_BYTES ((size_t)32 << 20)    /* pages given back from here */
+#define BACKING_PUNCH_BYTES ((size_t)32 << 20)    /* smallest block whose     */
+                                                  /* pages go back            */
 
 #define REMEDY_SHM "set [transport] intra_node = tcp"
 
@@ -54,8 +55,8 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Since Linux 6.3 a system may insist that a memfd never be executable; an
- * older kernel does not know the flag.
+/* Since Linux 6.3 a system can require that a memfd is not executable; an older
+ * kernel does not know the flag.
  */
 static int backing_memfd(unsigned pages)
 {
@@ -65,7 +66,7 @@ static int backing_memfd(unsigned pages)
     return fd < 0 && errno == EINVAL ? memfd_create("dtensor", flags) : fd;
 }
 
-/* The size a file may have: more would be a fatal signal, not an error. */
+/* ulimit -f: a larger file would be a fatal signal, not an error. */
 static size_t backing_file_limit(void)
 {
     struct rlimit limit;
@@ -107,7 +108,7 @@ static int backing_map(struct dtn_backing *backing, int flags,
     return 0;
 }
 
-/* A file of `pages` that peers can map, and our mapping. */
+/* A file with pages of this kind that peers can map, mapped here. */
 static int backing_map_file(struct dtn_backing *backing, unsigned pages,
                             int flags, struct dtensor_error *err)
 {
@@ -127,7 +128,7 @@ static int backing_map_file(struct dtn_backing *backing, unsigned pages,
     return rc;
 }
 
-/* All of it in pages of 2 MiB that are set aside for it from now on. */
+/* All of it in pages of 2 MiB, which are reserved for it. */
 static bool backing_map_huge(struct dtn_backing *backing, bool shared)
 {
     if (backing->size % BACKING_STEP_BYTES != 0)
@@ -165,7 +166,7 @@ static int backing_map_any(struct dtn_backing *backing, bool shared,
 
 /* ----------------------------------------------------------- the table --- */
 
-/* From now on core files contain [0, end). */
+/* From now on core files have [0, end). */
 static void host_touch(struct dtn_backing *backing, size_t end)
 {
     size_t to = backing->dumped ? backing->dumped : BACKING_STEP_BYTES;
@@ -182,10 +183,9 @@ static void host_touch(struct dtn_backing *backing, size_t end)
     errno = saved;
 }
 
-/* Memory that a device knows keeps its pages, and reserved ones are not returned
- * to others.
- */
-static void host_release(struct dtn_backing *backing, size_t offset, size_t size)
+/* Registered memory keeps its pages, and so do reserved pages. */
+static void host_release(struct dtn_backing *backing, size_t offset,
+                         size_t size)
 {
     int saved = errno;
 

@@ -1,11 +1,12 @@
-/* extents.c - the books of an arena: which parts of a range are in use
+/* extents.c - which parts of a range are in use
  *
- * A sorted array of extents, used or free, covers the range without a gap.  Two
- * free extents never touch.  1000 live blocks make at most 2001 extents, and the
- * one being freed is found in 11 halvings.
+ * A sorted array of extents, used or free, covers the range without a gap.
+ * Two free extents are never neighbours.  1000 blocks make at most 2001
+ * extents, and a binary search finds a block in 11 steps.
  *
- * The books deal in offsets and never touch the memory that they are about, so
- * they do for memory that the CPU cannot reach, and no peer can spoil them.
+ * Extents have offsets, and are not stored in the memory that they describe.
+ * So they also work for memory that the CPU cannot access, and peers cannot
+ * damage them.
  */
 #include "transport/extents.h"
 #include "base/array.h"
@@ -52,7 +53,7 @@ static void extents_insert(struct dtn_extents *extents, int at,
     extents->n++;
 }
 
-/* Merge extent at+1 into its left neighbour, if both are free. */
+/* Merge extent at + 1 with extent `at`, if both are free. */
 static void extents_merge(struct dtn_extents *extents, int at)
 {
     struct dtn_extent *e = &extents->list[at];
@@ -64,7 +65,7 @@ static void extents_merge(struct dtn_extents *extents, int at)
     extents->n--;
 }
 
-/* The index of the extent that `offset` belongs to. */
+/* The index of the extent that contains `offset`. */
 static int extents_find(const struct dtn_extents *extents, size_t offset)
 {
     int low = 0, high = extents->n - 1;
@@ -88,8 +89,8 @@ struct dtn_extent *dtn_extents_at(const struct dtn_extents *extents,
 
 /* --------------------------------------------------------------- blocks --- */
 
-/* Take [offset, offset+size) out of the free extent `at`; what is left of it
- * on either side stays free.  Returns the block.
+/* Take [offset, offset + size) from the free extent `at`; the rest on both
+ * sides stays free.  Returns the block.
  */
 static const struct dtn_extent *extents_carve(struct dtn_extents *extents,
                                               int at, size_t offset,
@@ -112,7 +113,7 @@ static const struct dtn_extent *extents_carve(struct dtn_extents *extents,
     return &extents->list[at];
 }
 
-/* The bytes that a block of this alignment can have here, and where it begins. */
+/* The bytes of an aligned block in this extent, and its offset. */
 static size_t extent_usable(const struct dtn_extent *e, size_t align,
                             size_t *offsetp)
 {

@@ -40,7 +40,7 @@ static struct fault *fault_of(const struct dtn_transport *tp)
 /* The keys of a plan: where the value goes, and its kind. */
 static const struct fault_key {
     const char *key;
-    size_t offset;                /* in struct dtn_fault_plan                  */
+    size_t offset;                /* in struct dtn_fault_plan                 */
     enum { FAULT_COUNT, FAULT_CODE } value;
 } fault_keys[] = {
 #define ROW(key, value) { #key, offsetof(struct dtn_fault_plan, key), value }

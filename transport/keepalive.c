@@ -1,11 +1,11 @@
-/* keepalive.c - TCP keep-alive detects a host that is gone
+/* keepalive.c - TCP keep-alive finds a host that is gone
  *
- * On an idle connection the kernel sends a probe every `heartbeat` and gives
- * the peer up when it has not answered for `dead_after`: with 1s and 10s, the
- * first probe comes after 1 s without data, and the peer is dead 10 probes
- * later.  The kernel counts in whole seconds and sends at most 127 probes.  The
- * peer's kernel answers, so this detects a host without power or network, never
- * a process that is stopped.
+ * On an idle connection the kernel sends a probe every `heartbeat`, and gives
+ * the peer up if it has not answered for `dead_after`.  With 1s and 10s the
+ * first probe is sent after 1 s without data, and the peer is dead 10 probes
+ * later.  The kernel counts whole seconds and sends at most 127 probes.  The
+ * peer's kernel answers them.  So this finds a host without power or network,
+ * but no process that is stopped.
  */
 #include "transport/keepalive.h"
 #include "cluster/cluster.h"

@@ -6,11 +6,11 @@
 
 struct dtn_transport_conf;
 
-/* Seconds, rounded up, at least one: the unit of keep-alive. */
+/* Whole seconds, rounded up, at least 1: the unit of keep-alive. */
 int dtn_whole_seconds(int64_t ns);
 
-/* Let the kernel detect that the host at the other end of a TCP connection no
- * longer answers; after `more` probes more than dead_after needs.
+/* Let the kernel find that the host at the other end of a TCP connection no
+ * longer answers, after dead_after and `more` further probes.
  */
 void dtn_keepalive(int fd, const struct dtn_transport_conf *conf, int more);
 

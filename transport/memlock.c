@@ -1,11 +1,11 @@
 /* memlock.c - how much memory this process may lock
  *
- * Memory that an RDMA device knows is locked: the kernel counts it for each
- * process against RLIMIT_MEMLOCK, 8 MiB by default on most systems and 64 KiB
- * on old ones, and then registration fails with no more than ENOMEM.  So the
- * number is looked at first.  A process with CAP_IPC_LOCK is not bound by it,
- * but only when it has that of the whole machine: root of a container does
- * not.
+ * Memory that is registered with an RDMA device is locked.  The kernel counts
+ * it against RLIMIT_MEMLOCK of the process, by default 8 MiB on most systems
+ * and 64 KiB on old ones.  Beyond it registration fails with ENOMEM and no
+ * reason, so the limit is checked first.  It does not apply to a process with
+ * CAP_IPC_LOCK in the user namespace of the whole machine; root in a container
+ * may lack that.
  */
 #include "base/units.h"
 #include "transport/memlock.h"

@@ -1,11 +1,11 @@
 /* process.c - the process of a peer, and its memory
  *
- * A rank of this host is a process that can die, and whose memory the kernel
- * can copy from and to: one system call that moves a byte once, where a copy
- * into shared memory and another out of it move it twice.  The call takes 2 us,
- * and holding every page that it copies some 100 ns each, so that this can pay
- * from 32 KiB on: 64 KiB of a peer's dirty memory take 8 us.  Debuggers live by
- * the same call, and where they are forbidden (a container, Yama) so is this.
+ * A rank of this host is a process, which can die.  The kernel can copy from
+ * and to its memory (cross-memory attach): a system call copies each byte once,
+ * where a copy into shared memory and one out of it copy it twice.  The call
+ * takes 2 us and some 100 ns for each page, so it can be faster from 32 KiB on:
+ * 64 KiB of a peer's dirty memory take 8 us.  Debuggers use the same call, so
+ * it fails where they are forbidden, by a container or by Yama.
  */
 #include "transport/process.h"
 #include "dtensor.h"
@@ -23,8 +23,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Read state and start time of process `pid` ("self") from /proc; returns the
- * pid it has there, or -1.
+/* Read state and start time of process `pid`, which may be "self", from /proc.
+ * Returns its number there, or -1.
  */
 static int64_t process_stat(const char *pid, char *state, uint64_t *start)
 {
@@ -56,7 +56,7 @@ struct dtn_process dtn_process_self(void)
     struct stat space;
     char state;
 
-    /* A /proc of another namespace tells of other processes: no use. */
+    /* A /proc of another pid namespace shows other processes. */
     if (process_stat("self", &state, &self.start) != self.pid ||
         stat("/proc/self/ns/pid", &space) < 0)
         self.start = 0;

@@ -1,21 +1,23 @@
 /* process.h - private to shm: the process of a peer, and its memory */
-#ifndef DTN_PROCESS_H
-#define DTN_PROCESS_H
+#ifndef DTN_TRANSPORT_PROCESS_H
+#define DTN_TRANSPORT_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A process, surely enough: a number alone may be used again. */
+/* A process.  Its number alone is not enough: it can be used again. */
 struct dtn_process {
-    int64_t pid;
-    uint64_t start;               /* time, since boot; 0: unknown             */
+    int64_t pid;                  /* its number                               */
+    uint64_t start;               /* start time since boot, in clock ticks;   */
+                                  /* 0: unknown                               */
     uint64_t pid_space;           /* inode of its pid namespace; 0: unknown   */
 };
 
+/* This process. */
 struct dtn_process dtn_process_self(void);
 
-/* Has it died?  True only when that is certain. */
+/* Is it dead?  False if that is not certain. */
 bool dtn_process_is_dead(const struct dtn_process *process);
 bool dtn_pidfd_is_dead(int pidfd);
 

@@ -1,8 +1,8 @@
 /* transport.c - the transports of this build
  *
- * Preferred first: the first one that reaches a pair of ranks and that the
- * cluster file allows carries its bytes.  Two ranks of one host meet a signal
- * in about 0.1 us through shm and in about 10 us through tcp.
+ * Preferred first.  Two ranks use the first one that connects them and that the
+ * cluster file allows.  A signal between two ranks of one host takes about
+ * 0.1 us over shm and about 10 us over tcp.
  */
 #include "config.h"
 #include "transport/transport.h"
