@@ -15,9 +15,12 @@
 #ifndef DTN_NARROW_H
 #define DTN_NARROW_H
 
+#include "base/compiler.h"
+
 #include <stdint.h>
 #include <string.h>
 
+DTN_DEVICE
 static inline uint32_t dtn_narrow_bits(float value)
 {
     uint32_t bits;
@@ -26,6 +29,7 @@ static inline uint32_t dtn_narrow_bits(float value)
     return bits;
 }
 
+DTN_DEVICE
 static inline float dtn_narrow_float(uint32_t bits)
 {
     float value;
@@ -35,6 +39,7 @@ static inline float dtn_narrow_float(uint32_t bits)
 }
 
 /* All ones if `yes`, else 0: a mask that selects a value without a branch. */
+DTN_DEVICE
 static inline uint32_t dtn_narrow_mask(int yes)
 {
     return 0u - (uint32_t)yes;
@@ -44,6 +49,7 @@ static inline uint32_t dtn_narrow_mask(int yes)
  * type has `digits` fraction bits and exponent bias `bias`.  From `special` on
  * it is an infinity or a NaN.
  */
+DTN_DEVICE
 static inline uint32_t dtn_narrow_widen(uint32_t magnitude, int digits,
                                         int bias, uint32_t special)
 {
@@ -58,6 +64,7 @@ static inline uint32_t dtn_narrow_widen(uint32_t magnitude, int digits,
 }
 
 /* The reverse: an f32 without its sign, not too large, to nearest even. */
+DTN_DEVICE
 static inline uint32_t dtn_narrow_round(uint32_t magnitude, int digits,
                                         int bias)
 {
@@ -76,6 +83,7 @@ static inline uint32_t dtn_narrow_round(uint32_t magnitude, int digits,
 
 /* `bits`, or large_bits for a magnitude from `large` on, or nan_bits for a NaN.
  */
+DTN_DEVICE
 static inline uint32_t dtn_narrow_pick(uint32_t magnitude, uint32_t bits,
                                        uint32_t large, uint32_t large_bits,
                                        uint32_t nan_bits)
@@ -87,13 +95,20 @@ static inline uint32_t dtn_narrow_pick(uint32_t magnitude, uint32_t bits,
          | (nan_bits & is_nan);
 }
 
+/* A NaN becomes quiet, as by the instruction for it. */
+DTN_DEVICE
 static inline float dtn_f16_widen(uint16_t f16)
 {
+    const uint32_t magnitude = f16 & 0x7fff;
+
     return dtn_narrow_float((uint32_t)(f16 & 0x8000) << 16
-                            | dtn_narrow_widen(f16 & 0x7fff, 10, 15, 0x7c00));
+                            | dtn_narrow_widen(magnitude, 10, 15, 0x7c00)
+                            | (dtn_narrow_mask(magnitude > 0x7c00)
+                               & 0x00400000));
 }
 
 /* Infinity from 65520 on.  A NaN becomes quiet and keeps its upper payload. */
+DTN_DEVICE
 static inline uint16_t dtn_f16_narrow(float value)
 {
     uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;
@@ -105,11 +120,13 @@ static inline uint16_t dtn_f16_narrow(float value)
                                       0x7e00 | (magnitude >> 13 & 0x3ff)));
 }
 
+DTN_DEVICE
 static inline float dtn_bf16_widen(uint16_t bf16)
 {
     return dtn_narrow_float((uint32_t)bf16 << 16);
 }
 
+DTN_DEVICE
 static inline uint16_t dtn_bf16_narrow(float value)
 {
     uint32_t bits = dtn_narrow_bits(value);
@@ -120,6 +137,7 @@ static inline uint16_t dtn_bf16_narrow(float value)
                       | ((bits >> 16 | 0x40) & is_nan));
 }
 
+DTN_DEVICE
 static inline float dtn_f8e4m3_widen(uint8_t f8)
 {
     return dtn_narrow_float((uint32_t)(f8 & 0x80) << 24
@@ -127,6 +145,7 @@ static inline float dtn_f8e4m3_widen(uint8_t f8)
 }
 
 /* NaN above 464, the middle between 448 and 480, which would come next. */
+DTN_DEVICE
 static inline uint8_t dtn_f8e4m3_narrow(float value)
 {
     uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;
@@ -137,6 +156,7 @@ static inline uint8_t dtn_f8e4m3_narrow(float value)
                                      0x43e80001, 0x7f, 0x7f));
 }
 
+DTN_DEVICE
 static inline float dtn_f8e5m2_widen(uint8_t f8)
 {
     return dtn_narrow_float((uint32_t)(f8 & 0x80) << 24
@@ -144,6 +164,7 @@ static inline float dtn_f8e5m2_widen(uint8_t f8)
 }
 
 /* Infinity from 61440 on. */
+DTN_DEVICE
 static inline uint8_t dtn_f8e5m2_narrow(float value)
 {
     uint32_t bits = dtn_narrow_bits(value), magnitude = bits & 0x7fffffff;

@@ -7,7 +7,7 @@
 /* A fatbin: machine code for several GPUs, and PTX for later ones.  A build
  * without nvcc has none; the size is 0 then.
  */
-extern const unsigned char dtn_cuda_image[];
+extern const unsigned char dtn_cuda_image[] __attribute__((aligned(16)));
 extern const size_t dtn_cuda_image_size;           /* bytes                   */
 
 #endif

@@ -6,8 +6,7 @@
  * rejection method would need an unknown number of words.
  */
 #include "random/quantile.h"
-#include "base/compiler.h"
-#include "random/elementary.h"
+#include "base/elementary.h"
 
 #include <math.h>
 
@@ -46,26 +45,7 @@ double dtn_normal_cdf(double z)
     return normal_middle(z);
 }
 
-static double quantile_of_tail(double p)
-{
-    const double t = __builtin_sqrt(-log_of_f64(p));
-    int piece = 0;
-
-    while (piece < (int)DTN_COUNT(quantile_tail) - 1 &&
-           t >= quantile_bound[piece + 1])
-        piece++;
-    const double low = quantile_bound[piece], high = quantile_bound[piece + 1];
-
-    return -poly_f64(quantile_tail[piece], POLY_TERMS(quantile_tail[0]),
-                     (t - 0.5 * (low + high)) / (0.5 * (high - low)));
-}
-
 double dtn_normal_quantile(double p)
 {
-    const double q = p - 0.5;
-
-    if (q >= -0.35)
-        return q * poly_f64(quantile_middle, POLY_TERMS(quantile_middle),
-                            q * q);
-    return quantile_of_tail(p < 1e-300 ? 1e-300 : p);
+    return normal_quantile(p);
 }

@@ -14,7 +14,7 @@
 
 #include "random/values.h"
 #include "random/dist.h"
-#include "random/elementary.h"
+#include "base/elementary.h"
 #include "random/quantile.h"
 
 #include <string.h>

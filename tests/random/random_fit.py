@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""random_fit.py - make lib/random/coefficients.h
+"""random_fit.py - make lib/base/coefficients.h
 
 Nearly minimax polynomials (Chebyshev interpolation in 60 digits) for the
 functions that turn words into values.  Needs mpmath.  The file is committed;
 run this only to change a degree:
 
-    python3 tests/random/random_fit.py > lib/random/coefficients.h
+    python3 tests/random/random_fit.py > lib/base/coefficients.h
 """
 import sys
 from mpmath import mp, mpf
@@ -18,6 +18,8 @@ HEAD = """/* coefficients.h - polynomials, made by tests/random/random_fit.py: d
  */
 #ifndef DTN_COEFFICIENTS_H
 #define DTN_COEFFICIENTS_H
+
+#include "base/compiler.h"
 """
 
 
@@ -32,7 +34,7 @@ def emit(name, ctype, coefficients, error, what):
     body = ",\n".join("    " + mp.nstr(c, digits, min_fixed=1, max_fixed=0) + suffix
                       for c in coefficients)
     print(f"\n/* {what}: {mp.nstr(error, 2)} */")
-    print(f"static const {ctype} {name}[] = {{\n{body}\n}};")
+    print(f"DTN_TABLE {ctype} {name}[] = {{\n{body}\n}};")
 
 
 def series(f, small, at_zero):
@@ -99,7 +101,7 @@ def main():
          "z / q of q^2, Phi(z) = 1/2 + q, |q| <= 0.35")
     bounds = [mpf(x) for x in ("1.37", "2", "3.25", "6", "12", "27.5")]
     print("\n/* Phi(z) = exp(-t^2): where the pieces below begin; the last end */")
-    print("static const double quantile_bound[] = {\n    " +
+    print("DTN_TABLE double quantile_bound[] = {\n    " +
           ", ".join(mp.nstr(b, 17) for b in bounds) + "\n};")
     pieces = []
     for a, b in zip(bounds, bounds[1:]):
@@ -109,7 +111,7 @@ def main():
     worst = max(e for _, e in pieces)
     print(f"\n/* -z of (t - middle) / half of the piece, absolute: "
           f"{mp.nstr(worst, 2)} */")
-    print("static const double quantile_tail[][20] = {")
+    print("DTN_TABLE double quantile_tail[][20] = {")
     for c, _ in pieces:
         print("    { " + ",\n      ".join(
             mp.nstr(x, 17, min_fixed=1, max_fixed=0) for x in c) + " },")

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/dtype.h"
 #include "random/dist.h"
-#include "random/elementary.h"
+#include "base/elementary.h"
 #include "random/fill.h"
 #include "random/philox.h"
 #include "random/quantile.h"

@@ -14,13 +14,16 @@
 #ifndef DTN_ELEMENTARY_H
 #define DTN_ELEMENTARY_H
 
+#include "base/coefficients.h"
+#include "base/compiler.h"
 #include "base/narrow.h"
-#include "random/coefficients.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #define POLY_TERMS(c) ((int)(sizeof(c) / sizeof(c)[0]))
 
+DTN_DEVICE
 static inline __attribute__((always_inline)) double poly_f64(const double c[],
                                                              int n, double x)
 {
@@ -31,6 +34,7 @@ static inline __attribute__((always_inline)) double poly_f64(const double c[],
     return sum;
 }
 
+DTN_DEVICE
 static inline uint64_t bits_of_f64(double value)
 {
     uint64_t bits;
@@ -39,6 +43,7 @@ static inline uint64_t bits_of_f64(double value)
     return bits;
 }
 
+DTN_DEVICE
 static inline double f64_of_bits(uint64_t bits)
 {
     double value;
@@ -48,12 +53,14 @@ static inline double f64_of_bits(uint64_t bits)
 }
 
 /* x y + z, rounded once. */
+DTN_DEVICE
 static inline __attribute__((always_inline)) float fma_f32(float x, float y,
                                                            float z)
 {
     return __builtin_fmaf(x, y, z);
 }
 
+DTN_DEVICE
 static inline __attribute__((always_inline)) float horner_f32(const float c[],
                                                               int n, float x)
 {
@@ -74,6 +81,7 @@ struct dtn_two_f32 {
  * bits of sqrt(1/2) off makes the exponent field e + 1 where it should be.
  * e log 2 is exact in its upper part, and so is its sum with f in two floats.
  */
+DTN_DEVICE
 static inline __attribute__((always_inline))
 struct dtn_two_f32 log_of_f32(float x)
 {
@@ -96,6 +104,7 @@ struct dtn_two_f32 log_of_f32(float x)
  * part, over twice the root; of 1/root the first digits will do: those that
  * an exponent taken from another has, and one step by Newton, 1.5% at worst.
  */
+DTN_DEVICE
 static inline __attribute__((always_inline)) struct dtn_two_f32
 sqrt_of_two(struct dtn_two_f32 x)
 {
@@ -108,12 +117,14 @@ sqrt_of_two(struct dtn_two_f32 x)
 }
 
 /* x y, computed from nearly all their bits and rounded once. */
+DTN_DEVICE
 static inline __attribute__((always_inline)) float
 times_two(struct dtn_two_f32 x, struct dtn_two_f32 y)
 {
     return fma_f32(x.high, y.high, fma_f32(x.high, y.low, x.low * y.high));
 }
 
+DTN_DEVICE
 static inline __attribute__((always_inline)) float pick_f32(uint32_t mask,
                                                             float yes, float no)
 {
@@ -125,6 +136,7 @@ static inline __attribute__((always_inline)) float pick_f32(uint32_t mask,
  * bits that its product with the number of the quarter, and the difference, are
  * exact.
  */
+DTN_DEVICE
 static inline __attribute__((always_inline)) void
 sin_cos_times(float x, struct dtn_two_f32 s, float *sinp, float *cosp)
 {
@@ -151,6 +163,7 @@ sin_cos_times(float x, struct dtn_two_f32 s, float *sinp, float *cosp)
 }
 
 /* As log_of_f32; x is normal and positive. */
+DTN_DEVICE
 static inline double log_of_f64(double x)
 {
     const uint64_t root = 0x3fe6a09e667f3bcd;        /* sqrt(1/2)             */
@@ -165,6 +178,7 @@ static inline double log_of_f64(double x)
 }
 
 /* sin(pi x) and cos(pi x) for x in [0, 2]. */
+DTN_DEVICE
 static inline void sin_cos_pi_f64(double x, double *sinp, double *cosp)
 {
     const int32_t quarter = (int32_t)(2.0 * x + 0.5);
@@ -183,6 +197,7 @@ static inline void sin_cos_pi_f64(double x, double *sinp, double *cosp)
 }
 
 /* Adding 1.5 * 2^52 leaves the nearest integer in the lowest bits. */
+DTN_DEVICE
 static inline double exp_of_f64(double x)
 {
     const double magic = 0x1.8p52;
@@ -199,6 +214,35 @@ static inline double exp_of_f64(double x)
     const double second = f64_of_bits((uint64_t)(1023 + k - half) << 52);
 
     return p * first * second;
+}
+
+/* The inverse of the normal distribution function, for p in (0, 1/2]: in the
+ * tail, by pieces.
+ */
+DTN_DEVICE
+static inline double normal_quantile_of_tail(double p)
+{
+    const double t = __builtin_sqrt(-log_of_f64(p));
+    int piece = 0;
+
+    while (piece < (int)DTN_COUNT(quantile_tail) - 1 &&
+           t >= quantile_bound[piece + 1])
+        piece++;
+    const double low = quantile_bound[piece], high = quantile_bound[piece + 1];
+
+    return -poly_f64(quantile_tail[piece], POLY_TERMS(quantile_tail[0]),
+                     (t - 0.5 * (low + high)) / (0.5 * (high - low)));
+}
+
+DTN_DEVICE
+static inline double normal_quantile(double p)
+{
+    const double q = p - 0.5;
+
+    if (q >= -0.35)
+        return q * poly_f64(quantile_middle, POLY_TERMS(quantile_middle),
+                            q * q);
+    return normal_quantile_of_tail(p < 1e-300 ? 1e-300 : p);
 }
 
 #endif

@@ -6,8 +6,10 @@
 #ifndef DTN_COEFFICIENTS_H
 #define DTN_COEFFICIENTS_H
 
+#include "base/compiler.h"
+
 /* (log(1 + f) - f + f^2/2) / f^3, f in [sqrt(1/2) - 1, sqrt(2) - 1]: 2.5e-9 */
-static const float log_f32[] = {
+DTN_TABLE float log_f32[] = {
     3.33333312e-1f,
     -2.4999997e-1f,
     2.00007157e-1f,
@@ -20,7 +22,7 @@ static const float log_f32[] = {
 };
 
 /* (sin r - r) / r^3 of r^2, |r| <= pi/4: 1.7e-11 */
-static const float sin_f32[] = {
+DTN_TABLE float sin_f32[] = {
     -1.66666667e-1f,
     8.33333187e-3f,
     -1.98400865e-4f,
@@ -28,7 +30,7 @@ static const float sin_f32[] = {
 };
 
 /* (cos r - 1 + r^2/2) / r^4 of r^2, |r| <= pi/4: 8.9e-13 */
-static const float cos_f32[] = {
+DTN_TABLE float cos_f32[] = {
     4.16666667e-2f,
     -1.38888877e-3f,
     2.48006002e-5f,
@@ -36,7 +38,7 @@ static const float cos_f32[] = {
 };
 
 /* (2 atanh(s) - 2 s) / s^3 of s^2, s = f / (2 + f): 2.1e-22 */
-static const double log_f64[] = {
+DTN_TABLE double log_f64[] = {
     6.6666666666666667e-1,
     3.9999999999999992e-1,
     2.8571428571435364e-1,
@@ -49,7 +51,7 @@ static const double log_f64[] = {
 };
 
 /* (sin(pi r) - pi r) / r^3 of r^2, |r| <= 1/4: 3.4e-24 */
-static const double sinpi_f64[] = {
+DTN_TABLE double sinpi_f64[] = {
     -5.16771278004997,
     2.5501640398773454,
     -5.9926452932079197e-1,
@@ -61,7 +63,7 @@ static const double sinpi_f64[] = {
 };
 
 /* (cos(pi r) - 1) / r^2 of r^2, |r| <= 1/4: 2.5e-26 */
-static const double cospi_f64[] = {
+DTN_TABLE double cospi_f64[] = {
     -4.9348022005446793,
     4.0587121264167682,
     -1.3352627688545895,
@@ -74,7 +76,7 @@ static const double cospi_f64[] = {
 };
 
 /* (exp(r) - 1 - r) / r^2, |r| <= log(2)/2: 2.1e-21 */
-static const double exp_f64[] = {
+DTN_TABLE double exp_f64[] = {
     5.0e-1,
     1.6666666666666667e-1,
     4.1666666666666677e-2,
@@ -90,7 +92,7 @@ static const double exp_f64[] = {
 };
 
 /* z / q of q^2, Phi(z) = 1/2 + q, |q| <= 0.35: 1.6e-18 */
-static const double quantile_middle[] = {
+DTN_TABLE double quantile_middle[] = {
     2.5066282746310005,
     2.6249349909537216,
     5.7725335386296988,
@@ -115,12 +117,12 @@ static const double quantile_middle[] = {
 };
 
 /* Phi(z) = exp(-t^2): where the pieces below begin; the last end */
-static const double quantile_bound[] = {
+DTN_TABLE double quantile_bound[] = {
     1.37, 2.0, 3.25, 6.0, 12.0, 27.5
 };
 
 /* -z of (t - middle) / half of the piece, absolute: 1.6e-15 */
-static const double quantile_tail[][20] = {
+DTN_TABLE double quantile_tail[][20] = {
     { 1.5677395533880002,
       5.3171230873847186e-1,
       -1.0905409453217673e-2,
