@@ -282,9 +282,8 @@ void dtn_boot_fail_garbage(struct dtn_boot *boot, int rank)
     char name[DTN_HOST_MAX + 32];
 
     dtn_fail_rank(&error, DTENSOR_EPEER, rank,
-                  "boot: %s sent what no rank of "
-                  "this job would send (install the same libdtensor on all "
-                  "hosts)",
+                  "boot: %s sent invalid data (install the same libdtensor on "
+                  "all hosts)",
                   dtn_boot_rank_name(boot, rank, name, sizeof name));
     dtn_boot_fail_propose(boot, &error);
 }

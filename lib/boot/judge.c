@@ -194,7 +194,7 @@ static void judge_different(struct dtn_boot *boot)
     }
     judge_odd_text(boot, odd, ranks, sizeof ranks);
     dtn_fail_rank(&error, DTENSOR_EMISMATCH, odd, "boot: %s started with "
-                  "something else than the others: %s (give every rank the "
+                  "other settings: %s (give every rank the "
                   "same cluster file)", ranks, diff);
     dtn_boot_fail_propose(boot, &error);
 }

@@ -47,7 +47,7 @@ int dtn_file_check_mesh_name(struct dtn_file_check *check,
     if (mesh >= 0)
         return mesh;
     if (below) {
-        dtn_finding(check->findings, entry->line, "%s: mesh \"%s\" stands "
+        dtn_finding(check->findings, entry->line, "%s: mesh \"%s\" is defined "
                     "below, on line %d; expected it above", entry->key,
                     entry->value, below->line);
         return -1;

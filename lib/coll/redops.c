@@ -196,9 +196,9 @@ int dtn_call_resolve(const struct dtensor_ctx *ctx, struct dtn_call *call,
     if ((int)call->redop >= DTN_MADE_FIRST)
         return made_check(call, err);
     if (!dtn_redop_ok(call->redop, call->dtype))
-        return dtn_fail(err, DTENSOR_EINVAL, "%s: no reduction %s for %s "
-                        "(bit operations need integers, an average and an "
-                        "order are not for all)", dtn_coll_name(call->coll),
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: no reduction %s for %s (bit "
+                        "operations need integers; not all types have an "
+                        "average or an order)", dtn_coll_name(call->coll),
                         dtensor_redop_name(call->redop),
                         dtensor_dtype_name(call->dtype));
     return 0;

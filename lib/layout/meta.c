@@ -51,7 +51,7 @@ static int meta_cut(const struct dtensor_placement *p, int m, int ndim,
         return 0;
     if (p->kind != DTENSOR_SHARD || p->sizes)
         return dtn_fail(err, DTENSOR_EINVAL, "meta: placement %d is not "
-                        "S(dimension), whose parts alone are all alike (see "
+                        "S(dimension), the only kind with equal parts (see "
                         "dtensor_spec_meta)", m);
     if (p->dim < -ndim || p->dim >= ndim)
         return dtn_fail(err, DTENSOR_EINVAL, "meta: placement %d is of "

@@ -218,8 +218,8 @@ static int spec_check_placement(const struct dtensor_spec *spec, int m,
     case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
         return spec_check_cut(spec, m, err);
     }
-    return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of kind %d, "
-                    "which is none", m, (int)spec->placement[m].kind);
+    return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of the unknown "
+                    "kind %d", m, (int)spec->placement[m].kind);
 }
 
 int dtensor_spec_check(const struct dtensor_spec *spec,

@@ -85,8 +85,9 @@ int dtn_mesh_check_dim(const struct dtensor_mesh *mesh, int *dim,
 
     dtn_mesh_format(mesh, own, sizeof own);
     if (*dim == -1 && mesh->ndim > 1)
-        return dtn_fail(err, DTENSOR_EINVAL, "mesh: which dimension of %s? "
-                        "(-1 is the only one, but it has %d)", own, mesh->ndim);
+        return dtn_fail(err, DTENSOR_EINVAL, "mesh: which dimension of %s? (-1 "
+                        "needs a mesh of one dimension, it has %d)", own,
+                        mesh->ndim);
     if (*dim < -1 || *dim >= mesh->ndim)
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: no dimension %d in %s; "
                         "expected 0 to %d", *dim, own, mesh->ndim - 1);

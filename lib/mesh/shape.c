@@ -242,7 +242,7 @@ static int concat_fail(const struct dtensor_mesh *mesh, const char *why,
 {
     char own[128];
 
-    return dtn_fail(err, DTENSOR_EINVAL, "mesh: cannot put %s beside the "
+    return dtn_fail(err, DTENSOR_EINVAL, "mesh: cannot concatenate %s with the "
                     "meshes before it: %s",
                     dtn_mesh_format(mesh, own, sizeof own), why);
 }
@@ -279,7 +279,7 @@ int dtensor_mesh_concatenate(int n, const struct dtensor_mesh *const meshes[],
     int rc = 0;
 
     if (n < 1)
-        return dtn_fail(err, DTENSOR_EINVAL, "mesh: %d meshes to put together; "
+        return dtn_fail(err, DTENSOR_EINVAL, "mesh: %d meshes to concatenate; "
                         "expected 1 or more", n);
     dtn_mesh_begin(&all.proto, meshes[0]);
     all.at = meshes[0]->origin;

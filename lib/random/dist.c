@@ -36,8 +36,8 @@ static int dist_needs_float(const char *what, enum dtensor_dtype dtype,
 {
     if (dtn_dtype_kind(dtype) == DTN_DTYPE_FLOAT)
         return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s is no real floating type "
-                    "(f32, f64, f16, bf16, f8e4m3 and f8e5m2 are)", what,
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s is not a real floating type "
+                    "(f32, f64, f16, bf16, f8e4m3 or f8e5m2)", what,
                     dtensor_dtype_name(dtype));
 }
 
@@ -66,8 +66,8 @@ int dtn_dist_uniform(struct dtn_dist *dist, enum dtensor_dtype dtype,
     if (dtype == DTENSOR_F32)
         made.mul = (double)(float)made.mul;
     if (!(made.from < made.to) || !isfinite(made.mul) || !isfinite(made.add))
-        return dtn_fail(err, DTENSOR_EINVAL, "uniform: from %g to %g is "
-                        "nothing %s can tell apart or hold", from, to,
+        return dtn_fail(err, DTENSOR_EINVAL, "uniform: from %g to %g cannot be "
+                        "represented in %s", from, to,
                         dtensor_dtype_name(dtype));
     *dist = made;
     return 0;
@@ -121,8 +121,8 @@ static int dist_refuses_complex(const char *what, enum dtensor_dtype dtype,
 {
     if (dtn_dtype_kind(dtype) != DTN_DTYPE_COMPLEX)
         return 0;
-    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s is complex (make real and "
-                    "imaginary part by themselves)", what,
+    return dtn_fail(err, DTENSOR_EINVAL, "%s: %s is complex (fill the real and "
+                    "the imaginary part separately)", what,
                     dtensor_dtype_name(dtype));
 }
 
@@ -191,8 +191,8 @@ int dtn_dist_trunc_normal(struct dtn_dist *dist, enum dtensor_dtype dtype,
     dist_cut(&made);
     if (!(made.p_range > 1e-290))
         return dtn_fail(err, DTENSOR_EINVAL, "trunc_normal: from %g to %g is "
-                        "too far from mean %g for std %g: nothing is ever "
-                        "there", a, b, mean, std);
+                        "too far from mean %g for std %g: the probability of "
+                        "this interval is 0", a, b, mean, std);
     *dist = made;
     return 0;
 }
@@ -259,7 +259,7 @@ int dtn_dist_bits(struct dtn_dist *dist, enum dtensor_dtype dtype,
     const enum dtn_dtype_kind kind = dtn_dtype_kind(dtype);
 
     if (kind == DTN_DTYPE_FLOAT || kind == DTN_DTYPE_COMPLEX)
-        return dtn_fail(err, DTENSOR_EINVAL, "bits: %s is no integer type",
+        return dtn_fail(err, DTENSOR_EINVAL, "bits: %s is not an integer type",
                         dtensor_dtype_name(dtype));
     *dist = dist_of(DTN_INTEGERS, dtype);
     dist->words = dtensor_dtype_size(dtype) == 8 ? 2 : 1;

@@ -158,7 +158,7 @@ static int draw_make(const struct dtensor_generator *gen, uint64_t seed,
         after > INT64_MAX - 3)
         return dtn_fail(err, DTENSOR_EINVAL, "random: offset %lld of the "
                         "generator has no room for %lld more numbers below "
-                        "2^63 (seed it anew)", (long long)gen->offset,
+                        "2^63 (set a new seed)", (long long)gen->offset,
                         (long long)end);
     draw->seed = seed;
     draw->offset = from;

@@ -359,8 +359,8 @@ static int batch_fill(struct dtensor_batch *batch, int n,
         if (rc == 0 && (from.mesh->ctx != batch->ctx ||
                         !dtn_spec_same_tensor(&from, &to)))
             rc = dtn_fail(err, DTENSOR_EINVAL, "batch: tensor %d changes its "
-                          "shape, dtype or context (it may only lie "
-                          "otherwise)", i);
+                          "shape, dtype or context (only the mesh and the "
+                          "placements may change)", i);
         if (rc == 0)
             rc = batch_add(batch, &batch->item[batch->n++], &from, &to, err);
     }

@@ -35,8 +35,8 @@ int dtensor_grad_spec(const struct dtensor_spec *src,
         rc = dtensor_spec_normalize(&at, err);
     if (rc == 0 && (from.mesh != at.mesh || from.ndim != at.ndim))
         rc = dtn_fail(err, DTENSOR_EINVAL, "gradient: it is on another mesh or "
-                      "has %d dimensions, the tensor %d (they lie on the same "
-                      "ranks)", at.ndim, from.ndim);
+                      "has %d dimensions, the tensor %d (both need the same "
+                      "mesh)", at.ndim, from.ndim);
     if (rc != 0)
         return rc;
     made = at;

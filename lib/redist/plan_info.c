@@ -44,8 +44,9 @@ int dtensor_plan_choice(const struct dtensor_plan *plan,
     struct dtn_cost cost;
 
     if ((unsigned)route >= DTENSOR_NROUTES || route == DTENSOR_ROUTE_AUTO)
-        return dtn_fail(err, DTENSOR_EINVAL, "plan: route %d is none; expected "
-                        "direct, merged, min-cost or greedy", (int)route);
+        return dtn_fail(err, DTENSOR_EINVAL, "plan: there is no route %d; "
+                        "expected direct, merged, min-cost or greedy",
+                        (int)route);
     dtn_cost_init(plan->dst.mesh, &cost);
     dtn_routes_find(&cost, &plan->src, &plan->dst, route, plan->max_scratch,
                     &routes, NULL);

@@ -71,8 +71,8 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
     to.dtype = grad->spec.dtype;
     if (to.mesh != grad->spec.mesh ||
         !dtn_spec_same_tensor(&to, &grad->spec))
-        return dtn_fail(err, DTENSOR_EINVAL, "gradient: %.200s is no gradient "
-                        "of %.200s (mesh and shape must be the same)",
+        return dtn_fail(err, DTENSOR_EINVAL, "gradient: %.200s is not a "
+                        "gradient of %.200s (mesh and shape must be the same)",
                         dtn_spec_format(&grad->spec, one, sizeof one),
                         dtn_spec_format(spec, other, sizeof other));
     return dtensor_redistribute_to(grad, &to, tp, err);

@@ -142,8 +142,8 @@ static int judge_alike(const struct dtensor_spec *spec, const struct told all[],
     if (!what)
         return 0;
     return dtn_fail_rank(err, DTENSOR_EINVAL, ranks[i - 1], "parts: rank %d "
-                         "%s, but rank %d has (all must give a part and say "
-                         "the same of it)", ranks[i - 1], what, ranks[0]);
+                         "%s, unlike rank %d (every rank must give a part and "
+                         "the same arguments)", ranks[i - 1], what, ranks[0]);
 }
 
 /* The first position whose part is not what the spec says, or -1. */

@@ -314,7 +314,7 @@ int dtensor_randperm(const struct dtensor_spec *spec,
     if (gen->offset > INT64_MAX - 7)
         rc = dtn_fail(err, DTENSOR_EINVAL, "randperm: offset %lld of the "
                       "generator has no room for 4 more numbers below 2^63 "
-                      "(seed it anew)", (long long)gen->offset);
+                      "(set a new seed)", (long long)gen->offset);
     else
         rc = dtn_permute_init(&perm.permute, gen->seed, gen->offset,
                               spec->shape[0], err);

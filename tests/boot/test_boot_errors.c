@@ -272,8 +272,8 @@ static void test_impostor(void)
             listen(lie_listener, 8) != 0)
             note("no place for the impostor");
         job_run(&job, impostor_comes);
-        ok(job_failed(&job, DTENSOR_EPEER, 0, "boot: rank 0 on n0 sent what no "
-                      "rank of this job would send", TOLD_MS), "a parent that "
+        ok(job_failed(&job, DTENSOR_EPEER, 0, "boot: rank 0 on n0 sent invalid "
+                      "data", TOLD_MS), "a parent that "
            "answers with %s: no crash, its children say so", lie->what);
         close(lie_listener);
         while (waitpid(-1, NULL, 0) > 0)

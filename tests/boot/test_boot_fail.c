@@ -26,18 +26,21 @@ static const struct {
     int odd;                      /* has another [redistribute] pipeline      */
     const char *words;
 } odds[] = {
-    { "a leaf", 2, 2, 3, "boot: rank 3 on n1 was started with something else "
-      "than the others: [redistribute] pipeline is 1024K there, 512K here (give "
-      "every rank the same cluster file)" },
-    { "a leader", 3, 2, 2, "boot: rank 2 on n1 was started with something else "
-      "than the others: [redistribute] pipeline is 1024K there, 512K here" },
-    { "rank 0", 3, 1, 0, "boot: rank 0 on n0 was started with something else "
-      "than the others: [redistribute] pipeline is 1024K there, 512K here" },
+    { "a leaf", 2, 2, 3, "boot: rank 3 on n1 was started with other "
+      "settings: [redistribute] pipeline is 1024K there, 512K "
+      "here (give every rank the same cluster file)" },
+    { "a leader", 3, 2, 2, "boot: rank 2 on n1 was started with other "
+      "settings: [redistribute] pipeline is 1024K there, 512K "
+      "here" },
+    { "rank 0", 3, 1, 0, "boot: rank 0 on n0 was started with other "
+      "settings: [redistribute] pipeline is 1024K there, 512K "
+      "here" },
     { "a leaf far away", 5, 2, 9, "boot: rank 9 on n4 was started with "
-      "something else than the others: [redistribute] pipeline is 1024K there, "
+      "other settings: [redistribute] pipeline is 1024K there, "
       "512K here" },
-    { "one of two", 1, 2, 1, "boot: rank 1 on n0 was started with something "
-      "else than the others: [redistribute] pipeline is 1024K there, 512K here" },
+    { "one of two", 1, 2, 1, "boot: rank 1 on n0 was started with other "
+      "settings: [redistribute] pipeline is 1024K there, 512K "
+      "here" },
 };
 
 static void test_different(void)
@@ -57,7 +60,7 @@ static void test_different(void)
     job.actor[2].pipeline = job.actor[3].pipeline = 1024;
     job_run(&job, NULL);
     ok(job_failed(&job, DTENSOR_EMISMATCH, 2, "boot: ranks 2-3 on n1 were "
-                  "started with something else", 1500), "a host with another "
+                  "started with other settings", 1500), "a host with another "
        "file: all its ranks are named");
     job = job_even(2, 2);
     job.actor[1].pipeline = 1024;
@@ -174,8 +177,8 @@ static void test_hello(void)
     hello_version = DTN_FRAME_VERSION;
     hello_then_noise = true;
     job_run(&job, hello_comes);
-    ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent what no "
-                  "rank of this job would send", 1500),
+    ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent invalid "
+                  "data", 1500),
        "a rank that sends noise is named to all");
 }
 

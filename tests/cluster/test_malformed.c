@@ -327,11 +327,11 @@ static const struct row {
       "F:18: error: parent: no mesh \"wrold\"; did you mean \"world\"?" },
     { "a parent below",
       "+15 [mesh \"x\"]\n+15 parent = world\n+15 select = dp=0",
-      "F:16: error: parent: mesh \"world\" stands below, on line 18; expected "
-      "it above" },
+      "F:16: error: parent: mesh \"world\" is defined below, on line 18; "
+      "expected it above" },
     { "its own parent", "+17 [mesh \"x\"]\n+17 parent = x\n+17 select = dp=0",
-      "F:18: error: parent: mesh \"x\" stands below, on line 17; expected it "
-      "above" },
+      "F:18: error: parent: mesh \"x\" is defined below, on line 17; expected "
+      "it above" },
     { "a parent and dims",
       "+17 [mesh \"x\"]\n+17 parent = world\n+17 dims = a=8",
       "F:19: error: \"dims\" beside \"parent\"; expected one or the other" },

@@ -198,7 +198,7 @@ EINVAL spec: sizes up to dimension 0 make over 2^63 bytes of f32
 EINVAL spec: 9 tensor dimensions; expected 0 to 8
 EINVAL full_tensor: 60 bytes, but the whole is 64: f32[4,4]  R  on world(world=2)
 EINVAL allreduce: in and out overlap (they may only be in place as dtensor_allreduce(3) says)
-EINVAL allreduce: no reduction band for f32 (bit operations need integers, an average and an order are not for all)
+EINVAL allreduce: no reduction band for f32 (bit operations need integers; not all types have an average or an order)
 EINVAL broadcast: root 7 is not a position of the mesh; expected 0 to 1
 EINVAL allreduce: the buffer `in` is NULL, but 12 bytes are to be sent
 0 '

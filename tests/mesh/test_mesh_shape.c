@@ -198,7 +198,7 @@ static void test_unflatten_refused(void)
         { -2, 2, { 2, 2 }, "a,b", "mesh: no dimension -2 in mesh(dp=4,tp=2); "
           "expected 0 to 1" },
         { -1, 2, { 2, 2 }, "a,b", "mesh: which dimension of mesh(dp=4,tp=2)? "
-          "(-1 is the only one, but it has 2)" },
+          "(-1 needs a mesh of one dimension, it has 2)" },
         { 0, 2, { 2, 2 }, "a", "mesh: names \"a\" do not fit 2 dimensions "
           "(give one for each, or NULL)" },
         { 0, 2, { 2, 2 }, NULL, "mesh: unflatten without names, but the mesh "
@@ -284,29 +284,30 @@ static void test_concatenate_refused(void)
     nameless = GRID(NULL, 4, 2);
     made = NULL;
     dtensor_mesh_along(nameless, 1, &line, NULL);
-    is(concatenated(part(mesh, "dp"), part(other, "y")), "mesh: cannot put "
-       "mesh(y=2) beside the meshes before it: its root has other ranks",
+    is(concatenated(part(mesh, "dp"), part(other, "y")), "mesh: cannot "
+       "concatenate mesh(y=2) with the meshes before it: its root has other "
+       "ranks",
        "refused");
-    is(concatenated(mesh, part(mesh, "tp")), "mesh: cannot put mesh(tp=2) "
-       "beside the meshes before it: a name of it is taken", "refused");
+    is(concatenated(mesh, part(mesh, "tp")), "mesh: cannot concatenate "
+       "mesh(tp=2) with the meshes before it: a name of it is taken", "refused");
     FLATTEN(mesh, "all");
     big = made;
-    is(concatenated(big, part(mesh, "tp")), "mesh: cannot put mesh(tp=2) "
-       "beside the meshes before it: they overlap", "refused");
-    is(concatenated(part(mesh, "tp"), big), "mesh: cannot put mesh(all=8) "
-       "beside the meshes before it: they overlap", "refused");
-    is(concatenated(part(mesh, "dp"), line), "mesh: cannot put mesh(2) beside "
-       "the meshes before it: some have names and some have none", "refused");
+    is(concatenated(big, part(mesh, "tp")), "mesh: cannot concatenate "
+       "mesh(tp=2) with the meshes before it: they overlap", "refused");
+    is(concatenated(part(mesh, "tp"), big), "mesh: cannot concatenate "
+       "mesh(all=8) with the meshes before it: they overlap", "refused");
+    is(concatenated(part(mesh, "dp"), line), "mesh: cannot concatenate mesh(2) "
+       "with the meshes before it: some have names and some have none", "refused");
     dtensor_mesh_copy(part(GRID("a,b,c", 2, 2, 2), "a"), 1, &two[0], NULL);
     is(concatenated(two[0], part(GRID("a,b,c", 2, 2, 2), "b")), "mesh: cannot "
-       "put mesh(b=2) beside the meshes before it: they have no rank in "
+       "concatenate mesh(b=2) with the meshes before it: they have no rank in "
        "common", "refused");
     is(outcome(dtensor_mesh_concatenate(0, NULL, &made, &mesh_err)), "mesh: 0 "
-       "meshes to put together; expected 1 or more", "refused");
+       "meshes to concatenate; expected 1 or more", "refused");
     two[0] = GRID(NULL, 1, 1, 1, 1, 8);
     two[1] = two[0];
-    is(concatenated(two[0], two[1]), "mesh: cannot put mesh(1,1,1,1,8) beside "
-       "the meshes before it: together they have over 8 dimensions",
+    is(concatenated(two[0], two[1]), "mesh: cannot concatenate mesh(1,1,1,1,8) "
+       "with the meshes before it: together they have over 8 dimensions",
        "refused");
     ok(made == big, "and the result is untouched each time");
 }

@@ -52,7 +52,7 @@ for dist in normal:1 normal:1,2,3 normal: "normal," gauss uniform:0,x \
 done
 refuses "uniform: from 1 to 1 is empty" --dist uniform:1,1
 refuses "uniform: from 2 to 1 is empty" --dist uniform:2,1
-refuses "uniform: from 0 to inf is nothing f32 can tell apart or hold" --dist uniform:0,inf
+refuses "uniform: from 0 to inf cannot be represented in f32" --dist uniform:0,inf
 refuses "bernoulli: probability 1.5; expected 0 to 1" --dist bernoulli:1.5
 refuses "bernoulli: probability nan; expected 0 to 1" --dist bernoulli:nan
 refuses "normal: mean 0 and std -1" --dist normal:0,-1

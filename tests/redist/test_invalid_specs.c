@@ -124,13 +124,13 @@ static void meshes_asked(struct dtensor_ctx *ctx)
     const struct dtensor_mesh *mesh = named(ctx, 2, two_four, "dp,tp"), *alone;
 
     row("1.3", dtensor_mesh_local_rank(mesh, -1, out.number, &why),
-        "mesh: which dimension of mesh(dp=2,tp=4)? (-1 is the only one, but it "
-        "has 2)");
+        "mesh: which dimension of mesh(dp=2,tp=4)? (-1 needs a mesh of one "
+        "dimension, it has 2)");
     row("1.3", dtensor_mesh_local_rank(mesh, 2, out.number, &why),
         "mesh: no dimension 2 in mesh(dp=2,tp=4); expected 0 to 1");
     row("1.3", dtensor_mesh_along(mesh, -1, &out.mesh, &why),
-        "mesh: which dimension of mesh(dp=2,tp=4)? (-1 is the only one, but it "
-        "has 2)");
+        "mesh: which dimension of mesh(dp=2,tp=4)? (-1 needs a mesh of one "
+        "dimension, it has 2)");
     row("1.3", dtensor_mesh_dim(mesh, "pp", out.number, &why),
         "mesh: no dimension \"pp\" in mesh(dp=2,tp=4)");
     row("1.3", dtensor_mesh_copy(slice(mesh, "tp"), 2, &out.mesh, &why),
@@ -196,14 +196,14 @@ static void meshes_flat(struct dtensor_ctx *ctx)
     two[0] = slice(mesh, "a");
     dtensor_mesh_create(ctx, 2, four_two, "p,q", backward, &two[1], NULL);
     row("1.5", dtensor_mesh_concatenate(2, two, &out.mesh, &why),
-        "mesh: cannot put mesh(p=4,q=2) beside the meshes before it: its root "
-        "has other ranks");
+        "mesh: cannot concatenate mesh(p=4,q=2) with the meshes before it: its "
+        "root has other ranks");
     two[1] = flat;
     row("1.5", dtensor_mesh_concatenate(2, two, &out.mesh, &why),
-        "mesh: cannot put mesh(a_c=4) beside the meshes before it: they "
+        "mesh: cannot concatenate mesh(a_c=4) with the meshes before it: they "
         "overlap");
     row("1.5", dtensor_mesh_concatenate(0, two, &out.mesh, &why),
-        "mesh: 0 meshes to put together; expected 1 or more");
+        "mesh: 0 meshes to concatenate; expected 1 or more");
     two[1] = slice(other, "y");
     allowed("1.5", dtensor_mesh_concatenate(2, (const struct dtensor_mesh *[]){
             slice(other, "x"), two[1] }, &flat, &why) == 0 && flat == other,
@@ -352,7 +352,7 @@ static const struct spec_row {
     { "2.3", { F32, .placement = { TERM((enum dtensor_redop)99) } }, "spec: "
       "placement 0 is P(?), which f32 elements do not have" },
     { "5", { F32, .placement = { { .kind = (enum dtensor_placement_kind)7 } } },
-      "spec: placement 0 is of kind 7, which is none" },
+      "spec: placement 0 is of the unknown kind 7" },
     { "5", { .dtype = (enum dtensor_dtype)99 }, "spec: dtype 99 is none" },
     { "5", { .dtype = DTENSOR_F32, .ndim = 9 }, "spec: 9 tensor dimensions; "
       "expected 0 to 8" },
@@ -433,8 +433,8 @@ static void metas(struct dtensor_ctx *ctx)
         "meta: 7 elements of dimension 0 do not divide by the 4 ranks of mesh "
         "dimension 0 (see dtensor_spec_meta)");
     row("2.4", dtensor_meta_global(mesh, strided, &odd, &out.meta, &why),
-        "meta: placement 0 is not S(dimension), whose parts alone are all "
-        "alike (see dtensor_spec_meta)");
+        "meta: placement 0 is not S(dimension), the only kind with equal parts "
+        "(see dtensor_spec_meta)");
     row("2.4", dtensor_meta_global(mesh, beyond, &odd, &out.meta, &why),
         "meta: placement 0 is of dimension 2, but the tensor has 2 dimensions");
     row("12", dtensor_meta_global(mesh, cut, &minus, &out.meta, &why),
@@ -552,13 +552,14 @@ static void plans_refused(struct dtensor_ctx *ctx, struct dtensor_ctx *foreign)
         "another (take another, or auto)");
     row("4.6", dtensor_grad_spec(&rows, &other, &out.spec, &why),
         "gradient: it is on another mesh or has 2 dimensions, the tensor 2 "
-        "(they lie on the same ranks)");
+        "(both need the same mesh)");
     row("4.6", dtensor_plan_pair(&rows, &rows, &other, NULL, out.pair, &why),
         "gradient: it is on another mesh or has 2 dimensions, the tensor 2 "
-        "(they lie on the same ranks)");
+        "(both need the same mesh)");
     plan = plan_of(&rows, &rows, DTENSOR_ROUTE_AUTO);
     row("4.1", dtensor_plan_choice(plan, DTENSOR_ROUTE_AUTO, &out.choice, &why),
-        "plan: route 0 is none; expected direct, merged, min-cost or greedy");
+        "plan: there is no route 0; expected direct, merged, min-cost or "
+        "greedy");
     row("4.1", dtensor_plan_step(plan, 3, &out.step, &why),
         "plan: no step 3 (it has 0)");
     dtensor_plan_destroy(plan);

@@ -197,16 +197,16 @@ static void plans(struct room *room, struct dtensor_ctx *foreign)
         "made for f32[4,6]  S(1)" WORLD);
     dtensor_plan_destroy(plan);
     row("4.4", dtensor_batch_create(2, src, odd, &out.batch, &why), "batch: "
-        "tensor 0 changes its shape, dtype or context (it may only lie "
-        "otherwise)");
+        "tensor 0 changes its shape, dtype or context (only the mesh and the "
+        "placements may change)");
     row("4.4", dtensor_batch_create(0, src, dst, &out.batch, &why), "batch: 0 "
         "tensors; expected 1 or more, each with a mesh");
     good(dtensor_mesh_find(foreign, "world", &there.mesh, &job->err));
     row("4.4", dtensor_batch_create(2, (struct dtensor_spec[]){ room->rows,
                                     there }, (struct dtensor_spec[]){
                                     room->cols, there }, &out.batch, &why),
-        "batch: tensor 1 changes its shape, dtype or context (it may only lie "
-        "otherwise)");
+        "batch: tensor 1 changes its shape, dtype or context (only the mesh "
+        "and the placements may change)");
     good(dtensor_batch_create(2, src, dst, &batch, &job->err));
     row("4.4", dtensor_batch_run(batch, from, to, &why), "batch: tensor 1 has "
         "another spec than the batch was made for");

@@ -517,7 +517,7 @@ static void test_partial(void)
     hand_begin_wide();
     dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 16);
     dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_ACC, 0), 16);
-    hand_end("elements for partial results", "nor caught there");
+    hand_end("elements as partial results", "nor caught there");
 
     hand_begin_with(DTENSOR_F32, DTENSOR_SUM);
     dtn_sched_send_eager(&hand[0], 1, at(0, DTN_IN, 0), 16);
@@ -528,7 +528,7 @@ static void test_partial(void)
     dtn_sched_copy(&hand[0], at(0, DTN_ACC, 0), at(0, DTN_IN, 0), 16);
     dtn_sched_send_eager(&hand[0], 1, at(0, DTN_ACC, 0), 16);
     dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_TMP, 0), 16);
-    hand_end("these for elements", "a sum that is to be divided is no result "
+    hand_end("or the reverse", "a sum that is to be divided is no result "
              "yet");
 
     hand_begin_with(DTENSOR_BF16, DTENSOR_SUM);

@@ -257,18 +257,19 @@ static void refusals(int rank, int n, void *arg)
             "[3,4] is its part of f32[10,4]  S(0)  on world(world=4)");
     checked(job, (int64_t[]){ 4, 3 }, false, "parts: rank 2 holds [4,3], but "
             "[3,4] is its part of f32[10,4]  S(0)  on world(world=4)");
-    checked(job, (int64_t[]){ 3, 4 }, true, "parts: rank 2 has no part, but "
-            "rank 0 has (all must give a part and say the same of it)");
-    disagree(job, 0, "parts: rank 2 has other placements, or another mesh, but "
-             "rank 0 has (all must give a part and say the same of it)");
-    disagree(job, 1, "parts: rank 2 has another global shape, but rank 0 has "
-             "(all must give a part and say the same of it)");
-    disagree(job, 2, "parts: rank 2 has another dtype, but rank 0 has (all "
-             "must give a part and say the same of it)");
-    disagree(job, 3, "parts: rank 2 has another number of dimensions, but rank "
-             "0 has (all must give a part and say the same of it)");
-    disagree(job, 4, "parts: rank 2 makes another call, but rank 0 has (all "
-             "must give a part and say the same of it)");
+    checked(job, (int64_t[]){ 3, 4 }, true, "parts: rank 2 has no part, unlike "
+            "rank 0 (every rank must give a part and the same arguments)");
+    disagree(job, 0, "parts: rank 2 has other placements, or another mesh, "
+             "unlike rank 0 (every rank must give a part and the same "
+             "arguments)");
+    disagree(job, 1, "parts: rank 2 has another global shape, unlike rank 0 "
+             "(every rank must give a part and the same arguments)");
+    disagree(job, 2, "parts: rank 2 has another dtype, unlike rank 0 (every "
+             "rank must give a part and the same arguments)");
+    disagree(job, 3, "parts: rank 2 has another number of dimensions, unlike "
+             "rank 0 (every rank must give a part and the same arguments)");
+    disagree(job, 4, "parts: rank 2 makes another call, unlike rank 0 (every "
+             "rank must give a part and the same arguments)");
     misfit(job, "R,S(0)", replicas, 2, "parts: rank 2 holds [2,4], but [2,3] "
            "is its part of f32[4,3]  R,S(0)  on mesh(a=2,b=2)");
     misfit(job, "S(0),S(0)", torn, 0, "parts: rank 0 holds [1,3], but [2,3] is "

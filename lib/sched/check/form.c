@@ -61,7 +61,7 @@ int dtn_check_form(struct dtn_checker *check, int me,
         && !dtn_check_alike(check, me, step->src.space == DTN_ACC,
                             step->dst.space == DTN_ACC))
         return dtn_check_fail(check, me, "puts elements as partial results, or "
-                              "these as elements");
+                              "the reverse");
     if ((step->op == DTN_OP_COPY || step->op == DTN_OP_REDUCE)
         && step->src.rank < 0)
         return dtn_check_fail(check, me, "has no source rank");

@@ -56,8 +56,8 @@ static int check_edges(struct dtn_checker *check, int me, struct dtn_span span,
     if (span.rank != me || span.space != DTN_OUT || shown->bytes == 0
         || bytes == 0 || inside || outside)
         return 0;
-    return dtn_check_fail(check, me, "touches OUT+%zu, %zu bytes, across the "
-                          "edge of what it shows", span.offset, bytes);
+    return dtn_check_fail(check, me, "accesses OUT+%zu, %zu bytes, across the "
+                          "edge of the exposed part", span.offset, bytes);
 }
 
 int dtn_check_edges(struct dtn_checker *check, int me,

@@ -210,7 +210,8 @@ static int step_fold(struct dtn_checker *check, int me,
     if (step->own_term >= 0
         && (step->src.rank < 0 || step->own.rank != me
             || (step->own.space == DTN_ACC) != (step->src.space == DTN_ACC)))
-        return dtn_check_fail(check, me, "the own term is not like the others");
+        return dtn_check_fail(check, me, "this rank's own term does not match "
+                                         "the other terms");
     for (int q = 0; q < fold_count(check, me, step); q++) {
         struct dtn_spot src = fold_source(check, me, step, q);
         int rc = check_remote(check, me, src.rank);
@@ -405,13 +406,14 @@ static int step_wait(struct dtn_checker *check, int me,
     if (sig->tag != step->tag || sig->bytes != step->bytes
         || sig->match_bits != step->match_bits)
         return dtn_check_fail(check, me, "the next signal is tag %d, %zu "
-                              "bytes, salt %016llx", (int)sig->tag, sig->bytes,
+                              "bytes, match bits %016llx", (int)sig->tag,
+                              sig->bytes,
                               (unsigned long long)sig->match_bits);
     if (count > 0
         && !dtn_check_alike(check, me, sig->from.space == DTN_ACC,
                          step->dst.space == DTN_ACC))
-        return dtn_check_fail(check, me, "takes elements for partial results, "
-                              "or these for elements");
+        return dtn_check_fail(check, me, "treats elements as partial results, "
+                              "or the reverse");
     pair->head = (pair->head + 1) % DTN_QUEUE_DEPTH;
     pair->len--;
     signal_learn(check, me, pair, sig);
