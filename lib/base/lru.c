@@ -25,6 +25,12 @@ static void lru_push(struct dtn_lru *lru, struct dtn_lru_entry *entry)
     lru->newest = entry;
 }
 
+void dtn_lru_renew(struct dtn_lru *lru, struct dtn_lru_entry *entry)
+{
+    lru_unlink(lru, entry);
+    lru_push(lru, entry);
+}
+
 struct dtn_lru_entry *dtn_lru_search(struct dtn_lru *lru,
                                      const struct dtn_lru_kind *kind,
                                      const void *key)
@@ -34,10 +40,8 @@ struct dtn_lru_entry *dtn_lru_search(struct dtn_lru *lru,
 
     while (entry && !(entry->hash == hash && kind->is(entry, key)))
         entry = entry->next;
-    if (entry) {
-        lru_unlink(lru, entry);
-        lru_push(lru, entry);
-    }
+    if (entry)
+        dtn_lru_renew(lru, entry);
     return entry;
 }
 

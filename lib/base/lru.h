@@ -36,6 +36,17 @@ struct dtn_lru {
     struct dtn_lru_entry *bucket[DTN_LRU_BUCKETS];
 };
 
+/* Make an entry that is not the newest the newest. */
+void dtn_lru_renew(struct dtn_lru *lru, struct dtn_lru_entry *entry);
+
+/* An entry is used again without being looked up. */
+static inline void dtn_lru_touch(struct dtn_lru *lru,
+                                 struct dtn_lru_entry *entry)
+{
+    if (lru->newest != entry)
+        dtn_lru_renew(lru, entry);
+}
+
 /* Find an entry that is not the newest and make it the newest; or NULL. */
 struct dtn_lru_entry *dtn_lru_search(struct dtn_lru *lru,
                                      const struct dtn_lru_kind *kind,

@@ -14,11 +14,7 @@
 #include "job/ctx.h"
 #include "job/group.h"
 #include "sched/call.h"
-#include "sched/fingerprint.h"
 #include "dtensor.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
                    struct dtensor_error *err)
@@ -54,7 +50,7 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
         if (rc != 0)
             return dtn_call_give_up(group, rc, &why, err);
     }
-    memcpy(ctx->plan_text, (*cachedp)->text, (*cachedp)->text_bytes);
+    dtn_ctx_plan_is(ctx, (*cachedp)->text, (*cachedp)->text_bytes);
     return 0;
 }
 
@@ -66,9 +62,6 @@ int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
 
     if (rc != 0)
         return rc;
-    return dtn_exec_run(cached->exec, in, out,
-                        dtn_fingerprint_numbered(cached->fingerprint,
-                                                 call->number),
-                        err);
+    return dtn_cached_run(cached, in, out, call->number, err);
 }
 

@@ -4,12 +4,15 @@
  * its mesh.  collective_run() numbers the call among all calls over these
  * ranks.  So if a single rank refuses a call, the numbers show that this rank
  * misses it.  Then collective_run() runs the call, or records it while a group
- * of calls is open.
+ * of calls is open.  A call that repeats is run without a check (repeat.h).
  */
 #include "base/error.h"
+#include "base/lru.h"
 #include "coll/exec.h"
+#include "coll/execs.h"
 #include "coll/message.h"
 #include "coll/recorded.h"
+#include "coll/repeat.h"
 #include "coll/request.h"
 #include "coll/state.h"
 #include "job/ctx.h"
@@ -40,18 +43,53 @@ static int collective_check(const struct dtensor_call *call,
                     "enum dtensor_collective)", (int)call->coll);
 }
 
-int dtensor_call_run(const struct dtensor_mesh *mesh,
-                     const struct dtensor_call *call, const void *in,
-                     void *out, struct dtensor_error *err)
+/* Check, find and run a call, and keep it if it can repeat. */
+static int collective_run(const struct dtensor_mesh *mesh,
+                          const struct dtensor_call *call, const void *in,
+                          void *out, struct dtn_repeat *repeat,
+                          struct dtensor_error *err)
 {
     struct dtn_call made = collective_call(mesh, call);
+    struct dtn_cached_exec *cached;
     int rc = collective_check(call, err);
 
     if (rc != 0)
         return rc;
     if (dtn_coll_of(mesh->ctx)->recorded)
         return dtn_recorded_add_call(&mesh->group, &made, in, out, err);
-    return dtn_call_run(&mesh->group, &made, in, out, err);
+    rc = dtn_call_find(&mesh->group, &made, in, out, &cached, err);
+    if (rc != 0)
+        return rc;
+    if (!call->counts && !call->recv_counts
+        && (unsigned)call->op < DTENSOR_NREDOPS)
+        *repeat = (struct dtn_repeat){ .mesh = mesh, .call = *call, .in = in,
+                                       .out = out, .cached = cached };
+    return dtn_cached_run(cached, in, out, made.number, err);
+}
+
+/* Run a call that was kept. */
+static int collective_again(const struct dtn_repeat *repeat,
+                            struct dtensor_error *err)
+{
+    const struct dtensor_mesh *mesh = repeat->mesh;
+    struct dtn_cached_exec *cached = repeat->cached;
+
+    dtn_lru_touch(&dtn_coll_of(mesh->ctx)->execs, &cached->entry);
+    dtn_ctx_plan_is(mesh->ctx, cached->text, cached->text_bytes);
+    return dtn_cached_run(cached, repeat->in, repeat->out, ++*mesh->group.calls,
+                          err);
+}
+
+int dtensor_call_run(const struct dtensor_mesh *mesh,
+                     const struct dtensor_call *call, const void *in,
+                     void *out, struct dtensor_error *err)
+{
+    struct dtn_coll_state *coll = dtn_coll_of(mesh->ctx);
+    struct dtn_repeat *repeat = dtn_repeat_at(coll->repeats, call, in, out);
+
+    return !dtn_repeat_is(repeat, mesh, call, in, out) || coll->recorded
+         ? collective_run(mesh, call, in, out, repeat, err)
+         : collective_again(repeat, err);
 }
 
 /* A call with a count for each block. */

@@ -14,6 +14,7 @@
 #include "coll/exec.h"
 #include "coll/exec/exec.h"
 #include "coll/record.h"
+#include "coll/repeat.h"
 #include "coll/state.h"
 #include "job/ctx.h"
 #include "job/group.h"
@@ -149,8 +150,13 @@ static bool entry_is(const struct dtn_lru_entry *lru_entry, const void *key)
 
 static void entry_destroy(struct dtn_lru_entry *lru_entry)
 {
-    dtn_exec_destroy(((struct exec_entry *)lru_entry)->cached.exec);
-    free(lru_entry);
+    struct exec_entry *entry = (struct exec_entry *)lru_entry;
+    struct dtensor_ctx *ctx = entry->cached.exec->group.ctx;
+
+    dtn_repeats_forget(dtn_coll_of(ctx), &entry->cached);
+    dtn_ctx_plan_freed(ctx, entry->cached.text);
+    dtn_exec_destroy(entry->cached.exec);
+    free(entry);
 }
 
 static const struct dtn_lru_kind execs_kind = { entry_hash, entry_is,

@@ -3,6 +3,8 @@
 #define DTN_EXECS_H
 
 #include "base/lru.h"
+#include "coll/exec.h"
+#include "sched/fingerprint.h"
 #include "dtensor.h"
 
 #include <stddef.h>
@@ -10,7 +12,6 @@
 
 struct dtn_call;
 struct dtn_group;
-struct dtn_exec;
 
 struct dtn_cached_exec {
     struct dtn_lru_entry entry;   /* bytes: scratch; holders: requests        */
@@ -19,6 +20,16 @@ struct dtn_cached_exec {
     char text[160];               /* for dtensor_last_plan()                  */
     size_t text_bytes;            /* with the final '\0'                      */
 };
+
+/* Run it as the call with that number. */
+static inline int dtn_cached_run(const struct dtn_cached_exec *cached,
+                                 const void *in, void *out, uint32_t number,
+                                 struct dtensor_error *err)
+{
+    return dtn_exec_run(cached->exec, in, out,
+                        dtn_fingerprint_numbered(cached->fingerprint, number),
+                        err);
+}
 
 /* A fingerprint of what all ranks of the call know, without the number of the
  * call.  For messages the match bits of the edges contain it.

@@ -13,6 +13,7 @@
  * so for functions they compare how many were made before, and the flags.
  */
 #include "coll/redops.h"
+#include "coll/repeat.h"
 #include "base/array.h"
 #include "base/dtype.h"
 #include "base/error.h"
@@ -156,6 +157,7 @@ void dtn_redops_skip(struct dtensor_ctx *ctx, int numbers)
 void dtensor_set_repro(struct dtensor_ctx *ctx, int on)
 {
     ctx->world.cluster->repro = on != 0;
+    dtn_repeats_clear(dtn_coll_of(ctx));
 }
 
 /* ---------------------------------------------------------------- calls --- */

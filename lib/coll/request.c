@@ -13,6 +13,7 @@
  * scratch): the requests that hold it are before it in the queue.
  */
 #include "coll/request.h"
+#include "base/compiler.h"
 #include "base/wait.h"
 #include "coll/state.h"
 #include "job/await.h"
@@ -122,7 +123,8 @@ static void request_finish(struct dtensor_request *request)
     ctx->in_blocking_wait = false;
 }
 
-int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
+static DTN_NOINLINE int requests_finish(struct dtensor_ctx *ctx,
+                                        struct dtensor_error *err)
 {
     int rc = 0;
 
@@ -135,6 +137,11 @@ int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
             *err = request->err;
     }
     return rc;
+}
+
+int dtn_requests_finish(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    return dtn_coll_of(ctx)->pending ? requests_finish(ctx, err) : 0;
 }
 
 void dtn_requests_abandon(struct dtensor_ctx *ctx)

@@ -3,6 +3,7 @@
 #define DTN_COLL_STATE_H
 
 #include "base/lru.h"
+#include "coll/repeat.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "dtensor.h"
@@ -17,6 +18,7 @@ struct dtn_exec_run;
 
 struct dtn_coll_state {
     struct dtn_lru execs;         /* LRU cache by call: execs.c               */
+    struct dtn_repeat repeats[DTN_REPEATS];        /* calls that were checked */
     struct dtn_models *models;    /* cost models of groups, or NULL           */
     struct dtn_redops *redops;    /* reductions made at run time, or NULL     */
     struct dtn_recorded *recorded;     /* calls of an open group, or NULL     */

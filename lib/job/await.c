@@ -7,6 +7,7 @@
  * within a few milliseconds.
  */
 #include "job/await.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "base/wait.h"
@@ -270,24 +271,52 @@ int dtn_flush(struct dtensor_ctx *ctx, int peer)
     return 0;
 }
 
-int dtn_signal(struct dtensor_ctx *ctx, int peer, struct dtn_signal *signal,
-               const void *data)
+/* The transport returned `rc`: try until it takes the signal.  If this and
+ * await_signal() were inlined, the usual case would save more registers.
+ */
+static DTN_NOINLINE int signal_again(struct dtensor_ctx *ctx, int peer,
+                                     const struct dtn_signal *signal,
+                                     const struct dtn_eager *eager, int rc)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
-    struct dtn_eager space;
-    const struct dtn_eager *eager = dtn_eager_pack(&ctx->peers[peer], signal,
-                                                   data, &space);
     struct dtn_wait wait;
-    int rc = tp->ops->signal(tp, peer, signal, eager);
 
-    if (rc != 0) {
-        dtn_ctx_wait(ctx, &wait);
-        do {
-            if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
-                return rc;
-        } while ((rc = tp->ops->signal(tp, peer, signal, eager)) != 0);
-    }
-    ctx->peers[peer].sent++;
+    dtn_ctx_wait(ctx, &wait);
+    do {
+        if ((rc = await_again(ctx, peer, rc, &wait)) != 0)
+            return rc;
+    } while ((rc = tp->ops->signal(tp, peer, signal, eager)) != 0);
+    return 0;
+}
+
+int dtn_signal(struct dtensor_ctx *ctx, int rank, struct dtn_signal *signal,
+               const void *data)
+{
+    struct dtn_peer *peer = &ctx->peers[rank];
+    struct dtn_eager space;
+    const struct dtn_eager *eager = dtn_eager_pack(peer, signal, data, &space);
+    int rc = peer->tp->ops->signal(peer->tp, rank, signal, eager);
+
+    if (rc != 0)
+        rc = signal_again(ctx, rank, signal, eager, rc);
+    if (rc == 0)
+        peer->sent++;
+    return rc;
+}
+
+/* There is no signal yet: wait for it. */
+static DTN_NOINLINE int await_signal(struct dtensor_ctx *ctx, int peer,
+                                     const struct dtn_signal **signalp)
+{
+    struct dtn_transport *tp = ctx->peers[peer].tp;
+    struct dtn_wait wait;
+    int rc;
+
+    dtn_ctx_wait(ctx, &wait);
+    do {
+        if ((rc = await_turn(ctx, peer, true, &wait)) != 0)
+            return rc;
+    } while (!(*signalp = tp->ops->peek(tp, peer)));
     return 0;
 }
 
@@ -295,17 +324,9 @@ int dtn_await(struct dtensor_ctx *ctx, int peer,
               const struct dtn_signal **signalp)
 {
     struct dtn_transport *tp = ctx->peers[peer].tp;
-    struct dtn_wait wait;
-    int rc;
 
-    if ((*signalp = tp->ops->peek(tp, peer)))
-        return 0;
-    dtn_ctx_wait(ctx, &wait);
-    do {
-        if ((rc = await_turn(ctx, peer, true, &wait)) != 0)
-            return rc;
-    } while (!(*signalp = tp->ops->peek(tp, peer)));
-    return 0;
+    *signalp = tp->ops->peek(tp, peer);
+    return *signalp ? 0 : await_signal(ctx, peer, signalp);
 }
 
 void dtn_consume(struct dtensor_ctx *ctx, int peer)

@@ -17,7 +17,6 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -269,10 +268,12 @@ int dtensor_spec_normalize(struct dtensor_spec *spec,
 bool dtn_spec_same_tensor(const struct dtensor_spec *a,
                           const struct dtensor_spec *b)
 {
-    return a->mesh->ctx == b->mesh->ctx && a->dtype == b->dtype &&
-           a->ndim == b->ndim &&
-           memcmp(a->shape, b->shape,
-                  (size_t)a->ndim * sizeof a->shape[0]) == 0;
+    bool same = a->mesh->ctx == b->mesh->ctx && a->dtype == b->dtype &&
+                a->ndim == b->ndim;
+
+    for (int d = 0; same && d < a->ndim; d++)
+        same = a->shape[d] == b->shape[d];
+    return same;
 }
 
 bool dtn_spec_equal(const struct dtensor_spec *a, const struct dtensor_spec *b)

@@ -261,6 +261,7 @@ void dtensor_plan_destroy(struct dtensor_plan *plan)
     ctx = plan->dst.mesh->ctx;
     for (int i = 0; i < plan->nsteps; i++)
         dtn_exec_destroy(plan->step[i].exec);
+    dtn_ctx_plan_freed(ctx, plan->text);
     free(plan);
     dtn_ctx_release(ctx);
 }

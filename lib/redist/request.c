@@ -91,7 +91,7 @@ static void redist_end(struct dtensor_request *request)
     struct redist_request *r = (struct redist_request *)request;
 
     dtn_redist_release(request->ctx, request);
-    memcpy(request->ctx->plan_text, r->plan->text, sizeof r->plan->text);
+    dtn_ctx_plan_is(request->ctx, r->plan->text, sizeof r->plan->text);
 }
 
 static const struct dtn_request_ops redist_work = { redist_begin, redist_poll,

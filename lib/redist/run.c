@@ -63,16 +63,18 @@ static int run_step(struct dtn_redist_step *step, uint32_t number,
                     const void *in, void *out,
                     struct dtensor_error *err)
 {
-    struct dtn_call call = run_call(step);
     int rc = 0;
 
-    call.number = number;
-    if (step->phase.kind == DTN_PHASE_EXCHANGE)
+    if (step->phase.kind == DTN_PHASE_EXCHANGE) {
         rc = dtn_exec_run(step->exec, in, out,
                           dtn_fingerprint_numbered(step->fingerprint, number),
                           err);
-    else if (step->count > 0)
+    } else if (step->count > 0) {
+        struct dtn_call call = run_call(step);
+
+        call.number = number;
         rc = dtn_call_run(step->group, &call, in, out, err);
+    }
     return rc == 0 ? dtn_phase_finish(&step->phase, out, step->count, err)
                    : rc;
 }
@@ -107,7 +109,7 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
         rc = dtn_redist_scratch(r, err);
     if (rc == 0 && r->nsteps == 0 && r->out_bytes > 0 && in != out)
         rc = dtn_buffer_copy(ctx, out, in, r->out_bytes, err);
-    memcpy(ctx->plan_text, r->text, sizeof r->text);
+    dtn_ctx_plan_is(ctx, r->text, sizeof r->text);
     for (int i = 0; rc == 0 && i < r->nsteps; i++) {
         void *to = dtn_redist_target(r, i, out);
 
@@ -115,7 +117,7 @@ int dtn_redist_run(struct dtensor_plan *r, const void *in, void *out,
             continue;
         rc = run_step(&r->step[i], number, in, to, err);
         if (r->step[i].phase.kind != DTN_PHASE_EXCHANGE)
-            memcpy(ctx->plan_text, r->text, sizeof r->text);
+            dtn_ctx_plan_is(ctx, r->text, sizeof r->text);
         in = to;
     }
     return rc;

@@ -190,6 +190,7 @@ static void scatter_say(const struct scatter *scatter)
     char to[DTENSOR_MAX_DIMS * 20];
 
     dtensor_placements_format(dst->mesh, dst->placement, to, sizeof to);
+    ctx->plan_from = NULL;
     snprintf(ctx->plan_text, sizeof ctx->plan_text, "distribute to %.100s: %d "
              "slabs", to, scatter_nslabs(scatter));
 }

@@ -291,7 +291,7 @@ int dtn_exec_run(struct dtn_exec *exec, const void *in, void *out,
     struct dtn_exec_run run;
     int rc = dtn_ctx_ready(exec->group.ctx, err);
 
-    if (rc == 0 && dtn_coll_of(exec->group.ctx)->pending)
+    if (rc == 0)
         rc = dtn_requests_finish(exec->group.ctx, err);
     if (rc == 0 && exec->unmet) {
         exec_call(exec, fingerprint);
