@@ -57,6 +57,33 @@ is "and every macro, enumerator and inline function of a header with DTN_, dtn_"
                     if (done) list = 0 }'
         done)" ""
 
+# lib/cuda and lib/device/cuda are in work: nothing calls their kernels yet.
+is "no tag is defined twice" "$(
+    grep -rhoE --include='*.[ch]' --exclude-dir=cuda \
+        '^ *(struct|enum|union) [a-z0-9_]+ \{' lib transport |
+        awk '{ print $2 }' | sort | uniq -d)" ""
+# A name in fewer than three files is used where it is defined only, or by an
+# inline function of its header.
+is "what only one file uses is static" "$(
+    comm -12 <(grep -rhE --include='*.h' --exclude-dir=cuda \
+        '^[a-z][^(]*\bdtn_[a-z0-9_]+\(' lib |
+        grep -vE '^(static|typedef) ' | grep -oE '\bdtn_[a-z0-9_]+\(' | tr -d '(' | sort -u) \
+        <(grep -roE --include='*.[ch]' '\bdtn_[a-z0-9_]+\b' lib transport tests |
+            sort -u | cut -d: -f2 | sort | uniq -c | awk '$1 < 3 { print $2 }' | sort) |
+        while read -r name; do
+            [ "$(grep -rhw --include='*.h' "$name" lib | wc -l)" -gt 1 ] || echo "$name"
+        done)" ""
+# dtn_verbs_post() has eight still.
+is "no internal function has more than seven parameters" "$(
+    find lib transport tools -name '*.[ch]' ! -path '*/cuda/*' -exec awk '
+        FNR == 1 { text = "" }
+        /^[a-z].*[a-z0-9_]+\(/ && !/^(return|else|typedef) / && text == "" { text = " " }
+        text != "" { text = text $0 }
+        text ~ /\)[^()]*$/ { n = gsub(/,/, "", text)
+            sub(/^[^(]* [* ]*/, "", text); name = text; sub(/\(.*/, "", name)
+            if (n > 6 && name !~ /^(dtensor_|dtn_verbs_post$)/) print FILENAME, name
+            text = "" }' {} + | sort -u)" ""
+
 is "every exported function is in the NAME line of a man page" \
     "$(comm -23 <(echo "$declared") <(
         awk -f man/names.awk man/*.3 | cut -d' ' -f1 | sort))" ""

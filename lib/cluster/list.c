@@ -58,12 +58,12 @@ bool dtn_list_assignment(char item[DTN_ITEM_SIZE], char **valuep)
 
 /* ------------------------------------------------------------- numbers --- */
 
-struct range {
+struct number_range {
     uint64_t first, last, step;
 };
 
 /* "A", "A-B" or "A-B:STEP". */
-static bool range_parse(const char *item, struct range *range)
+static bool range_parse(const char *item, struct number_range *range)
 {
     char text[DTN_ITEM_SIZE], *dash, *colon;
 
@@ -82,7 +82,7 @@ static bool range_parse(const char *item, struct range *range)
 }
 
 static int range_check(const char *item, const char *what, int max,
-                       struct range *range, char why[DTN_WHY_SIZE])
+                       struct number_range *range, char why[DTN_WHY_SIZE])
 {
     if (!range_parse(item, range) || range->step == 0)
         return WHY("\"%s\" is not a %s or a range of them; expected a list "
@@ -101,7 +101,7 @@ int dtn_list_numbers(const char *text, const char *what, int max,
                      int **valuesp, int *np, char why[DTN_WHY_SIZE])
 {
     char item[DTN_ITEM_SIZE];
-    struct range range;
+    struct number_range range;
     uint64_t count, n = 0;
     int *values = NULL, capacity = 0, rc = 0;
 

@@ -92,7 +92,7 @@ static void fill_chunk(const struct fill *fill, const struct dtn_counter *at,
     dtn_dist_blocks(fill->dist, fill->width, words, nblocks, out);
 }
 
-/* `count` elements from lane `lane` of the block on, all in that block. */
+/* Write `count` elements of one block, from lane `lane` on. */
 static void fill_part(const struct fill *fill, uint64_t block, size_t lane,
                       size_t count, unsigned char *out)
 {

@@ -9,9 +9,9 @@
  * stands, and the high word after one shift.
  */
 
-/* A round of one vector of blocks: its products, and what the next round
- * multiplies.  Of the last round the words go side by side as they are stored:
- * LANES_PAIR puts high(p) ^ c ^ k below low(p).
+/* One round of one vector of blocks: its products, and the factors of the next
+ * round.  After the last round the words are stored side by side: LANES_PAIR
+ * puts high(p) ^ c ^ k below low(p).
  */
 #define LANES_ROUND(c, k)                                                     \
     do {                                                                      \

@@ -2,7 +2,9 @@
 #ifndef DTN_RANDOM_QUANTILE_H
 #define DTN_RANDOM_QUANTILE_H
 
-/* The probability of a normal value up to z; z of p, for p in (0, 1/2]. */
+/* cdf: the probability that a normal value is at most z.  quantile: the z of
+ * probability p, for p in (0, 1/2].
+ */
 double dtn_normal_cdf(double z);
 double dtn_normal_quantile(double p);
 

@@ -1,4 +1,4 @@
-/* rows.h - the runs of neighbours in a rank's part */
+/* rows.h - the contiguous runs of a rank's part */
 #ifndef DTN_RANDOM_ROWS_H
 #define DTN_RANDOM_ROWS_H
 
@@ -19,7 +19,8 @@ struct dtn_rows {
     int64_t done;                 /* of these, walked over                    */
 };
 
-/* Elements local .. local + count - 1 of the part are global .. of the whole.
+/* Elements local .. local + count - 1 of the part are elements global .. global
+ * + count - 1 of the whole.
  */
 struct dtn_row {
     int64_t local;                /* row-major index in the part              */

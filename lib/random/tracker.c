@@ -67,8 +67,8 @@ static int64_t part_number(const struct dtensor_spec *spec, const int coord[],
     return number;
 }
 
-/* The l of the opening comment.  PyTorch has no lengths chosen by the user, so
- * such a placement counts as S.
+/* The l of the opening comment.  PyTorch has no user-chosen lengths, so such a
+ * placement counts as S.
  */
 static int64_t pytorch_part(const struct dtensor_spec *spec)
 {
@@ -146,7 +146,9 @@ static uint64_t megatron_seed(const struct dtensor_generator *gen,
 
 /* ----------------------------------------------------------------- draw --- */
 
-/* After this operation of this many words, from `start` on. */
+/* The part that begins at `start`; the operation ends at `end`, both from the
+ * generator's offset on.
+ */
 static int draw_make(const struct dtensor_generator *gen, uint64_t seed,
                      int64_t start, int64_t end, struct dtn_stream_part *draw,
                      struct dtensor_error *err)

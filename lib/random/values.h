@@ -1,4 +1,4 @@
-/* values.h - random words made values of a distribution */
+/* values.h - makes values of a distribution from random words */
 #ifndef DTN_RANDOM_VALUES_H
 #define DTN_RANDOM_VALUES_H
 
