@@ -99,7 +99,7 @@ long=$(find lib tools transport -name '*.[ch]' -exec wc -l {} + |
 is "no file holds more than 500 lines, no test more than 600" \
     "$long" ""
 
-mapfile -t sources < <(find lib transport tools -name '*.c')
+mapfile -t sources < <(find lib transport tools tests -name '*.c')
 
 # A function body starts with "{" in the first column and ends with "}" there.
 long=$(awk '

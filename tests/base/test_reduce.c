@@ -323,71 +323,72 @@ static bool same(double a, double b)
     return isnan(a) ? isnan(b) : a == b && signbit(a) == signbit(b);
 }
 
+static const struct {
+    enum dtensor_dtype dtype;
+    enum dtensor_redop op;
+    double a, b, c, want;
+} known[] = {
+    { DTENSOR_F32, DTENSOR_SUM, 0x1p24, 1, 1, 0x1p24 },
+    { DTENSOR_F64, DTENSOR_SUM, 0x1p24, 1, 1, 0x1p24 + 2 },
+    { DTENSOR_F64, DTENSOR_AVG, 1, 2, 3, 6 },
+    { DTENSOR_F16, DTENSOR_SUM, 2048, 1, 1, 2050 },
+    { DTENSOR_F16, DTENSOR_SUM, 65504, 65504, -65504, 65504 },
+    { DTENSOR_F16, DTENSOR_PROD, 256, 256, 1, (double)INFINITY },
+    { DTENSOR_BF16, DTENSOR_SUM, 256, 1, 1, 258 },
+    { DTENSOR_F32, DTENSOR_MIN, 3, -2, 1, -2 },
+    { DTENSOR_F32, DTENSOR_MAX, 3, -2, 1, 3 },
+    { DTENSOR_F32, DTENSOR_MIN, 0.0, -0.0, 0.0, 0.0 },
+    { DTENSOR_F32, DTENSOR_MAX, -0.0, 0.0, 0.0, -0.0 },
+    { DTENSOR_F32, DTENSOR_MIN, 1, (double)NAN, 0, (double)NAN },
+    { DTENSOR_F16, DTENSOR_MAX, (double)NAN, 1, 2, (double)NAN },
+    { DTENSOR_BF16, DTENSOR_MIN, 1, 2, (double)NAN, (double)NAN },
+    { DTENSOR_I8, DTENSOR_SUM, 100, 100, 0, -56 },
+    { DTENSOR_I8, DTENSOR_PROD, 16, 16, 3, 0 },
+    { DTENSOR_I8, DTENSOR_MIN, 1, -128, 127, -128 },
+    { DTENSOR_U8, DTENSOR_SUM, 200, 100, 0, 44 },
+    { DTENSOR_U8, DTENSOR_MAX, 1, 255, 127, 255 },
+    { DTENSOR_U8, DTENSOR_BAND, 7, 14, 255, 6 },
+    { DTENSOR_I8, DTENSOR_BOR, -128, 1, 2, -125 },
+    { DTENSOR_I32, DTENSOR_SUM, 2147483647, 1, 0, -2147483648.0 },
+    { DTENSOR_I32, DTENSOR_PROD, 65536, 65536, 5, 0 },
+    { DTENSOR_I32, DTENSOR_MAX, -5, -7, -6, -5 },
+    { DTENSOR_I32, DTENSOR_BXOR, 5, 3, 1, 7 },
+    { DTENSOR_I64, DTENSOR_PROD, 0x1p32, 0x1p32, 1, 0 },
+    { DTENSOR_I64, DTENSOR_MIN, -0x1p63, 1, 0, -0x1p63 },
+    { DTENSOR_I64, DTENSOR_SUM, -0x1p63, -0x1p63, 5, 5 },
+    { DTENSOR_I16, DTENSOR_SUM, 32767, 1, 0, -32768 },
+    { DTENSOR_U16, DTENSOR_MAX, 1, 65535, 32767, 65535 },
+    { DTENSOR_U32, DTENSOR_MIN, 4294967295.0, 7, 1 << 20, 7 },
+    { DTENSOR_U64, DTENSOR_MAX, 1, 0x1p63, 2, 0x1p63 },
+    { DTENSOR_BOOL, DTENSOR_SUM, 1, 1, 0, 1 },
+    { DTENSOR_BOOL, DTENSOR_PROD, 1, 1, 0, 0 },
+    { DTENSOR_BOOL, DTENSOR_BXOR, 1, 1, 1, 1 },
+    { DTENSOR_F8E4M3, DTENSOR_SUM, 448, 448, -448, 448 },
+    { DTENSOR_F8E4M3, DTENSOR_SUM, 448, 448, 0, (double)NAN },
+    { DTENSOR_F8E4M3, DTENSOR_SUM, 16, 1, 1, 18 },
+    { DTENSOR_F8E5M2, DTENSOR_PROD, 256, 256, 1, (double)INFINITY },
+    { DTENSOR_C64, DTENSOR_SUM, 1, 2, 3, 6 },
+    { DTENSOR_C128, DTENSOR_PROD, 2, 3, 4, 24 },
+};
+
 static void test_known(void)
 {
-    static const struct {
-        enum dtensor_dtype dtype;
-        enum dtensor_redop op;
-        double a, b, c, want;
-    } cases[] = {
-        { DTENSOR_F32, DTENSOR_SUM, 0x1p24, 1, 1, 0x1p24 },
-        { DTENSOR_F64, DTENSOR_SUM, 0x1p24, 1, 1, 0x1p24 + 2 },
-        { DTENSOR_F64, DTENSOR_AVG, 1, 2, 3, 6 },
-        { DTENSOR_F16, DTENSOR_SUM, 2048, 1, 1, 2050 },
-        { DTENSOR_F16, DTENSOR_SUM, 65504, 65504, -65504, 65504 },
-        { DTENSOR_F16, DTENSOR_PROD, 256, 256, 1, (double)INFINITY },
-        { DTENSOR_BF16, DTENSOR_SUM, 256, 1, 1, 258 },
-        { DTENSOR_F32, DTENSOR_MIN, 3, -2, 1, -2 },
-        { DTENSOR_F32, DTENSOR_MAX, 3, -2, 1, 3 },
-        { DTENSOR_F32, DTENSOR_MIN, 0.0, -0.0, 0.0, 0.0 },
-        { DTENSOR_F32, DTENSOR_MAX, -0.0, 0.0, 0.0, -0.0 },
-        { DTENSOR_F32, DTENSOR_MIN, 1, (double)NAN, 0, (double)NAN },
-        { DTENSOR_F16, DTENSOR_MAX, (double)NAN, 1, 2, (double)NAN },
-        { DTENSOR_BF16, DTENSOR_MIN, 1, 2, (double)NAN, (double)NAN },
-        { DTENSOR_I8, DTENSOR_SUM, 100, 100, 0, -56 },
-        { DTENSOR_I8, DTENSOR_PROD, 16, 16, 3, 0 },
-        { DTENSOR_I8, DTENSOR_MIN, 1, -128, 127, -128 },
-        { DTENSOR_U8, DTENSOR_SUM, 200, 100, 0, 44 },
-        { DTENSOR_U8, DTENSOR_MAX, 1, 255, 127, 255 },
-        { DTENSOR_U8, DTENSOR_BAND, 7, 14, 255, 6 },
-        { DTENSOR_I8, DTENSOR_BOR, -128, 1, 2, -125 },
-        { DTENSOR_I32, DTENSOR_SUM, 2147483647, 1, 0, -2147483648.0 },
-        { DTENSOR_I32, DTENSOR_PROD, 65536, 65536, 5, 0 },
-        { DTENSOR_I32, DTENSOR_MAX, -5, -7, -6, -5 },
-        { DTENSOR_I32, DTENSOR_BXOR, 5, 3, 1, 7 },
-        { DTENSOR_I64, DTENSOR_PROD, 0x1p32, 0x1p32, 1, 0 },
-        { DTENSOR_I64, DTENSOR_MIN, -0x1p63, 1, 0, -0x1p63 },
-        { DTENSOR_I64, DTENSOR_SUM, -0x1p63, -0x1p63, 5, 5 },
-        { DTENSOR_I16, DTENSOR_SUM, 32767, 1, 0, -32768 },
-        { DTENSOR_U16, DTENSOR_MAX, 1, 65535, 32767, 65535 },
-        { DTENSOR_U32, DTENSOR_MIN, 4294967295.0, 7, 1 << 20, 7 },
-        { DTENSOR_U64, DTENSOR_MAX, 1, 0x1p63, 2, 0x1p63 },
-        { DTENSOR_BOOL, DTENSOR_SUM, 1, 1, 0, 1 },
-        { DTENSOR_BOOL, DTENSOR_PROD, 1, 1, 0, 0 },
-        { DTENSOR_BOOL, DTENSOR_BXOR, 1, 1, 1, 1 },
-        { DTENSOR_F8E4M3, DTENSOR_SUM, 448, 448, -448, 448 },
-        { DTENSOR_F8E4M3, DTENSOR_SUM, 448, 448, 0, (double)NAN },
-        { DTENSOR_F8E4M3, DTENSOR_SUM, 16, 1, 1, 18 },
-        { DTENSOR_F8E5M2, DTENSOR_PROD, 256, 256, 1, (double)INFINITY },
-        { DTENSOR_C64, DTENSOR_SUM, 1, 2, 3, 6 },
-        { DTENSOR_C128, DTENSOR_PROD, 2, 3, 4, 24 },
-    };
 
-    for (size_t i = 0; i < DTN_COUNT(cases); i++) {
-        const enum dtensor_dtype dtype = cases[i].dtype;
+    for (size_t i = 0; i < DTN_COUNT(known); i++) {
+        const enum dtensor_dtype dtype = known[i].dtype;
         double a[2], b[2], c[2], fast[2], naive[2];      /* or anything */
         const void *src[] = { a, b, c };
 
-        dtn_store(dtype, a, 0, cases[i].a);
-        dtn_store(dtype, b, 0, cases[i].b);
-        dtn_store(dtype, c, 0, cases[i].c);
-        dtn_reduce(dtype, cases[i].op, fast, src, 3, 1);
-        dtn_reduce_naive(dtype, cases[i].op, naive, src, 3, 1);
-        ok(same(dtn_load(dtype, fast, 0), cases[i].want) &&
-           same(dtn_load(dtype, naive, 0), cases[i].want),
+        dtn_store(dtype, a, 0, known[i].a);
+        dtn_store(dtype, b, 0, known[i].b);
+        dtn_store(dtype, c, 0, known[i].c);
+        dtn_reduce(dtype, known[i].op, fast, src, 3, 1);
+        dtn_reduce_naive(dtype, known[i].op, naive, src, 3, 1);
+        ok(same(dtn_load(dtype, fast, 0), known[i].want) &&
+           same(dtn_load(dtype, naive, 0), known[i].want),
            "%s %s of %g, %g, %g is %g", dtensor_dtype_name(dtype),
-           dtensor_redop_name(cases[i].op), cases[i].a, cases[i].b,
-           cases[i].c, cases[i].want);
+           dtensor_redop_name(known[i].op), known[i].a, known[i].b,
+           known[i].c, known[i].want);
     }
 }
 

@@ -185,6 +185,34 @@ static void job_reason(struct dtensor_error *reason)
     dtn_fail(reason, DTENSOR_ENODEV, "verbs: no RDMA device (see ibv_devices)");
 }
 
+/* One bootstrap, from open to close. */
+static int job_cycle(const struct boot_job *job, const struct actor *a,
+                     const struct dtn_boot_args *args,
+                     const struct dtensor_error *reason, int64_t start,
+                     struct said *say)
+{
+    struct dtn_boot *boot = NULL;
+    int rc = dtn_boot_open(args, &boot, &say->err);
+
+    say->open_ns = dtn_now_ns() - start;
+    if (rc != 0 && boot)
+        say->right = false;          /* outputs must stay untouched          */
+    if (rc == 0 && a->refuses) {
+        say->err = *reason;
+        dtn_boot_give_up(boot, &say->err);
+        rc = reason->code;
+    }
+    if (rc == 0 && a->skip_allgather > 0)
+        usleep((useconds_t)a->skip_allgather * 1000);
+    for (int n = 1; rc == 0 && n <= job->rounds; n++) {
+        if (a->skip_allgather)
+            break;
+        rc = job_round(args->world->cluster, a->rank, n, boot, say);
+    }
+    dtn_boot_close(boot);
+    return rc;
+}
+
 static void job_act(const struct boot_job *job, const struct actor *a,
                     struct said *say)
 {
@@ -225,27 +253,8 @@ static void job_act(const struct boot_job *job, const struct actor *a,
     say->right = true;
     before = job_count_fds();
     start = dtn_now_ns();
-    for (int i = 0; rc == 0 && i < (job->cycles ? job->cycles : 1); i++) {
-        struct dtn_boot *boot = NULL;
-
-        rc = dtn_boot_open(&args, &boot, &say->err);
-        say->open_ns = dtn_now_ns() - start;
-        if (rc != 0 && boot)
-            say->right = false;      /* outputs must stay untouched          */
-        if (rc == 0 && a->refuses) {
-            say->err = reason;
-            dtn_boot_give_up(boot, &say->err);
-            rc = reason.code;
-        }
-        if (rc == 0 && a->skip_allgather > 0)
-            usleep((useconds_t)a->skip_allgather * 1000);
-        for (int n = 1; rc == 0 && n <= job->rounds; n++) {
-            if (a->skip_allgather)
-                break;
-            rc = job_round(&c, a->rank, n, boot, say);
-        }
-        dtn_boot_close(boot);
-    }
+    for (int i = 0; rc == 0 && i < (job->cycles ? job->cycles : 1); i++)
+        rc = job_cycle(job, a, &args, &reason, start, say);
     say->total_ns = dtn_now_ns() - start;
     say->leaked_fds = job_count_fds() - before;
     say->rc = rc;

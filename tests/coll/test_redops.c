@@ -212,6 +212,22 @@ static void refused(struct world *world, enum dtensor_redop op,
          dtensor_errname(rc), rc ? world->err.text : "done");
 }
 
+/* The numbers of made reductions run out; the last one works. */
+static void used_up(struct world *world, enum dtensor_redop first)
+{
+    enum dtensor_redop late = first;
+    float x = 1;
+
+    dtn_redops_skip(world->ctx, DTENSOR_REDOP_LAST - DTN_MADE_FIRST - 8);
+    while (dtensor_redop_premul(world->ctx, 3, &late, &world->err) == 0)
+        need(late > first && late <= DTENSOR_REDOP_LAST, "number 0x%x",
+             (unsigned)late);
+    need(strstr(world->err.text, "numbers were used"), "%s", world->err.text);
+    need(dtensor_allreduce(world->mesh, &x, &x, 1, DTENSOR_F32, late,
+                           &world->err) == 0, "the last one: %s",
+         world->err.text);
+}
+
 static void bad_inputs(int rank, int n, void *arg)
 {
     const int64_t shape[] = { 8 };
@@ -261,15 +277,7 @@ static void bad_inputs(int rank, int n, void *arg)
     refused(&world, user, DTENSOR_F32, "destroyed");
     need(dtensor_allreduce(world.mesh, &x, &x, 1, DTENSOR_F32, DTENSOR_SUM,
                            &world.err) == 0, "sum: %s", world.err.text);
-
-    dtn_redops_skip(world.ctx, DTENSOR_REDOP_LAST - DTN_MADE_FIRST - 8);
-    while (dtensor_redop_premul(world.ctx, 3, &late, &world.err) == 0)
-        need(late > premul && late <= DTENSOR_REDOP_LAST, "number 0x%x",
-             (unsigned)late);
-    need(strstr(world.err.text, "numbers were used"), "%s", world.err.text);
-    need(dtensor_allreduce(world.mesh, &x, &x, 1, DTENSOR_F32, late,
-                           &world.err) == 0, "the last one: %s",
-         world.err.text);
+    used_up(&world, premul);
     dtensor_fini(world.ctx);
 }
 

@@ -68,6 +68,41 @@ static int32_t *numbers(struct job *job, size_t count, bool registered,
 
 /* ---------------------------------------------------------------- requests */
 
+static void numbers_free(struct job *job, int32_t *array, bool registered)
+{
+    if (registered)
+        dtensor_free(job->ctx, array);
+    else
+        free(array);
+}
+
+/* The mesh of call i. */
+static const struct dtensor_mesh *started_mesh(const struct job *job, int i)
+{
+    return job->n < 4 || i % 3 == 0 ? job->world
+         : i % 3 == 1 ? job->rows : job->columns;
+}
+
+/* Is the result of call i right, a sum or an allgather? */
+static void started_check(const struct dtensor_mesh *mesh, int i, size_t count,
+                          const int32_t *out)
+{
+    const int size = dtensor_mesh_size(mesh);
+    int sum = 0;
+
+    for (int p = 0; p < size; p++)
+        sum += dtensor_mesh_rank(mesh, p) * 1000 + i;
+    for (size_t e = 0; e < count; e++) {
+        if (i % 2 == 0)
+            need(out[e] == sum + size * (int)e, "call %d: element %zu is %d",
+                 i, e, out[e]);
+        for (int p = 0; i % 2 && p < size; p++)
+            need(out[(size_t)p * count + e]
+                 == dtensor_mesh_rank(mesh, p) * 1000 + i + (int)e,
+                 "call %d: element %zu of %d", i, e, p);
+    }
+}
+
 /* Eight calls of all kinds under way, on three meshes; waited for backwards. */
 static void started_main(int rank, int n, void *arg)
 {
@@ -83,8 +118,7 @@ static void started_main(int rank, int n, void *arg)
         int done = 0;
 
         for (int i = 0; i < N; i++) {
-            const struct dtensor_mesh *mesh = n < 4 || i % 3 == 0 ? job->world
-                : i % 3 == 1 ? job->rows : job->columns;
+            const struct dtensor_mesh *mesh = started_mesh(job, i);
             size_t count = counts[(i + round) % 4];
             int size = dtensor_mesh_size(mesh);
             struct dtensor_call call = { .dtype = DTENSOR_I32, .count = count,
@@ -100,32 +134,13 @@ static void started_main(int rank, int n, void *arg)
         if (round % 3 == 2)
             good(dtensor_barrier(job->world, &job->err));
         for (int i = N - 1; i >= 0; i--) {
-            const struct dtensor_mesh *mesh = n < 4 || i % 3 == 0 ? job->world
-                : i % 3 == 1 ? job->rows : job->columns;
-            size_t count = counts[(i + round) % 4];
-            int size = dtensor_mesh_size(mesh), sum = 0;
-
             good(dtensor_wait(request[i], &job->err));
-            for (int p = 0; p < size; p++)
-                sum += dtensor_mesh_rank(mesh, p) * 1000 + i;
-            for (size_t e = 0; e < count; e++) {
-                if (i % 2 == 0)
-                    need(out[i][e] == sum + size * (int)e, "call %d: element "
-                         "%zu is %d", i, e, out[i][e]);
-                for (int p = 0; i % 2 && p < size; p++)
-                    need(out[i][(size_t)p * count + e]
-                         == dtensor_mesh_rank(mesh, p) * 1000 + i + (int)e,
-                         "call %d: element %zu of %d", i, e, p);
-            }
+            started_check(started_mesh(job, i), i, counts[(i + round) % 4],
+                          out[i]);
         }
         for (int i = 0; i < N; i++) {
-            if (registered) {
-                dtensor_free(job->ctx, in[i]);
-                dtensor_free(job->ctx, out[i]);
-            } else {
-                free(in[i]);
-                free(out[i]);
-            }
+            numbers_free(job, in[i], registered);
+            numbers_free(job, out[i], registered);
         }
     }
     dtensor_fini(job->ctx);
@@ -202,6 +217,24 @@ static void start_twice(struct job *job, struct dtensor_persistent *persistent,
              "started twice");
 }
 
+/* Starts after the first allocate nothing. */
+static void persistent_repeat(struct job *job,
+                              struct dtensor_persistent *const persistent[],
+                              int n)
+{
+    const long before = allocations;
+    struct dtensor_request *request = NULL;
+
+    need(before > 0, "the counter counts");
+    for (int round = 0; round < 50; round++)
+        for (int i = 0; i < n; i++) {
+            good(dtensor_persistent_start(persistent[i], &request, &job->err));
+            good(dtensor_wait(request, &job->err));
+        }
+    need(allocations == before, "%ld allocations in %d starts",
+         allocations - before, 50 * n);
+}
+
 static void persistent_main(int rank, int n, void *arg)
 {
     static const struct {
@@ -220,7 +253,6 @@ static void persistent_main(int rank, int n, void *arg)
     struct job job_here, *job = &job_here;
     bool registered = arg != NULL;
     int32_t *in, *out;
-    long before;
 
     job_open(job, rank, n);
     in = numbers(job, (size_t)n * LARGE, registered, rank);
@@ -233,15 +265,7 @@ static void persistent_main(int rank, int n, void *arg)
         good(dtensor_persistent_start(persistent[i], &request, &job->err));
         good(dtensor_wait(request, &job->err));
     }
-    before = allocations;
-    need(before > 0, "the counter counts");
-    for (int round = 0; round < 50; round++)
-        for (int i = 0; i < N; i++) {
-            good(dtensor_persistent_start(persistent[i], &request, &job->err));
-            good(dtensor_wait(request, &job->err));
-        }
-    need(allocations == before, "%ld allocations in 350 starts",
-         allocations - before);
+    persistent_repeat(job, persistent, N);
     memset(out, 0, LARGE * sizeof *out);
     start_twice(job, persistent[1], &request, out);
     good(dtensor_wait(request, &job->err));
@@ -335,6 +359,24 @@ static void ring_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
+/* Sum i of group_main(): the third is over the row of the rank. */
+static void group_sum_check(int i, int rank, const int32_t sum[])
+{
+    const int ranks = i == 2 ? rank / 2 * 4 + 1 : 6, size = i == 2 ? 2 : 4;
+
+    for (int e = 0; e <= i; e++)
+        need(sum[e] == ranks * 100 + size * (i + e), "sum %d: element %d is %d",
+             i, e, sum[e]);
+}
+
+/* Message m of rank p. */
+static void group_message_check(int p, int m, size_t count, const int32_t out[])
+{
+    for (size_t i = 0; i < count; i++)
+        need(out[i] == p * 10 + m + (int)i, "from %d, message %d: element %zu "
+             "is %d", p, m, i, out[i]);
+}
+
 /* Everyone to everyone and itself, three messages each of other sizes and
  * dtypes, on two meshes, with collectives in the same group.
  */
@@ -377,17 +419,9 @@ static void group_main(int rank, int n, void *arg)
         good(dtensor_group_end(job->ctx, &job->err));
         for (int p = 0; p < n; p++)
             for (int m = 0; m < M; m++)
-                for (size_t i = 0; i < counts[m]; i++)
-                    need(out[p][m][i] == p * 10 + m + (int)i,
-                         "from %d, message "
-                         "%d: element %zu is %d", p, m, i, out[p][m][i]);
-        for (int i = 0; i < SUMS; i++) {
-            int ranks = i == 2 ? rank / 2 * 4 + 1 : 6, size = i == 2 ? 2 : 4;
-
-            for (int e = 0; e <= i; e++)
-                need(sum[i][e] == ranks * 100 + size * (i + e), "sum %d: "
-                     "element %d is %d", i, e, sum[i][e]);
-        }
+                group_message_check(p, m, counts[m], out[p][m]);
+        for (int i = 0; i < SUMS; i++)
+            group_sum_check(i, rank, sum[i]);
         for (int p = 0; p < n; p++)
             need(all[p] == p && all[RANKS + 3 * p + 2] == p, "gathered from "
                  "%d: %d, %d", p, all[p], all[RANKS + 3 * p + 2]);

@@ -262,6 +262,17 @@ static void refused(struct things *things, int rc, const char *what)
 #define refuses(name, ...) \
     refused(things, name(__VA_ARGS__, &things->err), #name)
 
+/* What was started before may be over; otherwise it is refused. */
+static void finished_request(struct things *things)
+{
+    int done = 0;
+
+    if (dtensor_test(things->request, &done, &things->err) != 0)
+        refuses(dtensor_wait, things->request);
+    else
+        need(done && dtensor_wait(things->request, NULL) == 0, "it was over");
+}
+
 /* All that communicates or takes memory is refused; the rest goes on. */
 static void rank_finished(int rank, int n, void *path)
 {
@@ -273,7 +284,6 @@ static void rank_finished(int rank, int n, void *path)
     enum dtensor_redop op;
     int32_t *elements;
     void *mem;
-    int done = 0;
 
     make(things, path);
     start(things);                     /* on both: may be over, or not       */
@@ -301,11 +311,7 @@ static void rank_finished(int rank, int n, void *path)
     refuses(dtensor_register, here.ctx, here.out, sizeof here.out);
     refuses(dtensor_redop_premul, here.ctx, 3, &op);
     refuses(dtensor_group_begin, here.ctx);
-    done = 0;
-    if (dtensor_test(here.request, &done, &here.err) != 0)
-        refuses(dtensor_wait, here.request);
-    else
-        need(done && dtensor_wait(here.request, NULL) == 0, "it was over");
+    finished_request(things);
     elements = dtensor_to_local(here.tensor);
     need(elements[1] == rank * 500 + 1 && here.memory[7] == 11
          && dtensor_rank(here.ctx) == rank

@@ -124,6 +124,19 @@ static void test_own(void)
     }
 }
 
+static const struct { const char *text, *words; } unread[] = {
+    { "S(0)[1],S(0)[1],R", "order" }, { "S(0)[2],S(0)[0],R", "order" },
+    { "S(0)[1],S(0),R", "order" }, { "R[0],R,R", "brackets" },
+    { "S(0)[x],R,R", "brackets" }, { "S(0)[],R,R", "brackets" },
+    { "S(0)[-1],R,R", "brackets" }, { "]RR", "brackets" },
+    { "SS(0,2)[0],S(0)[1],R", "not S(dimension)" },
+    { "S(0)S(1)", "has 2" }, { "RRRR", "has 4" }, { "(R,R)", "has 2" },
+    { "()", "word 1" }, { "(R,R,R", "word 1" }, { "(R,R,R,,)", "has 4" },
+    { "Shard(0),R,R", "did you mean S(0)?" },
+    { "_StridedShard(dim=0, 2),R,R", "expected SS(dimension,factor)" },
+    { "Shard(dim=2),R,R", "2 dimensions" },
+};
+
 static void test_placements(void)
 {
     static const struct { const char *text, *plain, *torch; } t[] = {
@@ -143,18 +156,6 @@ static void test_placements(void)
         { "RRS(-1)", "R,R,S(1)", "RRS(1)" },
         { " ( R, Shard(dim=-1) ,Partial(max)) ", "R,S(1),P(max)",
           "RS(1)P(max)" },
-    };
-    static const struct { const char *text, *words; } bad[] = {
-        { "S(0)[1],S(0)[1],R", "order" }, { "S(0)[2],S(0)[0],R", "order" },
-        { "S(0)[1],S(0),R", "order" }, { "R[0],R,R", "brackets" },
-        { "S(0)[x],R,R", "brackets" }, { "S(0)[],R,R", "brackets" },
-        { "S(0)[-1],R,R", "brackets" }, { "]RR", "brackets" },
-        { "SS(0,2)[0],S(0)[1],R", "not S(dimension)" },
-        { "S(0)S(1)", "has 2" }, { "RRRR", "has 4" }, { "(R,R)", "has 2" },
-        { "()", "word 1" }, { "(R,R,R", "word 1" }, { "(R,R,R,,)", "has 4" },
-        { "Shard(0),R,R", "did you mean S(0)?" },
-        { "_StridedShard(dim=0, 2),R,R", "expected SS(dimension,factor)" },
-        { "Shard(dim=2),R,R", "2 dimensions" },
     };
     struct dtensor_spec spec = { .mesh = GRID(NULL, 2, 2, 2),
                                  .ndim = 2, .dtype = DTENSOR_F32,
@@ -176,10 +177,11 @@ static void test_placements(void)
         ok(strcmp(got, t[i].plain) == 0 && strcmp(torch, want) == 0,
            "%s is %s, printed %s", t[i].text, got, torch);
     }
-    for (size_t i = 0; i < DTN_COUNT(bad); i++)
-        ok(dtensor_placements_parse(spec.mesh, bad[i].text, 2, spec.placement,
-                                    &err) == DTENSOR_EINVAL &&
-           strstr(err.text, bad[i].words), "%s: %s", bad[i].text, err.text);
+    for (size_t i = 0; i < DTN_COUNT(unread); i++)
+        ok(dtensor_placements_parse(spec.mesh, unread[i].text, 2,
+                                    spec.placement, &err) == DTENSOR_EINVAL
+           && strstr(err.text, unread[i].words), "%s: %s", unread[i].text,
+           err.text);
 }
 
 static void test_edges(void)

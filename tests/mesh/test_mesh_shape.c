@@ -186,50 +186,52 @@ static void test_unflatten(void)
        "cut into sizes of 1");
 }
 
+static const struct {
+    int dim, n;
+    int sizes[8];
+    const char *names, *want;
+} bad[] = {
+    { 2, 2, { 2, 2 }, "a,b", "mesh: no dimension 2 in mesh(dp=4,tp=2); "
+      "expected 0 to 1" },
+    { -2, 2, { 2, 2 }, "a,b", "mesh: no dimension -2 in mesh(dp=4,tp=2); "
+      "expected 0 to 1" },
+    { -1, 2, { 2, 2 }, "a,b", "mesh: which dimension of mesh(dp=4,tp=2)? "
+      "(-1 needs a mesh of one dimension, it has 2)" },
+    { 0, 2, { 2, 2 }, "a", "mesh: names \"a\" do not fit 2 dimensions "
+      "(give one for each, or NULL)" },
+    { 0, 2, { 2, 2 }, NULL, "mesh: unflatten without names, but the mesh "
+      "has some" },
+    { 0, 2, { 2, 4 }, "a,b", "mesh: unflatten dimension 0 of size 4 into "
+      "sizes whose product is larger" },
+    { 0, 2, { 2, 1 }, "a,b", "mesh: unflatten dimension 0 of size 4 into "
+      "sizes whose product is smaller" },
+    { 0, 2, { 4, 0 }, "a,b", "mesh: unflatten into size 0; expected 1 or "
+      "more" },
+    { 0, 3, { 2147483647, 2147483647, 2147483647 }, "a,b,c", "mesh: "
+      "unflatten dimension 0 of size 4 into sizes whose product is "
+      "larger" },
+    { 0, 0, { 0 }, "a", "mesh: unflatten into 0 dimensions; expected 1 to "
+      "7" },
+    { 0, 8, { 4, 1, 1, 1, 1, 1, 1, 1 }, "a", "mesh: unflatten into 8 "
+      "dimensions; expected 1 to 7" },
+    { 0, 2, { 2, 2 }, "a,tp", "mesh: unflatten into \"tp\", which is "
+      "another dimension's name" },
+    { 0, 2, { 2, 2 }, "a,a",
+      "mesh: dimension name \"a\" is given twice in \"a,a\"" },
+};
+
 static void test_unflatten_refused(void)
 {
-    static const struct {
-        int dim, n;
-        int sizes[8];
-        const char *names, *want;
-    } t[] = {
-        { 2, 2, { 2, 2 }, "a,b", "mesh: no dimension 2 in mesh(dp=4,tp=2); "
-          "expected 0 to 1" },
-        { -2, 2, { 2, 2 }, "a,b", "mesh: no dimension -2 in mesh(dp=4,tp=2); "
-          "expected 0 to 1" },
-        { -1, 2, { 2, 2 }, "a,b", "mesh: which dimension of mesh(dp=4,tp=2)? "
-          "(-1 needs a mesh of one dimension, it has 2)" },
-        { 0, 2, { 2, 2 }, "a", "mesh: names \"a\" do not fit 2 dimensions "
-          "(give one for each, or NULL)" },
-        { 0, 2, { 2, 2 }, NULL, "mesh: unflatten without names, but the mesh "
-          "has some" },
-        { 0, 2, { 2, 4 }, "a,b", "mesh: unflatten dimension 0 of size 4 into "
-          "sizes whose product is larger" },
-        { 0, 2, { 2, 1 }, "a,b", "mesh: unflatten dimension 0 of size 4 into "
-          "sizes whose product is smaller" },
-        { 0, 2, { 4, 0 }, "a,b", "mesh: unflatten into size 0; expected 1 or "
-          "more" },
-        { 0, 3, { 2147483647, 2147483647, 2147483647 }, "a,b,c", "mesh: "
-          "unflatten dimension 0 of size 4 into sizes whose product is "
-          "larger" },
-        { 0, 0, { 0 }, "a", "mesh: unflatten into 0 dimensions; expected 1 to "
-          "7" },
-        { 0, 8, { 4, 1, 1, 1, 1, 1, 1, 1 }, "a", "mesh: unflatten into 8 "
-          "dimensions; expected 1 to 7" },
-        { 0, 2, { 2, 2 }, "a,tp", "mesh: unflatten into \"tp\", which is "
-          "another dimension's name" },
-        { 0, 2, { 2, 2 }, "a,a",
-          "mesh: dimension name \"a\" is given twice in \"a,a\"" },
-    };
     const struct dtensor_mesh *mesh, *plain;
 
     start(36, 0);
     mesh = GRID("dp,tp", 4, 2);
     made = NULL;
-    for (size_t i = 0; i < DTN_COUNT(t); i++)
-        is(outcome(dtensor_mesh_unflatten(mesh, t[i].dim, t[i].n, t[i].sizes,
-                                          t[i].names, &made, &mesh_err)),
-           t[i].want, "refused");
+    for (size_t i = 0; i < DTN_COUNT(bad); i++)
+        is(outcome(dtensor_mesh_unflatten(mesh, bad[i].dim, bad[i].n,
+                                          bad[i].sizes, bad[i].names, &made,
+                                          &mesh_err)),
+           bad[i].want, "refused");
     plain = GRID(NULL, 4, 2);
     is(UNFLATTEN(plain, 0, "a,b", 2, 2), "mesh: unflatten with names, but the "
        "mesh has none", "refused");

@@ -265,56 +265,58 @@ static void meshes_stack(struct dtensor_ctx *ctx)
 
 /* -------------------------------------------------------------- placements */
 
+static const struct { const char *section, *text, *words; int ndim; }
+bad[] = {
+    { "2.1", "S(2),R", "placements: word 1 of \"S(2),R\" is \"S(2)\", but "
+      "the tensor has 2 dimensions", 2 },
+    { "2.1", "R,S(-3)", "placements: word 2 of \"R,S(-3)\" is \"S(-3)\", "
+      "but the tensor has 2 dimensions", 2 },
+    { "2.1", "S(0),R", "placements: word 1 of \"S(0),R\" is \"S(0)\", but "
+      "the tensor has 0 dimensions (a scalar cannot be sharded)", 0 },
+    { "2.1", "S(99999999999999999999),R", "placements: word 1 of "
+      "\"S(99999999999999999999),R\" is \"S(99999999999999999999)\"; "
+      "expected S(dimension), such as S(0)", 2 },
+    { "2.2", "SS(0,0),R", "placements: word 1 of \"SS(0,0),R\" is "
+      "\"SS(0,0)\"; a factor of 1 or more is expected", 2 },
+    { "2.2", "SS(2,2),R", "placements: word 1 of \"SS(2,2),R\" is "
+      "\"SS(2,2)\", but the tensor has 2 dimensions", 2 },
+    { "2.2", "C(0,0),R", "placements: word 1 of \"C(0,0),R\" is "
+      "\"C(0,0)\"; a block of 1 or more is expected", 2 },
+    { "2.3", "P(mean),R", "placements: word 1 of \"P(mean),R\" has the "
+      "unknown reduction \"mean\"; mean is avg here", 2 },
+    { "2.3", "P(concat),R", "placements: word 1 of \"P(concat),R\" has the "
+      "unknown reduction \"concat\"; expected sum, avg, prod, min, max, "
+      "band, bor or bxor", 2 },
+    { "5", "R", "placements: \"R\" has 1, but the mesh has 2 dimensions "
+      "(give one for each)", 2 },
+    { "5", "R,R,R", "placements: \"R,R,R\" has 3, but the mesh has 2 "
+      "dimensions (give one for each)", 2 },
+    { "5", "R,Shard(0)", "placements: word 2 of \"R,Shard(0)\" is "
+      "\"Shard(0)\"; expected R, S(dimension), SS(dimension,factor), "
+      "C(dimension,block) or P(reduction) (did you mean S(0)?)", 2 },
+    { "4.6", NULL, "placements: there are none; expected one for each of "
+      "the 2 mesh dimensions, such as \"S(0)\" or \"R\"", 2 },
+    { "3", "S(0)[1]S(0)[1]", "spec: the order of the mesh dimensions that "
+      "cut tensor dimension 0 is none (give them 0, 1, ... once each)", 2 },
+    { "3", "SS(0,2)[0],S(0)[1]", "spec: placement 0 is not S(dimension), "
+      "and only these can be put in another order", 2 },
+    { "12", "S(0:1,2,3),R", "placements: word 1 of \"S(0:1,2,3),R\" is "
+      "\"S(0:1,2,3)\" with 3 lengths, but mesh dimension 0 has 2 ranks "
+      "(give one for each)", 2 },
+    { "12", "S(0:-1,9),R", "placements: word 1 of \"S(0:-1,9),R\" is "
+      "\"S(0:-1,9)\"; expected S(dimension:length,...), such as "
+      "S(0:3,5,2)", 2 },
+};
+
 static void placements(struct dtensor_ctx *ctx)
 {
     const struct dtensor_mesh *mesh = mesh_of(ctx, 2, two_four);
-    static const struct { const char *section, *text, *words; int ndim; }
-    t[] = {
-        { "2.1", "S(2),R", "placements: word 1 of \"S(2),R\" is \"S(2)\", but "
-          "the tensor has 2 dimensions", 2 },
-        { "2.1", "R,S(-3)", "placements: word 2 of \"R,S(-3)\" is \"S(-3)\", "
-          "but the tensor has 2 dimensions", 2 },
-        { "2.1", "S(0),R", "placements: word 1 of \"S(0),R\" is \"S(0)\", but "
-          "the tensor has 0 dimensions (a scalar cannot be sharded)", 0 },
-        { "2.1", "S(99999999999999999999),R", "placements: word 1 of "
-          "\"S(99999999999999999999),R\" is \"S(99999999999999999999)\"; "
-          "expected S(dimension), such as S(0)", 2 },
-        { "2.2", "SS(0,0),R", "placements: word 1 of \"SS(0,0),R\" is "
-          "\"SS(0,0)\"; a factor of 1 or more is expected", 2 },
-        { "2.2", "SS(2,2),R", "placements: word 1 of \"SS(2,2),R\" is "
-          "\"SS(2,2)\", but the tensor has 2 dimensions", 2 },
-        { "2.2", "C(0,0),R", "placements: word 1 of \"C(0,0),R\" is "
-          "\"C(0,0)\"; a block of 1 or more is expected", 2 },
-        { "2.3", "P(mean),R", "placements: word 1 of \"P(mean),R\" has the "
-          "unknown reduction \"mean\"; mean is avg here", 2 },
-        { "2.3", "P(concat),R", "placements: word 1 of \"P(concat),R\" has the "
-          "unknown reduction \"concat\"; expected sum, avg, prod, min, max, "
-          "band, bor or bxor", 2 },
-        { "5", "R", "placements: \"R\" has 1, but the mesh has 2 dimensions "
-          "(give one for each)", 2 },
-        { "5", "R,R,R", "placements: \"R,R,R\" has 3, but the mesh has 2 "
-          "dimensions (give one for each)", 2 },
-        { "5", "R,Shard(0)", "placements: word 2 of \"R,Shard(0)\" is "
-          "\"Shard(0)\"; expected R, S(dimension), SS(dimension,factor), "
-          "C(dimension,block) or P(reduction) (did you mean S(0)?)", 2 },
-        { "4.6", NULL, "placements: there are none; expected one for each of "
-          "the 2 mesh dimensions, such as \"S(0)\" or \"R\"", 2 },
-        { "3", "S(0)[1]S(0)[1]", "spec: the order of the mesh dimensions that "
-          "cut tensor dimension 0 is none (give them 0, 1, ... once each)", 2 },
-        { "3", "SS(0,2)[0],S(0)[1]", "spec: placement 0 is not S(dimension), "
-          "and only these can be put in another order", 2 },
-        { "12", "S(0:1,2,3),R", "placements: word 1 of \"S(0:1,2,3),R\" is "
-          "\"S(0:1,2,3)\" with 3 lengths, but mesh dimension 0 has 2 ranks "
-          "(give one for each)", 2 },
-        { "12", "S(0:-1,9),R", "placements: word 1 of \"S(0:-1,9),R\" is "
-          "\"S(0:-1,9)\"; expected S(dimension:length,...), such as "
-          "S(0:3,5,2)", 2 },
-    };
 
-    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++)
-        row(t[i].section, dtensor_placements_parse(mesh, t[i].text, t[i].ndim,
-                                                   out.placement, &why),
-            t[i].words);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        row(bad[i].section, dtensor_placements_parse(mesh, bad[i].text,
+                                                     bad[i].ndim,
+                                                     out.placement, &why),
+            bad[i].words);
     row("5", dtensor_placements_parse(mesh, "R,R", 9, out.placement, &why),
         "placements: for 9 tensor dimensions; expected 0 to 8");
 }

@@ -134,6 +134,29 @@ static uint64_t signals_sent(const struct job *job)
     return sent;
 }
 
+/* A batch takes less than half of the signals that its tensors take one by one.
+ */
+static void batch_signals(struct job *job, struct dtensor_batch *batch, int n,
+                          struct dtensor *const a[], struct dtensor *b[])
+{
+    uint64_t start = signals_sent(job), together, apart;
+
+    good(dtensor_batch_run(batch, (const struct dtensor *const *)a, b,
+                           &job->err));
+    together = signals_sent(job) - start;
+    for (int k = 0; k < 2; k++) {
+        start = signals_sent(job);
+        for (int i = 0; i < n; i++)
+            good(dtensor_redistribute_into(a[i], b[i], &job->err));
+    }
+    apart = signals_sent(job) - start;
+    if (job->rank == 0)
+        note("%llu signals together, %llu one by one",
+             (unsigned long long)together, (unsigned long long)apart);
+    need(2 * together < apart, "signals: %llu together, %llu one by one",
+         (unsigned long long)together, (unsigned long long)apart);
+}
+
 /* A dozen tensors at once: right, and with fewer signals than one by one. */
 static void batch_main(int rank, int n, void *arg)
 {
@@ -149,7 +172,6 @@ static void batch_main(int rank, int n, void *arg)
     struct dtensor_batch *batch = NULL;
     const struct dtensor_mesh *mesh = NULL;
     struct job job_here, *job = &job_here;
-    uint64_t start, together, apart;
 
     (void)arg;
     job_open(job, rank, n, arg);
@@ -172,21 +194,7 @@ static void batch_main(int rank, int n, void *arg)
                                      : local_is_right(job, b[i]),
                  "tensor %d: %s -> %s", i, pairs[i][0], pairs[i][1]);
     }
-    start = signals_sent(job);
-    good(dtensor_batch_run(batch, (const struct dtensor *const *)a, b,
-                           &job->err));
-    together = signals_sent(job) - start;
-    for (int k = 0; k < 2; k++) {
-        start = signals_sent(job);
-        for (int i = 0; i < N; i++)
-            good(dtensor_redistribute_into(a[i], b[i], &job->err));
-    }
-    apart = signals_sent(job) - start;
-    if (rank == 0)
-        note("%llu signals together, %llu one by one",
-             (unsigned long long)together, (unsigned long long)apart);
-    need(2 * together < apart, "signals: %llu together, %llu one by one",
-         (unsigned long long)together, (unsigned long long)apart);
+    batch_signals(job, batch, N, a, b);
     need(dtensor_batch_run(batch, (const struct dtensor *const *)b, a,
                            &job->err) == DTENSOR_EINVAL, "the wrong way round");
     dtensor_batch_destroy(batch);
@@ -200,6 +208,32 @@ static void batch_main(int rank, int n, void *arg)
 
 /* ---------------------------------------------------------------- requests */
 
+/* A tensor of 5 x 3, a plan to redistribute it, and a tensor for the result. */
+static void request_make(struct job *job, const struct dtensor_mesh *mesh,
+                         const char *const pair[2], struct dtensor_plan **planp,
+                         struct dtensor **ap, struct dtensor **bp)
+{
+    const int64_t shape[] = { 5, 3 };
+    struct dtensor_spec src = spec_of(job, mesh, DTENSOR_F64, shape, pair[0]);
+    struct dtensor_spec dst = spec_of(job, mesh, DTENSOR_F64, shape, pair[1]);
+
+    *ap = make(job, &src, -1);
+    good(dtensor_zeros(&dst, bp, &job->err));
+    good(dtensor_plan_create(&src, &dst, NULL, planp, &job->err));
+}
+
+/* Test until it is finished; how often. */
+static int request_test(struct job *job, struct dtensor_request *request)
+{
+    int finished = 0, tests = 0;
+
+    while (!finished) {
+        good(dtensor_test(request, &finished, &job->err));
+        tests++;
+    }
+    return tests;
+}
+
 /* Three runs started, one of them in steps; tested, waited for out of order; a
  * collective in between; a late rank does not block the others.
  */
@@ -211,7 +245,6 @@ static void request_main(int rank, int n, void *arg)
         { "S(1),R", "R,S(0)" }, { "R,S(0)", "R,S(0)" }
     };
     enum { N = sizeof pairs / sizeof pairs[0] };
-    const int64_t shape[] = { 5, 3 };
     const struct timespec nap = { 0, 50000000 };
     struct dtensor *a[N], *b[N] = { NULL };
     struct dtensor_plan *plan[N] = { NULL };
@@ -220,19 +253,11 @@ static void request_main(int rank, int n, void *arg)
 
     job_open(job, rank, n, arg);
     good(dtensor_mesh_create(job->ctx, 2, sizes, NULL, NULL, &mesh, &job->err));
-    for (int i = 0; i < N; i++) {
-        struct dtensor_spec src = spec_of(job, mesh, DTENSOR_F64, shape,
-                                          pairs[i][0]);
-        struct dtensor_spec dst = spec_of(job, mesh, DTENSOR_F64, shape,
-                                          pairs[i][1]);
-
-        a[i] = make(job, &src, -1);
-        good(dtensor_zeros(&dst, &b[i], &job->err));
-        good(dtensor_plan_create(&src, &dst, NULL, &plan[i], &job->err));
-    }
+    for (int i = 0; i < N; i++)
+        request_make(job, mesh, pairs[i], &plan[i], &a[i], &b[i]);
     for (int round = 0; round < 20; round++) {
         struct dtensor_request *request[N] = { NULL };
-        int finished = 0, tests = 0;
+        int tests = 0;
 
         for (int i = 0; i < N; i++)
             memset(dtensor_to_local(b[i]), 0, dtensor_local_bytes(b[i]));
@@ -241,10 +266,8 @@ static void request_main(int rank, int n, void *arg)
         for (int i = 0; i < N; i++)
             good(dtensor_plan_start(plan[i], a[i], b[i], &request[i],
                                     &job->err));
-        while (round % 3 == 1 && !finished) {
-            good(dtensor_test(request[1], &finished, &job->err));
-            tests++;
-        }
+        if (round % 3 == 1)
+            tests = request_test(job, request[1]);
         need(round != 1 || rank == 3 || tests > 10,
              "a late rank does not block tests: %d", tests);
         if (round % 3 == 2)

@@ -94,14 +94,17 @@ static void hand_put(void)
     dtn_sched_put(&hand[0], 1, at(1, DTN_OUT, 0), at(0, DTN_IN, 0), 32);
 }
 
-static void test_puts(void)
+static void test_put_accepted(void)
 {
     hand_put();
     hand_signal(0, 1, DTN_TAG_DATA);
     dtn_sched_flush(&hand[0], 1);
     dtn_sched_copy(&hand[1], at(1, DTN_TMP, 0), at(1, DTN_OUT, 0), 32);
     hand_end(NULL, "READY, put, DATA, flush, read is accepted");
+}
 
+static void test_puts(void)
+{
     hand_put();
     hand_signal(0, 1, DTN_TAG_DATA);
     hand_end("not flushed", "a put must be flushed before the end");
@@ -146,7 +149,10 @@ static void test_puts(void)
     dtn_sched_copy(&hand[1], at(1, DTN_TMP, 0), at(1, DTN_OUT, 0), 32);
     hand_end("still being put", "a signal by way of a third rank does not make "
              "a put land");
+}
 
+static void test_puts_refused(void)
+{
     hand_begin();
     dtn_sched_put(&hand[0], 1, at(1, DTN_OUT, 0), at(0, DTN_IN, 0), 32);
     dtn_sched_flush(&hand[0], 1);
@@ -530,7 +536,10 @@ static void test_partial(void)
     dtn_sched_recv_eager(&hand[1], 0, at(1, DTN_TMP, 0), 16);
     hand_end("or the reverse", "a sum that is to be divided is no result "
              "yet");
+}
 
+static void test_partial_rounded(void)
+{
     hand_begin_with(DTENSOR_BF16, DTENSOR_SUM);
     hand_term();
     dtn_sched_reduce(&hand[1], at(1, DTN_TMP, 0), at(1, DTN_IN, 0), 16);
@@ -558,11 +567,14 @@ static void test_partial(void)
 
 int main(void)
 {
+    test_put_accepted();
     test_puts();
+    test_puts_refused();
     test_loads();
     test_signals();
     test_values();
     test_partial();
+    test_partial_rounded();
     for (int r = 0; r < N; r++)
         dtn_sched_fini(&hand[r]);
     mutate(cut_steps, "any step left out of any schedule", 0);

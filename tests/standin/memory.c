@@ -130,7 +130,6 @@ static CUresult pointer_tell(const struct pointer *pointer,
                              CUpointer_attribute attribute, void *value)
 {
     const struct standin_mapping *mapping = pointer->mapping;
-    bool known = mapping || pointer->pinned;
 
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -142,7 +141,7 @@ static CUresult pointer_tell(const struct pointer *pointer,
             : pointer->pinned ? CU_MEMORYTYPE_HOST : 0;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *(uint64_t *)value = known ? pointer->at : 0;
+        *(uint64_t *)value = mapping || pointer->pinned ? pointer->at : 0;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         *(uint64_t *)value = pointer->pinned ? pointer->at : 0;
