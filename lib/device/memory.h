@@ -10,14 +10,16 @@
 
 struct dtn_arena;
 struct dtn_box;
+struct dtn_elements;
+struct dtn_launch;
 struct dtn_memory;
 struct dtn_reduction;
 
 /* A formula for elements, defined by a higher room: random numbers, indices,
  * dropout.  It computes elements first .. first + count - 1 of a sequence, each
- * from the same element of its inputs `in`, if it has any.  The function runs
- * on the CPU.  If the CPU cannot access a kind of memory, that kind calls it on
- * copies, or recognises it by its address and uses its own code.
+ * from the same element of its inputs `in`, if it has any.  make() runs on the
+ * CPU.  If the CPU cannot access a kind of memory, that kind launches a kernel
+ * where it can, or else calls make() on copies.
  */
 enum { DTN_FORMULA_INPUTS = 2 };
 
@@ -25,6 +27,12 @@ struct dtn_formula {
     /* Write the elements to `out`. */
     void (*make)(const void *how, int64_t first, size_t count, void *out,
                  const void *const in[]);
+
+    /* Write the launch of a kernel of lib/cuda that writes the same to `out`.
+     * NULL: there is no kernel.
+     */
+    void (*launch)(const struct dtn_elements *elements, void *out,
+                   const void *const in[], struct dtn_launch *launch);
     int ninputs;                  /* arrays that it reads                     */
 };
 

@@ -237,4 +237,4 @@ static void fill_make(const void *how, int64_t first, size_t count, void *out,
     dtn_fill(fill->stream, fill->dist, first, (int64_t)count, out);
 }
 
-const struct dtn_formula dtn_fill_formula = { fill_make, 0 };
+const struct dtn_formula dtn_fill_formula = { fill_make, dtn_fill_launch, 0 };

@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 struct dtn_dist;
+struct dtn_elements;
 struct dtn_formula;
+struct dtn_launch;
 
 /* The random numbers of one operation. */
 struct dtn_random_stream {
@@ -37,6 +39,10 @@ struct dtn_fill_how {
     const struct dtn_dist *dist;          /* what is made of them             */
 };
 extern const struct dtn_formula dtn_fill_formula;
+
+/* fill_kernel.c: the same as a launch of a kernel; see struct dtn_formula. */
+void dtn_fill_launch(const struct dtn_elements *elements, void *out,
+                     const void *const in[], struct dtn_launch *launch);
 
 /* Write elements first .. first + count - 1 to `out`. */
 void dtn_fill(const struct dtn_random_stream *stream,

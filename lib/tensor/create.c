@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/reduce.h"
+#include "cuda/launch.h"
 #include "device/memory.h"
 #include "job/buffer.h"
 #include "job/ctx.h"
@@ -62,7 +63,17 @@ static void repeat_make(const void *how, int64_t first, size_t count,
     }
 }
 
-static const struct dtn_formula repeat_formula = { repeat_make, 0 };
+static void repeat_launch(const struct dtn_elements *elements, void *out,
+                          const void *const in[], struct dtn_launch *launch)
+{
+    const struct repeat *repeat = elements->how;
+
+    dtn_launch_repeat(repeat->elem, repeat->bytes, out, elements->count,
+                      launch);
+}
+
+static const struct dtn_formula repeat_formula = { repeat_make, repeat_launch,
+                                                   0 };
 
 int dtensor_full(const struct dtensor_spec *spec, double value,
                  struct dtensor **tp, struct dtensor_error *err)
@@ -131,7 +142,19 @@ static void index_make(const void *how, int64_t first, size_t count, void *out,
             dtn_store(dtype, out, i, (double)(first + (int64_t)i));
 }
 
-static const struct dtn_formula index_formula = { index_make, 0 };
+static void index_launch(const struct dtn_elements *elements, void *out,
+                         const void *const in[], struct dtn_launch *launch)
+{
+    const enum dtensor_dtype *dtype = elements->how;
+
+    *launch = (struct dtn_launch){
+        .kernel = DTN_KERNEL_arange, .threads = elements->count,
+        .args.arange = { .dst = out, .first = elements->first,
+                         .count = elements->count, .dtype = *dtype }
+    };
+}
+
+const struct dtn_formula dtn_index_formula = { index_make, index_launch, 0 };
 
 int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
                    struct dtensor_error *err)
@@ -146,7 +169,7 @@ int dtensor_arange(const struct dtensor_spec *spec, struct dtensor **tp,
         return dtn_fail(err, DTENSOR_EINVAL, "arange: no placement may be "
                         "Partial (make it of R and redistribute)");
     }
-    rc = dtn_tensor_make(t, &index_formula, &t->spec.dtype, err);
+    rc = dtn_tensor_make(t, &dtn_index_formula, &t->spec.dtype, err);
     return dtn_tensor_return(t, rc, tp);
 }
 

@@ -2,9 +2,11 @@
  *
  * The mask of kept elements is a Bernoulli tensor and follows the rules of
  * random tensors.  With p = 0.25 an element is kept if its random number,
- * uniform in (0, 1], is below 0.75; it is then multiplied by 1 / 0.75.
+ * uniform in (0, 1], is below 0.75; it is then multiplied by 1 / 0.75.  Every
+ * NaN becomes the same, because the bits of 0 * inf depend on the CPU or GPU.
  */
 #include "base/dtype.h"
+#include "cuda/launch.h"
 #include "device/memory.h"
 #include "job/buffer.h"
 #include "mesh/mesh.h"
@@ -13,18 +15,35 @@
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
+#include <math.h>
+#include <stdbool.h>
+
+static float dropped_f32(float x, bool keep, float scale)
+{
+    const float y = keep ? x * scale : 0.0f * x;
+
+    return y != y ? NAN : y;
+}
+
+static double dropped_f64(double x, bool keep, double scale)
+{
+    const double y = keep ? x * scale : 0.0 * x;
+
+    return y != y ? (double)NAN : y;
+}
+
 static void dropout_f32(const float *x, const unsigned char *keep, size_t n,
                         float scale, float *out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = keep[i] ? x[i] * scale : 0.0f * x[i];
+        out[i] = dropped_f32(x[i], keep[i], scale);
 }
 
 static void dropout_f64(const double *x, const unsigned char *keep, size_t n,
                         double scale, double *out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = keep[i] ? x[i] * scale : 0.0 * x[i];
+        out[i] = dropped_f64(x[i], keep[i], scale);
 }
 
 /* The narrow types are computed as f32, as everywhere. */
@@ -35,20 +54,15 @@ static void dropout_narrow(enum dtensor_dtype dtype, const void *in,
     for (size_t i = 0; i < n; i++) {
         const float x = (float)dtn_load(dtype, in, i);
 
-        dtn_store(dtype, out, i, (double)(keep[i] ? x * scale : 0.0f * x));
+        dtn_store(dtype, out, i, (double)dropped_f32(x, keep[i], scale));
     }
 }
-
-struct dropout {
-    enum dtensor_dtype dtype;
-    double p;                     /* of an element to be zeroed               */
-};
 
 /* Of an array and the mask of what is kept. */
 static void dropout_make(const void *how, int64_t first, size_t n, void *out,
                          const void *const in[])
 {
-    const struct dropout *dropout = how;
+    const struct dtn_dropout *dropout = how;
     const double p = dropout->p;
 
     if (p == 1)
@@ -63,18 +77,52 @@ static void dropout_make(const void *how, int64_t first, size_t n, void *out,
                        out);
 }
 
-static const struct dtn_formula dropout_formula = { dropout_make, 2 };
+static enum dtn_kernel dropout_kernel(enum dtensor_dtype dtype)
+{
+    switch (dtype) {
+    case DTENSOR_F64:    return DTN_KERNEL_dropout_f64;
+    case DTENSOR_F16:    return DTN_KERNEL_dropout_f16;
+    case DTENSOR_BF16:   return DTN_KERNEL_dropout_bf16;
+    case DTENSOR_F8E4M3: return DTN_KERNEL_dropout_f8e4m3;
+    case DTENSOR_F8E5M2: return DTN_KERNEL_dropout_f8e5m2;
+    default:             return DTN_KERNEL_dropout_f32;
+    }
+}
+
+static void dropout_launch(const struct dtn_elements *elements, void *out,
+                           const void *const in[], struct dtn_launch *launch)
+{
+    const struct dtn_dropout *dropout = elements->how;
+    const enum dtensor_dtype dtype = dropout->dtype;
+    const double scale = dtype == DTENSOR_F64
+                       ? 1 / (1 - dropout->p)
+                       : (double)(1 / (float)(1 - dropout->p));
+
+    if (dropout->p == 1) {
+        dtn_launch_repeat((const double[2]){ 0 }, elements->out_bytes, out,
+                          elements->count, launch);
+        return;
+    }
+    *launch = (struct dtn_launch){
+        .kernel = dropout_kernel(dtype), .threads = elements->count,
+        .args.dropout = { .dst = out, .in = in[0], .keep = in[1],
+                          .count = elements->count, .scale = scale }
+    };
+}
+
+const struct dtn_formula dtn_dropout_formula = { dropout_make, dropout_launch,
+                                                 2 };
 
 static int dropout_apply(const struct dtensor *t, double p,
                          const struct dtensor *mask, struct dtensor *out,
                          struct dtensor_error *err)
 {
-    const struct dropout dropout = { t->spec.dtype, p };
+    const struct dtn_dropout dropout = { t->spec.dtype, p };
     const size_t elem = dtensor_dtype_size(t->spec.dtype);
 
     if (t->bytes == 0)
         return 0;
-    return dtn_buffer_make(t->spec.mesh->ctx, &dropout_formula,
+    return dtn_buffer_make(t->spec.mesh->ctx, &dtn_dropout_formula,
                            &(struct dtn_elements){ .how = &dropout,
                                .count = dtn_tensor_count(t), .out_bytes = elem,
                                .in_bytes = { elem, 1 } }, out->local,

@@ -293,7 +293,7 @@ static void randperm_make(const void *how, int64_t first, size_t count,
     }
 }
 
-static const struct dtn_formula randperm_formula = { randperm_make, 0 };
+static const struct dtn_formula randperm_formula = { randperm_make, NULL, 0 };
 
 int dtensor_randperm(const struct dtensor_spec *spec,
                      struct dtensor_generator *gen, struct dtensor **tp,

@@ -53,6 +53,15 @@ int dtn_tensor_return(struct dtensor *t, int rc, struct dtensor **tp);
 int dtn_tensor_make(const struct dtensor *t, const struct dtn_formula *formula,
                     const void *how, struct dtensor_error *err);
 
+/* Formulas.  create.c: element i is i; `how` is an enum dtensor_dtype.
+ * dropout.c: of an array and the mask of what is kept.
+ */
+struct dtn_dropout {
+    enum dtensor_dtype dtype;     /* of the array                             */
+    double p;                     /* of an element to be zeroed               */
+};
+extern const struct dtn_formula dtn_index_formula, dtn_dropout_formula;
+
 /* Elements of the local part. */
 size_t dtn_tensor_count(const struct dtensor *t);
 
