@@ -145,6 +145,8 @@ int dtn_fault_wrap(struct dtn_transport *inner,
         fault->ops.adopt = NULL;
     if (!inner->ops->disown)
         fault->ops.disown = NULL;
+    if (!inner->ops->attach)
+        fault->ops.attach = NULL;
     if (!inner->ops->map)
         fault->ops.map = NULL;
     if (!inner->ops->fetch)
@@ -277,6 +279,14 @@ static void fault_disown(struct dtn_transport *tp, void *mem, size_t size)
     inner->ops->disown(inner, mem, size);
 }
 
+static void fault_attach(struct dtn_transport *tp,
+                         const struct dtn_exporter *exporter)
+{
+    struct dtn_transport *inner = fault_of(tp)->inner;
+
+    inner->ops->attach(inner, exporter);
+}
+
 static void *fault_map(struct dtn_transport *tp, int peer,
                        struct dtn_remote remote)
 {
@@ -353,6 +363,7 @@ static const struct dtn_transport_ops fault_ops = {
     .unreg = fault_unreg,
     .adopt = fault_adopt,
     .disown = fault_disown,
+    .attach = fault_attach,
     .map = fault_map,
     .fetch = fault_fetch,
     .put = fault_put,

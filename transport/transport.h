@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct dtn_arena;
+struct dtn_exporter;
 struct dtn_log;
 struct dtn_transport_conf;
 
@@ -163,6 +164,14 @@ struct dtn_transport_ops {
 
     /* Undo adopt().  NULL if and only if adopt is. */
     void (*disown)(struct dtn_transport *tp, void *mem, size_t size);
+
+    /* From now on reg(), adopt() and put() also take memory of this device, if
+     * its cards can register it; reg() returns EINVAL otherwise.  Its names
+     * have DTN_KEY_DEVICE.  The caller keeps *exporter until close().  NULL:
+     * this transport never reaches such memory.
+     */
+    void (*attach)(struct dtn_transport *tp,
+                   const struct dtn_exporter *exporter);
 
     /* A pointer for loads and stores in the peer's memory, valid until
      * close(); or NULL: this memory cannot be mapped.  NULL entry: no memory

@@ -13,6 +13,7 @@
 #include "base/wait.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
+#include "transport/exporter.h"
 #include "transport/transport.h"
 #include "transport/verbs.h"
 #include "transport/verbs_device.h"
@@ -29,6 +30,7 @@
 #include "transport/verbs_put.h"
 #include "transport/verbs_queue.h"
 #include "transport/verbs_rail.h"
+#include "transport/verbs_readback.h"
 #include "transport/verbs_signal.h"
 #include "transport/verbs_words.h"
 #include "dtensor.h"
@@ -39,6 +41,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,17 +163,8 @@ static void verbs_address(const struct dtn_transport *tp, struct dtn_blob *blob)
         .nrails = (uint32_t)verbs->nrails
     };
 
-    for (int k = 0; k < verbs->nrails; k++) {
-        const struct dtn_verbs_device *device = &verbs->rail[k].device;
-        struct dtn_verbs_end *end = &address.end[k];
-
-        end->gid = device->gid;
-        end->rate_mbps = (uint32_t)device->rate_mbps;
-        end->lid = device->lid;
-        end->mtu = (uint8_t)device->mtu;
-        end->ethernet = device->ethernet;
-        memcpy(end->device, device->name, sizeof end->device);
-    }
+    for (int k = 0; k < verbs->nrails; k++)
+        dtn_verbs_device_end(&verbs->rail[k].device, &address.end[k]);
     memcpy(blob->bytes, &address, sizeof address);
     blob->size = sizeof address;
     blob->fd = -1;
@@ -228,6 +222,26 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
 
 /* ---------------------------------------------------------------- memory --- */
 
+/* Device memory could not be registered: the caller stages it. */
+static int verbs_refused(struct dtn_verbs *verbs, int sys_errno)
+{
+    const struct dtn_verbs_memory *memory = &verbs->memory;
+    char dmabuf[64];
+
+    if (verbs->device_refused || !memory->refused)
+        return DTENSOR_EINVAL;
+    verbs->device_refused = true;
+    errno = memory->dmabuf_errno;
+    snprintf(dmabuf, sizeof dmabuf, "%m");
+    errno = sys_errno;
+    dtn_log(verbs->args.log, DTN_LOG_WARN, "verbs: %s cannot register memory "
+            "of %s: as dma-buf: %s; as peer memory: %m; it is copied through "
+            "host memory (use the GPU's open kernel modules and Linux 5.12, or "
+            "modprobe nvidia-peermem)", memory->refused->device.name,
+            memory->exporter->name, dmabuf);
+    return DTENSOR_EINVAL;
+}
+
 static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
                      struct dtn_remote *remote)
 {
@@ -237,6 +251,8 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
     int rc;
 
     region = dtn_verbs_memory_get(&verbs->memory, mem, size);
+    if (!region && dtn_verbs_memory_on_device(&verbs->memory, mem, size))
+        return verbs_refused(verbs, errno);
     if (!region && errno == EFAULT
         && !dtn_arena_contains(verbs->args.arena, mem, size))
         return DTENSOR_EINVAL;
@@ -246,9 +262,15 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
         dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
         return rc;
     }
+    if (region->on_device && verbs->reads_back
+        && dtn_verbs_readback_open(verbs, &why) != 0) {
+        dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
+        return DTENSOR_EINVAL;
+    }
     region->names++;
     remote->addr = (uintptr_t)mem;
-    remote->key = dtn_verbs_keys_name(region);
+    remote->key = dtn_verbs_keys_name(region)
+                | (region->on_device ? DTN_KEY_DEVICE : 0);
     return 0;
 }
 
@@ -272,6 +294,19 @@ static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,
 static void verbs_disown(struct dtn_transport *tp, void *mem, size_t size)
 {
     dtn_verbs_memory_disown(&dtn_verbs_of(tp)->memory, mem, size);
+}
+
+static void verbs_attach(struct dtn_transport *tp,
+                         const struct dtn_exporter *exporter)
+{
+    struct dtn_verbs *verbs = dtn_verbs_of(tp);
+
+    verbs->memory.exporter = exporter;
+    verbs->reads_back = dtn_verbs_readback_needed(
+        verbs->args.conf, exporter->ordered, verbs->nrails);
+    dtn_log(verbs->args.log, DTN_LOG_DEBUG, "verbs: memory of %s: a signal "
+            "behind puts into it %s", exporter->name, verbs->reads_back
+            ? "waits until it was read back" : "counts at once");
 }
 
 /* Post what was held back.  While waiting, every now and then, acknowledge even
@@ -363,6 +398,7 @@ const struct dtn_transport_ops dtn_verbs_ops = {
     .unreg = verbs_unreg,
     .adopt = verbs_adopt,
     .disown = verbs_disown,
+    .attach = verbs_attach,
     .put = dtn_verbs_put,
     .flush = dtn_verbs_flush,
     .signal = dtn_verbs_signal,

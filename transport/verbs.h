@@ -9,12 +9,14 @@
  * verbs_limits    what the machine allows: locked memory, queue pairs, MTU
  * verbs_fail      what the device refused, with the limit that explains it
  * verbs_rail      the devices of this rank, each with its completion queue
+ * verbs_register  makes a range of memory known to the cards of all rails
  * verbs_keys      keys of a region on all rails, told to peers
  * verbs_memory    memory regions, registered once
  * verbs_queue     queue pairs: made, and joined to the peer's
  * verbs_post      writes: strung to chains, posted, completed
  * verbs_lane      the memory through which two ranks signal to each other
  * verbs_meet      two ranks meet: queue pair numbers by datagram
+ * verbs_readback  a read by the card that makes its writes into a GPU visible
  * verbs_probe     does the network carry packets as long as both ports say?
  * verbs_words     completion statuses as words
  * verbs_put       puts: by which rails, from where, until when
@@ -50,6 +52,10 @@ struct dtn_verbs {
     struct dtn_verbs_held held;   /* a put that waits for its signal          */
     unsigned long posts;          /* counter: requests posted                 */
     unsigned long doorbells;      /* counter: calls that posted them          */
+    unsigned long readbacks;      /* counter: READs of device memory          */
+    bool reads_back;              /* a signal behind puts into the device     */
+                                  /* waits for a READ                         */
+    bool device_refused;          /* registering it failed: logged once       */
     unsigned char *stage;         /* [DTN_VERBS_STAGE_BYTES] bounce buffer    */
     struct ibv_mr *stage_mr;      /* of `stage`, on rail 0                    */
     struct dtn_verbs_peer *stage_user; /* whose put still reads it, or NULL   */

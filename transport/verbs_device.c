@@ -152,6 +152,18 @@ void dtn_verbs_device_close(struct dtn_verbs_device *device)
     device->context = NULL;
 }
 
+void dtn_verbs_device_end(const struct dtn_verbs_device *device,
+                          struct dtn_verbs_end *end)
+{
+    memset(end, 0, sizeof *end);
+    end->gid = device->gid;
+    end->rate_mbps = (uint32_t)device->rate_mbps;
+    end->lid = device->lid;
+    end->mtu = (uint8_t)device->mtu;
+    end->ethernet = device->ethernet;
+    memcpy(end->device, device->name, sizeof end->device);
+}
+
 enum ibv_mtu dtn_verbs_path_mtu(const struct dtn_verbs *verbs,
                                 const struct dtn_verbs_device *device,
                                 const struct dtn_verbs_end *end)

@@ -50,6 +50,10 @@ void dtn_verbs_device_close(struct dtn_verbs_device *device);
 /* "fe80::1" or "10.1.2.3" of a GID. */
 char *dtn_verbs_gid_text(const union ibv_gid *gid, char *buf, size_t size);
 
+/* What peers must know of the device. */
+void dtn_verbs_device_end(const struct dtn_verbs_device *device,
+                          struct dtn_verbs_end *end);
+
 /* The MTU between a device and a peer's end: the smallest of both ports' and
  * the cluster file's.
  */

@@ -25,6 +25,7 @@
 #include "transport/verbs_peer.h"
 #include "transport/verbs_post.h"
 #include "transport/verbs_rail.h"
+#include "transport/verbs_register.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -184,6 +185,7 @@ int dtn_verbs_line_send(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
 
     say->along = put ? (uint16_t)put->size : 0;
     peer->queue[0].rail->put_bytes += say->along;
+    say->along |= peer->to_device ? DTN_VERBS_TO_DEVICE : 0;
     if (peer->plain) {
         line->plain.content = *say;
         atomic_store_explicit(&line->plain.seq, seq, memory_order_relaxed);

@@ -16,7 +16,10 @@
 struct dtn_verbs;
 struct dtn_verbs_peer;
 
-enum { DTN_VERBS_ALONG = 4096 };  /* most bytes of a put that a signal carries*/
+enum {
+    DTN_VERBS_ALONG = 4096,       /* most bytes of a put that a signal carries*/
+    DTN_VERBS_TO_DEVICE = 1 << 15 /* puts before it wrote into a device       */
+};
 
 /* What a signal says. */
 struct dtn_verbs_content {
@@ -26,7 +29,8 @@ struct dtn_verbs_content {
     uint64_t fingerprint;         /* of the call                              */
     uint32_t consumed;            /* signals of the receiver that were read   */
     uint16_t stripes;             /* number that every other queue must show  */
-    uint16_t along;               /* bytes of the put that it carries         */
+    uint16_t along;               /* bytes of the put that it carries, and    */
+                                  /* above them DTN_VERBS_TO_DEVICE           */
 };
 _Static_assert(sizeof(struct dtn_verbs_content) == 64,
                "sixteen times four bytes");

@@ -1,26 +1,27 @@
 /* verbs_memory.c - memory regions, registered once
  *
- * Registering pins pages and costs some 16 us and more; finding a region that
- * is there costs a comparison.  So a block of the arena is registered, all of it,
- * when a part of it is first named or sent from, and stays: a tensor that is
- * redistributed a thousand times is registered once, and so is memory of
- * dtensor_alloc() of which each call uses another part.  The arena keeps its
- * pages while a device knows them.  From 1024 regions on, the one used longest
- * ago goes first, but none that a peer may still have the name of.
+ * Registering a range pins its pages and costs 16 us or more; finding a region
+ * costs a binary search.  So a whole block of the arena is registered when a
+ * part of it is first named or sent from, and it stays registered.  A tensor
+ * that is redistributed a thousand times is registered once; so is memory of
+ * dtensor_alloc() of which each call uses another part.  From then on the arena
+ * keeps its pages (backing.pinned).  At most 1024 regions are registered: a new
+ * one replaces the least recently used one that no peer has a name of.
  *
- * Every rail of the rank has its own key for the region.
+ * Each rail has its own key for a region.  The arena of a device is treated in
+ * the same way, but no CPU accesses its regions.
  *
- * Memory from elsewhere is registered only when the user says so, since only
- * the user knows when it goes away: between dtensor_register() and
- * dtensor_unregister() it is a region that stays.
+ * Other memory is registered only between dtensor_register() and
+ * dtensor_unregister(), because only the user knows when it is freed.
  */
 #include "base/array.h"
 #include "cluster/cluster.h"
 #include "transport/arena.h"
+#include "transport/exporter.h"
 #include "transport/transport.h"
 #include "transport/verbs_keys.h"
 #include "transport/verbs_memory.h"
-#include "transport/verbs_rail.h"
+#include "transport/verbs_register.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -28,34 +29,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool dtn_verbs_register(struct dtn_verbs_memory *memory, void *mem, size_t size,
-                        struct ibv_mr *mr[DTN_MAX_RAILS])
-{
-    int why;
-
-    for (int k = 0; k < memory->nrails; k++) {
-        mr[k] = ibv_reg_mr(memory->rails[k].pd, mem, size,
-                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        if (mr[k])
-            continue;
-        why = errno;
-        memory->refused = &memory->rails[k];
-        dtn_verbs_deregister(memory, mr);
-        errno = why;
-        return false;
-    }
-    return true;
-}
-
-void dtn_verbs_deregister(struct dtn_verbs_memory *memory,
-                          struct ibv_mr *mr[DTN_MAX_RAILS])
-{
-    for (int k = 0; k < memory->nrails && mr[k]; k++) {
-        ibv_dereg_mr(mr[k]);
-        mr[k] = NULL;
-    }
-}
 
 static bool region_holds(const struct dtn_verbs_region *region,
                          const unsigned char *mem, size_t size)
@@ -65,7 +38,7 @@ static bool region_holds(const struct dtn_verbs_region *region,
         && size <= region->size - (size_t)(mem - region->start);
 }
 
-/* The first region that starts behind `mem`. */
+/* Index of the first region that starts after `mem`. */
 static int region_after(const struct dtn_verbs_memory *memory,
                         const unsigned char *mem)
 {
@@ -82,9 +55,9 @@ static int region_after(const struct dtn_verbs_memory *memory,
     return low;
 }
 
-static struct dtn_verbs_region *memory_find(struct dtn_verbs_memory *memory,
-                                            const unsigned char *mem,
-                                            size_t size)
+static struct dtn_verbs_region *
+memory_find(const struct dtn_verbs_memory *memory, const unsigned char *mem,
+            size_t size)
 {
     for (int i = region_after(memory, mem) - 1; i >= 0; i--)
         if (region_holds(&memory->regions[i], mem, size))
@@ -116,13 +89,45 @@ static void memory_drop_oldest(struct dtn_verbs_memory *memory)
         memory_drop(memory, oldest);
 }
 
-/* Room for one more. */
+/* Make room for one more region. */
 static bool memory_grow(struct dtn_verbs_memory *memory)
 {
     if (memory->n >= DTN_VERBS_REGIONS)
         memory_drop_oldest(memory);
     return dtn_array_reserve(&memory->regions, &memory->capacity,
                              memory->n + 1, sizeof *memory->regions);
+}
+
+bool dtn_verbs_memory_on_device(const struct dtn_verbs_memory *memory,
+                                const void *mem, size_t size)
+{
+    const struct dtn_verbs_region *region;
+
+    if (!memory->exporter || dtn_arena_contains(memory->arena, mem, size))
+        return false;
+    region = memory_find(memory, mem, size);
+    return region ? region->on_device
+         : memory->exporter->holds(memory->exporter, mem, size);
+}
+
+const struct dtn_verbs_region *
+dtn_verbs_memory_of_device(const struct dtn_verbs_memory *memory)
+{
+    for (int i = 0; i < memory->n; i++)
+        if (memory->regions[i].on_device)
+            return &memory->regions[i];
+    return NULL;
+}
+
+static bool region_register(struct dtn_verbs_memory *memory,
+                            struct dtn_verbs_region *region)
+{
+    region->on_device = dtn_verbs_memory_on_device(memory, region->start,
+                                                   region->size);
+    return region->on_device
+         ? dtn_verbs_register_device(memory, region->start, region->size,
+                                     region->mr)
+         : dtn_verbs_register(memory, region->start, region->size, region->mr);
 }
 
 static struct dtn_verbs_region *memory_add(struct dtn_verbs_memory *memory,
@@ -135,7 +140,7 @@ static struct dtn_verbs_region *memory_add(struct dtn_verbs_memory *memory,
         errno = ENOMEM;
         return NULL;
     }
-    if (!dtn_verbs_register(memory, region.start, region.size, region.mr))
+    if (!region_register(memory, &region))
         return NULL;
     region.row = dtn_verbs_keys_take(&memory->keys, region.mr);
     memory->registered++;
@@ -148,20 +153,34 @@ static struct dtn_verbs_region *memory_add(struct dtn_verbs_memory *memory,
     return &memory->regions[i];
 }
 
-/* The block it is of, or where all of that is refused, as no more than a part may
- * be locked, just what is asked for.
+/* Register the block that the range is part of.  If that is refused, because so
+ * much memory may not be locked, only the range.
  */
 static struct dtn_verbs_region *
-memory_add_block(struct dtn_verbs_memory *memory, const unsigned char *mem,
-                 size_t size)
+memory_add_block(struct dtn_verbs_memory *memory, struct dtn_arena *arena,
+                 const unsigned char *mem, size_t size)
 {
-    struct dtn_arena *arena = memory->arena;
     unsigned char *part = arena->backing.base + (mem - arena->backing.base);
     struct dtn_block block = dtn_arena_block(arena, mem, size);
     struct dtn_verbs_region *region = memory_add(memory, block.mem, block.size);
 
-    return region || block.size == size ? region
-         : memory_add(memory, part, size);
+    if (!region && block.size != size)
+        region = memory_add(memory, part, size);
+    if (region)
+        arena->backing.pinned = true;
+    return region;
+}
+
+/* The arena that has it, or NULL. */
+static struct dtn_arena *memory_arena(const struct dtn_verbs_memory *memory,
+                                      const void *mem, size_t size)
+{
+    const struct dtn_exporter *exporter = memory->exporter;
+
+    if (dtn_arena_contains(memory->arena, mem, size))
+        return memory->arena;
+    return exporter && dtn_arena_contains(exporter->arena, mem, size)
+         ? exporter->arena : NULL;
 }
 
 struct dtn_verbs_region *dtn_verbs_memory_get(struct dtn_verbs_memory *memory,
@@ -171,11 +190,11 @@ struct dtn_verbs_region *dtn_verbs_memory_get(struct dtn_verbs_memory *memory,
 
     if (region) {
         memory->hits++;
-    } else if (!dtn_arena_contains(memory->arena, mem, size)) {
-        errno = EFAULT;
-        return NULL;
     } else {
-        region = memory_add_block(memory, mem, size);
+        struct dtn_arena *arena = memory_arena(memory, mem, size);
+
+        errno = EFAULT;
+        region = arena ? memory_add_block(memory, arena, mem, size) : NULL;
     }
     if (region && region->used != DTN_VERBS_ADOPTED)
         region->used = ++memory->clock;
@@ -218,7 +237,10 @@ memory_keyed(const struct dtn_verbs_memory *memory, const void *mem,
 bool dtn_verbs_memory_open(const struct dtn_verbs_memory *memory,
                            const void *mem, size_t size, uint32_t key)
 {
-    return memory_keyed(memory, mem, size, key) != NULL;
+    const struct dtn_verbs_region *region = memory_keyed(memory, mem, size,
+                                                         key);
+
+    return region && !region->on_device;
 }
 
 void dtn_verbs_memory_forget(struct dtn_verbs_memory *memory,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct dtn_arena;
+struct dtn_exporter;
 struct dtn_remote;
 struct dtn_verbs_rail;
 
@@ -22,6 +23,7 @@ struct dtn_verbs_region {
     size_t size;                  /* in bytes                                 */
     struct ibv_mr *mr[DTN_MAX_RAILS]; /* on each rail                         */
     int row;                      /* in the table of keys; -1: none           */
+    bool on_device;               /* no CPU accesses it                       */
     int names;                    /* given out and not taken back             */
     uint64_t used;                /* clock of its last use, or ADOPTED        */
 };
@@ -31,6 +33,8 @@ struct dtn_verbs_memory {
     struct dtn_verbs_rail *rails; /* [nrails] borrowed                        */
     int nrails;                   /* devices that know each region            */
     struct dtn_arena *arena;      /* borrowed; its blocks register by use     */
+    const struct dtn_exporter *exporter; /* of a device; NULL: there is none  */
+    int dmabuf_errno;             /* why a dma-buf was refused last; 0: never */
     uint64_t clock;               /* counts uses of arena blocks              */
     int n, capacity;              /* of `regions`                             */
     struct dtn_verbs_region *regions; /* sorted by start                      */
@@ -41,8 +45,8 @@ struct dtn_verbs_memory {
     struct dtn_verbs_keys keys;   /* of the regions, on all rails             */
 };
 
-/* The region that holds [mem, mem + size); a block of the arena is registered
- * now if it is new.  NULL with errno: EFAULT for other memory that was not
+/* The region that holds [mem, mem + size); a block of the arena, or of the
+ * device's arena, is registered now if it is new.  NULL with errno: EFAULT for other memory that was not
  * adopted, else why registering failed.  Valid until the next call.
  */
 struct dtn_verbs_region *dtn_verbs_memory_get(struct dtn_verbs_memory *memory,
@@ -55,20 +59,19 @@ void dtn_verbs_memory_disown(struct dtn_verbs_memory *memory, void *mem,
                              size_t size);
 void dtn_verbs_memory_fini(struct dtn_verbs_memory *memory);
 
-/* Register [mem, mem + size) on all rails, for peers to write; false with
- * errno, and then on none.  Never with relaxed ordering: the bytes could then
- * land after the signal behind them, which is polled for.
- */
-bool dtn_verbs_register(struct dtn_verbs_memory *memory, void *mem, size_t size,
-                        struct ibv_mr *mr[DTN_MAX_RAILS]);
-void dtn_verbs_deregister(struct dtn_verbs_memory *memory,
-                          struct ibv_mr *mr[DTN_MAX_RAILS]);
-
 /* A name that was given out is not used any more. */
 void dtn_verbs_memory_forget(struct dtn_verbs_memory *memory,
                              struct dtn_remote name);
 
-/* May peers write to [mem, mem + size) with that key? */
+/* Does no CPU access [mem, mem + size)? */
+bool dtn_verbs_memory_on_device(const struct dtn_verbs_memory *memory,
+                                const void *mem, size_t size);
+
+/* Some region of the device, for a card to read; NULL: none is registered. */
+const struct dtn_verbs_region *
+dtn_verbs_memory_of_device(const struct dtn_verbs_memory *memory);
+
+/* May this CPU write to [mem, mem + size) for a peer that has that key? */
 bool dtn_verbs_memory_open(const struct dtn_verbs_memory *memory,
                            const void *mem, size_t size, uint32_t key);
 

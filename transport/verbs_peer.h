@@ -35,6 +35,10 @@ struct dtn_verbs_peer {
     struct dtn_signal incoming;   /* what peek() shows                        */
     bool striped;                 /* other queues had puts since a signal     */
     uint16_t stripes;             /* times that happened                      */
+    bool to_device;               /* puts into its device since a signal      */
+    bool reading;                 /* READs of our device are on their way     */
+    uint64_t reads[DTN_MAX_RAILS]; /* numbers of the last such READs          */
+    uint16_t stripes_seen;        /* in the peer's last signal                */
     int64_t next_beat_ns;         /* when to write a beat: dtn_now_ns()       */
     enum ibv_wc_status error;     /* first bad completion of any queue, or 0  */
     uint32_t vendor_error;        /* the device's own code of `error`         */

@@ -161,6 +161,7 @@ int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     const struct dtn_verbs_queue *first = &p->queue[0];
     const struct dtn_verbs_region *region = NULL;
     const struct ibv_mr *mr = NULL;
+    bool from_device;
     int rc;
 
     *done = 0;
@@ -169,17 +170,20 @@ int dtn_verbs_put(struct dtn_transport *tp, int peer, struct dtn_remote dst,
     rc = dtn_verbs_unhold(verbs);
     if (rc != 0)
         return rc;
+    from_device = dtn_verbs_memory_on_device(&verbs->memory, src, size);
     if (dst.key & DTN_KEY_DEVICE) {       /* the peer's CPU cannot place it */
         dst.key &= ~DTN_KEY_DEVICE;
-    } else if (put_may_wait(verbs, first, src, size)) {
+        p->to_device = true;
+    } else if (!from_device && put_may_wait(verbs, first, src, size)) {
         rc = put_held(verbs, p, dst, src, size);
         *done = rc == 0 ? size : 0;
         return rc;
     }
-    if (size > (size_t)first->rail->device.max_inline) {
+    if (from_device || size > (size_t)first->rail->device.max_inline) {
         region = dtn_verbs_memory_get(&verbs->memory, src, size);
         if (!region)
-            return put_staged(verbs, p, dst, src, size, done);
+            return from_device ? DTENSOR_EINVAL
+                 : put_staged(verbs, p, dst, src, size, done);
         mr = region->mr[0];
     }
     if (region && p->nqueues > 1 && size >= STRIPE_BYTES)

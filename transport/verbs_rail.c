@@ -19,6 +19,7 @@
 #include "transport/verbs_limits.h"
 #include "transport/verbs_queue.h"
 #include "transport/verbs_rail.h"
+#include "transport/verbs_readback.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -88,6 +89,7 @@ void dtn_verbs_rails_close(struct dtn_verbs *verbs)
 {
     for (struct dtn_verbs_rail *rail = verbs->rail;
          rail < verbs->rail + verbs->nrails; rail++) {
+        dtn_verbs_readback_close(rail);
         if (rail->cq)
             ibv_destroy_cq(rail->cq);
         if (rail->pd)

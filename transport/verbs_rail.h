@@ -3,6 +3,7 @@
 #define DTN_TRANSPORT_VERBS_RAIL_H
 
 #include "transport/verbs_device.h"
+#include "transport/verbs_readback.h"
 #include "dtensor.h"
 
 #include <infiniband/verbs.h>
@@ -22,6 +23,7 @@ struct dtn_verbs_rail {
     int outstanding;              /* requests that have not completed yet     */
     unsigned signalled_every;     /* one of so many asks for a completion     */
     uint64_t put_bytes;           /* counter: bytes of puts posted on it      */
+    struct dtn_verbs_readback readback; /* of device memory                   */
 };
 
 /* Open the devices that args name, and log the choice.

@@ -14,6 +14,7 @@
 #include "transport/verbs_lane.h"
 #include "transport/verbs_peer.h"
 #include "transport/verbs_post.h"
+#include "transport/verbs_readback.h"
 #include "transport/verbs_signal.h"
 #include "dtensor.h"
 
@@ -98,9 +99,9 @@ static bool signal_fits(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
     return true;
 }
 
-/* Data that the write of the line cannot carry are written before it, from the
- * place of the line: it is free, and stays as it is until the peer has consumed
- * the signal.
+/* Data that the write of the line cannot carry, or that belong into memory of a
+ * device, are written before it, from the place of the line: it is free, and
+ * stays as it is until the peer has consumed the signal.
  */
 static int signal_put(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
                       const struct dtn_eager *data)
@@ -130,6 +131,7 @@ static int signal_before(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
                          const struct dtn_eager *data, struct dtn_eager *held,
                          const struct dtn_eager **alongp)
 {
+    bool to_device;
     int rc = 0;
 
     *alongp = data;
@@ -144,8 +146,11 @@ static int signal_before(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
         rc = signal_stripes(verbs, p);
     if (rc == 0)
         rc = dtn_verbs_keys_tell(verbs, p);
-    if (rc == 0 && data && !dtn_verbs_line_carries(&p->queue[0], data->size)) {
+    to_device = data && data->dst.key & DTN_KEY_DEVICE;
+    if (rc == 0 && data
+        && (to_device || !dtn_verbs_line_carries(&p->queue[0], data->size))) {
         *alongp = NULL;
+        p->to_device |= to_device;
         rc = signal_put(verbs, p, data);
     }
     return rc;
@@ -180,6 +185,7 @@ int dtn_verbs_signal(struct dtn_transport *tp, int peer,
         rc = dtn_verbs_ring(verbs);
     if (rc != 0)
         return rc;
+    p->to_device = false;
     p->sent++;
     p->told = p->consumed;
     return 0;
@@ -195,22 +201,40 @@ static bool stripes_shown(const struct dtn_verbs_peer *p, uint16_t stripes)
     return true;
 }
 
+/* Has all that was written before the signal arrived, and what came with it?
+ * EAGAIN: not yet; EINVAL, ESYS: this connection cannot be used any more
+ */
+static int signal_data(struct dtn_verbs *verbs, struct dtn_verbs_peer *p,
+                       struct dtn_verbs_content *said)
+{
+    const bool striped = said->stripes != p->stripes_seen;
+    int rc = 0;
+
+    if (!stripes_shown(p, said->stripes))
+        return DTENSOR_EAGAIN;
+    if (said->along & DTN_VERBS_TO_DEVICE && verbs->reads_back)
+        rc = dtn_verbs_readback(verbs, p, striped);
+    said->along &= (uint16_t)~DTN_VERBS_TO_DEVICE;
+    if (rc == 0 && said->along > 0)
+        rc = dtn_verbs_along_take(verbs, p, p->consumed + 1, said);
+    return rc;
+}
+
 const struct dtn_signal *dtn_verbs_peek(struct dtn_transport *tp, int peer)
 {
     struct dtn_verbs_peer *p = dtn_verbs_peer(tp, peer);
     struct dtn_verbs_content said;
     size_t skip;
-    int rc = 0;
+    int rc;
 
     if (p->arrived)
         return &p->incoming;
-    if (!dtn_verbs_line_take(p, p->consumed + 1, &said)
-        || !stripes_shown(p, said.stripes))
+    if (!dtn_verbs_line_take(p, p->consumed + 1, &said))
         return NULL;
-    if (said.along > 0)
-        rc = dtn_verbs_along_take(dtn_verbs_of(tp), p, p->consumed + 1, &said);
-    if (rc == DTENSOR_EINVAL && !p->error)
-        p->error = IBV_WC_LOC_ACCESS_ERR;    /* it is damaged: health() says  */
+    rc = signal_data(dtn_verbs_of(tp), p, &said);
+    if (rc != 0 && rc != DTENSOR_EAGAIN && !p->error)    /* health() says it */
+        p->error = rc == DTENSOR_EINVAL ? IBV_WC_LOC_ACCESS_ERR
+                                        : IBV_WC_LOC_QP_OP_ERR;
     if (rc != 0)
         return NULL;
     skip = dtn_verbs_line_skip(said.len);
@@ -220,6 +244,7 @@ const struct dtn_signal *dtn_verbs_peek(struct dtn_transport *tp, int peer)
     p->incoming.tag = said.tag;
     p->incoming.len = said.len;
     signal_acked(p, said.consumed);
+    p->stripes_seen = said.stripes;
     p->arrived = true;
     return &p->incoming;
 }

@@ -38,6 +38,12 @@ enum dtn_wire {
                                   /* in an open context                       */
 };
 
+/* Does a card read GPU memory back before a signal behind its writes counts? */
+enum dtn_flush {
+    DTN_FLUSH_AUTO,               /* if the GPU does not keep the order       */
+    DTN_FLUSH_ALWAYS, DTN_FLUSH_NEVER
+};
+
 /* A number of bytes, or a percentage of the memory of the host. */
 struct dtn_share {
     uint64_t bytes;               /* 0: `percent` counts                      */
@@ -57,6 +63,7 @@ struct dtn_transport_conf {
     int retry_count;              /* retries of a lost packet                 */
     int rnr_retry;                /* retries if RNR; -1: not given            */
     int timeout;                  /* verbs code; -1: from dead_after          */
+    enum dtn_flush gpu_flush;     /* default auto                             */
     int64_t connect_timeout_ns;   /* default 60s                              */
     int64_t op_timeout_ns;        /* of one collective; default 10min         */
     int64_t heartbeat_ns;         /* default 1s                               */

@@ -40,6 +40,11 @@ static const struct dtn_word mtu_words[] = {
     { "4096", 4096 }, { NULL, 0 }
 };
 
+static const struct dtn_word flush_words[] = {
+    { "auto", DTN_FLUSH_AUTO }, { "always", DTN_FLUSH_ALWAYS },
+    { "never", DTN_FLUSH_NEVER }, { NULL, 0 }
+};
+
 static const struct dtn_word planner_words[] = {
     { "auto", DTENSOR_ROUTE_AUTO }, { "direct", DTENSOR_ROUTE_DIRECT },
     { "merged", DTENSOR_ROUTE_MERGED }, { "min-cost", DTENSOR_ROUTE_MIN_COST },
@@ -127,6 +132,7 @@ static const struct dtn_key transport_keys[] = {
     { "retry_count", INT(S, retry_count, 0, 7) },
     { "rnr_retry", INT(S, rnr_retry, 0, 7) },
     { "timeout", INT(S, timeout, 0, 31) },
+    { "gpu_flush", WORD(S, gpu_flush, flush_words) },
     { "connect_timeout", TIME(S, connect_timeout_ns, MS, WEEK) },
     { "op_timeout", TIME(S, op_timeout_ns, MS, WEEK) },
     { "heartbeat", TIME(S, heartbeat_ns, 1000 * MS, WEEK) },

@@ -33,6 +33,7 @@
 #include "transport/verbs_meet.h"
 #include "transport/verbs_peer.h"
 #include "transport/verbs_queue.h"
+#include "transport/verbs_readback.h"
 #endif
 
 static char *here;                /* where in `said` the next line goes       */
@@ -529,6 +530,8 @@ void look_queue(const char *path, char said[SAID])
     verbs->rail[0].device = (struct dtn_verbs_device){ .port = 1,
         .mtu = IBV_MTU_4096, .gid.raw = { 1 } };
     say("%d queue pairs, ", dtn_verbs_queues_wanted(&cluster->transport, 1));
+    say("%d reads back, ",
+        dtn_verbs_readback_needed(&cluster->transport, false, 1));
     peer->address.end[0] = end;
     peer->nqueues = 1;
     peer->greeting.nqueues = 1;

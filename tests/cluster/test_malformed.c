@@ -258,7 +258,7 @@ static const struct row {
     { "sizes of messages, which are no settings", "=11 eager_limit = 8K",
       "F:11: error: unknown key \"eager_limit\" in [transport]; expected one of "
       "intra_node, inter_node, port, mtu, traffic_class, service_level, pkey, "
-      "qp_per_peer, retry_count, rnr_retry, timeout, connect_timeout, "
+      "qp_per_peer, retry_count, rnr_retry, timeout, gpu_flush, connect_timeout, "
       "op_timeout, heartbeat, dead_after, register_limit, arena" },
     { "a time without unit", "=14 dead_after = 10",
       "F:14: error: dead_after: \"10\" " NOT_TIME },

@@ -76,6 +76,7 @@ static const struct row rows[] = {
     { "transport", "retry_count", "3", look_queue, "retry 3,", NULL },
     { "transport", "rnr_retry", "5", look_queue, "rnr 5\n", NULL },
     { "transport", "timeout", "14", look_queue, "timeout 14,", NULL },
+    { "transport", "gpu_flush", "never", look_queue, "0 reads back,", NULL },
     { "transport", "dead_after", "100s", look_queue, "timeout 19,", NULL },
     { "transport", "connect_timeout", "100ms", look_started,
       "did not join within 100.0 ms", NULL },

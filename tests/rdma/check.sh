@@ -13,7 +13,7 @@ here=$top_srcdir/tests/rdma
 image=${DTN_RDMA_IMAGE:-$top_builddir/rdma-image}
 export PATH=$PATH:/usr/sbin:/sbin
 
-# guests, seconds, script and its arguments
+# guests, seconds, script and its arguments; gpu: a guest with Linux 6.12
 runs="
 guest 240 transport.sh
 guest 150 deaths.sh
@@ -25,6 +25,7 @@ guest 400 rails.sh
 guest 200 speed.sh
 guest 200 footprint.sh
 guest 120 refusals.sh
+gpu   200 gpudirect.sh
 pair  240 unlike.sh
 pair  240 hosts.sh 1
 pair  300 hosts.sh 2
@@ -81,6 +82,13 @@ complete() {
     [ "$status" -eq 0 ] && ! grep -qs '^not ok' "$out"/log.[12]
 }
 
+# gpu_image: the kernel of the gpu guest, and the module for it
+gpu_image() {
+    mkdir -p "$image/gpu" &&
+        "$here/image.sh" "$image/gpu" linux-image-6.12-amd64 &&
+        "$here/module.sh" "$image/gpu"
+}
+
 lacking=$(lacking | paste -sd,)
 [ -z "$lacking" ] || skip_all "no RDMA guest without ${lacking//,/, }"
 "$top_builddir/dtensor-bench" --version | grep -q 'verbs yes' ||
@@ -96,10 +104,18 @@ while read -r guests seconds script arguments; do
     name=${script%.sh}${arguments:+-$arguments}
     [[ $name == *"${DTN_RDMA_ONLY-}"* ]] || continue
     progress "run $nth of $all: $name ($guests)"
+    kernel=$image
+    if [ "$guests" = gpu ]; then
+        guests=guest kernel=$image/gpu arguments=$image/gpu/rxe_dmabuf.ko
+        if ! why=$(gpu_image 2>&1); then
+            skip_test "$name" "no guest kernel with dma-bufs: $(tail -n 1 <<<"$why")"
+            continue
+        fi
+    fi
     out=$top_builddir/rdma-out/$name
     for try in 1 2 3; do
         # shellcheck disable=SC2086
-        "$here/$guests.sh" "$image" "$out" "$seconds" "$here/$script" \
+        "$here/$guests.sh" "$kernel" "$out" "$seconds" "$here/$script" \
             $arguments >/dev/null 2>"$top_builddir/rdma-out.log"
         status=$?
         ! complete || break

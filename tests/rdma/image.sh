@@ -1,12 +1,13 @@
 #!/bin/bash
-# image.sh DIR - make the kernel and first file system of the RDMA guest in DIR
+# image.sh DIR [PACKAGE] - make the kernel and first file system of the RDMA
+# guest in DIR
 #
 # Debian's own kernel is unpacked into DIR (never installed); the initramfs is
 # busybox, the modules that a soft RDMA device needs, in the order in which
 # they depend on each other, and init below.  Made once: DIR/ready says by
 # which version of this script.
 set -eu
-dir=$1
+dir=$1 wanted=${2:-linux-image-amd64}
 version=$(cksum <"$0")
 [ "$(cat "$dir/ready" 2>/dev/null)" != "$version" ] || exit 0
 rm -rf "$dir/ready" "$dir/root" "$dir/initrd"
@@ -15,7 +16,7 @@ mkdir -p "$dir/root" "$dir/initrd"/{bin,modules,proc,sys,dev,host,upper,merged}
 # fetch: the kernel's package, unless it is there
 fetch() {
     local package
-    package=$(apt-cache depends linux-image-amd64 |
+    package=$(apt-cache depends "$wanted" |
         awk '/Depends:/ { print $2; exit }')
     [ -n "$package" ] || { echo "no linux-image package is known" >&2; return 1; }
     (cd "$dir" && apt-get download -qq "$package" 2>apt.log) && return

@@ -1,0 +1,38 @@
+/* exporter.h - memory of a device, as network cards reach it
+ *
+ * No CPU accesses this memory: a load or store there ends the process.  A card
+ * that registered it reads and writes it, without a copy in host memory.
+ */
+#ifndef DTN_TRANSPORT_EXPORTER_H
+#define DTN_TRANSPORT_EXPORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_arena;
+
+/* A range of device memory as a file, which the kernel gives to a card. */
+struct dtn_dmabuf {
+    int fd;                       /* the caller closes it                     */
+    uint64_t offset;              /* bytes from its start to the range        */
+};
+
+/* A device whose memory cards may reach. */
+struct dtn_exporter {
+    const char *name;             /* "GPU 0 (NVIDIA H100)", for messages      */
+    struct dtn_arena *arena;      /* what is allocated in the device          */
+    bool ordered;                 /* bytes that a card writes into the device */
+                                  /* are there before the signal that it      */
+                                  /* writes into host memory next             */
+
+    /* Is all of [mem, mem + size) memory of this device? */
+    bool (*holds)(const struct dtn_exporter *exporter, const void *mem,
+                  size_t size);
+
+    /* Export [mem, mem + size).   Errors: EINVAL  it cannot be exported */
+    int (*dmabuf)(const struct dtn_exporter *exporter, const void *mem,
+                  size_t size, struct dtn_dmabuf *dmabuf);
+};
+
+#endif
