@@ -1,17 +1,17 @@
 /* device.c - RDMA devices: which port, GID and partition to use, and why
  *
- * The cluster file may name devices and ports for each rank, `hca =
- * mlx5_0:1+mlx5_1:1`, a GID index and a partition key.  What it does not name is found:
- * the first active port that has an address, and on RoCE the first GID that a
- * router would carry.  A port of a lab machine shows
+ * The cluster file can name the devices and ports of each rank, such as `hca =
+ * mlx5_0:1+mlx5_1:1`, a GID index and a partition key.  Otherwise the first
+ * active port with an address is taken and, on RoCE, the first GID that a
+ * router would forward.  On a port of a lab machine:
  *
  *     0  v1  fe80::1          link-local
  *     1  v2  fe80::1          link-local
  *     2  v1  10.1.0.7
  *     3  v2  10.1.0.7         <- this one
  *
- * GID 0 is never taken in silence: the choice and its reason are logged, and
- * what cannot be had is refused with what there is instead.
+ * The choice and its reason are always logged.  What the file names and the
+ * machine lacks is an error that lists what there is.
  */
 #include "base/compiler.h"
 #include "base/error.h"
@@ -159,7 +159,7 @@ const char *dtn_rails_name(const char *devices, int k,
     return name;
 }
 
-/* Split "mlx5_0:1" into name and port, 0 when there is none. */
+/* Split "mlx5_0:1" into name and port; the port is 0 if it is not there. */
 static int want_split(const char *want, char name[DTN_DEVICE_NAME])
 {
     const char *colon = strchr(want, ':');
@@ -185,7 +185,7 @@ static int device_unknown(const struct dtn_devices *devices, const char *name,
                     device_names(devices, names, sizeof names));
 }
 
-/* The device is there, but no port of it will do: why? */
+/* Word why no port of the device, which is there, can be used. */
 static int device_unfit(const struct dtn_devices *devices, const char *name,
                         int number, struct dtensor_error *err)
 {
@@ -224,7 +224,7 @@ static int device_unfit(const struct dtn_devices *devices, const char *name,
                       "see ibstat)", name, port->port);
 }
 
-/* Nothing was asked for, and nothing will do. */
+/* Word why no port of any device can be used. */
 static int device_none(const struct dtn_devices *devices,
                        struct dtensor_error *err)
 {
@@ -315,7 +315,7 @@ static char *gid_list(const struct dtn_port *port, char *buf, size_t size)
     return buf;
 }
 
-/* The row the file names. */
+/* The row that the cluster file names. */
 static int gid_named(int want, struct dtn_device_choice *choice,
                      struct dtensor_error *err)
 {
@@ -379,8 +379,8 @@ static int gid_choose(int want, struct dtn_device_choice *choice,
 
 /* -------------------------------------------------------- partitions --- */
 
-/* Two limited members of a partition cannot talk to each other, so only keys
- * with the top bit, full membership, are of use.
+/* Two limited members of a partition cannot talk to each other.  So only keys
+ * with the top bit, which means full membership, are usable.
  */
 static int pkey_index(const struct dtn_port *port, int want)
 {

@@ -1,12 +1,13 @@
 /* verbs.c - ranks of different hosts, by RDMA writes
  *
- * Everything is a one-sided write over a reliable connection: bytes into
- * registered arena memory, signals into the lane of 16 lines the receiver keeps
- * for this sender.
+ * Everything is a one-sided write over a reliable connection: bytes go into
+ * registered memory of the peer, signals into the lane of 16 lines that the
+ * peer keeps for this rank.
  *
- * Writes to a stopped or dead process succeed or vanish; that a peer is gone
- * shows when one is not answered.  So while a rank waits it writes a beat, ten
- * times a second, and a peer that is gone is known two seconds later.
+ * A write to a stopped process succeeds, and one to a dead host vanishes.  Only
+ * a write that is not acknowledged shows that a peer is gone.  So a rank that
+ * waits writes a beat to its peers ten times a second, and a peer that is gone
+ * is detected two seconds later.
  */
 #include "base/error.h"
 #include "base/log.h"
@@ -48,13 +49,13 @@
 #define VERBS_MAGIC UINT64_C(0x6474656e76723031)     /* "dtenvr01" */
 
 enum {
-    ACK_NS = 1000000,             /* while waiting: acknowledge all so often  */
+    ACK_NS = 1000000,             /* between acknowledgements while waiting   */
     TURNS_PER_LOOK = 64,
     BEAT_NS = 100000000,
     CLOSE_NS = 1000000000         /* for the last signals to leave            */
 };
 
-/* -------------------------------------------------------- open and close --- */
+/* ------------------------------------------------------- open and close --- */
 
 static int verbs_open_memory(struct dtn_verbs *verbs, struct dtensor_error *err)
 {
@@ -107,8 +108,8 @@ static bool queue_done(const struct dtn_verbs_queue *queue)
     return queue->completed == queue->posted;
 }
 
-/* Let what was posted leave, unless the peer is gone: an empty write that asks
- * for a completion goes last.
+/* Wait until the posted writes have left, unless the peer is gone.  Because not
+ * every write asks for a completion, an empty one that does is posted last.
  */
 static void verbs_drain(struct dtn_verbs *verbs)
 {
@@ -170,7 +171,7 @@ static void verbs_address(const struct dtn_transport *tp, struct dtn_blob *blob)
     blob->fd = -1;
 }
 
-/* May each rail talk to the peer's of the same number? */
+/* Can each rail talk to the peer's rail of the same number? */
 static int connect_check(const struct dtn_verbs *verbs, int rank,
                          const struct dtn_verbs_address *address,
                          struct dtensor_error *err)
@@ -220,7 +221,7 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
     return rc == 0 ? dtn_verbs_probe(verbs, peer, err) : rc;
 }
 
-/* ---------------------------------------------------------------- memory --- */
+/* --------------------------------------------------------------- memory --- */
 
 /* Device memory could not be registered: the caller stages it. */
 static int verbs_refused(struct dtn_verbs *verbs, int sys_errno)
@@ -309,8 +310,8 @@ static void verbs_attach(struct dtn_transport *tp,
             ? "waits until it was read back" : "counts at once");
 }
 
-/* Post what was held back.  While waiting, every now and then, acknowledge even
- * the last single signal: the peer may be waiting for just that place.
+/* Post what was held back.  Once in a millisecond acknowledge all signals that
+ * were read, even a single one: the peer may be waiting for that line.
  */
 static int verbs_progress(struct dtn_transport *tp)
 {
@@ -333,7 +334,7 @@ static int verbs_progress(struct dtn_transport *tp)
     return 0;
 }
 
-/* ------------------------------------------------------- death and abort --- */
+/* ------------------------------------------------------ death and abort --- */
 
 static int verbs_health(struct dtn_transport *tp, int peer, int *culprit,
                         int *code)

@@ -1,13 +1,13 @@
-/* verbs_device.c - open the device that was chosen, and say so
+/* verbs_device.c - open the chosen device, and log the choice
  *
- * Which one is chosen, and why, is device.c's business.  The log of a rank on
- * a lab machine shows
+ * device.c chooses, and gives the reason.  The log of a rank on a lab machine:
  *
- *     verbs: device mlx5_0 port 1, RoCE, 100 Gb/s, MTU 4096: by the cluster file
+ *     verbs: device mlx5_0 port 1, RoCE, 100 Gb/s, MTU 4096: by the cluster
+ *     file
  *     verbs: GID 3 of mlx5_0, 10.1.0.7: a routable address
  *
- * The device's own messages, that its port went down for one, are taken from
- * here on without waiting for them: see verbs_events.c.
+ * From here on the device's asynchronous events, such as a port that went down,
+ * are read without waiting for them (verbs_events.c).
  */
 #include "base/error.h"
 #include "base/log.h"
@@ -25,11 +25,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Soft-RoCE, rxe of Linux, gives no vendor.  When packets were lost, its
- * requester repeats a request whose last acknowledgement came meanwhile by an
- * empty write, takes a number for that, and is refused later: Linux 6.1,
- * req_retry() of rxe_req.c.  Requests of one packet are not hit.
- * tests/rdma/bare.c shows it without this library.
+/* Soft-RoCE (rxe of Linux) has no vendor number and a bug in Linux 6.1:
+ * req_retry() of rxe_req.c.  It repeats a request after packets were lost.  If
+ * the last acknowledgement of that request arrives just then, it sends an empty
+ * write with a packet number of its own, and the peer refuses what follows.
+ * Requests of one packet are not affected.  tests/rdma/bare.c shows the bug
+ * without this library.
  */
 #define DEVICE_RXE_VENDOR 0xffffff
 

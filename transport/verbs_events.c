@@ -1,15 +1,15 @@
-/* verbs_events.c - messages of the device itself, as words
+/* verbs_events.c - what a device says of itself, in words
  *
- * A cable is pulled: the device says PORT_ERR at once, while the queue pairs
- * notice two seconds later and only that a peer does not answer.  So when a
- * peer seems lost, what the device has said is added to the words:
+ * When a cable is pulled, the device reports PORT_ERR at once.  The queue pairs
+ * notice two seconds later, and only that a peer does not answer.  So the text
+ * about a lost peer ends with the worst that the device has reported:
  *
  *     it does not answer (...); port 1 of mlx5_0 went down 0.5 s ago (...)
  *
- * Messages are taken where a rank looks at its peers' health anyway; the
- * descriptor they come from does not block.  Only the worst is kept: a port
- * that came back is none.  An address that is taken away fails the next write
- * before the device has said so: that is looked up.
+ * Events are read where a rank looks at the health of its peers; their
+ * descriptor does not block.  A port that is up again is forgotten.  When an
+ * address is taken away, the next write fails before the event arrives, so the
+ * row of the GID is looked up as well.
  */
 #include "base/compiler.h"
 #include "base/log.h"
@@ -29,10 +29,10 @@
 
 #define GID_GRACE_NS INT64_C(1000000000)  /* for an address to come back      */
 
-/* Rows in the order of their weight, the worst last. */
+/* Events that matter, the worst last. */
 static const struct event_row {
     enum ibv_event_type type;
-    const char *means;            /* "%s" are the port, or queue, and device  */
+    const char *means;            /* %s: the port, queue pair or device       */
     const char *look;
 } rows[] = {
     { IBV_EVENT_SM_CHANGE, "another subnet manager rules the network of %s",
@@ -80,7 +80,7 @@ static bool event_is_of_queue(enum ibv_event_type type)
         || type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
-/* Whose queue pair is it?  -1: the one for datagrams. */
+/* The rank to which the queue pair leads; -1: it is the one for datagrams. */
 static int event_rank(const struct dtn_verbs *verbs, const struct ibv_qp *qp)
 {
     for (int r = 0; r < verbs->args.nranks; r++)
@@ -120,8 +120,9 @@ void dtn_verbs_events_take(struct dtn_verbs_device *device,
     events->at_ns = now_ns;
 }
 
-/* Without its GID a device sends nothing that arrives, and may try for ever; but
- * interfaces that are set up anew get their address back.
+/* Is our GID gone for good?  Without it no packet arrives, and the device may
+ * repeat for ever.  An interface that is configured again gets its address back
+ * within the grace period.
  */
 static bool events_homeless(struct dtn_verbs_device *device, int64_t now_ns)
 {
@@ -135,9 +136,7 @@ static bool events_homeless(struct dtn_verbs_device *device, int64_t now_ns)
     return false;
 }
 
-/* One message: is it about what we use?  Of another port, or of a GID that is
- * not ours, it is not.
- */
+/* Note one event, unless it is about another port or another GID. */
 static void events_hear(struct dtn_verbs *verbs,
                         struct dtn_verbs_device *device,
                         struct ibv_async_event *event)

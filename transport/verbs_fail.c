@@ -1,7 +1,7 @@
-/* verbs_fail.c - errors of the device, with the limit that explains them
+/* verbs_fail.c - errors of a device, with the limit that explains them
  *
- * "Cannot allocate memory" from ibv_reg_mr() usually means `ulimit -l`, and
- * from ibv_create_qp() the number of queue pairs of the device.
+ * "Cannot allocate memory" of ibv_reg_mr() usually means `ulimit -l`; of
+ * ibv_create_qp() it means that the device has no more queue pairs.
  */
 #include "base/error.h"
 #include "base/units.h"

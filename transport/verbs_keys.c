@@ -1,16 +1,17 @@
-/* verbs_keys.c - the keys of memory on several rails
+/* verbs_keys.c - the keys of registered memory on several rails
  *
- * A name is an address and one word, while memory has a key on every rail.  So
- * each rank keeps a table with a row of keys for each of its regions, which
- * peers have copies of, in their lanes; the word of a name is
+ * Registered memory has a key on each rail, but a name has room for one.  So
+ * each rank has a table with a row of keys for each region, and each peer has a
+ * copy of it in its lane.  The key word of a name is
  *
  *     row + 1 (32 bits) | key on rail 0 (32 bits)
  *
- * and the row is 0x1a07, 0x2b11: the key on rail 0, again, and on rail 1.  Rows
- * are new when memory is registered, a few times in a job, and written to a
- * peer in front of the next signal to it, thus there before the name it
- * carries.  Who learns a name by other ways may not have the row: then the
- * first key in it is not that of the name, and all bytes go by rail 0.
+ * and a row is, for example, 0x1a07, 0x2b11: the keys on rail 0 and on rail 1.
+ * Rows change when memory is registered, a few times in a job.  They are
+ * written to a peer in front of the next signal, so they arrive before a name
+ * that this signal carries.  If a peer learns a name in another way, the row
+ * may not be there.  Then the first key of the row is not the key of the name,
+ * and all bytes go by rail 0.
  */
 #include "base/error.h"
 #include "cluster/cluster.h"

@@ -1,18 +1,19 @@
-/* verbs_lane.c - the memory in which two ranks signal to each other
+/* verbs_lane.c - the memory through which two ranks signal to each other
  *
- * Each rank keeps a lane for every peer it has met: 16 places the peer writes
- * its signals into, and as many that our own leave from.  A signal is one
- * write, of 20 bytes and its payload.  Up to 4 KiB of the put before it go in that
- * write, in front of the line, with the address at which they belong: a message
- * of 512 bytes costs one write of 664 bytes, not one of 512 and one of 32.
+ * Each rank has a lane for each peer that it has met: 16 places into which the
+ * peer writes its signals, and 16 from which our own signals are sent.  A
+ * signal is one write of 20 bytes and the payload.  Up to 4 KiB of data go in
+ * the same write, in front of the line, with the address where they belong.  So
+ * a message of 512 bytes is one write of 664 bytes, not one of 512 and one of
+ * 32.
  *
  *     ... 512 bytes | address, key, size, hash | line: 64 bytes, their number
  *
- * Where the device promises order, the number at the very end tells that all
- * is there.  Elsewhere the line is cut into pieces of four bytes, each beside
- * the number, and what goes along is there when its hash is right: it begins
- * with the number, so what lay there before does not match, and of a part of
- * the bytes it would match once in 2^64.
+ * If the device writes in order, the number at the end shows that everything
+ * has landed.  If not, the line is cut into pieces of four bytes, each beside
+ * the number, and a hash shows that the data have landed.  The number is part
+ * of the hash, so older data do not match; data that landed in part match once
+ * in 2^64.
  */
 #include "transport/arena.h"
 #include "transport/arena_size.h"
@@ -61,7 +62,7 @@ void dtn_verbs_lane_close(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer)
     dtn_arena_free(verbs->args.arena, peer->lane);
 }
 
-/* The chain gets one more write, of our lane to the peer's for us. */
+/* Append a write from our lane for the peer to its lane for us. */
 static int lane_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                      int q, size_t offset, const void *from, size_t size)
 {
@@ -88,11 +89,11 @@ int dtn_verbs_lane_write(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
     return rc == 0 ? dtn_verbs_ring(verbs) : rc;
 }
 
-/* --------------------------------------------------------------- numbered --- */
+/* ------------------------------------------------------------- numbered --- */
 
 enum {
     WORDS = 16,
-    WORD_BYTES = 4,               /* of the content, in each of eight         */
+    WORD_BYTES = 4,               /* of the content, in a word of eight bytes */
     WORDS_OF_PAYLOAD = DTN_PAYLOAD_MAX / WORD_BYTES
 };
 
@@ -108,7 +109,7 @@ static void words_fill(_Atomic uint64_t word[WORDS],
                               memory_order_relaxed);
 }
 
-/* Words `first` to `last`, if all are of this signal. */
+/* Read words `first` to `last`, if all of them are of this signal. */
 static bool words_read(const _Atomic uint64_t word[WORDS], int first, int last,
                        uint64_t seq, uint32_t part[WORDS])
 {
@@ -122,7 +123,7 @@ static bool words_read(const _Atomic uint64_t word[WORDS], int first, int last,
     return true;
 }
 
-/* What stands behind the payload tells how long it is. */
+/* Read the fields behind the payload first: they say how long it is. */
 static bool words_take(const _Atomic uint64_t word[WORDS],
                        struct dtn_verbs_content *said, uint64_t seq)
 {
@@ -142,12 +143,13 @@ static bool words_take(const _Atomic uint64_t word[WORDS],
     return true;
 }
 
-/* ------------------------------------------------------------------ lines --- */
+/* ---------------------------------------------------------------- lines --- */
 
-enum { FEW = 240 };               /* bytes, by XXH3's own reckoning           */
+enum { FEW = 240 };               /* bytes that XXH3 treats as short          */
 
-/* Of the bytes that stand in front of `along`, where they belong, and the
- * number.  Of 88 bytes XXH3 takes 75 instructions and XXH64 182, of 536 as many.
+/* The hash of the bytes in front of `along`, of its fields and of the number.
+ * For 88 bytes XXH3 takes 75 instructions and XXH64 182; for 536 bytes both
+ * take the same.
  */
 static uint64_t along_hash(const struct dtn_verbs_along *along, uint64_t seq)
 {
@@ -159,7 +161,7 @@ static uint64_t along_hash(const struct dtn_verbs_along *along, uint64_t seq)
          : XXH64(at, size, seq);
 }
 
-/* Write the put in front of the line; how many bytes that makes. */
+/* Copy the data in front of the line; returns the bytes before the line. */
 static size_t along_fill(struct dtn_verbs_along *along, uint64_t seq,
                          bool plain, const struct dtn_eager *put)
 {

@@ -1,11 +1,12 @@
 /* verbs_limits.c - what the machine allows
  *
- * Three limits end most first attempts: how much memory may be locked, how
- * many queue pairs the device has, and the MTU of the network.  They are
- * looked at when the transport opens, so that a job fails in its first second
- * with a number and a remedy, not in its third hour with "Cannot allocate
- * memory".  Before the first tensor a rank locks a stage of 1 MiB, some KiB for
- * datagrams, and a lane of 134 KiB for each peer, of which it has two in a ring.
+ * Three limits end most first attempts: the memory that may be locked, the
+ * queue pairs of the device, and the MTU of the network.  They are checked when
+ * the transport opens.  So a job fails in its first second, with a number and a
+ * remedy, and not in its third hour with "Cannot allocate memory".
+ *
+ * Before the first tensor a rank locks a bounce buffer of 1 MiB, 20 KiB for
+ * datagrams, and 134 KiB for the lane of each peer, of which a ring has two.
  * Memory that two devices know counts twice.
  */
 #include "base/compiler.h"
@@ -29,7 +30,7 @@
 #include <stdlib.h>
 
 enum {
-    DATAGRAM_BYTES = 20 << 10     /* what verbs_meet.c takes, in whole pages  */
+    DATAGRAM_BYTES = 20 << 10     /* locked by verbs_meet.c, in whole pages   */
 };
 
 uint64_t dtn_memlock_need(int nranks, int nrails)
@@ -89,7 +90,7 @@ int dtn_verbs_limits_more(const struct dtn_verbs *verbs, size_t size,
                     dtn_memlock_remedy());
 }
 
-/* A queue pair's MTU is the smallest of the file's and both ports'. */
+/* The MTU of a queue pair is the smallest of the file's and both ports'. */
 static void limits_mtu(const struct dtn_open_args *args,
                        const struct dtn_verbs_device *device)
 {

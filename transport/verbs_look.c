@@ -1,9 +1,9 @@
 /* verbs_look.c - the RDMA devices of this machine, asked of libibverbs
  *
- * Every device is opened, asked and closed again, which takes about a
- * millisecond each; what will be used is then chosen from the facts alone (see
- * device.c) and opened once more.  A device that this user may not open stays
- * in the list with the reason.
+ * Every device is opened, queried and closed again, which takes about one
+ * millisecond each.  device.c chooses from these facts, and the chosen device
+ * is opened once more.  A device that this user may not open stays in the list
+ * with the reason.
  */
 #include "config.h"
 #include "base/error.h"
@@ -44,7 +44,7 @@ static void look_gids(struct ibv_context *context, struct dtn_port *port)
 
         if (ibv_query_gid_ex(context, (uint32_t)port->port, (uint32_t)i,
                              &entry, 0) != 0)
-            continue;             /* an empty row, or one of another container */
+            continue;             /* empty, or of another container           */
         memcpy(gid->raw, entry.gid.raw, sizeof gid->raw);
         gid->index = (uint16_t)i;
         gid->type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? DTN_GID_V2
@@ -79,7 +79,7 @@ static void look_port(struct ibv_context *context, struct dtn_port *port)
     struct ibv_port_attr attr;
 
     if (ibv_query_port(context, (uint8_t)port->port, &attr) != 0)
-        return;                   /* its state stays 0, which is of no use    */
+        return;                   /* its state stays 0: not usable            */
     port->state = (int)attr.state;
     port->physical = attr.phys_state;
     port->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;

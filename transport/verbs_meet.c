@@ -1,18 +1,19 @@
-/* verbs_meet.c - two ranks meet
+/* verbs_meet.c - two ranks meet: queue pair numbers by datagram
  *
- * A queue pair must know its peer's before it can be used, and a job of a
- * thousand ranks should not make a million of them.  So pairs are made when
- * the first schedule needs them, and their numbers travel by datagram: one
- * queue for datagrams in each rank, whose number the bootstrap has spread.
+ * A queue pair must know the number of its peer's before it can be used, and a
+ * job of a thousand ranks should not make a million of them.  So queue pairs
+ * are made when the first schedule needs them.  Each rank has one queue for
+ * datagrams, whose number all ranks got when the job started, and two ranks
+ * exchange the numbers of their queue pairs through it:
  *
  *      2 -> 5   here is my end, number 17, first packet 0x3fa2c1
  *      5 -> 2   and mine, 23; it is ready
  *      2 -> 5   mine is ready too, and I know yours is
  *
- * Datagrams go by rail 0; they tell of the queue pairs of all rails.  They get
- * lost, so each side repeats what it has to say every 5 ms
- * until it hears that the other knows.  Who does not bear the receiver's
- * 64-bit cookie, also spread by the bootstrap, is not listened to.
+ * Datagrams go by rail 0 and list the queue pairs of all rails.  They can be
+ * lost, so each side repeats its own every 5 ms until it hears that the other
+ * side knows.  A datagram without the receiver's 64-bit cookie, which all ranks
+ * got when the job started too, is ignored.
  */
 #include "base/error.h"
 #include "base/wait.h"
@@ -36,13 +37,13 @@
 #define MEET_MAGIC UINT64_C(0x6474656e76726273)      /* "dtenvrbs" */
 
 enum {
-    MEET_SLOTS = 64,              /* datagrams that may wait for us           */
-    MEET_HEADER = 40,             /* the device writes a GRH before each      */
+    MEET_SLOTS = 64,              /* datagrams that can wait to be read       */
+    MEET_HEADER = 40,             /* bytes of the GRH in front of each        */
     MEET_QKEY = 0x11111111,
     MEET_AGAIN_NS = 5000000
 };
 
-/* One buffer to send from, the others to receive into. */
+/* Buffers of datagrams: the last one is to send from, the others to receive. */
 struct dtn_verbs_datagrams {
     struct ibv_mr *mr;
     bool sending;
@@ -135,7 +136,7 @@ void dtn_verbs_meet_close(struct dtn_verbs *verbs)
             ibv_destroy_ah(verbs->peers[r].way);
 }
 
-/* ------------------------------------------------------------- greetings --- */
+/* ------------------------------------------------------------ greetings --- */
 
 /* How datagrams get to a peer. */
 static struct ibv_ah *meet_way(const struct dtn_verbs *verbs,
@@ -148,7 +149,7 @@ static struct ibv_ah *meet_way(const struct dtn_verbs *verbs,
     return ibv_create_ah(rail->pd, &attr);
 }
 
-/* Say to a peer where our end is, if the last datagram has left. */
+/* Tell a peer where our end is, unless a datagram is still being sent. */
 static int meet_greet(struct dtn_verbs *verbs, int rank)
 {
     struct dtn_verbs_datagrams *datagrams = verbs->datagrams;
@@ -186,7 +187,7 @@ static int meet_greet(struct dtn_verbs *verbs, int rank)
     return 0;
 }
 
-/* A datagram came: is it from who it says, and what does it change? */
+/* A datagram arrived: check that it is genuine, and note what it says. */
 static int meet_hear(struct dtn_verbs *verbs,
                      const struct dtn_verbs_greeting *said)
 {
@@ -201,7 +202,7 @@ static int meet_hear(struct dtn_verbs *verbs,
         peer->greeted = true;
     }
     if (said->qpn[0] != peer->greeting.qpn[0])
-        return 0;                 /* of an earlier life                       */
+        return 0;                 /* of an earlier connection                 */
     if (peer->ready && said->ready) {
         peer->joined = true;
         peer->plain = peer->plain && said->in_order;

@@ -171,7 +171,7 @@ memory_add_block(struct dtn_verbs_memory *memory, struct dtn_arena *arena,
     return region;
 }
 
-/* The arena that has it, or NULL. */
+/* The arena that the range lies in, or NULL. */
 static struct dtn_arena *memory_arena(const struct dtn_verbs_memory *memory,
                                       const void *mem, size_t size)
 {
@@ -222,7 +222,7 @@ void dtn_verbs_memory_disown(struct dtn_verbs_memory *memory, void *mem,
         }
 }
 
-/* The region with that key, if it holds all of the range. */
+/* The region with that key that holds all of the range, or NULL. */
 static struct dtn_verbs_region *
 memory_keyed(const struct dtn_verbs_memory *memory, const void *mem,
              size_t size, uint32_t key)

@@ -46,8 +46,9 @@ struct dtn_verbs_memory {
 };
 
 /* The region that holds [mem, mem + size); a block of the arena, or of the
- * device's arena, is registered now if it is new.  NULL with errno: EFAULT for other memory that was not
- * adopted, else why registering failed.  Valid until the next call.
+ * device's arena, is registered now if it is new.  NULL with errno: EFAULT for
+ * other memory that was not adopted, else why registering failed.  Valid until
+ * the next call.
  */
 struct dtn_verbs_region *dtn_verbs_memory_get(struct dtn_verbs_memory *memory,
                                               const void *mem, size_t size);

@@ -36,13 +36,13 @@ int dtn_verbs_room(struct dtn_verbs *verbs, struct dtn_verbs_queue *queue)
         dtn_verbs_poll(verbs);
     room = DTN_VERBS_DEPTH - (int)(queue->posted - queue->completed);
     if (rail->cqe - rail->outstanding < room) {
-        dtn_verbs_poll(verbs);    /* never more than the CQ could report */
+        dtn_verbs_poll(verbs);    /* the CQ must have room for each */
         room = rail->cqe - rail->outstanding;
     }
     return room;
 }
 
-/* A request's id says which queue it is of, and its number's low half. */
+/* The id of a request: the low half of its number, its peer and its queue. */
 static uint64_t queue_id(const struct dtn_verbs *verbs,
                          const struct dtn_verbs_peer *peer, int q,
                          uint64_t number)
@@ -50,8 +50,8 @@ static uint64_t queue_id(const struct dtn_verbs *verbs,
     return number << 32 | (uint64_t)(peer - verbs->peers) << 8 | (uint64_t)q;
 }
 
-/* The last request of the chain takes one more piece, if it is to end where the
- * piece belongs.
+/* Append the piece to the last request of the chain, if its target begins where
+ * that request's target ends.
  */
 static bool post_gathered(struct dtn_verbs_chain *chain,
                           const struct dtn_verbs_queue *queue, uint64_t to,
@@ -94,7 +94,7 @@ int dtn_verbs_post(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
     queue->rail->outstanding++;
     chain->sge[chain->n][0] = piece;
     chain->last_bytes = size;
-    wr = &chain->wr[chain->n];    /* what is not set here is 0 for ever       */
+    wr = &chain->wr[chain->n];    /* the other fields are always 0            */
     wr->wr_id = queue_id(verbs, peer, q, queue->posted);
     wr->next = NULL;
     wr->sg_list = chain->sge[chain->n];
@@ -171,7 +171,9 @@ int dtn_verbs_release(struct dtn_verbs *verbs)
     return rc == 0 ? dtn_verbs_ring(verbs) : rc;
 }
 
-/* The first bad one of a peer: flushes of the same and other queues follow. */
+/* Note the first bad completion of a peer.  Those of the flushed requests
+ * behind it, on the same and other queues, say nothing new.
+ */
 static void poll_bad(struct dtn_verbs_peer *peer, struct dtn_verbs_queue *queue,
                      const struct ibv_wc *wc)
 {

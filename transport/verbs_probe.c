@@ -1,12 +1,11 @@
-/* verbs_probe.c - does the way carry packets as long as both ports say?
+/* verbs_probe.c - does the network carry packets as long as both ports say?
  *
- * Two ports say 4096, and a switch between them was left at an Ethernet MTU of
- * 1500: whatever is short arrives, whatever is long vanishes, and a job that
- * has begun well ends with "it does not answer" in its first large message.  So
- * as soon as two ranks are joined each writes eight bytes and then one packet
- * of the path's MTU, on every rail, into places that nothing else uses yet.
- * Connected is who has both answered; when the first one was and the second
- * was not, the MTU is to blame, and that is said.
+ * Two ports have an MTU of 4096, but a switch between them has an Ethernet MTU
+ * of 1500.  Then short packets arrive and long ones vanish, and a job ends with
+ * "it does not answer" in its first large message.  So when two ranks are
+ * joined, each writes 8 bytes and then one packet of the full MTU on every
+ * rail, into memory that nothing uses yet.  They are connected when both writes
+ * were acknowledged.  If only the first was, the error blames the MTU.
  */
 #include "base/error.h"
 #include "transport/verbs.h"

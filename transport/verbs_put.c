@@ -1,13 +1,14 @@
 /* verbs_put.c - puts: over which rails, from where, until when
  *
- * Three sizes of puts go three ways.  Up to 4 KiB are held back for the signal
- * that mostly follows, and then are copied into its write, so that the device
- * need not know where they came from.  Up to 64 KiB are one write
- * on the first queue, posted with what follows.  From there on all queues of
- * all rails take a share in proportion to the rate of their rail, in whole
- * pages: of 1 MiB over 200 and 100 Gb/s the first takes 171 pages of 256.
+ * There are three ways for three sizes.  A put of up to 4 KiB is held back for
+ * the signal that mostly follows and copied into the write of that signal; the
+ * card need not know its source.  A put of up to 64 KiB is one write on the
+ * first queue.  A larger one is divided among all queues of all rails in
+ * proportion to the rates of the rails, in whole pages: of 1 MiB over 200 and
+ * 100 Gb/s the first rail carries 171 of 256 pages.
  *
- * A source outside the arena that was not registered leaves through a stage.
+ * A source outside the arena that was not registered is copied through a bounce
+ * buffer.  A source or target on a device is not: no CPU may access it.
  */
 #include "cluster/cluster.h"
 #include "transport/arena.h"
@@ -32,7 +33,7 @@ enum {
     STRIPE_BYTES = 1 << 16        /* a put from here on uses all rails        */
 };
 
-/* Is the stage free?  Its last user's put must be done. */
+/* Is the bounce buffer free?  The last put from it must be complete. */
 static bool verbs_stage_free(struct dtn_verbs *verbs)
 {
     struct dtn_verbs_peer *user = verbs->stage_user;
@@ -44,8 +45,8 @@ static bool verbs_stage_free(struct dtn_verbs *verbs)
     return user->error || user->queue[0].completed >= user->queue[0].last_put;
 }
 
-/* Write by one queue, cut into requests as long as the connection takes; *size
- * becomes what was posted.  The newest put is what flush() waits for.
+/* Write by one queue, in requests of at most request_max bytes.  *size becomes
+ * the number of bytes that were posted.
  */
 static int put_one(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
                    struct dtn_remote dst, const unsigned char *src,
@@ -69,7 +70,7 @@ static int put_one(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer, int q,
     return at >= CHAIN_BYTES ? dtn_verbs_ring(verbs) : 0;
 }
 
-/* A source outside the arena leaves through the stage. */
+/* Put from a source that no card knows, through the bounce buffer. */
 static int put_staged(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                       struct dtn_remote dst, const void *src, size_t size,
                       size_t *done)
@@ -102,8 +103,8 @@ static size_t put_share(const struct dtn_verbs_peer *peer, int rails, int q,
            / 4096 * 4096;
 }
 
-/* Cut over all queues of the rails on which the peer's key is known.  What a
- * full queue does not take the next one gets.
+/* Divide a put among all queues of the rails on which the peer's key is known.
+ * The next queue gets what a full one does not take.
  */
 static int put_striped(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
                        struct dtn_remote dst, const unsigned char *src,
@@ -132,8 +133,8 @@ static int put_striped(struct dtn_verbs *verbs, struct dtn_verbs_peer *peer,
     return *done > 0 ? 0 : rc;
 }
 
-/* A small one waits for the signal it may go along with, if it could also go
- * by itself: from the arena, or inline.
+/* May the put wait for a signal that carries it?  It must also be able to go by
+ * itself: inline or from the arena.
  */
 static bool put_may_wait(const struct dtn_verbs *verbs,
                          const struct dtn_verbs_queue *first, const void *src,

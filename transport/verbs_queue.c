@@ -40,8 +40,9 @@ static int conf_or(int value, int otherwise)
     return value < 0 ? otherwise : value;
 }
 
-/* The device tells only by making one how much may be inline: some refuse more
- * than 96 bytes, into which a signal of up to 28 bytes fits, and some all.
+/* Make a queue pair with as many inline bytes as the device grants.  It tells
+ * only by making one or refusing.  Some devices refuse more than 96, which is
+ * enough for a signal with 28 bytes of payload, and some refuse any.
  */
 static struct ibv_qp *queue_make(struct dtn_verbs_rail *rail)
 {
@@ -113,7 +114,8 @@ int dtn_verbs_queues_create(struct dtn_verbs *verbs, int rank,
     return rc;
 }
 
-/* By GID where both have one, and always on RoCE; else by LID. */
+/* The peer is addressed by its GID if both have one, as on RoCE, else by LID.
+ */
 void dtn_verbs_path(const struct dtn_verbs *verbs,
                     const struct dtn_verbs_device *device,
                     const struct dtn_verbs_end *end, struct ibv_ah_attr *attr)
@@ -134,7 +136,7 @@ void dtn_verbs_path(const struct dtn_verbs *verbs,
     attr->grh.traffic_class = (uint8_t)conf_or(conf->traffic_class, 0);
 }
 
-/* Do writes to the peer cross a wire, on which packets are lost? */
+/* Do writes to the peer cross a wire, where packets can be lost? */
 static bool queue_wired(const struct dtn_verbs_device *device,
                         const struct dtn_verbs_end *end)
 {
@@ -178,7 +180,7 @@ static int queue_join(const struct dtn_verbs *verbs,
     return rc;
 }
 
-/* A rail whose rate is not known is taken for as fast as all the others. */
+/* If the rate of one rail is not known, all rails get equal shares. */
 static void queues_share(struct dtn_verbs_peer *peer)
 {
     bool known = true;
@@ -189,8 +191,8 @@ static void queues_share(struct dtn_verbs_peer *peer)
         peer->queue[q].share = 1;
 }
 
-/* Which MTU each rail has to this rank: that two ports differ is warned of once,
- * for on many hosts it is a thousand times the same.
+/* Log the MTU of each rail to this rank.  Two ports with different MTUs are a
+ * warning once; on many hosts it would be the same warning a thousand times.
  */
 static void queues_log(struct dtn_verbs *verbs, int rank)
 {
@@ -212,7 +214,7 @@ static void queues_log(struct dtn_verbs *verbs, int rank)
     }
 }
 
-/* The network does not lead from the one end to the other. */
+/* Word that the network has no path between both ends. */
 static int queues_apart(const struct dtn_verbs_peer *peer, int q, int rank,
                         int sys_errno, struct dtensor_error *err)
 {
@@ -230,8 +232,8 @@ static int queues_apart(const struct dtn_verbs_peer *peer, int q, int rank,
         end->device, dtn_verbs_gid_text(&end->gid, there, sizeof there));
 }
 
-/* Do writes that arrive by this queue pair, which is up, land in order?  Asked
- * at run time, for libibverbs before 1.14 does not know the question.
+/* Do writes that arrive by this queue pair, which is up, land in order?  The
+ * call is looked up at run time, because libibverbs before 1.14 has none.
  */
 static bool queue_in_order(struct ibv_qp *qp)
 {

@@ -1,15 +1,15 @@
 /* verbs_rail.c - the devices of a rank
  *
- * A host with two network cards has twice the bandwidth of one, if a rank may
- * use both.  `hca = mlx5_0+mlx5_1` gives it two rails: two devices, each with
+ * A host with two network cards has twice the bandwidth of one if a rank uses
+ * both.  `hca = mlx5_0+mlx5_1` gives it two rails.  Each rail is a device with
  * a protection domain, a completion queue, queue pairs to every peer, and its
- * own key for every piece of memory.  A put of 1 MiB over rails of 200 and 100
- * Gb/s is two writes, of 684 KiB and 340 KiB; a signal goes by rail 0, and
- * counts once rail 1 shows its stripe number too.
+ * own key for each region of memory.  A put of 1 MiB over rails of 200 and 100
+ * Gb/s is two writes, of 684 KiB and 340 KiB.  Its signal goes by rail 0, and
+ * counts when rail 1 has written its stripe number too.
  *
- * Rail 0 also meets the peers, so with it everything stands or falls.  A rail
- * that fails takes the connection down with an error that names it: what was
- * on its way may or may not have been written.
+ * Rail 0 also meets the peers, so nothing works without it.  When a rail fails,
+ * the connection fails with an error that names the rail: nobody knows which of
+ * its last writes arrived.
  */
 #include "base/error.h"
 #include "cluster/cluster.h"
@@ -26,11 +26,12 @@
 #include <infiniband/verbs.h>
 #include <stdint.h>
 
-enum { SIGNALLED_EVERY = 16 };    /* requests, of which one tells it is done  */
+enum { SIGNALLED_EVERY = 16 };    /* requests for each completion             */
 
-/* Room for every completion that can be on its way: none is ever lost.  Where
- * the device has less, posting waits; then each request must tell of itself,
- * lest the silent ones of many queues fill the room.
+/* The completion queue has room for every completion that can arrive, so none
+ * is lost.  If the device has less room, posting waits for it.  Then each
+ * request asks for a completion: otherwise requests without one, of many
+ * queues, could take all the room and never free it.
  */
 static int rail_open_cq(const struct dtn_verbs *verbs,
                         struct dtn_verbs_rail *rail, struct dtensor_error *err)

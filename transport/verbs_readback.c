@@ -1,4 +1,5 @@
-/* verbs_readback.c - a read by the card that makes its writes into a GPU visible
+/* verbs_readback.c - a read by the card that makes its writes into a GPU
+ * visible
  *
  * A card writes the bytes of a put into a GPU and the signal behind them into
  * host memory.  These are two destinations on the PCIe bus, so the signal may

@@ -1,4 +1,5 @@
-/* verbs_readback.h - a read by the card that makes its writes into a GPU visible
+/* verbs_readback.h - a read by the card that makes its writes into a GPU
+ * visible
  */
 #ifndef DTN_TRANSPORT_VERBS_READBACK_H
 #define DTN_TRANSPORT_VERBS_READBACK_H
@@ -14,7 +15,8 @@ struct dtn_verbs;
 struct dtn_verbs_peer;
 struct dtn_verbs_rail;
 
-/* A queue pair of a rail that is joined to itself.  READs are numbered from 1. */
+/* A queue pair of a rail that is joined to itself.  READs are numbered from 1.
+ */
 struct dtn_verbs_readback {
     struct ibv_qp *qp;            /* NULL: not opened                         */
     struct ibv_cq *cq;            /* its completions                          */

@@ -1,13 +1,13 @@
 /* verbs_signal.c - signals over verbs
  *
- * A signal is one write, by which up to 4 KiB of the put before it go along:
- * see verbs_lane.c.  The processor of the receiver is not involved until it
- * looks.  Every signal also tells how many of the other side's were read.
+ * A signal is one write, which can carry up to 4 KiB of data (verbs_lane.c).
+ * The receiver's CPU does nothing until it looks.  Each signal also says how
+ * many signals of the other side were read.
  *
- * With several queue pairs to a peer, on one rail or on several, puts of 64 KiB
- * and more are cut over all of them.  Queues do not keep order among each other, so before the next
- * signal each other queue writes a stripe number of its own behind its bytes,
- * and the signal, on the first, counts only once all of them show.
+ * With several queue pairs to a peer, on one rail or more, puts of 64 KiB and
+ * more are divided among all of them.  Different queue pairs do not keep order.
+ * So before the next signal each other queue writes a stripe number behind its
+ * bytes; the signal, on the first queue, counts only when all of them show it.
  */
 #include "transport/transport.h"
 #include "transport/verbs.h"
@@ -24,10 +24,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A standing acknowledgement is due after so many signals. */
+/* Signals that were read before an acknowledgement is written by itself. */
 #define ACK_EVERY (DTN_QUEUE_DEPTH / 2)
 
-/* Behind the puts of every other queue goes the next stripe number; there is
+/* Write the next stripe number behind the puts of each other queue, which has
  * room for it.
  */
 static int signal_stripes(struct dtn_verbs *verbs, struct dtn_verbs_peer *p)
@@ -45,7 +45,7 @@ static int signal_stripes(struct dtn_verbs *verbs, struct dtn_verbs_peer *p)
     return rc;
 }
 
-/* A line told how many of our signals were read by then. */
+/* The peer said how many of our signals it had read. */
 static void signal_acked(struct dtn_verbs_peer *p, uint32_t consumed)
 {
     uint32_t more = consumed - (uint32_t)p->acked;
@@ -54,8 +54,8 @@ static void signal_acked(struct dtn_verbs_peer *p, uint32_t consumed)
         p->acked += more;
 }
 
-/* Has the peer room for one more?  When it looks as if not, every line that
- * came, read or not, may tell otherwise.
+/* Has the peer room for one more?  If it seems not, read the acknowledgements
+ * in all lines that have arrived, even those that nobody has read.
  */
 static bool signal_room(struct dtn_verbs_peer *p)
 {

@@ -1,11 +1,13 @@
 /* verbs_words.c - completion statuses as words
  *
  * "error 12" helps nobody.  Each status has a row: what it means and what to
- * look at.  The time after which a silent peer is given up follows from the
- * queue pair's timeout t and retry count r: (r + 1) * 4.096 us * 2^t, so 1.9
- * s for t = 16, r = 6.  A device may take four times as long, says the
- * standard; so unless the cluster file gives t, it is the largest with which
- * even that is within dead_after: 16 for 10 s.
+ * look at.
+ *
+ * A silent peer is given up after (r + 1) * 4.096 us * 2^t, with the retry
+ * count r and the timeout t of the queue pair: 1.9 s for t = 16 and r = 6.  The
+ * standard allows a device four times as long.  So unless the cluster file sets
+ * t, it is the largest one for which four times that is within dead_after: 16
+ * for 10 s.
  */
 #include "base/compiler.h"
 #include "cluster/cluster.h"
@@ -78,7 +80,7 @@ char *dtn_verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
     return buf;
 }
 
-/* What is wrong with the port, as it is now or by the device's messages. */
+/* What is wrong with the port, by its state or its events; NULL: nothing. */
 static const char *words_port(const struct dtn_verbs_device *device, char *buf,
                               size_t size)
 {
@@ -133,9 +135,7 @@ char *dtn_verbs_way_text(const struct dtn_verbs *verbs, int rank, int rail,
     return buf;
 }
 
-/* Of the longest packet that a new connection is tried with, see verbs_probe.c:
- * shorter ones were answered.
- */
+/* The longest packet of verbs_probe.c was not answered, shorter ones were. */
 static void words_narrow(const struct dtn_verbs *verbs, int rank, char *buf,
                          size_t size)
 {
@@ -153,7 +153,7 @@ static void words_narrow(const struct dtn_verbs *verbs, int rank, char *buf,
              mtu + DTN_VERBS_ROCE_HEADERS, mtu > 1024 ? 1024 : mtu / 2);
 }
 
-/* Nothing was seen yet: how it was reached, and what our devices say. */
+/* There was no bad completion: how it was reached, what our devices say. */
 static void words_unseen(const struct dtn_verbs *verbs, int rank, char *buf,
                          size_t size)
 {

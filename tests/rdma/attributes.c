@@ -1,10 +1,10 @@
 /* attributes.c - what the device is asked for
  *
  * Much of what makes a connection fast or allowed changes no result: a service
- * level, where packets begin to be numbered, which requests are inline.  So the
- * calls of libibverbs are listened to here, and queue pairs are asked what they
- * became.  Devices other than the one here are played: one that takes less
- * inline, one whose completion queues are short, one that keeps bytes in order.
+ * level, the number of the first packet, which requests are inline.  So this
+ * program intercepts calls of libibverbs, and queries the attributes of queue
+ * pairs.  It also plays other devices: one that takes less inline, one with
+ * short completion queues, one that writes in order.
  */
 #include "base/compiler.h"
 #include "base/wait.h"
@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ------------------------------------------------- what is listened to --- */
+/* --------------------------------------------------- intercepted calls --- */
 
 enum { HEARD_MAX = 64 };
 
@@ -60,7 +60,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     return create(pd, attr);
 }
 
-/* --------------------------------------------- devices that are played --- */
+/* ------------------------------------------------------ played devices --- */
 
 static uint32_t inline_most = UINT32_MAX;
 static int cqe_most = INT32_MAX;
@@ -261,7 +261,7 @@ static void inline_rank(int rank, int n, void *arg)
 
 /* ----------------------------------------------------- few completions --- */
 
-/* Completions are seen at every 100th look only, so that they pile up. */
+/* Only every 100th poll finds completions, so that they accumulate. */
 static int (*polled_by)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 
 static int poll_late(struct ibv_cq *cq, int n, struct ibv_wc *wc)
@@ -336,7 +336,7 @@ static void completions_rank(int rank, int n, void *arg)
 
 /* --------------------------------------------------------------- order --- */
 
-/* Signals of all lengths, and with bytes that go along. */
+/* Signals of all lengths, some with data. */
 static void order_lengths(struct wire *w)
 {
     static const size_t along[] = { 0, 1, 100, 4000, 4096 };
@@ -363,7 +363,8 @@ static void order_lengths(struct wire *w)
             }
 }
 
-/* Who keeps order writes plain lines: the 8 bytes, 20 about them, a number. */
+/* A device that writes in order gets plain lines: 8 bytes, 20 more, a number.
+ */
 static void order_rank(int rank, int n, void *arg)
 {
     bool both = in_order == 1;

@@ -2,11 +2,11 @@
  *
  *     bare FILE ME BYTES REQUEST SECONDS
  *
- * Run on hosts ME = 1 and 2, which share FILE's folder.  Each writes messages
- * of BYTES into the other's memory, one after the other, cut into requests of
- * at most REQUEST bytes: 65536 and 4096 make 16 requests, of which the last
- * asks for a completion.  It tries for ever, so that no loss is an error, and
- * says in the end
+ * It runs on two hosts, ME = 1 and 2, which share the folder of FILE.  Each
+ * writes messages of BYTES into the other's memory, one after the other, in
+ * requests of at most REQUEST bytes.  So 65536 and 4096 make 16 requests, of
+ * which the last asks for a completion.  The device repeats without limit, so
+ * no lost packet is an error.  In the end it prints
  *
  *     messages=118 status=9 remote invalid request error
  */
@@ -31,7 +31,7 @@ static double now(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* One message; the status of its completion. */
+/* Write one message; returns the status of its completion. */
 static enum ibv_wc_status bare_write(const struct bare *bare)
 {
     const struct end *end = &bare->end;

@@ -2,12 +2,12 @@
  *
  *     bound FILE ME [SECONDS]
  *
- * Two processes, ME = 1 and 2, on one device.  A collective is measured from a
- * barrier on, the slower rank counts, and both ranks send; perftest's ranks
- * take turns.  On a soft device that is the difference between half of a system
- * call and a whole one, so here is what a collective can at best take: both
- * sides at once write and wait for what the other writes.  Process 1 prints,
- * best and median:
+ * Two processes, ME = 1 and 2, use one device.  In a collective both ranks send
+ * at once, and the time of the slower one after a barrier counts; the ranks of
+ * perftest take turns.  On a soft device, where each write is a system call,
+ * that doubles the time.  So this program measures the bound of a collective:
+ * both sides write at once and wait for the other's write.  Process 1 prints
+ * the best and the median:
  *
  *     bound_turn 10.3 10.9         us, 8 bytes in turn, as ib_write_lat
  *     bound_both8 20.1 21.3        us, 8 bytes both ways at once
@@ -61,7 +61,7 @@ static void take_completion(struct bound *b)
     end_need(n == 1 && wc.status == IBV_WC_SUCCESS, "a write");
 }
 
-/* Post a chain; of 64 one asks for a completion. */
+/* Post a chain; one of 64 requests asks for a completion. */
 static void post(struct bound *b, struct ibv_send_wr *wr, int n)
 {
     struct ibv_send_wr *bad;
@@ -221,7 +221,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The slower of both counts: process 2 writes its times to process 1. */
+/* Process 2 writes its times to process 1, because the slower one counts. */
 static void slower(struct bound *b, int n)
 {
     struct ibv_sge sge = piece(b, TIMES_AT, (size_t)n * sizeof b->us[0]);

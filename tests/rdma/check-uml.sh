@@ -1,12 +1,11 @@
 #!/bin/bash
-# check-uml.sh - None
-#
 # check-uml.sh - RDMA between two hosts: User Mode Linux guests, soft-RoCE
 #
-# Two guests, each with one CPU, one rank and rxe0, on one cable that can lose,
-# delay, reorder, duplicate and corrupt; at the speed of this machine, without
-# virtualisation and without root.  `make check-rdma-uml` runs it.  It needs a
-# kernel made once: DTN_UML_BUILD=1, see uml-kernel.sh.
+# Two guests have one CPU, one rank and rxe0 each.  The cable between them can
+# lose, delay, reorder, duplicate and corrupt packets.  The guests run at the
+# speed of this machine, without virtualisation and without root.  `make
+# check-rdma-uml` runs it, with a kernel that is built once: DTN_UML_BUILD=1, see
+# uml-kernel.sh.
 #   DTN_UML_SCENES  what to do instead of all: exact weather faults lost_host;
 #                   or speed, which only measures
 #   DTN_UML_KEEP    a folder in which to leave everything the guests wrote
@@ -27,7 +26,7 @@ why=$(tail -n 1 "$reason")
 rm -f "$reason"
 [ $status -eq 0 ] || skip_all "$why"
 
-# scenes WORD...: one pair of guests that goes through them
+# scenes WORD...: start one pair of guests, which plays these scenes
 scenes() {
     local out seconds=240
     out=$(mktemp -d "${TMPDIR:-/tmp}/dtensor-uml.XXXXXX")
@@ -43,7 +42,7 @@ scenes() {
     rm -rf "$out"
 }
 
-# relate OUT: what guest 1 claimed, numbered on
+# relate OUT: take over the claims of guest 1, with our numbers
 relate() {
     local line
     while IFS= read -r line; do

@@ -1,10 +1,11 @@
 #!/bin/bash
 # check.sh - rc on soft RDMA devices, in guests: what `make check-rdma` runs
 #
-# Each row of `runs` is a script that makes claims in one guest, or in two that
-# a wire joins; what they say is taken over here, and a guest that does not get
-# to the end of its plan has failed.  DTN_RDMA_IMAGE is the directory of the
-# guest's kernel (rdma-image), DTN_RDMA_ONLY a word of the runs to make.
+# Each row of `runs` is a script that prints TAP in one guest, or in two guests
+# joined by a wire.  Their results become results of this test; a guest that does
+# not reach the end of its plan has failed.  DTN_RDMA_IMAGE is the directory of
+# the guest's kernel (rdma-image).  DTN_RDMA_ONLY is part of the names of the
+# runs to make.
 #
 # Without this test, nothing would run over verbs on a machine without an RDMA
 # device.
@@ -35,7 +36,7 @@ pair  150 lost.sh packets
 pair  150 lost.sh power
 "
 
-# lacking: what is needed and not here
+# lacking: print what is needed and is not here
 lacking() {
     [ "$(uname -m)" = x86_64 ] || echo "an x86-64 machine"
     for tool in qemu-system-x86_64 busybox cpio depmod modprobe rdma tc \
@@ -72,12 +73,13 @@ collect() {
     ok $? "$1: ran to its end"
 }
 
-# progress WORDS...: past the log, to where make writes
+# progress WORDS...: print to the output of make, not to the log
 progress() { { echo "check-rdma: $*, after $SECONDS s" >&9; } 2>/dev/null || :; }
 
-# complete: did the run in `out` end well, with nothing refused?  An emulated
-# guest whose processors were not run for a minute comes to false ends of all
-# kinds, so what fails is tried three times; what is wrong fails each time.
+# complete: did the run in `out` end well, with no claim refused?  If the host
+# does not run the processors of an emulated guest for a minute, its claims can
+# fail in many ways.  So a run that fails is tried three times; an error of the
+# library fails each time.
 complete() {
     [ "$status" -eq 0 ] && ! grep -qs '^not ok' "$out"/log.[12]
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # collectives.sh - in one guest: collectives over rc, and their failures
 #
-# A tenth of the types and reductions for each count.  No message may find its
-# receiver without a posted receive: the device counts that.
+# Each count is tried with a tenth of the types and reductions.  No message may
+# arrive where no receive is posted: the device counts those.
 #
 # Without this test, collectives over rc could depend on retries, which cost
 # milliseconds on a real device.

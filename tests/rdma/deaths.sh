@@ -1,7 +1,7 @@
 #!/bin/bash
 # deaths.sh - in one guest: ranks die, stop and fall silent over rc
 #
-# Also before they have been met.
+# Also ranks that this rank has never met.
 #
 # Without this test, a dead peer over rc could hang the others, since a queue
 # pair does not notice a death by itself.

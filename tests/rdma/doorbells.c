@@ -1,7 +1,7 @@
 /* doorbells.c - how many requests and calls of the device some work takes
  *
- * Posting is a system call on a soft device and a store across PCIe on others,
- * so a put and its signal should be one, and the rows of a box few.
+ * Posting is a system call on a soft device and a store across PCIe on others.
+ * So a put and its signal should be one request, and the rows of a box few.
  */
 #include "base/compiler.h"
 #include "transport/transport.h"
@@ -24,8 +24,8 @@ static struct counts counts_of(const struct wire *w)
     return (struct counts){ verbs->posts, verbs->doorbells };
 }
 
-/* Rank 0 puts `n` times `size` bytes, `step` bytes apart here and `step_there`
- * at rank 1, and signals; rank 1 looks.
+/* Rank 0 puts `size` bytes `n` times and signals; rank 1 checks the bytes.
+ * They are `step` bytes apart at rank 0 and `step_there` at rank 1.
  */
 struct puts {
     int n;

@@ -51,7 +51,7 @@ static void end_make(struct end *end, size_t bytes)
     end->to = memory(end->pd, bytes);
 }
 
-/* FILE.1 and FILE.2 appear whole, by renaming. */
+/* FILE.1 and FILE.2 are renamed when they are complete. */
 static void end_meet(struct end *end)
 {
     struct end_name mine = { .qpn = end->qp->qp_num, .key = end->to->rkey,

@@ -1,7 +1,7 @@
 /* end.h - one end of a reliable connection, by libibverbs alone
  *
- * For programs that ask what the device does without us: bare.c, bound.c.  Two
- * processes, ME = 1 and 2, meet through FILE.1 and FILE.2, which both see.
+ * For bare.c and bound.c, which ask what the device does without this library.
+ * Two processes, ME = 1 and 2, meet through FILE.1 and FILE.2, which both see.
  */
 #ifndef TESTS_RDMA_END_H
 #define TESTS_RDMA_END_H
@@ -31,9 +31,9 @@ struct end {
 /* Exit with 1 and the reason of `what` unless it is good. */
 void end_need(int good, const char *what);
 
-/* Open the first device, with `bytes` to write from and as many to write to;
- * meet the other, and join to it.  A write is tried `retries` times, 7: for
- * ever.
+/* Open the first device with two buffers of `bytes`, one to write from and one
+ * to write to; meet the other end and join to it.  The device repeats a write
+ * `retries` times; 7 means without limit.
  */
 void end_open(struct end *end, const char *file, int me, size_t bytes,
               int retries);

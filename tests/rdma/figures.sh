@@ -1,16 +1,15 @@
 #!/bin/bash
-# figures.sh writes | peer RANKS - in one guest: what others reach on the same
-# device beside what we do, measured in turn; `make bench-rdma` prints the
-# tables
+# figures.sh writes | peer RANKS - in one guest: other programs and ours on the
+# same device, measured in turn; `make bench-rdma` prints the tables
 #
-# writes: perftest, which moves bytes and nothing else, so a ratio says what
-# the transport and a collective add: matching, flow control, the way of a
-# call.  A second table has what both ranks at once can at best reach on this
-# device and these processors, by libibverbs alone (bound.c).  peer: Open MPI over UCX, as softly as it goes (see its options below),
-# by peers/collectives_mpi.c, which measures as dtensor-bench does.  Each
-# program gives its best and its median; the tables have the best of all and the
-# median of the medians, over DTN_RDMA_TIMES runs (3).  Where processors are
-# shared with strangers, only the best ones mean something.
+# writes: perftest only moves bytes, so the ratio says what the transport and a
+# collective add: matching, flow control, the path of a call.  A second table has
+# the bound of this device and these processors when both ranks send at once, by
+# libibverbs alone (bound.c).  peer: Open MPI over UCX (see its options below) by
+# peers/collectives_mpi.c, which measures as dtensor-bench does.  Each program
+# gives its best and its median.  The tables have the best of all and the median
+# of the medians, over DTN_RDMA_TIMES runs (3).  If other programs use the
+# processors, only the best figures mean something.
 . "$top_srcdir/tests/rdma/inside.sh"
 times=${DTN_RDMA_TIMES:-3}
 MiB=1048576

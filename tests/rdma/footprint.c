@@ -1,12 +1,12 @@
-/* footprint.c - what one rank takes of the machine to talk to the others
+/* footprint.c - the queue pairs and the memory of one rank
  *
  *     footprint NAME=FILE:CALL...
  *
- * For each cluster file, in turn: open a context, make some calls of CALL,
- * which is allreduce or allgather, of 1 KiB, and ask the kernel what this
- * process has: how many reliable queue pairs, how many bytes are locked, before
- * the calls and after; and the C library, how much of its heap is used.  One
- * line each, such as
+ * For each cluster file in turn it opens a context and makes some calls of
+ * CALL, which is allreduce or allgather, of 1 KiB.  It asks the kernel for the
+ * number of reliable queue pairs of this process and for the bytes that are
+ * locked, before the calls and after, and the C library for the used bytes of
+ * the heap. It prints one line for each file, such as
  *
  *     NAME ranks=4 rank=0 qps=2 opened=1114112 locked=1654784 heap=151552
  */

@@ -14,7 +14,7 @@ lane=$((137600 + (64 << 10)))              # for one peer: lane, box
 
 per_rank=4500                              # of the heap, more or less
 
-# The peers of the busiest of n ranks.
+# The number of peers of the busiest of n ranks.
 log2() { local k=0; while [ $((1 << k)) -lt "$1" ]; do k=$((k + 1)); done; echo $k; }
 peers_of_ring() { echo $(($1 < 3 ? $1 - 1 : 2)); }
 peers_of_doubling() { log2 "$1"; }
@@ -41,12 +41,12 @@ measure() {
         >measured 2>&1 || sed 's/^/# /' measured
 }
 
-# most NAME FIELD: of all ranks
+# most NAME FIELD: the largest value of all ranks
 most() {
     sed -n "s/^$1 .* $2=\([0-9]*\).*/\1/p" measured | sort -n | tail -n 1
 }
 
-# near GOT WANT PERCENT: that much more or less at most
+# near GOT WANT PERCENT: do they differ by at most so much?
 near() {
     [ "${1:-0}" -ge $(($2 * (100 - $3) / 100)) ] &&
         [ "${1:-0}" -le $(($2 * (100 + $3) / 100)) ]

@@ -1,11 +1,11 @@
 #!/bin/bash
 # guest.sh IMAGE OUT SECONDS SCRIPT [ARGUMENT...] - run a script in one guest
 #
-# Boots QEMU with the kernel of image.sh, this machine's file system read-only
-# underneath (what the guest writes is in its memory), soft RDMA devices rxe0 and
-# rxe1 on dummy links, and this directory as working directory; /guest-out is OUT.
-# What the script prints appears in OUT/log.1 and on stdout; its exit status is
-# ours; 124 when the time is up.
+# Boots QEMU with the kernel of image.sh.  The guest sees this machine's files
+# and keeps what it writes in its memory; /guest-out is OUT.  It has soft RDMA
+# devices rxe0 and rxe1 on dummy links and starts in this directory.  The output
+# of the script goes to OUT/log.1 and stdout.  Its exit status is ours; 124 means
+# that the time was up.
 set -u
 . "$(dirname "$0")/qemu.sh"
 image=$1 out=$2 limit=$3

@@ -8,10 +8,10 @@
 . "$top_srcdir/tests/rdma/inside.sh"
 n=$1
 export DTN_TEST_ROUNDS=10
-# timeout: an emulated host may be away for longer than the usual 1.9 s
+# timeout: an emulated host can stand still for longer than the usual 1.9 s
 pair_cluster pair.ini "$n" 'op_timeout = 40s' 'timeout = 17'
 
-# across CLAIM COMMAND...: all ranks of the pair run it, and end well
+# across CLAIM COMMAND...: claim that all ranks of the pair run it well
 across() {
     local claim=$1
     shift

@@ -2,10 +2,10 @@
 # image.sh DIR [PACKAGE] - make the kernel and first file system of the RDMA
 # guest in DIR
 #
-# Debian's own kernel is unpacked into DIR (never installed); the initramfs is
-# busybox, the modules that a soft RDMA device needs, in the order in which
-# they depend on each other, and init below.  Made once: DIR/ready says by
-# which version of this script.
+# The kernel is a Debian package, by default linux-image-amd64.  It is unpacked
+# into DIR, not installed.  The first file system has busybox, the modules of a
+# soft RDMA device in the order in which they depend on each other, and the init
+# below.  It is made once: DIR/ready says by which version of this script.
 set -eu
 dir=$1 wanted=${2:-linux-image-amd64}
 version=$(cksum <"$0")

@@ -29,7 +29,7 @@ pair_cluster() {
     } >"$file"
 }
 
-# meet NAME: wait, a minute at most, until the other guest is there too
+# meet NAME: wait until the other guest calls this too, at most a minute
 meet() {
     touch "/guest-out/at.$1.$GUEST_ID"
     wait_for "/guest-out/at.$1.$((3 - GUEST_ID))"
@@ -46,8 +46,8 @@ wait_for() {
     return 1
 }
 
-# ranks RANKS FILE SECONDS COMMAND...: this host's ranks of a pair_cluster,
-# started by hand; output of rank k in rank.k.  0 when all of them end with 0.
+# ranks RANKS FILE SECONDS COMMAND...: start this host's ranks of a pair_cluster;
+# the output of rank k goes to rank.k.  0 if all of them end with 0.
 ranks() {
     local n=$1 file=$2 limit=$3 k bad=0 pids=()
     shift 3

@@ -1,8 +1,8 @@
 #!/bin/bash
 # lost.sh - in each of two guests, two ranks each: a host is lost
 #
-# In mid-run all packets that node2 sends are lost (packets), or node2 is
-# switched off (power): the first argument says which.
+# During a run all packets that node2 sends are lost (packets), or node2 is
+# switched off (power); the first argument says which.
 #
 # Without this test, the loss of a host over rc could hang the other, or name
 # the wrong rank.
@@ -34,7 +34,7 @@ judge() {
     ok $? "rank $me: dtensor_fini() does not wait for the dead"
 }
 
-# named: one of the ranks here saw it on the wire, and says where
+# named: one of the ranks here saw the error of its device, and names the path
 named() {
     cat rank.? | grep -E '^text ' | grep -F rxe0 | grep -F 10.77.0.1 |
         grep -qF 10.77.0.2

@@ -1,10 +1,10 @@
-/* mishaps.c - what a good device rarely does
+/* mishaps.c - failures that a good device rarely shows
  *
- * Calls of libibverbs are taken over here: the n-th queue pair is refused, or
- * the n-th registration; a completion says that the peer's device failed.  What
- * is then said is compared word for word.  The others see to it that memory is
+ * This program intercepts calls of libibverbs: the n-th queue pair is refused,
+ * or the n-th registration; a completion says that the peer's device failed.
+ * The error texts are compared word for word.  It also checks that memory is
  * never registered with relaxed ordering, and that children made by fork() and
- * what they do to memory are no harm.
+ * their writes do no harm.
  */
 #include "base/compiler.h"
 #include "base/wait.h"
@@ -54,7 +54,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
     return reg(pd, addr, length, access);
 }
 
-/* What the device says next. */
+/* The next event of the device. */
 static struct ibv_async_event message;
 static bool says;
 
@@ -97,7 +97,7 @@ static void poll_take(struct ibv_context *context)
 
 /* ---------------------------------------------------------- bad words --- */
 
-/* Each status, as the device would give it, and what begins the words. */
+/* Each status of a completion, and how its text begins. */
 static const struct {
     enum ibv_wc_status status;
     const char *words;
@@ -118,7 +118,7 @@ static const struct {
     { IBV_WC_FATAL_ERR, "fatal error (status 19, vendor 0x89) over rxe0 GID" }
 };
 
-/* The first bad completion counts, not the flush behind it. */
+/* The first bad completion counts, not the flushed requests behind it. */
 static void words_of(struct wire *w, int peer, size_t row)
 {
     struct dtn_verbs_peer *p = dtn_verbs_peer(w->tp, peer);
@@ -154,7 +154,7 @@ static void words_rank(int rank, int n, void *arg)
 
 /* ---------------------------------------------------------- bad news --- */
 
-/* The device says `type`, of that port: is the other rank in good health? */
+/* The device reports `type` for that port: what does health() return? */
 static int hear(struct wire *w, enum ibv_event_type type, int port)
 {
     int culprit = -1, code = 0;
@@ -174,8 +174,9 @@ static void words_of_device(struct wire *w, const char *words)
          && (!words || strstr(why, words)), "%s", why);
 }
 
-/* A port that goes down is said, and forgotten once it is up; another port, or
- * a GID that is not ours, is no news; without its device a rank is lost.
+/* A port that goes down is reported, and forgotten when it is up again.  Events
+ * of another port or another GID are ignored.  A fatal event of the device ends
+ * the job.
  */
 static void events_rank(int rank, int n, void *arg)
 {
@@ -201,7 +202,7 @@ static void events_rank(int rank, int n, void *arg)
 
 /* ------------------------------------------------------------ refused --- */
 
-/* The second peer's queue pair is one too many for the device. */
+/* The device refuses the queue pair for the second peer. */
 static void queues_rank(int rank, int n, void *arg)
 {
     struct dtensor_error err = { 0 };
@@ -226,7 +227,7 @@ static void queues_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* Memory is refused by the second rail: then the first forgets it, too. */
+/* The second rail refuses memory: then the first deregisters it, too. */
 static void memory_rank(int rank, int n, void *arg)
 {
     struct dtn_remote remote = { 7, 7 };
@@ -251,7 +252,7 @@ static void memory_rank(int rank, int n, void *arg)
     wire_close(&w);
 }
 
-/* Parts of a block are one region; where all of it may not be locked, not. */
+/* Parts of a block are one region, unless the whole block may not be locked. */
 static void parts_rank(int rank, int n, void *arg)
 {
     const size_t part = 1 << 16, parts = 16;
@@ -283,7 +284,7 @@ static void parts_rank(int rank, int n, void *arg)
 
 /* --------------------------------------------------------- unlike ends --- */
 
-/* The other's device is on InfiniBand, says its address. */
+/* The address of the other rank says that its device is on InfiniBand. */
 static void networks_rank(int rank, int n, void *arg)
 {
     struct dtn_verbs_address *address;
@@ -338,8 +339,8 @@ static void numbers_rank(int rank, int n, void *arg)
 
 /* ------------------------------------------- order, and other processes --- */
 
-/* Each round: both put what they have just written, while a child of each lives
- * that wrote into the same pages before or after.
+/* In each round both ranks put what they have just written, while each has a
+ * child that wrote to the same pages before or after.
  */
 static void fork_rank(int rank, int n, void *arg)
 {

@@ -1,17 +1,18 @@
 #!/bin/bash
 # pair.sh IMAGE OUT SECONDS SCRIPT [ARGUMENT...] - run a script in two guests
 #
-# As guest.sh, but two guests, joined by two wires: on the one node1 is 10.77.0.1
-# and node2 is 10.77.0.2, on the other 10.78.0.1 and 10.78.0.2.  Both run the
-# script and meet through files in /guest-out, which is OUT for both.  A file OUT/kill.2 kills node2, as a power cut would.  The exit
-# status is that of node1, or, if it is 0 and node2 was not killed, of node2.
+# As guest.sh, but with two guests and two wires between them.  On one wire node1
+# is 10.77.0.1 and node2 is 10.77.0.2, on the other 10.78.0.1 and 10.78.0.2.
+# Both run the script and meet through files in /guest-out, which is OUT for
+# both.  A file OUT/kill.2 kills node2 like a power cut.  The exit status is that
+# of node1 or, if it is 0 and node2 was not killed, that of node2.
 set -u
 . "$(dirname "$0")/qemu.sh"
 image=$1 out=$2 limit=$3
 guest_prepare "$out" "${@:4}"
 
 # A wire is two datagram sockets: when one end is gone the other keeps its link,
-# as with a switch between.
+# as if there were a switch between them.
 nics() {
     local n
     for n in 0 1; do

@@ -1,14 +1,15 @@
 /* puts.c - what the transport alone can do, measured as perftest measures
  *
- * Latency as ib_write_lat: each of two ranks waits for the other's put of 8
- * bytes to appear in its memory and answers by one; half of a turn counts.
- * Rate as ib_write_bw: 16 puts of 1 MiB and a flush, one way, and then by both
- * ranks at once, where the bytes of both count.  Prints a line for each:
+ * Latency as ib_write_lat: each of two ranks waits until the other's put of 8
+ * bytes appears in its memory and answers with one; half of a turn counts.
+ * Rate as ib_write_bw: 16 puts of 1 MiB and a flush, first one way, then by
+ * both ranks at once, where the bytes of both count.  It prints a line for
+ * each:
  *
  *     put_lat 6.91 7.02          microseconds, the best and the median
  *     put_bw 199.1 195.8         MB/s
  *     put_both 201.0 196.9
- *     signal_lat 7.40 7.55       a signal with 8 bytes, there and consumed
+ *     signal_lat 7.40 7.55       a signal with 8 bytes, sent and consumed
  *     signal_both 14.8 15.2      by both ranks at once, as in a collective
  */
 #include "base/wait.h"

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # qemu.sh - start a guest; sourced by guest.sh and pair.sh
 #
-# QEMU emulates the processor (no /dev/kvm): Nehalem, since QEMU is slow at the
-# string and checksum instructions of later ones, which rxe uses for each byte
-# (195 MB/s instead of 86).  As many CPUs as the host has, for the ranks poll.
-# mitigations=off: a kernel that hides itself from user space flushes the
-# emulated TLB twice for each system call (21 us instead of 2; a write 19 us
-# instead of 65).
+# QEMU emulates the processor, so no /dev/kvm is needed.  It is a Nehalem: QEMU
+# is slow at the string and checksum instructions of later ones, which rxe uses
+# for each byte (195 MB/s instead of 86).  The guest has as many CPUs as the
+# host, because ranks poll.  mitigations=off: a kernel that hides its memory from
+# programs flushes the emulated TLB twice for each system call (21 us instead of
+# 2; a write 65 us instead of 19).
 
-# guest_prepare OUT SCRIPT [ARGUMENT...]: what the guests are to do, in OUT
+# guest_prepare OUT SCRIPT [ARGUMENT...]: write OUT/start, which guests execute
 guest_prepare() {
     local out=$1 name
     shift
@@ -46,8 +46,8 @@ guest.id=$id"
     (cd "$out" && exec "${qemu[@]}" </dev/null 2>"console.$id.qemu") &
 }
 
-# guest_finish OUT ID: what its script said; its exit status, or 125 and the
-# end of its console when it did not get that far
+# guest_finish OUT ID: print the output of its script, and return its exit status;
+# if the script did not end, print the end of the console, and return 125
 guest_finish() {
     cat "$1/log.$2" 2>/dev/null
     [ -s "$1/status.$2" ] && return "$(cat "$1/status.$2")"

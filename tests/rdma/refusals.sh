@@ -1,14 +1,14 @@
 #!/bin/bash
 # refusals.sh - in one guest: what keeps rc from working
 #
-# Every rank says it in one line, with what to do about it.
+# Every rank names the reason in one line, with the remedy.
 #
 # Without this test, a missing device, port or permission could end in an error
 # of libibverbs that helps nobody.
 . "$top_srcdir/tests/rdma/inside.sh"
 
-# refused CLAIM PATTERN COMMAND...: a job of two ranks ends soon, and its first
-# line matches
+# refused CLAIM PATTERN COMMAND...: claim that a job of two ranks ends soon, and
+# that its first line matches
 refused() {
     local claim=$1 pattern=$2 said status
     shift 2
@@ -54,8 +54,8 @@ refused "a tensor larger than what may be locked" \
     setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock \
     bash -c 'ulimit -l 8192 && exec "${@/8/32M}"' sh
 
-# warned CLAIM PATTERN LINE: a job with that line in [transport] goes on, and
-# says so
+# warned CLAIM PATTERN LINE: claim that a job with that line in [transport] runs
+# and logs a warning that matches
 warned() {
     local said
     cluster one.ini 2 "$3"
@@ -82,7 +82,7 @@ ok $? "a link-local GID is used"
 grep -q 'GID 0 of rxe0.*link-local: no router will carry it' <<<"$said"
 ok $? "with a warning"
 
-# logged CLAIM PATTERN: a line of $said, which is sorted out after all claims
+# logged CLAIM PATTERN: claim that a line of $said matches
 logged() {
     grep -qE "$2" <<<"$said"
     ok $? "$1"

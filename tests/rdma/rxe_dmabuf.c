@@ -107,7 +107,7 @@ static struct ib_mr *window_register(struct window *window, struct ib_pd *pd,
                                      iova, access, NULL);
     vm_munmap(at, window->count << PAGE_SHIFT);
     if (!IS_ERR(mr)) {
-        mr->iova = iova;          /* ib_uverbs does not set these for dma-bufs */
+        mr->iova = iova;          /* ib_uverbs sets neither for dma-bufs    */
         mr->length = length;
     }
     return mr;

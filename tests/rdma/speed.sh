@@ -1,7 +1,7 @@
 #!/bin/bash
 # speed.sh - in one guest: the bench over rc, every result checked
 #
-# Also every two ranks by themselves.
+# Also with two ranks only, for every two ranks.
 #
 # Without this test, dtensor-bench could fail over rc on the day that somebody
 # needs a figure.

@@ -1,17 +1,16 @@
-/* steady.c - one rank that calls allreduce again and again, and says how it
- * went
+/* steady.c - one rank that calls allreduce again and again
  *
  *     steady SECONDS [MAX-BYTES]
  *
- * Started by hand on each host of a job.  Rank r adds (r + 1) * ((i + call) %
- * 7) to element i, so with two ranks element 3 of call 1 is 3 * 4 = 12, and
- * every element of every call is checked.  Lengths change from call to call,
- * from 8 bytes to 2 MiB or MAX-BYTES.  Element 0 tells when rank 0 thinks the
- * time is over.
+ * It is started by hand on each host of a job.  Rank r adds (r + 1) * ((i +
+ * call) % 7) to element i, so with two ranks element 3 of call 1 is 3 * 4 = 12.
+ * Every element of every call is checked.  The length changes from call to
+ * call, from 8 bytes to 2 MiB or MAX-BYTES.  Element 0 says when rank 0 thinks
+ * that the time is over.
  *
- * It prints "steady" after 20 calls, so that a fault can be timed to strike in
- * mid-run, and in the end one line; times in milliseconds, gap the longest
- * that a call took, after the time from the last good call to the failure:
+ * It prints "steady" after 20 calls, so that a fault can be timed to hit a run,
+ * and one line in the end.  Times are in milliseconds; gap is the longest call,
+ * after the time from the last good call to the failure:
  *
  *     calls=5120 gap=12 code=EPEER rank=1 after=478 text=node1: allreduce ...
  */
@@ -62,7 +61,7 @@ static void data_fill(struct steady *steady, size_t count)
     steady->data[0] = factor == 1 && now_ns() >= steady->end_ns;
 }
 
-/* Stops the program at the first wrong byte: nothing can be worse. */
+/* The first wrong byte ends the program. */
 static void data_check(const struct steady *steady, size_t count)
 {
     int32_t n = dtensor_world_size(steady->ctx), factor = n * (n + 1) / 2;

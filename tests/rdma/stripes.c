@@ -1,8 +1,8 @@
 /* stripes.c - which bytes go by which rail
  *
- * Two ranks on two rails, each rail with its counter of bytes.  What is large
- * goes by both, in proportion to their rates; what is small, and what was
- * named in a way that the keys could not follow, by the first.
+ * Two ranks have two rails, and each rail counts its bytes.  Large puts must go
+ * by both in proportion to their rates.  Small puts, and puts to names whose
+ * keys have not arrived, must go by the first.
  */
 #include "transport/transport.h"
 #include "transport/verbs.h"
@@ -25,14 +25,14 @@ struct stripes {
     uint32_t number;              /* of the last signal                       */
 };
 
-/* Both sides: the rows of keys go along with a signal. */
+/* Exchange signals, and with them the rows of keys. */
 static void stripes_tell(struct stripes *s)
 {
     wire_signal(&s->w, s->peer, 1, ++s->number);
     wire_await(&s->w, s->peer, 1, s->number);
 }
 
-/* Register `mem`; what the peer named. */
+/* Register `mem`; returns what the peer registered. */
 static struct dtn_remote stripes_name(struct stripes *s, size_t size)
 {
     struct dtn_remote mine[2], there[2];
@@ -42,8 +42,8 @@ static struct dtn_remote stripes_name(struct stripes *s, size_t size)
     return there[s->peer];
 }
 
-/* Rank 0 puts `size` bytes and signals, rank 1 finds them.  first: bytes that
- * are to go by rail 0, give or take a page.
+/* Rank 0 puts `size` bytes and signals; rank 1 checks them.  `first` bytes,
+ * more or less a page, must go by rail 0.
  */
 static void stripes_put(struct stripes *s, struct dtn_remote there, size_t size,
                         size_t first, const char *what)
@@ -74,8 +74,8 @@ static void stripes_put(struct stripes *s, struct dtn_remote there, size_t size,
     wire_barrier(&s->w);
 }
 
-/* Register so much, named and forgotten, that the oldest regions must go; the
- * memory that is still named stays.
+/* Register and forget so many regions that the oldest are deregistered; those
+ * that a peer still has a name of stay.
  */
 static void stripes_churn(struct stripes *s)
 {
@@ -123,7 +123,7 @@ static void stripes_rank(int rank, int n, void *arg)
     wire_close(&s.w);
 }
 
-/* Another number of rails than the peer has is refused. */
+/* Two ranks with different numbers of rails refuse each other. */
 static void unlike_rank(int rank, int n, void *arg)
 {
     struct dtensor_error err = { 0 };

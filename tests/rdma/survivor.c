@@ -1,9 +1,9 @@
-/* survivor.c - one rank of a job that is to lose another
+/* survivor.c - one rank of a job that loses another rank
  *
- * `survivor FILE BYTES` makes allreduces of BYTES until one fails, and FILE
- * once a hundred are done, so that whoever waits for it knows that the job is
- * in mid-run.  It prints what the failure told, one fact on each line, for the
- * scripts beside it to judge: with rank 1 silent for the 1.07 s of 4 tries,
+ * `survivor FILE BYTES` calls allreduces of BYTES until one fails.  It makes
+ * FILE after a hundred calls, so that a script can wait until the job runs.  It
+ * prints what the error says, one fact on each line.  With rank 1 silent for
+ * the 1.07 s of 4 tries:
  *
  *     code EPEER
  *     rank 1
@@ -11,8 +11,8 @@
  *     again EPEER
  *     text rank 0 on node1: allreduce ...
  *
- * `survivor FILE BYTES GO` makes FILE when the job is open, and begins, meeting
- * the others for the first time, when there is a file GO.
+ * `survivor FILE BYTES GO` makes FILE when the job is open.  It meets the other
+ * ranks and begins when there is a file GO.
  */
 #include "base/wait.h"
 #include "job/ctx.h"
@@ -61,7 +61,7 @@ static int survivor_tell(const char *path)
     return file ? fclose(file) : -1;
 }
 
-/* Until a call fails; when the last good one had ended. */
+/* Call until a call fails; returns when the last good one had ended. */
 static int survivor_run(struct survivor *s, const char *path, int64_t *good_ns)
 {
     int rc = 0;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # tensors.sh - in one guest: the redistribute matrix over rc
 #
-# Every pair of placements, as tests/tensor/test_tensor.c has it.
+# All pairs of placements of tests/tensor/test_tensor.c.
 #
 # Without this test, redistributes over rc would be tried by users first.
 . "$top_srcdir/tests/rdma/inside.sh"

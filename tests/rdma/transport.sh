@@ -1,8 +1,8 @@
 #!/bin/bash
 # transport.sh - in one guest: the transport suite over rc
 #
-# What the device is asked for, what its work costs, what is said when it
-# fails, and an arena of huge pages.
+# Also the attributes that the device is asked for, the number of requests, the
+# errors in words, and an arena of huge pages.
 #
 # Without this test, the verbs transport could break the contract of
 # transport.h.

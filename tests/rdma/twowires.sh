@@ -1,11 +1,11 @@
 #!/bin/bash
 # twowires.sh - in each of two guests: two rails between hosts
 #
-# Both good, one of them losing packets, and one of them losing all of them in
-# mid-run.
+# First both are good, then one loses some packets, then one loses all packets
+# during a run.
 #
-# `ip link set eth1 down` under traffic leaves processes in the kernel of Linux
-# 6.1 that no signal ends; so the wire is cut by netem.
+# The wire is cut by netem: `ip link set eth1 down` under traffic leaves processes
+# in Linux 6.1 that no signal ends.
 #
 # Without this test, a bad rail could corrupt or reorder what the good one
 # carries.
@@ -15,7 +15,7 @@ hca=rxe0+rxe1
 pair_cluster pair.ini 1 'op_timeout = 40s' 'timeout = 16'
 pair_cluster short.ini 1 'op_timeout = 60s' 'timeout = 14' 'retry_count = 3'
 
-# sent N: bytes that left by wire N
+# sent N: bytes that this host has sent on wire N
 sent() { cat "/sys/class/net/eth$1/statistics/tx_bytes"; }
 
 # everything NAME: all collectives, all placements; how much each wire carried

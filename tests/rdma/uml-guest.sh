@@ -31,13 +31,13 @@ cluster() {
     export DTN_CLUSTER=$OUT/cluster.$me.ini
 }
 
-# A cluster that never gives a peer up but by op_timeout, as 7 retries are for
-# ever on this device.  On a busy machine a guest may stand still for longer
-# than the two seconds after which others are taken for dead.
+# A cluster that gives a peer up only by op_timeout, since 7 retries mean for ever
+# on this device.  On a busy machine a guest can stand still for longer than the
+# two seconds after which a peer usually counts as dead.
 forgiving() { cluster 'retry_count = 7' 'op_timeout = 20s' "timeout = $1" "${@:2}"; }
 
-# What is never lost need not be repeated: patient.  What is, soon.  Faults that
-# are timed strike among messages of one packet.
+# patient: where no packet is lost, a repeat is never needed.  soon: where
+# packets are lost, repeats come early.  Timed faults hit messages of one packet.
 patient=18 soon=12 one_packet=4096
 
 # start NAME COMMAND...: begin a job       finish: wait for both its ranks
@@ -54,7 +54,7 @@ finish() {
     meet
 }
 
-# claim STATUS CLAIM: guest 1 makes it, and shows the job that was not good
+# claim STATUS CLAIM: guest 1 prints it, and the output of a job that failed
 claim() {
     [ "$me" = 1 ] || return 0
     ok "$@"
@@ -158,7 +158,7 @@ named() {
             "$name.${of:-$me}"
 }
 
-# Without keys a peer is given up after 7 x 4.096 us x 2^16, in ms; and what a
+# By default a peer is given up after 7 x 4.096 us x 2^16, in ms; slack is what a
 # busy machine may add.
 given_up=1879 slack=750
 

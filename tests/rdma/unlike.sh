@@ -1,8 +1,8 @@
 #!/bin/bash
 # unlike.sh - in each of two guests: ends that are not alike
 #
-# MTUs that differ; a switch whose MTU is smaller than both; an address that
-# changes in mid-run.
+# Ports with different MTUs; a switch whose MTU is smaller than both; an address
+# that changes during a run.
 #
 # Without this test, a path that drops large packets could only be seen as a
 # timeout.
@@ -14,8 +14,8 @@ pair_cluster short.ini 1 'op_timeout = 60s' 'timeout = 14' 'retry_count = 3'
 # packets N: bytes and packets that have left by wire N
 packets() { cat "/sys/class/net/eth$1/statistics/tx_"{bytes,packets}; }
 
-# steady NAME SECONDS LEVEL: allreduces of up to 2 MiB, each element checked, and
-# logged what that level has; $mean bytes had the mean packet
+# steady NAME SECONDS LEVEL: allreduces of up to 2 MiB, each element checked, with
+# a log of that level; sets mean, the bytes of the mean packet
 steady() {
     local before after
     meet "$1" || return
@@ -27,7 +27,7 @@ steady() {
     grep -E 'MTU|^calls' rank.0 | cut -c -160 | sed 's/^/# /'
 }
 
-# said WHAT CLAIM: rank.0 has such a line
+# said WHAT CLAIM: claim that rank.0 has such a line
 said() {
     grep -qE "$1" rank.0
     ok $? "node$GUEST_ID: $2"
@@ -55,9 +55,10 @@ fi
 ok $? "node$GUEST_ID: the mean packet has ${mean:-no} bytes"
 ip link set eth0 mtu 9000
 
-# A switch that has 1500, between two that have 9000: what node1 sends of more
-# than 2000 bytes is lost.  The bucket holds no longer packet; netem stands in
-# front of it since the device would repeat for ever what its own host refuses.
+# A switch with an MTU of 1500 between two hosts with 9000: packets of node1 of
+# more than 2000 bytes are lost, because the token bucket holds no longer one.
+# netem stands in front of it, because the device would repeat for ever what its
+# own host refuses.
 if [ "$GUEST_ID" = 1 ]; then
     tc qdisc replace dev eth0 root handle 1: netem limit 1000
     tc qdisc add dev eth0 parent 1: tbf rate 1gbit burst 2000 latency 1s

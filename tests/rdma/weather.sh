@@ -1,9 +1,8 @@
 #!/bin/bash
-# weather.sh - in each of two guests: packets are lost, late, or overtake each
-# other
+# weather.sh - in each of two guests: packets are lost, delayed or reordered
 #
-# Collectives and redistributes must be right meanwhile.  What the device makes
-# of lost packets by itself is measured too, see bare.c.
+# Collectives and redistributes must be right all the same.  How the device alone
+# treats lost packets is measured too (bare.c).
 #
 # Without this test, retransmissions could show an error that no quiet wire
 # shows.

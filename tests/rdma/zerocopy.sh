@@ -1,7 +1,7 @@
 #!/bin/bash
 # zerocopy.sh - in one guest: what the processor copies over rc
 #
-# It must be nothing for memory that the device knows.
+# It must not copy memory that the device knows.
 #
 # Without this test, a registered buffer could be staged, and only the
 # bandwidth would tell.
