@@ -228,8 +228,9 @@ int dtensor_devices_show(FILE *stream, struct dtensor_error *err);
 
 /* The same for every rank of a job, and which device each would use and why.
  * Rank 0 writes one table to its `stream`.  It marks ranks that cannot use rc
- * or that differ from most, with a line for each mark.  RDMA need not work: the
- * ranks connect as in dtensor_init(), with the same `path`, and disconnect
+ * or that differ from most, with a line for each mark.  If the machine has an
+ * NVIDIA driver, it adds lines on the GPU of each rank.  RDMA need not work:
+ * the ranks connect as in dtensor_init(), with the same `path`, and disconnect
  * again.  *unfitp, the same on all ranks, is the number of ranks that cannot
  * use rc although the file asks for it; 0 if the file does not ask for rc.
  *

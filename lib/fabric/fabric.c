@@ -8,6 +8,7 @@
  * 1 MiB, once.
  */
 #include "fabric/fabric.h"
+#include "fabric/gpu.h"
 #include "base/error.h"
 #include "boot/boot.h"
 #include "cluster/cluster.h"
@@ -22,6 +23,8 @@
 
 _Static_assert(sizeof(struct dtn_fabric_report) <= DTN_BLOB_MAX,
                "a report fits a blob");
+_Static_assert(sizeof(struct dtn_gpu_report) <= DTN_BLOB_MAX,
+               "a report on a GPU fits, too");
 
 /* Make the report of this rank.  If it fails, the report contains the error, so
  * that the other ranks do not wait.
@@ -66,6 +69,50 @@ static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
     return rc;
 }
 
+/* The GPU of this rank, and how near it is to the card of its first rail. */
+static void gpu_mine(const struct dtensor_ctx *ctx, const char *nic,
+                     struct dtn_gpu_report *report)
+{
+    const struct dtn_gpu_want want = {
+        .number = -1, .local_rank = ctx->world.local_rank, .nic = nic,
+        .root = ""
+    };
+
+    dtn_gpu_look(&want, report);
+}
+
+static int gpu_gather(struct dtensor_ctx *ctx, const char *nic,
+                      struct dtn_blob all[], struct dtn_gpu_report report[],
+                      struct dtensor_error *err)
+{
+    struct dtn_blob mine = { .size = sizeof report[0], .fd = -1 };
+    struct dtn_gpu_report own;
+    int rc;
+
+    gpu_mine(ctx, nic, &own);
+    memcpy(mine.bytes, &own, sizeof own);
+    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    for (int r = 0; rc == 0 && r < ctx->world.size; r++)
+        memcpy(&report[r], all[r].bytes, sizeof report[0]);
+    return rc;
+}
+
+/* Gather the reports on GPUs, and print them on rank 0. */
+static int gpu_show(struct dtensor_ctx *ctx, const char *nic,
+                    struct dtn_blob all[], FILE *stream,
+                    struct dtensor_error *err)
+{
+    size_t world = (size_t)ctx->world.size;
+    struct dtn_gpu_report *report = calloc(world, sizeof *report);
+    int rc = report ? gpu_gather(ctx, nic, all, report, err)
+                    : dtn_fail_nomem(err, "fabric", world * sizeof *report);
+
+    if (rc == 0 && ctx->world.rank == 0)
+        dtn_gpu_table_write(report, ctx->world.size, false, stream);
+    free(report);
+    return rc;
+}
+
 /* Wait until rank 0 has written the table.  When one rank exits with a failure,
  * such as "unfit", the launcher may kill the others.
  */
@@ -82,7 +129,8 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
 {
     size_t world = (size_t)ctx->world.size;
     struct dtn_blob *all = calloc(world, sizeof *all);
-    size_t rows = world * (size_t)dtn_fabric_rails(ctx->world.cluster);
+    int nrails = dtn_fabric_rails(ctx->world.cluster);
+    size_t rows = world * (size_t)nrails;
     struct dtn_fabric_report *report = calloc(rows, sizeof *report);
     struct dtn_fabric_majority usual;
     int rc = 0, unfit = 0;
@@ -98,6 +146,11 @@ static int fabric_show(struct dtensor_ctx *ctx, FILE *stream, int *unfitp,
             dtn_fabric_table_write(ctx->world.cluster, report, stream);
             fflush(stream);
         }
+        rc = gpu_show(ctx, report[ctx->world.rank * nrails].device, all,
+                      stream, err);
+    }
+    if (rc == 0) {
+        fflush(stream);
         rc = fabric_part(ctx, all, err);
     }
     if (rc == 0)

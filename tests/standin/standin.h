@@ -190,6 +190,11 @@ struct standin_task {
  */
 struct standin_stream *standin_stream_of(CUstream handle, const char *call);
 
+/* A call that gives a stream a task begins with this. */
+CUresult standin_enter_task(const char *call, CUstream handle,
+                            struct standin_task *task,
+                            struct standin_stream **streamp);
+
 /* Append a copy of the task to the stream, or to the graph that it records.
  * Takes `bytes`.  *ticketp (may be NULL): its number.
  */

@@ -16,9 +16,9 @@ enum { POLL_US = 20 };
 /* Streams that call host functions may not call the driver there. */
 static _Thread_local bool in_host_function;
 
-static CUresult enter_task(const char *call, CUstream handle,
-                           struct standin_task *task,
-                           struct standin_stream **streamp)
+CUresult standin_enter_task(const char *call, CUstream handle,
+                            struct standin_task *task,
+                            struct standin_stream **streamp)
 {
     CUresult rc = standin_enter_stream(call, &task->later);
 
@@ -101,7 +101,7 @@ CUresult standin_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size,
                                  .size = size };
     struct standin_stream *stream;
     uint64_t ticket = 0;
-    CUresult rc = enter_task("cuMemcpyAsync", handle, &task, &stream);
+    CUresult rc = standin_enter_task("cuMemcpyAsync", handle, &task, &stream);
 
     if (rc != CUDA_SUCCESS || size == 0)
         return rc;
@@ -136,7 +136,7 @@ CUresult standin_cuMemsetD8Async(CUdeviceptr dst, unsigned char byte,
     struct standin_task task = { .run = run_set, .dst = dst, .value = byte,
                                  .size = size };
     struct standin_stream *stream;
-    CUresult rc = enter_task("cuMemsetD8Async", handle, &task, &stream);
+    CUresult rc = standin_enter_task("cuMemsetD8Async", handle, &task, &stream);
 
     if (rc != CUDA_SUCCESS || size == 0)
         return rc;
@@ -189,7 +189,7 @@ static CUresult value_push(const char *call, CUstream handle,
                            struct standin_task *task)
 {
     struct standin_stream *stream;
-    CUresult rc = enter_task(call, handle, task, &stream);
+    CUresult rc = standin_enter_task(call, handle, task, &stream);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -236,7 +236,8 @@ CUresult standin_cuLaunchHostFunc(CUstream handle, CUhostFn call, void *arg)
 {
     struct standin_task task = { .run = run_host, .call = call, .arg = arg };
     struct standin_stream *stream;
-    CUresult rc = enter_task("cuLaunchHostFunc", handle, &task, &stream);
+    CUresult rc = standin_enter_task("cuLaunchHostFunc", handle, &task,
+                                     &stream);
 
     return rc == CUDA_SUCCESS ? standin_push(stream, &task, NULL) : rc;
 }

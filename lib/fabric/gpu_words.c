@@ -1,0 +1,155 @@
+/* gpu_words.c - what a rank's GPU is, and what is in the way of RDMA, in words
+ *
+ * A pure function of the report: each sentence has the finding and what to do.
+ */
+#include "base/compiler.h"
+#include "base/units.h"
+#include "device/cuda/types.h"
+#include "fabric/gpu.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* The oldest versions that register memory of a GPU by dma-buf. */
+enum { KERNEL_DMABUF = 5012 };
+
+/* Append to a text, separated by a semicolon. */
+static void text_add(char text[DTN_GPU_WORDS], const char *fmt, ...)
+    DTN_PRINTF(2, 3);
+static void text_add(char text[DTN_GPU_WORDS], const char *fmt, ...)
+{
+    size_t n = strlen(text);
+    va_list ap;
+
+    if (n > 0 && n + 2 < DTN_GPU_WORDS) {
+        memcpy(text + n, "; ", 3);
+        n += 2;
+    }
+    va_start(ap, fmt);
+    vsnprintf(text + n, DTN_GPU_WORDS - n, fmt, ap);
+    va_end(ap);
+}
+
+/* Is there a card that could reach the GPU? */
+static bool has_card(const struct dtn_gpu_report *r)
+{
+    return r->code == 0 && r->nic[0];
+}
+
+static void say_gpu(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    char size[32];
+
+    if (r->code != 0)
+        text_add(text, "%s", r->why);
+    else
+        text_add(text, "GPU %d is %s at %s with %s, driver of CUDA %d.%d",
+                 r->number, r->name, r->bus,
+                 dtn_format_size(r->memory, size, sizeof size),
+                 r->version / 1000, r->version % 1000 / 10);
+}
+
+/* What is missing for dma-buf, and what gives it. */
+static void dmabuf_lacks(const struct dtn_gpu_report *r,
+                         char text[DTN_GPU_WORDS])
+{
+    if (r->kernel < KERNEL_DMABUF)
+        text_add(text, "Linux %d.%d has no dma-buf registration (it came with "
+                 "5.12)", r->kernel / 1000, r->kernel % 1000);
+    if (!r->rdma_core)
+        text_add(text, "libibverbs has no ibv_reg_dmabuf_mr (it came with "
+                 "rdma-core 34)");
+    if (r->version < 11070)
+        text_add(text, "the driver is of CUDA %d.%d (export came with 11.7)",
+                 r->version / 1000, r->version % 1000 / 10);
+    else if (!r->dmabuf)
+        text_add(text, "the driver does not export memory%s",
+                 r->modules == DTN_MODULES_CLOSED
+                 ? ", because its kernel modules are the closed ones (install "
+                   "the open ones)" : " (see the log of its kernel modules)");
+}
+
+static void say_register(const struct dtn_gpu_report *r,
+                         char text[DTN_GPU_WORDS])
+{
+    char lacks[DTN_GPU_WORDS] = "";
+
+    if (!has_card(r))
+        return;
+    dmabuf_lacks(r, lacks);
+    if (!lacks[0])
+        text_add(text, "RDMA cards can register its memory by dma-buf; "
+                 "nvidia_peermem is not needed");
+    else if (r->peermem)
+        text_add(text, "RDMA cards can register its memory by nvidia_peermem; "
+                 "not by dma-buf: %s", lacks);
+    else
+        text_add(text, "RDMA cards cannot register its memory: %s; "
+                 "nvidia_peermem is not loaded (modprobe nvidia-peermem, if "
+                 "dma-buf cannot be had)", lacks);
+}
+
+static void say_bar1(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    char bar[32], size[32];
+
+    if (has_card(r) && r->bar1 > 0 && r->bar1 < r->memory)
+        text_add(text, "BAR1 has %s of its %s: no more can be registered (see "
+                 "nvidia-smi -q, and Resizable BAR in the firmware)",
+                 dtn_format_size(r->bar1, bar, sizeof bar),
+                 dtn_format_size(r->memory, size, sizeof size));
+}
+
+static void say_path(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    if (!has_card(r) || r->path == DTN_PCI_UNKNOWN)
+        return;
+    text_add(text, "between it and %s: %s", r->nic,
+             dtn_pci_path_name((enum dtn_pci_path)r->path));
+    if (r->nearer[0])
+        text_add(text, "%s is nearer: %s (see hca and gpus)", r->nearer,
+                 dtn_pci_path_name((enum dtn_pci_path)r->nearer_path));
+}
+
+static void say_acs(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    if (!has_card(r) || (r->path != DTN_PCI_PIX && r->path != DTN_PCI_PXB))
+        return;
+    if (r->acs == DTN_ACS_REDIRECTS)
+        text_add(text, "ACS of bridge %s sends what the two exchange through "
+                 "the CPU: slow, or error 4 or 12 of a queue pair (switch ACS "
+                 "off in the firmware, or by setpci)", r->bridge);
+    else if (r->acs == DTN_ACS_UNKNOWN)
+        text_add(text, "only root can see whether ACS is in the way (lspci "
+                 "-vvv | grep ACSCtl)");
+}
+
+static void say_iommu(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    if (has_card(r) && r->iommu)
+        text_add(text, "the IOMMU translates its addresses: RDMA may fail or "
+                 "be slow (boot with iommu=pt)");
+}
+
+static void say_flush(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    if (has_card(r)
+        && r->ordering < CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER)
+        text_add(text, "writes of RDMA cards are seen by kernels only after a "
+                 "READ (ordering attribute %d)", r->ordering);
+}
+
+bool dtn_gpu_sentence(const struct dtn_gpu_report *report, int which,
+                      char text[DTN_GPU_WORDS])
+{
+    static void (*const say[])(const struct dtn_gpu_report *report,
+                               char text[DTN_GPU_WORDS]) = {
+        say_gpu, say_register, say_bar1, say_path, say_acs, say_iommu,
+        say_flush
+    };
+
+    text[0] = '\0';
+    if (which < (int)DTN_COUNT(say))
+        say[which](report, text);
+    return text[0] != '\0';
+}
