@@ -63,8 +63,10 @@ void *dtn_arena_alloc(struct dtn_arena *arena, size_t size)
 
     if (!block)
         return NULL;
-    backing->ops->touch(backing, block->offset + block->size);
-    return backing->base + block->offset;
+    if (backing->ops->touch(backing, block->offset, block->size))
+        return backing->base + block->offset;
+    dtn_extents_free(&arena->extents, block->offset);
+    return NULL;
 }
 
 void dtn_arena_free(struct dtn_arena *arena, void *mem)

@@ -166,14 +166,15 @@ static int backing_map_any(struct dtn_backing *backing, bool shared,
 
 /* ----------------------------------------------------------- the table --- */
 
-/* From now on core files have [0, end). */
-static void host_touch(struct dtn_backing *backing, size_t end)
+/* From now on core files contain everything up to the end of the block. */
+static bool host_touch(struct dtn_backing *backing, size_t offset, size_t size)
 {
     size_t to = backing->dumped ? backing->dumped : BACKING_STEP_BYTES;
+    const size_t end = offset + size;
     int saved = errno;
 
     if (end <= backing->dumped)
-        return;
+        return true;
     while (to < end && to <= backing->size / 2)
         to *= 2;
     if (to < end)
@@ -181,6 +182,7 @@ static void host_touch(struct dtn_backing *backing, size_t end)
     madvise(backing->base, to, MADV_DODUMP);
     backing->dumped = to;
     errno = saved;
+    return true;
 }
 
 /* Registered memory keeps its pages, and so do reserved pages. */

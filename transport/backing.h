@@ -30,8 +30,10 @@ struct dtn_backing;
 
 /* A kind of memory that can back an arena. */
 struct dtn_backing_ops {
-    /* A block was allocated that ends at offset `end`. */
-    void (*touch)(struct dtn_backing *backing, size_t end);
+    /* The block [offset, offset + size) is to be allocated.  False: there is no
+     * memory for it.
+     */
+    bool (*touch)(struct dtn_backing *backing, size_t offset, size_t size);
 
     /* The block [offset, offset + size) was freed.  Its pages may go back to
      * the system.  Best effort.
@@ -54,6 +56,7 @@ struct dtn_backing {
     bool pinned;                  /* a device has registered pages: none goes */
                                   /* back to the system                       */
     size_t dumped;                /* bytes from `base` on in a core file      */
+    void *arg;                    /* of the kind of memory                    */
 };
 
 /* Memory of the host.  If `shared`, a sealed memfd that peers map: a file

@@ -272,8 +272,10 @@ static void pretend_close(struct dtn_memory *memory)
 }
 
 /* Of the arena: the window. */
-static void window_touch(struct dtn_backing *backing, size_t end)
+static bool window_touch(struct dtn_backing *backing, size_t offset,
+                         size_t size)
 {
+    return true;
 }
 
 static void window_release(struct dtn_backing *backing, size_t offset,

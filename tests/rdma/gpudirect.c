@@ -112,9 +112,10 @@ static int gpu_dmabuf(const struct dtn_exporter *exporter, const void *mem,
     return 0;
 }
 
-static void gpu_touch(struct dtn_backing *backing, size_t end)
+static bool gpu_touch(struct dtn_backing *backing, size_t offset, size_t size)
 {
-    need(end <= backing->size, "past the end");
+    need(offset + size <= backing->size, "past the end");
+    return true;
 }
 
 static void gpu_release(struct dtn_backing *backing, size_t offset, size_t size)

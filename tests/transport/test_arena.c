@@ -425,9 +425,11 @@ static void rank_limited(int rank, int n, void *arg)
 /* What the arena told a backing whose memory the CPU may not touch. */
 static struct { size_t touched, offset, released; int closed; } told;
 
-static void foreign_touch(struct dtn_backing *backing, size_t end)
+static bool foreign_touch(struct dtn_backing *backing, size_t offset,
+                          size_t size)
 {
-    told.touched = end;
+    told.touched = offset + size;
+    return told.touched <= 2 * MIB;
 }
 
 static void foreign_release(struct dtn_backing *backing, size_t offset,
@@ -452,6 +454,7 @@ static void test_foreign(void)
                                    .page_bytes = MIB };
     struct dtn_arena arena;
     unsigned char *small, *large;
+    size_t used;
 
     backing.base = mmap(NULL, 4 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
                         -1, 0);
@@ -462,6 +465,9 @@ static void test_foreign(void)
     ok(small == backing.base && large == backing.base + MIB &&
        told.touched == 2 * MIB && dtn_arena_contains(&arena, large, MIB),
        "memory that the CPU may not touch is allocated in pages of its own");
+    used = arena.extents.used_bytes;
+    ok(!dtn_arena_alloc(&arena, MIB) && arena.extents.used_bytes == used,
+       "no memory behind a block: NULL, and its addresses stay free");
     dtn_arena_lend(&arena, large);
     ok(!dtn_arena_return(&arena, small) && dtn_arena_return(&arena, large) &&
        told.offset == MIB && told.released == MIB,
