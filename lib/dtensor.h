@@ -48,6 +48,7 @@
 
 #include "dtensor/types.h"       /* errors, element types, reductions         */
 #include "dtensor/context.h"     /* joining a job; memory; the machines       */
+#include "dtensor/device.h"      /* memory of GPUs                            */
 #include "dtensor/mesh.h"        /* ranks on a grid                           */
 #include "dtensor/spec.h"        /* placements: how a tensor lies on a mesh   */
 #include "dtensor/tensor.h"      /* tensors: made, asked, redistributed       */

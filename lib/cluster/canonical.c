@@ -64,6 +64,12 @@ static void canonical_host(FILE *out, const struct dtensor_cluster *cluster,
         fprintf(out, "%d\n", nodes->gid_index);
     else
         fputs("default\n", out);
+    fprintf(out, "[host %s] gpus = ", name);
+    if (nodes->ngpus > 0)
+        dtn_list_print(nodes->gpus, nodes->ngpus, out);
+    else
+        fputs(nodes->ngpus < 0 ? "none" : "all", out);
+    fputc('\n', out);
     if (nodes->cpus_numa)
         fprintf(out, "[host %s] cpus = numa\n", name);
     else
@@ -85,7 +91,8 @@ static void canonical_mesh(FILE *out, const struct dtn_mesh_def *mesh)
                 mesh->size[d]);
     fprintf(out, "\n[mesh \"%s\"] ranks = ", mesh->name);
     dtn_list_print(mesh->ranks, mesh->nranks, out);
-    fputc('\n', out);
+    fprintf(out, "\n[mesh \"%s\"] memory = %s\n", mesh->name,
+            dtn_memory_name((enum dtensor_memory)mesh->memory));
 }
 
 static void canonical_seed(FILE *out, const struct dtensor_cluster *cluster)

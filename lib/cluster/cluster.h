@@ -11,6 +11,7 @@
 #define DTN_MAX_HOSTS 65536
 #define DTN_MAX_LOCAL 1024        /* ranks on one host                        */
 #define DTN_MAX_RAILS 8           /* RDMA devices of one rank                 */
+#define DTN_MAX_GPUS 1024         /* GPUs of one host                         */
 
 /* One host.  Rank order is file order: section, then list, then local rank. */
 struct dtn_host {
@@ -21,6 +22,9 @@ struct dtn_host {
     int nodes;                    /* index of its [nodes] section             */
 };
 
+/* "host" or "cuda", as in the file. */
+const char *dtn_memory_name(enum dtensor_memory memory);
+
 /* A [nodes "N"] section: the same for each of its hosts. */
 struct dtn_nodes {
     char name[DTENSOR_NAME_MAX + 1]; /* in the section's title                */
@@ -30,6 +34,8 @@ struct dtn_nodes {
     int gid_index;                /* -1: not given                            */
     char **cpus;                  /* [nranks] "0-15", or NULL                 */
     bool cpus_numa;               /* cpus = numa                              */
+    int *gpus;                    /* [ngpus] devices, for local ranks in turn */
+    int ngpus;                    /* 0: all of the host; -1: none             */
 };
 
 enum dtn_wire {
@@ -80,6 +86,7 @@ struct dtn_mesh_def {
     int size[DTENSOR_MAX_DIMS];   /* ranks along each dimension               */
     int nranks;                   /* product of the sizes                     */
     int *ranks;                   /* [nranks] world ranks, row-major          */
+    int memory;                   /* enum dtensor_memory, of its tensors      */
 };
 
 /* [seed] */

@@ -13,6 +13,7 @@ static void nodes_free(struct dtn_nodes *nodes)
 {
     dtn_hostlist_free(nodes->hca, nodes->nranks);
     dtn_hostlist_free(nodes->cpus, nodes->nranks);
+    free(nodes->gpus);
 }
 
 void dtensor_cluster_destroy(struct dtensor_cluster *cluster)

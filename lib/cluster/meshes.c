@@ -245,6 +245,7 @@ mesh_add(struct dtn_file_check *check, const struct dtn_section *section)
         return dtn_fail_nomem(check->err, "mesh", sizeof mesh);
     strcpy(mesh.name, section->name);
     rc = mesh_read(check, section, &mesh);
+    dtn_file_check_scalars(check, section, &mesh);
     cluster->meshes[cluster->nmeshes++] = mesh;
     return rc;
 }

@@ -205,7 +205,28 @@ static int nodes_cpus(struct dtn_file_check *check,
     return nodes_result(check, entry, rc, why);
 }
 
-/* Read the keys with a value for each rank; their default is "none". */
+/* Devices of the host, which its ranks take in turn; a number may be repeated.
+ */
+static int nodes_gpus(struct dtn_file_check *check,
+                      const struct dtn_entry *entry, struct dtn_nodes *nodes)
+{
+    char why[DTN_WHY_SIZE];
+    int rc;
+
+    if (strcmp(entry->value, "all") == 0)
+        return 0;
+    if (strcmp(entry->value, "none") == 0) {
+        nodes->ngpus = -1;
+        return 0;
+    }
+    rc = dtn_list_numbers(entry->value, "GPU", DTN_MAX_GPUS - 1,
+                           &nodes->gpus, &nodes->ngpus, why);
+    return nodes_result(check, entry, rc, why);
+}
+
+/* Read the keys with a value for each rank.  The default of gpus is "all", that
+ * of the others "none".
+ */
 static int nodes_ranks(struct dtn_file_check *check,
                        const struct dtn_section *section,
                        struct dtn_nodes *nodes)
@@ -215,14 +236,15 @@ static int nodes_ranks(struct dtn_file_check *check,
         int (*read)(struct dtn_file_check *, const struct dtn_entry *,
                     struct dtn_nodes *);
     } keys[] = {
-        { "hca", nodes_hca }, { "cpus", nodes_cpus }
+        { "hca", nodes_hca }, { "cpus", nodes_cpus }, { "gpus", nodes_gpus }
     };
     const struct dtn_entry *entry;
     int rc = 0;
 
     for (size_t i = 0; i < DTN_COUNT(keys) && rc == 0; i++) {
         entry = dtn_section_get(check->doc, section, keys[i].key);
-        if (entry && strcmp(entry->value, "none") != 0)
+        if (entry && (strcmp(entry->value, "none") != 0
+                      || keys[i].read == nodes_gpus))
             rc = keys[i].read(check, entry, nodes);
     }
     return rc;

@@ -45,6 +45,10 @@ static const struct dtn_word flush_words[] = {
     { "never", DTN_FLUSH_NEVER }, { NULL, 0 }
 };
 
+static const struct dtn_word memory_words[] = {
+    { "host", DTENSOR_HOST }, { "cuda", DTENSOR_CUDA }, { NULL, 0 }
+};
+
 static const struct dtn_word planner_words[] = {
     { "auto", DTENSOR_ROUTE_AUTO }, { "direct", DTENSOR_ROUTE_DIRECT },
     { "merged", DTENSOR_ROUTE_MERGED }, { "min-cost", DTENSOR_ROUTE_MIN_COST },
@@ -111,7 +115,7 @@ static const struct dtn_key nodes_keys[] = {
       .required = "hosts = a list such as node[001-064]" },
     { "addresses", OTHER },
     { "ranks", INT(S, nranks, 1, DTN_MAX_LOCAL) },
-    { "gpus", ABSENT },
+    { "gpus", OTHER },
     { "hca", OTHER },
     { "gid_index", INT(S, gid_index, 0, 255) },
     { "cpus", OTHER },
@@ -143,10 +147,13 @@ static const struct dtn_key transport_keys[] = {
 };
 #undef S
 
+#define S struct dtn_mesh_def
 static const struct dtn_key mesh_keys[] = {
     { "dims", OTHER }, { "ranks", OTHER }, { "parent", OTHER },
-    { "select", OTHER }, { .name = NULL }
+    { "select", OTHER }, { "memory", WORD(S, memory, memory_words) },
+    { .name = NULL }
 };
+#undef S
 
 #define S struct dtn_seed_conf
 static const struct dtn_key seed_keys[] = {
@@ -221,6 +228,11 @@ const struct dtn_key *dtn_key_find(const struct dtn_section_kind *kind,
         if (strcmp(key->name, name) == 0)
             return key;
     return NULL;
+}
+
+const char *dtn_memory_name(enum dtensor_memory memory)
+{
+    return dtn_word_text(memory_words, (int)memory);
 }
 
 const char *dtn_word_text(const struct dtn_word words[], int number)

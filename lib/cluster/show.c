@@ -115,15 +115,26 @@ static int show_hca_width(const struct dtensor_cluster *cluster, int least)
     return width;
 }
 
+/* The device that the file gives the local rank, or "-". */
+static const char *show_gpu(const struct dtn_nodes *nodes, int local,
+                            char buf[], size_t size)
+{
+    if (nodes->ngpus <= 0)
+        return "-";
+    snprintf(buf, size, "%d", nodes->gpus[local % nodes->ngpus]);
+    return buf;
+}
+
 static int show_ranks(const struct dtensor_cluster *cluster, int rank,
                       FILE *out, struct dtensor_error *err)
 {
     const struct dtn_nodes *nodes;
     int width = show_width(cluster, false, 4);
     int hca_width = show_hca_width(cluster, 10);
+    char gpu[16];
 
-    fprintf(out, "%7s  %-*s  %5s  %-*s  %s\n", "rank", width, "host",
-            "local", hca_width, "hca", "cpus");
+    fprintf(out, "%7s  %-*s  %5s  %4s  %-*s  %s\n", "rank", width, "host",
+            "local", "gpu", hca_width, "hca", "cpus");
     for (int i = 0; i < cluster->nhosts; i++) {
         const struct dtn_host *host = &cluster->hosts[i];
 
@@ -131,9 +142,9 @@ static int show_ranks(const struct dtensor_cluster *cluster, int rank,
         for (int local = 0; local < host->nranks; local++) {
             if (rank >= 0 && rank != host->first_rank + local)
                 continue;
-            fprintf(out, "%7d  %-*s  %5d  %-*s  %s\n",
+            fprintf(out, "%7d  %-*s  %5d  %4s  %-*s  %s\n",
                     host->first_rank + local, width, host->name, local,
-                    hca_width, nodes->hca ? nodes->hca[local] : "-",
+                    show_gpu(nodes, local, gpu, sizeof gpu), hca_width, nodes->hca ? nodes->hca[local] : "-",
                     nodes->cpus ? nodes->cpus[local] :
                     nodes->cpus_numa ? "numa" : "-");
         }

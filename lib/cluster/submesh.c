@@ -137,6 +137,7 @@ int dtn_file_check_submesh(struct dtn_file_check *check,
                     check->cluster->meshes[i].dim_name[0]);
         return 0;
     }
+    mesh->memory = check->cluster->meshes[i].memory;
     if (!select_parse(check, select, &check->cluster->meshes[i], index))
         return 0;
     return submesh_make(check, &check->cluster->meshes[i], index, mesh);

@@ -4,6 +4,7 @@
 #include "cluster/host.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 int dtn_world_host(const struct dtn_world *world, int rank)
@@ -31,4 +32,23 @@ const char *dtn_world_device(const struct dtn_world *world)
     const struct dtn_nodes *nodes = dtn_world_nodes(world);
 
     return nodes->hca ? nodes->hca[world->local_rank] : NULL;
+}
+
+static bool mesh_has(const struct dtn_mesh_def *mesh, int rank)
+{
+    for (int i = 0; i < mesh->nranks; i++)
+        if (mesh->ranks[i] == rank)
+            return true;
+    return false;
+}
+
+bool dtn_world_wants_gpu(const struct dtn_world *world)
+{
+    const struct dtensor_cluster *cluster = world->cluster;
+
+    for (int m = 0; m < cluster->nmeshes; m++)
+        if (cluster->meshes[m].memory == DTENSOR_CUDA
+            && mesh_has(&cluster->meshes[m], world->rank))
+            return true;
+    return false;
 }

@@ -5,6 +5,7 @@
 #include "cluster/cluster.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct dtn_log;
@@ -49,5 +50,8 @@ char *dtn_world_rank_name(const struct dtn_world *world, int rank, char *buf,
 /* The [nodes] section of this rank's host; and this rank's device, or NULL. */
 const struct dtn_nodes *dtn_world_nodes(const struct dtn_world *world);
 const char *dtn_world_device(const struct dtn_world *world);
+
+/* Does a mesh of the file that has this rank keep its tensors on a GPU? */
+bool dtn_world_wants_gpu(const struct dtn_world *world);
 
 #endif

@@ -26,14 +26,29 @@ int dtn_call_nomem(struct dtensor_ctx *ctx, const char *what, size_t bytes,
     return dtn_call_give_up(&all, rc, &why, err);
 }
 
+int dtn_call_check_buffers(const struct dtn_group *group,
+                           const struct dtn_call *call, const void *in,
+                           const void *out, struct dtensor_error *err)
+{
+    const char *name = dtn_coll_name(call->coll);
+    int rc;
+
+    if (!group->ctx->device)
+        return 0;
+    rc = dtn_ctx_check_buffer(group->ctx, name, in, 1, err);
+    return rc == 0 ? dtn_ctx_check_buffer(group->ctx, name, out, 1, err) : rc;
+}
+
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
                   const void *in, void *out, struct dtn_cached_exec **cachedp,
                   struct dtensor_error *err)
 {
     struct dtensor_ctx *ctx = group->ctx;
     struct dtensor_error why;
-    int rc;
+    int rc = dtn_call_check_buffers(group, call, in, out, err);
 
+    if (rc != 0)
+        return rc;
     call->n = group->n;
     call->me = group->me;
     call->repro = call->ordered = ctx->world.cluster->repro;

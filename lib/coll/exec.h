@@ -83,11 +83,15 @@ const char *dtn_group_wire(const struct dtn_group *group);
 int dtn_call_run(const struct dtn_group *group, struct dtn_call *call,
                  const void *in, void *out, struct dtensor_error *err);
 
-/* find: check a call that is to run now, and find its executable.  nomem: this
+/* check_buffers: may this rank use them?  See dtn_ctx_check_buffer().
+ * find: check a call that is to run now, and find its executable.  nomem: this
  * rank cannot run the call; tell the others, which may have started theirs and
  * wait.
  */
 struct dtn_cached_exec;
+int dtn_call_check_buffers(const struct dtn_group *group,
+                           const struct dtn_call *call, const void *in,
+                           const void *out, struct dtensor_error *err);
 int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
                   const void *in, void *out, struct dtn_cached_exec **cachedp,
                   struct dtensor_error *err);

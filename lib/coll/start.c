@@ -119,6 +119,8 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
     call->me = group->me;
     rc = dtn_call_check(call, group->ctx->world.rank, in, out, err);
     if (rc == 0)
+        rc = dtn_call_check_buffers(group, call, in, out, err);
+    if (rc == 0)
         rc = dtn_call_resolve(group->ctx, call, err);
     if (rc == 0)
         rc = dtn_ctx_ready(group->ctx, err);

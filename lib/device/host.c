@@ -16,6 +16,22 @@ static bool host_holds(const struct dtn_memory *memory, const void *mem)
     return true;
 }
 
+static int host_check(const struct dtn_memory *memory, const char *what,
+                      const void *mem, size_t bytes, struct dtensor_error *err)
+{
+    return 0;
+}
+
+static int host_begin(const struct dtn_memory *memory)
+{
+    return 0;
+}
+
+static const char *host_why(const struct dtn_memory *memory)
+{
+    return "";
+}
+
 static int host_copy(const struct dtn_memory *memory, void *dst,
                      const void *src, size_t bytes)
 {
@@ -101,6 +117,9 @@ static void host_close(struct dtn_memory *memory)
 static const struct dtn_memory_ops host_ops = {
     .name = "host",
     .holds = host_holds,
+    .check = host_check,
+    .begin = host_begin,
+    .why = host_why,
     .copy = host_copy,
     .set = host_set,
     .copy_box = host_copy_box,

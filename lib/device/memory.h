@@ -59,6 +59,24 @@ struct dtn_memory_ops {
     /* Is `mem` the address of memory of this kind? */
     bool (*holds)(const struct dtn_memory *memory, const void *mem);
 
+    /* May `bytes` bytes at `mem`, of any kind, be used now?  `what` begins the
+     * words of an error.   Errors: EINVAL, ENODEV
+     */
+    int (*check)(const struct dtn_memory *memory, const char *what,
+                 const void *mem, size_t bytes, struct dtensor_error *err);
+
+    /* Operations from now on come after what the program has enqueued. */
+    int (*begin)(const struct dtn_memory *memory);
+
+    /* In words, why the last operation that failed did. */
+    const char *(*why)(const struct dtn_memory *memory);
+
+    /* Words for ENOMEM, after dtn_arena_alloc() of `size` bytes for `what` in
+     * the arena of this kind returned NULL; returns ENOMEM.  NULL: it has none.
+     */
+    int (*nomem)(const struct dtn_memory *memory, const char *what, size_t size,
+                 struct dtensor_error *err);
+
     /* As memcpy(). */
     int (*copy)(const struct dtn_memory *memory, void *dst, const void *src,
                 size_t bytes);

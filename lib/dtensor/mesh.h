@@ -149,6 +149,12 @@ int dtensor_mesh_size(const struct dtensor_mesh *mesh);          /* in ranks */
 int dtensor_mesh_dim_size(const struct dtensor_mesh *mesh, int dim);
 const char *dtensor_mesh_dim_name(const struct dtensor_mesh *mesh, int dim);
 
+/* Where the tensors of a mesh are: [mesh "NAME"] memory.  Meshes made of others
+ * have theirs, and those of dtensor_mesh_create() that of the mesh "world".
+ * Semantics: DeviceMesh.device_type.
+ */
+enum dtensor_memory dtensor_mesh_memory(const struct dtensor_mesh *mesh);
+
 /* The number of a named dimension.   Errors: EINVAL  there is none
  * Semantics: DeviceMesh._get_mesh_dim_by_name.
  */

@@ -59,6 +59,14 @@ const char *dtensor_version(void);
 /* What this build can do, one line: "verbs yes, cuda no".   Owns: static. */
 const char *dtensor_build(void);
 
+/* ------------------------------------------------------------- memory --- */
+
+/* Where elements are. */
+enum dtensor_memory {
+    DTENSOR_HOST,              /* memory of the host                          */
+    DTENSOR_CUDA               /* memory of a GPU, by NVIDIA's driver         */
+};
+
 /* ------------------------------------------------- dtypes, reductions --- */
 
 enum dtensor_dtype {

@@ -20,68 +20,106 @@ static int buffer_end(struct dtensor_ctx *ctx, const char *what,
     rc = dtn_memory_done(memory, rc);
     if (rc == 0)
         return 0;
-    dtn_poison(ctx, rc, ctx->world.rank, "%s: %s in %s memory", what,
-               dtensor_errname(rc), memory->ops->name);
+    dtn_poison(ctx, rc, ctx->world.rank, "%s in %s memory: %s", what,
+               memory->ops->name, memory->ops->why(memory));
     return dtn_ctx_check(ctx, err);
+}
+
+/* Begin an operation on two buffers, or one and NULL; *memoryp is its kind.
+ * Errors: EINVAL, ENODEV, ETIME
+ */
+static int buffer_begin(struct dtensor_ctx *ctx, const char *what,
+                        const void *one, const void *other,
+                        const struct dtn_memory **memoryp,
+                        struct dtensor_error *err)
+{
+    int rc;
+
+    *memoryp = &dtn_host;
+    if (!ctx->device)
+        return 0;
+    rc = dtn_ctx_check_buffer(ctx, what, one, 1, err);
+    if (rc == 0)
+        rc = dtn_ctx_check_buffer(ctx, what, other, 1, err);
+    if (rc != 0)
+        return rc;
+    *memoryp = dtn_memory_of(ctx->device, one, other);
+    return buffer_end(ctx, what, *memoryp, (*memoryp)->ops->begin(*memoryp),
+                      err);
 }
 
 int dtn_buffer_copy(struct dtensor_ctx *ctx, void *dst, const void *src,
                     size_t bytes, struct dtensor_error *err)
 {
-    const struct dtn_memory *memory = dtn_memory_of(ctx->device, dst, src);
+    const struct dtn_memory *memory;
+    int rc = buffer_begin(ctx, "copy", dst, src, &memory, err);
 
-    return buffer_end(ctx, "copy", memory,
-                      memory->ops->copy(memory, dst, src, bytes), err);
+    if (rc != 0)
+        return rc;
+    rc = memory->ops->copy(memory, dst, src, bytes);
+    return buffer_end(ctx, "copy", memory, rc, err);
 }
 
 int dtn_buffer_set(struct dtensor_ctx *ctx, void *dst, int byte, size_t bytes,
                    struct dtensor_error *err)
 {
-    const struct dtn_memory *memory = dtn_memory_of(ctx->device, dst, NULL);
+    const struct dtn_memory *memory;
+    int rc = buffer_begin(ctx, "set", dst, NULL, &memory, err);
 
-    return buffer_end(ctx, "set", memory,
-                      memory->ops->set(memory, dst, byte, bytes), err);
+    if (rc != 0)
+        return rc;
+    rc = memory->ops->set(memory, dst, byte, bytes);
+    return buffer_end(ctx, "set", memory, rc, err);
 }
 
 int dtn_buffer_scale(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
                      void *array, size_t count, int n,
                      struct dtensor_error *err)
 {
-    const struct dtn_memory *memory = dtn_memory_of(ctx->device, array, NULL);
+    const struct dtn_memory *memory;
+    int rc = buffer_begin(ctx, "scale", array, NULL, &memory, err);
 
-    return buffer_end(ctx, "scale", memory,
-                      memory->ops->scale(memory, dtype, array, count, n), err);
+    if (rc != 0)
+        return rc;
+    rc = memory->ops->scale(memory, dtype, array, count, n);
+    return buffer_end(ctx, "scale", memory, rc, err);
 }
 
 int dtn_buffer_neutral(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
                        enum dtensor_redop op, void *array, size_t count,
                        struct dtensor_error *err)
 {
-    const struct dtn_memory *memory = dtn_memory_of(ctx->device, array, NULL);
+    const struct dtn_memory *memory;
+    int rc = buffer_begin(ctx, "fill", array, NULL, &memory, err);
 
-    return buffer_end(ctx, "fill", memory,
-                      memory->ops->neutral(memory, dtype, op, array, count),
-                      err);
+    if (rc != 0)
+        return rc;
+    rc = memory->ops->neutral(memory, dtype, op, array, count);
+    return buffer_end(ctx, "fill", memory, rc, err);
 }
 
 int dtn_buffer_make(struct dtensor_ctx *ctx, const struct dtn_formula *formula,
                     const struct dtn_elements *elements, void *out,
                     const void *const in[], struct dtensor_error *err)
 {
-    const struct dtn_memory *memory = dtn_memory_of(ctx->device, out, NULL);
+    const struct dtn_memory *memory;
+    int rc = buffer_begin(ctx, "fill", out, NULL, &memory, err);
 
-    return buffer_end(ctx, "fill", memory,
-                      memory->ops->make(memory, formula, elements, out, in),
-                      err);
+    if (rc != 0)
+        return rc;
+    rc = memory->ops->make(memory, formula, elements, out, in);
+    return buffer_end(ctx, "fill", memory, rc, err);
 }
 
 int dtn_buffer_equal(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
                      const void *left, const void *right, size_t count,
                      bool *equalp, struct dtensor_error *err)
 {
-    const struct dtn_memory *memory = dtn_memory_of(ctx->device, left, right);
+    const struct dtn_memory *memory;
+    int rc = buffer_begin(ctx, "equal", left, right, &memory, err);
 
-    return buffer_end(ctx, "equal", memory,
-                      memory->ops->equal(memory, dtype, left, right, count,
-                                         equalp), err);
+    if (rc != 0)
+        return rc;
+    rc = memory->ops->equal(memory, dtype, left, right, count, equalp);
+    return buffer_end(ctx, "equal", memory, rc, err);
 }

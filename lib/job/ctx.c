@@ -177,6 +177,8 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
 
     if (rc == 0)
         rc = ctx_open_arena(ctx, err);
+    if (rc == 0 && dtn_world_wants_gpu(&ctx->world))
+        rc = dtn_ctx_open_device(ctx, err);
     if (rc != 0)
         return rc;
     world = (size_t)ctx->world.size;

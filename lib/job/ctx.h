@@ -73,8 +73,9 @@ struct dtensor_ctx {
     struct dtn_log log;           /* where messages go                        */
     struct dtn_boot *boot;        /* the tree of sockets; NULL: left it       */
     struct dtn_arena arena;       /* memory that peers reach                  */
-    struct dtn_memory *device;  /* kind of its tensors and allocations; NULL: */
-                                  /* host memory, of the arena                */
+    struct dtn_memory *device;    /* memory of a device that this rank uses;  */
+                                  /* NULL: none is open                       */
+    bool all_on_device;           /* so are all tensors and allocations       */
     int ntransports;              /* open ones                                */
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS]; /* [ntransports]    */
     struct dtn_peer *peers;       /* [world_size]                             */
@@ -188,13 +189,30 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
 int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
                      struct dtn_wait *wait, struct dtensor_error *err);
 
-/* Use this kind of memory, which has an arena, for tensors and dtensor_alloc().
- * To be called before the first of them.  The context owns `memory` and closes
- * it.
+/* Use this device for all tensors and allocations, wherever their mesh wants
+ * them.  To be called before the first of them.  The context owns `memory`,
+ * which has an arena, and closes it.
  */
 void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory);
 
-/* The arena of its tensors and allocations. */
-struct dtn_arena *dtn_ctx_arena(struct dtensor_ctx *ctx);
+/* device.c: open the device of this rank, if it is not open, else do nothing.
+ * Errors: ENODEV, ENOMEM, ECONF
+ */
+int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err);
+
+/* May the program use the buffer?  `what` begins the words of an error.
+ * Errors: EINVAL, ENODEV
+ */
+int dtn_ctx_check_buffer(const struct dtensor_ctx *ctx, const char *what,
+                         const void *mem, size_t bytes,
+                         struct dtensor_error *err);
+
+/* `size` bytes for the program, in such memory; and free them.  free: false if
+ * `mem` is of neither arena.   Errors: ENOMEM
+ */
+int dtn_ctx_alloc(struct dtensor_ctx *ctx, enum dtensor_memory memory,
+                  const char *what, size_t size, void **memp,
+                  struct dtensor_error *err);
+void dtn_ctx_free(struct dtensor_ctx *ctx, void *mem);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "device/cuda/cuda.h"
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/buffer.h"
@@ -27,31 +28,64 @@
 void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory)
 {
     ctx->device = memory;
+    ctx->all_on_device = true;
 }
 
-struct dtn_arena *dtn_ctx_arena(struct dtensor_ctx *ctx)
+/* The arena that has the address; the host's for any other address. */
+static struct dtn_arena *arena_of(struct dtensor_ctx *ctx, const void *mem)
 {
-    return ctx->device ? ctx->device->arena : &ctx->arena;
+    return ctx->device && dtn_arena_contains(ctx->device->arena, mem, 1)
+         ? ctx->device->arena : &ctx->arena;
+}
+
+int dtn_ctx_alloc(struct dtensor_ctx *ctx, enum dtensor_memory memory,
+                  const char *what, size_t size, void **memp,
+                  struct dtensor_error *err)
+{
+    const bool on_device = memory == DTENSOR_CUDA || ctx->all_on_device;
+    struct dtn_arena *arena = on_device ? ctx->device->arena : &ctx->arena;
+    void *mem = dtn_arena_alloc(arena, size);
+
+    if (mem)
+        *memp = mem;
+    if (mem)
+        return 0;
+    return on_device ? ctx->device->ops->nomem(ctx->device, what, size, err)
+                     : dtn_arena_fail(arena, what, size, err);
+}
+
+void dtn_ctx_free(struct dtensor_ctx *ctx, void *mem)
+{
+    dtn_arena_free(arena_of(ctx, mem), mem);
 }
 
 int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
                   struct dtensor_error *err)
 {
-    struct dtn_arena *arena = dtn_ctx_arena(ctx);
+    return dtensor_alloc_on(ctx, DTENSOR_HOST, size, memp, err);
+}
+
+int dtensor_alloc_on(struct dtensor_ctx *ctx, enum dtensor_memory memory,
+                     size_t size, void **memp, struct dtensor_error *err)
+{
     int rc = dtn_ctx_can_allocate(ctx, err);
     void *mem;
 
+    if (rc == 0 && memory != DTENSOR_HOST && memory != DTENSOR_CUDA)
+        rc = dtn_fail(err, DTENSOR_EINVAL, "alloc: there is no memory %d (see "
+                      "enum dtensor_memory)", (int)memory);
+    if (rc == 0 && memory == DTENSOR_CUDA)
+        rc = dtn_ctx_open_device(ctx, err);
+    if (rc == 0)
+        rc = dtn_ctx_alloc(ctx, memory, "alloc", size ? size : 1, &mem, err);
     if (rc != 0)
         return rc;
-    mem = dtn_arena_alloc(arena, size ? size : 1);
-    if (!mem)
-        return dtn_arena_fail(arena, "alloc", size, err);
     rc = dtn_buffer_set(ctx, mem, 0, size, err);
     if (rc != 0) {
-        dtn_arena_free(arena, mem);
+        dtn_ctx_free(ctx, mem);
         return rc;
     }
-    dtn_arena_lend(arena, mem);
+    dtn_arena_lend(arena_of(ctx, mem), mem);
     dtn_ctx_hold(ctx);
     *memp = mem;
     return 0;
@@ -59,11 +93,21 @@ int dtensor_alloc(struct dtensor_ctx *ctx, size_t size, void **memp,
 
 void dtensor_free(struct dtensor_ctx *ctx, void *mem)
 {
-    if (mem && dtn_arena_return(dtn_ctx_arena(ctx), mem))
+    if (mem && dtn_arena_return(arena_of(ctx, mem), mem))
         dtn_ctx_release(ctx);
     else if (mem)
         dtn_log(&ctx->log, DTN_LOG_WARN, "free: %p is not of dtensor_alloc(), or "
                 "was freed: nothing was done (free each once)", mem);
+}
+
+int dtensor_stream(struct dtensor_ctx *ctx, void *stream,
+                   struct dtensor_error *err)
+{
+    int rc = dtn_ctx_can_allocate(ctx, err);
+
+    if (rc == 0)
+        rc = dtn_ctx_open_device(ctx, err);
+    return rc == 0 ? dtn_cuda_follow(ctx->device, stream, err) : rc;
 }
 
 /* -------------------------------------------------------- registration --- */
@@ -93,13 +137,10 @@ static const struct dtn_registered *registered_meets(
     return NULL;
 }
 
-static int register_check(const struct dtensor_ctx *ctx,
-                          const unsigned char *mem, size_t size,
-                          struct dtensor_error *err)
+static int register_check(struct dtensor_ctx *ctx, const unsigned char *mem,
+                          size_t size, struct dtensor_error *err)
 {
-    const struct dtn_arena *arena = ctx->device ? ctx->device->arena
-                                                : &ctx->arena;
-    const struct dtn_backing *backing = &arena->backing;
+    const struct dtn_backing *backing = &arena_of(ctx, mem)->backing;
     const uint64_t limit = ctx->world.cluster->transport.register_limit_bytes;
     const struct dtn_registered *other;
     char size_text[32], other_text[32], limit_text[32];
@@ -113,6 +154,11 @@ static int register_check(const struct dtensor_ctx *ctx,
         return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p are of "
                         "dtensor_alloc() (that needs no registration)",
                         size_text, (const void *)mem);
+    if (ctx->device && ctx->device->ops->holds(ctx->device, mem))
+        return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p is memory of "
+                        "a GPU, which no transport reaches in place (it is "
+                        "staged: leave the registration out)", size_text,
+                        (const void *)mem);
     other = registered_meets(ctx, mem, size);
     if (other)
         return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p overlap %s at "

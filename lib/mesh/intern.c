@@ -79,6 +79,7 @@ static bool mesh_is(const struct dtensor_mesh *mesh,
                     const struct dtensor_mesh *proto)
 {
     if (mesh->ndim != proto->ndim || mesh->origin != proto->origin ||
+        mesh->memory != proto->memory ||
         mesh->root != (proto->root ? proto->root : mesh) ||
         mesh->group.ranks != (proto->root ? mesh->group.ranks
                                           : proto->group.ranks) ||
@@ -183,6 +184,7 @@ void dtn_mesh_begin(struct dtensor_mesh *proto, const struct dtensor_mesh *of)
     memset(proto, 0, sizeof *proto);
     proto->ctx = of->ctx;
     proto->root = of->root;
+    proto->memory = of->memory;
 }
 
 void dtn_mesh_add(struct dtensor_mesh *proto, const char *name, int size,

@@ -81,12 +81,17 @@ int dtensor_mesh_create(struct dtensor_ctx *ctx, int ndim, const int sizes[],
                         struct dtensor_error *err)
 {
     struct dtensor_mesh proto = { .ctx = ctx, .ndim = ndim };
+    const struct dtensor_mesh *world;
     int rc;
 
     if (ndim < 1 || ndim > DTENSOR_MAX_DIMS)
         return dtn_fail(err, DTENSOR_EINVAL, "mesh: %d dimensions; expected 1 "
                         "to %d", ndim, DTENSOR_MAX_DIMS);
     rc = mesh_count(&proto, sizes, err);
+    if (rc == 0)
+        rc = dtensor_mesh_find(ctx, "world", &world, err);
+    if (rc == 0)
+        proto.memory = world->memory;
     if (rc == 0 && names)
         rc = dtn_mesh_names(names, ndim, proto.dim_name, err);
     if (rc == 0)
@@ -119,6 +124,11 @@ const char *dtensor_mesh_dim_name(const struct dtensor_mesh *mesh, int dim)
 int dtensor_mesh_rank(const struct dtensor_mesh *mesh, int i)
 {
     return i >= 0 && i < mesh->group.n ? mesh->group.ranks[i] : -1;
+}
+
+enum dtensor_memory dtensor_mesh_memory(const struct dtensor_mesh *mesh)
+{
+    return mesh->memory;
 }
 
 /* --------------------------------------------------------- who is where --- */
@@ -191,7 +201,7 @@ int dtensor_mesh_equal(const struct dtensor_mesh *a,
     if (a == b)
         return 1;
     if (a->root->group.ranks != b->root->group.ranks || a->ndim != b->ndim ||
-        a->origin != b->origin)
+        a->origin != b->origin || a->memory != b->memory)
         return 0;
     for (int d = 0; d < a->ndim; d++)
         if (a->size[d] != b->size[d] ||

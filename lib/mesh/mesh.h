@@ -28,6 +28,7 @@ struct dtensor_mesh {
     struct dtn_group group;       /* all its ranks, row-major; same ranks,    */
                                   /* same group.ranks                         */
     const int *where;             /* of a root: [world] positions, -1: none   */
+    enum dtensor_memory memory;   /* of its root: where tensors are           */
     unsigned distinct;            /* bit set of dimensions along which [seed] */
                                   /* gives ranks different seeds              */
 };

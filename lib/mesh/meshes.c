@@ -19,7 +19,8 @@ static int mesh_from_def(struct dtensor_ctx *ctx,
                          const struct dtn_mesh_def *def,
                          struct dtensor_error *err)
 {
-    struct dtensor_mesh proto = { .ctx = ctx, .ndim = def->ndim };
+    struct dtensor_mesh proto = { .ctx = ctx, .ndim = def->ndim,
+        .memory = (enum dtensor_memory)def->memory };
     const struct dtensor_mesh *mesh;
 
     memcpy(proto.name, def->name, sizeof proto.name);

@@ -255,6 +255,8 @@ static int concat_add(struct concat *all, const struct dtensor_mesh *mesh,
 
     if (mesh->root->group.ranks != proto->root->group.ranks)
         return concat_fail(mesh, "its root has other ranks", err);
+    if (mesh->memory != proto->memory)
+        return concat_fail(mesh, "its tensors are in other memory", err);
     if (proto->ndim + mesh->ndim > DTENSOR_MAX_DIMS)
         return concat_fail(mesh, "together they have over 8 dimensions", err);
     if (proto->ndim > 0 && !proto->dim_name[0][0] != !mesh->dim_name[0][0])

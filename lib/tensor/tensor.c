@@ -14,8 +14,6 @@
 #include "layout/layout.h"
 #include "mesh/mesh.h"
 #include "random/rows.h"
-#include "transport/arena.h"
-#include "transport/arena_size.h"
 #include "dtensor.h"
 
 #include <stdlib.h>
@@ -24,7 +22,6 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
                       struct dtensor_error *err)
 {
     struct dtensor_spec made = *spec;
-    struct dtn_arena *arena;
     struct dtensor *t;
     int rc = dtensor_spec_normalize(&made, err);
     int me;
@@ -42,14 +39,12 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     if (me >= 0)
         t->bytes = (size_t)dtn_local_numel(spec, me) *
                    dtensor_dtype_size(spec->dtype);
-    if (t->bytes > 0) {
-        arena = dtn_ctx_arena(spec->mesh->ctx);
-        t->local = dtn_arena_alloc(arena, t->bytes);
-        if (!t->local) {
-            rc = dtn_arena_fail(arena, "tensor", t->bytes, err);
-            free(t);
-            return rc;
-        }
+    if (t->bytes > 0)
+        rc = dtn_ctx_alloc(spec->mesh->ctx, spec->mesh->memory, "tensor",
+                           t->bytes, &t->local, err);
+    if (rc != 0) {
+        free(t);
+        return rc;
     }
     dtn_ctx_hold(spec->mesh->ctx);
     *tp = t;
@@ -83,7 +78,7 @@ void dtensor_destroy(struct dtensor *t)
     if (!t)
         return;
     ctx = t->spec.mesh->ctx;
-    dtn_arena_free(dtn_ctx_arena(ctx), t->local);
+    dtn_ctx_free(ctx, t->local);
     free(t);
     dtn_ctx_release(ctx);
 }

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "cluster/sections.h"
 #include "tests/cluster/settings.h"
+#include "tests/support/standin.h"
 #include "tests/support/tap.h"
 
 #include <sched.h>
@@ -35,8 +36,10 @@ struct row {
               "nodes a.ranks = 4; "
 #define MANY "nodes a.hosts = h[0-15]; nodes a.ranks = 1; "
 #define GRID "nodes a.ranks = 4; mesh world.dims = x=2, y=2; "
+#define GPU "mesh other.dims = x=2; mesh other.memory = cuda"
 #define RC TWO_HOSTS "transport.inter_node = auto; "
 
+static const char *no_gpu;        /* why there is no driver of GPUs, or NULL  */
 static char port[8], next_port[8];    /* of this process's jobs               */
 static char port_seen[16];
 static char cpu[32];              /* one that this process may use            */
@@ -55,7 +58,8 @@ static const struct row rows[] = {
     { "nodes a", "addresses", "127.0.0.[4-5]", look_job,
       "connected at 127.0.0.4:", TWO_HOSTS },
     { "nodes a", "ranks", "3", look_job, "[rank 2] in cluster", NULL },
-    { "nodes a", "gpus", "0-1", look_read, "not in this build", NULL },
+    { "nodes a", "gpus", "7", look_job, "names GPU 7, but localhost has",
+      GPU },
     { "nodes a", "hca", "made1", look_job, "cannot use rc: verbs: no RDMA "
       "device made1", RC },
     { "nodes a", "gid_index", "9", look_job, "cannot use rc: verbs: "
@@ -100,6 +104,9 @@ static const struct row rows[] = {
       "mesh part.select = x=1" },
     { "mesh part", "select", "y=1", look_meshes, "ranks 1 3\n", GRID
       "mesh part.parent = world; mesh part.select = x=1" },
+
+    { "mesh other", "memory", "cuda", look_job, "gpu: GPU ",
+      "mesh other.dims = x=2" },
 
     { "seed", "base", "8", look_job, "seed 8,", NULL },
     { "seed", "mesh", "m", look_job, "seed 7, offset 10004, first 240a8434",
@@ -273,6 +280,11 @@ static void row_run(const struct row *row)
     static char before[SAID], after[SAID], shown[SAID];
     static const struct row *kept;
 
+    if (no_gpu && (strcmp(row->key, "gpus") == 0
+                   || strcmp(row->key, "memory") == 0)) {
+        skip(row->key, no_gpu);
+        return;
+    }
     if (row->look == look_queue && !HAS_QUEUES) {
         skip(row->key, "a build without verbs");
         return;
@@ -356,6 +368,7 @@ static void log_word(void)
 
 int main(void)
 {
+    no_gpu = standin_use();
     setenv("DTN_LOG", "info", 1);
     choose();
     for (int i = 0; i < DTN_NKINDS; i++)

@@ -3,6 +3,10 @@
  * One byte of it has two addresses, 0x7f00000 in the window and 0x7e00000 in
  * the alias.  The library is given the first, where its own load is a SIGSEGV;
  * an operation computes the second.
+ *
+ * With DTN_TEST_DEVICE=cuda the device is that of the driver in tests/standin,
+ * whose memory the CPU may not touch either, and the operations are those of
+ * the kind `cuda`.
  */
 #include "tests/device/pretend.h"
 #include "base/box.h"
@@ -12,7 +16,9 @@
 #include "device/memory.h"
 #include "job/ctx.h"
 #include "transport/arena.h"
+#include "transport/arena_size.h"
 
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -76,6 +82,29 @@ static void pretend_die(const char *what)
 static bool pretend_holds(const struct dtn_memory *memory, const void *mem)
 {
     return dtn_arena_contains(&pretend_of(memory)->arena, mem, 1);
+}
+
+static int pretend_check(const struct dtn_memory *memory, const char *what,
+                         const void *mem, size_t bytes,
+                         struct dtensor_error *err)
+{
+    return 0;
+}
+
+static int pretend_begin(const struct dtn_memory *memory)
+{
+    return 0;
+}
+
+static const char *pretend_why(const struct dtn_memory *memory)
+{
+    return "it does not fail";
+}
+
+static int pretend_nomem(const struct dtn_memory *memory, const char *what,
+                         size_t size, struct dtensor_error *err)
+{
+    return dtn_arena_fail(memory->arena, what, size, err);
 }
 
 /* Where the kind reaches it. */
@@ -294,6 +323,10 @@ static const struct dtn_backing_ops window_ops = { window_touch, window_release,
 static const struct dtn_memory_ops pretend_ops = {
     .name = "pretend",
     .holds = pretend_holds,
+    .check = pretend_check,
+    .begin = pretend_begin,
+    .why = pretend_why,
+    .nomem = pretend_nomem,
     .copy = pretend_copy,
     .set = pretend_set,
     .copy_box = pretend_copy_box,
@@ -309,11 +342,25 @@ static const struct dtn_memory_ops pretend_ops = {
     .close = pretend_close,
 };
 
-/* Say who touched the window, and end. */
+/* Of tests/standin/window.c. */
+static struct {
+    int (*open)(const void *mem);
+    void (*shut)(void);
+} standin;
+
+/* The memory of the driver's device opens where a test touches it.  Else say
+ * who touched the window, and end.
+ */
 static void window_fault(int number, siginfo_t *info, void *context)
 {
     void *frames[20];
-    int n = backtrace(frames, 20);
+    int n;
+
+    if (depth == 0 && standin.open && standin.open(info->si_addr))
+        return;
+    n = backtrace(frames, 20);
+    if (standin.open && depth > 0)
+        backtrace_symbols_fd(frames, n, STDERR_FILENO);
 
     for (struct pretend *p = pretends; p && depth > 0; p = p->next)
         if (pretend_holds(&p->memory, info->si_addr))
@@ -324,8 +371,6 @@ static void window_fault(int number, siginfo_t *info, void *context)
 
 static struct pretend *pretend_open(void)
 {
-    const struct sigaction act = { .sa_sigaction = window_fault,
-                                   .sa_flags = SA_SIGINFO };
     struct pretend *p = calloc(1, sizeof *p);
     int fd = memfd_create("pretend", MFD_CLOEXEC);
     struct dtn_backing window = { .ops = &window_ops, .size = PRETEND_BYTES,
@@ -343,24 +388,51 @@ static struct pretend *pretend_open(void)
     p->memory = (struct dtn_memory){ &pretend_ops, &p->arena };
     p->next = pretends;
     pretends = p;
-    sigaction(SIGSEGV, &act, NULL);
     return p;
+}
+
+/* The device of the driver. */
+static int cuda_open(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    void *driver;
+    int rc = dtn_ctx_open_device(ctx, err);
+
+    if (rc != 0)
+        return rc;
+    driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (driver) {
+        *(void **)&standin.open = dlsym(driver, "dtn_standin_open");
+        *(void **)&standin.shut = dlsym(driver, "dtn_standin_shut");
+    }
+    if (!standin.open || !standin.shut)
+        pretend_die("libcuda.so.1 is not the one of tests/standin");
+    return 0;
 }
 
 int pretend_init(const char *path, struct dtensor_ctx **ctxp,
                  struct dtensor_error *err)
 {
+    const struct sigaction act = { .sa_sigaction = window_fault,
+                                   .sa_flags = SA_SIGINFO };
+    const char *device = getenv("DTN_TEST_DEVICE");
+    const bool cuda = device && strcmp(device, "cuda") == 0;
     int rc = (dtensor_init)(path, ctxp, err);
 
-    if (rc == 0)
-        dtn_ctx_place(*ctxp, &pretend_open()->memory);
-    return rc;
+    if (rc == 0 && cuda)
+        rc = cuda_open(*ctxp, err);
+    if (rc != 0)
+        return rc;
+    dtn_ctx_place(*ctxp, cuda ? (*ctxp)->device : &pretend_open()->memory);
+    sigaction(SIGSEGV, &act, NULL);
+    return 0;
 }
 
 /* ----------------------------------------------------------------- calls -- */
 
 static void windows_protect(int access)
 {
+    if (standin.shut && access == PROT_NONE)
+        standin.shut();
     for (struct pretend *p = pretends; p; p = p->next)
         if (mprotect(p->arena.backing.base, PRETEND_BYTES, access) < 0)
             pretend_die("pretend: mprotect");

@@ -20,8 +20,9 @@
 
 static int file_ranks[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static struct dtn_mesh_def defs[] = {
-    { "world", 3, { "dp", "pp", "tp" }, { 2, 2, 2 }, 8, file_ranks },
-    { "half", 1, { "tp" }, { 4 }, 4, file_ranks + 4 }
+    { "world", 3, { "dp", "pp", "tp" }, { 2, 2, 2 }, 8, file_ranks,
+      DTENSOR_CUDA },
+    { "half", 1, { "tp" }, { 4 }, 4, file_ranks + 4, DTENSOR_HOST }
 };
 static struct dtensor_cluster cluster = {
     .world_size = 8, .nmeshes = 2, .meshes = defs
@@ -62,6 +63,32 @@ static void is(const char *got, const char *want, const char *claim)
 {
     if (!ok(strcmp(got, want) == 0, "%s: %s", claim, want))
         note("got %s", got);
+}
+
+/* Meshes made of others keep the memory of their root, those of lists that of
+ * "world".
+ */
+static void test_memory(void)
+{
+    const struct dtensor_mesh *world, *half, *mesh[4];
+
+    start(6);
+    world = find("world");
+    half = find("half");
+    if (dtensor_mesh_slice(world, "dp,pp", &mesh[0], NULL) != 0
+        || dtensor_mesh_flatten(mesh[0], NULL, &mesh[1], NULL) != 0
+        || dtensor_mesh_unflatten(world, 2, 2, (int[]){ 2, 1 }, "a,b",
+                                  &mesh[2], NULL) != 0
+        || dtensor_mesh_create(&ctx, 1, (int[]){ 4 }, "tp", file_ranks + 4,
+                               &mesh[3], NULL) != 0)
+        abort();
+    for (int i = 0; i < 4; i++)
+        ok(dtensor_mesh_memory(mesh[i]) == DTENSOR_CUDA, "made mesh %d has "
+           "the memory of world", i);
+    ok(dtensor_mesh_memory(world) == DTENSOR_CUDA
+       && dtensor_mesh_memory(half) == DTENSOR_HOST, "as the file has it");
+    ok(mesh[3] != half && !dtensor_mesh_equal(mesh[3], half), "the same ranks "
+       "in other memory are another mesh");
 }
 
 static void test_file(void)
@@ -241,6 +268,7 @@ static void test_bad_meshes(void)
 int main(void)
 {
     test_file();
+    test_memory();
     test_default_world();
     test_group();
     test_slices();

@@ -126,6 +126,15 @@ static void pointer_find(struct pointer *pointer, uint64_t at)
     pointer->pinned = !pointer->range && standin_is_pinned(at, 1);
 }
 
+static const void *pointer_context(const struct pointer *pointer)
+{
+    if (standin_listed("DTN_STANDIN_MEMORY_IS", "foreign"))
+        return pointer;           /* of nobody's                              */
+    if (pointer->mapping)
+        return standin_context(pointer->mapping->block->device);
+    return pointer->pinned ? standin_context(0) : NULL;
+}
+
 static CUresult pointer_tell(const struct pointer *pointer,
                              CUpointer_attribute attribute, void *value)
 {
@@ -133,8 +142,7 @@ static CUresult pointer_tell(const struct pointer *pointer,
 
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)value = mapping ? standin_context(mapping->block->device)
-            : pointer->pinned ? standin_context(0) : NULL;
+        *(const void **)value = pointer_context(pointer);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         *(unsigned *)value = mapping ? CU_MEMORYTYPE_DEVICE
@@ -147,7 +155,7 @@ static CUresult pointer_tell(const struct pointer *pointer,
         *(uint64_t *)value = pointer->pinned ? pointer->at : 0;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(int *)value = 0;
+        *(int *)value = standin_listed("DTN_STANDIN_MEMORY_IS", "managed");
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *(int *)value = mapping ? mapping->block->device

@@ -17,12 +17,15 @@
  * events.c    points in streams
  * graphs.c    recording and launching
  * kernels.c   kernels by name
+ * window.c    device memory that the CPU may touch for a while
  * find.c      the two symbols that a program looks for
  *
  * DTN_STANDIN_VERSION=12020      of CUDA, 12.2
  * DTN_STANDIN_WITHOUT=cuX,cuY    calls that this driver does not have
  * DTN_STANDIN_DEVICES=2          devices; 0: cuInit finds none
  * DTN_STANDIN_MEMORY=1048576     bytes of each device
+ * DTN_STANDIN_MEMORY_IS=managed  what attributes say of addresses: managed, or
+ *                                foreign (of another context)
  * DTN_STANDIN_ATTRIBUTES=124=0   attributes of devices, by number
  * DTN_STANDIN_LATE_US=200        before each thing that a stream does
  * DTN_STANDIN_FAIL=cuX:3=2,cuY:1=-700

@@ -57,15 +57,15 @@ is "no such file" "$status|$err|$out" \
     "2|none.ini: error: cannot open: No such file or directory|"
 
 run --show ranks two-nodes.ini
-is "--show ranks" "$status|$out" "0|   rank  host   local  hca         cpus
-      0  gpu01      0  mlx5_0:1    0-15
-      1  gpu01      1  mlx5_0:1    16-31
-      2  gpu01      2  mlx5_1:1    32-47
-      3  gpu01      3  mlx5_1:1    48-63
-      4  gpu02      0  mlx5_0:1    0-15
-      5  gpu02      1  mlx5_0:1    16-31
-      6  gpu02      2  mlx5_1:1    32-47
-      7  gpu02      3  mlx5_1:1    48-63"
+is "--show ranks" "$status|$out" "0|   rank  host   local   gpu  hca         cpus
+      0  gpu01      0     -  mlx5_0:1    0-15
+      1  gpu01      1     -  mlx5_0:1    16-31
+      2  gpu01      2     -  mlx5_1:1    32-47
+      3  gpu01      3     -  mlx5_1:1    48-63
+      4  gpu02      0     -  mlx5_0:1    0-15
+      5  gpu02      1     -  mlx5_0:1    16-31
+      6  gpu02      2     -  mlx5_1:1    32-47
+      7  gpu02      3     -  mlx5_1:1    48-63"
 
 run --show hosts two-nodes.ini
 is "--show hosts" "$status|$out" "0|host   address    ranks
@@ -97,7 +97,7 @@ meshes world(pp=15,dp=7,tp=7), last-stage(dp=7,tp=7)"
 run --show ranks 128-nodes.ini
 is "1024 ranks are 1024 rows and a heading" "$(wc -l <out)" 1025
 is "the last of them" "$(tail -n1 out)" \
-    "   1023  node132      7  mlx5_9:1    numa"
+    "   1023  node132      7     -  mlx5_9:1    numa"
 
 run --show digest laptop.ini
 is "--show digest is a line for each key, and the digest" \

@@ -15,10 +15,10 @@
 int dtn_run_launched(struct dtn_exec_run *run, int rc)
 {
     if (rc != DTN_LAUNCHED)
-        return dtn_poison(run->ctx, rc, run->ctx->world.rank,
-                          "%s: an operation "
-                          "in %s memory failed with %s", run->exec->sched.name,
-                          run->memory->ops->name, dtensor_errname(rc));
+        return dtn_poison(run->ctx, rc, run->ctx->world.rank, "%s in %s "
+                          "memory: %s", run->exec->sched.name,
+                          run->memory->ops->name,
+                          run->memory->ops->why(run->memory));
     run->launched = true;
     return 0;
 }

@@ -262,7 +262,11 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->launched = false;
     exec->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     exec->base[DTN_OUT] = exec->base[DTN_EXEC_OUT_EXPOSED] = out;
-    if (run_exposes(run))
+    if (run->memory != &dtn_host) {
+        memset(run->name, 0, sizeof run->name);
+        rc = dtn_run_done(run, run->memory->ops->begin(run->memory));
+    }
+    if (rc == 0 && run_exposes(run))
         rc = dtn_expose(run);
     if (rc != DTENSOR_EAGAIN)
         run_note(run);

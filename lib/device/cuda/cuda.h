@@ -1,0 +1,155 @@
+/* cuda.h - the kind `cuda`: memory of a GPU
+ *
+ * cuda.c       the device of a rank, opened and closed
+ * ops.c        the operations of the kind
+ * bounce.c     operations that the CPU does on copies, piece by piece
+ * boxes.c      the same for strided boxes
+ * queue.c      the stream, waiting for it, errors
+ * pointer.c    what kind of memory an address is
+ * arena.c      device memory of an arena
+ */
+#ifndef DTN_DEVICE_CUDA_CUDA_H
+#define DTN_DEVICE_CUDA_CUDA_H
+
+#include "device/cuda/driver.h"
+#include "device/memory.h"
+#include "transport/arena.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_log;
+
+/* What a rank asks for. */
+struct dtn_cuda_want {
+    const int *gpus;              /* [ngpus] devices of its host's ranks      */
+    int ngpus;                    /* 0: all devices; -1: none                 */
+    int local_rank;               /* of this rank, on its host                */
+    int local_size;               /* ranks on its host                        */
+    const char *host;             /* name of its host, for messages           */
+    int64_t timeout_ns;           /* longest wait for the device              */
+    struct dtn_log *log;          /* where choices go                         */
+};
+
+/* Open the device of a rank; *memoryp is the kind, for its close().
+ * Errors: ENODEV, ENOMEM, with the remedy
+ */
+int dtn_cuda_open(const struct dtn_cuda_want *want,
+                  struct dtn_memory **memoryp, struct dtensor_error *err);
+
+/* ------------------------------------------------ private to the folder --- */
+
+enum { DTN_CUDA_SLOTS = 2 };      /* pieces on their way at the same time     */
+
+struct dtn_cuda {
+    struct dtn_memory memory;     /* the kind; first                          */
+    struct dtn_arena arena;       /* device memory of tensors                 */
+    const struct dtn_cuda_driver *driver;     /* of this machine              */
+    CUdevice device;              /* its handle                               */
+    int number;                   /* its number                               */
+    char name[80];                /* "GPU 0 (NVIDIA H100)"                    */
+    CUcontext context;            /* the primary context of the device        */
+    CUstream stream;              /* where operations go                      */
+    CUevent end;                  /* of what the program enqueued, or of ours */
+    bool follows;                 /* dtensor_stream() was called              */
+    CUstream caller;              /* the program's stream, if it follows      */
+    bool launched;                /* some operations may not have completed   */
+    int64_t timeout_ns;           /* longest wait for the device              */
+    struct dtn_log *log;          /* where choices go                         */
+    unsigned char *slot[DTN_CUDA_SLOTS]; /* pinned memory of a piece, or NULL */
+    CUevent moved[DTN_CUDA_SLOTS]; /* the last copy to or from the slot       */
+    const void **table;           /* [capacity] addresses of arrays in pieces */
+    int capacity;                 /* room in `table`                          */
+    struct dtensor_error failure; /* of the last operation that failed        */
+};
+
+static inline struct dtn_cuda *dtn_cuda_of(const struct dtn_memory *memory)
+{
+    return (struct dtn_cuda *)(uintptr_t)memory;
+}
+
+/* ops.c */
+extern const struct dtn_memory_ops dtn_cuda_ops;
+
+/* queue.c.  enter and leave: make the context of the device current for the
+ * calls between them, and then the one that was.
+ */
+int dtn_cuda_enter(struct dtn_cuda *cuda);
+void dtn_cuda_leave(struct dtn_cuda *cuda);
+
+/* Note why a call of the driver failed, and return the code of the library; 0
+ * and nothing is noted, if it did not.
+ */
+int dtn_cuda_result(struct dtn_cuda *cuda, const char *call, CUresult result,
+                    const char *fmt, ...) DTN_PRINTF(4, 5);
+
+/* Wait for an event.  Errors: ETIME, ENODEV */
+int dtn_cuda_await(struct dtn_cuda *cuda, CUevent event);
+
+/* Wait for all launched operations. */
+int dtn_cuda_drain(struct dtn_cuda *cuda);
+
+/* Of the kind. */
+int dtn_cuda_begin(const struct dtn_memory *memory);
+int dtn_cuda_settle(const struct dtn_memory *memory, bool waits);
+int dtn_cuda_follow(const struct dtn_memory *memory, void *stream,
+                    struct dtensor_error *err);
+
+/* Note in the event of slot `slot` what was enqueued so far. */
+int dtn_cuda_mark(struct dtn_cuda *cuda, int slot);
+
+/* Enqueue a copy between device memory and any memory. */
+int dtn_cuda_copy(struct dtn_cuda *cuda, void *dst, const void *src,
+                  size_t bytes);
+
+/* pointer.c */
+bool dtn_cuda_holds(const struct dtn_memory *memory, const void *mem);
+int dtn_cuda_check(const struct dtn_memory *memory, const char *what,
+                   const void *mem, size_t bytes, struct dtensor_error *err);
+
+/* arena.c.  Address space for all memory of the device; memory as blocks need
+ * it.   Errors: ENODEV, ENOMEM
+ */
+#define DTN_CUDA_PAGE_BYTES ((size_t)64 << 10)     /* of large blocks         */
+int dtn_cuda_arena_open(struct dtn_cuda *cuda, struct dtensor_error *err);
+
+/* bounce.c.  An operation on arrays, element by element: elements first ...
+ * first + n - 1 of dst from the same elements of src, at addresses that the CPU
+ * reaches.
+ */
+struct dtn_cuda_pass;
+typedef void dtn_cuda_pass_f(const struct dtn_cuda_pass *pass, size_t first,
+                             size_t n, void *dst, const void *const src[]);
+
+struct dtn_cuda_pass {
+    dtn_cuda_pass_f *run;         /* does it, on the CPU                      */
+    const void *how;              /* arguments of `run`                       */
+    void *dst;                    /* NULL: it writes no array                 */
+    size_t dst_bytes;             /* of an element of dst                     */
+    int nsrc;                     /* sources                                  */
+    const void *const *src;       /* [nsrc]                                   */
+    size_t src_bytes[2];          /* of an element: of src[0], of all others  */
+    size_t count;                 /* elements                                 */
+};
+
+/* 0, DTN_LAUNCHED, or a code. */
+int dtn_cuda_bounce(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass);
+
+/* The memory of slot `i`, of DTN_CUDA_SLOT_BYTES.  NULL: it cannot be had. */
+#define DTN_CUDA_SLOT_BYTES ((size_t)4 << 20)
+unsigned char *dtn_cuda_slot(struct dtn_cuda *cuda, int i);
+
+/* boxes.c.  As of the kind; `elem` bytes of an element of dst and src. */
+struct dtn_cuda_box {
+    const struct dtn_box *box;    /* of elements                              */
+    size_t dst_bytes, src_bytes;  /* of an element of each                    */
+    const struct dtn_reduction *how; /* NULL: it is copied                    */
+    unsigned partial;             /* see dtn_fold()                           */
+    bool adds;                    /* to dst                                   */
+};
+int dtn_cuda_box(struct dtn_cuda *cuda, const struct dtn_cuda_box *op,
+                 void *dst, const void *src);
+
+#endif

@@ -1,0 +1,365 @@
+/* ops.c - the operations of the kind `cuda`
+ *
+ * Copies and bytes that are set are the driver's.  Everything else the CPU does
+ * on copies (bounce.c, boxes.c), with the functions that the kind `host` has,
+ * so that the bits are the same.
+ */
+#include "base/box.h"
+#include "base/dtype.h"
+#include "base/equal.h"
+#include "base/reduce.h"
+#include "base/units.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/driver.h"
+#include "device/memory.h"
+#include "transport/arena.h"
+#include "transport/extents.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -------------------------------------------------------------- words --- */
+
+static const char *cuda_why(const struct dtn_memory *memory)
+{
+    return dtn_cuda_of(memory)->failure.text;
+}
+
+static int cuda_nomem(const struct dtn_memory *memory, const char *what,
+                      size_t size, struct dtensor_error *err)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    const struct dtn_arena *arena = &cuda->arena;
+    size_t free_bytes = 0, total_bytes = 0;
+    char wanted[32], used[32], left[32], all[32];
+
+    if (dtn_cuda_enter(cuda) == 0) {
+        cuda->driver->cuMemGetInfo(&free_bytes, &total_bytes);
+        dtn_cuda_leave(cuda);
+    }
+    return dtn_fail(err, DTENSOR_ENOMEM, "%s: no room for %s on %s: this rank "
+                    "uses %s of %s, and %s are free for everybody (free some "
+                    "tensors, or use more ranks)", what,
+                    dtn_format_size(size, wanted, sizeof wanted), cuda->name,
+                    dtn_format_size(arena->extents.used_bytes, used,
+                                    sizeof used),
+                    dtn_format_size(total_bytes, all, sizeof all),
+                    dtn_format_size(free_bytes, left, sizeof left));
+}
+
+/* An operation that began with enter() ends. */
+static int cuda_end(struct dtn_cuda *cuda, int rc)
+{
+    dtn_cuda_leave(cuda);
+    return rc;
+}
+
+/* ------------------------------------------------------- copy and set --- */
+
+static int cuda_copy(const struct dtn_memory *memory, void *dst,
+                     const void *src, size_t bytes)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc;
+
+    if (bytes == 0)
+        return 0;
+    rc = dtn_cuda_enter(cuda);
+    if (rc != 0)
+        return rc;
+    if (dtn_cuda_holds(memory, dst) || dtn_cuda_holds(memory, src)) {
+        rc = dtn_cuda_copy(cuda, dst, src, bytes);
+        return cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
+    }
+    rc = dtn_cuda_drain(cuda);
+    if (rc == 0)
+        memcpy(dst, src, bytes);
+    return cuda_end(cuda, rc);
+}
+
+static int cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
+                           size_t bytes)
+{
+    int rc = dtn_cuda_result(cuda, "cuMemsetD8Async",
+                             cuda->driver->cuMemsetD8Async(
+                                 (CUdeviceptr)dst, (unsigned char)byte, bytes,
+                                 cuda->stream),
+                             "%zu bytes at %p, stream %p of %s", bytes, dst,
+                             (void *)cuda->stream, cuda->name);
+
+    cuda->launched = true;
+    return rc != 0 ? rc : DTN_LAUNCHED;
+}
+
+static int cuda_set(const struct dtn_memory *memory, void *dst, int byte,
+                    size_t bytes)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc;
+
+    if (bytes == 0)
+        return 0;
+    rc = dtn_cuda_enter(cuda);
+    if (rc != 0)
+        return rc;
+    if (dtn_cuda_holds(memory, dst))
+        return cuda_end(cuda, cuda_set_device(cuda, dst, byte, bytes));
+    rc = dtn_cuda_drain(cuda);
+    if (rc == 0)
+        memset(dst, byte, bytes);
+    return cuda_end(cuda, rc);
+}
+
+/* ------------------------------------------------------------- by CPU --- */
+
+static int cuda_pass(const struct dtn_memory *memory,
+                     const struct dtn_cuda_pass *pass)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc = dtn_cuda_enter(cuda);
+
+    return rc != 0 ? rc : cuda_end(cuda, dtn_cuda_bounce(cuda, pass));
+}
+
+struct fold {
+    const struct dtn_reduction *how;
+    unsigned partial;
+};
+
+static void fold_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
+                     void *dst, const void *const src[])
+{
+    const struct fold *fold = pass->how;
+
+    dtn_fold(fold->how, fold->partial, dst, src, pass->nsrc, n);
+}
+
+/* Bytes of an element, or of a partial result. */
+static size_t term_bytes(const struct dtn_reduction *how, bool partial)
+{
+    return dtn_dtype_size(partial ? how->partial : how->dtype);
+}
+
+static int cuda_fold(const struct dtn_memory *memory,
+                     const struct dtn_reduction *how, unsigned partial,
+                     void *dst, const void *const src[], int nsrc,
+                     size_t count)
+{
+    return cuda_pass(memory, &(struct dtn_cuda_pass){
+        .run = fold_run, .how = &(struct fold){ how, partial }, .dst = dst,
+        .dst_bytes = term_bytes(how, partial & DTN_PARTIAL_DST),
+        .nsrc = nsrc, .src = src, .count = count,
+        .src_bytes = { term_bytes(how, partial & DTN_PARTIAL_FIRST),
+                       term_bytes(how, partial & DTN_PARTIAL_REST) } });
+}
+
+struct scale {
+    enum dtensor_dtype dtype;
+    int n;
+};
+
+static void scale_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
+                      void *dst, const void *const src[])
+{
+    const struct scale *scale = pass->how;
+
+    if (dst != src[0])
+        memcpy(dst, src[0], n * pass->dst_bytes);
+    dtn_scale(scale->dtype, dst, n, scale->n);
+}
+
+static int cuda_scale(const struct dtn_memory *memory,
+                      enum dtensor_dtype dtype, void *array, size_t count,
+                      int n)
+{
+    const size_t bytes = dtn_dtype_size(dtype);
+
+    return cuda_pass(memory, &(struct dtn_cuda_pass){
+        .run = scale_run, .how = &(struct scale){ dtype, n }, .dst = array,
+        .dst_bytes = bytes, .nsrc = 1, .src = (const void *[]){ array },
+        .src_bytes = { bytes }, .count = count });
+}
+
+struct neutral {
+    enum dtensor_dtype dtype;
+    enum dtensor_redop op;
+};
+
+static void neutral_run(const struct dtn_cuda_pass *pass, size_t first,
+                        size_t n, void *dst, const void *const src[])
+{
+    const struct neutral *neutral = pass->how;
+
+    dtn_fill_neutral(neutral->dtype, neutral->op, dst, n);
+}
+
+static int cuda_neutral(const struct dtn_memory *memory,
+                        enum dtensor_dtype dtype, enum dtensor_redop op,
+                        void *array, size_t count)
+{
+    return cuda_pass(memory, &(struct dtn_cuda_pass){
+        .run = neutral_run, .how = &(struct neutral){ dtype, op },
+        .dst = array, .dst_bytes = dtn_dtype_size(dtype), .count = count });
+}
+
+struct make {
+    const struct dtn_formula *formula;
+    const struct dtn_elements *elements;
+};
+
+static void make_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
+                     void *dst, const void *const src[])
+{
+    const struct make *make = pass->how;
+
+    make->formula->make(make->elements->how,
+                        make->elements->first + (int64_t)first, n, dst, src);
+}
+
+static int cuda_make(const struct dtn_memory *memory,
+                     const struct dtn_formula *formula,
+                     const struct dtn_elements *elements, void *out,
+                     const void *const in[])
+{
+    return cuda_pass(memory, &(struct dtn_cuda_pass){
+        .run = make_run, .how = &(struct make){ formula, elements },
+        .dst = out, .dst_bytes = elements->out_bytes,
+        .nsrc = formula->ninputs, .src = in, .count = elements->count,
+        .src_bytes = { elements->in_bytes[0], elements->in_bytes[1] } });
+}
+
+struct equal {
+    enum dtensor_dtype dtype;
+    bool *equalp;
+};
+
+static void equal_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
+                      void *dst, const void *const src[])
+{
+    const struct equal *equal = pass->how;
+
+    *equal->equalp = *equal->equalp && dtn_equal(equal->dtype, src[0], src[1],
+                                                 n);
+}
+
+static int cuda_equal(const struct dtn_memory *memory,
+                      enum dtensor_dtype dtype, const void *left,
+                      const void *right, size_t count, bool *equalp)
+{
+    const size_t bytes = dtn_dtype_size(dtype);
+
+    *equalp = true;
+    return cuda_pass(memory, &(struct dtn_cuda_pass){
+        .run = equal_run, .how = &(struct equal){ dtype, equalp },
+        .nsrc = 2, .src = (const void *[]){ left, right },
+        .src_bytes = { bytes, bytes }, .count = count });
+}
+
+/* -------------------------------------------------------------- boxes --- */
+
+static int cuda_box(const struct dtn_memory *memory,
+                    const struct dtn_cuda_box *op, void *dst, const void *src)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc = dtn_cuda_enter(cuda);
+
+    return rc != 0 ? rc : cuda_end(cuda, dtn_cuda_box(cuda, op, dst, src));
+}
+
+static int cuda_copy_box(const struct dtn_memory *memory,
+                         const struct dtn_box *box, size_t elem_bytes,
+                         void *dst, const void *src)
+{
+    return cuda_box(memory, &(struct dtn_cuda_box){
+        .box = box, .dst_bytes = elem_bytes, .src_bytes = elem_bytes },
+        dst, src);
+}
+
+static int cuda_fold_box(const struct dtn_memory *memory,
+                         const struct dtn_box *box,
+                         const struct dtn_reduction *how, unsigned partial,
+                         bool adds, void *dst, const void *src)
+{
+    const unsigned of_src = adds ? DTN_PARTIAL_REST : DTN_PARTIAL_FIRST;
+
+    return cuda_box(memory, &(struct dtn_cuda_box){
+        .box = box, .how = how, .partial = partial, .adds = adds,
+        .dst_bytes = term_bytes(how, partial & DTN_PARTIAL_DST),
+        .src_bytes = term_bytes(how, partial & of_src) }, dst, src);
+}
+
+/* --------------------------------------------------- pinning, closing --- */
+
+/* It is only faster, so an error is none. */
+static void cuda_pin(const struct dtn_memory *memory, void *mem, size_t bytes)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+
+    if (dtn_cuda_enter(cuda) != 0)
+        return;
+    if (cuda->driver->cuMemHostRegister(mem, bytes, CU_MEMHOSTREGISTER_PORTABLE)
+        != CUDA_SUCCESS)
+        dtn_log(cuda->log, DTN_LOG_WARN, "gpu: cannot pin %zu bytes of host "
+                "memory, so copies are slower (see ulimit -l)", bytes);
+    dtn_cuda_leave(cuda);
+}
+
+static void cuda_unpin(const struct dtn_memory *memory, void *mem)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+
+    if (dtn_cuda_enter(cuda) != 0)
+        return;
+    cuda->driver->cuMemHostUnregister(mem);
+    dtn_cuda_leave(cuda);
+}
+
+static void cuda_close(struct dtn_memory *memory)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    const struct dtn_cuda_driver *driver = cuda->driver;
+    const bool entered = dtn_cuda_enter(cuda) == 0;
+
+    for (int i = 0; i < DTN_CUDA_SLOTS; i++) {
+        if (cuda->slot[i])
+            driver->cuMemFreeHost(cuda->slot[i]);
+        if (cuda->moved[i])
+            driver->cuEventDestroy(cuda->moved[i]);
+    }
+    if (cuda->end)
+        driver->cuEventDestroy(cuda->end);
+    if (cuda->stream)
+        driver->cuStreamDestroy(cuda->stream);
+    dtn_arena_fini(&cuda->arena);
+    if (entered)
+        dtn_cuda_leave(cuda);
+    driver->cuDevicePrimaryCtxRelease(cuda->device);
+    free(cuda->table);
+    free(cuda);
+}
+
+const struct dtn_memory_ops dtn_cuda_ops = {
+    .name = "cuda",
+    .holds = dtn_cuda_holds,
+    .check = dtn_cuda_check,
+    .begin = dtn_cuda_begin,
+    .why = cuda_why,
+    .nomem = cuda_nomem,
+    .copy = cuda_copy,
+    .set = cuda_set,
+    .copy_box = cuda_copy_box,
+    .fold = cuda_fold,
+    .fold_box = cuda_fold_box,
+    .scale = cuda_scale,
+    .neutral = cuda_neutral,
+    .make = cuda_make,
+    .equal = cuda_equal,
+    .settle = dtn_cuda_settle,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
+    .close = cuda_close,
+};

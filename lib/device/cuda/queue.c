@@ -1,0 +1,207 @@
+/* queue.c - the stream of a device: order, waiting, errors
+ *
+ * Operations go to one stream of our own, in their order.  When a call begins,
+ * the stream waits for what the program has enqueued on its stream.  Nothing
+ * waits for the device as a whole.  A wait polls, so that it has a deadline: a
+ * program whose stream never ends gets an error.
+ */
+#include "base/error.h"
+#include "base/wait.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/driver.h"
+#include "dtensor.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+int dtn_cuda_enter(struct dtn_cuda *cuda)
+{
+    return dtn_cuda_result(cuda, "cuCtxPushCurrent",
+                           cuda->driver->cuCtxPushCurrent(cuda->context),
+                           "%s", cuda->name);
+}
+
+void dtn_cuda_leave(struct dtn_cuda *cuda)
+{
+    CUcontext before;
+
+    cuda->driver->cuCtxPopCurrent(&before);
+}
+
+int dtn_cuda_result(struct dtn_cuda *cuda, const char *call, CUresult result,
+                    const char *fmt, ...)
+{
+    char what[200];
+    va_list ap;
+
+    if (result == CUDA_SUCCESS)
+        return 0;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    return dtn_cuda_fail(&cuda->failure, cuda->driver, call, result, "%s",
+                         what);
+}
+
+/* ------------------------------------------------------------ waiting --- */
+
+/* 0, EAGAIN, or a code. */
+static int queue_ask(struct dtn_cuda *cuda, CUevent event)
+{
+    CUresult result = event ? cuda->driver->cuEventQuery(event)
+                            : cuda->driver->cuStreamQuery(cuda->stream);
+
+    if (result == CUDA_ERROR_NOT_READY)
+        return DTENSOR_EAGAIN;
+    return dtn_cuda_result(cuda, event ? "cuEventQuery" : "cuStreamQuery",
+                           result, "stream %p of %s", (void *)cuda->stream,
+                           cuda->name);
+}
+
+static int queue_wait(struct dtn_cuda *cuda, CUevent event)
+{
+    struct dtn_wait wait;
+    int rc = queue_ask(cuda, event);
+
+    dtn_wait_init(&wait, cuda->timeout_ns, false);
+    while (rc == DTENSOR_EAGAIN) {
+        if (dtn_wait_pause(&wait) == DTN_WAIT_EXPIRED)
+            return dtn_fail(&cuda->failure, DTENSOR_ETIME, "stream %p of %s "
+                            "has not finished after %lld ms (what does the "
+                            "program's stream wait for?)",
+                            (void *)cuda->stream, cuda->name,
+                            (long long)(cuda->timeout_ns / 1000000));
+        rc = queue_ask(cuda, event);
+    }
+    return rc;
+}
+
+int dtn_cuda_await(struct dtn_cuda *cuda, CUevent event)
+{
+    return queue_wait(cuda, event);
+}
+
+int dtn_cuda_drain(struct dtn_cuda *cuda)
+{
+    int rc = cuda->launched ? queue_wait(cuda, NULL) : 0;
+
+    if (rc == 0)
+        cuda->launched = false;
+    return rc;
+}
+
+int dtn_cuda_settle(const struct dtn_memory *memory, bool waits)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc;
+
+    if (!cuda->launched)
+        return 0;
+    rc = dtn_cuda_enter(cuda);
+    if (rc != 0)
+        return rc;
+    rc = waits ? queue_wait(cuda, NULL) : queue_ask(cuda, NULL);
+    if (rc == 0)
+        cuda->launched = false;
+    dtn_cuda_leave(cuda);
+    return rc;
+}
+
+/* ----------------------------------------------- the program's stream --- */
+
+/* Our stream waits for what is on the program's stream now. */
+static int queue_follow(struct dtn_cuda *cuda)
+{
+    const struct dtn_cuda_driver *driver = cuda->driver;
+    int rc = dtn_cuda_result(cuda, "cuEventRecord",
+                             driver->cuEventRecord(cuda->end, cuda->caller),
+                             "the program's stream %p", (void *)cuda->caller);
+
+    if (rc != 0)
+        return rc;
+    cuda->launched = true;
+    return dtn_cuda_result(cuda, "cuStreamWaitEvent",
+                           driver->cuStreamWaitEvent(cuda->stream, cuda->end,
+                                                     0),
+                           "the program's stream %p", (void *)cuda->caller);
+}
+
+int dtn_cuda_begin(const struct dtn_memory *memory)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc;
+
+    if (!cuda->follows)
+        return 0;
+    rc = dtn_cuda_enter(cuda);
+    if (rc != 0)
+        return rc;
+    rc = queue_follow(cuda);
+    dtn_cuda_leave(cuda);
+    return rc;
+}
+
+/* Is the stream one of our context?  The default stream, NULL, is. */
+static int queue_check(struct dtn_cuda *cuda, CUstream stream,
+                       struct dtensor_error *err)
+{
+    CUcontext context = NULL;
+    CUresult result;
+
+    if (!stream)
+        return 0;
+    result = cuda->driver->cuStreamGetCtx(stream, &context);
+    if (result != CUDA_SUCCESS)
+        return dtn_fail(err, DTENSOR_EINVAL, "stream: %p is no stream of this "
+                        "process (cuStreamGetCtx returns %d)", (void *)stream,
+                        (int)result);
+    if (context == cuda->context)
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "stream: %p is of another device or "
+                    "context than %s of this rank (make it in the primary "
+                    "context of that device)", (void *)stream, cuda->name);
+}
+
+int dtn_cuda_follow(const struct dtn_memory *memory, void *stream,
+                    struct dtensor_error *err)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc = dtn_cuda_enter(cuda);
+
+    if (rc != 0) {
+        if (err)
+            *err = cuda->failure;
+        return rc;
+    }
+    rc = queue_check(cuda, stream, err);
+    dtn_cuda_leave(cuda);
+    if (rc != 0)
+        return rc;
+    cuda->follows = true;
+    cuda->caller = stream;
+    return 0;
+}
+
+/* ------------------------------------------------------------ copying --- */
+
+int dtn_cuda_copy(struct dtn_cuda *cuda, void *dst, const void *src,
+                  size_t bytes)
+{
+    cuda->launched = true;
+    return dtn_cuda_result(cuda, "cuMemcpyAsync",
+                           cuda->driver->cuMemcpyAsync((CUdeviceptr)dst,
+                                                       (CUdeviceptr)src, bytes,
+                                                       cuda->stream),
+                           "%zu bytes from %p to %p, stream %p of %s", bytes,
+                           src, dst, (void *)cuda->stream, cuda->name);
+}
+
+int dtn_cuda_mark(struct dtn_cuda *cuda, int slot)
+{
+    return dtn_cuda_result(cuda, "cuEventRecord",
+                           cuda->driver->cuEventRecord(cuda->moved[slot],
+                                                       cuda->stream),
+                           "stream %p of %s", (void *)cuda->stream,
+                           cuda->name);
+}

@@ -1,0 +1,34 @@
+/* device.c - the GPU of a rank
+ *
+ * It is opened at the start if a mesh of the cluster file keeps tensors there,
+ * and else when the program first asks for it.
+ */
+#include "cluster/cluster.h"
+#include "cluster/world.h"
+#include "device/cuda/cuda.h"
+#include "device/memory.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "dtensor.h"
+
+int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err)
+{
+    const struct dtn_nodes *nodes = dtn_world_nodes(&ctx->world);
+    const struct dtn_cuda_want want = {
+        .gpus = nodes->gpus, .ngpus = nodes->ngpus,
+        .local_rank = ctx->world.local_rank,
+        .local_size = dtensor_local_size(ctx),
+        .host = ctx->world.host_name, .log = &ctx->log,
+        .timeout_ns = ctx->world.cluster->transport.op_timeout_ns
+    };
+
+    return ctx->device ? 0 : dtn_cuda_open(&want, &ctx->device, err);
+}
+
+int dtn_ctx_check_buffer(const struct dtensor_ctx *ctx, const char *what,
+                         const void *mem, size_t bytes,
+                         struct dtensor_error *err)
+{
+    return ctx->device ? ctx->device->ops->check(ctx->device, what, mem, bytes,
+                                                 err) : 0;
+}
