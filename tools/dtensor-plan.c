@@ -7,6 +7,7 @@
  * collective it shows the predicted time of each algorithm, and which one is
  * chosen and why. It needs no peers: mesh, hosts and costs come from the
  * options or from a cluster file.
+ * With "op" and the name of an operator it shows which placements that takes.
  */
 #include "tools/plan/plan.h"
 
@@ -24,6 +25,8 @@ static int finish(int status)
 
 static int show(const struct plan_job *job, const struct plan_options *opt)
 {
+    if (opt->op)
+        return plan_op(job, opt, stdout);
     if (opt->collective && opt->json)
         return plan_ways_json(job, stdout);
     if (opt->collective) {

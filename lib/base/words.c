@@ -64,6 +64,14 @@ static const struct {
     { "bitor", "bor" }, { "bitwiseor", "bor" }, { "xor", "bxor" },
     { "bitxor", "bxor" }, { "bitwisexor", "bxor" },
 
+    /* operators */
+    { "mm", "matmul" }, { "bmm", "matmul" }, { "gemm", "matmul" },
+    { "sgemm", "matmul" }, { "dgemm", "matmul" }, { "pdgemm", "matmul" },
+    { "baddbmm", "addmm" }, { "concat", "cat" }, { "concatenate", "cat" },
+    { "sdpa", "attention" }, { "scaleddotproductattention", "attention" },
+    { "vectornorm", "norm" }, { "mulscalar", "scale" },
+    { "crossentropy", "nll_loss" },
+
     /* collectives */
     { "bcast", "broadcast" }, { "alltoallsingle", "all_to_all" },
     { "allgatherintotensor", "allgather" }, { "allgatherbase", "allgather" },

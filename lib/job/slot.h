@@ -11,6 +11,7 @@ enum dtn_room {
     DTN_ROOM_LAYOUT,
     DTN_ROOM_REDIST,
     DTN_ROOM_RANDOM,
+    DTN_ROOM_OP,
     DTN_ROOMS
 };
 

@@ -1,4 +1,4 @@
-/* cost.h - the predicted cost of a redistribute; private to this room */
+/* cost.h - the predicted cost of a redistribute */
 #ifndef DTN_REDIST_COST_H
 #define DTN_REDIST_COST_H
 

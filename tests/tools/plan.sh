@@ -151,4 +151,26 @@ is "the manual names every option of --help" "$(
     done)" ""
 run --version
 is "--version" "$status|${out%% *}" "0|dtensor-plan"
+# ------------------------------------------------------------- operators ---
+run op matmul 'S(0),R' 'R,S(1)' --mesh 2x4 --shape 512x64,64x256
+is "an operator is explained" \
+    "$status|$err|$(grep -c '^takes S(0),R; R,S(1) -> S(0),S(1), 0.00 us' "$dir/out")|$(grep -c 'output 0 is 512x256 f32' "$dir/out")" \
+    "0||1|1"
+run op matmul 'S(0)' 'S(1)' --mesh 4 --shape 16x8,8x12 --dtype f64
+is "its rows, combinations and what is moved" \
+    "$status|$(grep -c '^  S(1), S(0) -> P(sum)$' "$dir/out")|$(grep -c 'never' "$dir/out")|$(grep -c 'is redistributed' "$dir/out")" \
+    "0|1|4|1"
+run op sum 'S(0)' --mesh 4 --shape 16x8 --args dim=0,keep=1
+is "arguments are read" "$status|$(grep -c '^takes S(0) -> P(sum)' "$dir/out")|$(grep -c 'is 1x8' "$dir/out")" "0|1|1"
+refuses "did you mean" op matmull R R --mesh 4 --shape 8x8
+refuses "has 9 elements" op matmul R R --mesh 4 --shape 8x8,9x8
+refuses "expected the name" op matmul --mesh 4 --shape 8x8
+refuses "expected the name" op --mesh 4 --shape 8x8
+refuses "--shape is missing" op relu R --mesh 4
+refuses "--mesh is missing" op relu R --shape 8
+refuses "op has --mesh" op relu R --mesh 4 --shape 8 --layout
+refuses "--args goes with op" --mesh 4 --shape 8 --from R --to R --args dim=0
+refuses "no argument" op sum R --mesh 4 --shape 8 --args dims=0
+refuses "--shape" op relu R --mesh 4 --shape 8x
+refuses "placements" op relu R,R --mesh 4 --shape 8
 done_testing

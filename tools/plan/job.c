@@ -18,9 +18,7 @@ const char *const plan_routes[DTENSOR_NROUTES + 1] = {
 
 /* ------------------------------------------------------------- numbers --- */
 
-/* "8192x8192" into at most 8 numbers; how many, or -1.  "" is none: a scalar.
- */
-static int job_numbers(const char *text, int64_t number[DTENSOR_MAX_DIMS])
+int plan_numbers(const char *text, int64_t number[DTENSOR_MAX_DIMS])
 {
     int n = 0;
     char *end;
@@ -78,7 +76,7 @@ static int job_sizes(const char *text, int sizes[DTENSOR_MAX_DIMS],
 
     if (text[0] < '0' || text[0] > '9')
         return 0;
-    n = job_numbers(text, number);
+    n = plan_numbers(text, number);
     *ranksp = 1;
     for (int i = 0; i < n; i++) {
         if (number[i] < 1 || number[i] > 1 << 20)
@@ -104,7 +102,7 @@ static int job_mesh(const struct plan_options *opt, struct plan_job *job)
     if (n == 0 && !opt->cluster)
         return plan_usage("--mesh \"%s\": expected sizes such as 2x4, or a "
                           "name and --cluster", opt->mesh);
-    if (opt->per_host && (job_numbers(opt->per_host, per_host) != 1 ||
+    if (opt->per_host && (plan_numbers(opt->per_host, per_host) != 1 ||
                           per_host[0] < 1 || per_host[0] > 1 << 20))
         return plan_usage("--per-host \"%s\": expected a number of ranks",
                           opt->per_host);
@@ -126,7 +124,7 @@ static int job_spec(const struct plan_options *opt, const char *placements,
     int rc, ndim;
 
     *spec = (struct dtensor_spec){ .mesh = job->mesh };
-    ndim = job_numbers(opt->shape, spec->shape);
+    ndim = plan_numbers(opt->shape, spec->shape);
     if (ndim < 0)
         return plan_usage("--shape \"%s\": expected up to 8 sizes such as "
                           "4096x4096", opt->shape);
@@ -200,6 +198,8 @@ int plan_job_open(const struct plan_options *opt, struct plan_job *job)
 
     *job = (struct plan_job){ .ctx = NULL };
     status = job_mesh(opt, job);
+    if (opt->op)
+        return status;
     if (opt->collective)
         return status == PLAN_GOOD ? job_ways(opt, job) : status;
     if (status == PLAN_GOOD)

@@ -30,6 +30,8 @@ static const struct plan_row plan_rows[] = {
     { "shape", 's', "NxM", AT(shape), "global shape of the tensor" },
     { "size", 'z', "SIZE", AT(size),
       "of a collective: bytes of its largest buffer" },
+    { "args", 'a', "A=B,...", AT(args),
+      "of an operator: dim, keep, shape, count ..." },
     { "dtype", 'd', "TYPE", AT(dtype),
       "f32 (the default) f64 f16 bf16 i8 u8 ..." },
     { "names", 'n', "A,B", AT(names), "names of the mesh dimensions" },
@@ -70,9 +72,11 @@ void plan_help(FILE *stream)
 
     fprintf(stream, "Usage: %s --mesh NxM --shape NxM --from P --to P "
             "[OPTION]...\n       %s COLLECTIVE --mesh NxM --size SIZE "
+            "[OPTION]...\n       %s op NAME P... --mesh NxM --shape NxM,NxM "
             "[OPTION]...\nExplain how a tensor gets from one placement to "
-            "another, or what a collective\nwould cost; no peers are needed."
-            "\n\n", plan_program, plan_program);
+            "another, what a collective\nwould cost, or which placements an "
+            "operator takes; no peers are needed.\n\n", plan_program,
+            plan_program, plan_program);
     for (size_t i = 0; i < NROWS; i++) {
         const struct plan_row *row = &plan_rows[i];
 
@@ -136,6 +140,22 @@ static int options_check_collective(const struct plan_options *opt)
     return PLAN_GOOD;
 }
 
+static int options_check_op(const struct plan_options *opt)
+{
+    if (opt->ninputs < 1)
+        return plan_usage("op: expected the name of an operator and the "
+                          "placements of its inputs");
+    if (!opt->shape)
+        return plan_usage("--shape is missing");
+    if (opt->from || opt->to || opt->size || opt->layout || opt->svg ||
+        opt->json || opt->max_scratch)
+        return plan_usage("op has --mesh, --shape, --dtype and --args, and "
+                          "the options of hosts");
+    if (opt->cluster && opt->per_host)
+        return plan_usage("--per-host is what --cluster says");
+    return PLAN_GOOD;
+}
+
 /* What is missing or does not go together. */
 static int options_check(const struct plan_options *opt)
 {
@@ -143,6 +163,10 @@ static int options_check(const struct plan_options *opt)
         return PLAN_GOOD;
     if (!opt->mesh)
         return plan_usage("--mesh is missing");
+    if (opt->op)
+        return options_check_op(opt);
+    if (opt->args)
+        return plan_usage("--args goes with op, the arguments of an operator");
     if (opt->collective)
         return options_check_collective(opt);
     if (opt->size)
@@ -180,6 +204,12 @@ int plan_options_read(int argc, char **argv, struct plan_options *opt)
         if (i == NROWS)
             return plan_usage("%s: no such option", argv[optind - 1]);
         options_set(opt, &plan_rows[i], optarg);
+    }
+    if (optind < argc && strcmp(argv[optind], "op") == 0) {
+        opt->op = argc > optind + 1 ? argv[optind + 1] : "";
+        opt->ninputs = argc - optind - 2;
+        opt->inputs = argv + optind + 2;
+        return options_check(opt);
     }
     if (optind < argc)
         opt->collective = argv[optind++];

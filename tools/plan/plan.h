@@ -6,6 +6,7 @@
  * text.c      for people: steps, bytes matrix, cost, alternatives
  * layout.c    which rank holds what, as text
  * json.c      both for programs
+ * op.c        which placements an operator takes
  * ways.c      what a collective would cost, by every algorithm
  * svg.c       pictures before and after
  *
@@ -41,6 +42,10 @@ struct plan_options {
     const char *per_host;         /* ranks on each host                       */
     const char *collective;       /* its name, instead of from, to and shape  */
     const char *size;             /* bytes of its largest buffer              */
+    const char *op;               /* an operator, instead of all that         */
+    const char *args;             /* its arguments, "dim=0"                   */
+    char *const *inputs;          /* placements of its inputs                 */
+    int ninputs;                  /* entries of inputs                        */
     bool json;                    /* print JSON                               */
     bool svg;                     /* draw SVG                                 */
     bool layout;                  /* list what each rank holds                */
@@ -73,6 +78,10 @@ struct plan_job {
 int plan_job_open(const struct plan_options *opt, struct plan_job *job);
 void plan_job_close(struct plan_job *job);
 
+/* "8192x8192" into at most 8 numbers; how many, or -1.  "" is none: a scalar.
+ */
+int plan_numbers(const char *text, int64_t number[DTENSOR_MAX_DIMS]);
+
 /* The cost of a route, from a plan that is made with it.  false: there is no
  * such route, *whyp says why.
  */
@@ -97,6 +106,8 @@ struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
 
 bool plan_has_json(void);
 int plan_json(const struct plan_job *job, bool layout, FILE *stream);
+int plan_op(const struct plan_job *job, const struct plan_options *opt,
+            FILE *stream);
 void plan_ways_text(const struct plan_job *job, FILE *stream);
 int plan_ways_json(const struct plan_job *job, FILE *stream);
 

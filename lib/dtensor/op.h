@@ -1,0 +1,128 @@
+/* dtensor/op.h - operators: which placements they take and give
+ *
+ * An operator on tensors that are spread over a mesh can run where the tensors
+ * lie, or after some of them were redistributed.  A matrix product of S(0) by R
+ * runs at once and gives S(0); of S(0) by S(1) one operand has to be gathered
+ * first.  What an operator accepts is known to the library as data, one row for
+ * a family of operators; from it these functions infer, without any tensor and
+ * without peers, how the inputs should lie, how the outputs will lie, and what
+ * it costs to bring the inputs there.
+ */
+#ifndef DTENSOR_OP_H
+#define DTENSOR_OP_H
+
+#include "spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------ operators --- */
+
+/* All in this section: Collective: no.   Blocks: no. */
+
+/* How a loss of several elements becomes a result. */
+enum dtensor_op_reduction {
+    DTENSOR_OP_NONE,           /* one loss for each element                   */
+    DTENSOR_OP_SUM,            /* their sum                                   */
+    DTENSOR_OP_MEAN            /* their mean                                  */
+};
+
+/* What an operator is told beside its tensors.  All zero is a good start; an
+ * operator reads the fields that the table of dtensor_op_infer(3) names, and no
+ * others.
+ */
+struct dtensor_op_args {
+    int ndims;                 /* entries of dim                              */
+    int dim[DTENSOR_MAX_DIMS]; /* tensor dimensions that it works along;      */
+                               /* negative counts from the end                */
+    int keep;                  /* 1: reduced dimensions stay, with size 1     */
+    int ndim;                  /* entries of shape                            */
+    int64_t shape[DTENSOR_MAX_DIMS]; /* of the result, in elements; of repeat */
+                               /* the number of copies                        */
+    int64_t count;             /* elements of a piece, of the largest, rows   */
+                               /* of a table, dimensions that are normalised  */
+    int64_t start;             /* first element; pad: elements before         */
+    int64_t end;               /* after the last element; pad: elements after */
+    int64_t step;              /* between elements; 0 is 1                    */
+    double p;                  /* of a norm; INFINITY for the largest         */
+    double value;              /* of what is padded                           */
+    enum dtensor_dtype dtype;  /* of the result of cast                       */
+    enum dtensor_op_reduction reduction; /* of a loss                         */
+};
+
+/* One operator, its inputs and what else it is told. */
+struct dtensor_op_call {
+    const char *op;            /* its name, such as "matmul"                  */
+    int nin;                   /* number of inputs                            */
+    const struct dtensor_spec *in; /* [nin] how they lie, all on one mesh     */
+    struct dtensor_op_args args; /* what else it is told                      */
+};
+
+/* What was decided. */
+struct dtensor_op_info {
+    int nout;                  /* number of outputs                           */
+    double predicted_us;       /* of bringing all inputs where they should be */
+    const char *why;           /* why these placements; static storage        */
+};
+
+/* Read "dim=0+1,keep=1" into *args, which is zeroed first.  The words are the
+ * names of the fields; dim and shape have several numbers, dim=0+1 and
+ * shape=4x6, and p may be inf.
+ *
+ * Errors: EINVAL  a wrong word or number: says which was meant, or expected
+ * Semantics: its own.
+ */
+int dtensor_op_args_parse(const char *text, struct dtensor_op_args *args,
+                          struct dtensor_error *err);
+
+/* Infer how the operator should run: *want[i] is how input i should lie, out[i]
+ * how output i will lie, for i up to info->nout.  `out` has room for `nout`.
+ * What is predicted is the time to redistribute the inputs from `in` to `want`,
+ * one after the other; it is 0 if they can stay.  Decisions are kept, so that
+ * asking again is cheap.  On all ranks the answer is the same.
+ *
+ * Errors: EINVAL  no such operator: names similar ones; the number, shapes,
+ *                 dtypes or meshes of the inputs do not fit it; `args`; more
+ *                 outputs than `nout`; placements that it cannot take as they
+ *                 are, such as of a view that would cut uneven parts: says
+ *                 which redistribute would help;  ENOMEM
+ * Semantics: DTensor's sharding propagation (op strategies, least cost).
+ */
+int dtensor_op_infer(const struct dtensor_op_call *call,
+                     struct dtensor_spec want[], int nout,
+                     struct dtensor_spec out[], struct dtensor_op_info *info,
+                     struct dtensor_error *err);
+
+/* Print what dtensor_op_infer() decides and from what: the rows that the
+ * operator accepts along one mesh dimension, the cheapest combinations of them
+ * with their costs, and why one was taken.
+ *
+ * Errors: as dtensor_op_infer();  ESYS  cannot write to `stream`
+ * Semantics: its own.
+ */
+int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
+                     struct dtensor_error *err);
+
+/* The name of operator `i`, 0 and up; NULL after the last.
+ *
+ * Owns:   static storage.
+ */
+const char *dtensor_op_name(int i);
+
+/* Statistics of the LRU cache of decisions of a context. */
+struct dtensor_op_cache {
+    uint64_t hits;             /* calls that found their decision             */
+    uint64_t misses;           /* decisions made                              */
+    uint64_t dropped;          /* decisions dropped to keep within the limit, */
+                               /* the least recently used first               */
+    int entries;               /* decisions in the cache                      */
+    int limit;                 /* most decisions that it keeps                */
+};
+void dtensor_op_cache(const struct dtensor_ctx *ctx,
+                      struct dtensor_op_cache *cache);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

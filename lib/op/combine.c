@@ -1,0 +1,388 @@
+/* combine.c - what an operator accepts on all mesh dimensions together
+ *
+ * Each mesh dimension takes a row of its own, so that a mesh of 2 x 2 and eight
+ * rows have 64 combinations.  Some of them no tensor can have: two different
+ * reductions, or a dimension cut into more parts than it has elements; and an
+ * operator that works in place cannot change how its first input lies.
+ *
+ * A row that cuts a dimension holds for any way to cut it, as long as all
+ * tensors are cut in the same way: with S, and where an input is cut otherwise
+ * (SS, C, chosen lengths), also in its way.
+ */
+#include "op/combine.h"
+#include "layout/placement.h"
+#include "layout/spec.h"
+#include "mesh/mesh.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { COMBINATIONS_MAX = 65536 };
+
+static const struct dtensor_placement whole = { .kind = DTENSOR_REPLICATE };
+
+/* Which kind of operand an input is. */
+static int kind_of(const struct dtn_signature *sig, int i)
+{
+    return i < sig->nin ? i : sig->nin - 1;
+}
+
+static struct dtensor_placement place_of(const struct dtn_row_place *place,
+                                         const struct dtensor_placement *cut)
+{
+    struct dtensor_placement p = whole;
+
+    if (place->lies == DTN_LIES_CUT) {
+        p = *cut;
+        p.dim = place->dim;
+    } else if (place->lies == DTN_LIES_TERM) {
+        p.kind = DTENSOR_PARTIAL;
+        p.op = place->op;
+    }
+    return p;
+}
+
+/* -------------------------------------------------------------- options --- */
+
+static bool input_same(const struct dtn_signature *sig,
+                       const struct dtn_option *option, int i, int m)
+{
+    const struct dtensor_spec *in = &sig->call->in[i];
+    const struct dtensor_placement p =
+        place_of(&option->row->in[kind_of(sig, i)], &option->cut);
+
+    return dtn_placement_equal(&p, &in->placement[m], in->mesh->size[m]);
+}
+
+/* A dimension that is reduced and cut already is gathered or left. */
+static bool picks(const struct dtn_signature *sig,
+                  const struct dtn_option *option, int m)
+{
+    const struct dtensor_placement *p = &sig->call->in[0].placement[m];
+
+    if (!(sig->rule->flags & DTN_OP_LOCAL_PICK) ||
+        p->kind == DTENSOR_REPLICATE ||
+        (p->kind != DTENSOR_PARTIAL && !dtn_signature_names(sig, p->dim)))
+        return true;
+    return option->row->in[0].lies == DTN_LIES_WHOLE;
+}
+
+static void option_add(struct dtn_options *options, int m,
+                       const struct dtn_rule_row *row,
+                       const struct dtensor_placement *cut)
+{
+    const struct dtn_signature *sig = options->sig;
+    struct dtn_option *option = &options->option[m][options->n[m]];
+    bool still = true;
+
+    if (options->n[m] == DTN_OPTIONS_MAX)
+        return;
+    *option = (struct dtn_option){ .row = row, .cut = *cut };
+    for (int i = 0; i < sig->call->nin && still; i++)
+        still = input_same(sig, option, i, m);
+    option->still = still;
+    if ((sig->rule->flags & DTN_OP_STAYS && !still) ||
+        (sig->rule->flags & DTN_OP_INPLACE &&
+         (!input_same(sig, option, 0, m) ||
+          row->out[0].lies != row->in[0].lies ||
+          row->out[0].dim != row->in[0].dim)) ||
+        !picks(sig, option, m))
+        return;
+    options->n[m]++;
+}
+
+/* The rows of another cut than S that an input has where the row cuts it. */
+static void options_other(struct dtn_options *options, int m,
+                          const struct dtn_rule_row *row)
+{
+    const struct dtn_signature *sig = options->sig;
+    const int first = options->n[m];
+
+    for (int i = 0; i < sig->call->nin; i++) {
+        const struct dtensor_placement *p = &sig->call->in[i].placement[m];
+        const struct dtn_row_place *place = &row->in[kind_of(sig, i)];
+        bool known = dtn_placement_class(p) != DTENSOR_SHARD ||
+                     place->lies != DTN_LIES_CUT || place->dim != p->dim ||
+                     (p->kind == DTENSOR_SHARD && !p->sizes);
+
+        for (int k = first; k < options->n[m] && !known; k++) {
+            struct dtensor_placement other = options->option[m][k].cut;
+
+            other.dim = p->dim;
+            known = dtn_placement_equal(&other, p,
+                                        sig->call->in[i].mesh->size[m]);
+        }
+        if (!known)
+            option_add(options, m, row, p);
+    }
+}
+
+/* Does the option leave some input as it lies, or at level 1 all? */
+static bool option_keeps(const struct dtn_options *options, int m, int k,
+                         int level)
+{
+    const struct dtn_signature *sig = options->sig;
+
+    for (int i = 0; i < sig->call->nin && level == 0; i++)
+        if (input_same(sig, &options->option[m][k], i, m))
+            return true;
+    return options->option[m][k].still;
+}
+
+/* On meshes of many dimensions there would be too many combinations: leave out
+ * options that move every input, and if these are still too many, those that
+ * move any.  The first one, all whole, always stays.
+ */
+static void options_limit(struct dtn_options *options)
+{
+    for (int level = 0; level < 2; level++) {
+        double all = 1;
+
+        for (int m = 0; m < options->ndim; m++)
+            all *= options->n[m];
+        for (int m = 0; m < options->ndim && all > COMBINATIONS_MAX; m++) {
+            int n = options->n[m] > 0;
+
+            for (int k = 1; k < options->n[m]; k++)
+                if (option_keeps(options, m, k, level))
+                    options->option[m][n++] = options->option[m][k];
+            options->n[m] = n;
+        }
+    }
+}
+
+void dtn_options_make(const struct dtn_signature *sig,
+                      const struct dtn_rowset *rows,
+                      struct dtn_options *options)
+{
+    static const struct dtensor_placement shard = { .kind = DTENSOR_SHARD };
+
+    options->sig = sig;
+    options->ndim = sig->call->in[0].mesh->ndim;
+    for (int m = 0; m < options->ndim; m++) {
+        options->n[m] = 0;
+        for (int k = 0; k < rows->n; k++) {
+            option_add(options, m, &rows->row[k], &shard);
+            if (rows->row[k].cuts && !rows->row[k].plain)
+                options_other(options, m, &rows->row[k]);
+        }
+    }
+    options_limit(options);
+}
+
+/* -------------------------------------------------------------- filters --- */
+
+static void places(const struct dtn_options *options,
+                   const struct dtn_tuple *choice, bool out, int kind,
+                   struct dtensor_placement placement[])
+{
+    for (int m = 0; m < options->ndim; m++) {
+        const struct dtn_option *option = &options->option[m][choice->at[m]];
+
+        placement[m] = place_of(out ? &option->row->out[kind]
+                                    : &option->row->in[kind], &option->cut);
+    }
+}
+
+void dtn_choice_input(const struct dtn_options *options,
+                      const struct dtn_tuple *choice, int i,
+                      struct dtensor_placement placement[])
+{
+    places(options, choice, false, kind_of(options->sig, i), placement);
+}
+
+void dtn_choice_output(const struct dtn_options *options,
+                       const struct dtn_tuple *choice, int i,
+                       struct dtensor_placement placement[])
+{
+    places(options, choice, true, i < options->sig->nout ? i : 0, placement);
+}
+
+/* Would a tensor have two reductions, with option `at` of dimension m and those
+ * chosen before?
+ */
+static bool mixes(const struct dtn_options *options,
+                  const struct dtn_tuple *choice, int m)
+{
+    const struct dtn_signature *sig = options->sig;
+
+    for (int t = 0; t < sig->nin + sig->nout; t++) {
+        const struct dtn_rule_row *row = options->option[m][choice->at[m]].row;
+        const struct dtn_row_place *now = t < sig->nin ? &row->in[t]
+                                                   : &row->out[t - sig->nin];
+
+        for (int k = 0; k < m && now->lies == DTN_LIES_TERM; k++) {
+            const struct dtn_rule_row *before =
+                options->option[k][choice->at[k]].row;
+            const struct dtn_row_place *then =
+                t < sig->nin ? &before->in[t] : &before->out[t - sig->nin];
+
+            if (then->lies == DTN_LIES_TERM &&
+                !dtn_redops_mix(then->op, now->op))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Into how many parts the choice cuts dimension d of a kind of operand, by its
+ * first n mesh dimensions.
+ */
+static int64_t parts(const struct dtn_options *options,
+                     const struct dtn_tuple *choice, int n, int kind, int d)
+{
+    const struct dtensor_mesh *mesh = options->sig->call->in[0].mesh;
+    int64_t parts = 1;
+
+    for (int m = 0; m < n; m++) {
+        const struct dtn_option *option = &options->option[m][choice->at[m]];
+        const struct dtn_row_place *place = &option->row->in[kind];
+
+        if (place->lies == DTN_LIES_CUT && place->dim == d)
+            parts *= mesh->size[m] * (option->cut.kind == DTENSOR_STRIDED
+                                      ? option->cut.block : 1);
+    }
+    return parts;
+}
+
+/* Does each part of every input have an element?  Of n mesh dimensions. */
+static bool large(const struct dtn_options *options,
+                  const struct dtn_tuple *choice, int n, int kind)
+{
+    const struct dtn_operand *in = &options->sig->in[kind];
+
+    for (int m = 0; m < n; m++) {
+        const struct dtn_option *option = &options->option[m][choice->at[m]];
+        const struct dtn_row_place *place = &option->row->in[kind];
+
+        if (place->lies == DTN_LIES_CUT &&
+            in->shape[place->dim] < parts(options, choice, n, kind, place->dim))
+            return false;
+    }
+    return true;
+}
+
+/* Are all parts of dimension d equally large? */
+static bool even(const struct dtensor_spec *spec, int d)
+{
+    int64_t n = 1;
+
+    for (int m = 0; m < spec->mesh->ndim; m++) {
+        const struct dtensor_placement *p = &spec->placement[m];
+
+        if (dtn_placement_class(p) != DTENSOR_SHARD || p->dim != d)
+            continue;
+        if (p->kind == DTENSOR_SHARD && p->sizes)
+            return false;
+        n *= spec->mesh->size[m] * (p->kind == DTENSOR_SHARD ? 1 : p->block);
+    }
+    return n == 1 || spec->shape[d] % n == 0;
+}
+
+/* Does the choice cut anything by lengths that were chosen? */
+static bool chosen(const struct dtn_options *options,
+                   const struct dtn_tuple *choice)
+{
+    for (int m = 0; m < options->ndim; m++) {
+        const struct dtn_option *option = &options->option[m][choice->at[m]];
+
+        if (option->cut.kind == DTENSOR_SHARD && option->cut.sizes)
+            return true;
+    }
+    return false;
+}
+
+/* Lengths that were chosen must add up; reduced dimensions may have to be cut
+ * evenly.
+ */
+static bool fits(const struct dtn_options *options,
+                 const struct dtn_tuple *choice, int i)
+{
+    const struct dtn_signature *sig = options->sig;
+    const bool lengths = chosen(options, choice);
+    struct dtensor_spec spec;
+
+    if (!lengths && !(sig->rule->flags & DTN_OP_EVEN))
+        return true;
+    spec = sig->call->in[i];
+    dtn_choice_input(options, choice, i, spec.placement);
+    if (lengths && !dtn_spec_lengths_fit(&spec))
+        return false;
+    for (int d = 0; sig->rule->flags & DTN_OP_EVEN && d < spec.ndim; d++)
+        if (dtn_signature_names(sig, d) && !even(&spec, d))
+            return false;
+    return true;
+}
+
+static bool stays(const struct dtn_options *options,
+                  const struct dtn_tuple *choice, int i)
+{
+    for (int m = 0; m < options->ndim; m++)
+        if (!input_same(options->sig, &options->option[m][choice->at[m]], i, m))
+            return false;
+    return true;
+}
+
+static bool accepted(const struct dtn_options *options,
+                     const struct dtn_tuple *choice)
+{
+    const struct dtn_signature *sig = options->sig;
+
+    for (int i = 0; i < sig->call->nin; i++) {
+        if (!fits(options, choice, i))
+            return false;
+        if (!large(options, choice, options->ndim, kind_of(sig, i)) &&
+            !(sig->rule->flags & DTN_OP_SMALL && stays(options, choice, i)))
+            return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- visit --- */
+
+struct visit {
+    const struct dtn_options *options;           /* to combine                */
+    bool still;                                  /* only those                */
+    dtn_see_f *see;                              /* the caller's function     */
+    void *arg;                                   /* its argument              */
+    struct dtn_tuple choice;                    /* the one being made        */
+};
+
+/* Can the first n mesh dimensions be as chosen? */
+static bool visit_possible(const struct visit *v, int n)
+{
+    if (mixes(v->options, &v->choice, n - 1))
+        return false;
+    for (int k = 0; k < v->options->sig->nin; k++)
+        if (!(v->options->sig->rule->flags & DTN_OP_SMALL) &&
+            !large(v->options, &v->choice, n, k))
+            return false;
+    return true;
+}
+
+static bool visit_dim(struct visit *v, int m)
+{
+    const struct dtn_options *options = v->options;
+
+    if (m == options->ndim)
+        return !accepted(options, &v->choice) || v->see(v->arg, &v->choice);
+    for (int k = 0; k < options->n[m]; k++) {
+        v->choice.at[m] = (unsigned char)k;
+        if ((v->still && !options->option[m][k].still) ||
+            !visit_possible(v, m + 1))
+            continue;
+        if (!visit_dim(v, m + 1))
+            return false;
+    }
+    return true;
+}
+
+void dtn_choices_visit(const struct dtn_options *options, bool still,
+                       dtn_see_f *see, void *arg)
+{
+    struct visit v = { .options = options, .still = still, .see = see,
+                       .arg = arg };
+
+    visit_dim(&v, 0);
+}

@@ -1,0 +1,51 @@
+/* combine.h - what an operator accepts on all mesh dimensions together */
+#ifndef DTN_OP_COMBINE_H
+#define DTN_OP_COMBINE_H
+
+#include "op/row.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* What one mesh dimension may be: a row, cut in one way. */
+struct dtn_option {
+    const struct dtn_rule_row *row;              /* of the rows               */
+    struct dtensor_placement cut; /* what CUT is; its dim is the row's        */
+    bool still;                   /* no input moves                           */
+};
+
+enum { DTN_OPTIONS_MAX = 96 };
+struct dtn_options {
+    const struct dtn_signature *sig;             /* of the call               */
+    int ndim;                     /* mesh dimensions                          */
+    int n[DTENSOR_MAX_DIMS];      /* entries for each mesh dimension          */
+    struct dtn_option option[DTENSOR_MAX_DIMS][DTN_OPTIONS_MAX]; /* in order  */
+};
+
+/* One option for each mesh dimension. */
+struct dtn_tuple {
+    unsigned char at[DTENSOR_MAX_DIMS];          /* index of the option       */
+};
+
+/* The options of a call; `rows` must outlive them. */
+void dtn_options_make(const struct dtn_signature *sig,
+                      const struct dtn_rowset *rows,
+                      struct dtn_options *options);
+
+/* Show all combinations that the operator accepts to `see`, in order: the first
+ * mesh dimension changes slowest.  `still`: only those that move nothing.  It
+ * ends early if `see` returns false.
+ */
+typedef bool dtn_see_f(void *arg, const struct dtn_tuple *choice);
+void dtn_choices_visit(const struct dtn_options *options, bool still,
+                       dtn_see_f *see, void *arg);
+
+/* The placements of input i, or of output i, with a choice. */
+void dtn_choice_input(const struct dtn_options *options,
+                      const struct dtn_tuple *choice, int i,
+                      struct dtensor_placement placement[]);
+void dtn_choice_output(const struct dtn_options *options,
+                       const struct dtn_tuple *choice, int i,
+                       struct dtensor_placement placement[]);
+
+#endif

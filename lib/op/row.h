@@ -1,0 +1,43 @@
+/* row.h - what an operator accepts along one mesh dimension */
+#ifndef DTN_OP_ROW_H
+#define DTN_OP_ROW_H
+
+#include "op/signature.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+/* How a tensor lies along one mesh dimension, by a row. */
+enum dtn_lies { DTN_LIES_WHOLE, DTN_LIES_CUT, DTN_LIES_TERM };
+
+struct dtn_row_place {
+    enum dtn_lies lies;           /* R, S(dim) or another cut of dim, P(op)   */
+    int dim;                      /* CUT: tensor dimension                    */
+    enum dtensor_redop op;        /* TERM: the reduction                      */
+};
+
+/* One row: with the inputs so, the outputs are so. */
+struct dtn_rule_row {
+    struct dtn_row_place in[DTN_RULE_IN];        /* each kind of operand      */
+    struct dtn_row_place out[DTN_RULE_OUT];      /* each kind of result       */
+    bool cuts;                    /* something is cut                         */
+    bool plain;                   /* only S, and also if no input is cut      */
+};
+
+enum { DTN_ROWS_MAX = 64 };
+struct dtn_rowset {
+    int n;                        /* rows; the first is all R -> R            */
+    struct dtn_rule_row row[DTN_ROWS_MAX];       /* in order                  */
+};
+
+/* All rows of a signature.  `cut`: does any input have a cut dimension? If not,
+ * rows that cut are left out, but for plain ones: a term is reduced whole.
+ */
+void dtn_rows_make(const struct dtn_signature *sig, bool cut,
+                   struct dtn_rowset *rows);
+
+/* "S(0),R -> S(0)", in `buf`. */
+char *dtn_row_format(const struct dtn_signature *sig,
+                     const struct dtn_rule_row *row, char *buf, size_t size);
+
+#endif

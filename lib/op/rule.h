@@ -1,0 +1,113 @@
+/* rule.h - the rules of operators, as data */
+#ifndef DTN_OP_RULE_H
+#define DTN_OP_RULE_H
+
+#include "dtensor.h"
+
+/* Most kinds of operands and results that a rule tells apart.  A list, as of
+ * cat, is one kind.
+ */
+enum { DTN_RULE_IN = 8, DTN_RULE_OUT = 4 };
+
+/* How rows are found. */
+enum dtn_engine {
+    DTN_BY_LETTERS,               /* from the letters of the rule             */
+    DTN_BY_GATHER,                /* from letters, and one row that masks     */
+    DTN_BY_VIEW,                  /* a map of dimensions: view.c              */
+    DTN_BY_STACK                  /* what all operands can become: stack.c    */
+};
+
+/* What else holds for an operator; a bit set. */
+enum {
+    DTN_OP_SMALL = 1,             /* parts may be empty that are so already   */
+    DTN_OP_INPLACE = 2,           /* the result is the first operand, which   */
+                                  /* stays as it lies                         */
+    DTN_OP_LIST = 4,              /* the last operand is a list of any length */
+    DTN_OP_EVEN = 8,              /* reduced dimensions are cut evenly        */
+    DTN_OP_STAYS = 16,            /* nothing is moved for it                  */
+    DTN_OP_PLAIN = 32,            /* rows that cut are there though no input  */
+                                  /* is cut                                   */
+    DTN_OP_LOOSE = 64,            /* where sizes differ nothing is cut        */
+    DTN_OP_STAR_LAST = 128,       /* rows of "*" come after those of letters  */
+    DTN_OP_LOCAL_PICK = 256,      /* a reduced dimension that is cut is       */
+                                  /* gathered, never cut otherwise (argmax)   */
+    DTN_OP_ONE = 512              /* args.dim has one entry                   */
+};
+
+/* Arguments that an operator reads; a bit set.  They are part of its key. */
+enum {
+    DTN_ARG_DIM = 1, DTN_ARG_KEEP = 2, DTN_ARG_SHAPE = 4, DTN_ARG_COUNT = 8,
+    DTN_ARG_RANGE = 16, DTN_ARG_P = 32, DTN_ARG_VALUE = 64, DTN_ARG_DTYPE = 128,
+    DTN_ARG_REDUCTION = 256
+};
+
+/* The size that an output has along the dimensions of args.dim. */
+enum dtn_size {
+    DTN_SIZE_SAME,                /* that of the first input                  */
+    DTN_SIZE_SUM,                 /* of all inputs together                   */
+    DTN_SIZE_COUNT,               /* args.count                               */
+    DTN_SIZE_PIECE,               /* args.count, what is left in the last     */
+    DTN_SIZE_RANGE,               /* from args.start to args.end              */
+    DTN_SIZE_PAD,                 /* with args.start and args.end more        */
+    DTN_SIZE_INDEX                /* that of the second input                 */
+};
+
+struct dtn_rule;
+
+/* Which rule of a family holds for a call: the part of its name after "/". */
+typedef const char *dtn_variant_f(const struct dtensor_op_call *call);
+
+/* A rule.
+ *
+ * `letters` has an operand for each input and output, "mk,kn->mn", and in an
+ * operand for each dimension:
+ *   a letter   a dimension.  In inputs and output it may be cut; if it is
+ *              missing in the output and cut, the output is a term; inputs
+ *              without it are whole.  A capital is never cut.
+ *   *          all dimensions left over, aligned at the right, of size 1 where
+ *              an operand lacks them: a letter for each
+ *   *!         the same, but those of args.dim are never cut
+ *   *-         the same without those of args.dim (or with size 1: args.keep)
+ *   *&i        the same with the letter i in place of args.dim
+ *   @          args.count dimensions that are never cut; all that are left,
+ *              in an operand without *
+ *   1          a dimension of size 1
+ *   .          an output that is whole, whatever is cut
+ * "+" between inputs, for ",": the terms of a sum.  "~" before an operand: its
+ * dimensions may be 1, or lack at the left.
+ *
+ * `terms` has rows with terms, "s.>s .s>s": of each input and output s sum, a
+ * average, x maximum, n minimum, p product; L stands for s and a, A for s, a, x
+ * and n, one row each; . is a replica.  Averages of integers are rounded, so
+ * that rows with a and L do not have them; A copies.
+ *
+ * `types` has the dtype of each input and output.  The common one is t; n if it
+ * has to be a number (not bool), s one with a sign, r one that is not complex,
+ * f a float or complex one.  b is bool, i an index (of an output i64), c
+ * args.dtype, ? any.  The last one stands for all that follow.
+ */
+struct dtn_rule {
+    const char *const *names;     /* of the operators; the last is NULL       */
+    const char *letters;          /* see above; NULL: engine without          */
+    const char *terms;            /* see above; NULL: terms are reduced first */
+    const char *types;            /* see above; NULL: "t>t"                   */
+    unsigned flags;               /* DTN_OP_                                  */
+    unsigned reads;               /* DTN_ARG_                                 */
+    enum dtensor_redop reduce;    /* what makes a whole of parts that were    */
+                                  /* reduced along a cut dimension            */
+    enum dtn_size size;           /* of outputs along args.dim                */
+    enum dtn_engine engine;       /* how its rows are found                   */
+    int least;                    /* inputs that it needs; 0: all of letters  */
+    dtn_variant_f *variant;       /* NULL, or the rules are NAME/WORD         */
+};
+
+/* The rule that holds for a call: that of its name, or of its variant.
+ * Errors: EINVAL  no operator of that name
+ */
+int dtn_rule_of(const struct dtensor_op_call *call,
+                const struct dtn_rule **rulep, struct dtensor_error *err);
+
+extern const struct dtn_rule dtn_rules[];
+extern const int dtn_nrules;
+
+#endif

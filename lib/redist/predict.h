@@ -1,0 +1,21 @@
+/* predict.h - what a redistribute would cost, as other rooms ask it */
+#ifndef DTN_REDIST_PREDICT_H
+#define DTN_REDIST_PREDICT_H
+
+#include "redist/cost.h"
+#include "dtensor.h"
+
+/* Nanoseconds that a redistribute from src to dst, of one tensor on the mesh of
+ * `cost`, takes by the route that AUTO chooses; 0 if they are equal.
+ */
+double dtn_redist_predict(const struct dtn_cost *cost,
+                          const struct dtensor_spec *src,
+                          const struct dtensor_spec *dst);
+
+/* No route from src to dst takes less than this, which is found in less time.
+ */
+double dtn_redist_predict_least(const struct dtn_cost *cost,
+                                const struct dtensor_spec *src,
+                                const struct dtensor_spec *dst);
+
+#endif

@@ -1,0 +1,75 @@
+/* op.c - which placements an operator takes, what they cost, and why
+ *
+ *   $ dtensor-plan op matmul 'S(0),R' 'R,S(1)' --mesh 2x4 --shape 512x64,64x256
+ *
+ * Each word after the name is how an input lies.  --shape and --dtype have one
+ * value for each input, separated by commas; the last one is that of all others
+ * too.
+ */
+#include "tools/plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entry i of "a,b,c"; the last one if there are fewer.  Returns `word`. */
+static const char *op_entry(const char *list, int i, char *word, size_t size)
+{
+    for (; i > 0 && strchr(list, ','); i--)
+        list = strchr(list, ',') + 1;
+    snprintf(word, size, "%.*s", (int)strcspn(list, ","), list);
+    return word;
+}
+
+static int op_say(const struct dtensor_error *err)
+{
+    fprintf(stderr, "%s: %s\n", plan_program, err->text);
+    return PLAN_BAD;
+}
+
+/* Input i. */
+static int op_input(const struct plan_job *job, const struct plan_options *opt,
+                    int i, struct dtensor_spec *spec)
+{
+    struct dtensor_error err;
+    char word[200];
+    int rc;
+
+    *spec = (struct dtensor_spec){ .mesh = job->mesh };
+    spec->ndim = plan_numbers(op_entry(opt->shape, i, word, sizeof word),
+                              spec->shape);
+    if (spec->ndim < 0)
+        return plan_usage("--shape \"%s\": expected up to 8 sizes such as "
+                          "512x64 for each input, separated by commas",
+                          opt->shape);
+    rc = dtensor_dtype_parse(op_entry(opt->dtype, i, word, sizeof word),
+                             &spec->dtype, &err);
+    if (rc == 0)
+        rc = dtensor_placements_parse(job->mesh, opt->inputs[i], spec->ndim,
+                                      spec->placement, &err);
+    if (rc == 0)
+        rc = dtensor_spec_normalize(spec, &err);
+    return rc == 0 ? PLAN_GOOD : op_say(&err);
+}
+
+int plan_op(const struct plan_job *job, const struct plan_options *opt,
+            FILE *stream)
+{
+    struct dtensor_spec *in = calloc((size_t)opt->ninputs, sizeof *in);
+    struct dtensor_op_call call = { .op = opt->op, .nin = opt->ninputs,
+                                    .in = in };
+    int status = PLAN_GOOD;
+    struct dtensor_error err;
+
+    if (!in) {
+        fprintf(stderr, "%s: out of memory\n", plan_program);
+        return PLAN_BAD;
+    }
+    for (int i = 0; i < opt->ninputs && status == PLAN_GOOD; i++)
+        status = op_input(job, opt, i, &in[i]);
+    if (status == PLAN_GOOD &&
+        (dtensor_op_args_parse(opt->args ? opt->args : "", &call.args, &err) ||
+         dtensor_op_print(&call, stream, &err)))
+        status = op_say(&err);
+    free(in);
+    return status;
+}
