@@ -360,6 +360,7 @@ int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,
     for (int i = 0; i < DTENSOR_NROUTES; i++) {
         route[i].nhops = 0;
         route[i].slower = false;
+        route[i].scratch = 0;
         route[i].refused = crosses && i != DTENSOR_ROUTE_DIRECT
                          ? "it stays on one mesh" : NULL;
     }
