@@ -73,9 +73,12 @@ static int fabric_gather(struct dtensor_ctx *ctx, struct dtn_blob all[],
 static void gpu_mine(const struct dtensor_ctx *ctx, const char *nic,
                      struct dtn_gpu_report *report)
 {
+    const struct dtn_nodes *nodes = dtn_world_nodes(&ctx->world);
     const struct dtn_gpu_want want = {
-        .number = -1, .local_rank = ctx->world.local_rank, .nic = nic,
-        .root = ""
+        .number = nodes->ngpus > 0
+            ? nodes->gpus[ctx->world.local_rank % nodes->ngpus] : -1,
+        .local_rank = ctx->world.local_rank, .nic = nic, .root = "",
+        .wanted = dtn_world_wants_gpu(&ctx->world)
     };
 
     dtn_gpu_look(&want, report);
@@ -108,7 +111,7 @@ static int gpu_show(struct dtensor_ctx *ctx, const char *nic,
                     : dtn_fail_nomem(err, "fabric", world * sizeof *report);
 
     if (rc == 0 && ctx->world.rank == 0)
-        dtn_gpu_table_write(report, ctx->world.size, false, stream);
+        dtn_gpu_table_write(report, ctx->world.size, stream);
     free(report);
     return rc;
 }

@@ -40,6 +40,7 @@ enum dtn_pci_acs {
 /* A rank's report on its GPU, as it travels in a blob. */
 struct dtn_gpu_report {
     int32_t code;                 /* 0: it has one                            */
+    int32_t wanted;               /* 1: a mesh of it is on device memory      */
     int32_t number;               /* of the device                            */
     int32_t version;              /* of CUDA, of the driver: 13000 is 13.0    */
     int32_t dmabuf;               /* 1: the driver exports memory             */
@@ -70,6 +71,7 @@ struct dtn_gpu_report {
 struct dtn_gpu_want {
     int number;                   /* of the device; -1: local_rank, in turn   */
     int local_rank;               /* of the rank, on its host                 */
+    bool wanted;                  /* is a mesh of it on device memory?        */
     const char *nic;              /* its RDMA device, or ""                   */
     const char *root;             /* "", or a copy of /proc and /sys in tests */
 };
@@ -88,11 +90,10 @@ enum { DTN_GPU_WORDS = 500, DTN_GPU_SENTENCES = 8 };
 bool dtn_gpu_sentence(const struct dtn_gpu_report *report, int which,
                       char text[DTN_GPU_WORDS]);
 
-/* Print all sentences, each once with the ranks that it is about.  `wanted`:
- * the cluster file asks for device memory; else ranks without a GPU are left
- * out.
+/* Print all sentences, each once with the ranks that it is about.  Ranks that
+ * neither have a GPU nor want one are left out.
  */
 void dtn_gpu_table_write(const struct dtn_gpu_report reports[], int n,
-                         bool wanted, FILE *out);
+                         FILE *out);
 
 #endif

@@ -137,6 +137,7 @@ void dtn_gpu_look(const struct dtn_gpu_want *want,
                   struct dtn_gpu_report *report)
 {
     memset(report, 0, sizeof *report);
+    report->wanted = want->wanted;
     snprintf(report->nic, sizeof report->nic, "%.*s",
              (int)strcspn(want->nic, ":"), want->nic);
     if (!look_find(want, report))

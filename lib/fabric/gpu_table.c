@@ -25,7 +25,12 @@ static void table_line(const struct gpu_table *t, int n, const char *text)
             dtn_format_ranks(t->ranks, n, ranks, sizeof ranks), text);
 }
 
-static void table_say(const struct gpu_table *t, int which, bool wanted)
+static bool is_told(const struct dtn_gpu_report *report)
+{
+    return report->code == 0 || report->wanted;
+}
+
+static void table_say(const struct gpu_table *t, int which)
 {
     char first[DTN_GPU_WORDS], other[DTN_GPU_WORDS];
 
@@ -33,12 +38,13 @@ static void table_say(const struct gpu_table *t, int which, bool wanted)
     for (int r = 0; r < t->n; r++) {
         int n = 0;
 
-        if (t->said[r] || (t->report[r].code != 0 && !wanted)
+        if (t->said[r] || !is_told(&t->report[r])
             || !dtn_gpu_sentence(&t->report[r], which, first))
             continue;
         for (int i = r; i < t->n; i++) {
             dtn_gpu_sentence(&t->report[i], which, other);
-            if (t->said[i] || strcmp(first, other) != 0)
+            if (t->said[i] || !is_told(&t->report[i])
+                || strcmp(first, other) != 0)
                 continue;
             t->said[i] = true;
             t->ranks[n++] = i;
@@ -96,7 +102,7 @@ static void table_namespaces(const struct gpu_table *t)
 }
 
 void dtn_gpu_table_write(const struct dtn_gpu_report reports[], int n,
-                         bool wanted, FILE *out)
+                         FILE *out)
 {
     struct gpu_table table = {
         .report = reports, .n = n, .out = out,
@@ -106,7 +112,7 @@ void dtn_gpu_table_write(const struct dtn_gpu_report reports[], int n,
 
     if (table.ranks && table.said) {
         for (int i = 0; i < DTN_GPU_SENTENCES; i++)
-            table_say(&table, i, wanted);
+            table_say(&table, i);
         table_shared(&table);
         table_namespaces(&table);
     }
