@@ -129,14 +129,16 @@ if [ -x "$top_builddir/dtensor-bench" ]; then
     is "dtensor-bench(1) describes the options of rng, and no others" \
         "$(paged dtensor-bench rng)" "$(helped dtensor-bench rng | grep -vx -e --help)"
 fi
-# The build does not take an option that it would do nothing about.
-out=$("$top_srcdir/configure" --with-cuda=/usr 2>&1)
-is "configure --with-cuda is refused" \
-    "$? $(grep -o 'error: --with-cuda: this release has no code' <<<"$out")" \
-    "1 error: --with-cuda: this release has no code"
+# A toolkit that is asked for and not there is an error; --version says what is.
+out=$("$top_srcdir/configure" --with-cuda=/nonexistent 2>&1)
+is "configure --with-cuda of a folder without nvcc is refused" \
+    "$? $(grep -o 'error: --with-cuda=/nonexistent: nvcc is not to be found' <<<"$out")" \
+    "1 error: --with-cuda=/nonexistent: nvcc is not to be found"
 if [ -x "$top_builddir/dtensor-bench" ]; then
-    is "dtensor-bench --version says that there is no CUDA" \
-        "$(dtensor-bench --version | grep -o 'cuda [^),]*')" "cuda no"
+    nvcc=$(grep -c '^#define DTN_BUILD .*cuda kernels yes' "$top_builddir/config.h")
+    is "dtensor-bench --version says whether kernels are built in" \
+        "$(dtensor-bench --version | grep -o 'cuda [^),]*')" \
+        "cuda kernels $([ "$nvcc" = 1 ] && echo yes || echo no)"
 fi
 
 # bootstrap knows what its --help says, and the README what it is for.
