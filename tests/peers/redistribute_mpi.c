@@ -108,7 +108,7 @@ static void call_bound(struct bench *b)
     meet(b);
     for (int i = 0; i < b->ranks; i++) {
         const int peer = (b->rank + i) % b->ranks;
-        const double *from = b->exposed_range[peer] + b->rank * mine;
+        const double *from = b->shown[peer] + b->rank * mine;
         double *to = b->out[BOUND] +
                      (size_t)peer * (size_t)mine * (size_t)mine;
 
@@ -232,8 +232,8 @@ static void open_window(struct bench *b)
     void *mem;
 
     b->crowded = b->ranks > sysconf(_SC_NPROCESSORS_ONLN);
-    b->exposed_range = malloc((size_t)b->ranks * sizeof *b->exposed_range);
-    if (!b->exposed_range)
+    b->shown = malloc((size_t)b->ranks * sizeof *b->shown);
+    if (!b->shown)
         die("window", "out of memory");
     MPI_Win_allocate_shared((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
                             &mem, &b->window);
@@ -243,7 +243,7 @@ static void open_window(struct bench *b)
         int unit;
 
         MPI_Win_shared_query(b->window, r, &size, &unit, &mem);
-        b->exposed_range[r] = (double *)((struct meeting *)mem + 1);
+        b->shown[r] = (double *)((struct meeting *)mem + 1);
         if (r == 0)
             b->meeting = mem;
     }
@@ -272,7 +272,7 @@ static void open_buffers(struct bench *b)
     b->in[OURS] = dtensor_to_local(b->rows[OURS]);
     b->out[OURS] = dtensor_to_local(b->columns[OURS]);
     for (int i = COPIED; i < NLIBRARIES; i++) {
-        b->in[i] = i == BOUND ? b->exposed_range[b->rank] : malloc(b->bytes);
+        b->in[i] = i == BOUND ? b->shown[b->rank] : malloc(b->bytes);
         b->out[i] = malloc(b->bytes);
         if (!b->in[i] || !b->out[i])
             die("buffers", "out of memory");
@@ -296,7 +296,7 @@ static void close_all(struct bench *b)
     free(b->zero);
     Cblacs_gridexit(b->tall);
     Cblacs_gridexit(b->wide);
-    free(b->exposed_range);
+    free(b->shown);
     MPI_Win_free(&b->window);
     for (int i = OURS; i <= COPIED; i++) {
         dtensor_destroy(b->rows[i]);
