@@ -11,6 +11,8 @@
 cd "$top_builddir" || exit 1
 driver=$PWD/tests/standin/.libs
 export DTN_TEST_DEVICE=cuda LD_LIBRARY_PATH=$driver
+# A fifth of the cases, and no claim about times: streams are threads here.
+export DTN_TEST_ROUNDS=${DTN_TEST_ROUNDS:-20}
 
 [ -r "$driver/libcuda.so.1" ] ||
     skip_all "the driver of tests/standin is not built (shared libraries are needed)"
@@ -19,12 +21,12 @@ for suite in tests/device/pretend_*; do
     "$suite" >suite.out 2>&1
     status=$?
     is "${suite#*pretend_} on the kind cuda" \
-        "$status|$(grep -E '^not ok|^# rank|complain|signal' suite.out | head -20)" "0|"
+        "$status|$(grep -E '^not ok|^# rank|^standin' suite.out | head -20)" "0|"
 done
 rm -f suite.out
 # A device that is late: whoever does not wait for it sees old bytes.
-export DTN_STANDIN_LATE_US=300
-for suite in coll tensor; do
+export DTN_STANDIN_LATE_US=100
+for suite in blocks parts redistribute requests; do
     tests/device/pretend_$suite >suite.out 2>&1
     status=$?
     is "$suite on a late device" \
