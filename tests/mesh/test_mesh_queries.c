@@ -61,8 +61,8 @@ static void test_groups(void)
     ok(made->group.ranks == part(mesh, "tp")->group.ranks && made->group.me ==
        0,
        "meshes of the same ranks share the group");
-    is(ALONG(plain, -1), "mesh: which dimension of mesh(2,2,2)? (-1 is the "
-       "only one, but it has 3)", "refused");
+    is(ALONG(plain, -1), "mesh: which dimension of mesh(2,2,2)? (-1 needs "
+       "a mesh of one dimension, it has 3)", "refused");
     is(ALONG(plain, 3), "mesh: no dimension 3 in mesh(2,2,2); expected 0 to 2",
        "refused");
     is(ALONG(part(mesh, "dp"), -1), "2,6", "-1 is the only dimension");
@@ -80,8 +80,8 @@ static void test_groups(void)
        at == 1, "local ranks of rank 6 in 2x2x2");
     ok(dtensor_mesh_local_rank(mesh, -1, &at, &mesh_err) == DTENSOR_EINVAL &&
        at == 1, "the dimension must be named when there are several");
-    is(mesh_err.text, "mesh: which dimension of mesh(dp=2,pp=2,tp=2)? (-1 is "
-       "the only one, but it has 3)", "in words");
+    is(mesh_err.text, "mesh: which dimension of mesh(dp=2,pp=2,tp=2)? (-1 "
+       "needs a mesh of one dimension, it has 3)", "in words");
     FLATTEN(part(mesh, "dp,pp"), NULL);
     ok(dtensor_mesh_local_rank(made, 0, &at, NULL) == 0 && at == 3,
        "the local rank along a flattened dimension");
