@@ -33,6 +33,9 @@ struct dtn_exporter {
     /* Export [mem, mem + size).   Errors: EINVAL  it cannot be exported */
     int (*dmabuf)(const struct dtn_exporter *exporter, const void *mem,
                   size_t size, struct dtn_dmabuf *dmabuf);
+
+    /* In words, why the last export that failed did. */
+    const char *(*why)(const struct dtn_exporter *exporter);
 };
 
 #endif

@@ -224,20 +224,26 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
 /* --------------------------------------------------------------- memory --- */
 
 /* Device memory could not be registered: the caller stages it. */
-static int verbs_refused(struct dtn_verbs *verbs, int sys_errno)
+static int verbs_refused(struct dtn_verbs *verbs, const void *mem, size_t size,
+                         int sys_errno)
 {
-    const struct dtn_verbs_memory *memory = &verbs->memory;
-    char dmabuf[64];
+    struct dtn_verbs_memory *memory = &verbs->memory;
+    char dmabuf[300];
 
-    if (verbs->device_refused || !memory->refused)
+    if (memory->device_refused
+        || !dtn_arena_contains(memory->exporter->arena, mem, size))
         return DTENSOR_EINVAL;
-    verbs->device_refused = true;
+    memory->device_refused = true;
     errno = memory->dmabuf_errno;
-    snprintf(dmabuf, sizeof dmabuf, "%m");
+    if (memory->unexported)
+        snprintf(dmabuf, sizeof dmabuf, "%s",
+                 memory->exporter->why(memory->exporter));
+    else
+        snprintf(dmabuf, sizeof dmabuf, "%m");
     errno = sys_errno;
     dtn_log(verbs->args.log, DTN_LOG_WARN, "verbs: %s cannot register memory "
-            "of %s: as dma-buf: %s; as peer memory: %m; it is copied through "
-            "host memory (use the GPU's open kernel modules and Linux 5.12, or "
+            "of %s: as dma-buf: %s; as peer memory: %m; from now on it is "
+            "copied through host memory (use the GPU's open kernel modules and Linux 5.12, or "
             "modprobe nvidia-peermem)", memory->refused->device.name,
             memory->exporter->name, dmabuf);
     return DTENSOR_EINVAL;
@@ -253,7 +259,7 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
 
     region = dtn_verbs_memory_get(&verbs->memory, mem, size);
     if (!region && dtn_verbs_memory_on_device(&verbs->memory, mem, size))
-        return verbs_refused(verbs, errno);
+        return verbs_refused(verbs, mem, size, errno);
     if (!region && errno == EFAULT
         && !dtn_arena_contains(verbs->args.arena, mem, size))
         return DTENSOR_EINVAL;
@@ -284,7 +290,8 @@ static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,
                        struct dtensor_error *err)
 {
     struct dtn_verbs *verbs = dtn_verbs_of(tp);
-    int rc = dtn_verbs_limits_more(verbs, size, err);
+    int rc = dtn_verbs_memory_on_device(&verbs->memory, mem, size) ? 0
+           : dtn_verbs_limits_more(verbs, size, err);
 
     if (rc == 0 && !dtn_verbs_memory_adopt(&verbs->memory, mem, size))
         rc = dtn_verbs_fail_register(&verbs->memory.refused->device, size,

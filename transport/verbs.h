@@ -55,7 +55,6 @@ struct dtn_verbs {
     unsigned long readbacks;      /* counter: READs of device memory          */
     bool reads_back;              /* a signal behind puts into the device     */
                                   /* waits for a READ                         */
-    bool device_refused;          /* registering it failed: logged once       */
     unsigned char *stage;         /* [DTN_VERBS_STAGE_BYTES] bounce buffer    */
     struct ibv_mr *stage_mr;      /* of `stage`, on rail 0                    */
     struct dtn_verbs_peer *stage_user; /* whose put still reads it, or NULL   */

@@ -193,6 +193,8 @@ struct dtn_verbs_region *dtn_verbs_memory_get(struct dtn_verbs_memory *memory,
     } else {
         struct dtn_arena *arena = memory_arena(memory, mem, size);
 
+        if (arena != memory->arena && memory->device_refused)
+            arena = NULL;
         errno = EFAULT;
         region = arena ? memory_add_block(memory, arena, mem, size) : NULL;
     }

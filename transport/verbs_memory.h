@@ -34,7 +34,11 @@ struct dtn_verbs_memory {
     int nrails;                   /* devices that know each region            */
     struct dtn_arena *arena;      /* borrowed; its blocks register by use     */
     const struct dtn_exporter *exporter; /* of a device; NULL: there is none  */
-    int dmabuf_errno;             /* why a dma-buf was refused last; 0: never */
+    bool device_refused;          /* its memory could not be registered, and  */
+                                  /* is not tried again                       */
+    bool unexported;              /* the last export of its memory failed     */
+    int dmabuf_errno;             /* why a card refused a dma-buf last; 0:    */
+                                  /* never                                    */
     uint64_t clock;               /* counts uses of arena blocks              */
     int n, capacity;              /* of `regions`                             */
     struct dtn_verbs_region *regions; /* sorted by start                      */

@@ -80,7 +80,8 @@ bool dtn_verbs_register_device(struct dtn_verbs_memory *memory, void *mem,
     struct dtn_dmabuf dmabuf = { -1, 0 };
     bool done = true;
 
-    if (exporter->dmabuf(exporter, mem, size, &dmabuf) != 0)
+    memory->unexported = exporter->dmabuf(exporter, mem, size, &dmabuf) != 0;
+    if (memory->unexported)
         dmabuf.fd = -1;
     for (int k = 0; k < memory->nrails && done; k++) {
         struct ibv_pd *pd = memory->rails[k].pd;

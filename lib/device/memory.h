@@ -11,6 +11,7 @@
 struct dtn_arena;
 struct dtn_box;
 struct dtn_elements;
+struct dtn_exporter;
 struct dtn_launch;
 struct dtn_memory;
 struct dtn_reduction;
@@ -141,6 +142,8 @@ struct dtn_memory {
     const struct dtn_memory_ops *ops; /* operations of this kind              */
     struct dtn_arena *arena;      /* memory allocated in it; NULL: the        */
                                   /* context's own arena                      */
+    const struct dtn_exporter *exporter;  /* for transports; NULL: none       */
+                                  /* reaches this memory                      */
 };
 
 extern const struct dtn_memory dtn_host;                   /* host.c          */

@@ -1,7 +1,8 @@
 /* device.c - the GPU of a rank
  *
  * It is opened at the start if a mesh of the cluster file keeps tensors there,
- * and else when the program first asks for it.
+ * and else when the program first asks for it.  From then on the transports
+ * that can reach its memory in place do so.
  */
 #include "cluster/cluster.h"
 #include "cluster/world.h"
@@ -9,6 +10,7 @@
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/ctx.h"
+#include "transport/transport.h"
 #include "dtensor.h"
 
 int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err)
@@ -22,7 +24,24 @@ int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err)
         .timeout_ns = ctx->world.cluster->transport.op_timeout_ns
     };
 
-    return ctx->device ? 0 : dtn_cuda_open(&want, &ctx->device, err);
+    int rc;
+
+    if (ctx->device)
+        return 0;
+    rc = dtn_cuda_open(&want, &ctx->device, err);
+    if (rc == 0)
+        dtn_ctx_attach_device(ctx);
+    return rc;
+}
+
+void dtn_ctx_attach_device(struct dtensor_ctx *ctx)
+{
+    const struct dtn_exporter *exporter = ctx->device ? ctx->device->exporter
+                                                      : NULL;
+
+    for (int t = 0; t < ctx->ntransports && exporter; t++)
+        if (ctx->transports[t]->ops->attach)
+            ctx->transports[t]->ops->attach(ctx->transports[t], exporter);
 }
 
 int dtn_ctx_check_buffer(const struct dtensor_ctx *ctx, const char *what,

@@ -137,6 +137,21 @@ static const struct dtn_registered *registered_meets(
     return NULL;
 }
 
+static bool memory_on_device(const struct dtensor_ctx *ctx, const void *mem)
+{
+    return ctx->device && ctx->device->ops->holds(ctx->device, mem);
+}
+
+/* Does some transport reach memory of the device in place? */
+static bool memory_reached(const struct dtensor_ctx *ctx)
+{
+    bool reached = false;
+
+    for (int t = 0; t < ctx->ntransports; t++)
+        reached |= ctx->device->exporter && ctx->transports[t]->ops->attach;
+    return reached;
+}
+
 static int register_check(struct dtensor_ctx *ctx, const unsigned char *mem,
                           size_t size, struct dtensor_error *err)
 {
@@ -154,7 +169,7 @@ static int register_check(struct dtensor_ctx *ctx, const unsigned char *mem,
         return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p are of "
                         "dtensor_alloc() (that needs no registration)",
                         size_text, (const void *)mem);
-    if (ctx->device && ctx->device->ops->holds(ctx->device, mem))
+    if (memory_on_device(ctx, mem) && !memory_reached(ctx))
         return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p is memory of "
                         "a GPU, which no transport reaches in place (it is "
                         "staged: leave the registration out)", size_text,

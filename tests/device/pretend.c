@@ -385,7 +385,7 @@ static struct pretend *pretend_open(void)
     if (p->alias == MAP_FAILED || window.base == MAP_FAILED
         || dtn_arena_init_on(&p->arena, &window, NULL) != 0)
         pretend_die("pretend");
-    p->memory = (struct dtn_memory){ &pretend_ops, &p->arena };
+    p->memory = (struct dtn_memory){ .ops = &pretend_ops, .arena = &p->arena };
     p->next = pretends;
     pretends = p;
     return p;

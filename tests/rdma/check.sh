@@ -26,7 +26,7 @@ guest 400 rails.sh
 guest 200 speed.sh
 guest 200 footprint.sh
 guest 120 refusals.sh
-gpu   200 gpudirect.sh
+gpu   400 gpudirect.sh
 pair  240 unlike.sh
 pair  240 hosts.sh 1
 pair  300 hosts.sh 2

@@ -23,10 +23,8 @@
 #include "tests/support/ranks.h"
 #include "tests/support/wire.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <linux/udmabuf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,31 +41,6 @@
 #define EDGE 0xee
 
 static const size_t sizes[] = { 1, 8, 200, 4096, (64 << 10) - 3, MIB + 5 };
-
-/* The provider of soft devices in libibverbs has no such entry and would refuse
- * without asking the kernel.  Its system call is in libibverbs for providers.
- */
-struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
-                                 size_t length, uint64_t iova, int fd,
-                                 int access)
-{
-    enum { VERBS_MR_BYTES = 512 };        /* a struct verbs_mr, and more      */
-    int (*reg)(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int, void *);
-    struct ibv_mr *mr = calloc(1, VERBS_MR_BYTES);
-
-    *(void **)&reg = dlsym(RTLD_NEXT, "ibv_cmd_reg_dmabuf_mr");
-    need(reg && mr, "libibverbs has no ibv_cmd_reg_dmabuf_mr");
-    errno = reg(pd, offset, length, iova, fd, access, mr);
-    if (errno != 0) {
-        free(mr);
-        return NULL;
-    }
-    mr->context = pd->context;
-    mr->pd = pd;
-    mr->addr = (void *)(uintptr_t)iova;
-    mr->length = length;
-    return mr;
-}
 
 /* ------------------------------------------------------ the pretend GPU --- */
 
@@ -112,6 +85,11 @@ static int gpu_dmabuf(const struct dtn_exporter *exporter, const void *mem,
     return 0;
 }
 
+static const char *gpu_why(const struct dtn_exporter *exporter)
+{
+    return exporter->name;
+}
+
 static bool gpu_touch(struct dtn_backing *backing, size_t offset, size_t size)
 {
     need(offset + size <= backing->size, "past the end");
@@ -148,7 +126,7 @@ static void gpu_open(bool ordered)
     need(dtn_arena_init_on(&gpu.arena, &backing, &err) == 0, "%s", err.text);
     gpu.exports = true;
     gpu.exporter = (struct dtn_exporter){ "a pretend GPU", &gpu.arena, ordered,
-                                          gpu_holds, gpu_dmabuf };
+                                          gpu_holds, gpu_dmabuf, gpu_why };
 }
 
 static void gpu_shut(void)
@@ -342,7 +320,7 @@ static void refused_rank(int rank, int n, void *arg)
         need(play.w.tp->ops->reg(play.w.tp, device, MIB, &mine)
              == DTENSOR_EINVAL && mine.key == 0, "reg() takes it");
     }
-    need(play.verbs->device_refused, "nothing was logged");
+    need(play.verbs->memory.device_refused, "nothing was logged");
     there = play_names(&play, host[1], MIB, &mine);
     for (size_t size = 8; size <= MIB; size *= 512)
         need(play.w.tp->ops->put(play.w.tp, play.peer, there, device, size,

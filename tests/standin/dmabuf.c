@@ -3,25 +3,73 @@
 
 #include <fcntl.h>
 #include <linux/udmabuf.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A descriptor of whole pages of a block, -1: this kernel has no udmabuf. */
-static int dmabuf_make(const struct standin_mapping *mapping, uint64_t at,
-                       size_t size)
-{
-    struct udmabuf_create create = {
-        .memfd = (unsigned)mapping->block->fd, .flags = UDMABUF_FLAGS_CLOEXEC,
-        .offset = mapping->offset + (at - mapping->at), .size = size
-    };
-    int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-    int fd;
+enum { PIECES_MAX = 1024 };       /* of one descriptor, udmabuf's own limit   */
 
-    if (device < 0)
-        return -1;
-    fd = ioctl(device, UDMABUF_CREATE, &create);
-    close(device);
+/* The pages of [at, at + size) piece by piece, as their blocks have them; 0 if
+ * they cannot be exported, and *rc says why.
+ */
+static unsigned dmabuf_pieces(const struct standin_range *range, uint64_t at,
+                              size_t size, struct udmabuf_create_item *list,
+                              CUresult *rc)
+{
+    unsigned n = 0;
+
+    *rc = CUDA_ERROR_INVALID_VALUE;
+    for (size_t done = 0, part; done < size && n < PIECES_MAX; done += part) {
+        const struct standin_mapping *m = standin_mapping_at(range, at + done);
+
+        if (!m)
+            return 0;
+        part = (m->size - (at + done - m->at) + STANDIN_PAGE - 1)
+             / STANDIN_PAGE * STANDIN_PAGE;
+        part = part < size - done ? part : size - done;
+        if (!m->block->rdma)
+            *rc = CUDA_ERROR_NOT_SUPPORTED;
+        if (!m->block->rdma)
+            return 0;
+        list[n++] = (struct udmabuf_create_item){
+            .memfd = (unsigned)m->block->fd, .size = part,
+            .offset = m->offset + (at + done - m->at) };
+    }
+    return n;
+}
+
+/* A descriptor of these pieces, -1: this kernel has no udmabuf. */
+static int dmabuf_make(const struct udmabuf_create_item *list, unsigned n)
+{
+    struct udmabuf_create_list *create =
+        malloc(sizeof *create + n * sizeof *list);
+    int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd = -1;
+
+    if (create && device >= 0) {
+        *create = (struct udmabuf_create_list){
+            .flags = UDMABUF_FLAGS_CLOEXEC, .count = n };
+        memcpy(create->list, list, n * sizeof *list);
+        fd = ioctl(device, UDMABUF_CREATE_LIST, create);
+    }
+    if (device >= 0)
+        close(device);
+    free(create);
     return fd;
+}
+
+static CUresult dmabuf_export(uint64_t at, size_t size, int *fdp)
+{
+    const struct standin_range *range = standin_range_at(at);
+    struct udmabuf_create_item list[PIECES_MAX];
+    CUresult rc = CUDA_ERROR_INVALID_VALUE;
+    unsigned n = range && !range->freed
+               ? dmabuf_pieces(range, at, size, list, &rc) : 0;
+
+    if (n == 0)
+        return rc;
+    *fdp = dmabuf_make(list, n);
+    return *fdp >= 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult standin_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr at,
@@ -30,8 +78,6 @@ CUresult standin_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr at,
                                                unsigned long long flags)
 {
     CUresult rc = standin_enter_context("cuMemGetHandleForAddressRange");
-    const struct standin_mapping *mapping = NULL;
-    const struct standin_range *range;
     int fd = -1;
 
     if (rc != CUDA_SUCCESS)
@@ -45,14 +91,7 @@ CUresult standin_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr at,
     if (flags != 0)
         return CUDA_ERROR_NOT_SUPPORTED;
     pthread_mutex_lock(&standin_lock);
-    range = standin_range_at(at);
-    if (range && !range->freed)
-        mapping = standin_mapping_at(range, at);
-    if (!mapping || size > (mapping->size - (at - mapping->at) + STANDIN_PAGE
-                            - 1) / STANDIN_PAGE * STANDIN_PAGE)
-        rc = CUDA_ERROR_INVALID_VALUE;
-    else if (!mapping->block->rdma || (fd = dmabuf_make(mapping, at, size)) < 0)
-        rc = CUDA_ERROR_NOT_SUPPORTED;
+    rc = dmabuf_export(at, size, &fd);
     pthread_mutex_unlock(&standin_lock);
     if (rc == CUDA_SUCCESS)
         *(int *)handle = fd;

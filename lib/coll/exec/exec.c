@@ -46,8 +46,11 @@ static int exec_unmet(struct dtn_exec *exec, struct dtensor_error *err)
             named[step->peer] = true;
     }
     for (int p = 0; p < sched->n; p++)
-        if (named[p])
+        if (named[p]) {
             ranks[exec->nunmet++] = exec->group.ranks[p];
+            exec->wires |= exec->peers[p].tp
+                         ? 1u << exec->peers[p].transport : 0;
+        }
     exec->unmet = ranks;
     return 0;
 }
@@ -233,6 +236,8 @@ void dtn_exec_destroy(struct dtn_exec *exec)
         return;
     exec_forget(exec);
     dtn_arena_free(&exec->group.ctx->arena, exec->tmp);
+    if (exec->far)
+        dtn_arena_free(exec->group.ctx->device->arena, exec->far);
     dtn_sched_fini(&exec->sched);
     free(exec->peers);
     free(exec->terms);

@@ -5,6 +5,7 @@
  *     run.c       runs its steps
  *     ready.c     READY: the address and size of memory
  *     expose.c    how peers access the buffers of a run
+ *     direct.c    the same for buffers of a device, in place
  *     launch.c    operations in host or device memory
  *     move.c      the steps that copy and reduce
  *     cma.c       the same with private memory of peers
@@ -156,6 +157,10 @@ struct dtn_exec {
                                   /* before the first run; NULL: all are      */
                                   /* connected                                */
     int nunmet;                   /* their number                             */
+    unsigned wires;               /* bit t: some step's peer is reached by    */
+                                  /* transport t                              */
+    unsigned char *far;           /* scratch on the device, in place of tmp   */
+                                  /* and acc; NULL: not needed yet            */
     struct dtn_wait meeting;      /* wait state of the connecting             */
     struct dtn_exec_access *reach;    /* one for each wait for READY, in      */
                                       /* order                                */
@@ -206,6 +211,14 @@ static inline int dtn_run_send(struct dtn_exec_run *run, int rank,
  */
 int dtn_expose(struct dtn_exec_run *run);
 int dtn_unexpose(struct dtn_exec_run *run, int rc);
+
+/* direct.c, for runs on a device.  expose: name a space in place; false: it has
+ * to be staged.  scratch: put TMP and ACC on the device if peers can reach them
+ * there.  end: undo that.
+ */
+bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space);
+void dtn_direct_scratch(struct dtn_exec_run *run);
+void dtn_direct_end(struct dtn_exec_run *run);
 
 /* Bind the steps of an executable, whose peers and scale are known.  Errors:
  * ENOMEM

@@ -62,7 +62,7 @@ static bool run_is_private(const struct dtn_exec_run *run)
     bool outside = false;
 
     if (run->memory != &dtn_host)
-        return false;             /* device memory is always staged           */
+        return false;             /* device memory is staged or in place      */
     for (int s = DTN_IN; s <= DTN_OUT && run->exec->tries; s++)
         outside |= sched->exposed[s] && sched->bytes[s] > 0
                 && !dtn_arena_contains(&run->ctx->arena, run->exec->base[s],
@@ -212,8 +212,8 @@ static int space_stage(struct dtn_exec_run *run, enum dtn_space space)
     return rc;
 }
 
-/* Expose a space as it is, or staged.  Puts from a device leave from a bounce
- * buffer too.
+/* Expose a space as it is, or staged.  Puts from a device that cards do not
+ * reach leave from a bounce buffer too.
  */
 static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
 {
@@ -225,6 +225,8 @@ static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
         return 0;
     if (!device)
         rc = space_register(run, space, exec->base[space]);
+    else if (dtn_direct_expose(run, space))
+        rc = 0;
     run->refused = rc != 0 && rc != DTENSOR_EINVAL;
     if (rc == 0 || run->refused)
         return rc;
@@ -264,6 +266,8 @@ static void spaces_hide(struct dtn_exec_run *run)
     for (int space = DTN_IN; space <= DTN_OUT; space++)
         if (run->bounce[space])
             dtn_bounce_give(ctx, run->bounce[space]);
+    if (run->memory != &dtn_host)
+        dtn_direct_end(run);
 }
 
 int dtn_expose(struct dtn_exec_run *run)
@@ -274,6 +278,8 @@ int dtn_expose(struct dtn_exec_run *run)
     memset(run->staged, 0, sizeof run->staged);
     memset(run->bounce, 0, sizeof run->bounce);
     trial_begin(run);
+    if (run->memory != &dtn_host)
+        dtn_direct_scratch(run);
     for (int i = 0; i < run->exec->nspaces && rc == 0; i++)
         rc = space_expose(run, run->exec->spaces[i]);
     if (rc == DTENSOR_EAGAIN)

@@ -95,7 +95,8 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
 {
     int rc = 0;
 
-    if (dtn_run_is_device(run, src)) {
+    if (run->memory != &dtn_host && space <= DTN_OUT && run->bounce[space]
+        && dtn_run_is_device(run, src)) {
         unsigned char *to = run->bounce[space]->mem
                           + (src - run->exec->base[space]);
 

@@ -3,6 +3,8 @@
  * The arena is address space for all memory of the device.  A chunk of it gets
  * memory when the first block in it is given out, and gives it back when the
  * last one is freed.  So several ranks and other programs share the device.
+ * But once a network card has registered a block (backing.pinned), chunks keep
+ * their memory: the card reaches it by the addresses of then.
  * There are at most 1024 chunks; those of a GPU of 80 GiB have 82 MiB.  A chunk
  * can be exported to other processes and to RDMA cards.
  */
@@ -24,7 +26,8 @@ struct chunks {
     CUmemAllocationProp prop;     /* of the memory of each                    */
     size_t bytes;                 /* of a chunk                               */
     int n;                        /* in the address space                     */
-    int users[CHUNKS_MAX];        /* blocks that lie in it; 0: no memory      */
+    int users[CHUNKS_MAX];        /* blocks that lie in it                    */
+    bool mapped[CHUNKS_MAX];      /* it has memory                            */
 };
 
 static struct chunks *chunks_of(const struct dtn_backing *backing)
@@ -69,6 +72,7 @@ static int chunk_map(struct chunks *chunks, int i)
     rc = chunk_open(cuda, at, chunks->bytes);
     if (rc != 0)
         driver->cuMemUnmap(at, chunks->bytes);
+    chunks->mapped[i] = rc == 0;
     return rc;
 }
 
@@ -78,6 +82,7 @@ static void chunk_unmap(struct chunks *chunks, int i)
 
     cuda->driver->cuMemUnmap((CUdeviceptr)cuda->arena.backing.base
                              + (size_t)i * chunks->bytes, chunks->bytes);
+    chunks->mapped[i] = false;
 }
 
 /* ------------------------------------------------------------ a block --- */
@@ -86,7 +91,7 @@ static void chunk_unmap(struct chunks *chunks, int i)
 static void chunks_leave(struct chunks *chunks, int first, int last)
 {
     for (int i = first; i < last; i++)
-        if (--chunks->users[i] == 0)
+        if (--chunks->users[i] == 0 && !chunks->cuda->arena.backing.pinned)
             chunk_unmap(chunks, i);
 }
 
@@ -102,7 +107,7 @@ static bool chunks_touch(struct dtn_backing *backing, size_t offset,
     if (rc != 0)
         return false;
     for (; i < last && rc == 0; i++) {
-        if (chunks->users[i] == 0)
+        if (!chunks->mapped[i])
             rc = chunk_map(chunks, i);
         if (rc == 0)
             chunks->users[i]++;
@@ -131,7 +136,7 @@ static void chunks_close(struct dtn_backing *backing)
     struct dtn_cuda *cuda = chunks->cuda;
 
     for (int i = 0; i < chunks->n; i++)
-        if (chunks->users[i] > 0)
+        if (chunks->mapped[i])
             chunk_unmap(chunks, i);
     cuda->driver->cuMemAddressFree((CUdeviceptr)backing->base, backing->size);
     free(chunks);

@@ -89,6 +89,8 @@ static int cuda_fill(struct dtn_cuda *cuda, struct dtensor_error *err)
         rc = cuda_queues(cuda);
         if (rc == 0)
             rc = dtn_cuda_arena_open(cuda, &cuda->failure);
+        if (rc == 0)
+            dtn_cuda_exporter_init(cuda);
         dtn_cuda_leave(cuda);
     }
     if (rc != 0 && err)
@@ -123,8 +125,8 @@ static void cuda_tell(const struct dtn_cuda *cuda,
 
     for (int i = 0; i < want->local_size; i++)
         sharers += cuda_number(want, count, i) == cuda->number;
-    dtn_log(want->log, DTN_LOG_INFO, "gpu: %s, %s, driver of CUDA %d.%d; "
-            "device memory is staged in host memory", cuda->name,
+    dtn_log(want->log, DTN_LOG_INFO, "gpu: %s, %s, driver of CUDA %d.%d",
+            cuda->name,
             dtn_format_size(cuda->arena.backing.size, size, sizeof size),
             cuda->driver->version / 1000, cuda->driver->version % 1000 / 10);
     if (sharers > 1)
@@ -149,7 +151,8 @@ int dtn_cuda_open(const struct dtn_cuda_want *want,
     *cuda = (struct dtn_cuda){ .driver = driver, .number = number,
         .log = want->log, .timeout_ns = want->timeout_ns,
         .arena = DTN_ARENA_NONE,
-        .memory = { .ops = &dtn_cuda_ops, .arena = &cuda->arena } };
+        .memory = { .ops = &dtn_cuda_ops, .arena = &cuda->arena,
+                    .exporter = &cuda->exporter } };
     rc = cuda_device(cuda, err);
     if (rc != 0) {
         free(cuda);

@@ -7,6 +7,7 @@
  * queue.c      the stream, waiting for it, errors
  * pointer.c    what kind of memory an address is
  * arena.c      device memory of an arena
+ * exporter.c   device memory for network cards
  */
 #ifndef DTN_DEVICE_CUDA_CUDA_H
 #define DTN_DEVICE_CUDA_CUDA_H
@@ -14,6 +15,7 @@
 #include "device/cuda/driver.h"
 #include "device/memory.h"
 #include "transport/arena.h"
+#include "transport/exporter.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -46,6 +48,8 @@ enum { DTN_CUDA_SLOTS = 2 };      /* pieces on their way at the same time     */
 struct dtn_cuda {
     struct dtn_memory memory;     /* the kind; first                          */
     struct dtn_arena arena;       /* device memory of tensors                 */
+    struct dtn_exporter exporter; /* the same for network cards               */
+    struct dtensor_error unexported;       /* why an export failed last       */
     const struct dtn_cuda_driver *driver;     /* of this machine              */
     CUdevice device;              /* its handle                               */
     int number;                   /* its number                               */
@@ -114,6 +118,9 @@ int dtn_cuda_check(const struct dtn_memory *memory, const char *what,
  */
 #define DTN_CUDA_PAGE_BYTES ((size_t)64 << 10)     /* of large blocks         */
 int dtn_cuda_arena_open(struct dtn_cuda *cuda, struct dtensor_error *err);
+
+/* exporter.c.  Fill in cuda->exporter of a device that is open otherwise. */
+void dtn_cuda_exporter_init(struct dtn_cuda *cuda);
 
 /* bounce.c.  An operation on arrays, element by element: elements first ...
  * first + n - 1 of dst from the same elements of src, at addresses that the CPU

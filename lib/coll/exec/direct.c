@@ -1,0 +1,102 @@
+/* direct.c - buffers of a device that peers reach in place
+ *
+ * A network card can read and write memory of a GPU that it has registered.  So
+ * if every transport to the peers of a run can name the memory to them, puts go
+ * there and leave from there without a copy in host memory.  If one of them
+ * cannot, the space is staged (expose.c), for all peers: what is copied back
+ * at the end of a run would overwrite what cards have put in place.
+ *
+ * The scratch that peers put into is then on the device too, so that what
+ * arrives is reduced there.
+ */
+#include "coll/exec/exec.h"
+#include "device/memory.h"
+#include "job/ctx.h"
+#include "sched/sched.h"
+#include "transport/arena.h"
+#include "transport/transport.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Take the name of a space back. */
+static void direct_hide(struct dtn_exec_run *run, int name)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+
+    for (int t = 0; t < ctx->ntransports; t++) {
+        struct dtn_remote *named = &run->name[t][name];
+
+        if (named->addr || named->key)
+            ctx->transports[t]->ops->unreg(ctx->transports[t], *named);
+        *named = (struct dtn_remote){ 0, 0 };
+    }
+}
+
+/* Name `bytes` bytes of the device with every transport to a peer of the run.
+ * False: one cannot reach them, and they have no name.
+ */
+static bool direct_name(struct dtn_exec_run *run, int name, unsigned char *mem,
+                        size_t bytes)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    bool named = run->memory->exporter != NULL;
+
+    for (int t = 0; t < ctx->ntransports && named; t++) {
+        struct dtn_transport *tp = ctx->transports[t];
+
+        if (run->exec->wires >> t & 1)
+            named = tp->ops->attach
+                 && tp->ops->reg(tp, mem, bytes, &run->name[t][name]) == 0;
+    }
+    if (!named)
+        direct_hide(run, name);
+    return named;
+}
+
+bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space)
+{
+    const struct dtn_exec *exec = run->exec;
+    const int name = dtn_exec_name(space);
+    const size_t bytes = exec->sched.bytes[space] * exec->scale[space];
+
+    if (!direct_name(run, name, exec->base[space], bytes))
+        return false;
+    run->behind[name] = bytes;
+    if (!exec->sched.exposed[space])
+        direct_hide(run, name);   /* puts leave from it, nobody else comes   */
+    return true;
+}
+
+/* Do peers put into the scratch, or this rank from it? */
+static bool scratch_moves(const struct dtn_sched *sched)
+{
+    bool moves = sched->exposed[DTN_TMP] || sched->exposed[DTN_ACC];
+
+    for (int s = 0; s < sched->nsteps && !moves; s++)
+        moves = sched->steps[s].op == DTN_OP_PUT
+             && sched->steps[s].src.space > DTN_OUT;
+    return moves;
+}
+
+void dtn_direct_scratch(struct dtn_exec_run *run)
+{
+    struct dtn_exec *exec = run->exec;
+    const size_t bytes = dtn_sched_scratch(&exec->sched);
+
+    if (bytes == 0 || !run->memory->exporter || !scratch_moves(&exec->sched))
+        return;
+    if (!exec->far)
+        exec->far = dtn_arena_alloc(run->memory->arena, bytes);
+    if (!exec->far || !direct_name(run, DTN_TMP, exec->far, bytes))
+        return;
+    direct_hide(run, DTN_TMP);
+    exec->base[DTN_TMP] = exec->far;
+    exec->base[DTN_ACC] = exec->far + (exec->acc - exec->tmp);
+}
+
+void dtn_direct_end(struct dtn_exec_run *run)
+{
+    run->exec->base[DTN_TMP] = run->exec->tmp;
+    run->exec->base[DTN_ACC] = run->exec->acc;
+}
