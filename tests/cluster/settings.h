@@ -6,7 +6,7 @@
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
-enum { SAID = 32768 };
+#include "tests/cluster/said.h"
 
 typedef void look_f(const char *path, char said[SAID]);
 

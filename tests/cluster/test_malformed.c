@@ -1,74 +1,32 @@
-/* test_malformed.c - what a user reads after a mistake in a cluster file
+/* test_malformed.c - what a user reads after a mistake in a cluster file's form
  *
- * What a user reads who has made a mistake in a cluster file.
+ * Each row makes a mistake in a good file (sections, keys, quotes, characters)
+ * and says, word for word, everything that is then reported.  After the rows
+ * come whole files: empty, too long, all rubbish, and paths that are no files.
+ * test_malformed_values.c has the values.
  *
- * Each row edits a good file and says, word for word, everything that is then
- * reported: errors, only warnings, or nothing.  An edit is `=N text` (line N
- * becomes text), `-N` (without line N) or `+N text` (text before line N); N
- * counts the lines of the good file.
- *
- * Without this test, a mistake could be accepted in silence, or be reported on
- * the wrong line.
+ * Without this test, a line that nobody reads could be accepted in silence, or
+ * be reported on the wrong line.
  */
 #include "base/compiler.h"
-#include "cluster/cluster.h"
 #include "cluster/file.h"
 #include "dtensor.h"
 #include "tests/cluster/cluster_files.h"
+#include "tests/cluster/malformed.h"
+#include "tests/support/tap.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 
-static const char *const good[] = {
-    "[cluster]",                                            /*  1 */
-    "version = 1",
-    "name = t",
-    "[nodes \"a\"]",                                        /*  4 */
-    "hosts = n[1-2]",
-    "ranks = 4",
-    "; the devices",
-    "hca = mlx5_0:1",
-    "[transport]",                                          /*  9 */
-    "inter_node = rc",
-    "mtu = 4096",
-    "register_limit = 512K",
-    "heartbeat = 1s",
-    "dead_after = 10s",
-    "[mesh \"world\"]",                                     /* 15 */
-    "dims = dp=2, tp=4",
-    "[seed]",                                               /* 17 */
-    "base = 7",
-    "mesh = world",
-    "distinct = dp",
-    "[tuning]",                                             /* 21 */
-    "allreduce = 0-32K:direct, 32K-inf:ring",
-    "[redistribute]",                                       /* 23 */
-    "max_scratch = 1G",
-    "pipeline = 8M",
-    "planner = auto"
-};
-
-#define NOT_SIZE "is not a size; expected a number of bytes with an optional " \
-                 "K, M, G or T (powers of 1024)"
-#define NOT_TIME "is not a time; expected a number with its unit us, ms, s " \
-                 "or min, such as 30s"
 #define NO_HASH "expected \";\" to start a comment after a value"
 #define A_NAME "expected a letter, then at most 31 letters, digits, \"-\" " \
                "or \"_\""
-#define A_LIST "expected a list such as node[001-064]"
 #define FIFTY "12345678901234567890123456789012345678901234567890"
 
-static const struct row {
-    const char *what;
-    const char *edits;
-    const char *expected;
-} rows[] = {
-    /* form */
+static const struct malformed rows[] = {
     { "a key before the first section", "+1 name = t",
       "F:1: error: \"name\" stands before the first section; expected "
       "[cluster] first" },
@@ -145,337 +103,7 @@ static const struct row {
     { "mistakes of form hide those of value", "=6 rank = 4\n=18 base = x",
       "F:6: error: unknown key \"rank\" in [nodes]; did you mean \"ranks\"?" },
 
-    /* [cluster] */
-    { "no [cluster]", "-1\n-2\n-3",
-      "F: error: no [cluster] section; expected [cluster] with "
-      "\"version = 1\"" },
-    { "no version", "-2",
-      "F:1: error: [cluster] has no \"version\"; expected version = 1" },
-    { "a newer version", "=2 version = 2",
-      "F:2: error: version: this is format 2; expected 1, the only one this "
-      "release reads" },
-    { "a wrong world_size", "=3 world_size = 16",
-      "F:3: error: world_size: 16, but the [nodes] sections add up to 8 "
-      "ranks" },
-    { "auth", "=3 auth = munge",
-      "F:3: error: auth: \"munge\" is not in this build; expected none" },
-    { "no auth", "=3 auth = none", "" },
-
-    /* [nodes] */
-    { "no [nodes]", "-4\n-5\n-6\n-7\n-8",
-      "F: error: no [nodes \"name\"] section; expected at least one" },
-    { "no hosts", "-5",
-      "F:4: error: [nodes \"a\"] has no \"hosts\"; expected hosts = a list "
-      "such as node[001-064]" },
-    { "no ranks", "-6",
-      "F:4: error: [nodes \"a\"] has no \"ranks\"; expected ranks = 1 to "
-      "1024" },
-    { "ranks not a number", "=6 ranks = four",
-      "F:6: error: ranks: \"four\" is not a whole number; expected 1 to "
-      "1024" },
-    { "ranks zero", "=6 ranks = 0",
-      "F:6: error: ranks: 0 is out of range; expected 1 to 1024" },
-    { "ranks beyond 64 bits", "=6 ranks = 99999999999999999999",
-      "F:6: error: ranks: 99999999999999999999 is out of range; expected 1 to "
-      "1024" },
-    { "a bracket not closed", "=5 hosts = n[1-2",
-      "F:5: error: hosts: \"[\" and \"]\" do not match in \"n[1-2\"; " A_LIST },
-    { "a range backwards", "=5 hosts = n[2-1]",
-      "F:5: error: hosts: range \"2-1\" in \"n[2-1]\" runs backwards; expected "
-      "1-2" },
-    { "a bad character", "=5 hosts = n 1",
-      "F:5: error: hosts: bad character \" \" in \"n 1\"; expected letters, "
-      "digits, \".\", \"-\" and ranges in [ ]" },
-    { "a host twice", "=5 hosts = n1,n1",
-      "F:5: error: hosts: \"n1\" is listed twice" },
-    { "a host in two sections",
-      "+9 [nodes \"b\"]\n+9 hosts = n[2-4]\n+9 ranks = 4\n"
-      "=16 dims = dp=5, tp=4",
-      "F:10: error: hosts: \"n2\" is also in [nodes \"a\"]; expected each host "
-      "once" },
-    { "localhost among others", "=5 hosts = n1,localhost",
-      "F:5: error: hosts: \"localhost\" stands for one machine, this one; "
-      "expected it as the only host" },
-    { "addresses do not match", "+6 addresses = 10.0.0.[1-3]",
-      "F:6: error: addresses: 3 addresses for 2 hosts; expected one address "
-      "for each host" },
-    { "gpus", "=7 gpus = 0-3", "" },
-    { "a gpu for two ranks", "=7 gpus = 0,0,1,1", "" },
-    { "all gpus", "=7 gpus = all", "" },
-    { "no gpus", "=7 gpus = none", "" },
-    { "a gpu by its name", "=7 gpus = cuda:0",
-      "F:7: error: gpus: \"cuda:0\" is not a GPU or a range of them; expected a "
-      "list such as 0-3,8" },
-    { "a gpu number", "=7 gpus = 1024",
-      "F:7: error: gpus: GPU 1024 does not exist; expected 0 to 1023" },
-    { "other memory", "+17 memory = gpu",
-      "F:17: error: memory: \"gpu\"; expected host or cuda" },
-    { "an hca port", "=8 hca = mlx5_0:x",
-      "F:8: error: hca: bad port \"x\" in \"mlx5_0:x\"; expected 1 to 254" },
-    { "hcas do not divide the ranks", "=8 hca = mlx5_[0-2]",
-      "F:8: error: hca: 3 devices for 4 ranks on each node; expected a number "
-      "of devices that divides 4" },
-    { "an hca range", "=8 hca = mlx5_[1-0]:1",
-      "F:8: error: hca: range \"1-0\" in \"mlx5_[1-0]\" runs backwards; "
-      "expected 0-1" },
-    { "a rail twice", "=8 hca = mlx5_0 + mlx5_0:1",
-      "F:8: error: hca: \"mlx5_0:1\" is twice in \"mlx5_0 + mlx5_0:1\"; expected "
-      "another device for each rail" },
-    { "rails of unlike lists", "=8 hca = mlx5_[0-1]+mlx5_[2-4]",
-      "F:8: error: hca: \"mlx5_[0-1]+mlx5_[2-4]\" joins 2 devices and 3; "
-      "expected as many on each side of a \"+\"" },
-    { "ranks with more rails than others", "=8 hca = mlx5_0+mlx5_1, mlx5_2",
-      "F:8: error: hca: \"mlx5_2\" has 1 rail, those before it 2; expected as "
-      "many for every rank" },
-    { "hosts with more rails than others", "+9 [nodes \"b\"]\n+9 hosts = m1\n"
-      "+9 ranks = 8\n+9 hca = a+b\n=18 base = 8\n=16 dims = dp=4, tp=4",
-      "F:12: error: hca: 2 rails for each rank of [nodes \"b\"], 1 of [nodes "
-      "\"a\"]; expected as many for every rank" },
-    { "and hosts of which hca says nothing", "=8 hca = a+b\n+9 [nodes \"b\"]\n"
-      "+9 hosts = m1\n+9 ranks = 8\n=16 dims = dp=4, tp=4",
-      "F:8: error: hca: 1 rail for each rank of [nodes \"b\"], 2 of [nodes "
-      "\"a\"]; expected as many for every rank" },
-    { "too many rails", "=8 hca = a+b+c+d+e+f+g+h+i",
-      "F:8: error: hca: 9 rails in \"a+b+c+d+e+f+g+h+i\"; expected at most 8" },
-    { "half a rail", "=8 hca = mlx5_0+",
-      "F:8: error: hca: nothing beside a \"+\" in \"mlx5_0+\"; expected a device"
-    },
-    { "gid_index", "+9 gid_index = 300",
-      "F:9: error: gid_index: 300 is out of range; expected 0 to 255" },
-    { "the number of CPU sets", "=8 cpus = 0-3 | 4-7",
-      "F:8: error: cpus: 2 CPU sets for 4 ranks on each node; expected none, "
-      "numa, or one set for each rank, separated by \"|\"" },
-    { "CPUs of two ranks", "=8 cpus = 0-3 | 4-7,20 | 8-11 | 12,15-30",
-      "F:8: warning: cpus: local ranks 1 and 3 of each host share CPU 20; "
-      "expected sets without common CPUs" },
-    { "CPUs apart", "=8 cpus = 0-3,16 | 4-7,17 | 8-11 | 12-15,18-30", "" },
-    { "too many ranks", "=5 hosts = n[1-65536]\n=6 ranks = 1024\n-7",
-      "F: error: 67108864 ranks on 65536 hosts; expected at most 1048576 ranks "
-      "on 65536 hosts" },
-
-    /* [transport], [redistribute] */
-    { "a transport", "=10 inter_node = infiniband",
-      "F:10: error: inter_node: \"infiniband\"; infiniband is rc here" },
-    { "the mtu", "=11 mtu = 9000",
-      "F:11: error: mtu: \"9000\"; expected 256, 512, 1024, 2048 or "
-      "4096" },
-    { "a size's suffix", "=12 register_limit = 512KB",
-      "F:12: error: register_limit: \"512KB\" " NOT_SIZE },
-    { "a size out of range", "=25 pipeline = 1",
-      "F:25: error: pipeline: 1 is out of range; expected 4K to 1T" },
-    { "sizes of messages, which are no settings", "=11 eager_limit = 8K",
-      "F:11: error: unknown key \"eager_limit\" in [transport]; expected one of "
-      "intra_node, inter_node, port, mtu, traffic_class, service_level, pkey, "
-      "qp_per_peer, retry_count, rnr_retry, timeout, gpu_flush, connect_timeout, "
-      "op_timeout, heartbeat, dead_after, register_limit, arena" },
-    { "a time without unit", "=14 dead_after = 10",
-      "F:14: error: dead_after: \"10\" " NOT_TIME },
-    { "a time out of range", "=13 heartbeat = 1us",
-      "F:13: error: heartbeat: 1us is out of range; expected 1s to "
-      "10080min" },
-    { "a heartbeat of less than a second", "=13 heartbeat = 999ms",
-      "F:13: error: heartbeat: 999ms is out of range; expected 1s to "
-      "10080min" },
-    { "parts of seconds", "=13 heartbeat = 1500ms\n=14 dead_after = 9001ms",
-      "F:13: warning: heartbeat: 1500ms acts as 2s; expected whole seconds\n"
-      "F:14: warning: dead_after: 9001ms acts as 10s; expected whole seconds" },
-    { "dead after less than two heartbeats", "=13 heartbeat = 6s",
-      "F:14: error: dead_after: 10s with a heartbeat of 6s; expected 12s or "
-      "more" },
-    { "the port of the first rank of a host may be the last there is",
-      "=11 port = 65535", "" },
-    { "but not the one after it", "=11 port = 65536",
-      "F:11: error: port: 65536 is out of range; expected 1024 to 65535" },
-    { "an arena of no bytes", "=11 arena = 0",
-      "F:11: error: arena: 0 is out of range; expected 16M to 64T" },
-    { "of more than there is", "=11 arena = 101%",
-      "F:11: error: arena: \"101%\" is not a part of the memory; expected 1% "
-      "to 100%, or a size" },
-    { "of half a percent", "=11 arena = 0.5%",
-      "F:11: error: arena: \"0.5%\" is not a part of the memory; expected 1% "
-      "to 100%, or a size" },
-    { "of much", "=11 arena = much", "F:11: error: arena: \"much\" " NOT_SIZE },
-    { "max_scratch", "=24 max_scratch = much",
-      "F:24: error: max_scratch: \"much\" " NOT_SIZE },
-
-    /* [mesh] */
-    { "the product of the dims", "=16 dims = dp=2, tp=2",
-      "F:16: error: dims: dp=2 x tp=2 is 4 ranks, but mesh \"world\" has 8" },
-    { "a dim twice", "=16 dims = dp=2, tp=2, tp=2",
-      "F:16: error: dims: dim \"tp\" is listed twice" },
-    { "a dim of size 0", "=16 dims = dp=0, tp=4",
-      "F:16: error: dims: dim \"dp\" has size 0; expected 1 or more" },
-    { "dims without sizes", "=16 dims = dp, tp",
-      "F:16: error: dims: bad entry \"dp\"; expected name=number, such as "
-      "dp=2, tp=4" },
-    { "a product beyond 64 bits",
-      "=16 dims = a=1048576, b=1048576, c=1048576, dp=1048576, tp=1",
-      "F:16: error: dims: a=1048576 x b=1048576 x c=1048576 x dp=1048576 x "
-      "tp=1 is 1099511627776 or more ranks, but mesh \"world\" has 8" },
-    { "a dim too large", "=16 dims = dp=99999999999, tp=4",
-      "F:16: error: dims: dim \"dp\" has size 99999999999; expected at most "
-      "1048576" },
-    { "nine dims", "=16 dims = a=2, b=2, c=2, d=1, e=1, f=1, dp=1, tp=1, g=1",
-      "F:16: error: dims: dim \"g\" is one too many; expected at most 8" },
-    { "no dims", "-16",
-      "F:15: error: [mesh \"world\"] has no \"dims\"; expected dims = "
-      "name=number, such as dp=2, tp=4, or a parent and what to select" },
-    { "a rank that does not exist", "+17 ranks = 0-8",
-      "F:17: error: ranks: rank 8 does not exist; expected 0 to 7" },
-    { "a rank twice", "+17 ranks = 0-6,3",
-      "F:17: error: ranks: rank 3 is listed twice" },
-    { "a step of 0", "+17 ranks = 0-6:0",
-      "F:17: error: ranks: \"0-6:0\" is not a rank or a range of them; "
-      "expected a list such as 0-3,8" },
-    { "a world of half the ranks", "=16 dims = dp=1, tp=4\n+17 ranks = 0-3",
-      "F:17: error: ranks: mesh \"world\" has 4 of 8 ranks; expected all of "
-      "them" },
-    { "an unknown parent",
-      "+17 [mesh \"x\"]\n+17 parent = wrold\n+17 select = dp=0",
-      "F:18: error: parent: no mesh \"wrold\"; did you mean \"world\"?" },
-    { "a parent below",
-      "+15 [mesh \"x\"]\n+15 parent = world\n+15 select = dp=0",
-      "F:16: error: parent: mesh \"world\" is defined below, on line 18; "
-      "expected it above" },
-    { "its own parent", "+17 [mesh \"x\"]\n+17 parent = x\n+17 select = dp=0",
-      "F:18: error: parent: mesh \"x\" is defined below, on line 17; expected "
-      "it above" },
-    { "a parent and dims",
-      "+17 [mesh \"x\"]\n+17 parent = world\n+17 dims = a=8",
-      "F:19: error: \"dims\" beside \"parent\"; expected one or the other" },
-    { "select without parent", "+17 [mesh \"x\"]\n+17 select = dp=0",
-      "F:18: error: \"select\" without \"parent\"; expected parent = the name "
-      "of a mesh" },
-    { "nothing selected", "+17 [mesh \"x\"]\n+17 parent = world",
-      "F:17: error: [mesh \"x\"] has no \"select\"; expected select = dp=0" },
-    { "an unknown dim selected",
-      "+17 [mesh \"x\"]\n+17 parent = world\n+17 select = pp=0",
-      "F:19: error: select: mesh \"world\" has no dim \"pp\"; did you mean "
-      "\"dp\"?" },
-    { "an index too high",
-      "+17 [mesh \"x\"]\n+17 parent = world\n+17 select = dp=2",
-      "F:19: error: select: dp=2 does not exist; expected 0 to 1" },
-    { "everything selected",
-      "+17 [mesh \"x\"]\n+17 parent = world\n+17 select = dp=0, tp=1",
-      "F:19: error: select: leaves no dim of mesh \"world\"; expected one at "
-      "least to stay" },
-    { "a wrong mesh is not blamed on what names it", "=16 dims = dp, tp",
-      "F:16: error: dims: bad entry \"dp\"; expected name=number, such as "
-      "dp=2, tp=4" },
-
-    /* [seed] */
-    { "a seed without base", "-18",
-      "F:17: error: [seed] has no \"base\"; expected base = a whole number" },
-    { "a base that is no number", "=18 base = random",
-      "F:18: error: base: \"random\" is not a whole number; expected 0 to "
-      "18446744073709551615, or 0x and hexadecimal digits" },
-    { "distinct without mesh", "-19",
-      "F:19: error: distinct: dims of no mesh; expected mesh = the name of a "
-      "mesh" },
-    { "an unknown distinct dim", "=20 distinct = zz",
-      "F:20: error: distinct: mesh \"world\" has no dim \"zz\"; expected one "
-      "of dp, tp" },
-    { "distinct seeds that are all the same", "+18 stride = 0",
-      "F:21: error: distinct: stride = 0 gives all of them the same seed; "
-      "expected a stride of 1 or more, or no distinct" },
-    { "an unknown tracker", "+18 tracker = globl",
-      "F:18: error: tracker: \"globl\"; did you mean \"global\"?" },
-    { "a tracker like none", "+18 tracker = everywhere",
-      "F:18: error: tracker: \"everywhere\"; expected global, offset, megatron "
-      "or local" },
-    { "a GPU without threads", "+18 threads_per_sm = 0",
-      "F:18: error: threads_per_sm: 0 is out of range; expected 256 to "
-      "1048576" },
-
-    /* [tuning] */
-    { "an algorithm", "=22 allreduce = 0-inf:rng",
-      "F:22: error: allreduce: no algorithm \"rng\"; did you mean \"ring\"?" },
-    { "an algorithm almost right", "=22 allreduce = 0-inf:hierarchic",
-      "F:22: error: allreduce: no algorithm \"hierarchic\"; did you mean "
-      "\"hierarchical\"?" },
-    { "an algorithm like no other", "=22 allreduce = 0-inf:quantum",
-      "F:22: error: allreduce: no algorithm \"quantum\"; expected direct, "
-      "ring, tree, twotree, doubling, halving, bruck, pairwise or "
-      "hierarchical" },
-    { "a bandwidth that is none", "=22 intra_bandwidth = fast",
-      "F:22: error: intra_bandwidth: \"fast\" is not a size; expected a "
-      "number of bytes with an optional K, M, G or T (powers of 1024)" },
-    { "tuning that does not begin at 0", "=22 reduce = 1K-inf:ring",
-      "F:22: error: reduce: begins at 1K; expected 0" },
-    { "tuning with a gap", "=22 allreduce = 0-1K:tree, 2K-inf:ring",
-      "F:22: error: allreduce: a range ends at 1K and the next begins at 2K; "
-      "expected no gap or overlap" },
-    { "tuning that ends", "=22 broadcast = 0-1M:tree",
-      "F:22: error: broadcast: ends at 1M; expected inf" },
-    { "tuning of nothing", "=22 allgather = ring",
-      "F:22: error: allgather: bad entry \"ring\"; expected from-to:algorithm, "
-      "such as 0-64K:direct, 64K-inf:ring" },
-
-    /* [plan] */
-    { "a plan, and not what is in it", "+27 [plan \"p\"]\n+27 mesh = word\n"
-      "+27 dim = pp\n+27 layers.*.up = columns",
-      "F:27: error: section [plan \"p\"] is not in this build; expected no such "
-      "section" },
-
-    /* several values at once */
-    { "values of three sections, in the order of the lines",
-      "=2 version = 2\n=12 register_limit = x\n=6 ranks = 0",
-      "F:2: error: version: this is format 2; expected 1, the only one this "
-      "release reads\n"
-      "F:6: error: ranks: 0 is out of range; expected 1 to 1024\n"
-      "F:12: error: register_limit: \"x\" " NOT_SIZE },
 };
-
-/* The good file with a row's edits. */
-static void edit(const char *edits, char *out, size_t size)
-{
-    FILE *stream = fmemopen(out, size, "w");
-    char op;
-    int line, used;
-
-    for (int n = 1; n <= (int)DTN_COUNT(good) + 1; n++) {
-        bool keep = n <= (int)DTN_COUNT(good);
-
-        for (const char *p = edits; p && *p; p = strchr(p, '\n')) {
-            p += *p == '\n';
-            if (sscanf(p, "%c%d%n", &op, &line, &used) != 2 || line != n)
-                continue;
-            if (op != '+')
-                keep = false;
-            if (op != '-')
-                fprintf(stream, "%.*s\n", (int)strcspn(p + used + 1, "\n"),
-                        p + used + 1);
-        }
-        if (keep)
-            fprintf(stream, "%s\n", good[n - 1]);
-    }
-    fclose(stream);
-}
-
-static void test_rows(void)
-{
-    struct dtensor_cluster *cluster;
-    static struct report report;
-    struct dtensor_error err;
-    char text[4096], expected[1024];
-    bool bad;
-    int rc;
-
-    for (size_t i = 0; i < DTN_COUNT(rows); i++) {
-        edit(rows[i].edits, text, sizeof text);
-        cluster = NULL;
-        rc = read_text(text, &cluster, &report, &err);
-        bad = strstr(rows[i].expected, "error: ") != NULL;
-        snprintf(expected, sizeof expected, "%s%s", rows[i].expected,
-                 *rows[i].expected ? "\n" : "");
-        if (!ok(rc == (bad ? DTENSOR_ECONF : 0) && !cluster == bad &&
-                strcmp(report.text, expected) == 0, "%s", rows[i].what)) {
-            note("expected: %s", rows[i].expected);
-            note("reported: %s", report.text);
-        }
-        dtensor_cluster_destroy(cluster);
-    }
-}
 
 static void test_whole_files(void)
 {
@@ -550,17 +178,9 @@ static void test_no_files(void)
 
 int main(void)
 {
-    struct dtensor_cluster *cluster = NULL;
-    static struct report report;
-    struct dtensor_error err;
-    char text[4096];
-
     unsetenv("SLURM_STEP_NODELIST");
-    edit("", text, sizeof text);
-    ok(read_text(text, &cluster, &report, &err) == 0 && !*report.text,
-       "the file the rows edit is good");
-    dtensor_cluster_destroy(cluster);
-    test_rows();
+    malformed_good();
+    malformed_rows(rows, DTN_COUNT(rows));
     test_whole_files();
     test_no_files();
     return done();

@@ -10,11 +10,10 @@
  */
 #include "base/compiler.h"
 #include "base/log.h"
-#include "cluster/builtin.h"
-#include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "dtensor.h"
+#include "tests/cluster/launcher.h"
 #include "tests/support/tap.h"
 
 #include <errno.h>
@@ -22,61 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-extern char **environ;
-
-/* ---------------------------------------------------------------- files --- */
-
-static const struct file {
-    const char *name;
-    const char *nodes;            /* what follows [cluster]                   */
-    int world_size;
-} files[] = {
-    { "gpu.ini", "[nodes \"a\"]\nhosts = n[0-1]\nranks = 4\n", 8 },
-    { "pair.ini", "[nodes \"a\"]\nhosts = n[0-1]\nranks = 2\n", 4 },
-    { "flat.ini", "[nodes \"a\"]\nhosts = n[0-3]\nranks = 1\n", 4 },
-    { "back.ini", "[nodes \"a\"]\nhosts = n[3,1]\nranks = 2\n", 4 },
-    { "far.ini", "[nodes \"a\"]\nhosts = n[0-1].cluster\nranks = 2\n", 4 },
-    { "here.ini", "[nodes \"a\"]\nhosts = localhost\nranks = 4\n", 4 },
-    { "one.ini", "[nodes \"a\"]\nhosts = n5\nranks = 1\n", 1 },
-    { "uneven.ini", "[nodes \"a\"]\nhosts = n0\nranks = 3\n"
-      "[nodes \"b\"]\nhosts = n1\nranks = 1\n", 4 },
-    { "step.ini", "[nodes \"a\"]\nhosts = n[0-1]\nranks = 3\n"
-      "[nodes \"b\"]\nhosts = n2\nranks = 1\n", 7 },
-};
-
-static void files_write(void)
-{
-    for (size_t i = 0; i < DTN_COUNT(files); i++) {
-        FILE *f = fopen(files[i].name, "w");
-
-        fprintf(f, "[cluster]\nversion = 1\nname = t\n%s[mesh \"world\"]\n"
-                "dims = world=%d\n", files[i].nodes, files[i].world_size);
-        fclose(f);
-    }
-}
-
-static void files_remove(const char *dir)
-{
-    for (size_t i = 0; i < DTN_COUNT(files); i++)
-        unlink(files[i].name);
-    if (rmdir(dir) != 0)
-        note("%s is left", dir);
-}
-
-/* ---------------------------------------------------------------- cases --- */
-
-#define RUN(rank, size) "DTN_RANK=" rank " DTN_WORLD_SIZE=" size              \
-    " DTN_LOCAL_RANK=" rank " DTN_LOCAL_SIZE=" size " DTN_JOB=j "
-
-/* What srun sets for a task; the job is larger than the step. */
-#define JOB "SLURM_JOB_ID=14 SLURM_NTASKS=6 SLURM_NPROCS=6 "                  \
-    "SLURM_NODELIST=n[0-7] SLURM_JOB_NODELIST=n[0-7] "                        \
-    "SLURM_TASKS_PER_NODE=1(x6) SLURM_NTASKS_PER_NODE=2 "
-#define STEP(rank, size, local, node, list, tasks) JOB "SLURM_STEP_ID=2 "     \
-    "SLURM_PROCID=" rank " SLURM_STEP_NUM_TASKS=" size " SLURM_LOCALID="      \
-    local " SLURMD_NODENAME=" node " SLURM_STEP_NODELIST=" list               \
-    " SLURM_STEP_TASKS_PER_NODE=" tasks " "
 
 static const struct env_case {
     const char *claim, *environment, *file, *result;
@@ -315,29 +259,6 @@ static const struct env_case {
 
 static char hostname[DTN_HOST_MAX];
 
-/* Only "A=1 B=2" is left of DTN_*, SLURM_* and SLURMD_*. */
-static void environment_set(const char *text)
-{
-    char copy[1000], name[64], *save = NULL;
-    char **p = environ;
-
-    while (*p) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(*p, "="), *p);
-        if (strncmp(name, "DTN_", 4) == 0 || strncmp(name, "SLURM", 5) == 0)
-            unsetenv(name);
-        else
-            p++;
-    }
-    snprintf(copy, sizeof copy, "%s", text);
-    for (char *word = strtok_r(copy, " ", &save); word;
-         word = strtok_r(NULL, " ", &save)) {
-        char *value = strchr(word, '=');
-
-        *value = '\0';
-        setenv(word, value + 1, 1);
-    }
-}
-
 /* "@," in what is expected is this host's name. */
 static void expected_text(const char *pattern, char *buf, size_t size)
 {
@@ -382,89 +303,6 @@ static void case_run(const struct env_case *c, struct dtn_log *log)
         dtensor_cluster_destroy(world.cluster);
 }
 
-/* Who a refused process would be, for the others to be told. */
-static const struct claim_case {
-    const char *claim, *environment, *file;
-    int rank, world_size;         /* -1: nobody                               */
-    const char *host;             /* of that rank                             */
-} claims[] = {
-    { "a file that is not there: the step says where the others are",
-      STEP("3", "4", "1", "n1", "n[0-1]", "2(x2)"), "none.ini", 3, 4, "n1" },
-    { "a file that can be read, a rank in the wrong place: the file says",
-      STEP("1", "4", "0", "n1", "n[0-1]", "2(x2)") "SLURM_GTIDS=1,3",
-      "pair.ini", 1, 4, "n0" },
-    { "a step that all ranks refuse needs no telling", STEP("1", "6", "1", "n0",
-      "n[0-1]", "3(x2)"), "pair.ini", -1, 0, NULL },
-    { "dtensor-run, on the wrong host", RUN("3", "4") "DTN_HOST=n0",
-      "pair.ini", 3, 4, "n1" },
-    { "dtensor-run without a file that can be read: its launcher tells",
-      RUN("3", "4"), "none.ini", -1, 0, NULL },
-    { "nobody", "DTN_HOST=n9", "flat.ini", -1, 0, NULL },
-};
-
-static void test_claims(void)
-{
-    for (size_t i = 0; i < DTN_COUNT(claims); i++) {
-        const struct claim_case *c = &claims[i];
-        struct dtn_world world = { .rank = -1 };
-        const char *host = "";
-        int rc;
-
-        environment_set(c->environment);
-        rc = dtn_whoami_claim(c->file, &world);
-        for (int h = 0; rc == 0 && h < world.cluster->nhosts; h++)
-            if (world.rank >= world.cluster->hosts[h].first_rank)
-                host = world.cluster->hosts[h].name;
-        ok(c->rank < 0 ? rc == DTENSOR_ECONF && !world.cluster : rc == 0 &&
-           world.rank == c->rank && world.size == c->world_size &&
-           strcmp(host, c->host) == 0, "refused: %s", c->claim);
-        dtensor_cluster_destroy(world.cluster);
-    }
-}
-
-/* The built-in cluster means what the shortest file for it means. */
-static void test_same_as_file(void)
-{
-    struct dtensor_cluster *builtin = NULL, *file = NULL;
-    char *a = NULL, *b = NULL, diff[300];
-
-    environment_set("SLURM_STEP_NODELIST=n[0-2] "
-                    "SLURM_STEP_TASKS_PER_NODE=3(x2),1");
-    ok(dtn_cluster_slurm_step(&builtin, NULL) == 0 &&
-       dtensor_cluster_read("step.ini", NULL, NULL, &file, NULL) == 0 &&
-       strcpy(builtin->name, "t") && dtn_cluster_canonical(builtin, &a, NULL)
-       == 0 &&
-       dtn_cluster_canonical(file, &b, NULL) == 0,
-       "a step's cluster and the file that says the same are made");
-    if (!ok(a && b && strcmp(a, b) == 0, "they mean the same, defaults too"))
-        note("%s", dtn_canonical_diff(a, b, diff, sizeof diff));
-    free(a);
-    free(b);
-    dtensor_cluster_destroy(builtin);
-    dtensor_cluster_destroy(file);
-}
-
-static void test_local(void)
-{
-    struct dtensor_cluster *c = NULL;
-    struct dtensor_error err;
-
-    ok(dtn_cluster_local("h", 1024, &c, NULL) == 0 && c->world_size == 1024 &&
-       c->nhosts == 1 && c->hosts[0].nranks == 1024 && c->meshes[0].ndim == 1 &&
-       strcmp(c->meshes[0].name, "world") == 0 &&
-       strcmp(c->meshes[0].dim_name[0], "world") == 0 &&
-       c->meshes[0].size[0] == 1024 && c->meshes[0].ranks[1023] == 1023,
-       "a local cluster has one host and the mesh world");
-    ok(strcmp(c->name, "local") == 0 && strcmp(c->path, "built-in") == 0,
-       "it is named local and built-in");
-    dtensor_cluster_destroy(c);
-    c = NULL;
-    ok(dtn_cluster_local("h", 0, &c, &err) == DTENSOR_EINVAL && !c,
-       "no ranks: %s", err.text);
-    ok(dtn_cluster_local("h", 1025, &c, &err) == DTENSOR_EINVAL && !c,
-       "too many: %s", err.text);
-}
-
 /* Every method that passes leaves its note at debug level. */
 static void test_notes(void)
 {
@@ -488,14 +326,12 @@ static void test_notes(void)
 int main(void)
 {
     struct dtn_log log = { DTN_LOG_OFF, -1, stderr, 0 };
-    char dir[] = "/tmp/test_whoami.XXXXXX", long_host[400];
-    char prog[] = "prog";
+    char long_host[400], prog[] = "prog";
 
-    if (!mkdtemp(dir) || chdir(dir) != 0)
+    if (!files_write())
         return skip_all("no writable /tmp");
     program_invocation_short_name = prog;
     gethostname(hostname, sizeof hostname - 1);
-    files_write();
     for (size_t i = 0; i < DTN_COUNT(cases); i++)
         case_run(&cases[i], &log);
     snprintf(long_host, sizeof long_host, "DTN_HOST=%0300d", 1);
@@ -506,10 +342,7 @@ int main(void)
              "DTN_LOCAL_RANK=0 DTN_LOCAL_SIZE=1 DTN_JOB=%080d", 1);
     case_run(&(struct env_case){ "a job name without end", long_host, NULL,
              "ECONF: DTN_JOB has 80 characters, expected 1 to 79" }, &log);
-    test_claims();
-    test_same_as_file();
-    test_local();
     test_notes();
-    files_remove(dir);
+    files_remove();
     return done();
 }

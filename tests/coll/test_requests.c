@@ -1,30 +1,19 @@
-/* test_requests.c - collectives started, persistent and in groups; sends and
- * receives
+/* test_requests.c - collectives started and in groups; sends and receives
  *
- * Run by real processes over shared memory and TCP.  Allocations are counted
- * by wrapping malloc() and its kin: starting a persistent call makes none.
+ * Run by real processes over shared memory and TCP.
  *
- * Without this test, requests that overlap could take each other's messages,
- * or the start of a persistent call could get slow without anybody noticing.
+ * Without this test, requests that overlap could take each other's messages.
  */
 #include "base/compiler.h"
-#include "base/wait.h"
-#include "coll/request.h"
-#include "job/ctx.h"
-#include "mesh/mesh.h"
 #include "dtensor.h"
-#include "tests/support/allocations.h"
+#include "tests/coll/numbers.h"
 #include "tests/support/ranks.h"
 
-#include <inttypes.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
 enum { RANKS = 4, LARGE = 100000 };
-
-static int refused[2];            /* a pipe: a byte for each start refused    */
 
 struct job {
     struct dtensor_ctx *ctx;
@@ -48,32 +37,6 @@ static void job_open(struct job *job, int rank, int n)
                              &job->err));
     good(dtensor_mesh_slice(grid, "c", &job->rows, &job->err));
     good(dtensor_mesh_slice(grid, "r", &job->columns, &job->err));
-}
-
-static int32_t *numbers(struct job *job, size_t count, bool registered,
-                        int32_t first)
-{
-    void *mem = NULL;
-    int32_t *array;
-
-    if (registered)
-        good(dtensor_alloc(job->ctx, count * 4 + 4, &mem, &job->err));
-    else
-        mem = calloc(count + 1, 4);
-    array = mem;
-    for (size_t i = 0; i < count; i++)
-        array[i] = first + (int32_t)i;
-    return array;
-}
-
-/* ---------------------------------------------------------------- requests */
-
-static void numbers_free(struct job *job, int32_t *array, bool registered)
-{
-    if (registered)
-        dtensor_free(job->ctx, array);
-    else
-        free(array);
 }
 
 /* The mesh of call i. */
@@ -124,8 +87,8 @@ static void started_main(int rank, int n, void *arg)
             struct dtensor_call call = { .dtype = DTENSOR_I32, .count = count,
                 .coll = i % 2 ? DTENSOR_ALLGATHER : DTENSOR_ALLREDUCE };
 
-            in[i] = numbers(job, count, registered, rank * 1000 + i);
-            out[i] = numbers(job, count * (size_t)size, registered, 0);
+            in[i] = numbers(job->ctx, count, registered, rank * 1000 + i);
+            out[i] = numbers(job->ctx, count * (size_t)size, registered, 0);
             good(dtensor_call_start(mesh, &call, in[i], out[i], &request[i],
                                     &job->err));
         }
@@ -139,8 +102,8 @@ static void started_main(int rank, int n, void *arg)
                           out[i]);
         }
         for (int i = 0; i < N; i++) {
-            numbers_free(job, in[i], registered);
-            numbers_free(job, out[i], registered);
+            numbers_free(job->ctx, in[i], registered);
+            numbers_free(job->ctx, out[i], registered);
         }
     }
     dtensor_fini(job->ctx);
@@ -155,9 +118,9 @@ static void overtake(struct job *job, size_t count)
     struct dtensor_call call = { .coll = DTENSOR_ALLREDUCE, .count = count,
                                  .dtype = DTENSOR_I32 };
     struct dtensor_request *first, *second;
-    int32_t *in = numbers(job, count, false, 1),
-            *a = numbers(job, count, false, 0),
-            *b = numbers(job, count, false, 0);
+    int32_t *in = numbers(job->ctx, count, false, 1),
+            *a = numbers(job->ctx, count, false, 0),
+            *b = numbers(job->ctx, count, false, 0);
     int done = 0, early = 1;
 
     good(dtensor_barrier(job->world, &job->err));
@@ -192,133 +155,6 @@ static void overtaking_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* -------------------------------------------------------------- persistent */
-
-/* Start it, and all but the last rank again, which is refused: it cannot be
- * over before the last has started it, who hears of theirs.  The refused start
- * counts among the calls over these ranks, so the last makes one too.
- */
-static void start_twice(struct job *job, struct dtensor_persistent *persistent,
-                        struct dtensor_request **requestp, int32_t *out)
-{
-    const bool last = job->rank == job->n - 1;
-    char byte = 0;
-
-    for (int r = 0; last && r < job->n - 1; r++)
-        need(read(refused[0], &byte, 1) == 1, "pipe: %m");
-    good(dtensor_persistent_start(persistent, requestp, &job->err));
-    if (last)
-        need(dtensor_allreduce(job->world, NULL, out, LARGE, DTENSOR_I32,
-                               DTENSOR_SUM, &job->err) == DTENSOR_EINVAL,
-             "no buffer");
-    else
-        need(dtensor_persistent_start(persistent, requestp, &job->err)
-             == DTENSOR_EINVAL && write(refused[1], &byte, 1) == 1,
-             "started twice");
-}
-
-/* Starts after the first allocate nothing. */
-static void persistent_repeat(struct job *job,
-                              struct dtensor_persistent *const persistent[],
-                              int n)
-{
-    const long before = allocations;
-    struct dtensor_request *request = NULL;
-
-    need(before > 0, "the counter counts");
-    for (int round = 0; round < 50; round++)
-        for (int i = 0; i < n; i++) {
-            good(dtensor_persistent_start(persistent[i], &request, &job->err));
-            good(dtensor_wait(request, &job->err));
-        }
-    need(allocations == before, "%ld allocations in %d starts",
-         allocations - before, 50 * n);
-}
-
-static void persistent_main(int rank, int n, void *arg)
-{
-    static const struct {
-        enum dtensor_collective coll;
-        size_t count;
-    } calls[] =
-    {
-        { DTENSOR_ALLREDUCE, 1 }, { DTENSOR_ALLREDUCE, LARGE },
-        { DTENSOR_REDUCE_SCATTER, 3000 }, { DTENSOR_ALL_TO_ALL, 2000 },
-        { DTENSOR_GATHER, 5000 }, { DTENSOR_SCATTER, 700 },
-        { DTENSOR_BARRIER, 0 }
-    };
-    enum { N = sizeof calls / sizeof calls[0] };
-    struct dtensor_persistent *persistent[N] = { NULL };
-    struct dtensor_request *request = NULL;
-    struct job job_here, *job = &job_here;
-    bool registered = arg != NULL;
-    int32_t *in, *out;
-
-    job_open(job, rank, n);
-    in = numbers(job, (size_t)n * LARGE, registered, rank);
-    out = numbers(job, (size_t)n * LARGE, registered, 0);
-    for (int i = 0; i < N; i++)
-        good(dtensor_call_create(job->world, &(struct dtensor_call){
-            .coll = calls[i].coll, .count = calls[i].count,
-            .dtype = DTENSOR_I32 }, in, out, &persistent[i], &job->err));
-    for (int i = 0; i < N; i++) {
-        good(dtensor_persistent_start(persistent[i], &request, &job->err));
-        good(dtensor_wait(request, &job->err));
-    }
-    persistent_repeat(job, persistent, N);
-    memset(out, 0, LARGE * sizeof *out);
-    start_twice(job, persistent[1], &request, out);
-    good(dtensor_wait(request, &job->err));
-    for (int i = 0; i < LARGE; i++)
-        need(out[i] == n * (n - 1) / 2 + n * i, "element %d is %d", i, out[i]);
-    good(dtensor_barrier(job->world, &job->err));
-    for (int i = 0; i < N; i++)
-        dtensor_persistent_destroy(persistent[i]);
-    dtensor_persistent_destroy(NULL);
-    if (!registered) {
-        free(in);
-        free(out);
-    }
-    dtensor_fini(job->ctx);
-}
-
-/* Two ranks have one CPU, and are told of two: who waits for a request must let
- * the other run, as who waits in a call does.  Best times of ten barriers.
- */
-static void sharing_main(int rank, int n, void *arg)
-{
-    struct dtensor_call call = { .coll = DTENSOR_BARRIER };
-    int64_t best[2] = { INT64_MAX, INT64_MAX };
-    struct dtensor_persistent *barrier;
-    struct dtensor_request *request;
-    struct job job_here, *job = &job_here;
-    cpu_set_t one;
-
-    job_open(job, rank, n);
-    good(dtensor_call_create(job->world, &call, NULL, NULL, &barrier,
-                             &job->err));
-    CPU_ZERO(&one);
-    CPU_SET(*(int *)arg, &one);
-    need(sched_setaffinity(0, sizeof one, &one) == 0, "affinity: %m");
-    for (int round = 0; round < 200; round++) {
-        const int64_t start = dtn_now_ns();
-        int64_t took;
-
-        for (int i = 0; i < 10 && round % 2 == 0; i++)
-            good(dtensor_barrier(job->world, &job->err));
-        for (int i = 0; i < 10 && round % 2 == 1; i++) {
-            good(dtensor_persistent_start(barrier, &request, &job->err));
-            good(dtensor_wait(request, &job->err));
-        }
-        took = dtn_now_ns() - start;
-        best[round % 2] = took < best[round % 2] ? took : best[round % 2];
-    }
-    need(best[1] < 10 * best[0], "%.1f us started, %.1f us called",
-         (double)best[1] / 1e4, (double)best[0] / 1e4);
-    dtensor_persistent_destroy(barrier);
-    dtensor_fini(job->ctx);
-}
-
 /* ---------------------------------------------------------- sends, receives */
 
 /* To the next and from the one before: both ways of calling, all sizes. */
@@ -333,8 +169,8 @@ static void ring_main(int rank, int n, void *arg)
     for (size_t c = 0; c < DTN_COUNT(counts); c++)
         for (int way = 0; way < 2; way++) {
             size_t count = counts[c];
-            int32_t *in = numbers(job, count, registered, rank);
-            int32_t *out = numbers(job, count, registered, -1);
+            int32_t *in = numbers(job->ctx, count, registered, rank);
+            int32_t *out = numbers(job->ctx, count, registered, -1);
 
             if (way == 1)
                 good(dtensor_group_begin(job->ctx, &job->err));
@@ -377,6 +213,15 @@ static void group_message_check(int p, int m, size_t count, const int32_t out[])
              "is %d", p, m, i, out[i]);
 }
 
+/* A group of no calls may end, but only once. */
+static void group_empty(struct job *job)
+{
+    good(dtensor_group_begin(job->ctx, &job->err));
+    good(dtensor_group_end(job->ctx, &job->err));
+    need(dtensor_group_end(job->ctx, &job->err) == DTENSOR_EINVAL,
+         "no group to end");
+}
+
 /* Everyone to everyone and itself, three messages each of other sizes and
  * dtypes, on two meshes, with collectives in the same group.
  */
@@ -390,13 +235,14 @@ static void group_main(int rank, int n, void *arg)
     int32_t *all = NULL, from[4] = { rank, rank, rank, rank };
 
     job_open(job, rank, n);
-    all = numbers(job, 4 * RANKS, registered, 0);
+    all = numbers(job->ctx, 4 * RANKS, registered, 0);
     for (int round = 0; round < 3; round++) {
         good(dtensor_group_begin(job->ctx, &job->err));
         need(dtensor_group_begin(job->ctx, &job->err) == DTENSOR_EINVAL,
              "a group in a group");
         for (int i = 0; i < SUMS; i++) {
-            sum[i] = numbers(job, (size_t)i + 1, registered, rank * 100 + i);
+            sum[i] = numbers(job->ctx, (size_t)i + 1, registered,
+                             rank * 100 + i);
             good(dtensor_allreduce(i == 2 ? job->rows : job->world, sum[i],
                                    sum[i], (size_t)i + 1, DTENSOR_I32,
                                    DTENSOR_SUM, &job->err));
@@ -407,8 +253,9 @@ static void group_main(int rank, int n, void *arg)
                                &job->err));
         for (int p = 0; p < n; p++)
             for (int m = 0; m < M; m++) {
-                in[p][m] = numbers(job, counts[m], registered, rank * 10 + m);
-                out[p][m] = numbers(job, counts[m], registered, -1);
+                in[p][m] = numbers(job->ctx, counts[m], registered,
+                                   rank * 10 + m);
+                out[p][m] = numbers(job->ctx, counts[m], registered, -1);
                 good(dtensor_send(job->world, p, in[p][m], counts[m],
                                   m ? DTENSOR_I32 : DTENSOR_F32, &job->err));
             }
@@ -426,10 +273,7 @@ static void group_main(int rank, int n, void *arg)
             need(all[p] == p && all[RANKS + 3 * p + 2] == p, "gathered from "
                  "%d: %d, %d", p, all[p], all[RANKS + 3 * p + 2]);
     }
-    good(dtensor_group_begin(job->ctx, &job->err));
-    good(dtensor_group_end(job->ctx, &job->err));
-    need(dtensor_group_end(job->ctx, &job->err) == DTENSOR_EINVAL,
-         "no group to end");
+    group_empty(job);
     dtensor_fini(job->ctx);
 }
 
@@ -472,64 +316,20 @@ static void bad_main(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-static void run(rank_main_f *fn, int n, bool registered, const char *claim)
-{
-    static const char *const wires[] = { "shm", "tcp" };
-
-    for (size_t w = 0; w < DTN_COUNT(wires); w++) {
-        const char *path = ranks_file(wires[w], n, "connect_timeout = 20s\n"
-                                                   "op_timeout = 20s\n");
-
-        setenv("DTN_CLUSTER", path, 1);
-        ok(ranks_run(n, 60, fn, registered ? (void *)(uintptr_t)path : NULL,
-                     NULL) == 0, "%s, %d ranks, %s memory: %s", wires[w], n,
-           registered ? "registered" : "foreign", claim);
-        unlink(path);
-    }
-}
-
-static void run_sharing(void)
-{
-    const char *claim = "who waits for a request lets a rank on its CPU run";
-    const char *path = ranks_file("shm", 2, NULL);
-    cpu_set_t usable;
-    int cpu = 0;
-
-    setenv("DTN_CLUSTER", path, 1);
-    if (sched_getaffinity(0, sizeof usable, &usable) < 0 ||
-        CPU_COUNT(&usable) < 2 || timeless()) {
-        skip(claim, "one CPU, or one that is slow");
-    } else {
-        while (!CPU_ISSET(cpu, &usable))
-            cpu++;
-        ok(ranks_run(2, 60, sharing_main, &cpu, NULL) == 0, "%s", claim);
-    }
-    unlink(path);
-}
-
 int main(void)
 {
-    if (pipe(refused) < 0)
-        return 99;
     for (int registered = 0; registered < 2; registered++) {
-        run(started_main, RANKS, registered, "eight calls under way on three "
+        numbers_run(started_main, RANKS, registered, "eight calls under way on three "
             "meshes, waited for in any order");
-        run(persistent_main, 1, registered,
-            "persistent calls allocate nothing");
-        run(persistent_main, 2, registered,
-            "persistent calls allocate nothing");
-        run(started_main, 2, registered, "eight calls under way on one mesh");
-        run(persistent_main, RANKS, registered, "persistent calls allocate "
-            "nothing");
-        run(ring_main, 2, registered, "sends and receives, alone and grouped");
-        run(ring_main, RANKS, registered, "sends and receives in a ring");
-        run(group_main, RANKS, registered, "messages and collectives in one "
+        numbers_run(started_main, 2, registered, "eight calls under way on one mesh");
+        numbers_run(ring_main, 2, registered, "sends and receives, alone and grouped");
+        numbers_run(ring_main, RANKS, registered, "sends and receives in a ring");
+        numbers_run(group_main, RANKS, registered, "messages and collectives in one "
             "group, on two meshes");
     }
-    run_sharing();
-    run(overtaking_main, RANKS, false, "calls that share no peer do not wait "
+    numbers_run(overtaking_main, RANKS, false, "calls that share no peer do not wait "
         "for each other");
-    run(bad_main, 3, false,
+    numbers_run(bad_main, 3, false,
         "bad sends, receives, starts and groups are refused "
         "in words");
     return done();

@@ -1,6 +1,7 @@
 /* life.c - a whole life in steps: join, all kinds of calls, leave */
 #include "base/compiler.h"
 #include "tests/job/life.h"
+#include "tests/job/life_values.h"
 #include "tests/support/ranks.h"
 
 #include <dirent.h>
@@ -20,96 +21,7 @@ int open_fds(void)
     return n;
 }
 
-/* --------------------------------------------------------------- a life --- */
-
 static char untouched;
-
-/* --------------------------------------------------------- right values --- */
-
-/* Element i of buffer[0] of a rank, and the sum of those of all n ranks. */
-static float given(int rank, size_t i)
-{
-    return (float)(i % 500 + 1000 * (size_t)rank);
-}
-
-static float summed(int n, size_t i)
-{
-    return (float)n * given(0, i) + (float)(500 * n * (n - 1));
-}
-
-/* Element i of what rank `me` of n gets, of blocks of `count` elements. */
-static float due(enum dtensor_collective coll, int n, int me, size_t count,
-                 size_t i)
-{
-    const size_t mine = (size_t)me * count;
-
-    switch (coll) {
-    case DTENSOR_BROADCAST:      return given(0, i);
-    case DTENSOR_REDUCE_SCATTER: return summed(n, mine + i);
-    case DTENSOR_SCATTER:        return given(0, mine + i);
-    case DTENSOR_ALLGATHER:
-    case DTENSOR_GATHER:         return given((int)(i / count), i % count);
-    case DTENSOR_ALL_TO_ALL:
-        return given((int)(i / count), mine + i % count);
-    default:                     return summed(n, i);
-    }
-}
-
-static void expect(struct life *life, int rc, enum dtensor_collective coll,
-                   size_t count, const float *out)
-{
-    const int n = dtensor_world_size(life->made[CTX].ctx);
-    const int me = dtensor_rank(life->made[CTX].ctx);
-    const bool blocks = coll == DTENSOR_ALLGATHER || coll == DTENSOR_GATHER ||
-                        coll == DTENSOR_ALL_TO_ALL;
-    const bool rooted = coll == DTENSOR_REDUCE || coll == DTENSOR_GATHER;
-
-    if (rc != 0 || (rooted && me != 0))
-        return;
-    for (size_t i = 0; i < (blocks ? count * (size_t)n : count); i++)
-        if (out[i] != due(coll, n, me, count, i))
-            life->wrong = "a collective call brought wrong values";
-}
-
-/* What the tensors hold at the end: element `global` of all, `local` of a part.
- */
-static float element(const struct life *life, enum name name, int64_t global,
-                     int64_t local)
-{
-    switch (name) {
-    case GIVEN:
-    case SLABS:   return given(0, (size_t)global);
-    case CHECKED:
-    case PARTS:   return given(dtensor_rank(life->made[CTX].ctx),
-                               (size_t)local);
-    case WHOLE:   return 8;
-    default:      return (float)global;
-    }
-}
-
-static bool tensor_right(const struct life *life, enum name name)
-{
-    const struct dtensor *t = life->made[name].tensor;
-    const struct dtensor_spec *spec = dtensor_spec_of(t);
-    const float *part = dtensor_to_local(t);
-    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
-
-    dtensor_spec_local(spec, dtensor_rank(life->made[CTX].ctx), shape, offset);
-    for (int64_t i = 0; i < shape[0] * shape[1]; i++)
-        if (part[i] != element(life, name, (offset[0] + i / shape[1]) *
-                               spec->shape[1] + offset[1] + i % shape[1], i))
-            return false;
-    return true;
-}
-
-bool life_right(const struct life *life)
-{
-    bool right = true;
-
-    for (int i = ROWWISE; i < NAMES; i++)
-        right &= i == TERMS || tensor_right(life, (enum name)i);
-    return right;
-}
 
 /* ---------------------------------------------------------------- steps --- */
 
@@ -197,7 +109,7 @@ static int allreduce(struct life *life, size_t count,
                                      life->buffer[1], count, DTENSOR_F32,
                                      DTENSOR_SUM, err);
 
-    expect(life, rc, DTENSOR_ALLREDUCE, count, life->buffer[1]);
+    life_expect(life, rc, DTENSOR_ALLREDUCE, count, life->buffer[1]);
     return rc;
 }
 
@@ -299,7 +211,7 @@ static int call_of(struct life *life, enum dtensor_collective coll,
     const int rc = dtensor_call_run(life->made[WORLD].mesh, &call,
                                     life->buffer[0], life->buffer[1], err);
 
-    expect(life, rc, coll, counts ? counts[0] : 300, life->buffer[1]);
+    life_expect(life, rc, coll, counts ? counts[0] : 300, life->buffer[1]);
     return rc;
 }
 
@@ -336,7 +248,7 @@ static int step_broadcast(struct life *life, struct dtensor_error *err)
         memcpy(life->buffer[1], life->buffer[0], sizeof life->buffer[1]);
     rc = dtensor_broadcast(life->made[WORLD].mesh, 0, life->buffer[1], COUNT,
                            DTENSOR_F32, err);
-    expect(life, rc, DTENSOR_BROADCAST, COUNT, life->buffer[1]);
+    life_expect(life, rc, DTENSOR_BROADCAST, COUNT, life->buffer[1]);
     return rc;
 }
 
@@ -353,7 +265,7 @@ static int step_messages(struct life *life, struct dtensor_error *err)
            ? dtensor_send(world, 1, life->buffer[0], n, DTENSOR_F32, err)
            : dtensor_recv(world, 0, life->buffer[1], n, DTENSOR_F32, err);
         if (!first)
-            expect(life, rc, DTENSOR_BROADCAST, n, life->buffer[1]);
+            life_expect(life, rc, DTENSOR_BROADCAST, n, life->buffer[1]);
     }
     return rc;
 }
@@ -374,8 +286,8 @@ static int step_group(struct life *life, struct dtensor_error *err)
         rc = dtensor_allgather(world, in, out + 200, 100, DTENSOR_F32, err);
     ended = dtensor_group_end(life->made[CTX].ctx, rc == 0 ? err : NULL);
     rc = rc != 0 ? rc : ended;
-    expect(life, rc, DTENSOR_ALLREDUCE, 200, out);
-    expect(life, rc, DTENSOR_ALLGATHER, 100, out + 200);
+    life_expect(life, rc, DTENSOR_ALLREDUCE, 200, out);
+    life_expect(life, rc, DTENSOR_ALLGATHER, 100, out + 200);
     return rc;
 }
 
@@ -389,7 +301,7 @@ static int step_started(struct life *life, struct dtensor_error *err)
 
     if (rc == 0)
         rc = dtensor_wait(request, err);
-    expect(life, rc, DTENSOR_ALLREDUCE, 400, life->buffer[1]);
+    life_expect(life, rc, DTENSOR_ALLREDUCE, 400, life->buffer[1]);
     return rc;
 }
 
@@ -407,7 +319,7 @@ static int step_persistent(struct life *life, struct dtensor_error *err)
         rc = dtensor_persistent_start(persistent, &request, err);
     if (rc == 0)
         rc = dtensor_wait(request, err);
-    expect(life, rc, DTENSOR_REDUCE_SCATTER, 500, life->buffer[1]);
+    life_expect(life, rc, DTENSOR_REDUCE_SCATTER, 500, life->buffer[1]);
     dtensor_persistent_destroy(persistent);
     return rc;
 }
@@ -535,7 +447,8 @@ int life_step(struct life *life, const struct step *step,
 
     if (life->made[CTX].any != &untouched)
         for (size_t i = 0; i < COUNT; i++)
-            life->buffer[0][i] = given(dtensor_rank(life->made[CTX].ctx), i);
+            life->buffer[0][i] =
+                life_given(dtensor_rank(life->made[CTX].ctx), i);
     memset(life->buffer[1], 0xff, sizeof life->buffer[1]);
     memcpy(before, life->made, sizeof before);
     memset(err, 0, sizeof *err);

@@ -9,6 +9,7 @@
 . "$top_srcdir/tests/rdma/inside.sh"
 export DTN_TEST_ROUNDS=${1:-10}
 timeout 180 "$top_builddir/tests/coll/test_coll" rc 3 || exit
+timeout 60 "$top_builddir/tests/coll/test_coll_failures" rc || exit
 counters=/sys/class/infiniband/rxe0/ports/1/hw_counters
 [ "$(cat $counters/sent_pkts)" -gt 10000 ]
 ok $? "$(cat $counters/sent_pkts) packets were sent"

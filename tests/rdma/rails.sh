@@ -11,6 +11,7 @@ export DTN_TEST_ROUNDS=${1:-10} DTN_TEST_HCA=rxe0+rxe1
 timeout 60 "$top_builddir/tests/rdma/stripes" || exit
 DTN_TEST_QPS=2 timeout 100 "$top_builddir/tests/transport/test_transport" rc 2 || exit
 timeout 150 "$top_builddir/tests/coll/test_coll" rc 3 || exit
+timeout 60 "$top_builddir/tests/coll/test_coll_failures" rc || exit
 timeout 100 "$top_builddir/tests/tensor/test_tensor" rc 3 || exit
 
 hca=$DTN_TEST_HCA

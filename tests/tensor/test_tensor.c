@@ -328,7 +328,7 @@ static void outsiders(int rank, int n, void *arg)
     dtensor_fini(job->ctx);
 }
 
-/* ----------------------------------------------------- plans and errors --- */
+/* ---------------------------------------------------------------- plans --- */
 
 static void check_plan(struct job *job, const char *from, const char *to,
                        const char *want)
@@ -364,81 +364,6 @@ static void plans(int rank, int n, void *arg)
     check_plan(&job, "P(sum)", "P(max)", "redistribute P(sum) -> P(max): "
                "allreduce shm 4 ranks of 256 bytes, then local");
     dtensor_fini(job.ctx);
-}
-
-#define refused(call, want)                                                   \
-    do {                                                                      \
-        need((call) == DTENSOR_EINVAL, "%s is not EINVAL", #call);            \
-        need(strcmp(job->err.text, (want)) == 0, "%s: %s", #call,             \
-             job->err.text);                                                  \
-    } while (0)
-
-static void errors(int rank, int n, void *arg)
-{
-    struct job the_job, *job = &the_job;
-    const struct dtensor_mesh *mesh;
-    struct dtensor_spec spec, other;
-    struct dtensor *t = NULL, *none = NULL;
-    float array[16] = { 0 };
-
-    job_open(job, rank, n, NULL);
-    good(dtensor_mesh_find(job->ctx, "world", &mesh, &job->err));
-    spec = spec_of(job, mesh, DTENSOR_F32, (const int64_t[]){ 4, 2 }, "S(0)");
-    refused(dtensor_from_local(&spec, array, 4, &none, &job->err),
-            rank == 0 ? "from_local: 4 bytes, but rank 0 holds 16 of f32[4,2]  "
-                        "S(0)  on world(world=2)"
-                      : "from_local: 4 bytes, but rank 1 holds 16 of f32[4,2]  "
-                        "S(0)  on world(world=2)");
-    refused(dtensor_distribute(&spec, array, 2, &none, &job->err), "distribute:"
-            " root 2 is no position of the mesh; expected 0 to 1, or -1");
-    refused(dtensor_distribute(&spec, NULL, -1, &none, &job->err), rank == 0 ?
-            "distribute: full is NULL on position 0, but root is -1" :
-            "distribute: full is NULL on position 1, but root is -1");
-    good(dtensor_zeros(&spec, &t, &job->err));
-    refused(dtensor_full_tensor(t, array, 4, &job->err), "full_tensor: 4 "
-            "bytes, but the whole is 32: f32[4,2]  S(0)  on world(world=2)");
-    refused(dtensor_redistribute(t, "S(2)", &none, &job->err), "placements: "
-            "word 1 of \"S(2)\" is \"S(2)\", but the tensor has 2 dimensions");
-    other = spec;
-    other.shape[0] = 5;
-    refused(dtensor_redistribute_to(t, &other, &none, &job->err),
-            "redistribute: f32[4,2]  S(0)  on world(world=2) cannot become "
-            "f32[5,2]  S(0)  on world(world=2) (context, dtype and shape must "
-            "be the same)");
-    other = spec_of(job, mesh, DTENSOR_F32, (const int64_t[]){ 4, 2 }, "P");
-    refused(dtensor_arange(&other, &none, &job->err), "arange: no placement "
-            "may be Partial (make it of R and redistribute)");
-    need(none == NULL, "an out parameter was written on failure");
-    good(dtensor_redistribute(t, "S(1)", &none, &job->err));
-    dtensor_destroy(none);
-    dtensor_destroy(t);
-    dtensor_fini(job->ctx);
-}
-
-/* One rank of 3 wants other placements: nobody gets wrong bytes. */
-static void mismatch(int rank, int n, void *arg)
-{
-    struct job the_job, *job = &the_job;
-    const struct dtensor_mesh *mesh;
-    struct dtensor_spec spec;
-    struct dtensor *t = NULL, *none = NULL;
-    int rc;
-
-    job_open(job, rank, n, NULL);
-    good(dtensor_mesh_find(job->ctx, "world", &mesh, &job->err));
-    spec = spec_of(job, mesh, DTENSOR_F32, (const int64_t[]){ 6, 6 }, "S(0)");
-    good(dtensor_zeros(&spec, &t, &job->err));
-    good(dtensor_redistribute(t, "R", &none, &job->err));    /* all connected */
-    dtensor_destroy(none);
-    none = NULL;
-    rc = dtensor_redistribute(t, rank == 2 ? "R" : "S(1)", &none, &job->err);
-    need(rc == DTENSOR_EMISMATCH || rc == DTENSOR_EABORT, "code %s: %s",
-         dtensor_errname(rc), job->err.text);
-    need(none == NULL, "an out parameter was written on failure");
-    need(dtensor_redistribute(t, "S(1)", &none, &job->err) == rc,
-         "the context is not poisoned");
-    dtensor_destroy(t);
-    dtensor_fini(job->ctx);
 }
 
 static void run_shm(int most)
@@ -488,10 +413,6 @@ static void run_rest(void)
        "ranks outside the mesh make the same calls and hold nothing");
     ok(ranks_run(4, 60, plans, NULL, NULL) == 0,
        "dtensor_last_plan() says what moved, or that nothing did");
-    ok(ranks_run(2, 60, errors, NULL, NULL) == 0,
-       "wrong arguments are EINVAL with words, and do no harm");
-    ok(ranks_run(3, 60, mismatch, NULL, NULL) == 0,
-       "different placements on one rank are caught, on every rank");
 }
 
 /* One rank of a job that others started. */
