@@ -1,0 +1,184 @@
+/* cast.c - elements of one type from those of another
+ *
+ * Both types have a type of computation (block.h), and a block goes through
+ * them: bf16 to i8 is bf16, f32, i64, i8.  Between two types of computation
+ * there is one loop.  Complex numbers go through f64, their real part.
+ */
+#include "math/pointwise.h"
+#include "math/block.h"
+#include "math/loop.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* What integers of the result's type can be. */
+struct cast_range {
+    int64_t least;                /* 0 for u64                                */
+    uint64_t most;                /* 2^64 - 1 for u64                         */
+    bool truth;                   /* bool: 1 for all but 0                    */
+};
+
+static struct cast_range range_of(enum dtensor_dtype dtype)
+{
+    const int bytes = (int)dtn_dtype_size(dtype);
+    const uint64_t all = UINT64_MAX >> (bytes < 8 ? 64 - 8 * bytes : 0);
+
+    switch (dtn_dtype_kind(dtype)) {
+    case DTN_DTYPE_SIGNED:
+        return (struct cast_range){ -(int64_t)(all >> 1) - 1, all >> 1, false };
+    case DTN_DTYPE_UNSIGNED:
+        return (struct cast_range){ 0, all, false };
+    default:
+        return (struct cast_range){ 0, 1, dtype == DTENSOR_BOOL };
+    }
+}
+
+typedef void cast_f(void *to, const void *from, int64_t n,
+                    struct cast_range range);
+
+/* Toward zero, clamped; 0 for a NaN.  The bits of a u64 are those of an i64. */
+static inline int64_t integer_of(double x, struct cast_range range)
+{
+    if (range.truth)
+        return x != 0;
+    if (x != x)
+        return 0;
+    if (x >= (double)range.most)
+        return (int64_t)range.most;
+    if (x <= (double)range.least)
+        return range.least;
+    return x < 0x1p63 ? (int64_t)x : (int64_t)(uint64_t)x;
+}
+
+#define CAST(from, FROM, to, TO, convert)                                     \
+    static void cast_##from##_##to(void *out, const void *in, int64_t n,      \
+                                   struct cast_range range)                   \
+    {                                                                         \
+        TO *dst = out;                                                        \
+        const FROM *src = in;                                                 \
+                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const FROM x = src[i];                                            \
+                                                                              \
+            dst[i] = convert;                                                 \
+        }                                                                     \
+    }
+
+CAST(f32, float, f64, double, (double)x)
+CAST(f32, float, int, int64_t, integer_of((double)x, range))
+CAST(f64, double, f32, float, (float)x)
+CAST(f64, double, int, int64_t, integer_of(x, range))
+CAST(i64, int64_t, f32, float, (float)x)
+CAST(i64, int64_t, f64, double, (double)x)
+CAST(u64, uint64_t, f32, float, (float)x)
+CAST(u64, uint64_t, f64, double, (double)x)
+
+static void cast_same(void *to, const void *from, int64_t n,
+                      struct cast_range range)
+{
+    memcpy(to, from, (size_t)n * 8);
+}
+
+static void cast_f32_f32(void *to, const void *from, int64_t n,
+                         struct cast_range range)
+{
+    memcpy(to, from, (size_t)n * 4);
+}
+
+static cast_f *cast_of(enum dtensor_dtype from, enum dtensor_dtype to)
+{
+    static cast_f *const casts[][4] = {
+        [DTENSOR_F32] = { cast_f32_f32, cast_f32_f64, cast_f32_int },
+        [DTENSOR_F64] = { cast_f64_f32, cast_same, cast_f64_int },
+        [DTENSOR_I64] = { cast_i64_f32, cast_i64_f64, cast_same },
+        [DTENSOR_U64] = { cast_u64_f32, cast_u64_f64, cast_same },
+    };
+
+    return casts[from][to == DTENSOR_F32 ? 0 : to == DTENSOR_F64 ? 1 : 2];
+}
+
+/* f64 from c128, in place: real parts, or whether they differ from 0. */
+static void take_real(double *x, int64_t n, bool truth)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = !truth ? x[2 * i]
+             : x[2 * i] != 0 || x[2 * i + 1] != 0 ? 1.0 : 0.0;
+}
+
+/* c128 from f64, in place, from the last on. */
+static void give_imaginary(double *x, int64_t n)
+{
+    for (int64_t i = n - 1; i >= 0; i--) {
+        x[2 * i] = x[i];
+        x[2 * i + 1] = 0;
+    }
+}
+
+static enum dtensor_dtype without_imaginary(enum dtensor_dtype work)
+{
+    return work == DTENSOR_C128 ? DTENSOR_F64 : work;
+}
+
+/* n elements in one buffer, from `in` on, become results in `made`. */
+static void cast_block(enum dtensor_dtype out, enum dtensor_dtype in,
+                       void *made, const void *from, int64_t n)
+{
+    const enum dtensor_dtype to = dtn_block_type(out);
+    const enum dtensor_dtype work = dtn_block_type(in);
+    _Alignas(64) char real[DTN_BLOCK_BYTES];
+
+    if (work == DTENSOR_C128 && to == DTENSOR_C128) {
+        memcpy(made, from, (size_t)n * 16);
+        return;
+    }
+    if (work == DTENSOR_C128) {
+        memcpy(real, from, (size_t)n * 16);
+        take_real((double *)real, n, out == DTENSOR_BOOL);
+        from = real;
+    }
+    cast_of(without_imaginary(work), without_imaginary(to))(
+        made, from, n, range_of(out));
+    if (to == DTENSOR_C128)
+        give_imaginary(made, n);
+}
+
+static void cast_run(const struct dtn_loop *loop,
+                     const struct dtn_storage *out,
+                     const struct dtn_storage *in)
+{
+    _Alignas(64) char room[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+
+    for (int64_t i = 0; i < loop->run; i += DTN_BLOCK) {
+        const int64_t n = loop->run - i < DTN_BLOCK ? loop->run - i : DTN_BLOCK;
+        char *at = loop->at[0] + i * out->step * (int64_t)loop->size[0];
+        const char *src = loop->at[1] + i * in->step * (int64_t)loop->size[1];
+        void *to = dtn_block_place(out, at, made);
+
+        cast_block(out->dtype, in->dtype, to,
+                   dtn_block_load(in, src, n, room), n);
+        if (to == made)
+            dtn_block_store(out, at, n, made);
+    }
+}
+
+void dtn_cast(const struct dtn_array *out, const struct dtn_array *in)
+{
+    const struct dtn_array arrays[2] = { *out, dtn_array_expanded(in, out) };
+    struct dtn_loop loop;
+
+    if (out->dtype == in->dtype) {
+        dtn_array_copy(out, &arrays[1]);
+        return;
+    }
+    dtn_loop_begin(&loop, arrays, 2);
+    const struct dtn_storage to = { out->dtype, dtn_block_type(out->dtype),
+                                  loop.step[0] };
+    const struct dtn_storage from = { in->dtype, dtn_block_type(in->dtype),
+                                    loop.step[1] };
+
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        cast_run(&loop, &to, &from);
+}

@@ -1,0 +1,252 @@
+/* pointwise.c - one element of the result from one of each operand
+ *
+ * A run of 1,000 elements of bf16 is computed in blocks of 512: widened to f32
+ * in a buffer, computed there, narrowed into the result.  A run of f32 without
+ * gaps is one call of a loop.  An operand that is broadcast along the run is
+ * spread over a buffer once.  The loops are in pointwise_lanes.h, compiled for
+ * each vector width; they have no order to keep, so all give the same bits.
+ */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("O3", "fp-contract=off")
+#endif
+
+#include "math/pointwise.h"
+#include "math/block.h"
+#include "math/complex.h"
+#include "math/functions.h"
+#include "math/loop.h"
+#include "math/width.h"
+#include "base/compiler.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { OPERANDS = 3 };
+
+typedef void loop_f(void *to, const void *const in[], int64_t n,
+                    const void *args);
+
+struct pointwise_loops {
+    loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
+};
+
+static inline int64_t i64_over(int64_t x, int64_t y)
+{
+    if (y == 0)
+        return 0;
+    return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+}
+
+static inline uint64_t u64_over(uint64_t x, uint64_t y)
+{
+    return y == 0 ? 0 : x / y;
+}
+
+#define LANES_TARGET
+#define LANES_NAME(name) name##_plain
+#include "math/pointwise_lanes.h"
+
+#ifdef DTN_WIDTHS
+#define LANES_TARGET DTN_TARGET_AVX2
+#define LANES_NAME(name) name##_avx2
+#include "math/pointwise_lanes.h"
+
+#define LANES_TARGET DTN_TARGET_AVX512
+#define LANES_NAME(name) name##_avx512
+#include "math/pointwise_lanes.h"
+#endif
+
+static const struct pointwise_loops *const widths[] = {
+    &loops_plain,
+#ifdef DTN_WIDTHS
+    &loops_avx2,
+    &loops_avx512,
+#endif
+};
+
+int dtn_pointwise_operands(enum dtn_pointwise op)
+{
+    return op < DTN_ADD ? 1 : op < DTN_ADDCMUL ? 2 : 3;
+}
+
+static loop_f *loop_of(enum dtn_pointwise op, enum dtensor_dtype dtype)
+{
+    const enum dtensor_dtype work = dtn_block_type(dtype);
+
+    if (work == DTENSOR_C128)
+        return dtn_complex_loop(op);
+    return widths[dtn_width()]->of[work][op];
+}
+
+static bool compares(enum dtn_pointwise op)
+{
+    return op >= DTN_LT && op <= DTN_NE;
+}
+
+bool dtn_pointwise_ok(enum dtn_pointwise op, enum dtensor_dtype dtype)
+{
+    const bool orders = op <= DTN_SIGN || op == DTN_MAXIMUM ||
+                        op == DTN_MINIMUM || compares(op);
+
+    return (orders || dtype != DTENSOR_BOOL) && loop_of(op, dtype) != NULL;
+}
+
+/* ---------------------------------------------------------------- runs --- */
+
+/* One call: how elements come and go. */
+struct pass {
+    loop_f *loop;
+    int nin;
+    struct dtn_storage out, in[OPERANDS];
+    double args[4];               /* two of the type of the computation       */
+};
+
+/* n elements of operand i from element `first` of the run on.  One that is
+ * broadcast fills its buffer in the first block of the run.
+ */
+static const void *pass_load(const struct pass *pass,
+                             const struct dtn_loop *loop, int i, int64_t first,
+                             int64_t n, void *buffer)
+{
+    const struct dtn_storage *how = &pass->in[i];
+
+    if (how->step == 0 && first > 0)
+        return buffer;
+    return dtn_block_load(how, loop->at[i + 1] + first * how->step *
+                          (int64_t)loop->size[i + 1], n, buffer);
+}
+
+/* Are all elements of a run where the loop can use them? */
+static bool pass_direct(const struct pass *pass)
+{
+    bool direct = pass->out.step == 1 && pass->out.dtype == pass->out.work;
+
+    for (int i = 0; i < pass->nin; i++)
+        direct &= pass->in[i].step == 1 &&
+                  pass->in[i].dtype == pass->in[i].work;
+    return direct;
+}
+
+static void pass_run(const struct pass *pass, const struct dtn_loop *loop)
+{
+    _Alignas(64) char room[OPERANDS][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    const int64_t most = pass_direct(pass) ? loop->run : DTN_BLOCK;
+    const void *in[OPERANDS];
+    int64_t n;
+
+    for (int64_t first = 0; first < loop->run; first += n) {
+        char *at = loop->at[0] + first * loop->step[0] *
+                   (int64_t)loop->size[0];
+        void *to = dtn_block_place(&pass->out, at, made);
+
+        n = loop->run - first < most ? loop->run - first : most;
+        for (int i = 0; i < pass->nin; i++)
+            in[i] = pass_load(pass, loop, i, first, n, room[i]);
+        pass->loop(to, in, n, pass->args);
+        if (to == made)
+            dtn_block_store(&pass->out, at, n, made);
+    }
+}
+
+static void pass_all(struct pass *pass, const struct dtn_array *out,
+                     const struct dtn_array *const in[])
+{
+    struct dtn_array arrays[1 + OPERANDS] = { *out };
+    struct dtn_loop loop;
+
+    for (int i = 0; i < pass->nin; i++)
+        arrays[1 + i] = dtn_array_expanded(in[i], out);
+    dtn_loop_begin(&loop, arrays, 1 + pass->nin);
+    pass->out.step = loop.step[0];
+    for (int i = 0; i < pass->nin; i++)
+        pass->in[i].step = loop.step[1 + i];
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        pass_run(pass, &loop);
+}
+
+void dtn_pointwise(enum dtn_pointwise op, const struct dtn_array *out,
+                   const struct dtn_array *const in[], const double args[2])
+{
+    const enum dtensor_dtype dtype = in[0]->dtype;
+    const enum dtensor_dtype work = dtn_block_type(dtype);
+    struct pass pass = {
+        .loop = loop_of(op, dtype),
+        .nin = dtn_pointwise_operands(op),
+        .out = { out->dtype, compares(op) ? out->dtype : work, 1 },
+    };
+
+    for (int i = 0; i < OPERANDS; i++)
+        pass.in[i] = (struct dtn_storage){ dtype, work, 1 };
+    for (int i = 0; args && i < 2; i++)
+        dtn_store(work, pass.args, (size_t)i, args[i]);
+    pass_all(&pass, out, in);
+}
+
+/* --------------------------------------------------------------- where --- */
+
+/* Bits are chosen, whatever they mean: each type is the one of its size. */
+#define WHERE(bytes, T)                                                       \
+    static void where_##bytes(void *to, const void *const in[], int64_t n,    \
+                              const void *args)                               \
+    {                                                                         \
+        T *dst = to;                                                          \
+        const uint8_t *condition = in[0];                                     \
+        const T *yes = in[1], *no = in[2];                                    \
+                                                                              \
+        for (int64_t i = 0; i < n; i++)                                       \
+            dst[i] = condition[i] ? yes[i] : no[i];                           \
+    }
+
+struct where_pair { uint64_t part[2]; };
+WHERE(1, uint8_t)
+WHERE(2, uint16_t)
+WHERE(4, uint32_t)
+WHERE(8, uint64_t)
+WHERE(16, struct where_pair)
+
+void dtn_where(const struct dtn_array *out, const struct dtn_array *condition,
+               const struct dtn_array *yes, const struct dtn_array *no)
+{
+    static loop_f *const of[] = { [1] = where_1, [2] = where_2, [4] = where_4,
+                                  [8] = where_8, [16] = where_16 };
+    const struct dtn_array *const in[OPERANDS] = { condition, yes, no };
+    struct pass pass = {
+        .loop = of[dtn_dtype_size(out->dtype)],
+        .nin = OPERANDS,
+        .out = { out->dtype, out->dtype, 1 },
+    };
+
+    for (int i = 0; i < OPERANDS; i++)
+        pass.in[i] = (struct dtn_storage){ in[i]->dtype, in[i]->dtype, 1 };
+    pass_all(&pass, out, in);
+}
+
+/* ---------------------------------------------------------------- fill --- */
+
+static void fill_loop(void *to, const void *const in[], int64_t n,
+                         const void *args)
+{
+    memcpy(to, in[0], (size_t)n * *(const size_t *)args);
+}
+
+/* A broadcast copy of one element. */
+void dtn_array_fill(const struct dtn_array *out, double value)
+{
+    char one[16];
+    const struct dtn_array element = { .data = one, .dtype = out->dtype };
+    const struct dtn_array *const in[OPERANDS] = { &element };
+    const size_t size = dtn_dtype_size(out->dtype);
+    struct pass pass = {
+        .loop = fill_loop,
+        .nin = 1,
+        .out = { out->dtype, out->dtype, 1 },
+        .in = { { out->dtype, out->dtype, 1 } },
+    };
+
+    memcpy(pass.args, &size, sizeof size);
+    dtn_store(out->dtype, one, 0, value);
+    pass_all(&pass, out, in);
+}

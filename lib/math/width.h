@@ -1,0 +1,43 @@
+/* width.h - the vector width that loops are compiled for, chosen at run time
+ *
+ * A file of loops, NAME_lanes.h, is included once for each width.  Widths have
+ * numbers, narrowest first: 0 is what every CPU of the architecture has.
+ */
+#ifndef DTN_MATH_WIDTH_H
+#define DTN_MATH_WIDTH_H
+
+#include <stdbool.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define DTN_WIDTHS 3
+#define DTN_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define DTN_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
+#ifdef __clang__
+#define DTN_TARGET_AVX512 __attribute__((target(DTN_AVX512)))
+#else
+#define DTN_TARGET_AVX512                                                     \
+    __attribute__((target(DTN_AVX512 ",prefer-vector-width=512")))
+#endif
+#endif
+
+/* Iterations of the next loop are independent, even if the result is one of
+ * the operands.  A sanitizer puts checks into the loop: then clang cannot
+ * vectorise it, and warns that it did not.
+ */
+#if defined(__clang__)
+#define DTN_INDEPENDENT
+#elif defined(__GNUC__)
+#define DTN_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define DTN_INDEPENDENT
+#endif
+
+/* The widest one of this CPU, or what dtn_width_force() asked for. */
+int dtn_width(void);
+
+/* Use width `width` from now on; -1: the widest again.  False: this CPU lacks
+ * it.  For tests.
+ */
+bool dtn_width_force(int width);
+
+#endif

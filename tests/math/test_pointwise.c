@@ -1,0 +1,506 @@
+/* test_pointwise.c - operations element by element, casts, where and fill
+ *
+ * Every operation on every type, operands of random shapes, broadcast, with
+ * gaps and in any order, is compared with a naive twin: one element at a time,
+ * in f64 or as integers.  With every vector width.
+ *
+ * Without this test, an operation could give other bits on a CPU with wider
+ * vectors, or wrong ones for operands with gaps.
+ */
+#include "math/pointwise.h"
+#include "math/width.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+#include "tests/math/sample.h"
+#include "tests/support/rand.h"
+#include "tests/support/tap.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static uint64_t seed;
+
+static double twin_unary(enum dtn_pointwise op, double x, double p, double q)
+{
+    switch (op) {
+    case DTN_RELU: return x > 0 || x != x ? x : 0;
+    case DTN_CEIL: return ceil(x);
+    case DTN_FLOOR: return floor(x);
+    case DTN_ROUND: return rint(x);
+    case DTN_TRUNC: return trunc(x);
+    case DTN_SIGN: return x != x ? x : (x > 0) - (x < 0);
+    case DTN_EXP: return exp(x);
+    case DTN_EXP2: return exp2(x);
+    case DTN_EXPM1: return expm1(x);
+    case DTN_SIGMOID: return 1 / (1 + exp(-x));
+    case DTN_TANH: return tanh(x);
+    case DTN_SINH: return sinh(x);
+    case DTN_ASINH: return asinh(x);
+    case DTN_ATAN: return atan(x);
+    case DTN_ERF: return erf(x);
+    case DTN_ERFC: return erfc(x);
+    case DTN_NEG: return -x;
+    case DTN_ABS: return fabs(x);
+    case DTN_SQUARE: return x * x;
+    case DTN_LOG: return log(x);
+    case DTN_LOG2: return log2(x);
+    case DTN_LOG10: return log10(x);
+    case DTN_LOG1P: return log1p(x);
+    case DTN_SQRT: return sqrt(x);
+    case DTN_RSQRT: return 1 / sqrt(x);
+    case DTN_RECIPROCAL: return 1 / x;
+    case DTN_SIN: return sin(x);
+    case DTN_COS: return cos(x);
+    case DTN_GELU: return x * 0.5 * erfc(-x * 0.70710678118654752440);
+    case DTN_SILU: return x / (1 + exp(-x));
+    case DTN_SOFTPLUS: return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+    case DTN_CLAMP: return x < p ? p : x > q ? q : x;
+    case DTN_SHIFT: return x + p;
+    case DTN_SCALE: return p * x;
+    default: return pow(x, p);
+    }
+}
+
+static double twin_float(enum dtn_pointwise op, const double x[],
+                         const double args[])
+{
+    switch (op) {
+    case DTN_ADD: return x[0] + x[1];
+    case DTN_SUB: return x[0] - x[1];
+    case DTN_MUL: return x[0] * x[1];
+    case DTN_DIV: return x[0] / x[1];
+    case DTN_MAXIMUM: return x[0] != x[0] || x[1] != x[1] ? (double)NAN
+                             : x[0] > x[1] ? x[0] : x[1];
+    case DTN_MINIMUM: return x[0] != x[0] || x[1] != x[1] ? (double)NAN
+                             : x[0] < x[1] ? x[0] : x[1];
+    case DTN_AXPY: return x[0] + args[0] * x[1];
+    case DTN_LT: return x[0] < x[1];
+    case DTN_LE: return x[0] <= x[1];
+    case DTN_GT: return x[0] > x[1];
+    case DTN_GE: return x[0] >= x[1];
+    case DTN_EQ: return x[0] == x[1];
+    case DTN_NE: return x[0] != x[1];
+    case DTN_ADDCMUL: return x[0] + args[0] * x[1] * x[2];
+    case DTN_ADDCDIV: return x[0] + args[0] * x[1] / x[2];
+    case DTN_LERP: return x[0] + x[2] * (x[1] - x[0]);
+    default: return twin_unary(op, x[0], args[0], args[1]);
+    }
+}
+
+static int64_t over(bool is_u64, int64_t x, int64_t y)
+{
+    if (y == 0)
+        return 0;
+    if (is_u64)
+        return (int64_t)((uint64_t)x / (uint64_t)y);
+    return y == -1 ? (int64_t)-(uint64_t)x : x / y;
+}
+
+static bool less(bool is_u64, int64_t x, int64_t y)
+{
+    return is_u64 ? (uint64_t)x < (uint64_t)y : x < y;
+}
+
+static int64_t twin_integer(enum dtn_pointwise op, bool is_u64,
+                            const int64_t x[], const double args[])
+{
+    const uint64_t a = (uint64_t)x[0], b = (uint64_t)x[1], c = (uint64_t)x[2];
+    int64_t arg[2];
+
+    for (int i = 0; i < 2; i++)
+        dtn_store(is_u64 ? DTENSOR_U64 : DTENSOR_I64, arg, (size_t)i, args[i]);
+    const uint64_t p = (uint64_t)arg[0];
+
+    switch (op) {
+    case DTN_RELU: return less(is_u64, 0, x[0]) ? x[0] : 0;
+    case DTN_SIGN: return less(is_u64, 0, x[0]) - less(is_u64, x[0], 0);
+    case DTN_NEG: return (int64_t)-a;
+    case DTN_ABS: return less(is_u64, x[0], 0) ? (int64_t)-a : x[0];
+    case DTN_SQUARE: return (int64_t)(a * a);
+    case DTN_CLAMP: return less(is_u64, x[0], arg[0]) ? arg[0]
+                           : less(is_u64, arg[1], x[0]) ? arg[1] : x[0];
+    case DTN_SHIFT: return (int64_t)(a + p);
+    case DTN_SCALE: return (int64_t)(a * p);
+    case DTN_ADD: return (int64_t)(a + b);
+    case DTN_SUB: return (int64_t)(a - b);
+    case DTN_MUL: return (int64_t)(a * b);
+    case DTN_DIV: return over(is_u64, x[0], x[1]);
+    case DTN_MAXIMUM: return less(is_u64, x[0], x[1]) ? x[1] : x[0];
+    case DTN_MINIMUM: return less(is_u64, x[1], x[0]) ? x[1] : x[0];
+    case DTN_AXPY: return (int64_t)(a + p * b);
+    case DTN_LT: return less(is_u64, x[0], x[1]);
+    case DTN_LE: return !less(is_u64, x[1], x[0]);
+    case DTN_GT: return less(is_u64, x[1], x[0]);
+    case DTN_GE: return !less(is_u64, x[0], x[1]);
+    case DTN_EQ: return a == b;
+    case DTN_NE: return a != b;
+    case DTN_ADDCMUL: return (int64_t)(a + p * b * c);
+    case DTN_ADDCDIV: return (int64_t)(a + (uint64_t)over(
+                                 is_u64, (int64_t)(p * b), x[2]));
+    case DTN_LERP: return (int64_t)(a + c * (b - a));
+    default: return x[0];
+    }
+}
+
+/* How many units in the last place an operation may be off: those of basic
+ * arithmetic none, but where f32 rounds after each of several steps.
+ */
+static double ulps_of(enum dtn_pointwise op, enum dtensor_dtype dtype)
+{
+    if (dtn_dtype_is_narrow(dtype))
+        return 1;
+    switch (op) {
+    case DTN_EXP: case DTN_EXP2: case DTN_EXPM1: case DTN_TANH: case DTN_SINH:
+    case DTN_ASINH: case DTN_ATAN: case DTN_ERF: case DTN_ERFC: case DTN_LOG:
+    case DTN_LOG2: case DTN_LOG10: case DTN_LOG1P: case DTN_SIN: case DTN_COS:
+    case DTN_SIGMOID: case DTN_SILU: case DTN_SOFTPLUS: case DTN_RSQRT:
+    case DTN_POW:
+        return 4;
+    case DTN_GELU: case DTN_AXPY: case DTN_ADDCMUL: case DTN_ADDCDIV:
+    case DTN_LERP:
+        return 64;
+    default:
+        return 0;
+    }
+}
+
+/* --------------------------------------------------------------- calls --- */
+
+struct call {
+    enum dtn_pointwise op;
+    int nin;
+    struct dtn_array out, in[3];
+    double args[2];
+};
+
+static struct call call_new(enum dtn_pointwise op, enum dtensor_dtype dtype)
+{
+    const bool compares = op >= DTN_LT && op <= DTN_NE;
+    const int ndim = rand_below(&seed, 4);
+    int64_t shape[DTENSOR_MAX_DIMS];
+    struct call call = { .op = op, .nin = dtn_pointwise_operands(op),
+                         .args = { 2, 5 } };
+
+    sample_shape(&seed, ndim, 9, shape);
+    if (ndim > 0 && rand_below(&seed, 8) == 0)
+        shape[ndim - 1] = 1000 + rand_below(&seed, 200);
+    call.out = sample_new(&seed, compares ? DTENSOR_BOOL : dtype, ndim, shape,
+                          rand_below(&seed, 2));
+    for (int i = 0; i < call.nin; i++) {
+        const int skip = ndim > 0 ? rand_below(&seed, ndim) : 0;
+        int64_t own[DTENSOR_MAX_DIMS];
+
+        for (int d = skip; d < ndim; d++)
+            own[d - skip] = rand_below(&seed, 4) == 0 ? 1 : shape[d];
+        call.in[i] = sample_new(&seed, dtype, ndim - skip, own,
+                                rand_below(&seed, 2));
+        sample_fill(&seed, &call.in[i], rand_below(&seed, 2));
+    }
+    return call;
+}
+
+static void call_free(struct call *call)
+{
+    sample_free(&call->out);
+    for (int i = 0; i < call->nin; i++)
+        sample_free(&call->in[i]);
+}
+
+static bool real_is_right(const struct call *call, const int64_t index[])
+{
+    const enum dtensor_dtype dtype = call->in[0].dtype;
+    const void *got = sample_at(&call->out, index);
+    double x[3] = { 0 };
+    int64_t whole[3] = { 0 }, at[DTENSOR_MAX_DIMS];
+
+    for (int i = 0; i < call->nin; i++) {
+        sample_broadcast(&call->in[i], call->out.ndim, index, at);
+        x[i] = dtn_load(dtype, sample_at(&call->in[i], at), 0);
+        if (!dtn_dtype_is_float(dtype))
+            whole[i] = dtn_load_int(dtype, sample_at(&call->in[i], at), 0);
+    }
+    if (!dtn_dtype_is_float(dtype)) {
+        int64_t want;
+
+        dtn_store_int(call->out.dtype, &want, 0,
+                      twin_integer(call->op, dtype == DTENSOR_U64, whole,
+                                   call->args));
+        return dtn_load_int(call->out.dtype, got, 0) ==
+               dtn_load_int(call->out.dtype, &want, 0);
+    }
+    const double want = twin_float(call->op, x, call->args);
+
+    if (call->out.dtype == DTENSOR_BOOL)
+        return *(const uint8_t *)got == want;
+    return sample_close(dtype, dtn_load(dtype, got, 0),
+                        dtype == DTENSOR_F64 ? want : (double)(float)want,
+                        ulps_of(call->op, dtype),
+                        dtype == DTENSOR_F64 ? 1e-14 : 1e-6);
+}
+
+static double complex number_at(const struct dtn_array *array,
+                                const int64_t index[])
+{
+    const void *at = sample_at(array, index);
+
+    return array->dtype == DTENSOR_C64 ? *(const float complex *)at
+                                       : *(const double complex *)at;
+}
+
+static double complex twin_complex(enum dtn_pointwise op,
+                                   const double complex x[], double p)
+{
+    switch (op) {
+    case DTN_ADD: return x[0] + x[1];
+    case DTN_SUB: return x[0] - x[1];
+    case DTN_MUL: return x[0] * x[1];
+    case DTN_NEG: return -x[0];
+    case DTN_ABS: return cabs(x[0]);
+    case DTN_SCALE: return p * x[0];
+    case DTN_EQ: return x[0] == x[1];
+    case DTN_NE: return x[0] != x[1];
+    case DTN_EXP: return cexp(x[0]);
+    default: return (double)NAN;
+    }
+}
+
+/* Of the operations on complex numbers some, as an example for all. */
+static bool complex_is_right(const struct call *call, const int64_t index[])
+{
+    const double unit = call->in[0].dtype == DTENSOR_C64 ? 1e-6 : 1e-14;
+    double complex x[3], got, want;
+    int64_t at[DTENSOR_MAX_DIMS];
+
+    for (int i = 0; i < call->nin; i++) {
+        sample_broadcast(&call->in[i], call->out.ndim, index, at);
+        x[i] = number_at(&call->in[i], at);
+    }
+    want = twin_complex(call->op, x, call->args[0]);
+    if (call->out.dtype == DTENSOR_BOOL)
+        return *(const uint8_t *)sample_at(&call->out, index) == creal(want);
+    got = number_at(&call->out, index);
+    return creal(want) != creal(want) || cabs(got - want) <= unit * cabs(want);
+}
+
+static bool call_is_right(const struct call *call)
+{
+    const bool complex_in = dtn_dtype_kind(call->in[0].dtype) ==
+                            DTN_DTYPE_COMPLEX;
+    int64_t index[DTENSOR_MAX_DIMS] = { 0 };
+    bool right = true;
+
+    if (dtn_array_count(&call->out) == 0)
+        return true;
+    do
+        right &= complex_in ? complex_is_right(call, index)
+                            : real_is_right(call, index);
+    while (sample_next(&call->out, index));
+    return right;
+}
+
+static int count_wrong(enum dtn_pointwise op, enum dtensor_dtype dtype,
+                       int calls)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < calls; i++) {
+        struct call call = call_new(op, dtype);
+        const struct dtn_array *const in[3] = { &call.in[0], &call.in[1],
+                                                &call.in[2] };
+
+        dtn_pointwise(op, &call.out, in, call.args);
+        if (!call_is_right(&call)) {
+            wrong++;
+            note("operation %d on %s is wrong", (int)op,
+                 dtensor_dtype_name(dtype));
+        }
+        call_free(&call);
+    }
+    return wrong;
+}
+
+static void test_operations(int width)
+{
+    const int calls = 8;
+    int wrong = 0, tried = 0;
+
+    for (int op = 0; op < DTN_POINTWISES; op++)
+        for (int dtype = 0; dtype < DTENSOR_NDTYPES; dtype++)
+            if (dtn_pointwise_ok((enum dtn_pointwise)op,
+                                 (enum dtensor_dtype)dtype)) {
+                tried++;
+                wrong += count_wrong((enum dtn_pointwise)op,
+                                     (enum dtensor_dtype)dtype, calls);
+            }
+    ok(wrong == 0, "width %d: %d pairs of an operation and a type, %d calls "
+       "each, are the naive twin's: %d wrong (seed %llu)", width, tried, calls,
+       wrong, (unsigned long long)rand_seed(2));
+}
+
+static void test_in_place(void)
+{
+    const int64_t shape[] = { 1300 };
+    struct dtn_array a = sample_new(&seed, DTENSOR_BF16, 1, shape, false);
+    struct dtn_array b = sample_new(&seed, DTENSOR_BF16, 1, shape, false);
+    const struct dtn_array *const in[] = { &a, &a };
+
+    sample_fill(&seed, &a, false);
+    dtn_pointwise(DTN_MUL, &b, in, NULL);
+    dtn_pointwise(DTN_MUL, &a, in, NULL);
+    ok(memcmp(a.data, b.data, 2600) == 0,
+       "the result may be the operand, both of them too");
+    sample_free(&a);
+    sample_free(&b);
+}
+
+/* --------------------------------------------------- where, cast, fill --- */
+
+static void test_where(void)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < 200; i++) {
+        const enum dtensor_dtype dtype = (enum dtensor_dtype)(i %
+                                                              DTENSOR_NDTYPES);
+        int64_t shape[3], index[3] = { 0 };
+        struct dtn_array out, pick, yes, no;
+
+        sample_shape(&seed, 3, 9, shape);
+        out = sample_new(&seed, dtype, 3, shape, i & 1);
+        yes = sample_new(&seed, dtype, 3, shape, i & 2);
+        no = sample_new(&seed, dtype, 0, shape, false);
+        pick = sample_new(&seed, DTENSOR_BOOL, 2, shape + 1, i & 1);
+        sample_fill(&seed, &yes, true);
+        sample_fill(&seed, &no, true);
+        sample_fill(&seed, &pick, false);
+        dtn_where(&out, &pick, &yes, &no);
+        bool more = dtn_array_count(&out) > 0;
+
+        for (; more; more = sample_next(&out, index))
+            wrong += memcmp(sample_at(&out, index),
+                            *(uint8_t *)sample_at(&pick, index + 1)
+                                ? sample_at(&yes, index) : no.data,
+                            dtensor_dtype_size(dtype)) != 0;
+        sample_free(&out);
+        sample_free(&pick);
+        sample_free(&yes);
+        sample_free(&no);
+    }
+    ok(wrong == 0, "where takes the bits of one operand or the other: %d wrong",
+       wrong);
+}
+
+/* What base/dtype.h makes of a value, but from integers to integers and of
+ * complex numbers.
+ */
+static bool cast_is_right(enum dtensor_dtype to, const void *got,
+                          enum dtensor_dtype from, const void *src)
+{
+    const double x = dtn_load(from, src, 0);
+    char want[16] = { 0 };
+
+    if (!dtn_dtype_is_float(from) && !dtn_dtype_is_float(to))
+        dtn_store_int(to, want, 0, to == DTENSOR_BOOL
+                                       ? x != 0 : dtn_load_int(from, src, 0));
+    else
+        dtn_store(to, want, 0, dtn_dtype_is_narrow(to) || to == DTENSOR_F32
+                                   ? (double)(float)x : x);
+    return x != x && dtn_dtype_is_float(to)
+               ? dtn_load(to, got, 0) != dtn_load(to, got, 0)
+               : memcmp(want, got, dtensor_dtype_size(to)) == 0;
+}
+
+static int cast_wrong(enum dtensor_dtype to, enum dtensor_dtype from)
+{
+    const int64_t shape[] = { 5, 131 };
+    struct dtn_array out = sample_new(&seed, to, 2, shape, true);
+    struct dtn_array in = sample_new(&seed, from, 2, shape, true);
+    int64_t index[2] = { 0 };
+    int wrong = 0;
+
+    sample_fill(&seed, &in, true);
+    dtn_cast(&out, &in);
+    if (dtn_dtype_kind(from) != DTN_DTYPE_COMPLEX || to == from)
+        do
+            wrong += to == from
+                         ? memcmp(sample_at(&out, index), sample_at(&in, index),
+                                  dtensor_dtype_size(to)) != 0
+                         : !cast_is_right(to, sample_at(&out, index), from,
+                                          sample_at(&in, index));
+        while (sample_next(&out, index));
+    sample_free(&out);
+    sample_free(&in);
+    if (wrong)
+        note("%s from %s: %d wrong", dtensor_dtype_name(to),
+             dtensor_dtype_name(from), wrong);
+    return wrong;
+}
+
+static void test_casts(void)
+{
+    int wrong = 0;
+
+    for (int to = 0; to < DTENSOR_NDTYPES; to++)
+        for (int from = 0; from < DTENSOR_NDTYPES; from++)
+            wrong += cast_wrong((enum dtensor_dtype)to,
+                                (enum dtensor_dtype)from);
+    ok(wrong == 0, "casts between all types are right: %d wrong", wrong);
+}
+
+static void test_casts_of_complex(void)
+{
+    double complex in[3] = { 2.5 - 3 * I, 0, 4 * I };
+    float complex half[3];
+    double real[3];
+    uint8_t truth[3];
+    int8_t whole[3];
+    const int64_t shape[] = { 3 };
+    const struct dtn_array from = dtn_array_packed(in, DTENSOR_C128, 1, shape);
+    struct dtn_array to = dtn_array_packed(real, DTENSOR_F64, 1, shape);
+
+    dtn_cast(&to, &from);
+    to = dtn_array_packed(truth, DTENSOR_BOOL, 1, shape);
+    dtn_cast(&to, &from);
+    to = dtn_array_packed(whole, DTENSOR_I8, 1, shape);
+    dtn_cast(&to, &from);
+    to = dtn_array_packed(half, DTENSOR_C64, 1, shape);
+    dtn_cast(&to, &from);
+    ok(real[0] == 2.5 && real[2] == 0 && whole[0] == 2 && truth[0] == 1 &&
+       truth[1] == 0 && truth[2] == 1 && half[2] == 4 * I,
+       "a complex number becomes its real part, and true if it is not 0");
+}
+
+static void test_fill(void)
+{
+    int wrong = 0;
+
+    for (int dtype = 0; dtype < DTENSOR_NDTYPES; dtype++) {
+        const int64_t shape[] = { 7, 90 };
+        struct dtn_array a = sample_new(&seed, (enum dtensor_dtype)dtype, 2,
+                                        shape, true);
+        int64_t index[2] = { 0 };
+
+        dtn_array_fill(&a, 1);
+        do
+            wrong += dtn_load(a.dtype, sample_at(&a, index), 0) != 1;
+        while (sample_next(&a, index));
+        sample_free(&a);
+    }
+    ok(wrong == 0, "a filled array has the value everywhere: %d wrong", wrong);
+}
+
+int main(void)
+{
+    seed = rand_seed(2);
+    for (int width = 0; dtn_width_force(width) && width < 3; width++)
+        test_operations(width);
+    dtn_width_force(-1);
+    test_in_place();
+    test_where();
+    test_casts();
+    test_casts_of_complex();
+    test_fill();
+    return done();
+}
