@@ -6,7 +6,8 @@
  *
  * With DTN_TEST_DEVICE=cuda the device is that of the driver in tests/standin,
  * whose memory the CPU may not touch either, and the operations are those of
- * the kind `cuda`.
+ * the kind `cuda`.  With DTN_TEST_MUTANT=settle too, nobody waits for them, as
+ * in a library that forgot to: a suite has to fail.
  */
 #include "tests/device/pretend.h"
 #include "base/box.h"
@@ -391,14 +392,27 @@ static struct pretend *pretend_open(void)
     return p;
 }
 
+/* A settle() that was forgotten. */
+static int settle_forgets(const struct dtn_memory *memory, bool waits)
+{
+    return 0;
+}
+
 /* The device of the driver. */
 static int cuda_open(struct dtensor_ctx *ctx, struct dtensor_error *err)
 {
+    static struct dtn_memory_ops mutant;
+    const char *which = getenv("DTN_TEST_MUTANT");
     void *driver;
     int rc = dtn_ctx_open_device(ctx, err);
 
     if (rc != 0)
         return rc;
+    if (which && strcmp(which, "settle") == 0) {
+        mutant = *ctx->device->ops;
+        mutant.settle = settle_forgets;
+        ctx->device->ops = &mutant;
+    }
     driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (driver) {
         *(void **)&standin.open = dlsym(driver, "dtn_standin_open");

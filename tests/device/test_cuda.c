@@ -8,6 +8,7 @@
  * the other ranks waiting.
  */
 #include "base/compiler.h"
+#include "cuda/image.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 #include "job/ctx.h"
@@ -298,6 +299,33 @@ static void rank_sticky(int rank, int n, void *arg)
     _exit(0);
 }
 
+/* The third kernel of rank 1 fails, at once or later. */
+static void rank_kernel(int rank, int n, void *arg)
+{
+    struct job made, *job = &made;
+    void *mem;
+    int rc = 0;
+
+    job_open(job, rank, n, file);
+    device(job);
+    mem = foreign(COUNT * sizeof(float));
+    fill(mem, 1);
+    if (rank == 1)
+        setenv("DTN_STANDIN_FAIL", arg, 1);
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        rc = allreduce(job, mem, mem);
+        need(rc != 0 || all_are(mem, (float)(2 << i)), "call %d", i);
+    }
+    need(rc != 0 && job->err.rank == 1, "rank %d is blamed: %s", job->err.rank,
+         job->err.text);
+    need(rank == 0 || (strstr(job->err.text, "dtn_fold_f32")
+                       && strstr(job->err.text, "stream 0x")
+                       && strstr(job->err.text, "CUDA_ERROR_LAUNCH_FAILED")),
+         "%s", job->err.text);
+    need(allreduce(job, mem, mem) == rc, "the context is not poisoned");
+    _exit(0);
+}
+
 /* The job does not start, and every rank has these words. */
 static void rank_refused(int rank, int n, void *arg)
 {
@@ -332,7 +360,7 @@ static const struct {
     const char *claim, *wire, *more;
     rank_main_f *run;
     const char *variable, *value; /* of the environment, or NULL              */
-    const char *words;            /* of the error                             */
+    const char *words;            /* of the error, or what fails              */
 } cases[] = {
     { "tensors, shm", "shm", PATIENCE ON_GPU, rank_tensors, NULL, NULL, NULL },
     { "tensors, tcp", "tcp", PATIENCE ON_GPU, rank_tensors, NULL, NULL, NULL },
@@ -354,6 +382,10 @@ static const struct {
       NULL, NULL },
     { "a device that fails, tcp", "tcp", PATIENCE ON_GPU, rank_sticky, NULL,
       NULL, NULL },
+    { "a kernel that cannot be launched", "shm", PATIENCE ON_GPU, rank_kernel,
+      NULL, NULL, "cuLaunchKernel:3=719" },
+    { "a kernel that fails", "shm", PATIENCE ON_GPU, rank_kernel, NULL, NULL,
+      "cuLaunchKernel:3=-719" },
     { "no mesh on a GPU", "shm", PATIENCE, rank_late, NULL, NULL, NULL },
     { "no GPU", "shm", PATIENCE ON_GPU, rank_refused, "DTN_STANDIN_DEVICES",
       "0", "CUDA_ERROR_NO_DEVICE" },
@@ -365,6 +397,10 @@ static const struct {
 
 static void case_run(int i)
 {
+    if (cases[i].run == rank_kernel && dtn_cuda_image_size == 0) {
+        skip(cases[i].claim, "built without nvcc");
+        return;
+    }
     setenv("DTN_STANDIN_DEVICES", "2", 1);
     if (cases[i].variable)
         setenv(cases[i].variable, cases[i].value, 1);

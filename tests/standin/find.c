@@ -25,6 +25,7 @@ EXPORTED CUresult cuGetProcAddress(const char *name, void **fn, int version,
 EXPORTED CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
                                       cuuint64_t flags, int *why);
 EXPORTED int dtn_standin_left(char *text, size_t size);
+EXPORTED int dtn_standin_launches(void);
 
 static int find(const char *name, void **fn, int version)
 {
@@ -74,4 +75,9 @@ CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
 int dtn_standin_left(char *text, size_t size)
 {
     return standin_left(text, size);
+}
+
+int dtn_standin_launches(void)
+{
+    return standin_launches();
 }

@@ -221,6 +221,9 @@ void standin_record_ends(struct standin_graph *graph);
 void standin_graph_add(struct standin_graph *graph,
                        const struct standin_task *task);
 
+/* How often a kernel was launched; for tests, by dlsym(). */
+int standin_launches(void);
+
 /* A call that is not allowed while a stream records: the recording is void. */
 CUresult standin_graph_spoil(struct standin_graph *graph, const char *call);
 

@@ -44,6 +44,20 @@ const char *standin_use(void)
     return "execv";
 }
 
+int standin_launched(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    int (*launches)(void) = NULL;
+    int n;
+
+    if (driver)
+        *(void **)&launches = dlsym(driver, "dtn_standin_launches");
+    n = launches ? launches() : 0;
+    if (driver)
+        dlclose(driver);
+    return n;
+}
+
 int standin_left(char *text, size_t size)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

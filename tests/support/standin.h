@@ -20,6 +20,11 @@ const char *standin_folder(const char *which);
 /* Is libcuda.so.1 the stand-in, and not a real driver? */
 bool standin_used(void);
 
+/* How often this process launched a kernel on the stand-in; 0 with a real
+ * driver.
+ */
+int standin_launched(void);
+
 /* How many things of the driver this process has not freed, in words.  0 with a
  * real driver.
  */

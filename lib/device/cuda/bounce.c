@@ -6,8 +6,6 @@
  * slots, so the copies of the next piece run while the CPU computes.  A sum of
  * two arrays of 64 MiB has pieces of 1.3 MiB of each array, 48 of them.
  */
-#include "base/array.h"
-#include "base/error.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 #include "dtensor.h"
@@ -40,8 +38,6 @@ struct piece {
 struct bounce {
     struct dtn_cuda *cuda;
     const struct dtn_cuda_pass *pass;
-    const void **here;            /* [nsrc] the source, if the CPU reaches it */
-    bool dst_here;                /* so it does dst, or there is none         */
     size_t step;                  /* elements of a piece                      */
     struct piece piece[DTN_CUDA_SLOTS];
 };
@@ -61,10 +57,11 @@ static size_t piece_bytes(size_t n, size_t elem_bytes)
 static size_t bounce_step(const struct bounce *b)
 {
     const struct dtn_cuda_pass *pass = b->pass;
-    size_t bytes = b->dst_here ? 0 : pass->dst_bytes, arrays = !b->dst_here;
+    size_t bytes = pass->dst_here ? 0 : pass->dst_bytes;
+    size_t arrays = !pass->dst_here;
 
     for (int i = 0; i < pass->nsrc; i++)
-        if (!b->here[i]) {
+        if (!pass->here[i]) {
             bytes += source_bytes(pass, i);
             arrays++;
         }
@@ -72,39 +69,17 @@ static size_t bounce_step(const struct bounce *b)
                       : (DTN_CUDA_SLOT_BYTES - arrays * 64) / bytes / 64 * 64;
 }
 
-/* Three tables of sources: those that are here, and those of two pieces. */
-static int bounce_table(struct bounce *b)
-{
-    struct dtn_cuda *cuda = b->cuda;
-    const int n = b->pass->nsrc;
-
-    if (!dtn_array_reserve(&cuda->table, &cuda->capacity, 3 * n + 1,
-                           sizeof *cuda->table))
-        return dtn_fail_nomem(&cuda->failure, cuda->name,
-                              3 * (size_t)n * sizeof *cuda->table);
-    b->here = cuda->table;
-    for (int i = 0; i < DTN_CUDA_SLOTS; i++)
-        b->piece[i].src = cuda->table + (i + 1) * n;
-    return 0;
-}
-
 static int bounce_begin(struct bounce *b)
 {
-    const struct dtn_memory *memory = &b->cuda->memory;
     const struct dtn_cuda_pass *pass = b->pass;
-    int rc = bounce_table(b);
     bool all = true;
 
-    if (rc != 0)
-        return rc;
-    b->dst_here = !pass->dst || !dtn_cuda_holds(memory, pass->dst);
-    for (int i = 0; i < pass->nsrc; i++) {
-        b->here[i] = dtn_cuda_holds(memory, pass->src[i]) ? NULL
-                                                          : pass->src[i];
-        all = all && b->here[i];
-    }
+    for (int i = 0; i < pass->nsrc; i++)
+        all = all && pass->here[i];
+    for (int i = 0; i < DTN_CUDA_SLOTS; i++)
+        b->piece[i].src = pass->parts + i * pass->nsrc;
     b->step = bounce_step(b);
-    for (int i = 0; i < DTN_CUDA_SLOTS && !(all && b->dst_here); i++)
+    for (int i = 0; i < DTN_CUDA_SLOTS && !(all && pass->dst_here); i++)
         if (!dtn_cuda_slot(b->cuda, i))
             return DTENSOR_ENOMEM;
     return dtn_cuda_drain(b->cuda);        /* the CPU reads what they write   */
@@ -123,13 +98,13 @@ static int piece_fetch(struct bounce *b, int slot)
         const unsigned char *from = (const unsigned char *)pass->src[i]
                                   + piece->first * bytes;
 
-        piece->src[i] = b->here[i] ? from : to;
-        if (b->here[i])
+        piece->src[i] = pass->here[i] ? from : to;
+        if (pass->here[i])
             continue;
         rc = dtn_cuda_copy(b->cuda, to, from, piece->n * bytes);
         to += piece_bytes(piece->n, bytes);
     }
-    piece->dst = b->dst_here && pass->dst
+    piece->dst = pass->dst_here && pass->dst
                ? (unsigned char *)pass->dst + piece->first * pass->dst_bytes
                : to;
     return rc != 0 ? rc : dtn_cuda_mark(b->cuda, slot);
@@ -145,7 +120,7 @@ static int piece_finish(struct bounce *b, int slot)
     if (rc != 0)
         return rc;
     pass->run(pass, piece->first, piece->n, piece->dst, piece->src);
-    if (b->dst_here)
+    if (pass->dst_here)
         return 0;
     rc = dtn_cuda_copy(b->cuda, (unsigned char *)pass->dst
                                 + piece->first * pass->dst_bytes, piece->dst,
@@ -178,11 +153,8 @@ static int bounce_pieces(struct bounce *b)
 int dtn_cuda_bounce(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass)
 {
     struct bounce b = { .cuda = cuda, .pass = pass };
-    int rc;
+    int rc = bounce_begin(&b);
 
-    if (pass->count == 0)
-        return 0;
-    rc = bounce_begin(&b);
     if (rc == 0)
         rc = bounce_pieces(&b);
     return rc != 0 || !cuda->launched ? rc : DTN_LAUNCHED;

@@ -89,8 +89,10 @@ static int cuda_fill(struct dtn_cuda *cuda, struct dtensor_error *err)
         rc = cuda_queues(cuda);
         if (rc == 0)
             rc = dtn_cuda_arena_open(cuda, &cuda->failure);
-        if (rc == 0)
+        if (rc == 0) {
             dtn_cuda_exporter_init(cuda);
+            dtn_cuda_kernels_open(cuda);
+        }
         dtn_cuda_leave(cuda);
     }
     if (rc != 0 && err)

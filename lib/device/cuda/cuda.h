@@ -2,8 +2,11 @@
  *
  * cuda.c       the device of a rank, opened and closed
  * ops.c        the operations of the kind
+ * pass.c       who does an operation: a kernel, or the CPU
+ * upload.c     operations by kernels, with pieces of what the host has
  * bounce.c     operations that the CPU does on copies, piece by piece
- * boxes.c      the same for strided boxes
+ * boxes.c      strided boxes, by either
+ * kernels.c    the kernels, loaded and launched
  * queue.c      the stream, waiting for it, errors
  * pointer.c    what kind of memory an address is
  * arena.c      device memory of an arena
@@ -12,6 +15,7 @@
 #ifndef DTN_DEVICE_CUDA_CUDA_H
 #define DTN_DEVICE_CUDA_CUDA_H
 
+#include "cuda/kernels.h"
 #include "device/cuda/driver.h"
 #include "device/memory.h"
 #include "transport/arena.h"
@@ -64,6 +68,14 @@ struct dtn_cuda {
     struct dtn_log *log;          /* where choices go                         */
     unsigned char *slot[DTN_CUDA_SLOTS]; /* pinned memory of a piece, or NULL */
     CUevent moved[DTN_CUDA_SLOTS]; /* the last copy to or from the slot       */
+    CUlibrary library;            /* the kernels; NULL: none can be launched  */
+    CUfunction kernel[DTN_NKERNELS]; /* each of them                          */
+    unsigned most_blocks;         /* of a launch                              */
+    CUdeviceptr room;             /* memory for pieces, and then for a word;  */
+                                  /* 0: not yet allocated                     */
+    char no_kernels[200];         /* why there are none; "": they are loaded  */
+    const char *running;          /* the last kernel launched, or NULL        */
+    bool to_host;                 /* launched operations write host memory    */
     const void **table;           /* [capacity] addresses of arrays in pieces */
     int capacity;                 /* room in `table`                          */
     struct dtensor_error failure; /* of the last operation that failed        */
@@ -92,8 +104,11 @@ int dtn_cuda_result(struct dtn_cuda *cuda, const char *call, CUresult result,
 /* Wait for an event.  Errors: ETIME, ENODEV */
 int dtn_cuda_await(struct dtn_cuda *cuda, CUevent event);
 
-/* Wait for all launched operations. */
+/* Wait for all launched operations.  The second one waits only if some of them
+ * write host memory, which the CPU is about to use.
+ */
 int dtn_cuda_drain(struct dtn_cuda *cuda);
+int dtn_cuda_land(struct dtn_cuda *cuda);
 
 /* Of the kind. */
 int dtn_cuda_begin(const struct dtn_memory *memory);
@@ -122,29 +137,65 @@ int dtn_cuda_arena_open(struct dtn_cuda *cuda, struct dtensor_error *err);
 /* exporter.c.  Fill in cuda->exporter of a device that is open otherwise. */
 void dtn_cuda_exporter_init(struct dtn_cuda *cuda);
 
-/* bounce.c.  An operation on arrays, element by element: elements first ...
- * first + n - 1 of dst from the same elements of src, at addresses that the CPU
- * reaches.
+/* kernels.c.  Load the kernels; if that fails, no_kernels says why, and so does
+ * the log.
+ */
+void dtn_cuda_kernels_open(struct dtn_cuda *cuda);
+void dtn_cuda_kernels_close(struct dtn_cuda *cuda);
+
+/* Enqueue a kernel: 0 or a code. */
+int dtn_cuda_launch(struct dtn_cuda *cuda, struct dtn_launch *launch);
+
+/* Have the room: DTN_CUDA_SLOT_BYTES on the device, and a word behind them. */
+#define DTN_CUDA_WORD_BYTES ((size_t)64)
+bool dtn_cuda_room(struct dtn_cuda *cuda);
+
+/* pass.c.  An operation on arrays, element by element.  `run` does elements
+ * first ... first + n - 1 of dst from the same elements of src, at addresses
+ * that the CPU reaches; `launch` the same by kernels, at addresses that the
+ * device reaches: 0 or a code.
  */
 struct dtn_cuda_pass;
+struct dtn_cuda_part {
+    size_t first, n;              /* elements                                 */
+    void *dst;                    /* of the first of them; unspecified if the */
+                                  /* pass has none                            */
+    const void *const *src;       /* [nsrc] of the same                       */
+    void *extra;                  /* n times extra_bytes                      */
+};
 typedef void dtn_cuda_pass_f(const struct dtn_cuda_pass *pass, size_t first,
                              size_t n, void *dst, const void *const src[]);
+typedef int dtn_cuda_launch_f(struct dtn_cuda *cuda,
+                              const struct dtn_cuda_pass *pass,
+                              const struct dtn_cuda_part *part);
 
 struct dtn_cuda_pass {
     dtn_cuda_pass_f *run;         /* does it, on the CPU                      */
-    const void *how;              /* arguments of `run`                       */
+    dtn_cuda_launch_f *launch;    /* by kernels; NULL: none does it           */
+    const void *how;              /* arguments of both                        */
     void *dst;                    /* NULL: it writes no array                 */
     size_t dst_bytes;             /* of an element of dst                     */
+    size_t extra_bytes;           /* for an element, on the device, `launch`  */
     int nsrc;                     /* sources                                  */
     const void *const *src;       /* [nsrc]                                   */
     size_t src_bytes[2];          /* of an element: of src[0], of all others  */
     size_t count;                 /* elements                                 */
+    const void **here;            /* [nsrc] the source, if the CPU reaches    */
+                                  /* it; set by dtn_cuda_run(), and so are    */
+    bool dst_here;                /* whether it reaches dst, or there is none */
+    const void **parts;           /* and [2 * nsrc] room for addresses        */
 };
 
 /* 0, DTN_LAUNCHED, or a code. */
+int dtn_cuda_run(struct dtn_cuda *cuda, struct dtn_cuda_pass *pass);
+
+/* upload.c and bounce.c: the two ways to do it, as above. */
+int dtn_cuda_upload(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass);
 int dtn_cuda_bounce(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass);
 
-/* The memory of slot `i`, of DTN_CUDA_SLOT_BYTES.  NULL: it cannot be had. */
+/* bounce.c.  The memory of slot `i`, of DTN_CUDA_SLOT_BYTES.  NULL: there is
+ * none.
+ */
 #define DTN_CUDA_SLOT_BYTES ((size_t)4 << 20)
 unsigned char *dtn_cuda_slot(struct dtn_cuda *cuda, int i);
 

@@ -1,8 +1,8 @@
 /* ops.c - the operations of the kind `cuda`
  *
- * Copies and bytes that are set are the driver's.  Everything else the CPU does
- * on copies (bounce.c, boxes.c), with the functions that the kind `host` has,
- * so that the bits are the same.
+ * Copies and bytes that are set are the driver's.  Everything else is done by
+ * kernels (lib/cuda), or by the CPU on copies with the functions that the kind
+ * `host` has (pass.c, boxes.c).  The bits are the same.
  */
 #include "base/box.h"
 #include "base/dtype.h"
@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cuda/launch.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 #include "device/memory.h"
@@ -19,6 +20,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +74,7 @@ static int cuda_copy(const struct dtn_memory *memory, void *dst,
     if (rc != 0)
         return rc;
     if (dtn_cuda_holds(memory, dst) || dtn_cuda_holds(memory, src)) {
+        cuda->to_host = cuda->to_host || !dtn_cuda_holds(memory, dst);
         rc = dtn_cuda_copy(cuda, dst, src, bytes);
         return cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
     }
@@ -114,15 +117,15 @@ static int cuda_set(const struct dtn_memory *memory, void *dst, int byte,
     return cuda_end(cuda, rc);
 }
 
-/* ------------------------------------------------------------- by CPU --- */
+/* --------------------------------------------- by a kernel or the CPU --- */
 
 static int cuda_pass(const struct dtn_memory *memory,
-                     const struct dtn_cuda_pass *pass)
+                     struct dtn_cuda_pass *pass)
 {
     struct dtn_cuda *cuda = dtn_cuda_of(memory);
     int rc = dtn_cuda_enter(cuda);
 
-    return rc != 0 ? rc : cuda_end(cuda, dtn_cuda_bounce(cuda, pass));
+    return rc != 0 ? rc : cuda_end(cuda, dtn_cuda_run(cuda, pass));
 }
 
 struct fold {
@@ -138,6 +141,33 @@ static void fold_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
     dtn_fold(fold->how, fold->partial, dst, src, pass->nsrc, n);
 }
 
+/* 32 terms at a time, of which the first is the partial result so far. */
+static int fold_launch(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
+                       const struct dtn_cuda_part *part)
+{
+    const struct fold *fold = pass->how;
+    const void *terms[DTN_KERNEL_TERMS];
+    unsigned partial = fold->partial;
+    struct dtn_launch launch;
+    int rc = 0;
+
+    for (int at = 0, n = 0; at < pass->nsrc && rc == 0; n = 1) {
+        void *dst = part->extra;
+
+        while (n < DTN_KERNEL_TERMS && at < pass->nsrc)
+            terms[n++] = part->src[at++];
+        if (at == pass->nsrc)
+            dst = part->dst;
+        dtn_launch_fold(fold->how,
+                        at < pass->nsrc ? partial | DTN_PARTIAL_DST : partial,
+                        &dst, 1, terms, n, part->n, &launch);
+        rc = dtn_cuda_launch(cuda, &launch);
+        terms[0] = part->extra;
+        partial |= DTN_PARTIAL_FIRST;
+    }
+    return rc;
+}
+
 /* Bytes of an element, or of a partial result. */
 static size_t term_bytes(const struct dtn_reduction *how, bool partial)
 {
@@ -149,9 +179,15 @@ static int cuda_fold(const struct dtn_memory *memory,
                      void *dst, const void *const src[], int nsrc,
                      size_t count)
 {
+    const size_t bytes = term_bytes(how, partial & DTN_PARTIAL_DST);
+
+    if (nsrc == 1 && dtn_fold_moves(how, partial))
+        return dst == src[0] ? 0 : cuda_copy(memory, dst, src[0],
+                                             count * bytes);
     return cuda_pass(memory, &(struct dtn_cuda_pass){
-        .run = fold_run, .how = &(struct fold){ how, partial }, .dst = dst,
-        .dst_bytes = term_bytes(how, partial & DTN_PARTIAL_DST),
+        .run = fold_run, .launch = how->fn ? NULL : fold_launch,
+        .how = &(struct fold){ how, partial }, .dst = dst, .dst_bytes = bytes,
+        .extra_bytes = nsrc > DTN_KERNEL_TERMS ? term_bytes(how, true) : 0,
         .nsrc = nsrc, .src = src, .count = count,
         .src_bytes = { term_bytes(how, partial & DTN_PARTIAL_FIRST),
                        term_bytes(how, partial & DTN_PARTIAL_REST) } });
@@ -172,6 +208,16 @@ static void scale_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
     dtn_scale(scale->dtype, dst, n, scale->n);
 }
 
+static int scale_launch(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
+                        const struct dtn_cuda_part *part)
+{
+    const struct scale *scale = pass->how;
+    struct dtn_launch launch;
+
+    dtn_launch_scale(scale->dtype, part->dst, part->n, scale->n, &launch);
+    return dtn_cuda_launch(cuda, &launch);
+}
+
 static int cuda_scale(const struct dtn_memory *memory,
                       enum dtensor_dtype dtype, void *array, size_t count,
                       int n)
@@ -179,9 +225,10 @@ static int cuda_scale(const struct dtn_memory *memory,
     const size_t bytes = dtn_dtype_size(dtype);
 
     return cuda_pass(memory, &(struct dtn_cuda_pass){
-        .run = scale_run, .how = &(struct scale){ dtype, n }, .dst = array,
-        .dst_bytes = bytes, .nsrc = 1, .src = (const void *[]){ array },
-        .src_bytes = { bytes }, .count = count });
+        .run = scale_run, .launch = scale_launch,
+        .how = &(struct scale){ dtype, n }, .dst = array, .dst_bytes = bytes,
+        .nsrc = 1, .src = (const void *[]){ array }, .src_bytes = { bytes },
+        .count = count });
 }
 
 struct neutral {
@@ -197,13 +244,26 @@ static void neutral_run(const struct dtn_cuda_pass *pass, size_t first,
     dtn_fill_neutral(neutral->dtype, neutral->op, dst, n);
 }
 
+static int neutral_launch(struct dtn_cuda *cuda,
+                          const struct dtn_cuda_pass *pass,
+                          const struct dtn_cuda_part *part)
+{
+    const struct neutral *neutral = pass->how;
+    struct dtn_launch launch;
+
+    dtn_launch_neutral(neutral->dtype, neutral->op, part->dst, part->n,
+                       &launch);
+    return dtn_cuda_launch(cuda, &launch);
+}
+
 static int cuda_neutral(const struct dtn_memory *memory,
                         enum dtensor_dtype dtype, enum dtensor_redop op,
                         void *array, size_t count)
 {
     return cuda_pass(memory, &(struct dtn_cuda_pass){
-        .run = neutral_run, .how = &(struct neutral){ dtype, op },
-        .dst = array, .dst_bytes = dtn_dtype_size(dtype), .count = count });
+        .run = neutral_run, .launch = neutral_launch,
+        .how = &(struct neutral){ dtype, op }, .dst = array,
+        .dst_bytes = dtn_dtype_size(dtype), .count = count });
 }
 
 struct make {
@@ -220,21 +280,36 @@ static void make_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
                         make->elements->first + (int64_t)first, n, dst, src);
 }
 
+static int make_launch(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
+                       const struct dtn_cuda_part *part)
+{
+    const struct make *make = pass->how;
+    struct dtn_elements elements = *make->elements;
+    struct dtn_launch launch;
+
+    elements.first += (int64_t)part->first;
+    elements.count = part->n;
+    make->formula->launch(&elements, part->dst, part->src, &launch);
+    return dtn_cuda_launch(cuda, &launch);
+}
+
 static int cuda_make(const struct dtn_memory *memory,
                      const struct dtn_formula *formula,
                      const struct dtn_elements *elements, void *out,
                      const void *const in[])
 {
     return cuda_pass(memory, &(struct dtn_cuda_pass){
-        .run = make_run, .how = &(struct make){ formula, elements },
-        .dst = out, .dst_bytes = elements->out_bytes,
-        .nsrc = formula->ninputs, .src = in, .count = elements->count,
+        .run = make_run, .launch = formula->launch ? make_launch : NULL,
+        .how = &(struct make){ formula, elements }, .dst = out,
+        .dst_bytes = elements->out_bytes, .nsrc = formula->ninputs, .src = in,
+        .count = elements->count,
         .src_bytes = { elements->in_bytes[0], elements->in_bytes[1] } });
 }
 
 struct equal {
     enum dtensor_dtype dtype;
     bool *equalp;
+    bool *launchedp;              /* the word behind the room says it         */
 };
 
 static void equal_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
@@ -246,17 +321,59 @@ static void equal_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
                                                  n);
 }
 
+static unsigned char *equal_word(const struct dtn_cuda *cuda)
+{
+    return (unsigned char *)cuda->room + DTN_CUDA_SLOT_BYTES;
+}
+
+static int equal_launch(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
+                        const struct dtn_cuda_part *part)
+{
+    const struct equal *equal = pass->how;
+    struct dtn_launch launch;
+    int rc = 0;
+
+    if (!*equal->launchedp)
+        rc = cuda_set_device(cuda, equal_word(cuda), 0, sizeof(uint32_t));
+    if (rc != 0 && rc != DTN_LAUNCHED)
+        return rc;
+    *equal->launchedp = true;
+    dtn_launch_equal(equal->dtype, part->src[0], part->src[1], part->n,
+                     (uint32_t *)(void *)equal_word(cuda), &launch);
+    return dtn_cuda_launch(cuda, &launch);
+}
+
+/* Wait for the kernels and read their word. */
+static int equal_read(struct dtn_cuda *cuda, bool *equalp)
+{
+    uint32_t differ = 1;
+    int rc = dtn_cuda_enter(cuda);
+
+    if (rc != 0)
+        return rc;
+    rc = dtn_cuda_copy(cuda, &differ, equal_word(cuda), sizeof differ);
+    if (rc == 0)
+        rc = dtn_cuda_drain(cuda);
+    *equalp = differ == 0;
+    return cuda_end(cuda, rc);
+}
+
 static int cuda_equal(const struct dtn_memory *memory,
                       enum dtensor_dtype dtype, const void *left,
                       const void *right, size_t count, bool *equalp)
 {
     const size_t bytes = dtn_dtype_size(dtype);
+    bool launched = false;
+    int rc;
 
     *equalp = true;
-    return cuda_pass(memory, &(struct dtn_cuda_pass){
-        .run = equal_run, .how = &(struct equal){ dtype, equalp },
+    rc = cuda_pass(memory, &(struct dtn_cuda_pass){
+        .run = equal_run, .launch = equal_launch,
+        .how = &(struct equal){ dtype, equalp, &launched },
         .nsrc = 2, .src = (const void *[]){ left, right },
         .src_bytes = { bytes, bytes }, .count = count });
+    return rc == DTN_LAUNCHED && launched
+         ? equal_read(dtn_cuda_of(memory), equalp) : rc;
 }
 
 /* -------------------------------------------------------------- boxes --- */
@@ -286,6 +403,10 @@ static int cuda_fold_box(const struct dtn_memory *memory,
 {
     const unsigned of_src = adds ? DTN_PARTIAL_REST : DTN_PARTIAL_FIRST;
 
+    if (!adds && dtn_fold_moves(how, partial))
+        return cuda_copy_box(memory, box,
+                             term_bytes(how, partial & DTN_PARTIAL_DST), dst,
+                             src);
     return cuda_box(memory, &(struct dtn_cuda_box){
         .box = box, .how = how, .partial = partial, .adds = adds,
         .dst_bytes = term_bytes(how, partial & DTN_PARTIAL_DST),
@@ -334,6 +455,7 @@ static void cuda_close(struct dtn_memory *memory)
         driver->cuEventDestroy(cuda->end);
     if (cuda->stream)
         driver->cuStreamDestroy(cuda->stream);
+    dtn_cuda_kernels_close(cuda);
     dtn_arena_fini(&cuda->arena);
     if (entered)
         dtn_cuda_leave(cuda);

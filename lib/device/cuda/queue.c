@@ -29,6 +29,7 @@ void dtn_cuda_leave(struct dtn_cuda *cuda)
     cuda->driver->cuCtxPopCurrent(&before);
 }
 
+/* Any call may return the error of a kernel that was launched before. */
 int dtn_cuda_result(struct dtn_cuda *cuda, const char *call, CUresult result,
                     const char *fmt, ...)
 {
@@ -40,6 +41,10 @@ int dtn_cuda_result(struct dtn_cuda *cuda, const char *call, CUresult result,
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
+    if (cuda->running && dtn_cuda_sticky(result))
+        return dtn_cuda_fail(&cuda->failure, cuda->driver, call, result,
+                             "%s, after %s on stream %p", what, cuda->running,
+                             (void *)cuda->stream);
     return dtn_cuda_fail(&cuda->failure, cuda->driver, call, result, "%s",
                          what);
 }
@@ -57,6 +62,14 @@ static int queue_ask(struct dtn_cuda *cuda, CUevent event)
     return dtn_cuda_result(cuda, event ? "cuEventQuery" : "cuStreamQuery",
                            result, "stream %p of %s", (void *)cuda->stream,
                            cuda->name);
+}
+
+/* All launched operations are complete. */
+static void queue_done(struct dtn_cuda *cuda)
+{
+    cuda->launched = false;
+    cuda->to_host = false;
+    cuda->running = NULL;
 }
 
 static int queue_wait(struct dtn_cuda *cuda, CUevent event)
@@ -87,8 +100,13 @@ int dtn_cuda_drain(struct dtn_cuda *cuda)
     int rc = cuda->launched ? queue_wait(cuda, NULL) : 0;
 
     if (rc == 0)
-        cuda->launched = false;
+        queue_done(cuda);
     return rc;
+}
+
+int dtn_cuda_land(struct dtn_cuda *cuda)
+{
+    return cuda->to_host ? dtn_cuda_drain(cuda) : 0;
 }
 
 int dtn_cuda_settle(const struct dtn_memory *memory, bool waits)
@@ -103,7 +121,7 @@ int dtn_cuda_settle(const struct dtn_memory *memory, bool waits)
         return rc;
     rc = waits ? queue_wait(cuda, NULL) : queue_ask(cuda, NULL);
     if (rc == 0)
-        cuda->launched = false;
+        queue_done(cuda);
     dtn_cuda_leave(cuda);
     return rc;
 }

@@ -1,0 +1,76 @@
+/* upload.c - operations by kernels, with pieces of what the host has
+ *
+ * If all arrays are on the device, the operation is one launch.  Else a piece
+ * of each array of the host is copied to the room, 4 MiB on the device, the
+ * kernel runs on that piece, and the next piece follows.  All of it goes to one
+ * stream in order, so the room is used again without a wait.
+ */
+#include "device/cuda/cuda.h"
+#include "dtensor.h"
+
+/* Bytes of a piece in the room: 64-byte aligned, as all arrays are. */
+static size_t room_bytes(size_t n, size_t elem_bytes)
+{
+    return (n * elem_bytes + 63) / 64 * 64;
+}
+
+/* Elements of a piece: all that fit the room. */
+static size_t upload_step(const struct dtn_cuda_pass *pass)
+{
+    size_t bytes = pass->extra_bytes, arrays = 1;
+
+    if (pass->dst && pass->dst_here) {
+        bytes += pass->dst_bytes;
+        arrays++;
+    }
+    for (int i = 0; i < pass->nsrc; i++)
+        if (pass->here[i]) {
+            bytes += pass->src_bytes[i > 0];
+            arrays++;
+        }
+    return bytes == 0 ? pass->count
+                      : (DTN_CUDA_SLOT_BYTES - arrays * 64) / bytes / 64 * 64;
+}
+
+/* Elements first ... first + n - 1. */
+static int upload_piece(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
+                        size_t first, size_t n)
+{
+    unsigned char *room = (unsigned char *)cuda->room;
+    unsigned char *dst = (unsigned char *)pass->dst + first * pass->dst_bytes;
+    struct dtn_cuda_part part = { .first = first, .n = n, .dst = dst,
+                                  .src = pass->parts };
+    int rc = 0;
+
+    for (int i = 0; i < pass->nsrc && rc == 0; i++) {
+        const size_t bytes = pass->src_bytes[i > 0];
+        const unsigned char *from = (const unsigned char *)pass->src[i]
+                                  + first * bytes;
+
+        pass->parts[i] = pass->here[i] ? room : from;
+        if (!pass->here[i])
+            continue;
+        rc = dtn_cuda_copy(cuda, room, from, n * bytes);
+        room += room_bytes(n, bytes);
+    }
+    part.extra = room;
+    if (pass->dst && pass->dst_here)
+        part.dst = room + room_bytes(n, pass->extra_bytes);
+    if (rc == 0)
+        rc = pass->launch(cuda, pass, &part);
+    if (rc != 0 || part.dst == dst)
+        return rc;
+    cuda->to_host = true;
+    return dtn_cuda_copy(cuda, dst, part.dst, n * pass->dst_bytes);
+}
+
+int dtn_cuda_upload(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass)
+{
+    const size_t step = upload_step(pass);
+    int rc = 0;
+
+    for (size_t at = 0; at < pass->count && rc == 0; at += step)
+        rc = upload_piece(cuda, pass, at, pass->count - at < step
+                                          ? pass->count - at : step);
+    return rc != 0 || !cuda->launched ? rc : DTN_LAUNCHED;
+}
