@@ -55,6 +55,6 @@
 #include "dtensor/random.h"      /* random numbers                            */
 #include "dtensor/collective.h"  /* allreduce and its kin, on plain arrays    */
 #include "dtensor/plan.h"        /* redistributions planned and explained     */
-#include "dtensor/op.h"          /* operators: placements inferred            */
+#include "dtensor/op.h"          /* operators: computing with tensors         */
 
 #endif

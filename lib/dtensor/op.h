@@ -1,4 +1,4 @@
-/* dtensor/op.h - operators: which placements they take and give
+/* dtensor/op.h - operators: computing with tensors
  *
  * An operator on tensors that are spread over a mesh can run where the tensors
  * lie, or after some of them were redistributed.  A matrix product of S(0) by R
@@ -6,12 +6,13 @@
  * first.  What an operator accepts is known to the library as data, one row for
  * a family of operators; from it these functions infer, without any tensor and
  * without peers, how the inputs should lie, how the outputs will lie, and what
- * it costs to bring the inputs there.
+ * it costs to bring the inputs there.  dtensor_op() then does all of it:
+ * redistributes what has to move, and computes on each rank.
  */
 #ifndef DTENSOR_OP_H
 #define DTENSOR_OP_H
 
-#include "spec.h"
+#include "tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,8 +46,14 @@ struct dtensor_op_args {
     int64_t start;             /* first element; pad: elements before         */
     int64_t end;               /* after the last element; pad: elements after */
     int64_t step;              /* between elements; 0 is 1                    */
-    double p;                  /* of a norm; INFINITY for the largest         */
-    double value;              /* of what is padded                           */
+    double p;                  /* of a norm; INFINITY for the largest; the    */
+                               /* exponent of pow                             */
+    double value;              /* of what is padded or filled; factor of      */
+                               /* scale, addcmul, addcdiv; addend of shift    */
+    double low;                /* least result of clamp                       */
+    double high;               /* largest result of clamp                     */
+    double eps;                /* added under the root of layer_norm and      */
+                               /* rms_norm; 0 is 1e-5                         */
     enum dtensor_dtype dtype;  /* of the result of cast                       */
     enum dtensor_op_reduction reduction; /* of a loss                         */
 };
@@ -109,6 +116,64 @@ int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
  * Owns:   static storage.
  */
 const char *dtensor_op_name(int i);
+
+/* ---------------------------------------------------------- computing --- */
+
+/* Run an operator on the tensors in[0] to in[nin - 1] and make its outputs
+ * out[0] to out[nout - 1], which lie as dtensor_op_infer() says; if it has
+ * more, the last ones are not made.  Inputs that have to lie otherwise are
+ * redistributed, into memory that the context keeps; they are unchanged.  Then
+ * each rank computes its part of the outputs.  `args` NULL is all zero.  Floats
+ * of 16 and 8 bits are computed as f32.  Tensors of a mesh whose memory is that
+ * of a GPU are copied to the host and the outputs back.
+ *
+ * Collective: yes - all ranks of the mesh, in the same order, if an input has
+ *         to be redistributed; else nothing is sent.
+ * Blocks: until the redistributes are done.
+ * Owns:   out[0] to out[nout - 1] are the caller's, for dtensor_destroy();
+ *         untouched on failure.
+ * Errors: EINVAL  as dtensor_op_infer(); an operator that works in place, or is
+ *                 not computed here; more outputs than there are; an element of
+ *                 an index that is out of range, on the ranks that hold it;
+ *                 dtensor_op_implied()
+ *         and those of dtensor_allreduce()
+ * Semantics: the dispatch of DTensor.
+ */
+int dtensor_op(const char *op, int nin, const struct dtensor *const in[],
+               const struct dtensor_op_args *args, int nout,
+               struct dtensor *out[], struct dtensor_error *err);
+
+/* The same into the existing tensors out[0] to out[nout - 1], whose specs are
+ * those of the results.  After the first call of a kind nothing is allocated.
+ * out[0] may be an input if the operator works element by element and they have
+ * one spec, or if the input has to be redistributed; of an operator that works
+ * in place, such as add_, it is in[0].
+ *
+ * Collective, blocks: as dtensor_op().
+ * Errors: EINVAL  an output has another spec, or is an input that is still
+ *                 read;  and those of dtensor_op(), after which the outputs
+ *                 may have any content if the cause was an index or a peer
+ * Semantics: the out= variants of PyTorch; Tensor.add_ and its like.
+ */
+int dtensor_op_into(const char *op, int nin, const struct dtensor *const in[],
+                    const struct dtensor_op_args *args, int nout,
+                    struct dtensor *const out[], struct dtensor_error *err);
+
+/* What a context does when an operator has to redistribute an input and some
+ * rank has to send for it.  All ranks must say the same.  ALLOWED at first.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  no such value;  ENOMEM
+ * Semantics: its own.
+ */
+enum dtensor_implied {
+    DTENSOR_IMPLIED_ALLOWED,   /* redistributes it                            */
+    DTENSOR_IMPLIED_WARNED,    /* the same, and warns once for each kind of   */
+                               /* call, if DTN_LOG is warn or more            */
+    DTENSOR_IMPLIED_REFUSED    /* EINVAL, before anything is sent             */
+};
+int dtensor_op_implied(struct dtensor_ctx *ctx, enum dtensor_implied implied,
+                       struct dtensor_error *err);
 
 /* Statistics of the LRU cache of decisions of a context. */
 struct dtensor_op_cache {

@@ -65,6 +65,9 @@ static const struct args_field {
     { "step", INTEGER, offsetof(struct dtensor_op_args, step) },
     { "p", NUMBER, offsetof(struct dtensor_op_args, p) },
     { "value", NUMBER, offsetof(struct dtensor_op_args, value) },
+    { "low", NUMBER, offsetof(struct dtensor_op_args, low) },
+    { "high", NUMBER, offsetof(struct dtensor_op_args, high) },
+    { "eps", NUMBER, offsetof(struct dtensor_op_args, eps) },
     { "dtype", DTYPE, offsetof(struct dtensor_op_args, dtype) },
     { "reduction", REDUCTION, offsetof(struct dtensor_op_args, reduction) },
 };

@@ -16,6 +16,7 @@
 #include "job/slot.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
+#include "tensor/tensor.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
@@ -26,10 +27,23 @@
 /* Lists of many tensors make large decisions. */
 enum { DECISIONS_BYTES = 8 << 20 };
 
+enum { WORK_ALIGN = 64 };         /* of memory to work with, in bytes         */
+
+enum { KINDS = DTENSOR_CUDA + 1 };
+
+/* Memory that is kept for the next run. */
+struct kept {
+    void *mem;                                   /* NULL: none yet            */
+    size_t size;                                 /* bytes                     */
+};
+
 /* What a context keeps. */
 struct decisions {
     struct dtn_lru lru;                          /* the decisions             */
     uint64_t hits, misses;                       /* for dtensor_op_cache()    */
+    enum dtensor_implied implied;                /* dtensor_op_implied()      */
+    struct kept scratch[KINDS];                  /* by enum dtensor_memory    */
+    struct kept work;                            /* of local functions        */
 };
 
 static struct decisions *decisions_of(const struct dtensor_ctx *ctx)
@@ -39,31 +53,36 @@ static struct decisions *decisions_of(const struct dtensor_ctx *ctx)
 
 /* ----------------------------------------------------------------- keys --- */
 
-static bool decision_is(const struct dtn_lru_entry *entry, const void *key)
+static const struct dtensor_spec *key_in(const struct dtn_op_key *key, int i)
+{
+    return key->tensor ? &key->tensor[i]->spec : &key->in[i];
+}
+
+static bool decision_is(const struct dtn_lru_entry *entry, const void *of)
 {
     const struct dtn_decision *d = (const struct dtn_decision *)entry;
-    const struct dtensor_op_call *call = key;
+    const struct dtn_op_key *key = of;
 
-    if (d->call.nin != call->nin || strcmp(d->op, call->op) != 0 ||
-        !dtn_args_equal(&d->call.args, &call->args, d->reads))
+    if (d->call.nin != key->nin || strcmp(d->op, key->op) != 0 ||
+        !dtn_args_equal(&d->call.args, key->args, d->reads))
         return false;
-    for (int i = 0; i < call->nin; i++)
-        if (!dtn_spec_equal(&d->in[i], &call->in[i]))
+    for (int i = 0; i < key->nin; i++)
+        if (!dtn_spec_equal(&d->in[i], key_in(key, i)))
             return false;
     return true;
 }
 
-static uint64_t decision_hash(const void *key)
+static uint64_t decision_hash(const void *of)
 {
-    const struct dtensor_op_call *call = key;
-    uint64_t hash = (uint64_t)call->nin;
+    const struct dtn_op_key *key = of;
+    uint64_t hash = (uint64_t)key->nin;
 
-    for (const char *c = call->op; *c; c++)
+    for (const char *c = key->op; *c; c++)
         hash = hash * 31 + (unsigned char)*c;
-    for (int i = 0; i < call->args.ndims && i < DTENSOR_MAX_DIMS; i++)
-        hash = hash * 31 + (unsigned)call->args.dim[i];
-    for (int i = 0; i < call->nin; i++)
-        hash = dtn_spec_hash(&call->in[i], hash);
+    for (int i = 0; i < key->args->ndims && i < DTENSOR_MAX_DIMS; i++)
+        hash = hash * 31 + (unsigned)key->args->dim[i];
+    for (int i = 0; i < key->nin; i++)
+        hash = dtn_spec_hash(key_in(key, i), hash);
     return hash;
 }
 
@@ -72,6 +91,7 @@ static void decision_destroy(struct dtn_lru_entry *entry)
     struct dtn_decision *d = (struct dtn_decision *)entry;
 
     free(d->inferred.want);
+    free(d->bound);
     free(d);
 }
 
@@ -80,13 +100,13 @@ static const struct dtn_lru_kind decisions_kind = {
 };
 
 /* Can the call be compared and hashed?  The rest is checked on a miss. */
-static bool comparable(const struct dtensor_op_call *call)
+static bool comparable(const struct dtn_op_key *key)
 {
-    if (!call->op || call->nin < 1 || !call->in)
+    if (!key->op || key->nin < 1 || (!key->in && !key->tensor))
         return false;
-    for (int i = 0; i < call->nin; i++)
-        if (!call->in[i].mesh || call->in[i].ndim < 0 ||
-            call->in[i].ndim > DTENSOR_MAX_DIMS)
+    for (int i = 0; i < key->nin && !key->tensor; i++)
+        if (!key->in[i].mesh || key->in[i].ndim < 0 ||
+            key->in[i].ndim > DTENSOR_MAX_DIMS)
             return false;
     return true;
 }
@@ -98,7 +118,21 @@ static void decisions_destroy(void *state)
     struct decisions *decisions = state;
 
     dtn_lru_clear(&decisions->lru, &decisions_kind);
+    free(decisions->work.mem);
     free(decisions);
+}
+
+/* By dtensor_fini(): the scratch is memory of the arena. */
+static void decisions_finish(struct dtensor_ctx *ctx)
+{
+    struct decisions *decisions = decisions_of(ctx);
+
+    for (int i = 0; i < KINDS; i++) {
+        if (decisions->scratch[i].mem)
+            dtn_ctx_free(ctx, decisions->scratch[i].mem);
+        decisions->scratch[i].mem = NULL;
+        decisions->scratch[i].size = 0;
+    }
 }
 
 static int decisions_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
@@ -111,8 +145,68 @@ static int decisions_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (!decisions)
         return dtn_fail_nomem(err, "op", sizeof *decisions);
     ctx->slots[DTN_ROOM_OP] = (struct dtn_slot){
-        .state = decisions, .destroy = decisions_destroy };
+        .state = decisions, .finish = decisions_finish,
+        .destroy = decisions_destroy };
     return 0;
+}
+
+/* Both only grow, so that calls that are repeated allocate nothing. */
+int dtn_op_scratch(const struct dtensor_mesh *mesh, size_t size, void **memp,
+                   struct dtensor_error *err)
+{
+    struct kept *kept = &decisions_of(mesh->ctx)->scratch[mesh->memory];
+    int rc;
+
+    if (size > kept->size) {
+        if (kept->mem)
+            dtn_ctx_free(mesh->ctx, kept->mem);
+        *kept = (struct kept){ NULL, 0 };
+        rc = dtn_ctx_alloc(mesh->ctx, mesh->memory, "op", size, &kept->mem,
+                           err);
+        if (rc != 0)
+            return rc;
+        kept->size = size;
+    }
+    *memp = kept->mem;
+    return 0;
+}
+
+int dtn_op_workspace(const struct dtensor_mesh *mesh, size_t size, void **memp,
+                     struct dtensor_error *err)
+{
+    struct kept *kept = &decisions_of(mesh->ctx)->work;
+
+    if (size > kept->size) {
+        free(kept->mem);
+        *kept = (struct kept){ aligned_alloc(WORK_ALIGN, size), size };
+        if (!kept->mem)
+            kept->size = 0;
+        if (!kept->mem)
+            return dtn_fail_nomem(err, "op", size);
+    }
+    *memp = kept->mem;
+    return 0;
+}
+
+enum dtensor_implied dtn_op_implied(const struct dtensor_ctx *ctx)
+{
+    const struct decisions *decisions = decisions_of(ctx);
+
+    return decisions ? decisions->implied : DTENSOR_IMPLIED_ALLOWED;
+}
+
+int dtensor_op_implied(struct dtensor_ctx *ctx, enum dtensor_implied implied,
+                       struct dtensor_error *err)
+{
+    int rc;
+
+    if ((unsigned)implied > DTENSOR_IMPLIED_REFUSED)
+        return dtn_fail(err, DTENSOR_EINVAL, "op_implied: there is no %d (see "
+                        "enum dtensor_implied)", (int)implied);
+    rc = decisions_init(ctx, err);
+    if (rc == 0)
+        decisions_of(ctx)->implied = implied;
+    return rc;
 }
 
 /* --------------------------------------------------------------- misses --- */
@@ -120,38 +214,50 @@ static int decisions_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
 /* The call as the decision keeps it: lengths that were chosen belong to the
  * context then, and not to the caller.
  */
-static int decision_keep(struct dtn_decision *d,
-                         const struct dtensor_op_call *call,
+static int decision_keep(struct dtn_decision *d, const struct dtn_op_key *key,
                          struct dtensor_error *err)
 {
     int rc = 0;
 
-    d->call = *call;
-    d->call.op = d->op;
-    d->call.in = d->in;
-    snprintf(d->op, sizeof d->op, "%s", call->op);
-    for (int i = 0; i < call->nin && rc == 0; i++) {
-        d->in[i] = call->in[i];
+    d->call = (struct dtensor_op_call){ .op = d->op, .nin = key->nin,
+                                        .in = d->in, .args = *key->args };
+    snprintf(d->op, sizeof d->op, "%s", key->op);
+    for (int i = 0; i < key->nin && rc == 0; i++) {
+        d->in[i] = *key_in(key, i);
         rc = dtensor_spec_normalize(&d->in[i], err);
     }
     return rc;
 }
 
-static int decision_make(const struct dtensor_op_call *call,
-                         struct dtn_decision **dp, struct dtensor_error *err)
+/* The rule, by the name as it was given: the decision has its beginning. */
+static int decision_rule(struct dtn_decision *d, const char *op,
+                         struct dtensor_error *err)
 {
-    const size_t nin = (size_t)call->nin;
+    struct dtensor_op_call call = d->call;
     const struct dtn_rule *rule;
-    struct dtn_decision *d;
-    int rc = dtn_rule_of(call, &rule, err);
+    int rc;
 
+    call.op = op;
+    rc = dtn_rule_of(&call, &rule, err);
     if (rc != 0)
         return rc;
-    d = calloc(1, sizeof *d + nin * sizeof d->in[0]);
+    d->reads = rule->reads;
+    d->flags = rule->flags;
+    return 0;
+}
+
+static int decision_make(const struct dtn_op_key *key,
+                         struct dtn_decision **dp, struct dtensor_error *err)
+{
+    const size_t nin = (size_t)key->nin;
+    struct dtn_decision *d = calloc(1, sizeof *d + nin * sizeof d->in[0]);
+    int rc;
+
     if (!d)
         return dtn_fail_nomem(err, "op", sizeof *d);
-    d->reads = rule->reads;
-    rc = decision_keep(d, call, err);
+    rc = decision_keep(d, key, err);
+    if (rc == 0)
+        rc = decision_rule(d, key->op, err);
     if (rc == 0)
         rc = dtn_infer(&d->call, NULL, &d->inferred, err);
     if (rc != 0) {
@@ -164,49 +270,52 @@ static int decision_make(const struct dtensor_op_call *call,
     return 0;
 }
 
-/* "op: matmul of ...: input 1 to R, 3.2 us" for each input that is moved. */
-static void decision_log(struct dtensor_ctx *ctx, const struct dtn_decision *d)
+/* "op: matmul of ...: decided", or "found". */
+static void decision_log(struct dtensor_ctx *ctx, const struct dtn_decision *d,
+                         const char *how)
 {
-    char call[300], to[200];
+    char call[300];
 
     if (ctx->log.level < DTN_LOG_DEBUG)
         return;
     dtn_op_words(&d->call, call, sizeof call);
-    dtn_log(&ctx->log, DTN_LOG_DEBUG, "op: %s: decided, %.2f us (%s)", call,
-            d->inferred.cost / 1e3, d->inferred.why);
-    for (int i = 0; i < d->call.nin; i++) {
-        const struct dtensor_spec *want = &d->inferred.want[i];
-
-        if (dtn_spec_equal(&d->in[i], want))
-            continue;
-        dtensor_placements_format(want->mesh, want->placement, to, sizeof to);
-        dtn_log(&ctx->log, DTN_LOG_DEBUG, "op: %s: input %d to %s", d->op, i,
-                to);
-    }
+    dtn_log(&ctx->log, DTN_LOG_DEBUG, "op: %s: %s, %.2f us to redistribute "
+            "(%s)", call, how, d->inferred.cost / 1e3, d->inferred.why);
 }
 
-int dtn_decide(const struct dtensor_op_call *call,
-               const struct dtn_decision **decisionp,
+/* Why a call that has no mesh to keep it in cannot be. */
+static int decide_refused(const struct dtn_op_key *key,
+                          struct dtensor_error *err)
+{
+    const struct dtensor_op_call call = { .op = key->op, .nin = key->nin,
+                                          .in = key->in, .args = *key->args };
+    struct dtn_inferred none;
+
+    return dtn_infer(&call, NULL, &none, err);
+}
+
+int dtn_decide(const struct dtn_op_key *key, struct dtn_decision **decisionp,
                struct dtensor_error *err)
 {
-    struct dtn_inferred none;
     struct dtensor_ctx *ctx;
     struct decisions *decisions;
     struct dtn_decision *d = NULL;
     int rc;
 
-    if (!comparable(call))
-        return dtn_infer(call, NULL, &none, err);      /* says why            */
-    ctx = call->in[0].mesh->ctx;
+    if (!comparable(key))
+        return decide_refused(key, err);
+    ctx = key_in(key, 0)->mesh->ctx;
     decisions = decisions_of(ctx);
-    if (decisions) {
-        *decisionp = (const struct dtn_decision *)dtn_lru_find(
-            &decisions->lru, &decisions_kind, call);
-        decisions->hits += *decisionp != NULL;
-        if (*decisionp)
-            return 0;
+    if (decisions)
+        d = (struct dtn_decision *)dtn_lru_find(&decisions->lru,
+                                                &decisions_kind, key);
+    if (d) {
+        decisions->hits++;
+        decision_log(ctx, d, "found");
+        *decisionp = d;
+        return 0;
     }
-    rc = decision_make(call, &d, err);
+    rc = decision_make(key, &d, err);
     if (rc != 0)
         return rc;
     rc = decisions_init(ctx, err);
@@ -216,8 +325,8 @@ int dtn_decide(const struct dtensor_op_call *call,
     }
     decisions = decisions_of(ctx);
     decisions->misses++;
-    decision_log(ctx, d);
-    dtn_lru_add(&decisions->lru, &decisions_kind, call, &d->entry,
+    decision_log(ctx, d, "decided");
+    dtn_lru_add(&decisions->lru, &decisions_kind, key, &d->entry,
                 DECISIONS_BYTES);
     *decisionp = d;
     return 0;
@@ -230,13 +339,16 @@ int dtensor_op_infer(const struct dtensor_op_call *call,
                      struct dtensor_spec out[], struct dtensor_op_info *info,
                      struct dtensor_error *err)
 {
-    const struct dtn_decision *d;
+    struct dtn_decision *d;
+    struct dtn_op_key key;
     int rc;
 
     if (!call || !want || !out || !info)
         return dtn_fail(err, DTENSOR_EINVAL, "op: %s is NULL", !call ? "call"
                         : !want ? "want" : !out ? "out" : "info");
-    rc = dtn_decide(call, &d, err);
+    key = (struct dtn_op_key){ call->op, call->nin, call->in, NULL,
+                               &call->args };
+    rc = dtn_decide(&key, &d, err);
     if (rc != 0)
         return rc;
     if (d->inferred.nout > nout)

@@ -6,13 +6,28 @@
 #include "op/infer.h"
 #include "dtensor.h"
 
+#include <stddef.h>
+
+struct dtn_op_bound;
+
+/* A call, as it is looked up: of specs, or of tensors. */
+struct dtn_op_key {
+    const char *op;               /* its name                                 */
+    int nin;                      /* number of inputs                         */
+    const struct dtensor_spec *in;               /* [nin] how they lie ...    */
+    const struct dtensor *const *tensor;         /* [nin] ... if this is NULL */
+    const struct dtensor_op_args *args;          /* what else it is told      */
+};
+
 /* What was decided for a call. */
 struct dtn_decision {
     struct dtn_lru_entry entry;   /* of the cache                             */
     struct dtensor_op_call call;  /* its own copy                             */
     unsigned reads;               /* DTN_ARG_ that the operator reads         */
+    unsigned flags;               /* DTN_OP_ of its rule                      */
     struct dtn_inferred inferred;                /* what was inferred; cost   */
                                   /* in ns                                    */
+    struct dtn_op_bound *bound;   /* to run it, for free(); NULL: not yet     */
     char op[32];                  /* of call.op                               */
     struct dtensor_spec in[];     /* [call.nin] of call.in                    */
 };
@@ -21,8 +36,23 @@ struct dtn_decision {
  * this function.
  * Errors: as dtensor_op_infer()
  */
-int dtn_decide(const struct dtensor_op_call *call,
-               const struct dtn_decision **decisionp,
+int dtn_decide(const struct dtn_op_key *key, struct dtn_decision **decisionp,
                struct dtensor_error *err);
+
+/* `size` bytes of such memory, for the inputs of one run that are moved: the
+ * same memory for all runs of a context, which has decided something.
+ * Errors: ENOMEM
+ */
+int dtn_op_scratch(const struct dtensor_mesh *mesh, size_t size, void **memp,
+                   struct dtensor_error *err);
+
+/* The same in memory of the host, for local functions; peers do not reach it.
+ * Errors: ENOMEM
+ */
+int dtn_op_workspace(const struct dtensor_mesh *mesh, size_t size, void **memp,
+                     struct dtensor_error *err);
+
+/* What the context does about redistributes that nobody asked for. */
+enum dtensor_implied dtn_op_implied(const struct dtensor_ctx *ctx);
 
 #endif

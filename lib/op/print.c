@@ -158,7 +158,8 @@ static void print_taken(const struct dtn_decision *d, FILE *stream)
 int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
                      struct dtensor_error *err)
 {
-    const struct dtn_decision *d;
+    struct dtn_decision *d;
+    struct dtn_op_key key;
     const struct dtn_rule *rule;
     char words[600];
     int rc;
@@ -166,7 +167,9 @@ int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
     if (!call || !stream)
         return dtn_fail(err, DTENSOR_EINVAL, "op: %s is NULL",
                         call ? "stream" : "call");
-    rc = dtn_decide(call, &d, err);
+    key = (struct dtn_op_key){ call->op, call->nin, call->in, NULL,
+                               &call->args };
+    rc = dtn_decide(&key, &d, err);
     if (rc == 0)
         rc = dtn_rule_of(call, &rule, err);
     if (rc != 0)

@@ -1,0 +1,125 @@
+/* local_pointwise.c - element by element, and reductions, of one rank's parts
+ *
+ * A reduction along a dimension that is cut between ranks reduces what this
+ * rank has; the output is then a term.  An empty part gives the neutral
+ * element, so that it changes nothing.
+ */
+#include "op/local_math.h"
+#include "op/words.h"
+#include "base/error.h"
+#include "math/pointwise.h"
+#include "math/reduction.h"
+#include "dtensor.h"
+
+#include <string.h>
+
+/* ----------------------------------------------------------- pointwise --- */
+
+bool dtn_takes_pointwise(const struct dtn_local *local,
+                         enum dtensor_dtype dtype)
+{
+    return dtn_pointwise_ok((enum dtn_pointwise)local->which, dtype);
+}
+
+int dtn_local_pointwise(const struct dtn_local *local,
+                        const struct dtn_parts *parts,
+                        struct dtensor_error *err)
+{
+    const enum dtn_pointwise which = (enum dtn_pointwise)local->which;
+    const struct dtensor_op_args *args = parts->args;
+    const double clamp[] = { args->low, args->high };
+    const double other[] = { which == DTN_POW ? args->p : args->value, 0 };
+
+    dtn_pointwise(which, &parts->out[0],
+                  (const struct dtn_array *const[]){ &parts->in[0],
+                      parts->nin > 1 ? &parts->in[1] : NULL,
+                      parts->nin > 2 ? &parts->in[2] : NULL },
+                  which == DTN_CLAMP ? clamp : other);
+    return 0;
+}
+
+int dtn_local_cast(const struct dtn_local *local, const struct dtn_parts *parts,
+                   struct dtensor_error *err)
+{
+    dtn_cast(&parts->out[0], &parts->in[0]);
+    return 0;
+}
+
+int dtn_local_where(const struct dtn_local *local,
+                    const struct dtn_parts *parts, struct dtensor_error *err)
+{
+    dtn_where(&parts->out[0], &parts->in[0], &parts->in[1], &parts->in[2]);
+    return 0;
+}
+
+/* ----------------------------------------------------------- reductions --- */
+
+bool dtn_takes_reduction(const struct dtn_local *local,
+                         enum dtensor_dtype dtype)
+{
+    return dtn_reduction_ok((enum dtn_reduction_kind)local->which, dtype);
+}
+
+/* Output i with as many dimensions as the input: 1 where it is reduced. */
+static struct dtn_array reduced_view(const struct dtn_parts *parts, int i)
+{
+    const struct dtn_array *in = parts->in;
+    int64_t shape[DTENSOR_MAX_DIMS];
+
+    memcpy(shape, in->shape, sizeof shape);
+    for (int d = 0; d < in->ndim && parts->args->ndims == 0; d++)
+        shape[d] = 1;
+    for (int k = 0; k < parts->args->ndims; k++)
+        shape[dtn_local_dim(parts, k, in->ndim)] = 1;
+    return dtn_array_packed(parts->out[i].data, parts->out[i].dtype, in->ndim,
+                            shape);
+}
+
+int dtn_local_reduce(const struct dtn_local *local,
+                     const struct dtn_parts *parts, struct dtensor_error *err)
+{
+    const enum dtn_reduction_kind kind = (enum dtn_reduction_kind)local->which;
+    const bool spread = kind == DTN_REDUCE_VAR || kind == DTN_REDUCE_STD;
+    const struct dtn_array out = reduced_view(parts, 0);
+
+    dtn_reduce_dims(kind, &out, parts->in, spread ? 1 : parts->args->p);
+    return 0;
+}
+
+/* Of no element along the dimension there is none that is largest. */
+static int extreme_check(const struct dtn_parts *parts, int dim,
+                         struct dtensor_error *err)
+{
+    char shape[170];
+
+    if (parts->in->shape[dim] > 0 || dtn_array_count(&parts->out[0]) == 0)
+        return 0;
+    return dtn_fail(err, DTENSOR_EINVAL, "%s of %s: dimension %d has no "
+                    "elements", parts->op, dtn_shape_words(parts->want->ndim,
+                    parts->want->shape, shape, sizeof shape), dim);
+}
+
+int dtn_local_extreme(const struct dtn_local *local,
+                      const struct dtn_parts *parts, struct dtensor_error *err)
+{
+    const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
+    const struct dtn_array value = reduced_view(parts, 0);
+    const struct dtn_array index = reduced_view(parts, 1);
+    int rc = extreme_check(parts, dim, err);
+
+    if (rc == 0 && dtn_array_count(&value) > 0)
+        dtn_extreme(local->which, &value, &index, parts->in, dim);
+    return rc;
+}
+
+int dtn_local_place(const struct dtn_local *local,
+                    const struct dtn_parts *parts, struct dtensor_error *err)
+{
+    const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
+    const struct dtn_array index = reduced_view(parts, 0);
+    int rc = extreme_check(parts, dim, err);
+
+    if (rc == 0 && dtn_array_count(&index) > 0)
+        dtn_extreme(local->which, NULL, &index, parts->in, dim);
+    return rc;
+}

@@ -1,0 +1,372 @@
+/* test_computed.c - operators on tensors against the plainest loops
+ *
+ * Every operator that can be computed, on meshes of one to three dimensions and
+ * up to eight ranks, with placements drawn at random: shards that are uneven,
+ * empty, strided, dealt out or chosen, replicas, and terms of sums, averages,
+ * maxima and minima.  The result, gathered, has to be what naive.c makes of the
+ * whole arrays: bit for bit where the numbers are whole, else within the bound
+ * of the row.  What dtensor_op_infer() refuses has to be refused.
+ *
+ * Without this test, an operator could be right on one rank and wrong where its
+ * inputs are cut, or are terms.
+ */
+#include "base/dtype.h"
+#include "dtensor.h"
+#include "tests/op/naive.h"
+#include "tests/support/rand.h"
+#include "tests/support/job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { WORLD = 8, INPUTS = 5, OUTPUTS = 8, SEED = 20261124 };
+
+/* Inputs have a shape, a type and what their elements are: w whole numbers from
+ * -4 to 4, p from 1 to 4, b 0 or 1, iN whole numbers below N, d all different.
+ */
+static const struct row {
+    const char *op, *args, *in;        /* the call                        */
+    double bound;                      /* relative; 0: bit for bit        */
+} rows[] = {
+#include "tests/op/computed_rows.h"
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static const struct {
+    int ndim, size[3];
+} meshes[] = {
+    { 1, { 2 } }, { 1, { 3 } }, { 1, { 4 } }, { 1, { 8 } }, { 2, { 2, 2 } },
+    { 2, { 2, 3 } }, { 2, { 4, 2 } }, { 3, { 2, 2, 2 } },
+};
+enum { MESHES = sizeof meshes / sizeof meshes[0] };
+
+/* How many runs of each kind there were, on rank 0. */
+static struct counts {
+    long stayed, moved, refused, exact;
+} *counts;
+
+/* One case: a call on tensors. */
+struct drawn {
+    struct dtensor_op_call call;       /* of spec                         */
+    struct dtensor_spec spec[INPUTS], want[INPUTS], out[OUTPUTS];
+    struct whole in[INPUTS];           /* the inputs                      */
+    struct dtensor *tensor[INPUTS];    /* the same as tensors             */
+    int64_t length[INPUTS][WORLD];     /* chosen lengths                  */
+    bool exact;                        /* terms are exact                 */
+};
+
+/* ------------------------------------------------------------- drawing --- */
+
+static double element(uint64_t *state, const char *kind, int64_t i)
+{
+    switch (*kind) {
+    case 'w':
+        return rand_below(state, 9) - 4;
+    case 'p':
+        return 1 + rand_below(state, 4);
+    case 'b':
+        return rand_below(state, 2);
+    case 'd':
+        return (double)(i * 7919 % 1009);
+    default:
+        return rand_below(state, (int)strtol(kind + 1, NULL, 10));
+    }
+}
+
+/* "6x5:f64:w" */
+static const char *input_read(uint64_t *state, const char *text,
+                              struct whole *w)
+{
+    char dtype[8], *end;
+
+    w->ndim = 0;
+    for (; *text != ':'; text = end + (*end == 'x'))
+        w->shape[w->ndim++] = strtoll(text, &end, 10);
+    text++;
+    snprintf(dtype, sizeof dtype, "%.*s", (int)strcspn(text, ":"), text);
+    if (dtensor_dtype_parse(dtype, &w->dtype, NULL) != 0)
+        abort();
+    text += strcspn(text, ":") + 1;
+    for (int64_t i = 0; i < whole_count(w); i++)
+        w->at[i] = element(state, text, i);
+    text += strcspn(text, " ");
+    return text + (*text == ' ');
+}
+
+static const struct dtensor_mesh *mesh_draw(struct job *job, uint64_t *state,
+                                            int m)
+{
+    const struct dtensor_mesh *mesh = NULL;
+    int ranks[WORLD];
+
+    for (int r = 0; r < WORLD; r++) {
+        const int other = rand_below(state, r + 1);
+
+        ranks[r] = ranks[other];
+        ranks[other] = r;
+    }
+    good(dtensor_mesh_create(job->ctx, meshes[m].ndim, meshes[m].size, NULL,
+                             ranks, &mesh, &job->err));
+    return mesh;
+}
+
+/* Lengths that add up to the size of the dimension. */
+static void lengths_draw(uint64_t *state, int64_t size, int n, int64_t length[])
+{
+    memset(length, 0, (size_t)n * sizeof length[0]);
+    for (int64_t i = 0; i < size; i++)
+        length[rand_below(state, n)]++;
+}
+
+/* The placements of input i: cut in half of the cases. */
+static void spec_draw(uint64_t *state, struct drawn *c, int i)
+{
+    static const enum dtensor_redop ops[] = { DTENSOR_SUM, DTENSOR_SUM,
+        DTENSOR_AVG, DTENSOR_MAX, DTENSOR_MIN };
+    struct dtensor_spec *spec = &c->spec[i];
+    const enum dtensor_redop op = ops[rand_below(state, 5)];
+
+    for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++) {
+        const int size = dtensor_mesh_dim_size(spec->mesh, m);
+        struct dtensor_placement *p = &spec->placement[m];
+        const int kind = rand_below(state, 12);
+
+        *p = (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
+        if (kind < 3 || spec->ndim == 0) {
+            if (kind < 2)
+                *p = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL,
+                                                 .op = op };
+            c->exact = c->exact && (kind > 1 || size != 3);
+        } else if (kind < 9) {
+            *p = (struct dtensor_placement){
+                .kind = kind == 8 ? DTENSOR_CYCLIC : kind == 7
+                      ? DTENSOR_STRIDED : DTENSOR_SHARD,
+                .dim = rand_below(state, spec->ndim),
+                .block = 1 + rand_below(state, 3) };
+            if (kind == 6 && m == 0) {
+                lengths_draw(state, spec->shape[p->dim], size, c->length[i]);
+                p->sizes = c->length[i];
+            }
+        }
+    }
+}
+
+static void case_draw(struct job *job, uint64_t *state, const struct row *row,
+                      const struct dtensor_mesh *mesh, struct drawn *c)
+{
+    const char *text = row->in;
+
+    c->call = (struct dtensor_op_call){ .op = row->op, .in = c->spec };
+    c->exact = row->bound == 0;
+    good(dtensor_op_args_parse(row->args, &c->call.args, &job->err));
+    while (*text) {
+        const int i = c->call.nin++;
+
+        text = input_read(state, text, &c->in[i]);
+        c->spec[i] = (struct dtensor_spec){ .mesh = mesh,
+            .dtype = c->in[i].dtype, .ndim = c->in[i].ndim };
+        memcpy(c->spec[i].shape, c->in[i].shape, sizeof c->spec[i].shape);
+        spec_draw(state, c, i);
+    }
+}
+
+static void inputs_make(struct job *job, struct drawn *c)
+{
+    static unsigned char full[WHOLE_MAX * 16];
+
+    for (int i = 0; i < c->call.nin; i++) {
+        for (int64_t k = 0; k < whole_count(&c->in[i]); k++)
+            dtn_store(c->in[i].dtype, full, (size_t)k, c->in[i].at[k]);
+        good(dtensor_distribute(&c->spec[i], full, -1, &c->tensor[i],
+                                &job->err));
+    }
+}
+
+/* ------------------------------------------------------------ comparing --- */
+
+static const char *words(const struct drawn *c)
+{
+    static char text[1000];
+    size_t at = (size_t)snprintf(text, sizeof text, "%s", c->call.op);
+
+    for (int i = 0; i < c->call.nin; i++) {
+        text[at++] = ' ';
+        at += (size_t)dtensor_spec_format(&c->spec[i], text + at,
+                                          sizeof text - at);
+    }
+    return text;
+}
+
+static bool near(double a, double b, double bound)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    return a == b || fabs(a - b) <= bound * (1 + fabs(b));
+}
+
+static double bound_of(const struct row *row, const struct drawn *c)
+{
+    if (row->bound > 0 || c->exact)
+        return row->bound;
+    return c->in[0].dtype == DTENSOR_F32 ? 1e-5 : 1e-12;
+}
+
+static void output_check(struct job *job, const struct row *row,
+                         const struct drawn *c, const struct dtensor *t,
+                         const struct whole *whole)
+{
+    static unsigned char full[WHOLE_MAX * 16];
+    const struct dtensor_spec *spec = dtensor_spec_of(t);
+    const size_t n = (size_t)whole_count(whole);
+
+    good(dtensor_full_tensor(t, full, n * dtensor_dtype_size(spec->dtype),
+                             &job->err));
+    if (dtensor_mesh_index(spec->mesh, job->rank) < 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const double have = dtn_load(spec->dtype, full, i);
+
+        need(near(have, whole->at[i], bound_of(row, c)),
+             "%s (%s): element %zu is %.17g, not %.17g", words(c), row->args,
+             i, have, whole->at[i]);
+    }
+}
+
+static void outputs_check(struct job *job, const struct row *row,
+                          const struct drawn *c, int nout,
+                          struct dtensor *const out[])
+{
+    static struct whole whole[OUTPUTS];
+
+    for (int k = 0; k < nout; k++) {
+        whole[k].ndim = c->out[k].ndim;
+        memcpy(whole[k].shape, c->out[k].shape, sizeof whole[k].shape);
+    }
+    need(naive_op(&c->call, c->in, nout, whole), "%s has no naive twin",
+         row->op);
+    for (int k = 0; k < nout; k++)
+        output_check(job, row, c, out[k], &whole[k]);
+}
+
+/* -------------------------------------------------------------- running --- */
+
+static bool moves(const struct drawn *c)
+{
+    char a[200], b[200];
+
+    for (int i = 0; i < c->call.nin; i++) {
+        dtensor_placements_format(c->spec[i].mesh, c->spec[i].placement, a,
+                                  sizeof a);
+        dtensor_placements_format(c->spec[i].mesh, c->want[i].placement, b,
+                                  sizeof b);
+        if (strcmp(a, b) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* A third of a term may be rounded: on three ranks a replica that becomes terms
+ * of a sum is one.
+ */
+static bool terms_round(const struct drawn *c)
+{
+    for (int i = 0; i < c->call.nin; i++)
+        for (int m = 0; m < dtensor_mesh_ndim(c->spec[i].mesh); m++)
+            if (c->want[i].placement[m].kind == DTENSOR_PARTIAL &&
+                c->spec[i].placement[m].kind != DTENSOR_PARTIAL &&
+                dtensor_mesh_dim_size(c->spec[i].mesh, m) == 3)
+                return true;
+    return false;
+}
+
+/* By dtensor_op() or, in place or every other time, by dtensor_op_into(). */
+static void case_run(struct job *job, const struct row *row, struct drawn *c,
+                     bool into, int nout)
+{
+    const struct dtensor *const *in = (const struct dtensor *const *)c->tensor;
+    const bool inplace = row->op[strlen(row->op) - 1] == '_';
+    struct dtensor *out[OUTPUTS] = { NULL };
+
+    if (inplace)
+        out[0] = c->tensor[0];
+    for (int k = 0; k < nout && into && !inplace; k++)
+        good(dtensor_empty(&c->out[k], &out[k], &job->err));
+    if (into || inplace)
+        good(dtensor_op_into(row->op, c->call.nin, in, &c->call.args, nout, out,
+                             &job->err));
+    else
+        good(dtensor_op(row->op, c->call.nin, in, &c->call.args, nout, out,
+                        &job->err));
+    outputs_check(job, row, c, nout, out);
+    for (int k = 0; k < nout && !inplace; k++)
+        dtensor_destroy(out[k]);
+}
+
+static void one_case(struct job *job, const struct row *row,
+                     const struct dtensor_mesh *mesh, uint64_t *state)
+{
+    static struct drawn drawn;
+    struct drawn *c = &drawn;
+    struct dtensor_op_info info;
+    struct dtensor *none[OUTPUTS] = { NULL };
+    int rc;
+
+    case_draw(job, state, row, mesh, c);
+    for (int i = 0; i < c->call.nin; i++)
+        if (dtensor_spec_check(&c->spec[i], NULL) != 0)
+            return;               /* chosen lengths and cuts do not fit       */
+    inputs_make(job, c);
+    rc = dtensor_op_infer(&c->call, c->want, OUTPUTS, c->out, &info, &job->err);
+    c->exact = c->exact && (rc != 0 || !terms_round(c));
+    if (rc == 0)
+        case_run(job, row, c, rand_below(state, 2), info.nout);
+    else
+        need(dtensor_op(row->op, c->call.nin,
+                        (const struct dtensor *const *)c->tensor,
+                        &c->call.args, 1, none, &job->err) == DTENSOR_EINVAL &&
+             !none[0], "%s is inferred to be refused, but runs", words(c));
+    if (job->rank == 0) {
+        counts->refused += rc != 0;
+        counts->moved += rc == 0 && moves(c);
+        counts->stayed += rc == 0 && !moves(c);
+        counts->exact += rc == 0 && c->exact;
+    }
+    for (int i = 0; i < c->call.nin; i++)
+        dtensor_destroy(c->tensor[i]);
+}
+
+static void cases(int rank, int n, void *arg)
+{
+    struct job the_job, *job = &the_job;
+    uint64_t state = rand_seed(SEED);
+    const char *only = getenv("TEST_OP");
+    const struct dtensor_mesh *mesh[MESHES];
+
+    job_open(job, rank, n, NULL);
+    for (int m = 0; m < MESHES; m++)
+        mesh[m] = mesh_draw(job, &state, m);
+    for (int i = 0; i < ROWS; i++)
+        for (int m = 0; m < MESHES; m++)
+            for (int k = 0; k < *(const int *)arg; k++)
+                if (!only || strcmp(only, rows[i].op) == 0)
+                    one_case(job, &rows[i], mesh[m], &state);
+    dtensor_fini(job->ctx);
+}
+
+int main(void)
+{
+    int each = rounds_of(2);
+
+    counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ok(ranks_run(WORLD, 300, cases, &each, NULL) == 0,
+       "%d calls of operators on %d meshes, %d placements each, give what "
+       "plain loops give (TEST_SEED=%llu)", ROWS, MESHES, each,
+       (unsigned long long)rand_seed(SEED));
+    note("%ld ran where their inputs lay, %ld redistributed some, %ld were "
+         "refused; %ld were compared bit for bit", counts->stayed,
+         counts->moved, counts->refused, counts->exact);
+    return done();
+}
