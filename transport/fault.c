@@ -254,7 +254,10 @@ static int fault_reg(struct dtn_transport *tp, void *mem, size_t size,
 {
     struct dtn_transport *inner = fault_of(tp)->inner;
 
-    return inner->ops->reg(inner, mem, size, remote);
+    int rc = inner->ops->reg(inner, mem, size, remote);
+
+    tp->unreached = inner->unreached;
+    return rc;
 }
 
 static void fault_unreg(struct dtn_transport *tp, struct dtn_remote remote)

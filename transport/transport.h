@@ -104,6 +104,8 @@ struct dtn_transport {
     size_t row_bytes;             /* a shorter put is slower than copying its */
                                   /* bytes at both ends; the same on every    */
                                   /* rank; 0: no such limit                   */
+    const char *unreached;        /* why reg() last refused memory of the     */
+                                  /* attached device; NULL: it never did      */
 };
 
 /* Entries without `err` return 0, or EAGAIN (call again after progress), or

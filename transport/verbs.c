@@ -230,6 +230,9 @@ static int verbs_refused(struct dtn_verbs *verbs, const void *mem, size_t size,
     struct dtn_verbs_memory *memory = &verbs->memory;
     char dmabuf[300];
 
+    verbs->base.unreached = memory->device_refused ? memory->why_refused
+        : "the card does not know this memory (take that of dtensor_alloc_on, "
+          "or dtensor_register it)";
     if (memory->device_refused
         || !dtn_arena_contains(memory->exporter->arena, mem, size))
         return DTENSOR_EINVAL;
@@ -241,11 +244,13 @@ static int verbs_refused(struct dtn_verbs *verbs, const void *mem, size_t size,
     else
         snprintf(dmabuf, sizeof dmabuf, "%m");
     errno = sys_errno;
-    dtn_log(verbs->args.log, DTN_LOG_WARN, "verbs: %s cannot register memory "
-            "of %s: as dma-buf: %s; as peer memory: %m; from now on it is "
-            "copied through host memory (use the GPU's open kernel modules and Linux 5.12, or "
-            "modprobe nvidia-peermem)", memory->refused->device.name,
-            memory->exporter->name, dmabuf);
+    snprintf(memory->why_refused, sizeof memory->why_refused, "%s cannot "
+             "register memory of %s: as dma-buf: %s; as peer memory: %m",
+             memory->refused->device.name, memory->exporter->name, dmabuf);
+    verbs->base.unreached = memory->why_refused;
+    dtn_log(verbs->args.log, DTN_LOG_WARN, "verbs: %s; from now on it is "
+            "copied through host memory (use the GPU's open kernel modules and "
+            "Linux 5.12, or modprobe nvidia-peermem)", memory->why_refused);
     return DTENSOR_EINVAL;
 }
 
@@ -272,6 +277,7 @@ static int verbs_reg(struct dtn_transport *tp, void *mem, size_t size,
     if (region->on_device && verbs->reads_back
         && dtn_verbs_readback_open(verbs, &why) != 0) {
         dtn_log(verbs->args.log, DTN_LOG_WARN, "%s", why.text);
+        verbs->base.unreached = "the card cannot read it back";
         return DTENSOR_EINVAL;
     }
     region->names++;

@@ -36,6 +36,7 @@ struct dtn_verbs_memory {
     const struct dtn_exporter *exporter; /* of a device; NULL: there is none  */
     bool device_refused;          /* its memory could not be registered, and  */
                                   /* is not tried again                       */
+    char why_refused[500];        /* the reason, in words                     */
     bool unexported;              /* the last export of its memory failed     */
     int dmabuf_errno;             /* why a card refused a dma-buf last; 0:    */
                                   /* never                                    */

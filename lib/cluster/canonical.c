@@ -167,6 +167,7 @@ static bool canonical_sorted(FILE *out, const struct dtensor_cluster *cluster)
         canonical_tuning(out, cluster);
         canonical_scalars(out, DTN_KIND_REDISTRIBUTE, "redistribute",
                           &cluster->redistribute);
+        canonical_scalars(out, DTN_KIND_DEVICE, "device", &cluster->device);
     }
     free(mesh);
     return mesh != NULL;

@@ -50,6 +50,12 @@ enum dtn_flush {
     DTN_FLUSH_ALWAYS, DTN_FLUSH_NEVER
 };
 
+/* [device] direct: may buffers of a device be staged in host memory? */
+enum dtn_direct {
+    DTN_DIRECT_AUTO,              /* where they cannot be reached in place    */
+    DTN_DIRECT_REQUIRED           /* never: that is an error                  */
+};
+
 /* A number of bytes, or a percentage of the memory of the host. */
 struct dtn_share {
     uint64_t bytes;               /* 0: `percent` counts                      */
@@ -143,6 +149,11 @@ struct dtn_redistribute_conf {
     enum dtensor_route planner;   /* default auto                             */
 };
 
+/* [device] */
+struct dtn_device_conf {
+    enum dtn_direct direct;       /* default auto                             */
+};
+
 struct dtensor_cluster {
     char *path;                   /* for messages; "built-in" without a file  */
     char name[DTENSOR_NAME_MAX + 1]; /* of [cluster]                          */
@@ -161,6 +172,7 @@ struct dtensor_cluster {
     struct dtn_tuning tuning[DTN_NTUNED];
     struct dtn_costs_conf costs;  /* costs of [tuning]                        */
     struct dtn_redistribute_conf redistribute; /* [redistribute]              */
+    struct dtn_device_conf device; /* [device]                                */
 };
 
 #endif

@@ -146,13 +146,48 @@ static int check_redistribute(struct dtn_file_check *check)
     return 0;
 }
 
+/* The key of [transport] that makes ranks talk over tcp, which reaches host
+ * memory only; NULL: there is none.
+ */
+static const char *check_tcp(const struct dtensor_cluster *cluster)
+{
+    bool inside = false;
+
+    for (int h = 0; h < cluster->nhosts; h++)
+        inside |= cluster->hosts[h].nranks > 1;
+    if (cluster->nhosts > 1 && cluster->transport.inter_node == DTN_WIRE_TCP)
+        return "inter_node";
+    return inside && cluster->transport.intra_node == DTN_WIRE_TCP
+         ? "intra_node" : NULL;
+}
+
+static int check_device(struct dtn_file_check *check)
+{
+    struct dtensor_cluster *cluster = check->cluster;
+    const struct dtn_section *section;
+    const struct dtn_entry *entry;
+    const char *tcp;
+
+    section = dtn_section_next(check->doc, DTN_KIND_DEVICE, NULL);
+    if (!section)
+        return 0;
+    dtn_file_check_scalars(check, section, &cluster->device);
+    entry = dtn_section_get(check->doc, section, "direct");
+    tcp = check_tcp(cluster);
+    if (entry && tcp && cluster->device.direct == DTN_DIRECT_REQUIRED)
+        dtn_finding(check->findings, entry->line, "direct: required, but "
+                    "[transport] %s = tcp stages memory of GPUs; expected auto,"
+                    " or %s = rc", tcp, tcp);
+    return 0;
+}
+
 /* ---------------------------------------------------------- the phases --- */
 
 /* Nodes come first, because the other checks need their ranks. */
 static int (*const checks[])(struct dtn_file_check *) = {
     check_required, dtn_file_check_nodes, check_cluster, check_transport,
     dtn_file_check_meshes, dtn_file_check_seed, dtn_file_check_tuning,
-    check_redistribute
+    check_redistribute, check_device
 };
 
 static int file_check(const struct dtn_document *doc,

@@ -45,6 +45,11 @@ static const struct dtn_word flush_words[] = {
     { "never", DTN_FLUSH_NEVER }, { NULL, 0 }
 };
 
+static const struct dtn_word direct_words[] = {
+    { "auto", DTN_DIRECT_AUTO }, { "required", DTN_DIRECT_REQUIRED },
+    { NULL, 0 }
+};
+
 static const struct dtn_word memory_words[] = {
     { "host", DTENSOR_HOST }, { "cuda", DTENSOR_CUDA }, { NULL, 0 }
 };
@@ -199,6 +204,13 @@ static const struct dtn_key redistribute_keys[] = {
 };
 #undef S
 
+#define S struct dtn_device_conf
+static const struct dtn_key device_keys[] = {
+    { "direct", WORD(S, direct, direct_words) },
+    { .name = NULL }
+};
+#undef S
+
 static const struct dtn_key no_keys[] = { { .name = NULL } };
 
 const struct dtn_section_kind dtn_section_kinds[DTN_NKINDS] = {
@@ -209,6 +221,7 @@ const struct dtn_section_kind dtn_section_kinds[DTN_NKINDS] = {
     [DTN_KIND_SEED] = { "seed", .keys = seed_keys },
     [DTN_KIND_TUNING] = { "tuning", .keys = tuning_keys },
     [DTN_KIND_REDISTRIBUTE] = { "redistribute", .keys = redistribute_keys },
+    [DTN_KIND_DEVICE] = { "device", .keys = device_keys },
     [DTN_KIND_PLAN] = { "plan", .named = true, .absent = true,
                         .keys = no_keys }
 };

@@ -37,7 +37,8 @@ struct dtn_key {
 
 enum dtn_section_kind_id { DTN_KIND_CLUSTER, DTN_KIND_NODES, DTN_KIND_TRANSPORT,
                    DTN_KIND_MESH, DTN_KIND_SEED, DTN_KIND_TUNING,
-                   DTN_KIND_REDISTRIBUTE, DTN_KIND_PLAN, DTN_NKINDS };
+                   DTN_KIND_REDISTRIBUTE, DTN_KIND_DEVICE, DTN_KIND_PLAN,
+                   DTN_NKINDS };
 
 struct dtn_section_kind {
     const char *name;              /* in the title, "cluster"                 */

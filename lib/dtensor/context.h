@@ -101,7 +101,8 @@ const char *dtensor_cluster_name(const struct dtensor_ctx *ctx);
 const char *dtensor_launcher(const struct dtensor_ctx *ctx);
 
 /* A description of the last collective or redistribute, such as
- * "allreduce direct shm 2 ranks"; "" before the first one.
+ * "allreduce direct shm 2 ranks"; "" before the first one.  If its buffers were
+ * on a GPU, also whether peers reached them in place, or why not.
  *
  * Owns:   the context, until the next one.
  */

@@ -6,6 +6,7 @@
 #include "boot/boot.h"
 #include "cluster/world.h"
 #include "job/bounce.h"
+#include "job/path.h"
 #include "job/slot.h"
 #include "transport/arena.h"
 #include "transport/transport.h"
@@ -100,6 +101,7 @@ struct dtensor_ctx {
     uint64_t copied_bytes;       /* dtensor_copied_bytes() without transports */
     char plan_text[160];          /* dtensor_last_plan()                      */
     const char *plan_from;        /* what it is a copy of; NULL: unknown      */
+    struct dtn_path path;         /* of buffers of a device                   */
     struct dtn_bounces bounces;   /* staging of memory peers cannot reach     */
     struct dtn_registered {       /* dtensor_register(): sorted, apart        */
         unsigned char *mem;       /* begin, the program's                     */

@@ -51,5 +51,5 @@ uint64_t dtensor_copied_bytes(const struct dtensor_ctx *ctx)
 
 const char *dtensor_last_plan(const struct dtensor_ctx *ctx)
 {
-    return ctx->plan_text;
+    return dtn_path_plan((struct dtensor_ctx *)(uintptr_t)ctx);
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "job/group.h"
+#include "job/path.h"
 #include "layout/placement.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
@@ -167,6 +168,17 @@ static void print_step(const struct dtensor_plan *plan, int i, FILE *stream)
     fprintf(stream, "%.1f us\n", step.predicted_us);
 }
 
+/* Where the bytes of a GPU go, on the way to a peer. */
+static void print_path(const struct dtensor_plan *plan, FILE *stream)
+{
+    char path[300];
+
+    if (dtensor_mesh_memory(plan->src.mesh) == DTENSOR_CUDA
+        || dtensor_mesh_memory(plan->dst.mesh) == DTENSOR_CUDA)
+        fprintf(stream, "memory of GPUs: %s\n",
+                dtn_path_expected(plan->src.mesh->ctx, path, sizeof path));
+}
+
 void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)
 {
     struct dtensor_plan_choice choice;
@@ -186,6 +198,7 @@ void dtensor_plan_print(const struct dtensor_plan *plan, FILE *stream)
                             sizeof from),
             dtn_format_size(dtensor_plan_bound(plan, -1), to, sizeof to),
             info.predicted_us);
+    print_path(plan, stream);
     for (int i = DTENSOR_ROUTE_DIRECT; i < DTENSOR_NROUTES; i++) {
         dtensor_plan_choice(plan, (enum dtensor_route)i, &choice, NULL);
         if (choice.refused)

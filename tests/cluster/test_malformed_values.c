@@ -287,6 +287,13 @@ static const struct malformed rows[] = {
       "such as 0-64K:direct, 64K-inf:ring" },
 
     /* [plan] */
+    { "device", "+27 [device]\n+27 direct = required", "" },
+    { "a word for direct", "+27 [device]\n+27 direct = yes",
+      "F:28: error: direct: \"yes\"; expected auto or required" },
+    { "direct over tcp", "=10 mtu = 4096\n-11\n+27 [device]\n"
+      "+27 direct = required", "F:27: error: direct: required, but [transport] "
+      "inter_node = tcp stages memory of GPUs; expected auto, or inter_node = "
+      "rc" },
     { "a plan, and not what is in it", "+27 [plan \"p\"]\n+27 mesh = word\n"
       "+27 dim = pp\n+27 layers.*.up = columns",
       "F:27: error: section [plan \"p\"] is not in this build; expected no such "

@@ -165,6 +165,9 @@ static const struct row rows[] = {
     { "redistribute", "pipeline", "4K", look_job, "16 slabs", NULL },
     { "redistribute", "planner", "greedy", look_plan, "all-to-all:", GRID },
 
+    { "device", "direct", "required", look_read, "inter_node = tcp stages",
+      TWO_HOSTS },
+
     { "plan a", "", "", look_read, "not in this build", NULL }
 };
 

@@ -23,6 +23,7 @@ staged() (
 )
 timeout 60 "$top_builddir/tests/rdma/gpudirect" refused || exit
 staged "a card without dma-bufs" "as dma-buf: Operation not supported" || exit
+timeout 100 "$job" required || exit
 insmod "$1" || exit
 timeout 100 "$top_builddir/tests/rdma/gpudirect" direct || exit
 timeout 300 "$job" direct || exit

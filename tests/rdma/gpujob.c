@@ -1,12 +1,13 @@
 /* gpujob.c - a job whose ranks put from GPU memory into GPU memory, over verbs
  *
- *     gpujob direct | staged
+ *     gpujob direct | staged | required
  *
  * Two ranks on the driver of tests/standin, whose memory no CPU may touch.
  * `direct` needs the module rxe_dmabuf.c: nothing may then be staged, and each
  * signal behind a put waits for a READ where [transport] gpu_flush and the GPU
  * ask for it.  `staged` is a machine whose cards cannot reach the GPU: the same
- * results, by copies.
+ * results, by copies.  `required` is the same machine with [device] direct =
+ * required: an error on both ranks.
  *
  * Without this test, every collective could be staged, or be shown before the
  * card has read the memory back, and nobody would see it but by the time.
@@ -35,14 +36,16 @@ struct trial {
     bool reads;                   /* must signals wait for READs?             */
     bool staged;                  /* must buffers be staged?                  */
     const char *what;             /* in words                                 */
+    bool required;                /* is staging an error?                     */
 };
 
 static const struct trial directs[] = {
-    { "auto", "118=0", true, false, "gpu_flush = auto, a GPU without order" },
+    { "auto", "118=0", true, false, "gpu_flush = auto, a GPU without "
+      "order", false },
     { "auto", "118=100", false, false, "gpu_flush = auto, a GPU that keeps "
-      "the order" },
-    { "always", "118=100", true, false, "gpu_flush = always" },
-    { "never", "118=0", false, false, "gpu_flush = never" },
+      "the order", false },
+    { "always", "118=100", true, false, "gpu_flush = always", false },
+    { "never", "118=0", false, false, "gpu_flush = never", false },
 };
 
 static const struct dtn_cuda_driver *driver;
@@ -180,16 +183,38 @@ static void rank_job(int rank, int n, void *arg)
     need(standin_left(left, sizeof left) == 0, "left: %s", left);
 }
 
+/* What may not be staged is an error of the first call, on both ranks. */
+static void rank_required(int rank, int n, void *arg)
+{
+    struct job made, *job = &made;
+    const struct dtensor_mesh *mesh = NULL;
+    void *mem = NULL;
+    int rc;
+
+    job_open(job, rank, n, file);
+    good(dtensor_alloc_on(job->ctx, DTENSOR_CUDA, LARGE, &mem, &job->err));
+    good(dtensor_mesh_find(job->ctx, "world", &mesh, &job->err));
+    rc = dtensor_allreduce(mesh, mem, mem, LARGE / 4, DTENSOR_F32, DTENSOR_SUM,
+                           &job->err);
+    need(rc == DTENSOR_ENODEV || rc == DTENSOR_EABORT, "%s", job->err.text);
+    need(rc == DTENSOR_EABORT || strstr(job->err.text, "direct = required")
+         != NULL, "%s", job->err.text);
+    _exit(0);
+}
+
 static void run(const struct trial *trial)
 {
-    char more[200];
+    rank_main_f *rank = trial->required ? rank_required : rank_job;
+    char more[300];
 
     snprintf(more, sizeof more, "connect_timeout = 30s\ngpu_flush = %s\n"
-             "[mesh \"world\"]\ndims = x=2\nmemory = cuda\n", trial->flush);
+             "[mesh \"world\"]\ndims = x=2\nmemory = cuda\n[device]\ndirect = %s\n",
+             trial->flush, trial->required || !trial->staged ? "required"
+                                                             : "auto");
     if (trial->attributes)
         setenv("DTN_STANDIN_ATTRIBUTES", trial->attributes, 1);
     snprintf(file, sizeof file, "%s", ranks_file("rc", 2, more));
-    ok(ranks_run(2, 120, rank_job, (void *)(uintptr_t)trial, NULL) == 0, "%s",
+    ok(ranks_run(2, 120, rank, (void *)(uintptr_t)trial, NULL) == 0, "%s",
        trial->what);
     remove(file);
     unsetenv("DTN_STANDIN_ATTRIBUTES");
@@ -198,10 +223,15 @@ static void run(const struct trial *trial)
 int main(int argc, char **argv)
 {
     const struct trial staged = { "always", NULL, false, true, "cards that "
-                                  "cannot reach GPU memory: it is staged" };
+                                  "cannot reach GPU memory: it is staged",
+                                  false };
+    const struct trial required = { "always", NULL, false, true, "where "
+                                    "staging is an error", true };
 
     if (argc > 1 && strcmp(argv[1], "staged") == 0)
         run(&staged);
+    else if (argc > 1 && strcmp(argv[1], "required") == 0)
+        run(&required);
     else
         for (size_t i = 0; i < DTN_COUNT(directs); i++)
             run(&directs[i]);

@@ -9,6 +9,8 @@
  * The scratch that peers put into is then on the device too, so that what
  * arrives is reduced there.
  */
+#include "base/log.h"
+#include "cluster/cluster.h"
 #include "coll/exec/exec.h"
 #include "device/memory.h"
 #include "job/ctx.h"
@@ -18,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Take the name of a space back. */
 static void direct_hide(struct dtn_exec_run *run, int name)
@@ -33,6 +36,28 @@ static void direct_hide(struct dtn_exec_run *run, int name)
     }
 }
 
+static void direct_note(struct dtn_exec_run *run,
+                        const struct dtn_transport *tp, const char *why)
+{
+    snprintf(run->ctx->path.why, sizeof run->ctx->path.why, "%s %s",
+             tp->ops->name, why);
+}
+
+/* May every transport to a peer of the run reach memory of devices? */
+static bool direct_able(struct dtn_exec_run *run)
+{
+    for (int t = 0; t < run->ctx->ntransports; t++) {
+        const struct dtn_transport *tp = run->ctx->transports[t];
+
+        if (!(run->exec->wires >> t & 1)
+            || (tp->ops->attach && run->memory->exporter))
+            continue;
+        direct_note(run, tp, "reaches host memory only");
+        return false;
+    }
+    return true;
+}
+
 /* Name `bytes` bytes of the device with every transport to a peer of the run.
  * False: one cannot reach them, and they have no name.
  */
@@ -40,14 +65,16 @@ static bool direct_name(struct dtn_exec_run *run, int name, unsigned char *mem,
                         size_t bytes)
 {
     struct dtensor_ctx *ctx = run->ctx;
-    bool named = run->memory->exporter != NULL;
+    bool named = direct_able(run);
 
     for (int t = 0; t < ctx->ntransports && named; t++) {
         struct dtn_transport *tp = ctx->transports[t];
 
-        if (run->exec->wires >> t & 1)
-            named = tp->ops->attach
-                 && tp->ops->reg(tp, mem, bytes, &run->name[t][name]) == 0;
+        if (!(run->exec->wires >> t & 1))
+            continue;
+        named = tp->ops->reg(tp, mem, bytes, &run->name[t][name]) == 0;
+        if (!named)
+            direct_note(run, tp, tp->unreached);
     }
     if (!named)
         direct_hide(run, name);
@@ -84,15 +111,42 @@ void dtn_direct_scratch(struct dtn_exec_run *run)
     struct dtn_exec *exec = run->exec;
     const size_t bytes = dtn_sched_scratch(&exec->sched);
 
-    if (bytes == 0 || !run->memory->exporter || !scratch_moves(&exec->sched))
+    run->ctx->path.why[0] = '\0';
+    if (bytes == 0 || !scratch_moves(&exec->sched))
+        return;
+    if (!direct_able(run))
         return;
     if (!exec->far)
         exec->far = dtn_arena_alloc(run->memory->arena, bytes);
+    if (!exec->far)
+        snprintf(run->ctx->path.why, sizeof run->ctx->path.why, "there is no "
+                 "room for %zu bytes of scratch on the device", bytes);
     if (!exec->far || !direct_name(run, DTN_TMP, exec->far, bytes))
         return;
     direct_hide(run, DTN_TMP);
     exec->base[DTN_TMP] = exec->far;
     exec->base[DTN_ACC] = exec->far + (exec->acc - exec->tmp);
+}
+
+bool dtn_direct_missed(const struct dtn_exec_run *run)
+{
+    return run->ctx->world.cluster->device.direct == DTN_DIRECT_REQUIRED
+        && run->ctx->path.why[0];
+}
+
+void dtn_direct_say(struct dtn_exec_run *run)
+{
+    struct dtensor_ctx *ctx = run->ctx;
+    struct dtn_path *path = &ctx->path;
+
+    path->call = ctx->calls + 1;
+    if (run->exec->said || run->exec->wires == 0)
+        return;
+    run->exec->said = true;
+    dtn_log(&ctx->log, DTN_LOG_INFO, "gpu: %s: memory of the GPU %s%s",
+            run->exec->sched.name, path->why[0] ? "is staged: "
+                                                : "is reached in place",
+            path->why);
 }
 
 void dtn_direct_end(struct dtn_exec_run *run)

@@ -159,6 +159,7 @@ struct dtn_exec {
     int nunmet;                   /* their number                             */
     unsigned wires;               /* bit t: some step's peer is reached by    */
                                   /* transport t                              */
+    bool said;                    /* how buffers of a device go is in the log */
     unsigned char *far;           /* scratch on the device, in place of tmp   */
                                   /* and acc; NULL: not needed yet            */
     struct dtn_wait meeting;      /* wait state of the connecting             */
@@ -214,10 +215,13 @@ int dtn_unexpose(struct dtn_exec_run *run, int rc);
 
 /* direct.c, for runs on a device.  expose: name a space in place; false: it has
  * to be staged.  scratch: put TMP and ACC on the device if peers can reach them
- * there.  end: undo that.
+ * there.  missed: something is staged, and may not be.  say: log the way of the
+ * buffers, once for an executable.  end: undo all of it.
  */
 bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space);
 void dtn_direct_scratch(struct dtn_exec_run *run);
+bool dtn_direct_missed(const struct dtn_exec_run *run);
+void dtn_direct_say(struct dtn_exec_run *run);
 void dtn_direct_end(struct dtn_exec_run *run);
 
 /* Bind the steps of an executable, whose peers and scale are known.  Errors:

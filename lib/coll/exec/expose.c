@@ -227,6 +227,8 @@ static int space_expose(struct dtn_exec_run *run, enum dtn_space space)
         rc = space_register(run, space, exec->base[space]);
     else if (dtn_direct_expose(run, space))
         rc = 0;
+    else if (dtn_direct_missed(run))
+        return DTENSOR_ENODEV;
     run->refused = rc != 0 && rc != DTENSOR_EINVAL;
     if (rc == 0 || run->refused)
         return rc;
@@ -239,6 +241,11 @@ static int expose_failed(struct dtn_exec_run *run, int rc)
     const size_t *bytes = run->exec->sched.bytes;
     char in[32], out[32];
 
+    if (rc == DTENSOR_ENODEV && !run->refused)
+        return dtn_poison(run->ctx, rc, run->ctx->world.rank, "[device] direct "
+                          "= required, but memory of the GPU has to be staged: "
+                          "%s (set direct = auto, or see dtensor-conf "
+                          "--fabric)", run->ctx->path.why);
     dtn_format_size(bytes[DTN_IN], in, sizeof in);
     dtn_format_size(bytes[DTN_OUT], out, sizeof out);
     if (run->refused)
@@ -280,8 +287,12 @@ int dtn_expose(struct dtn_exec_run *run)
     trial_begin(run);
     if (run->memory != &dtn_host)
         dtn_direct_scratch(run);
+    if (run->memory != &dtn_host && dtn_direct_missed(run))
+        rc = DTENSOR_ENODEV;
     for (int i = 0; i < run->exec->nspaces && rc == 0; i++)
         rc = space_expose(run, run->exec->spaces[i]);
+    if (run->memory != &dtn_host)
+        dtn_direct_say(run);
     if (rc == DTENSOR_EAGAIN)
         spaces_hide(run);
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : expose_failed(run, rc);

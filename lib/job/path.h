@@ -1,0 +1,26 @@
+/* path.h - how buffers of a device reach the peers, in words */
+#ifndef DTN_JOB_PATH_H
+#define DTN_JOB_PATH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtensor_ctx;
+
+/* What the last run on a device did with its buffers. */
+struct dtn_path {
+    uint64_t call;                /* ctx->calls of that run                   */
+    char why[320];                /* why a buffer was staged; "": all were    */
+                                  /* reached in place                         */
+    char plan[512];               /* dtensor_last_plan() of that run          */
+};
+
+/* The words on the last call for dtensor_last_plan(). */
+const char *dtn_path_plan(struct dtensor_ctx *ctx);
+
+/* What is to be expected, by the cluster file: "over shm staged, over rc in
+ * place where the card can register it".
+ */
+char *dtn_path_expected(const struct dtensor_ctx *ctx, char *buf, size_t size);
+
+#endif
