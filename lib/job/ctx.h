@@ -93,6 +93,8 @@ struct dtensor_ctx {
     const struct dtn_call_describer *describer; /* set by coll                */
     struct dtn_call_record recent_calls[DTN_RECORD_MAX]; /* at `calls` modulo */
     const struct dtn_call_record *connecting_call; /* or NULL                 */
+    const int *connecting;        /* [nconnecting] its ranks; NULL: connected */
+    int nconnecting;              /* entries of `connecting`                  */
     struct dtensor_error failure; /* code != 0: poisoned; the first cause     */
     int64_t failed_ns;            /* when, by dtn_now_ns()                    */
     unsigned char *mine;          /* a page: 1; 0 after fork(); or NULL       */

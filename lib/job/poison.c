@@ -105,6 +105,15 @@ int dtn_call_give_up(const struct dtn_group *group, int rc,
 
 /* ---------------------------------------------- failures of other ranks --- */
 
+/* A rank that this call needs and that left before it was connected; -1: none.
+ * If it stood between this rank and another in the tree, nothing is heard of
+ * why the other gave up.
+ */
+static int poison_left(struct dtensor_ctx *ctx)
+{
+    return dtn_peer_failure_first(ctx, ctx->connecting, ctx->nconnecting);
+}
+
 int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
                           int *code)
 {
@@ -121,6 +130,11 @@ int dtn_peer_failure_wait(struct dtensor_ctx *ctx, int peer, int *culprit,
     }
     if (failure->order == 0)
         teller = dtn_boot_first_failure(ctx->boot);
+    if (teller < 0 && (teller = poison_left(ctx)) >= 0) {
+        *culprit = teller;
+        *code = DTENSOR_EPEER;
+        return teller;
+    }
     if (teller < 0)
         return -1;
     *culprit = dtn_boot_peer_failure(ctx->boot, teller)->culprit;

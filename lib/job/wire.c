@@ -255,12 +255,16 @@ int dtn_ctx_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
     struct dtn_wait wait;
     int waiting = -1, rc;
 
+    ctx->connecting = ranks;
+    ctx->nconnecting = n;
     /* The peer joins when it makes the same call, however long it computes. */
     dtn_wait_init(&wait, ctx->world.cluster->transport.op_timeout_ns,
                   ctx->oversubscribed);
     while ((rc = wire_connect_try(ctx, ranks, n, &waiting)) > 0)
         if ((rc = dtn_await_progress(ctx, waiting, &wait)) != 0)
             break;
+    ctx->connecting = NULL;
+    ctx->nconnecting = 0;
     return rc == 0 ? 0 : dtn_ctx_check(ctx, err);
 }
 
@@ -269,10 +273,14 @@ int dtn_poll_connect(struct dtensor_ctx *ctx, const int ranks[], int n,
 {
     int waiting = -1, rc;
 
+    ctx->connecting = ranks;
+    ctx->nconnecting = n;
     for (int t = 0; t < ctx->ntransports; t++)
         ctx->transports[t]->ops->progress(ctx->transports[t]);
     rc = wire_connect_try(ctx, ranks, n, &waiting);
     if (rc > 0)
         rc = dtn_poll_later(ctx, waiting, false, wait);
+    ctx->connecting = NULL;
+    ctx->nconnecting = 0;
     return rc == 0 || rc == DTENSOR_EAGAIN ? rc : dtn_ctx_check(ctx, err);
 }

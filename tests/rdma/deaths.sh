@@ -6,5 +6,5 @@
 # Without this test, a dead peer over rc could hang the others, since a queue
 # pair does not notice a death by itself.
 . "$top_srcdir/tests/rdma/inside.sh"
-timeout 60 "$top_builddir/tests/job/test_injected_faults" rc || exit
+timeout 120 "$top_builddir/tests/job/test_injected_faults" rc || exit
 exec timeout 100 "$top_builddir/tests/transport/test_transport_death" rc
