@@ -59,7 +59,7 @@ static bool input_sends(const struct dtensor_spec *have,
     for (int m = 0; m < have->mesh->ndim; m++) {
         const struct dtensor_placement *p = &have->placement[m];
 
-        if (p->kind == DTENSOR_REPLICATE)
+        if (p->kind == DTENSOR_REPLICATE || have->mesh->size[m] == 1)
             continue;
         if (!dtn_placement_equal(p, &want->placement[m], have->mesh->size[m]) ||
             (dtn_placement_class(p) == DTENSOR_SHARD &&

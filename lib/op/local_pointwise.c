@@ -104,12 +104,19 @@ int dtn_local_extreme(const struct dtn_local *local,
 {
     const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
     const struct dtn_array value = reduced_view(parts, 0);
-    const struct dtn_array index = reduced_view(parts, 1);
+    struct dtn_array index;
     int rc = extreme_check(parts, dim, err);
 
-    if (rc == 0 && dtn_array_count(&value) > 0)
-        dtn_extreme(local->which, &value, &index, parts->in, dim);
-    return rc;
+    if (rc != 0 || dtn_array_count(&value) == 0)
+        return rc;
+    if (parts->nout == 1) {
+        dtn_reduce_dims(local->which ? DTN_REDUCE_MAX : DTN_REDUCE_MIN, &value,
+                        parts->in, 0);
+        return 0;
+    }
+    index = reduced_view(parts, 1);
+    dtn_extreme(local->which, &value, &index, parts->in, dim);
+    return 0;
 }
 
 int dtn_local_place(const struct dtn_local *local,

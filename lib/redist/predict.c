@@ -65,7 +65,8 @@ double dtn_redist_predict_least(const struct dtn_cost *cost,
     if (dtn_spec_partial(src) >= 0)              /* from the peer's memory    */
         byte = fmin(byte, ns[DTENSOR_COST_FOLDED]);
     for (int m = 0; m < src->mesh->ndim; m++) {
-        if (dtn_placement_equal(&src->placement[m], &dst->placement[m],
+        if (src->mesh->size[m] == 1 ||           /* all is there              */
+            dtn_placement_equal(&src->placement[m], &dst->placement[m],
                                 src->mesh->size[m]) ||
             dtn_placement_is_local(&src->placement[m], &dst->placement[m]))
             continue;

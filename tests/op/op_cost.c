@@ -1,13 +1,18 @@
-/* op_cost.c - what a decision costs, made and found
+/* op_cost.c - what a decision costs, made and found, and what a run adds to it
  *
  *   $ make bench-ops
  *
  * Nanoseconds of dtensor_op_infer() for calls that repeat the last one (hit),
- * that alternate with another (other), and that are new (miss), the fastest of
- * several rounds.
+ * that alternate with another (other), and that are new (miss).  Then, on one
+ * rank and small tensors, nanoseconds of dtensor_op_into() and dtensor_op(), of
+ * the arithmetic alone, and what the former adds.  The fastest of several
+ * rounds.
  */
+#include "math/matmul.h"
+#include "math/pointwise.h"
 #include "dtensor.h"
 #include "tests/redist/plan_of.h"
+#include "tests/support/job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +77,102 @@ static double misses_ns(const struct dtensor_op_call *call,
     return best;
 }
 
+/* ----------------------------------------------------------------- runs --- */
+
+enum { SIDE = 8 };
+
+/* What is timed. */
+struct timed {
+    struct job *job;                       /* of one rank                     */
+    const char *op;                        /* operator on two squares         */
+    const struct dtensor *in[2];           /* SIDE x SIDE                     */
+    struct dtensor *out;                   /* the same                        */
+};
+
+static void run_into(const struct timed *t)
+{
+    struct job *job = t->job;
+    struct dtensor *out = t->out;
+
+    good(dtensor_op_into(t->op, 2, t->in, NULL, 1, &out, &job->err));
+}
+
+static void run_new(const struct timed *t)
+{
+    struct job *job = t->job;
+    struct dtensor *out = NULL;
+
+    good(dtensor_op(t->op, 2, t->in, NULL, 1, &out, &job->err));
+    dtensor_destroy(out);
+}
+
+static void run_local(const struct timed *t)
+{
+    static char work[1 << 20];
+    const int64_t shape[] = { SIDE, SIDE };
+    const struct dtn_array a = dtn_array_packed(dtensor_to_local(t->in[0]),
+                                                DTENSOR_F32, 2, shape);
+    const struct dtn_array b = dtn_array_packed(dtensor_to_local(t->in[1]),
+                                                DTENSOR_F32, 2, shape);
+    const struct dtn_array out = dtn_array_packed(dtensor_to_local(t->out),
+                                                  DTENSOR_F32, 2, shape);
+
+    if (strcmp(t->op, "add") == 0)
+        dtn_pointwise(DTN_ADD, &out, (const struct dtn_array *const[]){ &a,
+                      &b }, NULL);
+    else
+        dtn_matmul(&out, &a, &b, 0, work);
+}
+
+static double runs_ns(void (*run)(const struct timed *t), const struct timed *t)
+{
+    double best = 1e18;
+
+    for (int r = 0; r < ROUNDS; r++) {
+        const double start = now_ns();
+
+        for (int i = 0; i < CALLS; i++)
+            run(t);
+        if (now_ns() - start < best)
+            best = now_ns() - start;
+    }
+    return best / CALLS;
+}
+
+static void runs(int rank, int n, void *arg)
+{
+    static const char *const ops[] = { "add", "matmul" };
+    const int64_t shape[] = { SIDE, SIDE };
+    struct job the_job, *job = &the_job;
+    struct dtensor *t[3] = { NULL, NULL, NULL };
+    struct dtensor_spec spec;
+
+    job_open(job, rank, n, NULL);
+    good(dtensor_spec_init(&spec, job->ctx, "world", "S(0)", DTENSOR_F32, 2,
+                           shape, &job->err));
+    for (int i = 0; i < 3; i++)
+        good(dtensor_ones(&spec, &t[i], &job->err));
+    printf("\n%-8s %10s %10s %10s %10s\n", "op", "into ns", "new ns",
+           "local ns", "added ns");
+    for (int k = 0; k < 2; k++) {
+        struct timed timed = { job, ops[k], { t[0], t[1] }, t[2] };
+        struct dtensor *out = NULL;
+        double into, made, local;
+
+        good(dtensor_op(ops[k], 2, timed.in, NULL, 1, &out, &job->err));
+        timed.out = out;
+        local = runs_ns(run_local, &timed);
+        into = runs_ns(run_into, &timed);
+        made = runs_ns(run_new, &timed);
+        printf("%-8s %10.0f %10.0f %10.0f %10.0f\n", ops[k], into, made, local,
+               into - local);
+        dtensor_destroy(out);
+    }
+    for (int i = 0; i < 3; i++)
+        dtensor_destroy(t[i]);
+    dtensor_fini(job->ctx);
+}
+
 int main(void)
 {
     static const struct {
@@ -111,5 +212,6 @@ int main(void)
         printf(" %10.0f\n", misses_ns(call, in));
     }
     dtensor_fini(ctx);
-    return 0;
+    fflush(stdout);
+    return ranks_run(1, 60, runs, NULL, NULL) != 0;
 }

@@ -37,8 +37,9 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static const struct {
     int ndim, size[3];
 } meshes[] = {
-    { 1, { 2 } }, { 1, { 3 } }, { 1, { 4 } }, { 1, { 8 } }, { 2, { 2, 2 } },
-    { 2, { 2, 3 } }, { 2, { 4, 2 } }, { 3, { 2, 2, 2 } },
+    { 1, { 1 } }, { 1, { 2 } }, { 1, { 3 } }, { 1, { 4 } }, { 1, { 8 } },
+    { 2, { 2, 2 } }, { 2, { 2, 3 } }, { 2, { 4, 2 } }, { 3, { 2, 2, 2 } },
+    { 3, { 2, 1, 3 } },
 };
 enum { MESHES = sizeof meshes / sizeof meshes[0] };
 

@@ -104,6 +104,9 @@ static const struct {
       "S(1); S(0) -> P(sum)" },
     { "linear", "", "3", "4x12x10:f32:S(0) 7x10:f32:R 7:f32:R",
       "S(0); R; R -> S(0)" },              /* PyTorch refuses: uneven     */
+    { "matmul", "", "1", "16x8:f32:S(0) 8x12:f32:S(0)", "R; R -> R" },
+    { "matmul", "", "2x1", "16x8:f32:R,S(0) 8x12:f32:R,S(0)",
+      "R,R; R,R -> R,R" },
     { "expand", "shape=6x8", "4", "1x8:f32:S(0)", "R -> R" },
     { "add", "", "4", "12:f32:C(0,2) 12:f32:R",
       "C(0,2); C(0,2) -> C(0,2)" },
