@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DTN_LOOP_ARRAYS = 4 };
+enum { DTN_LOOP_ARRAYS = 6 };
 
 /* Arrays of one shape, walked over in row-major order.  Dimensions that follow
  * each other in all arrays are one, those of size 1 are none; so the last one,

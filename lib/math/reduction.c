@@ -1,13 +1,14 @@
 /* reduction.c - one element of the result from many
  *
- * For out[i] = the sum of in[i][...], a loop over i goes around a loop over the
- * rest, which hands blocks of elements to a *scan*.  A scan adds n elements to
- * a total.  Variance and logsumexp scan twice: the mean or the largest element
- * of the first scan is the `middle` of the second.
+ * All elements that become one are a row.  Its blocks are added to a total: of
+ * floats by totals.c, of others here.  Variance and logsumexp go over the row
+ * twice: the mean or the largest element of the first time is the `middle` of
+ * the second.
  */
 #include "math/reduction.h"
 #include "math/block.h"
-#include "math/loop.h"
+#include "math/strips.h"
+#include "math/totals.h"
 #include "base/dtype.h"
 #include "base/reduce.h"
 #include "dtensor.h"
@@ -16,293 +17,250 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-/* What has been scanned, in the type that the elements are computed with. */
-struct total {
-    double real;                  /* of floats                                */
-    int64_t whole;                /* of integers; u64 by its bits             */
-    double complex number;        /* of complex numbers                       */
-};
+enum { OUT, IN };
 
-typedef void scan_f(struct total *total, const void *elements, int64_t n,
-                    double middle);
-
-#define SCAN(name, kind, T, field, expression)                                \
-    static void name##_##kind(struct total *total, const void *elements,      \
-                              int64_t n, double middle)                       \
-    {                                                                         \
-        const T *array = elements;                                            \
-                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                     \
-            const T x = array[i];                                             \
-                                                                              \
-            total->field = expression;                                        \
-        }                                                                     \
-    }
-
-#define SCANS_FLOAT(kind, T)                                                  \
-    SCAN(sum, kind, T, real, total->real + (double)x)                         \
-    SCAN(prod, kind, T, real, total->real * (double)x)                        \
-    SCAN(max, kind, T, real,                                                  \
-         (double)x > total->real || x != x ? (double)x : total->real)         \
-    SCAN(min, kind, T, real,                                                  \
-         (double)x < total->real || x != x ? (double)x : total->real)         \
-    SCAN(any, kind, T, whole, total->whole | (x != 0))                        \
-    SCAN(all, kind, T, whole, total->whole & (x != 0))                        \
-    SCAN(count, kind, T, real, total->real + (x != 0))                        \
-    SCAN(abs, kind, T, real, total->real + fabs((double)x))                   \
-    SCAN(square, kind, T, real,                                               \
-         total->real + ((double)x - middle) * ((double)x - middle))           \
-    SCAN(power, kind, T, real, total->real + pow(fabs((double)x), middle))    \
-    SCAN(most, kind, T, real,                                                 \
-         fabs((double)x) > total->real || x != x ? fabs((double)x)            \
-                                                 : total->real)               \
-    SCAN(least, kind, T, real,                                                \
-         fabs((double)x) < total->real || x != x ? fabs((double)x)            \
-                                                 : total->real)               \
-    SCAN(exp, kind, T, real, total->real + exp((double)x - middle))
-
-/* Sums and products wrap, so they are those of the unsigned type. */
-#define SCANS_INTEGER(kind, T)                                                \
-    SCAN(max, kind, T, whole, (int64_t)(x > (T)total->whole ? x               \
-                                        : (T)total->whole))                   \
-    SCAN(min, kind, T, whole, (int64_t)(x < (T)total->whole ? x               \
-                                        : (T)total->whole))
-
-SCANS_FLOAT(f32, float)
-SCANS_FLOAT(f64, double)
-SCANS_INTEGER(i64, int64_t)
-SCANS_INTEGER(u64, uint64_t)
-SCAN(sum, int, uint64_t, whole, (int64_t)((uint64_t)total->whole + x))
-SCAN(prod, int, uint64_t, whole, (int64_t)((uint64_t)total->whole * x))
-SCAN(any, int, uint64_t, whole, total->whole | (x != 0))
-SCAN(all, int, uint64_t, whole, total->whole & (x != 0))
-SCAN(sum, c128, double complex, number, total->number + x)
-SCAN(prod, c128, double complex, number, total->number * x)
-SCAN(any, c128, double complex, whole, total->whole | (x != 0))
-SCAN(all, c128, double complex, whole, total->whole & (x != 0))
-
-static scan_f *const plain_scans[DTENSOR_NDTYPES][DTN_REDUCTIONS] = {
-    [DTENSOR_F32] = { sum_f32, sum_f32, prod_f32, max_f32, min_f32, any_f32,
-                      all_f32, power_f32, power_f32, exp_f32, square_f32,
-                      square_f32 },
-    [DTENSOR_F64] = { sum_f64, sum_f64, prod_f64, max_f64, min_f64, any_f64,
-                      all_f64, power_f64, power_f64, exp_f64, square_f64,
-                      square_f64 },
-    [DTENSOR_I64] = { sum_int, NULL, prod_int, max_i64, min_i64, any_int,
-                      all_int },
-    [DTENSOR_U64] = { sum_int, NULL, prod_int, max_u64, min_u64, any_int,
-                      all_int },
-    [DTENSOR_C128] = { sum_c128, sum_c128, prod_c128, NULL, NULL, any_c128,
-                       all_c128 },
+struct reduction {
+    enum dtn_reduction_kind kind;
+    double p;
+    double count;                 /* elements of a row                        */
+    struct dtn_strips rows;
 };
 
 bool dtn_reduction_ok(enum dtn_reduction_kind kind, enum dtensor_dtype dtype)
 {
-    if (dtype == DTENSOR_BOOL && kind <= DTN_REDUCE_PROD)
-        return false;
-    return plain_scans[dtn_block_type(dtype)][kind] != NULL;
+    const bool order = kind == DTN_REDUCE_MAX || kind == DTN_REDUCE_MIN;
+
+    switch (dtn_dtype_kind(dtype)) {
+    case DTN_DTYPE_FLOAT:
+        return true;
+    case DTN_DTYPE_COMPLEX:
+        return kind <= DTN_REDUCE_ALL && !order;
+    case DTN_DTYPE_BOOL:
+        return kind >= DTN_REDUCE_MAX && kind <= DTN_REDUCE_ALL;
+    default:
+        return kind <= DTN_REDUCE_ALL && kind != DTN_REDUCE_MEAN;
+    }
 }
 
-/* ------------------------------------------------------------- one row --- */
+/* ----------------------------------------------------------- of floats --- */
 
-/* A reduction of rows: all elements that become one. */
-struct row {
-    enum dtn_reduction_kind kind;
-    enum dtensor_dtype dtype;     /* of the elements                          */
-    enum dtensor_dtype work;      /* that they are computed with              */
-    double p;
-    int64_t count;                /* elements of a row                        */
-    struct dtn_array shape;       /* of a row                                 */
-};
-
-/* The powers that have their own loops. */
-static scan_f *row_power(const struct row *row)
-{
-    const bool norm = row->kind == DTN_REDUCE_NORM;
-    const bool narrow = row->work == DTENSOR_F32;
-
-    if (row->p == 0)
-        return narrow ? count_f32 : count_f64;
-    if (row->p == 1)
-        return narrow ? abs_f32 : abs_f64;
-    if (row->p == 2)
-        return narrow ? square_f32 : square_f64;
-    if (norm && row->p == (double)INFINITY)
-        return narrow ? most_f32 : most_f64;
-    if (norm && row->p == (double)-INFINITY)
-        return narrow ? least_f32 : least_f64;
-    return narrow ? power_f32 : power_f64;
-}
-
-static void row_scan(const struct row *row, scan_f *scan, char *at,
-                     struct total *total, double middle)
+static double row_total(struct reduction *r, enum dtn_total kind, double total,
+                        double middle)
 {
     _Alignas(64) char buffer[DTN_BLOCK_BYTES];
-    struct dtn_array array = row->shape;
-    struct dtn_loop loop;
+    struct dtn_strips *rows = &r->rows;
 
-    array.data = at;
-    dtn_loop_begin(&loop, &array, 1);
-    const struct dtn_storage how = { row->dtype, row->work, loop.step[0] };
-
-    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        for (int64_t i = 0; i < loop.run; i += DTN_BLOCK) {
-            const int64_t n = loop.run - i < DTN_BLOCK ? loop.run - i
-                                                       : DTN_BLOCK;
-            const char *from = loop.at[0] +
-                               i * how.step * (int64_t)loop.size[0];
-
-            scan(total, dtn_block_load(&how, from, n, buffer), n, middle);
-        }
+    for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
+        total = dtn_total(kind, rows->how[IN].work,
+                          dtn_strips_load(rows, IN, buffer), rows->n, total,
+                          middle);
+    return total;
 }
 
-static double row_total(const struct row *row, scan_f *scan, char *at,
-                        double first, double middle)
+static double row_variance(struct reduction *r)
 {
-    struct total total = { .real = first };
+    const double mean = row_total(r, DTN_TOTAL_SUM, 0, 0) / r->count;
+    const double squares = row_total(r, DTN_TOTAL_SQUARES, 0, mean);
 
-    row_scan(row, scan, at, &total, middle);
-    return total.real;
+    return squares / (r->count > r->p ? r->count - r->p : 0.0);
 }
 
-/* log of the sum of exp(x), of which the largest is taken out. */
-static double row_logsumexp(const struct row *row, char *at)
+/* Of p = 2 it is the middle of the squares that is 0. */
+static double row_powers(struct reduction *r)
 {
-    const bool narrow = row->work == DTENSOR_F32;
-    const double most = row_total(row, narrow ? max_f32 : max_f64, at,
-                                  (double)-INFINITY, 0);
+    if (r->p == 0)
+        return row_total(r, DTN_TOTAL_COUNT, 0, 0);
+    if (r->p == 1)
+        return row_total(r, DTN_TOTAL_ABS, 0, 0);
+    if (r->p == 2)
+        return row_total(r, DTN_TOTAL_SQUARES, 0, 0);
+    return row_total(r, DTN_TOTAL_POWERS, 0, r->p);
+}
+
+static double row_norm(struct reduction *r)
+{
+    if (isinf(r->p))
+        return r->p > 0 ? row_total(r, DTN_TOTAL_MOST, 0, 0)
+             : row_total(r, DTN_TOTAL_LEAST, (double)INFINITY, 0);
+
+    const double sum = row_powers(r);
+
+    return r->p == 0 || r->p == 1 ? sum
+         : r->p == 2 ? sqrt(sum) : pow(sum, 1 / r->p);
+}
+
+static double row_logsumexp(struct reduction *r)
+{
+    const double most = row_total(r, DTN_TOTAL_MAX, (double)-INFINITY, 0);
 
     if (isinf(most) || isnan(most))
         return most;
-    return most + log(row_total(row, narrow ? exp_f32 : exp_f64, at, 0, most));
+    return most + log(row_total(r, DTN_TOTAL_EXP, 0, most));
 }
 
-static double row_variance(const struct row *row, char *at)
+static double row_real(struct reduction *r)
 {
-    const bool narrow = row->work == DTENSOR_F32;
-    const double n = (double)row->count;
-    const double mean = row_total(row, narrow ? sum_f32 : sum_f64, at, 0, 0) /
-                        n;
-    const double squares = row_total(row, narrow ? square_f32 : square_f64, at,
-                                     0, mean);
-
-    return n - row->p > 0 ? squares / (n - row->p)
-         : squares / 0.0;
-}
-
-static double row_norm(const struct row *row, char *at)
-{
-    const bool least = row->p == (double)-INFINITY;
-    const double total = row_total(row, row_power(row), at,
-                                   least ? (double)INFINITY : 0,
-                                   row->p == 2 ? 0 : row->p);
-
-    if (row->kind == DTN_REDUCE_POWSUM || isinf(row->p) || row->p == 0 ||
-        row->p == 1)
-        return total;
-    return row->p == 2 ? sqrt(total) : pow(total, 1 / row->p);
-}
-
-static double row_real(const struct row *row, char *at)
-{
-    static const double first[] = { [DTN_REDUCE_PROD] = 1,
-                                    [DTN_REDUCE_MAX] = (double)-INFINITY,
-                                    [DTN_REDUCE_MIN] = (double)INFINITY };
-
-    switch (row->kind) {
-    case DTN_REDUCE_POWSUM: case DTN_REDUCE_NORM:
-        return row_norm(row, at);
+    switch (r->kind) {
+    case DTN_REDUCE_SUM:
+        return row_total(r, DTN_TOTAL_SUM, 0, 0);
+    case DTN_REDUCE_MEAN:
+        return row_total(r, DTN_TOTAL_SUM, 0, 0) / r->count;
+    case DTN_REDUCE_PROD:
+        return row_total(r, DTN_TOTAL_PROD, 1, 0);
+    case DTN_REDUCE_MAX:
+        return row_total(r, DTN_TOTAL_MAX, (double)-INFINITY, 0);
+    case DTN_REDUCE_MIN:
+        return row_total(r, DTN_TOTAL_MIN, (double)INFINITY, 0);
+    case DTN_REDUCE_POWSUM:
+        return row_powers(r);
+    case DTN_REDUCE_NORM:
+        return row_norm(r);
     case DTN_REDUCE_LOGSUMEXP:
-        return row_logsumexp(row, at);
-    case DTN_REDUCE_VAR:
-        return row_variance(row, at);
+        return row_logsumexp(r);
     case DTN_REDUCE_STD:
-        return sqrt(row_variance(row, at));
+        return sqrt(row_variance(r));
     default:
-        return row_total(row, plain_scans[row->work][row->kind], at,
-                         first[row->kind], 0) /
-               (row->kind == DTN_REDUCE_MEAN ? (double)row->count : 1);
+        return row_variance(r);
     }
 }
 
-static void row_complex(const struct row *row, char *at, double complex *out)
-{
-    struct total total = { .number = row->kind == DTN_REDUCE_PROD };
+/* --------------------------------------------------- of other elements --- */
 
-    row_scan(row, plain_scans[row->work][row->kind], at, &total, 0);
-    *out = total.number;
-    if (row->kind == DTN_REDUCE_MEAN)
-        *out /= (double)row->count;
-}
-
-/* ANY and ALL of all types, and what is reduced of integers. */
-static int64_t row_whole(const struct row *row, char *at)
-{
-    const bool order = row->kind == DTN_REDUCE_MAX ||
-                       row->kind == DTN_REDUCE_MIN;
-    struct total total = { .whole = row->kind == DTN_REDUCE_PROD ||
-                                    row->kind == DTN_REDUCE_ALL };
-
-    if (order)
-        dtn_fill_neutral(row->work, row->kind == DTN_REDUCE_MAX ? DTENSOR_MAX
-                                                                : DTENSOR_MIN,
-                         &total.whole, 1);
-    if (order && row->count == 0)
-        dtn_fill_neutral(row->dtype, row->kind == DTN_REDUCE_MAX
-                                         ? DTENSOR_MAX : DTENSOR_MIN,
-                         &total.whole, 1);
-    row_scan(row, plain_scans[row->work][row->kind], at, &total, 0);
-    return total.whole;
-}
-
-static void row_reduce(const struct row *row, enum dtensor_dtype dtype,
-                       void *out, char *at)
-{
-    double complex number;
-
-    if (dtype == DTENSOR_BOOL || !dtn_dtype_is_float(dtype)) {
-        dtn_store_int(dtype, out, 0, row_whole(row, at));
-    } else if (row->work != DTENSOR_C128) {
-        dtn_store(dtype, out, 0, row_real(row, at));
-    } else {
-        row_complex(row, at, &number);
-        if (dtype == DTENSOR_C128)
-            *(double complex *)out = number;
-        else
-            *(float complex *)out = (float complex)number;
+/* Sums and products of integers wrap: they are those of the unsigned type. */
+#define TOTAL(name, T, expression)                                            \
+    static int64_t name(const void *elements, int64_t n, int64_t total)       \
+    {                                                                         \
+        const T *array = elements;                                            \
+        T t = (T)total;                                                       \
+                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const T x = array[i];                                             \
+                                                                              \
+            t = expression;                                                   \
+        }                                                                     \
+        return (int64_t)t;                                                    \
     }
+
+TOTAL(total_sum, uint64_t, t + x)
+TOTAL(total_prod, uint64_t, t * x)
+TOTAL(total_max_i64, int64_t, x > t ? x : t)
+TOTAL(total_min_i64, int64_t, x < t ? x : t)
+TOTAL(total_max_u64, uint64_t, x > t ? x : t)
+TOTAL(total_min_u64, uint64_t, x < t ? x : t)
+
+typedef int64_t whole_f(const void *elements, int64_t n, int64_t total);
+
+/* The least element of the type for MAX, the largest for MIN. */
+static int64_t neutral(enum dtensor_dtype dtype, enum dtensor_redop op)
+{
+    char element[16];
+
+    dtn_fill_neutral(dtype, op, element, 1);
+    return dtn_load_int(dtype, element, 0);
+}
+
+static int64_t row_whole(struct reduction *r)
+{
+    _Alignas(64) char buffer[DTN_BLOCK_BYTES];
+    struct dtn_strips *rows = &r->rows;
+    const enum dtensor_dtype dtype = rows->how[IN].dtype;
+    const bool is_u64 = dtype == DTENSOR_U64;
+    whole_f *const of[] = {
+        [DTN_REDUCE_SUM] = total_sum,
+        [DTN_REDUCE_PROD] = total_prod,
+        [DTN_REDUCE_MAX] = is_u64 ? total_max_u64 : total_max_i64,
+        [DTN_REDUCE_MIN] = is_u64 ? total_min_u64 : total_min_i64,
+    };
+    int64_t total = r->kind == DTN_REDUCE_MAX ? neutral(dtype, DTENSOR_MAX)
+                  : r->kind == DTN_REDUCE_MIN ? neutral(dtype, DTENSOR_MIN)
+                  : r->kind == DTN_REDUCE_PROD;
+
+    for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
+        total = of[r->kind](dtn_strips_load(rows, IN, buffer), rows->n, total);
+    return total;
+}
+
+/* How many of n elements differ from 0. */
+static int64_t count_true(enum dtensor_dtype work, const void *elements,
+                          int64_t n)
+{
+    int64_t count = 0;
+
+    if (work == DTENSOR_F32 || work == DTENSOR_F64)
+        return (int64_t)dtn_total(DTN_TOTAL_COUNT, work, elements, n, 0, 0);
+    for (int64_t i = 0; i < n; i++)
+        count += work == DTENSOR_C128
+                     ? ((const double complex *)elements)[i] != 0
+                     : ((const int64_t *)elements)[i] != 0;
+    return count;
+}
+
+static bool row_truth(struct reduction *r)
+{
+    _Alignas(64) char buffer[DTN_BLOCK_BYTES];
+    struct dtn_strips *rows = &r->rows;
+    const bool all = r->kind == DTN_REDUCE_ALL;
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        const int64_t found = count_true(rows->how[IN].work,
+                                         dtn_strips_load(rows, IN, buffer),
+                                         rows->n);
+
+        if (all ? found < rows->n : found > 0)
+            return !all;
+    }
+    return all;
+}
+
+static double complex row_complex(struct reduction *r)
+{
+    _Alignas(64) char buffer[DTN_BLOCK_BYTES];
+    struct dtn_strips *rows = &r->rows;
+    double complex total = r->kind == DTN_REDUCE_PROD;
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        const double complex *x = dtn_strips_load(rows, IN, buffer);
+
+        for (int64_t i = 0; i < rows->n; i++)
+            total = r->kind == DTN_REDUCE_PROD ? total * x[i] : total + x[i];
+    }
+    return r->kind == DTN_REDUCE_MEAN ? total / r->count : total;
 }
 
 /* ------------------------------------------------------------ all rows --- */
 
-/* `in` with size 1 along the dimensions that are reduced, or along the others.
- */
-static struct dtn_array one_along(const struct dtn_array *in,
-                                  const struct dtn_array *out, bool reduced)
+static void row_reduce(struct reduction *r)
 {
-    struct dtn_array view = *in;
+    const struct dtn_storage *in = &r->rows.how[IN];
+    void *out = r->rows.row.at[OUT];
 
-    for (int d = 0; d < in->ndim; d++)
-        if ((out->shape[d] == 1) == reduced)
-            view.shape[d] = 1;
-    return view;
+    if (r->kind == DTN_REDUCE_ANY || r->kind == DTN_REDUCE_ALL)
+        *(uint8_t *)out = row_truth(r);
+    else if (!dtn_dtype_is_float(in->dtype))
+        dtn_store_int(r->rows.how[OUT].dtype, out, 0, row_whole(r));
+    else if (in->work != DTENSOR_C128)
+        dtn_strips_set(&r->rows, OUT, row_real(r));
+    else if (in->dtype == DTENSOR_C128)
+        *(double complex *)out = row_complex(r);
+    else
+        *(float complex *)out = (float complex)row_complex(r);
 }
 
 void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
                      const struct dtn_array *in, double p)
 {
-    const struct dtn_array arrays[2] = { *out, one_along(in, out, true) };
-    struct row row = { .kind = kind, .dtype = in->dtype, .p = p,
-                       .work = dtn_block_type(in->dtype),
-                       .shape = one_along(in, out, false) };
-    struct dtn_loop loop;
+    const struct dtn_array arrays[] = { dtn_array_expanded(out, in), *in };
+    const unsigned dims = dtn_strips_reduced(out);
+    struct reduction r = { .kind = kind, .p = p, .count = 1 };
 
-    row.count = dtn_array_count(&row.shape);
-    dtn_loop_begin(&loop, arrays, 2);
-    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        for (int64_t i = 0; i < loop.run; i++)
-            row_reduce(&row, out->dtype,
-                       loop.at[0] + i * loop.step[0] * (int64_t)loop.size[0],
-                       loop.at[1] + i * loop.step[1] * (int64_t)loop.size[1]);
+    for (int d = 0; d < in->ndim; d++)
+        r.count *= dims >> d & 1 ? (double)in->shape[d] : 1;
+    dtn_strips_begin(&r.rows, arrays, 2, dims);
+    for (bool more = dtn_strips_first(&r.rows); more;
+         more = dtn_strips_next(&r.rows))
+        row_reduce(&r);
 }

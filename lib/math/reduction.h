@@ -28,8 +28,10 @@ enum dtn_reduction_kind {
 bool dtn_reduction_ok(enum dtn_reduction_kind kind, enum dtensor_dtype dtype);
 
 /* out = in, reduced along the dimensions where `out` has size 1.  Both have as
- * many dimensions; elsewhere the sizes are the same.  They have one type; of
- * ANY and ALL `out` is bool.  `p` is that of POWSUM, NORM, VAR and STD.
+ * many dimensions; elsewhere the sizes are the same.  They have one type, but
+ * of ANY and ALL `out` is bool, and of floats it may have any type of floats,
+ * such as f32 for a sum of bf16 over a part of the elements.  `p` is that of
+ * POWSUM, NORM, VAR and STD.
  *
  * Of no elements the result is the neutral one: 0, 1, -inf or the least value
  * of the type.  Floats are added as f64 and rounded once; integers wrap around.

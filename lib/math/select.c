@@ -1,0 +1,239 @@
+/* select.c - elements that are found by index
+ *
+ * A gather walks over the result, the index, and the operand with stride 0
+ * along the dimension: the index then says how many strides to go.
+ */
+#include "math/select.h"
+#include "math/loop.h"
+#include "math/pointwise.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static int64_t index_at(const struct dtn_loop *loop, int array, int64_t i)
+{
+    const char *at = loop->at[array] + i * loop->step[array] *
+                                       (int64_t)loop->size[array];
+
+    return loop->size[array] == 8 ? *(const int64_t *)at
+                                  : *(const int32_t *)at;
+}
+
+int64_t dtn_index_wrong(const struct dtn_array *index, int64_t size,
+                        int64_t *value)
+{
+    struct dtn_loop loop;
+    int64_t place = 0;
+
+    dtn_loop_begin(&loop, index, 1);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        for (int64_t i = 0; i < loop.run; i++, place++) {
+            const int64_t found = index_at(&loop, 0, i);
+
+            if (found < 0 || found >= size) {
+                *value = found;
+                return place;
+            }
+        }
+    return -1;
+}
+
+/* ----------------------------------------------------------- embedding --- */
+
+enum { ROWS, INDEX };
+
+/* A walk over rows, which have the last dimension, and their indices. */
+static void rows_begin(struct dtn_loop *loop, const struct dtn_array *rows,
+                       const struct dtn_array *index)
+{
+    struct dtn_array arrays[2] = { *rows, *index };
+
+    arrays[ROWS].ndim = index->ndim;
+    dtn_loop_begin(loop, arrays, 2);
+}
+
+static struct dtn_array row_at(const struct dtn_array *rows, char *at)
+{
+    const int last = rows->ndim - 1;
+
+    return (struct dtn_array){ .data = at, .dtype = rows->dtype, .ndim = 1,
+                               .shape = { rows->shape[last] },
+                               .stride = { rows->stride[last] } };
+}
+
+static bool row_find(const struct dtn_array *table, int64_t i,
+                     struct dtn_array *row)
+{
+    if (i < 0 || i >= table->shape[0])
+        return false;
+    *row = row_at(table, (char *)table->data + i * table->stride[0] *
+                         (int64_t)dtn_dtype_size(table->dtype));
+    return true;
+}
+
+static void row_copy(const struct dtn_array *to, const struct dtn_array *from)
+{
+    if (to->stride[0] == 1 && from->stride[0] == 1)
+        memcpy(to->data, from->data,
+               (size_t)to->shape[0] * dtn_dtype_size(to->dtype));
+    else
+        dtn_array_copy(to, from);
+}
+
+void dtn_embedding(const struct dtn_array *out, const struct dtn_array *table,
+                   const struct dtn_array *index, int64_t first)
+{
+    struct dtn_array row;
+    struct dtn_loop loop;
+
+    rows_begin(&loop, out, index);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        for (int64_t i = 0; i < loop.run; i++) {
+            const struct dtn_array to =
+                row_at(out, loop.at[ROWS] + i * loop.step[ROWS] *
+                            (int64_t)loop.size[ROWS]);
+
+            if (row_find(table, index_at(&loop, INDEX, i) - first, &row))
+                row_copy(&to, &row);
+            else
+                dtn_array_fill(&to, 0);
+        }
+}
+
+void dtn_embedding_backward(const struct dtn_array *table,
+                            const struct dtn_array *grad,
+                            const struct dtn_array *index, int64_t first)
+{
+    struct dtn_array row;
+    struct dtn_loop loop;
+
+    rows_begin(&loop, grad, index);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        for (int64_t i = 0; i < loop.run; i++) {
+            const struct dtn_array from =
+                row_at(grad, loop.at[ROWS] + i * loop.step[ROWS] *
+                             (int64_t)loop.size[ROWS]);
+            const struct dtn_array *const in[] = { &row, &from };
+
+            if (row_find(table, index_at(&loop, INDEX, i) - first, &row))
+                dtn_pointwise(DTN_ADD, &row, in, NULL);
+        }
+}
+
+void dtn_index_select(const struct dtn_array *out, const struct dtn_array *in,
+                      int dim, const struct dtn_array *index, int64_t first)
+{
+    const int64_t n = in->shape[dim];
+    struct dtn_loop loop;
+    int64_t place = 0;
+
+    dtn_loop_begin(&loop, index, 1);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        for (int64_t i = 0; i < loop.run; i++, place++) {
+            const int64_t found = index_at(&loop, 0, i) - first;
+            const bool here = found >= 0 && found < n;
+            const struct dtn_array to = dtn_array_selected(out, dim, place);
+
+            if (here) {
+                const struct dtn_array from = dtn_array_selected(in, dim,
+                                                                 found);
+
+                dtn_array_copy(&to, &from);
+            } else {
+                dtn_array_fill(&to, 0);
+            }
+        }
+}
+
+/* ----------------------------------------------------- gather, scatter --- */
+
+enum { ELEMENT, WHERE, TABLE };
+
+/* A walk over elements and their indices; TABLE stays where the dimension
+ * begins.
+ */
+static void table_begin(struct dtn_loop *loop, const struct dtn_array *elements,
+                        const struct dtn_array *index,
+                        const struct dtn_array *table, int dim)
+{
+    struct dtn_array arrays[3] = { *index, *index, *table };
+
+    arrays[ELEMENT].data = elements->data;
+    arrays[ELEMENT].dtype = elements->dtype;
+    for (int d = 0; d < index->ndim; d++) {
+        arrays[ELEMENT].stride[d] = elements->stride[d];
+        arrays[TABLE].shape[d] = index->shape[d];
+    }
+    arrays[TABLE].stride[dim] = 0;
+    dtn_loop_begin(loop, arrays, 3);
+}
+
+static char *loop_at(const struct dtn_loop *loop, int array, int64_t i)
+{
+    return loop->at[array] + i * loop->step[array] *
+                             (int64_t)loop->size[array];
+}
+
+void dtn_array_gather(const struct dtn_array *out, const struct dtn_array *in,
+                      int dim, const struct dtn_array *index, int64_t first)
+{
+    const int64_t n = in->shape[dim], stride = in->stride[dim];
+    struct dtn_loop loop;
+
+    table_begin(&loop, out, index, in, dim);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        for (int64_t i = 0; i < loop.run; i++) {
+            const int64_t found = index_at(&loop, WHERE, i) - first;
+            char *to = loop_at(&loop, ELEMENT, i);
+
+            if (found >= 0 && found < n)
+                memcpy(to, loop_at(&loop, TABLE, i) +
+                           found * stride * (int64_t)loop.size[TABLE],
+                       loop.size[TABLE]);
+            else
+                memset(to, 0, loop.size[TABLE]);
+        }
+}
+
+/* One element, in f64 or as an integer: rounded once, either way. */
+static void element_add(enum dtensor_dtype dtype, void *to, const void *from)
+{
+    const bool is_complex = dtn_dtype_kind(dtype) == DTN_DTYPE_COMPLEX;
+    const enum dtensor_dtype part = dtype == DTENSOR_C64 ? DTENSOR_F32
+                                  : is_complex ? DTENSOR_F64 : dtype;
+
+    for (size_t i = 0; i < (is_complex ? 2 : 1); i++)
+        if (dtn_dtype_is_float(part))
+            dtn_store(part, to, i, dtn_load(part, to, i) +
+                                   dtn_load(part, from, i));
+        else
+            dtn_store_int(part, to, i,
+                          (int64_t)((uint64_t)dtn_load_int(part, to, i) +
+                                    (uint64_t)dtn_load_int(part, from, i)));
+}
+
+void dtn_array_scatter(const struct dtn_array *out, int dim,
+                       const struct dtn_array *index,
+                       const struct dtn_array *from, bool adds)
+{
+    const int64_t n = out->shape[dim], stride = out->stride[dim];
+    struct dtn_loop loop;
+
+    table_begin(&loop, from, index, out, dim);
+    for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
+        for (int64_t i = 0; i < loop.run; i++) {
+            const int64_t found = index_at(&loop, WHERE, i);
+            char *to = loop_at(&loop, TABLE, i) +
+                       found * stride * (int64_t)loop.size[TABLE];
+
+            if (found < 0 || found >= n)
+                continue;
+            if (adds)
+                element_add(out->dtype, to, loop_at(&loop, ELEMENT, i));
+            else
+                memcpy(to, loop_at(&loop, ELEMENT, i), loop.size[TABLE]);
+        }
+}

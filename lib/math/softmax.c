@@ -1,0 +1,228 @@
+/* softmax.c - softmax and log-softmax, whole and in passes
+ *
+ * Of 1, 2, 3 the largest is 3, and exp(x - 3) is 0.135, 0.368, 1: their sum is
+ * 1.503.  The differences are computed in the type of computation, the sum in
+ * f64.  No exp() overflows, because no difference is above 0.
+ */
+#include "math/softmax.h"
+#include "math/strips.h"
+#include "math/totals.h"
+#include "base/dtype.h"
+#include "dtensor.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { OUT, IN, MOST, SUM };
+
+/* The total of the row of array `i`. */
+static double row_total(struct dtn_strips *rows, int i, enum dtn_total kind,
+                        double total, double middle)
+{
+    _Alignas(64) char buffer[DTN_BLOCK_BYTES];
+
+    for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
+        total = dtn_total(kind, rows->how[i].work,
+                          dtn_strips_load(rows, i, buffer), rows->n, total,
+                          middle);
+    return total;
+}
+
+/* Of an infinite largest element, exp(x - most) of the others is 0. */
+static double row_sum(struct dtn_strips *rows, int i, double most)
+{
+    return most == (double)-INFINITY
+               ? 0 : row_total(rows, i, DTN_TOTAL_EXP, 0, most);
+}
+
+#define FINISH(kind, T, exp)                                                  \
+    static void finish_##kind(bool logarithm, void *to, const void *from,     \
+                              int64_t n, const double by[2])                  \
+    {                                                                         \
+        T *out = to;                                                          \
+        const T *in = from;                                                   \
+        const T most = (T)by[0], factor = (T)by[1];                           \
+                                                                              \
+        if (logarithm)                                                        \
+            for (int64_t i = 0; i < n; i++)                                   \
+                out[i] = in[i] - most - factor;                               \
+        else                                                                  \
+            for (int64_t i = 0; i < n; i++)                                   \
+                out[i] = exp(in[i] - most) * factor;                          \
+    }
+
+FINISH(f32, float, expf)
+FINISH(f64, double, exp)
+
+static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
+                       double sum)
+{
+    _Alignas(64) char from[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    const double by[2] = { most, logarithm ? log(sum) : 1 / sum };
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        void *to = dtn_strips_place(rows, OUT, made);
+        const void *in = dtn_strips_load(rows, IN, from);
+
+        if (rows->how[IN].work == DTENSOR_F64)
+            finish_f64(logarithm, to, in, rows->n, by);
+        else
+            finish_f32(logarithm, to, in, rows->n, by);
+        dtn_strips_store(rows, OUT, to, made);
+    }
+}
+
+void dtn_softmax(bool logarithm, const struct dtn_array *out,
+                 const struct dtn_array *in, int dim)
+{
+    const struct dtn_array arrays[] = { *out, *in };
+    struct dtn_strips rows;
+
+    dtn_strips_begin(&rows, arrays, 2, 1u << dim);
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows)) {
+        const double most = row_total(&rows, IN, DTN_TOTAL_MAX,
+                                      (double)-INFINITY, 0);
+
+        row_finish(&rows, logarithm, most, row_sum(&rows, IN, most));
+    }
+}
+
+void dtn_softmax_sum(const struct dtn_array *sum, const struct dtn_array *in,
+                     const struct dtn_array *most)
+{
+    const struct dtn_array arrays[] = { dtn_array_expanded(sum, in), *in,
+                                        dtn_array_expanded(most, in) };
+    struct dtn_strips rows;
+
+    dtn_strips_begin(&rows, arrays, 3, dtn_strips_reduced(sum));
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows))
+        dtn_strips_set(&rows, OUT, row_sum(&rows, IN,
+                                         dtn_strips_value(&rows, MOST)));
+}
+
+void dtn_softmax_finish(bool logarithm, const struct dtn_array *out,
+                        const struct dtn_array *in,
+                        const struct dtn_array *most,
+                        const struct dtn_array *sum)
+{
+    const struct dtn_array arrays[] = { *out, *in, dtn_array_expanded(most, in),
+                                        dtn_array_expanded(sum, in) };
+    struct dtn_strips rows;
+
+    dtn_strips_begin(&rows, arrays, 4, dtn_strips_reduced(sum));
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows))
+        row_finish(&rows, logarithm, dtn_strips_value(&rows, MOST),
+                   dtn_strips_value(&rows, SUM));
+}
+
+/* Element `i` of the row of `in`. */
+static double row_pick(const struct dtn_strips *rows,
+                       const struct dtn_array *in, int dim, int64_t i)
+{
+    if (i < 0 || i >= in->shape[dim])
+        return 0;
+    return dtn_load(in->dtype, rows->row.at[IN] + i * in->stride[dim] *
+                    (int64_t)dtn_dtype_size(in->dtype), 0);
+}
+
+void dtn_cross_entropy(const struct dtn_array *loss, const struct dtn_array *in,
+                       const struct dtn_array *target, int dim)
+{
+    enum { LOSS, TARGET = 2 };
+    const struct dtn_array arrays[] = { dtn_array_expanded(loss, in), *in,
+                                        dtn_array_expanded(target, in) };
+    struct dtn_strips rows;
+
+    dtn_strips_begin(&rows, arrays, 3, 1u << dim);
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows)) {
+        const double most = row_total(&rows, IN, DTN_TOTAL_MAX,
+                                      (double)-INFINITY, 0);
+        const int64_t i = dtn_load_int(target->dtype, rows.row.at[TARGET], 0);
+
+        dtn_strips_set(&rows, LOSS, most + log(row_sum(&rows, IN, most)) -
+                                  row_pick(&rows, in, dim, i));
+    }
+}
+
+/* ----------------------------------------------------------- gradients --- */
+
+enum { IN_GRAD, GRAD, CAME_OUT };
+
+#define BACKWARD(kind, T, exp)                                                \
+    static double dot_##kind(bool logarithm, const void *grad,                \
+                             const void *out, int64_t n)                      \
+    {                                                                         \
+        const T *g = grad, *y = out;                                          \
+        double sum = 0;                                                       \
+                                                                              \
+        for (int64_t i = 0; i < n; i++)                                       \
+            sum += logarithm ? (double)g[i] : (double)g[i] * (double)y[i];    \
+        return sum;                                                           \
+    }                                                                         \
+    static void back_##kind(bool logarithm, void *to, const void *grad,       \
+                            const void *out, int64_t n, double sum)           \
+    {                                                                         \
+        T *dst = to;                                                          \
+        const T *g = grad, *y = out;                                          \
+        const T s = (T)sum;                                                   \
+                                                                              \
+        for (int64_t i = 0; i < n; i++)                                       \
+            dst[i] = logarithm ? g[i] - exp(y[i]) * s : y[i] * (g[i] - s);    \
+    }
+
+BACKWARD(f32, float, expf)
+BACKWARD(f64, double, exp)
+
+static double row_dot(struct dtn_strips *rows, bool logarithm)
+{
+    _Alignas(64) char room[2][DTN_BLOCK_BYTES];
+    double sum = 0;
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        const void *grad = dtn_strips_load(rows, GRAD, room[0]);
+        const void *out = dtn_strips_load(rows, CAME_OUT, room[1]);
+
+        sum += rows->how[GRAD].work == DTENSOR_F64
+                   ? dot_f64(logarithm, grad, out, rows->n)
+                   : dot_f32(logarithm, grad, out, rows->n);
+    }
+    return sum;
+}
+
+static void row_backward(struct dtn_strips *rows, bool logarithm, double sum)
+{
+    _Alignas(64) char room[2][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        const void *grad = dtn_strips_load(rows, GRAD, room[0]);
+        const void *out = dtn_strips_load(rows, CAME_OUT, room[1]);
+        void *to = dtn_strips_place(rows, IN_GRAD, made);
+
+        if (rows->how[GRAD].work == DTENSOR_F64)
+            back_f64(logarithm, to, grad, out, rows->n, sum);
+        else
+            back_f32(logarithm, to, grad, out, rows->n, sum);
+        dtn_strips_store(rows, IN_GRAD, to, made);
+    }
+}
+
+void dtn_softmax_backward(bool logarithm, const struct dtn_array *in_grad,
+                          const struct dtn_array *grad,
+                          const struct dtn_array *out, int dim)
+{
+    const struct dtn_array arrays[] = { *in_grad, *grad, *out };
+    struct dtn_strips rows;
+
+    dtn_strips_begin(&rows, arrays, 3, 1u << dim);
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows))
+        row_backward(&rows, logarithm, row_dot(&rows, logarithm));
+}

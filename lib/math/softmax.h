@@ -1,0 +1,47 @@
+/* softmax.h - softmax, log-softmax and the loss of classes, whole and in passes
+ *
+ * softmax is exp(x - m) / s, log-softmax x - m - log(s), where m is the largest
+ * x of a row and s the sum of exp(x - m).  A row of which a rank has a part
+ * only takes three passes: m of the part, whose maximum over the ranks is m; s
+ * of the part, whose sum over the ranks is s; and the end.
+ */
+#ifndef DTN_MATH_SOFTMAX_H
+#define DTN_MATH_SOFTMAX_H
+
+#include "math/array.h"
+
+#include <stdbool.h>
+
+/* out = softmax, or its logarithm, along dimension `dim`, of floats.  `out`
+ * may be `in`.
+ */
+void dtn_softmax(bool logarithm, const struct dtn_array *out,
+                 const struct dtn_array *in, int dim);
+
+/* The passes.  `most` and `sum` have size 1 along the dimensions of a row and
+ * are f32, or f64 for f64.  dtn_reduce_dims() with DTN_REDUCE_MAX gives `most`.
+ * Where it is -inf, the row is all -inf and the sum is 0.
+ */
+void dtn_softmax_sum(const struct dtn_array *sum, const struct dtn_array *in,
+                     const struct dtn_array *most);
+void dtn_softmax_finish(bool logarithm, const struct dtn_array *out,
+                        const struct dtn_array *in,
+                        const struct dtn_array *most,
+                        const struct dtn_array *sum);
+
+/* loss = m + log(s) - x[target] along dimension `dim`, where `loss` and
+ * `target` have size 1.  `loss` has the type of `in` or another one of floats.
+ * A target outside of the row is that of another rank: its x is taken as 0.
+ */
+void dtn_cross_entropy(const struct dtn_array *loss, const struct dtn_array *in,
+                       const struct dtn_array *target, int dim);
+
+/* The gradient of the input from `out`, which is what came out, and the
+ * gradient of that: out (g - sum of g out), or of the logarithm g - exp(out)
+ * (sum of g).  `in_grad` may be `grad`.
+ */
+void dtn_softmax_backward(bool logarithm, const struct dtn_array *in_grad,
+                          const struct dtn_array *grad,
+                          const struct dtn_array *out, int dim);
+
+#endif

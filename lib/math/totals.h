@@ -1,0 +1,29 @@
+/* totals.h - what a block of floats comes to */
+#ifndef DTN_MATH_TOTALS_H
+#define DTN_MATH_TOTALS_H
+
+#include "dtensor.h"
+
+#include <stdint.h>
+
+/* `total` is what came before the block; x are its n elements, of f32 or f64.
+ * They are added in an order that depends on n only, not on the CPU.
+ */
+enum dtn_total {
+    DTN_TOTAL_SUM,                /* total + the sum of x                     */
+    DTN_TOTAL_PROD,               /* total times the product of x             */
+    DTN_TOTAL_MAX,                /* the larger; a NaN anywhere gives a NaN   */
+    DTN_TOTAL_MIN,
+    DTN_TOTAL_COUNT,              /* total + how many differ from 0           */
+    DTN_TOTAL_ABS,                /* total + the sum of |x|                   */
+    DTN_TOTAL_SQUARES,            /* total + the sum of (x - middle)^2        */
+    DTN_TOTAL_MOST,               /* the larger of total and |x|              */
+    DTN_TOTAL_LEAST,              /* the smaller                              */
+    DTN_TOTAL_EXP,                /* total + the sum of exp(x - middle)       */
+    DTN_TOTAL_POWERS,             /* total + the sum of |x|^middle            */
+    DTN_TOTALS
+};
+double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
+                 int64_t n, double total, double middle);
+
+#endif
