@@ -1,16 +1,23 @@
 /* matmul.c - products of matrices
  *
- * One row of the result at a time: element k of the row of `a` times row k of
- * `b` is added to the sums.  Each sum has its terms in the order of k, with
- * fused multiply-add, whatever the shape of the matrix is.
+ * Floats go to the BLAS if there is one.  A BLAS takes f32 and f64 whose rows
+ * or columns are contiguous.  A matrix of bf16, or one with gaps everywhere, is
+ * first copied to the workspace in such a form, and so is the result.
+ *
+ * Without a BLAS, of small matrices, and with DTN_MATMUL_REPRO one row of the
+ * result is made at a time: element k of the row of `a` times row k of `b` is
+ * added to the sums.  Each sum has its terms in the order of k, with fused
+ * multiply-add, whatever the shape of the matrix is.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off")
 #endif
 
 #include "math/matmul.h"
+#include "math/blas.h"
 #include "math/block.h"
 #include "math/loop.h"
+#include "math/pointwise.h"
 #include "math/width.h"
 #include "base/dtype.h"
 #include "dtensor.h"
@@ -45,20 +52,31 @@ static const struct matmul_loops *const widths[] = {
 #endif
 };
 
-size_t dtn_matmul_workspace(const struct dtn_array *out,
-                            const struct dtn_array *a,
-                            const struct dtn_array *b, unsigned flags)
-{
-    return 0;
-}
-
-/* One product of two matrices. */
+/* One product of two matrices: m x k by k x n. */
 struct product {
     enum dtensor_dtype dtype, work;
     int64_t m, n, k;
     int64_t out[2], a[2], b[2];   /* strides: rows, columns; elements         */
-    bool adds;
+    unsigned flags;
 };
+
+static struct product product_of(const struct dtn_array *out,
+                                 const struct dtn_array *a,
+                                 const struct dtn_array *b, unsigned flags)
+{
+    const int r = out->ndim - 2, c = out->ndim - 1;
+
+    return (struct product){
+        .dtype = out->dtype, .work = dtn_block_type(out->dtype),
+        .m = out->shape[r], .n = out->shape[c], .k = a->shape[c],
+        .out = { out->stride[r], out->stride[c] },
+        .a = { a->stride[r], a->stride[c] },
+        .b = { b->stride[r], b->stride[c] },
+        .flags = flags,
+    };
+}
+
+/* ---------------------------------------------------------- own loops --- */
 
 /* n <= DTN_BLOCK sums of row i from column j on. */
 static void product_part(const struct product *p, char *out, const char *a,
@@ -72,7 +90,7 @@ static void product_part(const struct product *p, char *out, const char *a,
     const void *old = sums;
 
     memset(sums, 0, sizeof sums);
-    if (p->adds)
+    if (p->flags & DTN_MATMUL_ADD)
         old = dtn_block_load(&to, out, n, sums);
     if (old != sums)
         memcpy(sums, old, (size_t)n * dtn_dtype_size(p->work));
@@ -86,8 +104,8 @@ static void product_part(const struct product *p, char *out, const char *a,
         memcpy(out, sums, (size_t)(n * size));
 }
 
-static void product(const struct product *p, char *out, const char *a,
-                    const char *b)
+static void product_own(const struct product *p, char *out, const char *a,
+                        const char *b)
 {
     const int64_t size = (int64_t)dtn_dtype_size(p->dtype);
 
@@ -96,6 +114,139 @@ static void product(const struct product *p, char *out, const char *a,
             product_part(p, out + (i * p->out[0] + j * p->out[1]) * size,
                          a + i * p->a[0] * size, b + j * p->b[1] * size,
                          p->n - j < DTN_BLOCK ? p->n - j : DTN_BLOCK);
+}
+
+/* --------------------------------------------------------------- BLAS --- */
+
+enum { BLAS_LEAST = 512 };       /* terms: fewer are not worth the call       */
+
+static bool product_by_blas(const struct product *p)
+{
+    return (p->work == DTENSOR_F32 || p->work == DTENSOR_F64) &&
+           !(p->flags & DTN_MATMUL_REPRO) && p->k > 0 &&
+           p->m < INT32_MAX && p->n < INT32_MAX && p->k < INT32_MAX &&
+           (double)p->m * (double)p->n * (double)p->k >= BLAS_LEAST &&
+           dtn_blas_ok();
+}
+
+/* Can rows x columns elements of these strides be given to a BLAS?  Then
+ * *matrix says how.  Of one row the stride between rows does not matter.
+ */
+static bool blas_takes(const struct product *p, const int64_t stride[2],
+                       int64_t rows, int64_t columns,
+                       struct dtn_blas_matrix *matrix)
+{
+    const int64_t row = rows > 1 ? stride[0] : columns;
+    const int64_t column = columns > 1 ? stride[1] : rows;
+
+    if (p->dtype != p->work)
+        return false;
+    matrix->transposed = !((stride[1] == 1 || columns == 1) && row >= columns);
+    matrix->stride = matrix->transposed ? column : row;
+    if (!matrix->transposed)
+        return row < INT32_MAX;
+    return (stride[0] == 1 || rows == 1) && column >= rows &&
+           column < INT32_MAX;
+}
+
+static size_t copy_bytes(const struct product *p, int64_t rows, int64_t columns)
+{
+    const size_t bytes = (size_t)(rows * columns) * dtn_dtype_size(p->work);
+
+    return (bytes + 63) / 64 * 64;
+}
+
+/* What of a product is copied, and the bytes of the copies. */
+struct copies {
+    bool out, a, b;
+    struct dtn_blas_call call;    /* but for the addresses                    */
+    size_t out_bytes, a_bytes, b_bytes;
+};
+
+/* A result whose columns are contiguous is copied, too: it is rare. */
+static struct copies copies_of(const struct product *p)
+{
+    struct copies c = { .call = { .dtype = p->work, .m = p->m, .n = p->n,
+                                  .k = p->k,
+                                  .beta = p->flags & DTN_MATMUL_ADD } };
+
+    c.out = !blas_takes(p, p->out, p->m, p->n, &c.call.out) ||
+            c.call.out.transposed;
+    c.a = !blas_takes(p, p->a, p->m, p->k, &c.call.a);
+    c.b = !blas_takes(p, p->b, p->k, p->n, &c.call.b);
+    if (c.out) {
+        c.call.out = (struct dtn_blas_matrix){ .stride = p->n };
+        c.out_bytes = copy_bytes(p, p->m, p->n);
+    }
+    if (c.a) {
+        c.call.a = (struct dtn_blas_matrix){ .stride = p->k };
+        c.a_bytes = copy_bytes(p, p->m, p->k);
+    }
+    if (c.b) {
+        c.call.b = (struct dtn_blas_matrix){ .stride = p->n };
+        c.b_bytes = copy_bytes(p, p->k, p->n);
+    }
+    return c;
+}
+
+static struct dtn_array matrix_at(enum dtensor_dtype dtype, const char *at,
+                                  int64_t rows, int64_t columns,
+                                  const int64_t stride[2])
+{
+    return (struct dtn_array){ .data = (void *)at, .dtype = dtype, .ndim = 2,
+                               .shape = { rows, columns },
+                               .stride = { stride[0], stride[1] } };
+}
+
+/* Rows without gaps, in the type of the computation. */
+static struct dtn_array copy_at(const struct product *p, char *at, int64_t rows,
+                                int64_t columns)
+{
+    const int64_t shape[] = { rows, columns };
+
+    return dtn_array_packed(at, p->work, 2, shape);
+}
+
+static void product_blas(const struct product *p, char *out, char *a, char *b,
+                         char *workspace)
+{
+    struct copies c = copies_of(p);
+    const struct dtn_array o = matrix_at(p->dtype, out, p->m, p->n, p->out);
+    const struct dtn_array oc = copy_at(p, workspace, p->m, p->n);
+    const struct dtn_array ac = copy_at(p, workspace + c.out_bytes, p->m, p->k);
+    const struct dtn_array bc = copy_at(p, workspace + c.out_bytes + c.a_bytes,
+                                        p->k, p->n);
+    const struct dtn_array am = matrix_at(p->dtype, a, p->m, p->k, p->a);
+    const struct dtn_array bm = matrix_at(p->dtype, b, p->k, p->n, p->b);
+
+    if (c.a)
+        dtn_cast(&ac, &am);
+    if (c.b)
+        dtn_cast(&bc, &bm);
+    if (c.out && p->flags & DTN_MATMUL_ADD)
+        dtn_cast(&oc, &o);
+    c.call.a.data = c.a ? ac.data : a;
+    c.call.b.data = c.b ? bc.data : b;
+    c.call.out.data = c.out ? oc.data : out;
+    dtn_blas_multiply(&c.call);
+    if (c.out)
+        dtn_cast(&o, &oc);
+}
+
+/* -------------------------------------------------------------- batch --- */
+
+size_t dtn_matmul_workspace(const struct dtn_array *out,
+                            const struct dtn_array *a,
+                            const struct dtn_array *b, unsigned flags)
+{
+    const struct product p = product_of(out, a, b, flags);
+
+    if (!product_by_blas(&p))
+        return 0;
+
+    const struct copies c = copies_of(&p);
+
+    return c.out_bytes + c.a_bytes + c.b_bytes;
 }
 
 /* The array without its last two dimensions, with the shape of `out`. */
@@ -108,26 +259,31 @@ static struct dtn_array batch_of(const struct dtn_array *array,
     return dtn_array_expanded(&batch, &like);
 }
 
+static char *batch_at(const struct dtn_loop *loop, int array, int64_t i)
+{
+    return loop->at[array] + i * loop->step[array] *
+                             (int64_t)loop->size[array];
+}
+
 void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
                 const struct dtn_array *b, unsigned flags, void *workspace)
 {
-    const int r = out->ndim - 2, c = out->ndim - 1;
-    const struct product p = {
-        .dtype = out->dtype, .work = dtn_block_type(out->dtype),
-        .m = out->shape[r], .n = out->shape[c], .k = a->shape[c],
-        .out = { out->stride[r], out->stride[c] },
-        .a = { a->stride[r], a->stride[c] },
-        .b = { b->stride[r], b->stride[c] },
-        .adds = flags & DTN_MATMUL_ADD,
-    };
+    const struct product p = product_of(out, a, b, flags);
+    const bool by_blas = product_by_blas(&p);
     const struct dtn_array batches[3] = { batch_of(out, out), batch_of(a, out),
                                           batch_of(b, out) };
     struct dtn_loop loop;
 
     dtn_loop_begin(&loop, batches, 3);
     for (bool more = !loop.empty; more; more = dtn_loop_next(&loop))
-        for (int64_t i = 0; i < loop.run; i++)
-            product(&p, loop.at[0] + i * loop.step[0] * (int64_t)loop.size[0],
-                    loop.at[1] + i * loop.step[1] * (int64_t)loop.size[1],
-                    loop.at[2] + i * loop.step[2] * (int64_t)loop.size[2]);
+        for (int64_t i = 0; i < loop.run; i++) {
+            char *at[3];
+
+            for (int k = 0; k < 3; k++)
+                at[k] = batch_at(&loop, k, i);
+            if (by_blas)
+                product_blas(&p, at[0], at[1], at[2], workspace);
+            else
+                product_own(&p, at[0], at[1], at[2]);
+        }
 }

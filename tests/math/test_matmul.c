@@ -7,6 +7,7 @@
  * Without this test, a product could be wrong at the edge of a block, or have
  * other bits when a rank holds fewer rows.
  */
+#include "math/blas.h"
 #include "math/matmul.h"
 #include "math/width.h"
 #include "base/dtype.h"
@@ -210,6 +211,7 @@ static void test_long(unsigned flags)
 int main(void)
 {
     seed = rand_seed(3);
+    note("BLAS: %s", dtn_blas_ok() ? "yes" : "no");
     for (int width = 0; width < 3 && dtn_width_force(width); width++)
         test_products(width, DTN_MATMUL_REPRO);
     dtn_width_force(-1);

@@ -1,0 +1,31 @@
+/* blas.h - the matrix product of a BLAS that is loaded when it is needed */
+#ifndef DTN_MATH_BLAS_H
+#define DTN_MATH_BLAS_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Is there a BLAS?  The first call loads it. */
+bool dtn_blas_ok(void);
+
+/* A matrix as a BLAS takes it. */
+struct dtn_blas_matrix {
+    void *data;                   /* its first element                        */
+    bool transposed;              /* columns are contiguous, not rows         */
+    int64_t stride;               /* from a row (or column) to the next       */
+};
+
+/* out = a b + beta out: m x k by k x n, f32 or f64.  `out` is not transposed.
+ * Sizes and strides are below 2^31.
+ */
+struct dtn_blas_call {
+    enum dtensor_dtype dtype;     /* DTENSOR_F32 or DTENSOR_F64               */
+    int64_t m, n, k;              /* rows and columns of out, terms           */
+    struct dtn_blas_matrix out, a, b; /* see above                            */
+    double beta;                  /* 0: out is not read                       */
+};
+void dtn_blas_multiply(const struct dtn_blas_call *call);
+
+#endif
