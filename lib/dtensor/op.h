@@ -159,6 +159,58 @@ int dtensor_op_into(const char *op, int nin, const struct dtensor *const in[],
                     const struct dtensor_op_args *args, int nout,
                     struct dtensor *const out[], struct dtensor_error *err);
 
+/* The operators that most programs use, as functions; each is dtensor_op() with
+ * one output.  What may be NULL is said, and is left out then.
+ *
+ *   matmul         the product of the last two dimensions; the others are
+ *                  broadcast
+ *   linear         x times the transpose of `weight`, plus `bias` or NULL
+ *   add, mul       a + b, a b element by element, broadcast
+ *   scale          x times a number
+ *   cast           the same elements as another dtype
+ *   softmax        along dimension `dim`; negative counts from the end
+ *   layer_norm     over the last dimensions, as many as `weight` has; `weight`
+ *                  and `bias`, or `bias`, may be NULL: 1 and 0, and the last
+ *                  dimension.  `eps` 0 is 1e-5
+ *   rms_norm       the same without mean and bias
+ *   embedding      the rows of `table` (2-D) that `index`, i64 or i32, names
+ *   cross_entropy  of scores, whose last dimension are the classes, and the
+ *                  index of the right one: minus the logarithm of its softmax,
+ *                  for each row, or their sum or mean
+ *
+ * Collective, blocks: as dtensor_op().
+ * Owns:   *tp is the caller's, for dtensor_destroy().
+ * Errors: as dtensor_op()
+ * Semantics: torch.matmul, torch.nn.functional.linear and so on, of DTensors.
+ */
+int dtensor_matmul(const struct dtensor *a, const struct dtensor *b,
+                   struct dtensor **tp, struct dtensor_error *err);
+int dtensor_linear(const struct dtensor *x, const struct dtensor *weight,
+                   const struct dtensor *bias, struct dtensor **tp,
+                   struct dtensor_error *err);
+int dtensor_add(const struct dtensor *a, const struct dtensor *b,
+                struct dtensor **tp, struct dtensor_error *err);
+int dtensor_mul(const struct dtensor *a, const struct dtensor *b,
+                struct dtensor **tp, struct dtensor_error *err);
+int dtensor_scale(const struct dtensor *x, double factor, struct dtensor **tp,
+                  struct dtensor_error *err);
+int dtensor_cast(const struct dtensor *x, enum dtensor_dtype dtype,
+                 struct dtensor **tp, struct dtensor_error *err);
+int dtensor_softmax(const struct dtensor *x, int dim, struct dtensor **tp,
+                    struct dtensor_error *err);
+int dtensor_layer_norm(const struct dtensor *x, const struct dtensor *weight,
+                       const struct dtensor *bias, double eps,
+                       struct dtensor **tp, struct dtensor_error *err);
+int dtensor_rms_norm(const struct dtensor *x, const struct dtensor *weight,
+                     double eps, struct dtensor **tp,
+                     struct dtensor_error *err);
+int dtensor_embedding(const struct dtensor *table, const struct dtensor *index,
+                      struct dtensor **tp, struct dtensor_error *err);
+int dtensor_cross_entropy(const struct dtensor *scores,
+                          const struct dtensor *target,
+                          enum dtensor_op_reduction reduction,
+                          struct dtensor **tp, struct dtensor_error *err);
+
 /* What a context does when an operator has to redistribute an input and some
  * rank has to send for it.  All ranks must say the same.  ALLOWED at first.
  *

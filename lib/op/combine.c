@@ -310,7 +310,8 @@ static bool fits(const struct dtn_options *options,
     if (lengths && !dtn_spec_lengths_fit(&spec))
         return false;
     for (int d = 0; sig->rule->flags & DTN_OP_EVEN && d < spec.ndim; d++)
-        if (dtn_signature_names(sig, d) && !even(&spec, d))
+        if ((!(sig->rule->reads & DTN_ARG_DIM) ||
+             dtn_signature_names(sig, d)) && !even(&spec, d))
             return false;
     return true;
 }

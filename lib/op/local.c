@@ -5,6 +5,7 @@
 #include "op/local.h"
 #include "op/local_copy.h"
 #include "op/local_math.h"
+#include "op/local_rows.h"
 #include "base/compiler.h"
 #include "math/pointwise.h"
 #include "math/reduction.h"
@@ -22,6 +23,8 @@ enum { BOTH = DTN_LOCAL_BROADCAST | DTN_LOCAL_ALIAS };
     { op, dtn_local_reduce, which, 0, dtn_takes_reduction, NULL }
 #define PRODUCT(op, which)                                                    \
     { op, dtn_local_product, which, 0, NULL, dtn_work_product }
+#define LOSS(op, which)                                                       \
+    { op, dtn_local_loss, which, 0, NULL, dtn_work_loss }
 
 static const struct dtn_local locals[] = {
     /* ----------------------------------------------- element by element --- */
@@ -118,6 +121,29 @@ static const struct dtn_local locals[] = {
     LOCAL("new_zeros", fill, DTN_FILL_ZEROS, 0),
     LOCAL("new_ones", fill, DTN_FILL_ONES, 0),
     LOCAL("new_full", fill, DTN_FILL_VALUE, 0),
+
+    /* ----------------------------------------- softmax, norms, networks --- */
+    LOCAL("softmax", softmax, 0, DTN_LOCAL_ALIAS),
+    LOCAL("log_softmax", softmax, 1, DTN_LOCAL_ALIAS),
+    LOCAL("softmax_backward", softmax_backward, 0, 0),
+    LOCAL("log_softmax_backward", softmax_backward, 1, 0),
+    LOCAL("layer_norm", norm, 1, DTN_LOCAL_ALIAS),
+    LOCAL("rms_norm", norm, 0, DTN_LOCAL_ALIAS),
+    LOCAL("cumsum", cumulate, 0, DTN_LOCAL_ALIAS),
+    LOCAL("cumprod", cumulate, 1, DTN_LOCAL_ALIAS),
+    LOSS("nll_loss", 0),
+    LOSS("cross_entropy", 1),
+
+    /* --------------------------------------------------------- by index --- */
+    LOCAL("embedding", embedding, 0, 0),
+    LOCAL("embedding_backward", embedding_backward, 0, 0),
+    LOCAL("gather", gather, 0, 0),
+    LOCAL("index_select", index_select, 0, 0),
+    LOCAL("index", index_select, 0, 0),
+    LOCAL("scatter", scatter, 0, 0),
+    LOCAL("scatter_add", scatter, 1, 0),
+    LOCAL("tril", triangle, 1, 0),
+    LOCAL("triu", triangle, 0, 0),
 
     /* ------------------------------------------------ parts of a tensor --- */
     LOCAL("cat", cat, 0, 0),

@@ -48,7 +48,6 @@ static int64_t size_of(const struct dtn_signature *sig, int i, int d)
     case DTN_SIZE_PAD:
         return size + args->start + args->end;
     case DTN_SIZE_INDEX:
-        return sig->in[1].shape[d];
     case DTN_SIZE_SAME:
     default:
         return size;
@@ -63,6 +62,10 @@ void dtn_result_shape(const struct dtn_signature *sig, int i,
     memcpy(shape, out->shape, sizeof out->shape);
     if (sig->rule->size == DTN_SIZE_SAME)
         return;
+    if (sig->rule->size == DTN_SIZE_INDEX) {
+        memcpy(shape, sig->in[1].shape, sizeof sig->in[1].shape);
+        return;
+    }
     for (int d = 0; d < out->ndim; d++)
         if (dtn_signature_names(sig, d))
             shape[d] = size_of(sig, i, d);

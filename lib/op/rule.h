@@ -23,7 +23,8 @@ enum {
     DTN_OP_INPLACE = 2,           /* the result is the first operand, which   */
                                   /* stays as it lies                         */
     DTN_OP_LIST = 4,              /* the last operand is a list of any length */
-    DTN_OP_EVEN = 8,              /* reduced dimensions are cut evenly        */
+    DTN_OP_EVEN = 8,              /* reduced dimensions are cut evenly; all,  */
+                                  /* if args.dim is not read                  */
     DTN_OP_STAYS = 16,            /* nothing is moved for it                  */
     DTN_OP_PLAIN = 32,            /* rows that cut are there though no input  */
                                   /* is cut                                   */
@@ -49,7 +50,7 @@ enum dtn_size {
     DTN_SIZE_PIECE,               /* args.count, what is left in the last     */
     DTN_SIZE_RANGE,               /* from args.start to args.end              */
     DTN_SIZE_PAD,                 /* with args.start and args.end more        */
-    DTN_SIZE_INDEX                /* that of the second input                 */
+    DTN_SIZE_INDEX                /* all sizes are those of the second input  */
 };
 
 struct dtn_rule;

@@ -178,10 +178,11 @@ const struct dtn_rule dtn_rules[] = {
 
     /* ----------------------------------------- softmax, norms, networks --- */
     { .names = NAMES("softmax", "log_softmax"),
-      .letters = "*!->*!", .types = "f>f", .flags = DTN_OP_SMALL,
+      .letters = "*!->*!", .types = "f>f", .flags = DTN_OP_SMALL | DTN_OP_ONE,
       .reads = DTN_ARG_DIM },
     { .names = NAMES("softmax_backward", "log_softmax_backward"),
-      .letters = "*!,*!->*!", .types = "f>f", .flags = DTN_OP_SMALL,
+      .letters = "*!,*!->*!", .types = "f>f",
+      .flags = DTN_OP_SMALL | DTN_OP_ONE,
       .reads = DTN_ARG_DIM },
     { .names = NAMES("layer_norm"),
       .letters = "*@,@,@->*@,*1,*1", .types = "f>f", .flags = DTN_OP_SMALL,
@@ -206,6 +207,16 @@ const struct dtn_rule dtn_rules[] = {
       .letters = "bC,b->,", .types = "fi>f", .reads = DTN_ARG_REDUCTION },
     { .names = NAMES("nll_loss/mean"),
       .letters = "BC,B->,", .types = "fi>f", .reads = DTN_ARG_REDUCTION },
+    /* Of scores; the mean passes where rows are cut evenly. */
+    { .names = NAMES("cross_entropy"),
+      .letters = "*C,*->*", .types = "fi>f", .reads = DTN_ARG_REDUCTION,
+      .variant = dtn_variant_loss },
+    { .names = NAMES("cross_entropy/sum"),
+      .letters = "*C,*->", .types = "fi>f", .flags = DTN_OP_SMALL,
+      .reads = DTN_ARG_REDUCTION, .reduce = DTENSOR_SUM },
+    { .names = NAMES("cross_entropy/mean"),
+      .letters = "*C,*->", .types = "fi>f", .flags = DTN_OP_EVEN,
+      .reads = DTN_ARG_REDUCTION, .reduce = DTENSOR_AVG },
     { .names = NAMES("attention"),
       .letters = "nhLD,nhMD,nhMV->nhLV,nhL" },
 

@@ -129,16 +129,20 @@ static void norm(const struct dtensor_op_call *call, const struct whole in[],
     }
 }
 
-/* Minus the score of the class that is right. */
+/* Minus the logarithm of the share of the class that is right. */
 static void loss(const struct dtensor_op_call *call, const struct whole in[],
                  int nout, struct whole out[])
 {
+    static double shares[WHOLE_MAX];
     const enum dtensor_op_reduction how = call->args.reduction;
-    const int64_t rows = in->shape[0];
+    const int64_t n = in->shape[in->ndim - 1], rows = whole_count(&in[1]);
     double sum = 0;
 
+    memcpy(shares, in->at, sizeof shares);
+    for (int64_t b = 0; b < rows && is(call->op, "cross_entropy"); b++)
+        softmax(&in->at[b * n], (struct row){ n, 1 }, true, &shares[b * n]);
     for (int64_t b = 0; b < rows; b++) {
-        const double one = -in->at[b * in->shape[1] + (int64_t)in[1].at[b]];
+        const double one = -shares[b * n + (int64_t)in[1].at[b]];
 
         sum += one;
         if (how == DTENSOR_OP_NONE)
@@ -165,7 +169,7 @@ bool naive_row(const struct dtensor_op_call *call, const struct whole in[],
         norm(call, in, n, nout, out);
         return true;
     }
-    if (is(call->op, "nll_loss")) {
+    if (is(call->op, "nll_loss") || is(call->op, "cross_entropy")) {
         loss(call, in, nout, out);
         return true;
     }

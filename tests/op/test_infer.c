@@ -247,7 +247,7 @@ static const struct {
     { "where", "", "4:f32:R 4:f32:R 4:f32:R", "expected bool" },
     { "embedding", "", "9x4:f32:R 3:f32:R", "expected i64 or i32" },
     { "softmax", "", "4x6:f32:R", "args.dim names 0 dimensions (expected "
-      "one or more)" },
+      "one)" },
     { "sort", "dim=0+1", "4x6:f32:R", "expected one)" },
     { "sum", "dim=2", "4x6:f32:R", "there is no dimension 2 (expected -2 "
       "to 1)" },
