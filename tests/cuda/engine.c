@@ -19,13 +19,16 @@ enum { MOST_BLOCKS = 20 };
 
 const char *engine_name(int engine)
 {
-    return engine == ENGINE_TWIN ? "C" : "nvcc's PTX";
+    static const char *const names[ENGINES] = { "C", "nvcc's PTX",
+                                                "PTX of the newest GPU" };
+
+    return names[engine];
 }
 
 bool engine_is_here(int engine, const char *claim)
 {
 #ifndef HAVE_PTX
-    if (engine == ENGINE_PTX) {
+    if (engine != ENGINE_TWIN) {
         skip(claim, "built without nvcc");
         return false;
     }
@@ -33,13 +36,15 @@ bool engine_is_here(int engine, const char *claim)
     return true;
 }
 
-static void run_ptx(const struct dtn_launch *launch, uint64_t block,
+static void run_ptx(int engine, const struct dtn_launch *launch, uint64_t block,
                     uint64_t blocks)
 {
 #ifdef HAVE_PTX
     const char *name = dtn_kernels[launch->kernel].name;
 
-    for (const struct ptx_kernel *k = ptx_kernels; k->name; k++)
+    for (const struct ptx_kernel *k = engine == ENGINE_PTX ? ptx_kernels
+                                                           : ptx_newest;
+         k->name; k++)
         if (strcmp(k->name, name) == 0
             && k->args_bytes == dtn_kernels[launch->kernel].args_bytes) {
             k->run(&launch->args, block, blocks);
@@ -59,14 +64,15 @@ void engine_run(int engine, const struct dtn_launch *launch)
         if (engine == ENGINE_TWIN)
             dtn_twins[launch->kernel].run(&launch->args, block, blocks);
         else
-            run_ptx(launch, block, blocks);
+            run_ptx(engine, launch, block, blocks);
 }
 
-size_t engine_elements(void)
+size_t engine_elements(int engine)
 {
     const char *text = getenv("DTN_TEST_ELEMENTS");
+    const size_t all = text ? (size_t)strtoull(text, NULL, 10) : 1000000;
 
-    return text ? (size_t)strtoull(text, NULL, 10) : 1000000;
+    return engine == ENGINE_NEWEST ? all / 10 : all;
 }
 
 /* ------------------------------------------------------------- elements --- */

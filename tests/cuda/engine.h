@@ -10,8 +10,10 @@
 
 struct dtn_launch;
 
-/* The kernels as the C compiler made them, and nvcc's PTX translated to C. */
-enum { ENGINE_TWIN, ENGINE_PTX, ENGINES };
+/* The kernels as the C compiler made them, and nvcc's PTX translated to C: that
+ * for the oldest and that for the newest GPU, which differ.
+ */
+enum { ENGINE_TWIN, ENGINE_PTX, ENGINE_NEWEST, ENGINES };
 
 /* Does this build have it?  If not, the claim is skipped with the reason. */
 bool engine_is_here(int engine, const char *claim);
@@ -20,8 +22,10 @@ const char *engine_name(int engine);
 /* Run all threads of the launch, in as many blocks as a small GPU would. */
 void engine_run(int engine, const struct dtn_launch *launch);
 
-/* Elements of the large arrays: DTN_TEST_ELEMENTS, or a million. */
-size_t engine_elements(void);
+/* Elements of the large arrays: DTN_TEST_ELEMENTS, or a million; for the newest
+ * GPU a tenth.
+ */
+size_t engine_elements(int engine);
 
 /* Elements of every kind: random bits, numbers between -32 and 32, zeros and
  * infinities, NaNs of either sign, signalling ones too.

@@ -16,7 +16,8 @@ struct ptx_kernel {
     size_t args_bytes;                 /* of its struct                       */
     void (*run)(const void *args, uint64_t block, uint64_t blocks);
 };
-extern const struct ptx_kernel ptx_kernels[];
+extern const struct ptx_kernel ptx_kernels[];  /* of the oldest GPU          */
+extern const struct ptx_kernel ptx_newest[];   /* of the newest              */
 
 static inline float f32_of(uint32_t bits)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ptx2c.py FILE.ptx > FILE.c - what nvcc made of the kernels, as C
+"""ptx2c.py FILE.ptx [TABLE] > FILE.c - what nvcc made of the kernels, as C
 
 PTX is what nvcc compiles to, before ptxas makes machine code of it.  Here each
 instruction becomes one C statement that does what a GPU does: the same rounding,
@@ -112,9 +112,9 @@ def move(kind, args):
         return (f"{name(args[0])} = (uint{half}_t){bits(low)} | "
                 f"(uint{2 * half}_t){bits(high)} << {half};")
     if args[0].startswith("{"):
-        low, high = several(args[0])
-        return (f"{name(low)} = (uint{half}_t){bits(args[1])}; {name(high)} = "
-                f"(uint{half}_t)({bits(args[1])} >> {half});")
+        halves = zip(several(args[0]), (0, half))
+        return " ".join(f"{name(to)} = (uint{half}_t)({bits(args[1])} >> {at});"
+                        for to, at in halves if to != "_")
     return f"{name(args[0])} = {bits(args[1])};"
 
 
@@ -289,6 +289,8 @@ def kernel(entry, param, body):
           "uint32_t ctaid,\n    uint32_t ntid, uint32_t nctaid)\n{")
     registers(body)
     print("    unsigned carry = 0;\n\n    (void)carry;")
+    body = re.sub(r"\{ \.reg \.b\d+ (\w+); (mov\.b\d+) \{\1, ([^;]*); \}",
+                  r"\2 {_, \3;", body)      # half of it is not used
     body = re.sub(r"\.(reg|pragma)\b[^;]*;", "", body)
     for line in re.split(r";|(?<=:)\s*\n", body):
         line = " ".join(line.split())
@@ -320,7 +322,8 @@ def main():
         sys.exit("ptx2c: functions, or memory that is not global")
     for entry, param, _, body in found:
         kernel(entry, param, body)
-    print("\nconst struct ptx_kernel ptx_kernels[] = {")
+    table = sys.argv[2] if len(sys.argv) > 2 else "ptx_kernels"
+    print(f"\nconst struct ptx_kernel {table}[] = {{")
     for entry, _, size, _ in found:
         print(f'    {{ "{entry}", {size}, {entry}_run }},')
     print("    { 0, 0, 0 }\n};")

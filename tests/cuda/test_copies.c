@@ -81,7 +81,7 @@ static void test_boxes(int engine)
 
 static void test_large_box(int engine)
 {
-    const int64_t rows = 1000, cols = (int64_t)engine_elements() / rows;
+    const int64_t rows = 1000, cols = (int64_t)engine_elements(engine) / rows;
     const struct dtn_box box = { 2, { rows, cols }, { 1, rows },
                                  { cols, 1 } };
     struct dtn_launch launch;
@@ -175,9 +175,9 @@ static void test_equal(int engine)
         }
     memset(one, 0, bytes);
     memset(two, 0, bytes);
-    right = right && equal_agrees(engine, DTENSOR_F32, engine_elements());
-    two[4 * engine_elements() - 1] = 1;
-    found = equal_agrees(engine, DTENSOR_F32, engine_elements());
+    right = right && equal_agrees(engine, DTENSOR_F32, engine_elements(engine));
+    two[4 * engine_elements(engine) - 1] = 1;
+    found = equal_agrees(engine, DTENSOR_F32, engine_elements(engine));
     ok(right && found, "%s: arrays are equal as dtn_equal() says",
        engine_name(engine));
 }
@@ -210,7 +210,7 @@ static void test_arange(int engine)
         for (unsigned i = 0; i < DTN_COUNT(first); i++)
             right = right && formula_agrees(engine, &dtn_index_formula,
                 &(struct dtn_elements){ .how = &t, .first = first[i],
-                    .count = i == 1 ? engine_elements() / 4 : 777,
+                    .count = i == 1 ? engine_elements(engine) / 4 : 777,
                     .out_bytes = dtensor_dtype_size(t) }, t * 100u + i);
     ok(right, "%s: indices are those of dtensor_arange()",
        engine_name(engine));
@@ -223,7 +223,7 @@ static void test_dropout(int engine)
         DTENSOR_F8E5M2
     };
     static const double p[] = { 0, 0.1, 0.25, 1 - 0x1p-20, 1 };
-    const size_t count = engine_elements();
+    const size_t count = engine_elements(engine);
     bool right = true;
 
     for (unsigned t = 0; t < DTN_COUNT(types); t++)
@@ -244,7 +244,7 @@ static void test_dropout(int engine)
 int main(void)
 {
     seed = rand_seed(2);
-    bytes = engine_elements() * 8 + 16 * EDGE;
+    bytes = engine_elements(ENGINE_TWIN) * 8 + 16 * EDGE;
     bytes = bytes < SIDE * 16 ? SIDE * 16 : bytes;
     one = aligned_alloc(64, bytes / 64 * 64 + 64);
     two = aligned_alloc(64, bytes / 64 * 64 + 64);

@@ -156,12 +156,13 @@ static size_t longest_of(enum dtensor_dtype t)
 int main(void)
 {
     seed = rand_seed(3);
-    most = engine_elements() / 2;
+    most = engine_elements(ENGINE_TWIN) / 2;
     want = aligned_alloc(64, (most + 64) / 8 * 64 + 4096);
     got = aligned_alloc(64, (most + 64) / 8 * 64 + 4096);
     for (int e = 0; e < ENGINES; e++) {
         if (!engine_is_here(e, "fills as nvcc compiled them"))
             continue;
+        most = engine_elements(e) / 2;
         for (enum dtensor_dtype t = 0; t < DTENSOR_NDTYPES; t++) {
             const bool floats = dtn_dtype_kind(t) == DTN_DTYPE_FLOAT;
 

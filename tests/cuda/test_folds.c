@@ -276,7 +276,7 @@ static void test_limits(void)
 int main(void)
 {
     seed = rand_seed(1);
-    most = engine_elements();
+    most = engine_elements(ENGINE_TWIN);
     for (int i = 0; i < NSRC; i++)
         sources[i] = aligned_alloc(64, most / 8 * 64 + SMALL * 64);
     for (int i = 0; i < NDST; i++)
@@ -285,6 +285,7 @@ int main(void)
     for (int e = 0; e < ENGINES; e++) {
         if (!engine_is_here(e, "folds as nvcc compiled them"))
             continue;
+        most = engine_elements(e);
         for (enum dtensor_dtype t = 0; t < DTENSOR_NDTYPES; t++)
             test_type(e, t);
         test_boxes(e);
