@@ -28,10 +28,9 @@ fi
 objects=$(find "$top_builddir"/lib "$top_builddir"/transport -path '*/.libs/*.o')
 if [ -n "$objects" ]; then
     is "every name that files share begins with dtn_ or dtensor_" "$(
-        for object in $objects; do
-            file=${object#"$top_builddir"/}
-            nm -g --defined-only "$object" | sed "s,.* ,${file%%.libs/*} ,"
-        done | grep -vE " (dtn_|dtensor_|__)")" ""
+        xargs nm -gA --defined-only <<<"$objects" |
+            sed "s,^$top_builddir/,,; s,\.libs/.* , ," |
+            grep -vE " (dtn_|dtensor_|__)")" ""
 else
     skip_test "names that files share" "no objects in $top_builddir"
 fi
@@ -43,35 +42,40 @@ is "and so does every tag in a header" "$(
 # names end there.
 is "and every macro, enumerator and inline function of a header with DTN_, dtn_" "$(
     find lib transport -name '*.h' ! -path 'lib/dtensor*' \
-        ! -name reduce_loops.h ! -name '*_lanes.h' ! -name elementary.h |
-        while read -r header; do
-            sed -E 's,/\*.*\*/,,; s,/\*.*,,; s,^ \*.*,,; s,^ *\*/,,' "$header" | awk -v at="$header" '
-                /^ *# *define / && $2 !~ /^DTN_/ { print at, $2 }
-                /^static inline / && !/^static inline [^(]* \**(dtn_[a-z0-9_]*\(|$)/ {
-                    getline more; if (/\(/ || more !~ /^ *\**dtn_/) print at, $0 }
-                /(^| )enum [a-z_]* ?\{/ { list = 1; sub(/.*\{/, "") }
-                list { line = $0; done = sub(/\}.*/, "", line); gsub(/\([^()]*\)|=[^,]*/, "", line)
-                    n = split(line, name, /,/)
-                    for (i = 1; i <= n; i++)
-                        if (name[i] ~ /^ *[A-Za-z_]/ && name[i] !~ /^ *DTN_/) print at, name[i]
-                    if (done) list = 0 }'
-        done)" ""
+        ! -name reduce_loops.h ! -name '*_lanes.h' ! -name elementary.h -exec awk '
+        function bare(text) {
+            gsub(/\/\*.*\*\/|\/\*.*|^ \*.*|^ *\*\//, "", text)
+            return text
+        }
+        FNR == 1 { list = 0 }
+        { $0 = bare($0) }
+        /^ *# *define / && $2 !~ /^DTN_/ { print FILENAME, $2 }
+        /^static inline / && !/^static inline [^(]* \**(dtn_[a-z0-9_]*\(|$)/ {
+            getline more
+            if (/\(/ || bare(more) !~ /^ *\**dtn_/) print FILENAME, $0 }
+        /(^| )enum [a-z_]* ?\{/ { list = 1; sub(/.*\{/, "") }
+        list {
+            line = $0; done = sub(/\}.*/, "", line); gsub(/\([^()]*\)|=[^,]*/, "", line)
+            n = split(line, name, /,/)
+            for (i = 1; i <= n; i++)
+                if (name[i] ~ /^ *[A-Za-z_]/ && name[i] !~ /^ *DTN_/) print FILENAME, name[i]
+            if (done) list = 0 }' {} +)" ""
 
-# lib/cuda and lib/device/cuda are in work: nothing calls their kernels yet.
 is "no tag is defined twice" "$(
-    grep -rhoE --include='*.[ch]' --exclude-dir=cuda \
+    grep -rhoE --include='*.[ch]' \
         '^ *(struct|enum|union) [a-z0-9_]+ \{' lib transport |
         awk '{ print $2 }' | sort | uniq -d)" ""
 # A name in fewer than three files is used where it is defined only, or by an
 # inline function of its header.
 is "what only one file uses is static" "$(
-    comm -12 <(grep -rhE --include='*.h' --exclude-dir=cuda \
-        '^[a-z][^(]*\bdtn_[a-z0-9_]+\(' lib |
+    comm -12 <(grep -rhE --include='*.h' \
+        '^[a-z][^(]*\bdtn_[a-z0-9_]+\(' lib transport |
         grep -vE '^(static|typedef) ' | grep -oE '\bdtn_[a-z0-9_]+\(' | tr -d '(' | sort -u) \
         <(grep -roE --include='*.[ch]' '\bdtn_[a-z0-9_]+\b' lib transport tests |
             sort -u | cut -d: -f2 | sort | uniq -c | awk '$1 < 3 { print $2 }' | sort) |
         while read -r name; do
-            [ "$(grep -rhw --include='*.h' "$name" lib | wc -l)" -gt 1 ] || echo "$name"
+            [ "$(grep -rhw --include='*.h' "$name" lib transport | wc -l)" -gt 1 ] ||
+                echo "$name"
         done)" ""
 # dtn_verbs_post() has eight still.
 is "no internal function has more than seven parameters" "$(
@@ -88,9 +92,8 @@ is "every exported function is in the NAME line of a man page" \
     "$(comm -23 <(echo "$declared") <(
         awk -f man/names.awk man/*.3 | cut -d' ' -f1 | sort))" ""
 is "every exported function is called by a test" "$(
-    for name in $declared; do
-        grep -rqw --include="*.[ch]" "$name" tests || echo "$name"
-    done)" ""
+    comm -23 <(echo "$declared") \
+        <(grep -rohwE --include="*.[ch]" 'dtensor_[a-z0-9_]+' tests | sort -u))" ""
 
 long=$(find lib tools transport tests -name '*.[ch]' -exec wc -l {} + |
     awk '$1 > 500 && $2 != "total"')
@@ -108,35 +111,46 @@ is "no function is longer than 50 lines" "$long" ""
 
 # A fragment names the files of its folder and those below as %D%/NAME; a test
 # program NAME has the source NAME.c.
+mapfile -t fragments < <(find lib transport tools tests -name Makefile.inc)
 is "every source is in the Makefile.inc of its room, and so in the tarball" "$(
-    find lib transport tools tests -name '*.[ch]' | while read -r file; do
-        inc=${file%/*}
-        while [ ! -e "$inc/Makefile.inc" ] && [ "${inc%/*}" != "$inc" ]; do
-            inc=${inc%/*}
-        done
-        name=${file#"$inc"}
-        grep -qwF -e "%D%$name" -e "%D%${name%.c}" "$inc/Makefile.inc" 2>/dev/null ||
-            grep -qwF "$file" Makefile.am tests/*/Makefile.inc || echo "$file"
-    done)" ""
+    awk '
+        FNR == 1 { folder = FILENAME; sub(/\/[^\/]*$/, "", folder) }
+        FILENAME ~ /Makefile/ {
+            gsub(/%D%/, folder)
+            n = split($0, word, /[^A-Za-z0-9_.\/-]+/)
+            for (i = 1; i <= n; i++)
+                listed[word[i]]
+            next
+        }
+        { program = $0; sub(/\.c$/, "", program) }
+        !($0 in listed) && !(program in listed)
+        ' Makefile.am "${fragments[@]}" \
+        <(find lib transport tools tests -name '*.[ch]'))" ""
 
 is "nothing is left to be done in the sources' own words" \
     "$(grep -rnE '\b(TODO|FIXME|XXX|not implemented|unimplemented)\b' lib transport tools)" ""
 
 # What a comment of a test names has to be in the repository.
-tree=$(find lib transport tools tests man conf doc -type f; ls)
 is "every file that a comment of a test names is there" "$(
     grep -rnE '^ *(/?\*|#) ' --include='*.[ch]' --include='*.sh' --include='*.py' tests |
-        awk '{
+        awk '
+        FNR == NR {                      # a name is the end of a path, or all
+            for (path = $0; path; path = substr(path, length(part) + 2)) {
+                there[path]
+                part = path; sub(/\/.*/, "", part)
+            }
+            next
+        }
+        {
             at = $0
             sub(/: *[\/*#].*/, "", at)
             for (i = 2; i <= NF; i++) {
                 gsub(/^[^a-z0-9.\/_]+|[^a-z0-9]+$/, "", $i)
-                if ($i ~ /^[a-z0-9_.\/-]*[a-z0-9]\.(c|h|sh|py|md|txt|awk|golden)$/)
-                    print at, $i
+                if ($i ~ /^[a-z0-9_.\/-]*[a-z0-9]\.(c|h|sh|py|md|txt|awk|golden)$/ &&
+                    !($i in there))
+                    print at ": " $i
             }
-        }' | while read -r at name; do
-            grep -qE "(^|/)${name#./}$" <<<"$tree" || echo "$at: $name"
-        done)" ""
+        }' <(find lib transport tools tests man conf doc -type f; ls) -)" ""
 
 # "Without this test, ..." begins the sentence that says what would go unseen.
 is "every test says in its opening comment what would break without it" "$(
@@ -164,11 +178,13 @@ is "every field of a struct in a header has a comment with its meaning" "$(
     find lib transport tools -name '*.h' -exec awk -f tests/fields.awk {} +)" ""
 
 if command -v shellcheck >/dev/null; then
-    is "shellcheck has nothing to say of our scripts" "$(
-        for script in bootstrap .ci/run conf/*.sbatch tests/*.sh tests/*/*.sh tests/in-ns \
-            tests/slurm/slurm-here tests/tally; do
-            [ ! -e "$script" ] || shellcheck -f gcc "$script"
-        done)" ""
+    scripts=()
+    for script in bootstrap .ci/run conf/*.sbatch tests/*.sh tests/*/*.sh tests/in-ns \
+        tests/slurm/slurm-here tests/tally; do
+        [ ! -e "$script" ] || scripts+=("$script")
+    done
+    is "shellcheck has nothing to say of our scripts" \
+        "$(shellcheck -f gcc "${scripts[@]}")" ""
 else
     skip_test "shellcheck has nothing to say" "shellcheck is not installed"
 fi
@@ -220,9 +236,8 @@ is "every function that a document names is there" "$(
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     is "what a build in the source tree makes is ignored by git" "$(
         sed -nE 's/^[ \t]*([a-zA-Z_/.-]+)\$\(EXEEXT\):.*/\1/p' \
-            "$top_builddir/Makefile" | sort -u | while read -r program; do
-                git check-ignore -q "$program" || echo "$program"
-            done)" ""
+            "$top_builddir/Makefile" | sort -u |
+            git check-ignore -vn --stdin | sed -n 's/^::\t//p')" ""
     is "and no file of ours is" "$(git ls-files -ci --exclude-standard)" ""
 else
     skip_test "git ignores what a build makes" "this is not a clone"

@@ -119,8 +119,9 @@ static void words_end(const char *device, const union ibv_gid *gid,
                  dtn_verbs_gid_text(gid, text, sizeof text));
 }
 
-char *dtn_verbs_way_text(const struct dtn_verbs *verbs, int rank, int rail,
-                         char *buf, size_t size)
+/* "rxe0 GID 10.77.0.1 -> rxe0 GID 10.77.0.2" on that rail. */
+static char *words_way(const struct dtn_verbs *verbs, int rank, int rail,
+                       char *buf, size_t size)
 {
     const struct dtn_verbs_device *device = &verbs->rail[rail].device;
     const struct dtn_verbs_end *end = &verbs->peers[rank].address.end[rail];
@@ -149,7 +150,7 @@ static void words_narrow(const struct dtn_verbs *verbs, int rank, char *buf,
     snprintf(buf, size, "it answers, but not packets of %d bytes, over %s (is "
              "the MTU of a switch smaller? its Ethernet MTU must be %d or more; "
              "or set [transport] mtu = %d)", mtu,
-             dtn_verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
+             words_way(verbs, rank, peer->error_rail, way, sizeof way),
              mtu + DTN_VERBS_ROCE_HEADERS, mtu > 1024 ? 1024 : mtu / 2);
 }
 
@@ -165,7 +166,7 @@ static void words_unseen(const struct dtn_verbs *verbs, int rank, char *buf,
         event = words_port(&verbs->rail[k].device, said, sizeof said);
     if (verbs->peers[rank].called)
         snprintf(buf, size, "it was reached over %s%s%s",
-                 dtn_verbs_way_text(verbs, rank, 0, way, sizeof way),
+                 words_way(verbs, rank, 0, way, sizeof way),
                  event ? "; " : "", event ? event : "");
     else if (event)
         snprintf(buf, size, "%s", event);
@@ -190,7 +191,7 @@ static void words_bad(const struct dtn_verbs *verbs, int rank, char *buf,
         }
     snprintf(buf, size, "%s (status %d, vendor 0x%x) over %s%s%s (%s)%s%s",
              means, (int)peer->error, peer->vendor_error,
-             dtn_verbs_way_text(verbs, rank, peer->error_rail, way, sizeof way),
+             words_way(verbs, rank, peer->error_rail, way, sizeof way),
              silent ? ", given up after " : "", silent
              ? dtn_verbs_give_up_text(verbs->args.conf, time, sizeof time) : "",
              look, event ? "; " : "", event ? event : "");

@@ -20,8 +20,4 @@ char *dtn_verbs_give_up_text(const struct dtn_transport_conf *conf, char *buf,
 char *dtn_verbs_words(const struct dtn_verbs *verbs, int peer, char *buf,
                       size_t size);
 
-/* "rxe0 GID 10.77.0.1 -> rxe0 GID 10.77.0.2" on that rail. */
-char *dtn_verbs_way_text(const struct dtn_verbs *verbs, int peer, int rail,
-                         char *buf, size_t size);
-
 #endif

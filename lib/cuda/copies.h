@@ -14,7 +14,7 @@
     DTN_KERNEL(name, copy_args)                                               \
     {                                                                         \
         for (uint64_t u = at.first; u < args->box.units; u += at.step) {      \
-            const struct dtn_place place = place_of(&args->box, u);           \
+            const struct dtn_where place = place_of(&args->box, u);           \
             const char *from = (const char *)args->src + place.src;           \
             char *to = (char *)args->dst + place.dst;                         \
                                                                               \

@@ -72,7 +72,7 @@ DTN_FLOAT_END(f64, double)
 
 /* The address of this thread's elements in a source, or a destination. */
 DTN_INLINE const char *fold_from(const struct dtn_fold_args *args,
-                                 struct dtn_place place, int s, uint64_t bytes)
+                                 struct dtn_where place, int s, uint64_t bytes)
 {
     const bool onto = s == 0 && args->flags & DTN_FOLD_ONTO_DST;
 
@@ -81,7 +81,7 @@ DTN_INLINE const char *fold_from(const struct dtn_fold_args *args,
 }
 
 DTN_INLINE char *fold_to(const struct dtn_fold_args *args,
-                         struct dtn_place place, int d, uint64_t bytes)
+                         struct dtn_where place, int d, uint64_t bytes)
 {
     return (char *)args->dst[d] + place.dst + place.unit * bytes;
 }
@@ -102,7 +102,7 @@ DTN_INLINE uint32_t fold_is(const struct dtn_fold_args *args, int s,
     DTN_STORE(name##_store, E, COUNT)                                         \
     DTN_STORE(name##_store_wide, W, COUNT)                                    \
     DTN_INLINE void name##_terms(const struct dtn_fold_args *args,            \
-                                 struct dtn_place place, bool whole, int n,   \
+                                 struct dtn_where place, bool whole, int n,   \
                                  int s, W x[COUNT])                           \
     {                                                                         \
         E e[COUNT];                                                           \
@@ -126,7 +126,7 @@ DTN_INLINE uint32_t fold_is(const struct dtn_fold_args *args, int s,
     DTN_KERNEL(name, fold_args)                                               \
     {                                                                         \
         for (uint64_t u = at.first; u < args->box.units; u += at.step) {      \
-            const struct dtn_place place = place_of(&args->box, u);           \
+            const struct dtn_where place = place_of(&args->box, u);           \
             const uint64_t left = args->box.run - place.unit * COUNT;         \
             const int n = left < COUNT ? (int)left : COUNT;                   \
             const bool whole = n == COUNT && args->flags & DTN_FOLD_ALIGNED;  \

@@ -11,15 +11,15 @@ DTN_INLINE uint64_t divided(uint64_t n, const struct dtn_divide *divide)
     return (uint64_t)((wide)(2 * n) * divide->magic >> 64) >> divide->shift;
 }
 
-struct dtn_place {
+struct dtn_where {
     int64_t dst, src;                  /* of the run, in bytes                */
     uint64_t unit;                     /* of the run                          */
 };
 
-DTN_INLINE struct dtn_place place_of(const struct dtn_kernel_box *box,
+DTN_INLINE struct dtn_where place_of(const struct dtn_kernel_box *box,
                                      uint64_t unit)
 {
-    struct dtn_place place = { 0, 0, unit };
+    struct dtn_where place = { 0, 0, unit };
     uint64_t run;
 
     if (box->ndim == 0)

@@ -64,9 +64,9 @@ static int carry_learn(struct dtensor_ctx *ctx, int rank,
     struct dtn_peer *peer = &ctx->peers[rank];
 
     if (signal->tag != CARRY_TAG || signal->len != sizeof peer->eager.remote)
-        return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "rank %d says "
-                             "something else than where its box is (is it of "
-                             "the same version?)", rank);
+        return dtn_fail_rank(err, DTENSOR_EMISMATCH, rank, "connect: rank %d "
+                             "sent another message than the address of its "
+                             "eager box (is it of the same version?)", rank);
     if (carry_another_call(ctx, signal))
         return dtn_poison_mismatch(
             ctx, &(struct dtn_mismatch) {

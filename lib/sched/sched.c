@@ -199,8 +199,6 @@ static void sched_move(struct dtn_sched *sched, enum dtn_op op,
         return;
     if (box)
         step.box = sched_push_box(sched, box);
-    if (src.rank != sched->me)
-        sched->needs_map = true;
     sched_push(sched, &step);
 }
 
@@ -245,8 +243,6 @@ static void sched_fold(struct dtn_sched *sched, struct dtn_step step)
     step.peer = step.box = -1;
     if (step.bytes == 0)
         return;
-    if (step.src.rank < 0 && (sched->terms ? sched->nterms : sched->n) > 1)
-        sched->needs_map = true;
     sched_push(sched, &step);
 }
 

@@ -132,8 +132,6 @@ struct dtn_sched {
                                                    /* bytes: all. No step of  */
                                                    /* this rank crosses the   */
                                                    /* edge of OUT's part      */
-    bool needs_map;               /* some step loads from a peer; the         */
-                                  /* functions that append steps set it       */
     enum dtn_expose expose;       /* how private memory is exposed            */
     int nsteps, steps_capacity;   /* used and allocated; -1: out of memory    */
     struct dtn_step *steps;       /* [nsteps]                                 */

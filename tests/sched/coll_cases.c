@@ -149,7 +149,7 @@ static size_t case_out_count(const struct dtn_call *call, int rank)
     }
 }
 
-/* Loads from ranks of the own host only? */
+/* Loads from ranks of the own host only?  hosts NULL: from itself only. */
 static int case_loads_near(const struct dtn_sched *sched, const int hosts[],
                            struct dtensor_error *err)
 {
@@ -164,10 +164,10 @@ static int case_loads_near(const struct dtn_sched *sched, const int hosts[],
             int rank = step->src.rank >= 0 ? step->src.rank
                      : sched->terms ? sched->terms[t] : t;
 
-            if (hosts[rank] != hosts[sched->me])
+            if (hosts ? hosts[rank] != hosts[sched->me] : rank != sched->me)
                 return dtn_fail(err, DTENSOR_EINVAL, "rank %d, step %d loads "
-                                "from rank %d of another host", sched->me, s,
-                                rank);
+                                "from rank %d, which it need not reach",
+                                sched->me, s, rank);
         }
     }
     return 0;
@@ -229,9 +229,8 @@ int case_emit(struct coll_case *c, struct dtensor_error *err)
             != case_out_count(&c->call, r) * dtensor_dtype_size(c->call.dtype))
             rc = dtn_fail(err, DTENSOR_EINVAL, "OUT of rank %d: %zu bytes", r,
                           c->scheds[r].bytes[DTN_OUT]);
-        if (rc == 0 && c->scheds[r].needs_map
-            && c->emitter->needs == DTN_REACH_PUT)
-            rc = dtn_fail(err, DTENSOR_EINVAL, "needs a map after all");
+        if (rc == 0 && c->emitter->needs == DTN_REACH_PUT)
+            rc = case_loads_near(&c->scheds[r], NULL, err);
         if (rc == 0 && c->call.hosts)
             rc = case_loads_near(&c->scheds[r], c->call.hosts, err);
     }

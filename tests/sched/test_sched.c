@@ -112,16 +112,14 @@ static void test_build(void)
     dtn_sched_fold(&sched, at(0, DTN_OUT, 0), at(-1, DTN_IN, 0), 0);
     dtn_sched_scale(&sched, at(0, DTN_OUT, 0), 0);
     dtn_sched_neutral(&sched, at(0, DTN_OUT, 0), 0);
-    ok(sched.nsteps == 0 && sched.nboxes == 0 && !sched.needs_map,
+    ok(sched.nsteps == 0 && sched.nboxes == 0,
        "steps of no bytes are not appended");
     dtn_sched_send_eager(&sched, 1, at(0, DTN_IN, 0), 0);
     dtn_sched_recv_eager(&sched, 1, at(0, DTN_OUT, 0), 0);
     ok(sched.nsteps == 2, "but signals of no bytes are");
     dtn_sched_copy(&sched, at(0, DTN_OUT, 0), at(0, DTN_IN, 0), 4);
     dtn_sched_fold(&sched, at(0, DTN_OUT, 0), at(0, DTN_TMP, 0), 4);
-    ok(!sched.needs_map, "own memory needs no map");
     dtn_sched_reduce(&sched, at(0, DTN_OUT, 0), at(1, DTN_IN, 0), 4);
-    ok(sched.needs_map, "a peer's memory does");
     ok(sched.divisor == 2, "the divisor is the number of ranks");
     dtn_sched_fini(&sched);
     ok(!sched.steps && sched.nsteps == 0, "fini leaves it empty");

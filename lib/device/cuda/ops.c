@@ -128,7 +128,7 @@ static int cuda_pass(const struct dtn_memory *memory,
     return rc != 0 ? rc : cuda_end(cuda, dtn_cuda_run(cuda, pass));
 }
 
-struct fold {
+struct fold_how {
     const struct dtn_reduction *how;
     unsigned partial;
 };
@@ -136,7 +136,7 @@ struct fold {
 static void fold_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
                      void *dst, const void *const src[])
 {
-    const struct fold *fold = pass->how;
+    const struct fold_how *fold = pass->how;
 
     dtn_fold(fold->how, fold->partial, dst, src, pass->nsrc, n);
 }
@@ -145,7 +145,7 @@ static void fold_run(const struct dtn_cuda_pass *pass, size_t first, size_t n,
 static int fold_launch(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
                        const struct dtn_cuda_part *part)
 {
-    const struct fold *fold = pass->how;
+    const struct fold_how *fold = pass->how;
     const void *terms[DTN_KERNEL_TERMS];
     unsigned partial = fold->partial;
     struct dtn_launch launch;
@@ -186,7 +186,8 @@ static int cuda_fold(const struct dtn_memory *memory,
                                              count * bytes);
     return cuda_pass(memory, &(struct dtn_cuda_pass){
         .run = fold_run, .launch = how->fn ? NULL : fold_launch,
-        .how = &(struct fold){ how, partial }, .dst = dst, .dst_bytes = bytes,
+        .how = &(struct fold_how){ how, partial }, .dst = dst,
+        .dst_bytes = bytes,
         .extra_bytes = nsrc > DTN_KERNEL_TERMS ? term_bytes(how, true) : 0,
         .nsrc = nsrc, .src = src, .count = count,
         .src_bytes = { term_bytes(how, partial & DTN_PARTIAL_FIRST),
