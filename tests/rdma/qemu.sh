@@ -1,9 +1,11 @@
 # shellcheck shell=bash
 # qemu.sh - start a guest; sourced by guest.sh and pair.sh
 #
-# QEMU emulates the processor, so no /dev/kvm is needed.  It is a Nehalem: QEMU
-# is slow at the string and checksum instructions of later ones, which rxe uses
-# for each byte (195 MB/s instead of 86).  The guest has as many CPUs as the
+# QEMU emulates the processor, also where /dev/kvm opens: on a virtual machine that
+# hides the features of its processor, KVM left guests in their BIOS for ever, and
+# QEMU falls back only if KVM refuses to start.  The processor is a Nehalem: QEMU
+# is slow at the string and checksum instructions of later ones, which rxe uses for
+# each byte (195 MB/s instead of 86).  The guest has as many CPUs as the
 # host, because ranks poll.  mitigations=off: a kernel that hides its memory from
 # programs flushes the emulated TLB twice for each system call (21 us instead of
 # 2; a write 65 us instead of 19).
