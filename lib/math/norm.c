@@ -4,6 +4,7 @@
  * f64, what is made of an element has the type of computation.
  */
 #include "math/norm.h"
+#include "math/finish.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -28,35 +29,11 @@ static double row_total(struct dtn_strips *rows, enum dtn_total kind,
     return total;
 }
 
-#define FINISH(kind, T)                                                       \
-    static void finish_##kind(void *to, const void *const from[], int64_t n,  \
-                              double mean, double rstd)                       \
-    {                                                                         \
-        T *out = to;                                                          \
-        const T *in = from[0], *weight = from[1], *bias = from[2];            \
-        const T m = (T)mean, r = (T)rstd;                                     \
-                                                                              \
-        if (weight && bias)                                                   \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = (in[i] - m) * r * weight[i] + bias[i];               \
-        else if (weight)                                                      \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = (in[i] - m) * r * weight[i];                         \
-        else if (bias)                                                        \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = (in[i] - m) * r + bias[i];                           \
-        else                                                                  \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = (in[i] - m) * r;                                     \
-    }
-
-FINISH(f32, float)
-FINISH(f64, double)
-
 static void row_finish(struct dtn_strips *rows, const struct dtn_norm *norm,
                        double mean, double rstd)
 {
     _Alignas(64) char room[3][DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
+    const double by[2] = { mean, rstd };
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
@@ -67,10 +44,7 @@ static void row_finish(struct dtn_strips *rows, const struct dtn_norm *norm,
             norm->bias ? dtn_strips_load(rows, BIAS, room[2]) : NULL,
         };
 
-        if (rows->how[IN].work == DTENSOR_F64)
-            finish_f64(to, from, rows->n, mean, rstd);
-        else
-            finish_f32(to, from, rows->n, mean, rstd);
+        dtn_finish_norm(rows->how[IN].work, to, from, rows->n, by);
         dtn_strips_store(rows, OUT, to, made);
     }
 }

@@ -5,6 +5,7 @@
  * f64.  No exp() overflows, because no difference is above 0.
  */
 #include "math/softmax.h"
+#include "math/finish.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -36,25 +37,6 @@ static double row_sum(struct dtn_strips *rows, int i, double most)
                ? 0 : row_total(rows, i, DTN_TOTAL_EXP, 0, most);
 }
 
-#define FINISH(kind, T, exp)                                                  \
-    static void finish_##kind(bool logarithm, void *to, const void *from,     \
-                              int64_t n, const double by[2])                  \
-    {                                                                         \
-        T *out = to;                                                          \
-        const T *in = from;                                                   \
-        const T most = (T)by[0], factor = (T)by[1];                           \
-                                                                              \
-        if (logarithm)                                                        \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = in[i] - most - factor;                               \
-        else                                                                  \
-            for (int64_t i = 0; i < n; i++)                                   \
-                out[i] = exp(in[i] - most) * factor;                          \
-    }
-
-FINISH(f32, float, expf)
-FINISH(f64, double, exp)
-
 static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
                        double sum)
 {
@@ -66,10 +48,7 @@ static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
         void *to = dtn_strips_place(rows, OUT, made);
         const void *in = dtn_strips_load(rows, IN, from);
 
-        if (rows->how[IN].work == DTENSOR_F64)
-            finish_f64(logarithm, to, in, rows->n, by);
-        else
-            finish_f32(logarithm, to, in, rows->n, by);
+        dtn_finish_softmax(logarithm, rows->how[IN].work, to, in, rows->n, by);
         dtn_strips_store(rows, OUT, to, made);
     }
 }

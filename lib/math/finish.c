@@ -1,0 +1,60 @@
+/* finish.c - what becomes of a block when the totals of its row are known
+ *
+ * A block is 512 elements, so that the second and third loop over the result
+ * of a norm find it in the L1 cache.
+ */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("O3", "fp-contract=off")
+#endif
+
+#include "math/finish.h"
+#include "math/functions.h"
+#include "math/width.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef void finish_f(void *to, const void *const from[], int64_t n,
+                      const double by[2]);
+
+/* Of f32, of f64. */
+struct finish_loops {
+    finish_f *exp[2], *log[2], *norm[2];
+};
+
+#define LANES_TARGET
+#define LANES_NAME(name) name##_plain
+#include "math/finish_lanes.h"
+
+#ifdef DTN_WIDTHS
+#define LANES_TARGET DTN_TARGET_AVX2
+#define LANES_NAME(name) name##_avx2
+#include "math/finish_lanes.h"
+
+#define LANES_TARGET DTN_TARGET_AVX512
+#define LANES_NAME(name) name##_avx512
+#include "math/finish_lanes.h"
+#endif
+
+static const struct finish_loops *const widths[] = {
+    &loops_plain,
+#ifdef DTN_WIDTHS
+    &loops_avx2,
+    &loops_avx512,
+#endif
+};
+
+void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
+                        const void *in, int64_t n, const double by[2])
+{
+    const struct finish_loops *loops = widths[dtn_width()];
+
+    (logarithm ? loops->log : loops->exp)[work == DTENSOR_F64](out, &in, n, by);
+}
+
+void dtn_finish_norm(enum dtensor_dtype work, void *out,
+                     const void *const from[], int64_t n, const double by[2])
+{
+    widths[dtn_width()]->norm[work == DTENSOR_F64](out, from, n, by);
+}

@@ -1,0 +1,22 @@
+/* finish.h - what becomes of a block when the totals of its row are known */
+#ifndef DTN_MATH_FINISH_H
+#define DTN_MATH_FINISH_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* out = exp(in - most) times `by`, or with `logarithm` in - most - by: n
+ * elements of `work`, f32 or f64.  `out` may be `in`.
+ */
+void dtn_finish_softmax(bool logarithm, enum dtensor_dtype work, void *out,
+                        const void *in, int64_t n, const double by[2]);
+
+/* out = (in - mean) rstd weight + bias; from is in, weight, bias, of which the
+ * last two may be NULL; by is mean, rstd.
+ */
+void dtn_finish_norm(enum dtensor_dtype work, void *out,
+                     const void *const from[], int64_t n, const double by[2]);
+
+#endif

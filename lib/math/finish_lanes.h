@@ -1,0 +1,62 @@
+/* finish_lanes.h - the loops of finish.c, for one vector width
+ *
+ * Included once for each width with LANES_TARGET, the attribute that asks the
+ * compiler for it, and LANES_NAME(x), which keeps the names apart.
+ */
+#define FINISH(kind, T)                                                       \
+    LANES_TARGET static void LANES_NAME(exp_##kind)(                          \
+        void *to, const void *const from[], int64_t n, const double by[2])    \
+    {                                                                         \
+        T *out = to;                                                          \
+        const T *in = from[0];                                                \
+        const T most = (T)by[0], factor = (T)by[1];                           \
+                                                                              \
+        DTN_INDEPENDENT                                                       \
+        for (int64_t i = 0; i < n; i++)                                       \
+            out[i] = dtn_exp_##kind(in[i] - most) * factor;                   \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(log_##kind)(                          \
+        void *to, const void *const from[], int64_t n, const double by[2])    \
+    {                                                                         \
+        T *out = to;                                                          \
+        const T *in = from[0];                                                \
+        const T most = (T)by[0], less = (T)by[1];                             \
+                                                                              \
+        DTN_INDEPENDENT                                                       \
+        for (int64_t i = 0; i < n; i++)                                       \
+            out[i] = in[i] - most - less;                                     \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(norm_##kind)(                         \
+        void *to, const void *const from[], int64_t n, const double by[2])    \
+    {                                                                         \
+        T *out = to;                                                          \
+        const T *in = from[0], *weight = from[1], *bias = from[2];            \
+        const T mean = (T)by[0], rstd = (T)by[1];                             \
+                                                                              \
+        DTN_INDEPENDENT                                                       \
+        for (int64_t i = 0; i < n; i++)                                       \
+            out[i] = (in[i] - mean) * rstd;                                   \
+        if (weight) {                                                         \
+            DTN_INDEPENDENT                                                   \
+            for (int64_t i = 0; i < n; i++)                                   \
+                out[i] = out[i] * weight[i];                                  \
+        }                                                                     \
+        if (bias) {                                                           \
+            DTN_INDEPENDENT                                                   \
+            for (int64_t i = 0; i < n; i++)                                   \
+                out[i] = out[i] + bias[i];                                    \
+        }                                                                     \
+    }
+
+FINISH(f32, float)
+FINISH(f64, double)
+
+static const struct finish_loops LANES_NAME(loops) = {
+    .exp = { LANES_NAME(exp_f32), LANES_NAME(exp_f64) },
+    .log = { LANES_NAME(log_f32), LANES_NAME(log_f64) },
+    .norm = { LANES_NAME(norm_f32), LANES_NAME(norm_f64) },
+};
+
+#undef FINISH
+#undef LANES_TARGET
+#undef LANES_NAME
