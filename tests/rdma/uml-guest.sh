@@ -79,11 +79,12 @@ fair() { tc qdisc del dev vec0 root; }
 # ----------------------------------------------------------------- exact ---
 
 exact() {
-    local test algorithm
+    local program test algorithm
     addresses
     forgiving $patient
-    for test in test_coll test_tensor; do
-        start "$test" "$top_builddir/tests/$test" member
+    for program in coll/test_coll tensor/test_tensor; do
+        test=${program#*/}
+        start "$test" "$top_builddir/tests/$program" member
         finish
         both_good
         claim $? "$test: $(sed -n 's/^ok 1 - //p' "$test.1")"
