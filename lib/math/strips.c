@@ -115,7 +115,7 @@ unsigned dtn_strips_reduced(const struct dtn_array *less)
 {
     unsigned dims = 0;
 
-    for (int d = 0; d < less->ndim; d++)
+    for (int d = 0; d < less->ndim && d < DTENSOR_MAX_DIMS; d++)
         dims |= (unsigned)(less->shape[d] == 1) << d;
     return dims;
 }
