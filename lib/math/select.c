@@ -76,6 +76,8 @@ static bool row_find(const struct dtn_array *table, int64_t i,
 
 static void row_copy(const struct dtn_array *to, const struct dtn_array *from)
 {
+    if (to->shape[0] == 0)        /* there may be no address                  */
+        return;
     if (to->stride[0] == 1 && from->stride[0] == 1)
         memcpy(to->data, from->data,
                (size_t)to->shape[0] * dtn_dtype_size(to->dtype));
