@@ -66,7 +66,9 @@ struct dtn_memory_ops {
     int (*check)(const struct dtn_memory *memory, const char *what,
                  const void *mem, size_t bytes, struct dtensor_error *err);
 
-    /* Operations from now on come after what the program has enqueued. */
+    /* Operations from now on come after what the program has enqueued.  Peers
+     * and cards, which access the memory themselves, wait for settle().
+     */
     int (*begin)(const struct dtn_memory *memory);
 
     /* In words, why the last operation that failed did. */

@@ -44,8 +44,8 @@ static int buffer_begin(struct dtensor_ctx *ctx, const char *what,
     if (rc != 0)
         return rc;
     *memoryp = dtn_memory_of(ctx->device, one, other);
-    return buffer_end(ctx, what, *memoryp, (*memoryp)->ops->begin(*memoryp),
-                      err);
+    rc = (*memoryp)->ops->begin(*memoryp);
+    return rc == DTN_LAUNCHED ? 0 : buffer_end(ctx, what, *memoryp, rc, err);
 }
 
 int dtn_buffer_copy(struct dtensor_ctx *ctx, void *dst, const void *src,

@@ -157,7 +157,7 @@ int dtn_cuda_begin(const struct dtn_memory *memory)
         return rc;
     rc = queue_follow(cuda);
     dtn_cuda_leave(cuda);
-    return rc;
+    return rc != 0 ? rc : DTN_LAUNCHED;
 }
 
 /* Is the stream one of our context?  The default stream, NULL, is. */
