@@ -329,7 +329,7 @@ static int cases_run(int chain)
 /* Operations one after another on arrays of all places, without a wait. */
 static int chain_run(int rounds)
 {
-    static const char places[LINKS + 1] = "DDDPPH";
+    static const char places[LINKS + 1] = "DPDDPH";
 
     count = SMALL;
     for (int i = 0; i < LINKS; i++)
