@@ -34,8 +34,34 @@ struct dtn_exporter {
     int (*dmabuf)(const struct dtn_exporter *exporter, const void *mem,
                   size_t size, struct dtn_dmabuf *dmabuf);
 
-    /* In words, why the last export that failed did. */
+    /* In words, why the last call here that failed did. */
     const char *(*why)(const struct dtn_exporter *exporter);
+
+    size_t piece_bytes;           /* of a piece of the arena that processes   */
+                                  /* of the host can map; 0: none can be      */
+
+    /* A file of piece `i` of the arena, which then keeps its memory.  The file
+     * stays the exporter's.   Errors: EINVAL
+     */
+    int (*share)(const struct dtn_exporter *exporter, int i, int *fdp);
+
+    /* Addresses for the arena of a peer, without memory; NULL: none. */
+    unsigned char *(*reserve)(const struct dtn_exporter *exporter,
+                              size_t bytes);
+
+    /* Undo reserve(). */
+    void (*release)(const struct dtn_exporter *exporter, unsigned char *base,
+                    size_t bytes);
+
+    /* Map the file of a peer's piece at addresses of reserve().  The file stays
+     * the caller's.   Errors: EINVAL
+     */
+    int (*join)(const struct dtn_exporter *exporter, unsigned char *at,
+                size_t bytes, int fd);
+
+    /* Undo join(). */
+    void (*leave)(const struct dtn_exporter *exporter, unsigned char *at,
+                  size_t bytes);
 };
 
 #endif

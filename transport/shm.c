@@ -79,6 +79,7 @@ static int shm_create(const struct dtn_open_args *args,
     }
     shm->base.ops = &dtn_shm_ops;
     shm->arena = args->arena;
+    shm->log = args->log;
     shm->rank = args->rank;
     shm->first = first;
     shm->span = last - first + 1;
@@ -99,8 +100,11 @@ static void shm_close(struct dtn_transport *tp)
     /* The process may live on, so its peers learn from this that it left. */
     atomic_fetch_or_explicit(&shm->control->aborted, DTN_SHM_LEFT,
                              memory_order_release);
-    for (int i = 0; i < shm->span; i++)
+    for (int i = 0; i < shm->span; i++) {
+        dtn_shm_leave_device(shm, &shm->peers[i]);
         dtn_shm_disconnect(&shm->peers[i]);
+    }
+    dtn_shm_detach(shm);
     dtn_arena_free(shm->arena, shm->control);
     free(shm);
 }
@@ -178,6 +182,7 @@ const struct dtn_transport_ops dtn_shm_ops = {
     .connect = dtn_shm_connect,
     .reg = dtn_shm_reg,
     .unreg = dtn_shm_unreg,
+    .attach = dtn_shm_attach,
     .map = dtn_shm_map,
     .fetch = dtn_shm_fetch,
     .put = dtn_shm_put,

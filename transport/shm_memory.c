@@ -11,6 +11,7 @@
  */
 #include "base/copy.h"
 #include "transport/arena.h"
+#include "transport/exporter.h"
 #include "transport/process.h"
 #include "transport/shm.h"
 #include "transport/transport.h"
@@ -46,12 +47,15 @@ int dtn_shm_reg(struct dtn_transport *tp, void *mem, size_t size,
 {
     const struct dtn_arena *arena = dtn_shm_of(tp)->arena;
     const struct dtn_backing *backing = &arena->backing;
+    const struct dtn_exporter *exporter = dtn_shm_of(tp)->exporter;
     bool overlaps = (unsigned char *)mem + size > backing->base &&
                     (unsigned char *)mem < backing->base + backing->size;
 
     if (dtn_arena_contains(arena, mem, size)) {
         remote->addr = (uint64_t)((unsigned char *)mem - backing->base);
         remote->key = DTN_SHM_KEY;
+    } else if (exporter && exporter->holds(exporter, mem, size)) {
+        return dtn_shm_reg_device(dtn_shm_of(tp), mem, size, remote);
     } else if (size >= SHM_FETCH_BYTES && !overlaps
                && shm_is_fetched(dtn_shm_of(tp))) {
         remote->addr = (uintptr_t)mem;
@@ -69,8 +73,10 @@ void dtn_shm_unreg(struct dtn_transport *tp, struct dtn_remote remote)
 void *dtn_shm_map(struct dtn_transport *tp, int peer,
                      struct dtn_remote remote)
 {
-    const struct dtn_shm_peer *p = dtn_shm_peer(tp, peer);
+    struct dtn_shm_peer *p = dtn_shm_peer(tp, peer);
 
+    if (remote.key == (DTN_KEY_DEVICE | DTN_SHM_KEY))
+        return dtn_shm_map_device(dtn_shm_of(tp), p, remote);
     if (remote.key != DTN_SHM_KEY || remote.addr > p->size)
         return NULL;
     return p->base + remote.addr;

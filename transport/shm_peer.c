@@ -157,6 +157,7 @@ int dtn_shm_connect(struct dtn_transport *tp, int peer,
     }
     shm_watch(shm, p);
     shm_try_fetch(p, address.control_addr);
+    dtn_shm_try_device(shm, p);
     shm->nconnected++;
     return 0;
 }

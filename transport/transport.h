@@ -35,8 +35,9 @@ struct dtn_remote {
 };
 
 /* This bit of the key says that the memory is on a device.  No CPU can load or
- * store there, so it is neither mapped nor fetched.  A put needs a network card
- * that can write there; a put without one fails with EINVAL.
+ * store there, so it is not fetched, and where it is mapped only a device can
+ * use the pointer.  A put needs a network card that can write there; a put
+ * without one fails with EINVAL.
  */
 #define DTN_KEY_DEVICE (UINT64_C(1) << 63)
 
@@ -168,16 +169,17 @@ struct dtn_transport_ops {
     void (*disown)(struct dtn_transport *tp, void *mem, size_t size);
 
     /* From now on reg(), adopt() and put() also take memory of this device, if
-     * its cards can register it; reg() returns EINVAL otherwise.  Its names
+     * its cards can register it, or peers can map it; reg() returns EINVAL
+     * otherwise, and `unreached` says why.  Its names
      * have DTN_KEY_DEVICE.  The caller keeps *exporter until close().  NULL:
      * this transport never reaches such memory.
      */
     void (*attach)(struct dtn_transport *tp,
                    const struct dtn_exporter *exporter);
 
-    /* A pointer for loads and stores in the peer's memory, valid until
-     * close(); or NULL: this memory cannot be mapped.  NULL entry: no memory
-     * can be mapped.
+    /* A pointer for loads and stores in the peer's memory, valid until close();
+     * of a name with DTN_KEY_DEVICE for the attached device only.  NULL: this
+     * memory cannot be mapped.  NULL entry: no memory can be mapped.
      */
     void *(*map)(struct dtn_transport *tp, int peer, struct dtn_remote remote);
 

@@ -195,8 +195,6 @@ static int ctx_open_rest(struct dtensor_ctx *ctx, struct dtensor_error *err)
         rc = dtn_wire_negotiate(ctx, all, err);
     if (rc == 0)
         rc = dtn_wire_open(ctx, all, err);
-    if (rc == 0)
-        dtn_ctx_attach_device(ctx);
     free(all);
     return rc;
 }

@@ -204,8 +204,8 @@ void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory);
  */
 int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err);
 
-/* Let the open transports reach the memory of the device, if one is open. */
-void dtn_ctx_attach_device(struct dtensor_ctx *ctx);
+/* Let this transport reach the memory of the device, if one is open. */
+void dtn_ctx_attach_device(struct dtensor_ctx *ctx, struct dtn_transport *tp);
 
 /* May the program use the buffer?  `what` begins the words of an error.
  * Errors: EINVAL, ENODEV

@@ -29,19 +29,15 @@ int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (ctx->device)
         return 0;
     rc = dtn_cuda_open(&want, &ctx->device, err);
-    if (rc == 0)
-        dtn_ctx_attach_device(ctx);
+    for (int t = 0; t < ctx->ntransports && rc == 0; t++)
+        dtn_ctx_attach_device(ctx, ctx->transports[t]);
     return rc;
 }
 
-void dtn_ctx_attach_device(struct dtensor_ctx *ctx)
+void dtn_ctx_attach_device(struct dtensor_ctx *ctx, struct dtn_transport *tp)
 {
-    const struct dtn_exporter *exporter = ctx->device ? ctx->device->exporter
-                                                      : NULL;
-
-    for (int t = 0; t < ctx->ntransports && exporter; t++)
-        if (ctx->transports[t]->ops->attach)
-            ctx->transports[t]->ops->attach(ctx->transports[t], exporter);
+    if (ctx->device && ctx->device->exporter && tp->ops->attach)
+        tp->ops->attach(tp, ctx->device->exporter);
 }
 
 int dtn_ctx_check_buffer(const struct dtensor_ctx *ctx, const char *what,

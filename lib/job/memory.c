@@ -148,7 +148,8 @@ static bool memory_reached(const struct dtensor_ctx *ctx)
     bool reached = false;
 
     for (int t = 0; t < ctx->ntransports; t++)
-        reached |= ctx->device->exporter && ctx->transports[t]->ops->attach;
+        reached |= ctx->device->exporter && ctx->transports[t]->ops->attach
+                && ctx->transports[t]->ops->adopt;
     return reached;
 }
 

@@ -30,7 +30,7 @@ static const char *path_over(enum dtn_wire wire)
         return "over rc in place where the card can register it (see "
                "dtensor-conf --fabric)";
     case DTN_WIRE_SHM:
-        return "over shm staged in host memory";
+        return "over shm in place where peers can map it";
     case DTN_WIRE_TCP:
         break;
     }

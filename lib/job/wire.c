@@ -153,6 +153,7 @@ int dtn_wire_open(struct dtensor_ctx *ctx, struct dtn_blob all[],
                                  err);
         if (rc != 0)
             break;
+        dtn_ctx_attach_device(ctx, tp);       /* before peers connect        */
         memset(&mine, 0, sizeof mine);
         mine.fd = -1;
         tp->ops->address(tp, &mine);

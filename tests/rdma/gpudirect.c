@@ -125,8 +125,9 @@ static void gpu_open(bool ordered)
     backing.base = gpu.base;
     need(dtn_arena_init_on(&gpu.arena, &backing, &err) == 0, "%s", err.text);
     gpu.exports = true;
-    gpu.exporter = (struct dtn_exporter){ "a pretend GPU", &gpu.arena, ordered,
-                                          gpu_holds, gpu_dmabuf, gpu_why };
+    gpu.exporter = (struct dtn_exporter){
+        .name = "a pretend GPU", .arena = &gpu.arena, .ordered = ordered,
+        .holds = gpu_holds, .dmabuf = gpu_dmabuf, .why = gpu_why };
 }
 
 static void gpu_shut(void)

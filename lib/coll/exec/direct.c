@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Take the name of a space back. */
 static void direct_hide(struct dtn_exec_run *run, int name)
@@ -139,7 +140,7 @@ void dtn_direct_say(struct dtn_exec_run *run)
     struct dtensor_ctx *ctx = run->ctx;
     struct dtn_path *path = &ctx->path;
 
-    path->call = ctx->calls + 1;
+    path->call = run->exec->wires != 0 ? ctx->calls + 1 : 0;
     if (run->exec->said || run->exec->wires == 0)
         return;
     run->exec->said = true;
@@ -147,6 +148,20 @@ void dtn_direct_say(struct dtn_exec_run *run)
             run->exec->sched.name, path->why[0] ? "is staged: "
                                                 : "is reached in place",
             path->why);
+}
+
+void dtn_direct_adopt(struct dtn_exec_run *run)
+{
+    if (run->memory != &dtn_host || !run->ctx->device)
+        return;
+    if (!run->exec->named) {              /* nothing was exposed              */
+        memset(run->name, 0, sizeof run->name);
+        memset(run->staged, 0, sizeof run->staged);
+        memset(run->bounce, 0, sizeof run->bounce);
+        run->is_private = false;
+    }
+    run->memory = run->ctx->device;
+    dtn_run_done(run, run->memory->ops->begin(run->memory));
 }
 
 void dtn_direct_end(struct dtn_exec_run *run)

@@ -217,11 +217,14 @@ int dtn_unexpose(struct dtn_exec_run *run, int rc);
  * to be staged.  scratch: put TMP and ACC on the device if peers can reach them
  * there.  missed: something is staged, and may not be.  say: log the way of the
  * buffers, once for an executable.  end: undo all of it.
+ * adopt: a run on the host got a pointer to a peer's device memory, so that
+ * from here on the device does its operations.
  */
 bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space);
 void dtn_direct_scratch(struct dtn_exec_run *run);
 bool dtn_direct_missed(const struct dtn_exec_run *run);
 void dtn_direct_say(struct dtn_exec_run *run);
+void dtn_direct_adopt(struct dtn_exec_run *run);
 void dtn_direct_end(struct dtn_exec_run *run);
 
 /* Bind the steps of an executable, whose peers and scale are known.  Errors:

@@ -102,6 +102,8 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         peer->remote[s] = name;
         if (peer->tp->ops->map)
             mapped[s] = peer->tp->ops->map(peer->tp, peer->rank, name);
+        if (name.key & DTN_KEY_DEVICE && mapped[s])
+            dtn_direct_adopt(run);
     }
     for (int s = 0; s < DTN_EXEC_NNAMES; s++)
         enough = enough && reach->bytes[s] <= behind[s];

@@ -87,6 +87,27 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
     return rc;
 }
 
+/* Put from device memory by the CPU, to memory of a peer that is not mapped. */
+static int run_put_copied(struct dtn_exec_run *run, int rank,
+                          struct dtn_remote dst, const unsigned char *src,
+                          size_t bytes)
+{
+    unsigned char copy[8 * DTN_EAGER_MAX];
+    int rc = 0;
+
+    for (size_t part; bytes > 0 && rc == 0; bytes -= part) {
+        part = bytes < sizeof copy ? bytes : sizeof copy;
+        rc = dtn_run_download(run, copy, src, part);
+        if (rc == 0)
+            rc = dtn_put(run->ctx, rank, dst, copy, part);
+        if (rc == 0)
+            rc = dtn_flush(run->ctx, rank);
+        src += part;
+        dst.addr += part;
+    }
+    return rc;
+}
+
 /* Put a piece of a space, or continue a put that returned EAGAIN. */
 static int run_put_piece(struct dtn_exec_run *run, int rank,
                          struct dtn_remote dst,
@@ -106,6 +127,8 @@ static int run_put_piece(struct dtn_exec_run *run, int rank,
             return rc;
         src = to;
     }
+    if (run->ctx->peers[rank].tp->ops->fetch && dtn_run_is_device(run, src))
+        return run_put_copied(run, rank, dst, src, bytes);
     if (!run->polls)
         return dtn_put(run->ctx, rank, dst, src, bytes);
     rc = dtn_poll_put(run->ctx, rank, &run->wait, dst, src, bytes,
@@ -143,13 +166,41 @@ static int run_put_box(struct dtn_exec_run *run, int rank,
     return 0;
 }
 
+/* A put to or from device memory, where the peer's is mapped: a copy by the
+ * device.
+ */
+static int run_put_device(struct dtn_exec_run *run,
+                          const struct dtn_exec_step *bound,
+                          unsigned char *there)
+{
+    const struct dtn_sched *sched = &run->exec->sched;
+    const struct dtn_memory_ops *ops = run->memory->ops;
+    const unsigned char *src = dtn_run_at(run, bound->src);
+    const int box = bound->step->box;
+
+    return dtn_run_done(run, box >= 0
+        ? ops->copy_box(run->memory, &sched->boxes[box],
+                        dtensor_dtype_size(sched->dtype), there, src)
+        : ops->copy(run->memory, there, src, bound->bytes));
+}
+
 static int run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_exec_peer *peer = bound->peer;
-    struct dtn_remote dst = peer->remote[dtn_exec_name(step->dst.space)];
-    int rc = dtn_run_settle(run, !run->polls);
+    const int name = dtn_exec_name(step->dst.space);
+    struct dtn_remote dst = peer->remote[name];
+    unsigned char *there = NULL;
+    int rc;
 
+    if (run->memory != &dtn_host
+        && (dst.key & DTN_KEY_DEVICE
+            || dtn_run_is_device(run, dtn_run_at(run, bound->src))))
+        there = run->exec->base[dtn_exec_peer_base(
+            (int)(peer - run->exec->peers), name)];
+    if (there)
+        return run_put_device(run, bound, there + bound->dst.offset);
+    rc = dtn_run_settle(run, !run->polls);
     if (rc != 0)
         return rc;
     dst.addr += bound->dst.offset;

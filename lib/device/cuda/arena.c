@@ -3,10 +3,9 @@
  * The arena is address space for all memory of the device.  A chunk of it gets
  * memory when the first block in it is given out, and gives it back when the
  * last one is freed.  So several ranks and other programs share the device.
- * But once a network card has registered a block (backing.pinned), chunks keep
- * their memory: the card reaches it by the addresses of then.
- * There are at most 1024 chunks; those of a GPU of 80 GiB have 82 MiB.  A chunk
- * can be exported to other processes and to RDMA cards.
+ * But once a network card has registered a block (backing.pinned), or another
+ * process may have mapped a chunk, they keep their memory.
+ * There are at most 1024 chunks; those of a GPU of 80 GiB have 82 MiB.
  */
 #include "base/error.h"
 #include "device/cuda/cuda.h"
@@ -18,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { CHUNKS_MAX = 1024 };
 
@@ -28,6 +28,8 @@ struct chunks {
     int n;                        /* in the address space                     */
     int users[CHUNKS_MAX];        /* blocks that lie in it                    */
     bool mapped[CHUNKS_MAX];      /* it has memory                            */
+    CUmemGenericAllocationHandle handle[CHUNKS_MAX]; /* of it                 */
+    int file[CHUNKS_MAX];         /* of it plus 1; 0: it is not shared        */
 };
 
 static struct chunks *chunks_of(const struct dtn_backing *backing)
@@ -66,13 +68,15 @@ static int chunk_map(struct chunks *chunks, int i)
     rc = dtn_cuda_result(cuda, "cuMemMap",
                          driver->cuMemMap(at, chunks->bytes, 0, handle, 0),
                          "%zu bytes of %s", chunks->bytes, cuda->name);
-    driver->cuMemRelease(handle);          /* the mapping keeps the memory    */
+    if (rc == 0) {
+        rc = chunk_open(cuda, at, chunks->bytes);
+        if (rc != 0)
+            driver->cuMemUnmap(at, chunks->bytes);
+    }
     if (rc != 0)
-        return rc;
-    rc = chunk_open(cuda, at, chunks->bytes);
-    if (rc != 0)
-        driver->cuMemUnmap(at, chunks->bytes);
+        driver->cuMemRelease(handle);
     chunks->mapped[i] = rc == 0;
+    chunks->handle[i] = handle;
     return rc;
 }
 
@@ -82,6 +86,10 @@ static void chunk_unmap(struct chunks *chunks, int i)
 
     cuda->driver->cuMemUnmap((CUdeviceptr)cuda->arena.backing.base
                              + (size_t)i * chunks->bytes, chunks->bytes);
+    cuda->driver->cuMemRelease(chunks->handle[i]);
+    if (chunks->file[i] > 0)
+        close(chunks->file[i] - 1);
+    chunks->file[i] = 0;
     chunks->mapped[i] = false;
 }
 
@@ -91,7 +99,8 @@ static void chunk_unmap(struct chunks *chunks, int i)
 static void chunks_leave(struct chunks *chunks, int first, int last)
 {
     for (int i = first; i < last; i++)
-        if (--chunks->users[i] == 0 && !chunks->cuda->arena.backing.pinned)
+        if (--chunks->users[i] == 0 && !chunks->cuda->arena.backing.pinned
+            && chunks->file[i] == 0)
             chunk_unmap(chunks, i);
 }
 
@@ -140,6 +149,59 @@ static void chunks_close(struct dtn_backing *backing)
             chunk_unmap(chunks, i);
     cuda->driver->cuMemAddressFree((CUdeviceptr)backing->base, backing->size);
     free(chunks);
+}
+
+size_t dtn_cuda_arena_piece(const struct dtn_cuda *cuda)
+{
+    const struct chunks *chunks = chunks_of(&cuda->arena.backing);
+
+    return chunks->prop.requestedHandleTypes != 0 ? chunks->bytes : 0;
+}
+
+int dtn_cuda_arena_share(struct dtn_cuda *cuda, int i, int *fdp)
+{
+    struct chunks *chunks = chunks_of(&cuda->arena.backing);
+    int fd, rc = 0;
+
+    if (!chunks->mapped[i])
+        rc = chunk_map(chunks, i);
+    if (rc == 0 && chunks->file[i] == 0) {
+        rc = dtn_cuda_result(cuda, "cuMemExportToShareableHandle",
+                             cuda->driver->cuMemExportToShareableHandle(
+                                 &fd, chunks->handle[i],
+                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+                             "%zu bytes of %s", chunks->bytes, cuda->name);
+        if (rc == 0)
+            chunks->file[i] = fd + 1;
+    }
+    if (rc == 0)
+        *fdp = chunks->file[i] - 1;
+    return rc;
+}
+
+int dtn_cuda_arena_join(struct dtn_cuda *cuda, CUdeviceptr at, size_t bytes,
+                        int fd)
+{
+    const struct dtn_cuda_driver *driver = cuda->driver;
+    CUmemGenericAllocationHandle handle;
+    int rc = dtn_cuda_result(cuda, "cuMemImportFromShareableHandle",
+                             driver->cuMemImportFromShareableHandle(
+                                 &handle, (void *)(uintptr_t)fd,
+                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+                             "%zu bytes of a peer", bytes);
+
+    if (rc != 0)
+        return rc;
+    rc = dtn_cuda_result(cuda, "cuMemMap",
+                         driver->cuMemMap(at, bytes, 0, handle, 0),
+                         "%zu bytes of a peer", bytes);
+    driver->cuMemRelease(handle);          /* the mapping keeps the memory    */
+    if (rc != 0)
+        return rc;
+    rc = chunk_open(cuda, at, bytes);
+    if (rc != 0)
+        driver->cuMemUnmap(at, bytes);
+    return rc;
 }
 
 static const struct dtn_backing_ops chunks_ops = {

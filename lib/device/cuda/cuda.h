@@ -10,7 +10,7 @@
  * queue.c      the stream, waiting for it, errors
  * pointer.c    what kind of memory an address is
  * arena.c      device memory of an arena
- * exporter.c   device memory for network cards
+ * exporter.c   device memory for network cards and for peers of the host
  */
 #ifndef DTN_DEVICE_CUDA_CUDA_H
 #define DTN_DEVICE_CUDA_CUDA_H
@@ -133,6 +133,15 @@ int dtn_cuda_check(const struct dtn_memory *memory, const char *what,
  */
 #define DTN_CUDA_PAGE_BYTES ((size_t)64 << 10)     /* of large blocks         */
 int dtn_cuda_arena_open(struct dtn_cuda *cuda, struct dtensor_error *err);
+
+/* arena.c, with the context of the device current.  piece: bytes of a part of
+ * the arena that has a file of its own; 0: they cannot be shared.  share: that
+ * file, which stays the arena's.  join: map such a file of a peer.
+ */
+size_t dtn_cuda_arena_piece(const struct dtn_cuda *cuda);
+int dtn_cuda_arena_share(struct dtn_cuda *cuda, int i, int *fdp);
+int dtn_cuda_arena_join(struct dtn_cuda *cuda, CUdeviceptr at, size_t bytes,
+                        int fd);
 
 /* exporter.c.  Fill in cuda->exporter of a device that is open otherwise. */
 void dtn_cuda_exporter_init(struct dtn_cuda *cuda);

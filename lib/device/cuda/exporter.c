@@ -1,8 +1,11 @@
-/* exporter.c - device memory for network cards
+/* exporter.c - device memory for network cards and for peers of the host
  *
  * The driver makes a dma-buf of whole pages of the host that a range lies in.
  * Memory of the arena is created for that, if the device can.  Memory of the
  * program's own is told to keep the order of copies and of what cards write.
+ *
+ * A peer of the host maps the arena piece by piece, at addresses of its own, if
+ * its GPU can access this one.  Its kernels and copies then reach it in place.
  */
 #include "base/error.h"
 #include "device/cuda/cuda.h"
@@ -85,6 +88,75 @@ static int exporter_dmabuf(const struct dtn_exporter *exporter,
     return rc;
 }
 
+/* ------------------------------------------------------ for the host --- */
+
+/* A call that began with enter() ends; keep why it failed. */
+static int exporter_end(struct dtn_cuda *cuda, int rc)
+{
+    dtn_cuda_leave(cuda);
+    if (rc == 0)
+        return 0;
+    cuda->unexported = cuda->failure;
+    return DTENSOR_EINVAL;
+}
+
+static int exporter_share(const struct dtn_exporter *exporter, int i, int *fdp)
+{
+    struct dtn_cuda *cuda = cuda_exporting(exporter);
+    int rc = dtn_cuda_enter(cuda);
+
+    return rc != 0 ? DTENSOR_EINVAL
+                   : exporter_end(cuda, dtn_cuda_arena_share(cuda, i, fdp));
+}
+
+static unsigned char *exporter_reserve(const struct dtn_exporter *exporter,
+                                       size_t bytes)
+{
+    struct dtn_cuda *cuda = cuda_exporting(exporter);
+    CUdeviceptr base = 0;
+
+    if (dtn_cuda_enter(cuda) != 0)
+        return NULL;
+    exporter_end(cuda, dtn_cuda_result(
+        cuda, "cuMemAddressReserve",
+        cuda->driver->cuMemAddressReserve(&base, bytes, 0, 0, 0),
+        "%zu bytes for a peer", bytes));
+    return (unsigned char *)base;
+}
+
+static void exporter_release(const struct dtn_exporter *exporter,
+                             unsigned char *base, size_t bytes)
+{
+    struct dtn_cuda *cuda = cuda_exporting(exporter);
+
+    if (dtn_cuda_enter(cuda) != 0)
+        return;
+    cuda->driver->cuMemAddressFree((CUdeviceptr)base, bytes);
+    dtn_cuda_leave(cuda);
+}
+
+static int exporter_join(const struct dtn_exporter *exporter,
+                         unsigned char *at, size_t bytes, int fd)
+{
+    struct dtn_cuda *cuda = cuda_exporting(exporter);
+    int rc = dtn_cuda_enter(cuda);
+
+    return rc != 0 ? DTENSOR_EINVAL
+         : exporter_end(cuda, dtn_cuda_arena_join(cuda, (CUdeviceptr)at, bytes,
+                                                  fd));
+}
+
+static void exporter_leave(const struct dtn_exporter *exporter,
+                           unsigned char *at, size_t bytes)
+{
+    struct dtn_cuda *cuda = cuda_exporting(exporter);
+
+    if (dtn_cuda_enter(cuda) != 0)
+        return;
+    cuda->driver->cuMemUnmap((CUdeviceptr)at, bytes);
+    dtn_cuda_leave(cuda);
+}
+
 static const char *exporter_why(const struct dtn_exporter *exporter)
 {
     return cuda_exporting(exporter)->unexported.text;
@@ -102,5 +174,8 @@ void dtn_cuda_exporter_init(struct dtn_cuda *cuda)
         .name = cuda->name, .arena = &cuda->arena,
         .ordered = ordering >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER,
         .holds = exporter_holds, .dmabuf = exporter_dmabuf,
-        .why = exporter_why };
+        .why = exporter_why, .piece_bytes = dtn_cuda_arena_piece(cuda),
+        .share = exporter_share, .reserve = exporter_reserve,
+        .release = exporter_release, .join = exporter_join,
+        .leave = exporter_leave };
 }
