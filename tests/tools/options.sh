@@ -78,7 +78,7 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
     done
     "$command" --version >"$tmp/out" </dev/null
     is "$tool --version: name, version, build, licence" "$(
-        grep -cE -e "^$tool [0-9]+\.[0-9]+\.[0-9]+ \([a-z0-9, ]+\)$" \
+        grep -cE -e "^$tool [0-9]+\.[0-9]+\.[0-9]+ \([a-z0-9., ]+\)$" \
             -e '^Licence: BSD-3-Clause$' "$tmp/out") $(wc -l <"$tmp/out")" "2 2"
     is "$tool(1) says what its exit codes are" "$(
         sed -n '/^\.Sh EXIT STATUS/,/^\.Sh/p' "$top_srcdir/man/$tool.1" |
