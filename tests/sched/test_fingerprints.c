@@ -5,8 +5,10 @@
  * Fibonacci number.  Each of these pairs is called here, over shared memory
  * and tcp: all ranks must get EMISMATCH with both counts before a byte is
  * written to another buffer.  Then a million calls are compared without
- * ranks.  Last, two ranks with forged equal fingerprints find from READY that
- * the memory is too small.
+ * ranks, and a million pairs of calls that differ in one thing only; any 12 of
+ * the 51 bits are equal in one pair of 4096, as those of independent numbers
+ * are, so all 51 are equal in one of 2*10^15.  Last, two ranks with forged
+ * equal fingerprints find from READY that the memory is too small.
  *
  * Without this test, two different calls could pass as equal and overwrite
  * memory.
@@ -23,6 +25,7 @@
 #include "sched/call.h"
 #include "sched/fingerprint.h"
 #include "dtensor.h"
+#include "tests/support/rand.h"
 #include "tests/support/world.h"
 
 #include <stdbool.h>
@@ -304,6 +307,104 @@ static uint64_t *numbered(uint64_t value[], size_t n, uint64_t of(size_t i))
     return value;
 }
 
+/* A plausible call, and its number among those over its ranks. */
+struct plausible {
+    struct dtn_call call;
+    uint64_t group;
+    uint32_t number;
+};
+
+static uint64_t plausible_fingerprint(const struct plausible *p)
+{
+    const struct dtn_group group = { .n = p->call.n, .hash = p->group };
+
+    return dtn_fingerprint_numbered(dtn_call_fingerprint(&group, &p->call),
+                                    p->number);
+}
+
+/* Sizes of tensors are round, counts of a loop are not. */
+static size_t plausible_count(uint64_t *state)
+{
+    const size_t round = (size_t)1 << rand_below(state, 31);
+
+    switch (rand_below(state, 3)) {
+    case 0: return round;
+    case 1: return round * (size_t)(1 + rand_below(state, 100));
+    default: return 1 + (size_t)(rand_next(state) % (2 * round));
+    }
+}
+
+static struct plausible plausible_next(uint64_t *state)
+{
+    static const enum dtensor_dtype dtype[] = { DTENSOR_F32, DTENSOR_F64,
+                                                DTENSOR_I32, DTENSOR_BF16 };
+    struct plausible p = { .call.n = 1 << (1 + rand_below(state, 8)) };
+
+    p.call.coll = (enum dtn_coll)rand_below(state, DTN_COLL_BARRIER);
+    p.call.dtype = dtype[rand_below(state, 4)];
+    p.call.redop = (enum dtensor_redop)rand_below(state, 3);
+    p.call.root = rand_below(state, p.call.n);
+    p.call.count = plausible_count(state);
+    p.group = rand_next(state);
+    p.number = 1 + (uint32_t)rand_below(state, 1000000);
+    return p;
+}
+
+/* Change one thing in the way that a mistake does; the readable bits, which
+ * differ by themselves, stay as they are.
+ */
+static void plausible_mistake(struct plausible *p, uint64_t *state)
+{
+    static const size_t by[] = { 1, 2, 3, 4, 8, 64, 4096, 832040, 1346269 };
+
+    switch (rand_below(state, 6)) {
+    case 0:
+        p->call.count += by[rand_below(state, (int)DTN_COUNT(by))];
+        break;
+    case 1:
+        p->call.count = 2 * p->call.count;
+        break;
+    case 2:
+        p->call.root = (p->call.root + 1) % p->call.n;
+        break;
+    case 3:
+        p->call.divisor = p->call.n;
+        break;
+    case 4:
+        p->group = rand_next(state);
+        break;
+    default:
+        p->number += 1 + (uint32_t)rand_below(state, 3);
+        break;
+    }
+}
+
+static void test_mistakes(void)
+{
+    enum { PAIRS = 1000000, BITS = 12, WINDOWS = 4 };
+    const uint64_t seed = rand_seed(4711);
+    const int expected = PAIRS >> BITS;
+    int equal = 0, window[WINDOWS] = { 0 };
+    uint64_t state = seed;
+
+    for (int i = 0; i < PAIRS; i++) {
+        struct plausible one = plausible_next(&state), other = one;
+        uint64_t differs;
+
+        plausible_mistake(&other, &state);
+        differs = plausible_fingerprint(&one) ^ plausible_fingerprint(&other);
+        equal += differs == 0;
+        for (int w = 0; w < WINDOWS; w++)
+            window[w] += (differs >> (w * BITS) & ((1 << BITS) - 1)) == 0;
+    }
+    ok(equal == 0, "%d pairs of calls, each with one mistake: none missed "
+       "(seed %llu)", PAIRS, (unsigned long long)seed);
+    for (int w = 0; w < WINDOWS; w++)       /* 6 standard deviations          */
+        ok(window[w] > expected - 94 && window[w] < expected + 94, "bits %d to "
+           "%d are equal in %d of them, %d expected: all 51 in one pair of "
+           "2*10^15", w * BITS, (w + 1) * BITS - 1, window[w], expected);
+}
+
 /* Redistributes of two shapes' neighbours between all placements. */
 static int specs_twice(uint64_t value[], size_t n)
 {
@@ -369,6 +470,7 @@ int main(int argc, char **argv)
         return done();
     }
     test_pure();
+    test_mistakes();
     ok(specs_twice(value, 20000) == 0, "nor of 20,000 redistributes");
     free(value);
     test_counts("shm");
