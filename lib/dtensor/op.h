@@ -69,7 +69,10 @@ struct dtensor_op_call {
 /* What was decided. */
 struct dtensor_op_info {
     int nout;                  /* number of outputs                           */
-    double predicted_us;       /* of bringing all inputs where they should be */
+    double predicted_us;       /* of bringing all inputs where they should    */
+                               /* be, and of what it reduces by itself        */
+    unsigned reduces;          /* mesh dimensions along which the operator    */
+                               /* reduces over the ranks by itself; a bit set */
     const char *why;           /* why these placements; static storage        */
 };
 
@@ -86,8 +89,9 @@ int dtensor_op_args_parse(const char *text, struct dtensor_op_args *args,
 /* Infer how the operator should run: *want[i] is how input i should lie, out[i]
  * how output i will lie, for i up to info->nout.  `out` has room for `nout`.
  * What is predicted is the time to redistribute the inputs from `in` to `want`,
- * one after the other; it is 0 if they can stay.  Decisions are kept, so that
- * asking again is cheap.  On all ranks the answer is the same.
+ * one after the other, and of allreduces that the operator makes itself, such
+ * as softmax of rows that are cut; it is 0 if nothing is sent.  Decisions are
+ * kept, so that asking again is cheap.  On all ranks the answer is the same.
  *
  * Errors: EINVAL  no such operator: names similar ones; the number, shapes,
  *                 dtypes or meshes of the inputs do not fit it; `args`; more
@@ -128,8 +132,9 @@ const char *dtensor_op_name(int i);
  * of a GPU are copied to the host and the outputs back.
  *
  * Collective: yes - all ranks of the mesh, in the same order, if an input has
- *         to be redistributed; else nothing is sent.
- * Blocks: until the redistributes are done.
+ *         to be redistributed, or the operator reduces over the ranks (see
+ *         dtensor_op_info.reduces); else nothing is sent.
+ * Blocks: until that is done.
  * Owns:   out[0] to out[nout - 1] are the caller's, for dtensor_destroy();
  *         untouched on failure.
  * Errors: EINVAL  as dtensor_op_infer(); an operator that works in place, or is

@@ -205,3 +205,33 @@ void dtn_softmax_backward(bool logarithm, const struct dtn_array *in_grad,
          more = dtn_strips_next(&rows))
         row_backward(&rows, logarithm, row_dot(&rows, logarithm));
 }
+
+void dtn_softmax_backward_sum(bool logarithm, const struct dtn_array *sum,
+                              const struct dtn_array *grad,
+                              const struct dtn_array *out)
+{
+    const struct dtn_array arrays[] = { dtn_array_expanded(sum, grad), *grad,
+                                        *out };
+    struct dtn_strips rows;
+
+    dtn_strips_begin(&rows, arrays, 3, dtn_strips_reduced(sum));
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows))
+        dtn_strips_set(&rows, IN_GRAD, row_dot(&rows, logarithm));
+}
+
+void dtn_softmax_backward_finish(bool logarithm,
+                                 const struct dtn_array *in_grad,
+                                 const struct dtn_array *grad,
+                                 const struct dtn_array *out,
+                                 const struct dtn_array *sum)
+{
+    const struct dtn_array arrays[] = { *in_grad, *grad, *out,
+                                        dtn_array_expanded(sum, grad) };
+    struct dtn_strips rows;
+
+    dtn_strips_begin(&rows, arrays, 4, dtn_strips_reduced(sum));
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows))
+        row_backward(&rows, logarithm, dtn_strips_value(&rows, CAME_OUT + 1));
+}

@@ -44,4 +44,16 @@ void dtn_softmax_backward(bool logarithm, const struct dtn_array *in_grad,
                           const struct dtn_array *grad,
                           const struct dtn_array *out, int dim);
 
+/* Its passes: sum = sum of g out, or of the logarithm sum of g, a float with
+ * size 1 along the dimensions of a row; and the end.
+ */
+void dtn_softmax_backward_sum(bool logarithm, const struct dtn_array *sum,
+                              const struct dtn_array *grad,
+                              const struct dtn_array *out);
+void dtn_softmax_backward_finish(bool logarithm,
+                                 const struct dtn_array *in_grad,
+                                 const struct dtn_array *grad,
+                                 const struct dtn_array *out,
+                                 const struct dtn_array *sum);
+
 #endif

@@ -15,6 +15,7 @@
 #include "mesh/mesh.h"
 #include "dtensor.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 /* One block: the struct, then its arrays. */
@@ -106,7 +107,7 @@ static void bind_work(const struct dtn_decision *d, struct dtn_op_bound *b)
     const struct dtn_parts parts = {
         .op = d->op, .args = &d->call.args, .want = d->inferred.want,
         .spec = d->inferred.out, .nin = d->call.nin, .nout = d->inferred.nout,
-        .me = mesh->group.me, .in = b->in, .out = b->out
+        .me = mesh->group.me, .among = b->among, .in = b->in, .out = b->out
     };
 
     if (b->local->work && parts.me >= 0)
@@ -116,6 +117,21 @@ static void bind_work(const struct dtn_decision *d, struct dtn_op_bound *b)
         b->work += dtn_op_aligned(b->input[i].bytes);
     for (int i = 0; i < d->inferred.nout && b->staged; i++)
         b->work += dtn_op_aligned(part_bytes(&b->out[i]));
+    b->shared = SIZE_MAX;
+    if (b->among && !b->staged) {
+        b->shared = b->scratch;
+        b->scratch += b->work;
+        b->work = 0;
+    }
+}
+
+/* The ranks that have the same rows as this one. */
+static int bind_among(const struct dtn_decision *d, struct dtn_op_bound *b,
+                      struct dtensor_error *err)
+{
+    if (d->inferred.collective == 0)
+        return 0;
+    return dtn_mesh_sub(d->in[0].mesh, d->inferred.collective, &b->among, err);
 }
 
 static int bind_local(const struct dtn_decision *d,
@@ -150,6 +166,11 @@ int dtn_bind(struct dtn_decision *d, struct dtensor_error *err)
     if (!b)
         return dtn_fail_nomem(err, "op", sizeof *b);
     b->local = local;
+    rc = bind_among(d, b, err);
+    if (rc != 0) {
+        free(b);
+        return rc;
+    }
     bind_inputs(d, b);
     bind_outputs(d, b);
     bind_work(d, b);

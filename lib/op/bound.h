@@ -32,7 +32,12 @@ struct dtn_op_bound {
     bool moves;                   /* some input does                          */
     bool sends;                   /* some rank sends for some input           */
     bool warned;                  /* of that, by DTENSOR_IMPLIED_WARNED       */
-    size_t scratch;               /* bytes, of all inputs that move           */
+    const struct dtensor_mesh *among;            /* the ranks over which the  */
+                                  /* local function reduces; NULL: none       */
+    size_t scratch;               /* bytes, of all inputs that move and of    */
+                                  /* what is reduced                          */
+    size_t shared;                /* where WORK lies in the scratch, if peers */
+                                  /* should reach it; else SIZE_MAX           */
     size_t work;                  /* bytes that `local` works with, and, if   */
                                   /* STAGED, of copies of all parts           */
     bool staged;                  /* tensors are in memory of a device        */

@@ -12,6 +12,7 @@
 #include "op/words.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cluster/cluster.h"
 #include "job/ctx.h"
 #include "job/slot.h"
 #include "layout/spec.h"
@@ -58,13 +59,20 @@ static const struct dtensor_spec *key_in(const struct dtn_op_key *key, int i)
     return key->tensor ? &key->tensor[i]->spec : &key->in[i];
 }
 
+/* It changes what may be decided, and can be switched between two calls. */
+static bool key_repro(const struct dtn_op_key *key)
+{
+    return key_in(key, 0)->mesh->ctx->world.cluster->repro;
+}
+
 static bool decision_is(const struct dtn_lru_entry *entry, const void *of)
 {
     const struct dtn_decision *d = (const struct dtn_decision *)entry;
     const struct dtn_op_key *key = of;
 
     if (d->call.nin != key->nin || strcmp(d->op, key->op) != 0 ||
-        !dtn_args_equal(&d->call.args, key->args, d->reads))
+        !dtn_args_equal(&d->call.args, key->args, d->reads) ||
+        (d->collective && d->repro != key_repro(key)))
         return false;
     for (int i = 0; i < key->nin; i++)
         if (!dtn_spec_equal(&d->in[i], key_in(key, i)))
@@ -243,6 +251,7 @@ static int decision_rule(struct dtn_decision *d, const char *op,
         return rc;
     d->reads = rule->reads;
     d->flags = rule->flags;
+    d->collective = rule->collective != NULL;
     return 0;
 }
 
@@ -258,6 +267,7 @@ static int decision_make(const struct dtn_op_key *key,
     rc = decision_keep(d, key, err);
     if (rc == 0)
         rc = decision_rule(d, key->op, err);
+    d->repro = key_repro(key);
     if (rc == 0)
         rc = dtn_infer(&d->call, NULL, &d->inferred, err);
     if (rc != 0) {
@@ -359,6 +369,7 @@ int dtensor_op_infer(const struct dtensor_op_call *call,
     memcpy(out, d->inferred.out, (size_t)d->inferred.nout * sizeof out[0]);
     *info = (struct dtensor_op_info){ .nout = d->inferred.nout,
                                       .predicted_us = d->inferred.cost / 1e3,
+                                      .reduces = d->inferred.collective,
                                       .why = d->inferred.why };
     return 0;
 }

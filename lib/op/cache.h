@@ -6,6 +6,7 @@
 #include "op/infer.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct dtn_op_bound;
@@ -25,6 +26,8 @@ struct dtn_decision {
     struct dtensor_op_call call;  /* its own copy                             */
     unsigned reads;               /* DTN_ARG_ that the operator reads         */
     unsigned flags;               /* DTN_OP_ of its rule                      */
+    bool collective;              /* its rule has rows of `collective` ...    */
+    bool repro;                   /* ... and it was made under `repro`        */
     struct dtn_inferred inferred;                /* what was inferred; cost   */
                                   /* in ns                                    */
     struct dtn_op_bound *bound;   /* to run it, for free(); NULL: not yet     */

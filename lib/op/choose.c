@@ -12,8 +12,11 @@
  * it.
  */
 #include "op/choose.h"
+#include "op/collective.h"
 #include "op/words.h"
 #include "base/error.h"
+#include "cluster/cluster.h"
+#include "job/ctx.h"
 #include "layout/placement.h"
 #include "mesh/mesh.h"
 #include "redist/predict.h"
@@ -58,10 +61,26 @@ double dtn_cost_model(const void *arg, const struct dtensor_spec *src,
     return dtn_redist_predict(arg, src, dst);
 }
 
-double dtn_cost_model_least(const void *arg, const struct dtensor_spec *src,
-                            const struct dtensor_spec *dst)
+static double model_least(const void *arg, const struct dtensor_spec *src,
+                          const struct dtensor_spec *dst)
 {
     return dtn_redist_predict_least(arg, src, dst);
+}
+
+static double model_allreduce(const void *arg, const struct dtensor_mesh *mesh,
+                              unsigned dims, double bytes)
+{
+    return dtn_cost_allreduce(arg, mesh, dims, bytes);
+}
+
+void dtn_costs_model(const struct dtensor_mesh *mesh, struct dtn_cost *cost,
+                     struct dtn_costs *costs)
+{
+    dtn_cost_init(mesh, cost);
+    *costs = (struct dtn_costs){
+        .cost = dtn_cost_model, .least = model_least,
+        .allreduce = mesh->ctx->world.cluster->repro ? NULL : model_allreduce,
+        .arg = cost };
 }
 
 /* ----------------------------------------------------------------- memo --- */
@@ -166,7 +185,7 @@ static double known_cost(const struct choosing *c,
 static double sum_cost(const struct choosing *c,
                        const struct dtn_tuple *choice, bool least)
 {
-    double sum = 0;
+    double sum = dtn_collective_cost(c->options, choice, c->costs);
 
     for (int i = 0; i < c->options->sig->call->nin; i++)
         sum += known_cost(c, choice, i, least);
@@ -177,7 +196,7 @@ double dtn_choice_cost(const struct dtn_options *options,
                        const struct dtn_tuple *choice,
                        const struct dtn_costs *costs)
 {
-    double sum = 0;
+    double sum = dtn_collective_cost(options, choice, costs);
 
     for (int i = 0; i < options->sig->call->nin; i++)
         sum += input_cost(options, choice, i, costs->cost, costs->arg);
@@ -214,7 +233,7 @@ static bool see_cost(void *arg, const struct dtn_tuple *choice)
 
     if (sum > c->limit || (c->found && sum >= c->best.cost))
         return true;
-    sum = 0;
+    sum = dtn_collective_cost(c->options, choice, c->costs);
     for (int i = 0; i < c->options->sig->call->nin && sum <= c->limit; i++)
         sum += known_cost(c, choice, i, false);
     if (sum > c->limit || (c->found && sum >= c->best.cost))

@@ -3,26 +3,38 @@
 #define DTN_OP_CHOOSE_H
 
 #include "op/combine.h"
+#include "redist/cost.h"
 #include "dtensor.h"
 
 /* How costs are found: that of a redistribute from src to dst, HUGE_VAL if it
- * is never done for an operator; and a lower bound of it.  Both of `arg`.
+ * is never done for an operator; a lower bound of it; and that of an allreduce
+ * of `bytes` along mesh dimensions, which an operator makes itself.
  */
 typedef double dtn_cost_f(const void *arg, const struct dtensor_spec *src,
                           const struct dtensor_spec *dst);
+typedef double dtn_allreduce_cost_f(const void *arg,
+                                    const struct dtensor_mesh *mesh,
+                                    unsigned dims, double bytes);
 struct dtn_costs {
     dtn_cost_f *cost;             /* of a redistribute                        */
     dtn_cost_f *least;            /* no cost is below this                    */
-    const void *arg;              /* for both                                 */
+    dtn_allreduce_cost_f *allreduce;             /* NULL: operators reduce    */
+                                                 /* nothing by themselves     */
+    const void *arg;              /* for all                                  */
 };
 
-/* By the model of lib/redist; `arg` is the struct dtn_cost of the mesh. */
-dtn_cost_f dtn_cost_model, dtn_cost_model_least;
+/* By the model of lib/redist, kept in *cost.  Under `repro` operators reduce
+ * nothing by themselves, since a sum of parts depends on how a row is cut.
+ */
+void dtn_costs_model(const struct dtensor_mesh *mesh, struct dtn_cost *cost,
+                     struct dtn_costs *costs);
+dtn_cost_f dtn_cost_model;
 
 /* What was chosen. */
 struct dtn_chosen {
     struct dtn_tuple choice;     /* the options                              */
-    double cost;                  /* of all inputs together; ns by the model  */
+    double cost;                  /* of all inputs together, and what the     */
+                                  /* operator reduces; ns by the model        */
     const char *why;              /* in words; static                         */
 };
 

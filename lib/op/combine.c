@@ -74,7 +74,7 @@ static void option_add(struct dtn_options *options, int m,
 {
     const struct dtn_signature *sig = options->sig;
     struct dtn_option *option = &options->option[m][options->n[m]];
-    bool still = true;
+    bool still = !row->collective;
 
     if (options->n[m] == DTN_OPTIONS_MAX)
         return;
@@ -310,7 +310,8 @@ static bool fits(const struct dtn_options *options,
     if (lengths && !dtn_spec_lengths_fit(&spec))
         return false;
     for (int d = 0; sig->rule->flags & DTN_OP_EVEN && d < spec.ndim; d++)
-        if ((!(sig->rule->reads & DTN_ARG_DIM) ||
+        if (sig->in[kind_of(sig, i)].inner[d] == DTN_WHOLE &&
+            (!(sig->rule->reads & DTN_ARG_DIM) ||
              dtn_signature_names(sig, d)) && !even(&spec, d))
             return false;
     return true;

@@ -11,7 +11,7 @@
 struct dtn_option {
     const struct dtn_rule_row *row;              /* of the rows               */
     struct dtensor_placement cut; /* what CUT is; its dim is the row's        */
-    bool still;                   /* no input moves                           */
+    bool still;                   /* no input moves, nothing is sent          */
 };
 
 enum { DTN_OPTIONS_MAX = 96 };

@@ -5,6 +5,7 @@
  * cheapest of them.
  */
 #include "op/infer.h"
+#include "op/collective.h"
 #include "op/combine.h"
 #include "op/result.h"
 #include "op/row.h"
@@ -107,9 +108,9 @@ static int output_make(const struct dtn_options *options,
 /* -------------------------------------------------------------- engines --- */
 
 int dtn_infer_options(const struct dtensor_op_call *call,
-                      const struct dtn_rule *rule, struct dtn_signature *sig,
-                      struct dtn_rowset *rows, struct dtn_options **optionsp,
-                      struct dtensor_error *err)
+                      const struct dtn_rule *rule, bool collective,
+                      struct dtn_signature *sig, struct dtn_rowset *rows,
+                      struct dtn_options **optionsp, struct dtensor_error *err)
 {
     int rc = dtn_signature_init(sig, rule, call, err);
     struct dtn_options *options;
@@ -119,7 +120,7 @@ int dtn_infer_options(const struct dtensor_op_call *call,
     options = malloc(sizeof *options);
     if (!options)
         return dtn_fail_nomem(err, "op", sizeof *options);
-    dtn_rows_make(sig, inputs_cut(call), rows);
+    dtn_rows_make(sig, inputs_cut(call), collective, rows);
     dtn_options_make(sig, rows, options);
     *optionsp = options;
     return 0;
@@ -135,7 +136,8 @@ static int infer_letters(const struct dtensor_op_call *call,
     struct dtn_rowset rows;
     struct dtn_options *options;
     struct dtn_chosen chosen;
-    int rc = dtn_infer_options(call, rule, &sig, &rows, &options, err);
+    int rc = dtn_infer_options(call, rule, costs->allreduce != NULL, &sig,
+                               &rows, &options, err);
 
     if (rc != 0)
         return rc;
@@ -145,6 +147,7 @@ static int infer_letters(const struct dtensor_op_call *call,
     if (rc == 0) {
         inferred->cost = chosen.cost;
         inferred->why = chosen.why;
+        inferred->collective = dtn_collective_dims(options, &chosen.choice);
         for (int i = 0; i < call->nin; i++)
             dtn_choice_input(options, &chosen.choice, i,
                              inferred->want[i].placement);
@@ -207,7 +210,7 @@ int dtn_infer(const struct dtensor_op_call *call,
     const struct dtn_rule *rule = NULL;
     struct dtn_inferred made = { .nout = 0 };
     struct dtn_cost model;
-    struct dtn_costs own = { dtn_cost_model, dtn_cost_model_least, &model };
+    struct dtn_costs own;
     int rc = inputs_check(call, err);
 
     if (rc == 0)
@@ -217,7 +220,7 @@ int dtn_infer(const struct dtensor_op_call *call,
     if (rc != 0)
         return rc;
     if (!costs)
-        dtn_cost_init(call->in[0].mesh, &model);
+        dtn_costs_model(call->in[0].mesh, &model, &own);
     if (!costs)
         costs = &own;
     rc = rule->engine == DTN_BY_VIEW || rule->engine == DTN_BY_STACK

@@ -10,6 +10,8 @@ struct dtn_inferred {
     int nout;                     /* outputs                                  */
     double cost;                  /* of all inputs together, by `costs`       */
     const char *why;              /* these placements; static                 */
+    unsigned collective;          /* mesh dimensions over which the operator  */
+                                  /* reduces by itself, a bit set             */
     struct dtensor_spec *want;    /* [nin] how inputs should lie              */
     struct dtensor_spec *out;     /* [nout] how outputs will lie              */
 };
@@ -24,11 +26,11 @@ int dtn_infer(const struct dtensor_op_call *call,
               struct dtensor_error *err);
 
 /* The signature and options of a call whose rule has letters; the caller frees
- * *optionsp, in which `rows` is used.
+ * *optionsp, in which `rows` is used.  `collective` is that of row.h.
  */
 int dtn_infer_options(const struct dtensor_op_call *call,
-                      const struct dtn_rule *rule, struct dtn_signature *sig,
-                      struct dtn_rowset *rows, struct dtn_options **optionsp,
-                      struct dtensor_error *err);
+                      const struct dtn_rule *rule, bool collective,
+                      struct dtn_signature *sig, struct dtn_rowset *rows,
+                      struct dtn_options **optionsp, struct dtensor_error *err);
 
 #endif

@@ -20,9 +20,11 @@ enum { BOTH = DTN_LOCAL_BROADCAST | DTN_LOCAL_ALIAS };
 #define POINTWISE(op, which)                                                  \
     { op, dtn_local_pointwise, which, BOTH, dtn_takes_pointwise, NULL }
 #define REDUCE(op, which)                                                     \
-    { op, dtn_local_reduce, which, 0, dtn_takes_reduction, NULL }
+    { op, dtn_local_reduce, which, 0, dtn_takes_reduction, dtn_work_reduce }
 #define PRODUCT(op, which)                                                    \
     { op, dtn_local_product, which, 0, NULL, dtn_work_product }
+#define ROWS(op, f, which, flags, work)                                       \
+    { op, dtn_local_##f, which, flags, NULL, dtn_work_##work }
 #define LOSS(op, which)                                                       \
     { op, dtn_local_loss, which, 0, NULL, dtn_work_loss }
 
@@ -123,12 +125,12 @@ static const struct dtn_local locals[] = {
     LOCAL("new_full", fill, DTN_FILL_VALUE, 0),
 
     /* ----------------------------------------- softmax, norms, networks --- */
-    LOCAL("softmax", softmax, 0, DTN_LOCAL_ALIAS),
-    LOCAL("log_softmax", softmax, 1, DTN_LOCAL_ALIAS),
-    LOCAL("softmax_backward", softmax_backward, 0, 0),
-    LOCAL("log_softmax_backward", softmax_backward, 1, 0),
-    LOCAL("layer_norm", norm, 1, DTN_LOCAL_ALIAS),
-    LOCAL("rms_norm", norm, 0, DTN_LOCAL_ALIAS),
+    ROWS("softmax", softmax, 0, DTN_LOCAL_ALIAS, softmax),
+    ROWS("log_softmax", softmax, 1, DTN_LOCAL_ALIAS, softmax),
+    ROWS("softmax_backward", softmax_backward, 0, 0, softmax),
+    ROWS("log_softmax_backward", softmax_backward, 1, 0, softmax),
+    ROWS("layer_norm", norm, 1, DTN_LOCAL_ALIAS, norm),
+    ROWS("rms_norm", norm, 0, DTN_LOCAL_ALIAS, norm),
     LOCAL("cumsum", cumulate, 0, DTN_LOCAL_ALIAS),
     LOCAL("cumprod", cumulate, 1, DTN_LOCAL_ALIAS),
     LOSS("nll_loss", 0),

@@ -22,6 +22,9 @@ struct dtn_parts {
     int nin;                      /* number of inputs                         */
     int nout;                     /* outputs that the caller asked for        */
     int me;                       /* this rank's position in the mesh         */
+    const struct dtensor_mesh *among;            /* the ranks that have parts */
+                                  /* of the same rows, over which the local   */
+                                  /* function reduces; NULL: rows are whole   */
     const struct dtn_array *in;   /* [nin]                                    */
     const struct dtn_array *out;  /* [nout]; data NULL: an empty part         */
     void *work;                   /* as many bytes as dtn_local.work said     */

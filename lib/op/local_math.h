@@ -18,6 +18,6 @@ dtn_local_takes_f dtn_takes_reduction;
 enum dtn_product { DTN_PRODUCT_MATMUL, DTN_PRODUCT_ADDMM, DTN_PRODUCT_LINEAR,
                    DTN_PRODUCT_MV, DTN_PRODUCT_DOT };
 dtn_local_f dtn_local_product;
-dtn_local_work_f dtn_work_product;
+dtn_local_work_f dtn_work_product, dtn_work_reduce;
 
 #endif

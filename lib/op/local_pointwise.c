@@ -4,6 +4,7 @@
  * rank has; the output is then a term.  An empty part gives the neutral
  * element, so that it changes nothing.
  */
+#include "op/local_collective.h"
 #include "op/local_math.h"
 #include "op/words.h"
 #include "base/error.h"
@@ -11,7 +12,6 @@
 #include "math/reduction.h"
 #include "dtensor.h"
 
-#include <string.h>
 
 /* ----------------------------------------------------------- pointwise --- */
 
@@ -60,17 +60,27 @@ bool dtn_takes_reduction(const struct dtn_local *local,
     return dtn_reduction_ok((enum dtn_reduction_kind)local->which, dtype);
 }
 
+/* The dimensions that are reduced, a bit set. */
+static unsigned reduced_dims(const struct dtn_parts *parts)
+{
+    unsigned dims = 0;
+
+    if (parts->args->ndims == 0)
+        return (1u << parts->in->ndim) - 1;
+    for (int k = 0; k < parts->args->ndims; k++)
+        dims |= 1u << dtn_local_dim(parts, k, parts->in->ndim);
+    return dims;
+}
+
 /* Output i with as many dimensions as the input: 1 where it is reduced. */
 static struct dtn_array reduced_view(const struct dtn_parts *parts, int i)
 {
     const struct dtn_array *in = parts->in;
+    const unsigned dims = reduced_dims(parts);
     int64_t shape[DTENSOR_MAX_DIMS];
 
-    memcpy(shape, in->shape, sizeof shape);
-    for (int d = 0; d < in->ndim && parts->args->ndims == 0; d++)
-        shape[d] = 1;
-    for (int k = 0; k < parts->args->ndims; k++)
-        shape[dtn_local_dim(parts, k, in->ndim)] = 1;
+    for (int d = 0; d < in->ndim; d++)
+        shape[d] = dims >> d & 1 ? 1 : in->shape[d];
     return dtn_array_packed(parts->out[i].data, parts->out[i].dtype, in->ndim,
                             shape);
 }
@@ -81,9 +91,18 @@ int dtn_local_reduce(const struct dtn_local *local,
     const enum dtn_reduction_kind kind = (enum dtn_reduction_kind)local->which;
     const bool spread = kind == DTN_REDUCE_VAR || kind == DTN_REDUCE_STD;
     const struct dtn_array out = reduced_view(parts, 0);
+    const double p = spread ? 1 : parts->args->p;
 
-    dtn_reduce_dims(kind, &out, parts->in, spread ? 1 : parts->args->p);
+    if (parts->among)
+        return dtn_reduce_cut(kind, parts, reduced_dims(parts), p, err);
+    dtn_reduce_dims(kind, &out, parts->in, p);
     return 0;
+}
+
+size_t dtn_work_reduce(const struct dtn_local *local,
+                       const struct dtn_parts *parts)
+{
+    return dtn_work_cut(parts, reduced_dims(parts));
 }
 
 /* Of no element along the dimension there is none that is largest. */

@@ -1,12 +1,14 @@
 /* local_rows.c - operators on the rows of one rank's parts
  *
- * A row is never cut between ranks, so each rank does all of what it has.  The
- * losses of rows become one number in memory to work with: they are found for
- * each row there, then reduced.
+ * A rank does all of the rows that it has; where rows are cut between ranks,
+ * local_collective.c does it.  The losses of rows become one number in memory
+ * to work with: they are found for each row there, then reduced.
  */
 #include "op/local_rows.h"
+#include "op/local_collective.h"
 #include "op/words.h"
 #include "base/error.h"
+#include "layout/layout.h"
 #include "math/norm.h"
 #include "math/pointwise.h"
 #include "math/reduction.h"
@@ -22,18 +24,30 @@
 int dtn_local_softmax(const struct dtn_local *local,
                       const struct dtn_parts *parts, struct dtensor_error *err)
 {
-    dtn_softmax(local->which, &parts->out[0], &parts->in[0],
-                dtn_local_dim(parts, 0, parts->in->ndim));
+    const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
+
+    if (parts->among)
+        return dtn_softmax_cut(local->which, parts, 1u << dim, err);
+    dtn_softmax(local->which, &parts->out[0], &parts->in[0], dim);
     return 0;
+}
+
+size_t dtn_work_softmax(const struct dtn_local *local,
+                        const struct dtn_parts *parts)
+{
+    return dtn_work_cut(parts, 1u << dtn_local_dim(parts, 0, parts->in->ndim));
 }
 
 int dtn_local_softmax_backward(const struct dtn_local *local,
                                const struct dtn_parts *parts,
                                struct dtensor_error *err)
 {
+    const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
+
+    if (parts->among)
+        return dtn_softmax_backward_cut(local->which, parts, 1u << dim, err);
     dtn_softmax_backward(local->which, &parts->out[0], &parts->in[0],
-                         &parts->in[1],
-                         dtn_local_dim(parts, 0, parts->in->ndim));
+                         &parts->in[1], dim);
     return 0;
 }
 
@@ -54,8 +68,21 @@ int dtn_local_norm(const struct dtn_local *local, const struct dtn_parts *parts,
         .epsilon = parts->args->eps > 0 ? parts->args->eps : EPSILON
     };
 
+    if (parts->among)
+        return dtn_norm_cut(&norm, parts, err);
     dtn_norm(&norm);
     return 0;
+}
+
+size_t dtn_work_norm(const struct dtn_local *local,
+                     const struct dtn_parts *parts)
+{
+    const int64_t count = parts->args->count > 0 ? parts->args->count : 1;
+    unsigned row = 0;
+
+    for (int d = parts->in->ndim - (int)count; d < parts->in->ndim; d++)
+        row |= 1u << d;
+    return dtn_work_cut(parts, row);
 }
 
 int dtn_local_cumulate(const struct dtn_local *local,
@@ -87,12 +114,19 @@ static struct dtn_array losses_of(const struct dtn_parts *parts, void *data)
     return losses;
 }
 
-size_t dtn_work_loss(const struct dtn_local *local,
-                     const struct dtn_parts *parts)
+/* What is reduced over ranks comes first in work, then the losses. */
+static size_t losses_bytes(const struct dtn_parts *parts)
 {
     const struct dtn_array losses = losses_of(parts, NULL);
 
     return (size_t)dtn_array_count(&losses) * dtensor_dtype_size(losses.dtype);
+}
+
+size_t dtn_work_loss(const struct dtn_local *local,
+                     const struct dtn_parts *parts)
+{
+    return losses_bytes(parts) +
+           dtn_work_cut(parts, 1u << (parts->in->ndim - 1));
 }
 
 /* One number from the losses of all rows; the second output is how many. */
@@ -116,27 +150,42 @@ static void loss_reduce(const struct dtn_parts *parts,
                        : (double)dtn_array_count(losses));
 }
 
+/* The first class of this rank's part of the scores. */
+static int64_t classes_first(const struct dtn_parts *parts)
+{
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+
+    dtn_layout(&parts->want[0], parts->me, shape, offset);
+    return offset[parts->in[0].ndim - 1];
+}
+
 int dtn_local_loss(const struct dtn_local *local, const struct dtn_parts *parts,
                    struct dtensor_error *err)
 {
     const bool each = parts->args->reduction == DTENSOR_OP_NONE;
     const int dim = parts->in[0].ndim - 1;
-    const int64_t classes = parts->in[0].shape[dim];
+    const int64_t classes = parts->want[0].shape[dim];
+    const size_t cut = dtn_work_cut(parts, 1u << dim);
     const struct dtn_array target = column(&parts->in[1], parts->in[1].data);
     const struct dtn_array losses = losses_of(
-        parts, each ? parts->out[0].data : parts->work);
+        parts, each ? parts->out[0].data : (char *)parts->work + cut);
     int64_t wrong;
+    int rc = 0;
 
     if (dtn_index_wrong(&target, classes, &wrong) >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
                         "0 to %" PRId64 ")", parts->op, wrong, classes - 1);
-    if (local->which) {
+    if (parts->among) {
+        rc = dtn_cross_entropy_cut(&losses, &target, classes_first(parts),
+                                   parts, err);
+    } else if (local->which) {
         dtn_cross_entropy(&losses, &parts->in[0], &target, dim);
     } else {
         dtn_array_gather(&losses, &parts->in[0], dim, &target, 0);
         dtn_pointwise(DTN_NEG, &losses,
                       (const struct dtn_array *const[]){ &losses }, NULL);
     }
-    loss_reduce(parts, &losses);
-    return 0;
+    if (rc == 0)
+        loss_reduce(parts, &losses);
+    return rc;
 }

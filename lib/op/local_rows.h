@@ -9,7 +9,7 @@
  */
 dtn_local_f dtn_local_softmax, dtn_local_softmax_backward, dtn_local_norm,
     dtn_local_cumulate, dtn_local_loss;
-dtn_local_work_f dtn_work_loss;
+dtn_local_work_f dtn_work_softmax, dtn_work_norm, dtn_work_loss;
 
 /* `which` is 1 for tril; for scatter_add. */
 dtn_local_f dtn_local_embedding, dtn_local_embedding_backward,

@@ -113,19 +113,20 @@ static int print_rows(const struct dtensor_op_call *call,
     struct dtn_rowset rows;
     struct dtn_options *options;
     struct dtn_cost model;
-    const struct dtn_costs costs = { dtn_cost_model, dtn_cost_model_least,
-                                     &model };
+    struct dtn_costs costs;
     struct cheapest c = { .costs = &costs };
     char text[200];
-    int rc = dtn_infer_options(call, rule, &sig, &rows, &options, err);
+    int rc;
 
+    dtn_costs_model(call->in[0].mesh, &model, &costs);
+    rc = dtn_infer_options(call, rule, costs.allreduce != NULL, &sig, &rows,
+                           &options, err);
     if (rc != 0)
         return rc;
     fputs("\nalong one mesh dimension\n", stream);
     for (int i = 0; i < rows.n; i++)
         fprintf(stream, "  %s\n", dtn_row_format(&sig, &rows.row[i], text,
                                                  sizeof text));
-    dtn_cost_init(call->in[0].mesh, &model);
     c.options = options;
     dtn_choices_visit(options, false, see_cheapest, &c);
     fprintf(stream, "\ntogether, the cheapest of %d%s\n%10s  inputs -> "

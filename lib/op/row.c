@@ -187,7 +187,37 @@ static void rows_gather(const struct dtn_signature *sig,
     row->cuts = row->plain = true;
 }
 
-void dtn_rows_make(const struct dtn_signature *sig, bool cut,
+/* ----------------------------------------------------------- collective --- */
+
+static int inner_dim(const struct dtn_operand *operand, int number)
+{
+    for (int d = 0; d < operand->ndim; d++)
+        if (operand->inner[d] == number)
+            return d;
+    return -1;
+}
+
+/* The rows in which a dimension that is never cut is cut after all. */
+static void rows_collective(const struct dtn_signature *sig,
+                            struct dtn_rowset *rows)
+{
+    for (int d = 0; d < sig->in[0].ndim; d++) {
+        const int number = sig->in[0].inner[d];
+        struct dtn_rule_row *row;
+
+        if (number == DTN_WHOLE)
+            continue;
+        row = row_add(rows);
+        row->cuts = row->collective = true;
+        row->plain = sig->rule->flags & DTN_OP_GAPLESS;
+        for (int i = 0; i < sig->nin; i++)
+            row->in[i] = place_cut(inner_dim(&sig->in[i], number));
+        for (int i = 0; i < sig->nout; i++)
+            row->out[i] = place_cut(inner_dim(&sig->out[i], number));
+    }
+}
+
+void dtn_rows_make(const struct dtn_signature *sig, bool cut, bool collective,
                    struct dtn_rowset *rows)
 {
     struct dtn_rowset all = { .n = 0 };
@@ -198,6 +228,8 @@ void dtn_rows_make(const struct dtn_signature *sig, bool cut,
     for (int k = 0; k < sig->nletters; k++)
         row_letter(sig, sig->order[k], &all);
     rows_terms(sig, &all);
+    if (collective && cut && sig->rule->collective)
+        rows_collective(sig, &all);
     rows->n = 0;
     for (int i = 0; i < all.n; i++)
         if (cut || !all.row[i].cuts || all.row[i].plain)
@@ -217,6 +249,21 @@ static size_t place_format(const struct dtn_row_place *place, char *buf,
     return (size_t)snprintf(buf, size, "R");
 }
 
+/* ", allreduces max, sum" */
+static void collective_format(const struct dtn_signature *sig, char *buf,
+                              size_t size)
+{
+    const char *word = sig->rule->collective;
+    size_t at = 0;
+
+    for (; *word && at + 32 < size; word += strcspn(word, " ")) {
+        word += strspn(word, " ");
+        at += (size_t)snprintf(buf + at, size - at, "%s %s",
+                               at == 0 ? ", allreduces" : ",",
+                               dtensor_redop_name(term_place(*word).op));
+    }
+}
+
 char *dtn_row_format(const struct dtn_signature *sig,
                      const struct dtn_rule_row *row, char *buf, size_t size)
 {
@@ -228,5 +275,7 @@ char *dtn_row_format(const struct dtn_signature *sig,
         at += place_format(i < sig->nin ? &row->in[i] : &row->out[i - sig->nin],
                            buf + at, size - at);
     }
+    if (row->collective)
+        collective_format(sig, buf + at, size - at);
     return buf;
 }

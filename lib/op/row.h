@@ -22,6 +22,7 @@ struct dtn_rule_row {
     struct dtn_row_place out[DTN_RULE_OUT];      /* each kind of result       */
     bool cuts;                    /* something is cut                         */
     bool plain;                   /* only S, and also if no input is cut      */
+    bool collective;              /* the operator reduces over the ranks      */
 };
 
 enum { DTN_ROWS_MAX = 64 };
@@ -32,11 +33,12 @@ struct dtn_rowset {
 
 /* All rows of a signature.  `cut`: does any input have a cut dimension? If not,
  * rows that cut are left out, but for plain ones: a term is reduced whole.
+ * `collective`: with those in which the operator reduces over the ranks?
  */
-void dtn_rows_make(const struct dtn_signature *sig, bool cut,
+void dtn_rows_make(const struct dtn_signature *sig, bool cut, bool collective,
                    struct dtn_rowset *rows);
 
-/* "S(0),R -> S(0)", in `buf`. */
+/* "S(0),R -> S(0)", in `buf`; with ", allreduces max, sum" if it does. */
 char *dtn_row_format(const struct dtn_signature *sig,
                      const struct dtn_rule_row *row, char *buf, size_t size);
 

@@ -32,7 +32,9 @@ enum {
     DTN_OP_STAR_LAST = 128,       /* rows of "*" come after those of letters  */
     DTN_OP_LOCAL_PICK = 256,      /* a reduced dimension that is cut is       */
                                   /* gathered, never cut otherwise (argmax)   */
-    DTN_OP_ONE = 512              /* args.dim has one entry                   */
+    DTN_OP_ONE = 512,             /* args.dim has one entry                   */
+    DTN_OP_GAPLESS = 1024         /* rows of `collective` cut by S only: each */
+                                  /* rank then has neighbouring indices       */
 };
 
 /* Arguments that an operator reads; a bit set.  They are part of its key. */
@@ -86,12 +88,18 @@ typedef const char *dtn_variant_f(const struct dtensor_op_call *call);
  * has to be a number (not bool), s one with a sign, r one that is not complex,
  * f a float or complex one.  b is bool, i an index (of an output i64), c
  * args.dtype, ? any.  The last one stands for all that follow.
+ *
+ * `collective` says what the operator can reduce over the ranks by itself: then
+ * a dimension that is never cut ("!", "@", a capital) may be cut after all, and
+ * an output without it is whole.  "x ss" is an allreduce of a maximum and one
+ * of two sums, each a f64 for each row of the first input.
  */
 struct dtn_rule {
     const char *const *names;     /* of the operators; the last is NULL       */
     const char *letters;          /* see above; NULL: engine without          */
     const char *terms;            /* see above; NULL: terms are reduced first */
     const char *types;            /* see above; NULL: "t>t"                   */
+    const char *collective;       /* see above; NULL: nothing                 */
     unsigned flags;               /* DTN_OP_                                  */
     unsigned reads;               /* DTN_ARG_                                 */
     enum dtensor_redop reduce;    /* what makes a whole of parts that were    */

@@ -119,7 +119,7 @@ static int run_begin(struct running *run, const struct dtn_op_key *key,
 static int run_end(const struct running *run, int rc,
                    const struct dtensor_error *why, struct dtensor_error *err)
 {
-    if (run->d->bound->sends)
+    if (run->d->bound->sends || run->d->bound->among)
         return dtn_tensor_end_all(run->mesh, rc, why, err);
     if (rc != 0 && err)
         *err = *why;
@@ -168,15 +168,20 @@ static int run_local(const struct running *run, struct dtensor_error *err)
     struct dtn_parts parts = {
         .op = run->d->op, .args = run->args, .want = run->d->inferred.want,
         .spec = run->d->inferred.out, .nin = run->d->call.nin,
-        .nout = run->nout, .me = run->mesh->group.me, .in = b->in,
-        .out = b->out
+        .nout = run->nout, .me = run->mesh->group.me, .among = b->among,
+        .in = b->in, .out = b->out
     };
+    void *scratch;
     int rc = 0;
 
     if (parts.me < 0)
         return 0;
     if (b->work > 0)
         rc = dtn_op_workspace(run->mesh, b->work, &parts.work, err);
+    if (b->shared < b->scratch) {
+        rc = dtn_op_scratch(run->mesh, b->scratch, &scratch, err);
+        parts.work = (char *)scratch + b->shared;
+    }
     if (rc == 0)
         rc = b->staged ? dtn_op_staged(b, &parts, err)
                        : b->local->run(b->local, &parts, err);

@@ -69,6 +69,12 @@ static int signature_dims(struct dtn_signature *sig, int ndim, bool all,
     return 0;
 }
 
+/* The number of a dimension of "@", of which `left` are left with it. */
+static int number_of(int left)
+{
+    return DTN_LETTERS + left;
+}
+
 /* --------------------------------------------------------------- inputs --- */
 
 /* Give a letter its size.  Operands that are broadcast may have 1 instead. */
@@ -117,6 +123,7 @@ static int input_stars(struct reading *r, int i, int n)
     for (int d = 0; d < n && rc == 0; d++) {
         in->letter[d] = d + r->nstars - n;
         if (p->mark == '!' && dtn_signature_names(r->sig, d)) {
+            in->inner[d] = in->letter[d];
             in->letter[d] = DTN_WHOLE;
             rc = size_named(r, i, d);
         } else {
@@ -155,11 +162,15 @@ static int input_letters(struct reading *r, int i, int d, int skip)
         for (; span > 0 && rc == 0; span--, d++) {
             if (!isalpha((unsigned char)p->letter[k])) {
                 rc = input_whole(r, i, d, p->letter[k]);
+                if (p->letter[k] == '@')
+                    in->inner[d] = number_of(span);
                 continue;
             }
             in->letter[d] = letter_of(p->letter[k]);
-            if (isupper((unsigned char)p->letter[k]))
+            if (isupper((unsigned char)p->letter[k])) {
+                in->inner[d] = in->letter[d];
                 r->whole |= (uint64_t)1 << in->letter[d];
+            }
             rc = size_set(r, i, d, in->letter[d], p->loose);
         }
     }
@@ -241,6 +252,8 @@ static int inputs_read(struct reading *r)
 
     for (int i = 0; i < sig->nin; i++) {
         sig->in[i].ndim = input_of(sig, i)->ndim;
+        for (int d = 0; d < DTENSOR_MAX_DIMS; d++)
+            sig->in[i].inner[d] = DTN_WHOLE;
         sig->in[i].sum = r->patterns->in[i].sum;
         memcpy(sig->in[i].shape, input_of(sig, i)->shape,
                sizeof sig->in[i].shape);
@@ -259,7 +272,15 @@ static int inputs_read(struct reading *r)
 static void output_add(struct dtn_operand *out, int letter, int64_t size)
 {
     out->letter[out->ndim] = letter;
+    out->inner[out->ndim] = DTN_WHOLE;
     out->shape[out->ndim++] = size;
+}
+
+/* The same of a dimension that is never cut, or only alike with others. */
+static void output_inner(struct dtn_operand *out, int number, int64_t size)
+{
+    output_add(out, DTN_WHOLE, size);
+    out->inner[out->ndim - 1] = number;
 }
 
 /* A letter of the output: cut if some input has it as a letter. */
@@ -286,7 +307,7 @@ static void output_stars(const struct reading *r, const struct dtn_pattern *p,
         if (!p->mark || !dtn_signature_names(r->sig, d))
             output_letter(r, out, d);
         else if (p->mark == '!')
-            output_add(out, DTN_WHOLE, r->sig->in[0].shape[d]);
+            output_inner(out, d, r->sig->in[0].shape[d]);
         else if (p->mark == '&')
             output_letter(r, out, letter_of(p->with));
         else if (keep)
@@ -312,9 +333,11 @@ static void output_read(const struct reading *r, const struct dtn_pattern *p,
         for (int left = span; left > 0; left--)
             if (isalpha((unsigned char)p->letter[k]))
                 output_letter(r, out, letter_of(p->letter[k]));
+            else if (p->letter[k] == '@')
+                output_inner(out, number_of(left),
+                             first->shape[first->ndim - left]);
             else
-                output_add(out, DTN_WHOLE, p->letter[k] == '1' ? 1
-                           : first->shape[first->ndim - left]);
+                output_add(out, DTN_WHOLE, 1);
     }
 }
 

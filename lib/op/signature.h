@@ -16,6 +16,9 @@ struct dtn_operand {
     int ndim;                     /* tensor dimensions                        */
     int letter[DTENSOR_MAX_DIMS]; /* of each: 0 to 7 those of "*" from the    */
                                   /* left, then a to z; or DTN_WHOLE          */
+    int inner[DTENSOR_MAX_DIMS];  /* of one that is never cut a number that   */
+                                  /* it shares with those that have to be cut */
+                                  /* alike if it is; or DTN_WHOLE             */
     int64_t shape[DTENSOR_MAX_DIMS];  /* in elements                          */
     int sum;                      /* which term of a sum it is a factor of    */
     bool constant;                /* an output that is whole always           */

@@ -7,6 +7,9 @@
  * whole arrays: bit for bit where the numbers are whole, else within the bound
  * of the row.  What dtensor_op_infer() refuses has to be refused.
  *
+ * A second job has a network so slow that operators that can, such as softmax,
+ * reduce over the ranks by themselves where rows are cut.
+ *
  * Without this test, an operator could be right on one rank and wrong where its
  * inputs are cut, or are terms.
  */
@@ -31,8 +34,20 @@ static const struct row {
     double bound;                      /* relative; 0: bit for bit        */
 } rows[] = {
 #include "tests/op/computed_rows.h"
+}, cut_rows[] = {
+#include "tests/op/cut_rows.h"
 };
-enum { ROWS = sizeof rows / sizeof rows[0] };
+enum {
+    ROWS = sizeof rows / sizeof rows[0],
+    CUT_ROWS = sizeof cut_rows / sizeof cut_rows[0]
+};
+
+/* One job. */
+struct suite {
+    const struct row *row;             /* [n]                             */
+    int n, each;                       /* rows; placements of each        */
+    const char *file;                  /* of the cluster; NULL: usual     */
+};
 
 static const struct {
     int ndim, size[3];
@@ -45,7 +60,7 @@ enum { MESHES = sizeof meshes / sizeof meshes[0] };
 
 /* How many runs of each kind there were, on rank 0. */
 static struct counts {
-    long stayed, moved, refused, exact;
+    long stayed, moved, refused, exact, reduced;
 } *counts;
 
 /* One case: a call on tensors. */
@@ -333,6 +348,7 @@ static void one_case(struct job *job, const struct row *row,
         counts->moved += rc == 0 && moves(c);
         counts->stayed += rc == 0 && !moves(c);
         counts->exact += rc == 0 && c->exact;
+        counts->reduced += rc == 0 && info.reduces;
     }
     for (int i = 0; i < c->call.nin; i++)
         dtensor_destroy(c->tensor[i]);
@@ -342,32 +358,48 @@ static void cases(int rank, int n, void *arg)
 {
     struct job the_job, *job = &the_job;
     uint64_t state = rand_seed(SEED);
+    const struct suite *suite = arg;
     const char *only = getenv("TEST_OP");
     const struct dtensor_mesh *mesh[MESHES];
 
-    job_open(job, rank, n, NULL);
+    job_open(job, rank, n, suite->file);
     for (int m = 0; m < MESHES; m++)
         mesh[m] = mesh_draw(job, &state, m);
-    for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < suite->n; i++)
         for (int m = 0; m < MESHES; m++)
-            for (int k = 0; k < *(const int *)arg; k++)
-                if (!only || strcmp(only, rows[i].op) == 0)
-                    one_case(job, &rows[i], mesh[m], &state);
+            for (int k = 0; k < suite->each; k++)
+                if (!only || strcmp(only, suite->row[i].op) == 0)
+                    one_case(job, &suite->row[i], mesh[m], &state);
     dtensor_fini(job->ctx);
+}
+
+static void suite_run(const struct suite *suite, const char *what)
+{
+    memset(counts, 0, sizeof *counts);
+    ok(ranks_run(WORLD, 300, cases, (void *)(uintptr_t)suite, NULL) == 0,
+       "%d calls of operators%s on %d meshes, %d placements each, give what "
+       "plain loops give (TEST_SEED=%llu)", suite->n, what, MESHES, suite->each,
+       (unsigned long long)rand_seed(SEED));
+    note("%ld ran where their inputs lay, %ld redistributed some, %ld reduced "
+         "over the ranks, %ld were refused; %ld were compared bit for bit",
+         counts->stayed, counts->moved, counts->reduced, counts->refused,
+         counts->exact);
 }
 
 int main(void)
 {
-    int each = sanitized() ? 1 : rounds_of(2);
+    const int each = sanitized() ? 1 : rounds_of(2);
+    const char *file = ranks_file("shm", WORLD, "[tuning]\n"
+                                  "intra_latency_ns = 1\n"
+                                  "intra_bandwidth = 1K\n");
 
     counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ok(ranks_run(WORLD, 300, cases, &each, NULL) == 0,
-       "%d calls of operators on %d meshes, %d placements each, give what "
-       "plain loops give (TEST_SEED=%llu)", ROWS, MESHES, each,
-       (unsigned long long)rand_seed(SEED));
-    note("%ld ran where their inputs lay, %ld redistributed some, %ld were "
-         "refused; %ld were compared bit for bit", counts->stayed,
-         counts->moved, counts->refused, counts->exact);
+    suite_run(&(struct suite){ rows, ROWS, each, NULL }, "");
+    suite_run(&(struct suite){ cut_rows, CUT_ROWS, 2 * each, file },
+              " on a slow network");
+    ok(counts->reduced > 0 || getenv("TEST_OP"), "some reduce over the ranks "
+       "by themselves");
+    remove(file);
     return done();
 }

@@ -96,8 +96,8 @@ static bool view_wrong(const struct golden_call *g)
 static void compare_torch(const struct golden *table,
                           const struct golden_call *g)
 {
-    static const struct dtn_costs torch = { torch_cost, torch_cost_least,
-                                            NULL };
+    static const struct dtn_costs torch = { .cost = torch_cost,
+                                            .least = torch_cost_least };
     struct dtn_inferred got;
     struct dtensor_error err;
     char text[2000];

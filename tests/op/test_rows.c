@@ -54,8 +54,11 @@ static const struct {
     { "norm", "p=1", "4", "S(0) -> P(sum)" },
     { "norm", "p=inf", "4", "S(0) -> P(max)" },
     { "norm", "p=-inf", "4", "S(0) -> P(min)" },
-    { "norm", "p=2,dim=0", "4x6", "S(1) -> S(0)" },
-    { "var", "dim=1", "4x6", "S(0) -> S(0)" },
+    { "norm", "p=2,dim=0", "4x6", "S(1) -> S(0)|"
+      "S(0) -> R, allreduces sum" },
+    { "var", "dim=1", "4x6", "S(0) -> S(0)|S(1) -> R, allreduces sum, sum" },
+    { "logsumexp", "", "4x6", "S(0) -> R, allreduces max, sum|"
+      "S(1) -> R, allreduces max, sum" },
     { "max_dim", "dim=1", "4x6", "S(0) -> S(0), S(0)" },
     { "cumsum", "dim=0", "4x6", "S(1) -> S(1)|P(sum) -> P(sum)|"
       "P(avg) -> P(avg)" },
@@ -75,10 +78,18 @@ static const struct {
       "R, S(0), R -> S(0)|S(0), R, S(1) -> S(1)|"
       "P(sum), P(sum), R -> P(sum)|P(sum), R, P(sum) -> P(sum)|"
       "P(avg), P(avg), R -> P(avg)|P(avg), R, P(avg) -> P(avg)" },
-    { "softmax", "dim=1", "4x6", "S(0) -> S(0)" },
+    { "softmax", "dim=1", "4x6", "S(0) -> S(0)|"
+      "S(1) -> S(1), allreduces max, sum" },
+    { "log_softmax_backward", "dim=0", "4x6 4x6", "S(1), S(1) -> S(1)|"
+      "S(0), S(0) -> S(0), allreduces sum" },
     { "layer_norm", "", "3x4x6 6 6", "S(0), R, R -> S(0), S(0), S(0)|"
-      "S(1), R, R -> S(1), S(1), S(1)" },
-    { "layer_norm", "count=2", "3x4x6", "S(0) -> S(0), S(0), S(0)" },
+      "S(1), R, R -> S(1), S(1), S(1)|"
+      "S(2), S(0), S(0) -> S(2), R, R, allreduces sum, sum" },
+    { "layer_norm", "count=2", "3x4x6", "S(0) -> S(0), S(0), S(0)|"
+      "S(1) -> S(1), R, R, allreduces sum, sum|"
+      "S(2) -> S(2), R, R, allreduces sum, sum" },
+    { "cross_entropy", "reduction=sum", "3x4x6 3x4i", "S(0), S(0) -> P(sum)|"
+      "S(1), S(1) -> P(sum)|S(2), R -> R, allreduces max, sum" },
     { "layer_norm_backward", "", "4x6 4x6 4x1 4x1 6 6",
       "S(0), S(0), S(0), S(0), R, R -> S(0), P(sum), P(sum)" },
     { "embedding", "", "9x6 3x4i", "S(1), R -> S(2)|S(0), R -> P(sum)|"

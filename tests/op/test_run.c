@@ -14,7 +14,10 @@
 #include "tests/support/job.h"
 
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WORLD = 4 };
 
@@ -260,13 +263,97 @@ static void repro(struct job *job, const struct dtensor_mesh *mesh)
     dtensor_set_repro(job->ctx, 0);
 }
 
+/* Rows that are cut are gathered then. */
+static void repro_rows(struct job *job, const struct dtensor_mesh *mesh)
+{
+    static const char *const ways[] = { "R,R", "S(1),R", "S(1),S(1)",
+                                        "S(0),S(1)" };
+    static double whole[2][8 * 400];
+    const struct dtensor_op_args args = { .ndims = 1, .dim = { 1 } };
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct dtensor *in = tensor(job, mesh, ways[i], DTENSOR_F64, 8, 400);
+        struct dtensor *out = NULL;
+
+        dtensor_set_repro(job->ctx, 0);          /* another decision          */
+        good(dtensor_op("softmax", 1, (const struct dtensor *const[]){ in },
+                        &args, 1, &out, &job->err));
+        dtensor_destroy(out);
+        dtensor_set_repro(job->ctx, 1);
+        good(dtensor_op("softmax", 1, (const struct dtensor *const[]){ in },
+                        &args, 1, &out, &job->err));
+        good(dtensor_full_tensor(out, whole[i > 0], sizeof whole[0],
+                                 &job->err));
+        need(i == 0 || memcmp(whole[0], whole[1], sizeof whole[0]) == 0,
+             "the softmax of %s has other bits", ways[i]);
+        dtensor_destroy(in);
+        dtensor_destroy(out);
+    }
+    dtensor_set_repro(job->ctx, 0);
+}
+
+/* ------------------------------------------------------------------ log --- */
+
+/* What `call` writes to stderr, in a static buffer. */
+static const char *stderr_of(struct job *job,
+                             void (*call)(struct job *,
+                                          const struct dtensor_mesh *),
+                             const struct dtensor_mesh *mesh)
+{
+    static char text[16384];
+    FILE *file = tmpfile();
+    int saved = dup(2);
+    size_t n;
+
+    need(file && saved >= 0, "no temporary file");
+    dup2(fileno(file), 2);
+    call(job, mesh);
+    dup2(saved, 2);
+    close(saved);
+    rewind(file);
+    n = fread(text, 1, sizeof text - 1, file);
+    text[n] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void told_calls(struct job *job, const struct dtensor_mesh *mesh)
+{
+    struct dtensor *in[2] = { tensor(job, mesh, "S(0),R", DTENSOR_F64, 8, 8),
+                              tensor(job, mesh, "S(1),R", DTENSOR_F64, 8, 8) };
+
+    for (int i = 0; i < 2; i++) {
+        struct dtensor *out = NULL;
+
+        good(dtensor_op("matmul", 2, (const struct dtensor *const *)in, NULL, 1,
+                        &out, &job->err));
+        dtensor_destroy(out);
+    }
+    dtensor_destroy(in[0]);
+    dtensor_destroy(in[1]);
+}
+
+/* At the level debug: made, found, and what moves. */
+static void told(struct job *job, const struct dtensor_mesh *mesh)
+{
+    static const char *const lines[] = {
+        "op: matmul of 8x8 f64 S(0),R, 8x8 f64 S(1),R: decided, ",
+        "op: matmul of 8x8 f64 S(0),R, 8x8 f64 S(1),R: found, ",
+        "op: matmul: input 1 is redistributed from S(1),R to R" };
+    const char *text = stderr_of(job, told_calls, mesh);
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        need(strstr(text, lines[i]), "the log lacks \"%s\": %s", lines[i],
+             text);
+}
+
 /* ----------------------------------------------------------------- jobs --- */
 
 static void promises(int rank, int n, void *arg)
 {
     static void (*const all[])(struct job *, const struct dtensor_mesh *) = {
         refused, refused_into, first_output, in_place, allocates_nothing,
-        implied, repro };
+        implied, repro, repro_rows, told };
     struct job the_job, *job = &the_job;
 
     job_open(job, rank, n, NULL);
@@ -304,10 +391,15 @@ int main(void)
         "the last outputs may be left out",
         "an operator can work in place", "a repeated call allocates nothing",
         "redistributes that nobody asked for can be refused",
-        "with repro a product has the same bits however it is cut" };
+        "with repro a product has the same bits however it is cut",
+        "and a softmax", "DTN_LOG=debug tells what is decided and moved" };
 
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 9; i++) {
+        if (i == 8)
+            setenv("DTN_LOG", "debug", 1);
         ok(ranks_run(WORLD, 60, promises, &i, NULL) == 0, "%s", claims[i]);
+    }
+    unsetenv("DTN_LOG");
     ok(ranks_run(WORLD, 60, mismatch, NULL, NULL) == 0,
        "ranks that call different operators are told so");
     return done();

@@ -1,0 +1,18 @@
+/* collective.h - what an operator reduces over the ranks by itself */
+#ifndef DTN_OP_COLLECTIVE_H
+#define DTN_OP_COLLECTIVE_H
+
+#include "op/choose.h"
+#include "op/combine.h"
+#include "dtensor.h"
+
+/* The mesh dimensions along which it does so with a choice, a bit set. */
+unsigned dtn_collective_dims(const struct dtn_options *options,
+                             const struct dtn_tuple *choice);
+
+/* What that costs; 0 if it does not. */
+double dtn_collective_cost(const struct dtn_options *options,
+                           const struct dtn_tuple *choice,
+                           const struct dtn_costs *costs);
+
+#endif

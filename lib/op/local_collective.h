@@ -1,0 +1,38 @@
+/* local_collective.h - rows of which each rank has a part
+ *
+ * The dimensions of a row are a bit set.  All of these reduce over the ranks of
+ * parts->among, and work with as many bytes as dtn_work_cut() says.
+ * Errors: as dtensor_allreduce()
+ */
+#ifndef DTN_OP_LOCAL_COLLECTIVE_H
+#define DTN_OP_LOCAL_COLLECTIVE_H
+
+#include "math/norm.h"
+#include "math/reduction.h"
+#include "op/local.h"
+
+/* 0 if rows are whole. */
+size_t dtn_work_cut(const struct dtn_parts *parts, unsigned row);
+
+int dtn_softmax_cut(bool logarithm, const struct dtn_parts *parts, unsigned row,
+                    struct dtensor_error *err);
+int dtn_softmax_backward_cut(bool logarithm, const struct dtn_parts *parts,
+                             unsigned row, struct dtensor_error *err);
+
+/* LOGSUMEXP, VAR, STD and NORM; `p` as of dtn_reduce_dims(). */
+int dtn_reduce_cut(enum dtn_reduction_kind kind, const struct dtn_parts *parts,
+                   unsigned row, double p, struct dtensor_error *err);
+
+/* norm->mean and norm->rstd may be NULL. */
+int dtn_norm_cut(const struct dtn_norm *norm, const struct dtn_parts *parts,
+                 struct dtensor_error *err);
+
+/* The losses of rows along the last dimension; this rank has the classes from
+ * `first` on.
+ */
+int dtn_cross_entropy_cut(const struct dtn_array *losses,
+                          const struct dtn_array *target, int64_t first,
+                          const struct dtn_parts *parts,
+                          struct dtensor_error *err);
+
+#endif
