@@ -78,7 +78,36 @@ is "--help and the manual name the same options" \
 run rng --help
 is "and those of rng" \
     "$(diff <(options | grep -vx help) \
-        <(manual '/^\.Sh RANDOM/,/^\.Sh ENV/!d'))" ""
+        <(manual '/^\.Sh RANDOM/,/^\.Sh OPERATORS/!d'))" ""
+run op --help
+is "and those of op" \
+    "$(diff <(options | grep -vx help) \
+        <(manual '/^\.Sh OPERATORS/,/^\.Sh ENV/!d'))" ""
+run op --ranks 2 --shape 24x40 --iters 3
+is "op measures each of its cases on 2 ranks, and says of targets" \
+    "$code $(grep -vc '^#' "$tmp/out") $(awk '/^#/ { next } !($3 > 0)' "$tmp/out") \
+$(grep -c '^# target: .*: \(met\|missed\) (' "$tmp/out")" \
+    "0 $("$bench" op --help | sed '1,/^Cases/d' | wc -w)  3"
+is "... and complains of nothing" "$(cat "$tmp/err")" ""
+refuses_op() {
+    local expected=$1
+    shift
+    run op "$@"
+    is "op $*: refused" "$code $(grep -cF -e "$expected" "$tmp/err")" "2 1"
+}
+refuses_op "nothing: no such case of op" nothing
+refuses_op '--shape "8": expected NxM' --shape 8
+refuses_op '--iters "0": expected N' --iters 0
+refuses_op "no such option of op" --nope
+refuses_op "S(7)" --first 'S(7)' --shape 8x8 relu
+if "$bench" op --shape 16x16 --iters 2 --json - matmul relu >"$tmp/out" \
+    2>"$tmp/err"; then
+    is "op --json -: JSON, and nothing else" "$(sed -n '1p; $p' "$tmp/out" |
+        tr -d '\n')$(grep -c '"case": "\(matmul\|relu\)"' "$tmp/out")" "{}2"
+else
+    is "op --json - without libjansson: refused in words" \
+        "$(grep -c 'without libjansson' "$tmp/err")" 1
+fi
 run -V
 is "-V says name and version" "$code $(sed 's/ .*//; q' "$tmp/out")" \
     "0 dtensor-bench"

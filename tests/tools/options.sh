@@ -18,10 +18,13 @@ helped() {
 }
 
 # paged PAGE SECTION: options that the items of a page describe; with "rng"
-# those of the section RANDOM NUMBERS, else all others.
+# those of the section RANDOM NUMBERS, with "op" of OPERATORS, else all others.
 paged() {
-    awk -v rng="$2" '
-        /^\.Sh/ { inside = (/RANDOM NUMBERS/ ? "rng" : "") == rng }
+    awk -v section="$2" '
+        /^\.Sh/ {
+            inside = (/RANDOM NUMBERS/ ? "rng" : /OPERATORS/ ? "op" : "") == \
+                section
+        }
         inside && /^\.It Fl/ {
             flag = 0
             for (i = 2; i <= NF; i++) {
@@ -126,8 +129,11 @@ for tool in dtensor-bench dtensor-conf dtensor-plan dtensor-run; do
 done
 
 if [ -x "$top_builddir/dtensor-bench" ]; then
-    is "dtensor-bench(1) describes the options of rng, and no others" \
-        "$(paged dtensor-bench rng)" "$(helped dtensor-bench rng | grep -vx -e --help)"
+    for command in rng op; do
+        is "dtensor-bench(1) describes the options of $command, and no others" \
+            "$(paged dtensor-bench $command)" \
+            "$(helped dtensor-bench $command | grep -vx -e --help)"
+    done
 fi
 # A toolkit that is asked for and not there is an error; --version says what is.
 out=$("$top_srcdir/configure" --with-cuda=/nonexistent 2>&1)

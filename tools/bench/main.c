@@ -9,6 +9,7 @@
 #include "tools/bench/job.h"
 #include "tools/bench/launch.h"
 #include "tools/bench/measure.h"
+#include "tools/bench/op.h"
 #include "tools/bench/options.h"
 #include "tools/bench/pairs.h"
 #include "tools/bench/redistribute.h"
@@ -259,6 +260,8 @@ static int bench_main(int argc, char *argv[])
     char why[400];
     int code;
 
+    if (argc > 1 && strcmp(argv[1], "op") == 0)
+        return op_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rng") == 0)
         return rng_main(argc - 1, argv + 1);
     if (!options_parse(&opt, argc, argv, why, sizeof why)) {

@@ -430,8 +430,8 @@ void options_help(FILE *stream)
                 row->initial ? " (" : "", row->initial ? row->initial : "",
                 row->initial ? ")" : "");
     }
-    fprintf(stream, "\nRandom numbers have a command line of their own: dtensor-bench rng "
-            "--help\n\nExit status: 0 fine, 1 wrong result, 2 usage or "
+    fprintf(stream, "\nRandom numbers and operators have command lines of their own:\n"
+            "dtensor-bench rng --help, dtensor-bench op --help\n\nExit status: 0 fine, 1 wrong result, 2 usage or "
             "cluster file,\n3 a peer, a deadline or memory was lost, 141 nobody reads stdout.\n"
             "Examples:\n"
             "  dtensor-bench --local 4 allreduce -b 8 -e 1M\n"

@@ -1,0 +1,273 @@
+/* op.c - dtensor-bench op: how fast operators are
+ *
+ * Each case is measured beside its bound, in turn: of what moves memory a copy
+ * of as many bytes, of a product the BLAS that the library has loaded, called
+ * without the library.  The slowest rank counts, and of the calls the median.
+ * Decisions and calls on small tensors take less than a clock can tell, so many
+ * are timed at once.
+ */
+#include "config.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/launch.h"
+#include "tools/bench/op.h"
+#include "tools/bench/session.h"
+#include "dtensor.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANY = 400 };              /* calls timed at once                      */
+
+struct op_run {
+    const struct op_options *opt;
+    struct dtensor_ctx *ctx;
+    const struct dtensor_mesh *world;     /* all ranks                        */
+    int rank;                             /* of them                          */
+    char *bound[2];                       /* what a copy is timed with        */
+    double *us, *bound_us;                /* [iters]                          */
+    struct op_result *rows;               /* [ncases]                         */
+};
+
+/* ---------------------------------------------------------------- calls --- */
+
+static int call_op(struct op_ready *r, struct dtensor_error *err)
+{
+    const struct dtensor *const *in = (const struct dtensor *const *)r->in;
+    struct dtensor *out = NULL;
+    int rc;
+
+    if (!r->what->new_tensor)
+        return dtensor_op_into(r->what->op, r->nin, in, &r->args, 1, &r->out,
+                               err);
+    rc = dtensor_op(r->what->op, r->nin, in, &r->args, 1, &out, err);
+    dtensor_destroy(out);
+    return rc;
+}
+
+/* A decision; of OP_DECIDES one that nobody has asked for yet. */
+static int call_infer(struct op_ready *r, struct dtensor_error *err)
+{
+    const struct dtensor_op_call call = { r->what->op, r->nin, r->spec,
+                                          r->args };
+    struct dtensor_spec want[OP_INPUTS], out;
+    struct dtensor_op_info info;
+
+    for (int i = 0; i < r->nin && r->what->kind == OP_DECIDES; i++)
+        r->spec[i].shape[0] += 8;
+    return dtensor_op_infer(&call, want, 1, &out, &info, err);
+}
+
+static int call_case(struct op_ready *r, double *usp, struct dtensor_error *err)
+{
+    const enum op_kind kind = r->what->kind;
+    const bool infers = kind == OP_FINDS || kind == OP_DECIDES;
+    const int times = kind == OP_FINDS || kind == OP_CALLS ? MANY : 1;
+    const int64_t start = session_now_ns();
+    int rc = 0;
+
+    for (int i = 0; i < times && rc == 0; i++)
+        rc = infers ? call_infer(r, err) : call_op(r, err);
+    *usp = (double)(session_now_ns() - start) / 1e3 / times;
+    return rc;
+}
+
+/* ---------------------------------------------------------------- bound --- */
+
+typedef void sgemm_f(int order, int ta, int tb, int m, int n, int k,
+                     float alpha, const float *a, int lda, const float *b,
+                     int ldb, float beta, float *c, int ldc);
+
+/* The BLAS, if the library has loaded one by now; loading it here would start
+ * its threads.
+ */
+static sgemm_f *bound_blas(void)
+{
+    sgemm_f *sgemm = NULL;
+#ifdef DTN_BLAS
+    void *handle = dlopen(DTN_BLAS, RTLD_NOW | RTLD_NOLOAD);
+
+    if (handle) {
+        *(void **)&sgemm = dlsym(handle, "cblas_sgemm");
+        dlclose(handle);
+    }
+#endif
+    return sgemm;
+}
+
+/* Of one rank; with more the operands may have to move. */
+static void bound_product(const struct op_run *run, const struct op_ready *r,
+                          sgemm_f *sgemm)
+{
+    enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
+    const int m = (int)run->opt->shape[0], k = (int)run->opt->shape[1];
+    const int turned = r->what->inputs[1] == 'y';
+
+    sgemm(ROW_MAJOR, AS_IT_IS, turned ? TRANSPOSED : AS_IT_IS, m, m, k, 1,
+          dtensor_to_local(r->in[0]), k, dtensor_to_local(r->in[1]),
+          turned ? k : m, 0, dtensor_to_local(r->out), m);
+}
+
+/* Time the bound of a case; false: there is none. */
+static bool bound_time(const struct op_run *run, const struct op_ready *r,
+                       double *usp)
+{
+    const bool product = r->what->kind == OP_MULTIPLIES;
+    const bool fits = run->opt->ranks == 1 && run->opt->dtype == DTENSOR_F32;
+    sgemm_f *sgemm = product && fits ? bound_blas() : NULL;
+    int64_t start;
+
+    if (product ? !sgemm : r->what->kind != OP_MOVES)
+        return false;
+    start = session_now_ns();
+    if (product)
+        bound_product(run, r, sgemm);
+    else
+        memcpy(run->bound[0], run->bound[1], (size_t)r->bytes / 2);
+    *usp = (double)(session_now_ns() - start) / 1e3;
+    return true;
+}
+
+static int bound_memory(struct op_run *run, const struct op_ready *r,
+                        struct dtensor_error *err)
+{
+    const size_t bytes = (size_t)r->bytes / 2 + 1;
+
+    for (int i = 0; i < 2; i++) {
+        free(run->bound[i]);
+        run->bound[i] = malloc(bytes);
+        if (!run->bound[i])
+            return session_fail(err, DTENSOR_ENOMEM, "%s: no memory for %zu "
+                                "bytes", r->what->name, bytes);
+        memset(run->bound[i], 1, bytes);
+    }
+    return 0;
+}
+
+/* -------------------------------------------------------------- measure --- */
+
+static int measure_case(struct op_run *run, struct op_ready *r,
+                        struct op_result *row, struct dtensor_error *err)
+{
+    const int64_t iters = run->opt->iters, warmup = 3;
+    bool bound = true;
+    struct stats stats;
+    int rc = bound_memory(run, r, err);
+
+    for (int64_t i = -warmup; i < iters && rc == 0; i++) {
+        const int64_t at = i < 0 ? 0 : i;
+
+        rc = dtensor_barrier(run->world, err);
+        if (rc == 0)
+            rc = call_case(r, &run->us[at], err);
+        bound = bound && bound_time(run, r, &run->bound_us[at]);
+    }
+    if (rc == 0)
+        rc = dtensor_allreduce(run->world, run->us, run->us, (size_t)iters,
+                               DTENSOR_F64, DTENSOR_MAX, err);
+    if (rc != 0)
+        return rc;
+    *row = (struct op_result){ .what = r->what, .bytes = r->bytes,
+                               .flops = r->flops };
+    stats_of(run->us, (size_t)iters, &row->us);
+    if (bound) {
+        stats_of(run->bound_us, (size_t)iters, &stats);
+        row->bound_us = stats.p50;
+    }
+    return 0;
+}
+
+static int measure_all(struct op_run *run, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < run->opt->ncases && rc == 0; i++) {
+        struct op_ready ready;
+
+        rc = op_ready_init(&ready, run->ctx, run->opt, run->opt->cases[i],
+                           err);
+        if (rc == 0)
+            rc = measure_case(run, &ready, &run->rows[i], err);
+        op_ready_fini(&ready);
+        if (rc == 0 && run->rank == 0)
+            op_report_row(run->opt, &run->rows[i], stdout);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------ all --- */
+
+static int op_open(struct op_run *run, struct dtensor_error *err)
+{
+    const size_t iters = (size_t)run->opt->iters;
+    int rc = dtensor_init(NULL, &run->ctx, err);
+
+    if (rc == 0)
+        rc = dtensor_mesh_find(run->ctx, "world", &run->world, err);
+    if (rc != 0)
+        return rc;
+    dtensor_set_repro(run->ctx, run->opt->repro);
+    run->rank = dtensor_rank(run->ctx);
+    run->us = calloc(iters, sizeof run->us[0]);
+    run->bound_us = calloc(iters, sizeof run->us[0]);
+    run->rows = calloc((size_t)run->opt->ncases, sizeof run->rows[0]);
+    if (!run->us || !run->bound_us || !run->rows)
+        return session_fail(err, DTENSOR_ENOMEM, "no memory for the times of "
+                            "%zu calls", iters);
+    return 0;
+}
+
+static int op_rank(const struct op_options *opt, struct dtensor_error *err)
+{
+    struct op_run run = { .opt = opt };
+    int rc = op_open(&run, err);
+
+    if (rc == 0 && run.rank == 0)
+        op_report_header(opt, stdout);
+    if (rc == 0)
+        rc = measure_all(&run, err);
+    if (rc == 0 && run.rank == 0)
+        op_report_targets(opt, run.rows, stdout);
+    if (rc == 0 && run.rank == 0 && opt->json &&
+        !op_report_json(opt, run.rows))
+        rc = session_fail(err, DTENSOR_ESYS, "--json %s: cannot write it",
+                          opt->json);
+    if (rc != 0 && run.ctx && !dtensor_should_report(run.ctx, err))
+        err->text[0] = '\0';
+    free(run.us);
+    free(run.bound_us);
+    free(run.rows);
+    free(run.bound[0]);
+    free(run.bound[1]);
+    dtensor_fini(run.ctx);
+    return rc;
+}
+
+int op_main(int argc, char *argv[])
+{
+    struct op_options opt;
+    struct dtensor_error err = { 0 };
+    char why[400];
+    int code, rc;
+
+    if (!op_options_parse(&opt, argc, argv, why, sizeof why)) {
+        fprintf(stderr, "dtensor-bench op: %s\n"
+                "Try 'dtensor-bench op --help' for more information.\n", why);
+        free(opt.cases);
+        return BENCH_USAGE;
+    }
+    if (opt.help) {
+        op_options_help(stdout);
+        return BENCH_OK;
+    }
+    if (opt.ranks > 1 && !getenv("DTN_RANK") && !getenv("SLURM_STEP_ID") &&
+        launch_local((int)opt.ranks, &code) < 0) {
+        free(opt.cases);
+        return code;
+    }
+    rc = op_rank(&opt, &err);
+    free(opt.cases);
+    if (rc != 0 && err.text[0])
+        fprintf(stderr, "dtensor-bench op: %s\n", err.text);
+    return session_exit_code(rc);
+}
