@@ -196,24 +196,43 @@ static inline void sin_cos_pi_f64(double x, double *sinp, double *cosp)
                         ^ cos_sign);
 }
 
-/* Adding 1.5 * 2^52 leaves the nearest integer in the lowest bits. */
+/* exp(x) = 2^k exp(r) with |r| <= log(2) / 2, for -1500 <= x <= 1500; *restp is
+ * what exp(r) comes to without the 1.  Adding 1.5 * 2^52 leaves the nearest
+ * integer in the lowest bits.
+ */
 DTN_DEVICE
-static inline double exp_of_f64(double x)
+static inline __attribute__((always_inline)) int64_t
+exp_parts_of_f64(double x, double *restp)
 {
     const double magic = 0x1.8p52;
-    const double inside = x < -750.0 ? -750.0 : x > 710.0 ? 710.0 : x;
-    const double shifted = inside * 0x1.71547652b82fep+0 + magic;
+    const double shifted = x * 0x1.71547652b82fep+0 + magic;
     const double n = shifted - magic;
-    const int64_t k = (int64_t)(bits_of_f64(shifted) - bits_of_f64(magic));
+    const double r = (x - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;
+
+    *restp = r + r * r * poly_f64(exp_f64, POLY_TERMS(exp_f64), r);
+    return (int64_t)(bits_of_f64(shifted) - bits_of_f64(magic));
+}
+
+/* 2^k x for |k| <= 2000. */
+DTN_DEVICE
+static inline __attribute__((always_inline)) double
+times_power_f64(double x, int64_t k)
+{
     const int64_t half = k / 2;
-    const double r = (inside - n * 0x1.62e42fefa38p-1)
-                   - n * 0x1.ef35793c7673p-45;
-    const double p = 1.0 + (r + r * r * poly_f64(exp_f64, POLY_TERMS(exp_f64),
-                                                 r));
     const double first = f64_of_bits((uint64_t)(1023 + half) << 52);
     const double second = f64_of_bits((uint64_t)(1023 + k - half) << 52);
 
-    return p * first * second;
+    return x * first * second;
+}
+
+DTN_DEVICE
+static inline double exp_of_f64(double x)
+{
+    double rest;
+    const int64_t k = exp_parts_of_f64(x < -750.0 ? -750.0
+                                       : x > 710.0 ? 710.0 : x, &rest);
+
+    return times_power_f64(1.0 + rest, k);
 }
 
 /* The inverse of the normal distribution function, for p in (0, 1/2]: in the

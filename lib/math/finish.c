@@ -4,7 +4,7 @@
  * of a norm find it in the L1 cache.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3", "fp-contract=off")
+#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
 #endif
 
 #include "math/finish.h"

@@ -10,7 +10,7 @@
  * multiply-add, whatever the shape of the matrix is.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3", "fp-contract=off")
+#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
 #endif
 
 #include "math/matmul.h"

@@ -7,7 +7,7 @@
  * each vector width; they have no order to keep, so all give the same bits.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3", "fp-contract=off")
+#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
 #endif
 
 #include "math/pointwise.h"

@@ -15,7 +15,7 @@
         const T *c = in[OPERANDS > 2 ? 2 : 0];                                \
         const T p = ((const T *)args)[0], q = ((const T *)args)[1];           \
                                                                               \
-        DTN_INDEPENDENT                                                     \
+        DTN_INDEPENDENT                                                       \
         for (int64_t i = 0; i < n; i++) {                                     \
             const T x = a[i], y = b[i], z = c[i];                             \
                                                                               \
@@ -69,8 +69,6 @@
     FUNCTION(sqrt, kind, T)                                                   \
     UNARY(rsqrt, kind, T, 1 / dtn_sqrt_##kind(x))                             \
     UNARY(reciprocal, kind, T, 1 / x)                                         \
-    FUNCTION(sin, kind, T)                                                    \
-    FUNCTION(cos, kind, T)                                                    \
     FUNCTION(gelu, kind, T)                                                   \
     UNARY(silu, kind, T, x * dtn_sigmoid_##kind(x))                           \
     FUNCTION(softplus, kind, T)                                               \
@@ -116,6 +114,42 @@
 
 FLOAT(f32, float)
 FLOAT(f64, double)
+FUNCTION(sin, f64, double)
+FUNCTION(cos, f64, double)
+
+/* Of numbers that are too large for dtn_sine_f32(), libm's. */
+#define SINE(name, quarters, exact)                                           \
+    static void LANES_NAME(name##_slow)(float *dst, const float *a,           \
+                                        int64_t n)                            \
+    {                                                                         \
+        for (int64_t i = 0; i < n; i++)                                       \
+            dst[i] = fabsf(a[i]) < DTN_SINE_MOST                              \
+                         ? dtn_sine_f32(a[i], quarters) : exact(a[i]);        \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(name##_f32)(                          \
+        void *to, const void *const in[], int64_t n, const void *args)        \
+    {                                                                         \
+        (void)args;                                                           \
+        for (int64_t at = 0; at < n; at += DTN_BLOCK) {                       \
+            const int64_t most = n - at < DTN_BLOCK ? n - at : DTN_BLOCK;     \
+            const float *a = (const float *)in[0] + at;                       \
+            float *dst = (float *)to + at;                                    \
+            int large = 0;                                                    \
+                                                                              \
+            for (int64_t i = 0; i < most; i++)                                \
+                large |= !(fabsf(a[i]) < DTN_SINE_MOST);                      \
+            if (large) {                                                      \
+                LANES_NAME(name##_slow)(dst, a, most);                        \
+                continue;                                                     \
+            }                                                                 \
+            DTN_INDEPENDENT                                                   \
+            for (int64_t i = 0; i < most; i++)                                \
+                dst[i] = dtn_sine_f32(a[i], quarters);                        \
+        }                                                                     \
+    }
+
+SINE(sin, 0, sinf)
+SINE(cos, 1, cosf)
 INTEGER(i64, int64_t)
 INTEGER(u64, uint64_t)
 UNARY(sign, i64, int64_t, (x > 0) - (x < 0))
@@ -166,6 +200,7 @@ static const struct pointwise_loops LANES_NAME(loops) = {
 #undef FUNCTION
 #undef COMPARISONS
 #undef FLOAT
+#undef SINE
 #undef INTEGER
 #undef AT
 #undef ROW_COMMON

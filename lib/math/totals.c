@@ -4,7 +4,7 @@
  * two or more vectors; at the end these are added from the first to the last.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3", "fp-contract=off")
+#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
 #endif
 
 #include "math/totals.h"

@@ -2,7 +2,7 @@
 """random_fit.py - make lib/base/coefficients.h
 
 Nearly minimax polynomials (Chebyshev interpolation in 60 digits) for the
-functions that turn words into values.  Needs mpmath.  The file is committed;
+functions that turn words into values, and for those of operators.  Needs mpmath.  The file is committed;
 run this only to change a degree:
 
     python3 tests/random/random_fit.py > lib/base/coefficients.h
@@ -42,6 +42,10 @@ def series(f, small, at_zero):
     return lambda x: at_zero if abs(x) < small else f(x)
 
 
+def erfcx(x):
+    return mp.exp(x * x) * mp.erfc(x)
+
+
 def quantile(p):
     """z with Phi(z) = p, for p in (0, 1/2]."""
     t = mp.sqrt(-2 * mp.log(p))
@@ -72,6 +76,15 @@ def main():
                       mpf(1) / 24), [0, eighth], 3)
     emit("cos_f32", "float", c, e * eighth ** 2,
          "(cos r - 1 + r^2/2) / r^4 of r^2, |r| <= pi/4")
+    c, e = fit(series(lambda y: (mp.erf(mp.sqrt(y)) / mp.sqrt(y) -
+                                 2 / mp.sqrt(mp.pi)) / y, tiny,
+                      -2 / (3 * mp.sqrt(mp.pi))), [0, mpf("0.53")], 5)
+    emit("erf_f32", "float", c, e * mpf("0.53"),
+         "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
+    c, e = fit(lambda t: erfcx(3 * (1 + t) / (1 - t)),
+               [-1, (mpf("10.2") - 3) / (mpf("10.2") + 3)], 10)
+    emit("erfcx_f32", "float", c, e / mpf("0.055"),
+         "exp(x^2) erfc(x) of (x - 3) / (x + 3), 0 <= x <= 10.2")
 
     most = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mpf("1.0001")
     c, e = fit(series(lambda y: (2 * mp.atanh(mp.sqrt(y)) / mp.sqrt(y) - 2) / y,
@@ -93,6 +106,14 @@ def main():
                       mpf(1) / 2), [-half, half], 11)
     emit("exp_f64", "double", c, e * half ** 2,
          "(exp(r) - 1 - r) / r^2, |r| <= log(2)/2")
+    c, e = fit(series(lambda y: (mp.erf(mp.sqrt(y)) / mp.sqrt(y) -
+                                 2 / mp.sqrt(mp.pi)) / y, tiny,
+                      -2 / (3 * mp.sqrt(mp.pi))), [0, mpf("0.53")], 12)
+    emit("erf_f64", "double", c, e * mpf("0.53"),
+         "(erf x - 2 x / sqrt(pi)) / x^3 of x^2, |x| <= 0.72")
+    c, e = fit(lambda t: erfcx(3 * (1 + t) / (1 - t)), [-1, mpf(24) / 31], 24)
+    emit("erfcx_f64", "double", c, e / mpf("0.02"),
+         "exp(x^2) erfc(x) of (x - 3) / (x + 3), 0 <= x <= 27.5")
 
     most = mpf("0.35") ** 2
     c, e = fit(series(lambda y: quantile(mpf(1) / 2 - mp.sqrt(y)) /
