@@ -2,9 +2,11 @@
 #include "math/reduction.h"
 #include "math/block.h"
 #include "math/loop.h"
+#include "math/totals.h"
 #include "base/dtype.h"
 #include "dtensor.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,19 +35,37 @@ enum { VALUE, INDEX, ELEMENT };
         return found;                                                         \
     }
 
-FIND(f32, float)
-FIND(f64, double)
 FIND(i64, int64_t)
 FIND(u64, uint64_t)
+
+/* Of floats first the extreme of the block, in vectors; only if it is better
+ * than what was found, its place.
+ */
+static int64_t find_float(enum dtensor_dtype work, const void *elements,
+                          int64_t n, bool largest, void *best, int64_t found,
+                          int64_t first)
+{
+    const double worst = largest ? (double)-INFINITY : (double)INFINITY;
+    const double extreme = dtn_total(largest ? DTN_TOTAL_MAX : DTN_TOTAL_MIN,
+                                     work, elements, n, worst, 0);
+    double most = 0;
+
+    if (found >= 0)
+        memcpy(&most, best, sizeof most);
+    if (found >= 0 && !(largest ? extreme > most : extreme < most) &&
+        (most != most || extreme == extreme))
+        return found;
+    memcpy(best, &extreme, sizeof extreme);
+    return first + dtn_total_place(work, elements, n, extreme);
+}
 
 static int64_t find(enum dtensor_dtype work, const void *elements, int64_t n,
                     bool largest, void *best, int64_t found, int64_t first)
 {
     switch (work) {
     case DTENSOR_F32:
-        return find_f32(elements, n, largest, best, found, first);
     case DTENSOR_F64:
-        return find_f64(elements, n, largest, best, found, first);
+        return find_float(work, elements, n, largest, best, found, first);
     case DTENSOR_U64:
         return find_u64(elements, n, largest, best, found, first);
     default:

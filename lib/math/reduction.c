@@ -59,6 +59,18 @@ static double row_total(struct reduction *r, enum dtn_total kind, double total,
     return total;
 }
 
+/* Which total it is, of a float; DTN_TOTALS: more than one. */
+static enum dtn_total total_of(const struct reduction *r)
+{
+    switch (r->kind) {
+    case DTN_REDUCE_SUM: case DTN_REDUCE_MEAN: return DTN_TOTAL_SUM;
+    case DTN_REDUCE_PROD: return DTN_TOTAL_PROD;
+    case DTN_REDUCE_MAX: return DTN_TOTAL_MAX;
+    case DTN_REDUCE_MIN: return DTN_TOTAL_MIN;
+    default: return DTN_TOTALS;
+    }
+}
+
 static double row_variance(struct reduction *r)
 {
     const double mean = row_total(r, DTN_TOTAL_SUM, 0, 0) / r->count;
@@ -231,6 +243,79 @@ static double complex row_complex(struct reduction *r)
     return r->kind == DTN_REDUCE_MEAN ? total / r->count : total;
 }
 
+/* ------------------------------------------------------------- columns --- */
+
+/* Of a matrix that is reduced along its first dimension, each row of `rows` is
+ * a column, and its elements are far apart.  Columns beside each other are
+ * reduced together, from one row of the matrix to the next.
+ */
+static bool columns_fit(const struct reduction *r)
+{
+    const struct dtn_strips *rows = &r->rows;
+    const enum dtensor_dtype dtype = rows->how[IN].dtype;
+
+    return rows->outer.step[IN] == 1 && rows->outer.run >= 8 &&
+           rows->row.step[IN] != 1 && dtn_dtype_is_float(dtype) &&
+           dtn_dtype_kind(dtype) == DTN_DTYPE_FLOAT &&
+           total_of(r) != DTN_TOTALS && !rows->outer.empty && !rows->row.empty;
+}
+
+/* A block of the columns; of narrow floats it is widened row by row. */
+static void columns_block(struct reduction *r, int64_t width, double total[])
+{
+    enum { ROOM = DTN_BLOCK_BYTES * 4 };
+    _Alignas(64) char room[ROOM];
+    const struct dtn_strips *rows = &r->rows;
+    const struct dtn_storage along = { rows->how[IN].dtype, rows->how[IN].work,
+                                       1 };
+    const int64_t apart = rows->how[IN].step;
+    const size_t size = dtn_dtype_size(along.dtype);
+    const size_t made = dtn_dtype_size(along.work) * (size_t)width;
+    const char *at = dtn_strips_at(rows, IN);
+
+    if (along.dtype == along.work) {
+        dtn_total_columns(total_of(r), along.work, at, apart, rows->n, width,
+                          total);
+        return;
+    }
+    for (int64_t i = 0; i < rows->n; i++)
+        dtn_block_load(&along, at + i * apart * (int64_t)size, width,
+                       room + (size_t)i * made);
+    dtn_total_columns(total_of(r), along.work, room, width, rows->n, width,
+                      total);
+}
+
+/* The widened block of narrow floats has to fit its room. */
+static int64_t columns_width(const struct reduction *r)
+{
+    const struct dtn_storage *in = &r->rows.how[IN];
+    const int64_t most = in->dtype == in->work ? DTN_TOTAL_COLUMNS : 16;
+    const int64_t beside = dtn_strips_beside(&r->rows);
+
+    return beside < most ? beside : most;
+}
+
+static void columns_reduce(struct reduction *r)
+{
+    const struct dtn_storage *out = &r->rows.how[OUT];
+    const double first = r->kind == DTN_REDUCE_PROD ? 1
+                       : r->kind == DTN_REDUCE_MAX ? (double)-INFINITY
+                       : r->kind == DTN_REDUCE_MIN ? (double)INFINITY : 0;
+    const int64_t width = columns_width(r);
+    const int64_t apart = r->rows.outer.step[OUT] *
+                          (int64_t)r->rows.outer.size[OUT];
+    struct dtn_strips *rows = &r->rows;
+    double total[DTN_TOTAL_COLUMNS];
+
+    for (int64_t k = 0; k < width; k++)
+        total[k] = first;
+    for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
+        columns_block(r, width, total);
+    for (int64_t k = 0; k < width; k++)
+        dtn_store(out->dtype, rows->row.at[OUT] + k * apart, 0,
+                  r->kind == DTN_REDUCE_MEAN ? total[k] / r->count : total[k]);
+}
+
 /* ------------------------------------------------------------ all rows --- */
 
 static void row_reduce(struct reduction *r)
@@ -260,7 +345,13 @@ void dtn_reduce_dims(enum dtn_reduction_kind kind, const struct dtn_array *out,
     for (int d = 0; d < in->ndim; d++)
         r.count *= dims >> d & 1 ? (double)in->shape[d] : 1;
     dtn_strips_begin(&r.rows, arrays, 2, dims);
+
+    const bool columns = columns_fit(&r);
+
     for (bool more = dtn_strips_first(&r.rows); more;
-         more = dtn_strips_next(&r.rows))
-        row_reduce(&r);
+         more = dtn_strips_skip(&r.rows, columns ? columns_width(&r) : 1))
+        if (columns)
+            columns_reduce(&r);
+        else
+            row_reduce(&r);
 }

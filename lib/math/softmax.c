@@ -53,6 +53,45 @@ static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
     }
 }
 
+/* The exponentials are made once if there is memory for a row of them: the
+ * result itself, or that of a narrow type a buffer.
+ */
+enum { ROW_MOST = 4096 };
+
+static bool row_is_kept(const struct dtn_strips *rows, bool logarithm)
+{
+    const struct dtn_storage *out = &rows->how[OUT];
+    const bool direct = out->dtype == out->work && out->step == 1;
+
+    return !logarithm && (direct || (rows->row.ndim == 0 &&
+           rows->row.run <= ROW_MOST && out->work == DTENSOR_F32));
+}
+
+static void row_softmax(struct dtn_strips *rows, double most)
+{
+    _Alignas(64) float row[ROW_MOST];
+    const enum dtensor_dtype work = rows->how[IN].work;
+    double by[2] = { 0, 0 };
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        void *kept = dtn_strips_place(rows, OUT, row + rows->first % ROW_MOST);
+        const void *in = dtn_strips_load(rows, IN, kept);
+
+        by[1] = dtn_total_exp(work, kept, in, rows->n, by[1], most);
+    }
+    by[1] = 1 / by[1];
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        float *buffer = row + rows->first % ROW_MOST;
+        void *kept = dtn_strips_place(rows, OUT, buffer);
+        const void *const from[] = { kept, NULL, NULL };
+
+        dtn_finish_norm(work, kept, from, rows->n, by);
+        dtn_strips_store(rows, OUT, kept, buffer);
+    }
+}
+
 void dtn_softmax(bool logarithm, const struct dtn_array *out,
                  const struct dtn_array *in, int dim)
 {
@@ -65,7 +104,10 @@ void dtn_softmax(bool logarithm, const struct dtn_array *out,
         const double most = row_total(&rows, IN, DTN_TOTAL_MAX,
                                       (double)-INFINITY, 0);
 
-        row_finish(&rows, logarithm, most, row_sum(&rows, IN, most));
+        if (row_is_kept(&rows, logarithm))
+            row_softmax(&rows, most);
+        else
+            row_finish(&rows, logarithm, most, row_sum(&rows, IN, most));
     }
 }
 

@@ -45,10 +45,20 @@ bool dtn_strips_first(struct dtn_strips *rows)
     return !rows->outer.empty;
 }
 
+int64_t dtn_strips_beside(const struct dtn_strips *rows)
+{
+    return rows->outer.run - rows->at;
+}
+
 bool dtn_strips_next(struct dtn_strips *rows)
 {
-    if (rows->at + 1 < rows->outer.run) {
-        rows_go(rows, rows->at + 1);
+    return dtn_strips_skip(rows, 1);
+}
+
+bool dtn_strips_skip(struct dtn_strips *rows, int64_t n)
+{
+    if (n < dtn_strips_beside(rows)) {
+        rows_go(rows, rows->at + n);
         return true;
     }
     if (!dtn_loop_next(&rows->outer))
@@ -78,7 +88,7 @@ bool dtn_strips_next_block(struct dtn_strips *rows)
     return dtn_loop_next(&rows->row) && rows_cut(rows, 0);
 }
 
-static char *rows_at(const struct dtn_strips *rows, int i)
+char *dtn_strips_at(const struct dtn_strips *rows, int i)
 {
     return rows->row.at[i] + rows->first * rows->row.step[i] *
                              (int64_t)rows->row.size[i];
@@ -86,19 +96,20 @@ static char *rows_at(const struct dtn_strips *rows, int i)
 
 const void *dtn_strips_load(const struct dtn_strips *rows, int i, void *buffer)
 {
-    return dtn_block_load(&rows->how[i], rows_at(rows, i), rows->n, buffer);
+    return dtn_block_load(&rows->how[i], dtn_strips_at(rows, i), rows->n,
+                          buffer);
 }
 
 void *dtn_strips_place(const struct dtn_strips *rows, int i, void *buffer)
 {
-    return dtn_block_place(&rows->how[i], rows_at(rows, i), buffer);
+    return dtn_block_place(&rows->how[i], dtn_strips_at(rows, i), buffer);
 }
 
 void dtn_strips_store(const struct dtn_strips *rows, int i, void *made,
                     void *buffer)
 {
     if (made == buffer)
-        dtn_block_store(&rows->how[i], rows_at(rows, i), rows->n, buffer);
+        dtn_block_store(&rows->how[i], dtn_strips_at(rows, i), rows->n, buffer);
 }
 
 double dtn_strips_value(const struct dtn_strips *rows, int i)

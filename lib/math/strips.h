@@ -35,11 +35,20 @@ void dtn_strips_begin(struct dtn_strips *rows, const struct dtn_array arrays[],
 bool dtn_strips_first(struct dtn_strips *rows);
 bool dtn_strips_next(struct dtn_strips *rows);
 
+/* How many rows beside each other begin here, outer.step[i] elements apart, and
+ * the row after `n` of them.
+ */
+int64_t dtn_strips_beside(const struct dtn_strips *rows);
+bool dtn_strips_skip(struct dtn_strips *rows, int64_t n);
+
 /* The first block of the row, the next one; false: there is none. */
 bool dtn_strips_block(struct dtn_strips *rows);
 bool dtn_strips_next_block(struct dtn_strips *rows);
 
-/* dtn_block_load(), dtn_block_place() and dtn_block_store() of the block. */
+/* Where the block begins; dtn_block_load(), dtn_block_place() and
+ * dtn_block_store() of it.
+ */
+char *dtn_strips_at(const struct dtn_strips *rows, int i);
 const void *dtn_strips_load(const struct dtn_strips *rows, int i, void *buffer);
 void *dtn_strips_place(const struct dtn_strips *rows, int i, void *buffer);
 void dtn_strips_store(const struct dtn_strips *rows, int i, void *made,

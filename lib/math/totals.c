@@ -1,7 +1,7 @@
 /* totals.c - what a block of floats comes to
  *
- * Elements of f32 are widened to f64 and added to 16 running sums, which are
- * two or more vectors; at the end these are added from the first to the last.
+ * Elements of f32 are widened to f64 and added to 32 running sums, which are
+ * four or more vectors; at the end these are added in pairs.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
@@ -19,8 +19,18 @@
 typedef double total_f(const void *elements, int64_t n, double total,
                        double middle);
 
+typedef void columns_f(const void *elements, int64_t apart, int64_t n,
+                       int64_t width, double total[]);
+typedef double exp_f(void *to, const void *elements, int64_t n, double total,
+                     double middle);
+typedef int64_t place_f(const void *elements, int64_t n, double value);
+
+/* Of f32, of f64. */
 struct totals_loops {
-    total_f *of[2][DTN_TOTALS];   /* of f32, of f64                           */
+    total_f *of[2][DTN_TOTALS];
+    columns_f *columns[2][DTN_TOTALS];
+    exp_f *exp[2];
+    place_f *place[2];
 };
 
 #define LANES_TARGET
@@ -50,4 +60,25 @@ double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
 {
     return widths[dtn_width()]->of[work == DTENSOR_F64][kind](x, n, total,
                                                              middle);
+}
+
+void dtn_total_columns(enum dtn_total kind, enum dtensor_dtype work,
+                       const void *x, int64_t apart, int64_t n, int64_t width,
+                       double total[])
+{
+    widths[dtn_width()]->columns[work == DTENSOR_F64][kind](x, apart, n, width,
+                                                            total);
+}
+
+double dtn_total_exp(enum dtensor_dtype work, void *made, const void *x,
+                     int64_t n, double total, double middle)
+{
+    return widths[dtn_width()]->exp[work == DTENSOR_F64](made, x, n, total,
+                                                         middle);
+}
+
+int64_t dtn_total_place(enum dtensor_dtype work, const void *x, int64_t n,
+                        double value)
+{
+    return widths[dtn_width()]->place[work == DTENSOR_F64](x, n, value);
 }

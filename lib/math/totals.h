@@ -26,4 +26,22 @@ enum dtn_total {
 double dtn_total(enum dtn_total kind, enum dtensor_dtype work, const void *x,
                  int64_t n, double total, double middle);
 
+/* The same of several columns at once: element i of column k is x[i apart + k],
+ * and total[k] is its total; the middle is 0.  Up to DTN_TOTAL_COLUMNS columns.
+ * Sums have the bits that they have as rows.  Not for EXP and POWERS.
+ */
+enum { DTN_TOTAL_COLUMNS = 64 };
+void dtn_total_columns(enum dtn_total kind, enum dtensor_dtype work,
+                       const void *x, int64_t apart, int64_t n, int64_t width,
+                       double total[]);
+
+/* As DTN_TOTAL_EXP, and made[i] = exp(x[i] - middle); `made` may be x. */
+double dtn_total_exp(enum dtensor_dtype work, void *made, const void *x,
+                     int64_t n, double total, double middle);
+
+/* The first i with x[i] equal to `value`, which may be a NaN; n: there is none.
+ */
+int64_t dtn_total_place(enum dtensor_dtype work, const void *x, int64_t n,
+                        double value);
+
 #endif

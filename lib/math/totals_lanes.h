@@ -2,61 +2,190 @@
  *
  * Included once for each width with LANES_TARGET, the attribute that asks the
  * compiler for it, and LANES_NAME(x), which keeps the names apart.  There are
- * always 16 running totals: element i goes to number i % 16.  So the bits do
- * not depend on the width.  A step makes a total of the total `t`, the element
- * `x` and the middle `m`.
+ * always 32 running totals: element i goes to number i % 32, and in the end the
+ * upper half is joined with the lower, five times.  So the bits do not depend
+ * on the width.  A step makes a total of the total `t`, the element `x` and the
+ * middle `m`.  The second function of each pair does the same for many columns,
+ * row by row.
  */
+#define HALVE(lane, half, join)                                               \
+    for (int j = 0; j < half; j++) {                                          \
+        const double t = lane[j], x = lane[j + half];                         \
+                                                                              \
+        lane[j] = join;                                                       \
+    }
 #define TOTAL(name, kind, T, first, step, join)                               \
     LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
         const void *elements, int64_t n, double total, double m)              \
     {                                                                         \
         const T *array = elements;                                            \
-        double lane[16];                                                      \
+        double lane[32];                                                      \
         int64_t i = 0;                                                        \
                                                                               \
-        for (int j = 0; j < 16; j++)                                          \
+        for (int j = 0; j < 32; j++)                                          \
             lane[j] = first;                                                  \
-        for (; i + 16 <= n; i += 16)                                          \
+        for (; i + 32 <= n; i += 32) {                                        \
             for (int j = 0; j < 16; j++) {                                    \
                 const double x = (double)array[i + j], t = lane[j];           \
                                                                               \
                 lane[j] = step;                                               \
             }                                                                 \
+            for (int j = 0; j < 16; j++) {                                    \
+                const double x = (double)array[i + 16 + j], t = lane[16 + j]; \
+                                                                              \
+                lane[16 + j] = step;                                          \
+            }                                                                 \
+        }                                                                     \
         for (int j = 0; i < n; i++, j++) {                                    \
             const double x = (double)array[i], t = lane[j];                   \
                                                                               \
             lane[j] = step;                                                   \
         }                                                                     \
-        for (int j = 0; j < 16; j++) {                                        \
-            const double t = total, x = lane[j];                              \
+        HALVE(lane, 16, join)                                                 \
+        HALVE(lane, 8, join)                                                  \
+        HALVE(lane, 4, join)                                                  \
+        HALVE(lane, 2, join)                                                  \
+        HALVE(lane, 1, join)                                                  \
+        const double t = total, x = lane[0];                                  \
                                                                               \
-            total = join;                                                     \
+        return join;                                                          \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
+        const void *elements, int64_t apart, int64_t n, int64_t width,        \
+        double total[])                                                       \
+    {                                                                         \
+        const double m = 0;                                                   \
+        double lane[32][DTN_TOTAL_COLUMNS];                                   \
+                                                                              \
+        for (int j = 0; j < 32; j++)                                          \
+            for (int64_t k = 0; k < width; k++)                               \
+                lane[j][k] = first;                                           \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const T *row = (const T *)elements + i * apart;                   \
+            double *sum = lane[i % 32];                                       \
+                                                                              \
+            for (int64_t k = 0; k < width; k++) {                             \
+                const double x = (double)row[k], t = sum[k];                  \
+                                                                              \
+                (void)m;                                                      \
+                sum[k] = step;                                                \
+            }                                                                 \
         }                                                                     \
-        return total;                                                         \
+        for (int half = 16; half > 0; half /= 2)                              \
+            for (int j = 0; j < half; j++)                                    \
+                for (int64_t k = 0; k < width; k++) {                         \
+                    const double t = lane[j][k], x = lane[j + half][k];       \
+                                                                              \
+                    lane[j][k] = join;                                        \
+                }                                                             \
+        for (int64_t k = 0; k < width; k++) {                                 \
+            const double t = total[k], x = lane[0][k];                        \
+                                                                              \
+            total[k] = join;                                                  \
+        }                                                                     \
     }
 
-#define LARGER(x) ((((x) > t) | ((x) != (x))) ? (x) : t)
-#define SMALLER(x) ((((x) < t) | ((x) != (x))) ? (x) : t)
+/* Of extremes nothing is rounded, so they keep their type; 64 of them are
+ * enough for the compiler to leave the loop a loop, and make vectors of it.
+ */
+#define EXTREME(name, kind, T, worst, value, better)                          \
+    LANES_TARGET static double LANES_NAME(name##_##kind)(                     \
+        const void *elements, int64_t n, double total, double m)              \
+    {                                                                         \
+        const T *array = elements;                                            \
+        T lane[64], t = (T)total;                                             \
+        int64_t i = 0;                                                        \
+                                                                              \
+        (void)m;                                                              \
+        for (int j = 0; j < 64 && n >= 64; j++)                               \
+            lane[j] = (T)(worst);                                             \
+        for (; i + 64 <= n; i += 64)                                          \
+            for (int j = 0; j < 64; j++) {                                    \
+                const T e = array[i + j], x = value;                          \
+                const T best = lane[j];                                       \
+                                                                              \
+                lane[j] = better(x, best);                                    \
+            }                                                                 \
+        for (int half = n < 64 ? 0 : 32; half > 0; half /= 2)                 \
+            for (int j = 0; j < half; j++)                                    \
+                lane[j] = better(lane[j + half], lane[j]);                    \
+        if (n >= 64)                                                          \
+            t = better(lane[0], t);                                           \
+        for (; i < n; i++) {                                                  \
+            const T e = array[i], x = value;                                  \
+                                                                              \
+            t = better(x, t);                                                 \
+        }                                                                     \
+        return (double)t;                                                     \
+    }                                                                         \
+    LANES_TARGET static void LANES_NAME(name##_columns_##kind)(               \
+        const void *elements, int64_t apart, int64_t n, int64_t width,        \
+        double total[])                                                       \
+    {                                                                         \
+        T lane[DTN_TOTAL_COLUMNS];                                            \
+                                                                              \
+        for (int64_t k = 0; k < width; k++)                                   \
+            lane[k] = (T)total[k];                                            \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const T *row = (const T *)elements + i * apart;                   \
+                                                                              \
+            for (int64_t k = 0; k < width; k++) {                             \
+                const T e = row[k], x = value;                                \
+                const T best = lane[k];                                       \
+                                                                              \
+                lane[k] = better(x, best);                                    \
+            }                                                                 \
+        }                                                                     \
+        for (int64_t k = 0; k < width; k++)                                   \
+            total[k] = (double)lane[k];                                       \
+    }
+
+#define LARGER(x, best) ((((x) > (best)) | ((x) != (x))) ? (x) : (best))
+#define SMALLER(x, best) ((((x) < (best)) | ((x) != (x))) ? (x) : (best))
 
 #define TOTALS(kind, T)                                                       \
     TOTAL(sum, kind, T, 0, t + x, t + x)                                      \
     TOTAL(prod, kind, T, 1, t * x, t * x)                                     \
-    TOTAL(max, kind, T, (double)-INFINITY, LARGER(x), LARGER(x))              \
-    TOTAL(min, kind, T, (double)INFINITY, SMALLER(x), SMALLER(x))             \
     TOTAL(count, kind, T, 0, t + (x != 0 ? 1.0 : 0.0), t + x)                 \
     TOTAL(abs, kind, T, 0, t + fabs(x), t + x)                                \
     TOTAL(squares, kind, T, 0, t + (x - m) * (x - m), t + x)                  \
-    TOTAL(most, kind, T, 0, LARGER(fabs(x)), LARGER(x))                       \
-    TOTAL(least, kind, T, (double)INFINITY, SMALLER(fabs(x)), SMALLER(x))     \
-    LANES_TARGET static double LANES_NAME(exp_##kind)(                        \
-        const void *elements, int64_t n, double total, double middle)         \
+    EXTREME(max, kind, T, -INFINITY, e, LARGER)                               \
+    EXTREME(min, kind, T, INFINITY, e, SMALLER)                               \
+    EXTREME(most, kind, T, 0, e < 0 ? -e : e, LARGER)                         \
+    EXTREME(least, kind, T, INFINITY, e < 0 ? -e : e, SMALLER)                \
+    LANES_TARGET static double LANES_NAME(made_exp_##kind)(                   \
+        void *to, const void *elements, int64_t n, double total,              \
+        double middle)                                                        \
     {                                                                         \
         const T *x = elements, m = (T)middle;                                 \
-        T made[DTN_BLOCK];                                                    \
+        T *made = to;                                                         \
                                                                               \
+        DTN_INDEPENDENT                                                       \
         for (int64_t i = 0; i < n; i++)                                       \
             made[i] = dtn_exp_##kind(x[i] - m);                               \
         return LANES_NAME(sum_##kind)(made, n, total, 0);                     \
+    }                                                                         \
+    LANES_TARGET static double LANES_NAME(exp_##kind)(                        \
+        const void *elements, int64_t n, double total, double middle)         \
+    {                                                                         \
+        T made[DTN_BLOCK];                                                    \
+                                                                              \
+        return LANES_NAME(made_exp_##kind)(made, elements, n, total, middle); \
+    }                                                                         \
+    LANES_TARGET static int64_t LANES_NAME(place_##kind)(                     \
+        const void *elements, int64_t n, double value)                        \
+    {                                                                         \
+        const T *x = elements, wanted = (T)value;                             \
+        const int is_nan = wanted != wanted;                                  \
+        int32_t found = (int32_t)n;                                           \
+                                                                              \
+        for (int32_t i = 0; i < (int32_t)n; i++) {                            \
+            const int here = is_nan ? x[i] != x[i] : x[i] == wanted;          \
+            const int32_t place = here ? i : (int32_t)n;                      \
+                                                                              \
+            found = place < found ? place : found;                            \
+        }                                                                     \
+        return found;                                                         \
     }                                                                         \
     static double LANES_NAME(powers_##kind)(                                  \
         const void *elements, int64_t n, double total, double middle)         \
@@ -71,21 +200,34 @@
 TOTALS(f32, float)
 TOTALS(f64, double)
 
+#define AT(TOTAL, name, kind) [DTN_TOTAL_##TOTAL] = LANES_NAME(name##_##kind)
 #define ROW(kind) {                                                           \
-    LANES_NAME(sum_##kind), LANES_NAME(prod_##kind), LANES_NAME(max_##kind),  \
-    LANES_NAME(min_##kind), LANES_NAME(count_##kind), LANES_NAME(abs_##kind), \
-    LANES_NAME(squares_##kind), LANES_NAME(most_##kind),                      \
-    LANES_NAME(least_##kind), LANES_NAME(exp_##kind),                         \
-    LANES_NAME(powers_##kind) }
+    AT(SUM, sum, kind), AT(PROD, prod, kind), AT(MAX, max, kind),             \
+    AT(MIN, min, kind), AT(COUNT, count, kind), AT(ABS, abs, kind),           \
+    AT(SQUARES, squares, kind), AT(MOST, most, kind),                         \
+    AT(LEAST, least, kind), AT(EXP, exp, kind), AT(POWERS, powers, kind) }
+#define COLUMNS(kind) {                                                       \
+    AT(SUM, sum_columns, kind), AT(PROD, prod_columns, kind),                 \
+    AT(MAX, max_columns, kind), AT(MIN, min_columns, kind),                   \
+    AT(COUNT, count_columns, kind), AT(ABS, abs_columns, kind),               \
+    AT(SQUARES, squares_columns, kind), AT(MOST, most_columns, kind),         \
+    AT(LEAST, least_columns, kind) }
 
 static const struct totals_loops LANES_NAME(loops) = {
     .of = { ROW(f32), ROW(f64) },
+    .columns = { COLUMNS(f32), COLUMNS(f64) },
+    .exp = { LANES_NAME(made_exp_f32), LANES_NAME(made_exp_f64) },
+    .place = { LANES_NAME(place_f32), LANES_NAME(place_f64) },
 };
 
+#undef HALVE
 #undef TOTAL
+#undef EXTREME
 #undef LARGER
 #undef SMALLER
 #undef TOTALS
+#undef AT
 #undef ROW
+#undef COLUMNS
 #undef LANES_TARGET
 #undef LANES_NAME

@@ -3,7 +3,8 @@
  * Every 10,007th f32, of both signs, subnormal ones, infinities and NaN among
  * them, is compared with libm's double: within 2 units in the last place, those
  * that are made of several functions within 6.  f64 is compared with libm's
- * long double, for numbers of 0.001 to 700 and both signs.  All vector widths give the same bits.
+ * long double, for numbers of 0.001 to 700 and both signs.  All vector widths
+ * give the same bits.
  *
  * Without this test, exp could be wrong for the few arguments whose results are
  * subnormal, and softmax give other bits on another CPU.
