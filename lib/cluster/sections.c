@@ -80,7 +80,8 @@ const struct dtn_word dtn_algorithm_words[] = {
     { "tree", DTN_ALG_TREE }, { "twotree", DTN_ALG_TWOTREE },
     { "doubling", DTN_ALG_DOUBLING }, { "halving", DTN_ALG_HALVING },
     { "bruck", DTN_ALG_BRUCK }, { "pairwise", DTN_ALG_PAIRWISE },
-    { "hierarchical", DTN_ALG_HIERARCHICAL }, { NULL, 0 }
+    { "hierarchical", DTN_ALG_HIERARCHICAL },
+    { "device", DTN_ALG_DEVICE }, { NULL, 0 }
 };
 
 /* Parts of rows.  The code of the section reads OTHER.  ABSENT is a key that

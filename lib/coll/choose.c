@@ -28,14 +28,24 @@
 bool dtn_emitter_ordered(const struct dtn_emitter *emitter)
 {
     return emitter->algorithm == DTN_ALG_DIRECT
+        || emitter->algorithm == DTN_ALG_DEVICE
         || !dtn_coll_infos[emitter->coll].reduces;
+}
+
+/* Devices reach each other's memory where the ranks map each other's. */
+static enum dtn_reach choose_reach(const struct dtn_call *call,
+                                   const struct dtn_model *model)
+{
+    return call->on_device && model->reach == DTN_REACH_MAP ? DTN_REACH_DEVICE
+                                                            : model->reach;
 }
 
 bool dtn_emitter_runs(const struct dtn_emitter *emitter,
                       const struct dtn_call *call,
                       const struct dtn_model *model)
 {
-    return emitter->coll == call->coll && model->reach >= emitter->needs
+    return emitter->coll == call->coll
+        && choose_reach(call, model) >= emitter->needs
         && dtn_call_edge_bytes(call) <= emitter->max_bytes
         && (!call->ordered || dtn_emitter_ordered(emitter));
 }

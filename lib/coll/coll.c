@@ -51,6 +51,7 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
         return rc;
     call->n = group->n;
     call->me = group->me;
+    call->on_device = group->on_device || ctx->all_on_device;
     call->repro = call->ordered = ctx->world.cluster->repro;
     *cachedp = dtn_execs_again(group, call, in, out);
     if (!*cachedp) {

@@ -39,7 +39,9 @@ struct exec_key {
                                   /* its mesh                                 */
     size_t count;
     uint64_t lists;               /* hash of the counts or edges; 0: none     */
-    int coll, root, dtype, redop, divisor, ordered;
+    int coll, root, dtype, redop, divisor;
+    int how;                      /* 1: ordered; 2: on devices, since meshes  */
+                                  /* of different memory may share `ranks`    */
 };
 _Static_assert(sizeof(struct exec_key) == sizeof(void *) + sizeof(size_t)
                + sizeof(uint64_t) + 6 * sizeof(int),
@@ -129,7 +131,7 @@ static struct exec_query exec_query(const struct dtn_group *group,
         .lists = call->counts || call->edges ? lists_hash(call) : 0,
         .coll = call->coll, .root = call->root, .dtype = call->dtype,
         .redop = call->redop, .divisor = call->divisor,
-        .ordered = call->ordered } };
+        .how = call->ordered + 2 * call->on_device } };
 }
 
 static uint64_t entry_hash(const void *key)
@@ -204,6 +206,7 @@ static int entry_emit(const struct dtn_call *call,
         return dtn_fail_nomem(err, dtn_coll_name(call->coll),
                               2 * n * sizeof *starts);
     placed.hosts = model->host;
+    placed.on_device = call->on_device && model->reach == DTN_REACH_MAP;
     if (call->counts)
         counts_add(call->counts, call->n, starts);
     if (call->recv_counts)

@@ -78,7 +78,8 @@ int dtensor_call_ways(const struct dtensor_mesh *mesh,
                           .me = mesh->group.me < 0 ? 0 : mesh->group.me,
                           .dtype = call->dtype, .redop = call->op,
                           .count = call->count, .counts = call->counts,
-                          .recv_counts = call->recv_counts };
+                          .recv_counts = call->recv_counts,
+                          .on_device = mesh->group.on_device };
     const struct dtn_model *model;
     int n, rc = dtn_call_check_form(&c, 0, err);
 

@@ -97,6 +97,14 @@ struct dtn_memory_ops {
                 const struct dtn_reduction *how, unsigned partial, void *dst,
                 const void *const src[], int nsrc, size_t count);
 
+    /* The same result in `ndst` places, in memory of this kind, of the host, or
+     * of peers that it reaches.  NULL: fold() and copies do it.
+     */
+    int (*fold_to)(const struct dtn_memory *memory,
+                   const struct dtn_reduction *how, unsigned partial,
+                   void *const dst[], int ndst, const void *const src[],
+                   int nsrc, size_t count);
+
     /* As dtn_box_fold(). */
     int (*fold_box)(const struct dtn_memory *memory, const struct dtn_box *box,
                     const struct dtn_reduction *how, unsigned partial,

@@ -2,6 +2,7 @@
 #ifndef DTN_JOB_GROUP_H
 #define DTN_JOB_GROUP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dtensor_ctx;
@@ -16,6 +17,7 @@ struct dtn_group {
     uint64_t hash;                /* of n and ranks                           */
     uint32_t *calls;              /* collectives called over them, also those */
                                   /* refused: the same on all when they call  */
+    bool on_device;               /* tensors of its mesh are on devices       */
 };
 
 /* This rank alone fails in a call of the group, and the others may wait in it:

@@ -65,7 +65,8 @@ static int mesh_group(struct dtensor_mesh *mesh, const int ranks[], int n,
         rc = mesh_ranks_add(mesh->ctx, hash, ranks, n, &list, err);
     if (rc == 0)
         mesh->group = (struct dtn_group){ mesh->ctx, n, list->me, list->rank,
-                                          hash, &list->calls };
+                                          hash, &list->calls,
+                                          mesh->memory == DTENSOR_CUDA };
     return rc;
 }
 

@@ -43,6 +43,7 @@ static struct dtn_call run_call(const struct dtn_redist_step *step)
         .coll = phase->kind == DTN_PHASE_REDUCE ? DTN_COLL_ALLREDUCE
                                                 : DTN_COLL_BROADCAST,
         .n = step->group->n, .me = step->group->me, .count = step->count,
+        .on_device = step->group->on_device,
         .dtype = phase->dst.dtype, .redop = phase->redop,
         .divisor = phase->divide                 /* of a broadcast it is none */
     };

@@ -62,6 +62,7 @@ struct dtn_call {
                                   /* algorithm                                */
     bool ordered;                 /* fold from the left, in order of the      */
                                   /* ranks                                    */
+    bool on_device;               /* the mesh keeps tensors on devices        */
     size_t count;                 /* elements, as in dtensor.h; if counts are */
                                   /* private: the approximate block size      */
     const size_t *counts;         /* [n] elements of block r, one after       */
@@ -114,7 +115,8 @@ enum dtn_reach {
     DTN_REACH_PUT,                /* none need to: data is put                */
     DTN_REACH_HOST,               /* ranks of the same host; there are        */
                                   /* several hosts, some with several ranks   */
-    DTN_REACH_MAP                 /* every rank from every rank               */
+    DTN_REACH_MAP,                /* every rank from every rank               */
+    DTN_REACH_DEVICE              /* so do their devices, where tensors are   */
 };
 
 /* What a buffer of a collective holds: nothing, one block, or one block for

@@ -47,6 +47,8 @@ struct dtn_weight {
                                   /* receiver, so the hosts form a ring       */
     bool incast;                  /* incast: every rank receives from all     */
                                   /* others at once                           */
+    double waits;                 /* of the host for its device, if it copies */
+                                  /* and folds there; 0: one for each peer    */
     struct dtn_growth largest;    /* with unequal blocks: how often the       */
                                   /* largest block passes one rank, or is     */
                                   /* waited for                               */

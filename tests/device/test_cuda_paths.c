@@ -16,9 +16,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PATIENCE "connect_timeout = 20s\nop_timeout = 20s\n"
@@ -179,21 +176,6 @@ static const struct {
       NULL, NULL, "memory of GPUs: over tcp staged in host memory\n" },
 };
 
-/* May a process take a file of another one that is no child of it?  A container
- * or kernel.yama.ptrace_scope may forbid it.
- */
-static bool files_can_be_taken(void)
-{
-    const pid_t parent = getpid(), child = fork();
-    int status = 1, pidfd;
-
-    if (child == 0) {
-        pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
-        _exit(pidfd < 0 || syscall(SYS_pidfd_getfd, pidfd, 1, 0) < 0);
-    }
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
-}
-
 int main(void)
 {
     const char *why = standin_use();
@@ -201,7 +183,7 @@ int main(void)
 
     if (why)
         return skip_all(why);
-    taken = files_can_be_taken();
+    taken = standin_maps();
     for (size_t i = 0; i < DTN_COUNT(cases); i++) {
         if (!taken && strcmp(cases[i].wire, "shm") == 0) {
             skip(cases[i].claim, "pidfd_getfd() is not allowed here");

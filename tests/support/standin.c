@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 const char *standin_folder(const char *which)
@@ -42,6 +45,18 @@ const char *standin_use(void)
     setenv("LD_LIBRARY_PATH", longer, 1);
     execv("/proc/self/exe", argv);
     return "execv";
+}
+
+bool standin_maps(void)
+{
+    const pid_t parent = getpid(), child = fork();
+    int status = 1, pidfd;
+
+    if (child == 0) {
+        pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
+        _exit(pidfd < 0 || syscall(SYS_pidfd_getfd, pidfd, 1, 0) < 0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
 int standin_launched(void)

@@ -20,6 +20,12 @@ const char *standin_folder(const char *which);
 /* Is libcuda.so.1 the stand-in, and not a real driver? */
 bool standin_used(void);
 
+/* May ranks map each other's device memory here?  For that a process takes a
+ * file of another one that is no child of it, which a container or
+ * kernel.yama.ptrace_scope may forbid.
+ */
+bool standin_maps(void);
+
 /* How often this process launched a kernel on the stand-in; 0 with a real
  * driver.
  */

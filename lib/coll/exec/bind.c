@@ -14,6 +14,7 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* The base of a span of this rank: the exposed OUT if the span is in the part
@@ -77,12 +78,34 @@ static void bind_step(struct dtn_exec *exec, const struct dtn_step *step,
         .bytes = step->bytes * exec->scale[moved->space],
         .count = step->bytes / dtensor_dtype_size(sched->dtype),
         .terms = terms, .nterms = bind_nterms(sched, step),
-        .partial = bind_partial(step) };
+        .partial = (uint16_t)bind_partial(step) };
     for (int i = 0; i < bound->nterms; i++) {
         struct dtn_span slot;
 
         terms[i] = bind_span(exec, dtn_terms_span(sched, step, i, &slot));
     }
+}
+
+static bool span_is(const struct dtn_span *a, const struct dtn_span *b)
+{
+    return a->rank == b->rank && a->space == b->space && a->offset == b->offset;
+}
+
+/* How many puts of what a fold has stored follow it? */
+static uint16_t bind_nputs(const struct dtn_sched *sched, size_t s)
+{
+    const struct dtn_step *fold = &sched->steps[s];
+    uint16_t n = 0;
+
+    if (fold->op != DTN_OP_FOLD || fold->dst.space == DTN_ACC)
+        return 0;
+    for (const struct dtn_step *put = fold + 1;
+         put < sched->steps + sched->nsteps && put->op == DTN_OP_PUT
+         && put->box < 0 && put->bytes == fold->bytes
+         && put->dst.space != DTN_ACC && span_is(&put->src, &fold->dst)
+         && n < sched->n - 1 && n < UINT16_MAX; put++)
+        n++;
+    return n;
 }
 
 int dtn_exec_bind(struct dtn_exec *exec, struct dtensor_error *err)
@@ -101,6 +124,7 @@ int dtn_exec_bind(struct dtn_exec *exec, struct dtensor_error *err)
     terms = (struct dtn_exec_at *)(exec->steps + nsteps);
     for (size_t s = 0; s < nsteps; s++) {
         bind_step(exec, &sched->steps[s], terms, &exec->steps[s]);
+        exec->steps[s].nputs = bind_nputs(sched, s);
         terms += exec->steps[s].nterms;
     }
     return 0;

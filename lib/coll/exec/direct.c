@@ -150,6 +150,21 @@ void dtn_direct_say(struct dtn_exec_run *run)
             path->why);
 }
 
+/* Of device memory, or of this rank's to host memory that is mapped. */
+unsigned char *dtn_direct_put_at(const struct dtn_exec_run *run,
+                                 const struct dtn_exec_step *bound)
+{
+    const struct dtn_exec *exec = run->exec;
+    const struct dtn_exec_peer *peer = bound->peer;
+    const int name = dtn_exec_name(bound->step->dst.space);
+    unsigned char *there = exec->base[dtn_exec_peer_base(
+        (int)(peer - exec->peers), name)];
+
+    return there && (peer->remote[name].key & DTN_KEY_DEVICE
+                     || dtn_run_is_device(run, dtn_run_at(run, bound->src)))
+         ? there + bound->dst.offset : NULL;
+}
+
 void dtn_direct_adopt(struct dtn_exec_run *run)
 {
     if (run->memory != &dtn_host || !run->ctx->device)

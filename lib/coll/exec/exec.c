@@ -140,9 +140,10 @@ static int exec_fill(struct dtn_exec *exec, struct dtensor_error *err)
     exec->trials.best = -1;
     exec->peers = calloc(n, sizeof *exec->peers);
     exec->terms = calloc(n + 1, sizeof *exec->terms);
+    exec->places = calloc(n, sizeof *exec->places);
     exec->base = calloc((size_t)dtn_exec_peer_base((int)n, 0),
                         sizeof *exec->base);
-    if (!exec->peers || !exec->terms || !exec->base)
+    if (!exec->peers || !exec->terms || !exec->places || !exec->base)
         return dtn_fail_nomem(err, exec->sched.name, n * sizeof *exec->peers);
     for (size_t p = 0; p < n; p++) {
         exec->peers[p].rank = exec->group.ranks[p];
@@ -241,6 +242,7 @@ void dtn_exec_destroy(struct dtn_exec *exec)
     dtn_sched_fini(&exec->sched);
     free(exec->peers);
     free(exec->terms);
+    free(exec->places);
     free(exec->base);
     free(exec->steps);
     free(exec->unmet);

@@ -78,8 +78,10 @@ struct dtn_exec_step {
     size_t count;                 /* elements                                 */
     const struct dtn_exec_at *terms;  /* [nterms] of a reduction              */
     int nterms;                   /* number of terms                          */
-    unsigned partial;             /* bit set: which are partial results, see  */
+    uint16_t partial;             /* bit set: which are partial results, see  */
                                   /* dtn_fold()                               */
+    uint16_t nputs;               /* of a FOLD: as many puts of its result    */
+                                  /* follow                                   */
 };
 
 /* How far the steps of this rank access a peer's spaces between two of its
@@ -148,6 +150,7 @@ struct dtn_exec {
     unsigned char *tmp;           /* scratch, one piece of memory: TMP,       */
     unsigned char *acc;           /* then ACC                                 */
     const void **terms;           /* [n + 1] sources of a reduction           */
+    void **places;                /* [n] where a fold stores its result       */
     struct dtn_exec_peer *peers;      /* [n]                                  */
     unsigned char **base;         /* [dtn_exec_peer_base(n, 0)] set by a run  */
                                   /* and by READY; NULL: not mapped, or no    */
@@ -217,13 +220,16 @@ int dtn_unexpose(struct dtn_exec_run *run, int rc);
  * to be staged.  scratch: put TMP and ACC on the device if peers can reach them
  * there.  missed: something is staged, and may not be.  say: log the way of the
  * buffers, once for an executable.  end: undo all of it.
- * adopt: a run on the host got a pointer to a peer's device memory, so that
- * from here on the device does its operations.
+ * put_at: where a put goes, if the device of this rank copies there itself; or
+ * NULL.  adopt: a run on the host got a pointer to a peer's device memory, so
+ * that from here on the device does its operations.
  */
 bool dtn_direct_expose(struct dtn_exec_run *run, enum dtn_space space);
 void dtn_direct_scratch(struct dtn_exec_run *run);
 bool dtn_direct_missed(const struct dtn_exec_run *run);
 void dtn_direct_say(struct dtn_exec_run *run);
+unsigned char *dtn_direct_put_at(const struct dtn_exec_run *run,
+                                 const struct dtn_exec_step *bound);
 void dtn_direct_adopt(struct dtn_exec_run *run);
 void dtn_direct_end(struct dtn_exec_run *run);
 

@@ -5,9 +5,11 @@
  * (cma.c).
  */
 #include "base/box.h"
+#include "base/compiler.h"
 #include "base/reduce.h"
 #include "cluster/world.h"
 #include "coll/exec/exec.h"
+#include "device/memory.h"
 #include "job/await.h"
 #include "job/ctx.h"
 #include "sched/sched.h"
@@ -70,6 +72,32 @@ int dtn_run_copy(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
                                                     bound->bytes));
 }
 
+/* A fold with the puts of its result, if all of them go to memory that this
+ * rank's device reaches; else the fold.  Its terms are set.
+ */
+static DTN_NOINLINE int run_fold_to(struct dtn_exec_run *run,
+                                    const struct dtn_exec_step *bound)
+{
+    const struct dtn_memory_ops *ops = run->memory->ops;
+    void **places = run->exec->places;
+    int n = run->memory != &dtn_host && ops->fold_to ? 1 + bound->nputs : 1;
+
+    places[0] = dtn_run_at(run, bound->dst);
+    for (int i = 1; i < n; i++) {
+        places[i] = dtn_direct_put_at(run, bound + i);
+        if (!places[i])
+            n = 1;
+    }
+    if (n == 1)
+        return dtn_run_done(run, ops->fold(
+            run->memory, &run->exec->sched.reduction, bound->partial,
+            places[0], run->exec->terms, bound->nterms, bound->count));
+    run->step += n - 1;
+    return dtn_run_done(run, ops->fold_to(
+        run->memory, &run->exec->sched.reduction, bound->partial, places, n,
+        run->exec->terms, bound->nterms, bound->count));
+}
+
 int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_sched *sched = &run->exec->sched;
@@ -89,6 +117,8 @@ int dtn_run_reduce(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
         if (!terms[i] && !dtn_run_maps(run, bound->terms[i]))
             return dtn_cma_reduce(run, bound);
     }
+    if (bound->nputs > 0)
+        return run_fold_to(run, bound);
     return dtn_run_done(run, run->memory->ops->fold(
         run->memory, &sched->reduction, bound->partial, dst, terms,
         bound->nterms, bound->count));

@@ -188,18 +188,13 @@ static int run_put(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     const struct dtn_exec_peer *peer = bound->peer;
-    const int name = dtn_exec_name(step->dst.space);
-    struct dtn_remote dst = peer->remote[name];
-    unsigned char *there = NULL;
+    struct dtn_remote dst = peer->remote[dtn_exec_name(step->dst.space)];
+    unsigned char *there = run->memory != &dtn_host
+                         ? dtn_direct_put_at(run, bound) : NULL;
     int rc;
 
-    if (run->memory != &dtn_host
-        && (dst.key & DTN_KEY_DEVICE
-            || dtn_run_is_device(run, dtn_run_at(run, bound->src))))
-        there = run->exec->base[dtn_exec_peer_base(
-            (int)(peer - run->exec->peers), name)];
     if (there)
-        return run_put_device(run, bound, there + bound->dst.offset);
+        return run_put_device(run, bound, there);
     rc = dtn_run_settle(run, !run->polls);
     if (rc != 0)
         return rc;

@@ -2,6 +2,7 @@
  *
  * cuda.c       the device of a rank, opened and closed
  * ops.c        the operations of the kind
+ * copies.c     copies, and bytes that are set
  * pass.c       who does an operation: a kernel, or the CPU
  * upload.c     operations by kernels, with pieces of what the host has
  * bounce.c     operations that the CPU does on copies, piece by piece
@@ -64,6 +65,7 @@ struct dtn_cuda {
     bool follows;                 /* dtensor_stream() was called              */
     CUstream caller;              /* the program's stream, if it follows      */
     bool launched;                /* some operations may not have completed   */
+    uint64_t waits;               /* times the host waited for the device     */
     int64_t timeout_ns;           /* longest wait for the device              */
     struct dtn_log *log;          /* where choices go                         */
     unsigned char *slot[DTN_CUDA_SLOTS]; /* pinned memory of a piece, or NULL */
@@ -122,6 +124,14 @@ int dtn_cuda_mark(struct dtn_cuda *cuda, int slot);
 /* Enqueue a copy between device memory and any memory. */
 int dtn_cuda_copy(struct dtn_cuda *cuda, void *dst, const void *src,
                   size_t bytes);
+
+/* copies.c.  Of the kind; and bytes of device memory, in its context. */
+int dtn_cuda_move(const struct dtn_memory *memory, void *dst, const void *src,
+                  size_t bytes);
+int dtn_cuda_set(const struct dtn_memory *memory, void *dst, int byte,
+                 size_t bytes);
+int dtn_cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
+                        size_t bytes);
 
 /* pointer.c */
 bool dtn_cuda_holds(const struct dtn_memory *memory, const void *mem);

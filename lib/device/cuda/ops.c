@@ -1,8 +1,8 @@
 /* ops.c - the operations of the kind `cuda`
  *
- * Copies and bytes that are set are the driver's.  Everything else is done by
- * kernels (lib/cuda), or by the CPU on copies with the functions that the kind
- * `host` has (pass.c, boxes.c).  The bits are the same.
+ * Copies and bytes that are set are the driver's (copies.c).  Everything else
+ * is done by kernels (lib/cuda), or by the CPU on copies with the functions
+ * that the kind `host` has (pass.c, boxes.c).  The bits are the same.
  */
 #include "base/box.h"
 #include "base/dtype.h"
@@ -58,63 +58,6 @@ static int cuda_end(struct dtn_cuda *cuda, int rc)
 {
     dtn_cuda_leave(cuda);
     return rc;
-}
-
-/* ------------------------------------------------------- copy and set --- */
-
-static int cuda_copy(const struct dtn_memory *memory, void *dst,
-                     const void *src, size_t bytes)
-{
-    struct dtn_cuda *cuda = dtn_cuda_of(memory);
-    int rc;
-
-    if (bytes == 0)
-        return 0;
-    rc = dtn_cuda_enter(cuda);
-    if (rc != 0)
-        return rc;
-    if (dtn_cuda_holds(memory, dst) || dtn_cuda_holds(memory, src)) {
-        cuda->to_host = cuda->to_host || !dtn_cuda_holds(memory, dst);
-        rc = dtn_cuda_copy(cuda, dst, src, bytes);
-        return cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
-    }
-    rc = dtn_cuda_drain(cuda);
-    if (rc == 0)
-        memcpy(dst, src, bytes);
-    return cuda_end(cuda, rc);
-}
-
-static int cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
-                           size_t bytes)
-{
-    int rc = dtn_cuda_result(cuda, "cuMemsetD8Async",
-                             cuda->driver->cuMemsetD8Async(
-                                 (CUdeviceptr)dst, (unsigned char)byte, bytes,
-                                 cuda->stream),
-                             "%zu bytes at %p, stream %p of %s", bytes, dst,
-                             (void *)cuda->stream, cuda->name);
-
-    cuda->launched = true;
-    return rc != 0 ? rc : DTN_LAUNCHED;
-}
-
-static int cuda_set(const struct dtn_memory *memory, void *dst, int byte,
-                    size_t bytes)
-{
-    struct dtn_cuda *cuda = dtn_cuda_of(memory);
-    int rc;
-
-    if (bytes == 0)
-        return 0;
-    rc = dtn_cuda_enter(cuda);
-    if (rc != 0)
-        return rc;
-    if (dtn_cuda_holds(memory, dst))
-        return cuda_end(cuda, cuda_set_device(cuda, dst, byte, bytes));
-    rc = dtn_cuda_drain(cuda);
-    if (rc == 0)
-        memset(dst, byte, bytes);
-    return cuda_end(cuda, rc);
 }
 
 /* --------------------------------------------- by a kernel or the CPU --- */
@@ -182,7 +125,7 @@ static int cuda_fold(const struct dtn_memory *memory,
     const size_t bytes = term_bytes(how, partial & DTN_PARTIAL_DST);
 
     if (nsrc == 1 && dtn_fold_moves(how, partial))
-        return dst == src[0] ? 0 : cuda_copy(memory, dst, src[0],
+        return dst == src[0] ? 0 : dtn_cuda_move(memory, dst, src[0],
                                              count * bytes);
     return cuda_pass(memory, &(struct dtn_cuda_pass){
         .run = fold_run, .launch = how->fn ? NULL : fold_launch,
@@ -192,6 +135,55 @@ static int cuda_fold(const struct dtn_memory *memory,
         .nsrc = nsrc, .src = src, .count = count,
         .src_bytes = { term_bytes(how, partial & DTN_PARTIAL_FIRST),
                        term_bytes(how, partial & DTN_PARTIAL_REST) } });
+}
+
+/* Can one kernel read and write all of them? */
+static bool fold_is_one(const struct dtn_cuda *cuda,
+                        const struct dtn_reduction *how, void *const dst[],
+                        int ndst, const void *const src[], int nsrc)
+{
+    bool one = cuda->library && !how->fn && nsrc > 1
+            && ndst <= DTN_KERNEL_TERMS && nsrc <= DTN_KERNEL_TERMS;
+
+    for (int i = 0; i < ndst && one; i++)
+        one = dtn_cuda_holds(&cuda->memory, dst[i]);
+    for (int i = 0; i < nsrc && one; i++)
+        one = dtn_cuda_holds(&cuda->memory, src[i]);
+    return one;
+}
+
+static int fold_once(struct dtn_cuda *cuda, const struct dtn_reduction *how,
+                     unsigned partial, void *const dst[], int ndst,
+                     const void *const src[], int nsrc, size_t count)
+{
+    struct dtn_launch launch;
+    int rc = dtn_cuda_enter(cuda);
+
+    if (rc != 0)
+        return rc;
+    dtn_launch_fold(how, partial, dst, ndst, src, nsrc, count, &launch);
+    rc = dtn_cuda_launch(cuda, &launch);
+    return cuda_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
+}
+
+static int cuda_fold_to(const struct dtn_memory *memory,
+                        const struct dtn_reduction *how, unsigned partial,
+                        void *const dst[], int ndst, const void *const src[],
+                        int nsrc, size_t count)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    const size_t bytes = count * term_bytes(how, partial & DTN_PARTIAL_DST);
+    bool launched = false;
+    int rc;
+
+    if (fold_is_one(cuda, how, dst, ndst, src, nsrc))
+        return fold_once(cuda, how, partial, dst, ndst, src, nsrc, count);
+    rc = cuda_fold(memory, how, partial, dst[0], src, nsrc, count);
+    for (int i = 1; i < ndst && (rc == 0 || rc == DTN_LAUNCHED); i++) {
+        launched |= rc == DTN_LAUNCHED;
+        rc = dtn_cuda_move(memory, dst[i], dst[0], bytes);
+    }
+    return rc == 0 && launched ? DTN_LAUNCHED : rc;
 }
 
 struct scale {
@@ -335,7 +327,7 @@ static int equal_launch(struct dtn_cuda *cuda, const struct dtn_cuda_pass *pass,
     int rc = 0;
 
     if (!*equal->launchedp)
-        rc = cuda_set_device(cuda, equal_word(cuda), 0, sizeof(uint32_t));
+        rc = dtn_cuda_set_device(cuda, equal_word(cuda), 0, sizeof(uint32_t));
     if (rc != 0 && rc != DTN_LAUNCHED)
         return rc;
     *equal->launchedp = true;
@@ -472,10 +464,11 @@ const struct dtn_memory_ops dtn_cuda_ops = {
     .begin = dtn_cuda_begin,
     .why = cuda_why,
     .nomem = cuda_nomem,
-    .copy = cuda_copy,
-    .set = cuda_set,
+    .copy = dtn_cuda_move,
+    .set = dtn_cuda_set,
     .copy_box = cuda_copy_box,
     .fold = cuda_fold,
+    .fold_to = cuda_fold_to,
     .fold_box = cuda_fold_box,
     .scale = cuda_scale,
     .neutral = cuda_neutral,

@@ -64,9 +64,10 @@ static int queue_ask(struct dtn_cuda *cuda, CUevent event)
                            cuda->name);
 }
 
-/* All launched operations are complete. */
+/* The host has waited: all launched operations are complete. */
 static void queue_done(struct dtn_cuda *cuda)
 {
+    cuda->waits += cuda->launched;
     cuda->launched = false;
     cuda->to_host = false;
     cuda->running = NULL;
@@ -92,6 +93,7 @@ static int queue_wait(struct dtn_cuda *cuda, CUevent event)
 
 int dtn_cuda_await(struct dtn_cuda *cuda, CUevent event)
 {
+    cuda->waits++;
     return queue_wait(cuda, event);
 }
 

@@ -24,6 +24,11 @@
  * only copy it.  If they reduce it, its owner stages the part that they read,
  * because terms read by cross-memory attach are written and read once more.
  * Later runs use the method that exec/expose.c measured as the fastest.
+ *
+ * Devices copy and fold on their own, and the host waits for them before it
+ * tells peers.  So in the emitters named "device" a rank tells nobody before
+ * all its copies and folds are launched.  Allreduce folds this rank's block of
+ * all INs and stores it in the OUT of every rank, which one kernel does.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -75,6 +80,34 @@ int dtn_emit_allreduce_direct(const struct dtn_call *call,
     return dtn_emit_end(sched, err);
 }
 
+int dtn_emit_allreduce_device(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    const struct dtn_range mine = dtn_call_block(call, call->me);
+    const struct dtn_range others = dtn_call_other_blocks(call);
+    const struct dtn_span sum = dtn_span_at(call->me, DTN_OUT, mine.offset);
+
+    dtn_emit_begin(sched, "allreduce device", call);
+    sched->expose = DTN_EXPOSE_STAGED;
+    dtn_sched_expose_range(sched, DTN_IN, others);
+    dtn_sched_expose_range(sched, DTN_OUT, others);
+    dtn_emit_signal_all(sched, call, DTN_TAG_READY);
+    dtn_emit_wait_all(sched, call, DTN_TAG_READY);
+    dtn_sched_fold(sched, sum, dtn_span_at(-1, DTN_IN, mine.offset),
+                   mine.bytes);
+    for (int i = 1; i < call->n; i++) {
+        const int peer = dtn_neighbour(call, i);
+
+        dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, mine.offset),
+                      sum, mine.bytes);
+    }
+    dtn_emit_signal_all(sched, call, DTN_TAG_DATA);
+    dtn_emit_wait_all(sched, call, DTN_TAG_DATA);
+    dtn_emit_flush_all(sched, call);
+    return dtn_emit_end(sched, err);
+}
+
 /* The root alone folds all terms. */
 static void reduce_alone(struct dtn_sched *sched, const struct dtn_call *call)
 {
@@ -116,10 +149,10 @@ static void reduce_together(struct dtn_sched *sched,
     dtn_sched_wait(sched, root, DTN_TAG_DONE);
 }
 
-int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
-                           struct dtensor_error *err)
+static int reduce_emit(const struct dtn_call *call, const char *name,
+                       struct dtn_sched *sched, struct dtensor_error *err)
 {
-    dtn_emit_begin(sched, "reduce direct", call);
+    dtn_emit_begin(sched, name, call);
     sched->expose = DTN_EXPOSE_STAGED;
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_OUT] = call->me == call->root;
@@ -128,6 +161,18 @@ int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
     else
         reduce_together(sched, call);
     return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
+                           struct dtensor_error *err)
+{
+    return reduce_emit(call, "reduce direct", sched, err);
+}
+
+int dtn_emit_reduce_device(const struct dtn_call *call, struct dtn_sched *sched,
+                           struct dtensor_error *err)
+{
+    return reduce_emit(call, "reduce device", sched, err);
 }
 
 /* The root puts `part` to all peers, which load the rest at the same time. */
@@ -151,19 +196,23 @@ static void broadcast_root(struct dtn_sched *sched,
     dtn_emit_flush_all(sched, call);
 }
 
-int dtn_emit_broadcast_direct(const struct dtn_call *call,
-                              struct dtn_sched *sched,
-                              struct dtensor_error *err)
+typedef void broadcast_root_f(struct dtn_sched *sched,
+                              const struct dtn_call *call,
+                              struct dtn_range part);
+
+static int broadcast_emit(const struct dtn_call *call, const char *name,
+                          broadcast_root_f *root_does, struct dtn_sched *sched,
+                          struct dtensor_error *err)
 {
     int me = call->me, root = call->root;
     size_t bytes = call->count * dtensor_dtype_size(call->dtype);
     struct dtn_range part = dtn_range_split(bytes, call->n, 0);
     struct dtn_range rest = { part.bytes, bytes - part.bytes };
 
-    dtn_emit_begin(sched, "broadcast direct", call);
+    dtn_emit_begin(sched, name, call);
     if (me == root) {
         dtn_sched_expose_range(sched, DTN_IN, rest);
-        broadcast_root(sched, call, part);
+        root_does(sched, call, part);
         return dtn_emit_end(sched, err);
     }
     dtn_sched_expose_range(sched, DTN_OUT, part);
@@ -174,6 +223,43 @@ int dtn_emit_broadcast_direct(const struct dtn_call *call,
     dtn_sched_signal(sched, root, DTN_TAG_DONE);
     dtn_sched_wait(sched, root, DTN_TAG_DATA);
     return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_broadcast_direct(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    return broadcast_emit(call, "broadcast direct", broadcast_root, sched, err);
+}
+
+/* The same in two runs over the peers: all puts, then all signals. */
+static void broadcast_root_device(struct dtn_sched *sched,
+                                  const struct dtn_call *call,
+                                  struct dtn_range part)
+{
+    const struct dtn_span from = dtn_span_at(call->me, DTN_IN, 0);
+
+    dtn_emit_signal_all(sched, call, DTN_TAG_READY);
+    dtn_emit_wait_all(sched, call, DTN_TAG_READY);
+    for (int i = 1; i < call->n; i++) {
+        const int peer = dtn_neighbour(call, i);
+
+        dtn_sched_put(sched, peer, dtn_span_at(peer, DTN_OUT, 0), from,
+                      part.bytes);
+    }
+    dtn_sched_copy(sched, dtn_span_at(call->me, DTN_OUT, 0), from,
+                   sched->bytes[DTN_IN]);
+    dtn_emit_signal_all(sched, call, DTN_TAG_DATA);
+    dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
+    dtn_emit_flush_all(sched, call);
+}
+
+int dtn_emit_broadcast_device(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    return broadcast_emit(call, "broadcast device", broadcast_root_device,
+                          sched, err);
 }
 
 int dtn_emit_allgather_direct(const struct dtn_call *call,
@@ -199,13 +285,35 @@ int dtn_emit_allgather_direct(const struct dtn_call *call,
     return dtn_emit_end(sched, err);
 }
 
-int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
-                                   struct dtn_sched *sched,
-                                   struct dtensor_error *err)
+int dtn_emit_allgather_device(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    const int me = call->me;
+
+    dtn_emit_begin(sched, "allgather device", call);
+    sched->exposed[DTN_IN] = true;
+    dtn_emit_signal_all(sched, call, DTN_TAG_READY);
+    dtn_emit_wait_all(sched, call, DTN_TAG_READY);
+    for (int i = 0; i < call->n; i++) {
+        const int peer = dtn_neighbour(call, -i);
+        const struct dtn_range block = dtn_call_block(call, peer);
+
+        dtn_sched_copy(sched, dtn_span_at(me, DTN_OUT, block.offset),
+                       dtn_span_at(peer, DTN_IN, 0), block.bytes);
+    }
+    dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
+    dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
+    return dtn_emit_end(sched, err);
+}
+
+static int reduce_scatter_emit(const struct dtn_call *call, const char *name,
+                               struct dtn_sched *sched,
+                               struct dtensor_error *err)
 {
     struct dtn_range mine = dtn_call_block(call, call->me);
 
-    dtn_emit_begin(sched, "reduce_scatter direct", call);
+    dtn_emit_begin(sched, name, call);
     sched->expose = DTN_EXPOSE_STAGED;
     dtn_sched_expose_range(sched, DTN_IN, dtn_call_other_blocks(call));
     dtn_emit_signal_all(sched, call, DTN_TAG_READY);
@@ -215,4 +323,18 @@ int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
     dtn_emit_signal_all(sched, call, DTN_TAG_DONE);
     dtn_emit_wait_all(sched, call, DTN_TAG_DONE);
     return dtn_emit_end(sched, err);
+}
+
+int dtn_emit_reduce_scatter_direct(const struct dtn_call *call,
+                                   struct dtn_sched *sched,
+                                   struct dtensor_error *err)
+{
+    return reduce_scatter_emit(call, "reduce_scatter direct", sched, err);
+}
+
+int dtn_emit_reduce_scatter_device(const struct dtn_call *call,
+                                   struct dtn_sched *sched,
+                                   struct dtensor_error *err)
+{
+    return reduce_scatter_emit(call, "reduce_scatter device", sched, err);
 }

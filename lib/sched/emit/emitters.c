@@ -50,6 +50,10 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allreduce_direct, .weight = {
         .hops = ONE(3), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
+    { ROW(ALLREDUCE, "device", DEVICE, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_allreduce_device, .weight = {
+        .waits = 2, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_put, .weight = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(5),
@@ -111,6 +115,11 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = ONE(3), .messages = OTHERS(2),
         .moved.block = { .constant = 1, .per_peer = 1 }, .folded.whole = ONE(1),
         .tmp.block = ONE(1) } },
+    { ROW(REDUCE, "device", DEVICE, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_reduce_device, .weight = {
+        .waits = 2, .hops = ONE(3), .messages = OTHERS(2),
+        .moved.block = { .constant = 1, .per_peer = 1 }, .folded.whole = ONE(1),
+        .tmp.block = ONE(1) } },
     { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_put, .weight = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(4),
@@ -151,6 +160,10 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(BROADCAST, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_broadcast_direct, .weight = {
         .hops = ONE(2), .messages = OTHERS(3), .moved.block = OTHERS(1) } },
+    { ROW(BROADCAST, "device", DEVICE, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_broadcast_device, .weight = {
+        .waits = 2, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1) } },
     { ROW(BROADCAST, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_ring, .weight = {
         .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
@@ -181,6 +194,10 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allgather_direct, .weight = {
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .copied.block = ONE(1) } },
+    { ROW(ALLGATHER, "device", DEVICE, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_allgather_device, .weight = {
+        .waits = 2, .hops = ONE(2), .messages = OTHERS(2),
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
         .largest = OTHERS(1),
@@ -215,6 +232,11 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_direct, .weight = {
         .largest = OTHERS(1),
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .folded.whole = ONE(1) } },
+    { ROW(REDUCE_SCATTER, "device", DEVICE, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_device, .weight = {
+        .largest = OTHERS(1), .waits = 2,
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) } },
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
@@ -260,6 +282,10 @@ const struct dtn_emitter dtn_emitters[] = {
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .eager_received.block = OTHERS(1) } },
+    { ROW(ALL_TO_ALL, "device", DEVICE, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_all_to_all_device, .weight = {
+        .waits = 2, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {
         .incast = true, .hops = ONE(1), .messages = OTHERS(1),
@@ -278,14 +304,14 @@ const struct dtn_emitter dtn_emitters[] = {
         .tmp.whole = { .constant = 0.5, .log2n = 0.5 } } },
 
     { ROW(GATHER, "put", DIRECT, PUT, ANY_BYTES),
-      .emit = dtn_emit_gather_put, .weight = {
+      .emit = dtn_emit_gather_put, .weight = { .waits = 2,
         .hops = ONE(1), .messages = ONE(1), .message = DTN_UNIT_BLOCK,
         .moved.block = OTHERS(1), .copied.block = ONE(1),
         .eager_received.block = OTHERS(1) } },
 
     { ROW(SCATTER, "direct", DIRECT, MAP, ANY_BYTES),
       .emit = dtn_emit_scatter_direct, .weight = {
-        .largest = OTHERS(1),
+        .waits = 2, .largest = OTHERS(1),
         .hops = ONE(1), .messages = OTHERS(1), .message = DTN_UNIT_BLOCK,
         .moved.block = ONE(1),
         .eager_moved.block = { .constant = -1, .per_peer = 1 },

@@ -90,19 +90,26 @@ static struct dtn_edge pairs_back(const struct dtn_call *call, int i)
 /* One direction between two ranks: nothing, eager, or rendezvous. */
 enum way { SILENT, SMALL, LARGE };
 
-static enum way way_of(uint32_t exists, struct dtn_range block)
+/* The CPU would copy eager data to and from devices, message by message. */
+static enum way way_of(const struct dtn_call *call, uint32_t exists,
+                       struct dtn_range block)
 {
-    return !exists ? SILENT : block.bytes <= DTN_EAGER_MAX ? SMALL : LARGE;
+    const size_t eager = call->on_device && call->coll != DTN_COLL_PAIRS
+                       ? 0 : DTN_EAGER_MAX;
+
+    return !exists ? SILENT : block.bytes <= eager ? SMALL : LARGE;
 }
 
-static enum way pairs_sent(const struct dtn_edge *edge)
+static enum way pairs_sent(const struct dtn_call *call,
+                           const struct dtn_edge *edge)
 {
-    return way_of(edge->sends, edge->sent);
+    return way_of(call, edge->sends, edge->sent);
 }
 
-static enum way pairs_received(const struct dtn_edge *edge)
+static enum way pairs_received(const struct dtn_call *call,
+                               const struct dtn_edge *edge)
 {
-    return way_of(edge->receives, edge->received);
+    return way_of(call, edge->receives, edge->received);
 }
 
 /* Does eager data come from one peer only, or are messages independent? */
@@ -172,7 +179,7 @@ static void pairs_settle(struct dtn_sched *sched, const struct dtn_call *call)
 
         if (r < call->n && r != call->me)
             edge = pairs_edge(call, r);
-        if (pairs_received(&edge) == SMALL
+        if (pairs_received(call, &edge) == SMALL
             && edge.received.offset == run.offset + run.bytes) {
             run.bytes += edge.received.bytes;
             continue;
@@ -181,7 +188,7 @@ static void pairs_settle(struct dtn_sched *sched, const struct dtn_call *call)
                        dtn_span_at(call->me, DTN_TMP, taken), run.bytes);
         taken += run.bytes;
         run = edge.received;
-        if (pairs_received(&edge) != SMALL)
+        if (pairs_received(call, &edge) != SMALL)
             run.bytes = 0;
     }
 }
@@ -196,9 +203,9 @@ static void pull_offer(struct dtn_sched *sched, const struct dtn_call *call)
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_forth(call, i);
 
-        if (pairs_sent(&edge) == SMALL)
+        if (pairs_sent(call, &edge) == SMALL)
             pairs_carry(sched, &edge);
-        if (pairs_sent(&edge) != LARGE)
+        if (pairs_sent(call, &edge) != LARGE)
             continue;
         dtn_sched_offer(sched, edge.peer,
                         dtn_span_at(call->me, DTN_IN, edge.sent.offset),
@@ -214,26 +221,34 @@ static void pull_take(struct dtn_sched *sched, const struct dtn_call *call)
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_nth(call, i);
 
-        if (pairs_received(&edge) == SMALL)
+        if (pairs_received(call, &edge) == SMALL)
             pairs_catch(sched, call, &edge);
-        if (pairs_received(&edge) != LARGE)
+        if (pairs_received(call, &edge) != LARGE)
             continue;
         dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
         pairs_match(sched, &edge, true);
     }
 }
 
+/* The host waits for a device before it signals, so it signals at the end. */
 static void pull_load(struct dtn_sched *sched, const struct dtn_call *call)
 {
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_back(call, i);
 
-        if (pairs_received(&edge) != LARGE)
+        if (pairs_received(call, &edge) != LARGE)
             continue;
         dtn_sched_copy(sched,
                        dtn_span_at(call->me, DTN_OUT, edge.received.offset),
                        dtn_span_at(edge.peer, DTN_IN, 0), edge.received.bytes);
-        dtn_sched_signal(sched, edge.peer, DTN_TAG_DONE);
+        if (!call->on_device)
+            dtn_sched_signal(sched, edge.peer, DTN_TAG_DONE);
+    }
+    for (int i = 0; call->on_device && i < pairs_count(call); i++) {
+        struct dtn_edge edge = pairs_back(call, i);
+
+        if (pairs_received(call, &edge) == LARGE)
+            dtn_sched_signal(sched, edge.peer, DTN_TAG_DONE);
     }
 }
 
@@ -249,7 +264,7 @@ static int pairs_pull(const struct dtn_call *call, const char *name,
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_forth(call, i);
 
-        if (pairs_sent(&edge) == LARGE)
+        if (pairs_sent(call, &edge) == LARGE)
             dtn_sched_wait(sched, edge.peer, DTN_TAG_DONE);
     }
     return dtn_emit_end(sched, err);
@@ -263,14 +278,14 @@ static void push_offer(struct dtn_sched *sched, const struct dtn_call *call)
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_forth(call, i);
 
-        if (pairs_received(&edge) == LARGE) {
+        if (pairs_received(call, &edge) == LARGE) {
             dtn_sched_offer(
                 sched, edge.peer,
                 dtn_span_at(call->me, DTN_OUT, edge.received.offset),
                 edge.received.bytes);
             pairs_match(sched, &edge, true);
         }
-        if (pairs_sent(&edge) == SMALL)
+        if (pairs_sent(call, &edge) == SMALL)
             pairs_carry(sched, &edge);
     }
 }
@@ -280,11 +295,11 @@ static void push_take(struct dtn_sched *sched, const struct dtn_call *call)
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_nth(call, i);
 
-        if (pairs_sent(&edge) == LARGE) {
+        if (pairs_sent(call, &edge) == LARGE) {
             dtn_sched_wait(sched, edge.peer, DTN_TAG_READY);
             pairs_match(sched, &edge, false);
         }
-        if (pairs_received(&edge) == SMALL)
+        if (pairs_received(call, &edge) == SMALL)
             pairs_catch(sched, call, &edge);
     }
 }
@@ -294,7 +309,7 @@ static void push_put(struct dtn_sched *sched, const struct dtn_call *call)
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_forth(call, i);
 
-        if (pairs_sent(&edge) != LARGE)
+        if (pairs_sent(call, &edge) != LARGE)
             continue;
         dtn_sched_put(sched, edge.peer, dtn_span_at(edge.peer, DTN_OUT, 0),
                       dtn_span_at(call->me, DTN_IN, edge.sent.offset),
@@ -315,14 +330,14 @@ static int pairs_push(const struct dtn_call *call, const char *name,
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_back(call, i);
 
-        if (pairs_received(&edge) == LARGE)
+        if (pairs_received(call, &edge) == LARGE)
             dtn_sched_wait(sched, edge.peer, DTN_TAG_DATA);
     }
     pairs_settle(sched, call);
     for (int i = 0; i < pairs_count(call); i++) {
         struct dtn_edge edge = pairs_forth(call, i);
 
-        if (pairs_sent(&edge) == LARGE)
+        if (pairs_sent(call, &edge) == LARGE)
             dtn_sched_flush(sched, edge.peer);
     }
     return dtn_emit_end(sched, err);
@@ -335,6 +350,16 @@ int dtn_emit_all_to_all_direct(const struct dtn_call *call,
                                struct dtensor_error *err)
 {
     return pairs_pull(call, "all_to_all direct", sched, err);
+}
+
+int dtn_emit_all_to_all_device(const struct dtn_call *call,
+                               struct dtn_sched *sched,
+                               struct dtensor_error *err)
+{
+    struct dtn_call there = *call;
+
+    there.on_device = true;
+    return pairs_pull(&there, "all_to_all device", sched, err);
 }
 
 int dtn_emit_all_to_all_put(const struct dtn_call *call,

@@ -1,0 +1,72 @@
+/* copies.c - copies, and bytes that are set, by the driver
+ *
+ * What is enqueued reads and writes pageable host memory when it is called.  So
+ * the CPU does what has no device memory in it, once the stream is done.
+ */
+#include "device/cuda/cuda.h"
+#include "device/cuda/driver.h"
+#include "device/memory.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static int copies_end(struct dtn_cuda *cuda, int rc)
+{
+    dtn_cuda_leave(cuda);
+    return rc;
+}
+
+int dtn_cuda_move(const struct dtn_memory *memory, void *dst, const void *src,
+                  size_t bytes)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc;
+
+    if (bytes == 0)
+        return 0;
+    rc = dtn_cuda_enter(cuda);
+    if (rc != 0)
+        return rc;
+    if (dtn_cuda_holds(memory, dst) || dtn_cuda_holds(memory, src)) {
+        cuda->to_host = cuda->to_host || !dtn_cuda_holds(memory, dst);
+        rc = dtn_cuda_copy(cuda, dst, src, bytes);
+        return copies_end(cuda, rc != 0 ? rc : DTN_LAUNCHED);
+    }
+    rc = dtn_cuda_drain(cuda);
+    if (rc == 0)
+        memcpy(dst, src, bytes);
+    return copies_end(cuda, rc);
+}
+
+int dtn_cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
+                        size_t bytes)
+{
+    int rc = dtn_cuda_result(cuda, "cuMemsetD8Async",
+                             cuda->driver->cuMemsetD8Async(
+                                 (CUdeviceptr)dst, (unsigned char)byte, bytes,
+                                 cuda->stream),
+                             "%zu bytes at %p, stream %p of %s", bytes, dst,
+                             (void *)cuda->stream, cuda->name);
+
+    cuda->launched = true;
+    return rc != 0 ? rc : DTN_LAUNCHED;
+}
+
+int dtn_cuda_set(const struct dtn_memory *memory, void *dst, int byte,
+                 size_t bytes)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc;
+
+    if (bytes == 0)
+        return 0;
+    rc = dtn_cuda_enter(cuda);
+    if (rc != 0)
+        return rc;
+    if (dtn_cuda_holds(memory, dst))
+        return copies_end(cuda, dtn_cuda_set_device(cuda, dst, byte, bytes));
+    rc = dtn_cuda_drain(cuda);
+    if (rc == 0)
+        memset(dst, byte, bytes);
+    return copies_end(cuda, rc);
+}
