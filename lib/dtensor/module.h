@@ -1,0 +1,208 @@
+/* dtensor/module.h - modules: a model as a tree
+ *
+ * A module has parameters, children and a function that computes its outputs,
+ * all with names: "layers.0.up" is the child "up" of the child "0" of the child
+ * "layers" of a model, and "weight" is its parameter.  A program makes the tree
+ * and calls it; how it is spread over ranks is said apart, by these names.
+ */
+#ifndef DTENSOR_MODULE_H
+#define DTENSOR_MODULE_H
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -------------------------------------------------------------- modules --- */
+
+struct dtensor_module;
+
+/* What a forward function is given. */
+struct dtensor_forward {
+    struct dtensor_module *module;   /* that is called                        */
+    int nin;                         /* inputs                                */
+    int nout;                        /* outputs                               */
+    const struct dtensor *const *in; /* [nin] the inputs                      */
+    struct dtensor **out;            /* [nout] for the outputs; NULL at first */
+};
+
+/* Make the outputs from the inputs, with operators and with the children of the
+ * module.  On failure the outputs that it made are destroyed by the caller.
+ */
+typedef int dtensor_forward_f(const struct dtensor_forward *call,
+                              struct dtensor_error *err);
+
+/* Make a module without a parent.  `type` is a word of your own for what it is,
+ * and `arg` a pointer of your own for `forward`.  With `forward` NULL it is one
+ * of
+ *
+ *   sequential   its children one after another, in the order they were added
+ *   embedding    dtensor_embedding() of its parameter and the input
+ *   linear, layer_norm, rms_norm, relu, gelu, softmax ...  the operator of that
+ *                name, on the inputs and then the parameters, in the order they
+ *                were given; `arg` is its struct dtensor_op_args, or NULL
+ *
+ * where the norms are over as many dimensions as their first parameter has.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *modulep is the caller's, for dtensor_module_destroy(); `arg` stays
+ *         the caller's.
+ * Errors: EINVAL  no context; no type, or too long; `forward` is NULL and there
+ *                 is no such operator: names similar ones;  ENOMEM
+ * Semantics: torch.nn.Module, Sequential, Linear, Embedding and so on.
+ */
+int dtensor_module_create(struct dtensor_ctx *ctx, const char *type,
+                          dtensor_forward_f *forward, void *arg,
+                          struct dtensor_module **modulep,
+                          struct dtensor_error *err);
+
+/* Take the module out of its parent, and free it with its children and all
+ * their parameters; NULL is a no-op.
+ */
+void dtensor_module_destroy(struct dtensor_module *module);
+
+/* Add a child, or give a parameter.  A name is 1 to 32 letters, digits, "-" or
+ * "_", and no other child or no other parameter of the module has it; a
+ * parameter that is given again takes the place of the one before, which is
+ * destroyed.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   `child` and `t` are the module's from then on.
+ * Errors: EINVAL  the name; `child` has a parent, or is one of the modules
+ *                 above; another context;  ENOMEM
+ * Semantics: Module.add_module, register_parameter.
+ */
+int dtensor_module_add(struct dtensor_module *module, const char *name,
+                       struct dtensor_module *child,
+                       struct dtensor_error *err);
+int dtensor_module_set(struct dtensor_module *module, const char *name,
+                       struct dtensor *t, struct dtensor_error *err);
+
+/* A parameter by its name, NULL: none; and parameter `i` with its name in
+ * *namep, NULL after the last one.
+ *
+ * Owns:   the module, until the parameter is given again or distributed.
+ */
+struct dtensor *dtensor_module_param(const struct dtensor_module *module,
+                                     const char *name);
+struct dtensor *dtensor_module_param_at(const struct dtensor_module *module,
+                                        int i, const char **namep);
+
+/* The child `i`, NULL after the last one; the module above, NULL: none.
+ *
+ * Owns:   its parent.
+ */
+struct dtensor_module *dtensor_module_child(const struct dtensor_module *module,
+                                            int i);
+struct dtensor_module *dtensor_module_parent(const struct dtensor_module *m);
+
+/* The module at `path` below this one, "layers.0.up"; "" is itself.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   its parent.
+ * Errors: EINVAL  no such module: says where the path ends, and the children
+ *                 that are there
+ * Semantics: Module.get_submodule.
+ */
+int dtensor_module_find(struct dtensor_module *module, const char *path,
+                        struct dtensor_module **foundp,
+                        struct dtensor_error *err);
+
+/* Its name, "" without a parent; its type; its `arg`; the mesh over which it
+ * was distributed, NULL: it was not.
+ *
+ * Owns:   the module; the mesh is the context's.
+ */
+const char *dtensor_module_name(const struct dtensor_module *module);
+const char *dtensor_module_type(const struct dtensor_module *module);
+void *dtensor_module_arg(const struct dtensor_module *module);
+const struct dtensor_mesh *dtensor_module_mesh(const struct dtensor_module *m);
+
+/* Write its path from the top, "layers.0.up", cut to `size` bytes with a final
+ * NUL; return the length it would have had, as snprintf does.
+ */
+int dtensor_module_path(const struct dtensor_module *module, char *text,
+                        size_t size);
+
+/* Call `visit` for the module and all below it, each before its children, until
+ * it returns another value than 0, which is the result.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: EINVAL  no `visit`;  and what `visit` returns
+ * Semantics: Module.named_modules.
+ */
+typedef int dtensor_visit_f(struct dtensor_module *module, void *arg,
+                            struct dtensor_error *err);
+int dtensor_module_walk(struct dtensor_module *module, dtensor_visit_f *visit,
+                        void *arg, struct dtensor_error *err);
+
+/* Print the tree: a line for each module, with its type and its parameters.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: ESYS  cannot write to `stream`
+ * Semantics: Module.__repr__, with placements.
+ */
+int dtensor_module_print(const struct dtensor_module *module, FILE *stream,
+                         struct dtensor_error *err);
+
+/* --------------------------------------------------------- calling them --- */
+
+/* Compute the outputs of a module: hooks on its inputs, its forward function,
+ * hooks on its outputs.  apply() is that of the module at `path` below this
+ * one, with one input and one output.  The text of an error begins with the
+ * path of the module that failed.
+ *
+ * Collective: yes - all ranks of the mesh of the inputs, as their operators.
+ * Blocks: as dtensor_op().
+ * Owns:   out[0] to out[nout - 1] and *outp are the caller's, for
+ *         dtensor_destroy(); untouched on failure.
+ * Errors: EINVAL  apply(): no such module; an input is NULL; the forward
+ *                 function left out an output; a hook made a tensor of another
+ *                 shape or dtype;  and those of dtensor_op(), of the forward
+ *                 function and of hooks
+ * Semantics: Module.__call__.
+ */
+int dtensor_module_call(struct dtensor_module *module, int nin,
+                        const struct dtensor *const in[], int nout,
+                        struct dtensor *out[], struct dtensor_error *err);
+int dtensor_module_apply(struct dtensor_module *module, const char *path,
+                         const struct dtensor *in, struct dtensor **outp,
+                         struct dtensor_error *err);
+
+/* What a hook is given. */
+struct dtensor_hook {
+    struct dtensor_module *module;  /* that is called                         */
+    void *arg;                      /* that was given with the hook           */
+    int n;                          /* inputs, or outputs                     */
+    const struct dtensor *const *t; /* [n] the inputs, or the outputs         */
+    struct dtensor **made;          /* [n] for what replaces them; NULL at    */
+                                    /* first                                  */
+};
+
+/* A hook may replace t[i] by a new tensor of the same shape and dtype, made[i];
+ * where it leaves NULL, t[i] stays.  If it fails, the call fails.  What it has
+ * made is the call's.
+ */
+typedef int dtensor_hook_f(const struct dtensor_hook *call,
+                           struct dtensor_error *err);
+
+/* Add a hook on the inputs, or on the outputs.  Hooks run in the order in which
+ * they were added; each gets what the one before has left.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   `arg` stays the caller's, as long as the module is called.
+ * Errors: EINVAL  no hook;  ENOMEM
+ * Semantics: Module.register_forward_pre_hook, register_forward_hook.
+ */
+int dtensor_module_on_input(struct dtensor_module *module,
+                            dtensor_hook_f *hook, void *arg,
+                            struct dtensor_error *err);
+int dtensor_module_on_output(struct dtensor_module *module,
+                             dtensor_hook_f *hook, void *arg,
+                             struct dtensor_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,205 @@
+/* call.c - calls, with hooks
+ *
+ * The tensors of a call pass through stages: the hooks on the inputs, the
+ * forward function, the hooks on the outputs.  A hook may put another tensor in
+ * the place of one.  What a stage made and no later one reads is destroyed: an
+ * input that a hook has made when the forward function is done, an output as
+ * soon as a hook has replaced it.
+ */
+#include "base/array.h"
+#include "base/error.h"
+#include "module/module.h"
+#include "dtensor.h"
+
+#include <string.h>
+
+enum { TENSORS_MAX = 16 };
+
+/* The inputs, or the outputs, of a call. */
+struct tensors {
+    int n;                                   /* entries of the arrays         */
+    const struct dtensor *now[TENSORS_MAX];  /* what the next stage gets      */
+    struct dtensor *made[TENSORS_MAX];       /* the same, or NULL: the        */
+                                             /* caller's                      */
+};
+
+static void tensors_drop(struct tensors *tensors)
+{
+    for (int i = 0; i < tensors->n; i++)
+        dtensor_destroy(tensors->made[i]);
+}
+
+/* May `made` stand in the place of `was`? */
+static int made_check(const char *side, int i, const struct dtensor *was,
+                      const struct dtensor *made, struct dtensor_error *err)
+{
+    const struct dtensor_spec *a = dtensor_spec_of(was);
+    const struct dtensor_spec *b = dtensor_spec_of(made);
+    char old[128], new[128];
+
+    if (dtensor_is_same_size(was, made) && a->dtype == b->dtype)
+        return 0;
+    dtensor_spec_format(a, old, sizeof old);
+    dtensor_spec_format(b, new, sizeof new);
+    return dtn_fail(err, DTENSOR_EINVAL, "a hook replaced %s %d, %s, by %s "
+                    "(shape and dtype must stay)", side, i, old, new);
+}
+
+/* Run one hook; on failure the tensors are as before. */
+static int hook_run(struct dtensor_module *module, const struct dtn_hook *hook,
+                    enum dtn_side side, struct tensors *tensors,
+                    struct dtensor_error *err)
+{
+    struct dtensor *made[TENSORS_MAX] = { NULL };
+    const struct dtensor_hook call = { module, hook->arg, tensors->n,
+                                       tensors->now, made };
+    int rc = hook->fn(&call, err);
+
+    for (int i = 0; rc == 0 && i < tensors->n; i++)
+        if (made[i])
+            rc = made_check(side == DTN_SIDE_INPUT ? "input" : "output", i,
+                            tensors->now[i], made[i], err);
+    for (int i = 0; i < tensors->n; i++) {
+        if (!made[i] || made[i] == tensors->now[i])
+            continue;
+        if (rc != 0) {
+            dtensor_destroy(made[i]);
+            continue;
+        }
+        dtensor_destroy(tensors->made[i]);
+        tensors->now[i] = tensors->made[i] = made[i];
+    }
+    return rc;
+}
+
+static int hooks_run(struct dtensor_module *module, enum dtn_side side,
+                     struct tensors *tensors, struct dtensor_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < module->nhooks[side]; i++)
+        rc = hook_run(module, &module->hooks[side][i], side, tensors, err);
+    return rc;
+}
+
+static int forward_run(struct dtensor_module *module, const struct tensors *in,
+                       struct tensors *out, struct dtensor_error *err)
+{
+    const struct dtensor_forward call = { module, in->n, out->n, in->now,
+                                          out->made };
+    int rc = module->forward(&call, err);
+
+    for (int i = 0; i < out->n; i++) {
+        out->now[i] = out->made[i];
+        if (rc == 0 && !out->made[i])
+            rc = dtn_fail(err, DTENSOR_EINVAL, "the forward function has not "
+                          "made output %d of %d", i, out->n);
+    }
+    return rc;
+}
+
+static int call_check(int nin, const struct dtensor *const in[], int nout,
+                      struct dtensor_error *err)
+{
+    if (nin < 0 || nin > TENSORS_MAX || nout < 0 || nout > TENSORS_MAX)
+        return dtn_fail(err, DTENSOR_EINVAL, "%d inputs and %d outputs "
+                        "(expected at most %d of each)", nin, nout,
+                        TENSORS_MAX);
+    for (int i = 0; i < nin; i++)
+        if (!in[i])
+            return dtn_fail(err, DTENSOR_EINVAL, "input %d is NULL", i);
+    return 0;
+}
+
+/* Begin the text with the path of the module that failed: the innermost, whose
+ * path begins with those of the modules around it.
+ */
+static int call_failed(const struct dtensor_module *module, int rc,
+                       struct dtensor_error *err)
+{
+    struct dtensor_error inner;
+    char path[DTN_PATH_SIZE];
+    int n = dtensor_module_path(module, path, sizeof path);
+
+    if (!err || n == 0 || strncmp(err->text, path, strlen(path)) == 0)
+        return rc;
+    inner = *err;
+    snprintf(err->text, sizeof err->text, "%s: %.*s", path,
+             (int)(sizeof err->text - sizeof path - 3), inner.text);
+    return rc;
+}
+
+static int call_run(struct dtensor_module *module, struct tensors *in,
+                    struct tensors *out, struct dtensor_error *err)
+{
+    int rc = hooks_run(module, DTN_SIDE_INPUT, in, err);
+
+    if (rc == 0)
+        rc = forward_run(module, in, out, err);
+    if (rc == 0)
+        rc = hooks_run(module, DTN_SIDE_OUTPUT, out, err);
+    return rc;
+}
+
+int dtensor_module_call(struct dtensor_module *module, int nin,
+                        const struct dtensor *const in[], int nout,
+                        struct dtensor *out[], struct dtensor_error *err)
+{
+    struct tensors inputs = { .n = nin }, outputs = { .n = nout };
+    int rc = call_check(nin, in, nout, err);
+
+    if (rc != 0)
+        return call_failed(module, rc, err);
+    for (int i = 0; i < nin; i++)
+        inputs.now[i] = in[i];
+    rc = call_run(module, &inputs, &outputs, err);
+    tensors_drop(&inputs);
+    if (rc != 0) {
+        tensors_drop(&outputs);
+        return call_failed(module, rc, err);
+    }
+    for (int i = 0; i < nout; i++)
+        out[i] = outputs.made[i];
+    return 0;
+}
+
+int dtensor_module_apply(struct dtensor_module *module, const char *path,
+                         const struct dtensor *in, struct dtensor **outp,
+                         struct dtensor_error *err)
+{
+    struct dtensor_module *found;
+    int rc = dtensor_module_find(module, path, &found, err);
+
+    return rc != 0 ? rc : dtensor_module_call(found, 1, &in, 1, outp, err);
+}
+
+/* ---------------------------------------------------------------- hooks --- */
+
+static int hook_add(struct dtensor_module *module, enum dtn_side side,
+                    dtensor_hook_f *fn, void *arg, struct dtensor_error *err)
+{
+    int n = module->nhooks[side];
+
+    if (!fn)
+        return dtn_fail(err, DTENSOR_EINVAL, "module: no hook");
+    if (!dtn_array_reserve(&module->hooks[side], &module->hooks_capacity[side],
+                           n + 1, sizeof *module->hooks[side]))
+        return dtn_fail_nomem(err, "module", sizeof *module->hooks[side]);
+    module->hooks[side][n] = (struct dtn_hook){ fn, arg };
+    module->nhooks[side]++;
+    return 0;
+}
+
+int dtensor_module_on_input(struct dtensor_module *module,
+                            dtensor_hook_f *hook, void *arg,
+                            struct dtensor_error *err)
+{
+    return hook_add(module, DTN_SIDE_INPUT, hook, arg, err);
+}
+
+int dtensor_module_on_output(struct dtensor_module *module,
+                             dtensor_hook_f *hook, void *arg,
+                             struct dtensor_error *err)
+{
+    return hook_add(module, DTN_SIDE_OUTPUT, hook, arg, err);
+}
