@@ -265,7 +265,8 @@ static int hook_sum(const struct dtensor_hook *call, struct dtensor_error *err)
     return dtensor_op("sum", 1, call->t, NULL, 1, call->made, err);
 }
 
-static int hook_fails(const struct dtensor_hook *call, struct dtensor_error *err)
+static int hook_fails(const struct dtensor_hook *call,
+                      struct dtensor_error *err)
 {
     int rc = dtensor_clone(call->t[0], &call->made[0], err);
 
