@@ -3,6 +3,10 @@
 #   ok STATUS CLAIM...      is CLAIM GOT EXPECTED      done_testing
 tap_count=0 tap_failed=0
 
+# Ranks of several hosts know each other by this; dtensor-run makes its own.
+test_key=5e50f09bd0d1a2c3b4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b
+export DTN_KEY=$test_key
+
 ok() {
     local status=$1
     shift

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/wait.h"
+#include "boot/auth.h"
 #include "boot/child.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
@@ -85,7 +86,8 @@ static int64_t boot_wake(const struct dtn_boot *boot)
     for (int i = 0; i < boot->nchildren; i++) {
         const struct dtn_boot_link *link = &boot->children[i];
 
-        if (link->state == DTN_LINK_GREETING)
+        if (link->state == DTN_LINK_GREETING ||
+            link->state == DTN_LINK_KNOCKING)
             wake = boot_earlier(wake, link->since_ns + DTN_BOOT_HANDSHAKE_NS);
         stalled = stalled || link->io.stalled;
     }
@@ -337,6 +339,7 @@ static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
     dtn_boot_unlisten(boot);
     dtn_boot_route_close(&boot->aside);
     dtn_boot_child_keep_tree(boot);
+    dtn_boot_auth_close(&boot->auth);
     boot->identity = NULL;
     free(boot->answer);
     boot->answer = NULL;
@@ -344,7 +347,10 @@ static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
         return;
     if (boot->strangers > 0)
         dtn_log(boot->log, DTN_LOG_WARN, "boot: dropped %u connections of "
-                "strangers", boot->strangers);
+                "strangers%s%s", boot->strangers,
+                boot->nrefused > 0 ? "; the last that was refused: " : "",
+                boot->nrefused > 0 ? dtn_boot_refusal_words(boot->refused)
+                                   : "");
     dtn_log(boot->log, DTN_LOG_INFO, "boot: %d ranks on %d hosts, joined in %s",
             boot->cluster->world_size, boot->nhosts,
             dtn_format_time(dtn_now_ns() - start_ns, time, sizeof time));
@@ -353,7 +359,7 @@ static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
 int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
                   struct dtensor_error *err)
 {
-    struct dtensor_error error;
+    struct dtensor_error error, why = { .rank = -1 };
     struct dtn_boot *boot;
     int64_t start_ns = dtn_now_ns();
     bool taken = false;
@@ -368,7 +374,12 @@ int dtn_boot_open(const struct dtn_boot_args *args, struct dtn_boot **bootp,
     if (rc == 0) {
         dtn_boot_socket_name(boot, args->world->job);
         boot_begin(boot);
+        dtn_boot_auth_open(&boot->auth, boot->cluster, boot->nhosts, &why);
         rc = dtn_boot_listen(boot, &taken, &error);
+        if (rc == 0 && why.code != 0) {
+            error = why;
+            rc = why.code;
+        }
         if (args->failure) {
             error = *args->failure;
             rc = error.code;
@@ -441,6 +452,7 @@ void dtn_boot_close(struct dtn_boot *boot)
     dtn_boot_report_failure(boot, boot->rank, 0,
                             &(struct dtn_mismatch) { .rank = 0 });
     dtn_boot_unlisten(boot);
+    dtn_boot_auth_close(&boot->auth);
     dtn_boot_route_close(&boot->up);
     dtn_boot_route_close(&boot->aside);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)

@@ -1,13 +1,14 @@
 /* child.c - connections that this rank accepts
  *
- * A connection is a stranger until it has sent HELLO.  A stranger may send 379
- * bytes (head, fixed part, host name, job) within two seconds and occupies one
- * descriptor.  At most 64 more strangers than twice the expected children are
- * kept; beyond that the oldest is closed.  So a port scanner costs the job
- * nothing; it is only counted.
+ * A connection is a stranger until it has sent HELLO, and before that, from
+ * another host, the proof that it belongs to the job (knock.c).  For that a
+ * stranger has two seconds; it occupies one descriptor and one place, and no
+ * memory is allocated for what it sends.  At most 64 more strangers than twice
+ * the expected children are kept; beyond that the oldest is closed.  So a port
+ * scanner costs the job nothing; it is only counted.
  *
- * A rank of another job is a stranger and gets an error.  So two jobs that
- * start at the same time with one file never take each other's ranks.
+ * A rank of another job is a stranger.  So two jobs that start at the same time
+ * with one file never take each other's ranks.
  *
  * After HELLO the other side is a child, a rank on a detour (see route.c), or a
  * rank that is wrong and gets an error.
@@ -18,6 +19,7 @@
 #include "boot/fail.h"
 #include "boot/frame.h"
 #include "boot/gather.h"
+#include "boot/knock.h"
 #include "boot/link.h"
 #include "boot/socket.h"
 #include "boot/state.h"
@@ -58,6 +60,11 @@ static void child_stranger(struct dtn_boot *boot, struct dtn_boot_link *link)
 
 /* ------------------------------------------------------------ accepting --- */
 
+static bool child_is_stranger(const struct dtn_boot_link *link)
+{
+    return link->state == DTN_LINK_KNOCKING || link->state == DTN_LINK_GREETING;
+}
+
 /* The stranger that has been silent longest, and how many there are. */
 static struct dtn_boot_link *child_oldest_stranger(struct dtn_boot *boot,
                                                    int *count)
@@ -68,7 +75,7 @@ static struct dtn_boot_link *child_oldest_stranger(struct dtn_boot *boot,
     for (int i = 0; i < boot->nchildren; i++) {
         struct dtn_boot_link *link = &boot->children[i];
 
-        if (link->state != DTN_LINK_GREETING)
+        if (!child_is_stranger(link))
             continue;
         if (!oldest || link->since_ns < oldest->since_ns)
             oldest = link;
@@ -113,8 +120,8 @@ static void child_add(struct dtn_boot *boot, int fd, bool local)
     link = &boot->children[boot->nchildren++];
     memset(link, 0, sizeof *link);
     dtn_frame_init(&link->io, fd, local);
-    link->io.accepts = DTN_FRAME_BIT(DTN_FRAME_HELLO);
-    link->state = DTN_LINK_GREETING;
+    link->io.accepts = DTN_FRAME_BIT(local ? DTN_FRAME_HELLO : DTN_FRAME_KNOCK);
+    link->state = local ? DTN_LINK_GREETING : DTN_LINK_KNOCKING;
     link->rank = -1;
     link->since_ns = dtn_now_ns();
 }
@@ -257,8 +264,6 @@ static void child_hello(struct dtn_boot *boot, struct dtn_boot_link *link,
     bool mine;
 
     if (strcmp(hello->job, boot->job) != 0) {
-        dtn_boot_fail_foreign(boot, &link->io, hello->rank, hello->host,
-                              hello->job);
         child_stranger(boot, link);
         return;
     }
@@ -329,13 +334,30 @@ static void child_failed(struct dtn_boot *boot, struct dtn_boot_link *link,
         dtn_boot_fail_propose(boot, error);
 }
 
+/* A stranger says who it is, or proves it. */
+static void child_knock(struct dtn_boot *boot, struct dtn_boot_link *link,
+                        const struct dtn_frame *frame)
+{
+    bool good = frame->type == DTN_FRAME_KNOCK
+              ? dtn_boot_knock_answer(boot, link, frame)
+              : dtn_boot_knock_check(boot, link, frame);
+
+    dtn_frame_flush(&link->io);
+    if (!good)
+        child_stranger(boot, link);
+    else if (link->io.accepts == DTN_FRAME_BIT(DTN_FRAME_HELLO))
+        link->state = DTN_LINK_GREETING;
+}
+
 static void child_frame(struct dtn_boot *boot, struct dtn_boot_link *link,
                         const struct dtn_frame *frame)
 {
     struct dtensor_error error;
     struct child_hello hello;
 
-    if (frame->type == DTN_FRAME_HELLO && child_parse_hello(frame, &hello))
+    if (frame->type == DTN_FRAME_KNOCK || frame->type == DTN_FRAME_PROOF)
+        child_knock(boot, link, frame);
+    else if (frame->type == DTN_FRAME_HELLO && child_parse_hello(frame, &hello))
         child_hello(boot, link, &hello);
     else if (frame->type == DTN_FRAME_HELLO)
         child_stranger(boot, link);
@@ -406,7 +428,7 @@ void dtn_boot_child_sweep(struct dtn_boot *boot, int64_t now)
     for (int i = 0; i < boot->nchildren; i++) {
         struct dtn_boot_link *link = &boot->children[i];
 
-        if (link->state == DTN_LINK_GREETING &&
+        if (child_is_stranger(link) &&
             now - link->since_ns > DTN_BOOT_HANDSHAKE_NS)
             child_stranger(boot, link);
         if (link->state == DTN_LINK_IDLE)

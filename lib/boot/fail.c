@@ -245,19 +245,34 @@ static char *fail_reach_text(const struct dtn_boot *boot, const int ranks[],
     return buf;
 }
 
+/* Connections that were refused may be those of missing ranks: "; 2 connections
+ * were refused: they have different keys (...)", or "".
+ */
+static char *fail_refused_text(const struct dtn_boot *boot, char *buf,
+                               size_t size)
+{
+    buf[0] = '\0';
+    if (boot->nrefused > 0)
+        snprintf(buf, size, "; %u connection%s refused: %s", boot->nrefused,
+                 boot->nrefused == 1 ? " was" : "s were",
+                 dtn_boot_refusal_words(boot->refused));
+    return buf;
+}
+
 void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
 {
     struct dtensor_error error;
-    char names[256], reach[220], time[32];
+    char names[256], reach[220], refused[160], time[32];
 
     dtn_boot_ranks_text(boot, ranks, n, names, sizeof names);
     dtn_format_time(boot->cluster->transport.connect_timeout_ns, time,
                     sizeof time);
     if (boot->seq == 0)
         dtn_fail_rank(&error, DTENSOR_ETIME, ranks[0], "boot: %s did not join "
-                      "within %s (%s started?%s)", names, time,
+                      "within %s (%s started?%s)%s", names, time,
                       n == 1 ? "is it" : "are they",
-                      fail_reach_text(boot, ranks, n, reach, sizeof reach));
+                      fail_reach_text(boot, ranks, n, reach, sizeof reach),
+                      fail_refused_text(boot, refused, sizeof refused));
     else
         dtn_fail_rank(&error, DTENSOR_ETIME, ranks[0], "boot: %s did not take "
                       "part in an exchange within %s (%s stuck or stopped?)",
@@ -286,24 +301,6 @@ void dtn_boot_fail_garbage(struct dtn_boot *boot, int rank)
                   "all hosts)",
                   dtn_boot_rank_name(boot, rank, name, sizeof name));
     dtn_boot_fail_propose(boot, &error);
-}
-
-/* The answer to a rank of another job, over its connection. */
-void dtn_boot_fail_foreign(const struct dtn_boot *boot,
-                           struct dtn_frame_stream *io, uint32_t rank,
-                           const char *host, const char *job)
-{
-    struct dtensor_error error;
-    char name[DTN_HOST_MAX + 32];
-
-    dtn_fail_rank(&error, DTENSOR_EMISMATCH, boot->rank, "boot: rank %u on %s "
-                  "of job \"%s\" met %s of job \"%s\" at port %d (two jobs "
-                  "that start at the same time: set another [transport] port "
-                  "for one)", (unsigned)rank, host, job,
-                  dtn_boot_rank_name(boot, boot->rank, name, sizeof name),
-                  boot->job, boot->cluster->transport.port);
-    dtn_boot_fail_post(io, DTN_FRAME_FOREIGN, &error);
-    dtn_frame_flush(io);
 }
 
 void dtn_boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,

@@ -41,9 +41,6 @@ void dtn_boot_fail_closed(struct dtn_boot *boot, int rank);
 void dtn_boot_fail_garbage(struct dtn_boot *boot, int rank);
 void dtn_boot_fail_nomem(struct dtn_boot *boot);
 void dtn_boot_fail_nofds(struct dtn_boot *boot);
-void dtn_boot_fail_foreign(const struct dtn_boot *boot,
-                           struct dtn_frame_stream *io, uint32_t rank,
-                           const char *host, const char *job);
 void dtn_boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
                          uint32_t pid2);
 void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n);

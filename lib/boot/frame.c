@@ -3,11 +3,14 @@
  * A frame begins with a head of 20 bytes: magic, version, type, round, number
  * of descriptors, length.  The head is checked before memory is allocated.  A
  * port scanner's "GET / HTTP/1.0" fails at the magic; a HELLO with a length of
- * 4 GiB fails at the length, because a HELLO has at most 359 bytes.  A read
- * never goes beyond the end of a frame, so the descriptors that come with its
- * bytes belong to it.  Linux passes at most 253 descriptors in one message:
- * 1000 are sent in four batches, and each batch but the last goes with one byte
- * of the frame.
+ * 4 GiB fails at the length, because a HELLO has at most 359 bytes.  What a
+ * stranger may send is read into the stream itself.  A read never goes beyond
+ * the end of a frame, so the descriptors that come with its bytes belong to it.
+ * Linux passes at most 253 descriptors in one message: 1000 are sent in four
+ * batches, and each batch but the last goes with one byte of the frame.
+ *
+ * A sealed frame is the same head and body, each with 16 bytes more, so no
+ * length is believed that the other side has not sealed.
  */
 #include "boot/frame.h"
 #include "boot/boot.h"
@@ -33,7 +36,8 @@ struct dtn_frame_out {
     int fds_sent;
     int nfds;
     int *fds;
-    unsigned char head[DTN_FRAME_HEAD_BYTES];
+    size_t head_size;
+    unsigned char head[DTN_FRAME_HEAD_BYTES + DTN_SEAL_BYTES];
 };
 
 void dtn_frame_put32(unsigned char *p, uint32_t value)
@@ -116,6 +120,26 @@ void dtn_frame_take_fds(struct dtn_frame_stream *s)
 
 /* -------------------------------------------------------------- reading --- */
 
+void dtn_frame_seal(struct dtn_frame_stream *s,
+                    const unsigned char out_key[DTN_SECRET_BYTES],
+                    const unsigned char in_key[DTN_SECRET_BYTES])
+{
+    memcpy(s->out_seal.key, out_key, DTN_SECRET_BYTES);
+    memcpy(s->in_seal.key, in_key, DTN_SECRET_BYTES);
+    s->sealed = true;
+}
+
+/* What sealing adds to so many bytes. */
+static size_t stream_extra(const struct dtn_frame_stream *s, size_t size)
+{
+    return s->sealed && size > 0 ? DTN_SEAL_BYTES : 0;
+}
+
+static size_t stream_head_size(const struct dtn_frame_stream *s)
+{
+    return DTN_FRAME_HEAD_BYTES + stream_extra(s, DTN_FRAME_HEAD_BYTES);
+}
+
 /* The longest body a frame of this type may have. */
 static size_t frame_limit(const struct dtn_frame_stream *s,
                           enum dtn_frame_type type)
@@ -129,6 +153,10 @@ static size_t frame_limit(const struct dtn_frame_stream *s,
         [DTN_FRAME_EXPIRED] = 0,
         [DTN_FRAME_FAILURE] = DTN_FRAME_FAILURE_BYTES,
         [DTN_FRAME_CALL] = DTN_FRAME_CALL_BYTES + DTN_RECORD_TEXT - 1,
+        [DTN_FRAME_KNOCK] =
+            DTN_FRAME_KNOCK_BYTES + DTN_HOST_MAX + DTN_FRAME_JOB_MAX - 1,
+        [DTN_FRAME_PROOF] = DTN_FRAME_EARLY,
+        [DTN_FRAME_REFUSED] = DTN_FRAME_REFUSED_BYTES,
         [DTN_FRAME_FAIL] = 12 + sizeof((struct dtensor_error *)0)->text,
     };
 
@@ -158,9 +186,23 @@ dtn_frame_parse(const struct dtn_frame_stream *s,
     if (frame->size > frame_limit(s, frame->type))
         return DTN_FRAME_GARBAGE;
     if (frame->version != DTN_FRAME_VERSION && frame->type != DTN_FRAME_HELLO &&
-        frame->type != DTN_FRAME_FAIL)
+        frame->type != DTN_FRAME_FAIL && frame->type != DTN_FRAME_KNOCK)
         return DTN_FRAME_GARBAGE;
     return DTN_FRAME_READY;
+}
+
+bool dtn_frame_refused(const struct dtn_frame_stream *s, uint32_t *reason)
+{
+    const struct dtn_frame_stream plain = {
+        .accepts = DTN_FRAME_BIT(DTN_FRAME_REFUSED)
+    };
+    struct dtn_frame frame;
+
+    if (!s->sealed || s->got < sizeof s->raw ||
+        dtn_frame_parse(&plain, s->raw, &frame) != DTN_FRAME_READY)
+        return false;
+    *reason = dtn_frame_get32(s->raw + DTN_FRAME_HEAD_BYTES);
+    return true;
 }
 
 /* Keep the n descriptors of one message; in.nfds counts those of the frame so
@@ -247,18 +289,49 @@ static enum dtn_frame_got stream_fill(struct dtn_frame_stream *s,
     return DTN_FRAME_READY;
 }
 
-/* The head is complete: check it and allocate the body. */
+/* The types that a stranger may send. */
+static bool frame_is_early(enum dtn_frame_type type)
+{
+    return type == DTN_FRAME_KNOCK || type == DTN_FRAME_PROOF ||
+           type == DTN_FRAME_HELLO;
+}
+
+/* The head is complete: open and check it, and make room for the body. */
 static enum dtn_frame_got stream_begin_body(struct dtn_frame_stream *s)
 {
+    enum dtn_frame_got got;
     struct dtn_frame in;
-    enum dtn_frame_got got = dtn_frame_parse(s, s->head, &in);
 
+    if (!s->sealed)
+        memcpy(s->head, s->raw, sizeof s->head);
+    else if (!dtn_unseal(&s->in_seal, s->head, s->raw, sizeof s->head))
+        return DTN_FRAME_GARBAGE;
+    got = dtn_frame_parse(s, s->head, &in);
     if (got != DTN_FRAME_READY)
         return got;
     in.nfds = s->in.nfds;
     s->in = in;
-    s->body = malloc(in.size + (size_t)1);
+    if (frame_is_early(in.type))
+        return DTN_FRAME_READY;
+    s->body = malloc(in.size + (size_t)DTN_SEAL_BYTES + 1);
     return s->body ? DTN_FRAME_READY : DTN_FRAME_NOMEM;
+}
+
+/* Read the body, and open it. */
+static enum dtn_frame_got stream_fill_body(struct dtn_frame_stream *s)
+{
+    unsigned char *body = s->body ? s->body : s->early;
+    size_t head = stream_head_size(s), size = s->in.size;
+    enum dtn_frame_got got;
+
+    got = stream_fill(s, body + (s->got - head),
+                      head + size + stream_extra(s, size));
+    if (got != DTN_FRAME_READY)
+        return got;
+    if (stream_extra(s, size) > 0 && !dtn_unseal(&s->in_seal, body, body, size))
+        return DTN_FRAME_GARBAGE;
+    s->in.body = body;
+    return DTN_FRAME_READY;
 }
 
 enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
@@ -270,20 +343,18 @@ enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
         return DTN_FRAME_MORE;
     if (s->whole)
         stream_recycle(s);
-    if (s->got < DTN_FRAME_HEAD_BYTES) {
-        got = stream_fill(s, s->head + s->got, DTN_FRAME_HEAD_BYTES);
+    if (s->got < stream_head_size(s)) {
+        got = stream_fill(s, s->raw + s->got, stream_head_size(s));
         if (got == DTN_FRAME_READY)
             got = stream_begin_body(s);
         if (got != DTN_FRAME_READY)
             return got;
     }
-    got = stream_fill(s, s->body + (s->got - DTN_FRAME_HEAD_BYTES),
-                      DTN_FRAME_HEAD_BYTES + (size_t)s->in.size);
+    got = stream_fill_body(s);
     if (got != DTN_FRAME_READY)
         return got;
     if ((uint32_t)s->in.nfds != dtn_frame_get32(s->head + 12))
         return DTN_FRAME_GARBAGE;
-    s->in.body = s->body;
     s->in.fds = s->fds;
     s->whole = true;
     *frame = s->in;
@@ -292,35 +363,51 @@ enum dtn_frame_got dtn_frame_recv(struct dtn_frame_stream *s,
 
 /* -------------------------------------------------------------- writing --- */
 
-bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
-                    bool borrow)
+/* Write the head; on a sealed stream seal it and the copy of the body. */
+static void out_finish(struct dtn_frame_stream *s, struct dtn_frame_out *out,
+                       const struct dtn_frame *frame, unsigned char *copy)
 {
-    size_t nfds = (size_t)frame->nfds;
-    size_t copy = borrow ? 0 : frame->size;
-    struct dtn_frame_out *out;
-
-    if (s->fd < 0 || s->broken)
-        return true;
-    out = malloc(sizeof *out + nfds * sizeof(int) + copy);
-    if (!out)
-        return false;
-    out->next = NULL;
-    out->sent = 0;
-    out->size = frame->size;
-    out->fds_sent = 0;
-    out->nfds = frame->nfds;
-    out->fds = (int *)(out + 1);
-    out->body = frame->size > 0 ? frame->body : out->head;
-    if (nfds > 0)
-        memcpy(out->fds, frame->fds, nfds * sizeof(int));
-    if (copy > 0)
-        out->body = memcpy(out->fds + nfds, frame->body, copy);
     dtn_frame_put32(out->head, FRAME_MAGIC);
     dtn_frame_put32(out->head + 4,
                     DTN_FRAME_VERSION | (uint32_t)frame->type << 16);
     dtn_frame_put32(out->head + 8, frame->seq);
     dtn_frame_put32(out->head + 12, (uint32_t)frame->nfds);
     dtn_frame_put32(out->head + 16, frame->size);
+    out->head_size = stream_head_size(s);
+    if (!s->sealed)
+        return;
+    dtn_seal(&s->out_seal, out->head, out->head, DTN_FRAME_HEAD_BYTES);
+    if (frame->size > 0)
+        dtn_seal(&s->out_seal, copy, copy, frame->size);
+}
+
+bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
+                    bool borrow)
+{
+    size_t nfds = (size_t)frame->nfds;
+    size_t size = frame->size + stream_extra(s, frame->size);
+    size_t copied = borrow && !s->sealed ? 0 : size;
+    struct dtn_frame_out *out;
+    unsigned char *copy;
+
+    if (s->fd < 0 || s->broken)
+        return true;
+    out = malloc(sizeof *out + nfds * sizeof(int) + copied);
+    if (!out)
+        return false;
+    out->next = NULL;
+    out->sent = 0;
+    out->size = size;
+    out->fds_sent = 0;
+    out->nfds = frame->nfds;
+    out->fds = (int *)(out + 1);
+    copy = (unsigned char *)(out->fds + nfds);
+    if (nfds > 0)
+        memcpy(out->fds, frame->fds, nfds * sizeof(int));
+    if (copied > 0)
+        memcpy(copy, frame->body, frame->size);
+    out->body = copied > 0 || size == 0 ? copy : frame->body;
+    out_finish(s, out, frame, copy);
     if (s->out)
         s->out_last->next = out;
     else
@@ -359,11 +446,10 @@ static ssize_t out_send(int fd, struct dtn_frame_out *out)
         struct cmsghdr align;
         char bytes[CMSG_SPACE(SCM_BATCH * sizeof(int))];
     } control;
-    size_t head =
-        out->sent < DTN_FRAME_HEAD_BYTES ? DTN_FRAME_HEAD_BYTES - out->sent : 0;
-    size_t skip = head ? 0 : out->sent - DTN_FRAME_HEAD_BYTES;
+    size_t head = out->sent < out->head_size ? out->head_size - out->sent : 0;
+    size_t skip = head ? 0 : out->sent - out->head_size;
     struct iovec iov[2] = {
-        { out->head + DTN_FRAME_HEAD_BYTES - head, head },
+        { out->head + out->head_size - head, head },
         { (void *)(uintptr_t)(out->body + skip), out->size - skip }
     };
     struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2,
@@ -403,7 +489,7 @@ enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s)
             stream_drop_out(s);
             return DTN_FRAME_CLOSED;
         }
-        if (out->sent < DTN_FRAME_HEAD_BYTES + out->size)
+        if (out->sent < out->head_size + out->size)
             continue;
         s->out = out->next;
         free(out);

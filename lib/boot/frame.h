@@ -1,23 +1,29 @@
 /* frame.h - frames on a stream socket; private to lib/boot
  *
  * A frame is a head of 20 bytes and a body whose length is in the head.  On
- * AF_UNIX it may also carry file descriptors.
+ * AF_UNIX it may also carry file descriptors.  Once both sides of a connection
+ * between hosts have proved who they are, head and body are sealed.
  */
 #ifndef DTN_FRAME_H
 #define DTN_FRAME_H
+
+#include "base/seal.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define DTN_FRAME_VERSION 2
+#define DTN_FRAME_VERSION 3
 #define DTN_FRAME_HEAD_BYTES 20
 #define DTN_FRAME_HELLO_BYTES 24  /* before the host name, a NUL and the job  */
 #define DTN_FRAME_JOB_MAX 80      /* bytes of a job's name, with NUL          */
 #define DTN_FRAME_FAILURE_BYTES 36 /* who, whose fault, why; and a mismatch   */
 #define DTN_FRAME_CALL_BYTES 44   /* who, what it called, before its text     */
 #define DTN_FRAME_IDENTITY_MAX (1u << 20)
-#define DTN_FRAME_FOREIGN UINT32_MAX /* round of a FAIL of another job */
+#define DTN_FRAME_KNOCK_BYTES 60  /* before the host name, a NUL and the job  */
+#define DTN_FRAME_REFUSED_BYTES DTN_SEAL_BYTES /* so that it is as long as a  */
+                                  /* sealed head                              */
+#define DTN_FRAME_EARLY 512       /* bytes of a body from a stranger          */
 
 enum dtn_frame_type {
     DTN_FRAME_HELLO = 1,          /* up: who connects; layout never changes   */
@@ -30,6 +36,9 @@ enum dtn_frame_type {
     DTN_FRAME_FAIL,               /* both: error text; layout never changes   */
     DTN_FRAME_FAILURE,            /* both, afterwards: a rank, rank at fault  */
     DTN_FRAME_CALL,               /* both, afterwards: a rank, what it called */
+    DTN_FRAME_KNOCK,              /* both, first between hosts: who is there  */
+    DTN_FRAME_PROOF,              /* up: that this rank belongs to the job    */
+    DTN_FRAME_REFUSED,            /* down: enum dtn_refusal; never sealed     */
     DTN_FRAME_NTYPES
 };
 #define DTN_FRAME_BIT(type) (1u << (type))
@@ -67,10 +76,17 @@ struct dtn_frame_stream {
     uint32_t accepts;             /* DTN_FRAME_BIT()s that may come now       */
     size_t entries_max;           /* longest body of ENTRIES and ALL          */
     int fds_max;                  /* most descriptors in one frame            */
-    unsigned char head[DTN_FRAME_HEAD_BYTES]; /* of the frame that comes      */
+    bool sealed;                  /* frames are sealed, both ways             */
+    struct dtn_seal out_seal;     /* of what is sent                          */
+    struct dtn_seal in_seal;      /* of what comes                            */
+    unsigned char raw[DTN_FRAME_HEAD_BYTES + DTN_SEAL_BYTES]; /* head of the  */
+                                  /* frame that comes, as on the wire         */
+    unsigned char head[DTN_FRAME_HEAD_BYTES]; /* the same, opened             */
     size_t got;                   /* bytes of the frame that came             */
     struct dtn_frame in;          /* the frame that comes                     */
-    unsigned char *body;          /* its body, allocated                      */
+    unsigned char *body;          /* its body, allocated; NULL: in `early`    */
+    unsigned char early[DTN_FRAME_EARLY]; /* body of a frame that strangers   */
+                                  /* may send: nothing is allocated for them  */
     int *fds;                     /* its descriptors, allocated               */
     bool whole;                   /* `in` was handed out                      */
     struct dtn_frame_out *out;    /* oldest first                             */
@@ -100,6 +116,14 @@ bool dtn_frame_post(struct dtn_frame_stream *s, const struct dtn_frame *frame,
 
 /* Send as much as the socket accepts.  READY: everything is sent. */
 enum dtn_frame_got dtn_frame_flush(struct dtn_frame_stream *s);
+
+/* From now on what is posted is sealed, and only sealed frames are read. */
+void dtn_frame_seal(struct dtn_frame_stream *s,
+                    const unsigned char out_key[DTN_SECRET_BYTES],
+                    const unsigned char in_key[DTN_SECRET_BYTES]);
+
+/* After GARBAGE: the reason, if the other side has refused this one. */
+bool dtn_frame_refused(const struct dtn_frame_stream *s, uint32_t *reason);
 
 /* Check a head against the limits of the stream.  READY or GARBAGE. */
 enum dtn_frame_got

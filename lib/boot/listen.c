@@ -130,7 +130,7 @@ static int listen_tcp(struct dtn_boot *boot, struct dtensor_error *err)
         return rc;
     got = listen_any(boot, &addrs, &at, err);
     while (got == EADDRINUSE && dtn_now_ns() < until_ns) {
-        owner = dtn_boot_owner_ask(boot, at, words, sizeof words);
+        owner = dtn_boot_owner_find(boot, at, words, sizeof words);
         if (owner == DTN_OWNER_OTHER_JOB)
             nanosleep(&pause, NULL);
         got = listen_any(boot, &addrs, &at, err);

@@ -12,8 +12,8 @@
 enum dtn_boot_owner {
     DTN_OWNER_STRANGER, DTN_OWNER_OTHER_JOB, DTN_OWNER_THIS_JOB
 };
-enum dtn_boot_owner dtn_boot_owner_ask(const struct dtn_boot *boot,
-                                       const struct dtn_boot_addr *at,
-                                       char *buf, size_t size);
+enum dtn_boot_owner dtn_boot_owner_find(struct dtn_boot *boot,
+                                        const struct dtn_boot_addr *at,
+                                        char *buf, size_t size);
 
 #endif

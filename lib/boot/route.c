@@ -23,6 +23,7 @@
 #include "boot/fail.h"
 #include "boot/frame.h"
 #include "boot/gather.h"
+#include "boot/knock.h"
 #include "boot/link.h"
 #include "boot/socket.h"
 #include "boot/state.h"
@@ -122,25 +123,33 @@ static void route_connect(struct dtn_boot *boot, struct dtn_boot_route *route)
     route->link.since_ns = dtn_now_ns();
 }
 
+/* Ask who is there. */
+static void route_knock(struct dtn_boot *boot, struct dtn_boot_route *route)
+{
+    if (!dtn_boot_knock(boot, &route->link))
+        dtn_boot_fail_nomem(boot);
+    route->link.state = DTN_LINK_KNOCKING;
+    route->link.since_ns = dtn_now_ns();
+}
+
 static void route_connecting(struct dtn_boot *boot,
                              struct dtn_boot_route *route)
 {
     struct pollfd p = { route->link.io.fd, POLLOUT, 0 };
 
     if (poll(&p, 1, 0) == 1) {
-        if (dtn_boot_socket_connected(p.fd) == 0)
+        if (dtn_boot_socket_connected(p.fd) != 0)
+            route_again(boot, route);
+        else if (route->link.io.local)
             route_hello(boot, route);
         else
-            route_again(boot, route);
+            route_knock(boot, route);
     } else if (dtn_now_ns() - route->link.since_ns > DTN_BOOT_HANDSHAKE_NS) {
         route_again(boot, route);
     }
 }
 
-/* The parent has accepted this rank.  Mutual authentication would belong into
- * HELLO and WELCOME: a nonce in each, and a proof over both nonces, the job and
- * the digest before other frames are sent or trusted.
- */
+/* The parent has accepted this rank. */
 static void route_welcome(struct dtn_boot *boot, struct dtn_boot_route *route,
                           const struct dtn_frame *frame)
 {
@@ -189,19 +198,46 @@ static void route_asked(struct dtn_boot *boot, const struct dtn_frame *frame)
     free(body);
 }
 
-/* Another job has the parent's port: retry for a while.  The rank of this job
- * there may be about to get the port, or to report that it cannot.
+/* Another job has the parent's port, or who cannot prove that it belongs to
+ * this one: retry for a while.  The rank of this job there may be about to get
+ * the port, or to report that it cannot.
  */
-static bool route_foreign(struct dtn_boot *boot, struct dtn_boot_route *route)
+static void route_foreign(struct dtn_boot *boot, struct dtn_boot_route *route,
+                          const struct dtensor_error *error)
 {
     int64_t now = dtn_now_ns();
 
     if (boot->foreign_ns == 0)
         boot->foreign_ns = now;
-    if (now - boot->foreign_ns > DTN_BOOT_OTHER_NS)
-        return false;
     route_again(boot, route);
-    return true;
+    if (now - boot->foreign_ns > DTN_BOOT_OTHER_NS)
+        dtn_boot_fail_final(boot, boot->failure.code != 0 ? &boot->failure
+                                                          : error);
+}
+
+/* The other side knocked: prove that this rank belongs to the job. */
+static void route_knocked(struct dtn_boot *boot, struct dtn_boot_route *route,
+                          const struct dtn_frame *frame)
+{
+    struct dtensor_error error;
+    bool foreign;
+
+    if (dtn_boot_knock_prove(boot, &route->link, frame, &foreign, &error) == 0)
+        route_hello(boot, route);
+    else
+        route_foreign(boot, route, &error);
+}
+
+/* The other side refused this rank, in clear; or what came is not sealed with
+ * the key of this connection.
+ */
+static void route_refused_by(struct dtn_boot *boot,
+                             struct dtn_boot_route *route, uint32_t reason)
+{
+    struct dtensor_error error;
+
+    dtn_boot_knock_refused(boot, route->target, reason, &error);
+    route_foreign(boot, route, &error);
 }
 
 static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
@@ -210,6 +246,13 @@ static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
     struct dtensor_error error;
 
     switch (frame->type) {
+    case DTN_FRAME_KNOCK:
+        route_knocked(boot, route, frame);
+        break;
+    case DTN_FRAME_REFUSED:
+        route_refused_by(boot, route, frame->size >= 4
+                                      ? dtn_frame_get32(frame->body) : 0);
+        break;
     case DTN_FRAME_WELCOME:
         route_welcome(boot, route, frame);
         break;
@@ -220,8 +263,6 @@ static void route_frame(struct dtn_boot *boot, struct dtn_boot_route *route,
         dtn_boot_gather_all(boot, &route->link, frame);
         break;
     case DTN_FRAME_FAIL:
-        if (frame->seq == DTN_FRAME_FOREIGN && route_foreign(boot, route))
-            return;
         if (dtn_boot_fail_parse(frame, &error))
             dtn_boot_fail_final(boot, &error);
         else
@@ -264,11 +305,17 @@ static void route_read(struct dtn_boot *boot, struct dtn_boot_route *route)
 {
     struct dtn_frame frame;
     enum dtn_frame_got got;
+    uint32_t reason;
 
     while (boot->state != DTN_BOOT_DRAINING) {
         got = dtn_frame_recv(&route->link.io, &frame);
         if (got == DTN_FRAME_MORE)
             return;
+        if (got == DTN_FRAME_GARBAGE &&
+            dtn_frame_refused(&route->link.io, &reason)) {
+            route_refused_by(boot, route, reason);
+            return;
+        }
         if (got != DTN_FRAME_READY) {
             if (got == DTN_FRAME_NOMEM || got == DTN_FRAME_NOFDS ||
                 (route->link.state == DTN_LINK_JOINED && route == &boot->up))
@@ -283,6 +330,14 @@ static void route_read(struct dtn_boot *boot, struct dtn_boot_route *route)
     }
 }
 
+/* What took the connection does not say who it is: another attempt. */
+static void route_tire(struct dtn_boot *boot, struct dtn_boot_route *route)
+{
+    if (route->link.state == DTN_LINK_KNOCKING &&
+        dtn_now_ns() - route->link.since_ns > DTN_BOOT_HANDSHAKE_NS)
+        route_again(boot, route);
+}
+
 void dtn_boot_route_progress(struct dtn_boot *boot,
                              struct dtn_boot_route *route)
 {
@@ -293,9 +348,9 @@ void dtn_boot_route_progress(struct dtn_boot *boot,
         route_connect(boot, route);
     if (route->link.state == DTN_LINK_CONNECTING)
         route_connecting(boot, route);
-    if (route->link.state == DTN_LINK_GREETING
-        || route->link.state == DTN_LINK_JOINED)
+    if (route->link.state >= DTN_LINK_KNOCKING)
         route_read(boot, route);
+    route_tire(boot, route);
 }
 
 /* ----------------------------------------------------------------- down --- */
@@ -318,13 +373,19 @@ static void route_greet_down(struct dtn_boot *boot,
 {
     struct dtn_frame frame;
     enum dtn_frame_got got = dtn_frame_recv(&route->link.io, &frame);
+    struct dtensor_error ignored;
+    bool foreign;
 
     if (got == DTN_FRAME_MORE)
         return;
-    if (got != DTN_FRAME_READY) {
+    if (got != DTN_FRAME_READY || frame.type == DTN_FRAME_REFUSED) {
         route_again(boot, route);
-    } else if (frame.type == DTN_FRAME_FAIL && frame.seq == DTN_FRAME_FOREIGN) {
-        route_again(boot, route);
+    } else if (frame.type == DTN_FRAME_KNOCK) {
+        if (dtn_boot_knock_prove(boot, &route->link, &frame, &foreign,
+                                 &ignored) == 0)
+            route_hello(boot, route);
+        else
+            route_again(boot, route);
     } else if (frame.type == DTN_FRAME_WELCOME) {
         dtn_boot_fail_send(boot, &route->link);
         route->link.state = DTN_LINK_JOINED;
@@ -341,8 +402,10 @@ void dtn_boot_route_down(struct dtn_boot *boot, struct dtn_boot_route *route)
         route_connect(boot, route);
     if (route->link.state == DTN_LINK_CONNECTING)
         route_connecting(boot, route);
-    if (route->link.state == DTN_LINK_GREETING)
+    if (route->link.state == DTN_LINK_KNOCKING ||
+        route->link.state == DTN_LINK_GREETING)
         route_greet_down(boot, route);
+    route_tire(boot, route);
     if (route->link.state == DTN_LINK_JOINED &&
         dtn_frame_flush(&route->link.io) != DTN_FRAME_MORE)
         route_delivered(boot, route);
@@ -354,8 +417,9 @@ int64_t dtn_boot_route_wake(const struct dtn_boot *boot,
     if (route->target < 0 ||
         (boot->state == DTN_BOOT_DRAINING && !route_is_down(boot, route)))
         return INT64_MAX;
-    if (route->link.state == DTN_LINK_CONNECTING)
-        return route->link.since_ns + DTN_BOOT_HANDSHAKE_NS;
+    if (route->link.state == DTN_LINK_CONNECTING ||
+        route->link.state == DTN_LINK_KNOCKING)
+        return route->link.since_ns + DTN_BOOT_HANDSHAKE_NS + DTN_BOOT_MS;
     if (route->link.state == DTN_LINK_IDLE &&
         (route != &boot->aside || boot->up.link.state != DTN_LINK_JOINED))
         return route->next_ns;

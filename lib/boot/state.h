@@ -2,6 +2,8 @@
 #ifndef DTN_BOOT_STATE_H
 #define DTN_BOOT_STATE_H
 
+#include "base/seal.h"
+#include "boot/auth.h"
 #include "boot/frame.h"
 #include "transport/transport.h"
 #include "dtensor.h"
@@ -38,13 +40,18 @@ struct dtn_frame;
 #define DTN_BOOT_OTHER_NS (1000 * DTN_BOOT_MS) /* for a job to leave a port   */
 
 enum dtn_link_state {
-    DTN_LINK_IDLE, DTN_LINK_CONNECTING, DTN_LINK_GREETING, DTN_LINK_JOINED
+    DTN_LINK_IDLE, DTN_LINK_CONNECTING,
+    DTN_LINK_KNOCKING,            /* between hosts: who is there?             */
+    DTN_LINK_GREETING,            /* HELLO is awaited, or WELCOME             */
+    DTN_LINK_JOINED
 };
 
 /* A connection to another rank. */
 struct dtn_boot_link {
     struct dtn_frame_stream io;   /* its socket and frames                    */
-    enum dtn_link_state state;    /* GREETING: HELLO is awaited, or WELCOME   */
+    enum dtn_link_state state;    /* of the handshake                         */
+    unsigned char nonce[DTN_SECRET_BYTES]; /* random bytes of this side, then */
+                                  /* the digest of what both have said        */
     int rank;                     /* of the other side; -1: not known yet     */
     uint32_t pid;                 /* of the other side; 0: not known yet      */
     bool known;                   /* it has said HELLO: a FAIL is for it too  */
@@ -112,6 +119,7 @@ struct dtn_boot {
     int rank;                     /* own rank                                 */
     int depth;                    /* in the tree; rank 0 is at 0              */
     bool root;                    /* rank 0                                   */
+    struct dtn_boot_auth auth;    /* between hosts                            */
     char job[DTN_FRAME_JOB_MAX];  /* what all ranks of the job have in common */
     char name[108];               /* AF_UNIX, abstract: without the NUL byte  */
 
@@ -129,8 +137,11 @@ struct dtn_boot {
     bool *arrived;                /* [ranks of this host + 2 child hosts]     */
     int narrived;                 /* how many of arrived are set              */
     unsigned strangers;           /* connections dropped: no rank of this job */
-    int64_t foreign_ns;           /* another job is where the parent should   */
-                                  /* be, since then; 0: it is not             */
+    unsigned nrefused;            /* of them: who could not prove who it is   */
+    enum dtn_refusal refused;     /* why, the last of them                    */
+    int64_t foreign_ns;           /* another job, or who has another key, is  */
+                                  /* where the parent should be, since then;  */
+                                  /* 0: it is not                             */
 
     uint32_t seq;                 /* number of this round; 0: opening         */
     enum dtn_boot_state state;    /* of this round                            */

@@ -29,7 +29,7 @@ static void canonical_scalars(FILE *out, enum dtn_section_kind_id kind,
 {
     for (const struct dtn_key *key = dtn_section_kinds[kind].keys; key->name;
          key++) {
-        if (key->type == DTN_VALUE_OTHER || key->type == DTN_VALUE_ABSENT)
+        if (key->type == DTN_VALUE_OTHER)
             continue;
         fprintf(out, "[%s] %s = ", title, key->name);
         dtn_value_print(key, base, out);
@@ -138,7 +138,7 @@ static void canonical_tuning(FILE *out, const struct dtensor_cluster *cluster)
 static void canonical_cluster(FILE *out, const struct dtensor_cluster *cluster)
 {
     struct dtn_cluster_section scalars = {
-        1, "", cluster->world_size, cluster->repro
+        1, "", cluster->world_size, (int)cluster->auth, cluster->repro
     };
 
     strcpy(scalars.name, cluster->name);

@@ -44,6 +44,14 @@ enum dtn_wire {
                                   /* in an open context                       */
 };
 
+/* [cluster] auth: how ranks of different hosts know each other. */
+enum dtn_auth {
+    DTN_AUTH_AUTO,                /* by key if there is one, else by munge    */
+    DTN_AUTH_NONE,                /* not at all                               */
+    DTN_AUTH_KEY,                 /* by the key in DTN_KEY                    */
+    DTN_AUTH_MUNGE                /* by credentials of munged                 */
+};
+
 /* Does a card read GPU memory back before a signal behind its writes counts? */
 enum dtn_flush {
     DTN_FLUSH_AUTO,               /* if the GPU does not keep the order       */
@@ -158,6 +166,7 @@ struct dtn_device_conf {
 struct dtensor_cluster {
     char *path;                   /* for messages; "built-in" without a file  */
     char name[DTENSOR_NAME_MAX + 1]; /* of [cluster]                          */
+    enum dtn_auth auth;           /* between hosts; default auto              */
     bool repro;                   /* fold in rank order, the default of       */
                                   /* dtensor_set_repro()                      */
     int world_size;               /* ranks                                    */

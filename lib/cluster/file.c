@@ -49,7 +49,7 @@ static int check_required(struct dtn_file_check *check)
 
 static int check_cluster(struct dtn_file_check *check)
 {
-    struct dtn_cluster_section scalars = { 1, "cluster", 0, 0 };
+    struct dtn_cluster_section scalars = { .version = 1, .name = "cluster" };
     struct dtensor_cluster *cluster = check->cluster;
     const struct dtn_section *section;
     const struct dtn_entry *entry;
@@ -59,6 +59,7 @@ static int check_cluster(struct dtn_file_check *check)
         return 0;
     dtn_file_check_scalars(check, section, &scalars);
     strcpy(cluster->name, scalars.name);
+    cluster->auth = (enum dtn_auth)scalars.auth;
     cluster->repro = scalars.repro != 0;
     entry = dtn_section_get(check->doc, section, "version");
     if (entry && scalars.version != 1)

@@ -25,6 +25,11 @@ static const struct dtn_word switch_words[] = {
     { "yes", 1 }, { "no", 0 }, { NULL, 0 }
 };
 
+static const struct dtn_word auth_words[] = {
+    { "auto", DTN_AUTH_AUTO }, { "none", DTN_AUTH_NONE },
+    { "key", DTN_AUTH_KEY }, { "munge", DTN_AUTH_MUNGE }, { NULL, 0 }
+};
+
 static const struct dtn_word intra_words[] = {
     { "shm", DTN_WIRE_SHM }, { "tcp", DTN_WIRE_TCP }, { "rc", DTN_WIRE_RC },
     { NULL, 0 }
@@ -84,9 +89,7 @@ const struct dtn_word dtn_algorithm_words[] = {
     { "device", DTN_ALG_DEVICE }, { NULL, 0 }
 };
 
-/* Parts of rows.  The code of the section reads OTHER.  ABSENT is a key that
- * this build does not support: only the value none is accepted.
- */
+/* Parts of rows.  The code of the section reads OTHER. */
 #define INT(s, f, lo, hi) .type = DTN_VALUE_INT, .offset = offsetof(s, f), \
                           .min = (lo), .max = (hi)
 #define HEX(s, f, lo, hi) .type = DTN_VALUE_HEX, .offset = offsetof(s, f), \
@@ -102,14 +105,13 @@ const struct dtn_word dtn_algorithm_words[] = {
 #define U64(s, f) .type = DTN_VALUE_U64, .offset = offsetof(s, f)
 #define NAME(s, f) .type = DTN_VALUE_NAME, .offset = offsetof(s, f)
 #define OTHER .type = DTN_VALUE_OTHER
-#define ABSENT .type = DTN_VALUE_ABSENT
 
 #define S struct dtn_cluster_section
 static const struct dtn_key cluster_keys[] = {
     { "version", INT(S, version, 0, INT_MAX), .required = "version = 1" },
     { "name", NAME(S, name) },
     { "world_size", INT(S, world_size, 1, DTN_MAX_WORLD) },
-    { "auth", ABSENT },
+    { "auth", WORD(S, auth, auth_words) },
     { "repro", WORD(S, repro, switch_words) },
     { .name = NULL }
 };

@@ -17,8 +17,7 @@ enum dtn_value_type {
     DTN_VALUE_SHARE,              /* struct dtn_share, min..max or 1% to 100% */
     DTN_VALUE_WORD,                /* int: the `number` of one of `words`     */
     DTN_VALUE_NAME,                /* char[DTENSOR_NAME_MAX + 1]              */
-    DTN_VALUE_OTHER,               /* read by the section's own code          */
-    DTN_VALUE_ABSENT               /* "none": not in this build               */
+    DTN_VALUE_OTHER                /* read by the section's own code          */
 };
 
 struct dtn_word {
@@ -54,6 +53,7 @@ struct dtn_cluster_section {
     int version;                   /* of the format; 1                        */
     char name[DTENSOR_NAME_MAX + 1]; /* of the cluster                        */
     int world_size;                /* ranks                                   */
+    int auth;                      /* enum dtn_auth                           */
     int repro;                     /* 1: reproducible sums                    */
 };
 

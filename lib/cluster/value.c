@@ -226,15 +226,6 @@ static bool value_name(const struct dtn_key *key, const char *text, void *to,
     return true;
 }
 
-static bool value_absent(const char *text, char why[DTN_WHY_SIZE])
-{
-    if (strcmp(text, "none") == 0)
-        return true;
-    snprintf(why, DTN_WHY_SIZE, "\"%s\" is not in this build; expected none",
-             text);
-    return false;
-}
-
 bool dtn_value_parse(const struct dtn_key *key, const char *text, void *base,
                      char why[DTN_WHY_SIZE])
 {
@@ -257,8 +248,6 @@ bool dtn_value_parse(const struct dtn_key *key, const char *text, void *base,
         return value_word(key, text, to, why);
     case DTN_VALUE_NAME:
         return value_name(key, text, to, why);
-    case DTN_VALUE_ABSENT:
-        return value_absent(text, why);
     case DTN_VALUE_OTHER:
         break;
     }
@@ -314,7 +303,6 @@ void dtn_value_print(const struct dtn_key *key, const void *base, FILE *stream)
         memcpy(&share, from, sizeof share);
         value_print_share(&share, stream);
         return;
-    case DTN_VALUE_ABSENT:
     case DTN_VALUE_OTHER:
         return;
     default:

@@ -2,6 +2,7 @@
  */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/seal.h"
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/socket.h"
@@ -38,6 +39,8 @@ void job_init(void)
     said = mmap(NULL, size, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ready = (_Atomic int *)(said + JOB_ACTORS);
+    if (dtn_seal_present())
+        setenv("DTN_KEY", JOB_KEY, 1);
     job_port = 11000 + (int)getpid() % 20000;    /* below ephemeral ports    */
 }
 
@@ -73,6 +76,9 @@ void job_drop(struct boot_job *job, int rank)
 static void job_cluster(const struct boot_job *job, const struct actor *a,
                         struct dtensor_cluster *c, char text[][2][32])
 {
+    c->auth = dtn_seal_present() && !a->no_auth ? DTN_AUTH_AUTO : DTN_AUTH_NONE;
+    if (a->munge)
+        c->auth = DTN_AUTH_MUNGE;
     c->path = text[JOB_HOSTS][0];
     strcpy(c->path, "test.ini");
     dtn_transport_defaults(&c->transport);
@@ -268,6 +274,10 @@ static void job_child(const struct boot_job *job, int i)
         usleep(100);
     if (job->unprivileged && geteuid() == 0 && setuid(65534) != 0)
         exit(1);
+    if (job->actor[i].uid && setuid(job->actor[i].uid) != 0)
+        exit(1);
+    if (job->actor[i].key)
+        setenv("DTN_KEY", job->actor[i].key, 1);
     job_act(job, &job->actor[i], &said[i]);
     exit(0);                         /* not _exit(): leaks are reported      */
 }

@@ -15,6 +15,9 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+/* The key of the jobs, in a build that has keys. */
+#define JOB_KEY "000102030405060708090a0b0c0d0e0f" \
+                "101112131415161718191a1b1c1d1e1f"
 #define JOB_HOSTS 16
 #define JOB_ACTORS 64
 
@@ -28,6 +31,10 @@ struct actor {
     int other_port;               /* it uses the port after the job's         */
     int skip_allgather;           /* exits after open, or sleeps that many ms */
     int job;                      /* of several that share hosts and port     */
+    bool no_auth;                 /* its cluster file has auth = none         */
+    bool munge;                   /* it has auth = munge                      */
+    const char *key;              /* its DTN_KEY; NULL: as others             */
+    unsigned uid;                 /* whose process it is; 0: as others        */
     bool fails;                   /* it cannot take part, and says so         */
     bool refuses;                 /* it opens, and cannot go on               */
 };

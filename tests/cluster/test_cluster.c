@@ -303,7 +303,7 @@ static const char same_file[] =
     "[mesh \"world\"]\nranks = all\ndims = dp=2,tp=2\n"
     "[transport]\nheartbeat = 1000ms\nregister_limit = 524288\nport = 17800\n"
     "[redistribute]\npipeline = 4096K\n"
-    "[cluster]\nname = c\nversion = 1\nauth = none\nworld_size = 4";
+    "[cluster]\nname = c\nversion = 1\nauth = auto\nworld_size = 4";
 
 static void test_same(void)
 {

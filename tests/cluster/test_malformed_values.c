@@ -32,8 +32,8 @@ static const struct malformed rows[] = {
     { "a wrong world_size", "=3 world_size = 16",
       "F:3: error: world_size: 16, but the [nodes] sections add up to 8 "
       "ranks" },
-    { "auth", "=3 auth = munge",
-      "F:3: error: auth: \"munge\" is not in this build; expected none" },
+    { "auth", "=3 auth = kerberos",
+      "F:3: error: auth: \"kerberos\"; expected auto, none, key or munge" },
     { "no auth", "=3 auth = none", "" },
 
     /* [nodes] */

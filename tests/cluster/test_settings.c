@@ -49,7 +49,8 @@ static const struct row rows[] = {
     { "cluster", "version", "2", look_read, "this is format 2", NULL },
     { "cluster", "name", "pair", look_job, "in pair\n", NULL },
     { "cluster", "world_size", "3", look_read, "add up to 2 ranks", NULL },
-    { "cluster", "auth", "munge", look_read, "not in this build", NULL },
+    { "cluster", "auth", "munge", look_job, "munge: ",
+      TWO_HOSTS },
     { "cluster", "repro", "yes", look_job, "sums 1 1 1 ", "nodes a.ranks = 3; "
       "tuning.allreduce = 0-inf:ring" },
 
@@ -373,6 +374,7 @@ int main(void)
 {
     no_gpu = standin_use();
     setenv("DTN_LOG", "info", 1);
+    setenv("DTN_MUNGE_SOCKET", "/nonexistent", 1);
     choose();
     for (int i = 0; i < DTN_NKINDS; i++)
         ok(kind_has_rows(&dtn_section_kinds[i]), "every key of [%s] has a row",

@@ -1,4 +1,5 @@
 /* hosts.c - ranks on several hosts, which are addresses of the loopback */
+#include "base/seal.h"
 #include "tests/coll/hosts.h"
 #include "tests/support/ranks.h"
 
@@ -11,7 +12,8 @@ void hosts_write(const struct hosts *hosts, const char *path,
 
     if (!file)
         exit(99);
-    fprintf(file, "[cluster]\nversion = 1\n%s", cluster);
+    fprintf(file, "[cluster]\nversion = 1\nauth = %s\n%s",
+            dtn_seal_present() ? "key" : "none", cluster);
     for (int h = 0; h < hosts->n; h++)
         fprintf(file, "[nodes \"n%d\"]\nhosts = h%d\naddresses = 127.0.0.%d\n"
                 "ranks = %d\n", h, h, h + 2, hosts->ranks[h]);

@@ -51,6 +51,8 @@ at() {
 # fact NAME RANK: of what it said in the end
 fact() { sed -n "s/^$1 //p" "rank.$2"; }
 
+grep -q '^#define HAVE_SODIUM' "$top_builddir/config.h" ||
+    skip_all "no libsodium in this build"
 own=$(readlink /proc/self/ns/net)
 host=()
 echo '127.0.0.1 localhost' >hosts
@@ -71,7 +73,7 @@ start() {
         for ((l = 0; l < count[k]; l++)); do
             DTN_RANK=$((first[k] + l)) DTN_WORLD_SIZE=4 DTN_LOCAL_RANK=$l \
                 DTN_LOCAL_SIZE=${count[k]} DTN_JOB=$1 DTN_CLUSTER=job.ini \
-                DTN_HOST=node$k at "$k" timeout -k 1 60 \
+                DTN_KEY=$test_key DTN_HOST=node$k at "$k" timeout -k 1 60 \
                 "$top_builddir/tests/rdma/survivor" "running.$1.$k" 4096 \
                 ${2:+"$2"} >"rank.$((first[k] + l))" 2>&1 &
             rank[first[k] + l]=$!

@@ -139,7 +139,7 @@ else
 fi
 
 # --------------------------------------------------------------------- port ---
-file far.ini '[nodes "all"]' 'hosts = a,b' 'addresses = 127.0.0.2,127.0.0.3' \
+file far.ini 'auth = none' '[nodes "all"]' 'hosts = a,b' 'addresses = 127.0.0.2,127.0.0.3' \
     'ranks = 1' '[transport]' "port = $port" 'connect_timeout = 1s'
 rank 0 2 first DTN_HOST=a -- far.ini 2>first.err &
 for ((i = 0; i < 100; i++)); do

@@ -49,6 +49,7 @@ pid_t rank_fork(int rank, int n, const char *job, rank_main_f *fn, void *arg)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("DTN_JOB", job, 1);
+    setenv("DTN_KEY", RANKS_KEY, 0);
     ranks_setenv("DTN_RANK", rank);
     ranks_setenv("DTN_WORLD_SIZE", n);
     ranks_setenv("DTN_LOCAL_RANK", rank);

@@ -16,6 +16,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+/* By which ranks of several hosts know each other. */
+#define RANKS_KEY "5e50f09bd0d1a2c3b4e5f60718293a4b" \
+                  "5c6d7e8f90a1b2c3d4e5f60718293a4b"
+
 typedef void rank_main_f(int rank, int nranks, void *arg);
 
 #define need(condition, ...)                                                  \

@@ -159,6 +159,11 @@ job=$("$run" -n 3 sh -c 'echo $DTN_JOB' | sort -u)
 matches "all have one job name of 32 random digits" "$job" '[0-9a-f]{32}'
 [ "$job" != "$("$run" -n 1 sh -c 'echo $DTN_JOB')" ]
 ok $? "the next job has another"
+key=$("$run" -n 3 sh -c 'echo $DTN_KEY' | sort -u)
+matches "all have one key of 64 random digits" "$key" '[0-9a-f]{64}'
+[ "$key" != "$test_key" ] &&
+    [ "$key" != "$("$run" -n 1 sh -c 'echo $DTN_KEY')" ]
+ok $? "which is this job's alone"
 is "Slurm's variables are not the ranks'" "$(
     SLURM_PROCID=0 SLURMD_NODENAME=n0 SLURM_JOB_ID=1 SLURMX=kept \
         "$run" -n 1 env | grep ^SLURM)" "SLURMX=kept"

@@ -289,18 +289,28 @@ static void unset_slurm(void)
     }
 }
 
-/* The variables that whoami looks for, the same for all ranks. */
+/* Set a variable to so many random bytes, in hex digits. */
+static bool child_setenv_random(const char *name, size_t size)
+{
+    unsigned char random[32];
+    char text[2 * sizeof random + 1];
+
+    if (getrandom(random, size, 0) != (ssize_t)size)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        snprintf(text + 2 * i, 3, "%02x", random[i]);
+    return setenv(name, text, 1) == 0;
+}
+
+/* The variables that whoami looks for, the same for all ranks; and the key by
+ * which they know each other where the cluster file has several hosts.
+ */
 static bool job_environment(const struct run_options *options)
 {
-    unsigned char random[16];
-    char job[2 * sizeof random + 1];
-
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+    if (!child_setenv_random("DTN_JOB", 16) ||
+        !child_setenv_random("DTN_KEY", 32))
         return false;
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(job + 2 * i, 3, "%02x", random[i]);
     unset_slurm();
-    setenv("DTN_JOB", job, 1);
     child_setenv("DTN_WORLD_SIZE", options->nranks);
     child_setenv("DTN_LOCAL_SIZE", options->nranks);
     if (options->cluster)
