@@ -202,6 +202,91 @@ int dtensor_module_on_output(struct dtensor_module *module,
                              dtensor_hook_f *hook, void *arg,
                              struct dtensor_error *err);
 
+/* --------------------------------------------------- spread over a mesh --- */
+
+/* Choose how a parameter lies: placements for the mesh, such as "S(0)", static
+ * or good until the call is over; NULL: R along all its dimensions.
+ */
+typedef const char *dtensor_partition_f(const struct dtensor_module *module,
+                                        const char *param, void *arg);
+
+/* How a tree of modules is distributed. */
+struct dtensor_distribution {
+    dtensor_partition_f *partition; /* asked for each parameter of the tree;  */
+                               /* NULL: all are R                             */
+    dtensor_hook_f *input;     /* on the inputs of the top; or NULL           */
+    dtensor_hook_f *output;    /* on the outputs of the top; or NULL          */
+    void *arg;                 /* of the three, the caller's as long as the   */
+                               /* module is called                            */
+    int root;                  /* position of the mesh whose values count;    */
+                               /* -1: each rank cuts its own, nothing is sent */
+};
+
+/* Distribute the parameters of a module, and of all below it, over a mesh; NULL
+ * is the mesh entered last.  Each parameter has to be whole on every rank of
+ * the mesh: R on a mesh that contains it.  Parameters get new tensors all
+ * together; after a failure the tree is as before.  `how` NULL is all R, with
+ * root -1.
+ *
+ * Collective: yes - all ranks of the mesh, if `root` is not -1; else nothing is
+ *         sent, but all ranks must make the same call.
+ * Blocks: as dtensor_distribute().
+ * Owns:   new tensors are the module's; pointers to the old ones are void.
+ * Errors: EINVAL  a module of the tree is distributed already; placements that
+ *                 a parameter cannot have; one that is not whole; the root; no
+ *                 mesh was entered;  and those of dtensor_distribute()
+ * Semantics: distribute_module.
+ */
+int dtensor_distribute_module(struct dtensor_module *module,
+                              const struct dtensor_mesh *mesh,
+                              const struct dtensor_distribution *how,
+                              struct dtensor_error *err);
+
+/* An entry of a plan: modules, and what is done with them.
+ *
+ * A pattern is names joined by dots, each with the wildcards of fnmatch(3):
+ * "layers.*.up", "layers.[0-3].up".  A wildcard does not match a dot.  "" is
+ * the module itself.  The styles are
+ *
+ *   colwise [output=LAYOUT]    linear, embedding: cut along what they compute;
+ *                              input R, output S(-1)
+ *   rowwise [output=LAYOUT]    cut along what they read: linear has input
+ *                              S(-1), embedding R; output R, of terms
+ *   sequence [dim=N]           parameters R, input S(N), default S(1): norms
+ *                              and the like with the sequence cut
+ *   prepare [input=LAYOUT,...] [output=LAYOUT,...]
+ *                              only brings inputs and outputs to layouts, one
+ *                              for each; "-" leaves one as it is
+ *
+ * where a layout is a placement.  Tensors that lie otherwise are redistributed
+ * by hooks, those that lie so stay.
+ */
+struct dtensor_style {
+    const char *pattern;       /* of the paths of modules                     */
+    const char *style;         /* such as "rowwise output=S(1)"               */
+};
+
+/* Give modules below `module` the styles of a plan of `n` entries, on a mesh of
+ * one dimension; NULL is the mesh entered last.  Parameters without a style
+ * become R on the mesh.  Each has to be whole on every rank of the mesh; `root`
+ * is the position whose values count, -1: each rank cuts its own.  A second
+ * plan may give styles to modules that have none.  After a failure the tree is
+ * as before.
+ *
+ * Collective, blocks, owns: as dtensor_distribute_module().
+ * Errors: EINVAL  the mesh has several dimensions; no such style or option;
+ *                 a layout that the style cannot take; a pattern matches no
+ *                 module: names the nearest; two styles for one module, or a
+ *                 type that the style does not take;  and those of
+ *                 dtensor_distribute_module()
+ * Semantics: parallelize_module, with ColwiseParallel, RowwiseParallel,
+ *         SequenceParallel, PrepareModuleInput, PrepareModuleOutput.
+ */
+int dtensor_parallelize(struct dtensor_module *module,
+                        const struct dtensor_mesh *mesh, int n,
+                        const struct dtensor_style plan[], int root,
+                        struct dtensor_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -175,18 +175,31 @@ int dtensor_module_apply(struct dtensor_module *module, const char *path,
 
 /* ---------------------------------------------------------------- hooks --- */
 
+bool dtn_hooks_reserve(struct dtensor_module *module)
+{
+    for (int side = 0; side < DTN_SIDES; side++)
+        if (!dtn_array_reserve(&module->hooks[side],
+                               &module->hooks_capacity[side],
+                               module->nhooks[side] + 1,
+                               sizeof *module->hooks[side]))
+            return false;
+    return true;
+}
+
+void dtn_hook_put(struct dtensor_module *module, enum dtn_side side,
+                  dtensor_hook_f *fn, void *arg)
+{
+    module->hooks[side][module->nhooks[side]++] = (struct dtn_hook){ fn, arg };
+}
+
 static int hook_add(struct dtensor_module *module, enum dtn_side side,
                     dtensor_hook_f *fn, void *arg, struct dtensor_error *err)
 {
-    int n = module->nhooks[side];
-
     if (!fn)
         return dtn_fail(err, DTENSOR_EINVAL, "module: no hook");
-    if (!dtn_array_reserve(&module->hooks[side], &module->hooks_capacity[side],
-                           n + 1, sizeof *module->hooks[side]))
-        return dtn_fail_nomem(err, "module", sizeof *module->hooks[side]);
-    module->hooks[side][n] = (struct dtn_hook){ fn, arg };
-    module->nhooks[side]++;
+    if (!dtn_hooks_reserve(module))
+        return dtn_fail_nomem(err, "module", sizeof **module->hooks);
+    dtn_hook_put(module, side, fn, arg);
     return 0;
 }
 

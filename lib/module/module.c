@@ -86,6 +86,7 @@ void dtensor_module_destroy(struct dtensor_module *module)
     ctx = module->ctx;
     for (int side = 0; side < DTN_SIDES; side++)
         free(module->hooks[side]);
+    free(module->styled);
     free(module->children);
     free(module->params);
     free(module);

@@ -5,6 +5,10 @@
  * forward.c  what a module computes that has no function of its own
  * call.c     calls, with hooks
  * print.c    the tree as text
+ * place.c    parameters, placed on a mesh all together or not at all
+ * distribute.c  by a function that chooses placements
+ * style.c    tensor-parallel styles, as a table
+ * parallel.c the modules that patterns name get styles
  */
 #ifndef DTN_MODULE_MODULE_H
 #define DTN_MODULE_MODULE_H
@@ -12,6 +16,8 @@
 #include "dtensor.h"
 
 #include <stdbool.h>
+
+struct dtn_styled;
 
 struct dtn_param {
     char name[DTENSOR_NAME_MAX + 1]; /* unique in the module                  */
@@ -34,6 +40,7 @@ struct dtensor_module {
     dtensor_forward_f *forward;   /* never NULL                               */
     void *arg;                    /* the program's                            */
     const struct dtensor_mesh *mesh; /* over which it was distributed         */
+    struct dtn_styled *styled;    /* its style, owned; NULL: none             */
     struct dtensor_module **children; /* [nchildren] in the order added       */
     int nchildren;                /* children                                 */
     int children_capacity;        /* of the array                             */
@@ -47,6 +54,13 @@ struct dtensor_module {
 
 /* The forward function of a module of that type; NULL: there is none. */
 dtensor_forward_f *dtn_forward_of(const char *type);
+
+/* Room for one more hook on each side.  False: not enough memory. */
+bool dtn_hooks_reserve(struct dtensor_module *module);
+
+/* Add a hook for which there is room. */
+void dtn_hook_put(struct dtensor_module *module, enum dtn_side side,
+                  dtensor_hook_f *fn, void *arg);
 
 /* Is it 1 to 32 letters, digits, "-" or "_"? */
 bool dtn_module_name_ok(const char *name);

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "module/module.h"
+#include "module/style.h"
 #include "dtensor.h"
 
 #include <errno.h>
@@ -25,6 +26,8 @@ static void print_line(const struct dtensor_module *module, FILE *stream,
                             sizeof text);
         fprintf(stream, "  %s %s", module->params[i].name, text);
     }
+    if (module->styled)
+        fprintf(stream, "  (%s)", module->styled->text);
     fputc('\n', stream);
 }
 

@@ -1,0 +1,57 @@
+/* style.h - tensor-parallel styles */
+#ifndef DTN_MODULE_STYLE_H
+#define DTN_MODULE_STYLE_H
+
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+enum { DTN_LAYOUTS = 8, DTN_LAYOUT_SIZE = 80 };
+
+/* A row of the table: what a style does to modules of a type. */
+struct dtn_style_row {
+    const char *name;             /* of the style                             */
+    const char *type;             /* of the modules; NULL: any                */
+    struct {
+        const char *name;         /* of a parameter; NULL ends                */
+        const char *placement;    /* that it gets                             */
+    } params[3];                  /* others become R                          */
+    const char *input;            /* layouts that inputs get; NULL: any       */
+    const char *output;           /* layouts that outputs get unless the plan */
+                                  /* names others; NULL: as they come         */
+};
+
+/* The layouts of the inputs or outputs of a call. */
+struct dtn_layouts {
+    int n;                        /* entries; 0: they stay as they are        */
+    char text[DTN_LAYOUTS][DTN_LAYOUT_SIZE]; /* of each; "-": stays           */
+};
+
+/* The style of one module. */
+struct dtn_styled {
+    const struct dtn_style_row *row;  /* of the table                         */
+    const struct dtensor_mesh *mesh;  /* of one dimension                     */
+    const char *pattern;          /* of the plan; until it is applied only    */
+    char text[DTN_LAYOUT_SIZE];   /* as in the plan                           */
+    struct dtn_layouts side[2];   /* inputs, outputs: enum dtn_side           */
+};
+
+/* Read "colwise output=R" for a module.
+ * Errors: EINVAL  style, option, layout, or the type of the module
+ */
+int dtn_style_read(const struct dtensor_module *module, const char *text,
+                   const struct dtensor_mesh *mesh, struct dtn_styled *styled,
+                   struct dtensor_error *err);
+
+/* The placement of a parameter, NULL: R. */
+const char *dtn_style_param(const struct dtn_styled *styled, const char *param);
+
+/* A hook on inputs, and one on outputs, which bring tensors to their layouts;
+ * the argument is a struct dtn_styled.
+ */
+int dtn_style_on_input(const struct dtensor_hook *call,
+                       struct dtensor_error *err);
+int dtn_style_on_output(const struct dtensor_hook *call,
+                        struct dtensor_error *err);
+
+#endif

@@ -1,0 +1,132 @@
+/* tree.c - modules whose parameters are whole numbers */
+#include "tests/module/tree.h"
+
+#include <string.h>
+
+struct job *job;
+const struct dtensor_mesh *world;
+
+struct dtensor *tensor(enum dtensor_dtype dtype, int ndim,
+                              const int64_t shape[], int seed)
+{
+    int64_t numbers[256], n = 1;
+    double full[256];
+    struct dtensor_spec spec;
+    struct dtensor *t = NULL;
+
+    for (int d = 0; d < ndim; d++)
+        n *= shape[d];
+    for (int64_t i = 0; i < n; i++) {
+        numbers[i] = (i * 5 + seed) % 8;
+        full[i] = (double)((i * 11 + seed) % 7 - 3);
+    }
+    good(dtensor_spec_init(&spec, job->ctx, "world", "R", dtype, ndim, shape,
+                           &job->err));
+    good(dtensor_distribute(&spec, dtype == DTENSOR_I64 ? (void *)numbers
+                            : full, -1, &t, &job->err));
+    return t;
+}
+
+struct dtensor_module *module(struct dtensor_module *parent,
+                                     const char *name, const char *type)
+{
+    struct dtensor_module *m = NULL;
+
+    good(dtensor_module_create(job->ctx, type, NULL, NULL, &m, &job->err));
+    if (parent)
+        good(dtensor_module_add(parent, name, m, &job->err));
+    return m;
+}
+
+void param(struct dtensor_module *m, const char *name, int ndim,
+                  const int64_t shape[], int seed)
+{
+    good(dtensor_module_set(m, name, tensor(DTENSOR_F64, ndim, shape, seed),
+                            &job->err));
+}
+
+static struct dtensor_module *linear(struct dtensor_module *parent,
+                                     const char *name, int64_t to, int64_t from,
+                                     int seed)
+{
+    struct dtensor_module *m = module(parent, name, "linear");
+
+    param(m, "weight", 2, (const int64_t[]){ to, from }, seed);
+    param(m, "bias", 1, (const int64_t[]){ to }, seed + 1);
+    return m;
+}
+
+struct dtensor_module *mlp(struct dtensor_module *parent,
+                                  const char *name)
+{
+    struct dtensor_module *m = module(parent, name, "sequential");
+
+    linear(m, "up", 16, 8, 1);
+    module(m, "act", "relu");
+    linear(m, "down", 8, 16, 2);
+    return m;
+}
+
+struct dtensor_module *single(const char *type)
+{
+    struct dtensor_module *top = module(NULL, NULL, "sequential"), *m;
+
+    if (strcmp(type, "linear") == 0) {
+        linear(top, "m", 16, 8, 3);
+    } else if (strcmp(type, "embedding") == 0) {
+        m = module(top, "m", type);
+        param(m, "weight", 2, (const int64_t[]){ 8, 16 }, 3);
+    } else if (strcmp(type, "mlp") == 0) {
+        mlp(top, "m");
+    } else {
+        m = module(top, "m", type);
+        param(m, "weight", 1, (const int64_t[]){ 8 }, 3);
+        param(m, "bias", 1, (const int64_t[]){ 8 }, 4);
+    }
+    return top;
+}
+
+const char *placement(const struct dtensor *t, char text[80])
+{
+    const struct dtensor_spec *spec = dtensor_spec_of(t);
+
+    dtensor_placements_format(spec->mesh, spec->placement, text, 80);
+    return text;
+}
+
+const char *lies(struct dtensor_module *top, const char *path,
+                        const char *name, char text[80])
+{
+    struct dtensor_module *m = NULL;
+
+    good(dtensor_module_find(top, path, &m, &job->err));
+    return placement(dtensor_module_param(m, name), text);
+}
+
+void same(const struct dtensor *a, const struct dtensor *b,
+                 const char *what)
+{
+    int equal = 0;
+
+    good(dtensor_equal(a, b, &equal, &job->err));
+    need(equal, "%s: other numbers than on whole tensors", what);
+}
+
+static void (*part_run)(void);
+
+static void part(int rank, int n, void *arg)
+{
+    struct job the_job;
+
+    job = &the_job;
+    job_open(job, rank, n, NULL);
+    good(dtensor_mesh_find(job->ctx, "world", &world, &job->err));
+    part_run();
+    dtensor_fini(job->ctx);
+}
+
+bool tree_ranks(void (*run)(void))
+{
+    part_run = run;
+    return ranks_run(WORLD, 60, part, NULL, NULL) == 0;
+}
