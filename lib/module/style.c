@@ -202,37 +202,56 @@ const char *dtn_style_param(const struct dtn_styled *styled, const char *param)
 
 /* ----------------------------------------------------------- calling --- */
 
-/* Bring `t` to a layout; nothing if it lies so. */
-static int layout_bring(const struct dtn_styled *styled, const char *text,
+/* The placement that layout `i` is for a tensor of ndim dimensions: S(-1) of 3
+ * is S(2).  It is read again only if their number has changed.
+ */
+static int layout_of(const struct dtn_styled *styled,
+                     struct dtn_layouts *layouts, int i, int ndim,
+                     struct dtensor_error *err)
+{
+    int rc = 0;
+
+    if (layouts->ndim[i] == ndim + 1)
+        return 0;
+    rc = dtensor_placements_parse(styled->mesh, layouts->text[i], ndim,
+                                  &layouts->placement[i], err);
+    layouts->ndim[i] = rc == 0 ? ndim + 1 : 0;
+    return rc;
+}
+
+/* Bring `t` to layout `i`; nothing if it lies so. */
+static int layout_bring(const struct dtn_styled *styled,
+                        struct dtn_layouts *layouts, int i,
                         const struct dtensor *t, struct dtensor **madep,
                         struct dtensor_error *err)
 {
-    struct dtensor_spec spec = t->spec;
+    struct dtensor_spec spec;
     char mesh[128], other[128];
     int rc;
 
-    if (strcmp(text, "-") == 0)
+    if (strcmp(layouts->text[i], "-") == 0)
         return 0;
-    if (spec.mesh != styled->mesh)
+    if (t->spec.mesh != styled->mesh)
         return dtn_fail(err, DTENSOR_EINVAL, "%s: a tensor lies on %s, the "
                         "parameters on %s (the meshes must be the same)",
                         styled->row->name,
-                        dtn_mesh_format(spec.mesh, other, sizeof other),
+                        dtn_mesh_format(t->spec.mesh, other, sizeof other),
                         dtn_mesh_format(styled->mesh, mesh, sizeof mesh));
-    rc = dtensor_placements_parse(spec.mesh, text, spec.ndim, spec.placement,
-                                  err);
-    if (rc != 0 || dtn_placement_equal(&spec.placement[0],
+    rc = layout_of(styled, layouts, i, t->spec.ndim, err);
+    if (rc != 0 || dtn_placement_equal(&layouts->placement[i],
                                        &t->spec.placement[0],
-                                       spec.mesh->size[0]))
+                                       styled->mesh->size[0]))
         return rc;
+    spec = t->spec;
+    spec.placement[0] = layouts->placement[i];
     return dtensor_redistribute_to(t, &spec, madep, err);
 }
 
 static int layouts_bring(const struct dtensor_hook *call, enum dtn_side side,
                          struct dtensor_error *err)
 {
-    const struct dtn_styled *styled = call->arg;
-    const struct dtn_layouts *layouts = &styled->side[side];
+    struct dtn_styled *styled = call->arg;
+    struct dtn_layouts *layouts = &styled->side[side];
     int rc = 0;
 
     if (layouts->n > 0 && layouts->n != call->n)
@@ -240,8 +259,7 @@ static int layouts_bring(const struct dtensor_hook *call, enum dtn_side side,
                         styled->row->name, call->n, side == DTN_SIDE_INPUT
                         ? "inputs" : "outputs", layouts->n);
     for (int i = 0; rc == 0 && i < layouts->n; i++)
-        rc = layout_bring(styled, layouts->text[i], call->t[i], &call->made[i],
-                          err);
+        rc = layout_bring(styled, layouts, i, call->t[i], &call->made[i], err);
     return rc;
 }
 

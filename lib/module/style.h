@@ -25,6 +25,8 @@ struct dtn_style_row {
 struct dtn_layouts {
     int n;                        /* entries; 0: they stay as they are        */
     char text[DTN_LAYOUTS][DTN_LAYOUT_SIZE]; /* of each; "-": stays           */
+    int ndim[DTN_LAYOUTS];        /* of the last tensor brought to it, plus 1 */
+    struct dtensor_placement placement[DTN_LAYOUTS]; /* that it got           */
 };
 
 /* The style of one module. */

@@ -108,6 +108,30 @@ static void meshes(void)
     dtensor_module_destroy(top);
 }
 
+/* A mesh of two of the ranks; the others call the same, and hold nothing. */
+static void outside(void)
+{
+    static const struct dtensor_style plan[] = { { "m", "rowwise" } };
+    const int64_t shape[] = { 4, 8 };
+    const struct dtensor_mesh *two;
+    struct dtensor_module *top = single("linear"), *m = NULL;
+    struct dtensor *x = NULL, *y = NULL;
+    struct dtensor_spec spec;
+
+    good(dtensor_mesh_create(job->ctx, 1, (const int[]){ 2 }, NULL,
+                             (const int[]){ 1, 2 }, &two, &job->err));
+    good(dtensor_parallelize(top, two, 1, plan, 0, &job->err));
+    good(dtensor_module_find(top, "m", &m, &job->err));
+    need((dtensor_local_bytes(dtensor_module_param(m, "weight")) > 0) ==
+         (job->rank == 1 || job->rank == 2), "a rank outside holds a part");
+    good(dtensor_spec_on(&spec, two, "R", DTENSOR_F64, 2, shape, &job->err));
+    good(dtensor_ones(&spec, &x, &job->err));
+    good(dtensor_module_apply(top, "", x, &y, &job->err));
+    dtensor_destroy(x);
+    dtensor_destroy(y);
+    dtensor_module_destroy(top);
+}
+
 /* --------------------------------------------------------- partition --- */
 
 static const char *partition(const struct dtensor_module *m, const char *name,
@@ -249,9 +273,11 @@ static void calls(void)
         { "m", "prepare input=R,R" } }, once[] = { { "m.up", "colwise" } };
     struct dtensor_module *top = single("mlp");
     struct dtensor *x = tensor(DTENSOR_F64, 2, (const int64_t[]){ 4, 8 }, 5);
-    struct dtensor *y = NULL, *other = NULL;
+    struct dtensor *deep = tensor(DTENSOR_F64, 3, (const int64_t[]){ 2, 4, 8 },
+                                  5), *y = NULL, *other = NULL;
     const struct dtensor_mesh *grid;
     struct dtensor_spec spec = *dtensor_spec_of(x);
+    char text[80];
 
     good(dtensor_parallelize(top, world, 1, plan, -1, &job->err));
     need(dtensor_module_apply(top, "", x, &y, &job->err) == DTENSOR_EINVAL &&
@@ -261,6 +287,14 @@ static void calls(void)
          DTENSOR_EINVAL && strstr(job->err.text, "m has a style already"), "%s",
          job->err.text);
     good(dtensor_parallelize(top, world, 1, once, -1, &job->err));
+    good(dtensor_module_apply(top, "m.up", x, &y, &job->err));
+    need(strcmp(placement(y, text), "S(1)") == 0, "output %s", text);
+    dtensor_destroy(y);
+    good(dtensor_module_apply(top, "m.up", deep, &y, &job->err));
+    need(strcmp(placement(y, text), "S(2)") == 0, "3-D output %s", text);
+    dtensor_destroy(y);
+    dtensor_destroy(deep);
+    y = NULL;
     good(dtensor_mesh_create(job->ctx, 1, (const int[]){ 4 }, NULL,
                              (const int[]){ 3, 2, 1, 0 }, &grid, &job->err));
     spec.mesh = grid;
@@ -279,6 +313,7 @@ int main(void)
     static const struct { void (*run)(void); const char *claim; } parts[] = {
         { wildcards, "wildcards match the modules that they should" },
         { meshes, "slices, the mesh entered last, and the values of one position" },
+        { outside, "ranks outside the mesh" },
         { distribution, "a module is distributed by a function" },
         { refusals, "what is refused leaves the tree as it was" },
         { calls, "calls that do not fit a style are refused" }

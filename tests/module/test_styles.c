@@ -15,52 +15,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Hooks before and behind those of a style see what it moves; operators may
- * move nothing.
- */
-static struct {
-    struct dtensor_placement was;  /* before the hook of the style            */
-    int gathered, reduced, scattered, other; /* collectives since             */
-} moved;
-
-static int note_before(const struct dtensor_hook *call,
-                       struct dtensor_error *err)
-{
-    moved.was = dtensor_spec_of(call->t[0])->placement[0];
-    return 0;
-}
-
-static int note_behind(const struct dtensor_hook *call,
-                       struct dtensor_error *err)
-{
-    const struct dtensor_placement is =
-        dtensor_spec_of(call->t[0])->placement[0];
-    const bool term = moved.was.kind == DTENSOR_PARTIAL;
-    const bool shard = moved.was.kind == DTENSOR_SHARD;
-
-    moved.reduced += term && is.kind == DTENSOR_REPLICATE;
-    moved.scattered += term && is.kind == DTENSOR_SHARD;
-    moved.gathered += shard && is.kind == DTENSOR_REPLICATE;
-    moved.other += shard && (is.kind == DTENSOR_PARTIAL ||
-                             (is.kind == DTENSOR_SHARD &&
-                              is.dim != moved.was.dim));
-    return 0;
-}
-
-static int note_add(struct dtensor_module *m, void *arg,
-                    struct dtensor_error *err)
-{
-    int rc = dtensor_module_on_input(m, *(dtensor_hook_f **)arg, NULL, err);
-
-    return rc ? rc : dtensor_module_on_output(m, *(dtensor_hook_f **)arg, NULL,
-                                              err);
-}
-
-static void notes_add(struct dtensor_module *top, dtensor_hook_f *hook)
-{
-    good(dtensor_module_walk(top, note_add, &hook, &job->err));
-}
-
 /* What PyTorch 2.15 does on 4 ranks, and some more. */
 static const struct golden {
     const char *type;              /* of the module "m"                       */
@@ -149,13 +103,13 @@ static void golden_run(const struct golden *g)
 
     good(dtensor_module_apply(top, "", x, &whole, &job->err));
     good(dtensor_redistribute(x, g->input, &in, &job->err));
-    notes_add(top, note_before);
+    notes_before(top);
     before = sent();
     good(dtensor_parallelize(top, world, styles(g), g->plan, -1, &job->err));
     need(sent() == before, "%s: something was sent", what);
-    notes_add(top, note_behind);
+    notes_behind(top);
     params_lie(g, top);
-    memset(&moved, 0, sizeof moved);
+    moved = (struct moves){ 0 };
     good(dtensor_op_implied(job->ctx, DTENSOR_IMPLIED_REFUSED, &job->err));
     good(dtensor_module_apply(top, "", in, &y, &job->err));
     snprintf(have, sizeof have, "%d %d %d %d", moved.gathered, moved.reduced,

@@ -3,19 +3,23 @@
 
 #include <string.h>
 
+enum { ELEMENTS_MAX = 512 };
+
 struct job *job;
 const struct dtensor_mesh *world;
 
 struct dtensor *tensor(enum dtensor_dtype dtype, int ndim,
                               const int64_t shape[], int seed)
 {
-    int64_t numbers[256], n = 1;
-    double full[256];
+    static int64_t numbers[ELEMENTS_MAX];
+    static double full[ELEMENTS_MAX];
+    int64_t n = 1;
     struct dtensor_spec spec;
     struct dtensor *t = NULL;
 
     for (int d = 0; d < ndim; d++)
         n *= shape[d];
+    need(n <= ELEMENTS_MAX, "%d elements", (int)n);
     for (int64_t i = 0; i < n; i++) {
         numbers[i] = (i * 5 + seed) % 8;
         full[i] = (double)((i * 11 + seed) % 7 - 3);
@@ -110,6 +114,56 @@ void same(const struct dtensor *a, const struct dtensor *b,
 
     good(dtensor_equal(a, b, &equal, &job->err));
     need(equal, "%s: other numbers than on whole tensors", what);
+}
+
+struct moves moved;
+static struct dtensor_placement was;      /* before the hook of a style      */
+
+static int note_before(const struct dtensor_hook *call,
+                       struct dtensor_error *err)
+{
+    was = dtensor_spec_of(call->t[0])->placement[0];
+    return 0;
+}
+
+static int note_behind(const struct dtensor_hook *call,
+                       struct dtensor_error *err)
+{
+    const struct dtensor_placement is =
+        dtensor_spec_of(call->t[0])->placement[0];
+    const bool term = was.kind == DTENSOR_PARTIAL;
+    const bool shard = was.kind == DTENSOR_SHARD;
+
+    moved.reduced += term && is.kind == DTENSOR_REPLICATE;
+    moved.scattered += term && is.kind == DTENSOR_SHARD;
+    moved.gathered += shard && is.kind == DTENSOR_REPLICATE;
+    moved.other += shard && (is.kind == DTENSOR_PARTIAL ||
+                             (is.kind == DTENSOR_SHARD &&
+                              is.dim != was.dim));
+    return 0;
+}
+
+static int note_add(struct dtensor_module *m, void *arg,
+                    struct dtensor_error *err)
+{
+    int rc = dtensor_module_on_input(m, *(dtensor_hook_f **)arg, NULL, err);
+
+    return rc ? rc : dtensor_module_on_output(m, *(dtensor_hook_f **)arg, NULL,
+                                              err);
+}
+
+void notes_before(struct dtensor_module *top)
+{
+    dtensor_hook_f *hook = note_before;
+
+    good(dtensor_module_walk(top, note_add, &hook, &job->err));
+}
+
+void notes_behind(struct dtensor_module *top)
+{
+    dtensor_hook_f *hook = note_behind;
+
+    good(dtensor_module_walk(top, note_add, &hook, &job->err));
 }
 
 static void (*part_run)(void);

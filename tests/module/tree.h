@@ -39,6 +39,16 @@ const char *placement(const struct dtensor *t, char text[80]);
 const char *lies(struct dtensor_module *top, const char *path,
                  const char *name, char text[80]);
 
+/* What the hooks of styles move, seen by hooks before and behind them: call the
+ * first before dtensor_parallelize(), the second after it.
+ */
+struct moves {
+    int gathered, reduced, scattered, other; /* collectives                   */
+};
+extern struct moves moved;
+void notes_before(struct dtensor_module *top);
+void notes_behind(struct dtensor_module *top);
+
 /* All elements must be equal. */
 void same(const struct dtensor *a, const struct dtensor *b, const char *what);
 
