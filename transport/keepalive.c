@@ -3,7 +3,8 @@
  * On an idle connection the kernel sends a probe every `heartbeat`, and gives
  * the peer up if it has not answered for `dead_after`.  With 1s and 10s the
  * first probe is sent after 1 s without data, and the peer is dead 10 probes
- * later.  The kernel counts whole seconds and sends at most 127 probes.  The
+ * later.  The kernel counts whole seconds, so times are rounded up, and sends
+ * at most 127 probes.  Heartbeats find such a host sooner (lib/boot).  The
  * peer's kernel answers them.  So this finds a host without power or network,
  * but no process that is stopped.
  */
@@ -12,11 +13,13 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 enum { IDLE_MAX_S = 32767, PROBES_MAX = 127 };    /* of Linux                 */
 
-int dtn_whole_seconds(int64_t ns)
+/* The unit of keep-alive: rounded up, at least 1. */
+static int whole_seconds(int64_t ns)
 {
     const int64_t s = INT64_C(1000000000);
 
@@ -26,8 +29,8 @@ int dtn_whole_seconds(int64_t ns)
 
 void dtn_keepalive(int fd, const struct dtn_transport_conf *conf, int more)
 {
-    int dead_s = dtn_whole_seconds(conf->dead_after_ns);
-    int idle_s = dtn_whole_seconds(conf->heartbeat_ns), count;
+    int dead_s = whole_seconds(conf->dead_after_ns);
+    int idle_s = whole_seconds(conf->heartbeat_ns), count;
     const int most = PROBES_MAX - more;
 
     if (idle_s < (dead_s + most - 1) / most)

@@ -2,12 +2,7 @@
 #ifndef DTN_TRANSPORT_KEEPALIVE_H
 #define DTN_TRANSPORT_KEEPALIVE_H
 
-#include <stdint.h>
-
 struct dtn_transport_conf;
-
-/* Whole seconds, rounded up, at least 1: the unit of keep-alive. */
-int dtn_whole_seconds(int64_t ns);
 
 /* Let the kernel find that the host at the other end of a TCP connection no
  * longer answers, after dead_after and `more` further probes.

@@ -124,7 +124,7 @@ static int tcp_open(const struct dtn_open_args *args,
     tcp->listener = tcp->epoll = -1;
     tcp->first_free = -1;
     tcp->conf = args->conf;
-    tcp->dead_after_s = dtn_whole_seconds(args->conf->dead_after_ns);
+    tcp->dead_after_ms = args->conf->dead_after_ns / 1000000;
     rc = tcp_prepare(tcp, args->places[args->rank].address, err);
     if (rc < 0) {
         tcp_close(&tcp->base);
@@ -195,8 +195,8 @@ static void tcp_why(const struct dtn_transport *tp, int peer, char *buf,
     if (!p || p->state != DTN_TCP_DEAD)
         return;
     if (p->silent)
-        snprintf(buf, size, "its host answers nothing for %d s",
-                 tcp->dead_after_s);
+        snprintf(buf, size, "its host answers nothing for %lld ms",
+                 (long long)tcp->dead_after_ms);
     else
         snprintf(buf, size, p->sent > 0 || p->received > 0
                             ? "its connection closed"

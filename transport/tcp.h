@@ -156,7 +156,7 @@ struct dtn_tcp {
                                   /* rank consumed                            */
     int idle_turns;               /* calls of progress() without events       */
     const struct dtn_transport_conf *conf;    /* of the cluster file          */
-    int dead_after_s;             /* silence after which a peer is given up   */
+    int64_t dead_after_ms;        /* silence after which a peer is given up   */
     struct dtn_tcp_peer *peers[]; /* [nranks] NULL until connect()            */
 };
 

@@ -83,5 +83,5 @@ bool dtn_tcp_probe_silent(const struct dtn_tcp *tcp,
 
     return getsockopt(p->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
         && info.tcpi_unacked > 0 && info.tcpi_retransmits > 0
-        && info.tcpi_last_ack_recv / 1e3 > tcp->dead_after_s;
+        && info.tcpi_last_ack_recv > tcp->dead_after_ms;
 }

@@ -21,9 +21,11 @@
 #include "boot/fail.h"
 #include "boot/frame.h"
 #include "boot/gather.h"
+#include "boot/heart.h"
 #include "boot/judge.h"
 #include "boot/link.h"
 #include "boot/listen.h"
+#include "boot/pulse.h"
 #include "boot/route.h"
 #include "boot/socket.h"
 #include "boot/state.h"
@@ -36,6 +38,7 @@
 #include "dtensor.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +295,17 @@ static int boot_prepare(struct dtn_boot *boot, struct dtensor_error *err)
     return 0;
 }
 
+/* Recursive: who keeps the records may receive others. */
+static void boot_lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t recursive;
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
 static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
 {
     struct dtn_boot *boot = calloc(1, sizeof *boot);
@@ -306,6 +320,8 @@ static struct dtn_boot *boot_new(const struct dtn_boot_args *args)
     boot->root = boot->rank == 0;
     boot->unix_fd = boot->tcp_fd = boot->spare_fd = boot->mine_fd = -1;
     boot->asked = -1;
+    boot->pulse.fd = -1;
+    boot_lock_init(&boot->lock);
     dtn_boot_route_init(&boot->up, -1, 0);
     dtn_boot_route_init(&boot->aside, -1, 0);
     for (size_t i = 0; i < DTN_COUNT(boot->down); i++)
@@ -449,6 +465,7 @@ void dtn_boot_close(struct dtn_boot *boot)
 {
     if (!boot)
         return;
+    dtn_heart_stop(boot);
     dtn_boot_report_failure(boot, boot->rank, 0,
                             &(struct dtn_mismatch) { .rank = 0 });
     dtn_boot_unlisten(boot);
@@ -471,5 +488,7 @@ void dtn_boot_close(struct dtn_boot *boot)
     free(boot->reports);
     free(boot->answer);
     free((void *)boot->hosts);
+    dtn_pulse_close(&boot->pulse);
+    pthread_mutex_destroy(&boot->lock);
     free(boot);
 }

@@ -5,6 +5,7 @@
 #include "transport/transport.h"
 #include "dtensor.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct dtn_log;
@@ -101,14 +102,37 @@ struct dtn_mismatch {
     uint64_t expected;            /* by the witness                           */
 };
 
-/* What is known of a rank that has died, left or failed. */
+/* How a rank was lost. */
+enum dtn_loss {
+    DTN_LOSS_NONE,                /* it left or gave up, and said so          */
+    DTN_LOSS_DIED,                /* its process has ended                    */
+    DTN_LOSS_STOPPED,             /* its process exists and does not run      */
+    DTN_LOSS_HOST,                /* its host answers nothing                 */
+    DTN_NLOSSES
+};
+
+/* What is known of a rank that has died, left or failed.  The other fields are
+ * valid and constant once `order` is not 0.
+ */
 struct dtn_peer_failure {
-    uint32_t order;               /* 1 for the first report; 0: none yet      */
+    _Atomic uint32_t order;       /* 1 for the first report; 0: none yet      */
+    enum dtn_loss loss;           /* what happened to it                      */
     int culprit;                  /* on whose account; its own: by itself     */
     int code;                     /* EPEER it died, 0 it left, else gave up   */
     int64_t heard_ns;             /* time of the first report                 */
     struct dtn_mismatch mismatch; /* it gave up for that, EMISMATCH           */
 };
+
+/* Share a page with the ranks of this host, and make heartbeats there.  open:
+ * *fd is the page, in the first rank of a host with several, else -1.  start:
+ * `fd` is that of the first rank, or -1 there; it is the caller's.  A thread
+ * then makes a beat every `heartbeat` until dtn_boot_close().
+ * Errors: ESYS, ENOMEM
+ */
+int dtn_boot_beat_open(struct dtn_boot *boot, int *fd,
+                       struct dtensor_error *err);
+int dtn_boot_beat_start(struct dtn_boot *boot, int fd,
+                        struct dtensor_error *err);
 
 /* Use the tree to watch the ranks from now on.  No allgather may follow. */
 void dtn_boot_watch_start(struct dtn_boot *boot);
@@ -119,6 +143,18 @@ void dtn_boot_watch_start(struct dtn_boot *boot);
 void dtn_boot_watch(struct dtn_boot *boot);
 const struct dtn_peer_failure *dtn_boot_peer_failure(
     const struct dtn_boot *boot, int rank);
+
+/* This rank gives up because `rank` is lost.  Which rank all name, and how that
+ * one was lost?  Of ranks lost at the same time it is the same for all.
+ * Blocks: 50 ms at most
+ */
+int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss);
+
+/* Keep the records below as they are until dtn_boot_release(): the beating
+ * thread may receive others.  Both calls may be nested.
+ */
+void dtn_boot_hold(struct dtn_boot *boot);
+void dtn_boot_release(struct dtn_boot *boot);
 
 /* The first rank known to have died or given up, -1: none. */
 int dtn_boot_first_failure(const struct dtn_boot *boot);

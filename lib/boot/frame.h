@@ -39,6 +39,7 @@ enum dtn_frame_type {
     DTN_FRAME_KNOCK,              /* both, first between hosts: who is there  */
     DTN_FRAME_PROOF,              /* up: that this rank belongs to the job    */
     DTN_FRAME_REFUSED,            /* down: enum dtn_refusal; never sealed     */
+    DTN_FRAME_BEAT,               /* both, afterwards: the leader runs        */
     DTN_FRAME_NTYPES
 };
 #define DTN_FRAME_BIT(type) (1u << (type))

@@ -5,16 +5,19 @@
 #include "base/seal.h"
 #include "boot/auth.h"
 #include "boot/frame.h"
+#include "boot/pulse.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct dtn_peer_failure;
+struct dtn_heart;
 struct dtn_host;
+struct dtn_peer_failure;
 struct dtn_log;
 struct dtn_peer_call_report;
 struct dtn_frame;
@@ -60,6 +63,7 @@ struct dtn_boot_link {
                                   /* or to report that it cannot take part    */
     int64_t since_ns;             /* when it entered this state               */
     size_t forwarded;             /* bytes of `gathered` given to it          */
+    int64_t silent_ns;            /* between hosts: since the last frame      */
 };
 
 struct dtn_boot_addrs {
@@ -155,6 +159,11 @@ struct dtn_boot {
     int *local_fds;               /* [ranks of this host] received, or -1     */
 
     bool watching;                /* the last round is over                   */
+    pthread_mutex_t lock;         /* of this struct, while it is watching     */
+    struct dtn_heart *heart;      /* makes heartbeats; NULL: none yet         */
+    struct dtn_pulse pulse;       /* the ranks of this host                   */
+    bool bridges;                 /* it has links to other hosts              */
+    int64_t beat_ns;              /* when the next beats over them are due    */
     int64_t watch_ns;             /* when the next look is due                */
     struct dtn_peer_failure *peer_failures; /* [world]                        */
     uint32_t npeer_failures;      /* ranks known to be gone                   */

@@ -5,10 +5,13 @@
  * forward the news.  If the rank reported the cause itself, they also forward
  * the rank at fault.  Example: rank 2 of a tree 1 - 0 - 2 is killed before it
  * has connected to rank 1.  Rank 0 sees the end of the stream and sends rank 1
- * a frame of 36 bytes, so rank 1 does not wait for rank 2.  A host that loses
- * power closes nothing.  TCP keep-alive detects this within dead_after.  If
- * unacknowledged data is in flight, keep-alive does not run, and
- * TCP_USER_TIMEOUT detects it.
+ * a frame of 36 bytes, so rank 1 does not wait for rank 2.  Ranks of one host
+ * also see each other's beats in their page (pulse.c).
+ *
+ * A host that loses power closes nothing.  So the leaders of hosts send each
+ * other a beat every `heartbeat`, a frame of 20 bytes.  A neighbour without a
+ * beat for `dead_after` is lost.  If its kernel has acknowledged ours, only its
+ * leader is stopped.
  *
  * A rank that leaves normally reports code 0.  This is no failure for ranks
  * that do not need it any more.
@@ -19,194 +22,45 @@
 #include "base/wait.h"
 #include "boot/boot.h"
 #include "boot/frame.h"
+#include "boot/news.h"
+#include "boot/pulse.h"
 #include "boot/state.h"
+#include "boot/tree.h"
+#include "boot/watch.h"
 #include "cluster/cluster.h"
-#include "transport/keepalive.h"
 #include "dtensor.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
-enum { EVERY_NS = 5000000 };
+enum { EVERY_NS = 5000000, TOGETHER_NS = 50000000 };
 
-/* ----------------------------------------------------------- keep-alive --- */
-
-static void watch_tune(const struct dtn_boot *boot,
-                       const struct dtn_boot_link *link)
+/* Is it a connection to another host? */
+static bool watch_remote(const struct dtn_boot_link *link)
 {
-    const struct dtn_transport_conf *conf = &boot->cluster->transport;
-    const int dead_ms = 1000 * dtn_whole_seconds(conf->dead_after_ns);
-
-    if (link->io.fd < 0 || link->io.local)
-        return;
-    dtn_keepalive(link->io.fd, conf, 0);
-    setsockopt(link->io.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms,
-               sizeof dead_ms);
+    return link->io.fd >= 0 && !link->io.local;
 }
 
 void dtn_boot_watch_start(struct dtn_boot *boot)
 {
     const unsigned accepts =
-        DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL);
+        DTN_FRAME_BIT(DTN_FRAME_FAILURE) | DTN_FRAME_BIT(DTN_FRAME_CALL)
+        | DTN_FRAME_BIT(DTN_FRAME_BEAT);
 
+    dtn_boot_hold(boot);
     boot->up.link.io.accepts = accepts;
-    watch_tune(boot, &boot->up.link);
+    boot->bridges = watch_remote(&boot->up.link);
     for (int i = 0; i < boot->nchildren; i++) {
         boot->children[i].io.accepts = accepts;
-        watch_tune(boot, &boot->children[i]);
+        boot->bridges = boot->bridges || watch_remote(&boot->children[i]);
     }
     boot->watching = true;
-}
-
-/* -------------------------------------------------------------- telling --- */
-
-static void watch_send(struct dtn_boot_link *link, enum dtn_frame_type type,
-                       const unsigned char *body, uint32_t size)
-{
-    const struct dtn_frame frame = { .type = type, .size = size, .body = body };
-
-    if (link->state != DTN_LINK_JOINED)
-        return;
-    dtn_frame_post(&link->io, &frame, false);   /* or they learn it later    */
-    dtn_frame_flush(&link->io);
-}
-
-/* Forward a frame to all neighbours but the one that sent it. */
-static void watch_spread(struct dtn_boot *boot,
-                         const struct dtn_boot_link *from,
-                         enum dtn_frame_type type, const unsigned char *body,
-                         uint32_t size)
-{
-    if (&boot->up.link != from)
-        watch_send(&boot->up.link, type, body, size);
-    for (int i = 0; i < boot->nchildren; i++)
-        if (&boot->children[i] != from)
-            watch_send(&boot->children[i], type, body, size);
-}
-
-static void watch_tell(struct dtn_boot *boot, const struct dtn_boot_link *from,
-                       int rank, const struct dtn_peer_failure *failure)
-{
-    unsigned char body[DTN_FRAME_FAILURE_BYTES];
-
-    dtn_frame_put32(body, (uint32_t)rank);
-    dtn_frame_put32(body + 4, (uint32_t)failure->culprit);
-    dtn_frame_put32(body + 8, (uint32_t)-failure->code);
-    dtn_frame_put32(body + 12, (uint32_t)failure->mismatch.rank);
-    dtn_frame_put32(body + 16, (uint32_t)failure->mismatch.witness);
-    dtn_frame_put64(body + 20, failure->mismatch.called);
-    dtn_frame_put64(body + 28, failure->mismatch.expected);
-    watch_spread(boot, from, DTN_FRAME_FAILURE, body, sizeof body);
-}
-
-/* Keep the first news of a rank, and forward it. */
-static void watch_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
-                       int rank, const struct dtn_peer_failure *news)
-{
-    struct dtn_peer_failure *failure = &boot->peer_failures[rank];
-
-    if (failure->order > 0)
-        return;
-    *failure = *news;
-    failure->order = ++boot->npeer_failures;
-    failure->heard_ns = dtn_now_ns();
-    watch_tell(boot, from, rank, failure);
-}
-
-void dtn_boot_report_failure(struct dtn_boot *boot, int culprit, int code,
-                             const struct dtn_mismatch *mismatch)
-{
-    const struct dtn_peer_failure news = { .culprit = culprit, .code = code,
-                                           .mismatch = *mismatch };
-
-    if (boot && boot->watching)
-        watch_note(boot, NULL, boot->rank, &news);
-}
-
-static bool watch_knows(const struct dtn_boot *boot, int rank,
-                        const struct dtn_call_record *record)
-{
-    const struct dtn_peer_call_report *report;
-
-    for (uint32_t i = 0; (report = dtn_boot_call_report(boot, i)); i++)
-        if (report->rank == rank
-            && report->record.fingerprint == record->fingerprint
-            && report->record.kind == record->kind
-            && report->record.other == record->other)
-            return true;
-    return false;
-}
-
-/* The most records that are kept: two for each rank; in a large job fewer. */
-static uint32_t watch_told_max(const struct dtn_boot *boot)
-{
-    const uint32_t world = (uint32_t)boot->cluster->world_size;
-
-    return 64 + 2 * (world < 1024 ? world : 1024);
-}
-
-/* Grow the ring of records when it is full for the first time.  A record has
- * 320 bytes, and a job without a mismatch has none.
- */
-static void watch_grow(struct dtn_boot *boot)
-{
-    const uint32_t most = watch_told_max(boot), n = boot->report_capacity;
-    const uint32_t more = n == 0 ? 64 : 2 * n < most ? 2 * n : most;
-    struct dtn_peer_call_report *report;
-
-    if (boot->nreports != n || n == most)
-        return;
-    report = realloc(boot->reports, more * sizeof *report);
-    if (!report)
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        if (report[i].record.text)
-            report[i].record.text = report[i].text;
-    boot->reports = report;
-    boot->report_capacity = more;
-}
-
-static void watch_say(struct dtn_boot *boot, const struct dtn_boot_link *from,
-                      int rank, const struct dtn_call_record *record)
-{
-    unsigned char body[DTN_FRAME_CALL_BYTES + DTN_RECORD_TEXT];
-    struct dtn_peer_call_report *report;
-    size_t length;
-
-    if (watch_knows(boot, rank, record))
-        return;
-    watch_grow(boot);
-    if (boot->report_capacity == 0)
-        return;                   /* no memory: the error text is shorter     */
-    report = &boot->reports[boot->nreports++ % boot->report_capacity];
-    *report = (struct dtn_peer_call_report){ .rank = rank, .record = *record };
-    if (record->text)
-        snprintf(report->text, sizeof report->text, "%s", record->text);
-    report->record.text = record->text ? report->text : NULL;
-    length = strlen(report->text);
-    dtn_frame_put32(body, (uint32_t)rank);
-    dtn_frame_put32(body + 4, record->kind);
-    dtn_frame_put64(body + 8, record->fingerprint);
-    dtn_frame_put64(body + 16, record->group);
-    dtn_frame_put32(body + 24, record->number);
-    dtn_frame_put32(body + 28, record->n);
-    dtn_frame_put32(body + 32, (uint32_t)record->other);
-    dtn_frame_put64(body + 36, record->count);
-    memcpy(body + DTN_FRAME_CALL_BYTES, report->text, length);
-    watch_spread(boot, from, DTN_FRAME_CALL, body,
-                 (uint32_t)(DTN_FRAME_CALL_BYTES + length));
-}
-
-void dtn_boot_report_call(struct dtn_boot *boot, int rank,
-                          const struct dtn_call_record *record)
-{
-    if (boot && boot->watching)
-        watch_say(boot, NULL, rank, record);
+    dtn_boot_release(boot);
 }
 
 /* ------------------------------------------------------------ listening --- */
@@ -240,32 +94,35 @@ static void watch_said(struct dtn_boot *boot, const struct dtn_boot_link *link,
         .text = length > 0 ? text : NULL
     };
     if (rank < world && (unsigned)record.kind < DTN_NRECORDS)
-        watch_say(boot, link, (int)rank, &record);
+        dtn_news_call(boot, link, (int)rank, &record);
 }
 
 static void watch_gone(struct dtn_boot *boot, const struct dtn_boot_link *link,
                         const struct dtn_frame *frame)
 {
     uint32_t world = (uint32_t)boot->cluster->world_size, rank, culprit;
-    uint32_t odd, witness;
+    uint32_t odd, witness, why;
     struct dtn_peer_failure news;
 
     if (frame->size != DTN_FRAME_FAILURE_BYTES)
         return;
     rank = dtn_frame_get32(frame->body);
     culprit = dtn_frame_get32(frame->body + 4);
+    why = dtn_frame_get32(frame->body + 8);
     odd = dtn_frame_get32(frame->body + 12);
     witness = dtn_frame_get32(frame->body + 16);
-    if (rank >= world || culprit >= world || odd >= world || witness >= world)
+    if (rank >= world || culprit >= world || odd >= world || witness >= world
+        || why >> 8 >= DTN_NLOSSES)
         return;
     news = (struct dtn_peer_failure){
         .culprit = (int)culprit,
-        .code = -(int)(dtn_frame_get32(frame->body + 8) & 0xff),
+        .code = -(int)(why & 0xff),
+        .loss = (enum dtn_loss)(why >> 8),
         .mismatch = { (int32_t)odd, (int32_t)witness,
                       dtn_frame_get64(frame->body + 20),
                       dtn_frame_get64(frame->body + 28) }
     };
-    watch_note(boot, link, (int)rank, &news);
+    dtn_news_note(boot, link, (int)rank, &news);
 }
 
 static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
@@ -279,17 +136,101 @@ static void watch_link(struct dtn_boot *boot, struct dtn_boot_link *link)
         if (got == DTN_FRAME_MORE || got == DTN_FRAME_NOMEM)
             return;
         if (got == DTN_FRAME_READY) {
+            link->silent_ns = 0;
             if (frame.type == DTN_FRAME_CALL)
                 watch_said(boot, link, &frame);
-            else
+            else if (frame.type == DTN_FRAME_FAILURE)
                 watch_gone(boot, link, &frame);
             continue;
         }
         dtn_frame_close(&link->io);
         link->state = DTN_LINK_IDLE;
-        watch_note(boot, link, link->rank,
-                   &(struct dtn_peer_failure){ .culprit = link->rank,
-                                               .code = DTENSOR_EPEER });
+        dtn_news_lost(boot, link, link->rank, DTN_LOSS_DIED);
+    }
+}
+
+/* -------------------------------------------------------------- silence --- */
+
+/* Does the kernel of the other host still acknowledge the beats? */
+static bool watch_acknowledged(const struct dtn_boot *boot,
+                               const struct dtn_boot_link *link)
+{
+    const int64_t dead_ns = boot->cluster->transport.dead_after_ns;
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+
+    return getsockopt(link->io.fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
+        && info.tcpi_last_ack_recv * DTN_BOOT_MS < dead_ns / 4 * 3;
+}
+
+/* Another host is silent.  If its kernel still answers, its leader is stopped;
+ * else the host and all of its ranks are out of reach.
+ */
+static void watch_silent(struct dtn_boot *boot, struct dtn_boot_link *link)
+{
+    const struct dtn_host *host;
+
+    if (boot->peer_failures[link->rank].order > 0)
+        return;
+    if (watch_acknowledged(boot, link)) {
+        dtn_news_lost(boot, NULL, link->rank, DTN_LOSS_STOPPED);
+        return;
+    }
+    host = boot->hosts[dtn_boot_tree_host(boot, link->rank)];
+    dtn_frame_close(&link->io);
+    link->state = DTN_LINK_IDLE;
+    for (int r = host->first_rank; r < host->first_rank + host->nranks; r++)
+        dtn_news_lost(boot, NULL, r, DTN_LOSS_HOST);
+}
+
+static void watch_neighbour(struct dtn_boot *boot, struct dtn_boot_link *link,
+                            int64_t passed_ns)
+{
+    watch_link(boot, link);
+    if (link->state != DTN_LINK_JOINED || !watch_remote(link))
+        return;
+    link->silent_ns += passed_ns;
+    if (link->silent_ns > boot->cluster->transport.dead_after_ns)
+        watch_silent(boot, link);
+}
+
+/* Beats for other hosts.  A link that is still sending the last one has no need
+ * of another.
+ */
+static void watch_beat(struct dtn_boot *boot, int64_t now)
+{
+    if (!boot->bridges || now < boot->beat_ns)
+        return;
+    boot->beat_ns = now + boot->cluster->transport.heartbeat_ns;
+    if (watch_remote(&boot->up.link) && !boot->up.link.io.out)
+        dtn_news_send(&boot->up.link, DTN_FRAME_BEAT, NULL, 0);
+    for (int i = 0; i < boot->nchildren; i++)
+        if (watch_remote(&boot->children[i]) && !boot->children[i].io.out)
+            dtn_news_send(&boot->children[i], DTN_FRAME_BEAT, NULL, 0);
+}
+
+static int64_t watch_look(struct dtn_boot *boot, int64_t now)
+{
+    return dtn_pulse_look(&boot->pulse, now,
+                          2 * boot->cluster->transport.heartbeat_ns);
+}
+
+/* What ranks said comes first: a rank may say that it gives up, and end. */
+static void watch_all(struct dtn_boot *boot, int64_t now)
+{
+    const int64_t passed_ns = watch_look(boot, now);
+    const int first = boot->hosts[boot->host]->first_rank;
+
+    watch_beat(boot, now);
+    watch_neighbour(boot, &boot->up.link, passed_ns);
+    for (int i = 0; i < boot->nchildren; i++)
+        watch_neighbour(boot, &boot->children[i], passed_ns);
+    for (int i = 0; i < boot->pulse.n; i++) {
+        const enum dtn_loss loss = dtn_pulse_loss(
+            &boot->pulse, i, boot->cluster->transport.dead_after_ns);
+
+        if (loss != DTN_LOSS_NONE)
+            dtn_news_lost(boot, NULL, first + i, loss);
     }
 }
 
@@ -300,57 +241,59 @@ void dtn_boot_watch(struct dtn_boot *boot)
     if (!boot->watching || now < boot->watch_ns)
         return;
     boot->watch_ns = now + EVERY_NS;
-    watch_link(boot, &boot->up.link);
-    for (int i = 0; i < boot->nchildren; i++)
-        watch_link(boot, &boot->children[i]);
+    dtn_boot_hold(boot);
+    watch_all(boot, now);
+    dtn_boot_release(boot);
 }
 
-int dtn_boot_first_failure(const struct dtn_boot *boot)
+void dtn_boot_tend(struct dtn_boot *boot)
 {
-    uint32_t earliest = UINT32_MAX;
-    int failed = -1;
-
-    for (int r = 0; r < boot->cluster->world_size; r++)
-        if (boot->peer_failures[r].order > 0
-            && boot->peer_failures[r].order < earliest
-            && boot->peer_failures[r].code != 0 && r != boot->rank) {
-            earliest = boot->peer_failures[r].order;
-            failed = r;
-        }
-    return failed;
+    if (pthread_mutex_trylock(&boot->lock) != 0)
+        return;
+    if (boot->watching && boot->bridges)
+        watch_all(boot, dtn_now_ns());
+    else if (boot->watching)
+        watch_look(boot, dtn_now_ns());
+    dtn_boot_release(boot);
 }
 
-const struct dtn_peer_call_report *dtn_boot_call_report(
-    const struct dtn_boot *boot, uint32_t i)
-{
-    return i < boot->nreports && i < boot->report_capacity
-               ? &boot->reports[(boot->nreports - 1 - i)
-                                % boot->report_capacity]
-               : NULL;
-}
+/* ------------------------------------------------------------- agreeing --- */
 
-const struct dtn_call_record *dtn_boot_call_record(const struct dtn_boot *boot,
-                                                   int rank,
-                                                   uint64_t fingerprint,
-                                                   int other)
+/* The lowest of the ranks that were lost when this one was. */
+static int watch_lowest(const struct dtn_boot *boot, int rank)
 {
-    const struct dtn_call_record *record = NULL;
-    const struct dtn_peer_call_report *report;
+    const int64_t heard_ns = boot->peer_failures[rank].heard_ns;
 
-    for (uint32_t i = 0; (report = dtn_boot_call_report(boot, i)); i++) {
-        if (report->record.fingerprint != fingerprint || report->rank != rank
-            || report->record.kind == DTN_RECORD_JUDGED)
-            continue;
-        if (report->record.kind < DTN_RECORD_SENT)
-            return &report->record;
-        if (!record || report->record.other == other)
-            record = &report->record;
+    for (int r = 0; r < rank; r++) {
+        const struct dtn_peer_failure *other = &boot->peer_failures[r];
+
+        if (other->order > 0 && other->loss != DTN_LOSS_NONE
+            && other->heard_ns < heard_ns + TOGETHER_NS
+            && other->heard_ns > heard_ns - TOGETHER_NS)
+            return r;
     }
-    return record;
+    return rank;
 }
 
-const struct dtn_peer_failure *dtn_boot_peer_failure(
-    const struct dtn_boot *boot, int rank)
+/* Ranks of one host agree in their page.  News from another host takes a while,
+ * so there every rank waits and then takes the lowest.
+ */
+int dtn_boot_agree(struct dtn_boot *boot, int rank, enum dtn_loss *loss)
 {
-    return &boot->peer_failures[rank];
+    const struct timespec pause = { 0, 1000000 };
+    const struct dtn_peer_failure *failure = &boot->peer_failures[rank];
+
+    *loss = DTN_LOSS_NONE;
+    if (!boot->watching)
+        return rank;
+    if (failure->order > 0 && failure->loss != DTN_LOSS_NONE) {
+        while (boot->nhosts > 1
+               && dtn_now_ns() < failure->heard_ns + TOGETHER_NS) {
+            nanosleep(&pause, NULL);
+            dtn_boot_watch(boot);
+        }
+        rank = watch_lowest(boot, rank);
+        *loss = boot->peer_failures[rank].loss;
+    }
+    return dtn_pulse_agree(&boot->pulse, dtn_now_ns(), rank, loss);
 }

@@ -95,21 +95,6 @@ static void transport_heartbeat(struct dtn_file_check *check,
                 dtn_exact_time(2 * conf->heartbeat_ns, least, sizeof least));
 }
 
-/* TCP keep-alive has whole seconds: warn of a time that will be rounded. */
-static void transport_seconds(struct dtn_file_check *check, const char *key,
-                              int64_t ns)
-{
-    const struct dtn_entry *entry = check_entry(check, DTN_KIND_TRANSPORT, key);
-    const int64_t second = 1000000000;
-    char acts[32];
-
-    if (entry && ns % second != 0)
-        dtn_finding_warn(check->findings, entry->line, "%s: %s acts as %s; "
-                         "expected whole seconds", key, entry->value,
-                         dtn_exact_time((ns / second + 1) * second, acts,
-                                        sizeof acts));
-}
-
 /* Warn of retry_count 7: soft-RoCE then never reports that a peer is gone. */
 static void transport_retry(struct dtn_file_check *check)
 {
@@ -129,8 +114,6 @@ static int check_transport(struct dtn_file_check *check)
     section = dtn_section_next(check->doc, DTN_KIND_TRANSPORT, NULL);
     if (section && dtn_file_check_scalars(check, section, conf)) {
         transport_heartbeat(check, section);
-        transport_seconds(check, "heartbeat", conf->heartbeat_ns);
-        transport_seconds(check, "dead_after", conf->dead_after_ns);
         transport_retry(check);
     }
     return 0;

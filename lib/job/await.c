@@ -25,19 +25,41 @@
 #include <string.h>
 #include <time.h>
 
+/* How a rank was lost, in words. */
+static const char *await_loss(const struct dtensor_ctx *ctx, enum dtn_loss loss,
+                              char *buf, size_t size)
+{
+    char time[32];
+
+    dtn_format_time(ctx->world.cluster->transport.dead_after_ns, time,
+                   sizeof time);
+    snprintf(buf, size, loss == DTN_LOSS_STOPPED
+             ? "is stopped, for its process exists and has not run for %s"
+             : loss == DTN_LOSS_HOST
+             ? "is out of reach: its host, silent for %s, has no power or no "
+               "network"
+             : "died or left", time);
+    return buf;
+}
+
 /* Poison the context because a rank has failed.  The text is the same whether
  * the transport or the tree found it; it ends with what the transport knows:
  * how the rank was reached, and what was seen.
  */
 static int await_gone(struct dtensor_ctx *ctx, int rank, const char *how)
 {
-    const struct dtn_peer *peer = &ctx->peers[rank];
-    char name[320], why[400] = "";
+    enum dtn_loss loss;
+    const int culprit = dtn_boot_agree(ctx->boot, rank, &loss);
+    const struct dtn_peer *peer = &ctx->peers[culprit];
+    char name[320], why[400] = "", lost[160];
 
     if (peer->tp)
-        peer->tp->ops->why(peer->tp, rank, why, sizeof why);
-    return dtn_poison(ctx, DTENSOR_EPEER, rank, "%s %s%s%s (see its output)",
-                      dtn_world_rank_name(&ctx->world, rank, name, sizeof name),
+        peer->tp->ops->why(peer->tp, culprit, why, sizeof why);
+    if (culprit != rank || loss > DTN_LOSS_DIED)
+        how = await_loss(ctx, loss, lost, sizeof lost);
+    return dtn_poison(ctx, DTENSOR_EPEER, culprit, "%s %s%s%s (see its output)",
+                      dtn_world_rank_name(&ctx->world, culprit, name,
+                                          sizeof name),
                       how, *why ? ": " : "", why);
 }
 
@@ -126,14 +148,19 @@ static int await_blame(struct dtensor_ctx *ctx, int peer, int health,
 
 /* Does the tree know that the peer died or gave up, and the transport does not?
  * A queue pair to a dead process reports nothing until its retries are used up.
+ * Last messages of a rank that died may be on their way, unless they are in
+ * memory that this rank maps.
  */
 static bool await_lost(const struct dtensor_ctx *ctx, int peer)
 {
     const struct dtn_peer_failure *failure = dtn_boot_peer_failure(ctx->boot,
                                                                    peer);
 
-    return failure->order > 0 && failure->code != 0
-        && dtn_now_ns() - failure->heard_ns > DTN_FAILURE_NOTICE_NS;
+    if (failure->order == 0 || failure->code == 0)
+        return false;
+    return failure->loss > DTN_LOSS_DIED
+        || (failure->loss == DTN_LOSS_DIED && ctx->peers[peer].tp->ops->map)
+        || dtn_now_ns() - failure->heard_ns > DTN_FAILURE_NOTICE_NS;
 }
 
 /* A peer may send its last signal and leave: if `listening`, that signal counts

@@ -114,8 +114,22 @@ static int ctx_host_cpus(const struct dtn_host *host,
     return CPU_COUNT(&together) > 0 ? CPU_COUNT(&together) : 1;
 }
 
+/* The first rank of the host has sent the page of the heartbeats. */
+static int ctx_beat(struct dtensor_ctx *ctx, const struct dtn_host *host,
+                    struct dtn_blob all[], struct dtensor_error *err)
+{
+    struct dtn_blob *first = &all[host->first_rank];
+    int rc = dtn_boot_beat_start(ctx->boot, first->fd, err);
+
+    if (first->fd >= 0)
+        close(first->fd);
+    first->fd = -1;
+    return rc;
+}
+
 /* Is a host oversubscribed: has it more ranks than CPUs that they may use?
- * Each rank sends its affinity mask, and the union is counted.
+ * Each rank sends its affinity mask, and the union is counted.  The page of the
+ * heartbeats travels along.
  */
 static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
                           struct dtensor_error *err)
@@ -130,7 +144,11 @@ static int ctx_count_cpus(struct dtensor_ctx *ctx, struct dtn_blob *all,
     sched_getaffinity(0, sizeof mask, &mask);
     mine.size = sizeof mask;
     memcpy(mine.bytes, &mask, sizeof mask);
-    rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    rc = dtn_boot_beat_open(ctx->boot, &mine.fd, err);
+    if (rc == 0)
+        rc = dtn_boot_allgather(ctx->boot, &mine, all, err);
+    if (rc == 0)
+        rc = ctx_beat(ctx, host, all, err);
     if (rc != 0)
         return rc;
     for (int h = 0; h < ctx->world.cluster->nhosts; h++) {

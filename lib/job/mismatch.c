@@ -347,15 +347,13 @@ static void mismatch_agree(struct dtensor_ctx *ctx, struct dtn_mismatch *found)
         .group = found->expected });
 }
 
-int dtn_poison_mismatch(struct dtensor_ctx *ctx,
-                        const struct dtn_mismatch *mismatch)
+static int mismatch_record(struct dtensor_ctx *ctx,
+                           const struct dtn_mismatch *mismatch)
 {
     struct dtn_mismatch found = *mismatch;
     char what[2 * DTN_RECORD_TEXT + 480], side[2][DTN_RECORD_TEXT + 200];
     bool counted;
 
-    if (ctx->failure.code != 0)
-        return ctx->failure.code;
     mismatch_agree(ctx, &found);
     counted = mismatch_counted(ctx, &found);
     mismatch_side(ctx, found.rank, found.called, found.witness, counted,
@@ -365,6 +363,19 @@ int dtn_poison_mismatch(struct dtensor_ctx *ctx,
     snprintf(what, sizeof what, "%s, %s (all ranks must make the same calls in "
              "the same order)", side[0], side[1]);
     return dtn_poison_record(ctx, DTENSOR_EMISMATCH, found.rank, what);
+}
+
+int dtn_poison_mismatch(struct dtensor_ctx *ctx,
+                        const struct dtn_mismatch *mismatch)
+{
+    int rc;
+
+    if (ctx->failure.code != 0)
+        return ctx->failure.code;
+    dtn_boot_hold(ctx->boot);
+    rc = mismatch_record(ctx, mismatch);
+    dtn_boot_release(ctx->boot);
+    return rc;
 }
 
 /* A record of a message or a block from or to this rank.  Does it differ from
@@ -404,7 +415,7 @@ static bool stalled_call(const struct dtn_peer_call_report *report,
  * of more than fits in a signal that meets a recv of less: both wait, one for
  * READY, the other for data in a signal.
  */
-int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
+static int stalled_judge(struct dtensor_ctx *ctx)
 {
     const struct dtn_call_record *last =
         &ctx->recent_calls[ctx->calls % DTN_RECORD_MAX];
@@ -437,6 +448,16 @@ int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
     return 0;
 }
 
+int dtn_mismatch_stalled(struct dtensor_ctx *ctx)
+{
+    int rc;
+
+    dtn_boot_hold(ctx->boot);
+    rc = stalled_judge(ctx);
+    dtn_boot_release(ctx->boot);
+    return rc;
+}
+
 bool dtn_mismatch_wait(struct dtensor_ctx *ctx, int peer,
                        struct dtn_mismatch *mismatch)
 {
@@ -451,7 +472,12 @@ bool dtn_mismatch_known(const struct dtensor_ctx *ctx,
                         struct dtn_mismatch *mismatch)
 {
     for (int r = 0; r < ctx->world.size; r++) {
-        *mismatch = dtn_boot_peer_failure(ctx->boot, r)->mismatch;
+        const struct dtn_peer_failure *failure = dtn_boot_peer_failure(
+            ctx->boot, r);
+
+        if (failure->order == 0)
+            continue;
+        *mismatch = failure->mismatch;
         if (mismatch->rank != mismatch->witness)
             return true;
     }

@@ -48,14 +48,6 @@ static void say_cpus(void)
     say("may use %d CPUs\n", CPU_COUNT(&set));
 }
 
-static int socket_option(int fd, int option)
-{
-    int value = -1;
-
-    getsockopt(fd, IPPROTO_TCP, option, &value, &(socklen_t){ sizeof value });
-    return value;
-}
-
 /* The TCP connections that this process has. */
 static void say_sockets(void)
 {
@@ -69,11 +61,9 @@ static void say_sockets(void)
             || own.sin_family != AF_INET
             || getpeername(fd, (struct sockaddr *)&peer, &peer_size) != 0)
             continue;
-        say("connected at %s:%d, asks after %d s, every %d s, ends after %d "
-            "ms\n", inet_ntop(AF_INET, &own.sin_addr, text, sizeof text),
-            ntohs(own.sin_port), socket_option(fd, TCP_KEEPIDLE),
-            socket_option(fd, TCP_KEEPINTVL),
-            socket_option(fd, TCP_USER_TIMEOUT));
+        say("connected at %s:%d,\n",
+            inet_ntop(AF_INET, &own.sin_addr, text, sizeof text),
+            ntohs(own.sin_port));
     }
 }
 

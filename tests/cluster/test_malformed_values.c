@@ -146,14 +146,12 @@ static const struct malformed rows[] = {
     { "a time without unit", "=14 dead_after = 10",
       "F:14: error: dead_after: \"10\" " NOT_TIME },
     { "a time out of range", "=13 heartbeat = 1us",
-      "F:13: error: heartbeat: 1us is out of range; expected 1s to "
+      "F:13: error: heartbeat: 1us is out of range; expected 10ms to "
       "10080min" },
-    { "a heartbeat of less than a second", "=13 heartbeat = 999ms",
-      "F:13: error: heartbeat: 999ms is out of range; expected 1s to "
+    { "a heartbeat of less than 10 ms", "=13 heartbeat = 9ms",
+      "F:13: error: heartbeat: 9ms is out of range; expected 10ms to "
       "10080min" },
-    { "parts of seconds", "=13 heartbeat = 1500ms\n=14 dead_after = 9001ms",
-      "F:13: warning: heartbeat: 1500ms acts as 2s; expected whole seconds\n"
-      "F:14: warning: dead_after: 9001ms acts as 10s; expected whole seconds" },
+    { "parts of seconds", "=13 heartbeat = 15ms\n=14 dead_after = 31ms", "" },
     { "dead after less than two heartbeats", "=13 heartbeat = 6s",
       "F:14: error: dead_after: 10s with a heartbeat of 6s; expected 12s or "
       "more" },

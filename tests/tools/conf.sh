@@ -31,7 +31,7 @@ run bad.ini laptop.ini
 is "a bad file is exit status 2, its findings on stderr; the next is checked" \
     "$status|$err|$out" \
 '2|bad.ini:17: error: unknown key "rank" in [nodes]; did you mean "ranks"?
-bad.ini:47: error: unknown section "sead"; did you mean "seed"?|laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)'
+bad.ini:48: error: unknown section "sead"; did you mean "seed"?|laptop.ini: ok: 4 ranks on 1 node; meshes world(dp=2,tp=2)'
 
 printf '%s\n' '[cluster]' 'version = 1' '[nodes "all"]' 'hosts = @step' \
     'hca = mlx5_[0-3]:1' '[mesh "world"]' 'dims = dp=2, tp=4' '[transport]' \

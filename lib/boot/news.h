@@ -1,0 +1,31 @@
+/* news.h - news of ranks over the tree; private to this room
+ *
+ * The caller holds the lock of the tree.
+ */
+#ifndef DTN_BOOT_NEWS_H
+#define DTN_BOOT_NEWS_H
+
+#include "boot/boot.h"
+#include "boot/frame.h"
+
+#include <stdint.h>
+
+struct dtn_boot_link;
+
+/* Send a frame to one neighbour.  Best effort, never blocks. */
+void dtn_news_send(struct dtn_boot_link *link, enum dtn_frame_type type,
+                   const unsigned char *body, uint32_t size);
+
+/* Keep the first news of a rank, or another call of it, and forward it to all
+ * neighbours but `from`, which sent it; NULL: this rank found it.
+ */
+void dtn_news_note(struct dtn_boot *boot, const struct dtn_boot_link *from,
+                   int rank, const struct dtn_peer_failure *news);
+void dtn_news_call(struct dtn_boot *boot, const struct dtn_boot_link *from,
+                   int rank, const struct dtn_call_record *record);
+
+/* The news that a rank was lost in this way. */
+void dtn_news_lost(struct dtn_boot *boot, const struct dtn_boot_link *from,
+                   int rank, enum dtn_loss loss);
+
+#endif

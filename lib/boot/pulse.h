@@ -1,0 +1,63 @@
+/* pulse.h - the page in which ranks of a host show that they run; private to
+ * this room
+ */
+#ifndef DTN_BOOT_PULSE_H
+#define DTN_BOOT_PULSE_H
+
+#include "boot/boot.h"
+#include "dtensor.h"
+
+#include <stdint.h>
+
+struct dtn_pulse_page;
+
+/* What this rank has seen of another rank of its host. */
+struct dtn_pulse_seen {
+    uint64_t beats;               /* at the last look                         */
+    int64_t silent_ns;            /* time of this rank without a new one      */
+};
+
+struct dtn_pulse {
+    struct dtn_pulse_page *page;  /* NULL: this rank is alone on its host, or */
+                                  /* no such file is allowed                  */
+    int fd;                       /* of the page, in the leader until it is   */
+                                  /* sent; or -1                              */
+    int n;                        /* ranks of the host                        */
+    int me;                       /* own position among them                  */
+    struct dtn_pulse_seen *seen;  /* [n]                                      */
+    int64_t looked_ns;            /* time of the last look; 0: none yet       */
+    void *robust;                 /* what the kernel reads when the beating   */
+                                  /* thread dies                              */
+};
+
+/* Create the page (in the leader), or map that of the leader (fd >= 0).
+ * create: none without an error where this process may have no such file.
+ * Errors: ESYS, ENOMEM
+ */
+int dtn_pulse_create(struct dtn_pulse *pulse, struct dtensor_error *err);
+int dtn_pulse_map(struct dtn_pulse *pulse, int fd, struct dtensor_error *err);
+void dtn_pulse_close(struct dtn_pulse *pulse);
+
+/* By the beating thread: from now on the kernel marks its death; it has made
+ * another beat; it ends although the process lives.
+ */
+void dtn_pulse_begin(struct dtn_pulse *pulse);
+void dtn_pulse_beat(struct dtn_pulse *pulse);
+void dtn_pulse_end(struct dtn_pulse *pulse);
+
+/* Look at all ranks of the host.  Time counts as silence only while this rank
+ * runs: at most `most_ns` since the last look.  Returns what was counted.
+ */
+int64_t dtn_pulse_look(struct dtn_pulse *pulse, int64_t now, int64_t most_ns);
+
+/* What the last look says of the rank at position i. */
+enum dtn_loss dtn_pulse_loss(const struct dtn_pulse *pulse, int i,
+                             int64_t dead_after_ns);
+
+/* The rank that all ranks of the host name: this one, unless another was agreed
+ * in the last second.
+ */
+int dtn_pulse_agree(struct dtn_pulse *pulse, int64_t now, int rank,
+                    enum dtn_loss *loss);
+
+#endif

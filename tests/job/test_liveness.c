@@ -1,0 +1,234 @@
+/* test_liveness.c - ranks that die or stop in mid-call: who is named, and how
+ *
+ * Four ranks of one host sum in a loop.  A rank is killed, or stopped by
+ * SIGSTOP, or two are killed at once; every survivor must name the same rank
+ * and say whether it died or is stopped.  If all are stopped for longer than
+ * dead_after and then continue, nobody is given up.  Times are printed, and
+ * only compared with op_timeout.
+ *
+ *     test_liveness [ROUNDS [MIB]]   rank 2 has so many MiB of memory
+ *
+ * Without this test, ranks could wait for a stopped one until op_timeout, or
+ * name different ranks.
+ */
+#include "base/wait.h"
+#include "dtensor.h"
+#include "tests/support/job.h"
+#include "tests/support/ranks.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { RANKS = 4, WARM = 50, MAX_ROUNDS = 1000 };
+#define OP_TIMEOUT_S 60
+
+/* What the ranks of a job tell the test, in shared memory. */
+struct told {
+    _Atomic int warm;             /* ranks that are in their calls            */
+    _Atomic bool end;             /* no more calls                            */
+    struct {
+        _Atomic int64_t failed_ns;        /* when its call failed; 0: not yet */
+        int rc;                           /* of that call                     */
+        struct dtensor_error err;
+    } rank[RANKS];
+};
+
+static struct told *told;
+static size_t mib;
+
+static void rank_touch(void)
+{
+    char *mem = mib == 0 ? NULL : malloc(mib << 20);
+
+    for (size_t i = 0; mem && i < mib << 20; i += 4096)
+        *(volatile char *)(mem + i) = 1;
+}
+
+/* Sum until a call fails, or all have counted a rank that wants to end. */
+static void rank_sums(int rank, int n, void *arg)
+{
+    struct dtensor_error *err = &told->rank[rank].err;
+    const struct dtensor_mesh *world;
+    struct job job;
+    float x = 0;
+    int rc = 0;
+
+    job_open(&job, rank, n, arg);
+    need(dtensor_mesh_find(job.ctx, "world", &world, err) == 0, "%s",
+         err->text);
+    if (rank == 2)
+        rank_touch();
+    for (int i = 0; rc == 0 && x == 0; i++) {
+        x = atomic_load(&told->end);
+        rc = dtensor_allreduce(world, &x, &x, 1, DTENSOR_F32, DTENSOR_SUM, err);
+        if (i == WARM)
+            told->warm++;
+    }
+    told->rank[rank].rc = rc;
+    told->rank[rank].failed_ns = dtn_now_ns();
+    dtensor_fini(job.ctx);
+}
+
+/* ------------------------------------------------------------- one job --- */
+
+static void begin(pid_t pid[], const char *path)
+{
+    static int jobs;
+    const struct timespec tick = { 0, 1000000 };
+    char job[64];
+
+    memset(told, 0, sizeof *told);
+    snprintf(job, sizeof job, "live-%d-%d", (int)getpid(), ++jobs);
+    for (int r = 0; r < RANKS; r++)
+        pid[r] = rank_fork(r, RANKS, job, rank_sums, (void *)(uintptr_t)path);
+    while (told->warm < RANKS && waitpid(-1, NULL, WNOHANG) == 0)
+        nanosleep(&tick, NULL);
+}
+
+/* Wait for all but the victims, which are then killed. */
+static void end(pid_t pid[], unsigned victims)
+{
+    for (int r = 0; r < RANKS; r++)
+        if (!(victims >> r & 1))
+            waitpid(pid[r], NULL, 0);
+    for (int r = 0; r < RANKS; r++)
+        if (victims >> r & 1) {
+            kill(pid[r], SIGKILL);
+            waitpid(pid[r], NULL, 0);
+        }
+}
+
+/* Do all survivors name one of the victims, the same, with these words? */
+static bool agreed(unsigned victims, const char *words)
+{
+    int named = -1;
+    bool good = true;
+
+    for (int r = 0; r < RANKS; r++) {
+        const struct dtensor_error *err = &told->rank[r].err;
+        char who[64];
+
+        if (victims >> r & 1)
+            continue;
+        if (named < 0)
+            named = err->rank;
+        snprintf(who, sizeof who, "rank %d on localhost %s", named, words);
+        if (told->rank[r].rc == DTENSOR_EPEER && err->rank == named
+            && named >= 0 && (victims >> named & 1) && strstr(err->text, who))
+            continue;
+        good = false;
+        note("rank %d: %s, of rank %d: %s", r,
+             dtensor_errname(told->rank[r].rc), err->rank, err->text);
+    }
+    return good;
+}
+
+/* Until the last survivor had its error. */
+static double last_ms(unsigned victims, int64_t start_ns)
+{
+    int64_t last = start_ns;
+
+    for (int r = 0; r < RANKS; r++)
+        if (!(victims >> r & 1) && told->rank[r].failed_ns > last)
+            last = told->rank[r].failed_ns;
+    return (double)(last - start_ns) / 1e6;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* `victims` get the signal in mid-call. */
+static void test_lost(const char *what, const char *path, int rounds,
+                      unsigned victims, int signal, const char *words)
+{
+    static double ms[MAX_ROUNDS];
+    pid_t pid[RANKS];
+    int good = 0;
+
+    for (int i = 0; i < rounds; i++) {
+        int64_t start_ns;
+
+        begin(pid, path);
+        start_ns = dtn_now_ns();
+        for (int r = 0; r < RANKS; r++)
+            if (victims >> r & 1)
+                kill(pid[r], signal);
+        end(pid, victims);
+        ms[i] = last_ms(victims, start_ns);
+        good += agreed(victims, words) && ms[i] < OP_TIMEOUT_S * 1e3;
+    }
+    qsort(ms, (size_t)rounds, sizeof *ms, by_size);
+    ok(good == rounds, "%s: %d of %d times all name the same rank", what, good,
+       rounds);
+    note("the last knows after %.1f ms (p50), %.1f (p99), %.1f (max)",
+         ms[rounds / 2], ms[rounds * 99 / 100], ms[rounds - 1]);
+}
+
+/* All stop and continue, as by Ctrl-Z and fg. */
+static void test_all_stopped(const char *path, int ms)
+{
+    const struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+    pid_t pid[RANKS];
+    int good = 0;
+
+    begin(pid, path);
+    for (int r = 0; r < RANKS; r++)
+        kill(pid[r], SIGSTOP);
+    nanosleep(&pause, NULL);
+    for (int r = 0; r < RANKS; r++)
+        kill(pid[r], SIGCONT);
+    nanosleep(&pause, NULL);
+    told->end = true;
+    end(pid, 0);
+    for (int r = 0; r < RANKS; r++) {
+        good += told->rank[r].rc == 0;
+        if (told->rank[r].rc != 0)
+            note("%s", told->rank[r].err.text);
+    }
+    ok(good == RANKS, "all were stopped for %d ms and went on: nobody is given "
+       "up", ms);
+}
+
+int main(int argc, char **argv)
+{
+    const int rounds = argc > 1 ? atoi(argv[1]) : rounds_of(3);
+    const char *path;
+
+    mib = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (told == MAP_FAILED || rounds < 1 || rounds > MAX_ROUNDS)
+        return 99;
+    for (int i = 0; i < 2; i++) {
+        path = ranks_file(i ? "tcp" : "shm", RANKS, "op_timeout = 60s\n"
+                          "heartbeat = 100ms\ndead_after = 1s\n");
+        note("over %s", i ? "tcp" : "shm");
+        test_lost("rank 2 is killed", path, rounds, 1 << 2, SIGKILL,
+                  "died or left");
+        test_lost("rank 0 is killed", path, rounds, 1 << 0, SIGKILL,
+                  "died or left");
+        test_lost("ranks 1 and 3 are killed", path, rounds, 1 << 1 | 1 << 3,
+                  SIGKILL, "died or left");
+        test_lost("rank 2 is stopped", path, 1, 1 << 2, SIGSTOP,
+                  "is stopped");
+        test_lost("rank 0 is stopped", path, 1, 1 << 0, SIGSTOP,
+                  "is stopped");
+        remove(path);
+    }
+    path = ranks_file("shm", RANKS, "op_timeout = 60s\nheartbeat = 100ms\n"
+                      "dead_after = 1s\n");
+    test_all_stopped(path, 1500);
+    remove(path);
+    munmap(told, sizeof *told);
+    return done();
+}
