@@ -268,8 +268,8 @@ static const struct malformed rows[] = {
       "\"hierarchical\"?" },
     { "an algorithm like no other", "=22 allreduce = 0-inf:quantum",
       "F:22: error: allreduce: no algorithm \"quantum\"; expected direct, "
-      "ring, tree, twotree, doubling, halving, bruck, pairwise or "
-      "hierarchical" },
+      "ring, tree, twotree, doubling, halving, bruck, pairwise, "
+      "hierarchical or device" },
     { "a bandwidth that is none", "=22 intra_bandwidth = fast",
       "F:22: error: intra_bandwidth: \"fast\" is not a size; expected a "
       "number of bytes with an optional K, M, G or T (powers of 1024)" },
