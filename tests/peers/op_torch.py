@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""op_torch.py - the arithmetic of operators beside PyTorch's, on one thread
+
+    python3 tests/peers/op_torch.py LIBDTENSOR.so [ROWS COLUMNS [CALLS]]
+
+Both compute from the same inputs, which are the memory of our tensors, into
+memory that is there already, in turn, a call each.  Of each the median counts;
+a ratio is of ours to PyTorch's: below 1 we are faster.  "off" is the largest
+difference of two results, relative to the largest result.  Run by op.sh.
+"""
+import ctypes
+import math
+import os
+import statistics
+import sys
+import time
+
+import torch
+
+torch.set_num_threads(1)
+aten = torch.ops.aten
+TYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16,
+         "i64": torch.int64}
+
+
+class Library:
+    """libdtensor through ctypes; structs are opaque, and large enough."""
+
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(path)
+        self.error = ctypes.create_string_buffer(8192)
+        self.ctx = ctypes.c_void_p()
+        self.good(self.lib.dtensor_init(None, ctypes.byref(self.ctx),
+                                        self.error))
+        self.lib.dtensor_to_local.restype = ctypes.c_void_p
+        self.lib.dtensor_dtype_size.restype = ctypes.c_size_t
+
+    def good(self, rc):
+        if rc != 0:
+            raise RuntimeError(self.error.raw[4:].split(b"\0")[0].decode())
+
+    def args(self, text):
+        args = ctypes.create_string_buffer(4096)
+        self.good(self.lib.dtensor_op_args_parse(text.encode(), args,
+                                                 self.error))
+        return args
+
+    def tensor(self, dtype, shape):
+        spec = ctypes.create_string_buffer(8192)
+        number = ctypes.c_int()
+        tensor = ctypes.c_void_p()
+        self.good(self.lib.dtensor_dtype_parse(
+            dtype.encode(), ctypes.byref(number), self.error))
+        self.good(self.lib.dtensor_spec_init(
+            spec, self.ctx, b"world", b"R", number, len(shape),
+            (ctypes.c_int64 * len(shape))(*shape), self.error))
+        self.good(self.lib.dtensor_zeros(spec, ctypes.byref(tensor),
+                                         self.error))
+        return tensor
+
+    def seen(self, tensor, dtype, shape):
+        """The same memory as a tensor of PyTorch."""
+        kind = TYPES[dtype]
+        size = math.prod(shape) * torch.empty(0, dtype=kind).element_size()
+        memory = (ctypes.c_char * size).from_address(
+            self.lib.dtensor_to_local(tensor))
+        return torch.frombuffer(memory, dtype=kind).reshape(shape)
+
+    def into(self, op, inputs, args, out):
+        ins = (ctypes.c_void_p * len(inputs))(*[t.value for t in inputs])
+        outs = (ctypes.c_void_p * 1)(out.value)
+        return lambda: self.good(self.lib.dtensor_op_into(
+            op.encode(), len(inputs), ins, args, 1, outs, self.error))
+
+
+def cases(rows, columns):
+    """name, operator, args, letters of inputs, output's shape, PyTorch's."""
+    whole = (rows, columns)
+
+    def unary(name):
+        return (name, name, "", "x", whole,
+                lambda i, o: getattr(aten, name).out(*i, out=o))
+
+    def norm(i, o):
+        aten.native_layer_norm.out(i[0], [columns], i[1], i[2], 1e-5, out0=o,
+                                   out1=norm.mean, out2=norm.rstd)
+
+    norm.mean = norm.rstd = torch.empty(rows, 1)
+    yield ("matmul", "matmul", "", "xt", (rows, rows),
+           lambda i, o: aten.mm.out(*i, out=o))
+    yield ("linear", "linear", "", "xy", (rows, rows),
+           lambda i, o: aten.mm.out(i[0], i[1].t(), out=o))
+    yield ("add", "add", "", "xy", whole, lambda i, o: aten.add.out(*i, out=o))
+    yield ("mul", "mul", "", "xy", whole, lambda i, o: aten.mul.out(*i, out=o))
+    for name in ("relu", "exp", "log", "tanh", "sigmoid", "gelu", "silu",
+                 "softplus", "erf", "erfc", "expm1", "log1p", "log2", "sin",
+                 "cos", "sinh", "sqrt", "rsqrt"):
+        yield unary(name)
+    yield ("pow", "pow", "p=2.5", "x", whole,
+           lambda i, o: aten.pow.Tensor_Scalar_out(i[0], 2.5, out=o))
+    yield ("sum", "sum", "dim=1", "x", (rows,),
+           lambda i, o: aten.sum.IntList_out(i[0], [1], out=o))
+    yield ("sum-first", "sum", "dim=0", "x", (columns,),
+           lambda i, o: aten.sum.IntList_out(i[0], [0], out=o))
+    yield ("amax", "amax", "dim=1", "x", (rows,),
+           lambda i, o: aten.amax.out(i[0], [1], out=o))
+    yield ("argmax", "argmax", "dim=1", "x", (rows,),
+           lambda i, o: aten.argmax.out(i[0], 1, out=o))
+    yield ("softmax", "softmax", "dim=1", "x", whole,
+           lambda i, o: aten._softmax.out(i[0], 1, False, out=o))
+    yield ("log_softmax", "log_softmax", "dim=1", "x", whole,
+           lambda i, o: aten._log_softmax.out(i[0], 1, False, out=o))
+    yield ("layer_norm", "layer_norm", "count=1", "xvv", whole, norm)
+    yield ("embedding", "embedding", "", "xi", whole,
+           lambda i, o: aten.embedding.out(*i, out=o))
+
+
+def inputs_of(library, letters, dtype, rows, columns):
+    shapes = {"x": (rows, columns), "y": (rows, columns), "t": (columns, rows),
+              "v": (columns,), "i": (rows,)}
+    ours, theirs = [], []
+    for letter in letters:
+        kind = "i64" if letter == "i" else dtype
+        ours.append(library.tensor(kind, shapes[letter]))
+        theirs.append(library.seen(ours[-1], kind, shapes[letter]))
+        if letter == "i":
+            theirs[-1].copy_(torch.randint(0, rows, (rows,)))
+        else:
+            theirs[-1].copy_(torch.rand(shapes[letter]) * 3.75 + 0.25)
+    return ours, theirs
+
+
+def median_us(calls, *contestants):
+    times = [[] for _ in contestants]
+    for i in range(-3, calls):
+        for k in range(len(contestants)):
+            who = (k + i) % len(contestants)
+            start = time.perf_counter_ns()
+            contestants[who]()
+            if i >= 0:
+                times[who].append((time.perf_counter_ns() - start) / 1e3)
+    return [statistics.median(t) for t in times]
+
+
+def compare(library, case, dtype, rows, columns, calls):
+    name, op, args, letters, shape, peer = case
+    ours, theirs = inputs_of(library, letters, dtype, rows, columns)
+    kind = "i64" if op == "argmax" else dtype
+    out = library.tensor(kind, shape)
+    call = library.into(op, ours, library.args(args), out)
+    made = torch.empty(shape, dtype=TYPES[kind])
+    us = median_us(calls, call, lambda: peer(theirs, made))
+    got = library.seen(out, kind, shape).double()
+    off = (got - made.double()).abs().max() / made.double().abs().max()
+    print(f"{name:12} {dtype:5} {us[0]:10.1f} {us[1]:10.1f} "
+          f"{us[0] / us[1]:7.2f} {off.item():9.1e}", flush=True)
+    for tensor in [*ours, out]:
+        library.lib.dtensor_destroy(tensor)
+    return us[0] / us[1]
+
+
+def dispatch():
+    """What PyTorch's DTensor adds to an addition of 8 x 8, us; or why not."""
+    from torch.distributed.tensor import DTensor, Replicate, init_device_mesh
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29517", RANK="0",
+                      WORLD_SIZE="1")
+    mesh = init_device_mesh("cpu", (1,))
+    plain = torch.rand(8, 8)
+    tensor = DTensor.from_local(plain, mesh, [Replicate()])
+    with_it, without = median_us(3000, lambda: tensor + tensor,
+                                 lambda: plain + plain)
+    torch.distributed.destroy_process_group()
+    return with_it - without
+
+
+def main():
+    library = Library(sys.argv[1])
+    rows, columns = (int(x) for x in (sys.argv[2:4] or (1024, 1024)))
+    calls = int(sys.argv[4]) if len(sys.argv) > 4 else 30
+    slower = []
+    print(f"PyTorch {torch.__version__}, 1 thread; {rows} x {columns}, medians "
+          f"of {calls} calls, us\n{'operator':12} {'type':5} {'ours':>10} "
+          f"{'PyTorch':>10} {'ratio':>7} {'off':>9}")
+    for dtype in ("f32", "f64", "bf16"):
+        for case in cases(rows, columns):
+            if case[1] == "layer_norm" and dtype != "f32":
+                continue           # its mean and rstd here are f32
+            ratio = compare(library, case, dtype, rows, columns, calls)
+            if ratio > 1:
+                slower.append(f" {case[0]} {dtype} {ratio:.2f}")
+    print("target: no slower than PyTorch: "
+          + ("met" if not slower else "missed:" + "".join(slower)))
+    print(f"PyTorch's DTensor adds {dispatch():.1f} us to a call "
+          "(dtensor-bench op call-into says ours, with its arithmetic)")
+
+
+if __name__ == "__main__":
+    main()
