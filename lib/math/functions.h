@@ -41,6 +41,27 @@ DTN_FUNCTION double dtn_expm1_near_f64(double x)
     return power * rest + (power - 1.0);
 }
 
+DTN_FUNCTION double dtn_expm1_f64(double x)
+{
+    const double near = dtn_expm1_near_f64(x < -50.0 ? -50.0
+                                           : x > 50.0 ? 50.0 : x);
+
+    return x > 50.0 ? exp_of_f64(x) : near;
+}
+
+/* From 50 on half of exp(x), which alone may be too large. */
+DTN_FUNCTION double dtn_sinh_f64(double x)
+{
+    const double size = fabs(x);
+    const double t = dtn_expm1_near_f64(size > 50.0 ? 50.0 : size);
+    const double near = 0.5 * (t + t / (t + 1.0));
+    double rest;
+    const int64_t k = exp_parts_of_f64(size > 720.0 ? 720.0 : size, &rest);
+    const double far = times_power_f64(0.5 + 0.5 * rest, k);
+
+    return copysign(size > 50.0 ? far : near, x);
+}
+
 DTN_FUNCTION double dtn_tanh_f64(double x)
 {
     const double size = fabs(x);
@@ -147,8 +168,6 @@ DTN_FUNCTION double dtn_softplus_f64(double x)
 /* --------------------------------------------------------------- libm's --- */
 
 DTN_FUNCTION double dtn_exp2_f64(double x) { return exp2(x); }
-DTN_FUNCTION double dtn_expm1_f64(double x) { return expm1(x); }
-DTN_FUNCTION double dtn_sinh_f64(double x) { return sinh(x); }
 DTN_FUNCTION double dtn_log2_f64(double x) { return log2(x); }
 DTN_FUNCTION double dtn_log10_f64(double x) { return log10(x); }
 DTN_FUNCTION double dtn_sin_f64(double x) { return sin(x); }

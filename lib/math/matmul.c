@@ -4,13 +4,14 @@
  * or columns are contiguous.  A matrix of bf16, or one with gaps everywhere, is
  * first copied to the workspace in such a form, and so is the result.
  *
- * Without a BLAS, of small matrices, and with DTN_MATMUL_REPRO one row of the
- * result is made at a time: element k of the row of `a` times row k of `b` is
- * added to the sums.  Each sum has its terms in the order of k, with fused
- * multiply-add, whatever the shape of the matrix is.
+ * Without a BLAS and with DTN_MATMUL_REPRO tiles.c multiplies such matrices,
+ * and of small matrices and other types one row of the result is made at a
+ * time: element k of the row of `a` times row k of `b` is added to the sums.
+ * In both each sum has its terms in the order of k, with fused multiply-add,
+ * whatever the shape of the matrix is.
  */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math")
+#pragma GCC optimize("O3", "fp-contract=off")
 #endif
 
 #include "math/matmul.h"
@@ -18,6 +19,7 @@
 #include "math/block.h"
 #include "math/loop.h"
 #include "math/pointwise.h"
+#include "math/tiles.h"
 #include "math/width.h"
 #include "base/dtype.h"
 #include "dtensor.h"
@@ -116,17 +118,29 @@ static void product_own(const struct product *p, char *out, const char *a,
                          p->n - j < DTN_BLOCK ? p->n - j : DTN_BLOCK);
 }
 
-/* --------------------------------------------------------------- BLAS --- */
+/* ------------------------------------------------- BLAS, or the tiles --- */
 
 enum { BLAS_LEAST = 512 };       /* terms: fewer are not worth the call       */
 
+enum { TILES_LEAST = 8192 };     /* terms: fewer are not worth a copy        */
+
+static bool product_is_float(const struct product *p, double least)
+{
+    return (p->work == DTENSOR_F32 || p->work == DTENSOR_F64) && p->k > 0 &&
+           (double)p->m * (double)p->n * (double)p->k >= least;
+}
+
 static bool product_by_blas(const struct product *p)
 {
-    return (p->work == DTENSOR_F32 || p->work == DTENSOR_F64) &&
-           !(p->flags & DTN_MATMUL_REPRO) && p->k > 0 &&
+    return product_is_float(p, BLAS_LEAST) && !(p->flags & DTN_MATMUL_REPRO) &&
            p->m < INT32_MAX && p->n < INT32_MAX && p->k < INT32_MAX &&
-           (double)p->m * (double)p->n * (double)p->k >= BLAS_LEAST &&
            dtn_blas_ok();
+}
+
+/* Short rows of the result are as well made one by one. */
+static bool product_by_tiles(const struct product *p)
+{
+    return product_is_float(p, TILES_LEAST) && p->n >= 16 && p->m >= 4;
 }
 
 /* Can rows x columns elements of these strides be given to a BLAS?  Then
@@ -163,8 +177,10 @@ struct copies {
     size_t out_bytes, a_bytes, b_bytes;
 };
 
-/* A result whose columns are contiguous is copied, too: it is rare. */
-static struct copies copies_of(const struct product *p)
+/* A result whose columns are contiguous is copied, too: it is rare.  For the
+ * tiles, so is such a matrix b.
+ */
+static struct copies copies_of(const struct product *p, bool by_blas)
 {
     struct copies c = { .call = { .dtype = p->work, .m = p->m, .n = p->n,
                                   .k = p->k,
@@ -173,7 +189,8 @@ static struct copies copies_of(const struct product *p)
     c.out = !blas_takes(p, p->out, p->m, p->n, &c.call.out) ||
             c.call.out.transposed;
     c.a = !blas_takes(p, p->a, p->m, p->k, &c.call.a);
-    c.b = !blas_takes(p, p->b, p->k, p->n, &c.call.b);
+    c.b = !blas_takes(p, p->b, p->k, p->n, &c.call.b) ||
+          (c.call.b.transposed && !by_blas);
     if (c.out) {
         c.call.out = (struct dtn_blas_matrix){ .stride = p->n };
         c.out_bytes = copy_bytes(p, p->m, p->n);
@@ -207,10 +224,11 @@ static struct dtn_array copy_at(const struct product *p, char *at, int64_t rows,
     return dtn_array_packed(at, p->work, 2, shape);
 }
 
-static void product_blas(const struct product *p, char *out, char *a, char *b,
-                         char *workspace)
+static void product_float(const struct product *p, bool by_blas,
+                          char *const at[3], char *workspace)
 {
-    struct copies c = copies_of(p);
+    char *out = at[0], *a = at[1], *b = at[2];
+    struct copies c = copies_of(p, by_blas);
     const struct dtn_array o = matrix_at(p->dtype, out, p->m, p->n, p->out);
     const struct dtn_array oc = copy_at(p, workspace, p->m, p->n);
     const struct dtn_array ac = copy_at(p, workspace + c.out_bytes, p->m, p->k);
@@ -228,7 +246,10 @@ static void product_blas(const struct product *p, char *out, char *a, char *b,
     c.call.a.data = c.a ? ac.data : a;
     c.call.b.data = c.b ? bc.data : b;
     c.call.out.data = c.out ? oc.data : out;
-    dtn_blas_multiply(&c.call);
+    if (by_blas)
+        dtn_blas_multiply(&c.call);
+    else
+        dtn_tiles_multiply(&c.call);
     if (c.out)
         dtn_cast(&o, &oc);
 }
@@ -241,10 +262,12 @@ size_t dtn_matmul_workspace(const struct dtn_array *out,
 {
     const struct product p = product_of(out, a, b, flags);
 
-    if (!product_by_blas(&p))
+    const bool by_blas = product_by_blas(&p);
+
+    if (!by_blas && !product_by_tiles(&p))
         return 0;
 
-    const struct copies c = copies_of(&p);
+    const struct copies c = copies_of(&p, by_blas);
 
     return c.out_bytes + c.a_bytes + c.b_bytes;
 }
@@ -270,6 +293,7 @@ void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
 {
     const struct product p = product_of(out, a, b, flags);
     const bool by_blas = product_by_blas(&p);
+    const bool copied = by_blas || product_by_tiles(&p);
     const struct dtn_array batches[3] = { batch_of(out, out), batch_of(a, out),
                                           batch_of(b, out) };
     struct dtn_loop loop;
@@ -281,8 +305,8 @@ void dtn_matmul(const struct dtn_array *out, const struct dtn_array *a,
 
             for (int k = 0; k < 3; k++)
                 at[k] = batch_at(&loop, k, i);
-            if (by_blas)
-                product_blas(&p, at[0], at[1], at[2], workspace);
+            if (copied)
+                product_float(&p, by_blas, at, workspace);
             else
                 product_own(&p, at[0], at[1], at[2]);
         }

@@ -260,17 +260,16 @@ static bool columns_fit(const struct reduction *r)
            total_of(r) != DTN_TOTALS && !rows->outer.empty && !rows->row.empty;
 }
 
-/* A block of the columns; of narrow floats it is widened row by row. */
+/* A block of the columns; of narrow floats some rows at a time are widened. */
 static void columns_block(struct reduction *r, int64_t width, double total[])
 {
-    enum { ROOM = DTN_BLOCK_BYTES * 4 };
-    _Alignas(64) char room[ROOM];
+    enum { ROWS = 64 };
+    _Alignas(64) float room[ROWS * DTN_TOTAL_COLUMNS];
     const struct dtn_strips *rows = &r->rows;
     const struct dtn_storage along = { rows->how[IN].dtype, rows->how[IN].work,
                                        1 };
     const int64_t apart = rows->how[IN].step;
-    const size_t size = dtn_dtype_size(along.dtype);
-    const size_t made = dtn_dtype_size(along.work) * (size_t)width;
+    const int64_t size = (int64_t)dtn_dtype_size(along.dtype);
     const char *at = dtn_strips_at(rows, IN);
 
     if (along.dtype == along.work) {
@@ -278,21 +277,22 @@ static void columns_block(struct reduction *r, int64_t width, double total[])
                           total);
         return;
     }
-    for (int64_t i = 0; i < rows->n; i++)
-        dtn_block_load(&along, at + i * apart * (int64_t)size, width,
-                       room + (size_t)i * made);
-    dtn_total_columns(total_of(r), along.work, room, width, rows->n, width,
-                      total);
+    for (int64_t first = 0; first < rows->n; first += ROWS) {
+        const int64_t n = rows->n - first < ROWS ? rows->n - first : ROWS;
+
+        for (int64_t i = 0; i < n; i++)
+            dtn_block_load(&along, at + (first + i) * apart * size, width,
+                           room + i * width);
+        dtn_total_columns(total_of(r), along.work, room, width, n, width,
+                          total);
+    }
 }
 
-/* The widened block of narrow floats has to fit its room. */
 static int64_t columns_width(const struct reduction *r)
 {
-    const struct dtn_storage *in = &r->rows.how[IN];
-    const int64_t most = in->dtype == in->work ? DTN_TOTAL_COLUMNS : 16;
     const int64_t beside = dtn_strips_beside(&r->rows);
 
-    return beside < most ? beside : most;
+    return beside < DTN_TOTAL_COLUMNS ? beside : DTN_TOTAL_COLUMNS;
 }
 
 static void columns_reduce(struct reduction *r)

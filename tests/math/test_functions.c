@@ -143,6 +143,8 @@ static const struct {
     { "log", DTN_LOG, logl, 2 },
     { "tanh", DTN_TANH, tanhl, 4 },
     { "log1p", DTN_LOG1P, log1pl, 4 },
+    { "expm1", DTN_EXPM1, expm1l, 4 },
+    { "sinh", DTN_SINH, sinhl, 4 },
     { "softplus", DTN_SOFTPLUS, softplus_long, 4 },
     { "erf", DTN_ERF, erfl, 4 },
     { "erfc", DTN_ERFC, erfcl, 8 },

@@ -192,9 +192,10 @@ static void test_products(int width, unsigned flags)
        (unsigned long long)rand_seed(3));
 }
 
-static void test_long(unsigned flags)
+/* Longer than a block of the own loops, or of a row of the result. */
+static void test_long(unsigned flags, int64_t m, int64_t k, int64_t n)
 {
-    const int64_t out[] = { 67, 301 }, a[] = { 67, 530 }, b[] = { 530, 301 };
+    const int64_t out[] = { m, n }, a[] = { m, k }, b[] = { k, n };
     struct call call = { .flags = flags };
 
     call.a = sample_new(&seed, DTENSOR_F32, 2, a, false);
@@ -203,8 +204,8 @@ static void test_long(unsigned flags)
     call.old = sample_new(&seed, DTENSOR_F32, 2, out, false);
     sample_fill(&seed, &call.a, false);
     sample_fill(&seed, &call.b, false);
-    ok(call_wrong(&call) == 0, "67 x 530 by 530 x 301%s is right",
-       flags & DTN_MATMUL_REPRO ? ", repro," : "");
+    ok(call_wrong(&call) == 0, "%d x %d by %d x %d%s is right", (int)m, (int)k,
+       (int)k, (int)n, flags & DTN_MATMUL_REPRO ? ", repro," : "");
     call_free(&call);
 }
 
@@ -216,7 +217,8 @@ int main(void)
         test_products(width, DTN_MATMUL_REPRO);
     dtn_width_force(-1);
     test_products(-1, 0);
-    test_long(0);
-    test_long(DTN_MATMUL_REPRO);
+    test_long(0, 67, 530, 301);
+    test_long(DTN_MATMUL_REPRO, 67, 530, 301);
+    test_long(DTN_MATMUL_REPRO, 6, 131, 1100);
     return done();
 }
