@@ -37,6 +37,11 @@ struct dtn_exporter {
     /* In words, why the last call here that failed did. */
     const char *(*why)(const struct dtn_exporter *exporter);
 
+    /* In words, why cards could not reach memory that was made like this; NULL:
+     * nothing is known.  The function may be NULL.
+     */
+    const char *(*flaw)(const struct dtn_exporter *exporter, const void *mem);
+
     size_t piece_bytes;           /* of a piece of the arena that processes   */
                                   /* of the host can map; 0: none can be      */
 

@@ -11,6 +11,7 @@
  */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "base/wait.h"
 #include "transport/arena.h"
 #include "transport/arena_size.h"
@@ -223,20 +224,13 @@ static int verbs_connect(struct dtn_transport *tp, int peer,
 
 /* --------------------------------------------------------------- memory --- */
 
-/* Device memory could not be registered: the caller stages it. */
-static int verbs_refused(struct dtn_verbs *verbs, const void *mem, size_t size,
-                         int sys_errno)
+/* In words, why memory of the device could not be registered. */
+static void verbs_words(const struct dtn_verbs *verbs, int sys_errno,
+                        char *buf, size_t size)
 {
-    struct dtn_verbs_memory *memory = &verbs->memory;
-    char dmabuf[300];
+    const struct dtn_verbs_memory *memory = &verbs->memory;
+    char dmabuf[240];
 
-    verbs->base.unreached = memory->device_refused ? memory->why_refused
-        : "the card does not know this memory (take that of dtensor_alloc_on, "
-          "or dtensor_register it)";
-    if (memory->device_refused
-        || !dtn_arena_contains(memory->exporter->arena, mem, size))
-        return DTENSOR_EINVAL;
-    memory->device_refused = true;
     errno = memory->dmabuf_errno;
     if (memory->unexported)
         snprintf(dmabuf, sizeof dmabuf, "%s",
@@ -244,9 +238,37 @@ static int verbs_refused(struct dtn_verbs *verbs, const void *mem, size_t size,
     else
         snprintf(dmabuf, sizeof dmabuf, "%m");
     errno = sys_errno;
-    snprintf(memory->why_refused, sizeof memory->why_refused, "%s cannot "
-             "register memory of %s: as dma-buf: %s; as peer memory: %m",
-             memory->refused->device.name, memory->exporter->name, dmabuf);
+    snprintf(buf, size, "%s cannot register memory of %s: as dma-buf: %s; as "
+             "peer memory: %m", memory->refused->device.name,
+             memory->exporter->name, dmabuf);
+}
+
+/* What is known to be wrong with memory of the program's own, or NULL. */
+static const char *verbs_flaw(const struct dtn_verbs *verbs, const void *mem)
+{
+    const struct dtn_exporter *exporter = verbs->memory.exporter;
+
+    return exporter->flaw ? exporter->flaw(exporter, mem) : NULL;
+}
+
+/* Device memory could not be registered: the caller stages it. */
+static int verbs_refused(struct dtn_verbs *verbs, const void *mem, size_t size,
+                         int sys_errno)
+{
+    struct dtn_verbs_memory *memory = &verbs->memory;
+    const char *flaw = NULL;
+
+    if (!dtn_arena_contains(memory->exporter->arena, mem, size))
+        flaw = verbs_flaw(verbs, mem);
+    verbs->base.unreached = memory->device_refused ? memory->why_refused
+        : flaw ? flaw : "the card does not know this memory (take that of "
+          "dtensor_alloc_on, or dtensor_register it)";
+    if (memory->device_refused
+        || !dtn_arena_contains(memory->exporter->arena, mem, size))
+        return DTENSOR_EINVAL;
+    memory->device_refused = true;
+    verbs_words(verbs, sys_errno, memory->why_refused,
+                sizeof memory->why_refused);
     verbs->base.unreached = memory->why_refused;
     dtn_log(verbs->args.log, DTN_LOG_WARN, "verbs: %s; from now on it is "
             "copied through host memory (use the GPU's open kernel modules and "
@@ -292,17 +314,34 @@ static void verbs_unreg(struct dtn_transport *tp, struct dtn_remote remote)
     dtn_verbs_memory_forget(&dtn_verbs_of(tp)->memory, remote);
 }
 
+/* Memory of the device that the program wants to register cannot be. */
+static int verbs_unadopted(const struct dtn_verbs *verbs, const void *mem,
+                           size_t size, int sys_errno,
+                           struct dtensor_error *err)
+{
+    const char *flaw = verbs_flaw(verbs, mem);
+    char words[500], bytes[32];
+
+    verbs_words(verbs, sys_errno, words, sizeof words);
+    return dtn_fail(err, DTENSOR_EINVAL, "register: %s at %p: %s%s%s (without "
+                    "the registration it is staged)",
+                    dtn_format_size(size, bytes, sizeof bytes), mem, words,
+                    flaw ? "; " : "", flaw ? flaw : "");
+}
+
 static int verbs_adopt(struct dtn_transport *tp, void *mem, size_t size,
                        struct dtensor_error *err)
 {
     struct dtn_verbs *verbs = dtn_verbs_of(tp);
-    int rc = dtn_verbs_memory_on_device(&verbs->memory, mem, size) ? 0
-           : dtn_verbs_limits_more(verbs, size, err);
+    const bool on_device = dtn_verbs_memory_on_device(&verbs->memory, mem,
+                                                      size);
+    int rc = on_device ? 0 : dtn_verbs_limits_more(verbs, size, err);
 
-    if (rc == 0 && !dtn_verbs_memory_adopt(&verbs->memory, mem, size))
-        rc = dtn_verbs_fail_register(&verbs->memory.refused->device, size,
-                                     errno, err);
-    return rc;
+    if (rc != 0 || dtn_verbs_memory_adopt(&verbs->memory, mem, size))
+        return rc;
+    return on_device ? verbs_unadopted(verbs, mem, size, errno, err)
+         : dtn_verbs_fail_register(&verbs->memory.refused->device, size, errno,
+                                   err);
 }
 
 static void verbs_disown(struct dtn_transport *tp, void *mem, size_t size)

@@ -137,6 +137,7 @@ static struct dtn_verbs_region *memory_add(struct dtn_verbs_memory *memory,
     int i;
 
     if (!memory_grow(memory)) {
+        memory->refused = memory->rails;
         errno = ENOMEM;
         return NULL;
     }

@@ -33,7 +33,7 @@ int dtn_call_check_buffers(const struct dtn_group *group,
     const char *name = dtn_coll_name(call->coll);
     int rc;
 
-    if (!group->ctx->device)
+    if (!group->ctx->asks)
         return 0;
     rc = dtn_ctx_check_buffer(group->ctx, name, in, 1, err);
     return rc == 0 ? dtn_ctx_check_buffer(group->ctx, name, out, 1, err) : rc;
@@ -56,6 +56,8 @@ int dtn_call_find(const struct dtn_group *group, struct dtn_call *call,
     *cachedp = dtn_execs_again(group, call, in, out);
     if (!*cachedp) {
         rc = dtn_call_check(call, ctx->world.rank, in, out, err);
+        if (rc == 0 && dtn_ctx_look_out(ctx))
+            rc = dtn_call_check_buffers(group, call, in, out, err);
         if (rc == 0)
             rc = dtn_call_resolve(ctx, call, err);
         if (rc == 0)

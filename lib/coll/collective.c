@@ -88,7 +88,7 @@ int dtensor_call_run(const struct dtensor_mesh *mesh,
     struct dtn_repeat *repeat = dtn_repeat_at(coll->repeats, call, in, out);
 
     return !dtn_repeat_is(repeat, mesh, call, in, out) || coll->recorded
-        || mesh->ctx->device      /* what an address is may change            */
+        || mesh->ctx->asks        /* what an address is may change            */
          ? collective_run(mesh, call, in, out, repeat, err)
          : collective_again(repeat, err);
 }

@@ -37,7 +37,13 @@ int dtn_recorded_add(struct dtensor_ctx *ctx,
                      struct dtensor_error *err)
 {
     struct dtn_recorded *recorded = dtn_coll_of(ctx)->recorded;
+    int rc;
 
+    dtn_ctx_look_out(ctx);
+    rc = dtn_call_check_buffers(item->group, &item->call, item->in, item->out,
+                                err);
+    if (rc != 0)
+        return rc;
     if (!dtn_array_reserve(&recorded->items, &recorded->capacity,
                            recorded->n + 1, sizeof *item))
         return dtn_call_nomem(ctx, "group", sizeof *item, err);

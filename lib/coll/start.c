@@ -119,6 +119,7 @@ int dtn_persistent_create(const struct dtn_group *group, struct dtn_call *call,
     call->me = group->me;
     call->on_device = group->on_device || group->ctx->all_on_device;
     rc = dtn_call_check(call, group->ctx->world.rank, in, out, err);
+    dtn_ctx_look_out(group->ctx);
     if (rc == 0)
         rc = dtn_call_check_buffers(group, call, in, out, err);
     if (rc == 0)

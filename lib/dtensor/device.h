@@ -7,10 +7,11 @@
  * uses host memory only runs without one.
  *
  * Each rank uses one GPU, [nodes "NAME"] gpus, by its primary context, which is
- * that of the CUDA runtime and of PyTorch.  Collectives take addresses of that
- * GPU too, from any allocator, once the rank uses the GPU: when a mesh has
- * memory = cuda, or after dtensor_alloc_on() or dtensor_stream().  Before that
- * they take every address for one of the host.
+ * that of the CUDA runtime and of PyTorch.  Collectives, messages and tensors
+ * take addresses of that GPU too, from any allocator.  It is opened when a mesh
+ * has memory = cuda, by dtensor_alloc_on(), by dtensor_stream(), or by the
+ * first address on a GPU in a call.  Managed memory, memory of another GPU and
+ * memory of another context are EINVAL.
  */
 #ifndef DTENSOR_DEVICE_H
 #define DTENSOR_DEVICE_H
@@ -45,7 +46,8 @@ int dtensor_alloc_on(struct dtensor_ctx *ctx, enum dtensor_memory memory,
  * each call.  The stream must live until the next one is given.
  *
  * Collective: no.   Blocks: while the GPU is opened.
- * Errors: EINVAL  a stream of another GPU or context, or none
+ * Errors: EINVAL  a stream of another GPU or context, or none, or one that is
+ *                 being captured into a graph
  *         ENODEV  no driver, or no such GPU: says what is missing
  *         ENOMEM
  * Semantics: the stream argument of ncclAllReduce.

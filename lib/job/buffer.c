@@ -36,7 +36,7 @@ static int buffer_begin(struct dtensor_ctx *ctx, const char *what,
     int rc;
 
     *memoryp = &dtn_host;
-    if (!ctx->device)
+    if (!ctx->asks)
         return 0;
     rc = dtn_ctx_check_buffer(ctx, what, one, 1, err);
     if (rc == 0)

@@ -284,6 +284,7 @@ int dtn_ctx_open(const char *path, struct dtensor_ctx **ctxp,
         return why.code;
     }
     ctx_mark(ctx);
+    dtn_ctx_look_out(ctx);
     dtn_boot_watch_start(ctx->boot);
     dtn_log(&ctx->log, DTN_LOG_INFO, "init: rank %d of %d on %s, by %s",
             ctx->world.rank, ctx->world.size, ctx->world.host_name,

@@ -77,6 +77,8 @@ struct dtensor_ctx {
     struct dtn_memory *device;    /* memory of a device that this rank uses;  */
                                   /* NULL: none is open                       */
     bool all_on_device;           /* so are all tensors and allocations       */
+    bool asks;                    /* an address may be a GPU's: a device is   */
+                                  /* open, or the program has loaded CUDA     */
     int ntransports;              /* open ones                                */
     struct dtn_transport *transports[DTN_MAX_TRANSPORTS]; /* [ntransports]    */
     struct dtn_peer *peers;       /* [world_size]                             */
@@ -207,10 +209,16 @@ int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err);
 /* Let this transport reach the memory of the device, if one is open. */
 void dtn_ctx_attach_device(struct dtensor_ctx *ctx, struct dtn_transport *tp);
 
-/* May the program use the buffer?  `what` begins the words of an error.
- * Errors: EINVAL, ENODEV
+/* Has the program loaded CUDA since the last time?  Sets ctx->asks.  Takes
+ * about 1 us, unless it is set: see ctx->asks before where that matters.
  */
-int dtn_ctx_check_buffer(const struct dtensor_ctx *ctx, const char *what,
+bool dtn_ctx_look_out(struct dtensor_ctx *ctx);
+
+/* May the program use the buffer?  `what` begins the words of an error.  If it
+ * is the first on a GPU, the device of this rank is opened.  Looks out first.
+ * Errors: EINVAL, ENODEV, ENOMEM
+ */
+int dtn_ctx_check_buffer(struct dtensor_ctx *ctx, const char *what,
                          const void *mem, size_t bytes,
                          struct dtensor_error *err);
 

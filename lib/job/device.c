@@ -1,12 +1,16 @@
 /* device.c - the GPU of a rank
  *
  * It is opened at the start if a mesh of the cluster file keeps tensors there,
- * and else when the program first asks for it.  From then on the transports
- * that can reach its memory in place do so.
+ * and else when the program first asks for it, or first gives an address on a
+ * GPU.  From then on the transports that can reach its memory in place do so.
+ *
+ * Whether an address is on a GPU only the driver knows.  A program that has not
+ * loaded the driver has none; nothing is asked then.
  */
 #include "cluster/cluster.h"
 #include "cluster/world.h"
 #include "device/cuda/cuda.h"
+#include "device/cuda/driver.h"
 #include "device/memory.h"
 #include "job/await.h"
 #include "job/ctx.h"
@@ -29,6 +33,7 @@ int dtn_ctx_open_device(struct dtensor_ctx *ctx, struct dtensor_error *err)
     if (ctx->device)
         return 0;
     rc = dtn_cuda_open(&want, &ctx->device, err);
+    ctx->asks |= rc == 0;
     for (int t = 0; t < ctx->ntransports && rc == 0; t++)
         dtn_ctx_attach_device(ctx, ctx->transports[t]);
     return rc;
@@ -40,10 +45,25 @@ void dtn_ctx_attach_device(struct dtensor_ctx *ctx, struct dtn_transport *tp)
         tp->ops->attach(tp, ctx->device->exporter);
 }
 
-int dtn_ctx_check_buffer(const struct dtensor_ctx *ctx, const char *what,
+bool dtn_ctx_look_out(struct dtensor_ctx *ctx)
+{
+    if (ctx->asks || !dtn_cuda_driver_is_loaded())
+        return false;
+    ctx->asks = true;
+    return true;
+}
+
+int dtn_ctx_check_buffer(struct dtensor_ctx *ctx, const char *what,
                          const void *mem, size_t bytes,
                          struct dtensor_error *err)
 {
-    return ctx->device ? ctx->device->ops->check(ctx->device, what, mem, bytes,
-                                                 err) : 0;
+    int rc = 0;
+
+    dtn_ctx_look_out(ctx);
+    if (!ctx->asks || bytes == 0)
+        return 0;
+    if (!ctx->device && dtn_cuda_is_device(mem))
+        rc = dtn_ctx_open_device(ctx, err);
+    return rc == 0 && ctx->device
+         ? ctx->device->ops->check(ctx->device, what, mem, bytes, err) : rc;
 }

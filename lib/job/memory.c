@@ -28,7 +28,7 @@
 void dtn_ctx_place(struct dtensor_ctx *ctx, struct dtn_memory *memory)
 {
     ctx->device = memory;
-    ctx->all_on_device = true;
+    ctx->all_on_device = ctx->asks = true;
 }
 
 /* The arena that has the address; the host's for any other address. */
@@ -107,6 +107,8 @@ int dtensor_stream(struct dtensor_ctx *ctx, void *stream,
 
     if (rc == 0)
         rc = dtn_ctx_open_device(ctx, err);
+    if (rc == 0)
+        rc = dtn_cuda_check_stream(ctx->device, stream, err);
     return rc == 0 ? dtn_cuda_follow(ctx->device, stream, err) : rc;
 }
 
@@ -221,8 +223,10 @@ int dtensor_register(struct dtensor_ctx *ctx, void *mem, size_t size,
                      struct dtensor_error *err)
 {
     int at, rc = ctx->finished ? dtn_ctx_check(ctx, err)
-                               : register_check(ctx, mem, size, err);
+        : dtn_ctx_check_buffer(ctx, "register", mem, size, err);
 
+    if (rc == 0)
+        rc = register_check(ctx, mem, size, err);
     if (rc == 0)
         rc = dtn_array_reserve(&ctx->registered, &ctx->registered_capacity,
                                ctx->nregistered + 1, sizeof *ctx->registered)

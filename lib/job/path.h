@@ -2,6 +2,7 @@
 #ifndef DTN_JOB_PATH_H
 #define DTN_JOB_PATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,7 +13,8 @@ struct dtn_path {
     uint64_t call;                /* ctx->calls of that run                   */
     char why[320];                /* why a buffer was staged; "": all were    */
                                   /* reached in place                         */
-    char plan[512];               /* dtensor_last_plan() of that run          */
+    bool by_program;              /* a function of the program's reduced      */
+    char plan[600];               /* dtensor_last_plan() of that run          */
 };
 
 /* The words on the last call for dtensor_last_plan(). */

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "coll/request.h"
+#include "job/ctx.h"
 #include "layout/layout.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
@@ -112,6 +113,7 @@ int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
     size_t bytes = (size_t)dtn_numel(spec.ndim, spec.shape) *
                    dtensor_dtype_size(spec.dtype);
     char text[400];
+    int rc;
 
     if (size != bytes)
         return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: %zu bytes, but the "
@@ -120,7 +122,9 @@ int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,
     if (!full && bytes > 0 && spec.mesh->group.me >= 0)
         return dtn_fail(err, DTENSOR_EINVAL, "full_tensor: full is NULL, but "
                         "the whole is %zu bytes", bytes);
+    rc = dtn_ctx_check_buffer(spec.mesh->ctx, "full_tensor", full, size, err);
     for (int m = 0; m < spec.mesh->ndim; m++)
         spec.placement[m].kind = DTENSOR_REPLICATE;
-    return dtn_redistribute(&t->spec, &spec, t->local, full, err);
+    return rc != 0 ? rc : dtn_redistribute(&t->spec, &spec, t->local, full,
+                                           err);
 }

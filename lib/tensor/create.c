@@ -210,7 +210,10 @@ int dtensor_distribute(const struct dtensor_spec *spec, const void *full,
         dtn_numel(spec->ndim, spec->shape) > 0)
         return dtn_fail(err, DTENSOR_EINVAL, "distribute: full is NULL on "
                         "position %d, but root is %d", me, root);
-    rc = dtn_tensor_create_all(spec, &t, err);
+    if (root == me || root == -1)
+        rc = dtn_ctx_check_buffer(spec->mesh->ctx, "distribute", full, 1, err);
+    if (rc == 0)
+        rc = dtn_tensor_create_all(spec, &t, err);
     if (rc == 0) {
         rc = distribute_run(spec, full, root, t->local, err);
         if (rc != 0)

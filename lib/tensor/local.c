@@ -47,7 +47,8 @@ int dtensor_from_local(const struct dtensor_spec *spec, const void *local,
                         "rank %d holds %zu bytes", spec->mesh->ctx->world.rank,
                         size);
     }
-    if (size > 0)
+    rc = dtn_ctx_check_buffer(spec->mesh->ctx, "from_local", local, size, err);
+    if (rc == 0 && size > 0)
         rc = dtn_buffer_copy(spec->mesh->ctx, t->local, local, size, err);
     return dtn_tensor_return(t, rc, tp);
 }
@@ -288,7 +289,9 @@ static int local_make(const struct dtensor_spec *spec, const void *local,
 
     if (rc != 0)
         return rc;
-    if (t->bytes > 0)
+    rc = dtn_ctx_check_buffer(t->spec.mesh->ctx, "from_local", local, t->bytes,
+                              err);
+    if (rc == 0 && t->bytes > 0)
         rc = dtn_buffer_copy(t->spec.mesh->ctx, t->local, local, t->bytes, err);
     return dtn_tensor_return(t, rc, tp);
 }

@@ -46,6 +46,15 @@ struct dtn_cuda_want {
 int dtn_cuda_open(const struct dtn_cuda_want *want,
                   struct dtn_memory **memoryp, struct dtensor_error *err);
 
+/* Is this memory of some GPU?  Asks the driver that the program has loaded, if
+ * it has initialised it: nothing is opened.
+ */
+bool dtn_cuda_is_device(const void *mem);
+
+/* EINVAL, if the program is capturing this stream of its own into a graph. */
+int dtn_cuda_check_stream(const struct dtn_memory *memory, void *stream,
+                          struct dtensor_error *err);
+
 /* ------------------------------------------------ private to the folder --- */
 
 enum { DTN_CUDA_SLOTS = 2 };      /* pieces on their way at the same time     */
@@ -137,6 +146,7 @@ int dtn_cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
 bool dtn_cuda_holds(const struct dtn_memory *memory, const void *mem);
 int dtn_cuda_check(const struct dtn_memory *memory, const char *what,
                    const void *mem, size_t bytes, struct dtensor_error *err);
+bool dtn_cuda_rdma_capable(struct dtn_cuda *cuda, const void *mem);
 
 /* arena.c.  Address space for all memory of the device; memory as blocks need
  * it.   Errors: ENODEV, ENOMEM

@@ -35,13 +35,16 @@ struct library {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dtn_cuda_driver loaded;
 static pid_t loaded_by;           /* 0: nobody                                */
+static struct dtn_cuda_driver seen;        /* that the program has loaded     */
+static bool was_seen;             /* it is filled in                          */
 
-static int library_open(struct library *library, struct dtensor_error *err)
+static int library_open(struct library *library, int flags,
+                        struct dtensor_error *err)
 {
     CUresult (*version)(int *);
     int v = 0;
 
-    library->handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    library->handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | flags);
     if (!library->handle)
         return dtn_fail(err, DTENSOR_ENODEV, "CUDA: no driver: %s (install the "
                         "NVIDIA driver; in a container, pass the GPUs through)",
@@ -136,7 +139,7 @@ static int driver_open(struct dtn_cuda_driver *driver,
     char why[120];
     CUresult rc;
 
-    rc = library_open(&library, err);
+    rc = library_open(&library, 0, err);
     if (rc != 0)
         return rc;
     driver_fill(driver, &library);
@@ -170,4 +173,29 @@ int dtn_cuda_driver_load(const struct dtn_cuda_driver **driverp,
     }
     pthread_mutex_unlock(&lock);
     return rc;
+}
+
+bool dtn_cuda_driver_is_loaded(void)
+{
+    void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+    if (handle)
+        dlclose(handle);
+    return handle != NULL;
+}
+
+const struct dtn_cuda_driver *dtn_cuda_driver_seen(void)
+{
+    struct library library = { NULL, NULL, NULL };
+    const struct dtn_cuda_driver *driver = NULL;
+
+    pthread_mutex_lock(&lock);
+    if (!was_seen && library_open(&library, RTLD_NOLOAD, NULL) == 0) {
+        driver_fill(&seen, &library);
+        was_seen = true;
+    }
+    if (was_seen && dtn_cuda_can(&seen, DTN_CUDA_BASE, NULL, 0))
+        driver = &seen;
+    pthread_mutex_unlock(&lock);
+    return driver;
 }

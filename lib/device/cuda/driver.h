@@ -52,6 +52,14 @@ struct dtn_cuda_driver {
 int dtn_cuda_driver_load(const struct dtn_cuda_driver **driverp,
                          struct dtensor_error *err);
 
+/* Has the program, or this library, loaded libcuda.so.1?  Takes about 1 us. */
+bool dtn_cuda_driver_is_loaded(void);
+
+/* The driver as it was loaded by anybody, NULL: by nobody, or too old.  It is
+ * not initialised here, so its calls may fail.
+ */
+const struct dtn_cuda_driver *dtn_cuda_driver_seen(void);
+
 /* Can it do that?  If not, *why (NULL: not wanted) says what is missing, such
  * as "the driver (CUDA 11.4) has no cuLibraryLoadData (CUDA 12.0)".
  */

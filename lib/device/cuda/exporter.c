@@ -88,6 +88,16 @@ static int exporter_dmabuf(const struct dtn_exporter *exporter,
     return rc;
 }
 
+/* Memory of cuMemCreate() needs a flag, which PyTorch does not set. */
+static const char *exporter_flaw(const struct dtn_exporter *exporter,
+                                 const void *mem)
+{
+    return dtn_cuda_rdma_capable(cuda_exporting(exporter), mem) ? NULL
+         : "it was not made for RDMA: its attribute "
+           "IS_GPU_DIRECT_RDMA_CAPABLE is 0 (take memory of "
+           "dtensor_alloc_on(), or switch off PyTorch's expandable_segments)";
+}
+
 /* ------------------------------------------------------ for the host --- */
 
 /* A call that began with enter() ends; keep why it failed. */
@@ -174,7 +184,8 @@ void dtn_cuda_exporter_init(struct dtn_cuda *cuda)
         .name = cuda->name, .arena = &cuda->arena,
         .ordered = ordering >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER,
         .holds = exporter_holds, .dmabuf = exporter_dmabuf,
-        .why = exporter_why, .piece_bytes = dtn_cuda_arena_piece(cuda),
+        .why = exporter_why, .flaw = exporter_flaw,
+        .piece_bytes = dtn_cuda_arena_piece(cuda),
         .share = exporter_share, .reserve = exporter_reserve,
         .release = exporter_release, .join = exporter_join,
         .leave = exporter_leave };

@@ -41,12 +41,41 @@ static struct pointer pointer_ask(struct dtn_cuda *cuda, const void *mem)
     return found;
 }
 
+bool dtn_cuda_is_device(const void *mem)
+{
+    const struct dtn_cuda_driver *driver = mem ? dtn_cuda_driver_seen() : NULL;
+    CUpointer_attribute name = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    unsigned type = 0;
+    void *value = &type;
+
+    return driver
+        && driver->cuPointerGetAttributes(1, &name, &value, (CUdeviceptr)mem)
+           == CUDA_SUCCESS
+        && type == CU_MEMORYTYPE_DEVICE;
+}
+
 bool dtn_cuda_holds(const struct dtn_memory *memory, const void *mem)
 {
     struct dtn_cuda *cuda = dtn_cuda_of(memory);
 
     return dtn_arena_contains(&cuda->arena, mem, 1)
         || pointer_ask(cuda, mem).type == CU_MEMORYTYPE_DEVICE;
+}
+
+/* May network cards reach it, as far as the driver knows? */
+bool dtn_cuda_rdma_capable(struct dtn_cuda *cuda, const void *mem)
+{
+    CUpointer_attribute name = CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE;
+    int capable = 1;
+    void *value = &capable;
+    CUresult result;
+
+    if (dtn_cuda_enter(cuda) != 0)
+        return true;
+    result = cuda->driver->cuPointerGetAttributes(1, &name, &value,
+                                                  (CUdeviceptr)mem);
+    dtn_cuda_leave(cuda);
+    return result != CUDA_SUCCESS || capable != 0;
 }
 
 static int pointer_check(const struct dtn_cuda *cuda, const char *what,
@@ -69,31 +98,34 @@ static int pointer_check(const struct dtn_cuda *cuda, const char *what,
     return 0;
 }
 
-/* Does the program record its stream into a graph?  Our waits cannot be. */
+/* Does the program record this stream of its own into a graph?  Our waits
+ * cannot be.  What else is wrong with the stream, its next use says.
+ */
 static int stream_check(struct dtn_cuda *cuda, const char *what,
-                        struct dtensor_error *err)
+                        CUstream stream, struct dtensor_error *err)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    int rc;
+    int rc = dtn_cuda_enter(cuda);
+    CUresult result;
 
-    if (!cuda->follows)
-        return 0;
-    rc = dtn_cuda_enter(cuda);
-    if (rc == 0) {
-        rc = dtn_cuda_result(cuda, "cuStreamIsCapturing",
-                             cuda->driver->cuStreamIsCapturing(cuda->caller,
-                                                               &status),
-                             "%s: the program's stream %p", what,
-                             (void *)cuda->caller);
-        dtn_cuda_leave(cuda);
-    }
-    if (rc != 0 && err)
-        *err = cuda->failure;
-    if (rc != 0 || status == CU_STREAM_CAPTURE_STATUS_NONE)
+    if (rc != 0) {
+        if (err)
+            *err = cuda->failure;
         return rc;
+    }
+    result = cuda->driver->cuStreamIsCapturing(stream, &status);
+    dtn_cuda_leave(cuda);
+    if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE)
+        return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "%s: the program's stream %p is being "
                     "captured into a graph, which this call cannot be (end "
-                    "the capture first)", what, (void *)cuda->caller);
+                    "the capture first)", what, (void *)stream);
+}
+
+int dtn_cuda_check_stream(const struct dtn_memory *memory, void *stream,
+                          struct dtensor_error *err)
+{
+    return stream_check(dtn_cuda_of(memory), "stream", stream, err);
 }
 
 int dtn_cuda_check(const struct dtn_memory *memory, const char *what,
@@ -111,5 +143,6 @@ int dtn_cuda_check(const struct dtn_memory *memory, const char *what,
             return 0;
         rc = pointer_check(cuda, what, mem, &found, err);
     }
-    return rc == 0 ? stream_check(cuda, what, err) : rc;
+    return rc == 0 && cuda->follows
+         ? stream_check(cuda, what, cuda->caller, err) : rc;
 }
