@@ -74,7 +74,13 @@ static void gpu_mine(const struct dtensor_ctx *ctx, const char *nic,
                      struct dtn_gpu_report *report)
 {
     const struct dtn_nodes *nodes = dtn_world_nodes(&ctx->world);
+    const struct dtensor_cluster *cluster = ctx->world.cluster;
     const struct dtn_gpu_want want = {
+        .inside = dtensor_local_size(ctx) > 1
+            ? (int)cluster->transport.intra_node + 1 : 0,
+        .between = cluster->nhosts > 1
+            ? (int)cluster->transport.inter_node + 1 : 0,
+        .required = cluster->device.direct == DTN_DIRECT_REQUIRED,
         .number = nodes->ngpus > 0
             ? nodes->gpus[ctx->world.local_rank % nodes->ngpus] : -1,
         .local_rank = ctx->world.local_rank, .nic = nic, .root = "",

@@ -54,6 +54,12 @@ struct dtn_gpu_report {
     int32_t nearer_path;          /* the same, to `nearer`                    */
     int32_t acs;                  /* enum dtn_pci_acs                         */
     int32_t iommu;                /* 1: it translates addresses of the GPU    */
+    int32_t inside, between;      /* enum dtn_wire plus 1, to ranks of its    */
+                                  /* host and of others; 0: there are none    */
+    int32_t required;             /* 1: [device] direct = required            */
+    int32_t shares;               /* 1: processes can map its memory          */
+    int32_t scope;                /* of kernel.yama.ptrace_scope, if this     */
+                                  /* process is bound by it, else 0           */
     uint64_t memory;              /* bytes                                    */
     uint64_t bar1;                /* bytes that cards can reach; 0: unknown   */
     uint64_t pid_namespace;       /* number; 0: unknown                       */
@@ -73,6 +79,8 @@ struct dtn_gpu_want {
     int local_rank;               /* of the rank, on its host                 */
     bool wanted;                  /* is a mesh of it on device memory?        */
     const char *nic;              /* its RDMA device, or ""                   */
+    int inside, between;          /* as in the report                         */
+    bool required;                /* [device] direct = required               */
     const char *root;             /* "", or a copy of /proc and /sys in tests */
 };
 
@@ -84,7 +92,7 @@ void dtn_gpu_look(const struct dtn_gpu_want *want,
 void dtn_gpu_pci(const char *root, struct dtn_gpu_report *report);
 const char *dtn_pci_path_name(enum dtn_pci_path path);      /* "PIX"          */
 
-enum { DTN_GPU_WORDS = 500, DTN_GPU_SENTENCES = 8 };
+enum { DTN_GPU_WORDS = 500, DTN_GPU_SENTENCES = 9 };
 
 /* Write sentence `which` on a rank's GPU: false, and "", if there is none. */
 bool dtn_gpu_sentence(const struct dtn_gpu_report *report, int which,

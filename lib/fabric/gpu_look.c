@@ -63,6 +63,8 @@ static void look_kernel(const char *root, struct dtn_gpu_report *report)
                                              : DTN_MODULES_CLOSED;
     report->peermem = file_exists(root, "/sys/module/nvidia_peermem")
         || file_exists(root, "/sys/kernel/mm/memory_peers/nv_mem");
+    file_text(root, "/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+    report->scope = geteuid() != 0 || atoi(text) == 3 ? atoi(text) : 0;
     report->kernel = kernel_version();
     report->rdma_core = dlsym(RTLD_DEFAULT, "ibv_reg_dmabuf_mr") != NULL;
     if (stat("/proc/self/ns/pid", &st) == 0)
@@ -99,6 +101,9 @@ static void look_device(const struct dtn_cuda_driver *driver, CUdevice device,
         memcpy(report->uuid, uuid.bytes, sizeof report->uuid);
     report->dmabuf = dtn_cuda_can(driver, DTN_CUDA_DMABUF, NULL, 0)
         && attribute(driver, device, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED);
+    report->shares = dtn_cuda_can(driver, DTN_CUDA_ARENA, NULL, 0)
+        && attribute(driver, device,
+            CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
     report->rdma = attribute(driver, device,
                              CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED);
     report->ordering = attribute(
@@ -138,6 +143,9 @@ void dtn_gpu_look(const struct dtn_gpu_want *want,
 {
     memset(report, 0, sizeof *report);
     report->wanted = want->wanted;
+    report->inside = want->inside;
+    report->between = want->between;
+    report->required = want->required;
     snprintf(report->nic, sizeof report->nic, "%.*s",
              (int)strcspn(want->nic, ":"), want->nic);
     if (!look_find(want, report))

@@ -96,8 +96,9 @@ static void table_namespaces(const struct gpu_table *t)
             }
         if (n > 0)
             table_line(t, n, "on the machine of lower ranks, but in another "
-                       "PID namespace: legacy IPC cannot share memory of GPUs "
-                       "with them (start containers with --pid=host)");
+                       "PID namespace: they cannot map each other's memory of "
+                       "GPUs, which is staged (start containers with "
+                       "--pid=host)");
     }
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/compiler.h"
 #include "base/units.h"
+#include "cluster/cluster.h"
 #include "device/cuda/types.h"
 #include "fabric/gpu.h"
 
@@ -139,13 +140,58 @@ static void say_flush(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
                  "READ (ordering attribute %d)", r->ordering);
 }
 
+/* Why peers over this wire do not reach its memory in place; "": they do. */
+static void way_lacks(const struct dtn_gpu_report *r, enum dtn_wire wire,
+                      char text[DTN_GPU_WORDS])
+{
+    char lacks[DTN_GPU_WORDS] = "";
+
+    dmabuf_lacks(r, lacks);
+    if (wire == DTN_WIRE_TCP)
+        text_add(text, "tcp reaches host memory only (see [transport])");
+    else if (wire != DTN_WIRE_SHM && !r->nic[0])
+        text_add(text, "this rank has no RDMA card");
+    else if (wire != DTN_WIRE_SHM && lacks[0] && !r->peermem)
+        text_add(text, "RDMA cards cannot register its memory");
+    else if (wire == DTN_WIRE_SHM && !r->shares)
+        text_add(text, "its driver does not share memory between processes");
+    else if (wire == DTN_WIRE_SHM && r->scope > 0)
+        text_add(text, "kernel.yama.ptrace_scope = %d forbids peers to take "
+                 "the files of its memory (set it to 0)", r->scope);
+}
+
+static void say_way(const struct dtn_gpu_report *r, const char *who, int wire,
+                    char text[DTN_GPU_WORDS])
+{
+    static const char *const names[] = { "shm", "tcp", "rc",
+                                         "rc (auto, else tcp)" };
+    char lacks[DTN_GPU_WORDS] = "";
+
+    if (wire == 0)
+        return;
+    way_lacks(r, (enum dtn_wire)(wire - 1), lacks);
+    text_add(text, "%s, over %s: %s%s%s", who, names[wire - 1], lacks[0]
+             ? "staged in host memory, since " : "in place", lacks,
+             lacks[0] && r->required ? ", and [device] direct = required makes "
+                                       "that an error" : "");
+}
+
+/* How its memory reaches the peers, and why not better. */
+static void say_ways(const struct dtn_gpu_report *r, char text[DTN_GPU_WORDS])
+{
+    if (r->code != 0)
+        return;
+    say_way(r, "its memory to ranks of this host", r->inside, text);
+    say_way(r, "its memory to other hosts", r->between, text);
+}
+
 bool dtn_gpu_sentence(const struct dtn_gpu_report *report, int which,
                       char text[DTN_GPU_WORDS])
 {
     static void (*const say[])(const struct dtn_gpu_report *report,
                                char text[DTN_GPU_WORDS]) = {
         say_gpu, say_register, say_bar1, say_path, say_acs, say_iommu,
-        say_flush
+        say_flush, say_ways
     };
 
     text[0] = '\0';

@@ -13,9 +13,18 @@
 #include "tests/support/job.h"
 #include "tests/support/standin.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PATIENCE "connect_timeout = 20s\nop_timeout = 20s\n"
@@ -63,6 +72,33 @@ static void rank_words(int rank, int n, void *arg)
     dtensor_free(job->ctx, gpu);
     dtensor_free(job->ctx, host);
     dtensor_fini(job->ctx);
+}
+
+/* No process of this rank may use a system call any more, as in a container. */
+static bool deny(unsigned call)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+    };
+    const struct sock_fprog program = { DTN_COUNT(filter), filter };
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+        && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* Rank 1 may not take files of a peer, or cannot find its process, as from
+ * another PID namespace: what is on GPUs is staged on both.
+ */
+static void rank_denied(int rank, int n, void *arg)
+{
+    const char *call = getenv("DTN_TEST_DENIED");
+
+    need(rank != 1 || deny(strcmp(call, "pidfd_getfd") == 0 ? SYS_pidfd_getfd
+                           : SYS_pidfd_open), "seccomp");
+    rank_words(rank, n, rank == 1 ? (void *)(uintptr_t)"; GPU memory " : arg);
 }
 
 /* Rank 1 has its buffers on the GPU, the others theirs on the host. */
@@ -165,6 +201,14 @@ static const struct {
     { "an export that fails is staged", "shm", PATIENCE ON_GPU, rank_words,
       "DTN_STANDIN_FAIL", "cuMemExportToShareableHandle:0=800",
       "CUDA_ERROR_NOT_PERMITTED" },
+    { "a rank that may not take a peer's files stages", "shm", PATIENCE
+      ON_GPU, rank_denied, "DTN_TEST_DENIED", "pidfd_getfd",
+      "; GPU memory staged: shm reaches host memory only, as rank 1 cannot map "
+      "memory of this rank's GPU" },
+    { "a rank that cannot find a peer's process stages", "shm", PATIENCE
+      ON_GPU, rank_denied, "DTN_TEST_DENIED", "pidfd_open",
+      "; GPU memory staged: shm reaches host memory only, as rank 1 cannot map "
+      "memory of this rank's GPU" },
     { "no access between the GPUs is staged", "shm", PATIENCE ON_GPU,
       rank_words, "DTN_STANDIN_FAIL", "cuMemSetAccess:2=101",
       "cannot map memory of this rank's GPU" },
@@ -175,6 +219,17 @@ static const struct {
     { "a plan over tcp", "tcp", PATIENCE ON_GPU, rank_plan,
       NULL, NULL, "memory of GPUs: over tcp staged in host memory\n" },
 };
+
+/* May a process deny itself system calls? */
+static bool can_deny(void)
+{
+    const pid_t child = fork();
+    int status = 1;
+
+    if (child == 0)
+        _exit(!deny(SYS_pidfd_getfd));
+    return waitpid(child, &status, 0) == child && status == 0;
+}
 
 int main(void)
 {
@@ -187,6 +242,10 @@ int main(void)
     for (size_t i = 0; i < DTN_COUNT(cases); i++) {
         if (!taken && strcmp(cases[i].wire, "shm") == 0) {
             skip(cases[i].claim, "pidfd_getfd() is not allowed here");
+            continue;
+        }
+        if (cases[i].run == rank_denied && !can_deny()) {
+            skip(cases[i].claim, "seccomp filters are not allowed here");
             continue;
         }
         setenv("DTN_STANDIN_DEVICES", "2", 1);

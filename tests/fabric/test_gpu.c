@@ -6,6 +6,7 @@
  * Without this test, a machine where GPUs and RDMA cards do not go together
  * would be slow or fail with an error number, and no line would say why.
  */
+#include "cluster/cluster.h"
 #include "fabric/gpu.h"
 #include "dtensor.h"
 #include "tests/support/standin.h"
@@ -265,6 +266,42 @@ static void test_registration(void)
          "a READ (ordering attribute 0)");
 }
 
+/* Which path its memory takes, and why not the better one. */
+static void test_ways(void)
+{
+    struct dtn_gpu_report report = good();
+
+    silent("a rank alone has no way to peers", &report, "its memory to");
+    report.inside = DTN_WIRE_SHM + 1;
+    report.between = DTN_WIRE_RC + 1;
+    report.shares = 1;
+    says("both ways in place", &report, "its memory to ranks of this host, "
+         "over shm: in place; its memory to other hosts, over rc: in place\n");
+    report.scope = 1;
+    says("Yama forbids to take a peer's files", &report, "this host, over shm: "
+         "staged in host memory, since kernel.yama.ptrace_scope = 1 forbids "
+         "peers to take the files of its memory (set it to 0); its memory to "
+         "other hosts, over rc: in place\n");
+    report.shares = 0;
+    says("a driver that shares nothing", &report, "staged in host memory, "
+         "since its driver does not share memory between processes");
+    report.kernel = 5010;
+    report.required = 1;
+    says("cards that cannot register it", &report, "to other hosts, over rc: "
+         "staged in host memory, since RDMA cards cannot register its memory, "
+         "and [device] direct = required makes that an error\n");
+    report.peermem = 1;
+    says("... but by nvidia_peermem", &report, "over rc: in place\n");
+    report.nic[0] = '\0';
+    says("a rank without a card", &report, "over rc: staged in host memory, "
+         "since this rank has no RDMA card");
+    report.between = DTN_WIRE_TCP + 1;
+    says("tcp", &report, "over tcp: staged in host memory, since tcp reaches "
+         "host memory only (see [transport])");
+    report.code = DTENSOR_ENODEV;
+    silent("without a GPU there is no way", &report, "its memory to");
+}
+
 static void test_looking(void)
 {
     struct dtn_gpu_report report;
@@ -276,6 +313,11 @@ static void test_looking(void)
              "Kernel Module for x86_64  580.1\n");
     put_text("/sys/module/nvidia_peermem/version", "580.1\n");
     report = seen("near");
+    ok(report.shares == 1 && report.scope == 0, "so is a driver that shares "
+       "memory, and a kernel that lets peers take it");
+    put_text("/proc/sys/kernel/yama/ptrace_scope", "3\n");
+    report = seen("near");
+    ok(report.scope == 3, "so is a kernel that lets nobody, not even root");
     ok(report.modules == DTN_MODULES_OPEN && report.peermem == 1,
        "so are open ones, and nvidia_peermem");
     dtn_gpu_look(&none, &report);
@@ -337,6 +379,7 @@ int main(void)
     test_paths();
     test_bus();
     test_registration();
+    test_ways();
     test_looking();
     test_table();
     machine_remove();
