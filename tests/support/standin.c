@@ -2,6 +2,8 @@
  *
  * dlopen() looks at LD_LIBRARY_PATH as it was when the program started.
  */
+#include "device/cuda/driver.h"
+#include "dtensor.h"
 #include "tests/support/standin.h"
 
 #include <dlfcn.h>
@@ -21,6 +23,33 @@ const char *standin_folder(const char *which)
     snprintf(folder, sizeof folder, "%s/%s%s.libs", STANDIN_FOLDER, which,
              *which ? "/" : "");
     return folder;
+}
+
+/* A child asks: after fork() a driver that was initialised does not work. */
+const char *standin_no_gpu(void)
+{
+    static char text[600];
+    const struct dtn_cuda_driver *driver;
+    struct dtensor_error err = { .text = "" };
+    int end[2], count = 0;
+    ssize_t n = -1;
+
+    if (pipe(end) < 0)
+        return "not measured: no pipe";
+    if (fork() == 0) {
+        if (dtn_cuda_driver_load(&driver, &err) == 0
+            && (driver->cuDeviceGetCount(&count) != 0 || count == 0))
+            strcpy(err.text, "the driver shows none");
+        n = write(end[1], err.text, strlen(err.text) + 1);
+        _exit(n < 0);
+    }
+    close(end[1]);
+    n = read(end[0], err.text, sizeof err.text);
+    close(end[0]);
+    wait(NULL);
+    snprintf(text, sizeof text, "not measured: no GPU (%s)", n > 0 ? err.text
+             : "the driver ended the process");
+    return n > 0 && !err.text[0] ? "" : text;
 }
 
 bool standin_used(void)

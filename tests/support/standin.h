@@ -17,6 +17,11 @@ const char *standin_use(void);
  */
 const char *standin_folder(const char *which);
 
+/* "not measured: no GPU (...)", with the driver's or the loader's reason, for
+ * skip_all(); "": the driver of this machine shows one.
+ */
+const char *standin_no_gpu(void);
+
 /* Is libcuda.so.1 the stand-in, and not a real driver? */
 bool standin_used(void);
 
