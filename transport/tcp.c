@@ -8,6 +8,7 @@
 #include "transport/tcp.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/seal.h"
 #include "cluster/cluster.h"
 #include "transport/keepalive.h"
 #include "transport/transport.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -81,8 +81,7 @@ static int tcp_prepare(struct dtn_tcp *tcp, const char *host,
     if (tcp->epoll < 0)
         return dtn_fail_sys(err, errno, "tcp: cannot make an epoll: %m "
                             "(see ulimit -n)");
-    if (getrandom(tcp->cookie, sizeof tcp->cookie, 0) !=
-        (ssize_t)sizeof tcp->cookie)
+    if (!dtn_secret_random(tcp->key, sizeof tcp->key))
         return dtn_fail_sys(err, errno, "tcp: getrandom: %m");
     return 0;
 }
@@ -141,7 +140,7 @@ static void tcp_address(const struct dtn_transport *tp, struct dtn_blob *blob)
         .magic = DTN_TCP_MAGIC, .size = tcp->address_size, .at = tcp->address
     };
 
-    memcpy(address.cookie, tcp->cookie, sizeof address.cookie);
+    memcpy(address.key, tcp->key, sizeof address.key);
     memcpy(blob->bytes, &address, sizeof address);
     blob->size = sizeof address;
     blob->fd = -1;

@@ -13,6 +13,7 @@
 #ifndef DTN_TCP_H
 #define DTN_TCP_H
 
+#include "base/seal.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 
@@ -31,14 +32,13 @@ struct dtn_transport_conf;
 #define DTN_TCP_ROW_BYTES ((size_t)4 << 10)   /* copying them at both ends    */
                                               /* takes 1.6 us, as one put     */
 #define DTN_TCP_STAGE_BYTES ((size_t)8 << 10) /* bytes of a stage             */
-#define DTN_TCP_COOKIE_BYTES 16               /* of the secret of a hello     */
 #define DTN_TCP_NAME_MAX (INET6_ADDRSTRLEN + 8)       /* of an address's text */
 
 /* The bytes of a blob. */
 struct dtn_tcp_address {
     uint64_t magic;               /* DTN_TCP_MAGIC                            */
-    unsigned char cookie[DTN_TCP_COOKIE_BYTES];   /* random; a hello to this  */
-                                  /* rank must have it                        */
+    unsigned char key[DTN_SECRET_BYTES];  /* random; a hello to this rank     */
+                                  /* proves that its sender has it            */
     uint32_t size;                /* bytes of `at`                            */
     struct sockaddr_storage at;   /* of the listener                          */
 };
@@ -90,6 +90,9 @@ struct dtn_tcp_peer {
     /* Until it has connected. */
     struct sockaddr_storage at;   /* its listener                             */
     socklen_t at_size;            /* bytes of `at`; 0: not known yet          */
+    unsigned char nonce[DTN_SECRET_BYTES];    /* random, of who connects      */
+    int attempts;                 /* connections that were closed before an   */
+                                  /* answer came                              */
     int probe;                    /* socket of a connection attempt; -1: none */
     int64_t probe_next_ns;        /* time of the next attempt                 */
     int64_t probe_pause_ns;       /* pause before it                          */
@@ -146,7 +149,7 @@ struct dtn_tcp {
     int epoll;                    /* of the connected sockets                 */
     struct sockaddr_storage address;  /* of the listener                      */
     socklen_t address_size;       /* bytes of `address`                       */
-    unsigned char cookie[DTN_TCP_COOKIE_BYTES];   /* of a hello to this rank  */
+    unsigned char key[DTN_SECRET_BYTES];  /* for hellos to this rank          */
     int nguests;                  /* guests in use                            */
     struct dtn_tcp_guest guests[DTN_TCP_GUESTS];  /* [nguests]                */
     int nregions, first_free;     /* length of `regions`; its first free      */

@@ -4,13 +4,20 @@
  * exactly one connection: 8 ranks that all talk to each other have 28, each
  * rank 7.
  *
- * The rank that connects first sends which rank it is and 16 random bytes from
- * the address of the other, which only the ranks of this job know.  The answer
- * has those of its own address.  A port scanner, or a rank of an earlier job,
- * does not know them, and its connection is closed after 2 s at the latest.
+ * The address of a rank has a random key, which only the ranks of this job
+ * know, because addresses travel sealed while the job starts.  The rank that
+ * connects sends its number, random bytes, and a proof that it knows the key of
+ * the other; the answer proves the same of its own key, for these random bytes.
+ * A key is good for one context, and each rank connects to it once, so a hello
+ * that was recorded is worth nothing.
+ *
+ * A port scanner, or a rank of an earlier job, has no proof: it is closed after
+ * 2 s, or as soon as 64 others wait who have not said anything either.  A rank
+ * that is closed among them tries again.
  */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/seal.h"
 #include "base/wait.h"
 #include "transport/keepalive.h"
 #include "transport/tcp.h"
@@ -28,13 +35,16 @@
 #include <unistd.h>
 
 #define HELLO_NS INT64_C(2000000000)     /* time to send the first bytes     */
+#define GUESTS_AT_ONCE 4096       /* connections taken in one turn            */
+#define ATTEMPTS 1000             /* to connect, if the other side closes     */
 
 /* The first bytes on a connection, both ways. */
 struct tcp_hello {
     uint64_t magic;
     uint32_t rank;                /* who speaks                               */
     uint32_t nranks;
-    unsigned char cookie[DTN_TCP_COOKIE_BYTES]; /* of who is spoken to */
+    unsigned char nonce[DTN_SECRET_BYTES]; /* random, of who connects         */
+    unsigned char proof[DTN_SECRET_BYTES]; /* of the fields before it         */
 };
 
 static struct dtn_tcp_peer *tcp_peer_get(struct dtn_tcp *tcp, int rank)
@@ -61,96 +71,141 @@ static void tcp_tune(const struct dtn_tcp *tcp, int fd)
     dtn_keepalive(fd, tcp->conf, 1);
 }
 
+/* The proof of who connects is of the key of the other; that of the answer is
+ * of its own.
+ */
+static void hello_prove(const struct tcp_hello *hello, bool answer,
+                        const unsigned char key[DTN_SECRET_BYTES],
+                        unsigned char proof[DTN_SECRET_BYTES])
+{
+    dtn_secret_prove(proof, key, answer ? "tcp answer" : "tcp hello", hello,
+                     offsetof(struct tcp_hello, proof));
+}
+
 /* 0, EAGAIN or EPEER.  A new connection takes so few bytes at once, or is
  * broken.
  */
-static int hello_send(const struct dtn_tcp *tcp, int fd,
+static int hello_send(const struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                       const struct dtn_tcp_address *to)
 {
+    const bool answer = p->rank > tcp->rank;
     struct tcp_hello hello = {
         .magic = DTN_TCP_MAGIC, .rank = (uint32_t)tcp->rank,
         .nranks = (uint32_t)tcp->nranks
     };
     ssize_t n;
 
-    memcpy(hello.cookie, to->cookie, sizeof hello.cookie);
-    n = send(fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!answer && !dtn_secret_random(p->nonce, sizeof p->nonce))
+        return DTENSOR_EAGAIN;
+    memcpy(hello.nonce, p->nonce, sizeof hello.nonce);
+    hello_prove(&hello, answer, answer ? tcp->key : to->key, hello.proof);
+    n = send(p->fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && dtn_tcp_later())
         return DTENSOR_EAGAIN;
     return n == (ssize_t)sizeof hello ? 0 : DTENSOR_EPEER;
 }
 
-/* Read a hello for this rank and nothing after it.  Returns the rank of its
- * sender; EAGAIN: it is not complete yet; EPEER: it is not a hello for us.
+/* Read a hello and nothing after it, with a proof of this key.  Returns 0;
+ * EAGAIN: it is not complete yet; EPEER: closed; EMISMATCH: no such hello.
  */
-static int hello_receive(const struct dtn_tcp *tcp, int fd)
+static int hello_receive(const struct dtn_tcp *tcp, int fd, bool answer,
+                         const unsigned char key[DTN_SECRET_BYTES],
+                         struct tcp_hello *hello)
 {
-    struct tcp_hello hello;
-    ssize_t n = recv(fd, &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);
+    unsigned char proof[DTN_SECRET_BYTES];
+    ssize_t n = recv(fd, hello, sizeof *hello, MSG_PEEK | MSG_DONTWAIT);
 
     if (n < 0 && dtn_tcp_later())
         return DTENSOR_EAGAIN;
     if (n <= 0)
         return DTENSOR_EPEER;
-    if (n < (ssize_t)sizeof hello)
+    if (n < (ssize_t)sizeof *hello)
         return DTENSOR_EAGAIN;
-    if (hello.magic != DTN_TCP_MAGIC || hello.nranks != (uint32_t)tcp->nranks ||
-        hello.rank >= (uint32_t)tcp->nranks ||
-        memcmp(hello.cookie, tcp->cookie, sizeof hello.cookie) != 0)
-        return DTENSOR_EPEER;
-    if (recv(fd, &hello, sizeof hello, MSG_DONTWAIT) < 0)
+    hello_prove(hello, answer, key, proof);
+    if (hello->magic != DTN_TCP_MAGIC ||
+        hello->nranks != (uint32_t)tcp->nranks ||
+        hello->rank >= (uint32_t)tcp->nranks ||
+        !dtn_secret_same(proof, hello->proof, sizeof proof))
+        return DTENSOR_EMISMATCH;
+    if (recv(fd, hello, sizeof *hello, MSG_DONTWAIT) < 0)
         return dtn_tcp_later() ? DTENSOR_EAGAIN : DTENSOR_EPEER;
-    return (int)hello.rank;
+    return 0;
 }
 
-/* Guest i becomes the peer of that rank, or its connection is closed. */
-static void guest_settle(struct dtn_tcp *tcp, int i, int rank)
+static void guest_drop(struct dtn_tcp *tcp, int i)
 {
-    int fd = tcp->guests[i].fd;
+    close(tcp->guests[i].fd);
+    tcp->guests[i] = tcp->guests[--tcp->nguests];
+}
+
+/* Guest i has proved that it is of this job: it becomes the peer, unless that
+ * has connected already.
+ */
+static void guest_settle(struct dtn_tcp *tcp, int i,
+                         const struct tcp_hello *hello)
+{
+    const int rank = (int)hello->rank;
     struct dtn_tcp_peer *p = rank > tcp->rank ? tcp_peer_get(tcp, rank) : NULL;
 
-    tcp->guests[i] = tcp->guests[--tcp->nguests];
     if (!p || p->state != DTN_TCP_NEW || p->fd >= 0) {
-        close(fd);
+        dtn_log(tcp->log, DTN_LOG_DEBUG, "tcp: dropped a hello of rank %d, "
+                "which has connected", rank);
+        guest_drop(tcp, i);
         return;
     }
-    tcp_tune(tcp, fd);
-    p->fd = fd;
+    p->fd = tcp->guests[i].fd;
+    memcpy(p->nonce, hello->nonce, sizeof p->nonce);
+    tcp_tune(tcp, p->fd);
+    tcp->guests[i] = tcp->guests[--tcp->nguests];
 }
 
-/* Read the hellos of the guests.  Others are disconnected, and so are the
- * silent.
- */
-static void guests_hear(struct dtn_tcp *tcp)
+/* Read the hello of guest i. */
+static void guest_hear(struct dtn_tcp *tcp, int i, int64_t now)
 {
-    int64_t now = dtn_now_ns();
-    int rank;
+    struct tcp_hello hello;
+    int rc = hello_receive(tcp, tcp->guests[i].fd, false, tcp->key, &hello);
 
-    for (int i = tcp->nguests - 1; i >= 0; i--) {
-        rank = hello_receive(tcp, tcp->guests[i].fd);
-        if (rank == DTENSOR_EAGAIN &&
-            now - tcp->guests[i].since_ns < HELLO_NS)
-            continue;
-        if (rank < 0)
-            dtn_log(tcp->log, DTN_LOG_DEBUG, "tcp: dropped a connection that "
-                    "is of no rank of this job");
-        guest_settle(tcp, i, rank);
+    if (rc == 0) {
+        guest_settle(tcp, i, &hello);
+    } else if (rc != DTENSOR_EAGAIN
+               || now - tcp->guests[i].since_ns >= HELLO_NS) {
+        dtn_log(tcp->log, DTN_LOG_DEBUG, "tcp: dropped a connection %s",
+                rc == DTENSOR_EMISMATCH ? "without a proof of this job"
+                                        : "that said nothing");
+        guest_drop(tcp, i);
     }
 }
 
-/* Connections beyond DTN_TCP_GUESTS stay in the backlog of the listener. */
+/* Make room for one more guest: the one that has been silent longest goes. */
+static void guest_evict(struct dtn_tcp *tcp)
+{
+    int oldest = 0;
+
+    if (tcp->nguests < DTN_TCP_GUESTS)
+        return;
+    for (int i = 1; i < tcp->nguests; i++)
+        if (tcp->guests[i].since_ns < tcp->guests[oldest].since_ns)
+            oldest = i;
+    guest_drop(tcp, oldest);
+}
+
+/* Take all connections that wait, and read what they say. */
 static void guests_accept(struct dtn_tcp *tcp)
 {
+    int64_t now = dtn_now_ns();
     int fd;
 
-    while (tcp->nguests < DTN_TCP_GUESTS) {
+    for (int i = tcp->nguests - 1; i >= 0; i--)
+        guest_hear(tcp, i, now);
+    for (int n = 0; n < GUESTS_AT_ONCE; n++) {
         fd = accept4(tcp->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             break;
+        guest_evict(tcp);
         tcp->guests[tcp->nguests++] =
             (struct dtn_tcp_guest){ fd, dtn_now_ns() };
+        guest_hear(tcp, tcp->nguests - 1, now);
     }
-    guests_hear(tcp);
 }
 
 static int connect_failed(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
@@ -186,6 +241,35 @@ static int connect_begin(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
     return 0;
 }
 
+/* The other side closed before it answered: it has died, and the next attempt
+ * is refused; or this connection was among too many strangers.
+ */
+static int connect_again(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                         const struct dtn_tcp_address *address,
+                         struct dtensor_error *err)
+{
+    if (++p->attempts >= ATTEMPTS)
+        return connect_failed(tcp, p, address, 0, err);
+    close(p->fd);
+    p->fd = -1;
+    p->state = DTN_TCP_NEW;
+    return DTENSOR_EAGAIN;
+}
+
+/* The answer is of nobody who knows the key of the rank. */
+static int connect_unproved(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                            const struct dtn_tcp_address *address,
+                            struct dtensor_error *err)
+{
+    char name[DTN_TCP_NAME_MAX];
+
+    dtn_tcp_stream_kill(tcp, p);
+    return dtn_fail_rank(err, DTENSOR_EPEER, p->rank, "tcp: what answers at %s "
+                         "does not prove that it is rank %d (did another "
+                         "process take its port?)",
+                         dtn_tcp_address_name(&address->at, name), p->rank);
+}
+
 /* Send the hello, if the connection is made. */
 static int connect_greet(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
                          const struct dtn_tcp_address *address,
@@ -201,13 +285,31 @@ static int connect_greet(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
         failed = errno;
     if (failed != 0)
         return connect_failed(tcp, p, address, failed, err);
-    rc = hello_send(tcp, p->fd, address);
+    rc = hello_send(tcp, p, address);
     if (rc == DTENSOR_EAGAIN)
         return rc;
     if (rc != 0)
-        return connect_failed(tcp, p, address, 0, err);
+        return connect_again(tcp, p, address, err);
     p->state = DTN_TCP_GREETED;
     return 0;
+}
+
+/* Read the answer. */
+static int connect_hear(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
+                        const struct dtn_tcp_address *address,
+                        struct dtensor_error *err)
+{
+    struct tcp_hello hello;
+    int rc = hello_receive(tcp, p->fd, true, address->key, &hello);
+
+    if (rc == DTENSOR_EPEER)
+        return connect_again(tcp, p, address, err);
+    if (rc == 0 && (hello.rank != (uint32_t)p->rank ||
+                    !dtn_secret_same(hello.nonce, p->nonce,
+                                     sizeof hello.nonce)))
+        rc = DTENSOR_EMISMATCH;
+    return rc == DTENSOR_EMISMATCH ? connect_unproved(tcp, p, address, err)
+                                   : rc;
 }
 
 /* One step towards DTN_TCP_UP, on either side. */
@@ -225,18 +327,14 @@ static int connect_step(struct dtn_tcp *tcp, struct dtn_tcp_peer *p,
         guests_accept(tcp);
         if (p->fd < 0)
             return DTENSOR_EAGAIN;
-        rc = hello_send(tcp, p->fd, address);
+        rc = hello_send(tcp, p, address);
+        if (rc == DTENSOR_EPEER)
+            return connect_failed(tcp, p, address, 0, err);
     } else {
-        rc = hello_receive(tcp, p->fd);
-        if (rc == p->rank)
-            rc = 0;
-        else if (rc >= 0)
-            rc = DTENSOR_EPEER;
+        rc = connect_hear(tcp, p, address, err);
     }
-    if (rc == DTENSOR_EAGAIN)
-        return rc;
     if (rc != 0)
-        return connect_failed(tcp, p, address, 0, err);
+        return rc;
     if (dtn_tcp_stream_start(tcp, p) < 0)
         return connect_failed(tcp, p, address, errno, err);
     return 0;

@@ -160,11 +160,11 @@ static void verbs_address(const struct dtn_transport *tp, struct dtn_blob *blob)
 {
     const struct dtn_verbs *verbs = dtn_verbs_of(tp);
     struct dtn_verbs_address address = {
-        .magic = VERBS_MAGIC, .cookie = verbs->cookie,
-        .datagram_qpn = verbs->datagram->qp_num,
+        .magic = VERBS_MAGIC, .datagram_qpn = verbs->datagram->qp_num,
         .nrails = (uint32_t)verbs->nrails
     };
 
+    memcpy(address.key, verbs->key, sizeof address.key);
     for (int k = 0; k < verbs->nrails; k++)
         dtn_verbs_device_end(&verbs->rail[k].device, &address.end[k]);
     memcpy(blob->bytes, &address, sizeof address);

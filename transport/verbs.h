@@ -26,6 +26,7 @@
 #ifndef DTN_TRANSPORT_VERBS_H
 #define DTN_TRANSPORT_VERBS_H
 
+#include "base/seal.h"
 #include "cluster/cluster.h"
 #include "transport/transport.h"
 #include "transport/verbs_memory.h"
@@ -60,7 +61,7 @@ struct dtn_verbs {
     struct dtn_verbs_peer *stage_user; /* whose put still reads it, or NULL   */
     unsigned turns;               /* calls of progress(); may wrap            */
     int64_t next_ack_ns;          /* when to acknowledge again: dtn_now_ns()  */
-    uint64_t cookie;              /* that datagrams to us must bear           */
+    unsigned char key[DTN_SECRET_BYTES]; /* greetings to us prove it          */
     bool unlike_said;             /* a peer's MTU differs: warned once        */
     struct dtn_verbs_peer peers[]; /* [nranks]                                */
 };

@@ -12,10 +12,13 @@
  *
  * Datagrams go by rail 0 and list the queue pairs of all rails.  They can be
  * lost, so each side repeats its own every 5 ms until it hears that the other
- * side knows.  A datagram without the receiver's 64-bit cookie, which all ranks
- * got when the job started too, is ignored.
+ * side knows.  Each proves that its sender knows the key of the receiver, which
+ * all ranks got, sealed, when the job started.  Others are ignored.  A datagram
+ * that is heard and sent again says nothing new: a key is good for one context,
+ * and the first greeting of a rank counts.
  */
 #include "base/error.h"
+#include "base/seal.h"
 #include "base/wait.h"
 #include "transport/verbs.h"
 #include "transport/verbs_device.h"
@@ -32,7 +35,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define MEET_MAGIC UINT64_C(0x6474656e76726273)      /* "dtenvrbs" */
 
@@ -101,7 +103,7 @@ int dtn_verbs_meet_open(struct dtn_verbs *verbs, struct dtensor_error *err)
     const struct dtn_verbs_rail *rail = &verbs->rail[0];
     struct dtn_verbs_datagrams *datagrams;
 
-    if (getrandom(&verbs->cookie, sizeof verbs->cookie, 0) < 0)
+    if (!dtn_secret_random(verbs->key, sizeof verbs->key))
         return dtn_fail_sys(err, errno, "verbs: no random numbers: %m");
     verbs->datagrams = datagrams = calloc(1, sizeof *datagrams);
     if (!datagrams)
@@ -149,6 +151,14 @@ static struct ibv_ah *meet_way(const struct dtn_verbs *verbs,
     return ibv_create_ah(rail->pd, &attr);
 }
 
+static void meet_prove(const struct dtn_verbs_greeting *greeting,
+                       const unsigned char key[DTN_SECRET_BYTES],
+                       unsigned char proof[DTN_SECRET_BYTES])
+{
+    dtn_secret_prove(proof, key, "verbs greeting", greeting,
+                     offsetof(struct dtn_verbs_greeting, proof));
+}
+
 /* Tell a peer where our end is, unless a datagram is still being sent. */
 static int meet_greet(struct dtn_verbs *verbs, int rank)
 {
@@ -169,8 +179,7 @@ static int meet_greet(struct dtn_verbs *verbs, int rank)
     if (datagrams->sending)
         return 0;
     *greeting = (struct dtn_verbs_greeting){
-        .magic = MEET_MAGIC, .cookie = peer->address.cookie,
-        .lane = (uintptr_t)peer->lane,
+        .magic = MEET_MAGIC, .lane = (uintptr_t)peer->lane,
         .rank = verbs->args.rank, .ready = peer->ready, .seen = peer->joined,
         .in_order = peer->plain, .nqueues = (uint32_t)peer->nqueues
     };
@@ -180,6 +189,7 @@ static int meet_greet(struct dtn_verbs *verbs, int rank)
         greeting->qpn[q] = peer->queue[q].qp->qp_num;
         greeting->psn[q] = peer->queue[q].psn;
     }
+    meet_prove(greeting, peer->address.key, greeting->proof);
     if (ibv_post_send(verbs->datagram, &wr, &bad) != 0)
         return DTENSOR_ESYS;
     datagrams->sending = true;
@@ -191,10 +201,13 @@ static int meet_greet(struct dtn_verbs *verbs, int rank)
 static int meet_hear(struct dtn_verbs *verbs,
                      const struct dtn_verbs_greeting *said)
 {
+    unsigned char proof[DTN_SECRET_BYTES];
     struct dtn_verbs_peer *peer;
 
-    if (said->magic != MEET_MAGIC || said->cookie != verbs->cookie
-        || said->rank < 0 || said->rank >= verbs->args.nranks)
+    meet_prove(said, verbs->key, proof);
+    if (said->magic != MEET_MAGIC || said->rank < 0
+        || said->rank >= verbs->args.nranks
+        || !dtn_secret_same(proof, said->proof, sizeof proof))
         return 0;
     peer = &verbs->peers[said->rank];
     if (!peer->greeted) {

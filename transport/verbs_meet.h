@@ -2,6 +2,7 @@
 #ifndef DTN_TRANSPORT_VERBS_MEET_H
 #define DTN_TRANSPORT_VERBS_MEET_H
 
+#include "base/seal.h"
 #include "cluster/cluster.h"
 #include "transport/transport.h"
 #include "transport/verbs_queue.h"
@@ -25,7 +26,8 @@ struct dtn_verbs_end {
 /* The address blob of a rank: where it is met. */
 struct dtn_verbs_address {
     uint64_t magic;               /* marks an address of verbs                */
-    uint64_t cookie;              /* that datagrams to it must bear           */
+    unsigned char key[DTN_SECRET_BYTES]; /* greetings to it prove that their  */
+                                  /* sender has it                            */
     uint32_t datagram_qpn;        /* number of its datagram queue, on rail 0  */
     uint32_t nrails;              /* of `end`                                 */
     struct dtn_verbs_end end[DTN_MAX_RAILS]; /* its port on each rail         */
@@ -36,7 +38,6 @@ _Static_assert(sizeof(struct dtn_verbs_address) <= DTN_BLOB_MAX,
 /* What one rank tells another so that their queue pairs can be joined. */
 struct dtn_verbs_greeting {
     uint64_t magic;               /* marks a greeting                         */
-    uint64_t cookie;              /* of the receiver                          */
     uint64_t lane;                /* address of the sender's lane for it      */
     uint32_t lane_key[DTN_MAX_RAILS]; /* key of that lane on each rail        */
     int32_t rank;                 /* of the sender                            */
@@ -46,6 +47,8 @@ struct dtn_verbs_greeting {
     uint32_t nqueues;             /* of qpn and psn                           */
     uint32_t qpn[DTN_VERBS_QUEUES_MAX]; /* numbers of its queue pairs         */
     uint32_t psn[DTN_VERBS_QUEUES_MAX]; /* their first packet numbers         */
+    unsigned char proof[DTN_SECRET_BYTES]; /* of all before it, for the       */
+                                  /* receiver's key                           */
 };
 
 /* Make the datagram queue.   Errors: ENOMEM, ESYS */

@@ -14,8 +14,8 @@
 #define DTN_SECRET_BYTES 32       /* of a key, a nonce and a proof            */
 #define DTN_SEAL_BYTES 16         /* that sealing adds                        */
 
-/* Has this build libsodium?  Without it only dtn_secret_random(),
- * dtn_secret_same() and dtn_secret_forget() may be called.
+/* Has this build libsodium?  Without it nothing may be sealed, and a proof is
+ * the key itself.
  */
 bool dtn_seal_present(void);
 

@@ -236,8 +236,8 @@ static void child_welcome(struct dtn_boot *boot, struct dtn_boot_link *link)
                                      .body = body };
 
     link->io.accepts =
-        DTN_FRAME_BIT(DTN_FRAME_ENTRIES) | DTN_FRAME_BIT(DTN_FRAME_IDENTITY)
-        | DTN_FRAME_BIT(DTN_FRAME_EXPIRED) | DTN_FRAME_BIT(DTN_FRAME_FAIL);
+        DTN_FRAME_BIT(DTN_FRAME_ENTRIES) | DTN_FRAME_BIT(DTN_FRAME_EXPIRED)
+        | DTN_FRAME_BIT(DTN_FRAME_FAIL);
     dtn_boot_gather_limits(boot, link);
     dtn_frame_put32(body, (uint32_t)boot->rank);
     if (!dtn_frame_post(&link->io, &frame, false))

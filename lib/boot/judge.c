@@ -14,6 +14,7 @@
 #include "base/wait.h"
 #include "boot/fail.h"
 #include "boot/frame.h"
+#include "boot/link.h"
 #include "boot/state.h"
 #include "boot/tree.h"
 #include "boot/words.h"
@@ -156,9 +157,7 @@ static void judge_ask(struct dtn_boot *boot, uint64_t majority, int64_t now)
     boot->asked_ns = now;
     boot->majority = majority;
     dtn_frame_put32(body, (uint32_t)boot->asked);
-    for (int i = 0; i < boot->nchildren; i++)
-        if (boot->children[i].state == DTN_LINK_JOINED)
-            dtn_frame_post(&boot->children[i].io, &frame, false);
+    dtn_boot_link_ask(boot, &frame);
 }
 
 /* The text that names all ranks with the digest of the first odd rank. */

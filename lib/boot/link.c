@@ -66,6 +66,18 @@ bool dtn_boot_link_post(struct dtn_boot *boot, enum dtn_frame_type type,
     return good;
 }
 
+void dtn_boot_link_ask(struct dtn_boot *boot, const struct dtn_frame *ask)
+{
+    for (int i = 0; i < boot->nchildren; i++) {
+        struct dtn_boot_link *link = &boot->children[i];
+
+        if (link->state != DTN_LINK_JOINED)
+            continue;
+        link->io.accepts |= DTN_FRAME_BIT(DTN_FRAME_IDENTITY);
+        dtn_frame_post(&link->io, ask, false);
+    }
+}
+
 void dtn_boot_route_fail(struct dtn_boot *boot)
 {
     int64_t now = dtn_now_ns();

@@ -22,6 +22,11 @@ void dtn_boot_route_fail(struct dtn_boot *boot);
 size_t dtn_boot_link_hello(const struct dtn_boot *boot, bool detour,
                             unsigned char body[]);
 
+/* Ask the children for an identity.  Unasked they may send none: it has up to
+ * 1 MiB.
+ */
+void dtn_boot_link_ask(struct dtn_boot *boot, const struct dtn_frame *ask);
+
 /* Post a frame toward rank 0; false: no memory. */
 bool dtn_boot_link_post(struct dtn_boot *boot, enum dtn_frame_type type,
                         const void *body, size_t size);

@@ -182,9 +182,7 @@ static void route_asked(struct dtn_boot *boot, const struct dtn_frame *frame)
     if (frame->size != 4 || !boot->identity)
         return;
     if (dtn_frame_get32(frame->body) != (uint32_t)boot->rank) {
-        for (int i = 0; i < boot->nchildren; i++)
-            if (boot->children[i].state == DTN_LINK_JOINED)
-                dtn_frame_post(&boot->children[i].io, frame, false);
+        dtn_boot_link_ask(boot, frame);
         return;
     }
     n = strlen(boot->identity);

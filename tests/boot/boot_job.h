@@ -85,6 +85,11 @@ bool job_good(const struct boot_job *job);
 bool job_failed(const struct boot_job *job, int code, int culprit,
                 const char *words, int within_ms);
 
+/* How long the second host of such a job takes to join, which comes last: the
+ * shortest of five starts, in ns; -1: one failed.
+ */
+int64_t job_joins_ns(const struct boot_job *job, void (*during)(void));
+
 /* Something that is no rank listens on the job's port. */
 int take_port(const char *address);
 int knock_tcp(void);

@@ -186,6 +186,19 @@ static void test_way(void)
     relay_close();
 }
 
+static void test_cost(void)
+{
+    struct boot_job job = job_even(2, 2);
+    int64_t sealed = job_joins_ns(&job, NULL), plain;
+
+    for (int i = 0; i < job.nactors; i++)
+        job.actor[i].no_auth = true;
+    plain = job_joins_ns(&job, NULL);
+    ok(sealed > 0 && plain > 0, "a second host joins with a key and without");
+    note("it takes %.2f ms with a key, %.2f ms without", (double)sealed / 1e6,
+         (double)plain / 1e6);
+}
+
 int main(void)
 {
     job_init();
@@ -198,5 +211,6 @@ int main(void)
     test_no_keys();
     test_early();
     test_way();
+    test_cost();
     return done();
 }

@@ -125,7 +125,8 @@ static void test_outside(void)
  * hears.
  */
 static unsigned hello_version;
-static bool hello_then_noise;
+static const char *hello_then;    /* sent after WELCOME; NULL: nothing        */
+static size_t hello_then_bytes;
 static struct dtensor_error hello_heard;
 
 static void hello_comes(void)
@@ -150,8 +151,8 @@ static void hello_comes(void)
     for (int i = 0; i < 2000; i++) {
         if (dtn_frame_recv(&s, &in) != DTN_FRAME_READY) {
             usleep(1000);
-        } else if (in.type == DTN_FRAME_WELCOME && hello_then_noise) {
-            send(s.fd, "this is not the protocol", 24, MSG_NOSIGNAL);
+        } else if (in.type == DTN_FRAME_WELCOME && hello_then) {
+            send(s.fd, hello_then, hello_then_bytes, MSG_NOSIGNAL);
             break;
         } else if (in.type == DTN_FRAME_FAIL) {
             dtn_boot_fail_parse(&in, &hello_heard);
@@ -175,11 +176,22 @@ static void test_hello(void)
     ok(hello_heard.code == DTENSOR_EMISMATCH && hello_heard.rank == 1 &&
        strstr(hello_heard.text, words), "... and it hears so as well");
     hello_version = DTN_FRAME_VERSION;
-    hello_then_noise = true;
+    hello_then = "this is not the protocol";
+    hello_then_bytes = 24;
     job_run(&job, hello_comes);
     ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent invalid "
                   "data", 1500),
        "a rank that sends noise is named to all");
+    hello_then = "DTNB\3\0\5\0\0\0\0\0\0\0\0\0\0\0\20\0";
+    hello_then_bytes = DTN_FRAME_HEAD_BYTES;
+    job = job_even(1, 4);            /* while one is missing, none is asked   */
+    job_drop(&job, 1);
+    for (int i = 0; i < job.nactors; i++)
+        job.actor[i].delay_ms = job.actor[i].rank == 3 ? 300 : 0;
+    job_run(&job, hello_comes);
+    ok(job_failed(&job, DTENSOR_EPEER, 1, "boot: rank 1 on n0 sent invalid "
+                  "data", 1500),
+       "a rank that sends its identity, of 1 MiB, unasked: so is it");
 }
 
 /* ------------------------------------------------------------ resources --- */

@@ -8,6 +8,7 @@
  */
 #include "base/compiler.h"
 #include "base/wait.h"
+#include "transport/tcp.h"
 #include "transport/transport.h"
 #include "dtensor.h"
 #include "tests/support/rdma.h"
@@ -18,6 +19,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -261,7 +263,7 @@ static void rank_leftovers(int rank, int n, void *arg)
 static void stranger(const struct dtn_blob *blob, const void *words,
                      size_t size)
 {
-    const size_t at = 8 + 16 + 8;     /* of the socket address: see tcp.c */
+    const size_t at = offsetof(struct dtn_tcp_address, at);
     struct sockaddr_in to;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
