@@ -20,6 +20,7 @@
 
 struct dtn_boot;
 struct dtn_memory;
+struct dtn_recorder;
 struct dtn_transport;
 struct dtn_wait;
 
@@ -85,6 +86,8 @@ struct dtensor_ctx {
     int holders;                  /* the program until dtensor_fini(), and    */
                                   /* whatever it made and did not destroy     */
     struct dtn_slot slots[DTN_ROOMS]; /* what the rooms above keep            */
+    struct dtn_recorder *recorder; /* is told of calls on tensors; or NULL    */
+    uint64_t contents;            /* contents that tensors have had           */
     bool finished;                /* by dtensor_fini(); its failure says so   */
     bool planning;                /* it has no peers: see dtn_ctx_plan()      */
     bool oversubscribed;          /* more ranks here than CPUs they may use   */

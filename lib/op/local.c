@@ -3,6 +3,7 @@
  * An operator that has a rule but no row here can be inferred, not run.
  */
 #include "op/local.h"
+#include "op/local_backward.h"
 #include "op/local_copy.h"
 #include "op/local_math.h"
 #include "op/local_rows.h"
@@ -25,6 +26,8 @@ enum { BOTH = DTN_LOCAL_BROADCAST | DTN_LOCAL_ALIAS };
     { op, dtn_local_product, which, 0, NULL, dtn_work_product }
 #define ROWS(op, f, which, flags, work)                                       \
     { op, dtn_local_##f, which, flags, NULL, dtn_work_##work }
+#define NORM_BACKWARD(op, which)                                              \
+    { op, dtn_local_norm_backward, which, 0, NULL, dtn_work_norm_backward }
 #define LOSS(op, which)                                                       \
     { op, dtn_local_loss, which, 0, NULL, dtn_work_loss }
 
@@ -109,6 +112,9 @@ static const struct dtn_local locals[] = {
     PRODUCT("matmul", DTN_PRODUCT_MATMUL),
     PRODUCT("addmm", DTN_PRODUCT_ADDMM),
     PRODUCT("linear", DTN_PRODUCT_LINEAR),
+    PRODUCT("linear_weight", DTN_PRODUCT_WEIGHT),
+    PRODUCT("matmul_nt", DTN_PRODUCT_NT),
+    PRODUCT("matmul_tn", DTN_PRODUCT_TN),
     PRODUCT("mv", DTN_PRODUCT_MV),
     PRODUCT("dot", DTN_PRODUCT_DOT),
 
@@ -131,6 +137,10 @@ static const struct dtn_local locals[] = {
     ROWS("log_softmax_backward", softmax_backward, 1, 0, softmax),
     ROWS("layer_norm", norm, 1, DTN_LOCAL_ALIAS, norm),
     ROWS("rms_norm", norm, 0, DTN_LOCAL_ALIAS, norm),
+    NORM_BACKWARD("layer_norm_backward", 1),
+    NORM_BACKWARD("rms_norm_backward", 0),
+    LOCAL("cross_entropy_backward", loss_backward, 1, 0),
+    LOCAL("nll_loss_backward", loss_backward, 0, 0),
     LOCAL("cumsum", cumulate, 0, DTN_LOCAL_ALIAS),
     LOCAL("cumprod", cumulate, 1, DTN_LOCAL_ALIAS),
     LOSS("nll_loss", 0),

@@ -16,7 +16,8 @@ dtn_local_takes_f dtn_takes_reduction;
 
 /* Products; `which` is of enum dtn_product. */
 enum dtn_product { DTN_PRODUCT_MATMUL, DTN_PRODUCT_ADDMM, DTN_PRODUCT_LINEAR,
-                   DTN_PRODUCT_MV, DTN_PRODUCT_DOT };
+                   DTN_PRODUCT_MV, DTN_PRODUCT_DOT, DTN_PRODUCT_WEIGHT,
+                   DTN_PRODUCT_NT, DTN_PRODUCT_TN };
 dtn_local_f dtn_local_product;
 dtn_local_work_f dtn_work_product, dtn_work_reduce;
 

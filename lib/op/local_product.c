@@ -49,6 +49,12 @@ static struct dtn_array matrix(const struct dtn_array *array, int64_t rows,
                             (const int64_t[]){ rows, columns });
 }
 
+/* The last two dimensions exchanged. */
+static struct dtn_array turned(struct dtn_array array)
+{
+    return dtn_array_swapped(&array, array.ndim - 2, array.ndim - 1);
+}
+
 static struct factors product_of(const struct dtn_local *local,
                                  const struct dtn_parts *parts)
 {
@@ -73,6 +79,17 @@ static struct factors product_of(const struct dtn_local *local,
         p = (struct factors){ matrix(out, 1, 1),
                               matrix(&in[0], 1, in[0].shape[0]),
                               matrix(&in[1], in[1].shape[0], 1), NULL };
+        break;
+    case DTN_PRODUCT_WEIGHT:
+        p = (struct factors){ *out, turned(flat(&in[0])), flat(&in[1]), NULL };
+        break;
+    case DTN_PRODUCT_NT:
+        p = (struct factors){ *out, led(&in[0], out->ndim),
+                              turned(led(&in[1], out->ndim)), NULL };
+        break;
+    case DTN_PRODUCT_TN:
+        p = (struct factors){ *out, turned(led(&in[0], out->ndim)),
+                              led(&in[1], out->ndim), NULL };
         break;
     case DTN_PRODUCT_MATMUL:
     default:

@@ -21,6 +21,7 @@
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/redist.h"
+#include "tensor/recorder.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -195,7 +196,13 @@ static int run_all(const struct running *run, struct dtensor *const out[],
 
     for (int i = 0; i < run->nout; i++)
         run->d->bound->out[i].data = out[i]->local;
-    return rc == 0 ? run_local(run, err) : rc;
+    if (rc == 0)
+        rc = run_local(run, err);
+    if (rc != 0)
+        return rc;
+    return dtn_called(&(struct dtn_called){
+        .op = run->d->op, .args = run->args, .nin = run->d->call.nin,
+        .nout = run->nout, .in = run->in, .out = out }, err);
 }
 
 /* ---------------------------------------------------------- new outputs --- */

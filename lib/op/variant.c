@@ -65,6 +65,12 @@ const char *dtn_variant_loss(const struct dtensor_op_call *call)
            ? words[call->args.reduction] : NULL;
 }
 
+/* Mean and rstd may be given, or are computed again. */
+const char *dtn_variant_norm_backward(const struct dtensor_op_call *call)
+{
+    return call->nin <= 3 ? "few" : NULL;
+}
+
 /* A slice of everything. */
 const char *dtn_variant_slice(const struct dtensor_op_call *call)
 {

@@ -12,6 +12,7 @@
 #include "mesh/mesh.h"
 #include "redist/gradient.h"
 #include "redist/redist.h"
+#include "tensor/recorder.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -30,11 +31,9 @@ int dtensor_redistribute_to(const struct dtensor *t,
     if (rc != 0)
         return rc;
     rc = dtn_redistribute(&t->spec, &to, t->local, made->local, err);
-    if (rc != 0)
-        dtensor_destroy(made);
-    else
-        *tp = made;
-    return rc;
+    if (rc == 0)
+        rc = dtn_called_one("redistribute", t, made, err);
+    return dtn_tensor_return(made, rc, tp);
 }
 
 int dtensor_redistribute(const struct dtensor *t, const char *placements,
@@ -54,8 +53,8 @@ int dtensor_redistribute_into(const struct dtensor *src, struct dtensor *dst,
 
     if (rc != 0 || src == dst)
         return rc;
-    return dtn_redistribute(&src->spec, &dst->spec, src->local, dst->local,
-                            err);
+    rc = dtn_redistribute(&src->spec, &dst->spec, src->local, dst->local, err);
+    return rc == 0 ? dtn_called_one("redistribute", src, dst, err) : rc;
 }
 
 int dtensor_from_local_grad(const struct dtensor_spec *spec,
@@ -82,16 +81,20 @@ int dtensor_from_local_grad(const struct dtensor_spec *spec,
 int dtensor_plan_run(struct dtensor_plan *plan, const struct dtensor *src,
                      struct dtensor *dst, struct dtensor_error *err)
 {
-    return dtn_redistribute_by(plan, &src->spec, &dst->spec, src->local,
-                               dst->local, err);
+    int rc = dtn_redistribute_by(plan, &src->spec, &dst->spec, src->local,
+                                 dst->local, err);
+
+    return rc == 0 ? dtn_called_one("redistribute", src, dst, err) : rc;
 }
 
 int dtensor_plan_start(struct dtensor_plan *plan, const struct dtensor *src,
                        struct dtensor *dst, struct dtensor_request **requestp,
                        struct dtensor_error *err)
 {
-    return dtn_request_redist(plan, &src->spec, &dst->spec, src->local,
-                             dst->local, requestp, err);
+    int rc = dtn_request_redist(plan, &src->spec, &dst->spec, src->local,
+                                dst->local, requestp, err);
+
+    return rc == 0 ? dtn_called_one("redistribute", src, dst, err) : rc;
 }
 
 int dtensor_batch_run(struct dtensor_batch *batch,
@@ -103,7 +106,11 @@ int dtensor_batch_run(struct dtensor_batch *batch,
     for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++)
         rc = dtn_batch_take(batch, i, &src[i]->spec, src[i]->local,
                             &dst[i]->spec, dst[i]->local, err);
-    return rc == 0 ? dtn_batch_run(batch, err) : rc;
+    if (rc == 0)
+        rc = dtn_batch_run(batch, err);
+    for (int i = 0; rc == 0 && i < dtn_batch_count(batch); i++)
+        rc = dtn_called_one("redistribute", src[i], dst[i], err);
+    return rc;
 }
 
 int dtensor_full_tensor(const struct dtensor *t, void *full, size_t size,

@@ -17,6 +17,7 @@
 #include "mesh/mesh.h"
 #include "redist/phases.h"
 #include "redist/redist.h"
+#include "tensor/recorder.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -124,6 +125,8 @@ int dtensor_clone(const struct dtensor *t, struct dtensor **tp,
     if (t->bytes > 0)
         rc = dtn_buffer_copy(t->spec.mesh->ctx, made->local, t->local,
                              t->bytes, err);
+    if (rc == 0)
+        rc = dtn_called_one("clone", t, made, err);
     return dtn_tensor_return(made, rc, tp);
 }
 

@@ -12,6 +12,7 @@
 #include "mesh/mesh.h"
 #include "random/dist.h"
 #include "random/generator.h"
+#include "tensor/recorder.h"
 #include "tensor/tensor.h"
 #include "dtensor.h"
 
@@ -129,6 +130,15 @@ static int dropout_apply(const struct dtensor *t, double p,
                            (const void *const[]){ t->local, mask->local }, err);
 }
 
+static int dropout_told(const struct dtensor *t, double p, struct dtensor *out,
+                        struct dtensor *mask, struct dtensor_error *err)
+{
+    return dtn_called(&(struct dtn_called){
+        .op = "dropout", .args = &(struct dtensor_op_args){ .p = p }, .nin = 1,
+        .nout = 2, .in = &t, .out = (struct dtensor *const[]){ out, mask } },
+        err);
+}
+
 int dtensor_dropout(const struct dtensor *t, double p,
                     struct dtensor_generator *gen, struct dtensor **tp,
                     struct dtensor **maskp, struct dtensor_error *err)
@@ -148,6 +158,8 @@ int dtensor_dropout(const struct dtensor *t, double p,
         rc = dtn_random_fill("dropout", mask, &dist, gen, err);
     if (rc == 0)
         rc = dropout_apply(t, p, mask, out, err);
+    if (rc == 0)
+        rc = dropout_told(t, p, out, mask, err);
     if (rc != 0) {
         dtensor_destroy(out);
         dtensor_destroy(mask);

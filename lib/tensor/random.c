@@ -104,6 +104,7 @@ int dtn_random_fill(const char *what, struct dtensor *t, struct dtn_dist *dist,
     rc = dtn_stream_part_of(gen, dist, &t->spec, me, &draw, err);
     if (rc != 0)
         return rc;
+    dtn_tensor_renew(t);
     stream =
         dtn_random_stream_of(&gen->rule, draw.seed, draw.offset, draw.numel);
     how = (struct dtn_fill_how){ &stream, dist };

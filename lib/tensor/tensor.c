@@ -46,9 +46,24 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
         free(t);
         return rc;
     }
+    t->holders = 1;
+    dtn_tensor_renew(t);
     dtn_ctx_hold(spec->mesh->ctx);
     *tp = t;
     return 0;
+}
+
+void dtn_tensor_renew(struct dtensor *t)
+{
+    t->content = ++t->spec.mesh->ctx->contents;
+}
+
+struct dtensor *dtn_tensor_hold(const struct dtensor *t)
+{
+    struct dtensor *held = (struct dtensor *)t;
+
+    held->holders++;
+    return held;
 }
 
 int dtn_tensor_end_all(const struct dtensor_mesh *mesh, int rc,
@@ -75,7 +90,7 @@ void dtensor_destroy(struct dtensor *t)
 {
     struct dtensor_ctx *ctx;
 
-    if (!t)
+    if (!t || --t->holders > 0)
         return;
     ctx = t->spec.mesh->ctx;
     dtn_ctx_free(ctx, t->local);

@@ -1,5 +1,6 @@
 /* tensor.h - tensors
  *
+ * recorder.h who is told of calls that write to tensors
  * tensor.c   the object and its queries
  * create.c   empty, zeros, full, arange, clone, distribute
  * local.c    of parts the ranks hold: from_local, checked and inferred
@@ -15,6 +16,7 @@
 #include "dtensor.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct dtn_dist;
 struct dtn_formula;
@@ -23,7 +25,17 @@ struct dtensor {
     struct dtensor_spec spec;     /* of the whole                             */
     size_t bytes;                 /* of the local part                        */
     void *local;                  /* in the arena, or NULL when bytes is 0    */
+    int holders;                  /* the program, until dtensor_destroy(),    */
+                                  /* and tapes                                */
+    uint64_t content;             /* number of what its elements are; no      */
+                                  /* other content of the context has it      */
 };
+
+/* It has other elements now. */
+void dtn_tensor_renew(struct dtensor *t);
+
+/* Hold it; dtensor_destroy() is the end of that.  Returns `t`. */
+struct dtensor *dtn_tensor_hold(const struct dtensor *t);
 
 /* A tensor whose local part has unspecified content.
  * Errors: EINVAL  the spec; ENOMEM

@@ -139,6 +139,12 @@
     { "linear", "", "9x8:f64:w 10x8:f64:w", 0 },
     { "mv", "", "9x8:f64:w 8:f64:w", 0 },
     { "dot", "", "17:f64:w 17:f64:w", 0 },
+    { "linear_weight", "", "3x4x8:f64:w 3x4x5:f64:w", 0 },
+    { "linear_weight", "", "9x8:f32:w 9x6:f32:w", 0 },
+    { "matmul_nt", "", "12x8:f64:w 10x8:f64:w", 0 },
+    { "matmul_nt", "", "2x6x4:f64:w 3x1x5x4:f64:w", 0 },
+    { "matmul_tn", "", "8x12:f64:w 8x10:f64:w", 0 },
+    { "matmul_tn", "", "2x6x4:f64:w 6x5:f64:w", 0 },
 
     /* ------------------------------------------- softmax, norms, networks */
     { "softmax", "dim=1", "6x5x4:f64:w", 1e-13 },
@@ -149,6 +155,13 @@
     { "layer_norm", "", "4x3x8:f64:d 8:f64:w 8:f64:w", 1e-12 },
     { "layer_norm", "count=2", "5x3x8:f64:d", 1e-12 },
     { "rms_norm", "eps=0.1", "7x8:f64:w 8:f64:w", 1e-12 },
+    { "layer_norm_backward", "", "4x3x8:f64:w 4x3x8:f64:d 8:f64:w", 1e-10 },
+    { "layer_norm_backward", "count=2,eps=0.1", "5x3x8:f64:w 5x3x8:f64:w",
+      1e-10 },
+    { "layer_norm_backward", "", "6x8:f64:w 6x8:f64:w 6x1:f64:w 6x1:f64:p "
+      "8:f64:w 8:f64:w", 1e-10 },
+    { "rms_norm_backward", "eps=0.1", "7x8:f64:w 7x8:f64:w 8:f64:w", 1e-10 },
+    { "rms_norm_backward", "eps=0.5", "7x8:f32:w 7x8:f32:w", 1e-4 },
     { "cumsum", "dim=0", "6x5:f64:w", 0 },
     { "cumprod", "dim=1", "6x5:i64:w", 0 },
     { "nll_loss", "", "9x5:f64:w 9:i64:i5", 0 },
@@ -158,6 +171,12 @@
     { "cross_entropy", "reduction=sum", "9x5:f64:w 9:i64:i5", 1e-13 },
     { "cross_entropy", "reduction=mean", "8x5:f64:w 8:i64:i5", 1e-13 },
     { "cross_entropy", "reduction=mean", "7x5:f64:w 7:i64:i5", 1e-13 },
+    { "nll_loss_backward", "", "9:f64:w 9x5:f64:w 9:i64:i5", 0 },
+    { "nll_loss_backward", "reduction=sum", ":f64:w 9x5:f64:w 9:i64:i5", 0 },
+    { "cross_entropy_backward", "", "3x4:f64:w 3x4x5:f64:w 3x4:i64:i5", 1e-13 },
+    { "cross_entropy_backward", "", "9:f32:w 9x5:f32:w 9:i32:i5", 1e-5 },
+    { "cross_entropy_backward", "reduction=mean",
+      ":f64:w 7x5:f64:w 7:i64:i5", 1e-13 },
 
     /* ----------------------------------------------------------- by index */
     { "embedding", "", "10x6:f64:w 3x5:i64:i10", 0 },

@@ -32,13 +32,17 @@ double whole_at_place(const struct whole *w, int ndim, const int64_t index[]);
 bool naive_op(const struct dtensor_op_call *call, const struct whole in[],
               int nout, struct whole out[]);
 
-/* The parts of it: element by element; reductions; products; the rest. */
+/* The parts of it: element by element; reductions; products; gradients; the
+ * rest.
+ */
 bool naive_pointwise(const struct dtensor_op_call *call,
                      const struct whole in[], struct whole *out);
 bool naive_reduce(const struct dtensor_op_call *call, const struct whole *in,
                   int nout, struct whole out[]);
 bool naive_product(const struct dtensor_op_call *call, const struct whole in[],
                    struct whole *out);
+bool naive_backward(const struct dtensor_op_call *call,
+                    const struct whole in[], int nout, struct whole out[]);
 bool naive_row(const struct dtensor_op_call *call, const struct whole in[],
                int nout, struct whole out[]);
 bool naive_parts(const struct dtensor_op_call *call, const struct whole in[],

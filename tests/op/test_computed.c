@@ -24,7 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { WORLD = 8, INPUTS = 5, OUTPUTS = 8, SEED = 20261124 };
+enum { WORLD = 8, INPUTS = 6, OUTPUTS = 8, SEED = 20261124 };
 
 /* Inputs have a shape, a type and what their elements are: w whole numbers from
  * -4 to 4, p from 1 to 4, b 0 or 1, iN whole numbers below N, d all different.

@@ -1,0 +1,125 @@
+/* dtensor/tape.h - gradients
+ *
+ * A tape notes what is computed from tensors that are watched, such as the
+ * parameters of a model, and computes the gradient of a result, such as a loss,
+ * for each of them.  A step of training is: begin, compute the loss, end,
+ * backward, take the gradients.  Forward and backward run the same operators,
+ * so that gradients lie as the rules of operators say; those of watched tensors
+ * end where these tensors lie.
+ */
+#ifndef DTENSOR_TAPE_H
+#define DTENSOR_TAPE_H
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- tapes --- */
+
+/* A tape of a context.   Semantics: GradientTape of TensorFlow, autograd of
+ * PyTorch.
+ */
+struct dtensor_tape;
+
+/* Make an empty tape.
+ *
+ * Collective: no.   Blocks: no.
+ * Owns:   *tapep is the caller's, for dtensor_tape_destroy().
+ * Errors: EINVAL  ctx or tapep is NULL;  ENOMEM
+ * Semantics: its own.
+ */
+int dtensor_tape_create(struct dtensor_ctx *ctx, struct dtensor_tape **tapep,
+                        struct dtensor_error *err);
+
+/* Take the tape out of force, if it is, and free it with all that it holds;
+ * NULL is a no-op.
+ */
+void dtensor_tape_destroy(struct dtensor_tape *tape);
+
+/* Watch a tensor: gradients are computed for it, from this backward on until
+ * the tape is destroyed.  It may be the result of a noted call.  The tape holds
+ * the tensor, which may be destroyed before the tape.  Watching it again does
+ * nothing.
+ *
+ * Collective: no - but all ranks of its mesh must watch the same ones, in the
+ *         same order.
+ * Blocks: no.
+ * Errors: EINVAL  it has no gradient: it is no float, or complex; or it is of
+ *                 another context;  ENOMEM
+ * Semantics: Tensor.requires_grad_, retain_grad.
+ */
+int dtensor_tape_watch(struct dtensor_tape *tape, const struct dtensor *t,
+                       struct dtensor_error *err);
+
+/* Put the tape in force: from now on operators, redistributes, clones and
+ * dropout of this context are noted if they read something that depends on a
+ * watched tensor.  The tape holds what the backward needs, also after
+ * dtensor_destroy().  end: not any more.  Between them and again after it more
+ * can be noted.  After a backward, begin forgets what was noted and the
+ * gradients before.
+ *
+ * Not seen are writes through the pointer of dtensor_to_local(), and what is
+ * computed from it.
+ *
+ * Collective: no - but all ranks must make the same calls.
+ * Blocks: no.
+ * Errors: EINVAL  begin: a tape is in force; end: this one is not;  ENOMEM
+ * Semantics: its own.
+ */
+int dtensor_tape_begin(struct dtensor_tape *tape, struct dtensor_error *err);
+int dtensor_tape_end(struct dtensor_tape *tape, struct dtensor_error *err);
+
+/* Compute the gradient of `loss`, a result of a noted call, for all watched
+ * tensors.  `grad` is the gradient of what the program computes from `loss`, a
+ * tensor of its shape and dtype on its mesh; NULL is 1, if `loss` has one
+ * element.
+ *
+ * What the calls have kept is freed on the way, so that there is one backward
+ * for what was noted; if the tape is in force it is not any more.  The
+ * operators that it runs may redistribute, whatever dtensor_op_implied() says.
+ * The gradients of several uses of a tensor are added as they lie, those of
+ * watched tensors brought to the placements of these, R where they are Partial,
+ * in one batch at the end.
+ *
+ * Collective: yes - all ranks of the mesh.   Blocks: until this rank has its
+ *         gradients and no peer needs others.
+ * Errors: EINVAL  there was a backward; `loss` does not depend on a watched
+ *                 tensor, or has several elements and `grad` is NULL; `grad`
+ *                 does not fit; a tensor that is needed was changed in place
+ *                 since the call that is differentiated; an operator has no
+ *                 backward: says which;  and those of dtensor_op()
+ * Semantics: Tensor.backward, once.
+ */
+int dtensor_tape_backward(struct dtensor_tape *tape,
+                          const struct dtensor *loss,
+                          const struct dtensor *grad,
+                          struct dtensor_error *err);
+
+/* The gradient of a watched tensor, after the backward; NULL if the loss does
+ * not depend on it, or it is not watched.
+ *
+ * Owns: the tape, until dtensor_tape_clear(), destroy, or the begin after the
+ *       backward.
+ */
+const struct dtensor *dtensor_tape_grad(const struct dtensor_tape *tape,
+                                        const struct dtensor *t);
+
+/* Forget what was noted, and the gradients; what is watched stays watched. */
+void dtensor_tape_clear(struct dtensor_tape *tape);
+
+/* Print the noted calls: results, inputs, and what is kept for the backward;
+ * after it also how each gradient lay, and where it was brought.
+ *
+ * Collective: no.   Blocks: no.
+ * Errors: ESYS  cannot write to `stream`
+ * Semantics: its own.
+ */
+int dtensor_tape_print(const struct dtensor_tape *tape, FILE *stream,
+                       struct dtensor_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

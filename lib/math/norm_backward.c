@@ -1,0 +1,171 @@
+/* norm_backward.c - the gradients of layer norm and RMS norm
+ *
+ * A row is read four times at most: for its mean, for its squares, for two
+ * sums, and for the gradients; it stays in the cache meanwhile.
+ */
+#include "math/norm_backward.h"
+#include "math/pointwise.h"
+#include "math/strips.h"
+#include "math/totals.h"
+#include "dtensor.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { OUT, GRAD, IN, WEIGHT, MEAN, RSTD };
+
+/* A block of a row, in the type of computation. */
+struct block {
+    const void *g, *x, *w;        /* w NULL: 1                                */
+    int64_t n;                    /* elements of each                         */
+};
+
+/* What holds for a row. */
+struct row {
+    double mean, rstd;
+    double d, dx;                 /* the sums of d and of d x'                */
+    double *weight_sum, *bias_sum; /* of its first element; or NULL           */
+};
+
+#define NORM_BACKWARD(kind, T)                                                \
+    static void sums_##kind(const struct block *b, struct row *row)           \
+    {                                                                         \
+        const T *g = b->g, *x = b->x, *w = b->w;                              \
+                                                                              \
+        for (int64_t i = 0; i < b->n; i++) {                                  \
+            const double d = (double)g[i] * (w ? (double)w[i] : 1);           \
+                                                                              \
+            row->d += d;                                                      \
+            row->dx += d * ((double)x[i] - row->mean) * row->rstd;            \
+        }                                                                     \
+    }                                                                         \
+    static void made_##kind(const struct block *b, const struct row *row,     \
+                            const double part[2], int64_t at, void *made)     \
+    {                                                                         \
+        const T *g = b->g, *x = b->x, *w = b->w;                              \
+        T *out = made;                                                        \
+                                                                              \
+        for (int64_t i = 0; i < b->n; i++) {                                  \
+            const double gi = (double)g[i];                                   \
+            const double xi = ((double)x[i] - row->mean) * row->rstd;         \
+            const double d = gi * (w ? (double)w[i] : 1);                     \
+                                                                              \
+            if (row->weight_sum)                                              \
+                row->weight_sum[at + i] += gi * xi;                           \
+            if (row->bias_sum)                                                \
+                row->bias_sum[at + i] += gi;                                  \
+            out[i] = (T)(row->rstd * (d - part[0] - xi * part[1]));           \
+        }                                                                     \
+    }
+
+NORM_BACKWARD(f32, float)
+NORM_BACKWARD(f64, double)
+
+static struct block block_of(const struct dtn_strips *rows, bool weighs,
+                             char room[3][DTN_BLOCK_BYTES])
+{
+    return (struct block){
+        dtn_strips_load(rows, GRAD, room[0]),
+        dtn_strips_load(rows, IN, room[1]),
+        weighs ? dtn_strips_load(rows, WEIGHT, room[2]) : NULL, rows->n };
+}
+
+static double total(struct dtn_strips *rows, enum dtn_total kind,
+                    double middle)
+{
+    _Alignas(64) char room[DTN_BLOCK_BYTES];
+    double sum = 0;
+
+    for (bool on = dtn_strips_block(rows); on; on = dtn_strips_next_block(rows))
+        sum = dtn_total(kind, rows->how[IN].work,
+                        dtn_strips_load(rows, IN, room), rows->n, sum, middle);
+    return sum;
+}
+
+/* Mean and rstd: those that are known, or again. */
+static void row_begin(struct dtn_strips *rows,
+                      const struct dtn_norm_backward *norm, double count,
+                      struct row *row)
+{
+    row->mean = !norm->centred ? 0
+              : norm->mean ? dtn_strips_value(rows, MEAN)
+              : total(rows, DTN_TOTAL_SUM, 0) / count;
+    row->rstd = norm->rstd ? dtn_strips_value(rows, RSTD)
+              : 1 / sqrt(total(rows, DTN_TOTAL_SQUARES, row->mean) / count +
+                         norm->epsilon);
+    row->d = row->dx = 0;
+}
+
+static void row_run(struct dtn_strips *rows,
+                    const struct dtn_norm_backward *norm, double count,
+                    struct row *row)
+{
+    _Alignas(64) char room[3][DTN_BLOCK_BYTES], buffer[DTN_BLOCK_BYTES];
+    const bool wide = rows->how[IN].work == DTENSOR_F64;
+    double part[2];
+    int64_t at = 0;
+
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        const struct block b = block_of(rows, norm->weight, room);
+
+        (wide ? sums_f64 : sums_f32)(&b, row);
+    }
+    part[0] = norm->centred ? row->d / count : 0;
+    part[1] = row->dx / count;
+    for (bool on = dtn_strips_block(rows); on;
+         on = dtn_strips_next_block(rows)) {
+        const struct block b = block_of(rows, norm->weight, room);
+        void *made = dtn_strips_place(rows, OUT, buffer);
+
+        (wide ? made_f64 : made_f32)(&b, row, part, at, made);
+        dtn_strips_store(rows, OUT, made, buffer);
+        at += b.n;
+    }
+}
+
+static struct dtn_array or_in(const struct dtn_array *array,
+                              const struct dtn_array *in)
+{
+    return array ? dtn_array_expanded(array, in) : *in;
+}
+
+static void sums_end(const struct dtn_array *grad, double *sums)
+{
+    struct dtn_array from;
+
+    if (!grad)
+        return;
+    from = dtn_array_packed(sums, DTENSOR_F64, grad->ndim, grad->shape);
+    dtn_cast(grad, &from);
+}
+
+void dtn_norm_backward(const struct dtn_norm_backward *norm)
+{
+    const struct dtn_array *in = norm->in;
+    const struct dtn_array arrays[] = {
+        *norm->in_grad, *norm->grad, *in, or_in(norm->weight, in),
+        or_in(norm->mean, in), or_in(norm->rstd, in) };
+    struct dtn_strips rows;
+    struct row row = { 0 };
+    unsigned dims = 0;
+    int64_t count = 1;
+
+    for (int d = in->ndim - norm->dims; d < in->ndim; d++) {
+        dims |= 1u << d;
+        count *= in->shape[d];
+    }
+    if (count > 0)
+        memset(norm->sums, 0, 2 * (size_t)count * sizeof norm->sums[0]);
+    row.weight_sum = norm->weight_grad ? norm->sums : NULL;
+    row.bias_sum = norm->bias_grad ? norm->sums + count : NULL;
+    dtn_strips_begin(&rows, arrays, 6, dims);
+    for (bool more = dtn_strips_first(&rows); more;
+         more = dtn_strips_next(&rows)) {
+        row_begin(&rows, norm, (double)count, &row);
+        row_run(&rows, norm, (double)count, &row);
+    }
+    sums_end(norm->weight_grad, norm->sums);
+    sums_end(norm->bias_grad, norm->sums + count);
+}

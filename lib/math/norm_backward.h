@@ -1,0 +1,34 @@
+/* norm_backward.h - the gradients of layer norm and RMS norm */
+#ifndef DTN_MATH_NORM_BACKWARD_H
+#define DTN_MATH_NORM_BACKWARD_H
+
+#include "math/array.h"
+
+#include <stdbool.h>
+
+/* The operands, over the last `dims` dimensions of `in`; see norm.h.  `mean`
+ * and `rstd` NULL: they are computed again.  `weight` NULL: 1.
+ */
+struct dtn_norm_backward {
+    const struct dtn_array *in_grad; /* is written                            */
+    const struct dtn_array *weight_grad; /* is written; or NULL               */
+    const struct dtn_array *bias_grad; /* is written; or NULL                 */
+    const struct dtn_array *grad; /* of the output                            */
+    const struct dtn_array *in;   /* as it was                                */
+    const struct dtn_array *weight; /* or NULL                                */
+    const struct dtn_array *mean; /* of RMS norm NULL; or NULL                */
+    const struct dtn_array *rstd; /* or NULL                                  */
+    int dims;                     /* how many dimensions a row has            */
+    bool centred;                 /* layer norm; else RMS norm                */
+    double epsilon;               /* added to the mean of the squares         */
+    double *sums;                 /* room for two rows                        */
+};
+
+/* With x' = (x - mean) rstd and d = g weight: the gradient of the input is
+ * rstd (d - mean of d - x' mean of (d x')), of RMS norm without the mean of d;
+ * of the weight the sum over the rows of g x', of the bias that of g.  The
+ * sums are f64.
+ */
+void dtn_norm_backward(const struct dtn_norm_backward *norm);
+
+#endif

@@ -1,0 +1,125 @@
+/* local_backward.c - gradients of norms and losses, on the parts of one rank
+ *
+ * Rows are never cut between ranks.  What is summed over rows, the gradient of
+ * a weight, is a term where the rows are cut.  The mean of a loss is one over
+ * all rows, not over those of this rank.
+ */
+#include "op/local_backward.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "layout/layout.h"
+#include "math/norm_backward.h"
+#include "math/pointwise.h"
+#include "math/select.h"
+#include "math/softmax.h"
+#include "dtensor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define EPSILON 1e-5              /* what eps 0 stands for                    */
+
+/* ---------------------------------------------------------------- norms --- */
+
+static int norm_dims(const struct dtn_parts *parts)
+{
+    return parts->args->count > 0 ? (int)parts->args->count : 1;
+}
+
+size_t dtn_work_norm_backward(const struct dtn_local *local,
+                              const struct dtn_parts *parts)
+{
+    const struct dtn_array *in = &parts->in[1];
+    int64_t count = 1;
+
+    for (int d = in->ndim - norm_dims(parts); d < in->ndim; d++)
+        count *= in->shape[d];
+    return 2 * (size_t)count * sizeof(double);
+}
+
+/* The inputs are the gradient, the input and the weight; or the gradient, the
+ * input, its mean and rstd, the weight and the bias.
+ */
+int dtn_local_norm_backward(const struct dtn_local *local,
+                            const struct dtn_parts *parts,
+                            struct dtensor_error *err)
+{
+    const bool all = parts->nin > 3;
+    const struct dtn_array *weight = all ? &parts->in[4]
+                                   : parts->nin > 2 ? &parts->in[2] : NULL;
+    const struct dtn_norm_backward norm = {
+        .in_grad = &parts->out[0],
+        .weight_grad = parts->nout > 1 ? &parts->out[1] : NULL,
+        .bias_grad = parts->nout > 2 ? &parts->out[2] : NULL,
+        .grad = &parts->in[0], .in = &parts->in[1], .weight = weight,
+        .mean = all ? &parts->in[2] : NULL, .rstd = all ? &parts->in[3] : NULL,
+        .dims = norm_dims(parts), .centred = local->which,
+        .epsilon = parts->args->eps > 0 ? parts->args->eps : EPSILON,
+        .sums = parts->work
+    };
+
+    dtn_norm_backward(&norm);
+    return 0;
+}
+
+/* --------------------------------------------------------------- losses --- */
+
+/* With one dimension of size 1 more, the last; of one number all are 1. */
+static struct dtn_array column(const struct dtn_array *array, int ndim)
+{
+    int64_t shape[DTENSOR_MAX_DIMS];
+
+    for (int d = 0; d < ndim; d++)
+        shape[d] = d < array->ndim ? array->shape[d] : 1;
+    return dtn_array_packed(array->data, array->dtype, ndim, shape);
+}
+
+static void multiply(const struct dtn_array *out, enum dtn_pointwise how,
+                     const struct dtn_array *by, double factor)
+{
+    const double args[] = { factor, 0 };
+
+    dtn_pointwise(how, out, (const struct dtn_array *const[]){ out, by }, args);
+}
+
+/* Subtract 1 at the targets. */
+static void take_one(const struct dtn_array *out,
+                     const struct dtn_array *target, int dim)
+{
+    _Alignas(16) unsigned char element[16];
+    struct dtn_array ones = *target;
+
+    dtn_store(out->dtype, element, 0, -1);
+    ones.data = element;
+    ones.dtype = out->dtype;
+    memset(ones.stride, 0, sizeof ones.stride);
+    dtn_array_scatter(out, dim, target, &ones, true);
+}
+
+/* (softmax - one at the target) g, or -g at the target; over n of a mean. */
+int dtn_local_loss_backward(const struct dtn_local *local,
+                            const struct dtn_parts *parts,
+                            struct dtensor_error *err)
+{
+    const struct dtensor_spec *rows = &parts->want[2];
+    const struct dtn_array *out = &parts->out[0], *in = &parts->in[1];
+    const int dim = in->ndim - 1;
+    const double n = (double)dtn_numel(rows->ndim, rows->shape);
+    const struct dtn_array target = column(&parts->in[2], in->ndim);
+    const struct dtn_array grad = column(&parts->in[0], in->ndim);
+    int64_t wrong;
+
+    if (dtn_index_wrong(&target, in->shape[dim], &wrong) >= 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: target %" PRId64 " (expected "
+                        "0 to %" PRId64 ")", parts->op, wrong,
+                        in->shape[dim] - 1);
+    if (local->which)
+        dtn_softmax(false, out, in, dim);
+    else
+        dtn_array_fill(out, 0);
+    take_one(out, &target, dim);
+    multiply(out, DTN_MUL, &grad, 0);
+    if (parts->args->reduction == DTENSOR_OP_MEAN && n > 0)
+        multiply(out, DTN_SCALE, NULL, 1 / n);
+    return 0;
+}

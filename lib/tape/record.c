@@ -1,0 +1,190 @@
+/* record.c - calls noted
+ *
+ * A call is noted if one of its inputs has a value, that is, depends on a leaf.
+ * Its float outputs get values then.  What the gradients of those inputs need
+ * is held, nothing else: of mul with a constant factor the constant.
+ */
+#include "tape/express.h"
+#include "tape/room.h"
+#include "tape/rules.h"
+#include "tape/tape.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+#include "dtensor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool depends(const struct dtensor_tape *tape,
+                    const struct dtn_called *called)
+{
+    for (int i = 0; i < called->nin; i++)
+        if (dtn_values_find(&tape->values, called->in[i]->content) >= 0)
+            return true;
+    return false;
+}
+
+/* May a tensor have a gradient? */
+static bool smooth(const struct dtensor *t)
+{
+    return dtn_dtype_kind(t->spec.dtype) == DTN_DTYPE_FLOAT;
+}
+
+static struct dtn_note *note_make(const struct dtensor_tape *tape,
+                                  const struct dtn_called *called)
+{
+    const size_t n = (size_t)(called->nin + called->nout);
+    struct dtn_note *note = calloc(1, sizeof *note +
+                                   n * sizeof note->operand[0]);
+
+    if (!note)
+        return NULL;
+    snprintf(note->op, sizeof note->op, "%s", called->op);
+    note->nin = called->nin;
+    note->nout = called->nout;
+    if (called->args)
+        note->args = *called->args;
+    for (int i = 0; i < called->nin; i++)
+        note->operand[i] = (struct dtn_noted){
+            .spec = called->in[i]->spec, .content = called->in[i]->content,
+            .value = dtn_values_find(&tape->values, called->in[i]->content) };
+    for (int i = 0; i < called->nout; i++)
+        note->operand[called->nin + i] = (struct dtn_noted){
+            .spec = called->out[i]->spec, .value = -1 };
+    note->backward = dtn_backward_of(note);
+    return note;
+}
+
+/* The operands that the backward will read: a bit for each. */
+static unsigned note_needs(const struct dtn_note *note)
+{
+    const struct dtn_backward *back = note->backward;
+    unsigned bits = 0;
+
+    if (!back)
+        return 0;
+    if (back->all)
+        return back->keeps ? dtn_express_names(back->keeps, note) : 0;
+    for (int i = 0; i < note->nin && i < DTN_BACKWARD_IN; i++)
+        if (note->operand[i].value >= 0 && back->grad[i])
+            bits |= dtn_express_names(back->grad[i], note);
+    return bits;
+}
+
+/* Outputs have their new content from here on, inputs that they are too. */
+static void note_fill(struct dtensor_tape *tape, struct dtn_note *note,
+                      const struct dtn_called *called)
+{
+    const unsigned needs = note_needs(note);
+
+    for (int i = 0; i < note->nin + note->nout; i++) {
+        struct dtn_noted *at = &note->operand[i];
+        const int k = i - note->nin;
+
+        if (k >= 0 && smooth(called->out[k]))
+            dtn_values_add(&tape->values, called->out[k]->content, &at->value,
+                           NULL);                /* room is there             */
+        if (k >= 0)
+            at->content = called->out[k]->content;
+        if (i < 32 && needs >> i & 1)
+            at->kept = dtn_tensor_hold(k < 0 ? called->in[i]
+                                             : called->out[k]);
+    }
+}
+
+static void renew(const struct dtn_called *called)
+{
+    for (int i = 0; i < called->nout; i++)
+        dtn_tensor_renew(called->out[i]);
+}
+
+/* The note, and room for what it adds; NULL: no gradient passes. */
+static int note_begin(struct dtensor_tape *tape,
+                      const struct dtn_called *called,
+                      struct dtn_note **notep, struct dtensor_error *err)
+{
+    struct dtn_note *note = note_make(tape, called);
+    void *notes = tape->notes;
+    int rc;
+
+    if (!note)
+        return dtn_fail_nomem(err, "tape", sizeof *note);
+    rc = dtn_values_reserve(&tape->values, called->nout, err);
+    if (rc == 0)
+        rc = dtn_tape_room(&notes, tape->nnotes, &tape->notes_room,
+                           sizeof note, err);
+    tape->notes = notes;
+    if (rc != 0 || (note->backward && dtn_backward_stops(note->backward))) {
+        free(note);
+        note = NULL;
+    }
+    *notep = note;
+    return rc;
+}
+
+int dtn_tape_record(struct dtn_recorder *recorder,
+                    const struct dtn_called *called,
+                    struct dtensor_error *err)
+{
+    struct dtensor_tape *tape = (struct dtensor_tape *)recorder;
+    struct dtn_note *note = NULL;
+    int rc = 0;
+
+    if (depends(tape, called))
+        rc = note_begin(tape, called, &note, err);
+    renew(called);
+    if (note) {
+        note_fill(tape, note, called);
+        tape->notes[tape->nnotes++] = note;
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------- printing --- */
+
+static void operand_print(const struct dtn_noted *at, FILE *stream)
+{
+    char text[400];
+
+    dtensor_spec_format(&at->spec, text, sizeof text);
+    if (at->value >= 0)
+        fprintf(stream, " #%d", at->value);
+    fprintf(stream, " %s%s", text, at->kept ? " (kept)" : "");
+}
+
+/* "gradient of #0 came as P(sum), is R" */
+static void leaf_print(const struct dtn_leaf *leaf, FILE *stream)
+{
+    char came[200], is[200];
+
+    if (!leaf->grad)
+        return;
+    dtensor_placements_format(leaf->came.mesh, leaf->came.placement, came,
+                              sizeof came);
+    dtensor_placements_format(leaf->grad->spec.mesh,
+                              leaf->grad->spec.placement, is, sizeof is);
+    fprintf(stream, "gradient of #%d came as %s, is %s\n", leaf->value, came,
+            is);
+}
+
+int dtensor_tape_print(const struct dtensor_tape *tape, FILE *stream,
+                       struct dtensor_error *err)
+{
+    for (int i = 0; i < tape->nnotes; i++) {
+        const struct dtn_note *note = tape->notes[i];
+
+        fprintf(stream, "%s%s:", note->op,
+                note->backward ? "" : " (no backward)");
+        for (int k = 0; k < note->nin + note->nout; k++) {
+            if (k == note->nin)
+                fprintf(stream, " ->");
+            operand_print(&note->operand[k], stream);
+        }
+        fprintf(stream, "\n");
+    }
+    for (int i = 0; i < tape->nleaves; i++)
+        leaf_print(&tape->leaves[i], stream);
+    return fflush(stream) == 0 && !ferror(stream) ? 0
+         : dtn_fail(err, DTENSOR_ESYS, "tape_print: cannot write");
+}
