@@ -86,7 +86,7 @@ const struct dtn_word dtn_algorithm_words[] = {
     { "doubling", DTN_ALG_DOUBLING }, { "halving", DTN_ALG_HALVING },
     { "bruck", DTN_ALG_BRUCK }, { "pairwise", DTN_ALG_PAIRWISE },
     { "hierarchical", DTN_ALG_HIERARCHICAL },
-    { "device", DTN_ALG_DEVICE }, { NULL, 0 }
+    { "device", DTN_ALG_DEVICE }, { "stream", DTN_ALG_STREAM }, { NULL, 0 }
 };
 
 /* Parts of rows.  The code of the section reads OTHER. */

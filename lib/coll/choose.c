@@ -29,6 +29,7 @@ bool dtn_emitter_ordered(const struct dtn_emitter *emitter)
 {
     return emitter->algorithm == DTN_ALG_DIRECT
         || emitter->algorithm == DTN_ALG_DEVICE
+        || emitter->algorithm == DTN_ALG_STREAM
         || !dtn_coll_infos[emitter->coll].reduces;
 }
 

@@ -6,6 +6,7 @@
  * dtensor_fini().
  */
 #include "coll/state.h"
+#include "coll/words.h"
 #include "base/error.h"
 #include "coll/choose.h"
 #include "coll/execs.h"
@@ -27,10 +28,12 @@ static void coll_finish(struct dtensor_ctx *ctx)
     dtn_execs_clear(&coll->execs);
     dtn_models_destroy(coll->models);
     dtn_recorded_destroy(coll->recorded);
+    dtn_words_destroy(ctx, coll->words);
     free(coll->everyone);
     coll->models = NULL;
     coll->recorded = NULL;
     coll->everyone = NULL;
+    coll->words = NULL;
 }
 
 static void coll_destroy(void *state)

@@ -15,6 +15,7 @@ struct dtn_models;
 struct dtn_recorded;
 struct dtn_redops;
 struct dtn_exec_run;
+struct dtn_device_words;
 
 struct dtn_coll_state {
     struct dtn_lru execs;         /* LRU cache by call: execs.c               */
@@ -28,6 +29,7 @@ struct dtn_coll_state {
                                             /* is a first                     */
     const struct dtn_exec_run *run;   /* the run that waits for a peer, or    */
                                       /* NULL                                 */
+    struct dtn_device_words *words;   /* for signals of devices, or NULL      */
     int *everyone;                /* [world] 0, 1, 2, ...; NULL: not used yet */
     struct dtn_coll_peer {
         bool busy;                /* an active request names it               */

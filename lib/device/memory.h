@@ -134,6 +134,27 @@ struct dtn_memory_ops {
      */
     int (*settle)(const struct dtn_memory *memory, bool waits);
 
+    /* Can devices of this kind signal each other?  They do by words of 8 bytes
+     * in memory of this kind, of this rank or of a peer.  NULL, as the four
+     * that follow: no.
+     */
+    bool (*signals)(const struct dtn_memory *memory);
+
+    /* Write a word after all launched operations. */
+    int (*post)(const struct dtn_memory *memory, void *word, uint64_t value);
+
+    /* Operations from now on come after the word has reached the value. */
+    int (*hold)(const struct dtn_memory *memory, void *word, uint64_t value);
+
+    /* Read words into host memory at once, whatever was launched. */
+    int (*look)(const struct dtn_memory *memory, uint64_t to[],
+                const void *words, size_t bytes);
+
+    /* Let operations go on that wait for these words, which cannot be used any
+     * more.
+     */
+    int (*unhold)(const struct dtn_memory *memory, void *words, size_t bytes);
+
     /* Host memory of whole pages is about to be copied to and from memory of
      * this kind often.  A pin that fails is not reported.  NULL, as unpin():
      * nothing makes such copies faster.

@@ -17,10 +17,11 @@ const char *dtn_path_plan(struct dtensor_ctx *ctx)
 
     if (path->call == 0 || path->call != ctx->calls)
         return ctx->plan_text;
-    snprintf(path->plan, sizeof path->plan, "%s; GPU memory %s%s%s",
+    snprintf(path->plan, sizeof path->plan, "%s; GPU memory %s%s%s%s",
              ctx->plan_text, path->why[0] ? "staged: " : "in place", path->why,
              path->by_program ? "; reduced on copies in host memory, by a "
-                                "function of the program" : "");
+                                "function of the program" : "",
+             path->streams ? ", GPUs signal" : "");
     return path->plan;
 }
 

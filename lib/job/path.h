@@ -14,6 +14,7 @@ struct dtn_path {
     char why[320];                /* why a buffer was staged; "": all were    */
                                   /* reached in place                         */
     bool by_program;              /* a function of the program's reduced      */
+    bool streams;                 /* devices signalled each other             */
     char plan[600];               /* dtensor_last_plan() of that run          */
 };
 

@@ -137,6 +137,9 @@ struct dtn_sched {
     struct dtn_step *steps;       /* [nsteps]                                 */
     int nboxes, boxes_capacity;   /* used and allocated; -1: out of memory    */
     struct dtn_box *boxes;        /* [nboxes] strides in elements of dtype    */
+    bool streams;                 /* devices may signal each other: ranks     */
+                                  /* that signal DATA or DONE have exchanged  */
+                                  /* READY before any copy or fold            */
     int rounds;                   /* rounds of an exchange                    */
     int nterms;                   /* length of `terms`                        */
     int *terms;                   /* [nterms] positions that FOLD of rank -1  */

@@ -72,6 +72,7 @@ static int formula(const struct dtn_emitter *emitter, int n, bool *exact)
     switch (emitter->algorithm) {
     case DTN_ALG_DIRECT:
     case DTN_ALG_DEVICE:
+    case DTN_ALG_STREAM:
     case DTN_ALG_PAIRWISE:
         return n - 1;
     case DTN_ALG_RING:

@@ -6,6 +6,8 @@
  *     ready.c     READY: the address and size of memory
  *     expose.c    how peers access the buffers of a run
  *     direct.c    the same for buffers of a device, in place
+ *     signals.c   signals that devices send each other
+ *     watch.c     waiting for a device that waits for others
  *     launch.c    operations in host or device memory
  *     move.c      the steps that copy and reduce
  *     cma.c       the same with private memory of peers
@@ -51,6 +53,10 @@ struct dtn_exec_peer {
                                   /* direction: part of the match bits        */
     struct dtn_remote remote[DTN_EXEC_NNAMES];     /* its spaces, as its      */
                                                    /* READY said              */
+    unsigned char *words;         /* where this rank's device signals to the  */
+                                  /* peer's; NULL: the hosts signal           */
+    bool again;                   /* it sends READY once more, when its       */
+                                  /* memory is ready                          */
 };
 
 /* exec->base: the addresses of this rank's spaces; of the exposed OUT; and of
@@ -118,6 +124,8 @@ struct dtn_exec_run {
     bool is_private;              /* some exposed buffer is private memory    */
     int64_t timed_ns;             /* start time of a trial; 0: not timed      */
     int64_t left_ns;              /* end of the last start or poll, if timed  */
+    bool streams;                 /* its device may signal: see signals.c     */
+    struct dtn_remote words;      /* if so, name of the words for it          */
     bool refused;                 /* a transport refused to register a space  */
     int step;                     /* index of the next step                   */
     struct dtn_exec_rows {            /* a put of a box in progress           */
@@ -168,6 +176,7 @@ struct dtn_exec {
     struct dtn_wait meeting;      /* wait state of the connecting             */
     struct dtn_exec_access *reach;    /* one for each wait for READY, in      */
                                       /* order                                */
+    int nready;                   /* waits for READY                          */
     struct dtn_exec_run started;      /* the run of dtn_exec_start()          */
 };
 
@@ -266,6 +275,28 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
 bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
                        const struct dtn_signal *signal);
 int dtn_ready_access(struct dtn_exec *exec, struct dtensor_error *err);
+
+/* The name in READY that is no space: words for signals of devices. */
+enum { DTN_EXEC_WORDS = DTN_EXEC_NNAMES };
+
+/* signals.c, for runs whose schedule allows it.  begin: may this run signal by
+ * its device?  meet: READY came from a peer.  post: DATA or DONE to a peer;
+ * hold: from it.
+ */
+void dtn_signals_begin(struct dtn_exec_run *run);
+int dtn_signals_meet(struct dtn_exec_run *run,
+                     const struct dtn_exec_step *bound);
+int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                     enum dtn_tag tag);
+int dtn_signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                     enum dtn_tag tag);
+
+/* watch.c.  settle: wait until the device, which may wait for peers, is done;
+ * 0, or a code, then the context is poisoned.  give_up: the run failed, let the
+ * device go on.
+ */
+int dtn_watch_settle(struct dtn_exec_run *run);
+void dtn_watch_give_up(struct dtn_exec_run *run);
 
 /* Number the messages of a new run. */
 void dtn_exec_count_messages(struct dtn_exec *exec);

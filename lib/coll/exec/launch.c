@@ -1,8 +1,8 @@
 /* launch.c - operations of a run in the memory of its buffers
  *
  * An operation on host memory is complete when it returns.  An operation on
- * device memory is launched, and the run goes on; puts, signals and the end of
- * the run wait until it has completed.
+ * device memory is launched, and the run goes on; puts, signals of the host and
+ * the end of the run wait until it has completed.
  */
 #include "coll/exec/exec.h"
 #include "device/memory.h"
@@ -25,7 +25,8 @@ int dtn_run_launched(struct dtn_exec_run *run, int rc)
 
 int dtn_run_finish(struct dtn_exec_run *run, bool waits)
 {
-    int rc = run->memory->ops->settle(run->memory, waits);
+    int rc = run->streams && waits ? dtn_watch_settle(run)
+           : run->memory->ops->settle(run->memory, waits);
 
     if (rc == 0)
         run->launched = false;

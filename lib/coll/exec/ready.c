@@ -23,7 +23,7 @@
 enum {
     NAME_BYTES = 22,              /* struct dtn_remote; 46 bits of size and   */
     NAME_AT = sizeof(struct dtn_remote),       /* two of the space            */
-    READY_BYTES = DTN_EXEC_NNAMES * NAME_BYTES
+    READY_BYTES = (DTN_EXEC_NNAMES + 1) * NAME_BYTES
 };
 _Static_assert(2 * NAME_BYTES <= DTN_PAYLOAD_MAX, "two names fit the line");
 
@@ -40,7 +40,7 @@ static void name_write(unsigned char *at, int space, struct dtn_remote name,
     memcpy(at + NAME_AT, part, sizeof part);
 }
 
-/* Read an address; returns the index of its space, DTN_EXEC_NNAMES: none. */
+/* Read an address; returns the index of its space, or DTN_EXEC_WORDS. */
 static int name_read(const unsigned char *at, struct dtn_remote *name,
                      size_t *bytes)
 {
@@ -74,6 +74,10 @@ int dtn_ready_send(struct dtn_exec_run *run, const struct dtn_exec_step *bound,
         name_write(names + signal->len, s, name, bytes);
         signal->len = (uint16_t)(signal->len + NAME_BYTES);
     }
+    if (run->streams) {
+        name_write(names + signal->len, DTN_EXEC_WORDS, run->words, 0);
+        signal->len = (uint16_t)(signal->len + NAME_BYTES);
+    }
     return dtn_run_send(run, peer->rank, signal, names);
 }
 
@@ -96,8 +100,13 @@ bool dtn_ready_receive(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
         size_t bytes;
         int s = name_read(names + at, &name, &bytes);
 
-        if (s == DTN_EXEC_NNAMES)
-            return false;
+        if (s == DTN_EXEC_WORDS) {
+            peer->again = !run->streams;
+            peer->words = run->streams
+                ? peer->tp->ops->map(peer->tp, peer->rank, name) : NULL;
+            enough &= peer->again || peer->words;
+            continue;
+        }
         behind[s] = bytes;
         peer->remote[s] = name;
         if (peer->tp->ops->map)
@@ -185,6 +194,7 @@ int dtn_ready_access(struct dtn_exec *exec, struct dtensor_error *err)
                               + (size_t)nready * sizeof *exec->reach);
     }
     memset(latest, -1, n * sizeof *latest);
+    exec->nready = nready;
     nready = 0;
     for (int s = 0; s < sched->nsteps; s++) {
         if (step_hears(&sched->steps[s]))

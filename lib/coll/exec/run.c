@@ -46,8 +46,13 @@ static int run_signal(struct dtn_exec_run *run,
         .tag = (uint16_t)step->tag,
     };
     const void *data = NULL;
-    int rc = dtn_run_settle(run, !run->polls);
+    int rc;
 
+    if (run->streams && step->tag == DTN_TAG_READY)
+        return dtn_ready_send(run, bound, &signal);
+    if (run->streams && peer->words && step->tag != DTN_TAG_EAGER)
+        return dtn_signals_post(run, bound->peer, step->tag);
+    rc = dtn_run_settle(run, !run->polls);
     if (rc != 0)
         return rc;
     if (step->tag == DTN_TAG_READY)
@@ -61,22 +66,34 @@ static int run_signal(struct dtn_exec_run *run,
          : dtn_run_send(run, peer->rank, &signal, data);
 }
 
+/* A peer whose device signals says READY again, when this rank's does not. */
+static bool run_hears_again(struct dtn_exec_peer *peer,
+                            const struct dtn_signal *signal)
+{
+    peer->again = false;
+    return signal->len == 0;
+}
+
 static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
 {
     const struct dtn_step *step = bound->step;
     struct dtn_exec_peer *peer = bound->peer;
     const struct dtn_signal *signal;
     const size_t bytes = bound->bytes;
-    int rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
-                        : dtn_await(run->ctx, peer->rank, &signal);
+    int rc;
 
+    if (run->streams && peer->words && step->tag != DTN_TAG_EAGER)
+        return dtn_signals_hold(run, peer, step->tag);
+    rc = run->polls ? dtn_poll(run->ctx, peer->rank, &run->wait, &signal)
+                    : dtn_await(run->ctx, peer->rank, &signal);
     if (rc != 0)
         return rc;
     if (signal->fingerprint != (run->fingerprint ^ step->match_bits)
         || signal->tag != step->tag)
         return dtn_run_mismatch(run, step, signal);
-    if (step->tag == DTN_TAG_READY ? !dtn_ready_receive(run, peer, signal)
-                                   : signal->len != bytes)
+    if (peer->again ? !run_hears_again(peer, signal)
+        : step->tag == DTN_TAG_READY ? !dtn_ready_receive(run, peer, signal)
+                                     : signal->len != bytes)
         return dtn_run_mismatch(run, step, signal);
     if (bytes > 0)
         rc = dtn_run_download(run, dtn_run_at(run, bound->dst),
@@ -84,7 +101,10 @@ static int run_wait(struct dtn_exec_run *run, const struct dtn_exec_step *bound)
                               bytes);
     if (rc == 0)
         dtn_consume(run->ctx, peer->rank);
-    return rc;
+    if (rc == 0 && peer->again)
+        return run_wait(run, bound);
+    return rc == 0 && run->streams && step->tag == DTN_TAG_READY
+         ? dtn_signals_meet(run, bound) : rc;
 }
 
 /* Put from device memory by the CPU, to memory of a peer that is not mapped. */
@@ -306,7 +326,7 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     run->nready = 0;
     run->wait.start_ns = 0;
     run->memory = dtn_memory_of(run->ctx->device, in, out);
-    run->launched = false;
+    run->launched = run->streams = false;
     exec->base[DTN_IN] = (unsigned char *)(uintptr_t)in;
     exec->base[DTN_OUT] = exec->base[DTN_EXEC_OUT_EXPOSED] = out;
     if (run->memory != &dtn_host) {
@@ -315,6 +335,8 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
     }
     if (rc == 0 && run_exposes(run))
         rc = dtn_expose(run);
+    if (rc == 0 && exec->sched.streams)
+        dtn_signals_begin(run);
     if (rc != DTENSOR_EAGAIN)
         run_note(run);
     return rc;
@@ -323,6 +345,8 @@ static int run_begin(struct dtn_exec_run *run, struct dtn_exec *exec,
 static int run_end(struct dtn_exec_run *run, int rc, struct dtensor_error *err)
 {
     dtn_coll_of(run->ctx)->run = NULL;
+    if (rc != 0 && run->streams)
+        dtn_watch_give_up(run);
     dtn_run_settle(run, true);    /* operations launched before the failure   */
     if (run_exposes(run))
         rc = dtn_unexpose(run, rc);

@@ -9,6 +9,7 @@
  * boxes.c      strided boxes, by either
  * kernels.c    the kernels, loaded and launched
  * queue.c      the stream, waiting for it, errors
+ * values.c     words that streams write and wait for
  * pointer.c    what kind of memory an address is
  * arena.c      device memory of an arena
  * exporter.c   device memory for network cards and for peers of the host
@@ -70,6 +71,8 @@ struct dtn_cuda {
     char name[80];                /* "GPU 0 (NVIDIA H100)"                    */
     CUcontext context;            /* the primary context of the device        */
     CUstream stream;              /* where operations go                      */
+    CUstream aside;               /* passes what `stream` waits for; NULL:    */
+                                  /* not needed yet                           */
     CUevent end;                  /* of what the program enqueued, or of ours */
     bool follows;                 /* dtensor_stream() was called              */
     CUstream caller;              /* the program's stream, if it follows      */
@@ -141,6 +144,14 @@ int dtn_cuda_set(const struct dtn_memory *memory, void *dst, int byte,
                  size_t bytes);
 int dtn_cuda_set_device(struct dtn_cuda *cuda, void *dst, int byte,
                         size_t bytes);
+
+/* values.c.  Of the kind. */
+bool dtn_cuda_signals(const struct dtn_memory *memory);
+int dtn_cuda_post(const struct dtn_memory *memory, void *word, uint64_t value);
+int dtn_cuda_hold(const struct dtn_memory *memory, void *word, uint64_t value);
+int dtn_cuda_look(const struct dtn_memory *memory, uint64_t to[],
+                  const void *words, size_t bytes);
+int dtn_cuda_unhold(const struct dtn_memory *memory, void *words, size_t bytes);
 
 /* pointer.c */
 bool dtn_cuda_holds(const struct dtn_memory *memory, const void *mem);

@@ -446,6 +446,8 @@ static void cuda_close(struct dtn_memory *memory)
     }
     if (cuda->end)
         driver->cuEventDestroy(cuda->end);
+    if (cuda->aside)
+        driver->cuStreamDestroy(cuda->aside);
     if (cuda->stream)
         driver->cuStreamDestroy(cuda->stream);
     dtn_cuda_kernels_close(cuda);
@@ -475,6 +477,11 @@ const struct dtn_memory_ops dtn_cuda_ops = {
     .make = cuda_make,
     .equal = cuda_equal,
     .settle = dtn_cuda_settle,
+    .signals = dtn_cuda_signals,
+    .post = dtn_cuda_post,
+    .hold = dtn_cuda_hold,
+    .look = dtn_cuda_look,
+    .unhold = dtn_cuda_unhold,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .close = cuda_close,

@@ -28,7 +28,8 @@
  * Devices copy and fold on their own, and the host waits for them before it
  * tells peers.  So in the emitters named "device" a rank tells nobody before
  * all its copies and folds are launched.  Allreduce folds this rank's block of
- * all INs and stores it in the OUT of every rank, which one kernel does.
+ * all INs and stores it in the OUT of every rank, which one kernel does.  Those
+ * named "stream" are the same; there the devices may tell each other.
  */
 #include "sched/call.h"
 #include "sched/emit/emit.h"
@@ -150,13 +151,15 @@ static void reduce_together(struct dtn_sched *sched,
 }
 
 static int reduce_emit(const struct dtn_call *call, const char *name,
-                       struct dtn_sched *sched, struct dtensor_error *err)
+                       bool together, struct dtn_sched *sched,
+                       struct dtensor_error *err)
 {
     dtn_emit_begin(sched, name, call);
     sched->expose = DTN_EXPOSE_STAGED;
     sched->exposed[DTN_IN] = true;
     sched->exposed[DTN_OUT] = call->me == call->root;
-    if (sched->bytes[DTN_IN] * (size_t)call->n <= FOLD_ALONE_MAX_BYTES)
+    if (!together
+        && sched->bytes[DTN_IN] * (size_t)call->n <= FOLD_ALONE_MAX_BYTES)
         reduce_alone(sched, call);
     else
         reduce_together(sched, call);
@@ -166,13 +169,13 @@ static int reduce_emit(const struct dtn_call *call, const char *name,
 int dtn_emit_reduce_direct(const struct dtn_call *call, struct dtn_sched *sched,
                            struct dtensor_error *err)
 {
-    return reduce_emit(call, "reduce direct", sched, err);
+    return reduce_emit(call, "reduce direct", false, sched, err);
 }
 
 int dtn_emit_reduce_device(const struct dtn_call *call, struct dtn_sched *sched,
                            struct dtensor_error *err)
 {
-    return reduce_emit(call, "reduce device", sched, err);
+    return reduce_emit(call, "reduce device", false, sched, err);
 }
 
 /* The root puts `part` to all peers, which load the rest at the same time. */
@@ -337,4 +340,54 @@ int dtn_emit_reduce_scatter_device(const struct dtn_call *call,
                                    struct dtensor_error *err)
 {
     return reduce_scatter_emit(call, "reduce_scatter device", sched, err);
+}
+
+/* --------------------------------------------- devices tell each other --- */
+
+static int stream_end(struct dtn_sched *sched, const char *name, int rc)
+{
+    if (rc != 0)
+        return rc;
+    sched->name = name;
+    sched->streams = true;
+    return 0;
+}
+
+int dtn_emit_allreduce_stream(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    return stream_end(sched, "allreduce stream",
+                      dtn_emit_allreduce_device(call, sched, err));
+}
+
+int dtn_emit_reduce_stream(const struct dtn_call *call, struct dtn_sched *sched,
+                           struct dtensor_error *err)
+{
+    return stream_end(sched, "reduce stream",
+                      reduce_emit(call, "reduce stream", true, sched, err));
+}
+
+int dtn_emit_broadcast_stream(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    return stream_end(sched, "broadcast stream",
+                      dtn_emit_broadcast_device(call, sched, err));
+}
+
+int dtn_emit_allgather_stream(const struct dtn_call *call,
+                              struct dtn_sched *sched,
+                              struct dtensor_error *err)
+{
+    return stream_end(sched, "allgather stream",
+                      dtn_emit_allgather_device(call, sched, err));
+}
+
+int dtn_emit_reduce_scatter_stream(const struct dtn_call *call,
+                                   struct dtn_sched *sched,
+                                   struct dtensor_error *err)
+{
+    return stream_end(sched, "reduce_scatter stream",
+                      dtn_emit_reduce_scatter_device(call, sched, err));
 }

@@ -132,7 +132,10 @@ dtn_emit_f dtn_emit_allreduce_direct, dtn_emit_reduce_direct,
     dtn_emit_broadcast_direct, dtn_emit_allgather_direct,
     dtn_emit_reduce_scatter_direct, dtn_emit_allreduce_device,
     dtn_emit_reduce_device, dtn_emit_broadcast_device,
-    dtn_emit_allgather_device, dtn_emit_reduce_scatter_device;
+    dtn_emit_allgather_device, dtn_emit_reduce_scatter_device,
+    dtn_emit_allreduce_stream, dtn_emit_reduce_stream,
+    dtn_emit_broadcast_stream, dtn_emit_allgather_stream,
+    dtn_emit_reduce_scatter_stream;
 
 /* spread.c */
 dtn_emit_f dtn_emit_allreduce_put, dtn_emit_reduce_put, dtn_emit_allgather_put,
@@ -140,7 +143,7 @@ dtn_emit_f dtn_emit_allreduce_put, dtn_emit_reduce_put, dtn_emit_allgather_put,
 
 /* pairs.c */
 dtn_emit_f dtn_emit_all_to_all_direct, dtn_emit_all_to_all_put,
-    dtn_emit_all_to_all_device,
+    dtn_emit_all_to_all_device, dtn_emit_all_to_all_stream,
     dtn_emit_gather_put, dtn_emit_scatter_direct, dtn_emit_scatter_put,
     dtn_emit_pairs_put;
 

@@ -54,6 +54,10 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_allreduce_device, .weight = {
         .waits = 2, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
+    { ROW(ALLREDUCE, "stream", STREAM, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_allreduce_stream, .weight = {
+        .waits = 1, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(2), .folded.whole = ONE(1) } },
     { ROW(ALLREDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allreduce_put, .weight = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(5),
@@ -120,6 +124,11 @@ const struct dtn_emitter dtn_emitters[] = {
         .waits = 2, .hops = ONE(3), .messages = OTHERS(2),
         .moved.block = { .constant = 1, .per_peer = 1 }, .folded.whole = ONE(1),
         .tmp.block = ONE(1) } },
+    { ROW(REDUCE, "stream", STREAM, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_reduce_stream, .weight = {
+        .waits = 1, .hops = ONE(3), .messages = OTHERS(2),
+        .moved.block = { .constant = 1, .per_peer = 1 }, .folded.whole = ONE(1),
+        .tmp.block = ONE(1) } },
     { ROW(REDUCE, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_reduce_put, .weight = {
         .incast = true, .hops = ONE(3), .messages = OTHERS(4),
@@ -164,6 +173,10 @@ const struct dtn_emitter dtn_emitters[] = {
       .emit = dtn_emit_broadcast_device, .weight = {
         .waits = 2, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1) } },
+    { ROW(BROADCAST, "stream", STREAM, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_broadcast_stream, .weight = {
+        .waits = 1, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1) } },
     { ROW(BROADCAST, "ring", RING, PUT, ANY_BYTES),
       .emit = dtn_emit_broadcast_ring, .weight = {
         .hops = { .constant = 1, .per_peer = 1 }, .neighbours = true,
@@ -197,6 +210,10 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALLGATHER, "device", DEVICE, DEVICE, ANY_BYTES),
       .emit = dtn_emit_allgather_device, .weight = {
         .waits = 2, .hops = ONE(2), .messages = OTHERS(2),
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
+    { ROW(ALLGATHER, "stream", STREAM, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_allgather_stream, .weight = {
+        .waits = 1, .hops = ONE(2), .messages = OTHERS(2),
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALLGATHER, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_allgather_put, .weight = {
@@ -237,6 +254,11 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(REDUCE_SCATTER, "device", DEVICE, DEVICE, ANY_BYTES),
       .emit = dtn_emit_reduce_scatter_device, .weight = {
         .largest = OTHERS(1), .waits = 2,
+        .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
+        .folded.whole = ONE(1) } },
+    { ROW(REDUCE_SCATTER, "stream", STREAM, DEVICE, ANY_BYTES),
+      .emit = dtn_emit_reduce_scatter_stream, .weight = {
+        .largest = OTHERS(1), .waits = 1,
         .hops = ONE(2), .messages = OTHERS(2), .moved.block = OTHERS(1),
         .folded.whole = ONE(1) } },
     { ROW(REDUCE_SCATTER, "put", DIRECT, PUT, ANY_BYTES),
@@ -285,6 +307,10 @@ const struct dtn_emitter dtn_emitters[] = {
     { ROW(ALL_TO_ALL, "device", DEVICE, DEVICE, ANY_BYTES),
       .emit = dtn_emit_all_to_all_device, .weight = {
         .waits = 2, .hops = ONE(2), .messages = OTHERS(3),
+        .moved.block = OTHERS(1), .copied.block = ONE(1) } },
+    { ROW(ALL_TO_ALL, "stream", STREAM, DEVICE, KNOWN_BYTES),
+      .emit = dtn_emit_all_to_all_stream, .weight = {
+        .waits = 1, .hops = ONE(2), .messages = OTHERS(3),
         .moved.block = OTHERS(1), .copied.block = ONE(1) } },
     { ROW(ALL_TO_ALL, "put", DIRECT, PUT, ANY_BYTES),
       .emit = dtn_emit_all_to_all_put, .weight = {

@@ -362,6 +362,20 @@ int dtn_emit_all_to_all_device(const struct dtn_call *call,
     return pairs_pull(&there, "all_to_all device", sched, err);
 }
 
+/* Blocks of one size, so that each pair exchanges READY. */
+int dtn_emit_all_to_all_stream(const struct dtn_call *call,
+                               struct dtn_sched *sched,
+                               struct dtensor_error *err)
+{
+    int rc = dtn_emit_all_to_all_device(call, sched, err);
+
+    if (rc != 0)
+        return rc;
+    sched->name = "all_to_all stream";
+    sched->streams = true;
+    return 0;
+}
+
 int dtn_emit_all_to_all_put(const struct dtn_call *call,
                             struct dtn_sched *sched, struct dtensor_error *err)
 {

@@ -1,0 +1,129 @@
+/* signals.c - signals that devices send each other
+ *
+ * Where the schedule allows it, and all buffers of this rank are on its device,
+ * READY goes to the peers at once, before the device has done what the program
+ * gave it.  With it goes the place of words on the device.  What READY, DATA
+ * and DONE say is then said by the devices: one writes a word of the other
+ * behind its copies and folds, the other goes on when the word is there.  The
+ * host waits once, at the end.
+ *
+ * A peer may have no words: its buffers are elsewhere, or its call was started
+ * and not run.  Between it and this rank the hosts signal, and this rank says
+ * READY once more when its memory is ready.
+ *
+ * A device waits for nobody before it has told all peers that it is ready.
+ */
+#include "base/log.h"
+#include "coll/exec/exec.h"
+#include "coll/words.h"
+#include "device/memory.h"
+#include "job/ctx.h"
+#include "job/path.h"
+#include "sched/sched.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Is all that peers and this rank use on the device, where peers reach it? */
+static bool signals_able(const struct dtn_exec_run *run)
+{
+    const struct dtn_exec *exec = run->exec;
+    const struct dtn_memory_ops *ops = run->memory->ops;
+
+    if (run->polls || run->memory == &dtn_host || run->ctx->path.why[0]
+        || !ops->signals || exec->sched.reduction.fn
+        || !ops->signals(run->memory))
+        return false;
+    for (int s = DTN_IN; s <= DTN_OUT; s++)
+        if (exec->sched.bytes[s] > 0
+            && (run->bounce[s] || !dtn_run_is_device(run, exec->base[s])))
+            return false;
+    return true;
+}
+
+static bool signals_name(struct dtn_exec_run *run)
+{
+    const struct dtn_device_words *words = dtn_words_of(run->ctx);
+    struct dtensor_ctx *ctx = run->ctx;
+    bool named = words != NULL;
+
+    for (int t = 0; t < ctx->ntransports && named; t++)
+        if (run->exec->wires >> t & 1)
+            named = ctx->transports[t]->ops->map
+                 && ctx->transports[t]->ops->reg(ctx->transports[t], words->mem,
+                                                 words->bytes, &run->words)
+                    == 0;
+    return named;
+}
+
+void dtn_signals_begin(struct dtn_exec_run *run)
+{
+    struct dtn_exec *exec = run->exec;
+
+    for (int p = 0; p < exec->sched.n; p++) {
+        exec->peers[p].words = NULL;
+        exec->peers[p].again = false;
+    }
+    run->streams = signals_able(run) && signals_name(run);
+    run->ctx->path.streams = run->streams;
+}
+
+int dtn_signals_post(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                     enum dtn_tag tag)
+{
+    struct dtn_device_words *words = dtn_words_of(run->ctx);
+    const size_t there = dtn_word_of(run->ctx->world.rank, tag);
+
+    return dtn_run_done(run, run->memory->ops->post(
+        run->memory, peer->words + there * sizeof words->posted[0],
+        ++words->posted[dtn_word_of(peer->rank, tag)]));
+}
+
+int dtn_signals_hold(struct dtn_exec_run *run, struct dtn_exec_peer *peer,
+                     enum dtn_tag tag)
+{
+    struct dtn_device_words *words = dtn_words_of(run->ctx);
+    const size_t word = dtn_word_of(peer->rank, tag);
+
+    return dtn_run_done(run, run->memory->ops->hold(
+        run->memory, words->mem + word * sizeof words->held[0],
+        ++words->held[word]));
+}
+
+/* The last READY came: the device waits for those of all peers' devices. */
+static int signals_ready(struct dtn_exec_run *run)
+{
+    struct dtn_exec *exec = run->exec;
+    int rc = 0;
+
+    for (int p = 0; p < exec->sched.n && rc == 0; p++)
+        if (exec->peers[p].words)
+            rc = dtn_signals_hold(run, &exec->peers[p], DTN_TAG_READY);
+    return rc;
+}
+
+/* To a peer without words. */
+static int signals_again(struct dtn_exec_run *run,
+                         const struct dtn_exec_step *bound)
+{
+    struct dtn_signal signal = {
+        .fingerprint = run->fingerprint ^ bound->step->match_bits,
+        .tag = DTN_TAG_READY,
+    };
+    int rc = dtn_run_settle(run, true);
+
+    return rc == 0 ? dtn_run_send(run, bound->peer->rank, &signal, NULL) : rc;
+}
+
+int dtn_signals_meet(struct dtn_exec_run *run,
+                     const struct dtn_exec_step *bound)
+{
+    int rc = bound->peer->words
+           ? dtn_signals_post(run, bound->peer, DTN_TAG_READY)
+           : signals_again(run, bound);
+
+    return rc == 0 && run->nready == run->exec->nready ? signals_ready(run)
+                                                       : rc;
+}

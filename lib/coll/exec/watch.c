@@ -1,0 +1,148 @@
+/* watch.c - waiting for a device that waits for the devices of peers
+ *
+ * A device waits for a word for ever, so the host watches: it looks whether the
+ * peers live whose words have not come, and at the clock.  When it gives up, it
+ * poisons the context first, and then lets its device go on.  What the device
+ * tells the others then is not true; they see that this rank gave up, because
+ * they look after their device is done.
+ */
+#include "base/wait.h"
+#include "cluster/cluster.h"
+#include "cluster/world.h"
+#include "coll/exec/exec.h"
+#include "coll/words.h"
+#include "device/memory.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "transport/transport.h"
+#include "dtensor.h"
+
+#include <stdbool.h>
+
+static int peer_health(struct dtensor_ctx *ctx, int rank)
+{
+    struct dtn_transport *tp = ctx->peers[rank].tp;
+    int culprit, code;
+
+    return tp->ops->health(tp, rank, &culprit, &code);
+}
+
+/* Has the device waited for this peer, and is some word not there yet? */
+static bool peer_owes(const struct dtn_device_words *words, int rank)
+{
+    bool owes = false;
+
+    for (int tag = 0; tag < DTN_NTAGS; tag++) {
+        const size_t word = dtn_word_of(rank, (enum dtn_tag)tag);
+
+        owes |= words->seen[word] < words->held[word];
+    }
+    return owes;
+}
+
+static int watch_look(struct dtn_exec_run *run, struct dtn_device_words *words)
+{
+    int rc = run->memory->ops->look(run->memory, words->seen, words->mem,
+                                    words->bytes);
+
+    return rc == 0 ? 0
+         : dtn_poison(run->ctx, rc, run->ctx->world.rank, "%s in %s memory: %s",
+                      run->exec->sched.name, run->memory->ops->name,
+                      run->memory->ops->why(run->memory));
+}
+
+/* A peer that ended well may have left: then its words are there.  They are
+ * read after the look at the peer.
+ */
+static int watch_peers(struct dtn_exec_run *run, struct dtn_device_words *words)
+{
+    const struct dtn_exec *exec = run->exec;
+    int rc = 0;
+
+    for (int p = 0; p < exec->sched.n && rc == 0; p++) {
+        const struct dtn_exec_peer *peer = &exec->peers[p];
+
+        if (!peer->words || peer_health(run->ctx, peer->rank) == 0)
+            continue;
+        rc = watch_look(run, words);
+        if (rc == 0 && peer_owes(words, peer->rank))
+            rc = dtn_fetched(run->ctx, peer->rank);
+    }
+    return rc;
+}
+
+/* The deadline has passed. */
+static int watch_late(struct dtn_exec_run *run, struct dtn_device_words *words)
+{
+    const struct dtn_exec *exec = run->exec;
+    struct dtensor_ctx *ctx = run->ctx;
+    const long long ms = (long long)(
+        ctx->world.cluster->transport.op_timeout_ns / 1000000);
+    int rc = watch_look(run, words), late = -1;
+    char name[320];
+
+    for (int p = exec->sched.n - 1; p >= 0; p--)
+        if (exec->peers[p].words && peer_owes(words, exec->peers[p].rank))
+            late = exec->peers[p].rank;
+    if (rc == 0 && late < 0)
+        return dtn_poison(ctx, DTENSOR_ETIME, ctx->world.rank, "%s: the GPU of "
+                          "this rank has not finished after %lld ms (what does "
+                          "the program's stream wait for?)", exec->sched.name,
+                          ms);
+    return rc != 0 ? rc
+         : dtn_poison(ctx, DTENSOR_ETIME, late, "the GPU of this rank waited "
+                      "%lld ms for that of %s, which is alive (is it in "
+                      "another call, or stopped? see [transport] op_timeout)",
+                      ms, dtn_world_rank_name(&ctx->world, late, name,
+                                              sizeof name));
+}
+
+/* Did a peer give up?  Then what its device said need not be true. */
+static int watch_end(struct dtn_exec_run *run)
+{
+    const struct dtn_exec *exec = run->exec;
+    int rc = 0;
+
+    for (int p = 0; p < exec->sched.n && rc == 0; p++)
+        if (exec->peers[p].words
+            && peer_health(run->ctx, exec->peers[p].rank) == DTENSOR_EABORT)
+            rc = dtn_fetched(run->ctx, exec->peers[p].rank);
+    return rc;
+}
+
+int dtn_watch_settle(struct dtn_exec_run *run)
+{
+    struct dtn_device_words *words = dtn_words_of(run->ctx);
+    struct dtensor_ctx *ctx = run->ctx;
+    struct dtn_wait wait;
+    int rc;
+
+    dtn_ctx_wait(ctx, &wait);
+    while ((rc = run->memory->ops->settle(run->memory, false))
+           == DTENSOR_EAGAIN) {
+        for (int t = 0; t < ctx->ntransports; t++)
+            ctx->transports[t]->ops->progress(ctx->transports[t]);
+        switch (dtn_wait_pause(&wait)) {
+        case DTN_WAIT_POLL:
+            continue;
+        case DTN_WAIT_CHECK:
+            rc = watch_peers(run, words);
+            break;
+        case DTN_WAIT_EXPIRED:
+            rc = watch_late(run, words);
+            break;
+        }
+        if (rc != 0)
+            return rc;
+    }
+    return rc == 0 ? watch_end(run) : rc;
+}
+
+/* The context is poisoned. */
+void dtn_watch_give_up(struct dtn_exec_run *run)
+{
+    struct dtn_device_words *words = dtn_words_of(run->ctx);
+
+    run->streams = false;
+    run->memory->ops->unhold(run->memory, words->mem, words->bytes);
+}
