@@ -49,7 +49,10 @@ struct dtensor_op_args {
     double p;                  /* of a norm; INFINITY for the largest; the    */
                                /* exponent of pow                             */
     double value;              /* of what is padded or filled; factor of      */
-                               /* scale, addcmul, addcdiv; addend of shift    */
+                               /* scale, addcmul, addcdiv; addend of shift;   */
+                               /* factor of the scores of attention, 0 is     */
+                               /* 1 / sqrt(elements of a key)                 */
+    int causal;                /* 1: query i of attention sees keys 0 to i    */
     double low;                /* least result of clamp                       */
     double high;               /* largest result of clamp                     */
     double eps;                /* added under the root of layer_norm and      */

@@ -65,6 +65,7 @@ static const struct args_field {
     { "step", INTEGER, offsetof(struct dtensor_op_args, step) },
     { "p", NUMBER, offsetof(struct dtensor_op_args, p) },
     { "value", NUMBER, offsetof(struct dtensor_op_args, value) },
+    { "causal", FLAG, offsetof(struct dtensor_op_args, causal) },
     { "low", NUMBER, offsetof(struct dtensor_op_args, low) },
     { "high", NUMBER, offsetof(struct dtensor_op_args, high) },
     { "eps", NUMBER, offsetof(struct dtensor_op_args, eps) },

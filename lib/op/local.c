@@ -108,6 +108,11 @@ static const struct dtn_local locals[] = {
     LOCAL("argmax", place, 1, 0),
     LOCAL("argmin", place, 0, 0),
 
+    ROWS("sort", order, DTN_ORDER_SORT, 0, order),
+    ROWS("topk", order, DTN_ORDER_TOP, 0, order),
+    ROWS("median_dim", order, DTN_ORDER_MEDIAN, 0, order),
+    ROWS("kthvalue", order, DTN_ORDER_KTH, 0, order),
+
     /* --------------------------------------------------------- products --- */
     PRODUCT("matmul", DTN_PRODUCT_MATMUL),
     PRODUCT("addmm", DTN_PRODUCT_ADDMM),
@@ -135,6 +140,8 @@ static const struct dtn_local locals[] = {
     ROWS("log_softmax", softmax, 1, DTN_LOCAL_ALIAS, softmax),
     ROWS("softmax_backward", softmax_backward, 0, 0, softmax),
     ROWS("log_softmax_backward", softmax_backward, 1, 0, softmax),
+    ROWS("attention", attention, 0, 0, attention),
+    ROWS("attention_backward", attention_backward, 1, 0, attention),
     ROWS("layer_norm", norm, 1, DTN_LOCAL_ALIAS, norm),
     ROWS("rms_norm", norm, 0, DTN_LOCAL_ALIAS, norm),
     NORM_BACKWARD("layer_norm_backward", 1),

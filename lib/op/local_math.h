@@ -14,6 +14,12 @@ dtn_local_takes_f dtn_takes_pointwise;
 dtn_local_f dtn_local_reduce, dtn_local_extreme, dtn_local_place;
 dtn_local_takes_f dtn_takes_reduction;
 
+/* Elements in order; `which` is of enum dtn_order_kind. */
+enum dtn_order_kind { DTN_ORDER_SORT, DTN_ORDER_TOP, DTN_ORDER_MEDIAN,
+                      DTN_ORDER_KTH };
+dtn_local_f dtn_local_order;
+dtn_local_work_f dtn_work_order;
+
 /* Products; `which` is of enum dtn_product. */
 enum dtn_product { DTN_PRODUCT_MATMUL, DTN_PRODUCT_ADDMM, DTN_PRODUCT_LINEAR,
                    DTN_PRODUCT_MV, DTN_PRODUCT_DOT, DTN_PRODUCT_WEIGHT,

@@ -5,11 +5,15 @@
 #include "op/local.h"
 
 /* `which` is 1 for the logarithm; for layer norm, not RMS norm; for products,
- * not sums.  Losses: which 1 takes scores, not their log-softmax.
+ * not sums.  Losses: which 1 takes scores, not their log-softmax.  Attention:
+ * which 1 is that of gradients.
  */
 dtn_local_f dtn_local_softmax, dtn_local_softmax_backward, dtn_local_norm,
     dtn_local_cumulate, dtn_local_loss;
 dtn_local_work_f dtn_work_softmax, dtn_work_norm, dtn_work_loss;
+
+dtn_local_f dtn_local_attention, dtn_local_attention_backward;
+dtn_local_work_f dtn_work_attention;
 
 /* `which` is 1 for tril; for scatter_add. */
 dtn_local_f dtn_local_embedding, dtn_local_embedding_backward,

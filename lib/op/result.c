@@ -48,6 +48,7 @@ static int64_t size_of(const struct dtn_signature *sig, int i, int d)
     case DTN_SIZE_PAD:
         return size + args->start + args->end;
     case DTN_SIZE_INDEX:
+    case DTN_SIZE_COUNTED:
     case DTN_SIZE_SAME:
     default:
         return size;
@@ -60,7 +61,8 @@ void dtn_result_shape(const struct dtn_signature *sig, int i,
     const struct dtn_operand *out = &sig->out[i < sig->nout ? i : 0];
 
     memcpy(shape, out->shape, sizeof out->shape);
-    if (sig->rule->size == DTN_SIZE_SAME)
+    if (sig->rule->size == DTN_SIZE_SAME ||
+        sig->rule->size == DTN_SIZE_COUNTED)
         return;
     if (sig->rule->size == DTN_SIZE_INDEX) {
         memcpy(shape, sig->in[1].shape, sizeof sig->in[1].shape);
@@ -77,6 +79,7 @@ const char *dtn_result_refused(const struct dtn_signature *sig, int64_t size)
 
     switch (sig->rule->size) {
     case DTN_SIZE_COUNT:
+    case DTN_SIZE_COUNTED:
         return args->count < 1 || args->count > size
              ? "args.count is outside 1 to the size of that dimension" : NULL;
     case DTN_SIZE_PIECE:

@@ -49,6 +49,7 @@ enum dtn_size {
     DTN_SIZE_SAME,                /* that of the first input                  */
     DTN_SIZE_SUM,                 /* of all inputs together                   */
     DTN_SIZE_COUNT,               /* args.count                               */
+    DTN_SIZE_COUNTED,             /* as SAME, but args.count is a place in it */
     DTN_SIZE_PIECE,               /* args.count, what is left in the last     */
     DTN_SIZE_RANGE,               /* from args.start to args.end              */
     DTN_SIZE_PAD,                 /* with args.start and args.end more        */
@@ -87,7 +88,8 @@ typedef const char *dtn_variant_f(const struct dtensor_op_call *call);
  * `types` has the dtype of each input and output.  The common one is t; n if it
  * has to be a number (not bool), s one with a sign, r one that is not complex,
  * f a float or complex one.  b is bool, i an index (of an output i64), c
- * args.dtype, ? any.  The last one stands for all that follow.
+ * args.dtype, w f32 or, if the common one is f64, f64; ? any.  The last one
+ * stands for all that follow.
  *
  * `collective` says what the operator can reduce over the ranks by itself: then
  * a dimension that is never cut ("!", "@", a capital) may be cut after all, and

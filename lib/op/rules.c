@@ -149,6 +149,11 @@ const struct dtn_rule dtn_rules[] = {
     { .names = NAMES("max_dim", "min_dim", "median_dim"),
       .letters = "*!->*-,*-", .types = "r>ri",
       .flags = DTN_OP_SMALL | DTN_OP_ONE, .reads = DTN_ARG_DIM | DTN_ARG_KEEP },
+    { .names = NAMES("kthvalue"),
+      .letters = "*!->*-,*-", .types = "r>ri",
+      .flags = DTN_OP_SMALL | DTN_OP_ONE,
+      .reads = DTN_ARG_DIM | DTN_ARG_KEEP | DTN_ARG_COUNT,
+      .size = DTN_SIZE_COUNTED },
     { .names = NAMES("argmax", "argmin"),
       .letters = "*!->*-", .types = "r>i",
       .flags = DTN_OP_SMALL | DTN_OP_LOCAL_PICK | DTN_OP_ONE,
@@ -249,7 +254,11 @@ const struct dtn_rule dtn_rules[] = {
       .letters = ",bC,b->bC", .types = "ffi>f", .terms = "s..>s a..>a",
       .reads = DTN_ARG_REDUCTION },
     { .names = NAMES("attention"),
-      .letters = "nhLD,nhMD,nhMV->nhLV,nhL" },
+      .letters = "nhLD,nhMD,nhMV->nhLV,nhL", .types = "f>fw" },
+    /* Of the gradient, query, key, value, and both results. */
+    { .names = NAMES("attention_backward"),
+      .letters = "nhLV,nhLD,nhMD,nhMV,nhLV,nhL->nhLD,nhMD,nhMV",
+      .types = "fffffw>f" },
 
     /* ------------------------------------------------ parts of a tensor --- */
     { .names = NAMES("cat"),

@@ -27,6 +27,12 @@ static char types_in(const struct dtn_rule *rule, int i)
 
 static const char common_types[] = "tnsrf";
 
+/* The type in which floats are computed. */
+static enum dtensor_dtype types_wide(enum dtensor_dtype dtype)
+{
+    return dtype == DTENSOR_F64 ? DTENSOR_F64 : DTENSOR_F32;
+}
+
 /* The first input of the common type; input 0 if there is none. */
 static int types_common(const struct dtn_rule *rule,
                         const struct dtensor_op_call *call)
@@ -81,6 +87,10 @@ int dtn_types_check(const struct dtn_rule *rule,
                                "(cast one of them)", common,
                                dtensor_dtype_name(call->in[common].dtype), i,
                                dtensor_dtype_name(dtype));
+        if (type == 'w' && dtype != types_wide(call->in[common].dtype))
+            return dtn_op_fail(call, err, "input %d is %s (expected %s)", i,
+                               dtensor_dtype_name(dtype), dtensor_dtype_name(
+                                   types_wide(call->in[common].dtype)));
     }
     if (rule->reads & DTN_ARG_DTYPE && !dtn_dtype_ok(call->args.dtype))
         return dtn_op_fail(call, err, "args.dtype is %d, which is no dtype",
@@ -100,6 +110,8 @@ enum dtensor_dtype dtn_types_out(const struct dtn_rule *rule,
         return DTENSOR_I64;
     case 'c':
         return call->args.dtype;
+    case 'w':
+        return types_wide(call->in[types_common(rule, call)].dtype);
     default:
         return call->in[types_common(rule, call)].dtype;
     }

@@ -127,6 +127,13 @@
     { "argmax", "dim=1", "6x9:f64:w", 0 },
     { "argmin", "dim=0", "9x4:f64:w", 0 },
 
+    { "sort", "dim=0", "7x4:f64:w", 0 },
+    { "sort", "dim=1", "3x9:i32:w", 0 },
+    { "topk", "dim=1,count=3", "3x9:f64:w", 0 },
+    { "topk", "dim=0,count=4", "9x2:bf16:w", 0 },
+    { "median_dim", "dim=1", "3x9:f64:w", 0 },
+    { "kthvalue", "dim=0,count=3,keep=1", "8x3:f64:w", 0 },
+
     /* ----------------------------------------------------------- products */
     { "matmul", "", "12x8:f64:w 8x10:f64:w", 0 },
     { "matmul", "", "5x3:f64:w 3x7:f64:w", 0 },
@@ -147,6 +154,12 @@
     { "matmul_tn", "", "2x6x4:f64:w 6x5:f64:w", 0 },
 
     /* ------------------------------------------- softmax, norms, networks */
+    { "attention", "", "2x4x5x3:f64:w 2x4x7x3:f64:w 2x4x7x2:f64:w", 1e-12 },
+    { "attention", "causal=1,value=0.3",
+      "3x2x6x4:f32:w 3x2x6x4:f32:w 3x2x6x4:f32:w", 1e-5 },
+    { "attention_backward", "causal=1,value=0.1",
+      "2x3x5x3:f64:w 2x3x5x4:f64:w 2x3x5x4:f64:w 2x3x5x3:f64:w 2x3x5x3:f64:w "
+      "2x3x5:f64:w", 1e-12 },
     { "softmax", "dim=1", "6x5x4:f64:w", 1e-13 },
     { "softmax", "dim=-1", "7x9:f32:w", 1e-5 },
     { "log_softmax", "dim=0", "6x5:f64:w", 1e-13 },

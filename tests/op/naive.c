@@ -171,6 +171,7 @@ bool naive_op(const struct dtensor_op_call *call, const struct whole in[],
     return naive_pointwise(call, in, &out[0]) ||
            naive_reduce(call, &in[0], nout, out) ||
            naive_product(call, in, &out[0]) ||
+           naive_attention(call, in, nout, out) ||
            naive_row(call, in, nout, out) ||
            naive_backward(call, in, nout, out) ||
            naive_parts(call, in, nout, out);

@@ -32,8 +32,8 @@ double whole_at_place(const struct whole *w, int ndim, const int64_t index[]);
 bool naive_op(const struct dtensor_op_call *call, const struct whole in[],
               int nout, struct whole out[]);
 
-/* The parts of it: element by element; reductions; products; gradients; the
- * rest.
+/* The parts of it: element by element; reductions; products; gradients;
+ * rows; attention; the rest.
  */
 bool naive_pointwise(const struct dtensor_op_call *call,
                      const struct whole in[], struct whole *out);
@@ -45,6 +45,8 @@ bool naive_backward(const struct dtensor_op_call *call,
                     const struct whole in[], int nout, struct whole out[]);
 bool naive_row(const struct dtensor_op_call *call, const struct whole in[],
                int nout, struct whole out[]);
+bool naive_attention(const struct dtensor_op_call *call,
+                     const struct whole in[], int nout, struct whole out[]);
 bool naive_parts(const struct dtensor_op_call *call, const struct whole in[],
                  int nout, struct whole out[]);
 

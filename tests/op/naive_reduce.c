@@ -2,7 +2,6 @@
 #include "tests/op/naive.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is(const char *op, const char *name)
@@ -10,11 +9,18 @@ static bool is(const char *op, const char *name)
     return strcmp(op, name) == 0;
 }
 
-static int compare(const void *a, const void *b)
+/* Which element has `rank` smaller ones, or equal ones before it. */
+static int64_t ranked(const double row[], int64_t n, int64_t rank)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t before = 0;
 
-    return (x > y) - (x < y);
+        for (int64_t k = 0; k < n; k++)
+            before += row[k] < row[i] || (row[k] == row[i] && k < i);
+        if (before == rank)
+            return i;
+    }
+    return 0;
 }
 
 static double sum_of(const double row[], int64_t n)
@@ -102,14 +108,10 @@ static bool fold(const struct dtensor_op_call *call, double row[], int64_t n,
     else if (is(op, "max_dim") || is(op, "min_dim")) {
         y[1] = (double)place_of(row, n, is(op, "max_dim"));
         y[0] = row[(int64_t)y[1]];
-    } else if (is(op, "median_dim")) {
-        double sorted[WHOLE_MAX];
-
-        memcpy(sorted, row, (size_t)n * sizeof row[0]);
-        qsort(sorted, (size_t)n, sizeof sorted[0], compare);
-        y[0] = sorted[(n - 1) / 2];
-        while (row[(int64_t)y[1]] != y[0])
-            y[1]++;
+    } else if (is(op, "median_dim") || is(op, "kthvalue")) {
+        y[1] = (double)ranked(row, n, is(op, "kthvalue") ? call->args.count - 1
+                                                         : (n - 1) / 2);
+        y[0] = row[(int64_t)y[1]];
     } else {
         return false;
     }

@@ -101,6 +101,9 @@ static const struct {
     { "nll_loss", "reduction=mean", "4x6 4i", "" },
     { "attention", "", "2x3x4x5 2x3x4x5 2x3x4x5",
       "S(1), S(1), S(1) -> S(1), S(1)|S(0), S(0), S(0) -> S(0), S(0)" },
+    { "attention_backward", "", "2x3x4x6 2x3x4x5 2x3x7x5 2x3x7x6 2x3x4x6 2x3x4",
+      "S(1), S(1), S(1), S(1), S(1), S(1) -> S(1), S(1), S(1)|"
+      "S(0), S(0), S(0), S(0), S(0), S(0) -> S(0), S(0), S(0)" },
     { "cat", "dim=0", "4x6 2x6", "S(1) -> S(1)|P(sum) -> P(sum)|"
       "P(avg) -> P(avg)|P(min) -> P(min)|P(max) -> P(max)" },
     { "index_select", "dim=0", "4x6 3i", "S(1), R -> S(1)|R, S(0) -> S(0)|"
