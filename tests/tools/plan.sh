@@ -162,6 +162,25 @@ is "its rows, combinations and what is moved" \
     "0|1|4|1"
 run op sum 'S(0)' --mesh 4 --shape 16x8 --args dim=0,keep=1
 is "arguments are read" "$status|$(grep -c '^takes S(0) -> P(sum)' "$dir/out")|$(grep -c 'is 1x8' "$dir/out")" "0|1|1"
+if run op matmul 'S(0),R' 'R,S(0)' --mesh 2x4 --shape 16x8,8x12 --json && [ $status -eq 0 ] && command -v python3 >/dev/null; then
+    is "an operator as JSON" "$(python3 - "$dir/out" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+a, b = j["inputs"]
+assert j["op"] == "matmul" and j["mesh"] == [2, 4] and j["reduces"] == []
+assert a["shape"] == [16, 8] and a["placements"] == "S(0),R" and a["wanted"] in ("S(0),R", "S(0),S(1)")
+assert b["dtype"] == "f32" and j["outputs"][0]["shape"] == [16, 12] and j["predicted_us"] >= 0
+print("good")
+PY
+    )" good
+    run op softmax 'S(1)' --mesh 4 --shape 4096x32000 --args dim=1 --json
+    is "and what it reduces itself" "$(tr -d ' \n' <"$dir/out" | grep -o '"reduces":\[0\]')" '"reduces":[0]'
+else
+    skip_test "an operator as JSON" "no python3, or a build without libjansson"
+    skip_test "and what it reduces itself" "no python3, or a build without libjansson"
+fi
+run op softmax 'S(1)' --mesh 4 --shape 4096x32000 --args dim=1
+is "an operator that reduces itself" "$(grep -c '^  S(1) -> S(1), allreduces max, sum$' "$dir/out")|$(grep -c '^takes S(1) -> S(1)' "$dir/out")" "1|1"
 refuses "did you mean" op matmull R R --mesh 4 --shape 8x8
 refuses "has 9 elements" op matmul R R --mesh 4 --shape 8x8,9x8
 refuses "expected the name" op matmul --mesh 4 --shape 8x8

@@ -193,6 +193,67 @@ int plan_json(const struct plan_job *job, bool layout, FILE *stream)
     return failed ? PLAN_BAD : PLAN_GOOD;
 }
 
+/* ----------------------------------------------------------- operators --- */
+
+static json_t *json_tensor(const struct dtensor_spec *spec)
+{
+    return json_pack("{so ss so}", "shape", json_numbers(spec->shape,
+                                                         spec->ndim),
+                     "dtype", dtensor_dtype_name(spec->dtype),
+                     "placements", json_placements(spec));
+}
+
+static json_t *json_inputs(const struct dtensor_op_call *call,
+                           const struct dtensor_spec want[])
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < call->nin; i++) {
+        json_t *one = json_tensor(&call->in[i]);
+
+        json_object_set_new(one, "wanted", json_placements(&want[i]));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+/* The mesh dimensions of a bit set. */
+static json_t *json_dims(unsigned set)
+{
+    json_t *list = json_array();
+
+    for (int m = 0; set >> m; m++)
+        if (set >> m & 1)
+            json_array_append_new(list, json_integer(m));
+    return list;
+}
+
+int plan_op_json(const struct dtensor_op_call *call,
+                 const struct dtensor_spec want[],
+                 const struct dtensor_spec out[],
+                 const struct dtensor_op_info *info, FILE *stream)
+{
+    const struct dtensor_mesh *mesh = call->in[0].mesh;
+    int64_t sizes[DTENSOR_MAX_DIMS];
+    json_t *outputs = json_array(), *root;
+    int failed;
+
+    for (int m = 0; m < dtensor_mesh_ndim(mesh); m++)
+        sizes[m] = dtensor_mesh_dim_size(mesh, m);
+    for (int i = 0; i < info->nout; i++)
+        json_array_append_new(outputs, json_tensor(&out[i]));
+    root = json_pack("{si ss ss so so so sf so ss}", "schema", 1, "version",
+                     dtensor_version(), "op", call->op, "mesh",
+                     json_numbers(sizes, dtensor_mesh_ndim(mesh)), "inputs",
+                     json_inputs(call, want), "outputs", outputs,
+                     "predicted_us", info->predicted_us, "reduces",
+                     json_dims(info->reduces), "why", info->why);
+    failed = json_dumpf(root, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    fputc('\n', stream);
+    json_decref(root);
+    return failed ? PLAN_BAD : PLAN_GOOD;
+}
+
 #else
 
 bool plan_has_json(void)
@@ -206,5 +267,18 @@ int plan_json(const struct plan_job *job, bool layout, FILE *stream)
     (void)layout;
     (void)stream;
     return PLAN_BAD;                 /* options.c has refused --json before */
+}
+
+int plan_op_json(const struct dtensor_op_call *call,
+                 const struct dtensor_spec want[],
+                 const struct dtensor_spec out[],
+                 const struct dtensor_op_info *info, FILE *stream)
+{
+    (void)call;
+    (void)want;
+    (void)out;
+    (void)info;
+    (void)stream;
+    return PLAN_BAD;
 }
 #endif

@@ -51,6 +51,28 @@ static int op_input(const struct plan_job *job, const struct plan_options *opt,
     return rc == 0 ? PLAN_GOOD : op_say(&err);
 }
 
+enum { OUTPUTS = 256 };           /* most that are shown as JSON              */
+
+static int op_json(const struct dtensor_op_call *call, FILE *stream)
+{
+    struct dtensor_spec *want = calloc((size_t)call->nin + OUTPUTS,
+                                       sizeof *want);
+    struct dtensor_op_info info;
+    struct dtensor_error err;
+    int status;
+
+    if (!want) {
+        fprintf(stderr, "%s: out of memory\n", plan_program);
+        return PLAN_BAD;
+    }
+    status = dtensor_op_infer(call, want, OUTPUTS, want + call->nin, &info,
+                              &err) == 0
+           ? plan_op_json(call, want, want + call->nin, &info, stream)
+           : op_say(&err);
+    free(want);
+    return status;
+}
+
 int plan_op(const struct plan_job *job, const struct plan_options *opt,
             FILE *stream)
 {
@@ -67,8 +89,11 @@ int plan_op(const struct plan_job *job, const struct plan_options *opt,
     for (int i = 0; i < opt->ninputs && status == PLAN_GOOD; i++)
         status = op_input(job, opt, i, &in[i]);
     if (status == PLAN_GOOD &&
-        (dtensor_op_args_parse(opt->args ? opt->args : "", &call.args, &err) ||
-         dtensor_op_print(&call, stream, &err)))
+        dtensor_op_args_parse(opt->args ? opt->args : "", &call.args, &err))
+        status = op_say(&err);
+    if (status == PLAN_GOOD && opt->json)
+        status = op_json(&call, stream);
+    else if (status == PLAN_GOOD && dtensor_op_print(&call, stream, &err) != 0)
         status = op_say(&err);
     free(in);
     return status;

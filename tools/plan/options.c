@@ -148,9 +148,11 @@ static int options_check_op(const struct plan_options *opt)
     if (!opt->shape)
         return plan_usage("--shape is missing");
     if (opt->from || opt->to || opt->size || opt->layout || opt->svg ||
-        opt->json || opt->max_scratch)
-        return plan_usage("op has --mesh, --shape, --dtype and --args, and "
-                          "the options of hosts");
+        opt->max_scratch)
+        return plan_usage("op has --mesh, --shape, --dtype, --args and --json, "
+                          "and the options of hosts");
+    if (opt->json && !plan_has_json())
+        return plan_usage("--json: this build is without libjansson");
     if (opt->cluster && opt->per_host)
         return plan_usage("--per-host is what --cluster says");
     return PLAN_GOOD;

@@ -106,6 +106,10 @@ struct dtensor_run *plan_runs(const struct dtensor_spec *spec, int rank,
 
 bool plan_has_json(void);
 int plan_json(const struct plan_job *job, bool layout, FILE *stream);
+int plan_op_json(const struct dtensor_op_call *call,
+                 const struct dtensor_spec want[],
+                 const struct dtensor_spec out[],
+                 const struct dtensor_op_info *info, FILE *stream);
 int plan_op(const struct plan_job *job, const struct plan_options *opt,
             FILE *stream);
 void plan_ways_text(const struct plan_job *job, FILE *stream);
