@@ -16,7 +16,7 @@
 enum { OUT, GRAD, IN, WEIGHT, MEAN, RSTD };
 
 /* A block of a row, in the type of computation. */
-struct block {
+struct norm_block {
     const void *g, *x, *w;        /* w NULL: 1                                */
     int64_t n;                    /* elements of each                         */
 };
@@ -29,7 +29,7 @@ struct row {
 };
 
 #define NORM_BACKWARD(kind, T)                                                \
-    static void sums_##kind(const struct block *b, struct row *row)           \
+    static void sums_##kind(const struct norm_block *b, struct row *row)      \
     {                                                                         \
         const T *g = b->g, *x = b->x, *w = b->w;                              \
                                                                               \
@@ -40,7 +40,7 @@ struct row {
             row->dx += d * ((double)x[i] - row->mean) * row->rstd;            \
         }                                                                     \
     }                                                                         \
-    static void made_##kind(const struct block *b, const struct row *row,     \
+    static void made_##kind(const struct norm_block *b, const struct row *row, \
                             const double part[2], int64_t at, void *made)     \
     {                                                                         \
         const T *g = b->g, *x = b->x, *w = b->w;                              \
@@ -62,10 +62,10 @@ struct row {
 NORM_BACKWARD(f32, float)
 NORM_BACKWARD(f64, double)
 
-static struct block block_of(const struct dtn_strips *rows, bool weighs,
+static struct norm_block block_of(const struct dtn_strips *rows, bool weighs,
                              char room[3][DTN_BLOCK_BYTES])
 {
-    return (struct block){
+    return (struct norm_block){
         dtn_strips_load(rows, GRAD, room[0]),
         dtn_strips_load(rows, IN, room[1]),
         weighs ? dtn_strips_load(rows, WEIGHT, room[2]) : NULL, rows->n };
@@ -108,7 +108,7 @@ static void row_run(struct dtn_strips *rows,
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
-        const struct block b = block_of(rows, norm->weight, room);
+        const struct norm_block b = block_of(rows, norm->weight, room);
 
         (wide ? sums_f64 : sums_f32)(&b, row);
     }
@@ -116,7 +116,7 @@ static void row_run(struct dtn_strips *rows,
     part[1] = row->dx / count;
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
-        const struct block b = block_of(rows, norm->weight, room);
+        const struct norm_block b = block_of(rows, norm->weight, room);
         void *made = dtn_strips_place(rows, OUT, buffer);
 
         (wide ? made_f64 : made_f32)(&b, row, part, at, made);

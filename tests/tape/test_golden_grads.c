@@ -3,8 +3,8 @@
  * tests/golden/grads.txt has an operator in each line, how its inputs lie, and
  * how PyTorch's gradients lie.  Here each is run and differentiated; before
  * they are brought to their tensors the gradients should lie as PyTorch's, and
- * their elements have to be those that replicas give.  Lines whose gradients lie
- * otherwise are printed and counted: the forward may have chosen other
+ * their elements have to be those that replicas give.  Lines whose gradients
+ * lie otherwise are printed and counted: the forward may have chosen other
  * placements, by other costs.  DTN_GRADS names another table of that form.
  *
  * Without this test, a backward could gather what PyTorch leaves cut, or lose
