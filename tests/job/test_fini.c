@@ -29,7 +29,7 @@
 
 enum kind {
     TENSOR, PLAN, BATCH, REQUEST, TURN, PERSISTENT, MEMORY, REGISTERED, REDOP,
-    GENERATOR, FINI, KINDS
+    GENERATOR, TAPE, MODULE, FINI, KINDS
 };
 
 struct things {
@@ -42,6 +42,8 @@ struct things {
     struct dtensor_request *request, *turn;
     struct dtensor_persistent *persistent;
     struct dtensor_generator *generator;
+    struct dtensor_tape *tape;
+    struct dtensor_module *module;
     enum dtensor_redop redop;
     int32_t *memory;
     int32_t in[1000], out[1000], registered[1000];
@@ -60,6 +62,23 @@ static int open_fds(void)
     if (dir)
         closedir(dir);
     return n;
+}
+
+/* A tape in force that watches the parameter of a module. */
+static void make_training(struct things *things)
+{
+    struct dtensor_spec spec;
+    struct dtensor *weight = NULL;
+
+    good(dtensor_spec_init(&spec, things->ctx, "world", "S(0)", DTENSOR_F32,
+                           2, (const int64_t[]){ 8, 4 }, &things->err));
+    good(dtensor_zeros(&spec, &weight, &things->err));
+    good(dtensor_module_create(things->ctx, "linear", NULL, NULL,
+                               &things->module, &things->err));
+    good(dtensor_module_set(things->module, "weight", weight, &things->err));
+    good(dtensor_tape_create(things->ctx, &things->tape, &things->err));
+    good(dtensor_tape_watch(things->tape, weight, &things->err));
+    good(dtensor_tape_begin(things->tape, &things->err));
 }
 
 static void make(struct things *things, const char *path)
@@ -92,6 +111,7 @@ static void make(struct things *things, const char *path)
     good(dtensor_register(things->ctx, things->registered,
                           sizeof things->registered, &things->err));
     things->memory = mem;
+    make_training(things);
 }
 
 /* Of two ranks the first starts what the other never makes. */
@@ -124,6 +144,8 @@ static void destroy(struct things *things, enum kind kind)
         break;
     case REDOP:      dtensor_redop_destroy(things->ctx, things->redop); break;
     case GENERATOR:  dtensor_generator_destroy(things->generator); break;
+    case TAPE:       dtensor_tape_destroy(things->tape); break;
+    case MODULE:     dtensor_module_destroy(things->module); break;
     case FINI:       dtensor_fini(things->ctx); break;
     case KINDS:      break;
     }
@@ -337,6 +359,8 @@ static void test_null(void)
     dtensor_persistent_destroy(NULL);
     dtensor_generator_destroy(NULL);
     dtensor_cluster_destroy(NULL);
+    dtensor_tape_destroy(NULL);
+    dtensor_module_destroy(NULL);
     dtensor_fini(NULL);
     if (dtensor_init(NULL, &ctx, NULL) != 0)
         exit(99);
