@@ -5,7 +5,7 @@
  * reduction on random bits, redistributes, and every fill of random numbers.
  * It speaks to the library by its public functions only, so it runs on the
  * driver in tests/standin and, by `make check-gpu`, on a real one: two GPUs, or
- * one that the ranks share.  DTN_TEST_ELEMENTS: the largest array.
+ * one that the ranks share.  DTN_TEST_ARRAY: elements of the largest array.
  *
  * Without this test, what a GPU makes of the kernels would be compared with
  * nothing, the first time that somebody has one.
@@ -248,7 +248,7 @@ static void run(const char *claim, const char *wire, rank_main_f *fn)
 
 int main(void)
 {
-    const char *why = standin_use(), *elements = getenv("DTN_TEST_ELEMENTS");
+    const char *why = standin_use(), *elements = getenv("DTN_TEST_ARRAY");
 
     if (why)
         return skip_all(why);
