@@ -12,7 +12,7 @@ page=$top_srcdir/man/dtensor-rdma.7
 base=$(((1 << 20) + (20 << 10)))           # stage, datagrams
 lane=$((137600 + (64 << 10)))              # for one peer: lane, box
 
-per_rank=4500                              # of the heap, more or less
+per_rank=5500                              # of the heap, more or less
 
 # The number of peers of the busiest of n ranks.
 log2() { local k=0; while [ $((1 << k)) -lt "$1" ]; do k=$((k + 1)); done; echo $k; }
