@@ -350,7 +350,7 @@ static void boot_start_routes(struct dtn_boot *boot, bool taken)
 
 static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
 {
-    char time[32];
+    char refused[512], time[32];
 
     dtn_boot_unlisten(boot);
     dtn_boot_route_close(&boot->aside);
@@ -363,10 +363,8 @@ static void boot_settle(struct dtn_boot *boot, int64_t start_ns)
         return;
     if (boot->strangers > 0)
         dtn_log(boot->log, DTN_LOG_WARN, "boot: dropped %u connections of "
-                "strangers%s%s", boot->strangers,
-                boot->nrefused > 0 ? "; the last that was refused: " : "",
-                boot->nrefused > 0 ? dtn_boot_refusal_words(boot->refused)
-                                   : "");
+                "strangers%s", boot->strangers,
+                dtn_boot_fail_refused_text(boot, refused, sizeof refused));
     dtn_log(boot->log, DTN_LOG_INFO, "boot: %d ranks on %d hosts, joined in %s",
             boot->cluster->world_size, boot->nhosts,
             dtn_format_time(dtn_now_ns() - start_ns, time, sizeof time));

@@ -245,24 +245,26 @@ static char *fail_reach_text(const struct dtn_boot *boot, const int ranks[],
     return buf;
 }
 
-/* Connections that were refused may be those of missing ranks: "; 2 connections
- * were refused: they have different keys (...)", or "".
- */
-static char *fail_refused_text(const struct dtn_boot *boot, char *buf,
-                               size_t size)
+char *dtn_boot_fail_refused_text(const struct dtn_boot *boot, char *buf,
+                                 size_t size)
 {
+    size_t used = 0;
+
     buf[0] = '\0';
-    if (boot->nrefused > 0)
-        snprintf(buf, size, "; %u connection%s refused: %s", boot->nrefused,
-                 boot->nrefused == 1 ? " was" : "s were",
-                 dtn_boot_refusal_words(boot->refused));
+    for (int i = 0; i < DTN_NREFUSALS && used < size; i++)
+        if (boot->refused[i] > 0)
+            used += (size_t)snprintf(buf + used, size - used,
+                                     "; %u connection%s refused: %s",
+                                     boot->refused[i],
+                                     boot->refused[i] == 1 ? " was" : "s were",
+                                     dtn_boot_refusal_words(i));
     return buf;
 }
 
 void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
 {
     struct dtensor_error error;
-    char names[256], reach[220], refused[160], time[32];
+    char names[256], reach[220], refused[512], time[32];
 
     dtn_boot_ranks_text(boot, ranks, n, names, sizeof names);
     dtn_format_time(boot->cluster->transport.connect_timeout_ns, time,
@@ -272,7 +274,8 @@ void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n)
                       "within %s (%s started?%s)%s", names, time,
                       n == 1 ? "is it" : "are they",
                       fail_reach_text(boot, ranks, n, reach, sizeof reach),
-                      fail_refused_text(boot, refused, sizeof refused));
+                      dtn_boot_fail_refused_text(boot, refused,
+                                                 sizeof refused));
     else
         dtn_fail_rank(&error, DTENSOR_ETIME, ranks[0], "boot: %s did not take "
                       "part in an exchange within %s (%s stuck or stopped?)",

@@ -43,6 +43,13 @@ void dtn_boot_fail_nomem(struct dtn_boot *boot);
 void dtn_boot_fail_nofds(struct dtn_boot *boot);
 void dtn_boot_fail_twice(struct dtn_boot *boot, int rank, uint32_t pid1,
                          uint32_t pid2);
+
+/* Connections that were refused may be those of missing ranks: "; 2 connections
+ * were refused: they have different keys (...)" for each reason, or "".
+ */
+char *dtn_boot_fail_refused_text(const struct dtn_boot *boot, char *buf,
+                                 size_t size);
+
 void dtn_boot_fail_missing(struct dtn_boot *boot, const int ranks[], int n);
 
 #endif

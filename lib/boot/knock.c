@@ -196,8 +196,7 @@ static void knock_refuse(struct dtn_boot *boot, struct dtn_boot_link *link,
     const struct dtn_frame frame = { .type = DTN_FRAME_REFUSED,
                                      .size = sizeof body, .body = body };
 
-    boot->refused = reason;
-    boot->nrefused++;
+    boot->refused[reason]++;
     if (boot->log)
         dtn_log(boot->log, DTN_LOG_DEBUG, "boot: refused a connection: %s",
                 dtn_boot_refusal_words(reason));

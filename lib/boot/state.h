@@ -141,8 +141,7 @@ struct dtn_boot {
     bool *arrived;                /* [ranks of this host + 2 child hosts]     */
     int narrived;                 /* how many of arrived are set              */
     unsigned strangers;           /* connections dropped: no rank of this job */
-    unsigned nrefused;            /* of them: who could not prove who it is   */
-    enum dtn_refusal refused;     /* why, the last of them                    */
+    unsigned refused[DTN_NREFUSALS]; /* of them: refused, by reason           */
     int64_t foreign_ns;           /* another job, or who has another key, is  */
                                   /* where the parent should be, since then;  */
                                   /* 0: it is not                             */

@@ -55,8 +55,10 @@ static void test_keys(void)
     ok(said_all(&job, 3, DTENSOR_ECONF, "DTN_KEY is not set"),
        "a rank without a key, too");
     ok(said_all(&job, 0, DTENSOR_ETIME, "ranks 2 on n2, 3 on n3 did not join")
-       && said_all(&job, 0, DTENSOR_ETIME, "refused: they have different keys"),
-       "... and those that miss them say why");
+       && said_all(&job, 0, DTENSOR_ETIME, "refused: they have different keys")
+       && said_all(&job, 0, DTENSOR_ETIME, "refused: they prove who they are "
+                   "in different ways"),
+       "... and those that miss them say every reason");
     note("%s", said[0].err.text);
     note("%s", said[3].err.text);
 }

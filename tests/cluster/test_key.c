@@ -48,7 +48,7 @@ static void file_write(const char *path, const char *text, mode_t mode)
 static void test_digits(void)
 {
     static const char *const bad[] = {
-        "secret", HALF, GOOD "0", GOOD "\n\n", HALF HALF + 1,
+        "secret", HALF, GOOD "0", GOOD "\n\n", &(HALF HALF)[1],
         HALF "g0f1F2f3F4f5F6f7F8f9FafBfCfdfEff", " " GOOD
     };
     bool good = true;
