@@ -41,6 +41,22 @@ static const char *by_power(const struct dtn_note *note)
 #define EXTREME "div(mul(spread(g),cast(eq(a,spread(y))))," \
                 "spread(sum(cast(eq(a,spread(y))))))"
 
+/* Zeros among the elements: 1 where there is one.  The product of all but one
+ * element is that of the others, or 0 if one of them is a zero; no element is
+ * divided by 0, and none is gathered.
+ */
+#define ZEROS "cast(eq(a,0a))"
+#define FILLED "add(a," ZEROS ")"
+#define OTHERS                                                                \
+    "div(cast(eq(sub(spread(sum(" ZEROS "))," ZEROS "),0a))," FILLED ")"
+
+/* Of running products: sums of what comes after.  Where the first zero is, the
+ * products are taken without it; behind it they are all 0.
+ */
+#define AFTER(x) "flip(cumsum(flip(" x ")))"
+#define FIRST "mul(" ZEROS ",cast(eq(cumsum(" ZEROS "),ones_like(0a))))"
+#define BEFORE "cast(eq(cumsum(" ZEROS "),0a))"
+
 #define EACH(op_, ...) { .op = op_, .grad = { __VA_ARGS__ } }
 #define SOME(op_, variant_, ...)                                              \
     { .op = op_, .grad = { __VA_ARGS__ }, .variant = variant_ }
@@ -133,13 +149,30 @@ static const struct dtn_backward rows[] = {
     EACH("norm/extreme", "mul(sign(a),div(mul(spread(g),"
                          "cast(eq(abs(a),spread(y)))),"
                          "spread(sum(cast(eq(abs(a),spread(y)))))))"),
-    EACH("cumsum", "flip(cumsum(flip(g)))"),
+    EACH("prod", "mul(spread(mul(g,prod(" FILLED ")))," OTHERS ")"),
+    EACH("cumsum", AFTER("g")),
+    EACH("cumprod",
+         "add(div(mul(" BEFORE "," AFTER("mul(g,y)") ")," FILLED "),"
+         "mul(" FIRST "," AFTER("mul(g,cumprod(add(a," FIRST ")))") "))"),
+
+    /* ----------------------------------------------------------- orders --- */
+    SOME("sort", by_place, "scatter_add(0a,z,g)"),
+    ALL("sort/value", order, "a"),
+    SOME("topk", by_place, "scatter_add(0a,z,g)"),
+    ALL("topk/value", order, "a"),
+    SOME("median_dim", by_place, "scatter_add(0a,along(z),along(g))"),
+    ALL("median_dim/value", order, "a"),
+    SOME("kthvalue", by_place, "scatter_add(0a,along(z),along(g))"),
+    ALL("kthvalue/value", order, "a"),
 
     /* --------------------------------------------------------- products --- */
     SOME("matmul", by_factor, "linear(g,b)", "linear_weight(a,g)"),
     EACH("matmul/several", "matmul_nt(g,b)", "matmul_tn(a,g)"),
     SOME("linear", by_rows, "matmul(g,b)", "linear_weight(g,a)", "g"),
     EACH("linear/vector", "linear(g,turn(b))", "linear_weight(g,a)", "g"),
+    EACH("linear_weight", "linear(b,g)", "linear(a,turn(g))"),
+    EACH("matmul_nt", "matmul(g,b)", "matmul_tn(g,a)"),
+    EACH("matmul_tn", "matmul_nt(b,g)", "matmul(a,g)"),
     EACH("dot", "mul(b,g)", "mul(a,g)"),
     EACH("mv", "linear_weight(g,b)", "linear(g,turn(a))"),
     EACH("addmm", "g", "matmul_nt(g,c)", "matmul_tn(b,g)"),
@@ -151,6 +184,7 @@ static const struct dtn_backward rows[] = {
     ALL("rms_norm", norm, "a b"),
     EACH("cross_entropy", "cross_entropy_backward(g,a,b)"),
     EACH("nll_loss", "nll_loss_backward(g,a,b)"),
+    ALL("attention", attention, "a b c y z"),
 
     /* --------------------------------------------------------- by index --- */
     ALL("embedding", embedding, "b"),

@@ -315,26 +315,3 @@ int dtn_back_embedding(const struct dtn_express *e, struct dtensor *grad[],
     return rc == 0 ? dtensor_op("embedding_backward", 2, in, &args, 1, grad,
                                 err) : rc;
 }
-
-/* ---------------------------------------------------------------- norms --- */
-
-/* Of the input, the weight and the bias, from one operator. */
-int dtn_back_norm(const struct dtn_express *e, struct dtensor *grad[],
-                  struct dtensor_error *err)
-{
-    const int n = e->note->nin, known = n > 1 ? 3 : 2;
-    const struct dtensor *in[3] = { e->grad[0], NULL, NULL };
-    char op[64];
-    int rc = 0;
-
-    for (int k = 1; k < e->note->nout; k++)
-        if (e->grad[k])
-            return dtn_fail(err, DTENSOR_EINVAL, "tape_backward: output %d of "
-                            "%s has no gradient (only output 0 has)", k,
-                            e->note->op);
-    for (int i = 1; i < known && rc == 0; i++)
-        rc = dtn_express_operand(e, i - 1, &in[i], err);
-    snprintf(op, sizeof op, "%s_backward", e->note->op);
-    return rc == 0 ? dtensor_op(op, known, in, &e->note->args, n, grad, err)
-                   : rc;
-}

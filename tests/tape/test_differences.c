@@ -24,7 +24,7 @@
 enum { WORLD = 8, INPUTS = 5, OUTPUTS = 8, SEED = 20261123 };
 
 /* Inputs have a shape and what their elements are: n normal numbers, p positive
- * ones, b 0 or 1, iN whole numbers below N.
+ * ones, z normal ones and zeros, b 0 or 1, iN whole numbers below N.
  */
 static const struct row {
     const char *op, *args, *in;        /* the call                        */
@@ -63,6 +63,8 @@ static double element(uint64_t *state, const char *kind)
     switch (*kind) {
     case 'n':
         return 4 * unit - 2;
+    case 'z':
+        return rand_below(state, 3) ? 4 * unit - 2 : 0;
     case 'p':
         return 0.5 + 2 * unit;
     case 'b':
@@ -153,6 +155,13 @@ static bool smooth(const struct dtensor_spec *spec)
     return spec->dtype == DTENSOR_F64;
 }
 
+/* Does output k count?  The second one of attention is no result. */
+static bool counts_in(const struct drawn *c, int k)
+{
+    return smooth(&c->out[k]) &&
+           !(k == 1 && strcmp(c->call.op, "attention") == 0);
+}
+
 static double naive_loss(const struct drawn *c)
 {
     static struct whole out[OUTPUTS];
@@ -165,7 +174,7 @@ static double naive_loss(const struct drawn *c)
     need(naive_op(&c->call, c->in, c->nout, out), "%s has no naive twin",
          c->call.op);
     for (int k = 0; k < c->nout; k++)
-        for (int64_t i = 0; i < whole_count(&out[k]) && smooth(&c->out[k]); i++)
+        for (int64_t i = 0; i < whole_count(&out[k]) && counts_in(c, k); i++)
             loss += weight(k, i) * out[k].at[i];
     return loss;
 }
@@ -274,7 +283,7 @@ static void case_run(struct job *job, struct drawn *c)
                     (const struct dtensor *const *)c->tensor, &c->call.args,
                     c->nout, out, &job->err));
     for (int k = 0; k < c->nout; k++) {
-        if (smooth(&c->out[k]))
+        if (counts_in(c, k))
             loss_add(job, c, k, out[k], &loss);
         dtensor_destroy(out[k]);
     }
@@ -286,10 +295,14 @@ static void case_run(struct job *job, struct drawn *c)
     dtensor_destroy(loss);
 }
 
-/* Norms have outputs that no gradient passes. */
-static int outputs_of(const struct row *row, const struct dtensor_op_info *info)
+/* Norms, and attention, have outputs that no gradient passes.  Of operators
+ * with places half of the cases ask for the values only.
+ */
+static int outputs_of(const struct row *row, const struct dtensor_op_info *info,
+                      uint64_t *state)
 {
-    return strstr(row->op, "norm") || strstr(row->op, "loss") ? 1 : info->nout;
+    return strstr(row->op, "norm") || strstr(row->op, "loss") ||
+           (info->nout == 2 && rand_below(state, 2)) ? 1 : info->nout;
 }
 
 static void one_case(struct job *job, const struct row *row,
@@ -309,7 +322,7 @@ static void one_case(struct job *job, const struct row *row,
         counts->refused += rc != 0;
     if (rc != 0)
         return;
-    c->nout = outputs_of(row, &info);
+    c->nout = outputs_of(row, &info, state);
     inputs_make(job, c);
     case_run(job, c);
     for (int i = 0; i < c->call.nin; i++)
