@@ -24,7 +24,8 @@ enum dtensor_placement_kind {
     DTENSOR_SHARD,             /* S(d)    one chunk of dimension d            */
     DTENSOR_PARTIAL,           /* P(op)   a term                              */
     DTENSOR_STRIDED,           /* SS(d,f) one chunk of each of f pieces       */
-    DTENSOR_CYCLIC             /* C(d,b)  blocks of b, dealt out in turn      */
+    DTENSOR_CYCLIC,            /* C(d,b)  blocks of b, dealt out in turn      */
+    DTENSOR_HEADTAIL           /* HT(d)   a piece from each end of d          */
 };
 
 /* What the ranks along one mesh dimension hold.  Placements apply from left to
@@ -36,14 +37,17 @@ enum dtensor_placement_kind {
  *   S(0:2,3,5)  0-1  2-4  5-9      the lengths that the user chose
  *   SS(0,2)     0 1 5 6  2 3 7 8  4 9   cut in 2, then each piece in 3
  *   C(0,2)      0 1 6 7  2 3 8 9  4 5   blocks of 2 in turn
+ *   HT(0)       0 1 8 9  2 3 6 7  4 5   the lengths of S(0), half from each end
  *
  * Lengths can be chosen if the mesh dimensions to the left leave parts of equal
- * length; the lengths must add up to it.  SS is PyTorch's _StridedShard.
+ * length; the lengths must add up to it.  SS is PyTorch's _StridedShard.  HT is
+ * the order of its context_parallel: under a causal mask each rank has as much
+ * to compute.
  */
 struct dtensor_placement {
     enum dtensor_placement_kind kind;          /* which of the fields apply   */
-    int dim;                   /* SHARD, STRIDED, CYCLIC: tensor dimension;   */
-                               /* negative counts from the end                */
+    int dim;                   /* SHARD, STRIDED, CYCLIC, HEADTAIL: tensor    */
+                               /* dimension; negative counts from the end     */
     enum dtensor_redop op;     /* PARTIAL: the reduction still to be done     */
     int64_t block;             /* STRIDED: split factor;                      */
                                /* CYCLIC: elements of a block                 */
@@ -135,7 +139,7 @@ void dtensor_spec_local(const struct dtensor_spec *spec, int rank,
                         int64_t local_shape[], int64_t offset[]);
 
 /* The global indices along tensor dimension `dim` that world rank `rank` holds,
- * as ascending runs of consecutive indices: S(0) is one run, SS and C are
+ * as ascending runs of consecutive indices: S(0) is one run, SS, C and HT are
  * several.  The local part holds them in this order.  Write at most `max` runs
  * and return their total number; 0 for a rank outside the mesh.
  */
@@ -160,7 +164,7 @@ void dtensor_spec_num_shards(const struct dtensor_spec *spec, int shards[]);
 /* Write a spec as PyTorch 2.15 does, "f32[8, 8](S(0)[0]S(0)[1]R)", cut to
  * `size` bytes with a final NUL; return the length it would have had, as
  * snprintf does.  Strided shards are written as such:
- * "f32[8, 8](_S(0, 2)S(0)R)".  C and chosen lengths, which PyTorch does not
+ * "f32[8, 8](_S(0, 2)S(0)R)".  C, HT and chosen lengths, which PyTorch does not
  * have, are written as dtensor_placements_format() writes them.
  * Semantics: DTensorSpec.__str__, the text inside Spec().
  */
@@ -199,7 +203,7 @@ void dtensor_spec_meta(const struct dtensor_spec *spec, int rank,
  * over it.
  * Semantics: compute_global_tensor_info, compute_local_tensor_info.
  *
- * Errors: EINVAL  SS, C or chosen lengths; a dimension out of range; a size
+ * Errors: EINVAL  SS, C, HT or chosen lengths; a dimension out of range; a size
  *                 that is no multiple of the ranks (local); or sizes above
  *                 2^63 bytes
  */

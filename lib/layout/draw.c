@@ -391,8 +391,8 @@ static void draw_empty(const struct draw *draw)
 static bool draw_boxes(const struct dtensor_spec *spec)
 {
     for (int m = 0; m < spec->mesh->ndim; m++)
-        if (spec->placement[m].kind == DTENSOR_STRIDED ||
-            spec->placement[m].kind == DTENSOR_CYCLIC)
+        if (dtn_placement_class(&spec->placement[m]) == DTENSOR_SHARD &&
+            spec->placement[m].kind != DTENSOR_SHARD)
             return false;
     return spec->ndim <= 2;
 }

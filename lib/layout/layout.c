@@ -61,6 +61,28 @@ static void cut_cyclic(int64_t block, int64_t N, int n, int r,
     cut->stride = cut->count > 1 ? n * block : 0;
 }
 
+/* A rank has as many elements as by the chunk rule: the first half of them, or
+ * one more, from the front, the rest from the back.  Ranks take theirs in turn
+ * from both ends, so that the last rank has the middle.
+ */
+static void cut_headtail(int64_t N, int n, int r, struct dtn_cut *cut)
+{
+    const int64_t full = N / n + (N % n != 0), nfull = full > 0 ? N / full : 0;
+    const int64_t before = r < nfull ? r : nfull;
+    int64_t start, len;
+
+    dtn_chunk(N, n, r, &start, &len);
+    cut->count = 1;
+    cut->start = len > 0 ? before * (full - full / 2) : N;
+    cut->len = len - len / 2;
+    cut->last_len = len / 2;
+    cut->last_start = N - before * (full / 2) - cut->last_len;
+    if (cut->start + cut->len == cut->last_start) {
+        cut->len = len;
+        cut->last_len = 0;
+    }
+}
+
 /* The lengths of a spec add up to N.  On the way from one spec to another they
  * may be applied to another N; then the last rank takes the rest.
  */
@@ -84,6 +106,8 @@ void dtn_cut_of(const struct dtensor_placement *p, int64_t N, int n, int r,
         cut_strided(p->block, N, n, r, cut);
     } else if (p->kind == DTENSOR_CYCLIC) {
         cut_cyclic(p->block, N, n, r, cut);
+    } else if (p->kind == DTENSOR_HEADTAIL) {
+        cut_headtail(N, n, r, cut);
     } else if (p->sizes) {
         cut_lengths(p->sizes, N, n, r, cut);
     } else {

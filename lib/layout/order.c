@@ -146,7 +146,7 @@ static bool order_insert(const struct dtensor_spec *spec, int m, int list[],
 
     while (at < n && before < factor)
         before *= spec->mesh->size[list[at++]];
-    if (before != factor || p->kind == DTENSOR_CYCLIC || p->sizes)
+    if (before != factor || p->kind >= DTENSOR_CYCLIC || p->sizes)
         return false;
     memmove(list + at + 1, list + at, (size_t)(n - at) * sizeof list[0]);
     list[at] = m;

@@ -15,6 +15,7 @@ dtn_placement_class(const struct dtensor_placement *p)
 {
     switch (p->kind) {
     case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+    case DTENSOR_HEADTAIL:
         return DTENSOR_SHARD;
     case DTENSOR_PARTIAL:
         return DTENSOR_PARTIAL;
@@ -50,6 +51,8 @@ bool dtn_placement_equal(const struct dtensor_placement *a,
         break;
     case DTENSOR_PARTIAL:
         return a->op == b->op;
+    case DTENSOR_HEADTAIL:
+        return a->dim == b->dim;
     case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
         return a->dim == b->dim && a->block == b->block;
     case DTENSOR_SHARD:

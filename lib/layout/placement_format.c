@@ -54,6 +54,9 @@ static void placement_say_one(struct placement_text *t,
     case DTENSOR_CYCLIC:
         placement_say(t, "C(%d,%lld)", p->dim, (long long)p->block);
         break;
+    case DTENSOR_HEADTAIL:
+        placement_say(t, "HT(%d)", p->dim);
+        break;
     case DTENSOR_SHARD:
         placement_say(t, "S(%d", p->dim);
         for (int r = 0; p->sizes && r < n; r++)

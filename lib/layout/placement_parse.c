@@ -4,7 +4,8 @@
  * mesh dimension and P(sum) on the second.  The grammar has one word for each
  * mesh dimension:
  *
- *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  P  P(reduction)
+ *   R  S(dim)  S(dim:length,...)  SS(dim,factor)  C(dim,block)  HT(dim)  P
+ *   P(reduction)
  *
  * The two forms that PyTorch prints are read too.  A spec has no commas,
  * _S(dim, factor) for SS, P(product), and brackets that show which shard of a
@@ -140,9 +141,10 @@ static const char *placement_reduction(const char *p, const char *end)
 static const char *placement_guess(const struct placement_word *w,
                                    char guess[64])
 {
-    static const char *const known[] = { "R", "S", "SS", "C", "P", NULL };
+    static const char *const known[] = { "R", "S", "SS", "C", "P", "HT", NULL };
     static const char *const long_names[] = {
-        "replicate", "shard", "stridedshard", "cyclic", "partial", NULL
+        "replicate", "shard", "stridedshard", "cyclic", "partial", "headtail",
+        NULL
     };
     const char *p = w->begin + strspn(w->begin, "_"), *kind;
     char name[24];
@@ -165,6 +167,8 @@ static const char *placement_guess(const struct placement_word *w,
         snprintf(guess, 64, " (did you mean S(%ld)?)", dim);
     else if (strcmp(kind, "C") == 0)
         snprintf(guess, 64, " (did you mean C(%ld,block)?)", dim);
+    else if (strcmp(kind, "HT") == 0)
+        snprintf(guess, 64, " (did you mean HT(%ld)?)", dim);
     else if (strcmp(kind, "P") == 0)
         snprintf(guess, 64, " (did you mean P(%s)?)",
                  placement_reduction(p, w->end));
@@ -249,18 +253,23 @@ static int placement_sizes(const struct placement_word *w, const char *at,
     return rc;
 }
 
+/* S, perhaps with lengths, and HT. */
 static int placement_parse_shard(const struct placement_word *w,
                                  const char *at,
+                                 enum dtensor_placement_kind kind,
                                  struct dtensor_placement *placement,
                                  struct dtensor_error *err)
 {
-    struct dtensor_placement read = { .kind = DTENSOR_SHARD };
+    const char *name = kind == DTENSOR_SHARD ? "S" : "HT";
+    struct dtensor_placement read = { .kind = kind };
     int64_t dim;
     int rc;
 
-    if (!placement_number(&at, &dim) || (*at != ':' && at != w->end - 1))
+    if (!placement_number(&at, &dim) ||
+        (at != w->end - 1 && (*at != ':' || kind != DTENSOR_SHARD)))
         return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected "
-                        "S(dimension), such as S(0)", WORD_ARGS(w));
+                        "%s(dimension), such as %s(0)", WORD_ARGS(w), name,
+                        name);
     rc = placement_dim(w, dim, &read.dim, err);
     if (rc == 0 && *at == ':')
         rc = placement_sizes(w, at + 1, &read.sizes, err);
@@ -361,6 +370,7 @@ static const struct placement_form {
     { DTENSOR_STRIDED,   "_S", "", "" },
     { DTENSOR_STRIDED,   "_StridedShard", "dim=", "sf=" },
     { DTENSOR_CYCLIC,    "C", "", "" },
+    { DTENSOR_HEADTAIL,  "HT", "", NULL },
 };
 
 /* The form of the word, or NULL.  *innerp is then the text of its first number.
@@ -386,13 +396,13 @@ static int placement_parse_word(const struct placement_word *w,
     if (!form)
         return dtn_fail(err, DTENSOR_EINVAL, WORD_FMT "; expected R, "
                         "S(dimension), SS(dimension,factor), "
-                        "C(dimension,block) or P(reduction)%s", WORD_ARGS(w),
-                        placement_guess(w, guess));
+                        "C(dimension,block), HT(dimension) or P(reduction)%s",
+                        WORD_ARGS(w), placement_guess(w, guess));
     if (form->second)
         return placement_parse_block(w, inner, form->second, form->kind,
                                      placement, err);
-    if (form->kind == DTENSOR_SHARD)
-        return placement_parse_shard(w, inner, placement, err);
+    if (form->kind == DTENSOR_SHARD || form->kind == DTENSOR_HEADTAIL)
+        return placement_parse_shard(w, inner, form->kind, placement, err);
     if (form->first)
         return placement_parse_partial(w, inner, placement, err);
     *placement = (struct dtensor_placement){ .kind = form->kind };

@@ -215,6 +215,7 @@ static int spec_check_placement(const struct dtensor_spec *spec, int m,
     case DTENSOR_PARTIAL:
         return spec_check_partial(spec, m, err);
     case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
+    case DTENSOR_HEADTAIL:
         return spec_check_cut(spec, m, err);
     }
     return dtn_fail(err, DTENSOR_EINVAL, "spec: placement %d is of the unknown "

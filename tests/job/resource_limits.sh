@@ -192,7 +192,7 @@ EINVAL mesh: dimension name "dp" is given twice in "dp,dp"
 EINVAL mesh: no mesh "word" (there are: world)
 EINVAL placements: word 1 of "S(2)" is "S(2)", but the tensor has 2 dimensions
 EINVAL placements: "S(0),R" has 2, but the mesh has 1 dimensions (give one for each)
-EINVAL placements: word 1 of "Q" is "Q"; expected R, S(dimension), SS(dimension,factor), C(dimension,block) or P(reduction)
+EINVAL placements: word 1 of "Q" is "Q"; expected R, S(dimension), SS(dimension,factor), C(dimension,block), HT(dimension) or P(reduction)
 EINVAL spec: size -1 of tensor dimension 1; expected 0 or more
 EINVAL spec: sizes up to dimension 0 make over 2^63 bytes of f32
 EINVAL spec: 9 tensor dimensions; expected 0 to 8

@@ -28,6 +28,7 @@ static void test_text(void)
         { "P(bxor),R", "P(bxor),R" },
         { "SS(-1, 2),S( 1 )", "SS(1,2),S(1)" },
         { "C(0,64),SS(0,1)", "C(0,64),SS(0,1)" },
+        { "HT(-1),HT( 0 )", "HT(1),HT(0)" },
         { "S(0:3,5),S(-1:1, 0,2)", "S(0:3,5),S(1:1,0,2)" },
     };
     const struct dtensor_mesh *mesh = GRID(NULL, 2, 3);
@@ -48,7 +49,7 @@ static void test_text(void)
 }
 
 #define EXPECTED "expected R, S(dimension), SS(dimension,factor), " \
-                 "C(dimension,block) or P(reduction)"
+                 "C(dimension,block), HT(dimension) or P(reduction)"
 
 /* Texts that are no placements of 2 dimensions, and what is said of them. */
 static const struct { const char *text, *want; } bad_texts[] = {
@@ -79,6 +80,10 @@ static const struct { const char *text, *want; } bad_texts[] = {
       " (did you mean SS(1,factor)?)" },
     { "cyclic(1),R", "placements: word 1 of \"cyclic(1),R\" is "
       "\"cyclic(1)\"; " EXPECTED " (did you mean C(1,block)?)" },
+    { "HT(0:1,2),R", "placements: word 1 of \"HT(0:1,2),R\" is \"HT(0:1,2)\"; "
+      "expected HT(dimension), such as HT(0)" },
+    { "R,HT(2)", "placements: word 2 of \"R,HT(2)\" is \"HT(2)\", but the "
+      "tensor has 2 dimensions" },
     { "SS(0),R", "placements: word 1 of \"SS(0),R\" is \"SS(0)\"; expected "
       "SS(dimension,factor), such as SS(0,2)" },
     { "SS(0,2,2),R", "placements: word 1 of \"SS(0,2,2),R\" is "
@@ -184,7 +189,7 @@ static void test_bad_specs(void)
     spec.ndim = 9;
     ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "9 dimensions");
     spec = good;
-    spec.placement[0].kind = (enum dtensor_placement_kind)5;
+    spec.placement[0].kind = (enum dtensor_placement_kind)6;
     ok(dtensor_spec_check(&spec, NULL) == DTENSOR_EINVAL, "no such kind");
     spec = good;
     spec.mesh = NULL;

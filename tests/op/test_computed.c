@@ -147,7 +147,7 @@ static void spec_draw(uint64_t *state, struct drawn *c, int i)
     for (int m = 0; m < dtensor_mesh_ndim(spec->mesh); m++) {
         const int size = dtensor_mesh_dim_size(spec->mesh, m);
         struct dtensor_placement *p = &spec->placement[m];
-        const int kind = rand_below(state, 12);
+        const int kind = rand_below(state, 13);
 
         *p = (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
         if (kind < 3 || spec->ndim == 0) {
@@ -155,10 +155,11 @@ static void spec_draw(uint64_t *state, struct drawn *c, int i)
                 *p = (struct dtensor_placement){ .kind = DTENSOR_PARTIAL,
                                                  .op = op };
             c->exact = c->exact && (kind > 1 || size != 3);
-        } else if (kind < 9) {
+        } else if (kind < 10) {
             *p = (struct dtensor_placement){
-                .kind = kind == 8 ? DTENSOR_CYCLIC : kind == 7
-                      ? DTENSOR_STRIDED : DTENSOR_SHARD,
+                .kind = kind == 9 ? DTENSOR_HEADTAIL : kind == 8
+                      ? DTENSOR_CYCLIC : kind == 7 ? DTENSOR_STRIDED
+                                                   : DTENSOR_SHARD,
                 .dim = rand_below(state, spec->ndim),
                 .block = 1 + rand_below(state, 3) };
             if (kind == 6 && m == 0) {

@@ -263,7 +263,7 @@ static void place(struct dtensor_spec *spec, int m, int which,
     switch (which % KINDS) {
     case 1: p->kind = DTENSOR_STRIDED; p->block = 2; break;
     case 2: p->kind = DTENSOR_STRIDED; p->block = 3; break;
-    case 3: p->kind = DTENSOR_CYCLIC; p->block = 1; break;
+    case 3: p->kind = DTENSOR_HEADTAIL; break;
     case 4: p->kind = DTENSOR_CYCLIC; p->block = 3; break;
     case 5:
         choose_lengths(spec, m, p->dim, lengths);

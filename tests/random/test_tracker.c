@@ -76,13 +76,13 @@ static void random_lengths(struct dtensor_spec *spec, int m)
 static void random_placement(struct dtensor_spec *spec, int m, bool plain)
 {
     struct dtensor_placement *p = &spec->placement[m];
-    const int kind = rand_below(&state, plain ? 3 : 6);
+    const int kind = rand_below(&state, plain ? 3 : 7);
 
     *p = (struct dtensor_placement){ .kind = DTENSOR_REPLICATE };
     if (kind == 0 || spec->ndim == 0)
         return;
     p->kind = kind == 3 ? DTENSOR_STRIDED : kind == 4 ? DTENSOR_CYCLIC
-                                                      : DTENSOR_SHARD;
+            : kind == 6 ? DTENSOR_HEADTAIL : DTENSOR_SHARD;
     p->dim = rand_below(&state, spec->ndim);
     if (kind == 3 || kind == 4)
         p->block = 1 + rand_below(&state, 4);

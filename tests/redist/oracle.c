@@ -39,6 +39,27 @@ static int keep_chunk(short *items, int kept, int from, int to, int n, int r)
     return kept;
 }
 
+/* Half of coordinate r's share from each end, after those before it. */
+static int keep_ends(short *items, int N, int n, int r)
+{
+    const int full = (N + n - 1) / n;
+    int low = 0, high = N, head = 0, tail = 0, kept = 0;
+
+    for (int k = 0; k <= r; k++) {
+        const int share = high - low < full ? high - low : full;
+
+        tail = share / 2;
+        head = share - tail;
+        low += head;
+        high -= tail;
+    }
+    for (int i = low - head; i < low; i++)
+        items[kept++] = items[i];
+    for (int i = high; i < high + tail; i++)
+        items[kept++] = items[i];
+    return kept;
+}
+
 /* Cut a list of N: what is kept goes to its front.  Returns how many. */
 static int cut(short *items, int N, const struct dtensor_placement *p, int n,
                int r)
@@ -52,6 +73,8 @@ static int cut(short *items, int N, const struct dtensor_placement *p, int n,
                 items[kept++] = items[i];
         return kept;
     }
+    if (p->kind == DTENSOR_HEADTAIL)
+        return keep_ends(items, N, n, r);
     if (p->kind == DTENSOR_SHARD && p->sizes) {     /* on the way: of less    */
         for (int k = 0; k < r; k++)
             from += (int)p->sizes[k];

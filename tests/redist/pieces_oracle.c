@@ -37,6 +37,23 @@ void complain(const struct dtensor_spec *src, const struct dtensor_spec *dst,
 
 /* --------------------------------------------------- brute-force layout --- */
 
+/* Who has element i of n, if `size` ranks take halves of their shares from both
+ * ends?
+ */
+static int end_owner(int n, int size, int i)
+{
+    const int share = (n + size - 1) / size;
+    int from = 0, to = n, owner = 0;
+
+    for (; to - from > share; owner++) {
+        from += (share + 1) / 2;
+        to -= share / 2;
+        if (i < from || i >= to)
+            return owner;
+    }
+    return owner;
+}
+
 /* Write the part of list[0..n-1] that coordinate `r` of `size` keeps to `kept`
  * and return its length: one element at a time, as the definitions say.
  */
@@ -53,6 +70,8 @@ static int keep(const struct dtensor_placement *p, const int *list, int n,
 
         if (p->kind == DTENSOR_CYCLIC)
             owner = (int)(i / p->block) % size;
+        if (p->kind == DTENSOR_HEADTAIL)
+            owner = end_owner(n, size, i);
         if (p->sizes)
             for (owner = 0, lengths = (int)p->sizes[0];
                  i >= lengths &&

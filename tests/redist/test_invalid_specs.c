@@ -68,7 +68,8 @@ bad[] = {
       "dimensions (give one for each)", 2 },
     { "5", "R,Shard(0)", "placements: word 2 of \"R,Shard(0)\" is "
       "\"Shard(0)\"; expected R, S(dimension), SS(dimension,factor), "
-      "C(dimension,block) or P(reduction) (did you mean S(0)?)", 2 },
+      "C(dimension,block), HT(dimension) or P(reduction) (did you mean "
+      "S(0)?)", 2 },
     { "4.6", NULL, "placements: there are none; expected one for each of "
       "the 2 mesh dimensions, such as \"S(0)\" or \"R\"", 2 },
     { "3", "S(0)[1]S(0)[1]", "spec: the order of the mesh dimensions that "

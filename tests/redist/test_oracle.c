@@ -130,9 +130,12 @@ static struct dtensor_placement placement(int code, int ndim, int64_t N, int n,
     case 1: case 2:
         return (struct dtensor_placement){ .kind = DTENSOR_STRIDED, .dim = dim,
                                            .block = way + 1 };
-    case 3: case 4:
+    case 3:
         return (struct dtensor_placement){ .kind = DTENSOR_CYCLIC, .dim = dim,
-                                           .block = way - 2 };
+                                           .block = 1 + N % 2 };
+    case 4:
+        return (struct dtensor_placement){ .kind = DTENSOR_HEADTAIL,
+                                           .dim = dim };
     case 5:
         return (struct dtensor_placement){ .kind = DTENSOR_SHARD, .dim = dim,
                                            .sizes = lengths(N, n) };

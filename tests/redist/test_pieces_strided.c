@@ -65,7 +65,7 @@ static void place_any(struct dtensor_spec *spec, int m, enum dtensor_redop op)
     int64_t part;
 
     memset(p, 0, sizeof *p);
-    p->kind = (enum dtensor_placement_kind)draw(5);
+    p->kind = (enum dtensor_placement_kind)draw(6);
     if (dtn_placement_class(p) == DTENSOR_SHARD)
         p->dim = (int)draw((uint32_t)spec->ndim);
     if (p->kind == DTENSOR_PARTIAL)
@@ -139,7 +139,7 @@ static void test_any_placement(void)
  */
 static void test_every_cut(void)
 {
-    enum { CUTS = 11 };
+    enum { CUTS = 12 };
 
     for (int n = 1; n <= 5; n++)
         for (int64_t N = 0; N <= 13; N++)
@@ -156,8 +156,9 @@ static void test_every_cut(void)
                     spec[i].ndim = 1;
                     spec[i].shape[0] = N;
                     p->kind = code == 0 ? DTENSOR_SHARD
+                            : code == 11 ? DTENSOR_HEADTAIL
                             : code < 6 ? DTENSOR_STRIDED : DTENSOR_CYCLIC;
-                    p->block = code == 0 ? 0 : (code - 1) % 5 + 1;
+                    p->block = code % 11 == 0 ? 0 : (code - 1) % 5 + 1;
                 }
                 one_case(&spec[0], &spec[1]);
             }
