@@ -10,21 +10,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum dtensor_placement_kind
-dtn_placement_class(const struct dtensor_placement *p)
-{
-    switch (p->kind) {
-    case DTENSOR_SHARD: case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
-    case DTENSOR_HEADTAIL:
-        return DTENSOR_SHARD;
-    case DTENSOR_PARTIAL:
-        return DTENSOR_PARTIAL;
-    case DTENSOR_REPLICATE:
-        break;
-    }
-    return DTENSOR_REPLICATE;
-}
-
 bool dtn_placement_is_local(const struct dtensor_placement *from,
                             const struct dtensor_placement *to)
 {
@@ -41,25 +26,10 @@ bool dtn_redops_mix(enum dtensor_redop a, enum dtensor_redop b)
     return a == b || ((sums >> a & 1) && (sums >> b & 1));
 }
 
-bool dtn_placement_equal(const struct dtensor_placement *a,
-                         const struct dtensor_placement *b, int n)
+bool dtn_placement_lengths_equal(const struct dtensor_placement *a,
+                                 const struct dtensor_placement *b, int n)
 {
-    if (a->kind != b->kind)
-        return false;
-    switch (a->kind) {
-    case DTENSOR_REPLICATE:
-        break;
-    case DTENSOR_PARTIAL:
-        return a->op == b->op;
-    case DTENSOR_HEADTAIL:
-        return a->dim == b->dim;
-    case DTENSOR_STRIDED: case DTENSOR_CYCLIC:
-        return a->dim == b->dim && a->block == b->block;
-    case DTENSOR_SHARD:
-        if (a->dim != b->dim || !a->sizes != !b->sizes)
-            return false;
-        return a->sizes == b->sizes ||
-               memcmp(a->sizes, b->sizes, (size_t)n * sizeof a->sizes[0]) == 0;
-    }
-    return true;
+    return !a->sizes == !b->sizes &&
+           (!a->sizes ||
+            memcmp(a->sizes, b->sizes, (size_t)n * sizeof a->sizes[0]) == 0);
 }

@@ -1,10 +1,10 @@
 /* choose.c - the cheapest combination that an operator accepts
  *
  * Most calls find a combination that moves nothing, and then no cost is
- * computed.  Else all combinations are looked at twice: first for the one with
- * the least lower bound, whose cost is the limit; then for the cheapest, where
- * those with a lower bound above the limit are left out.  The cost of an input
- * that lies in one way is computed once.
+ * computed.  Else all combinations are put in a heap with a lower bound of what
+ * they cost.  The first one has one more of its costs computed and goes back to
+ * its new place, until the first one has all of its costs: then no other is
+ * below.  The cost of an input that lies in one way is computed once.
  *
  * A shard is never made a term for an operator, nor one reduction another,
  * though a redistribute could: the output would be as large as the whole on
@@ -27,28 +27,38 @@
 
 enum { MEMO_MAX = 4096 };         /* costs that are kept for one input        */
 
+/* A combination that may be the cheapest. */
+struct candidate {
+    double bound;                 /* it costs no less                         */
+    int order;                    /* its place among all                      */
+    struct dtn_tuple choice;      /* the options                              */
+};
+
 struct choosing {
     const struct dtn_options *options;           /* of the call               */
     const struct dtn_costs *costs;               /* how they are found        */
-    struct dtn_chosen best;                      /* so far                    */
+    struct dtn_chosen best;                      /* one that moves nothing    */
     bool found;                                  /* there is one              */
-    double limit;                                /* the best costs no more    */
-    double least;                                /* the least lower bound     */
-    struct dtn_tuple guess;                     /* that has it               */
+    struct candidate *heap;                      /* [n] none is below its     */
+                                                 /* parent, (i - 1) / 2       */
+    int n, room;                                 /* entries; there is room    */
+    bool failed;                                 /* no memory for more        */
     /* For each kind of operand and option the first option that is the same
-     * for this kind, and how many combinations these make; 0: too many.
+     * for this kind, and how many combinations these make.
      */
     unsigned char same[DTN_RULE_IN][DTENSOR_MAX_DIMS][DTN_OPTIONS_MAX];
     int nways[DTN_RULE_IN];                      /* entries of each memo      */
     struct known {
-        double cost, least;                      /* < 0: not known            */
+        double cost;                             /* < 0: only its bound       */
+        double least;                            /* < 0: not even that        */
     } *memo;                                     /* [inputs][stride]; NULL:   */
                                                  /* none kept                 */
     int stride;                                  /* entries for one input     */
 };
 
-double dtn_cost_model(const void *arg, const struct dtensor_spec *src,
-                      const struct dtensor_spec *dst)
+/* Would a shard or another reduction become a term? */
+static bool model_never(const struct dtensor_spec *src,
+                        const struct dtensor_spec *dst)
 {
     for (int m = 0; m < src->mesh->ndim; m++) {
         const struct dtensor_placement *a = &src->placement[m];
@@ -56,15 +66,23 @@ double dtn_cost_model(const void *arg, const struct dtensor_spec *src,
 
         if (b->kind == DTENSOR_PARTIAL && a->kind != DTENSOR_REPLICATE &&
             !dtn_placement_equal(a, b, src->mesh->size[m]))
-            return HUGE_VAL;
+            return true;
     }
-    return dtn_redist_predict(arg, src, dst);
+    return false;
+}
+
+double dtn_cost_model(const void *arg, const struct dtensor_spec *src,
+                      const struct dtensor_spec *dst)
+{
+    return model_never(src, dst) ? HUGE_VAL
+                                 : dtn_redist_predict(arg, src, dst);
 }
 
 static double model_least(const void *arg, const struct dtensor_spec *src,
                           const struct dtensor_spec *dst)
 {
-    return dtn_redist_predict_least(arg, src, dst);
+    return model_never(src, dst) ? HUGE_VAL
+                                 : dtn_redist_predict_least(arg, src, dst);
 }
 
 static double model_allreduce(const void *arg, const struct dtensor_mesh *mesh,
@@ -73,14 +91,17 @@ static double model_allreduce(const void *arg, const struct dtensor_mesh *mesh,
     return dtn_cost_allreduce(arg, mesh, dims, bytes);
 }
 
-void dtn_costs_model(const struct dtensor_mesh *mesh, struct dtn_cost *cost,
-                     struct dtn_costs *costs)
+void dtn_costs_model(const struct dtensor_mesh *mesh,
+                     struct dtn_costs_of *model, struct dtn_costs *costs)
 {
-    dtn_cost_init(mesh, cost);
+    dtn_cost_init(mesh, &model->cost);
+    model->kept.n = 0;
+    model->kept.steps = false;
+    model->cost.kept = &model->kept;
     *costs = (struct dtn_costs){
         .cost = dtn_cost_model, .least = model_least,
         .allreduce = mesh->ctx->world.cluster->repro ? NULL : model_allreduce,
-        .arg = cost };
+        .arg = &model->cost };
 }
 
 /* ----------------------------------------------------------------- memo --- */
@@ -166,29 +187,37 @@ static double input_cost(const struct dtn_options *options,
     return cost(arg, src, &dst);
 }
 
-/* The cost of input i, or its lower bound. */
+/* The cost of input i if it is known, else its lower bound, and *what is then
+ * the input.
+ */
 static double known_cost(const struct choosing *c,
-                         const struct dtn_tuple *choice, int i, bool least)
+                         const struct dtn_tuple *choice, int i, int *what)
 {
     struct known *memo = c->memo ? memo_at(c, choice, i) : NULL;
-    double *known = memo ? (least ? &memo->least : &memo->cost) : NULL, cost;
 
-    if (known && *known >= 0)
-        return *known;
-    cost = input_cost(c->options, choice, i,
-                      least ? c->costs->least : c->costs->cost, c->costs->arg);
-    if (known)
-        *known = cost;
-    return cost;
+    if (memo && memo->cost >= 0)
+        return memo->cost;
+    if (!memo)
+        return input_cost(c->options, choice, i, c->costs->cost,
+                          c->costs->arg);
+    if (memo->least < 0)
+        memo->least = input_cost(c->options, choice, i, c->costs->least,
+                                 c->costs->arg);
+    *what = i;
+    return memo->least;
 }
 
-static double sum_cost(const struct choosing *c,
-                       const struct dtn_tuple *choice, bool least)
+/* A lower bound of what a choice costs; *what is an input whose cost is not
+ * known yet, or -1.
+ */
+static double known_sum(const struct choosing *c,
+                        const struct dtn_tuple *choice, int *what)
 {
     double sum = dtn_collective_cost(c->options, choice, c->costs);
 
+    *what = -1;
     for (int i = 0; i < c->options->sig->call->nin; i++)
-        sum += known_cost(c, choice, i, least);
+        sum += known_cost(c, choice, i, what);
     return sum;
 }
 
@@ -214,35 +243,73 @@ static bool see_still(void *arg, const struct dtn_tuple *choice)
     return true;
 }
 
-static bool see_least(void *arg, const struct dtn_tuple *choice)
+static bool see_candidate(void *arg, const struct dtn_tuple *choice)
 {
     struct choosing *c = arg;
-    const double sum = sum_cost(c, choice, true);
+    int what;
 
-    if (sum < c->least) {
-        c->least = sum;
-        c->guess = *choice;
+    if (c->n == c->room) {
+        const int room = c->room ? 4 * c->room : 256;
+        struct candidate *heap = realloc(c->heap, (size_t)room * sizeof *heap);
+
+        c->failed = !heap;
+        if (!heap)
+            return false;
+        c->heap = heap;
+        c->room = room;
     }
+    c->heap[c->n] = (struct candidate){ known_sum(c, choice, &what), c->n,
+                                        *choice };
+    c->n++;
     return true;
 }
 
-static bool see_cost(void *arg, const struct dtn_tuple *choice)
+/* Of equal ones the first in order. */
+static bool before(const struct candidate *a, const struct candidate *b)
 {
-    struct choosing *c = arg;
-    double sum = sum_cost(c, choice, true);
+    return a->bound < b->bound || (a->bound == b->bound && a->order < b->order);
+}
 
-    if (sum > c->limit || (c->found && sum >= c->best.cost))
-        return true;
-    sum = dtn_collective_cost(c->options, choice, c->costs);
-    for (int i = 0; i < c->options->sig->call->nin && sum <= c->limit; i++)
-        sum += known_cost(c, choice, i, false);
-    if (sum > c->limit || (c->found && sum >= c->best.cost))
-        return true;
+/* Entry i may be above entries under it. */
+static void heap_down(struct choosing *c, int i)
+{
+    const struct candidate moved = c->heap[i];
+    int child;
+
+    while ((child = 2 * i + 1) < c->n) {
+        child += child + 1 < c->n &&
+                 before(&c->heap[child + 1], &c->heap[child]);
+        if (!before(&c->heap[child], &moved))
+            break;
+        c->heap[i] = c->heap[child];
+        i = child;
+    }
+    c->heap[i] = moved;
+}
+
+/* Until the first one has all of its costs. */
+static void choose_cheapest(struct choosing *c)
+{
+    struct candidate *first = c->heap;
+    int what;
+
+    for (int i = c->n / 2 - 1; i >= 0; i--)
+        heap_down(c, i);
+    for (;;) {
+        const double sum = known_sum(c, &first->choice, &what);
+
+        if (what < 0 && sum <= first->bound)
+            break;
+        if (sum <= first->bound)
+            memo_at(c, &first->choice, what)->cost =
+                input_cost(c->options, &first->choice, what, c->costs->cost,
+                           c->costs->arg);
+        first->bound = sum;
+        heap_down(c, 0);
+    }
     c->found = true;
-    c->limit = sum;
-    c->best = (struct dtn_chosen){ *choice, sum,
+    c->best = (struct dtn_chosen){ first->choice, first->bound,
                                    "no other combination costs less" };
-    return true;
 }
 
 static int none_accepted(const struct dtn_options *options,
@@ -270,13 +337,15 @@ int dtn_choose_options(const struct dtn_options *options,
     dtn_choices_visit(options, true, see_still, &c);
     if (!c.found) {
         memo_make(&c);
-        c.least = c.limit = HUGE_VAL;
-        dtn_choices_visit(options, false, see_least, &c);
-        if (c.least < HUGE_VAL)
-            c.limit = sum_cost(&c, &c.guess, false);
-        dtn_choices_visit(options, false, see_cost, &c);
+        dtn_choices_visit(options, false, see_candidate, &c);
+        if (c.n > 0 && !c.failed)
+            choose_cheapest(&c);
         free(c.memo);
+        free(c.heap);
     }
+    if (c.failed)
+        return dtn_fail_nomem(err, "op", (size_t)c.room * 4 *
+                              sizeof c.heap[0]);
     if (!c.found)
         return none_accepted(options, err);
     if (c.best.cost == HUGE_VAL)

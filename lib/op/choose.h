@@ -23,11 +23,16 @@ struct dtn_costs {
     const void *arg;              /* for all                                  */
 };
 
-/* By the model of lib/redist, kept in *cost.  Under `repro` operators reduce
- * nothing by themselves, since a sum of parts depends on how a row is cut.
+/* By the model of lib/redist; its constants are kept in *model.  Under `repro`
+ * operators reduce nothing by themselves, since a sum of parts depends on how a
+ * row is cut.
  */
-void dtn_costs_model(const struct dtensor_mesh *mesh, struct dtn_cost *cost,
-                     struct dtn_costs *costs);
+struct dtn_costs_of {
+    struct dtn_cost cost;         /* its constants for the mesh               */
+    struct dtn_cost_kept kept;    /* what was computed with them              */
+};
+void dtn_costs_model(const struct dtensor_mesh *mesh,
+                     struct dtn_costs_of *model, struct dtn_costs *costs);
 dtn_cost_f dtn_cost_model;
 
 /* What was chosen. */

@@ -275,7 +275,8 @@ static bool even(const struct dtensor_spec *spec, int d)
             continue;
         if (p->kind == DTENSOR_SHARD && p->sizes)
             return false;
-        n *= spec->mesh->size[m] * (p->kind == DTENSOR_SHARD ? 1 : p->block);
+        n *= spec->mesh->size[m] * (p->kind == DTENSOR_STRIDED ||
+                                    p->kind == DTENSOR_CYCLIC ? p->block : 1);
     }
     return n == 1 || spec->shape[d] % n == 0;
 }

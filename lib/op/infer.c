@@ -209,7 +209,7 @@ int dtn_infer(const struct dtensor_op_call *call,
 {
     const struct dtn_rule *rule = NULL;
     struct dtn_inferred made = { .nout = 0 };
-    struct dtn_cost model;
+    struct dtn_costs_of model;
     struct dtn_costs own;
     int rc = inputs_check(call, err);
 
@@ -229,7 +229,7 @@ int dtn_infer(const struct dtensor_op_call *call,
     if (rc != 0)
         return rc;
     if (costs == &own && made.cost == HUGE_VAL)
-        made.cost = moved_cost(call, &made, &model);
+        made.cost = moved_cost(call, &made, &model.cost);
     *inferred = made;
     return 0;
 }

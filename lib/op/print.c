@@ -112,7 +112,7 @@ static int print_rows(const struct dtensor_op_call *call,
     struct dtn_signature sig;
     struct dtn_rowset rows;
     struct dtn_options *options;
-    struct dtn_cost model;
+    struct dtn_costs_of model;
     struct dtn_costs costs;
     struct cheapest c = { .costs = &costs };
     char text[200];

@@ -62,6 +62,7 @@ static double cost_ranks_per_device(const struct dtensor_mesh *mesh,
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost)
 {
     cost->mesh = mesh;
+    cost->kept = NULL;
     dtn_model_costs(mesh->ctx->world.cluster, &cost->model);
     for (int m = 0; m < mesh->ndim; m++)
         cost->per_host[m] = cost_per_host(mesh, m);
@@ -99,24 +100,27 @@ double dtn_volume_local(const struct dtensor_spec *spec,
     return n;
 }
 
+/* What an exchange does along each mesh dimension. */
+struct changes {
+    bool cut[DTENSOR_MAX_DIMS];   /* it is cut before                         */
+    bool cuts[DTENSOR_MAX_DIMS];  /* and after                                */
+    bool same[DTENSOR_MAX_DIMS];  /* as before, or over one rank              */
+};
+
 /* Does a rank keep the same share of this dimension as each peer gets?  It does
  * not if a deeper cut of the same tensor dimension changes, too.
  */
 static bool volume_aligned(const struct dtensor_spec *spec,
                            const struct dtensor_placement src[],
-                           const struct dtensor_placement dst[], int m)
+                           const struct dtensor_placement dst[],
+                           const struct changes *c, int m)
 {
-    for (int k = 0; k < spec->mesh->ndim; k++) {
-        const bool moves = !dtn_placement_equal(&src[k], &dst[k],
-                                                spec->mesh->size[k]);
-
-        if (k == m || spec->mesh->size[k] == 1)
+    for (int k = 0; k < spec->mesh->ndim && c->cut[m] && c->cuts[m]; k++) {
+        if (k == m || spec->mesh->size[k] == 1 || !c->cut[k] || !c->cuts[k])
             continue;
-        if (volume_cuts(&dst[m]) && volume_cuts(&src[m]) &&
-            volume_cuts(&src[k]) && volume_cuts(&dst[k]) &&
-            (moves ? src[k].dim == dst[m].dim && dst[k].dim == src[m].dim
-                   : k > m && (src[k].dim == src[m].dim ||
-                               src[k].dim == dst[m].dim)))
+        if (c->same[k] ? k > m && (src[k].dim == src[m].dim ||
+                                   src[k].dim == dst[m].dim)
+                       : src[k].dim == dst[m].dim && dst[k].dim == src[m].dim)
             return false;
     }
     return true;
@@ -125,15 +129,13 @@ static bool volume_aligned(const struct dtensor_spec *spec,
 /* Mesh dimension m cuts as before.  Does it now cut other parts, because a mesh
  * dimension to its left has changed?
  */
-static bool volume_dragged(const struct dtensor_spec *spec,
-                           const struct dtensor_placement src[],
-                           const struct dtensor_placement dst[], int m)
+static bool volume_dragged(const struct dtensor_placement src[],
+                           const struct dtensor_placement dst[],
+                           const struct changes *c, int m)
 {
-    for (int k = 0; k < m && volume_cuts(&dst[m]); k++)
-        if (!dtn_placement_equal(&src[k], &dst[k], spec->mesh->size[k]) &&
-            spec->mesh->size[k] > 1 &&
-            ((volume_cuts(&src[k]) && src[k].dim == dst[m].dim) ||
-             (volume_cuts(&dst[k]) && dst[k].dim == dst[m].dim)))
+    for (int k = 0; k < m && c->cuts[m]; k++)
+        if (!c->same[k] && ((c->cut[k] && src[k].dim == dst[m].dim) ||
+                            (c->cuts[k] && dst[k].dim == dst[m].dim)))
             return true;
     return false;
 }
@@ -143,7 +145,8 @@ static bool volume_dragged(const struct dtensor_spec *spec,
  */
 static double volume_meets(const struct dtensor_spec *spec,
                            const struct dtensor_placement src[],
-                           const struct dtensor_placement dst[])
+                           const struct dtensor_placement dst[],
+                           const struct changes *c)
 {
     double cuts[DTENSOR_MAX_DIMS], meets = 1;
     bool shuffled[DTENSOR_MAX_DIMS] = { false };
@@ -154,17 +157,30 @@ static double volume_meets(const struct dtensor_spec *spec,
         const bool cyclic = src[m].kind >= DTENSOR_STRIDED ||
                             dst[m].kind >= DTENSOR_STRIDED;
 
-        if (volume_cuts(&dst[m]))
+        if (c->cuts[m])
             cuts[dst[m].dim] *= spec->mesh->size[m];
-        if (cyclic && volume_cuts(&dst[m]))
+        if (cyclic && c->cuts[m])
             shuffled[dst[m].dim] = true;
     }
     for (int m = 0; m < spec->mesh->ndim; m++)
-        if (volume_cuts(&src[m]) && !shuffled[src[m].dim])
+        if (c->cut[m] && !shuffled[src[m].dim])
             cuts[src[m].dim] /= spec->mesh->size[m];
     for (int d = 0; d < spec->ndim; d++)
         meets *= cuts[d] > 1 ? cuts[d] : 1;
     return meets;
+}
+
+static void volume_changes(const struct dtensor_mesh *mesh,
+                           const struct dtensor_placement src[],
+                           const struct dtensor_placement dst[],
+                           struct changes *c)
+{
+    for (int m = 0; m < mesh->ndim; m++) {
+        c->cut[m] = volume_cuts(&src[m]);
+        c->cuts[m] = volume_cuts(&dst[m]);
+        c->same[m] = mesh->size[m] == 1 ||
+                     dtn_placement_equal(&src[m], &dst[m], mesh->size[m]);
+    }
 }
 
 static void volume_exchange(const struct dtn_cost *cost,
@@ -174,27 +190,27 @@ static void volume_exchange(const struct dtn_cost *cost,
                             struct volume *volume)
 {
     double total = dtn_volume_local(spec, src), on_host = 1, reach = 1;
-    double meets = volume_meets(spec, src, dst), keeps = 1;
+    double meets, keeps = 1;
+    struct changes c;
 
+    volume_changes(spec->mesh, src, dst, &c);
+    meets = volume_meets(spec, src, dst, &c);
     for (int m = 0; m < spec->mesh->ndim; m++) {
         const int n = spec->mesh->size[m];
-        const bool to = volume_cuts(&dst[m]);
         const bool stays = dtn_placement_is_local(&src[m], &dst[m]);
-        const bool same = dtn_placement_equal(&src[m], &dst[m], n);
 
-        if (!stays && !to) {
+        if (!stays && !c.cuts[m]) {
             total *= n;
             meets *= n;
-        } else if (src[m].kind == DTENSOR_REPLICATE && to) {
+        } else if (src[m].kind == DTENSOR_REPLICATE && c.cuts[m]) {
             total /= n;
             meets /= n;
         }
-        if (n == 1 || (same ? !volume_dragged(spec, src, dst, m)
-                            : stays))
+        if (n == 1 || (c.same[m] ? !volume_dragged(src, dst, &c, m) : stays))
             continue;
         on_host *= cost->per_host[m];
         reach *= n;
-        if (same || !volume_aligned(spec, src, dst, m))
+        if (c.same[m] || !volume_aligned(spec, src, dst, &c, m))
             keeps = 0;
     }
     if (meets < 1)
@@ -231,10 +247,10 @@ static double cost_link_ns(const double link[], double messages, double bytes)
                              + bytes * link[2];
 }
 
-double dtn_cost_exchange(const struct dtn_cost *cost,
-                         const struct dtensor_spec *spec,
-                         const struct dtensor_placement src[],
-                         const struct dtensor_placement dst[])
+static double cost_exchange(const struct dtn_cost *cost,
+                            const struct dtensor_spec *spec,
+                            const struct dtensor_placement src[],
+                            const struct dtensor_placement dst[])
 {
     const double elem = (double)dtensor_dtype_size(spec->dtype);
     struct volume v;
@@ -259,9 +275,8 @@ double dtn_cost_exchange(const struct dtn_cost *cost,
 /* The time of one level of ranks, with the algorithm that a call over them
  * would use.
  */
-static double cost_level(const struct dtn_cost *cost,
-                         const double link[], enum dtn_reach reach, int n,
-                         double bytes)
+static double cost_chosen(const struct dtn_cost *cost, const double link[],
+                          enum dtn_reach reach, int n, double bytes)
 {
     const struct dtn_call call = { .coll = DTN_COLL_ALLREDUCE, .n = n,
                                    .dtype = DTENSOR_U8,
@@ -277,13 +292,36 @@ static double cost_level(const struct dtn_cost *cost,
     return pick.ns;
 }
 
+/* The same, if it is known already at once. */
+static double cost_level(const struct dtn_cost *cost, bool far_ranks, int n,
+                         double bytes)
+{
+    const enum dtn_wire wire =
+        cost->mesh->ctx->world.cluster->transport.intra_node;
+    const enum dtn_reach reach = !far_ranks && wire == DTN_WIRE_SHM
+                               ? DTN_REACH_MAP : DTN_REACH_PUT;
+    struct dtn_cost_kept *kept = cost->kept;
+    double ns;
+
+    for (int i = 0; kept && i < kept->n; i++)
+        if (kept->level[i].bytes == bytes && kept->level[i].ranks == n &&
+            kept->level[i].far_ranks == far_ranks)
+            return kept->level[i].ns;
+    ns = cost_chosen(cost, far_ranks ? cost_far_link(cost)
+                                     : cost_near_link(cost), reach, n, bytes);
+    if (kept && kept->n < DTN_COST_LEVELS) {
+        kept->level[kept->n].bytes = bytes;
+        kept->level[kept->n].ns = ns;
+        kept->level[kept->n].ranks = n;
+        kept->level[kept->n++].far_ranks = far_ranks;
+    }
+    return ns;
+}
+
 double dtn_cost_allreduce(const struct dtn_cost *cost,
                           const struct dtensor_mesh *mesh, unsigned dims,
                           double bytes)
 {
-    const enum dtn_wire wire = mesh->ctx->world.cluster->transport.intra_node;
-    const enum dtn_reach near_reach = wire == DTN_WIRE_SHM ? DTN_REACH_MAP
-                                                           : DTN_REACH_PUT;
     int per_host = 1, n = 1;
 
     for (int m = 0; m < mesh->ndim; m++)
@@ -291,10 +329,90 @@ double dtn_cost_allreduce(const struct dtn_cost *cost,
             per_host *= cost->per_host[m];
             n *= mesh->size[m];
         }
-    return cost_level(cost, cost_near_link(cost), near_reach, per_host, bytes)
-         + cost_level(cost, cost_far_link(cost), DTN_REACH_PUT, n / per_host,
-                      bytes);
+    return cost_level(cost, false, per_host, bytes)
+         + cost_level(cost, true, n / per_host, bytes);
 }
+
+/* ---------------------------------------------------------------- steps --- */
+
+/* A placement as a byte; 0: it has more to it. */
+static unsigned step_code(const struct dtensor_placement *p)
+{
+    if (p->kind == DTENSOR_SHARD)
+        return p->sizes ? 0 : 2 + (unsigned)p->dim;
+    if (p->kind == DTENSOR_PARTIAL)
+        return 2 + DTENSOR_MAX_DIMS + (unsigned)p->op;
+    return p->kind == DTENSOR_REPLICATE;
+}
+
+/* Where the cost of a change of placement m is kept, or should be; NULL: it
+ * cannot be.
+ */
+static struct dtn_cost_step *step_find(struct dtn_cost_kept *kept,
+                                       const struct dtensor_spec *spec,
+                                       const struct dtensor_placement src[],
+                                       const struct dtensor_placement *to,
+                                       int m)
+{
+    struct dtn_cost_step want = { .bytes =
+        (double)dtensor_dtype_size(spec->dtype) };
+    uint64_t hash;
+
+    for (int d = 0; d < spec->ndim; d++)
+        want.bytes *= (double)spec->shape[d];
+    for (int k = 0; k < spec->mesh->ndim; k++) {
+        const unsigned code = step_code(&src[k]);
+
+        if (code == 0 || code > UINT8_MAX)
+            return NULL;
+        want.from = want.from << 8 | code;
+    }
+    want.to = step_code(to) << 8 | (unsigned)m;
+    if (want.to < 1u << 8 || want.bytes <= 0)
+        return NULL;
+    if (!kept->steps)
+        memset(kept->step, 0, sizeof kept->step);
+    kept->steps = true;
+    hash = (want.from ^ (uint64_t)want.to << 40 ^ (uint64_t)want.bytes) *
+           UINT64_C(0x9e3779b97f4a7c15);
+    for (int i = 0; i < 8; i++) {
+        struct dtn_cost_step *step =
+            &kept->step[((hash >> 40) + (unsigned)i) % DTN_COST_STEPS];
+
+        if (step->bytes == 0) {
+            *step = want;
+            step->ns = -1;
+            return step;
+        }
+        if (step->from == want.from && step->to == want.to &&
+            step->bytes == want.bytes)
+            return step;
+    }
+    return NULL;
+}
+
+double dtn_cost_step(const struct dtn_cost *cost,
+                     const struct dtensor_spec *spec,
+                     const struct dtensor_placement src[],
+                     const struct dtensor_placement dst[], int m)
+{
+    struct dtn_cost_step *kept = !cost->kept ? NULL
+        : step_find(cost->kept, spec, src, &dst[m], m);
+    double ns;
+
+    if (kept && kept->ns >= 0)
+        return kept->ns;
+    ns = src[m].kind == DTENSOR_PARTIAL && dst[m].kind == DTENSOR_REPLICATE
+       ? dtn_cost_allreduce(cost, spec->mesh, 1u << m,
+                            dtn_volume_local(spec, src) *
+                            (double)dtensor_dtype_size(spec->dtype))
+       : cost_exchange(cost, spec, src, dst);
+    if (kept)
+        kept->ns = ns;
+    return ns;
+}
+
+/* --------------------------------------------------------------- phases --- */
 
 /* To another mesh: a receiver takes its part from all ranks that hold some of
  * it, through the inter-node transport if there are several hosts.
@@ -329,6 +447,5 @@ double dtn_cost_phase(const struct dtn_cost *cost,
         return cost_cross(cost, &phase->src, spec);
     if (phase->kind != DTN_PHASE_EXCHANGE)
         return dtn_cost_allreduce(cost, spec->mesh, phase->dims, bytes);
-    return dtn_cost_exchange(cost, spec, phase->src.placement,
-                             spec->placement);
+    return cost_exchange(cost, spec, phase->src.placement, spec->placement);
 }

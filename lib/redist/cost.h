@@ -5,7 +5,30 @@
 #include "sched/model.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct dtn_phase;
+
+/* Costs that were computed.  Searches for routes ask for the same ones many
+ * times: those of allreduces, and of changes of one placement.
+ */
+enum { DTN_COST_LEVELS = 64, DTN_COST_STEPS = 512 };
+struct dtn_cost_kept {
+    int n;                        /* entries of level                         */
+    bool steps;                   /* `step` is in use, else it has no value   */
+    struct {
+        double bytes, ns;         /* of the local part; the cost              */
+        int ranks;                /* of the level                             */
+        bool far_ranks;           /* between hosts                            */
+    } level[DTN_COST_LEVELS];     /* in no order                              */
+    struct dtn_cost_step {
+        double bytes;             /* of the tensor; 0: an empty entry         */
+        double ns;                /* the cost                                 */
+        uint64_t from;            /* placements before, a byte for each       */
+        unsigned to;              /* the placement after, and which it is     */
+    } step[DTN_COST_STEPS];       /* by a hash                                */
+};
 
 /* The constants for one mesh; sched/model.c says where each comes from. */
 struct dtn_cost {
@@ -13,24 +36,26 @@ struct dtn_cost {
     struct dtn_model model;       /* its inter-node rate is one rank's share  */
     int per_host[DTENSOR_MAX_DIMS]; /* coordinates of each mesh dimension     */
                                   /* on the host of coordinate 0              */
+    struct dtn_cost_kept *kept;   /* the caller's; NULL: nothing is kept      */
 };
 
 /* Compute them from the cluster file and from the ranks along each dimension of
  * the mesh with all other coordinates 0.  Nothing else grows with the number of
- * ranks.
+ * ranks.  `kept` is NULL after that.
  */
 void dtn_cost_init(const struct dtensor_mesh *mesh, struct dtn_cost *cost);
 
-/* Time in nanoseconds: of an exchange; of an allreduce of `bytes` along mesh
- * dimensions; of a phase.  The result is the same on every rank.
+/* Time in nanoseconds: of an allreduce of `bytes` along mesh dimensions; of a
+ * change of placement m alone; of a phase.  The result is the same on every
+ * rank.
  */
-double dtn_cost_exchange(const struct dtn_cost *cost,
-                         const struct dtensor_spec *spec,
-                         const struct dtensor_placement src[],
-                         const struct dtensor_placement dst[]);
 double dtn_cost_allreduce(const struct dtn_cost *cost,
                           const struct dtensor_mesh *mesh, unsigned dims,
                           double bytes);
+double dtn_cost_step(const struct dtn_cost *cost,
+                     const struct dtensor_spec *spec,
+                     const struct dtensor_placement src[],
+                     const struct dtensor_placement dst[], int m);
 double dtn_cost_phase(const struct dtn_cost *cost,
                       const struct dtn_phase *phase);
 

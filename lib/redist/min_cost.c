@@ -32,6 +32,7 @@ struct graph {
     int n[DTENSOR_MAX_DIMS];                  /* choices along each dimension */
     struct dtensor_placement choice[DTENSOR_MAX_DIMS][CHOICES_MAX];
     int nplaces;
+    bool chosen;                              /* some lengths were chosen     */
     double ns[PLACES_MAX];                   /* from the source; < 0: unknown */
     short from[PLACES_MAX];                   /* the place before             */
     bool done[PLACES_MAX];
@@ -50,6 +51,7 @@ static int graph_choice(struct graph *g, int m,
         i++;
     if (i == g->n[m])
         g->choice[m][g->n[m]++] = *p;
+    g->chosen |= p->kind == DTENSOR_SHARD && p->sizes;
     return i;
 }
 
@@ -75,6 +77,7 @@ static void graph_choices(struct graph *g, const struct dtensor_spec *src,
     int before[DTENSOR_MAX_DIMS];
 
     memset(g->n, 0, sizeof g->n);
+    g->chosen = false;
     for (int m = 0; m < g->ndim; m++) {
         graph_choice(g, m, &src->placement[m]);
         graph_choice(g, m, &dst->placement[m]);
@@ -175,17 +178,6 @@ static bool graph_fits(const struct graph *g,
     return dtn_spec_lengths_fit(&spec);
 }
 
-static double graph_edge(const struct graph *g,
-                         const struct dtensor_placement now[],
-                         const struct dtensor_placement next[], int m)
-{
-    if (now[m].kind == DTENSOR_PARTIAL && next[m].kind == DTENSOR_REPLICATE)
-        return dtn_cost_allreduce(g->cost, g->spec->mesh, 1u << m,
-                                  dtn_volume_local(g->spec, now) * (double)
-                                  dtensor_dtype_size(g->spec->dtype));
-    return dtn_cost_exchange(g->cost, g->spec, now, next);
-}
-
 static void graph_relax(struct graph *g, int place, double limit_ns)
 {
     struct dtensor_placement now[DTENSOR_MAX_DIMS], next[DTENSOR_MAX_DIMS];
@@ -206,9 +198,9 @@ static void graph_relax(struct graph *g, int place, double limit_ns)
                 !graph_legal(g, now, m, &g->choice[m][c]))
                 continue;
             next[m] = g->choice[m][c];
-            if (!graph_fits(g, next))
+            if (g->chosen && !graph_fits(g, next))
                 continue;
-            ns = g->ns[place] + graph_edge(g, now, next, m);
+            ns = g->ns[place] + dtn_cost_step(g->cost, g->spec, now, next, m);
             if (ns < limit_ns && (g->ns[to] < 0 || ns < g->ns[to])) {
                 g->ns[to] = ns;
                 g->from[to] = (short)place;

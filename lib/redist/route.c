@@ -262,8 +262,7 @@ static void route_measure(const struct dtn_cost *cost,
     route->ns = 0;
     route->nsums = 0;
     for (int i = 0; i < route->nphases; i++) {
-        const struct dtensor_spec *now = &phase[i].dst;
-        const double bytes = elem * (double)dtn_max_numel(now);
+        double bytes;
 
         route->ns += dtn_cost_phase(cost, &phase[i]);
         route->nsums += phase[i].kind == DTN_PHASE_REDUCE ||
@@ -271,6 +270,7 @@ static void route_measure(const struct dtn_cost *cost,
         if (i + 1 == route->nphases ||
             phase[i + 1].kind != DTN_PHASE_EXCHANGE)
             continue;
+        bytes = elem * (double)dtn_max_numel(&phase[i].dst);
         if (bytes > most[turn])
             most[turn] = bytes;
         turn = !turn;
@@ -315,16 +315,42 @@ static void routes_choose(struct dtn_routes *routes, uint64_t max_scratch,
     }
 }
 
-/* Compute the cost of a route that was found. */
+/* Has a route the hops of another, whose cost is known? */
+static bool route_same(const struct dtn_route *route,
+                       const struct dtn_route *known,
+                       const struct dtensor_mesh *mesh)
+{
+    if (route->nhops != known->nhops || known->refused || known->slower)
+        return false;
+    for (int i = 0; i + 1 < route->nhops; i++)   /* the last is the target    */
+        for (int m = 0; m < mesh->ndim; m++)
+            if (!dtn_placement_equal(&route->hop[i][m], &known->hop[i][m],
+                                     mesh->size[m]))
+                return false;
+    return true;
+}
+
+/* Compute the cost of a route that was found, if it is not the one of `known`
+ * routes before it.
+ */
 static void routes_keep(const struct dtn_cost *cost,
                         const struct dtensor_spec *src,
-                        const struct dtensor_spec *dst, struct dtn_route *route)
+                        const struct dtensor_spec *dst, struct dtn_route *route,
+                        const struct dtn_route *const known[2])
 {
     if (!route->refused)
         route->refused = route_refused(src, route);
     if (route->refused || route->slower)
         return;
     route_add_once(src, dst, route);
+    for (int i = 0; i < 2 && known[i]; i++)
+        if (route_same(route, known[i], src->mesh)) {
+            route->ns = known[i]->ns;
+            route->scratch = known[i]->scratch;
+            route->nphases = known[i]->nphases;
+            route->nsums = known[i]->nsums;
+            return;
+        }
     route_measure(cost, src, dst, route);
 }
 
@@ -334,19 +360,23 @@ static void routes_stepwise(const struct dtn_cost *cost,
                             const struct dtensor_spec *dst, bool thorough,
                             struct dtn_route route[])
 {
+    const struct dtn_route *direct = &route[DTENSOR_ROUTE_DIRECT];
     struct dtn_route *greedy = &route[DTENSOR_ROUTE_GREEDY];
-    double limit = route[DTENSOR_ROUTE_DIRECT].ns;
+    double limit = direct->ns;
 
     route_greedy(src, dst, greedy);
     route_merged(src, dst, greedy, &route[DTENSOR_ROUTE_MERGED]);
     route[DTENSOR_ROUTE_MERGED].refused = route_refused(src, greedy);
-    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MERGED]);
-    routes_keep(cost, src, dst, greedy);
+    routes_keep(cost, src, dst, greedy,
+                (const struct dtn_route *const[]){ direct, NULL });
+    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MERGED],
+                (const struct dtn_route *const[]){ direct, greedy });
     if (!greedy->refused && greedy->ns < limit)
         limit = greedy->ns;
     dtn_route_min_cost(cost, src, dst, thorough ? HUGE_VAL : limit,
                        &route[DTENSOR_ROUTE_MIN_COST]);
-    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MIN_COST]);
+    routes_keep(cost, src, dst, &route[DTENSOR_ROUTE_MIN_COST],
+                (const struct dtn_route *const[]){ direct, greedy });
 }
 
 int dtn_routes_find(const struct dtn_cost *cost, const struct dtensor_spec *src,

@@ -119,6 +119,8 @@ static const struct {
     { "mean", "dim=0", "4", "13x8:f32:S(1)", "S(1) -> S(0)" },
     { "mean", "dim=0", "4", "12:f32:S(0:3,4,3,2)", "S(0) -> P(avg)" },
     { "mean", "dim=0", "4", "13:f32:S(0:3,5,3,2)", "R -> R" },
+    { "mean", "dim=0", "4", "12:f32:HT(0)", "HT(0) -> P(avg)" },
+    { "mean", "dim=0", "4", "13:f32:HT(0)", "R -> R" },
     { "add_", "", "4", "8:f32:P(sum) 8:f32:P(avg)",
       "P(sum); P(sum) -> P(sum)" },        /* PyTorch fails when it runs  */
     { "fill_", "", "4", "8:f32:P(avg)", "P(avg) -> P(avg)" },
