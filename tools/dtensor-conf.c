@@ -34,6 +34,7 @@ static const struct row {
       "mesh     every mesh: its dims, and where each rank is\n"
       "seeds    the seed of each rank\n"
       "digest   the meaning as text, and the hash ranks compare\n"
+      "plan     for each plan the styles of its modules\n"
       "devices  RDMA devices of this machine; needs no FILE" },
     { "rank", 'r', "N", "only what concerns rank N (default all ranks)" },
     { "fabric", 'f', NULL,
@@ -52,7 +53,8 @@ static const char *const views[NVIEWS] = {
     [VIEW_DEVICES] = "devices",
     [DTENSOR_SHOW_SUMMARY] = "summary", [DTENSOR_SHOW_RANKS] = "ranks",
     [DTENSOR_SHOW_HOSTS] = "hosts", [DTENSOR_SHOW_MESH] = "mesh",
-    [DTENSOR_SHOW_SEEDS] = "seeds", [DTENSOR_SHOW_DIGEST] = "digest"
+    [DTENSOR_SHOW_SEEDS] = "seeds", [DTENSOR_SHOW_DIGEST] = "digest",
+    [DTENSOR_SHOW_PLAN] = "plan"
 };
 
 struct request {
@@ -172,7 +174,14 @@ static const char template[] =
     ";distinct = pp               ; each stage pp draws its own numbers\n"
     "\n"
     ";[tuning]\n"
-    ";allreduce = 0-32K:direct, 32K-inf:ring\n";
+    ";allreduce = 0-32K:direct, 32K-inf:ring\n"
+    "\n"
+    "; How the modules of a model are cut: dtensor_parallelize_plan(3).\n"
+    ";[plan \"mlp\"]\n"
+    ";mesh = world\n"
+    ";dim  = tp\n"
+    ";layers.*.up   = colwise\n"
+    ";layers.*.down = rowwise\n";
 
 /* --------------------------------------------------------------- files --- */
 

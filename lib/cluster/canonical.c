@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cluster/cluster.h"
 #include "cluster/list.h"
+#include "cluster/plan.h"
 #include "cluster/sections.h"
 #include "cluster/value.h"
 #include "dtensor.h"
@@ -168,6 +169,7 @@ static bool canonical_sorted(FILE *out, const struct dtensor_cluster *cluster)
         canonical_scalars(out, DTN_KIND_REDISTRIBUTE, "redistribute",
                           &cluster->redistribute);
         canonical_scalars(out, DTN_KIND_DEVICE, "device", &cluster->device);
+        dtn_plan_canonical(cluster, out);
     }
     free(mesh);
     return mesh != NULL;

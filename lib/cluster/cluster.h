@@ -158,6 +158,16 @@ struct dtn_redistribute_conf {
     enum dtensor_route planner;   /* default auto                             */
 };
 
+/* [plan "P"]: styles of the modules of a model. */
+struct dtn_plan_def {
+    char name[DTENSOR_NAME_MAX + 1]; /* in the section's title                */
+    int mesh;                     /* index of the mesh; -1: the program's     */
+    int dim;                      /* of that mesh                             */
+    int n;                        /* entries of `style`                       */
+    struct dtensor_style *style;  /* [n] patterns and styles, by pattern      */
+    char *text;                   /* what `style` points to                   */
+};
+
 /* [device] */
 struct dtn_device_conf {
     enum dtn_direct direct;       /* default auto                             */
@@ -183,6 +193,8 @@ struct dtensor_cluster {
     struct dtn_costs_conf costs;  /* costs of [tuning]                        */
     struct dtn_redistribute_conf redistribute; /* [redistribute]              */
     struct dtn_device_conf device; /* [device]                                */
+    int nplans;                   /* [plan] sections                          */
+    struct dtn_plan_def *plans;   /* [nplans] by name                         */
 };
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "cluster/cluster.h"
 #include "cluster/hostlist.h"
+#include "cluster/plan.h"
 #include "dtensor.h"
 
 #include <stdlib.h>
@@ -28,6 +29,9 @@ void dtensor_cluster_destroy(struct dtensor_cluster *cluster)
         nodes_free(&cluster->nodes[i]);
     for (int i = 0; i < cluster->nmeshes; i++)
         free(cluster->meshes[i].ranks);
+    for (int i = 0; i < cluster->nplans; i++)
+        dtn_plan_def_free(&cluster->plans[i]);
+    free(cluster->plans);
     free(cluster->hosts);
     free(cluster->nodes);
     free(cluster->meshes);

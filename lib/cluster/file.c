@@ -14,6 +14,7 @@
 #include "cluster/cluster.h"
 #include "cluster/defaults.h"
 #include "cluster/findings.h"
+#include "cluster/plan.h"
 #include "cluster/reader.h"
 #include "cluster/sections.h"
 #include "cluster/value.h"
@@ -171,7 +172,7 @@ static int check_device(struct dtn_file_check *check)
 static int (*const checks[])(struct dtn_file_check *) = {
     check_required, dtn_file_check_nodes, check_cluster, check_transport,
     dtn_file_check_meshes, dtn_file_check_seed, dtn_file_check_tuning,
-    check_redistribute, check_device
+    check_redistribute, check_device, dtn_file_check_plans
 };
 
 static int file_check(const struct dtn_document *doc,

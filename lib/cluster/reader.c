@@ -64,8 +64,6 @@ static void reader_unknown_section(struct reader *r, const char *name)
     char list[200] = "one of ", advice[300];
 
     for (int i = 0, n = 0; i < DTN_NKINDS; i++) {
-        if (dtn_section_kinds[i].absent)
-            continue;
         strcat(strcat(list, n ? ", " : ""), dtn_section_kinds[i].name);
         known[n++] = dtn_section_kinds[i].name;
     }
@@ -134,11 +132,7 @@ static bool reader_section_add(struct reader *r,
                                      .first = doc->nentries };
     strcpy(section->name, name);
     r->section = section;
-    if (kind->absent)
-        dtn_finding(r->findings, r->line, "section %s is not in this build; "
-                    "expected no such section",
-                    dtn_section_title(section, title));
-    return !kind->absent;
+    return true;
 }
 
 /* `[kind "name"] ; comment`, without leading blanks. */
@@ -299,7 +293,8 @@ static int reader_key(void *user, const char *section, const char *name,
         dtn_finding(r->findings, r->line, "\"%s\" stands before the first "
                     "section; expected [cluster] first", name);
         r->skipping = true;
-    } else if (!dtn_key_find(r->section->kind, name)) {
+    } else if (!r->section->kind->open &&
+               !dtn_key_find(r->section->kind, name)) {
         reader_unknown_key(r, name);
     } else if (!*value) {
         dtn_finding(r->findings, r->line, "\"%s\" has no value", name);

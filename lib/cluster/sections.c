@@ -214,7 +214,10 @@ static const struct dtn_key device_keys[] = {
 };
 #undef S
 
-static const struct dtn_key no_keys[] = { { .name = NULL } };
+/* All other keys are patterns. */
+static const struct dtn_key plan_keys[] = {
+    { "mesh", OTHER }, { "dim", OTHER }, { .name = NULL }
+};
 
 const struct dtn_section_kind dtn_section_kinds[DTN_NKINDS] = {
     [DTN_KIND_CLUSTER] = { "cluster", .keys = cluster_keys },
@@ -225,8 +228,8 @@ const struct dtn_section_kind dtn_section_kinds[DTN_NKINDS] = {
     [DTN_KIND_TUNING] = { "tuning", .keys = tuning_keys },
     [DTN_KIND_REDISTRIBUTE] = { "redistribute", .keys = redistribute_keys },
     [DTN_KIND_DEVICE] = { "device", .keys = device_keys },
-    [DTN_KIND_PLAN] = { "plan", .named = true, .absent = true,
-                        .keys = no_keys }
+    [DTN_KIND_PLAN] = { "plan", .named = true, .open = true,
+                        .keys = plan_keys }
 };
 
 const struct dtn_section_kind *dtn_section_kind_find(const char *name)

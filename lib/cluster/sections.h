@@ -42,7 +42,7 @@ enum dtn_section_kind_id { DTN_KIND_CLUSTER, DTN_KIND_NODES, DTN_KIND_TRANSPORT,
 struct dtn_section_kind {
     const char *name;              /* in the title, "cluster"                 */
     bool named;                    /* [kind "name"], any number of them       */
-    bool absent;                   /* not in this build: refused              */
+    bool open;                     /* has other keys, which its code reads    */
     const struct dtn_key *keys;    /* ended by a NULL name                    */
 };
 

@@ -8,6 +8,7 @@
 #include "cluster/canonical.h"
 #include "cluster/cluster.h"
 #include "cluster/host.h"
+#include "cluster/plan.h"
 #include "cluster/seed.h"
 #include "dtensor.h"
 
@@ -208,6 +209,20 @@ static int show_seeds(const struct dtensor_cluster *cluster, int rank,
     return 0;
 }
 
+static int show_plan(const struct dtensor_cluster *cluster, int rank,
+                     FILE *out, struct dtensor_error *err)
+{
+    if (rank >= 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: plans are the same for every "
+                        "rank (leave the rank out)", cluster->path);
+    if (cluster->nplans == 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s: no plan to show: it has no "
+                        "[plan] section (write one such as [plan \"mlp\"] with "
+                        "layers.*.up = colwise)", cluster->path);
+    dtn_plan_show(cluster, out);
+    return 0;
+}
+
 static int show_digest(const struct dtensor_cluster *cluster, int rank,
                        FILE *out, struct dtensor_error *err)
 {
@@ -236,7 +251,8 @@ int dtensor_cluster_show(const struct dtensor_cluster *cluster,
         [DTENSOR_SHOW_HOSTS] = show_hosts,
         [DTENSOR_SHOW_MESH] = show_mesh,
         [DTENSOR_SHOW_SEEDS] = show_seeds,
-        [DTENSOR_SHOW_DIGEST] = show_digest
+        [DTENSOR_SHOW_DIGEST] = show_digest,
+        [DTENSOR_SHOW_PLAN] = show_plan
     };
 
     if ((unsigned)what >= DTENSOR_NSHOWS)

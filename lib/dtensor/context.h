@@ -201,6 +201,7 @@ enum dtensor_show {
     DTENSOR_SHOW_MESH,         /* every mesh: dimensions, rank -> coordinate  */
     DTENSOR_SHOW_SEEDS,        /* rank -> seed                                */
     DTENSOR_SHOW_DIGEST,       /* canonical text and digest ranks compare     */
+    DTENSOR_SHOW_PLAN,         /* plans: patterns, styles, layouts            */
     DTENSOR_NSHOWS
 };
 

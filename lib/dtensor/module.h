@@ -287,6 +287,19 @@ int dtensor_parallelize(struct dtensor_module *module,
                         const struct dtensor_style plan[], int root,
                         struct dtensor_error *err);
 
+/* The same by [plan "NAME"] of the cluster file, whose patterns and styles are
+ * these.  `mesh` NULL is the mesh and the dimension that the plan names, or the
+ * mesh entered last if it names none.
+ *
+ * Collective, blocks, owns: as dtensor_distribute_module().
+ * Errors: EINVAL  no such plan: names the nearest;  and those of
+ *                 dtensor_parallelize()
+ * Semantics: parallelize_module, its plan a name instead of a dict.
+ */
+int dtensor_parallelize_plan(struct dtensor_module *module,
+                             const struct dtensor_mesh *mesh, const char *plan,
+                             int root, struct dtensor_error *err);
+
 #ifdef __cplusplus
 }
 #endif

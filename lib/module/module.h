@@ -7,8 +7,9 @@
  * print.c    the tree as text
  * place.c    parameters, placed on a mesh all together or not at all
  * distribute.c  by a function that chooses placements
- * style.c    tensor-parallel styles, as a table
+ * style.c    tensor-parallel styles, of modules
  * parallel.c the modules that patterns name get styles
+ * plan.c     the same, from a plan of the cluster file
  */
 #ifndef DTN_MODULE_MODULE_H
 #define DTN_MODULE_MODULE_H

@@ -1,15 +1,12 @@
-/* style.c - tensor-parallel styles, as a table
+/* style.c - tensor-parallel styles, of modules
  *
- * A style says how the parameters of a module lie on a mesh of one dimension,
- * and how its inputs and outputs do.  Of a linear layer f32[16,8] on 4 ranks,
- * colwise gives each rank 4 of the 16 outputs: the weight is cut along
- * dimension 0, and so is the bias; the input is whole on each rank, the output
- * is S(-1).  The layer after it, rowwise, takes that as it is, and its products
- * are terms, which the output layout R sums.  Placements that an input has
- * already cost nothing.
+ * lib/cluster/style.c says how the parameters, inputs and outputs of a module
+ * lie.  Here a module gets them: two hooks bring what comes and what leaves to
+ * its layouts.  Placements that a tensor has already cost nothing.
  */
 #include "module/style.h"
 #include "base/error.h"
+#include "cluster/style.h"
 #include "layout/placement.h"
 #include "mesh/mesh.h"
 #include "module/module.h"
@@ -18,177 +15,64 @@
 
 #include <string.h>
 
-static const struct dtn_style_row rows[] = {
-    { "colwise", "linear", { { "weight", "S(0)" }, { "bias", "S(0)" } },
-      "R", "S(-1)" },
-    { "colwise", "embedding", { { "weight", "S(1)" } }, "R", "S(-1)" },
-    { "rowwise", "linear", { { "weight", "S(1)" }, { "bias", "R" } },
-      "S(-1)", "R" },
-    { "rowwise", "embedding", { { "weight", "S(0)" } }, "R", "R" },
-    { "sequence", NULL, { { NULL, NULL } }, "S(1)", NULL },
-    { "prepare", NULL, { { NULL, NULL } }, NULL, NULL }
-};
-
-enum { NROWS = (int)(sizeof rows / sizeof rows[0]) };
-
-static bool is_style(const struct dtn_style_row *row, const char *name)
-{
-    return strcmp(row->name, name) == 0;
-}
-
 /* ----------------------------------------------------------- reading --- */
 
-static int style_unknown(const char *name, struct dtensor_error *err)
-{
-    static const char *const known[] = { "colwise", "rowwise", "sequence",
-                                         "prepare", NULL };
-    char advice[200];
-
-    return dtn_fail(err, DTENSOR_EINVAL, "no style \"%.40s\"; %s", name,
-                    dtensor_advise(name, known, NULL, advice, sizeof advice));
-}
-
-static int row_find(const char *name, const char *type,
-                    const struct dtn_style_row **rowp,
-                    struct dtensor_error *err)
-{
-    bool known = false;
-
-    for (int i = 0; i < NROWS; i++) {
-        if (!is_style(&rows[i], name))
-            continue;
-        known = true;
-        if (rows[i].type && strcmp(rows[i].type, type) != 0)
-            continue;
-        *rowp = &rows[i];
-        return 0;
-    }
-    if (!known)
-        return style_unknown(name, err);
-    return dtn_fail(err, DTENSOR_EINVAL, "%s is for linear and embedding, not "
-                    "for \"%s\"", name, type);
-}
-
-/* The length of the layout at `text`: up to a comma outside parentheses. */
-static size_t layout_length(const char *text)
-{
-    size_t n = 0;
-
-    for (int depth = 0; text[n] && (text[n] != ',' || depth > 0); n++)
-        depth += (text[n] == '(') - (text[n] == ')');
-    return n;
-}
-
-static int layout_check(const struct dtn_styled *styled, enum dtn_side side,
-                        const char *text, struct dtensor_error *err)
+static int layout_check(const struct dtn_style_words *words,
+                        enum dtn_style_side side, const char *text,
+                        const struct dtensor_mesh *mesh,
+                        struct dtensor_error *err)
 {
     struct dtensor_placement p;
     int rc;
 
-    if (strcmp(text, "-") == 0 && is_style(styled->row, "prepare"))
+    if (strcmp(text, "-") == 0 && dtn_style_takes_dash(words))
         return 0;
-    rc = dtensor_placements_parse(styled->mesh, text, DTENSOR_MAX_DIMS, &p,
-                                  err);
-    if (rc == 0 && side == DTN_SIDE_OUTPUT && p.kind == DTENSOR_PARTIAL &&
-        is_style(styled->row, "colwise"))
-        rc = dtn_fail(err, DTENSOR_EINVAL, "output=%s: the output of colwise "
-                      "is no term (expected R or S)", text);
+    rc = dtensor_placements_parse(mesh, text, DTENSOR_MAX_DIMS, &p, err);
+    if (rc == 0 && side == DTN_STYLE_OUTPUT && p.kind == DTENSOR_PARTIAL &&
+        !dtn_style_takes_terms(words))
+        rc = dtn_fail(err, DTENSOR_EINVAL, "output=%s: the output of %s is no "
+                      "term (expected R or S)", text, words->row->name);
     return rc;
 }
 
-static int layouts_read(struct dtn_styled *styled, enum dtn_side side,
-                        const char *text, struct dtensor_error *err)
+/* The layouts that the text says, or else the row. */
+static int layouts_take(const struct dtn_style_words *words,
+                        enum dtn_style_side side, struct dtn_styled *styled,
+                        struct dtensor_error *err)
 {
-    const bool several = is_style(styled->row, "prepare");
     struct dtn_layouts *layouts = &styled->side[side];
     int rc = 0;
 
-    layouts->n = 0;
-    for (size_t n; rc == 0; text += n + 1) {
-        n = layout_length(text);
-        if (layouts->n == (several ? DTN_LAYOUTS : 1) || n >= DTN_LAYOUT_SIZE)
-            return dtn_fail(err, DTENSOR_EINVAL, "\"%.60s\": too many or too "
-                            "long layouts (expected at most %d)", text,
-                            several ? DTN_LAYOUTS : 1);
-        memcpy(layouts->text[layouts->n], text, n);
-        layouts->text[layouts->n][n] = '\0';
-        rc = layout_check(styled, side, layouts->text[layouts->n++], err);
-        if (!text[n])
-            break;
+    layouts->n = words->side[side].n;
+    for (int i = 0; rc == 0 && i < layouts->n; i++) {
+        strcpy(layouts->text[i], words->side[side].layout[i]);
+        rc = layout_check(words, side, layouts->text[i], styled->mesh, err);
+    }
+    if (layouts->n == 0 && styled->row->layout[side]) {
+        strcpy(layouts->text[0], styled->row->layout[side]);
+        layouts->n = 1;
     }
     return rc;
-}
-
-/* dim=N of sequence: the input layout is S(N). */
-static int dim_read(struct dtn_styled *styled, const char *text,
-                    struct dtensor_error *err)
-{
-    const char *digits = text + (text[0] == '-');
-
-    if (strlen(digits) != 1 || digits[0] < '0' || digits[0] > '7' ||
-        strcmp(text, "-0") == 0)
-        return dtn_fail(err, DTENSOR_EINVAL, "dim=%.20s: not a dimension "
-                        "(expected 0 to 7, or -1 to -7)", text);
-    snprintf(styled->side[DTN_SIDE_INPUT].text[0], DTN_LAYOUT_SIZE, "S(%s)",
-             text);
-    return 0;
-}
-
-static int option_read(struct dtn_styled *styled, const char *word,
-                       struct dtensor_error *err)
-{
-    const char *name = styled->row->name;
-    const bool prepare = strcmp(name, "prepare") == 0;
-    const bool sequence = strcmp(name, "sequence") == 0;
-
-    if (prepare && strncmp(word, "input=", 6) == 0)
-        return layouts_read(styled, DTN_SIDE_INPUT, word + 6, err);
-    if (!sequence && strncmp(word, "output=", 7) == 0)
-        return layouts_read(styled, DTN_SIDE_OUTPUT, word + 7, err);
-    if (sequence && strncmp(word, "dim=", 4) == 0)
-        return dim_read(styled, word + 4, err);
-    return dtn_fail(err, DTENSOR_EINVAL, "%s has no option \"%.40s\" (expected "
-                    "%s)", name, word, prepare ? "input=LAYOUTS or "
-                    "output=LAYOUTS" : sequence ? "dim=N" : "output=LAYOUT");
-}
-
-/* The layouts that the row says. */
-static void styled_begin(struct dtn_styled *styled)
-{
-    const char *const layout[] = { styled->row->input, styled->row->output };
-
-    for (int side = 0; side < DTN_SIDES; side++) {
-        if (!layout[side])
-            continue;
-        strcpy(styled->side[side].text[0], layout[side]);
-        styled->side[side].n = 1;
-    }
 }
 
 int dtn_style_read(const struct dtensor_module *module, const char *text,
                    const struct dtensor_mesh *mesh, struct dtn_styled *styled,
                    struct dtensor_error *err)
 {
-    char words[DTN_LAYOUT_SIZE], *rest, *word;
-    int rc;
+    struct dtn_style_words words;
+    char why[DTN_WHY_SIZE];
+    int rc = 0;
 
-    if (!text || strlen(text) >= sizeof words)
-        return dtn_fail(err, DTENSOR_EINVAL, "%s (expected at most %d bytes)",
-                        text ? "the style is too long" : "no style",
-                        DTN_LAYOUT_SIZE - 1);
+    if (!dtn_style_words_read(text, &words, why))
+        return dtn_fail(err, DTENSOR_EINVAL, "%s", why);
     *styled = (struct dtn_styled){ .mesh = mesh };
-    strcpy(styled->text, text);
-    strcpy(words, text);
-    word = strtok_r(words, " \t", &rest);
-    rc = row_find(word ? word : "", module->type, &styled->row, err);
-    if (rc == 0)
-        styled_begin(styled);
-    while (rc == 0 && (word = strtok_r(NULL, " \t", &rest)))
-        rc = option_read(styled, word, err);
-    if (rc == 0 && is_style(styled->row, "prepare") &&
-        styled->side[DTN_SIDE_INPUT].n + styled->side[DTN_SIDE_OUTPUT].n == 0)
-        rc = dtn_fail(err, DTENSOR_EINVAL, "prepare without input=LAYOUTS or "
-                      "output=LAYOUTS");
+    styled->row = dtn_style_row_for(words.row, module->type);
+    if (!styled->row)
+        return dtn_fail(err, DTENSOR_EINVAL, "%s is for linear and embedding, "
+                        "not for \"%s\"", words.row->name, module->type);
+    strcpy(styled->text, words.text);
+    for (int side = 0; rc == 0 && side < DTN_STYLE_SIDES; side++)
+        rc = layouts_take(&words, (enum dtn_style_side)side, styled, err);
     return rc;
 }
 

@@ -1,25 +1,11 @@
-/* style.h - tensor-parallel styles */
+/* style.h - tensor-parallel styles, of modules */
 #ifndef DTN_MODULE_STYLE_H
 #define DTN_MODULE_STYLE_H
 
+#include "cluster/style.h"
 #include "dtensor.h"
 
 #include <stdbool.h>
-
-enum { DTN_LAYOUTS = 8, DTN_LAYOUT_SIZE = 80 };
-
-/* A row of the table: what a style does to modules of a type. */
-struct dtn_style_row {
-    const char *name;             /* of the style                             */
-    const char *type;             /* of the modules; NULL: any                */
-    struct {
-        const char *name;         /* of a parameter; NULL ends                */
-        const char *placement;    /* that it gets                             */
-    } params[3];                  /* others become R                          */
-    const char *input;            /* layouts that inputs get; NULL: any       */
-    const char *output;           /* layouts that outputs get unless the plan */
-                                  /* names others; NULL: as they come         */
-};
 
 /* The layouts of the inputs or outputs of a call. */
 struct dtn_layouts {
@@ -35,7 +21,7 @@ struct dtn_styled {
     const struct dtensor_mesh *mesh;  /* of one dimension                     */
     const char *pattern;          /* of the plan; until it is applied only    */
     char text[DTN_LAYOUT_SIZE];   /* as in the plan                           */
-    struct dtn_layouts side[2];   /* inputs, outputs: enum dtn_side           */
+    struct dtn_layouts side[DTN_STYLE_SIDES]; /* inputs, outputs              */
 };
 
 /* Read "colwise output=R" for a module.

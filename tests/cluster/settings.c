@@ -88,6 +88,33 @@ void look_meshes(const char *path, char said[SAID])
     dtensor_fini(ctx);
 }
 
+void look_parallel(const char *path, char said[SAID])
+{
+    const struct dtensor_mesh *world;
+    struct dtensor_ctx *ctx = planner(path, said, &world);
+    struct dtensor_module *top = NULL, *up = NULL;
+    char text[256] = "", mesh[128];
+    struct dtensor_error err = { 0 };
+    FILE *stream;
+
+    if (!ctx)
+        return;
+    stream = fmemopen(text, sizeof text, "w");
+    if (!stream || dtensor_module_create(ctx, "sequential", NULL, NULL, &top,
+                                         &err) != 0
+        || dtensor_module_create(ctx, "relu", NULL, NULL, &up, &err) != 0
+        || dtensor_module_add(top, "up", up, &err) != 0
+        || dtensor_parallelize_plan(top, NULL, "a", -1, &err) != 0
+        || dtensor_module_print(up, stream, &err) != 0
+        || dtensor_mesh_format(dtensor_module_mesh(up), mesh, sizeof mesh) < 0)
+        say("%s\n", err.text);
+    else
+        say("cut on %s\n%s\n", mesh, text);
+    fclose(stream);
+    dtensor_module_destroy(top);
+    dtensor_fini(ctx);
+}
+
 void look_plan(const char *path, char said[SAID])
 {
     const int64_t shape[] = { 1000, 1000 };

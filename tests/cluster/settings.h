@@ -13,11 +13,12 @@ typedef void look_f(const char *path, char said[SAID]);
 /* What reading the file reports, its ranks and its hosts. */
 look_f look_read;
 
-/* Without ranks: the meshes; a redistribution and its cost; which algorithm
- * each collective takes; the nanoseconds predicted for one call.
+/* Without ranks: the meshes; a module "up" cut by [plan "a"]; a redistribution
+ * and its cost; which algorithm each collective takes; the nanoseconds that are
+ * predicted for one call.
  */
-look_f look_meshes, look_plan, look_ways, look_allreduce_ns, look_allgather_ns,
-       look_all_to_all_ns;
+look_f look_meshes, look_parallel, look_plan, look_ways, look_allreduce_ns,
+       look_allgather_ns, look_all_to_all_ns;
 
 /* A job of all ranks of the file, with what they log.  In look_started rank 1
  * starts 0.3 s late, in look_called it calls so late.

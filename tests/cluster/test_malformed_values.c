@@ -19,6 +19,11 @@
                  "or min, such as 30s"
 #define A_LIST "expected a list such as node[001-064]"
 
+#define PATTERN "expected names or wildcards (* ? [0-3]) of 1 to 33 bytes " \
+                "joined by \".\", or \".\" for the model itself"
+#define LAYOUT "expected R, S(dim), SS(dim,factor), C(dim,block), HT(dim), " \
+               "P or P(reduction), with dim from -8 to 7"
+
 static const struct malformed rows[] = {
     /* [cluster] */
     { "no [cluster]", "-1\n-2\n-3",
@@ -284,7 +289,7 @@ static const struct malformed rows[] = {
       "F:22: error: allgather: bad entry \"ring\"; expected from-to:algorithm, "
       "such as 0-64K:direct, 64K-inf:ring" },
 
-    /* [plan] */
+    /* [device] */
     { "device", "+27 [device]\n+27 direct = required", "" },
     { "a word for direct", "+27 [device]\n+27 direct = yes",
       "F:28: error: direct: \"yes\"; expected auto or required" },
@@ -292,10 +297,75 @@ static const struct malformed rows[] = {
       "+27 direct = required", "F:27: error: direct: required, but [transport] "
       "inter_node = tcp stages memory of GPUs; expected auto, or inter_node = "
       "rc" },
-    { "a plan, and not what is in it", "+27 [plan \"p\"]\n+27 mesh = word\n"
-      "+27 dim = pp\n+27 layers.*.up = columns",
-      "F:27: error: section [plan \"p\"] is not in this build; expected no such "
-      "section" },
+
+    /* [plan] */
+    { "a plan", "+27 [plan \"p\"]\n+27 mesh = world\n+27 dim = tp\n"
+      "+27 layers.*.up = colwise\n+27 layers.*.down = rowwise  output=S(-1)\n"
+      "+27 n[0-3] = sequence dim=-2\n+27 . = prepare input=R,- "
+      "output=S(0:3,5)\n+27 [plan \"q\"]\n+27 up = colwise output=SS(0,2)\n"
+      "+27 a = prepare input=HT(1),P(max),C(0,64)",
+      "" },
+    { "its mesh, its dim and a style, all at once", "+27 [plan \"p\"]\n"
+      "+27 mesh = word\n+27 dim = pp\n+27 layers.*.up = columns",
+      "F:28: error: mesh: no mesh \"word\"; did you mean \"world\"?\n"
+      "F:30: error: layers.*.up: no style \"columns\"; expected colwise, "
+      "rowwise, sequence or prepare" },
+    { "a style almost right", "+27 [plan \"p\"]\n+27 up = colwize",
+      "F:28: error: up: no style \"colwize\"; did you mean \"colwise\"?" },
+    { "a dim of its mesh", "+27 [plan \"p\"]\n+27 mesh = world\n+27 dim = pp\n"
+      "+27 up = colwise",
+      "F:29: error: dim: mesh \"world\" has no dim \"pp\"; did you mean "
+      "\"dp\"?" },
+    { "a mesh of two dims", "+27 [plan \"p\"]\n+27 mesh = world\n"
+      "+27 up = colwise",
+      "F:28: error: mesh: \"world\" has 2 dims; expected dim = one of them" },
+    { "a dim of no mesh", "+27 [plan \"p\"]\n+27 dim = tp\n+27 up = colwise",
+      "F:28: error: dim: of no mesh; expected mesh = the name of a mesh" },
+    { "a plan of nothing", "+27 [plan \"p\"]\n+27 mesh = world\n+27 dim = tp",
+      "F:27: error: [plan \"p\"] has 0 entries; expected 1 to 1024 of PATTERN = "
+      "STYLE, such as layers.*.up = colwise" },
+    { "a pattern given twice", "+27 [plan \"p\"]\n+27 up = colwise\n"
+      "+27 up = rowwise",
+      "F:29: error: \"up\" was already given on line 28" },
+    { "two styles for one module", "+27 [plan \"p\"]\n"
+      "+27 layers.0.up = colwise\n+27 layers.*.up = rowwise\n"
+      "+27 layers.*.* = sequence\n+27 layers.?.down = rowwise",
+      "F:29: error: layers.*.up: its modules have a style by \"layers.0.up\" on "
+      "line 28; expected one style for each module\n"
+      "F:30: error: layers.*.*: its modules have a style by \"layers.0.up\" on "
+      "line 28; expected one style for each module\n"
+      "F:31: error: layers.?.down: its modules have a style by \"layers.*.*\" "
+      "on line 30; expected one style for each module" },
+    { "patterns of different modules", "+27 [plan \"p\"]\n"
+      "+27 layers.0.up = colwise\n+27 layers.[1-9].up = rowwise\n"
+      "+27 *.up = rowwise\n+27 up = colwise\n+27 . = prepare output=R", "" },
+    { "bad patterns", "+27 [plan \"p\"]\n+27 a..b = colwise\n"
+      "+27 .a = colwise\n+27 a. = colwise\n+27 a[0 = colwise\n"
+      "+27 a{b = colwise",
+      "F:28: error: bad pattern \"a..b\"; " PATTERN "\n"
+      "F:29: error: bad pattern \".a\"; " PATTERN "\n"
+      "F:30: error: bad pattern \"a.\"; " PATTERN "\n"
+      "F:31: error: bad pattern \"a[0\"; " PATTERN "\n"
+      "F:32: error: bad pattern \"a{b\"; " PATTERN },
+    { "layouts that no tensor has", "+27 [plan \"p\"]\n"
+      "+27 a = rowwise output=S(9)\n+27 b = prepare input=R,SS(0,0)\n"
+      "+27 c = prepare output=P(some),HT(0:1)\n+27 d = rowwise output=-",
+      "F:28: error: a: no layout \"S(9)\"; " LAYOUT "\n"
+      "F:29: error: b: no layout \"SS(0,0)\"; " LAYOUT "\n"
+      "F:30: error: c: no layout \"P(some)\"; " LAYOUT "\n"
+      "F:30: error: c: no layout \"HT(0:1)\"; " LAYOUT "\n"
+      "F:31: error: d: no layout \"-\"; " LAYOUT },
+    { "a layout that the style cannot take", "+27 [plan \"p\"]\n"
+      "+27 a = colwise output=P\n+27 b = rowwise output=R,R",
+      "F:28: error: a: output=P: the output of colwise is no term; expected R "
+      "or S\nF:29: error: b: \"R\": too many or too long layouts (expected at "
+      "most 1)" },
+    { "options that the style does not have", "+27 [plan \"p\"]\n"
+      "+27 a = rowwise input=R\n+27 b = sequence dim=8\n+27 c = prepare",
+      "F:28: error: a: rowwise has no option \"input=R\" (expected "
+      "output=LAYOUT)\n"
+      "F:29: error: b: dim=8: not a dimension (expected 0 to 7, or -1 to -7)\n"
+      "F:30: error: c: prepare without input=LAYOUTS or output=LAYOUTS" },
 
     /* several values at once */
     { "values of three sections, in the order of the lines",

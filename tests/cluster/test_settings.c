@@ -169,7 +169,13 @@ static const struct row rows[] = {
     { "device", "direct", "required", look_read, "inter_node = tcp stages",
       TWO_HOSTS },
 
-    { "plan a", "", "", look_read, "not in this build", NULL }
+    { "plan a", "mesh", "other", look_parallel, "cut on other(x=2)",
+      "mesh other.dims = x=2; plan a.up = sequence" },
+    { "plan a", "dim", "y", look_parallel, "cut on mesh(y=2)", GRID
+      "plan a.mesh = world; plan a.up = sequence" },
+    { "plan a", "up", "prepare input=R", look_parallel, "up: relu  (prepare "
+      "input=R)", "mesh other.dims = x=2; plan a.mesh = other; plan a.up = "
+      "sequence" }
 };
 
 /* ------------------------------------------------------------- the file --- */

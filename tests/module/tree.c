@@ -24,8 +24,7 @@ struct dtensor *tensor(enum dtensor_dtype dtype, int ndim,
         numbers[i] = (i * 5 + seed) % 8;
         full[i] = (double)((i * 11 + seed) % 7 - 3);
     }
-    good(dtensor_spec_init(&spec, job->ctx, "world", "R", dtype, ndim, shape,
-                           &job->err));
+    good(dtensor_spec_on(&spec, world, "R", dtype, ndim, shape, &job->err));
     good(dtensor_distribute(&spec, dtype == DTENSOR_I64 ? (void *)numbers
                             : full, -1, &t, &job->err));
     return t;

@@ -15,7 +15,8 @@
 enum { WORLD = 4 };
 
 extern struct job *job;                      /* this rank                     */
-extern const struct dtensor_mesh *world;     /* one dimension of 4            */
+extern const struct dtensor_mesh *world;     /* one dimension of 4, on which  */
+                                             /* tensors are made              */
 
 /* Run it as 4 ranks. */
 bool tree_ranks(void (*run)(void));

@@ -116,6 +116,37 @@ run --show digest other.ini
 [ "$(tail -n1 out)" != "$digest" ]
 ok $? "and a seed does"
 
+cat laptop.ini - >planned.ini <<'END'
+[plan "mlp"]
+mesh = world
+dim = tp
+layers.*.down = rowwise output=S(1)
+layers.*.up = colwise
+. = prepare input=R,-
+END
+run --show plan planned.ini
+is "--show plan" "$status|$err|$out" "0||plan mlp: on tp of mesh world, 2 ranks
+    .              prepare   input R,-, output as it comes
+    layers.*.down  rowwise   input S(-1) or R, output S(1); linear: weight \
+S(1), bias R; embedding: weight S(0)
+    layers.*.up    colwise   input R, output S(-1); linear: weight S(0), bias \
+S(0); embedding: weight S(1)"
+run --show plan laptop.ini
+is "a file without a plan says how to write one" "$status|$out|$err" '2||'\
+'laptop.ini: no plan to show: it has no [plan] section (write one such as '\
+'[plan "mlp"] with layers.*.up = colwise)'
+run --show digest planned.ini
+planned=$(tail -n1 out)
+sed 's/^layers.*up.*/layers.*.up=colwise ; the same/; /^\. = /d' planned.ini \
+    >other.ini
+echo '. = prepare   input=R,-' >>other.ini
+run --show digest other.ini
+is "plans that mean the same have one digest" "$(tail -n1 out)" "$planned"
+sed 's/colwise/colwise output=R/' planned.ini >other.ini
+run --show digest other.ini
+[[ $(tail -n1 out) != "$planned" && $planned != "$digest" ]]
+ok $? "others have others"
+
 run --show seeds two-nodes.ini laptop.ini
 is "views of several files say which is which" \
     "$(grep -n ':$' out | tr '\n' ' ')" "1:two-nodes.ini: 11:laptop.ini: "
