@@ -84,6 +84,7 @@ bool dtn_plan_layout_ok(const char *text, char why[DTN_WHY_SIZE])
         return true;
     snprintf(why, DTN_WHY_SIZE, "no layout \"%.40s\"; expected R, S(dim), "
              "SS(dim,factor), C(dim,block), HT(dim), P or P(reduction), with "
-             "dim from %d to %d", text, -DTENSOR_MAX_DIMS, DTENSOR_MAX_DIMS - 1);
+             "dim from %d to %d", text, -DTENSOR_MAX_DIMS,
+             DTENSOR_MAX_DIMS - 1);
     return false;
 }
