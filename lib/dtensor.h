@@ -56,6 +56,7 @@
 #include "dtensor/collective.h"  /* allreduce and its kin, on plain arrays    */
 #include "dtensor/plan.h"        /* redistributions planned and explained     */
 #include "dtensor/op.h"          /* operators: computing with tensors         */
+#include "dtensor/define.h"      /* operators of the program                  */
 #include "dtensor/tape.h"        /* gradients                                 */
 #include "dtensor/module.h"      /* modules: a model as a tree                */
 

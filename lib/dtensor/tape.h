@@ -10,7 +10,7 @@
 #ifndef DTENSOR_TAPE_H
 #define DTENSOR_TAPE_H
 
-#include "op.h"
+#include "define.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,6 +70,43 @@ int dtensor_tape_watch(struct dtensor_tape *tape, const struct dtensor *t,
  */
 int dtensor_tape_begin(struct dtensor_tape *tape, struct dtensor_error *err);
 int dtensor_tape_end(struct dtensor_tape *tape, struct dtensor_error *err);
+
+/* A call that the program made itself: from the parts of the inputs, or from
+ * whole arrays, to the parts of the outputs.
+ */
+struct dtensor_tape_call {
+    const char *name;          /* for dtensor_tape_print() and errors         */
+    int nin;                   /* number of inputs                            */
+    int nout;                  /* number of outputs; with inputs at most 32   */
+    const struct dtensor *const *in; /* [nin] what it read                    */
+    struct dtensor *const *out; /* [nout] what it made                        */
+    dtensor_backward_f *backward; /* makes the gradients of the inputs     */
+    const char *keeps;         /* what that reads, "a b y": inputs a to d,    */
+                               /* outputs y and z; NULL: all; static storage  */
+    void *arg;                 /* for `backward`                              */
+};
+
+/* Note such a call, so that gradients pass it: what dtensor_to_local() or
+ * dtensor_full_tensor() gave was computed with, and dtensor_from_local() or
+ * dtensor_distribute() made tensors of the result.  Without it these are ends:
+ * outputs are constants, or leaves if they are watched.
+ *
+ * The backward gets the gradient of each output as the output lies, R where
+ * that is P, so that dtensor_to_local() of it is the gradient of the part.  It
+ * makes the gradient of each input with any placements: that of a part of S(0)
+ * is S(0), of a term P(sum) that is added up R, of a whole array R, or P(sum)
+ * if each rank has computed with a part of it.
+ *
+ * Collective: no - but all ranks must make the same calls.
+ * Blocks: no.
+ * Errors: EINVAL  the call: says what is wrong with it; the tape is not in
+ *                 force;  ENOMEM
+ * Semantics: autograd.Function; local_map; the grad_placements of to_local
+ *         are those that the backward chooses.
+ */
+int dtensor_tape_note(struct dtensor_tape *tape,
+                      const struct dtensor_tape_call *call,
+                      struct dtensor_error *err);
 
 /* Compute the gradient of `loss`, a result of a noted call, for all watched
  * tensors.  `grad` is the gradient of what the program computes from `loss`, a

@@ -12,6 +12,7 @@ enum dtn_room {
     DTN_ROOM_REDIST,
     DTN_ROOM_RANDOM,
     DTN_ROOM_OP,
+    DTN_ROOM_OWN,                 /* op too: operators of the program         */
     DTN_ROOMS
 };
 

@@ -6,6 +6,7 @@
  */
 #include "op/bound.h"
 #include "op/local.h"
+#include "op/own.h"
 #include "op/words.h"
 #include "base/error.h"
 #include "job/ctx.h"
@@ -138,7 +139,9 @@ static int bind_local(const struct dtn_decision *d,
                       const struct dtn_local **localp,
                       struct dtensor_error *err)
 {
-    const struct dtn_local *local = dtn_local_of(d->op);
+    const struct dtn_own *own = dtn_own_find(d->in[0].mesh->ctx, d->op);
+    const struct dtn_local *local = own && own->def.local
+                                  ? &own->local : dtn_local_of(d->op);
 
     if (!local)
         return dtn_op_fail(&d->call, err, "its placements can be inferred, but "

@@ -158,6 +158,12 @@ static int decisions_init(struct dtensor_ctx *ctx, struct dtensor_error *err)
     return 0;
 }
 
+void dtn_decisions_forget(struct dtensor_ctx *ctx)
+{
+    if (decisions_of(ctx))
+        dtn_lru_clear(&decisions_of(ctx)->lru, &decisions_kind);
+}
+
 /* Both only grow, so that calls that are repeated allocate nothing. */
 int dtn_op_scratch(const struct dtensor_mesh *mesh, size_t size, void **memp,
                    struct dtensor_error *err)

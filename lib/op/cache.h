@@ -55,6 +55,9 @@ int dtn_op_scratch(const struct dtensor_mesh *mesh, size_t size, void **memp,
 int dtn_op_workspace(const struct dtensor_mesh *mesh, size_t size, void **memp,
                      struct dtensor_error *err);
 
+/* Drop all decisions: operators mean something else now. */
+void dtn_decisions_forget(struct dtensor_ctx *ctx);
+
 /* What the context does about redistributes that nobody asked for. */
 enum dtensor_implied dtn_op_implied(const struct dtensor_ctx *ctx);
 

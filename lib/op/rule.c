@@ -1,6 +1,8 @@
 /* rule.c - from the name of an operator to its rule */
 #include "op/rule.h"
+#include "op/own.h"
 #include "base/error.h"
+#include "mesh/mesh.h"
 #include "dtensor.h"
 
 #include <stdio.h>
@@ -8,7 +10,7 @@
 
 enum { NAMES_MAX = 256 };         /* of all operators                         */
 
-/* The rule that has this name; at most `n` letters of it are compared. */
+/* The rule of the library that has this name. */
 static const struct dtn_rule *rule_find(const char *name)
 {
     for (int i = 0; i < dtn_nrules; i++)
@@ -41,14 +43,29 @@ static int rule_unknown(const char *name, struct dtensor_error *err)
                                    sizeof advice));
 }
 
+/* The rule that the program gave that name; NULL: none. */
+static const struct dtn_rule *rule_own(const struct dtensor_op_call *call)
+{
+    const struct dtn_own *own = NULL;
+
+    if (call->op && call->nin > 0 && call->in && call->in[0].mesh)
+        own = dtn_own_find(call->in[0].mesh->ctx, call->op);
+    return own && own->rule.letters ? &own->rule : NULL;
+}
+
+bool dtn_rule_known(const char *name)
+{
+    return !strchr(name, '/') && rule_find(name);
+}
+
 int dtn_rule_of(const struct dtensor_op_call *call,
                 const struct dtn_rule **rulep, struct dtensor_error *err)
 {
-    const struct dtn_rule *rule = NULL;
+    const struct dtn_rule *rule = rule_own(call);
     const char *word;
     char name[64];
 
-    if (call->op && !strchr(call->op, '/'))
+    if (!rule && call->op && !strchr(call->op, '/'))
         rule = rule_find(call->op);
     if (!rule)
         return rule_unknown(call->op ? call->op : "", err);

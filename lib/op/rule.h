@@ -4,6 +4,8 @@
 
 #include "dtensor.h"
 
+#include <stdbool.h>
+
 /* Most kinds of operands and results that a rule tells apart.  A list, as of
  * cat, is one kind.
  */
@@ -117,6 +119,9 @@ struct dtn_rule {
  */
 int dtn_rule_of(const struct dtensor_op_call *call,
                 const struct dtn_rule **rulep, struct dtensor_error *err);
+
+/* Has the library an operator of that name? */
+bool dtn_rule_known(const char *name);
 
 extern const struct dtn_rule dtn_rules[];
 extern const int dtn_nrules;

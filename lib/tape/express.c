@@ -82,6 +82,10 @@ static int leaf(const struct dtn_express *e, const char *text,
 
     if (*text == 'g' || *text == 'h')
         return dtn_express_grad(e, *text - 'g', tp, err);
+    if (i < 0)
+        return dtn_fail(err, DTENSOR_EINVAL, "tape_backward: the gradient of "
+                        "%s names \"%c\", which this call has not",
+                        e->note->op, text[*text == '0']);
     if (*text == '0') {
         spec = dtn_gradient_spec(e->note->operand[i].spec);
         return dtensor_zeros(&spec, tp, err);
@@ -242,6 +246,14 @@ static const struct {
     { "spread", spread }, { "along", along }, { "turn", turn },
     { "cast", cast }
 };
+
+bool dtn_express_is_step(const char *name)
+{
+    for (size_t i = 0; i < DTN_COUNT(steps); i++)
+        if (strcmp(name, steps[i].name) == 0)
+            return true;
+    return false;
+}
 
 static int call_run(const struct dtn_express *e, struct calling *c,
                     struct dtensor **tp, struct dtensor_error *err)

@@ -5,6 +5,8 @@
 #include "tape/tape.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
+
 /* What an expression is about. */
 struct dtn_express {
     const struct dtn_note *note;  /* the call                                 */
@@ -20,6 +22,20 @@ unsigned dtn_express_names(const char *text, const struct dtn_note *note);
  */
 int dtn_express(const struct dtn_express *e, const char *text,
                 struct dtensor **tp, struct dtensor_error *err);
+
+/* What the expression of a program may be about. */
+struct dtn_express_about {
+    const struct dtensor_ctx *ctx; /* whose operators are known               */
+    const char *own;              /* and this one                             */
+    int nin, nout;                /* operands                                 */
+};
+
+/* Is the text an expression about that?  NULL, or what is wrong, at *atp. */
+const char *dtn_express_fault(const struct dtn_express_about *about,
+                              const char *text, const char **atp);
+
+/* What is called in an expression and is no operator, such as spread. */
+bool dtn_express_is_step(const char *name);
 
 /* Operand i as it was then, not held.   Errors: EINVAL  it was changed */
 int dtn_express_operand(const struct dtn_express *e, int i,

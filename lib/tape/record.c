@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool depends(const struct dtensor_tape *tape,
-                    const struct dtn_called *called)
+bool dtn_tape_depends(const struct dtensor_tape *tape,
+                      const struct dtn_called *called)
 {
     for (int i = 0; i < called->nin; i++)
         if (dtn_values_find(&tape->values, called->in[i]->content) >= 0)
@@ -32,7 +32,8 @@ static bool smooth(const struct dtensor *t)
 }
 
 static struct dtn_note *note_make(const struct dtensor_tape *tape,
-                                  const struct dtn_called *called)
+                                  const struct dtn_called *called,
+                                  struct dtn_own_backward *own)
 {
     const size_t n = (size_t)(called->nin + called->nout);
     struct dtn_note *note = calloc(1, sizeof *note +
@@ -52,7 +53,8 @@ static struct dtn_note *note_make(const struct dtensor_tape *tape,
     for (int i = 0; i < called->nout; i++)
         note->operand[called->nin + i] = (struct dtn_noted){
             .spec = called->out[i]->spec, .value = -1 };
-    note->backward = dtn_backward_of(note);
+    note->own = own;
+    note->backward = own ? &own->row : dtn_backward_of(note);
     return note;
 }
 
@@ -65,7 +67,8 @@ static unsigned note_needs(const struct dtn_note *note)
     if (!back)
         return 0;
     if (back->all)
-        return back->keeps ? dtn_express_names(back->keeps, note) : 0;
+        return !back->keeps ? 0 : *back->keeps == '*' ? ~0u
+             : dtn_express_names(back->keeps, note);
     for (int i = 0; i < note->nin && i < DTN_BACKWARD_IN; i++)
         if (note->operand[i].value >= 0 && back->grad[i])
             bits |= dtn_express_names(back->grad[i], note);
@@ -102,24 +105,43 @@ static void renew(const struct dtn_called *called)
 /* The note, and room for what it adds; NULL: no gradient passes. */
 static int note_begin(struct dtensor_tape *tape,
                       const struct dtn_called *called,
-                      struct dtn_note **notep, struct dtensor_error *err)
+                      struct dtn_own_backward *own, struct dtn_note **notep,
+                      struct dtensor_error *err)
 {
-    struct dtn_note *note = note_make(tape, called);
+    struct dtn_note *note = note_make(tape, called, own);
     void *notes = tape->notes;
     int rc;
 
-    if (!note)
+    if (!note) {
+        free(own);
         return dtn_fail_nomem(err, "tape", sizeof *note);
+    }
     rc = dtn_values_reserve(&tape->values, called->nout, err);
     if (rc == 0)
         rc = dtn_tape_room(&notes, tape->nnotes, &tape->notes_room,
                            sizeof note, err);
     tape->notes = notes;
     if (rc != 0 || (note->backward && dtn_backward_stops(note->backward))) {
-        free(note);
+        dtn_note_free(note);
         note = NULL;
     }
     *notep = note;
+    return rc;
+}
+
+int dtn_tape_record_own(struct dtensor_tape *tape,
+                        const struct dtn_called *called,
+                        struct dtn_own_backward *own,
+                        struct dtensor_error *err)
+{
+    struct dtn_note *note = NULL;
+    int rc = note_begin(tape, called, own, &note, err);
+
+    renew(called);
+    if (note) {
+        note_fill(tape, note, called);
+        tape->notes[tape->nnotes++] = note;
+    }
     return rc;
 }
 
@@ -128,16 +150,14 @@ int dtn_tape_record(struct dtn_recorder *recorder,
                     struct dtensor_error *err)
 {
     struct dtensor_tape *tape = (struct dtensor_tape *)recorder;
-    struct dtn_note *note = NULL;
+    struct dtn_own_backward *own = NULL;
     int rc = 0;
 
-    if (depends(tape, called))
-        rc = note_begin(tape, called, &note, err);
+    if (dtn_tape_depends(tape, called))
+        rc = dtn_own_backward_of(tape->ctx, called->op, &own, err);
+    if (rc == 0 && dtn_tape_depends(tape, called))
+        return dtn_tape_record_own(tape, called, own, err);
     renew(called);
-    if (note) {
-        note_fill(tape, note, called);
-        tape->notes[tape->nnotes++] = note;
-    }
     return rc;
 }
 

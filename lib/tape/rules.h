@@ -6,6 +6,8 @@
 #include "dtensor.h"
 
 enum { DTN_BACKWARD_IN = 4 };     /* inputs that have an expression           */
+enum { DTN_OWN_OPERANDS = 32 };   /* inputs and outputs of a backward that    */
+                                  /* the program gave                         */
 
 struct dtn_express;
 
@@ -37,10 +39,31 @@ struct dtn_backward {
     const char *op;               /* its name, or NAME/WORD of a variant      */
     const char *grad[DTN_BACKWARD_IN]; /* of inputs 0 and up, see above       */
     dtn_backward_f *all;          /* instead of expressions; or NULL          */
-    const char *keeps;            /* ALL: the letters that it reads; or NULL  */
+    const char *keeps;            /* ALL: the letters that it reads; NULL:    */
+                                  /* none; "*": all operands                  */
     const char *(*variant)(const struct dtn_note *note); /* WORD of the row   */
                                   /* that holds for a call; or NULL           */
 };
+
+/* A backward that the program gave. */
+struct dtn_own_backward {
+    struct dtn_backward row;      /* first, so that it leads here             */
+    dtensor_backward_f *function; /* of row.all; NULL: by expressions      */
+    void *arg;                    /* for it                                   */
+};
+
+/* That of an operator that the program registered, for free(); NULL: it has
+ * registered none of that name, or left its backward to the library.
+ *   Errors: ENOMEM
+ */
+int dtn_own_backward_of(const struct dtensor_ctx *ctx, const char *op,
+                        struct dtn_own_backward **ownp,
+                        struct dtensor_error *err);
+
+/* A function of the program.   Errors: ENOMEM */
+int dtn_own_backward_make(dtensor_backward_f *function, const char *keeps,
+                          void *arg, struct dtn_own_backward **ownp,
+                          struct dtensor_error *err);
 
 /* The row of a call that is noted; NULL: it has none. */
 const struct dtn_backward *dtn_backward_of(const struct dtn_note *note);

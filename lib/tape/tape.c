@@ -30,19 +30,11 @@ int dtensor_tape_create(struct dtensor_ctx *ctx, struct dtensor_tape **tapep,
     return 0;
 }
 
-void dtn_note_release(struct dtn_note *note)
-{
-    for (int i = 0; i < note->nin + note->nout; i++) {
-        dtensor_destroy(note->operand[i].kept);
-        note->operand[i].kept = NULL;
-    }
-}
-
 void dtensor_tape_clear(struct dtensor_tape *tape)
 {
     for (int i = 0; i < tape->nnotes; i++) {
         dtn_note_release(tape->notes[i]);
-        free(tape->notes[i]);
+        dtn_note_free(tape->notes[i]);
     }
     tape->nnotes = 0;
     dtn_values_clear(&tape->values);

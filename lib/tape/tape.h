@@ -3,6 +3,8 @@
  * record.c    notes calls
  * backward.c  walks them from the last to the first
  * leaves.c    what is watched, and its gradients
+ * own.c       backwards that the program gave
+ * call.c      dtensor_tape_note()
  */
 #ifndef DTN_TAPE_TAPE_H
 #define DTN_TAPE_TAPE_H
@@ -15,6 +17,7 @@
 #include <stddef.h>
 
 struct dtn_backward;
+struct dtn_own_backward;
 
 /* A tensor that a noted call has read or written. */
 struct dtn_noted {
@@ -28,6 +31,8 @@ struct dtn_noted {
 struct dtn_note {
     char op[32];                  /* its name                                 */
     const struct dtn_backward *backward; /* NULL: it has none                 */
+    struct dtn_own_backward *own; /* BACKWARD is of the program: it, for      */
+                                  /* free(); else NULL                        */
     struct dtensor_op_args args;  /* what else it was told                    */
     int nin;                      /* inputs: operand[0] and up                */
     int nout;                     /* outputs: operand[nin] and up             */
@@ -67,8 +72,21 @@ int dtn_tape_record(struct dtn_recorder *recorder,
                     const struct dtn_called *called,
                     struct dtensor_error *err);
 
-/* Let go of what a note keeps. */
+/* Does an input depend on a leaf? */
+bool dtn_tape_depends(const struct dtensor_tape *tape,
+                      const struct dtn_called *called);
+
+/* Note a call that does.  `own` is a backward of the program, which is the
+ * tape's then, also on failure; NULL: that of the library.   Errors: ENOMEM
+ */
+int dtn_tape_record_own(struct dtensor_tape *tape,
+                        const struct dtn_called *called,
+                        struct dtn_own_backward *own,
+                        struct dtensor_error *err);
+
+/* note.c: let go of what a note keeps; free it after that. */
 void dtn_note_release(struct dtn_note *note);
+void dtn_note_free(struct dtn_note *note);
 
 /* leaves.c: give all leaves a value that have none.   Errors: ENOMEM */
 int dtn_leaves_enter(struct dtensor_tape *tape, struct dtensor_error *err);
