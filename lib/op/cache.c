@@ -276,6 +276,7 @@ static int decision_make(const struct dtn_op_key *key,
     d->repro = key_repro(key);
     if (rc == 0)
         rc = dtn_infer(&d->call, NULL, &d->inferred, err);
+    d->collective = d->collective || d->inferred.sums;
     if (rc != 0) {
         free(d);
         return rc;

@@ -26,7 +26,7 @@ struct dtn_decision {
     struct dtensor_op_call call;  /* its own copy                             */
     unsigned reads;               /* DTN_ARG_ that the operator reads         */
     unsigned flags;               /* DTN_OP_ of its rule                      */
-    bool collective;              /* its rule has rows of `collective` ...    */
+    bool collective;              /* it has rows that `repro` leaves out ...  */
     bool repro;                   /* ... and it was made under `repro`        */
     struct dtn_inferred inferred;                /* what was inferred; cost   */
                                   /* in ns                                    */

@@ -94,14 +94,16 @@ static double model_allreduce(const void *arg, const struct dtensor_mesh *mesh,
 void dtn_costs_model(const struct dtensor_mesh *mesh,
                      struct dtn_costs_of *model, struct dtn_costs *costs)
 {
+    const bool repro = mesh->ctx->world.cluster->repro;
+
     dtn_cost_init(mesh, &model->cost);
     model->kept.n = 0;
     model->kept.steps = false;
     model->cost.kept = &model->kept;
     *costs = (struct dtn_costs){
         .cost = dtn_cost_model, .least = model_least,
-        .allreduce = mesh->ctx->world.cluster->repro ? NULL : model_allreduce,
-        .arg = &model->cost };
+        .allreduce = repro ? NULL : model_allreduce, .arg = &model->cost,
+        .whole = repro };
 }
 
 /* ----------------------------------------------------------------- memo --- */

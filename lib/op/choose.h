@@ -6,6 +6,8 @@
 #include "redist/cost.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
+
 /* How costs are found: that of a redistribute from src to dst, HUGE_VAL if it
  * is never done for an operator; a lower bound of it; and that of an allreduce
  * of `bytes` along mesh dimensions, which an operator makes itself.
@@ -21,11 +23,12 @@ struct dtn_costs {
     dtn_allreduce_cost_f *allreduce;             /* NULL: operators reduce    */
                                                  /* nothing by themselves     */
     const void *arg;              /* for all                                  */
+    bool whole;                   /* no rounded sums of parts: DTN_ROWS_WHOLE */
 };
 
 /* By the model of lib/redist; its constants are kept in *model.  Under `repro`
- * operators reduce nothing by themselves, since a sum of parts depends on how a
- * row is cut.
+ * operators reduce nothing by themselves and make no terms of floats, since a
+ * sum of parts depends on how a row is cut.
  */
 struct dtn_costs_of {
     struct dtn_cost cost;         /* its constants for the mesh               */

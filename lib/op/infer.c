@@ -108,7 +108,8 @@ static int output_make(const struct dtn_options *options,
 /* -------------------------------------------------------------- engines --- */
 
 int dtn_infer_options(const struct dtensor_op_call *call,
-                      const struct dtn_rule *rule, bool collective,
+                      const struct dtn_rule *rule,
+                      const struct dtn_costs *costs,
                       struct dtn_signature *sig, struct dtn_rowset *rows,
                       struct dtn_options **optionsp, struct dtensor_error *err)
 {
@@ -120,7 +121,9 @@ int dtn_infer_options(const struct dtensor_op_call *call,
     options = malloc(sizeof *options);
     if (!options)
         return dtn_fail_nomem(err, "op", sizeof *options);
-    dtn_rows_make(sig, inputs_cut(call), collective, rows);
+    dtn_rows_make(sig, (inputs_cut(call) ? DTN_ROWS_CUT : 0) |
+                       (costs->allreduce ? DTN_ROWS_COLLECTIVE : 0) |
+                       (costs->whole ? DTN_ROWS_WHOLE : 0), rows);
     dtn_options_make(sig, rows, options);
     *optionsp = options;
     return 0;
@@ -136,8 +139,7 @@ static int infer_letters(const struct dtensor_op_call *call,
     struct dtn_rowset rows;
     struct dtn_options *options;
     struct dtn_chosen chosen;
-    int rc = dtn_infer_options(call, rule, costs->allreduce != NULL, &sig,
-                               &rows, &options, err);
+    int rc = dtn_infer_options(call, rule, costs, &sig, &rows, &options, err);
 
     if (rc != 0)
         return rc;
@@ -147,6 +149,7 @@ static int infer_letters(const struct dtensor_op_call *call,
     if (rc == 0) {
         inferred->cost = chosen.cost;
         inferred->why = chosen.why;
+        inferred->sums = rows.sums;
         inferred->collective = dtn_collective_dims(options, &chosen.choice);
         for (int i = 0; i < call->nin; i++)
             dtn_choice_input(options, &chosen.choice, i,

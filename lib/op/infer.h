@@ -5,6 +5,8 @@
 #include "op/choose.h"
 #include "dtensor.h"
 
+#include <stdbool.h>
+
 /* What is inferred. */
 struct dtn_inferred {
     int nout;                     /* outputs                                  */
@@ -12,6 +14,7 @@ struct dtn_inferred {
     const char *why;              /* these placements; static                 */
     unsigned collective;          /* mesh dimensions over which the operator  */
                                   /* reduces by itself, a bit set             */
+    bool sums;                    /* `repro` leaves out rows of it: row.h     */
     struct dtensor_spec *want;    /* [nin] how inputs should lie              */
     struct dtensor_spec *out;     /* [nout] how outputs will lie              */
 };
@@ -26,10 +29,11 @@ int dtn_infer(const struct dtensor_op_call *call,
               struct dtensor_error *err);
 
 /* The signature and options of a call whose rule has letters; the caller frees
- * *optionsp, in which `rows` is used.  `collective` is that of row.h.
+ * *optionsp, in which `rows` is used.
  */
 int dtn_infer_options(const struct dtensor_op_call *call,
-                      const struct dtn_rule *rule, bool collective,
+                      const struct dtn_rule *rule,
+                      const struct dtn_costs *costs,
                       struct dtn_signature *sig, struct dtn_rowset *rows,
                       struct dtn_options **optionsp, struct dtensor_error *err);
 

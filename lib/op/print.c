@@ -119,8 +119,7 @@ static int print_rows(const struct dtensor_op_call *call,
     int rc;
 
     dtn_costs_model(call->in[0].mesh, &model, &costs);
-    rc = dtn_infer_options(call, rule, costs.allreduce != NULL, &sig, &rows,
-                           &options, err);
+    rc = dtn_infer_options(call, rule, &costs, &sig, &rows, &options, err);
     if (rc != 0)
         return rc;
     fputs("\nalong one mesh dimension\n", stream);

@@ -65,6 +65,17 @@ static bool letter_reduced(const struct dtn_signature *sig, int letter)
     return false;
 }
 
+/* Is the sum of parts rounded?  Extremes are exact, and so are integers. */
+static bool sums_round(const struct dtn_signature *sig)
+{
+    const enum dtensor_redop op = sig->rule->reduce;
+
+    for (int i = 0; i < sig->nin; i++)
+        if (dtn_dtype_is_float(sig->call->in[i].dtype))
+            return op == DTENSOR_SUM || op == DTENSOR_AVG || op == DTENSOR_PROD;
+    return false;
+}
+
 /* The row in which one letter is cut.  What is added to a term has to be a term
  * too, or it would be added once for each rank.
  */
@@ -217,9 +228,20 @@ static void rows_collective(const struct dtn_signature *sig,
     }
 }
 
-void dtn_rows_make(const struct dtn_signature *sig, bool cut, bool collective,
+/* Does a row make a term of inputs that are cut? */
+static bool row_sums(const struct dtn_signature *sig,
+                     const struct dtn_rule_row *row)
+{
+    for (int i = 0; i < sig->nout; i++)
+        if (row->cuts && row->out[i].lies == DTN_LIES_TERM)
+            return true;
+    return false;
+}
+
+void dtn_rows_make(const struct dtn_signature *sig, unsigned which,
                    struct dtn_rowset *rows)
 {
+    const bool cut = which & DTN_ROWS_CUT, round = sums_round(sig);
     struct dtn_rowset all = { .n = 0 };
 
     row_add(&all);
@@ -228,12 +250,18 @@ void dtn_rows_make(const struct dtn_signature *sig, bool cut, bool collective,
     for (int k = 0; k < sig->nletters; k++)
         row_letter(sig, sig->order[k], &all);
     rows_terms(sig, &all);
-    if (collective && cut && sig->rule->collective)
+    if (which & DTN_ROWS_COLLECTIVE && cut && sig->rule->collective)
         rows_collective(sig, &all);
     rows->n = 0;
-    for (int i = 0; i < all.n; i++)
-        if (cut || !all.row[i].cuts || all.row[i].plain)
+    rows->sums = false;
+    for (int i = 0; i < all.n; i++) {
+        const bool sums = round && row_sums(sig, &all.row[i]);
+
+        rows->sums |= sums;
+        if ((cut || !all.row[i].cuts || all.row[i].plain) &&
+            !(sums && which & DTN_ROWS_WHOLE))
             *row_add(rows) = all.row[i];
+    }
 }
 
 /* ------------------------------------------------------------ in words --- */

@@ -28,14 +28,21 @@ struct dtn_rule_row {
 enum { DTN_ROWS_MAX = 64 };
 struct dtn_rowset {
     int n;                        /* rows; the first is all R -> R            */
+    bool sums;                    /* there are some that DTN_ROWS_WHOLE       */
+                                  /* leaves out                               */
     struct dtn_rule_row row[DTN_ROWS_MAX];       /* in order                  */
 };
 
-/* All rows of a signature.  `cut`: does any input have a cut dimension? If not,
+/* Which rows are made; a bit set.  CUT: an input has a cut dimension; if not,
  * rows that cut are left out, but for plain ones: a term is reduced whole.
- * `collective`: with those in which the operator reduces over the ranks?
+ * COLLECTIVE: with those in which the operator reduces over the ranks.  WHOLE:
+ * without those in which the output is a term of a sum that rounds, since its
+ * bits would depend on how the inputs are cut.
  */
-void dtn_rows_make(const struct dtn_signature *sig, bool cut, bool collective,
+enum { DTN_ROWS_CUT = 1, DTN_ROWS_COLLECTIVE = 2, DTN_ROWS_WHOLE = 4 };
+
+/* All rows of a signature. */
+void dtn_rows_make(const struct dtn_signature *sig, unsigned which,
                    struct dtn_rowset *rows);
 
 /* "S(0),R -> S(0)", in `buf`; with ", allreduces max, sum" if it does. */

@@ -152,15 +152,18 @@ static void draw_call(struct dtensor_ctx *ctx)
     struct dtn_rowset rows;
     struct dtn_options *options;
     const struct dtn_rule *rule;
+    struct dtn_costs_of model;
+    struct dtn_costs costs;
     struct dtensor_error err;
 
+    dtn_costs_model(mesh, &model, &costs);
     for (int i = 0; i < INPUTS; i++)
         in[i] = draw_spec(mesh, side);
     if (strcmp(call.op, "gather") == 0)
         in[1].dtype = DTENSOR_I64;
     if (dtensor_op_args_parse(ops[k].args, &call.args, &err) != 0 ||
         dtn_rule_of(&call, &rule, &err) != 0 ||
-        dtn_infer_options(&call, rule, true, &sig, &rows, &options,
+        dtn_infer_options(&call, rule, &costs, &sig, &rows, &options,
                           &err) != 0) {
         fprintf(stderr, "%s\n", err.text);
         abort();
