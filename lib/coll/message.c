@@ -209,6 +209,36 @@ int dtn_message(const struct dtn_group *group, struct dtn_message message,
                                 : message_run(&item, err);
 }
 
+int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
+                    size_t bytes, struct dtensor_request **requestp,
+                    struct dtensor_error *err)
+{
+    static const char nothing[1];
+    struct dtn_recorded_call item = {
+        .group = group, .in = in ? in : nothing, .bytes = bytes,
+        .peer = group->ranks[(group->me + 1) % group->n],
+        .call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8, .count = bytes }
+    };
+    struct dtn_edge edges[2];
+    struct dtn_call call = { .coll = DTN_COLL_PAIRS, .dtype = DTENSOR_U8,
+                             .edges = edges };
+    struct dtn_group everyone;
+    int rc;
+
+    if (dtn_coll_of(group->ctx)->recorded)
+        return dtn_fail(err, DTENSOR_EINVAL, "ring: cannot be started while a "
+                        "group is open (dtensor_group_end() it first)");
+    rc = group_everyone(group->ctx, &everyone, err);
+    if (rc != 0)
+        return rc;
+    edge_add(&call, edges, &item);
+    item.in = NULL;
+    item.peer = group->ranks[(group->me + group->n - 1) % group->n];
+    edge_add(&call, edges, &item);
+    edges_sort(group->ctx, edges, call.nedges);
+    return dtn_call_start(&everyone, &call, in, out, requestp, err);
+}
+
 /* --------------------------------------------------------------- groups --- */
 
 /* The buffers of one side of all messages. */

@@ -41,4 +41,12 @@ int dtn_messages_start(struct dtensor_ctx *ctx, struct dtn_fused *unit,
 int dtn_messages_unpack(struct dtensor_ctx *ctx, const struct dtn_fused *unit,
                         struct dtn_edge edges[], struct dtensor_error *err);
 
+/* Start to send `bytes` at `in` to the next rank of a group of several, and to
+ * receive as many from the one before to `out`.
+ * Errors: EINVAL  a group of calls is open; and as dtensor_call_start()
+ */
+int dtn_shift_start(const struct dtn_group *group, const void *in, void *out,
+                    size_t bytes, struct dtensor_request **requestp,
+                    struct dtensor_error *err);
+
 #endif

@@ -4,6 +4,7 @@
  * are not here have no backward.  Those without an expression give constants.
  */
 #include "tape/rules.h"
+#include "attention/attention.h"
 #include "base/compiler.h"
 
 #include <math.h>
@@ -185,6 +186,7 @@ static const struct dtn_backward rows[] = {
     EACH("cross_entropy", "cross_entropy_backward(g,a,b)"),
     EACH("nll_loss", "nll_loss_backward(g,a,b)"),
     ALL("attention", attention, "a b c y z"),
+    ALL(DTN_CUT_ATTENTION, cut_attention, "a b c y z"),
 
     /* --------------------------------------------------------- by index --- */
     ALL("embedding", embedding, "b"),

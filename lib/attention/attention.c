@@ -1,0 +1,329 @@
+/* attention.c - dtensor_attention()
+ *
+ * Where no sequence is cut the operator does it; with heads cut in place of the
+ * sequence too, between redistributes.  A tape notes these.  The ring and the
+ * gathering way are one call for the tape, which keeps q, k, v, the result and
+ * the logarithms of the sums for it.
+ */
+#include "attention/attention.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "job/await.h"
+#include "job/ctx.h"
+#include "layout/layout.h"
+#include "math/matmul.h"
+#include "math/pointwise.h"
+#include "mesh/mesh.h"
+#include "tensor/recorder.h"
+#include "tensor/tensor.h"
+#include "dtensor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --------------------------------------------------- rows of all ranks --- */
+
+/* Which rows each rank of the ring has: `rows` and what they point to are one
+ * piece of memory.
+ */
+static int rows_make(const struct dtensor_spec *spec,
+                     const struct dtensor_mesh *ring, struct dtn_spans **rowsp,
+                     struct dtensor_error *err)
+{
+    const int n = ring->group.n;
+    int64_t all = 0;
+    struct dtensor_run none, *run;
+    struct dtn_spans *rows;
+    size_t bytes;
+
+    for (int i = 0; i < n; i++)
+        all += dtensor_spec_runs(spec, ring->group.ranks[i], 2, &none, 0);
+    bytes = (size_t)n * sizeof *rows + (size_t)all * sizeof *run;
+    rows = malloc(bytes);
+    if (!rows)
+        return dtn_fail_nomem(err, "attention", bytes);
+    run = (struct dtensor_run *)(rows + n);
+    for (int i = 0; i < n; i++) {
+        rows[i].run = run;
+        rows[i].n = dtensor_spec_runs(spec, ring->group.ranks[i], 2, run, all);
+        run += rows[i].n;
+        all -= rows[i].n;
+    }
+    *rowsp = rows;
+    return 0;
+}
+
+/* -------------------------------------------------------- one cut call --- */
+
+/* The tensors of a call, and memory for those whose type is not that of the
+ * computation.
+ */
+struct cut {
+    const struct dtensor *const *in;   /* q, k, v                             */
+    struct dtensor *out, *lse;         /* results                             */
+    const struct dtensor *grad;        /* of the result; NULL: forward        */
+    struct dtensor **grads;            /* [3] backward: made before           */
+    double scale;                      /* of the scores                       */
+    bool causal;                       /* query i sees the keys 0 to i        */
+    void *wide;                        /* the memory; or NULL                 */
+};
+
+/* This rank's part of a tensor. */
+static struct dtn_array part_of(const struct dtensor *t)
+{
+    const struct dtensor_spec *spec = &t->spec;
+    int64_t shape[DTENSOR_MAX_DIMS], offset[DTENSOR_MAX_DIMS];
+
+    dtn_layout(spec, spec->mesh->group.me, shape, offset);
+    return dtn_array_packed(t->local, spec->dtype, spec->ndim, shape);
+}
+
+/* The same in the type of the computation: itself, or in memory, of which *at
+ * bytes are used.
+ */
+static struct dtn_array wide_of(const struct dtensor *t,
+                                enum dtensor_dtype work, char *memory,
+                                size_t *at)
+{
+    struct dtn_array part = part_of(t);
+
+    if (part.dtype == work)
+        return part;
+    part = dtn_array_packed(memory ? memory + *at : NULL, work, part.ndim,
+                            part.shape);
+    *at += (size_t)dtn_array_count(&part) * dtn_dtype_size(work);
+    return part;
+}
+
+/* Places what is computed; without memory only counts. */
+static size_t cut_place(const struct cut *cut, struct dtn_cut_call *call,
+                        char *memory)
+{
+    struct dtn_queries *queries = &call->queries;
+    size_t at = 0;
+
+    if (!cut->grad) {
+        queries->out = wide_of(cut->out, queries->work, memory, &at);
+        return at;
+    }
+    queries->out = part_of(cut->out);
+    queries->grad = part_of(cut->grad);
+    queries->dq = wide_of(cut->grads[0], queries->work, memory, &at);
+    call->dk = wide_of(cut->grads[1], queries->work, memory, &at);
+    call->dv = wide_of(cut->grads[2], queries->work, memory, &at);
+    return at;
+}
+
+static void narrow(const struct dtensor *t, const struct dtn_array *wide)
+{
+    const struct dtn_array part = part_of(t);
+
+    if (part.data != wide->data && dtn_array_count(&part) > 0)
+        dtn_cast(&part, wide);
+}
+
+static struct dtn_cut_call cut_call(const struct cut *cut,
+                                    const struct dtn_attention_way *way,
+                                    const struct dtn_spans *rows)
+{
+    const struct dtensor *q = cut->in[0];
+    const struct dtensor_cluster *cluster = q->spec.mesh->ctx->world.cluster;
+    const double width = (double)q->spec.shape[3];
+
+    return (struct dtn_cut_call){ .way = way, .rows = rows,
+        .k_spec = &cut->in[1]->spec, .v_spec = &cut->in[2]->spec,
+        .k = part_of(cut->in[1]), .v = part_of(cut->in[2]),
+        .queries = { .causal = cut->causal, .work = way->lse.dtype,
+                     .scale = cut->scale != 0 ? cut->scale
+                            : width > 0 ? 1 / sqrt(width) : 1,
+                     .flags = cluster->repro ? DTN_MATMUL_REPRO : 0,
+                     .q = part_of(q), .lse = part_of(cut->lse) } };
+}
+
+static int cut_compute(const struct cut *cut, struct dtn_cut_call *call,
+                       struct dtensor_error *err)
+{
+    const struct dtn_queries *queries = &call->queries;
+    int rc;
+
+    if (cut->grad)
+        dtn_array_fill(&queries->dq, 0);
+    else
+        dtn_queries_begin(queries);
+    rc = call->way->method == DTENSOR_ATTENTION_RING
+       ? dtn_attention_ring(call, err) : dtn_attention_gather(call, err);
+    if (rc == 0 && !cut->grad)
+        narrow(cut->out, &queries->out);
+    if (rc == 0 && cut->grad) {
+        narrow(cut->grads[0], &queries->dq);
+        narrow(cut->grads[1], &call->dk);
+        narrow(cut->grads[2], &call->dv);
+    }
+    return rc;
+}
+
+/* Compute it, forward or backward; ranks outside the mesh have nothing to do.
+ */
+static int cut_run(struct cut *cut, const struct dtn_attention_way *way,
+                   struct dtensor_error *err)
+{
+    const struct dtensor_mesh *mesh = cut->in[0]->spec.mesh;
+    struct dtn_spans *queries = NULL, *keys = NULL;
+    struct dtn_cut_call call;
+    struct dtensor_error why;
+    int rc;
+
+    if (way->me < 0)
+        return 0;
+    rc = rows_make(&cut->in[0]->spec, way->ring, &queries, &why);
+    if (rc == 0)
+        rc = rows_make(&cut->in[1]->spec, way->ring, &keys, &why);
+    if (rc == 0) {
+        call = cut_call(cut, way, keys);
+        call.queries.rows = queries[way->me];
+        rc = dtensor_alloc(mesh->ctx, cut_place(cut, &call, NULL) + 64,
+                           &cut->wide, &why);
+    }
+    if (rc == 0) {
+        cut_place(cut, &call, cut->wide);
+        rc = cut_compute(cut, &call, err);
+        dtensor_free(mesh->ctx, cut->wide);
+    } else {
+        rc = dtn_tensor_end_all(mesh, rc, &why, err);
+    }
+    free(queries);
+    free(keys);
+    return rc;
+}
+
+/* ------------------------------------------------------------- results --- */
+
+static int cut_forward(const struct dtensor *const in[3],
+                       const struct dtensor_attention_options *options,
+                       const struct dtn_attention_way *way,
+                       struct dtensor **outp, struct dtensor_error *err)
+{
+    const struct dtensor_op_args args = { .value = options->scale,
+        .causal = options->causal != 0, .count = way->method };
+    struct cut cut = { .in = in, .scale = options->scale,
+                       .causal = options->causal != 0 };
+    int rc = dtn_tensor_create_all(&way->out, &cut.out, err);
+
+    if (rc == 0)
+        rc = dtn_tensor_create_all(&way->lse, &cut.lse, err);
+    if (rc == 0)
+        rc = cut_run(&cut, way, err);
+    if (rc == 0)
+        rc = dtn_called(&(struct dtn_called){
+            .op = DTN_CUT_ATTENTION, .args = &args, .nin = 3, .nout = 2,
+            .in = in, .out = (struct dtensor *[]){ cut.out, cut.lse } }, err);
+    dtensor_destroy(cut.lse);
+    return dtn_tensor_return(cut.out, rc, outp);
+}
+
+int dtn_attention_gradients(const struct dtensor *const in[5],
+                            const struct dtensor_op_args *args,
+                            const struct dtensor *grad,
+                            struct dtensor *grads[3],
+                            struct dtensor_error *err)
+{
+    const struct dtensor_spec spec[3] = { in[0]->spec, in[1]->spec,
+                                          in[2]->spec };
+    const struct dtensor_attention_options options = { .scale = args->value,
+        .causal = args->causal,
+        .method = (enum dtensor_attention_method)args->count };
+    struct cut cut = { .in = in, .scale = args->value, .grad = grad,
+                       .causal = args->causal, .grads = grads,
+                       .out = dtn_tensor_hold(in[3]),
+                       .lse = dtn_tensor_hold(in[4]) };
+    struct dtn_attention_way way;
+    int rc = dtn_attention_way(spec, &options, &way, err);
+
+    for (int i = 0; i < 3 && rc == 0; i++)
+        rc = dtn_tensor_create_all(&in[i]->spec, &grads[i], err);
+    if (rc == 0)
+        rc = cut_run(&cut, &way, err);
+    dtensor_destroy(cut.out);
+    dtensor_destroy(cut.lse);
+    return rc;
+}
+
+/* Heads are cut in place of the sequence. */
+static int heads_forward(const struct dtensor *const in[3],
+                         const struct dtensor_attention_options *options,
+                         const struct dtn_attention_way *way,
+                         struct dtensor **outp, struct dtensor_error *err)
+{
+    const struct dtensor_op_args args = { .causal = options->causal != 0,
+                                          .value = options->scale };
+    struct dtensor *moved[3] = { NULL, NULL, NULL }, *out = NULL;
+    int rc = 0;
+
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        struct dtensor_spec spec = in[i]->spec;
+
+        spec.placement[way->cut] = (struct dtensor_placement){
+            .kind = DTENSOR_SHARD, .dim = 1 };
+        rc = dtensor_redistribute_to(in[i], &spec, &moved[i], err);
+    }
+    if (rc == 0)
+        rc = dtensor_op("attention", 3, (const struct dtensor *const *)moved,
+                        &args, 1, &out, err);
+    if (rc == 0)
+        rc = dtensor_redistribute_to(out, &way->out, outp, err);
+    for (int i = 0; i < 3; i++)
+        dtensor_destroy(moved[i]);
+    dtensor_destroy(out);
+    return rc;
+}
+
+/* -------------------------------------------------------------- public --- */
+
+static const struct dtensor_attention_options no_options;
+
+int dtensor_attention(const struct dtensor *q, const struct dtensor *k,
+                      const struct dtensor *v,
+                      const struct dtensor_attention_options *options,
+                      struct dtensor **outp, struct dtensor_error *err)
+{
+    const struct dtensor *const in[3] = { q, k, v };
+    const struct dtensor_attention_options *how = options ? options
+                                                          : &no_options;
+    const struct dtensor_op_args args = { .causal = how->causal != 0,
+                                          .value = how->scale };
+    struct dtn_attention_way way;
+    int rc;
+
+    if (!q || !k || !v || !outp)
+        return dtn_fail(err, DTENSOR_EINVAL, "attention: %s is NULL",
+                        !q ? "q" : !k ? "k" : !v ? "v" : "outp");
+    rc = dtn_ctx_ready(q->spec.mesh->ctx, err);
+    if (rc == 0)
+        rc = dtn_attention_way((struct dtensor_spec[]){ q->spec, k->spec,
+                               v->spec }, how, &way, err);
+    if (rc != 0)
+        return rc;
+    if (way.method == DTENSOR_ATTENTION_WHOLE)
+        return dtensor_op("attention", 3, in, &args, 1, outp, err);
+    if (way.method == DTENSOR_ATTENTION_HEADS)
+        return heads_forward(in, how, &way, outp, err);
+    return cut_forward(in, how, &way, outp, err);
+}
+
+int dtensor_attention_predict(const struct dtensor_spec in[3],
+                              const struct dtensor_attention_options *options,
+                              struct dtensor_attention_info *info,
+                              struct dtensor_error *err)
+{
+    struct dtn_attention_way way;
+    int rc = dtn_attention_way(in, options ? options : &no_options, &way, err);
+
+    if (rc != 0)
+        return rc;
+    info->method = way.method;
+    info->why = way.why;
+    for (int i = 0; i < DTENSOR_ATTENTION_METHODS; i++)
+        info->predicted_us[i] = way.ns[i] / 1000;
+    return 0;
+}
