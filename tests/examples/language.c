@@ -1,0 +1,144 @@
+/* language.c - a small language model, data x tensor parallel
+ *
+ *   $ dtensor-run -n 8 ./language
+ *
+ * The mesh has two dimensions, on 8 ranks dp=4, tp=2: dp cuts the batch, tp the
+ * layers.  Each rank computes some rows of the batch with some of the heads.
+ * Operators find the placements in between; gradients of parameters are terms
+ * along dp, which the tape sums in one batch.
+ *
+ * The text is written by the program: a few sentences, over and over.
+ */
+#include "tests/examples/example.h"
+#include "tests/examples/transformer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCH = 8, LENGTH = 16, WIDTH = 32, LAYERS = 2, LETTERS = 28, STEPS = 4
+};
+
+static const char text[] =
+    "a rank has a part of a tensor. a mesh has ranks. a part has rows. "
+    "a tensor is cut. a sum is made of terms. ranks send parts to ranks. ";
+
+/* ---------------------------------------------------------------- model --- */
+
+static int model_forward(const struct dtensor_forward *call,
+                         struct dtensor_error *why)
+{
+    static const char *const paths[] = { "token", "layers", "norm", "head" };
+    struct dtensor *x = NULL, *y = NULL;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < 4; i++) {
+        rc = dtensor_module_apply(call->module, paths[i], x ? x : call->in[0],
+                                  &y, why);
+        dtensor_destroy(x);
+        x = rc == 0 ? y : NULL;
+    }
+    call->out[0] = x;
+    return rc;
+}
+
+static struct dtensor_module *model_make(struct dtensor_ctx *ctx)
+{
+    struct dtensor_module *top = add(ctx, NULL, NULL, "model", model_forward);
+    struct dtensor_module *layers;
+    char name[8];
+
+    embedding(ctx, top, "token", LETTERS, WIDTH);
+    layers = add(ctx, top, "layers", "sequential", NULL);
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        layer(ctx, layers, name, WIDTH);
+    }
+    norm(ctx, top, "norm", WIDTH);
+    linear(ctx, top, "head", LETTERS, WIDTH);
+    return top;
+}
+
+/* How a parameter lies on (dp, tp): what each module computes is cut along tp,
+ * or what it reads; nothing is cut along dp.
+ */
+static const char *place(const struct dtensor_module *module,
+                         const char *param, void *arg)
+{
+    static const char *const columns[] = { "q", "k", "v", "up" };
+    const char *name = dtensor_module_name(module);
+
+    (void)arg;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, columns[i]) == 0)
+            return "R,S(0)";
+    if (strcmp(name, "out") == 0 || strcmp(name, "down") == 0)
+        return strcmp(param, "weight") == 0 ? "R,S(1)" : NULL;
+    return NULL;
+}
+
+/* ----------------------------------------------------------------- data --- */
+
+static int64_t letter(int i)
+{
+    const char c = text[i % (int)(sizeof text - 1)];
+
+    return c == ' ' ? 26 : c == '.' ? 27 : c - 'a';
+}
+
+/* Rows of the text from `at` on, cut along dp. */
+static struct dtensor *rows(const struct dtensor_mesh *mesh, int at)
+{
+    static const int64_t shape[] = { BATCH, LENGTH };
+    int64_t index[BATCH * LENGTH];
+    struct dtensor_spec spec;
+    struct dtensor *t = NULL;
+
+    for (int b = 0; b < BATCH; b++)
+        for (int i = 0; i < LENGTH; i++)
+            index[b * LENGTH + i] = letter(at + 17 * b + i);
+    check(dtensor_spec_on(&spec, mesh, "S(0),R", DTENSOR_I64, 2, shape, &err));
+    check(dtensor_distribute(&spec, index, -1, &t, &err));
+    return t;
+}
+
+/* ------------------------------------------------------------- training --- */
+
+static double train(struct dtensor_tape *tape, struct dtensor_module *model,
+                    const struct dtensor_mesh *mesh, int at)
+{
+    struct dtensor *x = rows(mesh, at), *next = rows(mesh, at + 1);
+    struct dtensor *scores = NULL, *loss = NULL;
+
+    check(dtensor_tape_begin(tape, &err));
+    check(dtensor_module_apply(model, "", x, &scores, &err));
+    check(dtensor_cross_entropy(scores, next, DTENSOR_OP_MEAN, &loss, &err));
+    dtensor_destroy(x);
+    dtensor_destroy(next);
+    dtensor_destroy(scores);
+    return descend(tape, model, loss, 0.2);
+}
+
+int main(void)
+{
+    struct dtensor_ctx *ctx = begin();
+    const int n = dtensor_world_size(ctx), tp = n > 1 ? 2 : 1;
+    const struct dtensor_distribution how = { .partition = place, .root = -1 };
+    struct dtensor_module *model = model_make(ctx);
+    const struct dtensor_mesh *mesh;
+    struct dtensor_tape *tape;
+    double loss;
+
+    check(dtensor_mesh_create(ctx, 2, (const int[]){ n / tp, tp }, "dp,tp",
+                              NULL, &mesh, &err));
+    check(dtensor_distribute_module(model, mesh, &how, &err));
+    tape = watched(ctx, model);
+    for (int i = 0; i < STEPS; i++) {
+        loss = train(tape, model, mesh, 5 * i);
+        if (dtensor_rank(ctx) == 0)
+            printf("step %d: loss %.6f\n", i, loss);
+    }
+    dtensor_tape_destroy(tape);
+    dtensor_module_destroy(model);
+    dtensor_fini(ctx);
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* layer.c - a transformer layer, cut by heads, or by the sequence as well
+ *
+ *   $ dtensor-run -n 4 ./layer             # 2 allreduces forward
+ *   $ dtensor-run -n 4 ./layer sequence    # 2 all-gathers, 2 reduce-scatters
+ *
+ * With the sequence cut between attention and MLP, norms and residuals are
+ * computed by one rank for each position, and kept by one only.
+ */
+#include "tests/examples/example.h"
+#include "tests/examples/transformer.h"
+
+#include <stdio.h>
+
+enum { BATCH = 2, LENGTH = 8, WIDTH = 32, STEPS = 3 };
+
+static const struct dtensor_style by_heads[] = {
+    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise" },
+    { "mlp.up", "colwise" }, { "mlp.down", "rowwise" } };
+
+static const struct dtensor_style by_sequence[] = {
+    { "", "prepare input=S(1) output=R" },
+    { "norm?", "sequence" }, { "attn", "prepare input=R" },
+    { "attn.[qkv]", "colwise" }, { "attn.out", "rowwise output=S(1)" },
+    { "mlp.up", "colwise" }, { "mlp.down", "rowwise output=S(1)" } };
+
+int main(int argc, char **argv)
+{
+    static const int64_t shape[] = { BATCH, LENGTH, WIDTH };
+    struct dtensor_ctx *ctx = begin();
+    struct dtensor_module *model = layer(ctx, NULL, NULL, WIDTH);
+    struct dtensor *x = numbers(ctx, 3, shape, 1);
+    struct dtensor *want = numbers(ctx, 3, shape, 1), *y = NULL;
+    const struct dtensor_mesh *world;
+    struct dtensor_tape *tape;
+    double loss;
+
+    (void)argv;
+    check(dtensor_mesh_find(ctx, "world", &world, &err));
+    if (argc > 1)
+        check(dtensor_parallelize(model, world, 7, by_sequence, -1, &err));
+    else
+        check(dtensor_parallelize(model, world, 4, by_heads, -1, &err));
+    tape = watched(ctx, model);
+    for (int i = 0; i < STEPS; i++) {
+        check(dtensor_tape_begin(tape, &err));
+        check(dtensor_module_apply(model, "", x, &y, &err));
+        loss = descend(tape, model, squares(y, want), 0.05);
+        if (dtensor_rank(ctx) == 0)
+            printf("step %d: loss %.6f\n", i, loss);
+    }
+    dtensor_tape_destroy(tape);
+    dtensor_destroy(x);
+    dtensor_destroy(want);
+    dtensor_module_destroy(model);
+    dtensor_fini(ctx);
+    return 0;
+}
