@@ -8,7 +8,9 @@
  */
 #include "base/array.h"
 #include "base/error.h"
+#include "job/ctx.h"
 #include "module/module.h"
+#include "tensor/recorder.h"
 #include "dtensor.h"
 
 #include <string.h>
@@ -141,6 +143,23 @@ static int call_run(struct dtensor_module *module, struct tensors *in,
     return rc;
 }
 
+/* The same, while a tape notes it: notes get the path of the module. */
+static int call_noted(struct dtensor_module *module, struct tensors *in,
+                      struct tensors *out, struct dtensor_error *err)
+{
+    struct dtn_recorder *recorder = module->ctx->recorder;
+    const char *outer = recorder->where;
+    char path[DTN_PATH_SIZE];
+    int rc;
+
+    if (dtensor_module_path(module, path, sizeof path) > 0)
+        recorder->where = path;
+    rc = call_run(module, in, out, err);
+    if (module->ctx->recorder == recorder)
+        recorder->where = outer;
+    return rc;
+}
+
 int dtensor_module_call(struct dtensor_module *module, int nin,
                         const struct dtensor *const in[], int nout,
                         struct dtensor *out[], struct dtensor_error *err)
@@ -152,7 +171,8 @@ int dtensor_module_call(struct dtensor_module *module, int nin,
         return call_failed(module, rc, err);
     for (int i = 0; i < nin; i++)
         inputs.now[i] = in[i];
-    rc = call_run(module, &inputs, &outputs, err);
+    rc = module->ctx->recorder ? call_noted(module, &inputs, &outputs, err)
+                               : call_run(module, &inputs, &outputs, err);
     tensors_drop(&inputs);
     if (rc != 0) {
         tensors_drop(&outputs);

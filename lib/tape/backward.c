@@ -130,6 +130,22 @@ static void grads_drop(struct dtensor_tape *tape, const struct dtn_note *note)
     }
 }
 
+/* Begin the text with the module whose call is differentiated. */
+static int note_named(const struct dtn_note *note, int rc,
+                      struct dtensor_error *err)
+{
+    struct dtensor_error inner;
+
+    if (rc == 0 || !err || !note->where[0])
+        return rc;
+    inner = *err;
+    snprintf(err->text, sizeof err->text, "%s: backward of %s: %.*s",
+             note->where, note->op,
+             (int)(sizeof err->text - sizeof note->where - sizeof note->op -
+                   16), inner.text);
+    return rc;
+}
+
 static int note_run(struct dtensor_tape *tape, struct dtn_note *note,
                     struct dtensor_error *err)
 {
@@ -149,7 +165,7 @@ static int note_run(struct dtensor_tape *tape, struct dtn_note *note,
         dtensor_destroy(grad[k]);
     free(grad);
     dtn_note_release(note);
-    return rc;
+    return note_named(note, rc, err);
 }
 
 /* ---------------------------------------------------------------- begin --- */

@@ -42,6 +42,8 @@ static struct dtn_note *note_make(const struct dtensor_tape *tape,
     if (!note)
         return NULL;
     snprintf(note->op, sizeof note->op, "%s", called->op);
+    snprintf(note->where, sizeof note->where, "%s",
+             tape->recorder.where ? tape->recorder.where : "");
     note->nin = called->nin;
     note->nout = called->nout;
     if (called->args)

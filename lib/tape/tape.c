@@ -70,6 +70,7 @@ int dtensor_tape_begin(struct dtensor_tape *tape, struct dtensor_error *err)
                           "context is in force");
     if (tape->done)
         dtensor_tape_clear(tape);
+    tape->recorder.where = NULL;
     rc = dtn_leaves_enter(tape, err);
     if (rc == 0)
         tape->ctx->recorder = &tape->recorder;

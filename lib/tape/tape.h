@@ -30,6 +30,8 @@ struct dtn_noted {
 /* A noted call. */
 struct dtn_note {
     char op[32];                  /* its name                                 */
+    char where[96];               /* path of the module that made it, maybe   */
+                                  /* cut; "": none                            */
     const struct dtn_backward *backward; /* NULL: it has none                 */
     struct dtn_own_backward *own; /* BACKWARD is of the program: it, for      */
                                   /* free(); else NULL                        */

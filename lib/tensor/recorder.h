@@ -19,6 +19,8 @@ struct dtn_called {
 
 /* ctx->recorder, while a tape is in force. */
 struct dtn_recorder {
+    const char *where;            /* path of the module that is called; NULL: */
+                                  /* none is, or it has none                  */
     /* Note the call, and renew the outputs.   Errors: ENOMEM */
     int (*record)(struct dtn_recorder *recorder,
                   const struct dtn_called *called, struct dtensor_error *err);

@@ -1,7 +1,9 @@
 /* tree.c - modules whose parameters are whole numbers */
 #include "tests/module/tree.h"
+#include "job/ctx.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 enum { ELEMENTS_MAX = 512 };
 
@@ -115,6 +117,49 @@ void same(const struct dtensor *a, const struct dtensor *b,
     need(equal, "%s: other numbers than on whole tensors", what);
 }
 
+/* How the tensors of "redistribute of f64[4,8] S(0) -> R on world" lay, and how
+ * they lie; 0: it is no such text.
+ */
+static char said_from(const char *text)
+{
+    const char *arrow = text ? strstr(text, " -> ") : NULL;
+
+    while (arrow && arrow > text && arrow[-1] != ' ')
+        arrow--;
+    return arrow ? *arrow : 0;
+}
+
+static char said_to(const char *text)
+{
+    const char *arrow = text ? strstr(text, " -> ") : NULL;
+
+    return arrow ? arrow[4] : 0;
+}
+
+/* A reduce-scatter of few bytes is an allreduce of which each rank keeps its
+ * part.
+ */
+void calls_count(uint64_t before, char counts[40])
+{
+    const uint64_t calls = job->ctx->calls;
+    int gathered = 0, reduced = 0, scattered = 0;
+    bool sum = false;
+
+    need(calls - before <= DTN_RECORD_MAX, "too many calls to count");
+    for (uint64_t i = before + 1; i <= calls; i++) {
+        const struct dtn_call_record *call =
+            &job->ctx->recent_calls[i % DTN_RECORD_MAX];
+        const char from = said_from(call->text), to = said_to(call->text);
+
+        scattered += from == 'P' && to == 'S';
+        reduced -= from == 'P' && to == 'S' && sum;
+        gathered += from == 'S' && to != 'P';
+        sum = call->kind == DTN_RECORD_CALL;
+        reduced += sum;
+    }
+    snprintf(counts, 40, "%d %d %d", gathered, reduced, scattered);
+}
+
 struct moves moved;
 static struct dtensor_placement was;      /* before the hook of a style      */
 
@@ -182,4 +227,13 @@ bool tree_ranks(void (*run)(void))
 {
     part_run = run;
     return ranks_run(WORLD, 60, part, NULL, NULL) == 0;
+}
+
+bool tree_ranks_but(int killed, void (*run)(void))
+{
+    int status[WORLD];
+
+    part_run = run;
+    return ranks_run(WORLD, 60, part, NULL, status) == 1 &&
+           WIFSIGNALED(status[killed]);
 }

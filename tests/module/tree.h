@@ -21,6 +21,9 @@ extern const struct dtensor_mesh *world;     /* one dimension of 4, on which  */
 /* Run it as 4 ranks. */
 bool tree_ranks(void (*run)(void));
 
+/* The same; rank `killed` kills itself, and the others end well. */
+bool tree_ranks_but(int killed, void (*run)(void));
+
 /* Whole numbers from -3 to 3; or of DTENSOR_I64, from 0 to 7. */
 struct dtensor *tensor(enum dtensor_dtype dtype, int ndim,
                        const int64_t shape[], int seed);
@@ -49,6 +52,11 @@ struct moves {
 extern struct moves moved;
 void notes_before(struct dtensor_module *top);
 void notes_behind(struct dtensor_module *top);
+
+/* What this rank called after its first `before` calls, at most 16 of them:
+ * all-gathers, allreduces and reduce-scatters, as "AG AR RS".
+ */
+void calls_count(uint64_t before, char counts[40]);
 
 /* All elements must be equal. */
 void same(const struct dtensor *a, const struct dtensor *b, const char *what);
