@@ -6,6 +6,7 @@
  */
 #include "attention/way.h"
 #include "base/error.h"
+#include "job/ctx.h"
 #include "layout/layout.h"
 #include "layout/placement.h"
 #include "layout/spec.h"
@@ -232,11 +233,14 @@ static int method_fail(const struct dtensor_spec in[3],
                     (long long)in[1].shape[SEQUENCE], way->n);
 }
 
-static void choose(struct dtn_attention_way *way)
+/* Under repro only ways that have the bits of the operator. */
+static void choose(struct dtn_attention_way *way, bool repro)
 {
     way->method = DTENSOR_ATTENTION_WHOLE;
-    way->why = "no mesh dimension cuts all sequences alike";
-    for (int i = DTENSOR_ATTENTION_RING; i < DTENSOR_ATTENTION_WHOLE; i++)
+    way->why = repro ? "repro: the ring and gathering have other bits"
+                     : "no mesh dimension cuts all sequences alike";
+    for (int i = repro ? DTENSOR_ATTENTION_HEADS : DTENSOR_ATTENTION_RING;
+         i < DTENSOR_ATTENTION_WHOLE; i++)
         if (way->ns[i] < INFINITY && (way->method == DTENSOR_ATTENTION_WHOLE ||
                                       way->ns[i] < way->ns[way->method])) {
             way->method = (enum dtensor_attention_method)i;
@@ -298,7 +302,7 @@ int dtn_attention_way(const struct dtensor_spec in[3],
     }
     if (rc != 0)
         return rc;
-    choose(way);
+    choose(way, in->mesh->ctx->world.cluster->repro);
     if (asked == DTENSOR_ATTENTION_AUTO)
         return 0;
     if (asked == DTENSOR_ATTENTION_WHOLE || way->ns[asked] < INFINITY) {

@@ -18,7 +18,8 @@ extern "C" {
 
 /* How queries get to see keys and values of other ranks. */
 enum dtensor_attention_method {
-    DTENSOR_ATTENTION_AUTO,    /* the least predicted time                    */
+    DTENSOR_ATTENTION_AUTO,    /* the least predicted time; under repro only  */
+                               /* of ways with the operator's bits            */
     DTENSOR_ATTENTION_RING,    /* keys and values go round in a ring, each    */
                                /* rank computing with what it has meanwhile   */
     DTENSOR_ATTENTION_GATHER,  /* each rank gathers all keys and values       */

@@ -287,6 +287,11 @@ static void predicted(struct job *job)
     need(by_ends.method == DTENSOR_ATTENTION_RING && by_ends.why,
          "method %d is taken where the ring hides what it moves",
          (int)by_ends.method);
+    dtensor_set_repro(job->ctx, 1);
+    good(dtensor_attention_predict(in, &how, &by_ends, &job->err));
+    need(by_ends.method == DTENSOR_ATTENTION_HEADS,
+         "method %d is taken under repro", (int)by_ends.method);
+    dtensor_set_repro(job->ctx, 0);
 }
 
 static void uneven(struct job *job)
