@@ -8,6 +8,8 @@
 # and a plan could change what a model computes.
 . "$top_srcdir/tests/tap.sh"
 run=$top_builddir/dtensor-run
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
 
 # example NAME [WORD]: on 1, 2, 4 and 8 ranks
 example() {
@@ -22,6 +24,25 @@ example() {
     done
 }
 
+# stages RANKS: a cluster file of two stages; one rank is both
+stages() {
+    local pp=$(($1 > 1 ? 2 : 1))
+
+    printf '[cluster]\nversion = 1\nname = pipeline\n'
+    printf '[nodes "here"]\nhosts = localhost\nranks = %s\n' "$1"
+    printf '[mesh "world"]\ndims = pp=%s, dp=%s\n' $pp $(($1 / pp))
+    printf '[mesh "first"]\nparent = world\nselect = pp=0\n'
+    printf '[mesh "last"]\nparent = world\nselect = pp=%s\n' $((pp - 1))
+    printf '[seed]\nbase = 7\nmesh = world\ndistinct = pp\n'
+}
+
+# piped RANKS: the pipeline over two stages
+piped() {
+    stages "$1" >"$dir/stages.ini"
+    "$run" -n "$1" -C "$dir/stages.ini" \
+        "$top_builddir/tests/examples/pipeline" 2>&1
+}
+
 example mlp
 example attention
 example layer
@@ -30,4 +51,12 @@ is "with the sequence cut a layer computes the same" \
     "$("$run" -n 2 "$top_builddir/tests/examples/layer" sequence)" \
     "$("$run" -n 2 "$top_builddir/tests/examples/layer")"
 example language
+example ring
+first=$(piped 1)
+awk '$3 != "loss" || (NR > 1 && !($4 < last)) { bad = 1 } { last = $4 }
+     END { exit bad || NR < 3 }' <<<"$first"
+ok $? "pipeline: the loss falls on 1 rank"
+for n in 2 4 8; do
+    is "pipeline: on $n ranks it is the same" "$(piped $n)" "$first"
+done
 done_testing
