@@ -62,11 +62,14 @@ static void test_deadline(bool oversubscribed)
     ok(out.wall_ns >= 200 * MS && out.wall_ns < 2000 * (int64_t)MS,
        "%s: 200 ms expire after 200 ms to 2 s (%.1f ms)", mode,
        (double)out.wall_ns / MS);
+    ok(out.cpu_ns < out.wall_ns / 2, "%s: a long wait sleeps (%.1f ms of CPU)",
+       mode, (double)out.cpu_ns / MS);
+    /* A yield to many other processes may take 100 ms. */
+    for (int64_t ms = 400; out.looks < 5 && ms <= 6400; ms *= 2)
+        out = wait_out(ms * MS, oversubscribed, 20000 * (int64_t)MS);
     ok(out.looks >= 5 && out.looks <= out.wall_ns / MS,
        "%s: the waiter is told to look, at most each ms (%d times)", mode,
        out.looks);
-    ok(out.cpu_ns < out.wall_ns / 2, "%s: a long wait sleeps (%.1f ms of CPU)",
-       mode, (double)out.cpu_ns / MS);
     out = wait_out(0, oversubscribed, 10000 * (int64_t)MS);
     ok(out.wall_ns < 2000 * (int64_t)MS, "%s: no time at all expires (%.3f ms)",
        mode, (double)out.wall_ns / MS);
