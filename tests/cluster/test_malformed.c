@@ -41,7 +41,7 @@ static const struct malformed rows[] = {
       "\"transport\"?" },
     { "an unknown section like no other", "=9 [x]",
       "F:9: error: unknown section \"x\"; expected one of cluster, nodes, "
-      "transport, mesh, seed, tuning, redistribute, device" },
+      "transport, mesh, seed, tuning, redistribute, device, plan" },
     { "a name missing", "=15 [mesh]",
       "F:15: error: section \"mesh\" has no name; expected [mesh \"name\"]" },
     { "a name not quoted", "=15 [mesh world]",
