@@ -76,6 +76,10 @@ struct dtensor_op_info {
                                /* be, and of what it reduces by itself        */
     unsigned reduces;          /* mesh dimensions along which the operator    */
                                /* reduces over the ranks by itself; a bit set */
+    uint64_t scratch_bytes;    /* memory of this rank that a run works with   */
+                               /* beside inputs and outputs: inputs where     */
+                               /* they should be, and what is kept between    */
+                               /* two passes; 0 if it is not computed         */
     const char *why;           /* why these placements; static storage        */
 };
 
@@ -94,7 +98,8 @@ int dtensor_op_args_parse(const char *text, struct dtensor_op_args *args,
  * What is predicted is the time to redistribute the inputs from `in` to `want`,
  * one after the other, and of allreduces that the operator makes itself, such
  * as softmax of rows that are cut; it is 0 if nothing is sent.  Decisions are
- * kept, so that asking again is cheap.  On all ranks the answer is the same.
+ * kept, so that asking again is cheap.  All ranks get the same answer, but for
+ * scratch_bytes; what the plans of redistributes need is not among these.
  *
  * Errors: EINVAL  no such operator: names similar ones; the number, shapes,
  *                 dtypes or meshes of the inputs do not fit it; `args`; more

@@ -66,10 +66,27 @@ static char *element(const struct dtn_array *array, char *data, int dim,
                   (int64_t)dtn_dtype_size(array->dtype);
 }
 
+/* The last entry of the longest run of equal ones. */
+static int64_t most_often(const struct entry *entry, int64_t n)
+{
+    int64_t best = 0, longest = 0, run = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        run = i > 0 && entry[i].key == entry[i - 1].key ? run + 1 : 1;
+        if (run > longest) {
+            longest = run;
+            best = i;
+        }
+    }
+    return best;
+}
+
 /* The place of the first entry that is taken. */
 static int64_t first_of(const struct dtn_order *order, bool floats,
                         const struct entry *entry, int64_t n)
 {
+    if (order->often)
+        return most_often(entry, n);
     return order->nan && floats && entry[n - 1].key == UINT64_MAX
            ? n - 1 : order->first;
 }

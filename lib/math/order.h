@@ -22,6 +22,9 @@ struct dtn_order {
     bool down;                    /* the largest first                        */
     int64_t first;                /* the place of the first one that is taken */
     bool nan;                     /* but a NaN, if there is one in the row    */
+    bool often;                   /* instead the last of those which are      */
+                                  /* there most often, of equals the least;   */
+                                  /* NaNs are equal                           */
 };
 void dtn_order(const struct dtn_order *order, const struct dtn_array *in,
                void *workspace);

@@ -154,9 +154,10 @@ static void pass_run(const struct pass *pass, const struct dtn_loop *loop)
 static void pass_all(struct pass *pass, const struct dtn_array *out,
                      const struct dtn_array *const in[])
 {
-    struct dtn_array arrays[1 + OPERANDS] = { *out };
+    struct dtn_array arrays[1 + OPERANDS];     /* large: only those in use   */
     struct dtn_loop loop;
 
+    arrays[0] = *out;
     for (int i = 0; i < pass->nin; i++)
         arrays[1 + i] = dtn_array_expanded(in[i], out);
     dtn_loop_begin(&loop, arrays, 1 + pass->nin);

@@ -25,7 +25,8 @@ static struct dtn_op_bound *bound_alloc(size_t nin, size_t nout)
     const size_t arrays = (nin + nout) * sizeof(struct dtn_array);
     const size_t inputs = nin * sizeof(struct dtn_op_input);
     struct dtn_op_bound *b = calloc(1, sizeof *b + arrays + inputs +
-                                    2 * nout * sizeof b->made[0]);
+                                    2 * nout * sizeof b->made[0] +
+                                    nout * sizeof b->last[0]);
 
     if (!b)
         return NULL;
@@ -34,6 +35,7 @@ static struct dtn_op_bound *bound_alloc(size_t nin, size_t nout)
     b->input = (struct dtn_op_input *)(b->out + nout);
     b->made = (struct dtensor **)(b->input + nin);
     b->place = (void **)(b->made + nout);
+    b->last = (uint64_t *)(b->place + nout);
     return b;
 }
 
@@ -113,7 +115,8 @@ static void bind_work(const struct dtn_decision *d, struct dtn_op_bound *b)
 
     if (b->local->work && parts.me >= 0)
         b->work = dtn_op_aligned(b->local->work(b->local, &parts));
-    b->staged = mesh->memory == DTENSOR_CUDA || mesh->ctx->all_on_device;
+    b->staged = !b->local->fill && (mesh->memory == DTENSOR_CUDA ||
+                                    mesh->ctx->all_on_device);
     for (int i = 0; i < d->call.nin && b->staged; i++)
         b->work += dtn_op_aligned(b->input[i].bytes);
     for (int i = 0; i < d->inferred.nout && b->staged; i++)
@@ -178,5 +181,16 @@ int dtn_bind(struct dtn_decision *d, struct dtensor_error *err)
     bind_outputs(d, b);
     bind_work(d, b);
     d->bound = b;
+    return 0;
+}
+
+int dtn_bound_bytes(struct dtn_decision *d, size_t *bytesp,
+                    struct dtensor_error *err)
+{
+    const int rc = dtn_bind(d, NULL);
+
+    if (rc != 0 && rc != DTENSOR_EINVAL)
+        return dtn_bind(d, err);
+    *bytesp = rc == 0 ? d->bound->scratch + d->bound->work : 0;
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Parts begin at multiples of this, in bytes. */
 enum { DTN_OP_ALIGN = 64 };
@@ -45,6 +46,8 @@ struct dtn_op_bound {
     struct dtn_array *in;         /* [nin] data is that of the run            */
     struct dtn_array *out;        /* [nout] the same                          */
     struct dtensor **made;        /* [nout] new outputs of the run            */
+    uint64_t *last;               /* [nout] dtensor.first of the outputs that */
+                                  /* fitted last; 0: none                     */
     void **place;                 /* [nout] STAGED: where they are            */
 };
 
@@ -52,5 +55,11 @@ struct dtn_op_bound {
  * Errors: EINVAL  the operator is not computed here;  ENOMEM
  */
 int dtn_bind(struct dtn_decision *d, struct dtensor_error *err);
+
+/* Bytes that a run works with on this rank beside inputs and outputs; 0 if the
+ * operator is not computed here.   Errors: ENOMEM
+ */
+int dtn_bound_bytes(struct dtn_decision *d, size_t *bytesp,
+                    struct dtensor_error *err);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "op/cache.h"
 #include "op/args.h"
+#include "op/bound.h"
 #include "op/rule.h"
 #include "op/words.h"
 #include "base/error.h"
@@ -65,6 +66,19 @@ static bool key_repro(const struct dtn_op_key *key)
     return key_in(key, 0)->mesh->ctx->world.cluster->repro;
 }
 
+/* Is input i as the decision has it?  Tensors that it was found for last are
+ * not compared again: how a tensor lies never changes.
+ */
+static bool decision_fits(const struct dtn_decision *d,
+                          const struct dtn_op_key *key, int i)
+{
+    if (!key->tensor)
+        return dtn_spec_equal(&d->in[i], &key->in[i]);
+    return (d->last[i] == key->tensor[i]->first &&
+            d->in[i].mesh == key->tensor[i]->spec.mesh) ||
+           dtn_spec_equal(&d->in[i], &key->tensor[i]->spec);
+}
+
 static bool decision_is(const struct dtn_lru_entry *entry, const void *of)
 {
     const struct dtn_decision *d = (const struct dtn_decision *)entry;
@@ -75,9 +89,15 @@ static bool decision_is(const struct dtn_lru_entry *entry, const void *of)
         (d->collective && d->repro != key_repro(key)))
         return false;
     for (int i = 0; i < key->nin; i++)
-        if (!dtn_spec_equal(&d->in[i], key_in(key, i)))
+        if (!decision_fits(d, key, i))
             return false;
     return true;
+}
+
+static void decision_last(struct dtn_decision *d, const struct dtn_op_key *key)
+{
+    for (int i = 0; i < key->nin && key->tensor; i++)
+        d->last[i] = key->tensor[i]->first;
 }
 
 static uint64_t decision_hash(const void *of)
@@ -265,11 +285,13 @@ static int decision_make(const struct dtn_op_key *key,
                          struct dtn_decision **dp, struct dtensor_error *err)
 {
     const size_t nin = (size_t)key->nin;
-    struct dtn_decision *d = calloc(1, sizeof *d + nin * sizeof d->in[0]);
+    struct dtn_decision *d = calloc(1, sizeof *d + nin * (sizeof d->in[0] +
+                                                          sizeof *d->last));
     int rc;
 
     if (!d)
         return dtn_fail_nomem(err, "op", sizeof *d);
+    d->last = (uint64_t *)(d->in + nin);
     rc = decision_keep(d, key, err);
     if (rc == 0)
         rc = decision_rule(d, key->op, err);
@@ -328,6 +350,7 @@ int dtn_decide(const struct dtn_op_key *key, struct dtn_decision **decisionp,
                                                 &decisions_kind, key);
     if (d) {
         decisions->hits++;
+        decision_last(d, key);
         decision_log(ctx, d, "found");
         *decisionp = d;
         return 0;
@@ -358,6 +381,7 @@ int dtensor_op_infer(const struct dtensor_op_call *call,
 {
     struct dtn_decision *d;
     struct dtn_op_key key;
+    size_t scratch;
     int rc;
 
     if (!call || !want || !out || !info)
@@ -372,11 +396,15 @@ int dtensor_op_infer(const struct dtensor_op_call *call,
         return dtn_op_fail(call, err, "there are %d outputs, but room for %d "
                            "(give an array of %d)", d->inferred.nout, nout,
                            d->inferred.nout);
+    rc = dtn_bound_bytes(d, &scratch, err);
+    if (rc != 0)
+        return rc;
     memcpy(want, d->inferred.want, (size_t)call->nin * sizeof want[0]);
     memcpy(out, d->inferred.out, (size_t)d->inferred.nout * sizeof out[0]);
     *info = (struct dtensor_op_info){ .nout = d->inferred.nout,
                                       .predicted_us = d->inferred.cost / 1e3,
                                       .reduces = d->inferred.collective,
+                                      .scratch_bytes = scratch,
                                       .why = d->inferred.why };
     return 0;
 }

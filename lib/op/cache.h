@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct dtn_op_bound;
 
@@ -31,6 +32,8 @@ struct dtn_decision {
     struct dtn_inferred inferred;                /* what was inferred; cost   */
                                   /* in ns                                    */
     struct dtn_op_bound *bound;   /* to run it, for free(); NULL: not yet     */
+    uint64_t *last;               /* [call.nin] dtensor.first of the tensors  */
+                                  /* that it was found for last; 0: none      */
     char op[32];                  /* of call.op                               */
     struct dtensor_spec in[];     /* [call.nin] of call.in                    */
 };

@@ -6,6 +6,7 @@
 #include "op/local_backward.h"
 #include "op/local_copy.h"
 #include "op/local_math.h"
+#include "op/local_random.h"
 #include "op/local_rows.h"
 #include "base/compiler.h"
 #include "math/pointwise.h"
@@ -17,19 +18,24 @@
 enum { BOTH = DTN_LOCAL_BROADCAST | DTN_LOCAL_ALIAS };
 
 #define LOCAL(op, f, which, flags)                                            \
-    { op, dtn_local_##f, which, flags, NULL, NULL }
+    { op, dtn_local_##f, which, flags, NULL, NULL, NULL }
 #define POINTWISE(op, which)                                                  \
-    { op, dtn_local_pointwise, which, BOTH, dtn_takes_pointwise, NULL }
+    { op, dtn_local_pointwise, which, BOTH, dtn_takes_pointwise, NULL, NULL }
 #define REDUCE(op, which)                                                     \
-    { op, dtn_local_reduce, which, 0, dtn_takes_reduction, dtn_work_reduce }
+    { op, dtn_local_reduce, which, 0, dtn_takes_reduction, dtn_work_reduce,    \
+      NULL }
 #define PRODUCT(op, which)                                                    \
-    { op, dtn_local_product, which, 0, NULL, dtn_work_product }
+    { op, dtn_local_product, which, 0, NULL, dtn_work_product, NULL }
 #define ROWS(op, f, which, flags, work)                                       \
-    { op, dtn_local_##f, which, flags, NULL, dtn_work_##work }
+    { op, dtn_local_##f, which, flags, NULL, dtn_work_##work, NULL }
 #define NORM_BACKWARD(op, which)                                              \
-    { op, dtn_local_norm_backward, which, 0, NULL, dtn_work_norm_backward }
+    { op, dtn_local_norm_backward, which, 0, NULL, dtn_work_norm_backward,     \
+      NULL }
 #define LOSS(op, which)                                                       \
-    { op, dtn_local_loss, which, 0, NULL, dtn_work_loss }
+    { op, dtn_local_loss, which, 0, NULL, dtn_work_loss, NULL }
+
+#define RANDOM(op, which)                                                     \
+    { op, NULL, which, 0, NULL, NULL, dtn_local_random }
 
 static const struct dtn_local locals[] = {
     /* ----------------------------------------------- element by element --- */
@@ -112,6 +118,7 @@ static const struct dtn_local locals[] = {
     ROWS("topk", order, DTN_ORDER_TOP, 0, order),
     ROWS("median_dim", order, DTN_ORDER_MEDIAN, 0, order),
     ROWS("kthvalue", order, DTN_ORDER_KTH, 0, order),
+    ROWS("mode", order, DTN_ORDER_MODE, 0, order),
 
     /* --------------------------------------------------------- products --- */
     PRODUCT("matmul", DTN_PRODUCT_MATMUL),
@@ -131,6 +138,8 @@ static const struct dtn_local locals[] = {
     LOCAL("zeros_like", fill, DTN_FILL_ZEROS, DTN_LOCAL_ALIAS),
     LOCAL("ones_like", fill, DTN_FILL_ONES, DTN_LOCAL_ALIAS),
     LOCAL("full_like", fill, DTN_FILL_VALUE, DTN_LOCAL_ALIAS),
+    RANDOM("rand_like", DTN_RANDOM_UNIFORM),
+    RANDOM("randn_like", DTN_RANDOM_NORMAL),
     LOCAL("new_zeros", fill, DTN_FILL_ZEROS, 0),
     LOCAL("new_ones", fill, DTN_FILL_ONES, 0),
     LOCAL("new_full", fill, DTN_FILL_VALUE, 0),

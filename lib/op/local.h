@@ -35,6 +35,12 @@ typedef int dtn_local_f(const struct dtn_local *local,
                         const struct dtn_parts *parts,
                         struct dtensor_error *err);
 
+/* Fill a tensor, of which this rank may have no part, for all ranks alike.
+ * Errors: EINVAL  of this type or placement there are no random numbers
+ */
+typedef int dtn_local_fill_f(const struct dtn_local *local,
+                             struct dtensor *out, struct dtensor_error *err);
+
 /* Bytes of memory to work with; no data is there yet. */
 typedef size_t dtn_local_work_f(const struct dtn_local *local,
                                 const struct dtn_parts *parts);
@@ -60,6 +66,7 @@ struct dtn_local {
     unsigned flags;               /* DTN_LOCAL_                               */
     dtn_local_takes_f *takes;     /* NULL: all types of the rule              */
     dtn_local_work_f *work;       /* NULL: none                               */
+    dtn_local_fill_f *fill;       /* NULL, or it makes the output, not `run`  */
 };
 
 /* NULL: nothing can be computed by that name. */

@@ -16,7 +16,7 @@ dtn_local_takes_f dtn_takes_reduction;
 
 /* Elements in order; `which` is of enum dtn_order_kind. */
 enum dtn_order_kind { DTN_ORDER_SORT, DTN_ORDER_TOP, DTN_ORDER_MEDIAN,
-                      DTN_ORDER_KTH };
+                      DTN_ORDER_KTH, DTN_ORDER_MODE };
 dtn_local_f dtn_local_order;
 dtn_local_work_f dtn_work_order;
 

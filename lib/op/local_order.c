@@ -33,7 +33,8 @@ static int order_check(const struct dtn_local *local,
                        const struct dtn_parts *parts, int dim,
                        struct dtensor_error *err)
 {
-    if (local->which != DTN_ORDER_MEDIAN || parts->want->shape[dim] > 0)
+    if ((local->which != DTN_ORDER_MEDIAN &&
+         local->which != DTN_ORDER_MODE) || parts->want->shape[dim] > 0)
         return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "%s: dimension %d has no elements",
                     parts->op, dim);
@@ -45,7 +46,8 @@ int dtn_local_order(const struct dtn_local *local,
     const int dim = dtn_local_dim(parts, 0, parts->in->ndim);
     const int64_t n = parts->in->shape[dim], count = parts->args->count;
     const enum dtn_order_kind kind = (enum dtn_order_kind)local->which;
-    const bool one = kind == DTN_ORDER_MEDIAN || kind == DTN_ORDER_KTH;
+    const bool one = kind == DTN_ORDER_MEDIAN || kind == DTN_ORDER_KTH ||
+                     kind == DTN_ORDER_MODE;
     const int64_t size = one ? 1 : kind == DTN_ORDER_TOP ? count : n;
     const struct dtn_array values = order_view(parts, 0, dim, size);
     const struct dtn_array index = order_view(parts, parts->nout > 1, dim,
@@ -55,7 +57,7 @@ int dtn_local_order(const struct dtn_local *local,
         .dim = dim, .down = kind == DTN_ORDER_TOP,
         .first = kind == DTN_ORDER_MEDIAN ? (n - 1) / 2
                : kind == DTN_ORDER_KTH ? count - 1 : 0,
-        .nan = kind == DTN_ORDER_MEDIAN };
+        .nan = kind == DTN_ORDER_MEDIAN, .often = kind == DTN_ORDER_MODE };
     int rc = order_check(local, parts, dim, err);
 
     if (rc == 0)

@@ -12,11 +12,14 @@
  *        2.64  R, R -> R
  *   takes that, since no other combination costs less
  */
+#include "op/bound.h"
 #include "op/cache.h"
 #include "op/choose.h"
 #include "op/infer.h"
 #include "op/words.h"
 #include "base/error.h"
+#include "base/units.h"
+#include "job/ctx.h"
 #include "layout/spec.h"
 #include "mesh/mesh.h"
 #include "redist/predict.h"
@@ -136,10 +139,11 @@ static int print_rows(const struct dtensor_op_call *call,
     return 0;
 }
 
-static void print_taken(const struct dtn_decision *d, FILE *stream)
+static void print_taken(const struct dtn_decision *d, size_t scratch,
+                        FILE *stream)
 {
     const struct dtn_inferred *inferred = &d->inferred;
-    char shape[170];
+    char shape[170], size[40];
 
     fputs("\ntakes ", stream);
     print_places(&d->call, inferred->want, inferred->out, inferred->nout,
@@ -153,6 +157,10 @@ static void print_taken(const struct dtn_decision *d, FILE *stream)
                     inferred->out[i].ndim, inferred->out[i].shape, shape,
                     sizeof shape),
                 dtensor_dtype_name(inferred->out[i].dtype));
+    if (scratch > 0)
+        fprintf(stream, "  works with %s of memory on rank %d\n",
+                dtn_format_size(scratch, size, sizeof size),
+                d->in[0].mesh->ctx->world.rank);
 }
 
 int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
@@ -162,6 +170,7 @@ int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
     struct dtn_op_key key;
     const struct dtn_rule *rule;
     char words[600];
+    size_t scratch = 0;
     int rc;
 
     if (!call || !stream)
@@ -172,6 +181,8 @@ int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
     rc = dtn_decide(&key, &d, err);
     if (rc == 0)
         rc = dtn_rule_of(call, &rule, err);
+    if (rc == 0)
+        rc = dtn_bound_bytes(d, &scratch, err);
     if (rc != 0)
         return rc;
     fprintf(stream, "%s\n", dtn_op_words(call, words, sizeof words));
@@ -179,7 +190,7 @@ int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,
         rc = print_rows(call, rule, stream, err);
     if (rc != 0)
         return rc;
-    print_taken(d, stream);
+    print_taken(d, scratch, stream);
     if (fflush(stream) != 0 || ferror(stream))
         return dtn_fail_sys(err, errno ? errno : EIO, "op: cannot write: %m");
     return 0;

@@ -146,7 +146,7 @@ const struct dtn_rule dtn_rules[] = {
     { .names = NAMES("logsumexp"),
       .letters = "*!->*-", .types = "f>f", .collective = "x s",
       .flags = DTN_OP_SMALL, .reads = DTN_ARG_DIM | DTN_ARG_KEEP },
-    { .names = NAMES("max_dim", "min_dim", "median_dim"),
+    { .names = NAMES("max_dim", "min_dim", "median_dim", "mode"),
       .letters = "*!->*-,*-", .types = "r>ri",
       .flags = DTN_OP_SMALL | DTN_OP_ONE, .reads = DTN_ARG_DIM | DTN_ARG_KEEP },
     { .names = NAMES("kthvalue"),

@@ -163,6 +163,8 @@ static const struct dtn_backward rows[] = {
     ALL("topk/value", order, "a"),
     SOME("median_dim", by_place, "scatter_add(0a,along(z),along(g))"),
     ALL("median_dim/value", order, "a"),
+    SOME("mode", by_place, "scatter_add(0a,along(z),along(g))"),
+    ALL("mode/value", order, "a"),
     SOME("kthvalue", by_place, "scatter_add(0a,along(z),along(g))"),
     ALL("kthvalue/value", order, "a"),
 
@@ -222,6 +224,7 @@ static const struct dtn_backward rows[] = {
     NONE("sign"), NONE("ceil"), NONE("floor"),
     NONE("round"), NONE("trunc"), NONE("fill_"),
     NONE("zero_"), NONE("zeros_like"),
+    NONE("rand_like"), NONE("randn_like"),
     NONE("ones_like"), NONE("full_like"),
     NONE("new_zeros"), NONE("new_ones"),
     NONE("new_full"),

@@ -48,6 +48,7 @@ int dtn_tensor_create(const struct dtensor_spec *spec, struct dtensor **tp,
     }
     t->holders = 1;
     dtn_tensor_renew(t);
+    t->first = t->content;
     dtn_ctx_hold(spec->mesh->ctx);
     *tp = t;
     return 0;

@@ -29,6 +29,8 @@ struct dtensor {
                                   /* and tapes                                */
     uint64_t content;             /* number of what its elements are; no      */
                                   /* other content of the context has it      */
+    uint64_t first;               /* the first of them, which says which of   */
+                                  /* the context's tensors it is              */
 };
 
 /* It has other elements now. */

@@ -132,6 +132,8 @@
     { "topk", "dim=1,count=3", "3x9:f64:w", 0 },
     { "topk", "dim=0,count=4", "9x2:bf16:w", 0 },
     { "median_dim", "dim=1", "3x9:f64:w", 0 },
+    { "mode", "dim=1", "4x9:i32:w", 0 },
+    { "mode", "dim=0,keep=1", "9x3:f64:w", 0 },
     { "kthvalue", "dim=0,count=3,keep=1", "8x3:f64:w", 0 },
 
     /* ----------------------------------------------------------- products */

@@ -23,6 +23,24 @@ static int64_t ranked(const double row[], int64_t n, int64_t rank)
     return 0;
 }
 
+/* The last element of the least value that is there most often. */
+static int64_t often(const double row[], int64_t n)
+{
+    int64_t best = 0, most = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t count = 0;
+
+        for (int64_t k = 0; k < n; k++)
+            count += row[k] == row[i];
+        if (count > most || (count == most && row[i] <= row[best])) {
+            most = count;
+            best = i;
+        }
+    }
+    return best;
+}
+
 static double sum_of(const double row[], int64_t n)
 {
     double sum = 0;
@@ -107,6 +125,9 @@ static bool fold(const struct dtensor_op_call *call, double row[], int64_t n,
         y[0] = (double)place_of(row, n, is(op, "argmax"));
     else if (is(op, "max_dim") || is(op, "min_dim")) {
         y[1] = (double)place_of(row, n, is(op, "max_dim"));
+        y[0] = row[(int64_t)y[1]];
+    } else if (is(op, "mode")) {
+        y[1] = (double)often(row, n);
         y[0] = row[(int64_t)y[1]];
     } else if (is(op, "median_dim") || is(op, "kthvalue")) {
         y[1] = (double)ranked(row, n, is(op, "kthvalue") ? call->args.count - 1

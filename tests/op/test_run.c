@@ -24,10 +24,23 @@ enum { WORLD = 4 };
 void *__real_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
 void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size);
 
+static size_t allocated;          /* bytes, of the arena and aligned ones     */
+
 void *__wrap_dtn_arena_alloc(struct dtn_arena *arena, size_t size)
 {
     allocations++;
+    allocated += size;
     return __real_dtn_arena_alloc(arena, size);
+}
+
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+    allocations++;
+    allocated += size;
+    return __real_aligned_alloc(align, size);
 }
 
 /* A tensor whose element i is i % 7 - 3. */
@@ -101,7 +114,7 @@ static void refused(struct job *job, const struct dtensor_mesh *mesh)
             "works in place");
     refuses(job, dtensor_op("erf", 1, cs, NULL, 1, out, err),
             "not computed for c64");
-    refuses(job, dtensor_op("randn_like", 1, aa, NULL, 1, out, err),
+    refuses(job, dtensor_op("dropout", 1, aa, NULL, 1, out, err),
             "can be inferred, but it is not computed");
     need(out[0] == a && out[1] == b, "a refused call wrote an output");
     dtensor_destroy(a);
@@ -199,6 +212,80 @@ static void allocates_nothing(struct job *job, const struct dtensor_mesh *mesh)
     dtensor_destroy(a);
     dtensor_destroy(b);
     dtensor_destroy(out);
+}
+
+/* The first call of its kind allocates what is predicted.  dtensor_op() makes
+ * outputs, too; redistributes are made before, since they keep memory.
+ */
+static void works_with(struct job *job, const struct dtensor_mesh *mesh,
+                       const char *op, const char *text,
+                       const char *const places[2])
+{
+    struct dtensor_spec in[2], want[2], out[2];
+    const struct dtensor *tensors[2];
+    struct dtensor_op_call call = { .op = op, .in = in };
+    struct dtensor_op_info info;
+    struct dtensor *t = NULL;
+    size_t made;
+
+    good(dtensor_op_args_parse(text, &call.args, &job->err));
+    for (int i = 0; i < 2 && places[i]; i++) {
+        tensors[i] = tensor(job, mesh, places[i], DTENSOR_F32, 40, 40);
+        in[call.nin++] = *dtensor_spec_of(tensors[i]);
+    }
+    good(dtensor_op_infer(&call, want, 2, out, &info, &job->err));
+    for (int i = 0; i < call.nin; i++) {
+        good(dtensor_empty(&want[i], &t, &job->err));
+        good(dtensor_redistribute_into(tensors[i], t, &job->err));
+        dtensor_destroy(t);
+    }
+    allocated = 0;
+    good(dtensor_op(op, call.nin, tensors, &call.args, 1, &t, &job->err));
+    made = dtensor_local_bytes(t);
+    need(allocated - made == info.scratch_bytes, "%s of %s: %zu bytes were "
+         "allocated beside its output, predicted are %llu", op, places[0],
+         allocated - made, (unsigned long long)info.scratch_bytes);
+    dtensor_destroy(t);
+    for (int i = 0; i < call.nin; i++)
+        dtensor_destroy((struct dtensor *)tensors[i]);
+}
+
+static void scratch_moved(struct job *job, const struct dtensor_mesh *mesh)
+{
+    works_with(job, mesh, "matmul", "",
+               (const char *const[]){ "S(0),R", "S(0),R" });
+}
+
+static void scratch_worked(struct job *job, const struct dtensor_mesh *mesh)
+{
+    works_with(job, mesh, "kthvalue", "dim=1,count=2",
+               (const char *const[]){ "S(0),R", NULL });
+}
+
+/* --------------------------------------------------------------- random --- */
+
+/* The operators give the numbers of the functions, and none to terms. */
+static void random_numbers(struct job *job, const struct dtensor_mesh *mesh)
+{
+    struct dtensor *like = tensor(job, mesh, "S(0),S(1)", DTENSOR_F32, 12, 8);
+    const struct dtensor *const in[] = { like };
+    struct dtensor *a = NULL, *b = NULL;
+    int equal = 0;
+
+    for (int normal = 0; normal < 2; normal++) {
+        good(dtensor_manual_seed(mesh, 7, NULL, &job->err));
+        good(dtensor_op(normal ? "randn_like" : "rand_like", 1, in, NULL, 1,
+                        &a, &job->err));
+        good(dtensor_manual_seed(mesh, 7, NULL, &job->err));
+        good((normal ? dtensor_randn_like : dtensor_rand_like)(like, NULL, &b,
+                                                               &job->err));
+        good(dtensor_equal(a, b, &equal, &job->err));
+        need(equal, "%s has other numbers", normal ? "randn_like"
+                                                   : "rand_like");
+        dtensor_destroy(a);
+        dtensor_destroy(b);
+    }
+    dtensor_destroy(like);
 }
 
 /* -------------------------------------------------------------- implied --- */
@@ -353,7 +440,8 @@ static void promises(int rank, int n, void *arg)
 {
     static void (*const all[])(struct job *, const struct dtensor_mesh *) = {
         refused, refused_into, first_output, in_place, allocates_nothing,
-        implied, repro, repro_rows, told };
+        implied, repro, repro_rows, scratch_worked, scratch_moved,
+        random_numbers, told };
     struct job the_job, *job = &the_job;
 
     job_open(job, rank, n, NULL);
@@ -392,10 +480,16 @@ int main(void)
         "an operator can work in place", "a repeated call allocates nothing",
         "redistributes that nobody asked for can be refused",
         "with repro a product has the same bits however it is cut",
-        "and a softmax", "DTN_LOG=debug tells what is decided and moved" };
+        "and a softmax",
+        "an operator that orders rows allocates as much as it said",
+        "and one that moves an input",
+        "rand_like and randn_like have the numbers of their functions",
+        "DTN_LOG=debug tells what is decided and moved" };
 
-    for (int i = 0; i < 9; i++) {
-        if (i == 8)
+    const int n = sizeof claims / sizeof claims[0];
+
+    for (int i = 0; i < n; i++) {
+        if (i == n - 1)
             setenv("DTN_LOG", "debug", 1);
         ok(ranks_run(WORLD, 60, promises, &i, NULL) == 0, "%s", claims[i]);
     }

@@ -77,6 +77,7 @@
     { "sort", "dim=0", "9x4:n" },
     { "topk", "dim=1,count=3", "6x9:n" },
     { "median_dim", "dim=1", "6x9:n" },
+    { "mode", "dim=1", "6x9:n" },
     { "kthvalue", "dim=0,count=3,keep=1", "8x3:n" },
 
     /* ----------------------------------------------------------- products */

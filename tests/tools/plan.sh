@@ -169,7 +169,7 @@ j = json.load(open(sys.argv[1]))
 a, b = j["inputs"]
 assert j["op"] == "matmul" and j["mesh"] == [2, 4] and j["reduces"] == []
 assert a["shape"] == [16, 8] and a["placements"] == "S(0),R" and a["wanted"] in ("S(0),R", "S(0),S(1)")
-assert b["dtype"] == "f32" and j["outputs"][0]["shape"] == [16, 12] and j["predicted_us"] >= 0
+assert b["dtype"] == "f32" and j["outputs"][0]["shape"] == [16, 12] and j["predicted_us"] >= 0 and j["scratch"] >= 0
 print("good")
 PY
     )" good
