@@ -21,7 +21,8 @@ static void places(enum dtensor_dtype dtype, const void *row, bool down,
     const struct dtn_array in = dtn_array_packed((void *)(uintptr_t)row, dtype,
                                                  1, (const int64_t[]){ N });
     const struct dtn_array index = dtn_array_packed(at, DTENSOR_I64, 1, &count);
-    const struct dtn_order order = { NULL, &index, 0, down, first, nan };
+    const struct dtn_order order = { .index = &index, .down = down,
+                                     .first = first, .nan = nan };
     void *work = malloc(dtn_order_workspace(&in, 0));
 
     dtn_order(&order, &in, work);
