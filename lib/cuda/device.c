@@ -7,6 +7,10 @@
 #include "cuda/copies.h"
 #include "cuda/fills.h"
 #include "cuda/folds.h"
+#include "cuda/pointwise.h"
+#include "cuda/index.h"
+#include "cuda/products.h"
+#include "cuda/rows.h"
 
 #ifndef __CUDACC__
 #include "cuda/twin.h"

@@ -10,6 +10,7 @@
 #define DTN_CUDA_KERNELS_H
 
 #include "base/box.h"
+#include "dtensor.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -151,6 +152,134 @@ struct dtn_dropout_args {
     double scale;                      /* rounded to f32, but for f64         */
 };
 
+/* Elements of up to four arrays of one shape, which may be broadcast: element i
+ * is number i % run of its run, and the runs have places along dimensions.
+ */
+enum { DTN_KERNEL_ARRAYS = 4, DTN_KERNEL_DIMS = DTENSOR_MAX_DIMS };
+struct dtn_kernel_grid {
+    uint64_t count;               /* elements                                 */
+    int64_t ndim;                 /* dimensions; 0: one run                   */
+    struct dtn_divide run;        /* elements of a run                        */
+    int64_t step[DTN_KERNEL_ARRAYS];   /* bytes from one of them to the next  */
+    struct {
+        struct dtn_divide size;   /* runs along it                            */
+        int64_t stride[DTN_KERNEL_ARRAYS];  /* bytes from one to the next     */
+    } dim[DTN_KERNEL_DIMS];       /* the outermost first                      */
+};
+
+/* out[.] = op(in[0][.], in[1][.], in[2][.]). */
+struct dtn_pointwise_args {
+    void *out;                         /* array 0 of the grid                 */
+    const void *in[3];                 /* arrays 1, 2, 3                      */
+    struct dtn_kernel_grid grid;       /* where the elements are              */
+    uint64_t p, q;                     /* arguments, in the type that is      */
+                                       /* computed with, in the first bytes   */
+    uint32_t op;                       /* enum dtn_pointwise                  */
+    uint32_t dtype;                    /* enum dtensor_dtype of the operands; */
+                                       /* of `where` bytes of an element      */
+    uint32_t nin;                      /* operands                            */
+    uint32_t zero;                     /* not used                            */
+};
+
+/* Elements of one type from those of another. */
+struct dtn_cast_args {
+    void *out;                         /* array 0 of the grid                 */
+    const void *in;                    /* array 1                             */
+    struct dtn_kernel_grid grid;       /* where the elements are              */
+    int64_t least;                     /* integers: the smallest              */
+    uint64_t most;                     /* the largest                         */
+    uint32_t to, from;                 /* enum dtensor_dtype                  */
+    uint32_t is_float, was_float;      /* is `to`, is `from`                  */
+    uint32_t truth;                    /* `to` is bool                        */
+    uint32_t zero;                     /* not used                            */
+};
+
+/* What becomes of the total of a row. */
+enum dtn_total_end {
+    DTN_END_AS_IT_IS, DTN_END_MEAN, DTN_END_VARIANCE, DTN_END_STD,
+    DTN_END_ROOT, DTN_END_RSTD, DTN_END_LOG, DTN_END_INVERSE,
+    DTN_END_LOGSUMEXP, DTN_END_ALL, DTN_END_ANY
+};
+
+/* Rows become totals, in three steps: see rows.h. */
+struct dtn_total_args {
+    void *scratch;                     /* of lanes, 8 bytes each              */
+    void *totals;                      /* of blocks, the same                 */
+    double *result;                    /* f64 of each row; NULL: not wanted   */
+    void *out;                         /* an element of each row, array 0;    */
+                                       /* NULL: not wanted                    */
+    const void *in;                    /* the elements, array 1               */
+    const double *middle;              /* of each row; NULL: 0                */
+    struct dtn_kernel_grid outer;      /* where rows begin                    */
+    struct dtn_kernel_grid row;        /* where elements of a row are         */
+    struct dtn_divide rows;            /* how many                            */
+    struct dtn_divide blocks;          /* of a row                            */
+    struct dtn_divide lanes;           /* of a block, at most 32              */
+    struct dtn_divide per_run;         /* blocks of a run                     */
+    struct dtn_divide one;             /* by 1                                */
+    uint64_t nblocks;                  /* of a row; 0: it is empty            */
+    uint64_t units;                    /* of this step                        */
+    double start;                      /* what a total begins with            */
+    int64_t whole_start;               /* the same of integers                */
+    double count;                      /* elements of a row                   */
+    double divisor;                    /* of a variance                       */
+    double epsilon;                    /* added under the root of RSTD        */
+    uint32_t kind;                     /* enum dtn_total                      */
+    uint32_t end;                      /* enum dtn_total_end                  */
+    uint32_t from, to;                 /* enum dtensor_dtype                  */
+    uint32_t is_float;                 /* are the elements                    */
+    uint32_t is_truth;                 /* those that differ from 0 are        */
+                                       /* counted                             */
+    uint32_t rows_first;               /* rows lie beside each other          */
+    uint32_t zero;                     /* not used                            */
+};
+
+enum dtn_finish { DTN_FINISH_NORM, DTN_FINISH_EXP, DTN_FINISH_LOG };
+
+/* Each element from itself and two numbers of its row. */
+struct dtn_finish_args {
+    void *out;                         /* array 0                             */
+    const void *in;                    /* array 1                             */
+    const void *weight, *bias;         /* arrays 2, 3; NULL: none             */
+    const double *by[2];               /* the numbers of each row; NULL: 0    */
+    struct dtn_kernel_grid outer;      /* where rows begin                    */
+    struct dtn_kernel_grid row;        /* where elements of a row are         */
+    struct dtn_divide inside;          /* rows, or elements of a row          */
+    uint64_t units;                    /* elements                            */
+    uint32_t how;                      /* enum dtn_finish                     */
+    uint32_t dtype;                    /* enum dtensor_dtype of all arrays    */
+    uint32_t rows_first;               /* `inside` is rows                    */
+    uint32_t zero;                     /* not used                            */
+};
+
+/* out[.] = table[.][index[.] - first]; or indices that are checked. */
+struct dtn_index_args {
+    void *out;                         /* array 0; of index_check a word      */
+    const void *index;                 /* array 1                             */
+    const void *table;                 /* array 2, without that dimension     */
+    struct dtn_kernel_grid grid;       /* where the elements are              */
+    int64_t first;                     /* index of the table's first          */
+    int64_t limit;                     /* how many the table has              */
+    int64_t stride;                    /* bytes from one to the next          */
+    uint32_t index_bytes;              /* of an index: 4 or 8                 */
+    uint32_t bytes;                    /* of an element                       */
+};
+
+/* out = a b, or out + a b, of several matrices. */
+enum { DTN_KERNEL_TILE = 4 };
+struct dtn_product_args {
+    void *out;                         /* array 0 of the batch                */
+    const void *a, *b;                 /* arrays 1, 2                         */
+    struct dtn_kernel_grid batch;      /* where the matrices begin            */
+    int64_t m, n, k;                   /* m x k by k x n                      */
+    int64_t out_stride[2];             /* bytes: of rows, of columns          */
+    int64_t a_stride[2], b_stride[2];  /* the same                            */
+    struct dtn_divide across, down;    /* tiles of the result                 */
+    uint64_t units;                    /* tiles of all matrices               */
+    uint32_t dtype;                    /* enum dtensor_dtype                  */
+    uint32_t adds;                     /* to what `out` holds                 */
+};
+
 /* Of each kernel: its name, the tag of its arguments, and the pointers that
  * these begin with.
  */
@@ -200,7 +329,21 @@ struct dtn_dropout_args {
     X(dropout_f16, dropout_args, 3)                                           \
     X(dropout_bf16, dropout_args, 3)                                          \
     X(dropout_f8e4m3, dropout_args, 3)                                        \
-    X(dropout_f8e5m2, dropout_args, 3)
+    X(dropout_f8e5m2, dropout_args, 3)                                        \
+    X(pointwise_f32, pointwise_args, 4)                                       \
+    X(pointwise_f64, pointwise_args, 4)                                       \
+    X(pointwise_i64, pointwise_args, 4)                                       \
+    X(pointwise_u64, pointwise_args, 4)                                       \
+    X(where, pointwise_args, 4)                                               \
+    X(cast, cast_args, 2)                                                     \
+    X(total_lanes, total_args, 6)                                             \
+    X(total_blocks, total_args, 6)                                            \
+    X(total_rows, total_args, 6)                                              \
+    X(finish, finish_args, 6)                                                 \
+    X(index_check, index_args, 3)                                             \
+    X(gather, index_args, 3)                                                  \
+    X(product_f32, product_args, 3)                                           \
+    X(product_f64, product_args, 3)
 
 enum dtn_kernel {
 #define DTN_KERNEL_NUMBER(name, args, pointers) DTN_KERNEL_##name,
@@ -231,6 +374,12 @@ struct dtn_launch {
         struct dtn_arange_args arange;     /* dtn_arange */
         struct dtn_fill_args fill;         /* dtn_fill_* */
         struct dtn_dropout_args dropout;   /* dtn_dropout_* */
+        struct dtn_pointwise_args pointwise; /* dtn_pointwise_*, dtn_where */
+        struct dtn_cast_args cast;         /* dtn_cast */
+        struct dtn_total_args total;       /* dtn_total_* */
+        struct dtn_finish_args finish;     /* dtn_finish */
+        struct dtn_index_args index;       /* dtn_index_check, dtn_gather */
+        struct dtn_product_args product;   /* dtn_product_f* */
     } args;                            /* the member of that kernel           */
 };
 

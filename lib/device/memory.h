@@ -129,6 +129,12 @@ struct dtn_memory_ops {
                  const void *left, const void *right, size_t count,
                  bool *equalp);
 
+    /* Can kernels of lib/cuda be launched?  NULL: no. */
+    bool (*computes)(const struct dtn_memory *memory);
+
+    /* Launch one, on memory of this kind only.  NULL: as computes(). */
+    int (*launch)(const struct dtn_memory *memory, struct dtn_launch *launch);
+
     /* 0: all launched operations are complete.  EAGAIN, only without `waits`:
      * not yet.
      */

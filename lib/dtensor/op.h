@@ -80,6 +80,8 @@ struct dtensor_op_info {
                                /* beside inputs and outputs: inputs where     */
                                /* they should be, and what is kept between    */
                                /* two passes; 0 if it is not computed         */
+    int kernels;               /* 1: of tensors in memory of a GPU its        */
+                               /* kernels compute it; 0: the CPU, on copies   */
     const char *why;           /* why these placements; static storage        */
 };
 
@@ -136,8 +138,9 @@ const char *dtensor_op_name(int i);
  * more, the last ones are not made.  Inputs that have to lie otherwise are
  * redistributed, into memory that the context keeps; they are unchanged.  Then
  * each rank computes its part of the outputs.  `args` NULL is all zero.  Floats
- * of 16 and 8 bits are computed as f32.  Tensors of a mesh whose memory is that
- * of a GPU are copied to the host and the outputs back.
+ * of 16 and 8 bits are computed as f32.  Of tensors in memory of a GPU kernels
+ * compute the operators and types of dtensor_op_info.kernels, with the bits of
+ * the CPU; for others the CPU computes, on copies.
  *
  * Collective: yes - all ranks of the mesh, in the same order, if an input has
  *         to be redistributed, or the operator reduces over the ranks (see

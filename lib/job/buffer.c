@@ -123,3 +123,17 @@ int dtn_buffer_equal(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
     rc = memory->ops->equal(memory, dtype, left, right, count, equalp);
     return buffer_end(ctx, "equal", memory, rc, err);
 }
+
+int dtn_buffer_open(struct dtensor_ctx *ctx, const char *what, const void *mem,
+                    const struct dtn_memory **memoryp,
+                    struct dtensor_error *err)
+{
+    return buffer_begin(ctx, what, mem, NULL, memoryp, err);
+}
+
+int dtn_buffer_close(struct dtensor_ctx *ctx, const char *what,
+                     const struct dtn_memory *memory, int rc,
+                     struct dtensor_error *err)
+{
+    return buffer_end(ctx, what, memory, rc, err);
+}

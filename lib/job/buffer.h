@@ -30,4 +30,17 @@ int dtn_buffer_equal(struct dtensor_ctx *ctx, enum dtensor_dtype dtype,
                      const void *left, const void *right, size_t count,
                      bool *equalp, struct dtensor_error *err);
 
+/* Launches by the kind of the device, which `mem` is of.  Between the two,
+ * (*memoryp)->ops->launch() may be called any number of times; `rc` is 0,
+ * DTN_LAUNCHED or what the last of them returned.  When close has returned,
+ * all are complete.
+ */
+struct dtn_memory;
+int dtn_buffer_open(struct dtensor_ctx *ctx, const char *what, const void *mem,
+                    const struct dtn_memory **memoryp,
+                    struct dtensor_error *err);
+int dtn_buffer_close(struct dtensor_ctx *ctx, const char *what,
+                     const struct dtn_memory *memory, int rc,
+                     struct dtensor_error *err);
+
 #endif

@@ -16,7 +16,8 @@
 #include <math.h>
 #include <stdint.h>
 
-#define DTN_FUNCTION static inline __attribute__((always_inline))
+#define DTN_FUNCTION                                                          \
+    DTN_DEVICE static inline __attribute__((always_inline, unused))
 
 /* ---------------------------------------------------------- exponential --- */
 
@@ -251,6 +252,19 @@ DTN_FUNCTION float dtn_gelu_f32(float x)
 
 /* --------------------------------------------------------- sine, cosine --- */
 
+/* The sine of r + quarter pi/2, for |r| <= pi/4. */
+DTN_FUNCTION float dtn_sine_turned_f32(float r, int quarter)
+{
+    const float y = r * r;
+    const float sine = fma_f32(r * y, horner_f32(sin_f32, POLY_TERMS(sin_f32),
+                                                 y), r);
+    const float cosine = fma_f32(y * y, horner_f32(cos_f32, POLY_TERMS(cos_f32),
+                                                   y), fma_f32(-0.5F, y, 1.0F));
+    const float found = quarter & 1 ? cosine : sine;
+
+    return quarter & 2 ? -found : found;
+}
+
 /* The sine of x + quarters pi/2, for |x| below this; x less the next multiple
  * of pi/2 is found in f64, from 106 bits of pi.
  */
@@ -262,15 +276,44 @@ DTN_FUNCTION float dtn_sine_f32(float x, int quarters)
     const double n = shifted - rounder;
     const double near = __builtin_fma(-n, 0x1.921fb54442d18p+0, (double)x);
     const float r = (float)__builtin_fma(-n, 0x1.1a62633145c07p-54, near);
-    const int quarter = (int)(bits_of_f64(shifted) & 3) + quarters;
-    const float y = r * r;
-    const float sine = fma_f32(r * y, horner_f32(sin_f32, POLY_TERMS(sin_f32),
-                                                 y), r);
-    const float cosine = fma_f32(y * y, horner_f32(cos_f32, POLY_TERMS(cos_f32),
-                                                   y), fma_f32(-0.5F, y, 1.0F));
-    const float found = quarter & 1 ? cosine : sine;
 
-    return quarter & 2 ? -found : found;
+    return dtn_sine_turned_f32(r, (int)(bits_of_f64(shifted) & 3) + quarters);
+}
+
+/* The bits of 2/pi, the first one worth 1/2. */
+DTN_TABLE uint64_t dtn_two_over_pi[] = {
+    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561
+};
+
+/* The same of a larger x.  It is m 2^e with m < 2^24; so of 2/pi 2^e what is a
+ * multiple of 4 does not matter, and 128 bits of the rest say which quarter it
+ * is and, to 2^-38, where in it.
+ */
+DTN_FUNCTION float dtn_sine_far_f32(float x, int quarters)
+{
+    const uint32_t bits = dtn_narrow_bits(x);
+    const int from = (int)(bits >> 23 & 255) - 152;
+    const int word = from >> 6 & 1, shift = from & 63;
+    const uint64_t m = (bits & 0x7fffff) | 0x800000;
+    const uint64_t *two = dtn_two_over_pi + word;
+    const uint64_t high = two[0] << shift | two[1] >> 1 >> (63 - shift);
+    const uint64_t low = two[1] << shift | two[2] >> 1 >> (63 - shift);
+    const uint64_t turned = m * high + (m * (low >> 32) >> 32);
+    const uint64_t quarter = (turned + (UINT64_C(1) << 61)) >> 62;
+    const double left = (double)(int64_t)(turned - (quarter << 62));
+    const float r = (float)(left * 0x1.921fb54442d18p-62);
+    const int back = bits >> 31 != 0;
+
+    return x - x != 0.0F ? x - x
+         : dtn_sine_turned_f32(back ? -r : r, (back ? -(int)quarter
+                                                    : (int)quarter) + quarters);
+}
+
+DTN_FUNCTION float dtn_sine_any_f32(float x, int quarters)
+{
+    return fabsf(x) < DTN_SINE_MOST ? dtn_sine_f32(x, quarters)
+                                    : dtn_sine_far_f32(x, quarters);
 }
 
 /* ---------------------------------------------------------------- power --- */

@@ -14,7 +14,9 @@
 #include "math/block.h"
 #include "math/complex.h"
 #include "math/functions.h"
+#include "math/integers.h"
 #include "math/loop.h"
+#include "math/pointwise_list.h"
 #include "math/width.h"
 #include "base/compiler.h"
 #include "base/dtype.h"
@@ -32,18 +34,6 @@ typedef void loop_f(void *to, const void *const in[], int64_t n,
 struct pointwise_loops {
     loop_f *of[DTENSOR_NDTYPES][DTN_POINTWISES];
 };
-
-static inline int64_t i64_over(int64_t x, int64_t y)
-{
-    if (y == 0)
-        return 0;
-    return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
-}
-
-static inline uint64_t u64_over(uint64_t x, uint64_t y)
-{
-    return y == 0 ? 0 : x / y;
-}
 
 #define LANES_TARGET
 #define LANES_NAME(name) name##_plain

@@ -7,6 +7,7 @@
  */
 #include "math/reduction.h"
 #include "math/block.h"
+#include "math/functions.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -109,7 +110,7 @@ static double row_logsumexp(struct reduction *r)
 
     if (isinf(most) || isnan(most))
         return most;
-    return most + log(row_total(r, DTN_TOTAL_EXP, 0, most));
+    return most + dtn_log_f64(row_total(r, DTN_TOTAL_EXP, 0, most));
 }
 
 static double row_real(struct reduction *r)

@@ -6,6 +6,7 @@
  */
 #include "math/softmax.h"
 #include "math/finish.h"
+#include "math/functions.h"
 #include "math/strips.h"
 #include "math/totals.h"
 #include "base/dtype.h"
@@ -41,7 +42,7 @@ static void row_finish(struct dtn_strips *rows, bool logarithm, double most,
                        double sum)
 {
     _Alignas(64) char from[DTN_BLOCK_BYTES], made[DTN_BLOCK_BYTES];
-    const double by[2] = { most, logarithm ? log(sum) : 1 / sum };
+    const double by[2] = { most, logarithm ? dtn_log_f64(sum) : 1 / sum };
 
     for (bool on = dtn_strips_block(rows); on;
          on = dtn_strips_next_block(rows)) {
@@ -166,8 +167,9 @@ void dtn_cross_entropy(const struct dtn_array *loss, const struct dtn_array *in,
                                       (double)-INFINITY, 0);
         const int64_t i = dtn_load_int(target->dtype, rows.row.at[TARGET], 0);
 
-        dtn_strips_set(&rows, LOSS, most + log(row_sum(&rows, IN, most)) -
-                                  row_pick(&rows, in, dim, i));
+        dtn_strips_set(&rows, LOSS,
+                       most + dtn_log_f64(row_sum(&rows, IN, most)) -
+                       row_pick(&rows, in, dim, i));
     }
 }
 

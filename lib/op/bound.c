@@ -5,6 +5,7 @@
  * and where they lie after that.  A run only sets addresses.
  */
 #include "op/bound.h"
+#include "op/kernels.h"
 #include "op/local.h"
 #include "op/own.h"
 #include "op/words.h"
@@ -102,7 +103,7 @@ static void bind_outputs(const struct dtn_decision *d, struct dtn_op_bound *b)
 }
 
 /* Memory of the host, for the local function, and for copies of what is in
- * memory of a device.
+ * memory of a device; or of the device, where kernels do it.
  */
 static void bind_work(const struct dtn_decision *d, struct dtn_op_bound *b)
 {
@@ -112,17 +113,23 @@ static void bind_work(const struct dtn_decision *d, struct dtn_op_bound *b)
         .spec = d->inferred.out, .nin = d->call.nin, .nout = d->inferred.nout,
         .me = mesh->group.me, .among = b->among, .in = b->in, .out = b->out
     };
+    size_t bytes = 0;
 
     if (b->local->work && parts.me >= 0)
         b->work = dtn_op_aligned(b->local->work(b->local, &parts));
     b->staged = !b->local->fill && (mesh->memory == DTENSOR_CUDA ||
                                     mesh->ctx->all_on_device);
+    b->kernels = b->staged && dtn_op_launches(mesh->ctx) && parts.me >= 0 &&
+                 dtn_op_has_kernels(b->local, &parts, &bytes);
+    b->staged = b->staged && !b->kernels;
+    if (b->kernels)
+        b->work = dtn_op_aligned(bytes);
     for (int i = 0; i < d->call.nin && b->staged; i++)
         b->work += dtn_op_aligned(b->input[i].bytes);
     for (int i = 0; i < d->inferred.nout && b->staged; i++)
         b->work += dtn_op_aligned(part_bytes(&b->out[i]));
     b->shared = SIZE_MAX;
-    if (b->among && !b->staged) {
+    if ((b->among && !b->staged) || b->kernels) {
         b->shared = b->scratch;
         b->scratch += b->work;
         b->work = 0;

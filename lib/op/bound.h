@@ -41,7 +41,9 @@ struct dtn_op_bound {
                                   /* should reach it; else SIZE_MAX           */
     size_t work;                  /* bytes that `local` works with, and, if   */
                                   /* STAGED, of copies of all parts           */
-    bool staged;                  /* tensors are in memory of a device        */
+    bool staged;                  /* tensors are in memory of a device, and   */
+                                  /* the CPU computes                         */
+    bool kernels;                 /* they are, and kernels do                 */
     struct dtn_op_input *input;   /* [nin]                                    */
     struct dtn_array *in;         /* [nin] data is that of the run            */
     struct dtn_array *out;        /* [nout] the same                          */

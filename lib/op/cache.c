@@ -7,6 +7,7 @@
  * a decision that is made costs some microseconds.
  */
 #include "op/cache.h"
+#include "op/kernels.h"
 #include "op/args.h"
 #include "op/bound.h"
 #include "op/rule.h"
@@ -399,12 +400,15 @@ int dtensor_op_infer(const struct dtensor_op_call *call,
     rc = dtn_bound_bytes(d, &scratch, err);
     if (rc != 0)
         return rc;
+    if (d->kernels == 0)
+        d->kernels = dtn_op_infers_kernels(d) ? 1 : -1;
     memcpy(want, d->inferred.want, (size_t)call->nin * sizeof want[0]);
     memcpy(out, d->inferred.out, (size_t)d->inferred.nout * sizeof out[0]);
     *info = (struct dtensor_op_info){ .nout = d->inferred.nout,
                                       .predicted_us = d->inferred.cost / 1e3,
                                       .reduces = d->inferred.collective,
                                       .scratch_bytes = scratch,
+                                      .kernels = d->kernels > 0,
                                       .why = d->inferred.why };
     return 0;
 }

@@ -31,6 +31,8 @@ struct dtn_decision {
     bool repro;                   /* ... and it was made under `repro`        */
     struct dtn_inferred inferred;                /* what was inferred; cost   */
                                   /* in ns                                    */
+    signed char kernels;          /* 1: those of a GPU compute it; -1: the    */
+                                  /* CPU does; 0: not asked yet               */
     struct dtn_op_bound *bound;   /* to run it, for free(); NULL: not yet     */
     uint64_t *last;               /* [call.nin] dtensor.first of the tensors  */
                                   /* that it was found for last; 0: none      */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct dtn_local;
+struct dtn_op_device;
 
 /* The parts of this rank, for one run.  Inputs lie as the decision wants them;
  * all arrays are packed, but for inputs of DTN_LOCAL_BROADCAST.
@@ -28,6 +29,8 @@ struct dtn_parts {
     const struct dtn_array *in;   /* [nin]                                    */
     const struct dtn_array *out;  /* [nout]; data NULL: an empty part         */
     void *work;                   /* as many bytes as dtn_local.work said     */
+    struct dtn_op_device *device; /* where it is computed (device.h); NULL:   */
+                                  /* on the CPU                               */
 };
 
 /* Compute the outputs.   Errors: EINVAL  an element is no index */

@@ -6,7 +6,7 @@
  * that of the whole.
  */
 #include "op/local_copy.h"
-#include "math/pointwise.h"
+#include "op/device.h"
 #include "dtensor.h"
 
 int dtn_local_same(const struct dtn_local *local, const struct dtn_parts *parts,
@@ -19,7 +19,7 @@ int dtn_local_same(const struct dtn_local *local, const struct dtn_parts *parts,
         like = parts->out[0];
     like.data = parts->out[0].data;
     if (like.data != in->data)
-        dtn_array_copy(&like, in);
+        dtn_op_copy(parts, &like, in);
     return 0;
 }
 
@@ -30,7 +30,7 @@ int dtn_local_fill(const struct dtn_local *local, const struct dtn_parts *parts,
                        : local->which == DTN_FILL_ONES ? 1
                        : parts->args->value;
 
-    dtn_array_fill(&parts->out[0], value);
+    dtn_op_fill(parts, &parts->out[0], value);
     return 0;
 }
 
@@ -46,18 +46,20 @@ int dtn_local_permute(const struct dtn_local *local,
         order[i] = dtn_local_dim(parts, i, ndim);
     view = local->which ? dtn_array_swapped(&view, order[0], order[1])
                         : dtn_array_permuted(&view, order);
-    dtn_array_copy(&parts->out[0], &view);
+    dtn_op_copy(parts, &parts->out[0], &view);
     return 0;
 }
 
 /* Copy by copy along the first dimension that is repeated, and so on inside. */
-static void repeat(const struct dtn_array *out, const struct dtn_array *in,
-                   const int64_t times[], int dim)
+static void repeat(const struct dtn_parts *parts, const struct dtn_array *out,
+                   const struct dtn_array *in, int dim)
 {
+    const int64_t *times = parts->args->shape;
+
     while (dim < out->ndim && times[dim] == 1)
         dim++;
     if (dim == out->ndim) {
-        dtn_array_copy(out, in);
+        dtn_op_copy(parts, out, in);
         return;
     }
     for (int64_t i = 0; i < times[dim]; i++) {
@@ -65,7 +67,7 @@ static void repeat(const struct dtn_array *out, const struct dtn_array *in,
         const struct dtn_array view = dtn_array_sliced(out, dim, i * size, size,
                                                        1);
 
-        repeat(&view, in, times, dim + 1);
+        repeat(parts, &view, in, dim + 1);
     }
 }
 
@@ -80,7 +82,7 @@ int dtn_local_repeat(const struct dtn_local *local,
         shape[d] = d < missing ? 1 : parts->in->shape[d - missing];
     in = dtn_array_packed(parts->in->data, parts->in->dtype, parts->out->ndim,
                           shape);
-    repeat(&parts->out[0], &in, parts->args->shape, 0);
+    repeat(parts, &parts->out[0], &in, 0);
     return 0;
 }
 
@@ -95,7 +97,7 @@ int dtn_local_cat(const struct dtn_local *local, const struct dtn_parts *parts,
         const struct dtn_array view = dtn_array_sliced(&parts->out[0], dim, at,
                                                        size, 1);
 
-        dtn_array_copy(&view, &parts->in[i]);
+        dtn_op_copy(parts, &view, &parts->in[i]);
         at += size;
     }
     return 0;
@@ -110,7 +112,7 @@ int dtn_local_stack(const struct dtn_local *local,
         const struct dtn_array view = dtn_array_selected(&parts->out[0], dim,
                                                          i);
 
-        dtn_array_copy(&view, &parts->in[i]);
+        dtn_op_copy(parts, &view, &parts->in[i]);
     }
     return 0;
 }
@@ -125,7 +127,7 @@ int dtn_local_split(const struct dtn_local *local,
             parts->in, dim, i * parts->args->count, parts->out[i].shape[dim],
             1);
 
-        dtn_array_copy(&parts->out[i], &view);
+        dtn_op_copy(parts, &parts->out[i], &view);
     }
     return 0;
 }
@@ -138,7 +140,7 @@ int dtn_local_unbind(const struct dtn_local *local,
     for (int i = 0; i < parts->nout; i++) {
         const struct dtn_array view = dtn_array_selected(parts->in, dim, i);
 
-        dtn_array_copy(&parts->out[i], &view);
+        dtn_op_copy(parts, &parts->out[i], &view);
     }
     return 0;
 }
@@ -150,7 +152,7 @@ int dtn_local_select(const struct dtn_local *local,
     const struct dtn_array view = dtn_array_selected(parts->in, dim,
                                                      parts->args->start);
 
-    dtn_array_copy(&parts->out[0], &view);
+    dtn_op_copy(parts, &parts->out[0], &view);
     return 0;
 }
 
@@ -165,7 +167,7 @@ int dtn_local_slice(const struct dtn_local *local,
         parts->in, dim, full ? 0 : args->start, parts->out->shape[dim],
         args->step > 1 ? args->step : 1);
 
-    dtn_array_copy(&parts->out[0], &view);
+    dtn_op_copy(parts, &parts->out[0], &view);
     return 0;
 }
 
@@ -180,7 +182,7 @@ int dtn_local_flip(const struct dtn_local *local, const struct dtn_parts *parts,
         view = dtn_array_sliced(&view, dim, view.shape[dim] - 1,
                                 view.shape[dim], -1);
     }
-    dtn_array_copy(&parts->out[0], &view);
+    dtn_op_copy(parts, &parts->out[0], &view);
     return 0;
 }
 
@@ -191,7 +193,7 @@ int dtn_local_pad(const struct dtn_local *local, const struct dtn_parts *parts,
     const struct dtn_array inside = dtn_array_sliced(
         &parts->out[0], dim, parts->args->start, parts->in->shape[dim], 1);
 
-    dtn_array_fill(&parts->out[0], parts->args->value);
-    dtn_array_copy(&inside, parts->in);
+    dtn_op_fill(parts, &parts->out[0], parts->args->value);
+    dtn_op_copy(parts, &inside, parts->in);
     return 0;
 }

@@ -4,6 +4,7 @@
  * the rows from `first` on, gives zeros for the others, and the output is a
  * term of a sum.  An index is checked against the whole table.
  */
+#include "op/device.h"
 #include "op/local_rows.h"
 #include "base/error.h"
 #include "layout/layout.h"
@@ -19,7 +20,7 @@ static int index_check(const struct dtn_parts *parts, int i, int64_t size,
 {
     int64_t wrong;
 
-    if (dtn_index_wrong(&parts->in[i], size, &wrong) < 0)
+    if (dtn_op_index_wrong(parts, &parts->in[i], size, &wrong) < 0)
         return 0;
     return dtn_fail(err, DTENSOR_EINVAL, "%s: an element of input %d is %"
                     PRId64 " (expected 0 to %" PRId64 ")", parts->op, i, wrong,
@@ -43,8 +44,8 @@ int dtn_local_embedding(const struct dtn_local *local,
     int rc = index_check(parts, 1, parts->want[0].shape[0], err);
 
     if (rc == 0)
-        dtn_embedding(&parts->out[0], &parts->in[0], &parts->in[1],
-                      first_of(parts, &parts->want[0], 0));
+        dtn_op_embedding(parts, &parts->out[0], &parts->in[0], &parts->in[1],
+                         first_of(parts, &parts->want[0], 0));
     return rc;
 }
 
@@ -70,8 +71,8 @@ int dtn_local_gather(const struct dtn_local *local,
     int rc = index_check(parts, 1, parts->want[0].shape[dim], err);
 
     if (rc == 0)
-        dtn_array_gather(&parts->out[0], &parts->in[0], dim, &parts->in[1],
-                   first_of(parts, &parts->want[0], dim));
+        dtn_op_gather(parts, &parts->out[0], &parts->in[0], dim, &parts->in[1],
+                      first_of(parts, &parts->want[0], dim));
     return rc;
 }
 
@@ -83,7 +84,8 @@ int dtn_local_index_select(const struct dtn_local *local,
     int rc = index_check(parts, 1, parts->want[0].shape[dim], err);
 
     if (rc == 0)
-        dtn_index_select(&parts->out[0], &parts->in[0], dim, &parts->in[1], 0);
+        dtn_op_index_select(parts, &parts->out[0], &parts->in[0], dim,
+                            &parts->in[1], 0);
     return rc;
 }
 

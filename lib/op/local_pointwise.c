@@ -4,6 +4,7 @@
  * rank has; the output is then a term.  An empty part gives the neutral
  * element, so that it changes nothing.
  */
+#include "op/device.h"
 #include "op/local_collective.h"
 #include "op/local_math.h"
 #include "op/words.h"
@@ -30,25 +31,26 @@ int dtn_local_pointwise(const struct dtn_local *local,
     const double clamp[] = { args->low, args->high };
     const double other[] = { which == DTN_POW ? args->p : args->value, 0 };
 
-    dtn_pointwise(which, &parts->out[0],
-                  (const struct dtn_array *const[]){ &parts->in[0],
-                      parts->nin > 1 ? &parts->in[1] : NULL,
-                      parts->nin > 2 ? &parts->in[2] : NULL },
-                  which == DTN_CLAMP ? clamp : other);
+    dtn_op_pointwise(parts, which, &parts->out[0],
+                     (const struct dtn_array *const[]){ &parts->in[0],
+                         parts->nin > 1 ? &parts->in[1] : NULL,
+                         parts->nin > 2 ? &parts->in[2] : NULL },
+                     which == DTN_CLAMP ? clamp : other);
     return 0;
 }
 
 int dtn_local_cast(const struct dtn_local *local, const struct dtn_parts *parts,
                    struct dtensor_error *err)
 {
-    dtn_cast(&parts->out[0], &parts->in[0]);
+    dtn_op_cast(parts, &parts->out[0], &parts->in[0]);
     return 0;
 }
 
 int dtn_local_where(const struct dtn_local *local,
                     const struct dtn_parts *parts, struct dtensor_error *err)
 {
-    dtn_where(&parts->out[0], &parts->in[0], &parts->in[1], &parts->in[2]);
+    dtn_op_where(parts, &parts->out[0], &parts->in[0], &parts->in[1],
+                 &parts->in[2]);
     return 0;
 }
 
@@ -95,7 +97,7 @@ int dtn_local_reduce(const struct dtn_local *local,
 
     if (parts->among)
         return dtn_reduce_cut(kind, parts, reduced_dims(parts), p, err);
-    dtn_reduce_dims(kind, &out, parts->in, p);
+    dtn_op_reduce(parts, kind, &out, parts->in, p);
     return 0;
 }
 

@@ -5,6 +5,7 @@
  * is cut, each rank sums what it has, and the output is a term; the bias that
  * is added has then been made a term before.
  */
+#include "op/device.h"
 #include "op/local_math.h"
 #include "job/ctx.h"
 #include "math/matmul.h"
@@ -123,9 +124,9 @@ int dtn_local_product(const struct dtn_local *local,
     if (p.bias) {
         const struct dtn_array bias = dtn_array_expanded(p.bias, &p.out);
 
-        dtn_array_copy(&p.out, &bias);
+        dtn_op_copy(parts, &p.out, &bias);
         flags |= DTN_MATMUL_ADD;
     }
-    dtn_matmul(&p.out, &p.a, &p.b, flags, parts->work);
+    dtn_op_matmul(parts, &p.out, &p.a, &p.b, flags);
     return 0;
 }

@@ -5,6 +5,7 @@
  * to work with: they are found for each row there, then reduced.
  */
 #include "op/local_rows.h"
+#include "op/device.h"
 #include "op/local_collective.h"
 #include "op/words.h"
 #include "base/error.h"
@@ -28,7 +29,7 @@ int dtn_local_softmax(const struct dtn_local *local,
 
     if (parts->among)
         return dtn_softmax_cut(local->which, parts, 1u << dim, err);
-    dtn_softmax(local->which, &parts->out[0], &parts->in[0], dim);
+    dtn_op_softmax(parts, local->which, &parts->out[0], &parts->in[0], dim);
     return 0;
 }
 
@@ -70,7 +71,7 @@ int dtn_local_norm(const struct dtn_local *local, const struct dtn_parts *parts,
 
     if (parts->among)
         return dtn_norm_cut(&norm, parts, err);
-    dtn_norm(&norm);
+    dtn_op_norm(parts, &norm);
     return 0;
 }
 

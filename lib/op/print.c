@@ -16,6 +16,7 @@
 #include "op/cache.h"
 #include "op/choose.h"
 #include "op/infer.h"
+#include "op/kernels.h"
 #include "op/words.h"
 #include "base/error.h"
 #include "base/units.h"
@@ -161,6 +162,8 @@ static void print_taken(const struct dtn_decision *d, size_t scratch,
         fprintf(stream, "  works with %s of memory on rank %d\n",
                 dtn_format_size(scratch, size, sizeof size),
                 d->in[0].mesh->ctx->world.rank);
+    fprintf(stream, "  on a GPU %s\n", dtn_op_infers_kernels(d)
+            ? "its kernels compute it" : "the CPU computes it, on copies");
 }
 
 int dtensor_op_print(const struct dtensor_op_call *call, FILE *stream,

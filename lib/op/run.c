@@ -10,6 +10,7 @@
  */
 #include "op/bound.h"
 #include "op/cache.h"
+#include "op/kernels.h"
 #include "op/local.h"
 #include "op/rule.h"
 #include "op/staged.h"
@@ -186,10 +187,12 @@ static int run_local(const struct running *run, struct dtensor *const out[],
         rc = dtn_op_scratch(run->mesh, b->scratch, &scratch, err);
         parts.work = (char *)scratch + b->shared;
     }
-    if (rc == 0)
-        rc = b->staged ? dtn_op_staged(b, &parts, err)
-                       : b->local->run(b->local, &parts, err);
-    return rc;
+    if (rc != 0)
+        return rc;
+    if (b->kernels)
+        return dtn_op_run_kernels(b->local, &parts, err);
+    return b->staged ? dtn_op_staged(b, &parts, err)
+                     : b->local->run(b->local, &parts, err);
 }
 
 static int run_all(const struct running *run, struct dtensor *const out[],

@@ -68,6 +68,18 @@ static inline int32_t toward_zero_s32(double x)
          : x <= -0x1p31 ? INT32_MIN : (int32_t)x;
 }
 
+static inline int64_t toward_zero_s64(double x)
+{
+    return x != x ? INT64_MIN : x >= 0x1p63 ? INT64_MAX
+         : x <= -0x1p63 ? INT64_MIN : (int64_t)x;
+}
+
+static inline uint64_t toward_zero_u64(double x)
+{
+    return x != x ? UINT64_C(1) << 63 : x >= 0x1p64 ? UINT64_MAX
+         : x <= 0 ? 0 : (uint64_t)x;
+}
+
 static inline void ptx_stop(const char *what)
 {
     fprintf(stderr, "ptx: %s\n", what);

@@ -24,7 +24,9 @@ COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
            "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 OPPOSITE = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le",
             "geu": "lt"}
-FLOATS = "add sub mul div fma sqrt neg".split()
+FLOATS = "add sub mul div fma sqrt neg abs copysign rcp".split()
+TOWARD_ZERO = ("s32", "s64", "u64")
+WHOLE = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 INTEGERS = """add sub addc subc mul mad shl shr and or xor not neg div rem min
 max abs prmt bfi""".split()
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|",
@@ -140,8 +142,12 @@ def convert(parts, args):
     a = value(kind, args[1])
     if not is_float(to) and not is_float(kind) and not rounding:
         return put(args[0], to, f"({c_type(to)}){a}")
-    if is_float(kind) and to == "s32" and rounding == ["rzi"]:
-        return put(args[0], to, f"toward_zero_s32((double){a})")
+    if is_float(kind) and to in TOWARD_ZERO and rounding == ["rzi"]:
+        return put(args[0], to, f"toward_zero_{to}((double){a})")
+    if is_float(kind) and to == kind and rounding and rounding[0] in WHOLE:
+        suffix = "f" if kind == "f32" else ""
+        return put(args[0], to,
+                   f"{to}_nan(__builtin_{WHOLE[rounding[0]]}{suffix}({a}))")
     if to == "f64" and kind == "f32" and not rounding or (
             is_float(to) and rounding == ["rn"]):
         real = "float" if to == "f32" else "double"
@@ -149,16 +155,28 @@ def convert(parts, args):
     raise Refused("not rounded to nearest")
 
 
+def copied_sign(kind, args):
+    """The sign of the first operand, the rest of the second."""
+    sign = f"(1ull << {WIDTH[kind] - 1})"
+    return (f"{name(args[0])} = ({bits(args[1])} & {sign}) | "
+            f"({bits(args[2])} & ~{sign});")
+
+
 def floats(parts, args):
     op, kind = parts[0], parts[-1]
+    if op == "copysign" and len(parts) == 2:
+        return copied_sign(kind, args)
     v = [value(kind, a) for a in args[1:]]
-    if op == "neg" and len(parts) == 2:
-        return put(args[0], kind, f"-{v[0]}")
+    if op in ("neg", "abs") and len(parts) == 2:
+        suffix = "f" if kind == "f32" else ""
+        return put(args[0], kind, f"-{v[0]}" if op == "neg" else
+                   f"__builtin_fabs{suffix}({v[0]})")
     if parts[1:-1] != ["rn"]:
         raise Refused("not rounded to nearest")
     suffix = "f" if kind == "f32" else ""
     said = (f"__builtin_fma{suffix}({', '.join(v)})" if op == "fma" else
             f"__builtin_sqrt{suffix}({v[0]})" if op == "sqrt" else
+            f"1 / {v[0]}" if op == "rcp" else
             f"{v[0]} {SIGNS[op]} {v[1]}")
     return put(args[0], kind, f"{kind}_nan({said})")
 

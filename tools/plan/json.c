@@ -242,13 +242,14 @@ int plan_op_json(const struct dtensor_op_call *call,
         sizes[m] = dtensor_mesh_dim_size(mesh, m);
     for (int i = 0; i < info->nout; i++)
         json_array_append_new(outputs, json_tensor(&out[i]));
-    root = json_pack("{si ss ss so so so sf so sI ss}", "schema", 1, "version",
-                     dtensor_version(), "op", call->op, "mesh",
+    root = json_pack("{si ss ss so so so sf so sI sb ss}", "schema", 1,
+                     "version", dtensor_version(), "op", call->op, "mesh",
                      json_numbers(sizes, dtensor_mesh_ndim(mesh)), "inputs",
                      json_inputs(call, want), "outputs", outputs,
                      "predicted_us", info->predicted_us, "reduces",
                      json_dims(info->reduces), "scratch",
-                     (json_int_t)info->scratch_bytes, "why", info->why);
+                     (json_int_t)info->scratch_bytes, "kernels",
+                     info->kernels, "why", info->why);
     failed = json_dumpf(root, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     fputc('\n', stream);
     json_decref(root);

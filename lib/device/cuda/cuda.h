@@ -186,6 +186,11 @@ void dtn_cuda_kernels_close(struct dtn_cuda *cuda);
 /* Enqueue a kernel: 0 or a code. */
 int dtn_cuda_launch(struct dtn_cuda *cuda, struct dtn_launch *launch);
 
+/* Of the kind: kernels of other rooms. */
+bool dtn_cuda_computes(const struct dtn_memory *memory);
+int dtn_cuda_launch_one(const struct dtn_memory *memory,
+                        struct dtn_launch *launch);
+
 /* Have the room: DTN_CUDA_SLOT_BYTES on the device, and a word behind them. */
 #define DTN_CUDA_WORD_BYTES ((size_t)64)
 bool dtn_cuda_room(struct dtn_cuda *cuda);

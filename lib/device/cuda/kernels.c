@@ -130,3 +130,21 @@ int dtn_cuda_launch(struct dtn_cuda *cuda, struct dtn_launch *launch)
     cuda->running = name;
     return rc;
 }
+
+bool dtn_cuda_computes(const struct dtn_memory *memory)
+{
+    return dtn_cuda_of(memory)->library != NULL;
+}
+
+int dtn_cuda_launch_one(const struct dtn_memory *memory,
+                        struct dtn_launch *launch)
+{
+    struct dtn_cuda *cuda = dtn_cuda_of(memory);
+    int rc = dtn_cuda_enter(cuda);
+
+    if (rc != 0)
+        return rc;
+    rc = dtn_cuda_launch(cuda, launch);
+    dtn_cuda_leave(cuda);
+    return rc != 0 ? rc : DTN_LAUNCHED;
+}

@@ -1,0 +1,305 @@
+/* rows.h - the kernels that reduce rows, and what becomes of rows after that
+ *
+ * The order of a sum is that of lib/math/totals.h, so that the bits are the
+ * same: a row is cut into blocks of 512 elements, element i of a block goes to
+ * lane i % 32, the lanes are joined in pairs, and the totals of the blocks are
+ * added from the first on.  Each of these three steps is a kernel, so that no
+ * thread waits for another: 32 threads for a block, then one, then one for a
+ * row.  1,000,000 f32 are 1,954 blocks: 62,528 threads, 1,954, 1.
+ */
+#ifndef DTN_CUDA_ROWS_H
+#define DTN_CUDA_ROWS_H
+
+#include "cuda/numbers.h"
+#include "cuda/spots.h"
+#include "math/functions.h"
+#include "math/totals.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------- sums --- */
+
+/* `t` with one element more. */
+DTN_INLINE double total_step(uint32_t kind, double t, double x, double m)
+{
+    const double size = x < 0 ? -x : x;
+
+    switch (kind) {
+    case DTN_TOTAL_PROD:    return t * x;
+    case DTN_TOTAL_COUNT:   return t + (x != 0 ? 1.0 : 0.0);
+    case DTN_TOTAL_ABS:     return t + fabs(x);
+    case DTN_TOTAL_SQUARES: return t + (x - m) * (x - m);
+    case DTN_TOTAL_MAX:     return ((x > t) | (x != x)) ? x : t;
+    case DTN_TOTAL_MIN:     return ((x < t) | (x != x)) ? x : t;
+    case DTN_TOTAL_MOST:    return ((size > t) | (x != x)) ? size : t;
+    case DTN_TOTAL_LEAST:   return ((size < t) | (x != x)) ? size : t;
+    default:                return t + x;
+    }
+}
+
+/* Two totals become one. */
+DTN_INLINE double total_join(uint32_t kind, double t, double x)
+{
+    switch (kind) {
+    case DTN_TOTAL_PROD: return t * x;
+    case DTN_TOTAL_MAX: case DTN_TOTAL_MOST:
+        return ((x > t) | (x != x)) ? x : t;
+    case DTN_TOTAL_MIN: case DTN_TOTAL_LEAST:
+        return ((x < t) | (x != x)) ? x : t;
+    default: return t + x;
+    }
+}
+
+/* exp(x - m) in the type of the computation; 0 if m is -infinity. */
+DTN_INLINE double total_exp(uint32_t dtype, double x, double m)
+{
+    if (m == (double)-INFINITY)
+        return 0;
+    return dtype == DTENSOR_F64 ? dtn_exp_f64(x - m)
+                                : (double)dtn_exp_f32((float)x - (float)m);
+}
+
+/* Of integers, in 64 bits that wrap. */
+DTN_INLINE int64_t whole_join(uint32_t kind, bool is_u64, int64_t t, int64_t x)
+{
+    const bool less = is_u64 ? (uint64_t)x < (uint64_t)t : x < t;
+
+    switch (kind) {
+    case DTN_TOTAL_PROD: return (int64_t)((uint64_t)t * (uint64_t)x);
+    case DTN_TOTAL_MAX:  return less ? t : x;
+    case DTN_TOTAL_MIN:  return less ? x : t;
+    default:             return (int64_t)((uint64_t)t + (uint64_t)x);
+    }
+}
+
+/* -------------------------------------------------------------- places --- */
+
+/* A row, one of its blocks, and a lane of that. */
+struct dtn_lane {
+    uint64_t row, block, lane;         /* their numbers, from 0               */
+};
+
+/* Neighbouring threads have neighbouring elements: of one row, or, if rows lie
+ * beside each other, of one column.
+ */
+DTN_INLINE struct dtn_lane lane_of(const struct dtn_total_args *args,
+                                   uint64_t unit, const struct dtn_divide *by)
+{
+    const uint64_t first = args->rows_first ? divided(unit, &args->rows)
+                                            : divided(unit, by);
+    const uint64_t within = unit - first * (args->rows_first ? args->rows.by
+                                                             : by->by);
+    const uint64_t other = args->rows_first ? divided(first, by)
+                                            : divided(first, &args->blocks);
+
+    if (args->rows_first)
+        return (struct dtn_lane){ within, other, first - other * by->by };
+    return (struct dtn_lane){ other, first - other * args->blocks.by, within };
+}
+
+/* The reverse. */
+DTN_INLINE uint64_t unit_of(const struct dtn_total_args *args, uint64_t row,
+                            uint64_t block, uint64_t lane, uint64_t lanes)
+{
+    return args->rows_first
+         ? (block * lanes + lane) * args->rows.by + row
+         : (row * args->blocks.by + block) * lanes + lane;
+}
+
+/* ------------------------------------------------------------- kernels --- */
+
+DTN_KERNEL(total_lanes, total_args)
+{
+    for (uint64_t u = at.first; u < args->units; u += at.step) {
+        const struct dtn_lane place = lane_of(args, u, &args->lanes);
+        const uint64_t run = divided(place.block, &args->per_run);
+        const uint64_t start = (place.block - run * args->per_run.by) * 512;
+        const uint64_t all = args->row.run.by;
+        const uint64_t end = start + 512 < all ? start + 512 : all;
+        const double m = args->middle ? args->middle[place.row] : 0;
+        const uint32_t t = args->from;
+        const char *in = (const char *)args->in
+                       + spot_of(&args->outer, place.row).at[1]
+                       + spot_of(&args->row, run * all).at[1];
+        double total = args->start;
+        int64_t whole = args->whole_start;
+
+        for (uint64_t i = start + place.lane; i < end; i += 32) {
+            const void *from = in + (int64_t)i * args->row.step[1];
+
+            if (args->is_truth)
+                whole += args->is_float ? get_float(t, from) != 0
+                                        : get_i64(t, from) != 0;
+            else if (!args->is_float)
+                whole = whole_join(args->kind, t == DTENSOR_U64, whole,
+                                   get_i64(t, from));
+            else if (args->kind == DTN_TOTAL_EXP)
+                total = total + total_exp(t, get_float(t, from), m);
+            else
+                total = total_step(args->kind, total, get_float(t, from), m);
+        }
+        if (args->is_float && !args->is_truth)
+            ((double *)args->scratch)[u] = total;
+        else
+            ((int64_t *)args->scratch)[u] = whole;
+    }
+}
+
+/* The lanes of a block, in pairs; a row of fewer elements has fewer. */
+DTN_INLINE double lanes_joined(const struct dtn_total_args *args, uint64_t row,
+                               uint64_t block)
+{
+    const double *from = (const double *)args->scratch;
+    double lane[32];
+
+    DTN_UNROLL
+    for (int j = 0; j < 32; j++)
+        lane[j] = (uint64_t)j < args->lanes.by
+                ? from[unit_of(args, row, block, (uint64_t)j, args->lanes.by)]
+                : args->start;
+    DTN_UNROLL
+    for (int half = 16; half > 0; half /= 2) {
+        DTN_UNROLL
+        for (int j = 0; j < 16; j++)
+            if (j < half)
+                lane[j] = total_join(args->kind, lane[j], lane[j + half]);
+    }
+    return lane[0];
+}
+
+DTN_INLINE int64_t lanes_whole(const struct dtn_total_args *args, uint64_t row,
+                               uint64_t block)
+{
+    const int64_t *from = (const int64_t *)args->scratch;
+    const bool is_u64 = args->from == DTENSOR_U64;
+    int64_t whole = args->whole_start;
+
+    for (uint64_t j = 0; j < args->lanes.by; j++)
+        whole = whole_join(args->is_truth ? DTN_TOTAL_SUM : args->kind, is_u64,
+                           whole, from[unit_of(args, row, block, j,
+                                               args->lanes.by)]);
+    return whole;
+}
+
+DTN_KERNEL(total_blocks, total_args)
+{
+    const struct dtn_divide one = args->one;
+
+    for (uint64_t u = at.first; u < args->units; u += at.step) {
+        const struct dtn_lane place = lane_of(args, u, &one);
+
+        if (args->is_float && !args->is_truth)
+            ((double *)args->totals)[u] = lanes_joined(args, place.row,
+                                                       place.block);
+        else
+            ((int64_t *)args->totals)[u] = lanes_whole(args, place.row,
+                                                       place.block);
+    }
+}
+
+/* What the total of a row comes to, of floats. */
+DTN_INLINE double total_ended(const struct dtn_total_args *args, uint64_t row,
+                              double t)
+{
+    double most;
+
+    switch (args->end) {
+    case DTN_END_MEAN:     return t / args->count;
+    case DTN_END_VARIANCE: return t / args->divisor;
+    case DTN_END_STD:      return __builtin_sqrt(t / args->divisor);
+    case DTN_END_ROOT:     return __builtin_sqrt(t);
+    case DTN_END_RSTD:
+        return 1 / __builtin_sqrt(t / args->count + args->epsilon);
+    case DTN_END_LOG:      return dtn_log_f64(t);
+    case DTN_END_INVERSE:  return 1 / t;
+    case DTN_END_LOGSUMEXP:
+        most = args->middle[row];
+        return most - most != 0 ? most : most + dtn_log_f64(t);
+    default:               return t;
+    }
+}
+
+DTN_KERNEL(total_rows, total_args)
+{
+    for (uint64_t row = at.first; row < args->units; row += at.step) {
+        void *out = (char *)args->out + spot_of(&args->outer, row).at[0];
+        double t = args->start;
+        int64_t whole = args->whole_start;
+
+        if (args->is_float && !args->is_truth) {
+            for (uint64_t b = 0; b < args->nblocks; b++)
+                t = total_join(args->kind, t, ((const double *)args->totals)
+                                   [unit_of(args, row, b, 0, 1)]);
+            t = total_ended(args, row, t);
+            if (args->result)
+                ((double *)args->result)[row] = t;
+            if (args->out)
+                put_float(args->to, out, t);
+            continue;
+        }
+        for (uint64_t b = 0; b < args->nblocks; b++)
+            whole = whole_join(args->is_truth ? DTN_TOTAL_SUM : args->kind,
+                               args->from == DTENSOR_U64, whole,
+                               ((const int64_t *)args->totals)
+                                   [unit_of(args, row, b, 0, 1)]);
+        if (args->is_truth)
+            whole = args->end == DTN_END_ALL ? whole == (int64_t)args->count
+                                             : whole > 0;
+        put_i64(args->to, out, whole);
+    }
+}
+
+/* -------------------------------------------------------------- finish --- */
+
+/* See math/finish_lanes.h. */
+#define DTN_FINISH(kind, T)                                                   \
+    DTN_INLINE T finished_##kind(const struct dtn_finish_args *args, T x,     \
+                                 double by0, double by1)                      \
+    {                                                                         \
+        const T most = (T)by0, factor = (T)by1;                               \
+                                                                              \
+        switch (args->how) {                                                  \
+        case DTN_FINISH_EXP: return dtn_exp_##kind(x - most) * factor;        \
+        case DTN_FINISH_LOG: return x - most - factor;                        \
+        default:             return (x - most) * factor;                      \
+        }                                                                     \
+    }                                                                         \
+    DTN_INLINE void finish_##kind(const struct dtn_finish_args *args,         \
+                                  uint64_t row, const struct dtn_spots *spot)  \
+    {                                                                         \
+        const uint32_t t = args->dtype;                                       \
+        T x = get_##kind(t, (const char *)args->in + spot->at[1]);            \
+                                                                              \
+        x = finished_##kind(args, x, args->by[0] ? args->by[0][row] : 0,      \
+                            args->by[1][row]);                                \
+        if (args->weight)                                                     \
+            x = x * get_##kind(t, (const char *)args->weight + spot->at[2]);  \
+        if (args->bias)                                                       \
+            x = x + get_##kind(t, (const char *)args->bias + spot->at[3]);    \
+        put_##kind(t, (char *)args->out + spot->at[0], x);                    \
+    }
+DTN_FINISH(f32, float)
+DTN_FINISH(f64, double)
+
+DTN_KERNEL(finish, finish_args)
+{
+    for (uint64_t u = at.first; u < args->units; u += at.step) {
+        const uint64_t other = divided(u, &args->inside);
+        const uint64_t within = u - other * args->inside.by;
+        const uint64_t row = args->rows_first ? within : other;
+        const struct dtn_spots outer = spot_of(&args->outer, row);
+        struct dtn_spots spot = spot_of(&args->row,
+                                       args->rows_first ? other : within);
+
+        DTN_UNROLL
+        for (int a = 0; a < DTN_KERNEL_ARRAYS; a++)
+            spot.at[a] += outer.at[a];
+        if (args->dtype == DTENSOR_F64)
+            finish_f64(args, row, &spot);
+        else
+            finish_f32(args, row, &spot);
+    }
+}
+
+#endif

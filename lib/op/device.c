@@ -1,0 +1,285 @@
+/* device.c - computing where the tensors are: on the CPU or on a GPU
+ *
+ * A cat of two tensors is two launches; the second follows the first on the
+ * stream of the device.
+ */
+#include "op/device.h"
+#include "cuda/compute.h"
+#include "cuda/compute_rows.h"
+#include "device/memory.h"
+#include "math/matmul.h"
+#include "math/select.h"
+#include "math/softmax.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Launch it, or note that there is no kernel. */
+static void device_launch(struct dtn_op_device *device, bool there,
+                          struct dtn_launch *launch)
+{
+    device->lacks |= !there;
+    if (device->memory && there && device->rc >= 0)
+        device->rc = device->memory->ops->launch(device->memory, launch);
+}
+
+void dtn_op_copy(const struct dtn_parts *parts, const struct dtn_array *out,
+                 const struct dtn_array *in)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device) {
+        dtn_array_copy(out, in);
+        return;
+    }
+    dtn_launch_copy(out, in, &launch);
+    device_launch(parts->device, true, &launch);
+}
+
+void dtn_op_fill(const struct dtn_parts *parts, const struct dtn_array *out,
+                 double value)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device) {
+        dtn_array_fill(out, value);
+        return;
+    }
+    dtn_launch_set(out, value, &launch);
+    device_launch(parts->device, true, &launch);
+}
+
+void dtn_op_cast(const struct dtn_parts *parts, const struct dtn_array *out,
+                 const struct dtn_array *in)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device)
+        dtn_cast(out, in);
+    else if (out->dtype == in->dtype)
+        dtn_op_copy(parts, out, in);
+    else
+        device_launch(parts->device, dtn_launch_cast(out, in, &launch),
+                      &launch);
+}
+
+void dtn_op_where(const struct dtn_parts *parts, const struct dtn_array *out,
+                  const struct dtn_array *condition,
+                  const struct dtn_array *yes, const struct dtn_array *no)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device) {
+        dtn_where(out, condition, yes, no);
+        return;
+    }
+    dtn_launch_where(out, condition, yes, no, &launch);
+    device_launch(parts->device, true, &launch);
+}
+
+void dtn_op_pointwise(const struct dtn_parts *parts, enum dtn_pointwise op,
+                      const struct dtn_array *out,
+                      const struct dtn_array *const in[],
+                      const double args[2])
+{
+    struct dtn_launch launch;
+
+    if (parts->device)
+        device_launch(parts->device,
+                      dtn_launch_pointwise(op, out, in, args, &launch),
+                      &launch);
+    else
+        dtn_pointwise(op, out, in, args);
+}
+
+/* ---------------------------------------------------------------- rows --- */
+
+static void device_needs(struct dtn_op_device *device, size_t bytes)
+{
+    if (device->bytes < bytes)
+        device->bytes = bytes;
+}
+
+/* All of them, or note what they need. */
+static void device_launch_all(struct dtn_op_device *device,
+                              struct dtn_launches *launches)
+{
+    device_needs(device, launches->bytes);
+    for (int i = 0; i < launches->n; i++)
+        device_launch(device, true, &launches->launch[i]);
+}
+
+void dtn_op_reduce(const struct dtn_parts *parts, enum dtn_reduction_kind kind,
+                   const struct dtn_array *out, const struct dtn_array *in,
+                   double p)
+{
+    struct dtn_launches launches;
+
+    if (!parts->device)
+        dtn_reduce_dims(kind, out, in, p);
+    else if (dtn_launch_reduce(kind, out, in, p, parts->device->work,
+                               &launches))
+        device_launch_all(parts->device, &launches);
+    else
+        parts->device->lacks = true;
+}
+
+void dtn_op_softmax(const struct dtn_parts *parts, bool logarithm,
+                    const struct dtn_array *out, const struct dtn_array *in,
+                    int dim)
+{
+    struct dtn_launches launches;
+
+    if (!parts->device) {
+        dtn_softmax(logarithm, out, in, dim);
+        return;
+    }
+    dtn_launch_softmax(logarithm, out, in, dim, parts->device->work, &launches);
+    device_launch_all(parts->device, &launches);
+}
+
+void dtn_op_norm(const struct dtn_parts *parts, const struct dtn_norm *norm)
+{
+    struct dtn_launches launches;
+
+    if (!parts->device) {
+        dtn_norm(norm);
+        return;
+    }
+    dtn_launch_norm(norm, parts->device->work, &launches);
+    device_launch_all(parts->device, &launches);
+}
+
+void dtn_op_matmul(const struct dtn_parts *parts, const struct dtn_array *out,
+                   const struct dtn_array *a, const struct dtn_array *b,
+                   unsigned flags)
+{
+    struct dtn_launch launch;
+
+    if (parts->device)
+        device_launch(parts->device,
+                      dtn_launch_matmul(out, a, b, flags & DTN_MATMUL_ADD,
+                                        &launch), &launch);
+    else
+        dtn_matmul(out, a, b, flags, parts->work);
+}
+
+/* --------------------------------------------------------------- index --- */
+
+/* Copy to the host, and wait. */
+static bool device_read(struct dtn_op_device *device, void *to,
+                        const void *from, size_t bytes)
+{
+    const struct dtn_memory *memory = device->memory;
+
+    if (device->rc >= 0)
+        device->rc = memory->ops->copy(memory, to, from, bytes);
+    if (device->rc >= 0)
+        device->rc = dtn_memory_done(memory, device->rc);
+    return device->rc == 0;
+}
+
+/* Which one it is: looked for by the CPU, in a copy. */
+static int64_t index_find(struct dtn_op_device *device,
+                          const struct dtn_array *index, int64_t size,
+                          int64_t *value)
+{
+    const size_t bytes = (size_t)dtn_array_count(index) *
+                         dtensor_dtype_size(index->dtype);
+    struct dtn_array copy = *index;
+    int64_t place = 0;
+
+    *value = -1;
+    copy.data = malloc(bytes);
+    if (copy.data && device_read(device, copy.data, index->data, bytes))
+        place = dtn_index_wrong(&copy, size, value);
+    free(copy.data);
+    return place;
+}
+
+/* The kernel sets a word, at which the CPU looks. */
+int64_t dtn_op_index_wrong(const struct dtn_parts *parts,
+                           const struct dtn_array *index, int64_t size,
+                           int64_t *value)
+{
+    struct dtn_op_device *device = parts->device;
+    uint32_t wrong = 0;
+    struct dtn_launch launch;
+
+    if (!device)
+        return dtn_index_wrong(index, size, value);
+    device_needs(device, sizeof wrong);
+    if (!device->memory || dtn_array_count(index) == 0)
+        return -1;
+    device->rc = device->memory->ops->set(device->memory, device->work, 0,
+                                          sizeof wrong);
+    dtn_launch_index_check(index, size, device->work, &launch);
+    device_launch(device, true, &launch);
+    if (!device_read(device, &wrong, device->work, sizeof wrong) || !wrong)
+        return -1;
+    return index_find(device, index, size, value);
+}
+
+void dtn_op_gather(const struct dtn_parts *parts, const struct dtn_array *out,
+                   const struct dtn_array *in, int dim,
+                   const struct dtn_array *index, int64_t first)
+{
+    struct dtn_launch launch;
+
+    if (!parts->device) {
+        dtn_array_gather(out, in, dim, index, first);
+        return;
+    }
+    dtn_launch_gather(out, in, dim, index, first, &launch);
+    device_launch(parts->device, true, &launch);
+}
+
+/* A gather along dimension 0, to which the table's rows are broadcast; of one
+ * index there is no such dimension, so one of size 1 comes first.
+ */
+void dtn_op_embedding(const struct dtn_parts *parts,
+                      const struct dtn_array *out,
+                      const struct dtn_array *table,
+                      const struct dtn_array *index, int64_t first)
+{
+    const int more = out->ndim == 1, last = out->ndim - 1 + more;
+    struct dtn_array to = *out, from = *out, at = *out;
+
+    if (!parts->device) {
+        dtn_embedding(out, table, index, first);
+        return;
+    }
+    to.ndim = from.ndim = at.ndim = last + 1;
+    for (int d = 0; d <= last; d++) {
+        to.shape[d] = d < more ? 1 : out->shape[d - more];
+        to.stride[d] = d < more ? out->shape[0] : out->stride[d - more];
+        at.shape[d] = from.shape[d] = to.shape[d];
+        at.stride[d] = d < last && d >= more ? index->stride[d - more] : 0;
+        from.stride[d] = 0;
+    }
+    at.data = index->data;
+    at.dtype = index->dtype;
+    from.data = table->data;
+    from.shape[0] = table->shape[0];
+    from.stride[0] = table->stride[0];
+    from.stride[last] = table->stride[1];
+    dtn_op_gather(parts, &to, &from, 0, &at, first);
+}
+
+void dtn_op_index_select(const struct dtn_parts *parts,
+                         const struct dtn_array *out,
+                         const struct dtn_array *in, int dim,
+                         const struct dtn_array *index, int64_t first)
+{
+    struct dtn_array at = *out;
+
+    if (!parts->device) {
+        dtn_index_select(out, in, dim, index, first);
+        return;
+    }
+    at.data = index->data;
+    at.dtype = index->dtype;
+    for (int d = 0; d < out->ndim; d++)
+        at.stride[d] = d == dim && index->ndim > 0 ? index->stride[0] : 0;
+    dtn_op_gather(parts, out, in, dim, &at, first);
+}

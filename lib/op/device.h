@@ -1,0 +1,79 @@
+/* device.h - computing where the tensors are: on the CPU or on a GPU
+ *
+ * A local function calls these instead of those of lib/math.  Without
+ * parts->device they are the same; with it they launch the kernel that does it
+ * (cuda/compute.h).  Before a first run the local function is called to be
+ * asked: nothing is launched then, no address is looked at, and what has no
+ * kernel is noted.
+ */
+#ifndef DTN_OP_DEVICE_H
+#define DTN_OP_DEVICE_H
+
+#include "math/array.h"
+#include "math/norm.h"
+#include "math/pointwise.h"
+#include "math/reduction.h"
+#include "op/local.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dtn_memory;
+
+struct dtn_op_device {
+    const struct dtn_memory *memory;  /* its kind; NULL: it is asked          */
+    bool lacks;                   /* ASKED: something has no kernel           */
+    size_t bytes;                 /* ASKED: of memory to work with            */
+    void *work;                   /* as many, on the device                   */
+    int rc;                       /* of what was launched: 0, DTN_LAUNCHED or */
+                                  /* a code, after which nothing is launched  */
+};
+
+/* dtn_array_copy(), dtn_array_fill() of an array without gaps, and so on. */
+void dtn_op_copy(const struct dtn_parts *parts, const struct dtn_array *out,
+                 const struct dtn_array *in);
+void dtn_op_fill(const struct dtn_parts *parts, const struct dtn_array *out,
+                 double value);
+void dtn_op_cast(const struct dtn_parts *parts, const struct dtn_array *out,
+                 const struct dtn_array *in);
+void dtn_op_where(const struct dtn_parts *parts, const struct dtn_array *out,
+                  const struct dtn_array *condition,
+                  const struct dtn_array *yes, const struct dtn_array *no);
+void dtn_op_pointwise(const struct dtn_parts *parts, enum dtn_pointwise op,
+                      const struct dtn_array *out,
+                      const struct dtn_array *const in[],
+                      const double args[2]);
+
+/* dtn_reduce_dims(), dtn_softmax(), dtn_norm(). */
+void dtn_op_reduce(const struct dtn_parts *parts, enum dtn_reduction_kind kind,
+                   const struct dtn_array *out, const struct dtn_array *in,
+                   double p);
+void dtn_op_softmax(const struct dtn_parts *parts, bool logarithm,
+                    const struct dtn_array *out, const struct dtn_array *in,
+                    int dim);
+void dtn_op_norm(const struct dtn_parts *parts, const struct dtn_norm *norm);
+
+/* dtn_matmul(); of the workspace of the CPU it takes parts->work. */
+void dtn_op_matmul(const struct dtn_parts *parts, const struct dtn_array *out,
+                   const struct dtn_array *a, const struct dtn_array *b,
+                   unsigned flags);
+
+/* dtn_index_wrong(), dtn_array_gather(), dtn_embedding(), dtn_index_select().
+ */
+int64_t dtn_op_index_wrong(const struct dtn_parts *parts,
+                           const struct dtn_array *index, int64_t size,
+                           int64_t *value);
+void dtn_op_gather(const struct dtn_parts *parts, const struct dtn_array *out,
+                   const struct dtn_array *in, int dim,
+                   const struct dtn_array *index, int64_t first);
+void dtn_op_embedding(const struct dtn_parts *parts,
+                      const struct dtn_array *out,
+                      const struct dtn_array *table,
+                      const struct dtn_array *index, int64_t first);
+void dtn_op_index_select(const struct dtn_parts *parts,
+                         const struct dtn_array *out,
+                         const struct dtn_array *in, int dim,
+                         const struct dtn_array *index, int64_t first);
+
+#endif
