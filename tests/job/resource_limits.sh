@@ -140,7 +140,7 @@ fi
 
 # --------------------------------------------------------------------- port ---
 file far.ini 'auth = none' '[nodes "all"]' 'hosts = a,b' 'addresses = 127.0.0.2,127.0.0.3' \
-    'ranks = 1' '[transport]' "port = $port" 'connect_timeout = 1s'
+    'ranks = 1' '[transport]' "port = $port" 'connect_timeout = 4s'
 rank 0 2 first DTN_HOST=a -- far.ini 2>first.err &
 for ((i = 0; i < 100; i++)); do
     grep -qi ":$(printf %04X "$port") " /proc/net/tcp && break
@@ -153,7 +153,7 @@ of job \"first\" at port $port (two jobs that start at the same time: set anothe
 [transport] port for one)"
 wait
 is "a host that never comes is named, with its port" "$(cat first.err)" \
-    "boot: rank 1 on b did not join within 1.0 s (is it started? is b \
+    "boot: rank 1 on b did not join within 4.0 s (is it started? is b \
 reachable on port $port?)"
 
 # ------------------------------------------------------------ missing ranks ---
