@@ -52,6 +52,7 @@
 #include "dtensor/mesh.h"        /* ranks on a grid                           */
 #include "dtensor/spec.h"        /* placements: how a tensor lies on a mesh   */
 #include "dtensor/tensor.h"      /* tensors: made, asked, redistributed       */
+#include "dtensor/file.h"        /* tensors in files                          */
 #include "dtensor/random.h"      /* random numbers                            */
 #include "dtensor/collective.h"  /* allreduce and its kin, on plain arrays    */
 #include "dtensor/plan.h"        /* redistributions planned and explained     */
